@@ -261,6 +261,8 @@ class Pool(NamedTuple):
     """Those of its nodes that are declared."""
     placement: Placement = Placement.packed
     preemption: tuple[Preemption, ...] = ()
+    states_backfill: bool = False
+    """Whether the site states the backfilling of ``policy``, rather than the default or the log."""
 
     @property
     def by_nodes(self) -> bool:

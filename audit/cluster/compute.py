@@ -26,7 +26,7 @@ from audit.metrics.attempts import (
     users,
 )
 from audit.metrics.attempts.account import Account
-from audit.metrics.attempts.fidelity import beginning
+from audit.metrics.attempts.fidelity import edges, of_account
 from audit.metrics.attempts.parts import Row
 from audit.metrics.attempts.resource_equality import resource_equality
 from audit.metrics.attempts.summary import KINDS, Known, Options, conservation_of, summarise
@@ -170,7 +170,7 @@ def _tables(work: _Work, attempts: pl.DataFrame, fairshare: Fairshare) -> Iterat
         of_pool = window.needed(of_pool, pool)
         scenario = Scenario(of_pool, pool, setting.now, work.ranked)
         jobs, booked = _completed(work, scenario, budget_s)
-        yield from _fidelities(work, scenario.described_by(jobs))
+        yield from _fidelities(work, scenario.described_by(jobs), booked)
         work.progress(_STARTS, 0, 1)
         starts = predicted(scenario, setting.zone, window)
         yield Rows("prediction_result", None, starts.with_columns(pool=pl.lit(pool.name)))
@@ -182,7 +182,8 @@ def _tables(work: _Work, attempts: pl.DataFrame, fairshare: Fairshare) -> Iterat
         own = population.only(window.own(jobs), pl.col("tasks") > 0)
         stuck = stuck.join(own, on=["job_id", "attempt"], how="semi", maintain_order="left")
         yield Rows("stuck_result", None, stuck.with_columns(pool=pl.lit(pool.name)))
-        yield Rows("job_result", None, own.drop(_UNUSED, *similar.HELPERS, cs.starts_with(OF_TYPE)))
+        unstored = (*_UNUSED, *account.UNSTORED, *similar.HELPERS)
+        yield Rows("job_result", None, own.drop(unstored, cs.starts_with(OF_TYPE)))
         del own
         jobs = jobs.drop(_OF_JOBS_ALONE)
         yield from _of_periods(work, jobs, booked, pool)
@@ -207,9 +208,11 @@ def _completed(work: _Work, scenario: Scenario, budget_s: float) -> tuple[pl.Dat
     decided = decision_times(
         scenario.described_by(performance.overtakes(shares)), tolerance_s=metrics.tolerance_s
     )
-    booked = account.account(decided, pool, setting.now, log_begin=setting.log_begin)
-    added = booked.attempts.select(pl.exclude(account.UNSTORED))
-    booked = booked._replace(attempts=added)
+    booked = account.account(
+        *(decided, pool, setting.now),
+        log_begin=setting.log_begin,
+        backfill=pool.states_backfill,
+    )
     work.progress(_WAITS, 1, 1)
     fair = fair_start_times(
         scenario.described_by(population.compact(booked.attempts)),
@@ -229,22 +232,20 @@ def _completed(work: _Work, scenario: Scenario, budget_s: float) -> tuple[pl.Dat
     return forward, booked._replace(attempts=forward.clear())
 
 
-def _fidelities(work: _Work, scenario: Scenario) -> Iterator[Rows]:
-    """Yield how well the policy of a pool reproduces each period."""
-    pool = scenario.pool
+def _fidelities(work: _Work, scenario: Scenario, booked: Account) -> Iterator[Rows]:
+    """Yield how well the policy of a pool reproduces each period, and what the account assumes."""
+    pool, setting = scenario.pool, work.setting
     model = {
         "pool": pl.lit(pool.name),
         "order": pl.lit(pool.policy.order.value),
         "backfill": pl.lit(pool.policy.backfill.value),
         "fair_order": pl.lit(pool.fair_order.value),
     }
+    assumed = of_account(booked.plan, booked.starts, booked.interval_s)
     for period in work.wanted.seeds:
-        fidelity = pl.concat(
-            [
-                model_fidelity(scenario, period, work.chosen.metrics.tolerance_s),
-                beginning(work.setting.log.from_time),
-            ]
-        )
+        of_model = model_fidelity(scenario, period, work.chosen.metrics.tolerance_s)
+        of_log = edges(scenario.attempts, setting.log, period, by_end=setting.by_end)
+        fidelity = pl.concat([of_model, of_log, assumed])
         yield Rows("fidelity_result", period, fidelity.with_columns(**model))
 
 

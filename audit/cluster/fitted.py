@@ -42,6 +42,7 @@ class Rules(NamedTuple):
     limits: tuple[Limit, ...]
     windows: tuple[Window, ...]
     zone: str
+    states_backfill: bool = False
 
 
 _ADAPTER: TypeAdapter[Rules] = TypeAdapter(Rules)
@@ -70,7 +71,7 @@ def in_force(found: Sequence[Fitted]) -> dict[str, Any]:
     return {
         pool.name: {
             "rules": _ADAPTER.dump_python(
-                Rules(pool.policy, pool.limits, pool.windows, pool.zone), mode="json"
+                Rules(*(getattr(pool, name) for name in Rules._fields)), mode="json"
             ),
             **details,
         }

@@ -21,6 +21,8 @@ class LogBegin(NamedTuple):
     """Epoch s."""
     source: str
     """In words, as the source of a ``Fact``."""
+    by_end: bool = False
+    """Whether the log is selected by the end of jobs."""
 
 
 def log_begin(
@@ -40,7 +42,10 @@ def log_begin(
         if source in known:
             best = (known[source], "clusters.sources.since")
         found += [(rank, *one) for rank, one in enumerate((best, *others)) if one[0] is not None]
-    return LogBegin(*min(found)[1:]) if found else None
+    if not found:
+        return None
+    _, instant, origin = min(found)
+    return LogBegin(instant, origin, by_end=origin == _SOURCES[0])
 
 
 _SOURCES: Final = (

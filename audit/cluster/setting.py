@@ -48,6 +48,9 @@ class Setting:
     log_begin: int | None = None
     """Instant from which on the log has what happened, epoch s (SPEC §11: T0); None: ``now``."""
 
+    by_end: bool = False
+    """Whether the log is selected by the end of jobs, so that others may have run and waited."""
+
     part: str = ""
     """Why its logs are a part of the workload, in a clause; empty: they are not (SPEC §14)."""
 
@@ -55,6 +58,12 @@ class Setting:
     def log(self) -> Period:
         """The time that the log covers, which is the period of the whole log."""
         return Period("all", self.now if self.log_begin is None else self.log_begin, self.now)
+
+    def stating_backfill(self) -> Setting:
+        """Return the setting with pools of which the policy's backfilling is stated."""
+        return replace(
+            self, pools=tuple(pool._replace(states_backfill=True) for pool in self.pools)
+        )
 
     def begun(self, begin: LogBegin | None) -> Setting:
         """Return the setting of a log with this begin; None: it has no times.
@@ -67,7 +76,8 @@ class Setting:
         if begin.instant > self.now:
             raise UsageError(f"{begin.source}: {shown} is after the last record of the logs")
         fact = Fact("begin of the log", shown, begin.source)
-        return replace(self, log_begin=begin.instant, facts=(*self.facts, fact))
+        facts = (*self.facts, fact)
+        return replace(self, log_begin=begin.instant, by_end=begin.by_end, facts=facts)
 
 
 class Extent(NamedTuple):
@@ -288,6 +298,7 @@ def _pool(
         absences,
         chosen.placement,
         chosen.preemption,
+        chosen.backfill is not None,
     ), facts
 
 

@@ -60,13 +60,13 @@ if TYPE_CHECKING:
         """Also has a field for each setting of a policy."""
 
         order: Order = Order.fcfs
-        backfill: Backfill = Backfill.easy
+        backfill: Backfill | None = None
 else:
     _Decides = create_model(
         "_Decides",
         __base__=Section,
         order=(_Order, Order.fcfs),
-        backfill=(Annotated[Backfill, Field(strict=False)], Backfill.easy),
+        backfill=(Annotated[Backfill | None, Field(strict=False)], None),
         **{
             key: (int | None, Field(default=None, ge=1, le=setting.most))
             for key, setting in SETTINGS.items()
@@ -94,7 +94,8 @@ class Pool(_Decides):
     @property
     def policy(self) -> Policy:
         """The policy that fair start times assume."""
-        return Policy(*(getattr(self, key) for key in Policy._fields))
+        chosen = {key: getattr(self, key) for key in Policy._fields}
+        return Policy(**{key: value for key, value in chosen.items() if value is not None})
 
     @model_validator(mode="after")
     def _consistent(self) -> Pool:

@@ -197,6 +197,8 @@ def _planned(
     if options.owners:
         owners.Names(taken.attempts.select("user", "account").iter_rows()).require(options.owners)
     setting = request.setting(taken, site, options.policy, folder, options.log_from)
+    if options.backfill is not None:
+        setting = setting.stating_backfill()
     setting = with_completeness(setting, con, () if site is None else site.populations)
     stated = []
     if site is not None and options.policy is not None:
@@ -224,6 +226,7 @@ def _planned(
             "zone": request.zone,
             "usage": usage.model_dump(),
             "policy": (options.policy or ASSUMED)._asdict(),
+            "states_backfill": options.backfill is not None,
         }
     else:
         in_force |= site.in_force

@@ -100,7 +100,8 @@ class Request:
         zone = inference.zone(self.zone, [*taken.headers.values()]).value
         if log_from is not None:
             in_zone = periods.zone(zone if cluster is None else cluster.zone)
-            begin = LogBegin(periods.instant(log_from, in_zone, "--log-from"), "--log-from")
+            instant = periods.instant(log_from, in_zone, "--log-from")
+            begin = LogBegin(instant, "--log-from", by_end=begin is not None and begin.by_end)
         if cluster is None:
             size, zone_name = self.pool_size, self.zone
             nodes = declared.read(self.files, zone, taken.cluster.value)

@@ -180,6 +180,8 @@ def _setting(
             fact = Fact("cluster", cluster, "the database")
             asked = (resource, options["pool_size"], options["zone"], policy)
             found = one_off(fact, attempts, of_logs, *asked, nodes).begun(begin)
+            if options["states_backfill"]:
+                found = found.stating_backfill()
         return fitted.again(found, settings.get("assumed", {}))
     except (KeyError, TypeError, ValueError) as error:
         why = "was computed by another version of fairaudit: audit its logs again"

@@ -149,7 +149,10 @@ OF_ATTEMPTS: Final = (
              SECONDS, _NO_ACCOUNT) for cause in CAUSES),
     *(Column(lack.column, DOUBLE, f"part of cause_nodes_s in which single nodes lacked "
              f"{lack.words}", SECONDS, _NO_NODES) for lack in LACKS),
-    Column("cause_rule_free_s", DOUBLE, "part of cause_rule_s in which it would have fitted",
+    Column("cause_rule_free_s", DOUBLE, "part of cause_rule_s in which enough was free",
+           SECONDS, _NO_ACCOUNT),
+    Column("released_own_s", DOUBLE, "cause_unexplained_s if it started within 60 s after an end "
+           "of its own user, else 0: consistent with a limit or a dependency, without proving one",
            SECONDS, _NO_ACCOUNT),
     Column("preemptible_s", DOUBLE, "part of the wait in which it fits only because what gives way "
            "to it counts as free", SECONDS, "where nothing gives way to it"),

@@ -69,6 +69,18 @@ class Quotient(NamedTuple):
     below: str = "one"
 
 
+class Range(NamedTuple):
+    """A quotient of which the log gives only bounds: from Σ least / Σ below to Σ most / Σ below.
+
+    Its value is the upper bound.
+    """
+
+    of: Of
+    least: str
+    most: str
+    below: str
+
+
 class Quantile(NamedTuple):
     """A nearest-rank quantile of a term."""
 
@@ -91,7 +103,7 @@ class Total(NamedTuple):
     term: str
 
 
-Figure = Quotient | Quantile | Greatest | Total
+Figure = Quotient | Range | Quantile | Greatest | Total
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ without an entry is refused (``unit_of``).
 from collections.abc import Mapping
 from typing import Final
 
+from audit.registry.account import MEASURES as _OF_ACCOUNT
 from audit.registry.causes import CAUSES, LACKS
 from audit.registry.measure import (
     AREA,
@@ -17,7 +18,6 @@ from audit.registry.measure import (
     DURATION,
     ENDED,
     ENTITIES,
-    EPOCH,
     FORWARD,
     INTERRUPTED,
     JOBS,
@@ -39,6 +39,7 @@ from audit.registry.measure import (
     Of,
     Quantile,
     Quotient,
+    Range,
     Table,
     Total,
 )
@@ -172,7 +173,7 @@ _ANATOMY: Final = (
     ),
     Measure("cause_rule_free_share", "Limits and closed hours, with free capacity", ONE, SHARE,
             _PLACES, "share of all waiting time in which only a limit or closed hours kept the job "
-            "from starting: it would have fitted", _SPEC_CAUSES, when=_BOOKED,
+            "from starting: enough was free", _SPEC_CAUSES, when=_BOOKED,
             figure=Quotient(BOOKED, "cause_rule_free_s", "wait_s")),
     *(
         Measure(lack.share, f"Free, but single nodes lacked {lack.words}", ONE, SHARE,
@@ -191,7 +192,18 @@ _ANATOMY: Final = (
     Measure("idle_usable", "Idle capacity that waiting jobs could have used", AREA,
             RESOURCE_TIME, _PLACES, "∫ min(free, Σ size of the jobs whose wait is booked to cycle "
             "or unexplained) dt, in proportion to their sizes", _SPEC_CAUSES, when=_BOOKED,
-            figure=Total(BOOKED, "usable")),
+            figure=Total(BOOKED, "idle_usable")),
+    Measure("released_own_share", "Unexplained, and ended by an end of the user's own jobs", ONE,
+            SHARE, _OWNED, "share of all waiting time that is unexplained, of jobs that start "
+            "within 60 s after an end of their own user: consistent with a limit or a dependency, "
+            "without proving one", _SPEC_CAUSES, when=_BOOKED,
+            figure=Quotient(BOOKED, "released_own_s", "wait_s")),
+    Measure("full_share", "Machine full, at most", ONE, SHARE, _OWNED,
+            "share of all waiting time in which too little was free, because of earlier jobs, "
+            "later jobs or running jobs of the same user; `lower` leaves out jobs that could have "
+            "started earlier for 15 min in all, or two intervals of passes: they may have been "
+            "held meanwhile", _SPEC_CAUSES, when=_BOOKED,
+            figure=Range(BOOKED, "surely_full", "full", "wait_s")),
 )
 
 _SIMILAR: Final = (
@@ -406,9 +418,7 @@ _OWNERS: Final = (
 )
 
 _FIDELITY: Final = (
-    Measure("log_begin", "Begin of the log", EPOCH, COUNT, (),
-            "the instant from which on the log has what happened; time before it is in no "
-            "utilization, and waiting before it has the cause `outside`"),
+    *_OF_ACCOUNT,
     Measure("replayed", "Replayed attempts", ATTEMPTS, COUNT, (),
             "attempts that ended in the period and have a start in both schedules"),
     Measure("start_error_median", "Error of start, median", SECONDS, DURATION, (),

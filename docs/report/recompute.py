@@ -276,14 +276,15 @@ def long_date(day: date) -> str:
 
 MEANWHILE = {
     "before the log begins": "outside",
-    "while the pool had less than the job requested, or nothing ran in the pool": "unavailable",
+    "while nothing ran in the pool, or the pool had less than the job requested": "unavailable",
     "while a limit or closed hours did not allow the job to start": "rule",
     "behind jobs of the same user": "own",
-    "while the job would have fitted, but jobs ahead of it needed that capacity": "claimed",
+    "while enough was free, but for jobs ahead that could start as well": "claimed",
+    "while enough was free, but kept for a bigger job ahead": "kept",
     "behind running jobs of others that had arrived earlier": "earlier",
     "behind running jobs of others that had arrived later": "later",
-    "until the next scheduling pass": "cycle",
-    "while the job would have fitted, and nothing in the log explains why it waited": "unexplained",
+    "while enough was free, until the scheduler's next look at the queue": "cycle",
+    "while enough was free, without a reason in the log": "unexplained",
 }
 CLAUSE = {cause: clause for clause, cause in MEANWHILE.items()}
 C = f"({'|'.join(map(re.escape, MEANWHILE))})"
@@ -358,8 +359,8 @@ CLAIMS: list[tuple[str, Callable[[Facts, re.Match], Expected]]] = [
         f.share_interval(MEANWHILE[m[2]])]),
     (rf"{P} (?:of all waiting time )?is unexplained{I}", lambda f, m: [
         percent(f.share("unexplained")), f.share_interval("unexplained")]),
-    (rf"(?:^{P} )?For {P} of all waiting time{I} the job would have fitted, and only .*? kept it "
-     r"from starting(?:: mostly [^.]*)?", lambda f, m: [
+    (rf"(?:^{P} )?For {P} of all waiting time{I} enough was free, and only .*? kept the "
+     r"job from starting(?:: mostly [^.]*)?", lambda f, m: [
         percent(f.share("free")), percent(f.share("free")), f.share_interval("free")]),
     (r"keep jobs waiting while capacity is free: .*\.$", lambda f, m: []),
     (rf"pool was {P} busy{ABOVE}", lambda f, m: [percent(f.of_time(1)), f.above]),

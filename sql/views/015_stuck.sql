@@ -48,8 +48,8 @@ COMMENT ON COLUMN stuck.left_time IS 'when it left the queue without starting; N
 COMMENT ON COLUMN stuck.waited_s IS 'wait until then, or until the end of the log; s';
 COMMENT ON COLUMN stuck.similar_p95_s IS '95th percentile of the waits of similar jobs; s';
 COMMENT ON COLUMN stuck.similar_jobs IS 'number of similar jobs';
-COMMENT ON COLUMN stuck.unexplained_share IS 'share of the wait that no known cause explains although the job would have fitted; 0 to 1';
-COMMENT ON COLUMN stuck.cause IS 'probable cause: exceeds_capacity, or the cause of most of its wait: held, unavailable, rule, own, claimed, earlier, later, cycle, unexplained';
+COMMENT ON COLUMN stuck.unexplained_share IS 'share of the wait that no known cause explains although enough was free; 0 to 1';
+COMMENT ON COLUMN stuck.cause IS 'probable cause: exceeds_capacity, or the cause of most of its wait: outside, held, unavailable, rule, nodes, own, claimed, kept, earlier, later, cycle, unexplained';
 COMMENT ON COLUMN stuck.rule IS 'limit or window that delayed it longest; NULL: none';
 COMMENT ON COLUMN stuck.held_by IS 'hold that delayed it longest: begin, dependency, hold, array, licence; NULL: none';
 COMMENT ON COLUMN stuck.run_id IS 'run that computed the row; see runs';

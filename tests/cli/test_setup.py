@@ -112,7 +112,7 @@ def test_the_first_hour_with_slurm(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["site"]
     made = run("init", "--slurm", "--yes", "--zone", "UTC")
     found, look, schedule = made.stdout.splitlines()
-    assert found.startswith("Found: For 19 % of all waiting time the job would have fitted")
+    assert found.startswith("Found: For 19 % of all waiting time enough was free")
     assert found.endswith("The log cannot tell whether the order was fair.")
     assert (tmp_path / "fairaudit-out/report.pdf").exists()
     assert look == "Look at: fairaudit-out/report.html (settings: config.toml)"

@@ -22,6 +22,7 @@ RULED = POOLS[1]._replace(
     ),
     windows=(Window(hours=(3, 4), size_above=5),),
     zone="Europe/Berlin",
+    states_backfill=True,
 )
 
 

@@ -44,6 +44,18 @@ def begin(
     return None if found is None else (found.instant - EPOCH, found.source)
 
 
+@pytest.mark.parametrize(
+    ("text", "by_end"),
+    [(swf((0, 100, 900)), True), (swf((0, 10, -1)), False), ("\n".join([*PBS, ""]), False)],
+)
+def test_logs_that_have_jobs_by_their_end(tmp_path: Path, text: str, by_end: bool) -> None:
+    with closing(stores.new(tmp_path / "store.duckdb")) as con:
+        take_in(con, "c", open_logs([write(tmp_path / "log", text)]))
+        found = log_begin(con, "c")
+    assert found is not None
+    assert found.by_end is by_end
+
+
 def test_pbs_alone_has_all_records_of_its_time() -> None:
     by_stamp = {name for name, one in table().items() if one.selection is Selection.BY_STAMP}
     assert by_stamp == {"pbs"}

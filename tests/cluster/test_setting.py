@@ -1,6 +1,8 @@
 """Pools as configured, and the part of a period that a log covers."""
 
+from dataclasses import replace
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -8,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit import config
+from audit import config, resources
+from audit.cluster import fitted
 from audit.cluster.hardware import steps_of
 from audit.cluster.inference import Fact
 from audit.cluster.setting import Setting, configured, covered, one_off
@@ -41,6 +44,33 @@ def test_a_setting_does_not_depend_on_the_order_of_records() -> None:
     jobs = [ended(k, k, k + 9, 1, partition=name) for k, name in enumerate("gbafhdce")]
     settings = [one_off(cluster, frame(rows), {}, None, 10, "UTC") for rows in (jobs, jobs[::-1])]
     assert str(settings[0]) == str(settings[1])
+
+
+@pytest.mark.parametrize(
+    ("keys", "states"),
+    [
+        ({}, False),
+        ({"order": "sjf"}, False),
+        ({"limits": ({"most": 1, "per": "user"},), "interval_s": 60}, False),
+        ({"backfill": "easy"}, True),
+        ({"backfill": "none", "limits": ({"most": 1, "per": "user"},)}, True),
+    ],
+)
+def test_only_the_key_itself_states_how_a_pool_backfills(
+    keys: dict[str, Any], states: bool
+) -> None:
+    (pool,) = setting(on_nodes("a"), **keys).pools
+    assert pool.states_backfill is states
+    assert pool.policy.backfill == keys.get("backfill", "easy")
+
+
+def test_a_copy_of_the_example_configures_no_policy(tmp_path: Path) -> None:
+    shipped = resources.path("config.toml").read_text(encoding="utf-8")
+    (tmp_path / "config.toml").write_text(shipped, encoding="utf-8")
+    (cluster,) = config.load(tmp_path / "config.toml").clusters
+    (pool,) = configured(cluster, on_nodes("a"), {}).pools
+    assert not pool.states_backfill
+    assert fitted.silent(replace(setting(on_nodes("a")), pools=(pool,)), cluster) == [pool]
 
 
 def on_nodes(*lists: str | None) -> pl.DataFrame:

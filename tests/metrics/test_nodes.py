@@ -17,7 +17,7 @@ from audit.metrics.nodes import members
 from audit.metrics.waits.plan import STRICT
 from audit.metrics.waits.queue import in_force, queued
 from audit.metrics.waits.walk import Known, Plan, book, scene
-from audit.model import Absence, Node, Pool, Resource
+from audit.model import Absence, Backfill, Node, Order, Policy, Pool, Resource
 from audit.registry.causes import CAUSES, COLUMNS, LACKS
 from tests.metrics.attempts.test_account import crowds
 from tests.metrics.waits.compared import assert_same
@@ -375,3 +375,83 @@ def test_memory_and_gpus_that_no_field_places_go_in_proportion_to_the_nodes() ->
     }
     # GPUs of no type; g1 has none of one that no node has
     assert on_nodes(ended(0, 0, 9, 10, **both))["gpus"] == [2, 3]
+
+
+TWO = Pool(
+    "two",
+    Resource.cpus,
+    8,
+    policy=Policy(Order.fcfs, Backfill.conservative_replan, reservations=20),
+    amounts=(("cpus", 8),),
+    nodes=(Node("n1", (("cpus", 4),), ("p", "left")), Node("n2", (("cpus", 4),), ("p", "right"))),
+)
+"""Two nodes of 4 CPUs, whose configured plan keeps 20 reservations."""
+
+
+def planned(*records: dict[str, Any]) -> list[dict[str, float]]:
+    """As ``parts``, in the pool ``TWO`` under its configured plan, with passes each 60 s."""
+    described = describe(frame(list(records)), [TWO])
+    made = account(described, TWO, 2_000, log_begin=-1, backfill=True)
+    rows = made.attempts.sort("line").select(COLUMNS).rows()
+    keys = [cause.key for cause in CAUSES]
+    return [{k: v for k, v in zip(keys, row, strict=True) if v} for row in rows]
+
+
+def of_two(
+    times: tuple[int, int, int], cpus: int, user: str, node: str, walltime_s: int, **more: Any
+) -> dict[str, Any]:
+    """One job on one of the nodes."""
+    on_one = {"nodes": 1, "node_list": node, "partition": "p", "walltime_s": walltime_s}
+    return ended(*times, cpus, user, **{**on_one, **more})
+
+
+def test_a_node_is_kept_for_a_bigger_job_but_another_is_not() -> None:
+    # R leaves 2 CPUs of n1 free until 100, S 2 of n2 until 200: W, of 4 CPUs, fits in their sum and
+    # on no node, and gets n1 at 100. K and L are longer than that. K, which only n1 can hold, would
+    # delay W; L, which only n2 can hold, would not: that it waits until 150 is the scheduler's.
+    records = (
+        of_two((0, 0, 100), 2, "ann", "n1", 100),
+        of_two((0, 0, 200), 2, "bob", "n2", 200),
+        of_two((10, 100, 150), 4, "cem", "n1", 50),
+        of_two((20, 150, 400), 2, "dot", "n1", 500, partition="left"),
+        of_two((20, 150, 400), 2, "eve", "n2", 500, partition="right"),
+    )
+    assert planned(*records) == [
+        {},
+        {},
+        {"nodes": 90},
+        {"kept": 80, "earlier": 50},
+        {"unexplained": 70, "cycle": 60},
+    ]
+
+
+def test_what_the_own_job_ahead_claims_on_a_node_is_own() -> None:
+    # S fills n2. J, of 4 CPUs, may start on n1 from 10 on, and does at 100: it claims n1, which K
+    # of the same user needs too. Then J runs there, and half of what K lacks is its user's.
+    records = (
+        of_two((0, 0, 150), 4, "bob", "n2", 150),
+        of_two((10, 100, 150), 4, "ann", "n1", 50),
+        of_two((20, 150, 160), 2, "ann", "n1", 10),
+        of_two((20, 150, 160), 2, "cem", "n1", 10),
+    )
+    assert planned(*records) == [
+        {},
+        {"unexplained": 30, "cycle": 60},
+        {"own": 80 + 25, "earlier": 25},
+        {"claimed": 80, "earlier": 50},
+    ]
+
+
+def test_a_job_that_does_not_start_on_its_free_node_claims_it_no_longer_than_it_lapses() -> None:
+    # S fills n2. J could start on n1 from 0 on, and does at 1,200: after 900 s it has lapsed, and
+    # K, behind it, could have started since; J runs from 1,200 on, within the last pass before K.
+    records = (
+        of_two((0, 0, 1_300), 4, "bob", "n2", 1_300),
+        of_two((0, 1_200, 1_250), 4, "ann", "n1", 50),
+        of_two((100, 1_250, 1_300), 4, "cem", "n1", 50),
+    )
+    assert planned(*records) == [
+        {},
+        {"unexplained": 1_200},
+        {"claimed": 800, "unexplained": 290, "cycle": 10, "earlier": 50},
+    ]

@@ -18,7 +18,7 @@ from audit.model import Pool
 from audit.oneoff.audit import Options, Outcome, audit
 from audit.pipeline.opening import Request, open_log
 from audit.pipeline.published import open_published
-from audit.policies import Order
+from audit.policies import Backfill, Order
 from audit.store import database
 from tests.cli.command import left_in
 from tests.ingest import test_events as pbs
@@ -247,6 +247,28 @@ def test_a_log_selected_by_end_begins_at_its_first_end(tmp_path: Path) -> None:
     assert shares == pytest.approx([865_800 / 869_400, 3_600 / 869_400])
     again = open_published(outcome.database, Config()).setting
     assert again.log_begin == 1_767_225_600 + 3_600
+
+
+def test_a_given_backfilling_decides_the_plan_of_the_account(tmp_path: Path) -> None:
+    """And a database keeps it, so that ``explain`` books the same."""
+    plan = "SELECT metric, value FROM fidelity WHERE metric LIKE 'plan%' ORDER BY metric"
+    log = early(tmp_path)
+    assumed = plainly(log, tmp_path / "assumed")
+    given = plainly(log, tmp_path / "given", backfill=Backfill.none)
+    same = plainly(log, tmp_path / "same", backfill=Backfill.easy)
+    found, run_ids = [], set()
+    for outcome in (assumed, given, same):
+        with closing(database.open_snapshot(outcome.database)) as con:
+            found.append(dict(database.rows(con, plan)))
+            run_ids |= {run_id for (run_id,) in database.rows(con, "SELECT run_id FROM summary")}
+    assert found[0].keys() > {"plan_behind", "plan_broken", "plan_stretches"}
+    assert found[1:] == [
+        {"plan_depth": 0, "plan_strict": 1},
+        {"plan_depth": 1, "plan_strict": 0},
+    ]
+    assert len(run_ids) == 3
+    states = [only_pool(outcome).states_backfill for outcome in (assumed, given, same)]
+    assert states == [False, True, True]
 
 
 @pytest.mark.parametrize("log_from", ["2026-01-01T01:30", "1767231000"])

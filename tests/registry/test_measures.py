@@ -16,6 +16,7 @@ from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.resource_equality import resource_equality
 from audit.metrics.attempts.summary import Options, summarise
 from audit.metrics.pairs import KINDS
+from audit.metrics.waits.walk import Plan, Starts
 from audit.model import Period, Pool, Resource
 from audit.registry import columns, measures
 from audit.registry.causes import LACKS
@@ -124,7 +125,14 @@ def test_conditional_measures_say_when() -> None:
 def test_each_figure_of_fidelity_has_an_entry() -> None:
     held = judged(ONE_RESOURCE)
     replayed = held.select(*fidelity.KEY, replayed_start_time="start_time")
-    rows = pl.concat([fidelity.beginning(9), fidelity.fidelity(held, replayed)])
+    log = Period("all", 9, 10 * DAY_S)
+    rows = pl.concat(
+        [
+            fidelity.edges(held, log, log, by_end=True),
+            fidelity.of_account(Plan(20), Starts(9, 8, 7, 6, 5, 4, 3), 60),
+            fidelity.fidelity(held, replayed),
+        ]
+    )
     assert rows["metric"].to_list() == list(measures.FIDELITY)
     assert rows["unit"].to_list() == [one.unit for one in measures.FIDELITY.values()]
 

@@ -65,8 +65,9 @@ def _fill(con: Connection, rows: int) -> None:
         con, "job_result", done.select(sorted(only)).with_columns(run_id=pl.lit("run-1"))
     )
     policy = {name: pl.lit("") for name in ("order", "backfill", "fair_order")}
-    begin = fidelity.beginning(_FROM - 900).with_columns(**marked, **policy).drop("schedule")
-    database.insert(con, "fidelity_result", begin)
+    log = Period("all", _FROM - 900, _TO)
+    begin = fidelity.edges(done, log, _PERIOD, by_end=True).with_columns(**marked, **policy)
+    database.insert(con, "fidelity_result", begin.drop("schedule"))
 
 
 @pytest.fixture

@@ -433,6 +433,20 @@ def test_the_shipped_cluster_gives_the_shipped_file() -> None:
     assert changed[0][0] == "[[thresholds]]"
 
 
+def test_a_policy_is_written_only_if_it_is_known() -> None:
+    pool = config.Pool(name="a")
+    known = pool.model_copy(update={"order": Order.multifactor, "backfill": Backfill.easy})
+    for of, start in ((pool, "# "), (known, "")):
+        lines = annotated(config.Cluster(name="c", pools=(of,))).splitlines()
+        policy = [
+            line
+            for line in lines
+            if line.removeprefix("# ").startswith(("order = ", "backfill = "))
+        ]
+        assert [line.startswith("# ") for line in policy] == [bool(start)] * 2
+        assert policy[1] == f'{start}backfill = "easy"'
+
+
 def test_only_the_first_of_several_pools_has_comments() -> None:
     pools = tuple(config.Pool(name=name, partitions=(name,)) for name in ("a", "b"))
     notes = {"clusters.pools[1].capacity": "Noted.\nOn one line."}
@@ -443,8 +457,7 @@ def test_only_the_first_of_several_pools_has_comments() -> None:
     assert second == (
         'name = "b"\npartitions = ["b"]\nresource = "cpus"\n# Noted.\\nOn one line.\n'
         "capacity = {}\n"
-        'exclusive_nodes = false\nplacement = "packed"\norder = "fcfs"\nfair_order = "fcfs"\n'
-        'backfill = "easy"'
+        'exclusive_nodes = false\nplacement = "packed"\nfair_order = "fcfs"'
     )
 
 

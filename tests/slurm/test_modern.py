@@ -42,7 +42,7 @@ def test_both_clusters_got_the_same_jobs() -> None:
 @pytest.mark.slow
 @pytest.mark.thorough
 @pytest.mark.parametrize(
-    ("name", "least"), [("north", 0.88), pytest.param("south", 0.87, marks=pytest.mark.slow)]
+    ("name", "least"), [("north", 0.89), pytest.param("south", 0.88, marks=pytest.mark.slow)]
 )
 def test_causes_agree_with_squeue(name: str, least: float, tmp_path: Path) -> None:
     """By time, where squeue showed a reason; see tests/data/modern/README.md for the rest."""
@@ -50,7 +50,6 @@ def test_causes_agree_with_squeue(name: str, least: float, tmp_path: Path) -> No
     shown = [*reasons.compared(capture, tmp_path)]
     assert len(shown) > 6_000
     assert reasons.agreement(shown) >= least
-    assert reasons.agreement(shown, with_decisions=True) >= least + 0.03
 
 
 @pytest.mark.parametrize("name", CLUSTERS)

@@ -15,7 +15,7 @@ KINDS = ("user", "account")
 EACH = """jobs attempts never_started gave_up_wait_s tuwt_s tusa nuwt miss_strict_s miss_relaxed_s
     missed_strict missed_relaxed re_unfairness_positive re_unfairness_net cause_outside_s
     cause_held_s cause_unavailable_s cause_rule_s cause_nodes_s cause_own_s cause_claimed_s
-    cause_earlier_s cause_later_s cause_cycle_s cause_unexplained_s wait_median
+    cause_kept_s cause_earlier_s cause_later_s cause_cycle_s cause_unexplained_s wait_median
     similar_wait_median excess_wait_s passed_share passed_expected passed_s overtaken_s
     unmodelled_s preempted
     lost_work suspended_s share_deficit stretch array_concurrency run_id"""
@@ -27,9 +27,10 @@ VIEWS = {
         node_list node_amounts submit_time arrival_time start_time
         end_time wait_s cause_outside_s cause_held_s cause_unavailable_s cause_rule_s
         cause_nodes_s cause_own_s
-        cause_claimed_s cause_earlier_s cause_later_s cause_cycle_s cause_unexplained_s
+        cause_claimed_s cause_kept_s cause_earlier_s cause_later_s cause_cycle_s cause_unexplained_s
         cause_nodes_gpus_s cause_nodes_mem_s cause_nodes_cpus_s cause_nodes_feature_s
-        cause_nodes_whole_s cause_nodes_several_s cause_rule_free_s preemptible_s rule held_by
+        cause_nodes_whole_s cause_nodes_several_s cause_rule_free_s released_own_s preemptible_s
+        rule held_by
         similar_wait_s similar_p95_s ready_time decision start_modelled
         overtaken_s overtaken_own_s unmodelled_s occupancy_s
         runtime_s suspended_s lost_work freed_for
@@ -100,7 +101,7 @@ def test_every_view_and_column_has_a_comment(store: Connection) -> None:
 
 
 INSTANTS = ("as_of", "fst_strict", "fst_relaxed", "start_modelled")
-DIVIDED = ("preemptible_s",)
+DIVIDED = ("preemptible_s", "released_own_s")
 """Columns of seconds with fractions, beside those of causes."""
 
 

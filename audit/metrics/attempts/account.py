@@ -140,7 +140,7 @@ HAS_LAPSED: Final = "lapsed"
 OWN: Final = ("own_queued_s", "own_running_s", "own_kept_s")
 """The parts of ``cause_own_s``: behind the claims of its own user, behind its running attempts, and
 kept for one of its attempts."""
-UNSTORED: Final = (*OWN, RELEASED, IDLE, HAS_LAPSED)
+UNSTORED: Final = (*OWN, IDLE, HAS_LAPSED)
 """Columns of the account that the store does not keep."""
 _OWN_BOOKED: Final = ("own_queued", "own_running", "kept_own")
 LAPSE: Final = "lapse"

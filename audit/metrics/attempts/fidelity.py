@@ -27,6 +27,7 @@ Source: for the ranks, C. Spearman, The Proof and Measurement of Association bet
 """
 
 import math
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -35,9 +36,11 @@ import polars.selectors as cs
 from numpy.typing import NDArray
 
 from audit.metrics.attempts.miss import FSTS, TOLERANCE_S, WEIGHT, in_totals, repeated
-from audit.metrics.attempts.population import ended
-from audit.metrics.quantiles import MEDIAN, P90, exact_sum, nearest_rank
-from audit.model import Decision
+from audit.metrics.attempts.population import ended, in_period
+from audit.metrics.quantiles import MEDIAN, P90, P95, exact_sum, nearest_rank
+from audit.metrics.waits.plan import UNLIMITED
+from audit.metrics.waits.walk import Plan, Starts
+from audit.model import Decision, Period
 from audit.registry.measures import unit_of
 
 Ints = NDArray[np.int64]
@@ -50,6 +53,8 @@ _READ: Final = (
 )
 ENOUGH_AGREEMENT: Final = 0.8  # least agreement of a model that may name entities (SPEC §10)
 ENOUGH_CORRELATION: Final = 0.65  # least rank correlation of modelled and observed waits, likewise
+
+_Figure = tuple[str, float | None]
 
 FIDELITY_SCHEMA = pl.Schema({"metric": pl.String, "value": pl.Float64, "unit": pl.String})
 """Columns of ``fidelity_result`` that are computed here."""
@@ -90,17 +95,80 @@ def fidelity(
             share = exact_sum(missed[missed >= limit]) / total if known else None
             rows.append((f"miss_{fst}_share_beyond_{name}", share))
     rows += _of_decisions(subjects, tolerance_s) + _of_forward_starts(subjects, tolerance_s)
-    with_units = [(metric, value, unit_of(metric)) for metric, value in rows]
-    return pl.DataFrame(with_units, schema=FIDELITY_SCHEMA, orient="row")
+    return _with_units(rows)
 
 
-def beginning(log_begin: int) -> pl.DataFrame:
-    """Return the row that tells from when on the log has what happened, epoch s (SPEC §11: T0)."""
-    of = ("log_begin", float(log_begin), unit_of("log_begin"))
-    return pl.DataFrame([of], schema=FIDELITY_SCHEMA, orient="row")
+def of_account(plan: Plan, starts: Starts | None, interval_s: int | None) -> pl.DataFrame:
+    """Return the rows about the plan of an account of waits, and the evidence for it (SPEC §11).
+
+    Args:
+        starts: the counts by which the plan was chosen; None: it is configured.
+        interval_s: of the scheduler's passes, s; None: not known.
+    """
+    counts = {} if starts is None else starts._asdict()
+    return _with_units(
+        [
+            ("plan_depth", None if plan.reservations >= UNLIMITED else float(plan.reservations)),
+            ("plan_strict", float(plan.strict)),
+            ("interval_s", None if interval_s is None else float(interval_s)),
+            *((f"plan_{name}", float(counts[name])) for name in COUNTED if name in counts),
+        ]
+    )
 
 
-_Figure = tuple[str, float | None]
+COUNTED: Final = ("starts", "behind", "broken", "stretches", "lapses")
+"""The counts of ``Starts`` that choose between plans that are not strict."""
+
+
+def edges(attempts: pl.DataFrame, log: Period, period: Period, *, by_end: bool) -> pl.DataFrame:
+    """Return the rows about the begin and the end of a log, of which it has less than happened.
+
+    Args:
+        attempts: those of one pool ``around`` the period; columns of ``model.DESCRIBED``.
+        log: the time that the log covers; it begins at T0 (SPEC §11).
+        by_end: whether the log is selected by the end of jobs.
+
+    Returns:
+        Columns of ``FIDELITY_SCHEMA``. ``begin_use`` is null unless the log begins in the period,
+        ``end_waiting_share`` unless it ends there and is selected by end.
+    """
+    begin, end = log.from_time, min(log.to_time, period.to_time)
+    figures = [("log_begin", float(begin)), ("log_length", float(max(end - begin, 0)))]
+    begins, ends = period.from_time <= begin < end, by_end and log.to_time <= period.to_time
+    use = _use_before(attempts, begin, end) if begins else None
+    waiting = _waiting_at(in_period(attempts, period), end) if ends else None
+    return _with_units([*figures, ("begin_use", use), ("end_waiting_share", waiting)])
+
+
+def _use_before(attempts: pl.DataFrame, begin: int, end: int) -> float | None:
+    """Return the use just before an instant, as a part of the mean until ``end``; epoch s."""
+    start, leave, size = pl.col("start_time"), pl.coalesce("end_time", pl.lit(end)), pl.col("size")
+    inside = leave.clip(upper_bound=end) - start.clip(lower_bound=begin)
+    used = size.cast(pl.Float64) * inside.clip(lower_bound=0)
+    before, area = (
+        attempts.filter(start.is_not_null())
+        .select(before=size.filter(start < begin, leave >= begin).sum(), area=used.sum())
+        .row(0)
+    )
+    return float(before * (end - begin) / area) if area else None
+
+
+def _waiting_at(attempts: pl.DataFrame, end: int) -> float | None:
+    """Return the share of all waiting in the last s before ``end``: the 95th percentile of
+    occupancies.
+    """
+    subjects = ended(attempts).select("arrival_time", "start_time", "occupancy_s")
+    last = nearest_rank(np.sort(subjects["occupancy_s"].to_numpy()).astype(np.float64), P95)
+    waited = int((subjects["start_time"] - subjects["arrival_time"]).sum())
+    if last is None or not waited:
+        return None
+    late = pl.max_horizontal("arrival_time", pl.lit(int(end - last)))
+    return float(subjects.select((pl.col("start_time") - late).clip(0).sum()).item() / waited)
+
+
+def _with_units(rows: Sequence[_Figure]) -> pl.DataFrame:
+    figures = [(metric, value, unit_of(metric)) for metric, value in rows]
+    return pl.DataFrame(figures, schema=FIDELITY_SCHEMA, orient="row")
 
 
 def _of_errors(starts: pl.DataFrame) -> tuple[dict[str, float | None], list[_Figure]]:

@@ -32,7 +32,7 @@ from audit.metrics.preemption import LOST
 from audit.metrics.uncertainty import RESAMPLES, Resamples
 from audit.model import FstStatus
 from audit.registry.causes import CAUSES, LACKS
-from audit.registry.measure import Measure, Of, Quotient
+from audit.registry.measure import Measure, Of, Quotient, Range
 from audit.registry.measures import SUMMARY
 from audit.registry.requested import BEYONDS
 from audit.words import is_amount
@@ -132,6 +132,8 @@ def _measures(subjects: Of) -> Iterator[Measure]:
 def _named(measure: Measure) -> tuple[str, ...]:
     figure = measure.figure
     assert figure is not None
+    if isinstance(figure, Range):
+        return figure.least, figure.most, figure.below
     return (figure.above, figure.below) if isinstance(figure, Quotient) else (figure.term,)
 
 
@@ -164,6 +166,7 @@ def _terms(subjects: Of, tolerance_s: int) -> Terms:
 
 _RESPONSE: Final = pl.col("end_time") - pl.col("arrival_time")
 _LOST: Final = pl.col("state").is_in(LOST).fill_null(value=False)
+_FULL: Final = pl.sum_horizontal("cause_earlier_s", "cause_later_s", "own_running_s")
 _TERMS: Final[Mapping[Of, dict[str, pl.Expr]]] = {
     Of.ENDED: {"overtaken": _number(pl.col("overtaken_by") > 0), "response_s": _RESPONSE},
     Of.SIZED: {
@@ -178,6 +181,7 @@ _TERMS: Final[Mapping[Of, dict[str, pl.Expr]]] = {
         "taken": _number(pl.col("freed_for").is_not_null()),
         "suspended": pl.col("suspended_s").fill_null(0),
     },
+    Of.BOOKED: {"full": _FULL, "surely_full": pl.when("lapsed").then(0.0).otherwise(_FULL)},
     Of.ON_NODES: {
         f"wait_of_{lack.key}": pl.when(pl.col(lack.resource) > 0).then("wait_s").otherwise(0)
         if is_amount(lack.resource)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from audit.metrics.attempts.population import day_number, local_arrival, only
 from audit.metrics.quantiles import add_ints, grouped_sums, nearest_rank, renumbered
 from audit.metrics.uncertainty import FEWEST, NONE, Interval, Resamples
-from audit.registry.measure import Greatest, Measure, Quantile, Quotient, Total
+from audit.registry.measure import Greatest, Measure, Quantile, Quotient, Range, Total
 from audit.registry.measures import unit_of
 
 Ints = NDArray[np.int64]
@@ -205,7 +205,7 @@ class Part(NamedTuple):
     def figures(
         self, measures: Sequence[Measure], resamples: Resamples, fewest: int = FEWEST
     ) -> list[Row]:
-        """Return rows of measures, with intervals except for sums and greatest values."""
+        """Return rows of measures; sums and greatest values have no interval."""
         quotients = [
             Ratio(one.key, one.figure.above, one.figure.below)
             for one in measures
@@ -219,12 +219,24 @@ class Part(NamedTuple):
                     quantiles.setdefault(one.figure.term, {})[one.key] = one.figure.thousandths
                 case Total():
                     rows.append(self.row(one.key, self.cells.total(self.number, one.figure.term)))
+                case Range():
+                    rows.append(self.range(one.key, one.figure))
                 case Greatest():
                     values, _ = self.cells.ascending(self.number, one.figure.term)
                     rows.append(self.row(one.key, float(values[-1]) if len(values) else None))
         for term, metrics in quantiles.items():
             rows += self.quantiles(metrics, term, resamples)
         return rows
+
+    def range(self, metric: str, of: Range) -> Row:
+        """Return the row of a range, null for 0/0; its ends are bounds, not an interval."""
+        least, most, below = (
+            self.cells.total(self.number, term) for term in (of.least, of.most, of.below)
+        )
+        if below <= 0:
+            return self.row(metric, None)
+        ends = (min(least, most) / below, most / below)
+        return self.row(metric, ends[1], ends)
 
     def quantiles(self, metrics: Mapping[str, int], term: str, resamples: Resamples) -> list[Row]:
         """Return rows of quantiles (metric → thousandths, ascending), with intervals."""

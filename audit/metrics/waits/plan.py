@@ -21,7 +21,8 @@ LEAST_SEEN: Final = 100
 """Fewest stretches, or broken plans and stretches, that tell anything."""
 _REPLANNED: Final = 100
 """Reservations of ``conservative_replan`` without a depth."""
-_UNLIMITED: Final = 1 << 40
+UNLIMITED: Final = 1 << 40
+"""The depth of a plan in which every job has a reservation."""
 
 INTERVALS_S: Final = (3_600, 1_800, 900, 600, 300, 120, 60, 30, 15)
 LEAST_STARTS: Final = 200
@@ -44,7 +45,7 @@ def configured(policy: Policy) -> Plan:
     if policy.backfill == Backfill.conservative_replan:
         return Plan(policy.reservations or policy.depth or _REPLANNED)
     most = policy.backfill.traits.reservations
-    return Plan(_UNLIMITED if most is None else most)
+    return Plan(UNLIMITED if most is None else most)
 
 
 def believed(scene: Scene, policy: Policy | None) -> Chosen:

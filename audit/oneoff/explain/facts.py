@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
@@ -12,10 +13,22 @@ import polars as pl
 from audit.metrics.attempts import account as accounts
 from audit.metrics.attempts.contention import amounts, capacity_steps
 from audit.metrics.attempts.similar import similar_waits
+from audit.metrics.waits.plan import UNLIMITED
 from audit.metrics.waits.queue import NEVER, Ints, queued
 from audit.model import Pool, Standing
-from audit.oneoff.explain.story import Account, Crossing, Crowd, Line, Part, Passer, Subject, Use
+from audit.oneoff.explain.story import (
+    Account,
+    Crossing,
+    Crowd,
+    Idling,
+    Line,
+    Part,
+    Passer,
+    Subject,
+    Use,
+)
 from audit.registry.causes import COLUMNS
+from audit.report.record.reservations import Reservations
 
 PASSERS: Final = 10  # largest number of listed attempts that arrived later and started earlier
 
@@ -114,7 +127,9 @@ def booked(
 ) -> Account:
     """Return the account of the wait, beside the waits of similar jobs at any time."""
     pool = found.subject.pool
-    made = accounts.account(described, pool, now, log_begin=log_begin, traced=row)
+    made = accounts.account(
+        described, pool, now, log_begin=log_begin, backfill=pool.states_backfill, traced=row
+    )
     one = similar_waits(made.attempts, ()).row(row, named=True)
     causes = {column: one[column] for column in COLUMNS}
     return Account(
@@ -122,7 +137,30 @@ def booked(
         one[accounts.RULE_FREE] or 0.0,
         timeline(made.traced, found.queue),
         one["similar_wait_s"],
+        idling(made.traced),
+        _reservations(made),
     )
+
+
+def idling(traced: pl.DataFrame) -> Idling | None:
+    """Return the end of a wait through which enough was free, without a reason to wait.
+
+    Args:
+        traced: ``account.Account.traced``.
+    """
+    free = ("unexplained", "cycle")
+    last = list(itertools.takewhile(lambda row: row["cause"] in free, traced.to_dicts()[::-1]))
+    if not any(row["cause"] == "unexplained" for row in last):
+        return None
+    began = last[-1]
+    return Idling(began["begin"], began["by"] != accounts.LAPSE)
+
+
+def _reservations(made: accounts.Account) -> Reservations:
+    plan, starts = made.plan, made.starts
+    most = None if plan.reservations >= UNLIMITED else plan.reservations
+    seen = (None, None) if starts is None else (starts.broken, starts.stretches)
+    return Reservations(most, plan.strict, *seen)
 
 
 def crossing(subject: Subject, now: int) -> Crossing | None:

@@ -7,12 +7,14 @@ from datetime import datetime
 from typing import Final
 from zoneinfo import ZoneInfo
 
+from audit.metrics.attempts.account import LAPSE
 from audit.metrics.attempts.reasons import reason_of
 from audit.model import Standing
 from audit.oneoff.explain.story import Crossing, Crowd, Line, Model, Part, Starts, Story
 from audit.registry.causes import CAUSES, Cause
 from audit.registry.reasons import OTHER
 from audit.report.text import wording
+from audit.report.text.account import reservations
 from audit.rules import DAYS
 
 _BY_KEY: Final = {cause.key: cause for cause in CAUSES}
@@ -46,9 +48,9 @@ def lead(story: Story) -> str:
     text += f"{clause(story, most)}."
     if causes["cause_rule_s"]:
         text += (
-            f" Of the {wording.duration(causes['cause_rule_s'])} under rules, it would have fitted "
-            f"for {wording.duration(story.account.rule_free_s)}; otherwise it could not have "
-            "started anyway."
+            f" Of the {wording.duration(causes['cause_rule_s'])} under rules, enough was free for "
+            f"{wording.duration(story.account.rule_free_s)}; otherwise it could not have started "
+            "anyway."
         )
     return text
 
@@ -57,6 +59,8 @@ def sentences(story: Story) -> list[str]:
     """Return the sentences about a wait after the lead."""
     texts = [
         _part(story),
+        _idling(story),
+        _kept(story),
         _who(story),
         _recorded(story),
         _crowds(story),
@@ -84,7 +88,7 @@ def clause(story: Story, cause: Cause) -> str:
     """Return a cause as a clause, with the names of its rules or holds, longest first."""
     seconds: Counter[str] = Counter()
     for part in (part for line in story.account.timeline for part in line.parts):
-        if part.cause == cause.key and part.by is not None:
+        if part.cause == cause.key and part.by not in (None, LAPSE):
             seconds[part.by] += part.seconds
     names = [wording.name(name, 120) for name, _ in seconds.most_common(_NAMED)]
     return f"{cause.clause} ({'; '.join(names)})" if names else cause.clause
@@ -123,8 +127,8 @@ def _why(part: Part) -> str:
         "own": f"behind {wording.plural(part.jobs, 'job')} of the same user",
         "earlier": f"behind {running} that arrived earlier",
         "later": f"behind {running} that arrived later",
-        "claimed": f"behind {wording.plural(part.jobs, 'job')} ahead of it in the queue, while it "
-        "would have fitted",
+        "claimed": f"enough was free, but for {wording.plural(part.jobs, 'job')} ahead of it that "
+        "could start as well",
         "held": f"held ({part.by})" if part.by else "",
         "rule": wording.name(part.by, 120) if part.by else "",
         "unavailable": "outage: nothing ran in the pool"
@@ -132,8 +136,9 @@ def _why(part: Part) -> str:
         else f"nodes that it could use were {part.by}"
         if part.by
         else "the pool had less than it requested",
-        "unexplained": "it would have fitted, and nothing known forbade it",
-        "cycle": "until the next scheduling pass",
+        "unexplained": "enough was free, but it had not started before; the log does not say why"
+        if part.by == LAPSE
+        else "enough was free and nothing was ahead of it; the log does not say why it waited",
     }
     return behind.get(part.cause) or _BY_KEY[part.cause].clause
 
@@ -145,6 +150,26 @@ def _part(story: Story) -> str:
         f"The log is a part of the workload: {wording.name(story.part, 400)}. Other jobs may have "
         "used the capacity that seems free."
     )
+
+
+def _idling(story: Story) -> str:
+    """Return from when on enough was free; empty if other jobs may have used it."""
+    idling, subject = story.account.idling, story.subject
+    if idling is None or story.part:
+        return ""
+    first = " and nothing was ahead of it" if idling.first else ""
+    return (
+        f"From {wording.instant(idling.begin, subject.zone)} on enough was free{first}; the log "
+        "does not say why it waited."
+    )
+
+
+def _kept(story: Story) -> str:
+    """Return the evidence for reservations, if the wait is due to one, or could be."""
+    causes = story.account.causes
+    if not any(causes.get(f"cause_{key}_s") for key in ("kept", "unexplained")):
+        return ""
+    return reservations(story.account.reservations)
 
 
 def _who(story: Story) -> str:

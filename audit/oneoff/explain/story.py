@@ -9,6 +9,7 @@ from typing import Annotated
 from pydantic import InstanceOf, PlainSerializer
 
 from audit.model import Pool
+from audit.report.record.reservations import Reservations
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ class Part:
     """One cause within a line of the timeline."""
 
     cause: str  # key of ``registry.causes.CAUSES``
-    by: str | None  # the rule, the kind of hold, or outage
+    by: str | None  # see ``account.Account.traced``
     seconds: int
     jobs: int  # others, or its user's, that it was behind
 
@@ -107,13 +108,23 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
+class Idling:
+    """The end of a wait, from which on enough was free."""
+
+    begin: int  # epoch s
+    first: bool  # whether nothing was ahead of it, either
+
+
+@dataclass(frozen=True, slots=True)
 class Account:
     """The causes of the wait (SPEC §11), and the waits of similar jobs; s."""
 
     causes: Mapping[str, float]  # by column of each cause; empty: it has no account
-    rule_free_s: float  # of the time under rules, in which it would have fitted
+    rule_free_s: float  # of the time under rules, while enough was free
     timeline: tuple[Line, ...]
     similar_wait_s: int | None  # their median; None: too few
+    idling: Idling | None  # None: something else kept it waiting to the end
+    reservations: Reservations
 
 
 @dataclass(frozen=True, slots=True)

@@ -319,8 +319,8 @@ KINDS: tuple[Kind, ...] = (
         "cause_rule_free_share",
         Topic.RULES,
         "why",
-        "For {cause_rule_free_share} of all waiting time the job would have fitted, and only "
-        "limits or closed hours kept it from starting.",
+        "For {cause_rule_free_share} of all waiting time enough was free, and only limits or "
+        "closed hours kept the job from starting.",
         "Decide whether this rule should keep jobs waiting while capacity is free: {rule}.",
         TELLING,
     ),
@@ -339,8 +339,8 @@ KINDS: tuple[Kind, ...] = (
         Topic.UNEXPLAINED,
         "why",
         "{cause_unexplained_share} of all waiting time is unexplained "
-        "({cause_unexplained_share:within}): the job would have fitted, and no known rule forbade "
-        "it.",
+        "({cause_unexplained_share:within}): enough was free, and the log does not say why jobs "
+        "waited.",
         "Check limits, holds, node features and closed hours that the log does not show.",
         0.1,
     ),

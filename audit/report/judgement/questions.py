@@ -100,8 +100,8 @@ def rule_sentence(place: Place, assumed: Mapping[str, Assumed]) -> str:
     if first.free_s / total < _ALONE:
         which, more = "limits or closed hours", f": mostly {which}"
     text = (
-        f"For {wording.rough(free)} of all waiting time{_within(free)} the job would have "
-        f"fitted, and only {which} kept it from starting{more}."
+        f"For {wording.rough(free)} of all waiting time{_within(free)} enough was free, and only "
+        f"{which} kept the job from starting{more}."
     )
     busy = belief.busy(pool)
     return f"{text} The pool was {busy}." if busy else text

@@ -170,7 +170,7 @@ class BoundRule(NamedTuple):
     """A limit or window that kept jobs waiting."""
 
     name: str
-    free_s: float  # of waiting in which they would have fitted
+    free_s: float  # of waiting while enough was free
     attempts: int
 
 

@@ -157,17 +157,14 @@ def _bounded_slowdown(attempts: pl.DataFrame, tau_s: int) -> Definition:
 
 
 def _why(attempts: pl.DataFrame) -> Definition:
-    booked = account(attempts, _POOL, _END).attempts.sort("job_number")
+    booked = account(attempts, _POOL, _END, log_begin=0).attempts.sort("job_number")
     causes = (f"{of.heading} (s) <{of.column}>" for of in CAUSES if booked[of.column].sum())
     return Definition(
         "why",
         "Causes of waiting",
-        "Every second of a wait is attributed to one cause, without a model. The job may be held, "
-        "the pool may have less than it requests, or a limit or closed hours may forbid its start. "
-        "If it does not fit into the free capacity, the second is divided among the jobs that use "
-        "what it lacks. If it fits, jobs ahead of it may need that capacity. The rest is "
-        "unexplained. Sums over a pool ignore single nodes and their features, which may cause "
-        "part of the unexplained time.",
+        "Every second of a wait has one cause. The job may be held, the pool too small, or a limit "
+        "or closed hours may forbid its start. If too little is free, jobs that use what it lacks "
+        "share the second. Otherwise jobs ahead may be about to start. The rest is unexplained.",
         f"{' + '.join(cause.key for cause in CAUSES)} = wait",
         "fairaudit, account of waits",
         _example(

@@ -6,12 +6,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.metrics.attempts.fidelity import FIDELITY_SCHEMA, KEY, fidelity, rank_correlation
+from audit.metrics.attempts.fidelity import (
+    FIDELITY_SCHEMA,
+    KEY,
+    edges,
+    fidelity,
+    of_account,
+    rank_correlation,
+)
 from audit.metrics.attempts.miss import FSTS
+from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.population import ended as subjects_of
+from audit.metrics.waits.plan import configured
+from audit.metrics.waits.walk import Plan, Starts
+from audit.model import Backfill, Period, Policy, Pool, Resource
 from tests.metrics.attempts.fair_starts import fair_workloads, final, stood_for
 from tests.naive import attempts as naive
-from tests.strategies import ended
+from tests.strategies import ended, frame
 
 METRICS = [
     "replayed", "start_error_median", "start_error_p90", "wait_correlation", "mean_wait_error",
@@ -162,3 +173,63 @@ def test_nobody_judged_is_no_share() -> None:
     got = dict(fidelity(held, replay(held, [None])).select("metric", "value").iter_rows())
     shares = ("foreseen_share", "agreement", "forward_correlation")
     assert [got[name] for name in shares] == [None] * 3
+
+
+def at_edges(
+    log: Period, period: Period | None = None, *, by_end: bool = True
+) -> dict[str, float | None]:
+    """Return the rows about the edges of a log in a pool of three jobs.
+
+    One of 6 runs from 0 to 100; one of 2 waits from 50 and runs from 150 to 200; one of 4 waits
+    from 100, and runs from 200 to 300.
+    """
+    jobs = [ended(0, 0, 100, 6), ended(50, 150, 200, 2), ended(100, 200, 300, 4)]
+    described = describe(frame(jobs), [Pool("main", Resource.cpus, 10)])
+    rows = edges(described, log, period or log, by_end=by_end)
+    assert rows.schema == FIDELITY_SCHEMA
+    return dict(rows.select("metric", "value").iter_rows())
+
+
+def test_the_edges_of_a_log_by_hand() -> None:
+    got = at_edges(Period("all", 100, 300))
+    assert (got["log_begin"], got["log_length"]) == (100, 200)
+    # 6 were used just before; 50 s of 2 and 100 s of 4 afterwards, in 200 s
+    assert got["begin_use"] == 6 / ((50 * 2 + 100 * 4) / 200)
+    # the longest occupancy is 100 s, and nobody waits in the last 100 s
+    assert got["end_waiting_share"] == 0.0
+    # the last 100 s begin at 150: the second waits no longer, the third for 50 of 200 s
+    assert at_edges(Period("all", 100, 250), Period("all", 0, 301))["end_waiting_share"] == 0.25
+
+
+def test_edges_belong_to_the_periods_that_have_them() -> None:
+    log = Period("all", 100, 300)
+    first = at_edges(log, Period("first", 0, 250))
+    assert first["log_length"] == 150
+    assert first["end_waiting_share"] is None  # the log goes on
+    last = at_edges(log, Period("last", 250, 400))
+    assert last["begin_use"] is None  # the log had begun
+    assert last["end_waiting_share"] == 0.0
+    assert at_edges(log, by_end=False)["end_waiting_share"] is None
+
+
+def test_the_plan_and_its_evidence() -> None:
+    def rows(plan: Plan, starts: Starts | None, interval_s: int | None) -> dict[str, float | None]:
+        return dict(of_account(plan, starts, interval_s).select("metric", "value").iter_rows())
+
+    seen = Starts(9, 8, 7, 6, 5, 4, 3)
+    assert rows(Plan(20), seen, 300) == {
+        "plan_depth": 20,
+        "plan_strict": 0,
+        "interval_s": 300,
+        "plan_starts": 9,
+        "plan_behind": 7,
+        "plan_broken": 5,
+        "plan_stretches": 4,
+        "plan_lapses": 3,
+    }
+    assert rows(configured(Policy(backfill=Backfill.conservative)), None, None) == {
+        "plan_depth": None,
+        "plan_strict": 0,
+        "interval_s": None,
+    }
+    assert rows(configured(Policy(backfill=Backfill.none)), None, None)["plan_strict"] == 1

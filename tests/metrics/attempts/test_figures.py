@@ -10,11 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from audit.metrics.attempts.account import account
 from audit.metrics.attempts.miss import FSTS
 from audit.metrics.attempts.parts import Ratio, coded, cut, evaluated, number_users
+from audit.metrics.attempts.performance import overtakes
+from audit.metrics.attempts.population import describe
+from audit.metrics.attempts.resource_equality import resource_equality
 from audit.metrics.attempts.summary import Options, summarise
 from audit.metrics.uncertainty import Resamples
-from audit.model import Period
+from audit.model import Period, Pool, Resource
 from tests.examples import examples
 from tests.metrics.attempts.booked import booked
 from tests.metrics.attempts.fair_starts import (
@@ -256,3 +260,40 @@ def test_sums_of_whole_numbers_beyond_64_bits() -> None:
     (part,) = cut(evaluated(attempts, terms, pl.lit(True)), "all")
     (row,) = part.ratios([Ratio("mean", "huge", "one", "1")], Resamples(2, 1, 100))
     assert (row.value, row.lower, row.upper) == (huge, huge, huge)
+
+
+def test_figures_beside_the_account_by_hand() -> None:
+    """Capacity 10, all of user ann: a running job of 2; then two of 6 that start one by one.
+
+    The first could start from 100 on, and lapses at 1,000. From then on the second fits, too, and
+    lapses; both start at an end of their user. From 4,000 on the machine is full for the second.
+    """
+    pool = Pool("main", Resource.cpus, 10)
+    jobs = [ended(0, 0, 4_000, 2), ended(100, 4_000, 5_000, 6), ended(150, 5_000, 6_000, 6)]
+    described = overtakes(resource_equality(describe(frame(jobs), [pool]), 6_000))
+    held = account(described, pool, 6_000, log_begin=0).attempts
+    rows = summarise(held, pool, Period("all", 0, 6_000), 6_000, UTC, 1, Options(resamples=20))
+    waited = 3_900 + 4_850
+    got = {
+        metric: bounds
+        for metric, *bounds in rows.filter(dimension="all")
+        .select("metric", "value", "lower", "upper")
+        .iter_rows()
+    }
+    assert held.sort("submit_time")["released_own_s"].to_list() == [0, 3_900, 3_000]
+    assert got["released_own_share"][0] == pytest.approx(6_900 / waited)
+    assert got["full_share"] == pytest.approx([1_000 / waited, 0.0, 1_000 / waited])
+    assert got["idle_usable"] == [pytest.approx(900 * 6 + 3_000 * 8), None, None]
+    by_user = values(rows)
+    assert by_user["full_share", "user", "ann"] == pytest.approx(1_000 / waited)
+
+
+def test_without_waits_a_range_has_no_ends() -> None:
+    pool = Pool("main", Resource.cpus, 10)
+    described = overtakes(resource_equality(describe(frame([ended(0, 0, 9, 2)]), [pool]), 9))
+    held = account(described, pool, 9, log_begin=0).attempts
+    rows = summarise(held, pool, Period("all", 0, 9), 9, UTC, 1, Options(resamples=20))
+    [(value, lower, upper)] = (
+        rows.filter(metric="full_share", dimension="all").select("value", "lower", "upper").rows()
+    )
+    assert (value, lower, upper) == (None, None, None)

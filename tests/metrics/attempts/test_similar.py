@@ -37,8 +37,7 @@ Record = dict[str, Any]
 
 def parts_of(described: pl.DataFrame, pool: Pool, now: int) -> pl.DataFrame:
     """The account of attempts, without outages: a log that ends while jobs wait has one."""
-    durations = Durations(0, outage_s=10_000 * DAY)
-    return account(described, pool, now, log_begin=0, durations=durations).attempts
+    return account(described, pool, now, log_begin=0, durations=Durations(0, 10_000 * DAY)).attempts
 
 
 def measured(records: list[Record], periods: list[Period] = ALL) -> pl.DataFrame:

@@ -365,7 +365,7 @@ def test_units_and_names() -> None:
         ),
         "nuwt_f": "(s/(resource·s))²",
         **dict.fromkeys([cause.share for cause in CAUSES], "1"),
-        "cause_rule_free_share": "1",
+        **dict.fromkeys(["cause_rule_free_share", "released_own_share", "full_share"], "1"),
         **dict.fromkeys(["idle_usable", "consumed"], "resource·s"),
         **dict.fromkeys(["nuwt_entities", "nuwt_single_job", "nuwt_no_usage"], "users"),
     }  # fmt: skip

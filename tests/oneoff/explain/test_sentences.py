@@ -2,9 +2,13 @@
 
 from dataclasses import replace
 
+import polars as pl
+
+from audit.metrics.attempts.account import LAPSE
 from audit.model import Limit, Standing, Step, Window
 from audit.oneoff.explain import facts, sentences, shown
-from audit.oneoff.explain.story import Cost, Line, Model, Part, Starts, Story, Trust
+from audit.oneoff.explain.story import Cost, Idling, Line, Model, Part, Starts, Story, Trust
+from audit.report.record.reservations import Reservations
 from tests.oneoff.explain import scenes
 from tests.oneoff.explain.scenes import ORIGIN, POOL
 
@@ -41,7 +45,7 @@ def test_a_rule_leads_with_its_name_and_what_would_have_fitted() -> None:
     limited = POOL._replace(limits=(Limit(most=1, per="user"),))
     lead = sentences.lead(scenes.story("3", limited))
     assert "did not allow it to start (limit of 1 running job per user)." in lead
-    assert "Of the 1 min 30 s under rules, it would have fitted for 0 s" in lead
+    assert "Of the 1 min 30 s under rules, enough was free for 0 s" in lead
 
 
 def test_lines_say_when_how_long_and_why() -> None:
@@ -55,8 +59,8 @@ def test_lines_say_when_how_long_and_why() -> None:
     line = Line(ORIGIN, ORIGIN + 96_000, (closed, free, Part("own", None, 1_000, 1)))
     assert sentences.timeline(story(account=replace(story().account, timeline=(line,)))) == [
         "Sun 09-09 01:46–Mon 09-10 04:26 (26 h 40 min): closed hours Mon 02-10 for jobs over 4 h, "
-        "for 22 h 13 min of it; for 4 h 10 min, behind 7 jobs ahead of it in the queue, while it "
-        "would have fitted"
+        "for 22 h 13 min of it; for 4 h 10 min, enough was free, but for 7 jobs ahead of it "
+        "that could start as well"
     ]
 
 
@@ -154,3 +158,54 @@ def test_nodes_that_are_out_of_service_are_worded() -> None:
     away = Line(ORIGIN, ORIGIN + 60, (Part("unavailable", "drained and reserved", 60, 0),))
     (line,) = sentences.timeline(story(account=replace(story().account, timeline=(away,))))
     assert line.endswith("nodes that it could use were drained and reserved")
+
+
+def unexplained(first: bool = True, **more: object) -> Story:
+    of = story().account
+    causes = {**dict.fromkeys(of.causes, 0.0), "cause_unexplained_s": 160.0}
+    account = replace(of, causes=causes, idling=Idling(ORIGIN + 60, first))
+    return replace(story(account=account), **more)  # type: ignore[arg-type]
+
+
+def test_an_unexplained_end_of_a_wait_is_told_from_its_begin() -> None:
+    said = sentences.sentences(unexplained())
+    assert said[0] == (
+        "From 2001-09-09 01:47 on enough was free and nothing was ahead of it; the log does not "
+        "say why it waited."
+    )
+    lapsed = sentences.sentences(unexplained(first=False))
+    assert lapsed[0].startswith("From 2001-09-09 01:47 on enough was free; the log does not say")
+    # of a part of the workload nobody knows what was free
+    assert "enough was free" not in " ".join(sentences.sentences(unexplained(part="a sample")))
+
+
+def test_a_lapse_is_no_name_of_a_cause() -> None:
+    part = Part("unexplained", LAPSE, 160, 0)
+    line = Line(ORIGIN, ORIGIN + 160, (part,))
+    made = unexplained()
+    made = replace(made, account=replace(made.account, timeline=(line,)))
+    assert LAPSE not in sentences.lead(made)
+    (said,) = sentences.timeline(made)
+    assert said.endswith(
+        "(2 min 40 s): enough was free, but it had not started before; the log does not say why"
+    )
+
+
+def test_reservations_are_told_where_they_may_matter() -> None:
+    none = replace(unexplained().account, reservations=Reservations(0, False, 5, 2))
+    assert "This log shows no reservations" in text(account=none)
+    assert "reservations" not in text()  # competition explains this wait
+
+
+def test_what_the_end_of_a_wait_is() -> None:
+    def ends(*causes: tuple[str, str | None]) -> Idling | None:
+        rows = [(10 * k, 10 * k + 10, *cause) for k, cause in enumerate(causes)]
+        return facts.idling(pl.DataFrame(rows, ("begin", "end", "cause", "by"), orient="row"))
+
+    full, free = ("earlier", None), ("unexplained", None)
+    lapsed, look = ("unexplained", LAPSE), ("cycle", None)
+    assert ends(full, free, lapsed) == Idling(10, first=True)
+    assert ends(free, full, lapsed, lapsed) == Idling(20, first=False)
+    assert ends(full, free, look) == Idling(10, first=True)
+    assert ends(full, look) is None
+    assert ends(free, full) is None

@@ -82,8 +82,7 @@ ELEMENTS = {"svg", "g", "rect", "line", "polyline", "polygon", "circle", "text"}
 def test_every_chart_is_drawn_and_described_and_says_what_it_answers() -> None:
     made = charts_of(waiting(pool()), "UTC")
     assert {key: chart.title for key, chart in made.items()} == {
-        "why": "40 % of all waiting time passed while the job would have fitted, and nothing in "
-        "the log explains why it waited",
+        "why": "40 % of all waiting time passed while enough was free, without a reason in the log",
         "passed": "Later jobs that requested at least as much often started first",
         "waits": "Mean wait of jobs of 1 CPU: 10 min",
         "week": "Longest mean wait by hour of arrival: 2.8 h, Sun 23–24 h",

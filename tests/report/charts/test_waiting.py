@@ -19,13 +19,13 @@ def test_a_bar_is_divided_by_what_they_waited_for() -> None:
     made = present(waiting.why(sample.waiting(pool())))
     assert set(tips(made)) >= {
         "1 CPU, unexplained: 50.0 % (95 % interval 5.0 to 60.0 %)",
-        "1 CPU, claimed by jobs ahead: 20.0 % (95 % interval 5.0 to 60.0 %)",
+        "1 CPU, for a job ahead that was about to start: 20.0 % (95 % interval 5.0 to 60.0 %)",
     }
     assert "outage" not in made.body
     wide = re.findall(r'width="([\d.]+)" height="16" fill="var\(--(\w+)\)"', made.body)
     drawn = [float(width) + 1 for width, name in wide if name == "unexplained"]
     assert [round(width / drawn[0], 2) for width in drawn] == [1.0, 0.6, 0.2]
-    assert made.title.startswith("40 % of all waiting time passed while the job would have fitted")
+    assert made.title.startswith("40 % of all waiting time passed while enough was free")
     assert made.alt.startswith("Bars divided by cause of waiting. 1 CPU: ")
 
 

@@ -125,8 +125,8 @@ def test_a_rule_that_holds_most_waiting_is_named_with_its_source() -> None:
     waited = made.questions[0]
     assert waited.big == "66 %"
     assert waited.text.startswith(
-        "For 66 % of all waiting time (65–67 %) the job would have fitted, and only the "
-        f"{name} (configured) kept it from starting."
+        "For 66 % of all waiting time (65–67 %) enough was free, and only the "
+        f"{name} (configured) kept the job from starting."
     )
     assert made.verdict.sentence.startswith("For 66 % of all waiting time")
     [found] = [found for found in made.findings if found.topic is Topic.RULES]

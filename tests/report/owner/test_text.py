@@ -60,8 +60,8 @@ def test_three_figures_with_their_intervals() -> None:
     )
     assert (way.big, way.text) == (
         "60 %",
-        "of their waiting time passed while the job would have fitted, and nothing in the log "
-        "explains why it waited; for all users, 20 % did.",
+        "of their waiting time passed while enough was free, without a reason in the log; for "
+        "all users, 20 % did.",
     )
     assert "20 h less in total" in text.answers(part(LESS))[1].text
 

@@ -31,8 +31,8 @@ def test_waiting_taken_apart_to_the_letter() -> None:
         "arrived earlier</td></tr>\n"
         '<tr><th scope="row" data-label="Share">60.0 %</th>'
         '<td class="num" data-label="Share, all users">20.0 %</td>'
-        '<td class="what" data-label="Waiting time passed">while the job would have fitted, and '
-        "nothing in the log explains why it waited</td></tr>\n"
+        '<td class="what" data-label="Waiting time passed">while enough was free, '
+        "without a reason in the log</td></tr>\n"
         "</tbody>\n"
         "</table>"
     )

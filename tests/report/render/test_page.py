@@ -390,7 +390,7 @@ def test_waits_by_partition_qos_and_gpu_type() -> None:
     for shown in (
         "Waits by partition, GPU type Partition GPU type Jobs Median wait 90th percentile "
         "Share of waiting Main cause <img src=x onerror=alert(1)> h100 100 1 min 2 h 5.0 % "
-        "used by later arrivals (60 %)",
+        "machine full: later jobs (60 %)",
         "2 more combinations with 10.0 % of all waiting are in the database",
     ):
         assert shown in text

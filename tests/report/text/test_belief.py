@@ -58,7 +58,7 @@ def test_another_fair_order_than_that_of_arrival_is_said(order: str, said: str) 
         assert belief.fair_order(by_arrival) == ""
 
 
-ONE = Overtaken("17", 1, "anna", 4, 7_200, (0,) * 7 + (1_800.0, 5_400.0, 0, 0), 3_600, 0, 600)
+ONE = Overtaken("17", 1, "anna", 4, 7_200, (0,) * 8 + (1_800.0, 5_400.0, 0, 0), 3_600, 0, 600)
 
 
 def _of(one: Overtaken, told: Fidelity | None = None) -> str:

@@ -56,5 +56,5 @@ def test_where_nothing_ended_there_is_nothing_to_compare() -> None:
 def test_the_main_cause_has_the_largest_share() -> None:
     shares = {"cause_own_share": 0.2, "cause_later_share": 0.5, "cause_rule_share": None}
     figures = tuple(figure(key, share) for key, share in shares.items())
-    assert tables.main_cause(Breakdown("gpu", figures)) == "used by later arrivals (50 %)"
+    assert tables.main_cause(Breakdown("gpu", figures)) == "machine full: later jobs (50 %)"
     assert tables.main_cause(Breakdown("gpu", (figure("cause_own_share", 0.0),))) == "–"

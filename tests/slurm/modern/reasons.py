@@ -16,10 +16,7 @@ from typing import Final, NamedTuple
 import polars as pl
 
 from audit.metrics.attempts.account import account
-from audit.oneoff.explain.explain import charged
 from audit.pipeline.opening import Log
-from audit.scenario.decisions import decision_times
-from audit.scenario.scenario import Scenario
 from tests.slurm.modern.captured import CAPTURES, Capture
 from tests.slurm.modern.record import CLUSTERS, SAMPLE_S
 
@@ -43,8 +40,6 @@ class Shown(NamedTuple):
     reason: str
     cause: str
     by: str | None
-    kept: bool
-    """Whether the modelled policy would not have started it by then (SPEC §10)."""
 
 
 def class_of_reason(reason: str) -> str:
@@ -92,7 +87,6 @@ def compared(capture: Capture, folder: Path) -> Iterator[Shown]:
             if job in arrivals:
                 samples.append((at, job, one))
     spans: dict[str, list[tuple[int, int, str, str | None]]] = {}
-    ready = ready_times(log, folder)
     booked = stretches(log, {job for _, job, _ in samples})
     for job, *span in booked.select("job_id", "begin", "end", "cause", "by").iter_rows():
         spans.setdefault(job, []).append((span[0], span[1], span[2], span[3]))
@@ -101,36 +95,18 @@ def compared(capture: Capture, folder: Path) -> Iterator[Shown]:
         cause, by = ("unknown", None) if found is None else found[2:]
         if found is None and any(arrival > at for arrival in arrivals[job]):
             cause, by = "held", "not eligible"
-        attempts = ready.get(job, [])
-        kept = next((first is None or at < first for start, first in attempts if at <= start), True)
-        yield Shown(at, one.job, one.partition, one.reason, cause, by, kept)
+        yield Shown(at, one.job, one.partition, one.reason, cause, by)
 
 
-def ready_times(log: Log, folder: Path) -> dict[str, list[tuple[int, int | None]]]:
-    """Start of each attempt of a job, and when the modelled policy would have started it."""
-    (pool,) = log.setting.pools
-    described, ranked = charged(log, pool, folder)
-    decided = decision_times(Scenario(described, pool, log.setting.now, ranked))
-    found: dict[str, list[tuple[int, int | None]]] = {}
-    columns = ("job_id", "start_time", "ready_time")
-    for job, start, first in decided.drop_nulls("start_time").select(columns).iter_rows():
-        found.setdefault(job, []).append((start, first))
-    return found
-
-
-def agreement(shown: list[Shown], *, with_decisions: bool = False) -> float:
+def agreement(shown: list[Shown]) -> float:
     """The share of waiting time in one class of causes; of instants that have a reason.
 
-    ``with_decisions``: what is unexplained is competition while the policy keeps the room.
+    Instants before the log begins are left out.
     """
-    judged = [one for one in shown if class_of_reason(one.reason) != "none"]
-    judged = [one for one in judged if one.cause != "outside"]
-    same = 0
-    for one in judged:
-        ours = class_of_cause(one.cause)
-        if with_decisions and one.cause == "unexplained" and one.kept:
-            ours = "competition"
-        same += class_of_reason(one.reason) == ours
+    judged = [
+        one for one in shown if class_of_reason(one.reason) != "none" and one.cause != "outside"
+    ]
+    same = sum(class_of_reason(one.reason) == class_of_cause(one.cause) for one in judged)
     return same / len(judged)
 
 
@@ -139,10 +115,7 @@ def main() -> None:
         capture = Capture(CAPTURES / name)
         with tempfile.TemporaryDirectory() as folder:
             shown = [*compared(capture, Path(folder))]
-        print(
-            f"{name}: {agreement(shown):.1%} of {len(shown) * SAMPLE_S} s in the same class, "
-            f"{agreement(shown, with_decisions=True):.1%} with decisions"
-        )
+        print(f"{name}: {agreement(shown):.1%} of {len(shown) * SAMPLE_S} s in the same class")
         table = Counter(
             (class_of_reason(one.reason), one.reason.strip("()")[:30], one.cause, one.by or "")
             for one in shown
