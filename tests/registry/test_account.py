@@ -1,4 +1,4 @@
-"""The view ``fidelity`` has the evidence by which a plan is chosen, and no count without meaning."""
+"""The evidence for a plan in the view ``fidelity``."""
 
 from audit.metrics.attempts.fidelity import of_account
 from audit.metrics.waits.plan import is_kept
