@@ -15,6 +15,13 @@ LOGS = {
     "LANL-CM5-1994-4.1-cln": (1_024, 122_060, 122_057, 0, 3),
     "UniLu-Gaia-2014-1": (2_004, 51_987, 51_860, 127, 0),
 }
+PLAN = ("depth", "starts", "behind", "broken", "stretches", "lapses")
+PLANS = {
+    "KTH-SP2-1996-2.1-cln": [20, 28_474, 10_670, 1_820, 8_841, 9_353],
+    "LANL-CM5-1994-4.1-cln": [0, 122_054, 58_952, 46_369, 6_106, 4_688],
+    "UniLu-Gaia-2014-1": [0, 51_780, 182, 114, 1_061, 2_816],
+}
+"""The plan that each log shows, and the counts behind it (SPEC §11)."""
 
 
 @pytest.mark.ci
@@ -54,10 +61,15 @@ def test_a_public_log(name: str, real_logs: Path, tmp_path: Path) -> None:
     assert positive == pytest.approx(-negative)
     assert known == ended - name.startswith("KTH")  # one has no size
     assert figure("re_unfairness") == pytest.approx(positive / known)
+    plan = "SELECT metric, value FROM fidelity WHERE metric LIKE 'plan%'"
+    seen = dict(database.fetch(con, plan).iter_rows())
+    assert [seen[f"plan_{one}"] for one in PLAN] == PLANS[name]
     if name.startswith("KTH"):
         assert figure("over_requested_walltime") == 475
         assert figure("uwt", "entity_kind") == pytest.approx(39.5, abs=0.05)
         assert figure("nuwt_deviation", "entity_kind") == pytest.approx(467, abs=0.5)
+        full = "SELECT lower, upper FROM summary WHERE metric = 'full_share' AND dimension = 'all'"
+        assert database.fetch(con, full).row(0) == pytest.approx((0.043, 0.468), abs=5e-4)
     if name.startswith("LANL"):
         assert figure("over_requested_walltime") == 40_180
         assert figure("over_capacity_time") == pytest.approx(0.22, abs=0.005)

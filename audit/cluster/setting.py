@@ -283,9 +283,7 @@ def _pool(
         why = "steps of the capacity do not say which nodes come or go"
         facts.append(Fact(f"simulation of pool {name!r}", "by sums over its nodes", why))
     return Pool(
-        name,
-        resource,
-        amounts[resource],
+        *(name, resource, amounts[resource]),
         tuple(_step(step, zone) for step in chosen.steps),
         tuple(sorted(amounts.items())),
         chosen.exclusive_nodes,
