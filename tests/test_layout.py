@@ -89,6 +89,7 @@ TESTED_IN: Final = {
     "config/sections": "config/test_file",
     "files/privacy": "security/test_modes",
     "kernels/placement": "metrics/test_nodes",
+    "kernels/waits/walk": "metrics/waits/test_walk",
     "kernels/similar": "scenario/predict/test_similar",
     "kernels/dominant": "metrics/test_dominant_share",
     "kernels/passed_over": "metrics/attempts/test_passed_over",

@@ -33,6 +33,7 @@ class Report:
     cluster: str
     period: Period
     run_id: str
+    redefined: bool  # whether only definitions changed since the report before
 
     @property
     def name(self) -> str:
@@ -82,7 +83,7 @@ def due(
         again: states of the ledger that are due again.
     """
     found = queries.rows(con, "delivery_reports", cluster=cluster.name, now=now)
-    reports = [Report(cluster.name, Period(*period), run_id) for *period, run_id in found]
+    reports = [Report(cluster.name, Period(*of[:3]), *of[3:]) for of in found]
     ends = {report.period.name: report.period.to_time for report in reports}
     ledger = queries.run(con, "delivery_ledger", cluster=cluster.name)
     for recipient, wish in _recipients(config, cluster).items():
@@ -122,6 +123,8 @@ def _leave(
         return state if state in again else None
     arrived = rows.filter(pl.col("state") == "sent")
     if arrived.height:
+        if report.redefined:
+            return None
         lacked = arrived.item(-1, "report_state") != State.COMPLETE.value
         return "" if config.mail.corrections or (lacked and complete(report)) else None
     return "" if all(state in again for state in rows["state"]) else None

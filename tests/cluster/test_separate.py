@@ -238,7 +238,7 @@ def test_outages_are_those_of_partitions_with_hardware_of_their_own() -> None:
     assert capacities == [(f"{THREE[pool.name]} CPUs", "the peak in use") for pool in setting.pools]
     described = describe(frame(rows), setting.pools, setting.partition_pool)
     waits = {
-        pool.name: account(described.filter(pool=pool.name), pool, out + DAY, cycle_s=0).attempts
+        pool.name: account(described.filter(pool=pool.name), pool, out + DAY).attempts
         for pool in setting.pools
     }
     assert {name: of["cause_unavailable_s"].sum() for name, of in waits.items()} == {

@@ -21,7 +21,7 @@ CAUSES = (
     *("outside", "held", "unavailable", "rule", "nodes", "own", "claimed", "kept", "earlier"),
     *("later", "cycle", "unexplained"),
 )
-OWN = ("own_queue", "own_running", "kept_own")
+OWN = ("own_queued", "own_running", "kept_own")
 """The parts of *own*."""
 TYPES = ("gpus:a100", "gpus:h100")
 RESOURCES = ("cpus", "gpus", "mem_bytes", *TYPES)
@@ -112,10 +112,10 @@ class Site(NamedTuple):
         return functools.reduce(on.minus, (self.used[one.key] for one in running), free)
 
     def instants(self) -> set[int]:
-        """When anything changes, but for lapses, from the first arrival to the last leave or start."""
+        """When anything changes but lapses, from the first arrival to the last leave or start."""
         waiting = [one for one in self.held if one.waits and one.arrival < one.leave]
         edges = {e for one in waiting for e in (one.arrival, one.leave)}
-        ran = [one for one in self.held if one.started or one.start != one.end]
+        ran = [o for o in self.held if o.started or (o.start is not None and o.start != o.end)]
         edges |= {e for one in ran for e in (one.start, one.end) if e is not None}
         edges |= {step.time for step in self.pool.steps} | {self.begin}
         edges |= {e for spans in self.absent.values() for s in spans for e in (s.start, s.stop)}
@@ -346,7 +346,9 @@ def _idle_share(site: Site, decided: Mapping[Key, Decided], t: int) -> Fraction:
     """What is free of the counted resource, by what could have used it; at most 1."""
     could = [one.request[0] for one in site.held if "unexplained" in _parts(decided, one)]
     running = [one for one in site.held if one.runs(t)]
-    free = sum(max(amounts[0], 0) for amounts in site.nodes_at(t, running).values())
+    there = site.nodes_at(t, running)
+    away = {name for name, spans in site.absent.items() if any(t in span for span in spans)}
+    free = sum(max(amounts[0], 0) for name, amounts in there.items() if name not in away)
     return min(Fraction(free, sum(could)), Fraction(1)) if sum(could) else Fraction()
 
 
@@ -511,6 +513,11 @@ class Plan:
         self.left = on.minus(self.left, used)
         self.claims.append((j, used))
 
+    def lent(self, user: str | None) -> on.Free:
+        """What is left, and what the claims of a user took."""
+        own = (used for k, used in self.claims if user is not None and k.record["user"] == user)
+        return functools.reduce(lambda free, used: on.minus(free, used, -1), own, self.left)
+
     def reserve(self, j: One) -> None:
         for s in [self.t, *self.changes()]:
             used = self.room(j, s)
@@ -547,18 +554,15 @@ def walk(site: Site, t: int, ages: Mapping[Key, int], depth: Depth) -> dict[Key,
         if known is not None:
             made[j.key] = known
             continue
-        capacity, free, used = site.amounts(j, running, t)
+        _, free, _ = site.amounts(j, running, t)
         fitting = fits(j.request, free) and site.placed(j, plan.free, t) is not None
-        if not fits(j.request, free):
-            behind = Decided(_holders(j, running, used, capacity, free))
-        elif not fitting:
-            behind = Decided({"nodes": Fraction(1)}, lacking=(_lacking(site, j, t, plan.free),))
+        behind = _behind(site, j, t, running, plan)
         if ages[j.key] >= site.lapse:
             passed |= {user} - {None}
             made[j.key] = Decided({"unexplained": Fraction(1)}, fitting=True) if fitting else behind
             continue
         taken: on.Used | None = site.placed(j, plan.left, t)
-        can = taken is not None
+        can = fitting and taken is not None
         if depth.strict:
             can = can and not failed
         elif plan.reserved and can:
@@ -576,12 +580,8 @@ def walk(site: Site, t: int, ages: Mapping[Key, int], depth: Depth) -> dict[Key,
         if not fitting:
             made[j.key] = behind
         elif site.placed(j, plan.left, t) is None:
-            lent = plan.left
-            for k, theirs in plan.claims:
-                if user is not None and k.record["user"] == user:
-                    lent = on.minus(lent, theirs, -1)
-            own = site.placed(j, lent, t) is not None
-            made[j.key] = Decided({"own_queue" if own else "claimed": Fraction(1)}, fitting=True)
+            own = site.placed(j, plan.lent(user), t) is not None
+            made[j.key] = Decided({"own_queued" if own else "claimed": Fraction(1)}, fitting=True)
         else:
             first = (failed if depth.strict else [k for k, _, _ in plan.reserved])[0]
             own = user is not None and first.record["user"] == user
@@ -590,6 +590,16 @@ def walk(site: Site, t: int, ages: Mapping[Key, int], depth: Depth) -> dict[Key,
         if len(plan.reserved) < depth.reservations:
             plan.reserve(j)
     return made
+
+
+def _behind(site: Site, j: One, t: int, running: list[One], plan: Plan) -> Decided:
+    """What keeps j from starting if it does not fit in what is free."""
+    capacity, free, used = site.amounts(j, running, t)
+    if not fits(j.request, free):
+        return Decided(_holders(j, running, used, capacity, free))
+    if site.placed(j, plan.free, t) is None:
+        return Decided({"nodes": Fraction(1)}, lacking=(_lacking(site, j, t, plan.free),))
+    return Decided({})
 
 
 def _first_step(site: Site, j: One, t: int, running: Sequence[One], plan: Plan) -> Decided | None:
@@ -640,7 +650,8 @@ def starts_at(site: Site, t: int, ages: Mapping[Key, int], depth: Depth) -> Star
         elif j.queued(t):
             if _first_step(site, j, t, running, plan) or ages[j.key] >= site.lapse:
                 continue
-            if site.placed(j, plan.left, t) is None:
+            _, free, _ = site.amounts(j, running, t)
+            if not fits(j.request, free) or site.placed(j, plan.left, t) is None:
                 failed = True
                 if len(plan.reserved) < depth.reservations:
                     plan.reserve(j)
@@ -655,7 +666,7 @@ def _lacking(site: Site, j: One, t: int, nodes: on.Free) -> str | None:
 
 
 def _noted(site: Site, j: One, t: int) -> bool:
-    """Whether a recorded hold is evidence of t: nothing but a lapse comes before the end of its wait."""
+    """Whether a recorded hold is evidence of t: before the end of the wait only lapses follow."""
     if j.record["reason"] not in HOLDS or j.record["attempt"] != 1:
         return False
     return not any(t < e < j.leave for e in site.instants())

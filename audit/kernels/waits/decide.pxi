@@ -413,7 +413,9 @@ cdef int64_t _see_ahead(Sweep s, int64_t slot, int64_t i, int64_t now) noexcept 
             if (
                 not s.line.has_lapsed[slot] and not s.state.out
                 and state_of(s, s.line.of[slot]) != EXCEEDS
-                and not _fits_left(s, s.line.of[slot])
+                and not (
+                    state_of(s, s.line.of[slot]) == FITS and _fits_left(s, s.line.of[slot])
+                )
                 and not is_forbidden(s.rules, s.counting, s.line.front[slot], now)
             ):
                 _fail(s, slot)

@@ -73,7 +73,7 @@ cdef class Floor:
         self.later_on = np.array(nodes.capacity)
         self.down = np.zeros(count, np.int64)
         inside = np.zeros((nodes.first_member.shape[0] - 1, count), np.uint8)
-        for s in range(inside.shape[0]):
+        for s in range(len(inside)):
             inside[s, nodes.member[nodes.first_member[s]: nodes.first_member[s + 1]]] = 1
         self.inside = inside
         if not self.on:

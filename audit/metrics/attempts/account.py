@@ -191,8 +191,8 @@ def account(
         The columns of ``CAUSES`` and ``RULE_FREE`` in s, ≥ 0, float64; null where the arrival, the
         size or the end of the wait is unknown, and for attempts in reservations. ``rule`` is the
         rule that forbids the attempt longest, ``held_by`` the hold that lasts longest; columns of
-        ``LACKS`` sum to ``cause_nodes_s``, null without nodes; ``PREEMPTIBLE`` is null if none
-        gives way.
+        ``LACKS`` sum to ``cause_nodes_s``, null without nodes, as ``PREEMPTIBLE`` without others
+        that give way.
     """
     rows = described.select(_READ).with_row_index("row")
     queue = queued(rows, now, pl.col("size") > 0)
@@ -200,45 +200,45 @@ def account(
     kinds = hold_kind(queue.rows)
     placed = _placed(pl.concat([holds, throttled(described)]), queue)
     place = None if traced is None else queue.rows["row"].index_of(traced)
+    holding = Holds(*(placed[name].to_numpy() for name in Holds._fields))
     known = Known(
         first_end(described) if log_begin is None else log_begin,
         INTERVAL_S if interval is None else interval,
-        Holds(*(placed[name].to_numpy() for name in Holds._fields)),
-        kinds.is_not_null().to_numpy(),
-        place,
-        durations.lapse_s,
+        *(holding, kinds.is_not_null().to_numpy(), place, durations.lapse_s),
     )
     rules = in_force(queue, pool.limits, pool.windows, pool.zone)
     setting = scene(queue, pool, rules, known, outage_s=durations.outage_s)
     found = plans.believed(setting, pool.policy if backfill else None)
     again = _Again(queue, pool, rules, known, durations.outage_s, found.plan)
     booked, preemptible = _over_preemptible(found.booked, again)
-    names = rule_names(pool)
-    made = pl.DataFrame(
+    made = _columns(booked, queue, pool, setting.guessed).with_columns(
+        preemptible.alias(PREEMPTIBLE),
+        held_by=_longest_hold(placed, queue.rows.height).fill_null(kinds),
+    )
+    made = made.with_columns(held_by=pl.when(pl.col("cause_held_s") > 0).then("held_by"))
+    names, outages = rule_names(pool), setting.outages
+    return Account(
+        _with(described, queue, made),
+        _outages(outages, now),
+        _barred(booked.stretches, queue, described),
+        _traced(booked, place, names, placed, kinds, outages, _absent(queue, pool, place)),
+        *(setting.guessed, found.plan, found.starts, interval),
+    )
+
+
+def _columns(booked: Booked, queue: Queued, pool: Pool, guessed: float | None) -> pl.DataFrame:
+    """Return the columns that the bookings tell, of each attempt in the queue's order."""
+    return pl.DataFrame(
         {
             **_seconds(booked, CAUSES),
-            **_lacks(booked, pool, setting.guessed),
-            **dict(
-                zip(OWN, map(booked.of, ("own_queued", "own_running", "kept_own")), strict=True)
-            ),
+            **_lacks(booked, pool, guessed),
+            **dict(zip(OWN, map(booked.of, _OWN_BOOKED), strict=True)),
             RULE_FREE: booked.of("rule_free"),
-            PREEMPTIBLE: preemptible,
             RELEASED: np.where(_released(queue), booked.of("unexplained"), 0.0),
             IDLE: booked.idle,
             HAS_LAPSED: booked.lapsed,
-            "rule": _longest_rule(booked, names),
-            "held_by": _longest_hold(placed, queue.rows.height).fill_null(kinds),
+            "rule": _longest_rule(booked, rule_names(pool)),
         }
-    ).with_columns(held_by=pl.when(pl.col("cause_held_s") > 0).then("held_by"))
-    return Account(
-        _with(described, queue, made),
-        _outages(setting.outages, now),
-        _barred(booked.stretches, queue, described),
-        _traced(booked, place, names, placed, kinds, setting.outages, _absent(queue, pool, place)),
-        setting.guessed,
-        found.plan,
-        found.starts,
-        interval,
     )
 
 

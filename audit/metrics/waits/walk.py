@@ -237,10 +237,7 @@ def _log(
     shape = [found.set_of]
     if pool.nodes:
         shape += [found.nodes.shape, found.nodes.wide]
-    alike = np.full(n, -1)
-    if len(waiting):
-        rows = pl.DataFrame(np.stack([column[waiting] for column in (*request, *shape)], axis=1))
-        alike[waiting] = rows.select(pl.struct(pl.all()).rank("dense")).to_series().to_numpy() - 1
+    alike = _alike(n, waiting, [*request, *shape])
     expected, due = np.unique(start[ran] + estimate[ran], return_inverse=True)
     places = np.full(n, -1)
     places[ran] = due
@@ -277,6 +274,15 @@ def _log(
         due=places,
         expected=expected,
     )
+
+
+def _alike(n: int, waiting: Ints, columns: list[Ints]) -> Ints:
+    """Return numbers that those who wait share if all of these are equal; −1 for others."""
+    alike = np.full(n, -1)
+    if len(waiting):
+        rows = pl.DataFrame(np.stack([column[waiting] for column in columns], axis=1))
+        alike[waiting] = rows.select(pl.struct(pl.all()).rank("dense")).to_series().to_numpy() - 1
+    return alike
 
 
 def _blocks(equal: tuple[Ints, ...], single: NDArray[np.bool_]) -> Ints:

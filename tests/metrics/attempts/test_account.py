@@ -287,7 +287,7 @@ def _deep(seed: int, count: int) -> Rows:
 
 @given(seed=st.integers(0, 10_000), data=st.data())
 def test_a_limit_that_nothing_reaches_changes_nothing(seed: int, data: st.DataObject) -> None:
-    # With a rule, all that waits is walked at each instant; without, only what may claim or reserve.
+    # With a rule, all that waits is walked at each instant; without, only what may start.
     policy = data.draw(st.sampled_from([None, *POLICIES]))
     lapse = data.draw(sampled([1, 20, 900]))
     pool = Pool("main", Resource.cpus, 24, amounts=(("gpus", 10),))
@@ -419,7 +419,8 @@ def test_what_gives_way_as_defined(data: st.DataObject) -> None:
         key = row["job_id"], row["attempt"]
         exact = (spared if takes else plain).get(key)
         for cause in CAUSES:
-            assert close(row[cause.column], None if exact is None else exact.causes[cause.key])
+            theirs = None if exact is None else exact.causes[cause.key]
+            assert close(row[cause.column], theirs), (key, cause.key, row[cause.column], theirs)
         if row["preemptible_s"] is None:  # also if none that gives way is known well enough
             assert not (takes and surely) or exact is None
         else:

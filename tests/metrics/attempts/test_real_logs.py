@@ -11,10 +11,10 @@ from audit.formats import swf
 from audit.formats.lines import Block
 from audit.ingest.attempts import resolve
 from audit.metrics.attempts import performance, users
-from audit.metrics.attempts.account import OUTAGE_S, RULE_FREE, account, anatomy
+from audit.metrics.attempts.account import OWN, RULE_FREE, account, anatomy
 from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.resource_equality import conservation, overall, resource_equality
-from audit.metrics.queue_sweep import Known, book, in_force, queued
+from audit.metrics.waits.plan import NONE, TRIED
 from audit.model import ATTEMPTS, Pool, Resource
 from audit.registry.causes import COLUMNS, PART_COLUMNS
 from audit.rules import Window
@@ -46,23 +46,33 @@ WINDOWS = tuple(
     )
 )
 ACCOUNTS = {
-    # shares of all waiting: unavailable, rule with free capacity, rule without, own queue, own
-    # running, claimed, earlier, later, cycle + unexplained
-    (KTH, ()): (0.029603, 0, 0, 0.037769, 0.025707, 0.270049, 0.312620, 0.129293, 0.194958),
+    # shares of all waiting: unavailable, own queue, own running, claimed, kept, kept own, earlier,
+    # later, cycle, unexplained, outside
+    (KTH, ()): (
+        *(0.029603, 0.003179, 0.025707, 0.003869, 0.025387, 0.000430, 0.312620, 0.129293),
+        *(0.001445, 0.468417, 0.000050),
+    ),
     (KTH, WINDOWS): (
-        *(0.027298, 0.262432, 0.101033, 0.030368, 0.018491, 0.111335, 0.268257, 0.079839),
-        0.100947,
+        *(0.027298, 0.003569, 0.018491, 0.005543, 0.028846, 0.000203, 0.268257, 0.079839),
+        *(0.001587, 0.202887, 0.000050),
     ),
     ("LANL-CM5-1994-4.1-cln", ()): (
-        *(0.053843, 0, 0, 0.014462, 0.031809, 0.077322, 0.181650, 0.292903),
-        0.348012,
+        *(0.053843, 0.000440, 0.031809, 0.002220, 0, 0, 0.181650, 0.292903),
+        *(0.001376, 0.435760, 0.000000),
     ),
     ("UniLu-Gaia-2014-1", ()): (
-        *(0.003935, 0, 0, 0.216489, 0.001488, 0.018427, 0.000665, 0.000290),
-        0.758705,
+        *(0.003935, 0.007822, 0.001488, 0.000517, 0, 0, 0.000665, 0.000290),
+        *(0.006784, 0.968842, 0.009655),
     ),
 }
-"""By an independent sweep (SPEC §11)."""
+"""By four independent programs (SPEC §11)."""
+
+SEEN = {
+    # starts, behind, broken, stretches, lapses
+    KTH: (28_474, 10_670, 1_820, 8_841, 9_353),
+    "LANL-CM5-1994-4.1-cln": (122_054, 58_952, 46_369, 6_106, 4_688),
+    "UniLu-Gaia-2014-1": (51_780, 182, 114, 1_061, 2_816),
+}
 
 
 @cache
@@ -135,35 +145,38 @@ def test_account(real_logs: Path, name: str, windows: tuple[Window, ...]) -> Non
     attempts, pool = described(real_logs, name)
     pool = pool._replace(windows=windows, zone="Etc/GMT-1")
     now = int(attempts["end_time"].drop_nulls().to_numpy().max())
-    made = account(attempts, pool, now, cycle_s=60).attempts
-    ended = (pl.col("standing") == "ended") & pl.col("size").is_not_null()
-    got = made.filter(ended)
+    found = account(attempts, pool, now)
+    assert found.plan == (TRIED if name == KTH else NONE)
+    if not windows:
+        starts = found.starts
+        assert starts is not None
+        counts = (starts.starts, starts.behind, starts.broken, starts.stretches, starts.lapses)
+        assert counts == SEEN[name]
+    got = found.attempts.filter(pl.col("standing") == "ended", pl.col("size").is_not_null())
     rest = got.select(pl.sum_horizontal(COLUMNS) - pl.col("wait_s")).to_series().to_numpy()
     assert abs(rest).max() < 1e-6
-    waited = got["wait_s"].to_numpy().sum()
-    seconds = {name: got[name].to_numpy().sum() for name in (*COLUMNS, RULE_FREE)}
-    seconds["own_running"] = own_running(attempts, pool, now)
-    shares = (
-        seconds["cause_unavailable_s"],
-        seconds[RULE_FREE],
-        seconds["cause_rule_s"] - seconds[RULE_FREE],
-        seconds["cause_own_s"] - seconds["own_running"],
-        seconds["own_running"],
-        seconds["cause_claimed_s"],
-        seconds["cause_earlier_s"],
-        seconds["cause_later_s"],
-        seconds["cause_cycle_s"] + seconds["cause_unexplained_s"],
+    queue, running, kept = OWN
+    columns = (
+        *("cause_unavailable_s", queue, running, "cause_claimed_s"),
+        *("cause_kept_s", kept, "cause_earlier_s", "cause_later_s", "cause_cycle_s"),
+        *("cause_unexplained_s", "cause_outside_s"),
     )
-    assert tuple(round(share / waited, 6) for share in shares) == ACCOUNTS[name, windows]
+    waited = got["wait_s"].to_numpy().sum()
+    shares = [round(float(got[column].to_numpy().sum()) / waited, 6) for column in columns]
+    assert tuple(shares) == ACCOUNTS[name, windows]
+    if windows:
+        rule, free = (float(got[c].to_numpy().sum()) for c in ("cause_rule_s", RULE_FREE))
+        assert (round(free / waited, 6), round((rule - free) / waited, 6)) == (0.262397, 0.101033)
 
 
-def own_running(attempts: pl.DataFrame, pool: Pool, now: int) -> float:
-    """Waiting of those that ended behind what jobs of the same user used, s."""
-    queue = queued(attempts.with_row_index("row"), now, pl.col("size") > 0)
-    rules = in_force(queue, pool.limits, pool.windows, pool.zone)
-    booked, _ = book(queue, pool, rules, Known(cycle_s=60), outage_s=OUTAGE_S)
-    ended = (queue.rows["standing"] == "ended").to_numpy()
-    return float(booked.of("own_running")[ended].sum())
+def test_the_range_of_waiting_for_the_jobs_of_others(real_logs: Path) -> None:
+    attempts, pool = described(real_logs, KTH)
+    made = account(attempts, pool, int(attempts["end_time"].to_numpy().max())).attempts
+    busy = pl.sum_horizontal("own_running_s", "cause_earlier_s", "cause_later_s")
+    low, high, waited = made.select(
+        low=busy.filter(~pl.col("lapsed")).sum(), high=busy.sum(), waited=pl.col("wait_s").sum()
+    ).row(0)
+    assert (round(low / waited, 3), round(high / waited, 3)) == (0.043, 0.468)
 
 
 def test_a_week_of_kth_sp2_as_defined(real_logs: Path) -> None:

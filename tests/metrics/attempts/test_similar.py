@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from audit.metrics.attempts.account import account
+from audit.metrics.attempts.account import Durations, account
 from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.similar import (
     REFERENCE,
@@ -37,7 +37,8 @@ Record = dict[str, Any]
 
 def parts_of(described: pl.DataFrame, pool: Pool, now: int) -> pl.DataFrame:
     """The account of attempts, without outages: a log that ends while jobs wait has one."""
-    return account(described, pool, now, cycle_s=0, outage_s=10_000 * DAY).attempts
+    durations = Durations(0, outage_s=10_000 * DAY)
+    return account(described, pool, now, log_begin=0, durations=durations).attempts
 
 
 def measured(records: list[Record], periods: list[Period] = ALL) -> pl.DataFrame:

@@ -31,7 +31,7 @@ CLASSES: Final = {
 }
 """Reasons of squeue by their class of causes."""
 
-COMPETITION: Final = frozenset({"own", "claimed", "earlier", "later", "nodes", "cycle"})
+COMPETITION: Final = frozenset({"own", "claimed", "kept", "earlier", "later", "nodes", "cycle"})
 
 
 class Shown(NamedTuple):
@@ -124,6 +124,7 @@ def agreement(shown: list[Shown], *, with_decisions: bool = False) -> float:
     ``with_decisions``: what is unexplained is competition while the policy keeps the room.
     """
     judged = [one for one in shown if class_of_reason(one.reason) != "none"]
+    judged = [one for one in judged if one.cause != "outside"]
     same = 0
     for one in judged:
         ours = class_of_cause(one.cause)
