@@ -12,7 +12,7 @@ at whenever a job of the pool starts; an unknown walltime is the occupancy.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import polars as pl
@@ -20,9 +20,13 @@ from numpy.typing import NDArray
 
 from audit.metrics.attempts.account import KEY
 from audit.metrics.attempts.population import only
+from audit.metrics.attempts.reasons import in_scope
 from audit.metrics.queue_sweep import InForce, Queued, in_force, numbered, queued
 from audit.model import Pool
 from audit.rules import Limit
+
+if TYPE_CHECKING:
+    from audit.kernels.limited import LimitEvents
 
 Ints = NDArray[np.int64]
 
@@ -64,6 +68,15 @@ def forbidden(
     keys = queue.rows.select(*KEY)[spans[:, 0]]
     found = keys.with_columns(begin=pl.Series(spans[:, 1]), end=pl.Series(spans[:, 2]))
     return joined(found, KEY).cast(dict(FORBIDDEN)).select(FORBIDDEN.names())
+
+
+def users_under(described: pl.DataFrame, limits: Iterable[Limit]) -> frozenset[str]:
+    """Return the users with jobs under a limit of users or accounts."""
+    rows = described.with_columns(occupancy=pl.col("occupancy_s"))
+    inside = np.zeros(rows.height, np.bool_)
+    for limit in of_entities(limits):
+        inside |= in_scope(rows, limit)
+    return frozenset(rows["user"].filter(pl.Series(inside)).drop_nulls())
 
 
 def joined(spans: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
@@ -109,7 +122,7 @@ def _spans(queue: Queued, rules: InForce, k: int, *, remaining: bool) -> Ints:
                 pairs // (user.max() + 1), np.arange(counter.max(initial=-1) + 2)
             ),
         ),
-        _events(queue, place, counter, user[place] > 0, _looks(queue, rules, k, remaining)),
+        _events(queue, place, counter, user[place] > 0, _looks(queue, rules, k, remaining=remaining)),
         LimitInForce(
             int(rules.most[k]), remaining, int(rules.valid_from[k]), int(rules.valid_to[k])
         ),
@@ -123,13 +136,15 @@ def _spans(queue: Queued, rules: InForce, k: int, *, remaining: bool) -> Ints:
     return spans
 
 
-def _looks(queue: Queued, rules: InForce, k: int, remaining: bool) -> Ints:  # noqa: FBT001
+def _looks(queue: Queued, rules: InForce, k: int, *, remaining: bool) -> Ints:
     """Return the instants at which a level may change without an event of its counter."""
     starts = queue.rows["start_time"].drop_nulls().to_numpy() if remaining else ()
     return np.unique([*starts, rules.valid_from[k], rules.valid_to[k]]).astype(np.int64)
 
 
-def _events(queue: Queued, place: Ints, counter: Ints, known: NDArray[np.bool_], looks: Ints):
+def _events(
+    queue: Queued, place: Ints, counter: Ints, known: NDArray[np.bool_], looks: Ints
+) -> LimitEvents:
     """Return the events of the attempts at these places."""
     from audit.kernels.limited import LimitEvents
 
