@@ -148,7 +148,7 @@ class Log(NamedTuple):
             subject=pl.col("row").is_in(mine.implode()) & (pl.col("wait_s") > LEAD_S),
             burst=bursts(taking_part),
             midnight=local_arrival(zone).dt.truncate("1d").dt.epoch("s"),
-            width=pl.when(size > 0).then(size.cast(pl.Float64).log(2).round(9).ceil()),
+            width=pl.when(size > 0).then(pl.Series(_log2(taking_part["size"]))),
             walltime=pl.Series(walltime_class(taking_part["walltime_s"])),
             need_size=size,
             need_walltime=pl.col("walltime_s").fill_null(_NEVER),
@@ -201,6 +201,12 @@ _TINY: Final = 1e-12
 """Share of a user without one, so that any usage exceeds it."""
 
 
+def _log2(size: pl.Series) -> NDArray[np.int32]:
+    """Return ⌈log2⌉ of each size; 0 for none."""
+    _, exponent = np.frexp((size.fill_null(0) - 1).clip(0).to_numpy())
+    return exponent
+
+
 def _group(*columns: str) -> pl.Expr:
     """Number the rows that are equal in these columns by the first of them."""
     return pl.col("row").first().over(columns)
@@ -230,7 +236,7 @@ NOTHING_UNSTARTED: Final = Unstarted()
 def paired(
     log: Log,
     kind: Kind,
-    usage: OwnerUsage,
+    usage: OwnerUsage | None = None,
     why: Unstarted = NOTHING_UNSTARTED,
     *,
     own: bool = False,
@@ -239,7 +245,7 @@ def paired(
 
     Args:
         kind: one of ``log.kinds``.
-        usage: of the users.
+        usage: of the users; None: none had used more than another.
         own: whether later attempts are those of the same user.
 
     Returns:
@@ -247,7 +253,7 @@ def paired(
     """
     from audit.kernels import passed_over as kernel
 
-    n = log.frame.height
+    usage, n = usage or log.no_usage(), log.frame.height
     stratum = log.frame["anywhere" if kind in PLACES else "same_place"].to_numpy()
     order = np.argsort(stratum, kind="stable")
     frame = log.frame[order].with_columns(stratum=pl.Series(stratum[order]))

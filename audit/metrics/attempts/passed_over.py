@@ -224,7 +224,6 @@ class _Among(NamedTuple):
     def results(self) -> dict[Kind, list[Judged]]:
         """Return the results of all kinds."""
         subjects = ended(self.period)
-        none = self.log.no_usage()
         usage = self.log.usage(self.shares.get("user", {}))
         found: dict[Kind, list[Judged]] = {}
         follows = False
@@ -235,7 +234,7 @@ class _Among(NamedTuple):
                 if kind == "user":
                     found[kind] = [_unpaired(name) for name in counts]
                 continue
-            decides = usage if kind == "user" or follows else none
+            decides = usage if kind == "user" or follows else None
             pairs = paired(self.log, kind, decides, self.evidence.unstarted)
             attempts = self._with_days(pairs.attempts)
             if kind == "user":
@@ -304,7 +303,7 @@ class _Among(NamedTuple):
         """Return how often own later jobs started first; of those with enough such jobs."""
         if not names:
             return {}
-        pairs = paired(self.log, kind, self.log.no_usage(), own=True).attempts
+        pairs = paired(self.log, kind, own=True).attempts
         sums = (
             pairs.filter(pl.col("entity").is_in(list(names)))
             .group_by("entity")
@@ -320,7 +319,7 @@ class _Among(NamedTuple):
         """
         area = pl.col("size").fill_null(0).cast(pl.Float64) * pl.col("occupancy_s")
         of_kind = self.period.filter(occupied()).group_by(kind)
-        by_entity = of_kind.agg(area.sum(), pl.col("user").n_unique()).drop_nulls().sort(kind)
+        by_entity = of_kind.agg(area.sum(), users=pl.col("user").n_unique()).drop_nulls().sort(kind)
         of_site = self.shares.get(kind, {})
         used = {name: (area, users) for name, area, users in by_entity.iter_rows() if area > 0}
         share = {

@@ -183,7 +183,7 @@ def _passed() -> Definition:
     end = max(row[-1] for row in _PASSED)
     described = describe(_log(_PASSED), [_POOL])
     log = Log.of(described, _POOL, Period("all", 0, end + 1), ZoneInfo("UTC"))
-    compared = paired(log, "user", log.no_usage()).attempts
+    compared = paired(log, "user").attempts
     numbered = described.with_columns(row=pl.int_range(pl.len()))
     shown = numbered.join(compared.drop("user"), on="row", how="left").sort("job_number")
     shown = shown.with_columns(pl.col("pairs", "lost", "passed_s").fill_null(0))
