@@ -19,6 +19,7 @@ from audit.cluster.windows import WHOLE, Window
 from audit.metrics import dominant_share
 from audit.metrics.attempts import (
     account,
+    limited,
     passed_over,
     performance,
     population,
@@ -28,12 +29,12 @@ from audit.metrics.attempts import (
 from audit.metrics.attempts.account import Account
 from audit.metrics.attempts.fidelity import edges, of_account
 from audit.metrics.attempts.parts import Row
+from audit.metrics.attempts.passed_over import PassedEvidence, Shares
 from audit.metrics.attempts.resource_equality import resource_equality
 from audit.metrics.attempts.summary import KINDS, Known, Options, conservation_of, summarise
 from audit.metrics.fairshare.requested import beyond_request
-from audit.metrics.pairs import EARLIER_S, Held
+from audit.metrics.pairs import EARLIER_S, Barred, Unstarted
 from audit.metrics.preemption import interrupted
-from audit.metrics.usage_order import Shares
 from audit.model import OBSERVED, Limit, Period, Pool
 from audit.model import Window as Hours
 from audit.scenario import ownership
@@ -43,6 +44,7 @@ from audit.scenario.driver import ALL, Effort
 from audit.scenario.engine import model_fidelity
 from audit.scenario.fair_start import fair_start_times
 from audit.scenario.forward import forward_start_times
+from audit.scenario.plateaus.search import find_plateaus
 from audit.scenario.scenario import Scenario
 from audit.words import OF_TYPE
 
@@ -263,11 +265,12 @@ def _of_periods(work: _Work, jobs: pl.DataFrame, booked: Account, pool: Pool) ->
     scenario = Scenario(jobs, pool, setting.now, work.ranked)
     of_pool = pl.lit(pool.name).alias("pool")
     rules = rules_of(pool, setting.evidence.get(pool.name, ()))
+    bounds = _limited(work, jobs, pool)
     for number, (period, seed) in enumerate(work.wanted.seeds.items()):
         work.progress(_FIGURES, number, len(work.wanted.seeds))
         around = population.around(jobs, period)
         of_period = options._replace(covered=covered(period, setting.log))
-        passed = _passed(work, jobs, booked, pool, period)
+        passed = _passed(work, jobs, booked, bounds, (pool, period))
         whole = (conserved, passed, booked)
         yield from _summaries(work, around, pool, period, of_period, whole)
         del around
@@ -283,20 +286,43 @@ def _of_periods(work: _Work, jobs: pl.DataFrame, booked: Account, pool: Pool) ->
     work.progress(_FIGURES, len(work.wanted.seeds), len(work.wanted.seeds))
 
 
+class _Limited(NamedTuple):
+    """What accepted limits of users and accounts forbid in a pool."""
+
+    users: frozenset[str]
+    """Users with such a limit."""
+    spans: pl.DataFrame
+    """Columns of ``limited.FORBIDDEN``."""
+
+
+def _limited(work: _Work, jobs: pl.DataFrame, pool: Pool) -> _Limited:
+    """Return what the pool's limits forbid, and those that its log shows."""
+    now, begin = work.setting.now, work.setting.log_begin
+    since = account.first_end(jobs) if begin is None else begin
+    found = find_plateaus(jobs, pool, now, since)
+    limits = [*pool.limits, *found.limits, *(rule.limit for rule in found.own)]
+    spans = limited.forbidden(jobs, pool, now, limits)
+    return _Limited(limited.users_under(jobs, limits), spans)
+
+
 def _passed(
-    work: _Work, jobs: pl.DataFrame, booked: Account, pool: Pool, period: Period
+    work: _Work, jobs: pl.DataFrame, booked: Account, bounds: _Limited, place: tuple[Pool, Period]
 ) -> pl.DataFrame:
     """Return the result of each entity that was tested for being passed over in a period."""
+    pool, period = place
     around = population.around(jobs, period, EARLIER_S)
-    held = _held(around, booked.barred)
-    return passed_over.of_period(around, pool, period, work.setting.zone, work.shares, held)
+    marked = around["unstartable_from"] if "unstartable_from" in around.columns else None
+    held = limited.joined(booked.barred.filter("held"), account.KEY)
+    unstarted = Unstarted(_barred(around, held), _barred(around, bounds.spans), marked)
+    evidence = PassedEvidence(unstarted, bounds.users)
+    return passed_over.of_period(around, pool, period, work.setting.zone, work.shares, evidence)
 
 
-def _held(around: pl.DataFrame, barred: pl.DataFrame) -> Held:
-    """Return the spans in which attempts were held or under a rule, by row of ``around``."""
+def _barred(around: pl.DataFrame, spans: pl.DataFrame) -> Barred:
+    """Return spans of attempts by row of ``around``."""
     places = around.select(*account.KEY, row=pl.int_range(pl.len()))
-    held = barred.join(places, on=account.KEY).sort("row", "begin")
-    return Held(*(held[name].to_numpy() for name in ("row", "begin", "end")))
+    barred = spans.join(places, on=account.KEY).sort("row", "begin")
+    return Barred(*(barred[name].to_numpy() for name in ("row", "begin", "end")))
 
 
 def _summaries(

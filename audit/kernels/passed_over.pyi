@@ -5,46 +5,37 @@ from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 
 @final
-class Usage:
+class OwnerUsage:
     def __init__(
         self, first: Ints, time: Ints, rate: Floats, used: Floats, share: Floats, decay: float
     ) -> None: ...
 
 @final
-class Subjects:
+class PairedAttempts:
     def __init__(
-        self, begin: Ints, arrival: Ints, user: Ints, entity: Ints, owner: Ints, need: Ints,
-        first: Ints, last: Ints, start: Ints, held_begin: Ints, held_end: Ints, held_from: Ints,
-        held_to: Ints
+        self, begin: Ints, stratum: Ints, user: Ints, entity: Ints, arrival: Ints, need: Ints,
+        run: Ints, start: Ints, subject: Bools, weight: Floats, midnight: Ints,
+        used: Floats, marked_from: Ints
     ) -> None: ...  # fmt: skip
 
 @final
-class Rivals:
-    def __init__(
-        self, begin: Ints, end: Ints, arrival: Ints, user: Ints, entity: Ints, need: Ints,
-        run: Ints, used: Floats, weight: Floats, start: Ints
-    ) -> None: ...  # fmt: skip
+class BarredSpans:
+    def __init__(self, first: Ints, from_time: Ints, to_time: Ints) -> None: ...
 
 @final
-class Classes:
-    def __init__(
-        self, as_much: NDArray[np.bool_], of_block: Ints, block: Ints, swept: Ints, sign: Ints,
-        key: Ints, first_segment: Ints, of_segment: Ints, segment_begin: Ints, arrival_at: Ints,
-        sums: Floats, place: Ints, segment: Ints, by_start: Ints, of_rival: Ints, arrival: Ints,
-        user: Ints, entity: Ints, weight: Floats, least: float, first: Ints, before: Ints,
-        after: Ints, started: Floats, tree: Floats
-    ) -> None: ...  # fmt: skip
+class PairSums:
+    def __init__(self, pairs: Floats, lost: Floats, since: Ints, between: Floats) -> None: ...
 
 @final
-class Found:
-    def __init__(
-        self, pairs: Floats, lost: Floats, since: Ints, met: NDArray[np.bool_]
-    ) -> None: ...
+class PairChoice:
+    def __init__(self, usage: OwnerUsage, much: float, lead: int, most: int, own: bool) -> None: ...
 
-def accumulate(usage: Usage) -> None: ...
-def used_at(usage: Usage, owner: Ints, instant: Ints, used: Floats) -> None: ...
 def compare(
-    subjects: Subjects, rivals: Rivals, usage: Usage, classes: Classes, lead: int, found: Found
-) -> None: ...
+    attempts: PairedAttempts, held: BarredSpans, forbidden: BarredSpans, choice: PairChoice, block: Ints, behind: Ints,
+    found: PairSums
+) -> None: ...  # fmt: skip
+def accumulate(usage: OwnerUsage) -> None: ...
+def used_at(usage: OwnerUsage, owner: Ints, instant: Ints, used: Floats) -> None: ...

@@ -63,19 +63,17 @@ def of_sums(above: Floats, below: Floats) -> Estimate | None:
     return jackknife(float(above.sum() / below.sum()), (above.sum() - above) / rest)
 
 
-def blocks(days: Ints, most: int) -> Ints:
-    """Return the block of each element: groups of consecutive days, as equal as can be.
+def stretches(days: Ints, most: int) -> Ints:
+    """Return the number of the stretch of days of each element, of those in which any lies.
 
     Args:
-        days: of each element; only days that occur count. The first groups have a day more where
-            days do not come out even.
-        most: number of blocks, or as many as there are days.
+        days: of each element, at least one. The time from the first to the last is divided into
+            equal stretches.
+        most: number of stretches; where the days are fewer, each is one.
     """
-    present, place = np.unique(days, return_inverse=True)
-    number = max(min(most, len(present)), 1)
-    lengths = np.full(number, len(present) // number)
-    lengths[: len(present) % number] += 1
-    numbers: Ints = np.repeat(np.arange(number), lengths)[place]
+    first, span = days.min(), days.max() - days.min() + 1
+    stretch = (days - first) * min(most, span) // span
+    numbers: Ints = np.unique(stretch, return_inverse=True)[1]
     return numbers
 
 

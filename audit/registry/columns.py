@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from audit.registry.causes import CAUSES, LACKS
 from audit.registry.measure import AREA, ATTEMPTS, JOBS, NUWT, ONE, SECONDS
 from audit.registry.measures import SLOWDOWN, SUMMARY
+from audit.registry.passed import PassedWhy
 from audit.registry.reasons import HELD_BY
 
 BIGINT, DOUBLE, VARCHAR, BOOLEAN = "BIGINT", "DOUBLE", "VARCHAR", "BOOLEAN"
@@ -250,6 +251,10 @@ OF_ENTITIES: Final = (
            _NO_PAIRS),
     Column("passed_s", BIGINT, "total time from the first start of such a job to the attempt's "
            "own start", SECONDS, _NO_PAIRS),
+    Column("passed_named", BOOLEAN, "whether it is named as passed over by later jobs", ONE,
+           "where this cannot be told, or the log names one user"),
+    Column("passed_why", VARCHAR, "why it is not named, or cannot be tested: "
+           f"{', '.join(PassedWhy)}", ONE, "where it is named, or nothing was compared"),
     Column("overtaken_s", BIGINT, "total delay by later arrivals under the modelled policy",
            SECONDS, _NONE_FORWARD),
     Column("unmodelled_s", BIGINT, "total wait that the modelled policy does not explain", SECONDS,

@@ -59,6 +59,9 @@ MEASURES: Final[Mapping[str, str]] = {
     "wait_later_share": "cause_later_share",
     "wait_down_share": "cause_unavailable_share",
     **dict.fromkeys(("peer_ratio", "contested_ratio", "contested_excess"), "excess_wait"),
+    **dict.fromkeys(("passed_widest", "passed_only_in_bursts"), "passed_named"),
+    "passed_expected_by_usage": "passed_expected",
+    **dict.fromkeys(("passed_half_life", "equal_usage_multiple"), "usage_multiple"),
 }
 """Measures, with the nearest one that exists."""
 

@@ -63,7 +63,8 @@ _INTERRUPTED: Final = "where attempts were preempted, requeued or suspended"
 _PAIRED: Final = "for entities with pairs"
 _TESTED: Final = "for entities with at least 20 attempts with pairs on 8 days"
 _NAMED: Final = ("user", "account")
-_COMPARED: Final = (*_NAMED, "partition", "qos")
+_PLACED: Final = ("partition", "qos")
+_COMPARED: Final = (*_NAMED, *_PLACED)
 _OFTEN: Final = ("gpus", "mem_bytes")
 """Resources that not all attempts request."""
 SLOWDOWN: Final = "max(1, (end − arrival) / max(runtime, τ))"
@@ -224,31 +225,18 @@ _PASSED: Final = (
             "passed_share − passed_expected; `lower` is its one-sided 95 % bound", when=_TESTED),
     Measure("passed_s", "Time after the first of them started", SECONDS, DURATION, _COMPARED,
             "Σ (start − first start of a later job that passed the attempt)", when=_PAIRED),
-    Measure("passed_named", "Is passed over", ONE, COUNT, _COMPARED,
-            "1 where passed_excess is significant (jackknife over groups of days; "
-            "Benjamini-Hochberg at 5 %, by kind of entity), its bound is at least 0.10, and "
-            "passed_s is at least 0.5 % of all waiting or one day per job; else 0; NULL: cannot be "
-            "decided", when="where there are several entities of the kind"),
-    Measure("passed_widest", "Cannot be decided, as its jobs are the widest and longest", ONE,
-            COUNT, _COMPARED, "1 where enough of its jobs waited while others arrived, but too few "
-            "of these requested as much; else 0", when="where passed_named is NULL"),
-    Measure("passed_only_in_bursts", "Is passed over only during its own bursts", ONE, COUNT,
-            _COMPARED, "1 where passed_share is significantly smaller outside bursts than within; "
-            "else 0; NULL with too few jobs outside bursts", when="where passed_named is 1"),
-    Measure("passed_expected_by_usage", "… expected in an order by usage", ONE, SHARE, _COMPARED,
-            "passed_expected, with separate rates for later jobs of entities that had used less, "
-            "and for all others",
-            when="where passed_named is 1 and jobs start in an order by usage"),
-    Measure("passed_half_life", "Half-life of usage that explains it", SECONDS, DURATION, _COMPARED,
-            "half-life of the usage that explains why the entity is passed over; NULL: usage does "
-            "not explain it", when="where passed_expected_by_usage is known"),
-    Measure("usage_multiple", "Usage as a multiple of the site's share", ONE, NUMBER, _NAMED,
+    Measure("passed_named", "Is passed over", ONE, COUNT, _NAMED,
+            "1 where passed_excess is significant (jackknife over stretches of days; "
+            "Benjamini-Hochberg at 5 %, by kind of entity), and no other condition of `passed_why` "
+            "fails; else 0; NULL: cannot be told", when="where the log names several users"),
+    Measure("passed_ahead", "Its later jobs started first, of pairs with those it passed over", ONE,
+            SHARE, _PLACED, "Σ lost / Σ pairs of the partitions (QOS) that would be named as "
+            "passed over, if these were users, with the later jobs of this one",
+            when="where a partition (QOS) would be named, and this one passed it most"),
+    Measure("usage_multiple", "Usage as a multiple of its share", ONE, NUMBER, _NAMED,
             "fraction of the pool's resource-seconds in the period / fraction of the shares of all "
-            "entities that used the pool",
-            when="where passed_named is 1 and the site's shares are known"),
-    Measure("equal_usage_multiple", "Usage as a multiple of an equal share", ONE, NUMBER, _NAMED,
-            "the same, with equal shares for all entities that used the pool",
-            when="where passed_named is 1 and the site's shares are not known"),
+            "entities that used the pool: the site's, else equal ones of users",
+            when="where passed_named is 1, or would be, and the order follows usage"),
 )
 
 _EQUALITY: Final = (

@@ -1,4 +1,4 @@
-"""Figures of waits by the depth of the queue, beside the same by visiting all that waits.
+"""Figures of waits by the depth of the queue, the account beside one that visits all that waits.
 
 Logs have equally many attempts, started first come, first served. The first ones arrive at once and
 then as many as the pool can do, so that the queue keeps its depth. The size is that depth.
@@ -7,12 +7,11 @@ then as many as the pool can do, so that the queue keeps its depth. The size is 
 import heapq
 from collections.abc import Iterator, Sequence
 from functools import partial
-from unittest.mock import patch
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import polars as pl
 
-from audit.metrics.attempts import pair_classes
 from audit.metrics.attempts.account import account
 from audit.metrics.attempts.population import describe
 from audit.metrics.pairs import Log, paired
@@ -66,14 +65,5 @@ def measure(sizes: Sequence[int]) -> Iterator[Figure]:
             partial(account, described, POOL, now),
             twin=("a walk through the queue", partial(account, described, WALKED, now)),
         )
-        log = Log.of(described, POOL, EVER)
-        yield measured(
-            *("Queues", "pairs of users, by depth", depth),
-            partial(paired, log, "user"),
-            twin=("comparing each two", partial(_compared, log)),
-        )
-
-
-def _compared(log: Log) -> pl.DataFrame:
-    with patch.object(pair_classes, "MOST_CLASSES", 0):
-        return paired(log, "user")
+        log = Log.of(described, POOL, EVER, ZoneInfo("UTC"))
+        yield measured(*("Queues", "pairs of users, by depth", depth), partial(paired, log, "user"))

@@ -20,6 +20,7 @@ started AS (
 SELECT
     own.pool, entity_kind, entity, jobs, attempts, never_started, gave_up_wait_s,
     tuwt_s, tusa, nuwt, re_unfairness_positive, re_unfairness_net, share_deficit, stretch,
+    passed_why,
     fst_attempts, miss_strict_s, miss_relaxed_s, missed_strict, missed_relaxed,
     preferred_strict_share, preference_strict_mean
 FROM own

@@ -1,56 +1,44 @@
 """SPEC §11, *Passed over*, in slow, plain, exact Python; nothing is shared with the package."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from itertools import groupby
 from typing import Any, NamedTuple
 
-from tests.naive.attempts import Record, width_class
+from tests.naive.attempts import Record
 from tests.naive.similar import walltime_class
 
 Attempts = Sequence[Record]
-"""Each with user, account, partition, qos, arrival, start, left (when it left the queue; None: not
-yet), size, walltime_s, needs, day and ``subject``; in the order (arrival, submit, sequence)."""
-Held = Mapping[int, Sequence[tuple[int, int]]]
+"""Started ones, each with user, account, partition, qos, arrival, start, end_time (None: it runs),
+size, walltime_s, needs, day, midnight (the local one before its arrival), ``subject`` and
+``marked_from`` (None: never); in the order (arrival, submit, sequence)."""
+Barred = Mapping[int, Sequence[tuple[int, int]]]
+WEEK = 7 * 86_400
 
 
 class Paired(NamedTuple):
     pairs: Fraction
     lost: Fraction
+    pairs_more: Fraction
+    lost_more: Fraction
     pairs_less: Fraction
     lost_less: Fraction
     passed_s: int
+    passed_else_s: int
 
 
-Usage = Callable[[Record, int], float]
-"""What the owner of an attempt had used at an instant."""
-
-
-def nothing(one: Record, instant: int) -> float:
-    """The usage of all where nobody has any."""
-    return 0.0
-
-
-def usage(
-    attempts: Attempts, owners: str, half_life_s: float, shares: Mapping[str, float]
-) -> Usage:
-    """Decayed usage divided by shares; that of an owner without a share counts a trillionfold."""
-    decay = math.log(2) / half_life_s
-
-    def used(one: Record, instant: int) -> float:
-        amounts = []
-        for other in attempts:
-            begin, end = other["start"], other["end_time"]
-            if one[owners] is None or other[owners] != one[owners] or begin is None:
-                continue
+def usage(attempts: Attempts, one: Record, instant: int, shares: Mapping[str, float]) -> float:
+    """What the user of an attempt had recently used, divided by its share."""
+    decay = math.log(2) / WEEK
+    amounts = []
+    for other in attempts:
+        begin, end = other["start"], other["end_time"]
+        if other["user"] == one["user"]:
             end = instant if end is None else min(end, instant)
             if begin < end:
                 left, at_start = (math.exp(-decay * (instant - t)) for t in (end, begin))
                 amounts.append((other["size"] or 0) * (left - at_start) / decay)
-        return math.fsum(amounts) / shares.get(one[owners], 1e-12)
-
-    return used
+    return math.fsum(amounts) / (shares.get(one["user"], 1e-12) if shares else 1.0)
 
 
 class Judged(NamedTuple):
@@ -80,56 +68,76 @@ def bursts(attempts: Attempts) -> list[int]:
 
 def of_class(one: Record, kind: str) -> tuple[Any, ...]:
     place = () if kind in ("partition", "qos") else (one["partition"], one["qos"])
-    return (*place, width_class(one["size"]), walltime_class(one["walltime_s"]))
+    width = (one["size"] - 1).bit_length() if one["size"] else None
+    return (*place, width, walltime_class(one["walltime_s"]))
 
 
-def paired(attempts: Attempts, kind: str, held: Held, used: Usage = nothing) -> dict[int, Paired]:
-    """Of each subject while whose wait an attempt of another user and entity arrived."""
+def paired(
+    attempts: Attempts,
+    kind: str,
+    barred: Sequence[Barred] = (),
+    shares: Mapping[str, float] | None = None,
+    most: int = 2_000,
+    own: bool = False,
+) -> dict[int, Paired]:
+    """Of each subject with pairs that count; ``shares`` None: nobody had used anything."""
     first = bursts(attempts)
-    parts = [(first[k], of_class(one, "user")) for k, one in enumerate(attempts)]
+    parts = [(first[k], of_class(one, kind)) for k, one in enumerate(attempts)]
     found = {}
     for j, one in enumerate(attempts):
-        if not one["subject"] or one[kind] is None:
+        if not one["subject"] or one[kind] is None or one["start"] - one["arrival"] <= 60:
             continue
-        rivals = [k for k in range(len(attempts)) if is_rival(one, attempts[k], kind)]
-        rivals = [k for k in rivals if not within(held.get(j, ()), attempts[k]["arrival"])]
-        if not rivals:
-            continue
-        asking = [k for k in rivals if asks_as_much(attempts[k], one)]
-        lost = [
+        rivals = [
             k
-            for k in asking
-            if attempts[k]["start"] is not None and attempts[k]["start"] < one["start"] - 60
+            for k, other in enumerate(attempts)
+            if is_rival(one, other, kind, own) and asks_as_much(other, one)
         ]
-        barred = [k for k in lost if within(held.get(j, ()), attempts[k]["start"])]
-        lost = [k for k in lost if k not in barred]
-        weights = {k: Fraction(1, parts.count(parts[j]) * parts.count(parts[k])) for k in asking}
-        counted = [k for k in asking if k not in barred]
-        less = [
-            k
-            for k in counted
-            for at in (attempts[k]["arrival"],)
-            if used(attempts[k], at) < used(one, at) * (1 - 1e-9)
-        ]
-        found[j] = Paired(
-            sum((weights[k] for k in counted), Fraction()),
-            sum((weights[k] for k in lost), Fraction()),
-            sum((weights[k] for k in less), Fraction()),
-            sum((weights[k] for k in lost if k in less), Fraction()),
-            max((one["start"] - attempts[k]["start"] for k in lost), default=0),
-        )
+        rivals = rivals[:: -(-len(rivals) // most) or 1]
+        lost = [k for k in rivals if attempts[k]["start"] < one["start"] - 60]
+        kept = [k for k in rivals if k not in lost and one["marked_from"] is None]
+        lost = [k for k in lost if could_start(j, one, attempts[k]["start"], barred)]
+        weights = {
+            k: Fraction(1, parts.count(parts[j]) * parts.count(parts[k])) for k in (*lost, *kept)
+        }
+        more, less = set(), set()
+        for k in weights if shares is not None else ():
+            at = attempts[k]["midnight"]
+            mine, theirs = (usage(attempts, x, at, shares or {}) for x in (one, attempts[k]))
+            more |= {k} if mine > 1.2 * theirs else set()
+            less |= {k} if theirs > 1.2 * mine else set()
+
+        def total(of: Iterable[int], weights: Mapping[int, Fraction] = weights) -> Fraction:
+            return sum((weights[k] for k in of), Fraction())
+
+        if weights:
+            found[j] = Paired(
+                total(weights),
+                total(lost),
+                total(more),
+                total(more & {*lost}),
+                total(less),
+                total(less & {*lost}),
+                max((one["start"] - attempts[k]["start"] for k in lost), default=0),
+                max((one["start"] - attempts[k]["start"] for k in {*lost} - more), default=0),
+            )
     return found
 
 
-def is_rival(j: Record, k: Record, kind: str) -> bool:
-    """Whether k arrived while j waited, and is of another user and entity."""
+def could_start(j: int, one: Record, instant: int, barred: Sequence[Barred]) -> bool:
+    """Whether j was neither marked nor barred."""
+    marked = one["marked_from"] is not None and one["marked_from"] <= instant
+    return not marked and not any(within(of.get(j, ()), instant) for of in barred)
+
+
+def is_rival(j: Record, k: Record, kind: str, own: bool) -> bool:
+    """Whether k arrived while j waited, and is of another user and entity, or of the same user."""
     same_place = kind in ("partition", "qos") or (
         (j["partition"], j["qos"]) == (k["partition"], k["qos"])
     )
+    other = k[kind] not in (None, j[kind]) and k["user"] != j["user"]
     return bool(
         same_place
-        and k[kind] not in (None, j[kind])
-        and k["user"] != j["user"]
+        and (k["user"] == j["user"] if own else other)
         and j["arrival"] < k["arrival"] < j["start"]
     )
 
@@ -144,20 +152,19 @@ def within(intervals: Iterable[tuple[int, int]], instant: int) -> bool:
     return any(begin <= instant <= end for begin, end in intervals)
 
 
-def judged(attempts: Attempts, kind: str, held: Held, least: tuple[int, int]) -> dict[str, Judged]:
-    """The result for each entity with a subject during whose wait another attempt arrived."""
-    found = paired(attempts, kind, held)
+def judged(attempts: Attempts, kind: str, least: tuple[int, int]) -> dict[str, Judged]:
+    """The result for each entity with a subject that has pairs."""
+    found = paired(attempts, kind)
     made = {}
     for entity in sorted({attempts[j][kind] for j in found}):
-        mine = [j for j in found if attempts[j][kind] == entity and found[j].pairs]
-        others = [j for j in found if attempts[j][kind] != entity and found[j].pairs]
+        mine = [j for j in found if attempts[j][kind] == entity]
+        others = [j for j in found if attempts[j][kind] != entity]
         days = sorted({attempts[j]["day"] for j in mine})
         pairs, lost = sums(found, mine)
         all_pairs, all_lost = sums(found, others)
-        share = lost / pairs if mine else None
         passed_s = sum(found[j].passed_s for j in mine)
         expected = difference = lower = p = None
-        if mine and others:
+        if others:
             due = {}
             for j in mine:
                 alike = of_class(attempts[j], kind)
@@ -169,12 +176,14 @@ def judged(attempts: Attempts, kind: str, held: Held, least: tuple[int, int]) ->
             if len(mine) >= least[0] and len(days) >= max(least[1], 2):
                 difference = sum((found[j].lost - due[j] for j in mine), Fraction()) / pairs
                 without = []
-                for block in blocks(days):
-                    kept = [j for j in mine if attempts[j]["day"] not in block]
+                for stretch in stretches(days):
+                    kept = [j for j in mine if attempts[j]["day"] not in stretch]
                     above = sum((found[j].lost - due[j] for j in kept), Fraction())
                     without.append(above / sums(found, kept)[0])
                 lower, p = tested(difference, without)
-        made[entity] = Judged(len(mine), len(days), share, expected, passed_s, difference, lower, p)
+        made[entity] = Judged(
+            len(mine), len(days), lost / pairs, expected, passed_s, difference, lower, p
+        )
     return made
 
 
@@ -184,13 +193,48 @@ def sums(found: Mapping[int, Paired], rows: Iterable[int]) -> tuple[Fraction, Fr
     return sum((one.pairs for one in kept), zero), sum((one.lost for one in kept), zero)
 
 
-def blocks(days: Sequence[int]) -> list[list[int]]:
-    """Up to 20 groups of consecutive days, of which the first may have one more than the others."""
-    number = min(20, len(days))
-    short, longer = divmod(len(days), number)
-    block = [g for g in range(number) for _ in range(short + (g < longer))]
-    paired_ = zip(block, days, strict=True)
-    return [[day for _, day in group] for _, group in groupby(paired_, key=lambda one: one[0])]
+def stretches(days: Sequence[int]) -> list[list[int]]:
+    """The days in each of up to 20 equal stretches of the time from the first to the last."""
+    first, behind = days[0], days[-1] + 1
+    number = min(20, behind - first)
+    edges = [first + Fraction((behind - first) * k, number) for k in range(number + 1)]
+    found = [
+        [day for day in days if low <= day < high]
+        for low, high in zip(edges[:-1], edges[1:], strict=True)
+    ]
+    return [stretch for stretch in found if stretch]
+
+
+def forbidden(jobs: Sequence[Record], limit: Mapping[str, Any], instant: int) -> dict[int, bool]:
+    """Whether a limit forbids each job that waits, after its user's earlier ones took theirs.
+
+    Args:
+        jobs: entity (None: not counted), user, arrival, start (None: never), end, leave, amount and
+            walltime; in the order of the queue.
+        limit: most, and whether it is of remaining time.
+    """
+    found = {}
+    for j, one in enumerate(jobs):
+        if one["entity"] is None or not one["arrival"] <= instant < one["leave"]:
+            continue
+        left = limit["most"]
+        for other in jobs:
+            if (
+                other["entity"] == one["entity"]
+                and other["start"] is not None
+                and other["start"] <= instant < other["end"]
+            ):
+                rest = max(other["start"] + other["walltime"] - instant, 0)
+                left -= other["amount"] * (rest if limit["remaining"] else 1)
+        for k, other in enumerate(jobs[: j + 1]):
+            same = other["entity"] == one["entity"] and other["user"] == one["user"]
+            if same and other["arrival"] <= instant < other["leave"]:
+                adds = other["amount"] * (other["walltime"] if limit["remaining"] else 1)
+                allowed = adds <= left
+                left -= adds if allowed else 0
+                if k == j:
+                    found[j] = not allowed
+    return found
 
 
 def tested(value: Fraction, without: Sequence[Fraction]) -> tuple[float, float]:

@@ -1,54 +1,46 @@
 """Passed over: attempts that lose to later ones with requests at least as large (SPEC §11).
 
 Under first come, first served with backfilling, a later job that requests at least as much rarely
-starts first. No model is used. An attempt j makes a *pair* with each k that
+starts first. No model is used. An attempt j that waited more than 60 s makes a *pair* with each
+started attempt k that
 
 - arrived after j and before j started, and is of another user and another entity;
 - was in the same partition and qos (in any, for the kinds partition and qos);
-- requested at least as much of every resource, and at least j's walltime;
+- has at least j's size, walltime and GPUs.
 
-but with none that arrived, or started before j, while j was held or under a rule. j *lost* the pair
-if k started more than 60 s before j. Its *passed time* is from the first such start to its own.
+Of more than 2,000, every s-th counts. j *lost* the pair if k started more than 60 s before j. Its
+*passed time* is from the first such start to its own. A lost pair does not count if, at k's start,
+an accepted limit of users or accounts forbade j (``limited``), or j was held, or marked
+unstartable. Kept pairs of a j that is ever marked do not count either.
 
-Pairs weigh 1 / (|A| · |B|): A and B are the attempts of j's burst and of k's (``metrics.bursts``)
-that are of one class, that is partition, qos, width class and walltime class. Of an entity e (a
-user, account, partition or qos), over its attempts j with pairs and with weighted sums,
+Pairs weigh 1 / (|A| · |B|): A and B are the started attempts of j's burst and of k's
+(``metrics.bursts``) that are of one class, that is partition, qos, ⌈log2 size⌉ and walltime class;
+for the kinds partition and qos, the last two. Of an entity e, with weighted sums,
 
     share    = Σ lost_j / Σ pairs_j
     expected = Σ pairs_j · rate(class of j) / Σ pairs_j
     rate(c)  = (lost_c + 5 r) / (pairs_c + 5)     over c's attempts of all other entities, whose
                                                   rate over all classes is r
 
-For the kinds partition and qos, rates are by width and walltime class only. Whether share exceeds
-expected is tested by a delete-one-block jackknife over up to 20 groups of consecutive days with
-pairs (``metrics.significance``), with Benjamini-Hochberg within each kind. An entity is *named* if
-the test rejects, the lower bound of the difference is at least 0.10, and its passed time is at
-least 0.5 % of all waiting or one day per job. It is tested if it has at least 20 attempts with
-pairs, on 8 days. Few jobs request as much as the widest and longest ones, so these are rarely
-tested.
+Whether share exceeds expected is tested by a jackknife over up to 20 equal stretches of local days
+(``metrics.significance``), with Benjamini-Hochberg within each kind. A user or account is *named*
+unless a condition of ``registry.passed.PassedWhy`` fails; the first that fails is kept. Partitions
+and qos are never named: of one that would be, the entity is given whose later jobs passed it most.
 
-*As fairshare would*: under fairshare, a user who has used more is served later, by intention. Where
-jobs start in an order by decayed usage (``metrics.usage_order``), the named are judged again, with
-the pairs of each class divided in two: with rivals whose owner had used less when they arrived, and
-with all others. Each part has its own rates, and due is the sum of both. The order by usage
-explains why an entity is passed over, so that it is not accused, if it lost most of its lost pairs
-to owners who had used less, if due is higher than before, and if
-
-    Σ (lost − due) / Σ pairs < 0.10     with lost and due of the pairs with all others only
-
-The excess over owners who had used less does not count, because a user who has used far more than
-others is passed by all of them.
+*Left out*: before the test, attempts that waited more than a day, of users with a joint release.
+Those named are tested again without starts after an own end, and at begin times. *Own control*: the
+same share with k of the same user, where nothing is left out. *Usage* counts with configured
+shares, or if the order follows it (``follows_usage``): then pairs in which j's user had used more
+do not count, and entities that used more than 1.5 shares are not named.
 
 Conventions: a walltime that is unknown or unlimited exceeds all others, an unknown amount is 0. An
-attempt without a user, or in a reservation, makes no pair. A rival that never started was not
-first. Attempts that arrived after the period change nothing, so that its figures stay.
+attempt without a user, or in a reservation, makes no pair. An account with one user has that user's
+result. Attempts that arrived after the period change nothing, so that its figures stay.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from enum import StrEnum
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -58,42 +50,72 @@ from numpy.typing import NDArray
 
 from audit.metrics.attempts.parts import Row, row
 from audit.metrics.attempts.population import day_number, ended, in_period, occupied
-from audit.metrics.pairs import KINDS, NOTHING_HELD, Decayed, Held, Kind, Log, Owners, paired
-from audit.metrics.significance import LEVEL, Estimate, blocks, by_hochberg, jackknife, of_sums
-from audit.metrics.usage_order import EQUAL, Shares, UsageOrder, usage_order
+from audit.metrics.pairs import (
+    KINDS,
+    NOTHING_UNSTARTED,
+    PLACES,
+    Kind,
+    Log,
+    Unstarted,
+    paired,
+)
+from audit.metrics.significance import Estimate, by_hochberg, of_sums, stretches
 from audit.model import Period, Pool
+from audit.registry.passed import PassedWhy
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 LEAST: Final = (20, 8)
 """Attempts with pairs, and their days, that a test needs."""
-LEAST_OUTSIDE: Final = (20, 10)
-"""The same outside bursts, to say that an entity is passed over during bursts only."""
-BLOCKS: Final = 20
+STRETCHES: Final = 20
 PRIOR: Final = 5.0
 """Weight of the overall rate within the rate of a class."""
 LEAST_EXCESS: Final = 0.10
 LEAST_OF_WAITING: Final = 0.005
 LEAST_PER_JOB_S: Final = 86_400
+LONG_S: Final = 86_400
+"""Attempts of a user with a joint release are left out if they waited longer."""
+LEAST_LEFT: Final = 0.6
+"""Share of its attempts with pairs that must be left."""
+LEAST_OWN: Final = 5
+"""Fewest attempts with pairs of the same user for the own control."""
+MUCH_OWN: Final = 0.5
+MUCH_UNSTARTABLE: Final = 0.5
+MANY_SHARES: Final = 1.5
+LEAST_APART: Final = 0.15
+LEAST_TIMES: Final = 2.5
+
+Shares = Mapping[str, Mapping[str, float]]
+"""By kind and name, relative to one another."""
+EQUAL: Final[Shares] = {}
 
 
-class Unknown(StrEnum):
-    """Why nothing can be said about an entity."""
+class OwnEnds(NamedTuple):
+    """How often a user's jobs start after an own end (SPEC §11, *Own-triggered*)."""
 
-    FEW_PAIRS = "too few jobs with pairs"
-    WIDEST = "widest and longest jobs"
-    """Enough of its jobs waited while others came, but few of these asked for as much."""
+    jobs: int  # that waited, with room before their start
+    share: float  # of these, those that start after an own end
+    shifted: float  # the same with own ends at other times
+
+    @property
+    def hold(self) -> bool:
+        """Whether own ends decide when most of the jobs start."""
+        return self.jobs >= 20 and self.share >= max(0.6, 2.5 * self.shifted)
 
 
-class InBursts(StrEnum):
-    """Whether an entity is passed over only during bursts."""
+class PassedEvidence(NamedTuple):
+    """What a log shows about holds, beside the times of its attempts."""
 
-    ONLY = "only during bursts"
-    """The share outside is significantly smaller than within."""
-    ALSO_OUTSIDE = "not only during bursts"
-    UNKNOWN = "too few jobs outside bursts to tell"
+    unstarted: Unstarted = NOTHING_UNSTARTED
+    limited: Collection[str] = ()  # users with an accepted limit
+    released: Collection[str] = ()  # users with a joint release
+    triggered: pl.Series | None = None
+    """Of each row of ``described``, whether it started after an own end or at a begin time."""
+    own_ends: Mapping[str, OwnEnds] = {}  # of users
 
+
+NO_EVIDENCE: Final = PassedEvidence()
 
 RESULT_SCHEMA: Final = pl.Schema(
     {
@@ -108,13 +130,13 @@ RESULT_SCHEMA: Final = pl.Schema(
         "passed_s": pl.Int64,
         "lower": pl.Float64,  # one-sided 95 % bound of share − expected; null: not tested
         "p": pl.Float64,
-        "named": pl.Boolean,  # null: nothing can be said
-        "unknown": pl.String,  # Unknown
-        "in_bursts": pl.String,  # InBursts, of those named
-        "expected_by_usage": pl.Float64,  # of those named; null: no order by usage
-        "half_life_s": pl.Int64,  # of the usage that explains it; null: none does
-        "usage_multiple": pl.Float64,  # of users and accounts; null: unknown
-        "equal_shares": pl.Boolean,  # whether that is an equal share, not the site's
+        "named": pl.Boolean,  # null: cannot be told
+        "why": pl.String,  # PassedWhy; null: it is named
+        "own_share": pl.Float64,  # of the own control; null: not needed, or too few jobs
+        "usage_multiple": pl.Float64,  # of users and accounts; null: usage does not count
+        "ahead": pl.String,  # of a place that would be named: whose later jobs passed it most
+        "ahead_pairs": pl.Float64,  # with jobs of that place
+        "ahead_lost": pl.Float64,
     }
 )
 
@@ -125,7 +147,7 @@ def of_period(
     period: Period,
     zone: ZoneInfo,
     shares: Shares = EQUAL,
-    held: Held = NOTHING_HELD,
+    evidence: PassedEvidence = NO_EVIDENCE,
 ) -> pl.DataFrame:
     """Return who was passed over in a period.
 
@@ -134,105 +156,31 @@ def of_period(
             of ``pairs.EARLIER_S``; columns of ``model.DESCRIBED``.
         zone: the cluster's, for days.
         shares: the site's; a kind without any has equal ones.
-        held: rows of ``described``.
+        evidence: rows of ``described``.
 
     Returns:
         Columns of ``RESULT_SCHEMA``, by kind in the order of ``KINDS``, and by entity.
     """
-    held_then = in_period(described, period).select(
-        *("standing", "wait_s", "occupancy_s", "size", *KINDS)
+    among = _Among(
+        Log.of(described, pool, period, zone),
+        described.select("wait_s", day=day_number(zone)),
+        in_period(described.with_row_index("row"), period),
+        shares,
+        evidence,
     )
-    days = described.select(day_number(zone)).to_series()
-    among = _Among(Log.of(described, pool, period), held, ended(held_then), days)
-    judged = among.judged()
-    explained: _Explained = {}
-    if any(one.named for of_kind in judged.values() for one in of_kind):
-        order = usage_order(among.log, held, shares)
-        explained = among.explained(judged, order) if order else {}
-    owners: tuple[Owners, ...] = ("user", "account")
-    used: dict[Kind, dict[str, tuple[float, bool]]] = {
-        kind: _multiples(held_then, kind, shares) for kind in owners
-    }
-    nothing = (None, None)
-    rows = [
-        (
-            *(kind, *one.shown),
-            *explained.get((kind, one.entity), nothing),
-            *used.get(kind, {}).get(one.entity, nothing),
-        )
-        for kind in KINDS
-        for one in judged.get(kind, ())
-    ]
+    made = among.results()
+    rows = [(kind, *one.shown) for kind in KINDS for one in made.get(kind, ())]
     return pl.DataFrame(rows, RESULT_SCHEMA, orient="row")
 
 
-_Explained = dict[tuple[Kind, str], tuple[float | None, int | None]]
-"""By kind and entity: the share expected by usage, and the half-life of one that explains it."""
-
-
-class _Among(NamedTuple):
-    """The attempts among which entities are judged."""
-
-    log: Log
-    held: Held
-    subjects: pl.DataFrame
-    days: pl.Series
-    """Of each row of ``described``."""
-
-    def judged(self, decayed: Decayed | None = None) -> dict[Kind, list[Judged]]:
-        """Judge the entities of all kinds, under an order by usage or none."""
-        waiting = float(self.subjects["wait_s"].sum())
-
-        def of(kind: Kind) -> list[Judged]:
-            of_kind = paired(self.log, kind, self.held, decayed)
-            dated = of_kind.with_columns(day=self.days.gather(of_kind["row"]))
-            counted = self.subjects.group_by(kind).len().drop_nulls().sort(kind)
-            return _judged(dated, dict(counted.iter_rows()), waiting)
-
-        with ThreadPoolExecutor(max_workers=2) as both:  # the kernel releases the lock
-            found = dict(zip(self.log.kinds, both.map(of, self.log.kinds), strict=True))
-        named = {kind: _named(of_kind) for kind, of_kind in found.items()}
-        if "account" in found:
-            named["account"] = _like_their_users(found["account"], named["user"], self.subjects)
-        return named
-
-    def explained(self, judged: Mapping[Kind, Sequence[Judged]], order: UsageOrder) -> _Explained:
-        """Return what an order by usage says about those named."""
-        again = self.judged(order.decayed)
-        found: _Explained = {}
-        for kind, of_kind in judged.items():
-            for one, by_usage in zip(of_kind, again[kind], strict=True):
-                if one.named:
-                    half_life = order.half_life_s if _explains(one, by_usage) else None
-                    found[kind, one.entity] = (by_usage.expected, half_life)
-        return found
-
-
-def _explains(plain: Judged, by_usage: Judged) -> bool:
-    """Return whether an order by usage explains why an entity was passed over."""
-    if plain.expected is None or by_usage.expected is None or by_usage.excess_else is None:
+def follows_usage(of_users: pl.DataFrame) -> bool:
+    """Return whether jobs start in an order by recent usage; columns of ``PAIRED_SCHEMA``."""
+    sums = of_users.select("pairs_more", "lost_more", "pairs_less", "lost_less").sum()
+    pairs_more, lost_more, pairs_less, lost_less = sums.row(0)
+    if not pairs_more or not pairs_less:
         return False
-    had_used_more = by_usage.lost_less > by_usage.lost / 2
-    expected_more = by_usage.expected > plain.expected
-    return had_used_more and expected_more and by_usage.excess_else < LEAST_EXCESS
-
-
-def _multiples(held: pl.DataFrame, kind: Owners, shares: Shares) -> dict[str, tuple[float, bool]]:
-    """Return the usage of each entity as a multiple of its share, and whether that is an equal one.
-
-    Usage and shares are parts of those of all that used the pool.
-    """
-    area = pl.col("size").fill_null(0).cast(pl.Float64) * pl.col("occupancy_s")
-    by_entity = held.filter(occupied()).group_by(kind).agg(area.sum()).drop_nulls().sort(kind)
-    used = {name: amount for name, amount in by_entity.iter_rows() if amount > 0}
-    of_site = shares.get(kind, {})
-    known = {name: of_site.get(name, 0.0) if of_site else 1.0 for name in used}
-    all_used, all_shares = sum(used.values()), sum(known.values())
-    return {
-        name: (used[name] / all_used / (share / all_shares), not of_site)
-        for name, share in known.items()
-        if share > 0
-    }
+    more, less = lost_more / pairs_more, lost_less / pairs_less
+    return bool(more - less >= LEAST_APART and more >= LEAST_TIMES * less)
 
 
 class Judged(NamedTuple):
@@ -248,143 +196,276 @@ class Judged(NamedTuple):
     passed_s: int
     lower: float | None
     p: float | None
-    named: bool | None
-    """Before ``_named``: whether all but significance holds."""
-    unknown: str | None
-    in_bursts: str | None
-    lost_less: float
-    """See ``pairs.PAIRED_SCHEMA``."""
-    excess_else: float | None
-    """Lost beyond due to owners who had not used less, as a share of all its pairs."""
+    why: PassedWhy | None
+    own_share: float | None = None
+    usage_multiple: float | None = None
+    ahead: tuple[str | None, float | None, float | None] = (None, None, None)
 
     @property
     def shown(self) -> tuple[object, ...]:
         """Its part of the results."""
-        return self[:-2]
+        named = None if self.why and not self.why.tested else self.why is None
+        why = None if self.why is None else self.why.value
+        return (*self[:10], named, why, *self[11:13], *self.ahead)
 
 
-def _judged(of_kind: pl.DataFrame, counts: Mapping[str, int], waiting: float) -> list[Judged]:
-    """Compare each entity of a kind with the others; ``counts`` are their attempts."""
-    of_kind = of_kind.hstack(_due(of_kind))
-    by_entity = {
-        name: rows for (name,), rows in of_kind.partition_by("entity", as_dict=True).items()
-    }
-    return [
-        _one(entity, by_entity.get(entity, of_kind.clear()), count, waiting)
-        for entity, count in counts.items()
-    ]
+class _Among(NamedTuple):
+    """The attempts among which entities are judged."""
+
+    log: Log
+    described: pl.DataFrame
+    """wait_s and day of each row."""
+    period: pl.DataFrame
+    """The attempts of the period, with their rows."""
+    shares: Shares
+    evidence: PassedEvidence
+
+    def results(self) -> dict[Kind, list[Judged]]:
+        """Return the results of all kinds."""
+        subjects = ended(self.period)
+        usage = self.log.usage(self.shares.get("user", {}))
+        found: dict[Kind, list[Judged]] = {}
+        follows = False
+        for kind in KINDS:
+            counted = subjects.group_by(kind).len().drop_nulls().sort(kind)
+            counts: dict[str, int] = dict(counted.iter_rows())
+            if kind not in self.log.kinds:
+                if kind == "user":
+                    found[kind] = [_unpaired(name) for name in counts]
+                continue
+            decides = usage if kind == "user" or follows else None
+            pairs = paired(self.log, kind, decides, self.evidence.unstarted)
+            attempts = self._with_days(pairs.attempts)
+            if kind == "user":
+                kept = self._without_releases(attempts)
+                follows = any(self.shares.values()) or follows_usage(kept)
+            if follows:
+                attempts = _without_more(attempts)
+            of_kind = _OfKind(kind, attempts, counts, float(subjects["wait_s"].sum()))
+            first = of_kind.judged(self._without_releases(attempts))
+            if kind in PLACES:
+                found[kind] = [_stated(one, pairs.between) for one in first]
+            else:
+                found[kind] = self._checked(of_kind, first, follows=follows)
+        if "account" in found:
+            found["account"] = _like_their_users(found["account"], found["user"], subjects)
+        return found
+
+    def _with_days(self, attempts: pl.DataFrame) -> pl.DataFrame:
+        return attempts.hstack(self.described[attempts["row"]])
+
+    def _without_releases(self, attempts: pl.DataFrame) -> pl.DataFrame:
+        released = pl.col("user").is_in(list(self.evidence.released))
+        return attempts.filter(~(released & (pl.col("wait_s") > LONG_S)))
+
+    def _checked(self, of_kind: _OfKind, first: Sequence[Judged], *, follows: bool) -> list[Judged]:
+        """Return users or accounts, with all that keeps those named from being named."""
+        kept = self._without_releases(of_kind.attempts)
+        judged = self._again(of_kind, first, kept)
+        own = self._own_shares(of_kind.kind, [one.entity for one in judged if one.why is None])
+        multiples = self._multiples(of_kind.kind) if follows else {}
+        marked_much = self.unstartable_share() > MUCH_UNSTARTABLE
+        made = []
+        for one in judged:
+            own_share, multiple = own.get(one.entity), multiples.get(one.entity)
+            why = one.why
+            if why is None and self._by_own_ends(of_kind.kind, one.entity):
+                why = PassedWhy.OWN_ENDS
+            elif why is None and own_share is not None and own_share > MUCH_OWN * (one.share or 0):
+                why = PassedWhy.OWN_ORDER
+            elif why is None and (multiple or 0.0) > MANY_SHARES:
+                why = PassedWhy.USAGE
+            if marked_much and (why is None or why.tested):
+                why = PassedWhy.UNSTARTABLE
+            made.append(one._replace(why=why, own_share=own_share, usage_multiple=multiple))
+        return made
+
+    def _again(
+        self, of_kind: _OfKind, first: Sequence[Judged], kept: pl.DataFrame
+    ) -> Sequence[Judged]:
+        """Test those named without starts after own ends, and at begin times."""
+        triggered = self.evidence.triggered
+        named = [one.entity for one in first if one.why is None]
+        if triggered is None or not named:
+            return first
+        silent = triggered.gather(kept["row"]).fill_null(value=False)
+        left = kept.filter(~(silent & kept["entity"].is_in(named)))
+        return first if left.height == kept.height else of_kind.judged(left)
+
+    def _by_own_ends(self, kind: Kind, name: str) -> bool:
+        ends = self.evidence.own_ends.get(name) if kind == "user" else None
+        return ends is not None and ends.hold and name not in self.evidence.limited
+
+    def _own_shares(self, kind: Kind, names: Sequence[str]) -> dict[str, float]:
+        """Return how often own later jobs started first; of those with enough such jobs."""
+        if not names:
+            return {}
+        pairs = paired(self.log, kind, own=True).attempts
+        sums = (
+            pairs.filter(pl.col("entity").is_in(list(names)))
+            .group_by("entity")
+            .agg(pl.col("lost").sum() / pl.col("pairs").sum(), number=pl.len())
+        )
+        enough = sums.filter(pl.col("number") >= LEAST_OWN).select("entity", "lost")
+        return dict(enough.iter_rows())
+
+    def _multiples(self, kind: Kind) -> dict[str, float]:
+        """Return the usage of each user or account, as a multiple of its share.
+
+        Usage and shares are parts of those of all that used the pool. Equal shares are of users.
+        """
+        area = pl.col("size").fill_null(0).cast(pl.Float64) * pl.col("occupancy_s")
+        of_kind = self.period.filter(occupied()).group_by(kind)
+        by_entity = of_kind.agg(area.sum(), users=pl.col("user").n_unique()).drop_nulls().sort(kind)
+        of_site = self.shares.get(kind, {})
+        used = {name: (area, users) for name, area, users in by_entity.iter_rows() if area > 0}
+        share = {
+            name: of_site.get(name, 0.0) if of_site else users for name, (_, users) in used.items()
+        }
+        all_used, all_shares = sum(area for area, _ in used.values()), sum(share.values())
+        return {
+            name: area / all_used / (share[name] / all_shares)
+            for name, (area, _) in used.items()
+            if share[name] > 0
+        }
+
+    def unstartable_share(self) -> float:
+        """Return the waiting of marked attempts ÷ all waiting."""
+        marked = self.evidence.unstarted.marked_from
+        if marked is None:
+            return 0.0
+        subjects = ended(self.period)
+        of_marked = marked.gather(subjects["row"]).is_not_null()
+        waited = float(subjects["wait_s"].sum())
+        return float(subjects["wait_s"].filter(of_marked).sum()) / waited if waited else 0.0
 
 
-def _due(of_kind: pl.DataFrame) -> pl.DataFrame:
-    """Return the expected lost pairs of each attempt; null where others have no pairs at all.
+def _unpaired(entity: str) -> Judged:
+    return Judged(entity, 0, 0, 0.0, 0.0, None, None, 0, None, None, PassedWhy.NO_OTHERS)
 
-    Columns: due, and due_else of the pairs with owners who had not used less.
-    """
 
-    def others(of: pl.Expr, *within: str) -> pl.Expr:
-        whole = of.sum().over(within) if within else of.sum()
-        return whole - of.sum().over("entity", *within)
+def _without_more(attempts: pl.DataFrame) -> pl.DataFrame:
+    """Leave out the pairs in which the attempt's user had used much more."""
+    return attempts.with_columns(
+        pairs=pl.col("pairs") - pl.col("pairs_more"),
+        lost=pl.col("lost") - pl.col("lost_more"),
+        passed_s="passed_else_s",
+    ).filter(pl.col("pairs") > _ROUNDING)
 
-    def due(pairs: pl.Expr, lost: pl.Expr) -> pl.Expr:
-        known = others(pairs) > _ROUNDING
-        rate = pl.when(known).then(others(lost) / others(pairs)).otherwise(overall)
-        of_class = (others(lost, "class") + PRIOR * rate) / (others(pairs, "class") + PRIOR)
-        return pairs * of_class
 
-    pairs, lost, pairs_less, lost_less = map(pl.col, ("pairs", "lost", "pairs_less", "lost_less"))
-    overall = others(lost) / others(pairs)
-    known = (pl.col("entity").filter(pairs > 0).n_unique() > 1) & (others(pairs) > _ROUNDING)
-    less, due_else = due(pairs_less, lost_less), due(pairs - pairs_less, lost - lost_less)
-    return of_kind.select(
-        due=pl.when(known).then(due_else + less), due_else=pl.when(known).then(due_else)
-    )
+def _stated(one: Judged, between: pl.DataFrame) -> Judged:
+    """Return a partition or QOS; of one that would be named, with the one that passed it most."""
+    if one.why is not None:
+        return one
+    ahead = between.filter(entity=one.entity).sort("lost", "rival", descending=[True, False])
+    return one._replace(why=PassedWhy.ORDER, ahead=ahead.select("rival", "pairs", "lost").row(0))
+
+
+class _OfKind(NamedTuple):
+    """The attempts with pairs of one kind."""
+
+    kind: Kind
+    attempts: pl.DataFrame
+    """Columns of ``PAIRED_SCHEMA``, wait_s and day."""
+    counts: Mapping[str, int]
+    """The attempts of each entity, also those without pairs."""
+    waiting: float
+
+    def judged(self, kept: pl.DataFrame) -> list[Judged]:
+        """Compare each entity with the others, by those of its attempts that are left."""
+        before = dict(self.attempts.group_by("entity").len().iter_rows())
+        by_entity = {
+            name: rows
+            for (name,), rows in kept.hstack([_due(kept)])
+            .partition_by("entity", as_dict=True)
+            .items()
+        }
+        none = kept.clear().with_columns(due=pl.lit(0.0))
+        found = []
+        for entity in self.counts:
+            rows = by_entity.get(entity, none)
+            left_out = rows.height < LEAST_LEFT * before.get(entity, 0)
+            found.append(_one(entity, rows, left_out=left_out))
+        tested = [one for one in found if one.p is not None]
+        rejected = by_hochberg([one.p for one in tested if one.p is not None])
+        significant = {one.entity for one, holds in zip(tested, rejected, strict=True) if holds}
+        return [
+            one._replace(why=self._fault(one, significant)) if one.p is not None else one
+            for one in found
+        ]
+
+    def _fault(self, one: Judged, significant: Collection[str]) -> PassedWhy | None:
+        """Return the first condition that a tested entity fails; None: it is to be named."""
+        much = min(LEAST_OF_WAITING * self.waiting, LEAST_PER_JOB_S * self.counts[one.entity])
+        if one.entity not in significant:
+            return PassedWhy.USUAL
+        if one.lower is None or one.lower < LEAST_EXCESS:
+            return PassedWhy.LITTLE_MORE
+        return PassedWhy.LITTLE_TIME if one.passed_s < much else None
+
+
+def _due(of_kind: pl.DataFrame) -> pl.Series:
+    """Return the expected lost pairs of each attempt; null where others have no pairs."""
+
+    def others(name: str, *within: str) -> pl.Expr:
+        of = pl.col(name).sum()
+        return (of.over(within) if within else of) - of.over("entity", *within)
+
+    known = others("pairs") > _ROUNDING
+    rate = pl.when(known).then(others("lost") / others("pairs"))
+    of_class = (others("lost", "class") + PRIOR * rate) / (others("pairs", "class") + PRIOR)
+    return of_kind.select(due=pl.col("pairs") * of_class).to_series()
 
 
 _ROUNDING: Final = 1e-9
 """Weights of pairs are sums: nothing but rounding may be left of one that is taken from another."""
 
 
-def _one(entity: str, rows: pl.DataFrame, count: int, waiting: float) -> Judged:
+def _one(entity: str, rows: pl.DataFrame, *, left_out: bool) -> Judged:
     """Compare an entity with the others: its rows of ``PAIRED_SCHEMA``, with days and due."""
-    compared = rows.filter(pl.col("pairs") > 0)
-    pairs, lost = (compared[name].to_numpy() for name in ("pairs", "lost"))
-    passed_s, lost_less = int(compared["passed_s"].sum()), float(compared["lost_less"].sum())
+    pairs, lost = (rows[name].to_numpy() for name in ("pairs", "lost"))
     all_pairs, all_lost = float(pairs.sum()), float(lost.sum())
-    share = all_lost / all_pairs if len(pairs) else None
-    expected: float | None = None
-    excess_else: float | None = None
-    estimate: Estimate | None = None
-    if len(pairs) and not compared["due"].has_nulls():
-        due = compared["due"].to_numpy()
-        expected = float(due.sum()) / all_pairs
-        excess_else = (all_lost - lost_less - float(compared["due_else"].sum())) / all_pairs
-        if _enough(compared, *LEAST):
-            group = blocks(compared["day"].to_numpy(), BLOCKS)
-            estimate = of_sums(_sums(group, lost - due), _sums(group, pairs))
-    days = compared["day"].n_unique()
-    figures = (compared.height, days, all_pairs, all_lost, share, expected, passed_s)
-    if estimate is None:
-        unknown = Unknown.WIDEST if _enough(rows, *LEAST) else Unknown.FEW_PAIRS
-        return Judged(
-            entity, *figures, None, None, None, unknown.value, None, lost_less, excess_else
-        )
-    much = passed_s >= min(LEAST_OF_WAITING * waiting, LEAST_PER_JOB_S * count)
-    hopeful = estimate.lower >= LEAST_EXCESS and much
-    in_bursts = _in_bursts(compared).value if hopeful else None
-    tested = (estimate.lower, estimate.p, hopeful)
-    return Judged(entity, *figures, *tested, None, in_bursts, lost_less, excess_else)
+    known = rows.height > 0 and not rows["due"].has_nulls()
+    days = rows["day"].n_unique()
+    why, estimate = None, None
+    if left_out:
+        why = PassedWhy.LEFT_OUT
+    elif rows.height < LEAST[0]:
+        why = PassedWhy.FEW_JOBS
+    elif days < LEAST[1]:
+        why = PassedWhy.FEW_DAYS
+    elif not known:
+        why = PassedWhy.NO_OTHERS
+    else:
+        estimate = _estimate(rows)
+        why = PassedWhy.FEW_DAYS if estimate is None else None
+    return Judged(
+        entity,
+        rows.height,
+        days,
+        all_pairs,
+        all_lost,
+        all_lost / all_pairs if rows.height else None,
+        float(rows["due"].sum()) / all_pairs if known else None,
+        int(rows["passed_s"].sum()),
+        estimate and estimate.lower,
+        estimate and estimate.p,
+        why,
+    )
 
 
-def _sums(group: Ints, values: Floats) -> Floats:
-    """Return the sum of each group."""
-    sums: Floats = np.bincount(group, values).astype(np.float64)
-    return sums
-
-
-def _enough(rows: pl.DataFrame, attempts: int, days: int) -> bool:
-    return rows.height >= attempts and rows["day"].n_unique() >= days
-
-
-def _in_bursts(compared: pl.DataFrame) -> InBursts:
-    """Return whether the share outside bursts is significantly smaller than within them."""
-    outside = ~compared["in_burst"].to_numpy()
-    if not _enough(compared.filter(~pl.col("in_burst")), *LEAST_OUTSIDE):
-        return InBursts.UNKNOWN
-    group = blocks(compared["day"].to_numpy(), BLOCKS)
-    shares, rest = [], []
-    for part in (~outside, outside):
-        lost, pairs = (
-            _sums(group, np.where(part, compared[name].to_numpy(), 0.0))
-            for name in ("lost", "pairs")
-        )
-        left = pairs.sum() - pairs
-        if (left <= 0).any():
-            return InBursts.ALSO_OUTSIDE
-        shares.append(lost.sum() / pairs.sum())
-        rest.append((lost.sum() - lost) / left)
-    difference = jackknife(float(shares[0] - shares[1]), rest[0] - rest[1])
-    return InBursts.ONLY if difference.p < LEVEL else InBursts.ALSO_OUTSIDE
-
-
-def _named(judged: Sequence[Judged]) -> list[Judged]:
-    """Name those that differ significantly, of one kind."""
-    tested = [one for one in judged if one.p is not None]
-    rejected = by_hochberg([one.p for one in tested if one.p is not None])
-    names = {one.entity for one, holds in zip(tested, rejected, strict=True) if holds and one.named}
-    return [
-        one
-        if one.named is None
-        else one._replace(
-            named=one.entity in names, in_bursts=one.in_bursts if one.entity in names else None
-        )
-        for one in judged
-    ]
+def _estimate(rows: pl.DataFrame) -> Estimate | None:
+    """Estimate share − expected, leaving out one stretch of days at a time."""
+    stretch = stretches(rows["day"].to_numpy(), STRETCHES)
+    above = (rows["lost"] - rows["due"]).to_numpy()
+    sums = [np.bincount(stretch, one).astype(np.float64) for one in (above, rows["pairs"])]
+    return of_sums(*sums)
 
 
 def _like_their_users(
     accounts: Sequence[Judged], users: Sequence[Judged], subjects: pl.DataFrame
 ) -> list[Judged]:
-    """Name accounts; one with a single user gets the statement about that user."""
+    """Give accounts with a single user the result of that user."""
     sole = dict(
         subjects.drop_nulls(["user", "account"])
         .group_by("account")
@@ -394,25 +475,29 @@ def _like_their_users(
         .iter_rows()
     )
     told = {one.entity: one for one in users}
-    others = iter(_named([one for one in accounts if one.entity not in sole]))
     return [
-        told[sole[one.entity]]._replace(entity=one.entity) if one.entity in sole else next(others)
+        told[sole[one.entity]]._replace(entity=one.entity) if one.entity in sole else one
         for one in accounts
     ]
 
 
 def beside(entities: pl.DataFrame, results: pl.DataFrame) -> pl.DataFrame:
-    """Fill passed_share, passed_expected and passed_s of users or accounts.
+    """Fill the columns passed_* of users or accounts.
 
     Args:
         entities: columns of ``users.ENTITY_SCHEMA``.
         results: what ``of_period`` gave.
     """
-    figures = ("passed_share", "passed_expected", "passed_s")
-    compared = results.filter(pl.col("attempts") > 0).select("entity_kind", "entity", *figures)
+    some = pl.col("attempts") > 0
+    figures = results.select(
+        *("entity_kind", "entity", "passed_share", "passed_expected"),
+        passed_s=pl.when(some).then("passed_s"),
+        passed_named="named",
+        passed_why="why",
+    )
     return (
-        entities.drop(figures)
-        .join(compared, on=["entity_kind", "entity"], how="left", maintain_order="left")
+        entities.drop(figures.columns[2:])
+        .join(figures, on=["entity_kind", "entity"], how="left", maintain_order="left")
         .select(entities.columns)
     )
 
@@ -423,9 +508,9 @@ def rows(results: pl.DataFrame) -> list[Row]:
     for one in results.iter_rows(named=True):
         of = (one["entity_kind"], one["entity"])
         count, share, expected = one["attempts"], one["passed_share"], one["passed_expected"]
-        made.append(row("passed_named", *of, _number(one["named"]), count))
-        if one["unknown"] is not None:
-            made.append(row("passed_widest", *of, float(one["unknown"] == Unknown.WIDEST), count))
+        if one["entity_kind"] not in PLACES:
+            named = None if one["named"] is None else float(one["named"])
+            made.append(row("passed_named", *of, named, count))
         if count:
             made += [
                 row("passed_share", *of, share, count),
@@ -435,19 +520,19 @@ def rows(results: pl.DataFrame) -> list[Row]:
         if one["lower"] is not None:
             bound = (one["lower"], None)
             made.append(row("passed_excess", *of, share - expected, count, bound))
-        if one["in_bursts"] is not None:
-            known = one["in_bursts"] != InBursts.UNKNOWN
-            only_ = float(one["in_bursts"] == InBursts.ONLY) if known else None
-            made.append(row("passed_only_in_bursts", *of, only_, count))
-        if one["expected_by_usage"] is not None:
-            by_usage, half_life = one["expected_by_usage"], one["half_life_s"]
-            made.append(row("passed_expected_by_usage", *of, by_usage, count))
-            made.append(row("passed_half_life", *of, half_life, count))
-        if one["named"] and one["usage_multiple"] is not None:
-            metric = "equal_usage_multiple" if one["equal_shares"] else "usage_multiple"
-            made.append(row(metric, *of, one["usage_multiple"], count))
-    return made
+        if one["usage_multiple"] is not None and one["why"] in (None, PassedWhy.USAGE):
+            made.append(row("usage_multiple", *of, one["usage_multiple"], count))
+    return made + _orders(results)
 
 
-def _number(holds: bool | None) -> float | None:
-    return None if holds is None else float(holds)
+def _orders(results: pl.DataFrame) -> list[Row]:
+    """Return how often the later jobs of partitions and QOS that are ahead started first."""
+    ahead = (
+        results.drop_nulls("ahead")
+        .group_by("entity_kind", "ahead", maintain_order=True)
+        .agg(pl.col("ahead_pairs", "ahead_lost", "attempts").sum())
+    )
+    return [
+        row("passed_ahead", kind, name, lost / pairs, count)
+        for kind, name, pairs, lost, count in ahead.iter_rows()
+    ]

@@ -56,13 +56,13 @@ from audit.metrics.quantiles import (
 )
 from audit.model import Standing
 from audit.registry.causes import COLUMNS as BY_CAUSE
-from audit.registry.columns import BIGINT, DOUBLE, OF_ENTITIES, VARCHAR
+from audit.registry.columns import BIGINT, BOOLEAN, DOUBLE, OF_ENTITIES, VARCHAR
 
 Ints = NDArray[np.int64]
 
 Kind = Literal["user", "account"]
 
-_TYPES: Final = {BIGINT: pl.Int64, DOUBLE: pl.Float64, VARCHAR: pl.String}
+_TYPES: Final = {BIGINT: pl.Int64, DOUBLE: pl.Float64, VARCHAR: pl.String, BOOLEAN: pl.Boolean}
 ENTITY_SCHEMA = pl.Schema(
     {"entity_kind": pl.String, "entity": pl.String}
     | {column.key: _TYPES[column.type] for column in OF_ENTITIES if column.unit}

@@ -138,7 +138,8 @@ def _why(part: Part) -> str:
         else "the pool had less than it requested",
         "unexplained": "enough was free, but it had not started before; the log does not say why"
         if part.by == LAPSE
-        else "enough was free and nothing was ahead of it; the log does not say why it waited",
+        else "enough was free and nothing ahead of it was about to start; the log does not say "
+        "why it waited",
     }
     return behind.get(part.cause) or _BY_KEY[part.cause].clause
 
@@ -157,7 +158,7 @@ def _idling(story: Story) -> str:
     idling, subject = story.account.idling, story.subject
     if idling is None or story.part:
         return ""
-    first = " and nothing was ahead of it" if idling.first else ""
+    first = " and nothing ahead of it was about to start" if idling.first else ""
     return (
         f"From {wording.instant(idling.begin, subject.zone)} on enough was free{first}; the log "
         "does not say why it waited."

@@ -112,7 +112,7 @@ class Idling:
     """The end of a wait, from which on enough was free."""
 
     begin: int  # epoch s
-    first: bool  # whether nothing was ahead of it, either
+    first: bool  # whether nothing ahead of it was about to start
 
 
 @dataclass(frozen=True, slots=True)

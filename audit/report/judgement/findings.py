@@ -213,7 +213,7 @@ def if_whole(
 
 
 def passed_over(contents: Contents, place: Place, measure: str) -> Iterator[Subject]:
-    """Yield the entities that later jobs passed over without intention."""
+    """Yield the users and accounts that later jobs passed over."""
     waited = (place.pool.figure("wait_mean").value or 0.0) * place.pool.attempts
     for one in unfair(place.pool):
         excess, passed_s = one.figure("passed_excess"), one.figure("passed_s").value or 0.0

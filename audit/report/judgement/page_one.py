@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 from audit.metrics.attempts.fidelity import ENOUGH_AGREEMENT
 from audit.registry.causes import CAUSES
 from audit.report.judgement.findings import Finding, findings
-from audit.report.judgement.place import PLACES, Place, subject_of, unfair, what_happened
+from audit.report.judgement.place import Place, subject_of, unfair, what_happened
 from audit.report.judgement.questions import (
     Question,
     Verdict,
@@ -166,7 +166,7 @@ def _hurt(place: Place) -> list[Hurt]:
                 wording.rough_duration(each_s),
                 each_s,
                 what_happened(one, part=bool(place.pool.part)),
-                None if one.kind in PLACES else Who(one.kind, one.name),
+                Who(one.kind, one.name),
             )
         )
     return rows

@@ -13,14 +13,10 @@ from audit.report.text.part import time_passed
 OVERTAKEN: Final = "overtaken_wait_share"
 UNEXPLAINED: Final = "cause_unexplained_share"
 SHORTFALL: Final = "re_unfairness_share"
-PLACES: Final = ("partition", "qos")
-"""Kinds of entities that sites often give a low priority on purpose."""
 LEAST_TESTED: Final = 5
 """With fewer entities tested, the log cannot tell whether the order was fair."""
 MOST_CUT: Final = 0.25
 """If a larger part of modelled delays exceeds the jobs' own waits, these delays are not used."""
-_ABOUT: Final = 0.15
-"""Usage within this of the share counts as equal to it."""
 _CONFIDENCE: Final = 0.95
 
 
@@ -160,39 +156,17 @@ def named(contents: Contents) -> tuple[Who, ...]:
         Who(one.kind, one.name)
         for pool in contents.pools
         for one in pool.passed[: contents.options.rows]
-        if one.kind not in PLACES
     ]
     return tuple(dict.fromkeys(found))
 
 
 def unfair(pool: PoolPart) -> tuple[PassedOver, ...]:
-    """Return those passed over, except where fairshare intends it.
-
-    Empty if too few entities were tested.
-    """
-    if sum(pool.tested.values()) < LEAST_TESTED:
-        return ()
-    return tuple(one for one in pool.passed if not one.intended)
-
-
-HAD_USED_MORE: Final = "had used more than most that passed it, as fairshare intends"
-
-
-def used(one: PassedOver) -> str:
-    """Return its usage compared with its share: ``used 2.3 times its share``."""
-    multiple, of_site = one.usage
-    if multiple is None:
-        return ""
-    share = "its share" if of_site else "an equal share"
-    if abs(multiple - 1) < _ABOUT:
-        return f"used about {share}"
-    if multiple < 1:
-        return f"used {wording.rough_percent(multiple)} of {share}"
-    return f"used {wording.two_digits(multiple)} times {share}"
+    """Return those passed over; empty if too few entities were tested."""
+    return pool.passed if sum(pool.tested.values()) >= LEAST_TESTED else ()
 
 
 def what_happened(one: PassedOver, *, part: bool) -> str:
-    """Return how often an entity was passed over, its usage, and what its jobs waited for."""
+    """Return how often an entity was passed over, and what its jobs waited for."""
     shares = [(one.figure(cause.share).value or 0.0, cause) for cause in CAUSES]
     share, cause = max(shares, key=lambda pair: pair[0])
     text = how_passed(one)
@@ -203,23 +177,11 @@ def what_happened(one: PassedOver, *, part: bool) -> str:
 
 
 def how_passed(one: PassedOver) -> str:
-    """Return how often an entity was passed over, and its usage."""
-    text = (
+    """Return how often an entity was passed over."""
+    return (
         f"{wording.rough(one.figure('passed_share'))} of later jobs that requested at least as "
         f"much started first ({wording.rough(one.figure('passed_expected'))} expected)"
     )
-    if usage := used(one):
-        text += f"; {usage}{', as fairshare intends' if one.used_much else ''}"
-    if one.explained:
-        text += (
-            f"; {HAD_USED_MORE} ({wording.rough(one.figure('passed_expected_by_usage'))} expected)"
-        )
-    bursts = one.figure("passed_only_in_bursts").value
-    if bursts is None:
-        text += "; too few jobs outside its bursts to tell whether this happens only then"
-    elif bursts:
-        text += "; only during its bursts"
-    return text
 
 
 def subject_of(kind: str, name: str | None, *, start: bool = True) -> str:

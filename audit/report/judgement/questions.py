@@ -6,17 +6,14 @@ from typing import Final, NamedTuple
 
 from audit.registry.causes import CAUSES
 from audit.report.judgement.place import (
-    HAD_USED_MORE,
     LEAST_TESTED,
     OVERTAKEN,
-    PLACES,
     UNEXPLAINED,
     Place,
     level,
     subject_of,
     trusted,
     unfair,
-    used,
 )
 from audit.report.record.page import Assumed, Bounds, Level
 from audit.report.record.pool import (
@@ -28,6 +25,7 @@ from audit.report.record.pool import (
     Trend,
 )
 from audit.report.text import belief, part, wording
+from audit.report.text import passed as not_passed
 
 TELLING: Final = 0.05
 """Least share of all waiting for which a rule is named."""
@@ -152,7 +150,7 @@ def _cause_changed(one: CauseChange, pool: PoolPart) -> str:
 def _order(place: Place, bounds: Bounds) -> Question:
     title, pool = "Was the order fair?", place.pool
     tested, passed, change = sum(pool.tested.values()), unfair(pool), _before(place)
-    entities = f"of {wording.count(tested)} users, accounts, partitions and QOS tested"
+    entities = f"of {wording.count(tested)} users and accounts tested"
     if trusted(pool) and (share := pool.figure(OVERTAKEN)).value is not None:
         text = f"of all waiting time is delay by later arrivals, {_MODEL}{_within(share)}."
         result = level(share, bounds.overtaken)
@@ -168,37 +166,27 @@ def _order(place: Place, bounds: Bounds) -> Question:
             f"{entities}: later jobs that requested at least as much started first more often than "
             f"expected. Most affected: {most}."
         )
-        result = Level.WARN if all(one.kind in PLACES for one in passed) else Level.FAIL
-        return Question(title, result, wording.count(len(passed)), text, change)
+        return Question(title, Level.FAIL, wording.count(len(passed)), text, change)
     if tested < LEAST_TESTED:
-        text = "No user, account, partition or QOS could be tested"
+        text = "No user or account could be tested"
         if tested:
             text = f"Only {entities.removeprefix('of ').removesuffix(' tested')} could be tested"
-        text += ": few jobs waited while later jobs requested as much."
+        text += f": {not_passed.cannot_test(pool)}."
         return Question(title, Level.UNKNOWN, _CANNOT, text, change)
     text = (
         f"{entities} was significantly passed over by later jobs that requested at least as much."
     )
-    if pool.passed:
-        one = pool.passed[0]
-        subject = subject_of(one.kind, one.name)
-        why = f"{used(one)}, as fairshare intends" if one.used_much else HAD_USED_MORE
-        text += f" {subject} waits longer, and {why}."
-    if pool.untested:
-        text += f" {wording.count(pool.untested)} others had too few jobs to be tested."
+    text = " ".join((text, *not_passed.used_more(pool), not_passed.untested(pool))).rstrip()
     return Question(title, Level.NOTE, "none", text, change)
 
 
 def _passed_over(passed: Sequence[PassedOver]) -> str:
-    """Return who is passed over, in a sentence or two; users and accounts first."""
-    text = f"{_who(passed)}: later jobs that requested at least as much often started first."
-    if all(one.kind in PLACES for one in passed):
-        text += " That is fair only if a low priority is intended."
-    return text
+    """Return who is passed over, in a sentence."""
+    return f"{_who(passed)}: later jobs that requested at least as much often started first."
 
 
 def _who(passed: Sequence[PassedOver], *, start: bool = True) -> str:
-    first = min(passed, key=lambda one: one.kind in PLACES)
+    first = passed[0]
     others = f" and {wording.count(len(passed) - 1)} more" if len(passed) > 1 else ""
     return f"{subject_of(first.kind, first.name, start=start)}{others}"
 
@@ -283,7 +271,7 @@ def verdict(place: Place, answers: tuple[Question, Question]) -> Verdict:
     passed = unfair(pool)
     sentences: tuple[str, ...]
     if passed and not trusted(pool):
-        word = Word.MIXED if all(one.kind in PLACES for one in passed) else Word.NO
+        word = Word.NO
         sentences, short = (_passed_over(passed), _first_sentence(waited)), _is_passed_over(passed)
     elif order.level in _WORDS:
         word = _WORDS[order.level]
@@ -294,7 +282,7 @@ def verdict(place: Place, answers: tuple[Question, Question]) -> Verdict:
             sentences = (*sentences, _passed_over(passed))
             short = f"{delay}; {_is_passed_over(passed, start=False)}"
     elif order.level is Level.NOTE:
-        none = "No user, account, partition or QOS tested was significantly passed over."
+        none = "No user or account tested was significantly passed over."
         word, short = Word.NO_SIGN, "no one is passed over"
         sentences = (_first_sentence(waited), none)
     else:

@@ -193,6 +193,7 @@ def _part(
         ratio=ratio,
         excess=excess,
         passed=next((one for one in pool.passed if (one.kind, one.name) == who), None),
+        passed_why=row.passed_why,
         beyond=_beyond(scene.subjects),
         used_share=_used_share(scene),
         parts=tuple(

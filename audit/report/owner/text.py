@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Final, NamedTuple
 
+from audit.registry.passed import PassedWhy
 from audit.registry.requested import BEYONDS
 from audit.report.judgement.place import how_passed
 from audit.report.judgement.questions import Difference, changed
@@ -48,10 +49,7 @@ def verdict(of: OwnerPart, who: Who) -> str:
     if not of.attempts:
         return f"{name}: no job started and ended in this period."
     if of.passed is not None:
-        what = "waits longer" if of.passed.intended else "was passed over"
-        if of.passed.used_much:
-            what = "waits longer, and used more than its share"
-        return f"{name} {what}: {how_passed(of.passed)}."
+        return f"{name} was passed over: {how_passed(of.passed)}."
     if of.ratio.value is None or of.ratio.lower is None:
         return f"{name} cannot be compared with others: {_why_not(of)}."
     if of.longer:
@@ -71,7 +69,17 @@ def notes(of: OwnerPart) -> tuple[str, ...]:
             f"One wait of {wording.rough_duration(longest)} is {share} of all their waiting time: "
             "look at it first."
         )
-    return tuple(filter(None, (one_wait, _both_true(of))))
+    return tuple(filter(None, (one_wait, _both_true(of), _not_passed(of))))
+
+
+def _not_passed(of: OwnerPart) -> str:
+    """Return why the entity is not passed over, or cannot be tested."""
+    if of.passed_why is None:
+        return ""
+    why = PassedWhy(of.passed_why)
+    if why.tested:
+        return f"They are not listed as passed over by later jobs: {why.phrase}."
+    return f"The log cannot tell whether later jobs passed them over: {why.phrase}."
 
 
 def starts(of: OwnerContents) -> list[str]:
@@ -107,7 +115,7 @@ def _shortly(of: OwnerPart) -> str:
     if not of.attempts:
         return "had no job that started"
     if of.passed is not None:
-        return "waits longer, as fairshare intends" if of.passed.intended else "was passed over"
+        return "was passed over"
     if of.ratio.value is None or of.ratio.lower is None:
         return f"waited {wording.rough(of.wait_mean)} per job"
     if of.longer:

@@ -197,8 +197,9 @@ def _pool(
             _overtaken(rows["report_overtaken"]),
         ),
         passed=_passed(judged),
+        used_more=_used_more(judged),
+        ahead=_ahead(judged),
         tested=tested,
-        untested=len(judged) - sum(tested.values()),
         rules=records(BoundRule, rows["report_rules"]),
         scattered=records(Scattered, rows["report_scattered"]),
         preemption=_preemption(rows),
@@ -274,6 +275,26 @@ def _passed(judged: Sequence[tuple[str, Breakdown]]) -> tuple[PassedOver, ...]:
     of_users = {lost(one) for one in named if one.kind == "user"}
     kept = (one for one in named if one.kind != "account" or lost(one) not in of_users)
     return tuple(sorted(kept, key=lambda one: -(one.figure("passed_s").value or 0.0)))
+
+
+def _used_more(judged: Sequence[tuple[str, Breakdown]]) -> tuple[PassedOver, ...]:
+    """Return those that recent usage keeps from being named, greatest usage first."""
+    found = [
+        PassedOver(kind, part.label, part.figures)
+        for kind, part in judged
+        if part.figure("usage_multiple").value is not None
+        and part.figure("passed_named").value == 0
+    ]
+    return tuple(sorted(found, key=lambda one: -(one.figure("usage_multiple").value or 0.0)))
+
+
+def _ahead(judged: Sequence[tuple[str, Breakdown]]) -> tuple[PassedOver, ...]:
+    """Return the partitions and QOS whose later jobs started first."""
+    return tuple(
+        PassedOver(kind, part.label, part.figures)
+        for kind, part in judged
+        if part.figure("passed_ahead").value is not None
+    )
 
 
 def _entities(kind: str, rows: pl.DataFrame, parts: Parts, keep_single: bool) -> Entities:

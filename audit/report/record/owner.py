@@ -114,6 +114,7 @@ class OwnerPart:
     ratio: Figure  # Σ wait / Σ mean wait of all users' similar jobs in the same block
     excess: Figure  # Σ (wait − that mean), s
     passed: PassedOver | None  # None: not passed over
+    passed_why: str | None  # a value of PassedWhy; None: passed over, or not compared
     beyond: Beyond | None  # CPU time beyond requests; None: little, or none
     used_share: float | None  # part of the consumption in published blocks
     parts: tuple[WaitPart, ...]

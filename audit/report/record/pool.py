@@ -1,11 +1,13 @@
 """The content of a report about one pool; see ``record.page``."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from audit.model import COUNTED, FstStatus
 from audit.registry.causes import Cause
+from audit.registry.passed import PassedWhy
 from audit.report.record.predicted import Predicted
 from audit.report.record.preemption import Preemption
 from audit.report.record.requested import BeyondUser
@@ -14,8 +16,6 @@ from audit.report.record.stuck import Stuck
 SMALL_SAMPLE: Final = 30  # figures of fewer attempts are marked as uncertain
 OVERFILLED: Final = 0.01
 """Share of time over capacity above which the capacity is doubtful."""
-INTENDED_MULTIPLE: Final = 1.5
-"""Entities that used more than this times their share wait longer by intention (SPEC §11)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +104,7 @@ class Entity:
     re_unfairness_net: float | None
     share_deficit: float | None = None
     stretch: float | None = None
+    passed_why: str | None = None  # a value of PassedWhy; None: passed over, or not compared
     missed: Missed | None = None  # None: no attempt has an FST that counts
 
     @property
@@ -136,34 +137,11 @@ class Entities(Figures):
 
 @dataclass(frozen=True, slots=True)
 class PassedOver(Figures):
-    """A user, account, partition or QOS that later jobs passed over."""
+    """A user or account that later jobs passed over; or a partition or QOS whose later jobs did."""
 
     kind: str  # user | account | partition | qos
     name: str
-    figures: tuple[Figure, ...]  # passed_share, passed_expected, passed_s, usage_multiple, causes
-
-    @property
-    def usage(self) -> tuple[float | None, bool]:
-        """Its usage divided by its share; whether that is the site's share, or an equal one."""
-        of_site = self.figure("usage_multiple").value
-        if of_site is not None:
-            return of_site, True
-        return self.figure("equal_usage_multiple").value, False
-
-    @property
-    def intended(self) -> bool:
-        """Whether fairshare makes it wait longer: by its usage in the period, or before."""
-        return self.used_much or self.explained
-
-    @property
-    def used_much(self) -> bool:
-        """Whether it used much more than its share in the period."""
-        return (self.usage[0] or 0.0) > INTENDED_MULTIPLE
-
-    @property
-    def explained(self) -> bool:
-        """Whether an order by decayed usage explains why it was passed over."""
-        return self.figure("passed_half_life").value is not None
+    figures: tuple[Figure, ...]  # passed_*, usage_multiple, causes
 
 
 class BoundRule(NamedTuple):
@@ -431,9 +409,10 @@ class PoolPart(Figures):
     accounts: Entities
     resources: tuple[ResourceUse, ...]  # empty if the pool has only one
     fair_start: FairStart
-    passed: tuple[PassedOver, ...] = ()  # longest passed time first
+    passed: tuple[PassedOver, ...] = ()  # users and accounts, longest passed time first
+    used_more: tuple[PassedOver, ...] = ()  # those that recent usage keeps from being named
+    ahead: tuple[PassedOver, ...] = ()  # partitions and QOS whose later jobs started first
     tested: Mapping[str, int] = field(default_factory=dict)  # entities tested, by kind
-    untested: int = 0
     rules: tuple[BoundRule, ...] = ()  # most waiting first
     scattered: tuple[Scattered, ...] = ()  # most waiting first
     outages: tuple[Outage, ...] = ()  # longest first
@@ -448,6 +427,12 @@ class PoolPart(Figures):
     pictured: Pictured = Pictured()
     elsewhere: Elsewhere | None = None  # None: nothing started
     part: str = ""  # why the log is a part of the workload; empty: it is not (SPEC §14)
+
+    @property
+    def passed_why(self) -> Mapping[PassedWhy, int]:
+        """The users and accounts that are not passed over, or cannot be tested, by the reason."""
+        rows = (*self.users.named, *self.accounts.named)
+        return Counter(PassedWhy(row.passed_why) for row in rows if row.passed_why)
 
     @property
     def attempts(self) -> int:

@@ -29,7 +29,16 @@ from audit.report.record.pool import SMALL_SAMPLE, PoolPart
 from audit.report.render import export, identity, sandbox
 from audit.report.render.export import File
 from audit.report.render.sandbox import Limits
-from audit.report.text import account, advice, belief, predicted, scattered, tables, wording
+from audit.report.text import (
+    account,
+    advice,
+    belief,
+    passed,
+    predicted,
+    scattered,
+    tables,
+    wording,
+)
 from audit.report.text.notices import notices
 from audit.report.text.standing import standing
 from audit.spreadsheets import visible
@@ -308,6 +317,7 @@ _FILTERS: Final = {
     place: "meaning subject_of",
     scattered: "lack_of request",
     account: "of_pool",
+    passed: "passed_notes cannot_test",
     predicted: "judged predicted_lead predicted_of simple",
 }
 """Functions that templates use as filters."""

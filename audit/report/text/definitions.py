@@ -7,6 +7,7 @@ examples are about the same four attempts in a pool of four CPUs.
 from collections.abc import Sequence
 from functools import cache
 from typing import Final
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import polars as pl
@@ -178,25 +179,29 @@ def _why(attempts: pl.DataFrame) -> Definition:
 def _passed() -> Definition:
     end = max(row[-1] for row in _PASSED)
     described = describe(_log(_PASSED), [_POOL])
-    compared = paired(Log.of(described, _POOL, Period("all", 0, end + 1)), "user")
+    log = Log.of(described, _POOL, Period("all", 0, end + 1), ZoneInfo("UTC"))
+    compared = paired(log, "user").attempts
     numbered = described.with_columns(row=pl.int_range(pl.len()))
-    shown = numbered.join(compared, on="row", how="left").sort("job_number")
+    shown = numbered.join(compared.drop("user"), on="row", how="left").sort("job_number")
     shown = shown.with_columns(pl.col("pairs", "lost", "passed_s").fill_null(0))
     return Definition(
         "passed",
         "Passed over",
-        "A waiting job forms a pair with each later job of another user, in the same partition "
-        "and QOS, that requests at least as much of every resource. It loses the "
-        f"pair if the later job starts more than {LEAD_S} s before it. Its passed time runs from "
-        "the first such start to its own start. There are no pairs while a hold, a limit or closed "
-        "hours keep the job from starting. A burst is a series of jobs that a user submits while "
-        "earlier ones still wait; all pairs between two bursts count as one. The expected share is "
-        "that of all others in similar pairs. A user, account, partition or QOS is passed over if "
-        "its share of lost pairs is significantly greater, with a lower bound of the difference "
-        f"of at least {passed_over.LEAST_EXCESS:.2f}. Its passed time must also be at least "
-        f"{100 * passed_over.LEAST_OF_WAITING:g} % of all waiting time or "
-        f"{wording.duration(passed_over.LEAST_PER_JOB_S)} per job. Partitions and QOS are compared "
-        "with all others. No model is used.",
+        f"A job that waits longer than {LEAD_S} s forms a pair with each later job of another "
+        "user, in the same partition and QOS, that has at least its size, walltime and GPUs. It "
+        f"loses the pair if the later job starts more than {LEAD_S} s before it. Its passed time "
+        "runs from the first such start to its own start. A lost pair does not count if a hold or "
+        "a limit of the job's user or account forbade its own start then. A burst is a series of "
+        "jobs that a user submits while earlier ones still wait; all pairs between two bursts "
+        "count as one. The expected share is that of all others in similar pairs. A user or "
+        "account is passed over if its share of lost pairs is significantly greater, with a lower "
+        f"bound of the difference of at least {passed_over.LEAST_EXCESS:.2f}. Its passed time must "
+        f"also be at least {100 * passed_over.LEAST_OF_WAITING:g} % of all waiting time or "
+        f"{wording.duration(passed_over.LEAST_PER_JOB_S)} per job. Its own later jobs must not "
+        "pass its own earlier jobs about as often. If the order follows recent usage, pairs with "
+        "users who had used less do not count, and those that used more than "
+        f"{passed_over.MANY_SHARES:g} times their share are not named. Of partitions and QOS, the "
+        "report only states the order. No model is used.",
         "share = Σ lost / Σ pairs;  expected = Σ pairs · rate of all others / Σ pairs",
         "fairaudit",
         _example(

@@ -11,6 +11,7 @@ from typing import Final, Literal
 import numpy as np
 import polars as pl
 
+from audit import periods
 from audit.metrics.nodes import members
 from audit.metrics.pairs import Log, paired
 from audit.model import Backfill, Order, Period, Policy
@@ -83,14 +84,14 @@ def _queues(observed: Observed, site: Site, chosen: Bools) -> list[Element]:
     if len(arrived) == 0:
         return []
     period = Period("proposing", int(arrived.min()), int(arrived.max()) + 1)
-    log = Log.of(observed.described, site.pool, period)
+    log = Log.of(observed.described, site.pool, period, periods.zone(site.pool.zone))
     found = []
     kinds: tuple[Literal["partition", "qos"], ...] = ("partition", "qos")
     for by in kinds:
         if by not in log.kinds:
             continue
         lost = pl.col("lost").sum() / pl.col("pairs").sum()
-        of_each = paired(log, by).filter(pl.col("pairs") > 0).group_by("entity")
+        of_each = paired(log, by).attempts.group_by("entity")
         known = of_each.agg(lost, jobs=pl.len()).filter(pl.col("jobs") >= LEAST_PAIRED)
         names = known.sort("lost", "entity")["entity"].to_list()
         found += [

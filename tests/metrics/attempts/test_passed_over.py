@@ -11,21 +11,29 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from audit.metrics.attempts import pair_classes, passed_over
-from audit.metrics.attempts.passed_over import RESULT_SCHEMA, InBursts, Unknown, of_period
+from audit.metrics import pairs as of_pairs
+from audit.metrics.attempts import passed_over
+from audit.metrics.attempts.passed_over import (
+    NO_EVIDENCE,
+    RESULT_SCHEMA,
+    OwnEnds,
+    PassedEvidence,
+    Shares,
+    follows_usage,
+    of_period,
+)
 from audit.metrics.attempts.population import around, describe
 from audit.metrics.pairs import (
     EARLIER_S,
     KINDS,
-    NOTHING_HELD,
-    Decayed,
-    Held,
+    Barred,
     Kind,
     Log,
-    Owners,
+    Unstarted,
     paired,
 )
 from audit.model import Period, Pool, Resource
+from audit.registry.passed import PassedWhy
 from tests.examples import examples
 from tests.naive import passed_over as naive
 from tests.naive.attempts import close
@@ -33,7 +41,7 @@ from tests.strategies import ended, frame, sampled
 
 DAY = 86_400
 HOUR = 3_600
-POOL = Pool("main", Resource.cpus, 8, amounts=(("mem_bytes", 100),))
+POOL = Pool("main", Resource.cpus, 8, amounts=(("mem_bytes", 100), ("gpus", 4)))
 ALL = Period("all", 0, 400 * DAY)
 UTC = ZoneInfo("UTC")
 
@@ -50,14 +58,14 @@ def described(records: Sequence[Record]) -> pl.DataFrame:
 
 
 def pairs(
-    *records: Record, kind: Kind = "user", held: Held = NOTHING_HELD
+    *records: Record, kind: Kind = "user", own: bool = False, **why: Any
 ) -> list[tuple[Any, ...]]:
     """Pairs, lost pairs and passed time of the first record's user (account, …), by arrival."""
-    log = Log.of(described(records), POOL, ALL)
-    if kind not in log.kinds:
+    log = Log.of(described(records), POOL, ALL, UTC)
+    if kind not in log.kinds and not own:
         return []
-    of_kind = paired(log, kind, held).filter(pl.col("entity") == records[0][kind])
-    return of_kind.select("pairs", "lost", "passed_s").rows()
+    of_kind = paired(log, kind, None, Unstarted(**why), own=own).attempts
+    return of_kind.filter(entity=records[0][kind]).select("pairs", "lost", "passed_s").rows()
 
 
 def only(*records: Record, **more: Any) -> tuple[Any, ...]:
@@ -85,10 +93,7 @@ def test_a_later_job_that_asks_for_as_much_and_starts_first_passes_it() -> None:
         (job(999, 3_000, "bob"), (1, 0, 0)),
         (job(100, 200, "bob", cpus=2, walltime_s=2 * HOUR), (1, 1, 800)),
         (job(100, 200, "bob", walltime_s=None), (1, 1, 800)),
-        (job(100, 200, "bob", walltime_s=HOUR - 1), (0, 0, 0)),
-        (job(100, 200, "bob", cpus=None), (0, 0, 0)),
         (job(100, 200, "bob", mem_bytes=5), (1, 1, 800)),
-        ({**job(100, 200, "bob"), "start_time": None, "state": "CANCELLED"}, (1, 0, 0)),
     ],
 )
 def test_what_makes_a_pair(other: Record, expected: tuple[int, int, int]) -> None:
@@ -104,15 +109,32 @@ def test_what_makes_a_pair(other: Record, expected: tuple[int, int, int]) -> Non
         job(100, 200, "bob", partition="long"),
         job(100, 200, "bob", qos="high"),
         job(100, 200, "bob", reservation="course"),
+        job(100, 200, "bob", walltime_s=HOUR - 1),
+        job(100, 200, "bob", cpus=None),
         {**job(100, 200, "bob"), "user": None},
+        {**job(100, 200, "bob"), "start_time": None, "state": "CANCELLED"},
     ],
 )
 def test_what_makes_none(other: Record) -> None:
     assert pairs(MINE, job(0, 0, "cem"), other) == []
 
 
-def test_more_memory_than_others_ask_for() -> None:
-    assert only({**MINE, "mem_bytes": 6}, job(100, 200, "bob", mem_bytes=5)) == (0, 0, 0)
+def test_a_wait_of_a_minute_makes_no_pair() -> None:
+    assert pairs(job(0, 60, "ann"), job(10, 500, "bob")) == []
+    assert only(job(0, 61, "ann"), job(10, 500, "bob")) == (1, 0, 0)
+
+
+def test_gpus_are_compared_where_they_are_asked_for_but_not_memory() -> None:
+    assert only({**MINE, "mem_bytes": 6}, job(100, 200, "bob", mem_bytes=5)) == (1, 1, 800)
+    assert pairs({**MINE, "gpus": 2}, job(100, 200, "bob", gpus=1), job(0, 0, "cem")) == []
+    assert only(MINE, job(100, 200, "bob", gpus=1)) == (1, 1, 800)
+
+
+def test_of_many_rivals_every_second_counts() -> None:
+    others = [job(100 + k, 200 + k if k % 2 else 2_000, f"u{k}") for k in range(3_000)]
+    mine = job(0, 9_000, "ann")
+    assert only(mine, *others) == (1_500, 1_500, 7_000)
+    assert only(mine, *others[1:]) == (1_500, 1_500, 8_799)  # from the first on
 
 
 def test_other_users_of_the_same_account_do_not_count_for_the_account() -> None:
@@ -128,7 +150,8 @@ def test_partitions_and_qos_are_compared_with_any_other() -> None:
     assert pairs(mine, other) == []
     assert only(mine, other, kind="partition") == (1, 1, 800)
     assert only(mine, other, kind="qos") == (1, 1, 800)
-    assert only(mine, other, job(100, 300, "bob", qos="low"), kind="partition") == (1, 1, 800)
+    burst = (other, job(100, 300, "bob", qos="low"))  # of one class without its place
+    assert only(mine, *burst, kind="partition") == (0.5, 0.5, 800)
 
 
 def test_the_parts_of_two_bursts_count_as_one() -> None:
@@ -152,15 +175,31 @@ def test_an_array_much_larger_than_another() -> None:
     ]
 
 
-def test_no_pair_while_held_or_under_a_rule() -> None:
-    held = Held(np.array([0, 0]), np.array([50, 500]), np.array([150, 600]))
-    others = {at: job(at, start, "bob") for at, start in ((60, 700), (200, 300), (300, 550))}
-    assert pairs(MINE, others[60], held=held) == []  # arrived while it was held
-    assert only(MINE, others[200], held=held) == (1, 1, 700)
-    assert only(MINE, others[300], held=held) == (0, 0, 0)  # started while it was held
-    third = pytest.approx(1 / 3)  # bob's three are of one burst
-    everyone = only(MINE, *others.values(), job(160, 2_000, "cem"), held=held)
-    assert everyone == (pytest.approx(4 / 3), third, 700)
+def test_lost_pairs_do_not_count_while_a_job_is_held_or_forbidden() -> None:
+    barred = Barred(np.array([0, 0]), np.array([50, 500]), np.array([150, 600]))
+    others = [job(at, start, "bob") for at, start in ((60, 700), (200, 300), (300, 550))]
+    for why in ("held", "forbidden"):
+        assert only(MINE, others[0], **{why: barred}) == (1, 1, 300)  # held when it arrived
+        assert only(MINE, others[1], **{why: barred}) == (1, 1, 700)
+        assert pairs(MINE, others[2], **{why: barred}) == []
+        kept = job(160, 1_000, "cem")
+        assert only(MINE, others[2], kept, **{why: barred}) == (1, 0, 0)
+
+
+def test_pairs_of_a_job_that_is_marked_unstartable() -> None:
+    """Those lost before it was marked count; kept ones never do."""
+    early, late, kept = job(60, 200, "bob"), job(70, 600, "cem"), job(80, 2_000, "dot")
+    marks = {"marked_from": pl.Series([500, None, None, None])}
+    assert only(MINE, early, late, kept, **marks) == (1, 1, 800)
+    assert only(MINE, early, late, kept) == (3, 2, 800)
+
+
+def test_own_later_jobs_as_a_control() -> None:
+    own = [job(k, 1_000 - 200 * k, "ann") for k in range(3)]
+    assert pairs(*own, job(0, 0, "bob"), own=True) == [
+        (pytest.approx(2 / 9), pytest.approx(2 / 9), 400),
+        (pytest.approx(1 / 9), pytest.approx(1 / 9), 200),
+    ]
 
 
 def crowd(days: int) -> list[Record]:
@@ -191,53 +230,53 @@ def starved(days: int, times: int = 1, **more: Any) -> list[Record]:
     ]
 
 
-def result(records: Sequence[Record], period: Period = ALL) -> dict[tuple[str, str], Record]:
-    got = of_period(described(records), POOL, period, UTC)
+def result(
+    records: Sequence[Record],
+    period: Period = ALL,
+    evidence: PassedEvidence = NO_EVIDENCE,
+    shares: Shares = passed_over.EQUAL,
+) -> dict[tuple[str, str], Record]:
+    """The results by entity; without shares, the order follows no usage."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(passed_over, "follows_usage", lambda _: False)
+        got = of_period(described(records), POOL, period, UTC, shares, evidence)
     assert got.schema == RESULT_SCHEMA
     return {(row["entity_kind"], row["entity"]): row for row in got.to_dicts()}
 
 
 def told(row: Record) -> Record:
-    """The result for an entity, without its name and its usage."""
-    beside = ("entity_kind", "entity", "usage_multiple", "equal_shares")
-    return {name: value for name, value in row.items() if name not in beside}
+    """The result for an entity, without its name."""
+    return {name: value for name, value in row.items() if name not in ("entity_kind", "entity")}
 
 
-def test_usage_as_a_multiple_of_the_share() -> None:
-    """ann used two thirds of what both used, and has a third of their shares."""
-    records = [{**MINE, "end_time": 1_020}, job(100, 300, "bob")]
-
-    def multiples(**shares: float) -> dict[str, float | None]:
-        got = of_period(described(records), POOL, ALL, UTC, {"user": shares})
-        rows = got.filter(entity_kind="user")
-        assert set(rows["equal_shares"].drop_nulls()) == {not shares}
-        return dict(rows.select("entity", pl.col("usage_multiple").round(9)).iter_rows())
-
-    assert multiples() == {"ann": 1.333333333, "bob": 0.666666667}
-    assert multiples(ann=0.2, bob=0.4, cem=0.4) == {"ann": 2.0, "bob": 0.5}
-    assert multiples(bob=1.0) == {"ann": None, "bob": 0.333333333}
+SITE = [*crowd(24), *starved(24)]
+ANN = ("user", "ann")
 
 
 def test_a_starved_user_is_named_and_nobody_else() -> None:
-    found = result([*crowd(24), *starved(24)])
-    assert [key for key, row in found.items() if row["named"]] == [
-        ("user", "ann"),
-        ("account", "of-ann"),
-    ]
-    ann = found["user", "ann"]
+    found = result(SITE)
+    assert [key for key, row in found.items() if row["named"]] == [ANN, ("account", "of-ann")]
+    ann = found[ANN]
     assert (ann["attempts"], ann["days"], ann["passed_share"]) == (24, 24, 1.0)
     assert ann["passed_expected"] == pytest.approx(0.25)
     assert ann["passed_s"] == 24 * (9 * HOUR - 200)
-    assert (ann["lower"], ann["p"], ann["unknown"]) == (0.75, 0.0, None)
+    assert (ann["lower"], ann["p"], ann["why"]) == (0.75, 0.0, None)
 
 
-def test_too_few_jobs_days_or_pairs() -> None:
-    few = result([*crowd(24), *starved(19)])["user", "ann"]
-    assert (few["named"], few["unknown"]) == (None, Unknown.FEW_PAIRS)
-    wide = result([*crowd(24), *starved(24, cpus=4)])["user", "ann"]
-    assert (wide["named"], wide["unknown"], wide["attempts"]) == (None, Unknown.WIDEST, 0)
-    week = result([*crowd(24), *starved(7, times=3)])["user", "ann"]
-    assert (week["named"], week["unknown"], week["attempts"]) == (None, Unknown.FEW_PAIRS, 21)
+def test_too_few_jobs_or_days() -> None:
+    few = result([*crowd(24), *starved(19)])[ANN]
+    assert (few["named"], few["why"]) == (None, PassedWhy.FEW_JOBS)
+    wide = result([*crowd(24), *starved(24, cpus=4)])[ANN]
+    assert (wide["named"], wide["why"], wide["attempts"]) == (None, PassedWhy.FEW_JOBS, 0)
+    week = result([*crowd(24), *starved(7, times=3)])[ANN]
+    assert (week["named"], week["why"], week["attempts"]) == (None, PassedWhy.FEW_DAYS, 21)
+
+
+def test_nobody_to_compare_with() -> None:
+    alone = result([job(0, 1_000, "ann"), job(100, 200, "ann")])
+    assert {key: row["why"] for key, row in alone.items()} == {ANN: PassedWhy.NO_OTHERS}
+    others = result(starved(24))  # w1 and w2 never wait
+    assert (others[ANN]["named"], others[ANN]["why"]) == (None, PassedWhy.NO_OTHERS)
 
 
 def test_little_passed_time_names_nobody() -> None:
@@ -249,8 +288,148 @@ def test_little_passed_time_names_nobody() -> None:
         for one in (job(at, at + 120, "ann"), job(at + 10, at + 20, "w1"))
     ]
     long = [job(day * DAY, day * DAY + 23 * HOUR, "z", qos="other") for day in range(24)]
-    found = result([*crowd(24), *quick, *long])["user", "ann"]
+    found = result([*crowd(24), *quick, *long])[ANN]
     assert (found["named"], found["lower"] > 0.5) == (False, True)
+    assert found["why"] == PassedWhy.LITTLE_TIME
+
+
+def test_a_share_that_hardly_exceeds_the_expected_one() -> None:
+    """ann loses a third of her pairs every day, and others a quarter."""
+    lost = [
+        one
+        for day in range(24)
+        for at in (day * DAY + 13 * HOUR,)
+        for one in (
+            job(at, at + 9 * HOUR, "ann"),
+            job(at + 100, at + 200, "w1"),
+            job(at + 300, at + 10 * HOUR, "w2"),
+            job(at + 300, at + 10 * HOUR, "w3"),
+        )
+    ]
+    found = result([*crowd(24), *lost])[ANN]
+    assert found["lower"] == pytest.approx(1 / 3 - 1 / 4, abs=0.02)
+    assert (found["named"], found["why"]) == (False, PassedWhy.LITTLE_MORE)
+    assert result(SITE)["user", "u0"]["why"] == PassedWhy.USUAL
+
+
+def test_waits_of_days_before_a_joint_release_are_left_out() -> None:
+    """Of her jobs, those that waited more than a day are left out: too few are left."""
+    late = [
+        {**one, "start_time": one["start_time"] + 2 * DAY, "end_time": one["end_time"] + 2 * DAY}
+        if one["user"] == "ann" and k % 2
+        else one
+        for k, one in enumerate(starved(24, times=2))
+    ]
+    records = [*crowd(24), *late]
+    assert result(records)[ANN]["named"]
+    found = result(records, evidence=PassedEvidence(released={"ann"}))[ANN]
+    assert (found["named"], found["why"], found["attempts"]) == (None, PassedWhy.LEFT_OUT, 24)
+    assert result(records, evidence=PassedEvidence(released={"w1"}))[ANN]["named"]
+
+
+@pytest.mark.parametrize(
+    ("left", "why"), [(24, None), (20, None), (15, PassedWhy.FEW_JOBS), (14, PassedWhy.LEFT_OUT)]
+)
+def test_starts_after_own_ends_of_those_named_are_left_out(
+    left: int, why: PassedWhy | None
+) -> None:
+    table = described(SITE)
+    mine = (table["user"] == "ann").to_numpy()
+    triggered = pl.Series(mine & (np.cumsum(mine) > left))
+    got = of_period(table, POOL, ALL, UTC, evidence=PassedEvidence(triggered=triggered))
+    found = got.filter(entity_kind="user", entity="ann").row(0, named=True)
+    assert (found["why"], found["attempts"]) == (why, left)
+
+
+def test_most_starts_after_own_ends_without_a_limit() -> None:
+    held = {"ann": OwnEnds(20, 0.6, 0.24)}
+    assert result(SITE, evidence=PassedEvidence(own_ends=held))[ANN]["why"] == PassedWhy.OWN_ENDS
+    limited = PassedEvidence(own_ends=held, limited={"ann"})
+    assert result(SITE, evidence=limited)[ANN]["named"]
+    for few in (OwnEnds(19, 0.9, 0.1), OwnEnds(20, 0.59, 0.1), OwnEnds(20, 0.6, 0.25)):
+        assert result(SITE, evidence=PassedEvidence(own_ends={"ann": few}))[ANN]["named"]
+
+
+def own_control(days: int) -> list[Record]:
+    """On some days, a later job of ann's starts before an earlier one."""
+    return [
+        one
+        for day in range(days)
+        for at in (day * DAY + 1,)
+        for one in (job(at, at + HOUR, "ann", qos="own"), job(at + 1, at + 1, "ann", qos="own"))
+    ]
+
+
+def test_own_later_jobs_pass_own_earlier_ones() -> None:
+    found = result([*SITE, *own_control(5)])[ANN]
+    assert (found["named"], found["why"], found["own_share"]) == (False, PassedWhy.OWN_ORDER, 1.0)
+    few = result([*SITE, *own_control(4)])[ANN]
+    assert (few["named"], few["own_share"]) == (True, None)
+
+
+def test_most_waiting_is_that_of_jobs_that_could_not_start() -> None:
+    table = described(SITE)
+    others = (pl.col("user") != "ann") & (pl.col("wait_s") > 0)
+    marks = table.select(pl.when(others).then("start_time")).to_series()
+    few = PassedEvidence(Unstarted(marked_from=marks))
+    assert result(SITE, evidence=few)[ANN]["named"] is not None
+    more = [*SITE, *(job(k * DAY, k * DAY + 20 * HOUR, "z", qos="z") for k in range(24))]
+    marks = described(more).select(pl.when(user="z").then("start_time")).to_series()
+    found = result(more, evidence=PassedEvidence(Unstarted(marked_from=marks)))
+    assert (found[ANN]["named"], found[ANN]["why"]) == (None, PassedWhy.UNSTARTABLE)
+    assert found["user", "z"]["why"] == PassedWhy.FEW_JOBS
+
+
+def test_usage_counts_with_configured_shares() -> None:
+    """ann used as much as each of three others, and has a share of a tenth of theirs."""
+    even = {"user": dict.fromkeys(("ann", "u0", "u1", "u2", "v", "w1", "w2"), 1.0)}
+    found = result(SITE, shares=even)[ANN]
+    assert (found["named"], round(found["usage_multiple"], 3)) == (True, 0.778)
+    little = {"user": {**even["user"], "ann": 0.1}}
+    found = result(SITE, shares=little)[ANN]
+    assert found["attempts"] == 1  # later, she had used more than all that passed her
+    assert found["usage_multiple"] == pytest.approx(0.778 * 6.1 / 0.7, abs=0.01)
+    assert result(SITE)[ANN]["usage_multiple"] is None
+
+
+def test_who_used_much_is_not_named_where_the_order_follows_usage() -> None:
+    """ann used most of all after she had been passed over."""
+    big = [{**job(25 * DAY, 25 * DAY, "ann", cpus=8), "end_time": 25 * DAY + 500}]
+    shares = {"user": dict.fromkeys(("ann", "u0", "u1", "u2", "v", "w1", "w2"), 1.0)}
+    found = result([*SITE, *big], shares=shares)[ANN]
+    assert (found["named"], found["why"]) == (False, PassedWhy.USAGE)
+    assert found["usage_multiple"] > 1.5
+
+
+@pytest.mark.parametrize(
+    ("more", "less", "follows"),
+    [
+        ((100, 40), (100, 16), True),
+        ((100, 40), (100, 17), False),  # less than 2.5 times as often
+        ((100, 20), (100, 6), False),  # by less than 15 points
+        ((100, 40), (0, 0), False),
+    ],
+)
+def test_whether_the_order_follows_usage(
+    more: tuple[int, int], less: tuple[int, int], follows: bool
+) -> None:
+    names = ("pairs_more", "lost_more", "pairs_less", "lost_less")
+    sums = pl.DataFrame([[*map(float, (*more, *less))]], names, orient="row")
+    assert follows_usage(sums) == follows
+
+
+def test_of_partitions_and_qos_the_order_is_stated() -> None:
+    """Jobs of low lose to those of high on each day; those of main lose a quarter."""
+    place = {"ann": "low", "v": "high", "w1": "high", "w2": "high"}
+    records = [{**one, "partition": place.get(one["user"], "main")} for one in SITE]
+    found = result(records)
+    one = found["partition", "low"]
+    assert (one["named"], one["why"], one["ahead"]) == (False, PassedWhy.ORDER, "high")
+    assert (one["ahead_lost"], one["ahead_pairs"]) == (48, 48)
+    assert [key for key, row in found.items() if row["named"]] == []
+    table = of_period(described(records), POOL, ALL, UTC)
+    (row,) = (row for row in passed_over.rows(table) if row.metric == "passed_ahead")
+    assert (row.dimension, row.dimension_value, row.value) == ("partition", "high", 1.0)
 
 
 def test_a_period_knows_nothing_of_what_arrives_later() -> None:
@@ -260,37 +439,6 @@ def test_a_period_knows_nothing_of_what_arrives_later() -> None:
         job(24 * DAY + k, 24 * DAY + 2 * k, user) for k in range(50) for user in ("ann", "w1", "v0")
     ]
     assert result([*records, *later], months) == result(records, months)
-
-
-def bursting(days: int, alone: bool, passed_alone: bool) -> list[Record]:
-    """Three jobs at once on each day that are passed; and one by itself, that is or is not."""
-    made = []
-    for day in range(days):
-        at = day * DAY + 13 * HOUR
-        made += [job(at, at + 5 * HOUR, "ann") for _ in range(3)]
-        made += [job(at + 100, at + 200, "w1")]
-        if alone:
-            later = at + 6 * HOUR
-            made.append(job(later, later + 4 * HOUR, "ann"))
-            made.append(job(later + 10, later + (20 if passed_alone else 5 * HOUR), "w2"))
-    return made
-
-
-@pytest.mark.parametrize(
-    ("alone", "passed_alone", "expected"),
-    [
-        (False, False, InBursts.UNKNOWN),
-        (True, True, InBursts.ALSO_OUTSIDE),
-        (True, False, InBursts.ONLY),
-    ],
-)
-def test_only_during_bursts_needs_its_own_evidence(
-    alone: bool, passed_alone: bool, expected: InBursts
-) -> None:
-    found = result([*crowd(24), *bursting(24, alone, passed_alone)])
-    assert found["user", "ann"]["named"]
-    assert found["user", "ann"]["in_bursts"] == expected
-    assert told(found["account", "of-ann"]) == told(found["user", "ann"])
 
 
 def test_an_account_of_one_user_gets_the_statement_about_that_user() -> None:
@@ -314,15 +462,15 @@ def test_an_account_of_one_user_gets_the_statement_about_that_user() -> None:
 def test_nobody_at_all() -> None:
     assert of_period(described([]), POOL, ALL, UTC).rows() == []
     found = result([MINE, job(0, 0, "bob")])
-    assert {row["unknown"] for row in found.values()} == {Unknown.FEW_PAIRS}
+    assert {row["why"] for row in found.values()} == {PassedWhy.FEW_JOBS}
 
 
 def test_rows_of_the_summary() -> None:
-    found = of_period(described([*crowd(24), *starved(24)]), POOL, ALL, UTC)
+    found = of_period(described(SITE), POOL, ALL, UTC)
     rows = {
         row.metric: (row.value, row.lower)
         for row in passed_over.rows(found)
-        if (row.dimension, row.dimension_value) == ("user", "ann")
+        if (row.dimension, row.dimension_value) == ANN
     }
     assert rows == {
         "passed_named": (1.0, None),
@@ -330,8 +478,6 @@ def test_rows_of_the_summary() -> None:
         "passed_expected": (pytest.approx(0.25), None),
         "passed_excess": (pytest.approx(0.75), pytest.approx(0.75)),
         "passed_s": (24 * (9 * HOUR - 200), None),
-        "passed_only_in_bursts": (0.0, None),
-        "equal_usage_multiple": (pytest.approx(7 / 9), None),  # 24 · 10 of 2160 CPU-s, of 7 users
     }
 
 
@@ -344,7 +490,7 @@ def _record(draw: st.DrawFn) -> Record:
         "user": draw(sampled(["ann", "bob", "cem", "dot", None])),
         "account": draw(sampled(["a", "b", None])),
         "cpus": draw(sampled([1, 1, 1, 2, None])),
-        "mem_bytes": draw(sampled([None, None, 5])),
+        "gpus": draw(sampled([None, None, 2])),
         "walltime_s": draw(sampled([HOUR, HOUR, 60, None])),
         "partition": draw(sampled(["short", "short", "long", None])),
         "qos": draw(sampled([None, None, None, "high"])),
@@ -362,24 +508,26 @@ logs = st.lists(st.tuples(_record(), st.sampled_from([1, 1, 2, 5])), min_size=2,
 intervals = st.lists(st.tuples(st.integers(0, 6 * DAY), st.sampled_from([0, 60, 300, DAY])))
 
 
-def _twin(frame_: pl.DataFrame) -> list[Record]:
+def _twin(frame_: pl.DataFrame, marks: Mapping[int, int]) -> list[Record]:
     """The attempts that the slow twin sees, with their rows."""
     return [
         {
             **row,
             "arrival": row["arrival_time"],
             "start": row["start_time"],
-            "left": row["start_time"] if row["start_time"] is not None else row["end_time"],
-            "needs": (row["cpus"] or 0, row["mem_bytes"] or 0),
+            "left": row["start_time"],
+            "needs": (row["cpus"] or 0, row["gpus"] or 0),
             "subject": row["standing"] == "ended",
             "day": row["arrival_time"] // DAY,
+            "midnight": row["arrival_time"] // DAY * DAY,
+            "marked_from": marks.get(row["row"]),
         }
         for row in frame_.with_row_index("row").to_dicts()
-        if row["user"] is not None
+        if row["user"] is not None and row["start_time"] is not None
     ]
 
 
-def _held(frame_: pl.DataFrame, drawn: Mapping[int, Sequence[tuple[int, int]]]) -> Held:
+def _barred(frame_: pl.DataFrame, drawn: Mapping[int, Sequence[tuple[int, int]]]) -> Barred:
     """Disjoint intervals of rows that exist."""
     found: list[tuple[int, int, int]] = []
     for k, begins in sorted(drawn.items()):
@@ -389,59 +537,66 @@ def _held(frame_: pl.DataFrame, drawn: Mapping[int, Sequence[tuple[int, int]]]) 
                 found.append((k, begin, begin + length))
                 last = begin + length
     columns = zip(*found, strict=True) if found else ((), (), ())
-    return Held(*(np.array(column, np.int64) for column in columns))
+    return Barred(*(np.array(column, np.int64) for column in columns))
 
 
-_HOWEVER_SHORT_THE_WAIT = {"LOOKED_UP": 0}
-_TOO_MANY_CLASSES = {"MOST_CLASSES": 0}
-
-
-@pytest.mark.parametrize("constants", [None, _HOWEVER_SHORT_THE_WAIT, _TOO_MANY_CLASSES])
-@given(records=logs, drawn=st.dictionaries(st.integers(0, 20), intervals, max_size=4))
-@settings(max_examples=examples(100))
-def test_as_defined(
-    constants: dict[str, int] | None,
-    records: list[Record],
-    drawn: dict[int, list[tuple[int, int]]],
-) -> None:
-    frame_ = described(records)
-    held = _held(frame_, drawn)
-    attempts = _twin(frame_)
-    by_row = {
+def _by_place(barred: Barred, attempts: Sequence[Record]) -> naive.Barred:
+    """The intervals by place in the twin's attempts."""
+    return {
         k: [
             (int(begin), int(end))
-            for row, begin, end in zip(*held, strict=True)
+            for row, begin, end in zip(*barred, strict=True)
             if row == one["row"]
         ]
         for k, one in enumerate(attempts)
     }
-    log = Log.of(frame_, POOL, ALL)
+
+
+spans = st.dictionaries(st.integers(0, 20), intervals, max_size=4)
+
+
+@given(
+    records=logs,
+    drawn=st.tuples(spans, spans),
+    marks=st.dictionaries(st.integers(0, 20), st.integers(0, 6 * DAY), max_size=4),
+    most=st.sampled_from([1, 2, 5, 2_000]),
+    shares=st.sampled_from([None, {}, {"ann": 1.0, "bob": 2.0}]),
+)
+@settings(max_examples=examples(200))
+def test_as_defined(
+    records: list[Record],
+    drawn: tuple[dict[int, list[tuple[int, int]]], dict[int, list[tuple[int, int]]]],
+    marks: dict[int, int],
+    most: int,
+    shares: dict[str, float] | None,
+) -> None:
+    frame_ = described(records)
+    held, forbidden = (_barred(frame_, of) for of in drawn)
+    attempts = _twin(frame_, marks)
+    places = [_by_place(one, attempts) for one in (held, forbidden)]
+    log = Log.of(frame_, POOL, ALL, UTC)
     counts = {kind: len({one[kind] for one in attempts} - {None}) for kind in KINDS}
     several = [kind for kind in KINDS if min(counts[kind], counts["user"]) > 1]
     assert log.kinds == several
-    half_life_s, shares = 2 * DAY, {"ann": 1.0, "bob": 2.0, "a": 1.0, "b": 1.0}
+    usage = None if shares is None else log.usage(shares)
+    marked = pl.Series([marks.get(k) for k in range(frame_.height)], dtype=pl.Int64)
     for kind in several:
-        owners: Owners = "account" if kind == "account" else "user"
-        decayed = None
-        used: naive.Usage = naive.nothing
-        if constants is None:  # with usage, no pair is counted by classes
-            decayed = Decayed.of(log, owners, half_life_s, shares)
-            used = naive.usage(attempts, owners, half_life_s, shares)
-        expected = naive.paired(attempts, kind, by_row, used)
-        with pytest.MonkeyPatch.context() as patch:
-            for name, value in (constants or {}).items():
-                patch.setattr(pair_classes, name, value)
-            found = paired(log, kind, held, decayed)
-        got = {row["row"]: row for row in found.to_dicts()}
-        assert set(got) == {attempts[k]["row"] for k in expected}
-        for k, one in expected.items():
-            row = got[attempts[k]["row"]]
-            assert close(row["pairs"], one.pairs)
-            assert close(row["lost"], one.lost)
-            assert close(row["pairs_less"], one.pairs_less)
-            assert close(row["lost_less"], one.lost_less)
-            assert row["passed_s"] == one.passed_s
-            assert row["entity"] == attempts[k][kind]
+        for own in (False, True):
+            why = Unstarted() if own else Unstarted(held, forbidden, marked)
+            twins = [{**one, "marked_from": None} for one in attempts] if own else attempts
+            expected = naive.paired(
+                twins, kind, () if own else places, None if own else shares, most, own
+            )
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(of_pairs, "MOST_RIVALS", most)
+                found = paired(log, kind, None if own else usage, why, own=own).attempts
+            got = {row["row"]: row for row in found.to_dicts()}
+            assert set(got) == {attempts[k]["row"] for k in expected}
+            for k, one in expected.items():
+                row = got[attempts[k]["row"]]
+                assert row["entity"] == attempts[k][kind]
+                for name in naive.Paired._fields:
+                    assert close(row[name], getattr(one, name)), name
 
 
 @given(logs)
@@ -450,11 +605,12 @@ def test_what_is_said_of_entities_is_as_defined(records: list[Record]) -> None:
     least = (2, 2)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(passed_over, "LEAST", least)
+        patch.setattr(passed_over, "follows_usage", lambda _: False)
         frame_ = described(records)
         got = of_period(frame_, POOL, ALL, UTC)
-    attempts = _twin(frame_)
+    attempts = _twin(frame_, {})
     for kind in ("user", "partition", "qos"):
-        expected = naive.judged(attempts, kind, {}, least)
+        expected = naive.judged(attempts, kind, least)
         for row in got.filter(entity_kind=kind).to_dicts():
             one = expected.get(row["entity"])
             if one is None:

@@ -170,8 +170,8 @@ def unexplained(first: bool = True, **more: object) -> Story:
 def test_an_unexplained_end_of_a_wait_is_told_from_its_begin() -> None:
     said = sentences.sentences(unexplained())
     assert said[0] == (
-        "From 2001-09-09 01:47 on enough was free and nothing was ahead of it; the log does not "
-        "say why it waited."
+        "From 2001-09-09 01:47 on enough was free and nothing ahead of it was about to start; the "
+        "log does not say why it waited."
     )
     lapsed = sentences.sentences(unexplained(first=False))
     assert lapsed[0].startswith("From 2001-09-09 01:47 on enough was free; the log does not say")

@@ -1,0 +1,167 @@
+"""When limits of users or accounts forbid waiting attempts (SPEC §11, *Passed over*, 2).
+
+A limit forbids an attempt at t if its level, of what runs at t, leaves less than the attempt adds,
+after the earlier waiting attempts of its user have taken theirs, in the order of the queue: those
+that the limit allows. A limit of an account counts what all its users run, but only the user's own
+waiting attempts. At one instant: ends, arrivals, starts.
+
+Conventions: a limit of remaining time counts Σ amount × max(0, start + walltime − t), and is looked
+at whenever a job of the pool starts; an unknown walltime is the occupancy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from audit.metrics.attempts.account import KEY
+from audit.metrics.attempts.population import only
+from audit.metrics.attempts.reasons import in_scope
+from audit.metrics.queue_sweep import InForce, Queued, in_force, numbered, queued
+from audit.model import Pool
+from audit.rules import Limit
+
+if TYPE_CHECKING:
+    from audit.kernels.limited import LimitEvents
+
+Ints = NDArray[np.int64]
+
+_END, _ARRIVE, _LEAVE, _RUN = range(4)
+"""Kinds of events, as in the kernel."""
+FORBIDDEN: Final = pl.Schema(
+    {"job_id": pl.String, "attempt": pl.Int64, "begin": pl.Int64, "end": pl.Int64}
+)
+"""Spans of attempts; closed, disjoint and ascending within each attempt."""
+
+
+def of_entities(limits: Iterable[Limit]) -> list[Limit]:
+    """Return the limits of users or accounts, also within a partition or QOS."""
+    return [
+        limit
+        for limit in limits
+        if limit.per in ("user", "account") or (limit.per is None and (limit.user or limit.account))
+    ]
+
+
+def forbidden(
+    described: pl.DataFrame, pool: Pool, now: int, limits: Sequence[Limit]
+) -> pl.DataFrame:
+    """Return the spans in which limits of users or accounts forbid attempts.
+
+    Args:
+        described: columns of ``model.DESCRIBED``; attempts of other pools are ignored.
+        limits: accepted ones; others than those of users or accounts are ignored.
+
+    Returns:
+        Columns of ``FORBIDDEN``.
+    """
+    own = only(described, pl.col("pool") == pool.name)
+    queue = queued(own.with_row_index("row"), now, pl.lit(value=True))
+    limits = of_entities(limits)
+    rules = in_force(queue, limits, (), pool.zone)
+    made = [_spans(queue, rules, k, remaining=limit.remaining) for k, limit in enumerate(limits)]
+    spans = np.concatenate([np.zeros((0, 3), np.int64), *made])
+    keys = queue.rows.select(*KEY)[spans[:, 0]]
+    found = keys.with_columns(begin=pl.Series(spans[:, 1]), end=pl.Series(spans[:, 2]))
+    return joined(found, KEY).cast(dict(FORBIDDEN)).select(FORBIDDEN.names())
+
+
+def users_under(described: pl.DataFrame, limits: Iterable[Limit]) -> frozenset[str]:
+    """Return the users with jobs under a limit of users or accounts."""
+    rows = described.with_columns(occupancy=pl.col("occupancy_s"))
+    inside = np.zeros(rows.height, np.bool_)
+    for limit in of_entities(limits):
+        inside |= in_scope(rows, limit)
+    return frozenset(rows["user"].filter(pl.Series(inside)).drop_nulls())
+
+
+def joined(spans: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+    """Return closed spans, of whole seconds, without overlaps: ascending by the key and time."""
+    behind = pl.col("end").cum_max().shift().over(by)
+    apart = (pl.col("begin") > behind + 1).fill_null(value=True)
+    return (
+        spans.sort(*by, "begin", "end")
+        .with_columns(part=apart.cum_sum())
+        .group_by(*by, "part", maintain_order=True)
+        .agg(pl.col("begin").min(), pl.col("end").max())
+        .drop("part")
+    )
+
+
+def _spans(queue: Queued, rules: InForce, k: int, *, remaining: bool) -> Ints:
+    """Return the spans of limit ``k``, [s, 3]: place in the queue, first and last second."""
+    from audit.kernels.limited import LimitedAttempts, LimitInForce, LimitQueues, forbidden_spans
+
+    rows = queue.rows
+    user = numbered(rows["user"])
+    place = np.flatnonzero((rules.counter[k] >= 0) & (rules.amount[k] > 0))
+    if not len(place):
+        return np.zeros((0, 3), np.int64)
+    _, counter = np.unique(rules.counter[k][place], return_inverse=True)
+    pairs, of_queue = np.unique(counter * (user.max() + 1) + user[place], return_inverse=True)
+    amount = np.ascontiguousarray(rules.amount[k][place])
+    occupancy = queue.column("end") - queue.column("start_time")
+    walltime = rows["walltime_s"].fill_null(pl.Series(occupancy)).to_numpy()[place]
+    adds = amount * np.maximum(walltime, 1) if remaining else amount
+    least = np.full(len(pairs), np.iinfo(np.int64).max)
+    np.minimum.at(least, of_queue, adds)
+    n, none = len(place), np.full(len(pairs), -1)
+    spans = forbidden_spans(
+        LimitedAttempts(
+            amount=amount,
+            adds=adds,
+            until=queue.column("start_time")[place] + np.maximum(walltime, 1),
+            binding=rules.binding[k][place].astype(np.bool_),
+            queue=of_queue,
+            least=least,
+            first_queue=np.searchsorted(
+                pairs // (user.max() + 1), np.arange(counter.max(initial=-1) + 2)
+            ),
+        ),
+        _events(
+            queue, place, counter, user[place] > 0, _looks(queue, rules, k, remaining=remaining)
+        ),
+        LimitInForce(
+            int(rules.most[k]), remaining, int(rules.valid_from[k]), int(rules.valid_to[k])
+        ),
+        LimitQueues(
+            *(none.copy() for _ in range(2)),
+            *np.zeros((3, len(pairs)), np.int64),
+            *np.full((5, n), -1),
+        ),
+    )
+    spans[:, 0] = place[spans[:, 0]]
+    return spans
+
+
+def _looks(queue: Queued, rules: InForce, k: int, *, remaining: bool) -> Ints:
+    """Return the instants at which a level may change without an event of its counter."""
+    starts = queue.rows["start_time"].drop_nulls().to_numpy() if remaining else ()
+    return np.unique([*starts, rules.valid_from[k], rules.valid_to[k]]).astype(np.int64)
+
+
+def _events(
+    queue: Queued, place: Ints, counter: Ints, known: NDArray[np.bool_], looks: Ints
+) -> LimitEvents:
+    """Return the events of the attempts at these places."""
+    from audit.kernels.limited import LimitEvents
+
+    start, end = queue.column("start_time")[place], queue.column("end")[place]
+    arrival, leave = queue.column("arrival_time")[place], queue.column("leave")[place]
+    ran = queue.rows["start_time"].is_not_null().to_numpy()[place] & (end > start)
+    waits = queue.rows["waits"].to_numpy()[place] & (leave > arrival) & known
+    parts = [
+        (_END, np.flatnonzero(ran), end),
+        (_ARRIVE, np.flatnonzero(waits), arrival),
+        (_LEAVE, np.flatnonzero(waits), leave),
+        (_RUN, np.flatnonzero(ran), start),
+    ]
+    attempt = np.concatenate([chosen for _, chosen, _ in parts])
+    time = np.concatenate([times[chosen] for _, chosen, times in parts])
+    kind = np.repeat([one for one, *_ in parts], [len(chosen) for _, chosen, _ in parts])
+    order = np.lexsort((attempt, kind, time, counter[attempt]))
+    return LimitEvents(counter[attempt][order], time[order], kind[order], attempt[order], looks)
