@@ -23,20 +23,36 @@ def rule_text(rule: Limit | Window, resource: str, zone: str) -> str:
 
     ``resource`` is the pool's counted resource, the unit of widths; ``zone`` is its clock.
     """
-    scope = scope_text(rule, resource)
     since = f" from {rule.valid_from}" if rule.valid_from else ""
     days = f"{since} until {rule.valid_to - timedelta(days=1)}" if rule.valid_to else since
     if isinstance(rule, Limit):
-        entity = f"per {rule.per}" if rule.per else "in total"
-        jobs = f" for {scope}" if scope else ""
-        most = amount(rule.most, rule.resource)
-        if rule.remaining:
-            size, unit = _unit(rule.most)
-            most = f"{amount(rule.most // size, rule.resource)} × {unit} of remaining walltime"
-        return f"limit of {most} {entity}{jobs}{days}"
+        return f"limit of {level_text(rule, resource)}{days}"
+    scope = scope_text(rule, resource)
     if rule.overlap:
         return f"{hours_text(rule, zone)} that {scope or 'jobs'} may not run into{days}"
     return f"closed {hours_text(rule, zone)} for {scope or 'all jobs'}{days}"
+
+
+def short_text(rule: Limit | Window, resource: str) -> str:
+    """Return a rule without its days and its clock, such as ``10 running jobs per user``."""
+    if isinstance(rule, Limit):
+        return level_text(rule, resource)
+    hours = ", ".join(texts(rule.hours)).replace("-", "–")
+    jobs = scope_text(rule, resource)
+    if rule.overlap:
+        return f"hours {hours} that {jobs or 'jobs'} may not run into"
+    return f"closed hours {hours} for {jobs or 'all jobs'}"
+
+
+def level_text(limit: Limit, resource: str) -> str:
+    """Return what a limit allows, such as ``32 CPUs in total for jobs in partition debug``."""
+    scope = scope_text(limit, resource)
+    most = amount(limit.most, limit.resource)
+    if limit.remaining:
+        size, unit = _unit(limit.most)
+        most = f"{amount(limit.most // size, limit.resource)} × {unit} of remaining walltime"
+    entity = f"per {limit.per}" if limit.per else "in total"
+    return f"{most} {entity}" + (f" for {scope}" if scope else "")
 
 
 def hours_text(window: Window, zone: str) -> str:

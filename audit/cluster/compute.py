@@ -37,6 +37,7 @@ from audit.metrics.pairs import EARLIER_S, Barred, Unstarted
 from audit.metrics.preemption import interrupted
 from audit.model import OBSERVED, Limit, Period, Pool
 from audit.model import Window as Hours
+from audit.rule_text import scope_text, short_text
 from audit.scenario import ownership
 from audit.scenario.advice.advise import advise
 from audit.scenario.decisions import decision_times
@@ -44,7 +45,8 @@ from audit.scenario.driver import ALL, Effort
 from audit.scenario.engine import model_fidelity
 from audit.scenario.fair_start import fair_start_times
 from audit.scenario.forward import forward_start_times
-from audit.scenario.plateaus.search import find_plateaus
+from audit.scenario.releases.holds import NOT_HOLDING, inferred_holds
+from audit.scenario.releases.unstartable import unstartable
 from audit.scenario.scenario import Scenario
 from audit.words import OF_TYPE
 
@@ -70,14 +72,23 @@ HISTORY: Final = "fairshare_history"
 RULES: Final = pl.Schema(
     {
         "rule": pl.String,
+        "name": pl.String,
         "kind": pl.String,
+        "scope": pl.String,
+        "level": pl.Int64,
         "source": pl.String,
         "valid_from": pl.Date,
         "valid_to": pl.Date,
         "starts": pl.Int64,
         "breaks": pl.Int64,
-        "breaks_by_chance": pl.Float64,
-        "gain": pl.Float64,
+        "stops": pl.Int64,
+    }
+)
+HOLDS: Final = pl.Schema(
+    {
+        **dict.fromkeys(("kind", "entity_kind", "entity"), pl.String),
+        "jobs": pl.Int64,
+        "evidence": pl.String,
     }
 )
 
@@ -210,11 +221,16 @@ def _completed(work: _Work, scenario: Scenario, budget_s: float) -> tuple[pl.Dat
     decided = decision_times(
         scenario.described_by(performance.overtakes(shares)), tolerance_s=metrics.tolerance_s
     )
+    held = setting.holding.get(pool.name, NOT_HOLDING)
     booked = account.account(
         *(decided, pool, setting.now),
         log_begin=setting.log_begin,
         backfill=pool.states_backfill,
+        holds=inferred_holds(decided, pool, setting.now, held),
     )
+    marked = unstartable(decided, pool, setting.now, setting.log.from_time, held.own)
+    added = booked.attempts.select(pl.exclude(account.UNSTORED))
+    booked = booked._replace(attempts=added.with_columns(marked))
     work.progress(_WAITS, 1, 1)
     fair = fair_start_times(
         scenario.described_by(population.compact(booked.attempts)),
@@ -265,6 +281,7 @@ def _of_periods(work: _Work, jobs: pl.DataFrame, booked: Account, pool: Pool) ->
     scenario = Scenario(jobs, pool, setting.now, work.ranked)
     of_pool = pl.lit(pool.name).alias("pool")
     rules = rules_of(pool, setting.evidence.get(pool.name, ()))
+    holds = pl.DataFrame(setting.holds.get(pool.name, ()), HOLDS)
     bounds = _limited(work, jobs, pool)
     for number, (period, seed) in enumerate(work.wanted.seeds.items()):
         work.progress(_FIGURES, number, len(work.wanted.seeds))
@@ -274,10 +291,12 @@ def _of_periods(work: _Work, jobs: pl.DataFrame, booked: Account, pool: Pool) ->
         whole = (conserved, passed, booked)
         yield from _summaries(work, around, pool, period, of_period, whole)
         del around
-        by_rule = waiting_by_rule(population.in_period(jobs, period), pool)
+        ended = population.in_period(jobs, period)
+        by_rule = waiting_by_rule(ended, pool)
         advised = advise(scenario, period, budget_s, seed, by_rule, work.effort.executor)
         for table, rows in (
-            ("rule_result", rules),
+            ("rule_result", with_waiting(rules, ended)),
+            ("hold_result", holds),
             ("outage_result", outages_in(booked.outages, period)),
             ("advice_result", advised.changes),
             ("advice_part", advised.parts),
@@ -296,12 +315,10 @@ class _Limited(NamedTuple):
 
 
 def _limited(work: _Work, jobs: pl.DataFrame, pool: Pool) -> _Limited:
-    """Return what the pool's limits forbid, and those that its log shows."""
-    now, begin = work.setting.now, work.setting.log_begin
-    since = account.first_end(jobs) if begin is None else begin
-    found = find_plateaus(jobs, pool, now, since)
-    limits = [*pool.limits, *found.limits, *(rule.limit for rule in found.own)]
-    spans = limited.forbidden(jobs, pool, now, limits)
+    """Return what the pool's limits forbid, and those of single users that its log shows."""
+    own = work.setting.holding.get(pool.name, NOT_HOLDING).own
+    limits = [*pool.limits, *own]
+    spans = limited.forbidden(jobs, pool, work.setting.now, limits)
     return _Limited(limited.users_under(jobs, limits), spans)
 
 
@@ -412,14 +429,27 @@ def rules_of(pool: Pool, evidence: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
         rows.append(
             {
                 "rule": name,
+                "name": short_text(rule, pool.resource),
                 "kind": _kind(rule),
+                "scope": scope_text(rule, pool.resource) or None,
+                "level": rule.most if isinstance(rule, Limit) else None,
                 "source": "inferred" if found else "configured",
                 "valid_from": rule.valid_from,
                 "valid_to": rule.valid_to,
-                **{key: found.get(key) for key in ("starts", "breaks", "breaks_by_chance", "gain")},
+                **{key: found.get(key) for key in ("starts", "breaks", "stops")},
             }
         )
     return pl.DataFrame(rows, RULES)
+
+
+def with_waiting(rules: pl.DataFrame, ended: pl.DataFrame) -> pl.DataFrame:
+    """Add waiting_s and free_s: the seconds under rules of the jobs that each delayed longest."""
+    spent = ended.group_by("rule").agg(
+        waiting_s=pl.col("cause_rule_s").sum(), free_s=pl.col(account.RULE_FREE).sum()
+    )
+    both = rules.join(spent, on="rule", how="left", maintain_order="left")
+    seconds = pl.col("waiting_s", "free_s").fill_null(0.0).round().cast(pl.Int64)
+    return both.with_columns(seconds)
 
 
 def _kind(rule: Limit | Hours) -> str:

@@ -20,6 +20,7 @@ from audit.errors import UsageError
 from audit.formats.dialects import Header
 from audit.model import Absence, Declared, Node, Period, Policy, Pool, Resource, Step
 from audit.rule_text import amount as amount_text
+from audit.scenario.releases.holds import Holding
 
 ASSUMED = Policy()
 """The policy of fair start times if none is configured."""
@@ -43,6 +44,10 @@ class Setting:
     """Faults of the logs."""
     evidence: Mapping[str, Sequence[Mapping[str, object]]] = field(default_factory=dict)
     """Rows of the view ``rules`` about inferred rules, by pool."""
+    holding: Mapping[str, Holding] = field(default_factory=dict)
+    """The users whose jobs were held, by pool."""
+    holds: Mapping[str, Sequence[Mapping[str, object]]] = field(default_factory=dict)
+    """Rows of the views ``chains`` and ``releases``, by pool."""
     declared: Declared = NOTHING
     """What files say about the nodes."""
     log_begin: int | None = None

@@ -16,6 +16,7 @@ from audit.cluster.fitted import Fit, Fitted
 from audit.cluster.identity import Identity, seed_of
 from audit.cluster.inference import NOTHING, Fact
 from audit.cluster.setting import ASSUMED, between_days
+from audit.cluster.shown import shown
 from audit.config import Cluster, Config, Usage
 from audit.errors import EmptyLogError, UsageError
 from audit.files import privacy
@@ -245,20 +246,24 @@ def _planned(
 
 
 def _fitted(plan: _Audit, config: Config, fit: Fit | None, progress: Progress) -> _Audit:
-    """Return the plan with policies fitted to the log where none is set."""
-    setting, pools = plan.task.setting, plan.silent
-    if fit is None or not pools:
+    """Return the plan with what the log shows, and with policies fitted where none is set."""
+    setting = plan.task.setting
+    if fit is None:
         return plan
     described = population.describe(
         plan.task.attempts, setting.pools, setting.partition_pool, tau_s=config.metrics.tau_s
     )
     seed = seed_of(plan.task.attempts, plan.period)
     found = []
-    for number, pool in enumerate(pools):
-        progress("fitting how jobs are started", number, len(pools))
-        if (described["pool"] == pool.name).any():
-            found.append(fit(described, pool, setting.now, seed))
-    progress("fitting how jobs are started", len(pools), len(pools))
+    for number, pool in enumerate(setting.pools):
+        progress("fitting how jobs are started", number, len(setting.pools))
+        if not (described["pool"] == pool.name).any():
+            continue
+        one = shown(described, pool, setting.now, setting.log.from_time)
+        if pool in plan.silent:
+            one = one.then(fit(described, one.pool, setting.now, seed))
+        found.append(one)
+    progress("fitting how jobs are started", len(setting.pools), len(setting.pools))
     return replace(
         plan,
         task=replace(plan.task, setting=fitted.assuming(setting, found)),

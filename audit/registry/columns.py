@@ -161,6 +161,8 @@ OF_ATTEMPTS: Final = (
            missing="without any"),
     Column("held_by", VARCHAR, f"kind of hold: {', '.join(HELD_BY)}",
            missing="where cause_held_s is 0 or NULL"),
+    Column("unstartable_from", INSTANT, "when it had been startable for an hour, whatever other "
+           "users' jobs started before it", missing="never"),
     Column("similar_wait_s", BIGINT, "median wait of similar jobs: of other users, of the same "
            "partition, qos, width class and walltime class, at about the same time", SECONDS,
            _FEW_SIMILAR),

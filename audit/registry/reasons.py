@@ -61,5 +61,10 @@ REASONS: Final = (
 
 OTHER: Final = Reason("", None, "it waited for a reason that fairaudit does not know")
 
-HELD_BY: Final = ("begin", "dependency", "hold", "array", "licence")
-"""Kinds of holds."""
+DEPENDENCY_INFERRED: Final = "dependency_inferred"
+OWN_LIMIT_INFERRED: Final = "own_limit_inferred"
+HELD_BY: Final = (
+    *("begin", "dependency", "hold", "array", "licence"),
+    *(DEPENDENCY_INFERRED, OWN_LIMIT_INFERRED),
+)
+"""Kinds of holds; of the inferred ones the log has no record (SPEC §11)."""

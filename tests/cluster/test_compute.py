@@ -11,12 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from audit.cluster import compute
-from audit.cluster.compute import outages_in, rules_of, waiting_by_rule
+from audit.cluster.compute import outages_in, rules_of, waiting_by_rule, with_waiting
 from audit.cluster.fairshare import Fairshare
 from audit.cluster.setting import Setting
 from audit.cluster.windows import WHOLE, Window
 from audit.config import Config, Metrics, Usage
 from audit.config.places import Site
+from audit.metrics.attempts import account
 from audit.metrics.attempts.summary import summarise
 from audit.model import ATTEMPTS, Limit, Period, Pool, Resource
 from audit.model import Window as Hours
@@ -118,15 +119,35 @@ LIMIT = "limit of 2 running jobs per user from 2026-01-05"
 
 
 def test_inferred_rules_have_evidence() -> None:
-    evidence = [{"rule": LIMIT, "starts": 40, "breaks": 1, "breaks_by_chance": 0.5, "gain": 0.2}]
+    evidence = [{"rule": LIMIT, "starts": 40, "breaks": 1, "stops": 30}]
     rows = rules_of(POOL, evidence).to_dicts()
     assert [row["kind"] for row in rows] == ["limit", "window", "overlap window"]
     assert [row["source"] for row in rows] == ["inferred", "configured", "configured"]
     assert rows[0]["rule"] == LIMIT
-    assert (rows[0]["starts"], rows[0]["breaks"]) == (40, 1)
+    assert (rows[0]["starts"], rows[0]["breaks"], rows[0]["stops"]) == (40, 1, 30)
+    assert [row["name"] for row in rows] == [
+        "2 running jobs per user",
+        "closed hours Mon 08–10 for jobs over 1 h",
+        "hours Mon 08–10 that jobs may not run into",
+    ]
+    assert [(row["scope"], row["level"]) for row in rows] == [
+        *((None, 2), ("jobs over 1 h", None), (None, None)),
+    ]
     assert rows[0]["valid_from"] == date(2026, 1, 5)
     assert rows[1]["rule"] == "closed hours Mon 08–10 (UTC) for jobs over 1 h"
     assert rows[1]["starts"] is rows[1]["valid_from"] is None
+
+
+def test_seconds_under_each_rule() -> None:
+    jobs = pl.DataFrame(
+        {
+            "rule": [LIMIT, LIMIT, None],
+            "cause_rule_s": [100.4, 20.0, 0.0],
+            account.RULE_FREE: [60.0, 0.0, 0.0],
+        }
+    )
+    rows = with_waiting(rules_of(POOL, ()), jobs).select("waiting_s", "free_s").rows()
+    assert rows == [(120, 60), (0, 0), (0, 0)]
 
 
 def test_outages_that_overlap_a_period() -> None:

@@ -130,24 +130,41 @@ def test_rules_that_the_log_supports_are_assumed_and_named(site: Path, tmp_path:
     outcome = audited(site, tmp_path / "out")
     found = notes(outcome)
     [policy] = [note for note in found if note.startswith("policy: ")]
-    assert "fcfs-easy, and 2 rules fitted from the log; this leaves" in policy
+    assert "fcfs-easy, and 1 rule fitted from the log; this leaves" in policy
     assert "on the log, within 10 CPU s" in policy
     rules = "\n".join(note for note in found if note.startswith("rule "))
-    assert "Limit of 3 running jobs per user" in rules
+    [limit] = [note for note in found if note.startswith("limit 1 of 1: ")]
+    assert limit.startswith("limit 1 of 1: limit of 3 running jobs per user (the log: jobs stop at")
+    assert "0 of " in limit
     assert "Closed hours Mon–Fri 08–17 (UTC) for jobs over 4 h" in rules
     assert "Limit of 3 running jobs per user" in outcome.html.read_text()
     pool = only_pool(outcome)  # every figure uses them
     assert (pool.limits, pool.windows[0].hours) == (RULES["limits"], OFFICE)
     agreement = "SELECT value FROM fidelity WHERE metric = 'agreement'"
+    rows = "SELECT name, kind, source, level, breaks, stops > 20, free_s > 0 FROM rules"
     with closing(database.open_snapshot(outcome.database)) as con:
         assert database.fetch(con, agreement).item() > 0.9
+        assert sorted(database.rows(con, rows)) == [
+            ("3 running jobs per user", "limit", "inferred", 3, 0, True, True),
+            (
+                *("closed hours Mon–Fri 08–17 for jobs over 4 h", "window", "inferred"),
+                *(None, 0, True, True),
+            ),
+        ]
 
 
 @pytest.mark.thorough
-def test_nothing_is_fitted_if_a_policy_is_given(site: Path, tmp_path: Path) -> None:
+def test_a_given_policy_is_not_fitted_but_limits_show(site: Path, tmp_path: Path) -> None:
     outcome = audited(site, tmp_path / "out", order=Order.sjf)
     assert "policy: sjf-easy (--order and --backfill)" in notes(outcome)
-    assert not only_pool(outcome).limits
+    pool = only_pool(outcome)
+    assert (pool.limits, pool.windows) == (RULES["limits"], ())
+
+
+@pytest.mark.thorough
+def test_without_fitting_nothing_is_inferred(site: Path, tmp_path: Path) -> None:
+    pool = only_pool(plainly(site, tmp_path / "out"))
+    assert (pool.limits, pool.windows) == ((), ())
 
 
 @pytest.mark.thorough
@@ -161,10 +178,11 @@ def test_a_configured_pool_decides_as_it_is_configured(site: Path, tmp_path: Pat
     found = notes(outcome)
     assert "time zone: Europe/Berlin (config.toml)" in found
     assert not any("fitted" in note for note in found)
+    assert any(note.startswith("limit 1 of 1: limit of 3 running jobs per user") for note in found)
     opened = open_published(outcome.database, Config())
     [pool] = opened.setting.pools
     assert (opened.setting.cluster, pool.name) == ("mine", "main")
-    assert [limit.most for limit in pool.limits] == [5]
+    assert [limit.most for limit in pool.limits] == [5, 3]  # the log contradicts it
 
 
 @pytest.mark.thorough

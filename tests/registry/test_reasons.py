@@ -4,7 +4,13 @@ import pytest
 
 from audit.metrics.attempts.reasons import reason_of
 from audit.registry.causes import CAUSES
-from audit.registry.reasons import HELD_BY, OTHER, REASONS
+from audit.registry.reasons import (
+    DEPENDENCY_INFERRED,
+    HELD_BY,
+    OTHER,
+    OWN_LIMIT_INFERRED,
+    REASONS,
+)
 
 KINDS = ("Unknown", "Cpu", "Mem", "Memory", "Node", "Energy", "GRES", "License", "BB", "Billing")
 SLURM = {
@@ -57,7 +63,8 @@ def test_each_reason_of_slurm_has_its_cause(cause: tuple[str | None, str | None]
 
 def test_causes_and_kinds_of_holds_are_known() -> None:
     assert {one.cause for one in REASONS} <= {None, *(cause.key for cause in CAUSES)}
-    assert {one.held_by for one in REASONS} == {None, *HELD_BY}
+    inferred = {DEPENDENCY_INFERRED, OWN_LIMIT_INFERRED}
+    assert {one.held_by for one in REASONS} | inferred == {None, *HELD_BY}
     assert all((one.held_by is not None) == (one.cause == "held") for one in REASONS)
 
 

@@ -31,14 +31,16 @@ VIEWS = {
         cause_nodes_gpus_s cause_nodes_mem_s cause_nodes_cpus_s cause_nodes_feature_s
         cause_nodes_whole_s cause_nodes_several_s cause_rule_free_s released_own_s preemptible_s
         rule held_by
-        similar_wait_s similar_p95_s ready_time decision start_modelled
+        unstartable_from similar_wait_s similar_p95_s ready_time decision start_modelled
         overtaken_s overtaken_own_s unmodelled_s occupancy_s
         runtime_s suspended_s lost_work freed_for
         walltime_s bounded_slowdown fair_slowdown width_class overtaken_by overtook
         re_deserved re_consumed re_unfairness fst_strict fst_relaxed fst_status fst_weight
         miss_strict_s miss_relaxed_s run_id""",
-    "rules": """cluster pool period rule kind source valid_from valid_to starts breaks
-        breaks_by_chance gain run_id""",
+    "rules": """cluster pool period rule name kind scope level source valid_from valid_to starts
+        breaks stops waiting_s free_s run_id""",
+    "chains": "cluster pool period entity_kind entity jobs evidence run_id",
+    "releases": "cluster pool period entity_kind entity jobs evidence run_id",
     "nodes": "cluster pool node cpus mem_bytes gpus gpu_type features source",
     "outages": "cluster pool period from_time to_time waited_s run_id",
     "arrays": """cluster pool array_id user tasks first_start last_end concurrency throttle
@@ -100,7 +102,7 @@ def test_every_view_and_column_has_a_comment(store: Connection) -> None:
     assert not columns["comment"].str.contains("''", literal=True).any()
 
 
-INSTANTS = ("as_of", "fst_strict", "fst_relaxed", "start_modelled")
+INSTANTS = ("as_of", "fst_strict", "fst_relaxed", "start_modelled", "unstartable_from")
 DIVIDED = ("preemptible_s", "released_own_s")
 """Columns of seconds with fractions, beside those of causes."""
 

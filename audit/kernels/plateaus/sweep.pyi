@@ -42,7 +42,12 @@ class StopTables:
     users: Table
     def __init__(self, measures: int, level: Ints, job: Ints, next_climb: Ints) -> None: ...
 
+@final
+class Marks:
+    made: Ints
+    def __init__(self, user: Ints, jobs: int, resources: int) -> None: ...
+
 def sweep(
     jobs: QueuedJobs, alike: EqualJobs, barriers: Barriers, supply: Supply, since: int,
-    made: StopTables
+    made: StopTables, marks: Marks
 ) -> None: ...  # fmt: skip

@@ -131,13 +131,15 @@ cdef inline int64_t remaining_at(Scales scales, int64_t e, int64_t t) noexcept n
 
 
 include "hunger.pxi"
+include "unstartable.pxi"
 include "walk.pxi"
 
 
 def sweep(
-    QueuedJobs jobs, EqualJobs alike, Barriers barriers, Supply supply, int64_t since, StopTables made
+    QueuedJobs jobs, EqualJobs alike, Barriers barriers, Supply supply, int64_t since, StopTables made,
+    Marks marks
 ):
-    """Fill the tables of ``made``.
+    """Fill the tables of ``made``, and ``marks.marked``.
 
     Args:
         since: before it nobody is hungry.
@@ -151,14 +153,14 @@ def sweep(
     cdef Hunger hunger = Hunger(alike, jobs.start.shape[0])
     cdef Waiting queue = Waiting(alike, jobs.start.shape[0], supply.capacity)
     with nogil:
-        _sweep(jobs, alike, barriers, supply, since, levels, counters, hunger, queue, made)
+        _sweep(jobs, alike, barriers, supply, since, levels, counters, hunger, queue, made, marks)
     if made.intervals.places < 0 or made.stops.places < 0 or made.users.places < 0:
         raise MemoryError("no memory for the stops")
 
 
 cdef void _sweep(
     QueuedJobs jobs, EqualJobs alike, Barriers barriers, Supply supply, int64_t since, Scales levels,
-    Scales counters, Hunger hunger, Waiting queue, StopTables made
+    Scales counters, Hunger hunger, Waiting queue, StopTables made, Marks marks
 ) noexcept nogil:
     cdef Py_ssize_t arrival = 0, leave = 0, start = 0, end = 0, planned = 0, step = 0, edge = 0, x, e
     cdef int64_t now = 0, last = 0, i
@@ -172,7 +174,7 @@ cdef void _sweep(
             now = min(now, supply.step[step])
         if edge < barriers.edge_time.shape[0]:
             now = min(now, barriers.edge_time[edge])
-        now = min(now, queue.next_lapse)
+        now = min(now, min(queue.next_lapse, marks.next))
         if last < since:
             now = min(now, since)
         last = now
@@ -195,10 +197,14 @@ cdef void _sweep(
             _occupy(jobs, alike, barriers, levels, counters, queue, i, -1)
             end += 1
         while time_at(jobs.arrival, jobs.by_arrival, arrival) == now:
-            _join(jobs, alike, queue, jobs.by_arrival[arrival])
+            i = jobs.by_arrival[arrival]
+            _join(jobs, alike, queue, i)
+            _mark_joined(jobs, alike, marks, i, now)
             arrival += 1
         while time_at(jobs.leave, jobs.by_leave, leave) == now:
-            _leave(jobs, alike, queue, jobs.by_leave[leave])
+            i = jobs.by_leave[leave]
+            _mark_left(jobs, alike, queue, marks, i, now)
+            _leave(jobs, alike, queue, i)
             leave += 1
         while time_at(jobs.start, jobs.by_start, start) == now:
             i = jobs.by_start[start]
@@ -206,12 +212,14 @@ cdef void _sweep(
             _occupy(jobs, alike, barriers, levels, counters, queue, i, 1)
             queue.age[jobs.group[i]] = 0
             queue.aged_to[jobs.group[i]] = now
+            _mark_started(jobs, alike, queue, marks, i)
             _climb(jobs, alike, levels, made, i, now)
             if jobs.end[i] <= now:
                 _occupy(jobs, alike, barriers, levels, counters, queue, i, -1)
             start += 1
         if now >= since:
-            _walk(jobs, alike, barriers, counters, hunger, queue, now)
+            _mark(jobs, alike, queue, marks, now)
+            _walk(jobs, alike, barriers, counters, hunger, queue, marks, now)
     for e in range(alike.entities):
         _flush(jobs, alike, levels, hunger, made, e, last)
 

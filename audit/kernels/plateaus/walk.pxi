@@ -102,7 +102,7 @@ cdef Py_ssize_t _place(Waiting queue, int64_t i) noexcept nogil:
 
 cdef void _walk(
     QueuedJobs jobs, EqualJobs alike, Barriers barriers, Scales counters, Hunger hunger, Waiting queue,
-    int64_t now
+    Marks marks, int64_t now
 ) noexcept nogil:
     """Decide which groups are hungry from now on."""
     cdef Py_ssize_t place, x, number = 0, old = queue.list
@@ -123,6 +123,7 @@ cdef void _walk(
         queue.stamp[g] = queue.walk
         queue.hungry[queue.list, number] = g
         number += 1
+        _watch(alike, queue, marks, g, now)
         queue.age[g] += now - queue.aged_to[g]
         queue.aged_to[g] = now
         if queue.lapsed[g] or queue.age[g] >= LAPSE_S:

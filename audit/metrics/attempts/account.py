@@ -432,7 +432,11 @@ def _longest_rule(booked: Booked, names: Sequence[str]) -> pl.Series:
 
 
 def _placed(holds: pl.DataFrame, queue: Queued) -> pl.DataFrame:
-    """Return holds with ``row`` as the place in the queue's order, ascending; clipped to waits."""
+    """Return holds with ``row`` as the place in the queue's order, ascending; clipped to waits.
+
+    Those of an attempt are disjoint: a second belongs to the hold that begins first, of several the
+    first kind by name.
+    """
     places = queue.rows.select(
         pl.col("row").cast(pl.Int64), "arrival_time", "leave", place=pl.int_range(pl.len())
     )
@@ -445,7 +449,11 @@ def _placed(holds: pl.DataFrame, queue: Queued) -> pl.DataFrame:
             kind="kind",
         )
         .filter(pl.col("begin") < pl.col("end"))
-        .sort("row", "begin", "end", "kind")
+        .sort("row", "begin", "kind", "end")
+        .with_columns(
+            begin=pl.max_horizontal("begin", pl.col("end").cum_max().shift(1).over("row"))
+        )
+        .filter(pl.col("begin") < pl.col("end"))
     )
 
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from audit.metrics.attempts.account import KEY
 from audit.metrics.attempts.population import only
 from audit.metrics.attempts.reasons import in_scope
-from audit.metrics.queue_sweep import InForce, Queued, in_force, numbered, queued
+from audit.metrics.waits.queue import InForce, Queued, in_force, numbered, queued
 from audit.model import Pool
 from audit.rules import Limit
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from datetime import timedelta
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import polars as pl
 
@@ -12,7 +12,7 @@ from audit import periods
 from audit.cluster.fitted import Fitted
 from audit.cluster.inference import Fact
 from audit.metrics.draws import Draws
-from audit.model import Limit, Pool, Window
+from audit.model import Pool
 from audit.oneoff.fit_policy import elements
 from audit.report.text import wording
 from audit.rule_text import rule_text
@@ -22,23 +22,21 @@ from audit.scenario.fit.search import Searched
 from audit.scenario.fit.site import Element
 
 DAY_S: Final = 86_400
-_Rule = TypeVar("_Rule", Limit, Window)
 _INSTEAD: Final = "--order and --backfill change it, --no-fit leaves fitting out"
 
 
 def assumed(
     described: pl.DataFrame, pool: Pool, now: int, seed: int, *, seconds: float, resamples: int
 ) -> Fitted:
-    """Return a pool with the rules that its log supports, with facts about them.
+    """Return a pool with the windows and the policy that its log supports, with facts about them.
 
-    These are limits and windows that pass the conditions of SPEC §11; and order, backfilling and
-    other settings of a policy if the lower bound of their gain over the last 40 % of the log is
-    above 0, given those before. The search also finds chains, whole nodes and the capacity in
-    force, which are not used: they are not rules of a pool, or would change figures that need no
-    model.
+    These are windows that pass the conditions of SPEC §11; and order, backfilling and other
+    settings of a policy if the lower bound of their gain over the last 40 % of the log is above 0,
+    given those before. The search also finds whole nodes and the capacity in force on some days,
+    which are not used: they are not rules of a pool, or would change figures that need no model.
 
     Args:
-        pool: with the initial assumptions.
+        pool: with the initial assumptions, and the limits in force.
         seconds: estimated CPU seconds that the search may take.
     """
     draws = Draws(seed, resamples)
@@ -71,40 +69,26 @@ def _default(pool: Pool, why: str) -> Fact:
 def _from(used: Supported, since: int) -> Supported:
     """Let inferred rules come into force not before the first whole day that was searched."""
     first = periods.day_of(since, periods.zone(used.pool.zone)) + timedelta(days=1)
-    found, pool = [], used.pool
-
-    def later(rule: _Rule | None) -> _Rule | None:
-        return rule and rule.but(valid_from=max(rule.valid_from or first, first))
-
+    found, windows = [], used.pool.windows
     for one in used.elements:
-        limit, window = later(one.limit), later(one.window)
-        found.append(one._replace(limit=limit, window=window))
-        pool = pool._replace(
-            limits=tuple(limit if limit and each == one.limit else each for each in pool.limits),
-            windows=tuple(
-                window if window and each == one.window else each for each in pool.windows
-            ),
-        )
-    return used._replace(pool=pool, elements=tuple(found))
+        window = one.window
+        if window is not None:
+            later = window.but(valid_from=max(window.valid_from or first, first))
+            windows = tuple(later if each == window else each for each in windows)
+            one = one._replace(window=later)  # noqa: PLW2901
+        found.append(one)
+    return used._replace(pool=used.pool._replace(windows=windows), elements=tuple(found))
 
 
 def _row(element: Element, pool: Pool) -> dict[str, Any]:
-    """Return an inferred rule as a row of the view ``rules``."""
-    rule, of = element.limit or element.window, element.evidence
-    days = (None, None) if rule is None else (rule.valid_from, rule.valid_to)
-    unit = pool.resource.value, pool.zone
+    """Return the evidence for an element, which the view ``rules`` shows of windows."""
+    of, unit = element.evidence, (pool.resource.value, pool.zone)
+    window = element.window
     return {
-        "rule": elements.described(element, *unit) if rule is None else rule_text(rule, *unit),
-        "kind": element.kind.value,
-        "source": "inferred",
-        **{
-            name: day and str(day)
-            for name, day in zip(("valid_from", "valid_to"), days, strict=True)
-        },
-        "starts": of.starts if rule is not None else None,
-        "breaks": of.served if rule is not None else None,
-        "breaks_by_chance": of.by_chance,
-        "gain": of.gain,
+        "rule": elements.described(element, *unit) if window is None else rule_text(window, *unit),
+        "starts": of.starts if window is not None else None,
+        "breaks": of.served if window is not None else None,
+        "stops": of.failed if window is not None else None,
     }
 
 

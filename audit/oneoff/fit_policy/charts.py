@@ -1,4 +1,4 @@
-"""Charts of a fitted site: jobs that waited, week by week, by hour of the week and by level.
+"""Charts of a fitted site: jobs that waited, week by week and by hour of the week.
 
 A table of the same study has every value but those over time.
 """
@@ -12,17 +12,14 @@ import numpy as np
 
 from audit.metrics.attempts.miss import TOLERANCE_S
 from audit.metrics.closed_hours import HOUR_S
-from audit.model import Limit
-from audit.report.charts.marks import bars, lines, scales
-from audit.report.charts.marks.bars import Bar
+from audit.report.charts.marks import lines, scales
 from audit.report.charts.marks.frame import Series
 from audit.report.charts.marks.lines import Panel, Target
 from audit.report.charts.style import EARLIER, INK, LATER, Chart
 from audit.report.text import wording
 from audit.rules import DAY, DAYS, WEEK
-from audit.scenario.fit import levels
 from audit.scenario.fit.judging import Decided
-from audit.scenario.fit.observed import Observed, trials_of
+from audit.scenario.fit.observed import Observed
 from audit.scenario.fit.occasions import hour_of_week, local
 from audit.scenario.fit.outcome import Outcome
 from audit.scenario.workload import NEVER, Ints
@@ -53,15 +50,6 @@ class Part(NamedTuple):
     attempts: int  # that waited longer than the tolerance, and started in it
     assumed: float | None  # their agreement, as the site was assumed at first
     fitted: float | None
-
-
-class Levels(NamedTuple):
-    """Trials by level, started at once and not; each (level, trials)."""
-
-    bound: int
-    axis: str
-    served: tuple[tuple[int, int], ...]
-    failed: tuple[tuple[int, int], ...]
 
 
 def _late_hours(observed: Observed, decided: Decided, since: int, zone: str) -> tuple[Ints, Ints]:
@@ -102,28 +90,6 @@ def by_part_of_week(found: Outcome) -> tuple[Part, ...]:
             ]
             parts.append(Part(label, int(which.sum()), *agreements))
     return tuple(parts)
-
-
-def at_limit(found: Outcome, limit: Limit) -> Levels:
-    """Return the trials of the whole log by level, as the site was assumed at first."""
-    observed = found.observed
-    kind = levels.kind_of(observed, limit)
-    chosen = observed.judged & kind.inside
-    trials = trials_of(observed.work, chosen, found.assumed.decided.ready)
-    use = levels.levels(observed, kind).use
-    job, at = trials.job, trials.at
-    level, _ = levels.levels_in(use, kind, job, at, at + 1)
-    runs = (observed.work.start[job] <= at) & (observed.work.end[job] > at)
-    level -= np.where(runs, kind.amount[job], 0)
-    unit = "jobs" if limit.resource is None else limit.resource
-    axis = f"Use by {'each ' + limit.per if limit.per else 'all of them'}, {unit}"
-
-    def counted(which: Ints) -> tuple[tuple[int, int], ...]:
-        values, counts = np.unique(which, return_counts=True)
-        return tuple(zip(values.tolist(), counts.tolist(), strict=True))
-
-    served, failed = level[trials.served], level[~trials.served]
-    return Levels(limit.most, axis, counted(served), counted(failed))
 
 
 def over_time(found: Outcome) -> Iterator[Chart]:
@@ -188,49 +154,3 @@ def _lines(
     )
     alt = f"Lines over the {over}. {shows}. {most}"
     return Chart(key, f"On average {', '.join(means)}", alt, body, height, f"{shows}.")
-
-
-def by_level(key: str, title: str, shown: Levels) -> Chart:
-    """Return how often attempts were started, and not, by the use that they would have made."""
-    counts = [
-        sum(count for level, count in of if (level <= shown.bound) is within)
-        for within in (True, False)
-        for of in (shown.served, shown.failed)
-    ]
-    alt = (
-        f"Bars. {title}. Up to the bound of {shown.bound:,} {counts[0]:,} were started at once and "
-        f"{counts[1]:,} not; above it {counts[2]:,} and {counts[3]:,}."
-    )
-    highest = max([shown.bound, *(level for level, _ in (*shown.served, *shown.failed))])
-    # Bins hold whole levels; the bound is the last level of its bin.
-    wide = max(-(-(highest + 1) // _BINS), 1)
-    first = (shown.bound + 1) % wide - wide if wide > 1 else 0
-    count = (highest - first) // wide + 1
-    summed = [[0] * count, [0] * count]
-    for of, trials in zip(summed, (shown.served, shown.failed), strict=True):
-        for level, number in trials:
-            of[(level - first) // wide] += number
-
-    def tip(number: int) -> str:
-        begin = first + number * wide
-        upto = f"{max(begin, 0):,}" + (f" to {begin + wide - 1:,}" if wide > 1 else "")
-        return f"{upto}: {summed[0][number]:,} started at once, {summed[1][number]:,} not"
-
-    drawn = [
-        Bar(0, number, kind, float(of[number]), tip=tip(number))
-        for number in range(count)
-        for kind, of in enumerate(summed)
-    ]
-    totals = [float(sum(of)) for of in zip(*summed, strict=True)]
-    looks = bars.Columns(
-        tuple(f"{max(first + number * wide, 0):,}" for number in range(count)),
-        (_SERVED, _FAILED),
-        scales.linear(totals, scales.plain, title="Trials"),
-        upon=True,
-        height=_HEIGHT,
-        title=shown.axis,
-        between=True,
-        mark=(shown.bound + 1 - first) / wide,
-    )
-    body, height = bars.columns(drawn, looks)
-    return Chart(key, title, alt, body, height, "Trials by use at the time. Dashed: the bound.")

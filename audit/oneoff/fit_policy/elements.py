@@ -21,9 +21,8 @@ def described(element: Element, resource: str, zone: str) -> str:
 
     ``zone`` is the pool's clock, for elements without one of their own.
     """
-    rule = element.limit or element.window
-    if rule is not None:
-        return wording.first_upper(rule_text(rule, resource, element.zone or zone))
+    if element.window is not None:
+        return wording.first_upper(rule_text(element.window, resource, element.zone or zone))
     if element.policy is not None:
         return policy(element.policy)
     if element.ahead is not None:
@@ -33,10 +32,6 @@ def described(element: Element, resource: str, zone: str) -> str:
     if element.ceilings:
         number = sum((one.until - one.since) // 86_400 for one in element.ceilings)
         return f"The capacity was smaller on {wording.plural(number, 'day')}"
-    if element.users:
-        names = ", ".join(wording.name(user) for user in element.users[:5])
-        more = f" and {len(element.users) - 5} more" if len(element.users) > 5 else ""
-        return f"Jobs of {names}{more} wait for the end of their user's previous one"
     return f"Each of {wording.plural(element.nodes or 0, 'node')} runs one job at a time"
 
 

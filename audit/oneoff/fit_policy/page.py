@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
+from audit.cluster.shown import Shown
 from audit.metrics.draws import Draws
 from audit.model import Pool
-from audit.oneoff.fit_policy import charts, elements
+from audit.oneoff.fit_policy import charts, elements, limits
 from audit.oneoff.fit_policy.charts import Part
-from audit.report.charts.style import Chart
 from audit.report.study.page import Column, Columns, Section, Study, Table, by_pool, table
 from audit.report.text import wording
-from audit.rule_text import clock, rule_text
+from audit.rule_text import clock
 from audit.scenario.fit.judging import Fidelity, Standing
 from audit.scenario.fit.outcome import Kept, Outcome, Remains
 from audit.scenario.fit.search import Gain, Tried
@@ -25,6 +25,8 @@ class Found(NamedTuple):
 
     pool: Pool  # as it was assumed at first
     outcome: Outcome
+    shown: Shown  # the limits and chains of the log
+    interval_s: int | None  # at whose multiples jobs start; None: there is none
     seconds: float  # budget of the search
     ended: bool  # whether the budget ended the search
 
@@ -89,12 +91,13 @@ def _lead(found: Found, *, several: bool) -> str:
 def _sections(found: Found) -> tuple[Section, ...]:
     outcome = found.outcome
     return (
-        Section("What was found", (_FOUND, _elements(outcome), *_chains(outcome))),
+        Section("Limits and holds", limits.of_pool(found.shown, found.interval_s)),
+        Section("Windows and policy", (_FOUND, _elements(outcome))),
         Section(
             "Improvement",
             (_BETTER, _compared(outcome), *charts.over_time(outcome), _in_week(outcome)),
         ),
-        Section("What remains unexplained", (_STAYS, _left(outcome), *_limits(outcome))),
+        Section("What remains unexplained", (_STAYS, _left(outcome))),
         Section("Elements tried", (_TRIED, _all(outcome))),
     )
 
@@ -103,7 +106,7 @@ def _sections(found: Found) -> tuple[Section, ...]:
 
 _FOUND: Final = (
     "Elements are listed in the order in which they were found; each is judged with those above it "
-    "in force. Limits and windows are used only if they meet three conditions: jobs that could "
+    "in force. Windows are used only if they meet three conditions: jobs that could "
     "have started without the rule were left waiting, hardly any start breaks it, and similar jobs "
     "outside the rule did start. “Withheld” counts the occasions on which a rule alone kept a job "
     "waiting; “breaks” counts the starts that it forbids. “By chance” is the "
@@ -144,16 +147,6 @@ def _elements(outcome: Outcome) -> Table:
 def _described(tried: Tried, outcome: Outcome) -> str:
     pool = outcome.fitted.site.pool
     return elements.described(tried.element, pool.resource.value, pool.zone)
-
-
-def _chains(outcome: Outcome) -> tuple[str, ...]:
-    if not outcome.fitted.site.users:
-        return ()
-    return (
-        "A job that waits for its user's previous one has a dependency, or a script submits it. A "
-        "limit of one job looks the same while a user has one job queued. If other jobs of the "
-        "user started meanwhile, there is no such limit.",
-    )
 
 
 # --- before and after ----------------------------------------------------------------------------
@@ -227,19 +220,6 @@ def _left(outcome: Outcome) -> Table:
     return table("unexplained", "What remains unexplained", _LEFT, outcome.remains, note)
 
 
-def _limits(outcome: Outcome) -> tuple[Chart, ...]:
-    pool = outcome.fitted.site.pool
-    limits = [limit for one in outcome.kept if (limit := one.tried.element.limit) is not None]
-    return tuple(
-        charts.by_level(
-            f"limit-{number}",
-            wording.first_upper(rule_text(limit, pool.resource.value, pool.zone)),
-            charts.at_limit(outcome, limit),
-        )
-        for number, limit in enumerate(limits, 1)
-    )
-
-
 # --- all that was tried --------------------------------------------------------------------------
 
 _TRIED: Final = (
@@ -268,10 +248,10 @@ def _all(outcome: Outcome) -> Table:
 
 
 _READ: Final = (
-    "fairaudit searches the whole log for rules, which may apply on some days only. Of those that "
-    "pass, the one that explains most waiting time is accepted, and the rest are judged again with "
-    "it in force. Other elements are fitted on the first 40 % of the time and chosen on the next "
-    "20 %. The last 40 % are used for reporting only.",
+    "fairaudit searches the whole log for limits, at which jobs stop although they would fit, and "
+    "then for windows, with the limits in force. Rules may apply on some days only. Other elements "
+    "are fitted on the first 40 % of the time and chosen on the next 20 %. The last 40 % are used "
+    "for reporting only.",
     "All jobs have the same weight. A gain is a difference of mean log-loss, in nats, with its 95 "
     "% interval by days. It measures how much better a job's start is predicted.",
     "The result describes the log, not the site's configuration. A rule that never delays a job "

@@ -12,10 +12,12 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 
+from audit.cluster.shown import look
 from audit.config.toml import value
 from audit.errors import UsageError
 from audit.files import folders, replace
 from audit.metrics.draws import Draws
+from audit.metrics.waits.plan import inferred_interval
 from audit.model import Pool
 from audit.oneoff.fit_policy import page
 from audit.oneoff.fit_policy.elements import as_frame, from_frame
@@ -49,6 +51,9 @@ def plan(
         chosen = [pool._replace(zone=str(log.setting.zone)) for pool in pools(log, only)]
         each = budget_s / len(chosen)
         now = log.setting.now
+        begin = log.setting.log.from_time
+        looks = [look(log.described, pool, now, begin) for pool in chosen]
+        chosen = [one.plateaus.pool for one in looks]
         begins = [outcome.affordable(log.described, pool, each).since for pool in chosen]
         cells = [
             Cell(pool.name, partial(_searched, log.described, pool, now, each, draws, since))
@@ -57,10 +62,11 @@ def plan(
 
         def finish(frames: Sequence[pl.DataFrame]) -> Made:
             found = []
-            for pool, since, frame in zip(chosen, begins, frames, strict=True):
+            for pool, one, since, frame in zip(chosen, looks, begins, frames, strict=True):
                 tried, ended = from_frame(frame)
                 result = outcome.outcome(log.described, pool, now, tried, draws, since)
-                found.append(Found(pool, result, each, ended))
+                interval_s = _interval(log.described, pool)
+                found.append(Found(pool, result, one, interval_s, each, ended))
             if write is not None:
                 _put(write, config_toml(log.setting.cluster, str(log.setting.zone), found))
             rows = [row for one in found for row in _rows(one)]
@@ -92,6 +98,13 @@ def _searched(
     described: pl.DataFrame, pool: Pool, now: int, seconds: float, draws: Draws, since: int | None
 ) -> pl.DataFrame:
     return as_frame(outcome.find(described, pool, now, seconds, draws, since))
+
+
+def _interval(described: pl.DataFrame, pool: Pool) -> int | None:
+    """Return the interval of the scheduler that the starts of a pool show, s."""
+    of_pool = described.filter(pl.col("pool") == pool.name)
+    times = of_pool.select("arrival_time", "start_time").drop_nulls()
+    return inferred_interval(times["arrival_time"].to_numpy(), times["start_time"].to_numpy())
 
 
 def _rows(found: Found) -> list[tuple[object, ...]]:
@@ -145,13 +158,20 @@ def config_toml(cluster: str, zone: str, found: Sequence[Found]) -> str:
                 f"# Not a rule of the pool: these jobs go before others, by {ahead.by}",
                 *(f"# {value(name)}" for name in ahead.names),
             ]
-    users = [name for one in found for name in one.outcome.fitted.site.users]
-    if users:
-        lines += [
-            "# Not a rule of the pool: jobs of these users wait for their user's previous one",
-            *(f"# {value(user)}" for user in users),
-        ]
+    lines += _holds(found)
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _holds(found: Sequence[Found]) -> Iterator[str]:
+    """Yield the chains, and the limits of single users, as comments."""
+    users = [chain.user for one in found for chain in one.shown.chains]
+    if users:
+        yield "# Not a rule of the pool: jobs of these users wait for their user's previous one"
+        yield from (f"# {value(user)}" for user in users)
+    own = [rule.limit for one in found for rule in one.shown.plateaus.own]
+    if own:
+        yield "# Not a rule of the site: limits, throttles or dependencies of single users"
+        yield from (f"# {value(limit)}" for limit in own)
 
 
 def _pool(pool: Pool, *, alone: bool) -> Iterator[str]:

@@ -16,7 +16,7 @@ from audit.metrics.nodes import members
 from audit.metrics.pairs import Log, paired
 from audit.model import Backfill, Order, Period, Policy
 from audit.policies import takers
-from audit.scenario.fit import chains, days
+from audit.scenario.fit import days
 from audit.scenario.fit.judging import Decided
 from audit.scenario.fit.observed import Floats, Observed, Trials, trials_of
 from audit.scenario.fit.site import Ahead, Element, Evidence, Kind, Site
@@ -25,8 +25,6 @@ from audit.scenario.workload import Bools, Ints
 INTERVALS: Final = (15, 20, 30, 60, 120, 180, 300, 600, 900, 1800, 3600)
 IN_PHASE: Final = 0.8
 """Least share of the starts after a wait that lie at multiples of an interval."""
-LEAST: Final = 0.005
-"""Least share of the waiting that a chain must explain to be proposed."""
 NODES_KNOWN: Final = 0.95
 LEAST_PAIRED: Final = 5
 """Fewest jobs of a partition or QOS that show its place in the queue."""
@@ -40,22 +38,15 @@ SELDOM: Final = 0.25
 """Greatest share served above a bound, as a multiple of the share below."""
 
 
-def propose(
-    observed: Observed, site: Site, decided: Decided, unexplained: Floats, chosen: Bools
-) -> list[Element]:
+def propose(observed: Observed, site: Site, decided: Decided, chosen: Bools) -> list[Element]:
     """Return elements that may explain what the site, as assumed, does not, each once.
 
     Args:
-        unexplained: [n], s.
         chosen: [n], the attempts whose trials may be used.
     """
     looked_at = chosen & observed.judged & ~decided.over_capacity
     trials = trials_of(observed.work, looked_at, decided.ready)
     found = [*_intervals(observed, site, trials), *_depths(observed, site, trials)]
-    if unexplained[looked_at].sum() > 0:
-        least = LEAST * observed.wait[looked_at].sum()
-        held = _chains(observed, site, decided.ready, looked_at)
-        found += [chain for chain in held if chain.evidence.explained >= least]
     found += [*_policies(observed, site), *_queues(observed, site, chosen)]
     return list(dict.fromkeys([*found, *_whole_nodes(observed, site)]))
 
@@ -116,15 +107,6 @@ def _whole_nodes(observed: Observed, site: Site) -> list[Element]:
     named = len(site.pool.nodes) or members(observed.described["node_list"])["node"].n_unique()
     had = dict(site.pool.amounts).get("nodes") or named or int(peak)
     return [Element(Kind.nodes, nodes=had)] if 0 < peak <= had else []
-
-
-def _chains(observed: Observed, site: Site, ready: Ints, among: Bools) -> list[Element]:
-    found = [one for one in chains.chains(observed, ready, among) if one.user not in site.users]
-    if not found:
-        return []
-    users, links, others, explained = zip(*found, strict=True)
-    evidence = Evidence(sum(explained), sum(links), sum(others))
-    return [Element(Kind.chain, evidence, users=(*site.users, *users))]
 
 
 def _intervals(observed: Observed, site: Site, trials: Trials) -> list[Element]:

@@ -17,7 +17,6 @@ would have fitted.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -28,9 +27,9 @@ from audit.metrics.draws import Draws
 from audit.metrics.quantiles import spearman
 from audit.model import Limit, Policy, Pool
 from audit.scenario.decisions import decisions
-from audit.scenario.fit import chains, days
+from audit.scenario.fit import days
 from audit.scenario.fit.hours import forbidden_from
-from audit.scenario.fit.levels import kind_of, levels, levels_in
+from audit.scenario.fit.levels import kind_of, levels_in, use_of
 from audit.scenario.fit.observed import Floats, Observed
 from audit.scenario.fit.occasions import Spans, by_hour, days_of, local
 from audit.scenario.fit.site import Site
@@ -79,51 +78,28 @@ def pool_of(site: Site, observed: Observed) -> Pool:
     return pool._replace(steps=made) if made and not pool.steps else pool
 
 
-def assumed(observed: Observed, site: Site) -> tuple[Workload, Ints, Bools]:
-    """Return the workload of a site, with chained attempts released in turn.
-
-    Returns:
-        The workload; the attempt of ``observed`` of each of its attempts; and the attempts of
-        ``observed`` that started in spite of a chain, [n].
-    """
+def assumed(observed: Observed, site: Site) -> Workload:
+    """Return the workload of a site, with the attempts of ``observed``."""
     pool = pool_of(site, observed)
     free = pool._replace(limits=(), windows=(), policy=Policy())
     # most sites on trial differ by a rule alone
-    unlimited, described, place, broken = observed.once(
-        "unlimited", (free, site.users), lambda: _unlimited(observed, free, site.users), most=2
+    unlimited: Workload = observed.once(
+        "unlimited",
+        free,
+        lambda: workload_of_rows(observed.described, free, observed.now)[0],
+        most=2,
     )
+    described = observed.described[observed.rows]
     if site.ahead is not None:
         first = described[site.ahead.by].is_in(site.ahead.names).fill_null(value=False)
         unlimited = unlimited._replace(priority=first.cast(pl.Float64).to_numpy())
-    return limited(unlimited, described, pool, observed.now), place, broken
-
-
-def _unlimited(
-    observed: Observed, pool: Pool, users: Sequence[str]
-) -> tuple[Workload, pl.DataFrame, Ints, Bools]:
-    """Return the workload of a pool without rules, its rows of the log, and as ``assumed``."""
-    described = observed.described
-    broken = np.zeros(len(observed.rows), np.bool_)
-    if users:
-        of_users = observed.frame["user"].is_in(list(users)).fill_null(value=False)
-        held, broken = chains.held_until(observed, of_users.to_numpy())
-        arrival = described["arrival_time"].to_numpy().copy()
-        arrival[observed.rows] = held
-        described = described.with_columns(arrival_time=pl.Series(arrival))
-    work, rows = workload_of_rows(described, pool, observed.now)
-    place = np.zeros(described.height, np.int64)
-    place[observed.rows] = np.arange(len(observed.rows))
-    return work, described[rows], place[rows], broken
+    return limited(unlimited, described, pool, observed.now)
 
 
 def decide(observed: Observed, site: Site) -> Decided:
     """Return when a site would have started each attempt."""
-    work, place, broken = assumed(observed, site)
-    found = decisions(work, site.policy)
-    ready, over = np.full(len(place), NEVER), np.zeros(len(place), np.bool_)
-    ready[place] = np.where(broken[place], NEVER, found.ready)
-    over[place] = found.over_capacity
-    return Decided(ready, over)
+    found = decisions(assumed(observed, site), site.policy)
+    return Decided(found.ready, found.over_capacity)
 
 
 # --- loss ----------------------------------------------------------------------------------------
@@ -208,7 +184,7 @@ def _at_limit(observed: Observed, pool: Pool, limit: Limit, spans: Spans) -> Boo
     kind = kind_of(observed, limit)
     which = np.flatnonzero(kind.inside[spans.job] & days_of(limit, local(spans.since, pool.zone)))
     job, since = spans.job[which], spans.since[which]
-    at, _ = levels_in(levels(observed, kind).use, kind, job, since, since + 1)
+    at, _ = levels_in(use_of(observed, kind), kind, job, since, since + 1)
     broken = np.zeros(len(spans.job), np.bool_)
     broken[which] = at > limit.most
     return broken
@@ -284,11 +260,10 @@ def fidelity(observed: Observed, site: Site, chosen: Bools, number: int, draws: 
 
 def forward_waits(observed: Observed, site: Site, subjects: Ints) -> Ints:
     """Return the waits of ``subjects``, each simulated from its snapshot, s; NEVER: for ever."""
-    work, place, _ = assumed(observed, site)
-    where = np.zeros(len(place), np.int64)
-    where[place] = np.arange(len(place))
-    asked = where[subjects]
-    start = forward_starts(work, site.policy, np.sort(asked)).start[asked]
+    order = np.argsort(subjects)
+    start = np.empty(len(subjects), np.int64)
+    started = forward_starts(assumed(observed, site), site.policy, subjects[order])
+    start[order] = started.start[subjects[order]]
     waits: Ints = np.where(start == NEVER, NEVER, start - observed.work.arrival[subjects])
     return waits
 

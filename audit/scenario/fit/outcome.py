@@ -219,7 +219,7 @@ def _owner_is_busy(observed: Observed) -> Bools:
     kind = levels.kind_of(observed, Limit(most=0, per="user"))
     whose = np.flatnonzero(kind.inside & work.has_started)
     start = work.start[whose]
-    use = levels.levels(observed, kind).use
+    use = levels.use_of(observed, kind)
     level, _ = levels.levels_in(use, kind, whose, start - 1, start)
     busy = np.zeros(len(work.start), np.bool_)
     busy[whose] = level > 1

@@ -1,4 +1,4 @@
-"""The search for a site's limits and windows that may be used by SPEC §11.
+"""The search for a site's windows that may be used by SPEC §11.
 
 Of the candidates that pass all conditions, the one that books most waiting time with free capacity
 is accepted, and the rest are judged again with it in force. Candidates are judged in the order of
@@ -15,15 +15,15 @@ from itertools import count
 from typing import Final, NamedTuple
 
 from audit.metrics.attempts.miss import TOLERANCE_S
-from audit.scenario.fit import days, evidence, hours, judging, levels, occasions
+from audit.scenario.fit import days, evidence, hours, judging, occasions
 from audit.scenario.fit.effort import Budget
 from audit.scenario.fit.evidence import Found
+from audit.scenario.fit.hours import Candidate
 from audit.scenario.fit.observed import Observed
 from audit.scenario.fit.occasions import DAY_S, Seen
 from audit.scenario.fit.site import Element, Evidence, Kind, Site, applied
 from audit.scenario.workload import NEVER
 
-Candidate = levels.Candidate | hours.Candidate
 Watch = Callable[[Element, str], None]
 
 FORESEEN: Final = 0.02
@@ -84,7 +84,7 @@ class _Round:
         self.budget = budget
         self.watch = watch
         self.waiting = max(float(observed.wait.sum()), 1.0)
-        work, _, _ = judging.assumed(observed, site)
+        work = judging.assumed(observed, site)
         self.walker = occasions.Walker(work, work.limits, occasions.outages(work))
         self.serial = count()
         self.queue: list[tuple[float, int, Seen, Candidate]] = []
@@ -99,7 +99,6 @@ class _Round:
         seen = [first, *(Seen(self.observed, first.spans, zone) for zone in zones[1:])]
         for clock in seen:
             self._add(clock, hours.candidates(clock))
-        self._add(first, levels.candidates(first))
         best: Element | None = None
         least = BOOKS * self.waiting
         while self.queue and -self.queue[0][0] > least:
@@ -143,7 +142,7 @@ class _Round:
         if not found.fails and seconds <= least:
             found = found._replace(fails=BOOKS_LESS)
         others: Iterable[Candidate] = ()
-        if isinstance(one, hours.Candidate) and found.units and found.fails != BOOKS_LESS:
+        if found.units and found.fails != BOOKS_LESS:
             slices = hours.broken_slices(trial, one, found.days)
             if any(slices) and not found.fails:
                 found = found._replace(fails="slices")
@@ -180,8 +179,6 @@ class _Round:
             seconds / self.waiting,
         )
         days = _days(seen, found.days)
-        if isinstance(one, levels.Candidate):
-            return Element(Kind.limit, of, limit=one.rule.but(**days))
         zone = None if seen.zone == self.site.pool.zone else seen.zone
         return Element(Kind.window, of, window=one.rule.but(**days), zone=zone)
 
@@ -192,7 +189,7 @@ class _Round:
         )
         after = judging.decide(self.observed, applied(self.site, element))
         counted = (self.observed.wait > TOLERANCE_S) & ~before.over_capacity & ~after.over_capacity
-        rule = element.limit or element.window
+        rule = element.window
         assert rule is not None
         arrived = occasions.local(self.observed.work.arrival, self.site.pool.zone)
         counted &= occasions.days_of(rule, arrived)

@@ -37,8 +37,6 @@ SUBJECTS: Final = 600
 """Attempts whose forward starts show whether a policy misleads."""
 LESS_FAITHFUL: Final = 0.01
 """Greatest fall of forward fidelity under another policy."""
-EXPLAINS: Final = 0.0005
-"""Least share of all waiting that chains must explain."""
 
 
 class Gain(NamedTuple):
@@ -199,7 +197,7 @@ class _Rounds:
         first = len(self.tried)
         best: tuple[Gain, Judged] | None = None
         for element in candidates.propose(
-            self.observed, present.site, present.decided, present.unexplained, self.proposing
+            self.observed, present.site, present.decided, self.proposing
         ):
             if element in self.hopeless or not self.budget.pays(self.budget.each.judging):
                 continue
@@ -229,7 +227,7 @@ class _Rounds:
         loss = losses(self.observed, self.parts, before)[0][counted]
         if not fall.sure or fall.value < LEAST * loss.mean():
             return "gain"
-        if explains < (EXPLAINS if element.kind is Kind.chain else 0):
+        if explains < 0:
             return "leaves more unexplained"
         if not (before.decided.ready != after.decided.ready)[self.choosing].any():
             return "changes nothing"  # P alone may change

@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Final, Literal, NamedTuple
 
-from audit.model import Limit, Order, Policy, Pool, Window
+from audit.model import Order, Policy, Pool, Window
 from audit.scenario.fit.days import Ceiling
 
 
@@ -18,14 +18,12 @@ class Kind(StrEnum):
     policy = "policy"
     interval = "interval"
     window = "window"
-    limit = "limit"
     capacity = "capacity in force"
     nodes = "whole nodes"
-    chain = "chains"
     queue = "queue priority"
 
 
-RULES: Final = (Kind.policy, Kind.interval, Kind.window, Kind.limit)
+RULES: Final = (Kind.policy, Kind.interval, Kind.window)
 """Elements by which a scheduler decides."""
 
 
@@ -67,10 +65,7 @@ class Element(NamedTuple):
     window: Window | None = None
     zone: str | None = None
     """The clock of all windows."""
-    limit: Limit | None = None
     ceilings: tuple[Ceiling, ...] = ()
-    users: tuple[str, ...] = ()
-    """Users whose attempts wait for each other."""
     nodes: int | None = None
     """Number of nodes, each given to one attempt at a time."""
     ahead: Ahead | None = None
@@ -83,8 +78,6 @@ class Site(NamedTuple):
     """With its policy, limits and windows."""
     ceilings: tuple[Ceiling, ...] = ()
     """When less of the counted resource was in force."""
-    users: tuple[str, ...] = ()
-    """Users whose attempts wait for each other."""
     ahead: Ahead | None = None
 
     @property
@@ -103,14 +96,11 @@ def applied(site: Site, element: Element) -> Site:
         pool = pool._replace(zone=element.zone)
     if element.window is not None:
         pool = pool._replace(windows=(*pool.windows, element.window))
-    if element.limit is not None:
-        pool = pool._replace(limits=(*pool.limits, element.limit))
     if element.nodes is not None:
         amounts = tuple((name, amount) for name, amount in pool.amounts if name != "nodes")
         pool = pool._replace(exclusive_nodes=True, amounts=(*amounts, ("nodes", element.nodes)))
     return Site(
         pool,
         element.ceilings or site.ceilings,
-        element.users or site.users,
         element.ahead or site.ahead,
     )

@@ -110,12 +110,20 @@ class Plateaued:
     @property
     def of_entities(self) -> Plateaued:
         """The same without classes, whose entities are the last."""
-        families = tuple(family for family in self.families if family.without is None)
-        first = self.first[: len(families) + 1]
+        return self._of_first(sum(family.without is None for family in self.families))
+
+    @property
+    def without_entities(self) -> Plateaued:
+        """The same with jobs and groups alone."""
+        return self._of_first(0)
+
+    def _of_first(self, number: int) -> Plateaued:
+        """Return the same with the first families."""
+        first = self.first[: number + 1]
         return replace(
             self,
-            families=families,
-            entity=np.ascontiguousarray(self.entity[:, : len(families)]),
+            families=self.families[:number],
+            entity=np.ascontiguousarray(self.entity[:, :number]),
             first=first,
             members=self.members[: first[-1]],
         )
@@ -195,7 +203,7 @@ class Plateaued:
         sizes, rank = np.unique(self.request[0], return_inverse=True)
         user = numbered(self.rows["user"])
         cells, cell = self.cells
-        several = np.array([one.single and one.of != "user" for one in self.families])
+        several = np.array([one.single and one.of != "user" for one in self.families], bool)
         parts, part = _combined(
             np.where(several[None, :] & (user[:, None] > 0), cell, NOBODY), user[:, None]
         )

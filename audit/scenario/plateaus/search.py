@@ -81,6 +81,8 @@ class SharedLevel(NamedTuple):
 class Plateaus:
     """The limits that a log shows."""
 
+    pool: Pool
+    """With the capacity and the rules of the site in force."""
     rules: tuple[PlateauRule, ...] = ()
     """Of the site, in the order in which they were found."""
     own: tuple[PlateauRule, ...] = ()
@@ -244,7 +246,9 @@ def find_plateaus(described: pl.DataFrame, pool: Pool, now: int, log_begin: int)
     stops = stops.of_first(entities) if below is None else search.stops(())
     rules, stops, failed = _site(search, stops)
     own, shared = _own(search, stops, [rule.limit for rule in rules])
-    return Plateaus(tuple(rules), tuple(own), tuple(shared), below, tuple(failed))
+    limits = (*search.pool.limits, *(rule.limit for rule in rules))
+    pool = search.pool._replace(limits=limits)
+    return Plateaus(pool, tuple(rules), tuple(own), tuple(shared), below, tuple(failed))
 
 
 def in_force(pool: Pool, jobs: Plateaued, below: CapacityBelow | None) -> Pool:

@@ -14,13 +14,14 @@ import numpy as np
 from audit import periods
 from audit.metrics.attempts.contention import amounts, capacity_steps, time_order
 from audit.metrics.closed_hours import DAY_S, offsets
+from audit.metrics.waits.queue import numbered
 from audit.model import Limit, Pool
 from audit.scenario.limits import UNLIMITED, Limits, limits_of
 from audit.scenario.plateaus.entities import Ints, Plateaued
 
 if TYPE_CHECKING:
     from audit.kernels.plateaus.judge import Traces
-    from audit.kernels.plateaus.sweep import Barriers
+    from audit.kernels.plateaus.sweep import Barriers, Marks, StopTables
 
 
 @dataclass(frozen=True)
@@ -81,28 +82,18 @@ def swept(
     Args:
         since: the begin of the log, epoch s; before it nobody is hungry.
     """
-    from audit.kernels.plateaus.sweep import StopTables, Supply, sweep
+    from audit.kernels.plateaus.sweep import Marks, StopTables
 
-    queue, alike, measures = jobs.queue, jobs.alike, len(jobs.measures)
-    leave = queue.column("leave")
+    queue, measures = jobs.queue, len(jobs.measures)
     known_from = int(queue.column("arrival_time").min(initial=since))
-    known_to = int(max(leave.max(initial=since), queue.column("end").max(initial=since)))
     first = np.zeros(len(jobs.members) + 1, np.int64)
     if climbing:
         theirs = jobs.entity[jobs.group[jobs.started]]
         first[1:] = np.bincount(theirs[theirs >= 0], minlength=len(jobs.members)).cumsum()
     level, job = np.zeros((measures, first[-1]), np.int64), np.zeros(first[-1], np.int64)
     made = StopTables(measures, level, job, first[:-1].copy() if climbing else first[:0])
-    steps = capacity_steps(pool, queue.reserved)
-    sweep(
-        jobs.jobs,
-        alike,
-        _barriers(jobs, pool._replace(limits=(*pool.limits, *limits)), known_to),
-        Supply(capacity=amounts(pool), step=steps.time, change=steps.change),
-        since,
-        made,
-    )
-    days = clock(pool, known_from, known_to)
+    _sweep(jobs, pool, limits, since, made, Marks(np.zeros(0, np.int64), 0, 0))
+    days = clock(pool, known_from, _known_to(jobs, since))
     climbs = None
     if climbing:
         start = local_days(days, queue.column("start_time")[job])
@@ -110,6 +101,50 @@ def swept(
     return _stops(
         jobs, made.intervals.taken(), made.stops.taken(), made.users.taken(), days
     ), climbs
+
+
+def marked(jobs: Plateaued, pool: Pool, limits: Sequence[Limit], since: int) -> Ints:
+    """Return when each job was marked as unstartable, epoch s; ``NEVER``.
+
+    Source: SPEC §11, *Unstartable*.
+    """
+    from audit.kernels.plateaus.sweep import Marks, StopTables
+
+    alone = jobs.without_entities
+    none = np.zeros(0, np.int64)
+    made = StopTables(len(jobs.measures), none.reshape(len(jobs.measures), 0), none, none)
+    marks = Marks(numbered(jobs.rows["user"]), len(jobs.group), len(jobs.resources))
+    _sweep(alone, pool, limits, since, made, marks)
+    return marks.made
+
+
+def _sweep(
+    jobs: Plateaued,
+    pool: Pool,
+    limits: Sequence[Limit],
+    since: int,
+    made: StopTables,
+    marks: Marks,
+) -> None:
+    from audit.kernels.plateaus.sweep import Supply, sweep
+
+    steps = capacity_steps(pool, jobs.queue.reserved)
+    rules = pool._replace(limits=(*pool.limits, *limits))
+    sweep(
+        jobs.jobs,
+        jobs.alike,
+        _barriers(jobs, rules, _known_to(jobs, since)),
+        Supply(capacity=amounts(pool), step=steps.time, change=steps.change),
+        since,
+        made,
+        marks,
+    )
+
+
+def _known_to(jobs: Plateaued, since: int) -> int:
+    """Return the last instant of a log, epoch s."""
+    times = (jobs.queue.column(name).max(initial=since) for name in ("leave", "end"))
+    return int(max(times))
 
 
 def _barriers(jobs: Plateaued, pool: Pool, known_to: int) -> Barriers:

@@ -7,6 +7,7 @@ Source: SPEC §11, *Chains, releases, begin times*.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -69,6 +70,15 @@ def find_chains(jobs: UserJobs) -> list[JobChain]:
             )
         )
     return found
+
+
+def chain_holds(jobs: UserJobs, users: Collection[str]) -> tuple[Ints, Ints]:
+    """Return the jobs that a chain of these users holds, and until when, epoch s."""
+    mine, previous = _pairs(jobs)
+    chained = np.isin(jobs.user, [k for k, name in enumerate(jobs.names, 1) if name in users])
+    _, hit = _starts_at(jobs, mine, jobs.end[previous])
+    held = np.flatnonzero(hit & chained[mine])
+    return mine[held], jobs.end[previous][held]
 
 
 def _pairs(jobs: UserJobs) -> tuple[Ints, Ints]:

@@ -35,6 +35,7 @@ SHIFTS_S: Final = tuple(sign * hours * _HOUR_S for hours in (6, 12, 24) for sign
 class UserJobs:
     """The jobs of a pool, n, in the order (arrival, submit, sequence)."""
 
+    row: Ints  # of the given frame
     arrival: Ints
     start: Ints  # NEVER: it did not start
     end: Ints  # NEVER: it did not start
@@ -85,7 +86,7 @@ def user_jobs(described: pl.DataFrame, pool: Pool, now: int) -> UserJobs:
     Args:
         described: columns of ``model.DESCRIBED``; attempts of other pools are ignored.
     """
-    own = only(described, pl.col("pool") == pool.name).with_row_index("row")
+    own = only(described.with_row_index("row"), pl.col("pool") == pool.name)
     queue = queued(own, now, pl.col("size") > 0)
     user = numbered(queue.rows["user"])
     order = queue.rows.select(pl.int_range(pl.len()).alias("place"), *SEQUENCE).with_columns(
@@ -95,6 +96,7 @@ def user_jobs(described: pl.DataFrame, pool: Pool, now: int) -> UserJobs:
     arrival = queue.column("arrival_time")
     known = np.concatenate((arrival, queue.column("end")))
     return UserJobs(
+        queue.column("row"),
         arrival,
         np.where(started, queue.column("start_time"), NEVER),
         np.where(started, queue.column("end"), NEVER),

@@ -4,24 +4,25 @@ from functools import partial
 
 import polars as pl
 
-from audit.model import Limit, Step
+from audit.model import Step, Window
 from audit.oneoff.fit_policy.assumed import assumed
 from audit.periods import day_of, zone
 from audit.policies import Backfill, Order
 from tests.oneoff.fit_policy import made
 from tests.oneoff.fit_policy.made import CAPACITY, DAY, EPOCH, NOW, pool
+from tests.oneoff.fit_policy.test_plan import OFFICE
 
 found = partial(assumed, now=NOW, seed=1, seconds=10.0, resamples=200)
 
 
 def test_a_rule_is_used_and_said_with_what_it_explains() -> None:
-    limited = pool(limits=(Limit(most=3, per="user"),))
-    got = found(made.made_by(limited, made.requests(0)), pool())
-    assert got.pool.limits == limited.limits
+    closed = pool(windows=(Window(hours=OFFICE, walltime_above_s=4 * 3_600),))
+    got = found(made.made_by(closed, made.requests(0)), pool())
+    assert got.pool.windows == closed.windows
     policy, rule = got.facts
     assert (policy.what, rule.what) == ("policy", "rule 1 of 1")
     assert policy.value.startswith("fcfs-easy, and 1 rule fitted from the log; this leaves ")
-    assert rule.value == "Limit of 3 running jobs per user"
+    assert rule.value == "Closed hours Mon–Fri 08–17 (UTC) for jobs over 4 h"
     shares = got.details["unexplained"]
     assert shares["after"] < 0.1 < shares["before"]
     assert got.details["says"] == [rule.value]
@@ -50,12 +51,12 @@ def test_the_capacity_in_force_is_left_as_it_is() -> None:
 
 
 def test_a_small_budget_looks_at_the_latest_days() -> None:
-    log = made.made_by(pool(limits=(Limit(most=3, per="user"),)), made.requests(0))
-    got = found(log, pool(), seconds=1.0)
+    closed = pool(windows=(Window(hours=OFFICE, walltime_above_s=4 * 3_600),))
+    log = made.made_by(closed, made.requests(0))
+    got = found(log, pool(), seconds=1.3)
     assert 28 <= got.details["days"] < 70
     assert "the latest" in got.facts[0].source
-    (limit,) = got.pool.limits
-    assert limit.valid_from is not None  # nothing is known of the days before
+    (window,) = got.pool.windows
+    assert window.valid_from is not None  # nothing is known of the days before
     end = log.select(pl.col("end_time").max()).item()
-    assert day_of(end - (got.details["days"] + 1) * DAY, zone("UTC")) <= limit.valid_from
-    assert got.details["evidence"][0]["valid_from"] == str(limit.valid_from)
+    assert day_of(end - (got.details["days"] + 1) * DAY, zone("UTC")) <= window.valid_from

@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from audit.model import Limit, Policy, Window
+from audit.model import Policy, Window
 from audit.oneoff.fit_policy import elements
 from audit.policies import Backfill, Order
 from audit.scenario.fit.days import Ceiling
@@ -34,15 +34,8 @@ ELEMENTS = {
             valid_from=date(2024, 2, 1),
         ),
     ),
-    "Limit of 3 CPUs per user for jobs of user a, b": Element(
-        Kind.limit,
-        limit=Limit(most=3, resource="cpus", per="user", user=("a", "b"), exempt_qos=("free",)),
-    ),
     "The capacity was smaller on 2 days": Element(
         Kind.capacity, ceilings=(Ceiling(0, 2 * 86_400, 5, 1),)
-    ),
-    "Jobs of u0, u1, u2, u3, u4 and 2 more wait for the end of their user's previous one": Element(
-        Kind.chain, users=tuple(f"u{number}" for number in range(7))
     ),
     "Each of 8 nodes runs one job at a time": Element(Kind.nodes, nodes=8),
     "Jobs in partition a, b go before others": Element(

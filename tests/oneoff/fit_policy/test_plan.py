@@ -14,6 +14,7 @@ from audit.model import Limit, Step, Window
 from audit.oneoff import study as studies
 from audit.oneoff.fit_policy import plan as fit
 from audit.pipeline.opening import Request, open_log
+from audit.scenario.plateaus.judging import PlateauFault
 from tests.logs import line, log, write
 from tests.oneoff.fit_policy.made import CAPACITY, DAY, EPOCH, as_swf, by_priority, pool, swf
 
@@ -46,10 +47,17 @@ def test_the_page_its_tables_and_the_database(files: tuple[Path, ...]) -> None:
     assert {
         *("fit-policy.html", "fit-policy-elements.csv", "fit-policy-compared.csv"),
         *("fit-policy-unexplained.csv", "fit-policy-tried.csv", "fit-policy.duckdb"),
-        "fit-policy-in-week.csv",
+        *("fit-policy-in-week.csv", "fit-policy-limits.csv", "fit-policy-own-limits.csv"),
+        *("fit-policy-chains.csv", "fit-policy-failed-limits.csv"),
     } == names
     elements = pl.read_csv(files[0].with_name("fit-policy-elements.csv"))
-    assert elements["kind"].sort().to_list() == ["Limit", "Window"]
+    assert elements["kind"].to_list() == ["Window"]
+    limits = pl.read_csv(files[0].with_name("fit-policy-limits.csv"))
+    assert limits["limit"].to_list() == ["Limit of 3 running jobs per user"]
+    assert limits["exceed"].to_list() == [0]
+    assert limits["stops"][0] > 20
+    failed = pl.read_csv(files[0].with_name("fit-policy-failed-limits.csv"))
+    assert failed["fails"].is_in([fault.value for fault in PlateauFault]).all()
     assert (elements["gain_lower"] > 0).all()
     compared = pl.read_csv(files[0].with_name("fit-policy-compared.csv"))
     before, after = compared["unexplained"].to_list()

@@ -21,7 +21,8 @@ from audit.scenario.fit import rules
 from audit.scenario.fit.effort import Budget
 from audit.scenario.fit.observed import Observed, observe
 from audit.scenario.fit.occasions import days_of
-from audit.scenario.fit.site import Element, Site
+from audit.scenario.fit.site import Site
+from audit.scenario.plateaus.search import find_plateaus
 from tests.strategies import frame
 
 EPOCH = 1_704_067_200  # a Monday, 00:00 UTC
@@ -182,14 +183,17 @@ class Verdict(NamedTuple):
     """Whether the found rule covers more than one day on which it was not in force."""
 
 
-def searched(planted: Planted, seed: int) -> tuple[Observed, list[Element]]:
-    """Return the rules that the search accepts."""
+def searched(planted: Planted, seed: int) -> tuple[Observed, list[Limit | Window]]:
+    """Return the rules of the site that are found: limits, and with these in force windows."""
     described, known = made(planted, seed)
-    observed = observe(described, known, EPOCH + 10_000 * DAY)
+    ends = described["end_time"].drop_nulls().to_list()
+    plateaus = find_plateaus(described, known, max(ends), min(ends))
+    observed = observe(described, plateaus.pool, EPOCH + 10_000 * DAY)
     if not rules.searchable(observed):
-        return observed, []
-    found = rules.search(observed, Site(known), Budget(observed, 1e9))
-    return observed, [one for one in found.accepted if one.limit or one.window]
+        return observed, [*plateaus.limits]
+    found = rules.search(observed, Site(plateaus.pool), Budget(observed, 1e9))
+    windows = [one.window for one in found.accepted if one.window is not None]
+    return observed, [*plateaus.limits, *windows]
 
 
 def verdict(planted: Planted, seed: int) -> Verdict:
@@ -197,9 +201,7 @@ def verdict(planted: Planted, seed: int) -> Verdict:
     observed, accepted = searched(planted, seed)
     found, outside = False, False
     off, others = [], []
-    for one in accepted:
-        rule = one.limit or one.window
-        assert rule is not None
+    for rule in accepted:
         if planted.rule is None or not _same_kind(observed, rule, planted.rule):
             others.append(repr(rule))
         elif _same(rule, planted.rule):

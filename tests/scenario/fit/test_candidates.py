@@ -72,5 +72,5 @@ def test_jobs_on_more_nodes_than_there_are_shared_some(
     found = observe(describe(frame(rows), [site.pool]), site.pool, NOW)
     every = np.ones(len(rows), np.bool_)
     decided = judging.decide(found, site)
-    proposed = propose(found, site, decided, np.zeros(len(rows)), every)
+    proposed = propose(found, site, decided, every)
     assert [one.nodes for one in proposed if one.kind is Kind.nodes] == whole

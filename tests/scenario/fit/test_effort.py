@@ -7,13 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.metrics.draws import Draws
-from audit.model import Limit
+from audit.model import Window
 from audit.scenario.fit import effort, outcome, rules, search
 from audit.scenario.fit.effort import Budget
 from audit.scenario.fit.observed import observe
 from audit.scenario.fit.site import Site
 from tests.oneoff.fit_policy import made
 from tests.oneoff.fit_policy.made import DAY, EPOCH, NOW, pool
+from tests.oneoff.fit_policy.test_plan import OFFICE
 
 LIVES = st.lists(
     st.tuples(st.integers(0, 90 * DAY), st.integers(0, 2 * DAY), st.integers(1, DAY)),
@@ -109,13 +110,13 @@ def test_a_budget_ends_a_search() -> None:
 
 
 def test_a_budget_ends_a_search_for_rules() -> None:
-    limited = pool(limits=(Limit(most=3, per="user"),))
-    observed = observe(made.made_by(limited, made.requests(0)), pool(), NOW)
+    closed = pool(windows=(Window(hours=OFFICE, walltime_above_s=4 * 3_600),))
+    observed = observe(made.made_by(closed, made.requests(0)), pool(), NOW)
     whole = Budget(observed, 100.0)
-    assert rules.search(observed, Site(pool()), whole).site.pool.limits == limited.limits
+    assert rules.search(observed, Site(pool()), whole).site.pool.windows == closed.windows
     assert not whole.ended
     few = Budget(observed, whole.each.sweeping + whole.each.screening / 2)
-    assert rules.search(observed, Site(pool()), few).site.pool.limits == ()
+    assert rules.search(observed, Site(pool()), few).site.pool.windows == ()
     assert few.ended
 
 

@@ -114,12 +114,10 @@ def test_decisions_follow_the_rules_of_the_site() -> None:
     observed = observe(described(records), assumed(), NOW)
 
     def ready(**site: object) -> list[int]:
-        users = site.pop("users", ())
         pool = assumed()._replace(**site)  # type: ignore[arg-type]
-        found = judging.decide(observed, Site(pool, users=users)).ready  # type: ignore[arg-type]
+        found = judging.decide(observed, Site(pool)).ready
         return [NEVER if at == NEVER else at - EPOCH for at in found.tolist()]
 
     assert ready() == [0, 700]
     assert ready(windows=(Window(hours=(0,)),)) == [NEVER, NEVER]
     assert ready(policy=Policy(Order.sjf, Backfill.none)) == [NEVER, 0]
-    assert ready(users=("a",)) == [0, 700]

@@ -44,7 +44,6 @@ SITES = {
     "sjf": pool(Policy(Order.sjf, Backfill.easy)),
     "depth": pool(Policy(depth=3)),
     "interval": pool(Policy(interval_s=600)),
-    "jobs of a user": pool(limits=(Limit(most=3, per="user"),)),
     "window": pool(windows=(Window(hours=OFFICE, walltime_above_s=LONG),)),
     "drained": pool(steps=DRAINED),
 }
@@ -54,13 +53,12 @@ def essence(element: Element) -> object:
     """Return the part of an element that must equal the site's."""
     if element.window is not None:
         return element.window.hours
-    return element.policy or element.limit or (Kind.capacity if element.ceilings else element)
+    return element.policy or (Kind.capacity if element.ceilings else element)
 
 
 EXPECTED: dict[str, list[object]] = {
     name: [
         *([site.policy] if site.policy != Policy() else []),
-        *site.limits,
         *(window.hours for window in site.windows),
         *([Kind.capacity] if site.steps else []),
     ]
@@ -68,9 +66,7 @@ EXPECTED: dict[str, list[object]] = {
 }
 
 
-@pytest.mark.parametrize(
-    "name", ["as assumed", "sjf", "depth", "jobs of a user", "window", "drained"]
-)
+@pytest.mark.parametrize("name", ["as assumed", "sjf", "depth", "window", "drained"])
 def test_the_elements_of_a_site_are_found_and_no_others(name: str) -> None:
     assert found(name, 0) == EXPECTED[name]
 
@@ -96,13 +92,6 @@ def test_queue_priorities_of_twenty_logs() -> None:
     logs = [kept(made.by_priority(seed, partition="b")) for seed in range(20)]
     assert sum([one.ahead for one in found] == [Ahead("partition", ("b",))] for found in logs) >= 19
     assert sum(any(one.ahead for one in kept(made.by_priority(seed))) for seed in range(20)) <= 1
-
-
-@pytest.mark.thorough
-def test_a_chain_is_found_and_no_limit() -> None:
-    records = made.chained(made.requests(0), "chainer", 0)
-    [element] = kept(made.released_in_turn(pool(), records, "chainer"))
-    assert element.users == ("chainer",)
 
 
 def test_an_interval_is_found_in_the_latest_part_of_a_log() -> None:

@@ -1,0 +1,142 @@
+"""The limits, chains and capacity that the log of a pool shows (SPEC §11), as facts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+import polars as pl
+
+from audit.cluster.fitted import Fitted
+from audit.cluster.inference import Fact
+from audit.model import Pool
+from audit.rule_text import amount, rule_text
+from audit.scenario.plateaus.capacity import CapacityBelow
+from audit.scenario.plateaus.search import PlateauRule, Plateaus, find_plateaus
+from audit.scenario.releases.chains import JobChain, find_chains
+from audit.scenario.releases.holds import Holding
+from audit.scenario.releases.queue import user_jobs
+
+CERTAIN: Final = 0.7
+"""Least concentration with which the number of a user's own limit is stated."""
+_UNCLEAR: Final = "a limit, a throttle or a dependency: the log does not say which"
+_NAMED: Final = 10  # greatest number of users about whom there are facts
+
+
+class Shown(NamedTuple):
+    """What the log of a pool shows."""
+
+    plateaus: Plateaus
+    chains: tuple[JobChain, ...]
+
+
+def look(described: pl.DataFrame, pool: Pool, now: int, log_begin: int) -> Shown:
+    """Return the limits and chains that the log of a pool shows, in the order of SPEC §11.
+
+    Args:
+        described: columns of ``model.DESCRIBED``; attempts of other pools are ignored.
+        pool: with the rules of configuration and of the scheduler's files.
+        log_begin: the begin of the log, epoch s (SPEC §11, *T0*).
+    """
+    found = find_plateaus(described, pool, now, log_begin)
+    every = find_chains(user_jobs(described, found.pool, now))
+    return Shown(found, tuple(one for one in every if one.accepted))
+
+
+def shown(described: pl.DataFrame, pool: Pool, now: int, log_begin: int) -> Fitted:
+    """Return a pool with the rules and the capacity that its log shows, and who was held.
+
+    Args: as of ``look``.
+    """
+    found, chains = look(described, pool, now, log_begin)
+    facts = (*_rules(found), *_own(found), *_chains(chains), *_capacity(found.capacity, pool))
+    holds = [
+        *(
+            _hold("own limit", one.entity, one.judged.counts.at, own_words(one, found.pool))
+            for one in found.own
+        ),
+        *(_hold("chain", one.user, len(one.held), chain_words(one)) for one in chains),
+    ]
+    rows = [_row(rule, found.pool) for rule in found.rules]
+    says = [f"{row['rule'][:1].upper()}{row['rule'][1:]}" for row in rows]
+    return Fitted(
+        found.pool,
+        facts,
+        {"evidence": rows, "holds": holds, "says": says},
+        Holding(tuple(one.limit for one in found.own), tuple(one.user for one in chains)),
+    )
+
+
+def _hold(kind: str, user: str | None, jobs: int, evidence: str) -> dict[str, Any]:
+    """Return a row of the table ``hold_result``."""
+    return {"kind": kind, "entity_kind": "user", "entity": user, "jobs": jobs, "evidence": evidence}
+
+
+def _row(rule: PlateauRule, pool: Pool) -> dict[str, Any]:
+    """Return a rule as a row of the view ``rules``."""
+    counts = rule.judged.counts
+    return {
+        "rule": rule_text(rule.limit, pool.resource.value, pool.zone),
+        "starts": counts.starts,
+        "breaks": counts.broken,
+        "stops": counts.at,
+    }
+
+
+def _rules(found: Plateaus) -> Iterator[Fact]:
+    number = len(found.rules)
+    for k, rule in enumerate(found.rules, 1):
+        text = rule_text(rule.limit, found.pool.resource.value, found.pool.zone)
+        stops = f"jobs stop at it {rule.judged.counts.at:,} times"
+        yield Fact(f"limit {k} of {number}", text, f"the log: {stops}; {rule.evidence}")
+
+
+def _own(found: Plateaus) -> Iterator[Fact]:
+    for rule in found.own[:_NAMED]:
+        level = rule_text(rule.limit, found.pool.resource.value, found.pool.zone)
+        yield Fact(f"limit of user {rule.entity!r}", level, own_words(rule, found.pool))
+    yield from _more("limits of users", len(found.own))
+    for one in found.shared:
+        measure = one.measure.resource
+        value = f"{amount(one.level, measure)} of {len(one.users)} users"
+        yield Fact("limit of several users", value, f"the log; {_UNCLEAR}")
+
+
+def own_words(rule: PlateauRule, pool: Pool) -> str:
+    """Return what the log shows of a limit of one user."""
+    level = ""
+    if rule.judged.concentration >= CERTAIN:
+        level = f"{rule_text(rule.limit, pool.resource.value, pool.zone)}: "
+    return f"{level}{rule.evidence}; {_UNCLEAR}"
+
+
+def _chains(chains: Sequence[JobChain]) -> Iterator[Fact]:
+    for one in chains[:_NAMED]:
+        yield Fact(f"chain of user {one.user!r}", f"{len(one.held):,} jobs", chain_words(one))
+    yield from _more("chains", len(chains))
+
+
+def chain_words(one: JobChain) -> str:
+    """Return what the log shows of a chain."""
+    return (
+        f"{one.share:.0%} of {one.jobs:,} jobs that would have fitted start when the user's "
+        f"previous job ends, {one.shifted:.0%} by chance: a dependency or a script"
+    )
+
+
+def _more(what: str, number: int) -> Iterator[Fact]:
+    if number > _NAMED:
+        yield Fact(what, f"{number - _NAMED:,} more", "the log; see the views chains and releases")
+
+
+def _capacity(below: CapacityBelow | None, pool: Pool) -> Iterator[Fact]:
+    if below is None:
+        return
+    unit = pool.resource.value
+    which = "" if below.family.without is None else f", without partition {below.family.without!r}"
+    what = f"capacity in force{which}"
+    value = f"{amount(below.level, unit)} of {amount(below.declared, unit)}"
+    why = (
+        f"the log: jobs stop at it {below.withheld:,} times, and {below.broken:,} starts exceed it"
+    )
+    yield Fact(what, value, why)

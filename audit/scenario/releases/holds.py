@@ -1,0 +1,141 @@
+"""Times in which attempts were held as the log shows: by a chain, or by a limit of their user.
+
+These are evidence and no records: a chain may be a dependency or a script, and a limit of one user
+may be a throttle or a dependency.
+
+Source: SPEC §11, *Plateaus*, *Chains, releases, begin times*.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+
+from audit import periods
+from audit.metrics.attempts.population import only
+from audit.metrics.waits.queue import Queued, queued
+from audit.model import Limit, Pool
+from audit.registry.reasons import DEPENDENCY_INFERRED, OWN_LIMIT_INFERRED
+from audit.scenario.releases.chains import chain_holds
+from audit.scenario.releases.queue import NEVER, Ints, user_jobs
+
+
+class Holding(NamedTuple):
+    """The evidence of a log that some users' jobs were held."""
+
+    own: tuple[Limit, ...] = ()
+    """Limits of single users, which are no rules of the site."""
+    chained: tuple[str, ...] = ()
+    """Users whose jobs start when their previous one ends."""
+
+
+NOT_HOLDING = Holding()
+
+
+def inferred_holds(described: pl.DataFrame, pool: Pool, now: int, holding: Holding) -> pl.DataFrame:
+    """Return when attempts were held, columns of ``account.NO_HOLDS``.
+
+    The times of an attempt may overlap: those of a chain, and of several limits.
+
+    Args:
+        described: columns of ``model.DESCRIBED``, of one pool.
+    """
+    schema = {"row": pl.Int64, "begin": pl.Int64, "end": pl.Int64, "kind": pl.String}
+    found = [pl.DataFrame(schema=schema)]
+    if holding.chained:
+        jobs = user_jobs(described, pool, now)
+        held, until = chain_holds(jobs, holding.chained)
+        rows = {"row": jobs.row[held], "begin": jobs.arrival[held], "end": until}
+        found.append(pl.DataFrame(rows).with_columns(kind=pl.lit(DEPENDENCY_INFERRED)))
+    for limit in holding.own:
+        rows = _under(limit, described, pool, now)
+        found.append(pl.DataFrame(rows).with_columns(kind=pl.lit(OWN_LIMIT_INFERRED)))
+    return pl.concat(found).filter(pl.col("begin") < pl.col("end"))
+
+
+def _under(limit: Limit, described: pl.DataFrame, pool: Pool, now: int) -> dict[str, Ints]:
+    """Return when a limit of one user forbids that user's waiting jobs."""
+    assert limit.user is not None
+    mine = only(described.with_row_index("row"), pl.col("user").is_in(limit.user))
+    queue = queued(mine, now, pl.col("size") > 0)
+    occupancy = (pl.col("end") - pl.col("start_time")).fill_null(1)
+    asked = queue.rows.select(pl.col("walltime_s").fill_null(occupancy).clip(1)).to_series()
+    walltime = asked.to_numpy()
+    adds = np.ones(queue.rows.height, np.int64)
+    if limit.resource is not None:
+        adds = queue.column(limit.resource)
+    level = _level(limit, queue, adds, walltime)
+    if limit.remaining:
+        adds = adds * walltime
+    waits = queue.rows["waits"].to_numpy() & (adds > 0) & (adds <= limit.most)
+    arrival, leave = queue.column("arrival_time"), queue.column("leave")
+    row = queue.rows["row"].to_numpy().astype(np.int64)
+    since, until = _validity(limit, pool)
+    found = list[tuple[Ints, Ints, Ints]]()
+    for amount in np.unique(adds[waits]).tolist():
+        jobs = np.flatnonzero(waits & (adds == amount))
+        begin, end = level.above(limit.most - amount)
+        low = np.searchsorted(end, arrival[jobs], side="right")
+        count = np.maximum(np.searchsorted(begin, leave[jobs]) - low, 0)
+        job = np.repeat(jobs, count)
+        place = np.arange(len(job)) + np.repeat(low - (np.cumsum(count) - count), count)
+        found.append(
+            (
+                row[job],
+                np.maximum(np.maximum(begin[place], arrival[job]), since),
+                np.minimum(np.minimum(end[place], leave[job]), until),
+            )
+        )
+    none = np.zeros(0, np.int64)
+    columns = zip(*(found or [(none, none, none)]), strict=True)
+    return dict(zip(("row", "begin", "end"), map(np.concatenate, columns), strict=True))
+
+
+def _validity(limit: Limit, pool: Pool) -> tuple[int, int]:
+    zone = periods.zone(pool.zone)
+    since = periods.day_start(limit.valid_from, zone) if limit.valid_from else -NEVER
+    return since, periods.day_start(limit.valid_to, zone) if limit.valid_to else NEVER
+
+
+class _Level(NamedTuple):
+    """The level of a user: value + slope × (t − at) from each instant to the next one."""
+
+    at: Ints  # ascending, epoch s
+    value: Ints
+    slope: Ints  # ≤ 0
+
+    def above(self, most: int) -> tuple[Ints, Ints]:
+        """Return the maximal stretches in which it is above ``most``: begins and ends."""
+        over = np.maximum(self.value - most, 0)
+        lasts = np.where(self.slope < 0, -(-over // np.maximum(-self.slope, 1)), NEVER)
+        following = np.append(self.at[1:], NEVER)
+        places = np.flatnonzero(over > 0)
+        begin = self.at[places]
+        end = begin + np.minimum(lasts[places], following[places] - begin)
+        apart = np.flatnonzero(begin[1:] > end[:-1]) + 1
+        return begin[np.append(0, apart)[: len(begin)]], end[
+            np.append(apart - 1, len(end) - 1)[: len(end)]
+        ]
+
+
+def _level(limit: Limit, queue: Queued, adds: Ints, walltime: Ints) -> _Level:
+    start, end = queue.column("start_time"), queue.column("end")
+    ran = np.flatnonzero(queue.rows["start_time"].is_not_null().to_numpy() & (end > start))
+    start, end, adds = start[ran], end[ran], adds[ran]
+    planned = start + walltime[ran]
+    if limit.remaining:  # of each job n × (planned end − t), until the first of both ends
+        last = np.minimum(end, planned)
+        times = np.concatenate((start, last))
+        change = np.concatenate((adds * planned, -adds * planned))
+        turn = np.concatenate((-adds, adds))
+    else:
+        times, change = np.concatenate((start, end)), np.concatenate((adds, -adds))
+        turn = np.zeros_like(change)
+    at, place = np.unique(times, return_inverse=True)
+    value, slope = np.zeros((2, len(at)), np.int64)
+    np.add.at(value, place, change)
+    np.add.at(slope, place, turn)
+    slope = np.cumsum(slope)
+    return _Level(at, np.cumsum(value) + slope * at, slope)

@@ -1,0 +1,131 @@
+"""When chains and limits of single users hold attempts."""
+
+from datetime import date
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+
+from audit.metrics.attempts.account import account
+from audit.metrics.attempts.population import describe
+from audit.model import Limit, Pool, Resource
+from audit.scenario.releases.holds import NOT_HOLDING, Holding, inferred_holds
+from tests.examples import examples
+from tests.kernels.plateaus.test_sweep import ALL, BEGIN, attempts, logs
+from tests.naive.plateaus import Job, adds, level
+from tests.scenario.releases.test_chains import attempts as numbered
+from tests.scenario.releases.test_chains import chain_of
+from tests.strategies import frame
+
+POOL = Pool("all", Resource.cpus, 4, amounts=(("cpus", 4),))
+DAY = 86_400
+
+OF_ANN: dict[str, tuple[Limit, str]] = {
+    "jobs": (Limit(most=1, user=("ann",)), "jobs"),
+    "amount": (Limit(most=4, resource="cpus", user=("ann",)), "amount"),
+    "remaining": (Limit(most=9_000, resource="cpus", remaining=True, user=("ann",)), "remaining"),
+}
+
+
+def seconds(rows: pl.DataFrame, number: int) -> set[int]:
+    spans = rows.filter(pl.col("row") == number).select("begin", "end").iter_rows()
+    return {t for begin, end in spans for t in range(begin, end)}
+
+
+@pytest.mark.parametrize("name", OF_ANN)
+@settings(max_examples=examples(20))
+@given(jobs=logs())
+def test_a_limit_forbids_as_defined(name: str, jobs: list[Job]) -> None:
+    limit, kind = OF_ANN[name]
+    described = describe(frame(attempts(jobs)), [ALL])
+    now = max(t for job in jobs for t in (job.leave, job.end or 0)) + 1
+    held = inferred_holds(described, ALL, now, Holding(own=(limit,)))
+    assert set(held["kind"]) <= {"own_limit_inferred"}
+    mine = [job for job in jobs if job.user == "ann"]
+    edges = {t for job in jobs for t in (job.arrival, job.leave, job.start, job.end) if t}
+    probes = sorted({t + by for t in edges for by in (-1, 0, 1, 150, 777)})
+    rows = described.select("submit_time", "cpus", "user", "walltime_s", "start_time").rows()
+    for number, (arrival, size, user, walltime, start) in enumerate(rows):
+        spans = held.filter(pl.col("row") == number).select("begin", "end").rows()
+        (job,) = {
+            job._replace(account=None, partition=None, qos=None, end=None)
+            for job in jobs
+            if (job.arrival, job.size, job.user, job.walltime, job.start)
+            == (arrival, size, user, walltime, start)
+            and job.leave == (job.leave if start is None else start)
+        } or {None}
+        if user != "ann" or start is None or walltime is None or job is None:
+            continue
+        for t in probes:
+            one = adds(job, kind)
+            used = level([other for other in mine if other.runs_at(t)], kind, t)
+            forbids = arrival <= t < start and one <= limit.most < used + one
+            assert any(begin <= t < end for begin, end in spans) == forbids, (t - BEGIN, job)
+
+
+def record(
+    arrival: int, start: int, lasts: int, user: str = "ann", size: int = 1
+) -> dict[str, Any]:
+    return {
+        "submit_time": arrival,
+        "start_time": start,
+        "end_time": start + lasts,
+        "occupancy_s": lasts,
+        "walltime_s": lasts,
+        "cpus": size,
+        "user": user,
+        "state": "COMPLETED",
+    }
+
+
+def held(holding: Holding, *records: dict[str, Any]) -> list[tuple[int, int, int]]:
+    described = describe(frame(list(records)), [POOL])
+    rows = inferred_holds(described, POOL, 10 * DAY, holding).sort("row", "begin")
+    return rows.select("row", "begin", "end").rows()
+
+
+ONE = Limit(most=1, user=("ann",))
+
+
+def test_by_hand() -> None:
+    runs, waits, other = record(0, 0, 100), record(10, 150, 10), record(20, 160, 5, "bob")
+    assert held(NOT_HOLDING, runs, waits, other) == []
+    assert held(Holding(own=(ONE,)), runs, waits, other) == [(1, 10, 100)]
+    # two that run are above the limit, too, and a job that alone exceeds it is not held
+    big = Limit(most=2, resource="cpus", user=("ann",))
+    wide = record(10, 150, 10, size=3)
+    assert held(Holding(own=(big,)), record(0, 0, 100, size=2), wide, waits) == [(2, 10, 100)]
+    # only on its days, on the pool's clock
+    later = ONE.but(valid_from=date(1970, 1, 2))
+    assert held(Holding(own=(later,)), runs, waits) == []
+    days = record(DAY - 50, DAY - 50, 200), record(DAY - 40, DAY + 300, 10)
+    assert held(Holding(own=(later,)), *days) == [(1, DAY, DAY + 150)]
+
+
+def test_a_chain_holds_until_the_previous_job_ends() -> None:
+    jobs = chain_of(4, 60)
+    log = numbered(jobs)
+    found = inferred_holds(log, POOL, 10 * DAY, Holding(chained=("ann",)))
+    ends = [job.end for job in jobs]
+    assert found.sort("begin").select("begin", "end", "kind").rows() == [
+        (job.arrival, end, "dependency_inferred") for job, end in zip(jobs[1:], ends, strict=False)
+    ]
+    assert inferred_holds(log, POOL, 10 * DAY, Holding(chained=("bob",))).is_empty()
+
+
+@pytest.mark.parametrize(
+    ("holding", "kind"),
+    [
+        (Holding((ONE,), ("ann",)), "dependency_inferred"),
+        (Holding((ONE,)), "own_limit_inferred"),
+        (NOT_HOLDING, None),
+    ],
+)
+def test_the_account_books_each_second_once(holding: Holding, kind: str | None) -> None:
+    log = numbered(chain_of(4, 60))
+    holds = inferred_holds(log, POOL, 10 * DAY, holding)
+    booked = account(log, POOL, 10 * DAY, log_begin=0, holds=holds).attempts.sort("arrival_time")
+    seconds = [0.0] + [0.0 if kind is None else 500.0] * 3
+    assert booked["cause_held_s"].to_list() == seconds
+    assert booked["held_by"].to_list() == [None] + [kind] * 3
