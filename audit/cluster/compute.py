@@ -229,8 +229,7 @@ def _completed(work: _Work, scenario: Scenario, budget_s: float) -> tuple[pl.Dat
         holds=inferred_holds(decided, pool, setting.now, held),
     )
     marked = unstartable(decided, pool, setting.now, setting.log.from_time, held.own)
-    added = booked.attempts.select(pl.exclude(account.UNSTORED))
-    booked = booked._replace(attempts=added.with_columns(marked))
+    booked = booked._replace(attempts=booked.attempts.with_columns(marked))
     work.progress(_WAITS, 1, 1)
     fair = fair_start_times(
         scenario.described_by(population.compact(booked.attempts)),
