@@ -269,9 +269,7 @@ class Agreement(NamedTuple):
     wrong: int
 
 
-def agreement(
-    site: Site, rule: Rule, judged: Callable[[int], bool] = lambda t: True
-) -> Agreement:
+def agreement(site: Site, rule: Rule, judged: Callable[[int], bool] = lambda t: True) -> Agreement:
     """Return the three sums of A."""
     common = seen = wrong = 0
     for t in instants(site):

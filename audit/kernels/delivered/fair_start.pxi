@@ -10,21 +10,20 @@ cdef enum:
 
 @cython.final
 @cython.dataclasses.dataclass(eq=False, repr=False)
-cdef class Delivered:
+cdef class DeliveredCapacity:
     """The capacity delivered under a rule."""
     cdef const int64_t[::1] most  # [m], C
     cdef const int64_t[::1] blocks  # greatest C of each BLOCK instants
-    cdef const int64_t[::1] first_later  # [n], the first later one that starts before; NOBODY
     cdef bint kept  # kept order: what started after an attempt is not queued
     cdef bint free  # only starts by the snapshot's instant are pinned
     cdef const uint8_t[::1] always  # [n], whether an attempt's start is pinned nevertheless
 
 
 @cython.final
-cdef class Run:
+cdef class ForkedRun:
     """A simulation from a snapshot."""
-    cdef Scene scene
-    cdef Heap ends  # of what runs
+    cdef PassScene scene
+    cdef JobHeap ends  # of what runs
     cdef int64_t[::1] begun  # [n], starts in the simulation
     cdef int64_t[::1] serial  # [n], in which simulation it started
     cdef int64_t number  # of simulations so far
@@ -37,32 +36,35 @@ cdef class Run:
     cdef int64_t until  # when this may change by itself
     cdef bint plans
 
-    def __init__(self, Observed log not None, Rule rule not None):
+    def __init__(self, ObservedPool log not None, PassRule rule not None):
         count = len(log.arrival)
-        self.scene, self.ends = Scene(log, len(rule.limits.most)), Heap(count)
+        self.scene, self.ends = PassScene(log, len(rule.limits.most)), JobHeap(count)
         self.begun, self.serial, self.pins, self.later = np.zeros((4, count + 1), np.int64)
-        self.plans = rule.backfill >= Backfill.EASY
+        self.plans = rule.backfill >= PassBackfill.EASY
 
 
 def fair_starts(
-    Observed log not None, Rule rule not None, Delivered delivered not None,
-    const uint8_t[::1] subject, out
+    ObservedPool log not None, PassRule rule not None, DeliveredCapacity delivered not None,
+    const uint8_t[::1] subject, const uint8_t[::1] marks, out, uint8_t[::1] context
 ):
     """Write the fair start of each subject, [n]: NEVER where it never starts.
 
+    ``context`` gets the bits that the ``marks`` of any attempt of its snapshot have.
+
     Source: SPEC §10, *FST of j*.
     """
-    cdef int64_t[::1] found = out, rank_of_start
-    cdef Run simulation = Run(log, rule)
-    cdef Scene scene = simulation.scene
-    cdef Line ranked = Line(len(out)), started = Line(len(out)), expected = Line(len(out))
+    cdef int64_t[::1] found = out, rank_of_start, first_later = np.full(len(out), NOBODY)
+    cdef ForkedRun simulation = ForkedRun(log, rule)
+    cdef PassScene scene = simulation.scene
+    cdef JobLine ranked = JobLine(len(out)), started = JobLine(len(out)), expected = JobLine(len(out))
     cdef int64_t j, k, d, count = len(out)
     places = np.zeros(count, np.int64)
     places[log.by_start] = np.arange(len(log.by_start))
     rank_of_start = places
     with nogil:
+        find_first_later(log, first_later)
         for j in range(count):
-            k = delivered.first_later[j]
+            k = first_later[j]
             found[j] = log.start[j]
             if subject[j] and k != NOBODY:
                 d = log.arrival[k]
@@ -73,7 +75,8 @@ def fair_starts(
                     read_running(simulation, expected, log, rule, d)
                 else:
                     read_running(simulation, started, log, rule, d)
-                insert(simulation.scene.queue, rule.rank[j], j, log)
+                context[j] = marked(simulation, scene, marks)
+                insert(scene.queue, rule.rank[j], j, log)
                 found[j] = simulate(simulation, scene, log, rule, delivered, j)
                 close_run(simulation, log, rule)
             insert(ranked, rule.rank[j], j, log)
@@ -86,16 +89,26 @@ def fair_starts(
             drop_ended(expected, log, j)
 
 
+cdef void find_first_later(ObservedPool log, int64_t[::1] out) noexcept nogil:
+    """Write the first later attempt that starts before each, or NOBODY."""
+    cdef int64_t k, before
+    for k in range(log.arrival.shape[0] - 1, -1, -1):
+        before = k + 1
+        while before != NOBODY and before < log.arrival.shape[0] and log.start[before] >= log.start[k]:
+            before = out[before]
+        out[k] = before if before < log.arrival.shape[0] else NOBODY
+
+
 def fair_start_without(
-    Observed log not None, Rule rule not None, Delivered delivered not None, int64_t j,
+    ObservedPool log not None, PassRule rule not None, DeliveredCapacity delivered not None, int64_t j,
     const uint8_t[::1] removed
 ):
     """Return the fair start of attempt ``j`` without the later attempts ``removed``, [n].
 
     Source: SPEC §10, *Delay by user o*.
     """
-    cdef Run simulation = Run(log, rule)
-    cdef Scene scene = simulation.scene
+    cdef ForkedRun simulation = ForkedRun(log, rule)
+    cdef PassScene scene = simulation.scene
     cdef int64_t count = len(removed), k = j + 1, d, i, job, found
     while k < count and not (removed[k] and log.start[k] < log.start[j]):
         k += 1
@@ -126,17 +139,17 @@ def fair_start_without(
     return found
 
 
-cdef inline bint queues(Observed log, Delivered delivered, int64_t job, int64_t j) noexcept nogil:
+cdef inline bint queues(ObservedPool log, DeliveredCapacity delivered, int64_t job, int64_t j) noexcept nogil:
     """Return whether an attempt that has not started matters to attempt ``j``."""
     return not delivered.kept or log.start[job] <= log.start[j]
 
 
-cdef inline bint pinned(Observed log, Delivered delivered, int64_t job, int64_t d) noexcept nogil:
+cdef inline bint pinned(ObservedPool log, DeliveredCapacity delivered, int64_t job, int64_t d) noexcept nogil:
     """Return whether an attempt of the queue starts when it was observed to, at the latest."""
     return not delivered.free or log.start[job] <= d or delivered.always[job]
 
 
-cdef void open_run(Run simulation, Scene scene, Observed log, int64_t d) noexcept nogil:
+cdef void open_run(ForkedRun simulation, PassScene scene, ObservedPool log, int64_t d) noexcept nogil:
     """Begin a simulation at an instant, with nothing."""
     clear(scene.queue)
     clear(scene.running)
@@ -149,7 +162,7 @@ cdef void open_run(Run simulation, Scene scene, Observed log, int64_t d) noexcep
     simulation.i = first_above(log.instants, 0, log.instants.shape[0], d) - 1
 
 
-cdef void close_run(Run simulation, Observed log, Rule rule) noexcept nogil:
+cdef void close_run(ForkedRun simulation, ObservedPool log, PassRule rule) noexcept nogil:
     """Take what still runs out of the counters."""
     cdef int64_t i
     for i in range(simulation.ends.number):
@@ -157,7 +170,7 @@ cdef void close_run(Run simulation, Observed log, Rule rule) noexcept nogil:
 
 
 cdef void read_queue(
-    Run simulation, Line ranked, Observed log, Delivered delivered, int64_t j, int64_t d
+    ForkedRun simulation, JobLine ranked, ObservedPool log, DeliveredCapacity delivered, int64_t j, int64_t d
 ) noexcept nogil:
     """Queue the attempts before ``j`` that wait at ``d``."""
     cdef int64_t i, job
@@ -171,7 +184,7 @@ cdef void read_queue(
 
 
 cdef void read_pins(
-    Run simulation, Line started, Observed log, Delivered delivered, int64_t j, int64_t d
+    ForkedRun simulation, JobLine started, ObservedPool log, DeliveredCapacity delivered, int64_t j, int64_t d
 ) noexcept nogil:
     """Write which attempts of the queue may be pinned."""
     cdef int64_t i, job
@@ -191,7 +204,7 @@ cdef void read_pins(
         put_pin(simulation, log, j)
 
 
-cdef void put_pin(Run simulation, Observed log, int64_t job) noexcept nogil:
+cdef void put_pin(ForkedRun simulation, ObservedPool log, int64_t job) noexcept nogil:
     """Add an attempt to the pins, behind those that start no later."""
     cdef int64_t i = simulation.pins_number
     while i > 0 and log.start[simulation.pins[i - 1]] > log.start[job]:
@@ -202,7 +215,7 @@ cdef void put_pin(Run simulation, Observed log, int64_t job) noexcept nogil:
 
 
 cdef void read_running(
-    Run simulation, Line line, Observed log, Rule rule, int64_t d
+    ForkedRun simulation, JobLine line, ObservedPool log, PassRule rule, int64_t d
 ) noexcept nogil:
     """Start the attempts of a line that run at ``d``."""
     cdef int64_t i, job
@@ -212,7 +225,20 @@ cdef void read_running(
             begin(simulation, log, rule, job, log.start[job], log.end[job])
 
 
-cdef void drop_ended(Line line, Observed log, int64_t j) noexcept nogil:
+cdef uint8_t marked(
+    ForkedRun simulation, PassScene scene, const uint8_t[::1] marks
+) noexcept nogil:
+    """Return the bits that the marks of any attempt of a snapshot have."""
+    cdef uint8_t found = 0
+    cdef int64_t i
+    for i in range(simulation.ends.number):
+        found |= marks[simulation.ends.job[i]]
+    for i in range(scene.queue.tail):
+        found |= marks[scene.queue.job[i]]
+    return found
+
+
+cdef void drop_ended(JobLine line, ObservedPool log, int64_t j) noexcept nogil:
     """Take out of a line what ended before attempt ``j`` arrived, from time to time."""
     cdef int64_t i
     if line.live < line.due:
@@ -226,7 +252,7 @@ cdef void drop_ended(Line line, Observed log, int64_t j) noexcept nogil:
 
 
 cdef void begin(
-    Run simulation, Observed log, Rule rule, int64_t job, int64_t since, int64_t end
+    ForkedRun simulation, ObservedPool log, PassRule rule, int64_t job, int64_t since, int64_t end
 ) noexcept nogil:
     """Let an attempt run."""
     simulation.begun[job], simulation.serial[job] = since, simulation.number
@@ -237,12 +263,13 @@ cdef void begin(
 
 
 cdef int64_t simulate(
-    Run simulation, Scene scene, Observed log, Rule rule, Delivered delivered, int64_t j
+    ForkedRun simulation, PassScene scene, ObservedPool log, PassRule rule, DeliveredCapacity delivered, int64_t j
 ) noexcept nogil:
     """Return when attempt ``j`` starts, or NEVER."""
     cdef int64_t k, job, x
     simulation.need, simulation.until = 0, NEVER
     while scene.now != NEVER:
+        close_windows(scene, rule.limits)
         end_what_ends(simulation, scene, log, rule)
         while simulation.later_at < simulation.later_number:
             job = simulation.later[simulation.later_at]
@@ -272,7 +299,7 @@ cdef int64_t simulate(
     return NEVER
 
 
-cdef void end_what_ends(Run simulation, Scene scene, Observed log, Rule rule) noexcept nogil:
+cdef void end_what_ends(ForkedRun simulation, PassScene scene, ObservedPool log, PassRule rule) noexcept nogil:
     """End what ends by now."""
     cdef int64_t job
     while simulation.ends.number > 0 and simulation.ends.key[0] <= scene.now:
@@ -285,48 +312,55 @@ cdef void end_what_ends(Run simulation, Scene scene, Observed log, Rule rule) no
             simulation.need = 0  # it may let others through
 
 
-cdef void leave(Run simulation, Scene scene, Observed log, Rule rule, int64_t job) noexcept nogil:
+cdef void leave(ForkedRun simulation, PassScene scene, ObservedPool log, PassRule rule, int64_t job) noexcept nogil:
     """Start an attempt of the queue; its counters are counted by the caller."""
     remove(scene.queue, rule.rank[job], job)
     count(scene, rule.limits, job, -1)
     begin(simulation, log, rule, job, scene.now, scene.now + log.occupancy[job])
-    if rule.backfill == Backfill.NONE:
+    if rule.backfill == PassBackfill.NONE:
         simulation.need = 0
 
 
-cdef void look(Run simulation, Scene scene, Observed log, Rule rule) noexcept nogil:
+cdef void look(ForkedRun simulation, PassScene scene, ObservedPool log, PassRule rule) noexcept nogil:
     """Make a pass, and find out what the next one needs."""
     cdef int64_t i = simulation.i, x, k
     for x in range(1, log.request.shape[0]):
         scene.left[x] = log.capacity[x, i] - scene.sums_running[x]
     scene.planned = max(log.capacity[0, i], log.used[i]) - scene.sums_running[0]
     scene.least = 0
-    rate(scene, rule)
+    rate(scene, rule, rule.priorities)
     make_pass(scene, log, rule, False)
     for k in range(scene.number):
         leave(simulation, scene, log, rule, scene.chosen[k])
     find_need(simulation, scene, rule)
 
 
-cdef void find_need(Run simulation, Scene scene, Rule rule) noexcept nogil:
+cdef void find_need(ForkedRun simulation, PassScene scene, PassRule rule) noexcept nogil:
     """Find the least that must be free before another attempt can start, until anything changes."""
-    cdef int64_t i, least = HUGE
+    cdef int64_t i, job, least = HUGE
     simulation.until = NEVER
-    if rule.backfill != Backfill.NONE or rule.order != Order.RANK:
+    if rule.backfill != PassBackfill.NONE or rule.order != PassOrder.RANK:
         for i in range(scene.queue.head, scene.queue.tail):
             least = min(least, scene.queue.size[i])
         simulation.need = least
         return
+    if scene.edge < rule.limits.edge.shape[0]:
+        simulation.until = rule.limits.edge[scene.edge]
     for i in range(scene.queue.head, scene.queue.tail):
-        if scene.queue.job[i] != GAP and let_through(scene, rule, scene.queue.job[i]):
+        job = scene.queue.job[i]
+        if job == GAP:
+            continue
+        if let_through(scene, rule, job):
             least = scene.queue.size[i]
             if rule.held.shape[0] > 0:
-                simulation.until = rule.held[scene.queue.job[i]]
+                simulation.until = min(simulation.until, rule.held[job])
             break
+        if rule.released.shape[0] > 0 and rule.released[job] > scene.now:
+            simulation.until = min(simulation.until, rule.released[job])
     simulation.need = least
 
 
-cdef void go_on(Run simulation, Scene scene, Observed log, Delivered delivered) noexcept nogil:
+cdef void go_on(ForkedRun simulation, PassScene scene, ObservedPool log, DeliveredCapacity delivered) noexcept nogil:
     """Go on to the next instant at which anything can start or end; NEVER: there is none."""
     cdef int64_t next_time = simulation.until, i, count = log.instants.shape[0], enough
     if simulation.ends.number > 0:

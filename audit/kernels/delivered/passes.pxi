@@ -1,28 +1,28 @@
-# One pass of a rule over what waits (SPEC §4, *Backfilling*), with ``Scene.free`` to start in, and
-# planners that see ``Scene.planned``.
+# One pass of a rule over what waits (SPEC §4, *Backfilling*), with ``PassScene.free`` to start in, and
+# planners that see ``PassScene.planned``.
 #
 # A pass that is *probing* starts nothing: what it would start first lowers what is free to one less
 # than its size, and the pass is made again (SPEC §10, *Delivered capacity*). No plan depends on what
 # is free, so that a single pass does the work of all.
 
 
-cdef void make_pass(Scene scene, Observed log, Rule rule, bint probing) noexcept nogil:
-    """Write which attempts the rule starts to ``Scene.chosen``; or, ``probing``, lower ``free``."""
+cdef void make_pass(PassScene scene, ObservedPool log, PassRule rule, bint probing) noexcept nogil:
+    """Write which attempts the rule starts to ``PassScene.chosen``; or, ``probing``, lower ``free``."""
     scene.number = 0
     if scene.free < scene.least:
         return
-    if rule.backfill == Backfill.REPLAN:
+    if rule.backfill == PassBackfill.REPLAN:
         plan_all(scene, log, rule, probing)
     else:
         serve(scene, log, rule, probing)
 
 
-cdef void serve(Scene scene, Observed log, Rule rule, bint probing) noexcept nogil:
+cdef void serve(PassScene scene, ObservedPool log, PassRule rule, bint probing) noexcept nogil:
     """Make a pass of NONE, NO_GUARANTEE or EASY."""
     cdef int64_t head = NOBODY, shadow, most = HUGE - 1, examined = 0, job
-    cdef bint guarded = rule.backfill == Backfill.EASY, past
+    cdef bint guarded = rule.backfill == PassBackfill.EASY, past
     open_turns(scene, log, rule)
-    if rule.backfill == Backfill.NO_GUARANTEE:
+    if rule.backfill == PassBackfill.NO_GUARANTEE:
         most = scene.free
     while head == NOBODY and examined < rule.depth:
         job = next_turn(scene, log, rule, most)
@@ -32,11 +32,11 @@ cdef void serve(Scene scene, Observed log, Rule rule, bint probing) noexcept nog
             continue
         examined += 1
         if not fits(scene, log, job):
-            if rule.backfill != Backfill.NO_GUARANTEE:
+            if rule.backfill != PassBackfill.NO_GUARANTEE:
                 head = job
-        elif take(scene, log, rule, job, probing) and rule.backfill != Backfill.NO_GUARANTEE:
+        elif take(scene, log, rule, job, probing) and rule.backfill != PassBackfill.NO_GUARANTEE:
             head = job
-        if rule.backfill == Backfill.NO_GUARANTEE:
+        if rule.backfill == PassBackfill.NO_GUARANTEE:
             most = scene.free
             if most < scene.least:
                 return
@@ -68,7 +68,7 @@ cdef void serve(Scene scene, Observed log, Rule rule, bint probing) noexcept nog
             take_extra(scene, log, job)
 
 
-cdef inline bint fits(Scene scene, Observed log, int64_t job) noexcept nogil:
+cdef inline bint fits(PassScene scene, ObservedPool log, int64_t job) noexcept nogil:
     """Return whether what an attempt requests is free."""
     cdef int64_t x
     if log.request[0, job] > scene.free and log.request[0, job] > 0:
@@ -79,7 +79,7 @@ cdef inline bint fits(Scene scene, Observed log, int64_t job) noexcept nogil:
     return True
 
 
-cdef bint take(Scene scene, Observed log, Rule rule, int64_t job, bint probing) noexcept nogil:
+cdef bint take(PassScene scene, ObservedPool log, PassRule rule, int64_t job, bint probing) noexcept nogil:
     """Start an attempt, or, ``probing``, lower what is free; return whether it was lowered."""
     cdef int64_t x
     if probing:
@@ -96,7 +96,7 @@ cdef bint take(Scene scene, Observed log, Rule rule, int64_t job, bint probing) 
     return False
 
 
-cdef int64_t shadow_of(Scene scene, Observed log, int64_t head) noexcept nogil:
+cdef int64_t shadow_of(PassScene scene, ObservedPool log, int64_t head) noexcept nogil:
     """Return when the head is expected to fit, or NEVER, and write the extra then to ``sums``."""
     cdef int64_t resources = log.request.shape[0], x, i = scene.running.head, k = 0, job, time
     cdef int64_t[::1] sums = scene.sums
@@ -128,7 +128,7 @@ cdef int64_t shadow_of(Scene scene, Observed log, int64_t head) noexcept nogil:
             return time
 
 
-cdef inline bint leaves(int64_t[::1] sums, Observed log, int64_t job) noexcept nogil:
+cdef inline bint leaves(int64_t[::1] sums, ObservedPool log, int64_t job) noexcept nogil:
     """Return whether an attempt fits in amounts."""
     cdef int64_t x
     for x in range(log.request.shape[0]):
@@ -137,18 +137,18 @@ cdef inline bint leaves(int64_t[::1] sums, Observed log, int64_t job) noexcept n
     return True
 
 
-cdef inline bint within(Scene scene, Observed log, int64_t job) noexcept nogil:
+cdef inline bint within(PassScene scene, ObservedPool log, int64_t job) noexcept nogil:
     """Return whether an attempt fits in the extra."""
     return leaves(scene.sums, log, job)
 
 
-cdef inline void take_extra(Scene scene, Observed log, int64_t job) noexcept nogil:
+cdef inline void take_extra(PassScene scene, ObservedPool log, int64_t job) noexcept nogil:
     cdef int64_t x
     for x in range(log.request.shape[0]):
         scene.sums[x] -= log.request[x, job]
 
 
-cdef void sort_chosen(Scene scene, Observed log) noexcept nogil:
+cdef void sort_chosen(PassScene scene, ObservedPool log) noexcept nogil:
     """Put what the pass has started in the order of expected ends."""
     cdef int64_t i, k, job
     for i in range(1, scene.number):
@@ -163,9 +163,9 @@ cdef void sort_chosen(Scene scene, Observed log) noexcept nogil:
 # --- plans ---------------------------------------------------------------------------------------
 
 
-cdef void plan_all(Scene scene, Observed log, Rule rule, bint probing) noexcept nogil:
+cdef void plan_all(PassScene scene, ObservedPool log, PassRule rule, bint probing) noexcept nogil:
     """Make a pass of REPLAN."""
-    cdef int64_t examined = 0, waits = False, job, k
+    cdef int64_t examined = 0, reserved = 0, waits = False, job, k
     open_turns(scene, log, rule)
     expect(scene, log)
     while examined < rule.depth and scene.free >= scene.least:
@@ -180,14 +180,15 @@ cdef void plan_all(Scene scene, Observed log, Rule rule, bint probing) noexcept 
         k = earliest(scene, log, job)
         if k != 0:
             waits = True
-        if k == NOBODY:
-            continue
-        if k == 0 and fits(scene, log, job):
+            if k == NOBODY or reserved == rule.reservations:
+                continue
+            reserved += 1
+        elif fits(scene, log, job):
             take(scene, log, rule, job, probing)
         reserve(scene, log, job, k)
 
 
-cdef void expect(Scene scene, Observed log) noexcept nogil:
+cdef void expect(PassScene scene, ObservedPool log) noexcept nogil:
     """Write what planners expect to be free from now on."""
     cdef int64_t x, i, k = 0
     scene.times[0] = scene.now
@@ -207,7 +208,7 @@ cdef void expect(Scene scene, Observed log) noexcept nogil:
     scene.levels_number = k + 1
 
 
-cdef int64_t earliest(Scene scene, Observed log, int64_t job) noexcept nogil:
+cdef int64_t earliest(PassScene scene, ObservedPool log, int64_t job) noexcept nogil:
     """Return the first level from whose begin on an attempt fits for its estimate, or NOBODY."""
     cdef int64_t begin = 0, k = 0, estimate = log.estimate[job], number = scene.levels_number
     while k < number:
@@ -219,7 +220,7 @@ cdef int64_t earliest(Scene scene, Observed log, int64_t job) noexcept nogil:
     return begin if begin < number else NOBODY
 
 
-cdef inline bint roomy(Scene scene, Observed log, int64_t job, int64_t k) noexcept nogil:
+cdef inline bint roomy(PassScene scene, ObservedPool log, int64_t job, int64_t k) noexcept nogil:
     """Return whether an attempt fits in a level."""
     cdef int64_t x
     for x in range(log.request.shape[0]):
@@ -228,7 +229,7 @@ cdef inline bint roomy(Scene scene, Observed log, int64_t job, int64_t k) noexce
     return True
 
 
-cdef void reserve(Scene scene, Observed log, int64_t job, int64_t begin) noexcept nogil:
+cdef void reserve(PassScene scene, ObservedPool log, int64_t job, int64_t begin) noexcept nogil:
     """Take what an attempt requests from the plan, for its estimate from the begin of a level on."""
     cdef int64_t until = scene.times[begin] + log.estimate[job], k = begin, x, i
     while k < scene.levels_number and scene.times[k] < until:
@@ -250,12 +251,12 @@ cdef void reserve(Scene scene, Observed log, int64_t job, int64_t begin) noexcep
 # --- whose turn it is ----------------------------------------------------------------------------
 
 
-cdef void open_turns(Scene scene, Observed log, Rule rule) noexcept nogil:
+cdef void open_turns(PassScene scene, ObservedPool log, PassRule rule) noexcept nogil:
     """Begin to serve the queue from its front."""
     cdef int64_t i
     scene.at = scene.queue.head
     scene.turns = 0
-    if rule.order == Order.RANK:
+    if rule.order == PassOrder.RANK:
         return
     for i in range(scene.queue.head, scene.queue.tail):
         if scene.queue.job[i] != GAP:
@@ -264,10 +265,10 @@ cdef void open_turns(Scene scene, Observed log, Rule rule) noexcept nogil:
     heapify(scene, log, rule)
 
 
-cdef void narrow(Scene scene, Observed log, Rule rule, int64_t most) noexcept nogil:
+cdef void narrow(PassScene scene, ObservedPool log, PassRule rule, int64_t most) noexcept nogil:
     """Forget those that cannot start now, in orders that change, unless the depth counts them."""
     cdef int64_t kept = 0, i, job
-    if rule.order == Order.RANK or rule.depth != NEVER:
+    if rule.order == PassOrder.RANK or rule.depth != NEVER:
         return
     for i in range(scene.turns):
         job = scene.turn[i]
@@ -279,11 +280,11 @@ cdef void narrow(Scene scene, Observed log, Rule rule, int64_t most) noexcept no
 
 
 cdef inline int64_t next_turn(
-    Scene scene, Observed log, Rule rule, int64_t most
+    PassScene scene, ObservedPool log, PassRule rule, int64_t most
 ) noexcept nogil:
     """Return the next attempt that requests at most ``most``, or NOBODY."""
     cdef int64_t i, job
-    if rule.order == Order.RANK:
+    if rule.order == PassOrder.RANK:
         i = scene.at
         while i < scene.queue.tail and scene.queue.size[i] > most:
             i += 1
@@ -299,13 +300,13 @@ cdef inline int64_t next_turn(
     return NOBODY
 
 
-cdef void heapify(Scene scene, Observed log, Rule rule) noexcept nogil:
+cdef void heapify(PassScene scene, ObservedPool log, PassRule rule) noexcept nogil:
     cdef int64_t i
     for i in range(scene.turns // 2 - 1, -1, -1):
         sift(scene, log, rule, i)
 
 
-cdef void sift(Scene scene, Observed log, Rule rule, int64_t i) noexcept nogil:
+cdef void sift(PassScene scene, ObservedPool log, PassRule rule, int64_t i) noexcept nogil:
     """Move the attempt at place ``i`` of the heap down to where it belongs."""
     cdef int64_t below, job
     if i >= scene.turns:
@@ -327,12 +328,12 @@ cdef void sift(Scene scene, Observed log, Rule rule, int64_t i) noexcept nogil:
 
 
 cdef bint comes_first(
-    Scene scene, Observed log, Rule rule, int64_t one, int64_t other
+    PassScene scene, ObservedPool log, PassRule rule, int64_t one, int64_t other
 ) noexcept nogil:
     """Return whether attempt ``one`` is served before ``other``; ties by index."""
     cdef int64_t left, right
     cdef double first, second
-    if rule.order == Order.EXPANSION:
+    if rule.order == PassOrder.EXPANSION:
         left = (scene.now - log.arrival[one]) * log.estimate[other]
         right = (scene.now - log.arrival[other]) * log.estimate[one]
         return left > right or (left == right and one < other)
@@ -343,21 +344,23 @@ cdef bint comes_first(
     return first > second or (first == second and one < other)
 
 
-cdef inline double priority(Scene scene, Observed log, Rule rule, int64_t job) noexcept nogil:
+cdef inline double priority(PassScene scene, ObservedPool log, PassRule rule, int64_t job) noexcept nogil:
     """Return the priority of an attempt as of the last tick."""
-    return priority_at(rule.priorities, scene.row, log.arrival[job], job)
+    return priority_at(rule.priorities, scene, scene.rated - log.arrival[job], job)
 
 
 cdef inline double priority_at(
-    Priorities by, int64_t row, int64_t arrival, int64_t job
+    TickedPriorities by, PassScene scene, int64_t age, int64_t job
 ) noexcept nogil:
-    """Return the priority of an attempt at a tick."""
-    cdef double age = by.weight * max(min((by.tick[row] - arrival) / by.longest, 1.0), 0.0)
-    return floor(max(age + by.level[row, by.owner[job]] + by.fixed[job], 1.0))
+    """Return the priority of an attempt of an age."""
+    cdef double aged = by.weight * min(max(age, 0) / by.longest, 1.0)
+    return floor(max(aged + by.level[scene.row, by.owner[job]] + by.fixed[job], 1.0))
 
 
-cdef inline void rate(Scene scene, Rule rule) noexcept nogil:
+cdef inline void rate(PassScene scene, PassRule rule, TickedPriorities by) noexcept nogil:
     """Find the priorities that are in force now."""
-    cdef const int64_t[::1] ticks = rule.priorities.tick
-    if rule.order == Order.PRIORITY:
-        scene.row = max(first_above(ticks, 0, ticks.shape[0], scene.now) - 1, 0)
+    cdef int64_t past
+    if rule.order == PassOrder.PRIORITY:
+        scene.row = max(first_above(by.tick, 0, by.tick.shape[0], scene.now) - 1, 0)
+        past = (scene.now - by.phase) % by.period
+        scene.rated = scene.now - (past + by.period if past < 0 else past)

@@ -2,24 +2,25 @@
 
 
 @cython.final
-cdef class Sweep:
+cdef class ObservedSweep:
     """How far a sweep has come."""
-    cdef Scene scene
-    cdef Heap smallest  # what waits, and what has started since, by size
+    cdef PassScene scene
+    cdef JobHeap smallest  # what waits, and what has started since, by size
     cdef int64_t arrived, started, ended  # numbers of attempts
     cdef bint plans  # whether planners need to know what runs
 
-    def __init__(self, Observed log not None, Rule rule not None):
+    def __init__(self, ObservedPool log not None, PassRule rule not None):
         count = len(log.arrival)
-        self.scene, self.smallest = Scene(log, len(rule.limits.most)), Heap(count)
+        self.scene, self.smallest = PassScene(log, len(rule.limits.most)), JobHeap(count)
 
 
 cdef void free_and_join(
-    Sweep sweep, Scene scene, Observed log, Rule rule, int64_t i
+    ObservedSweep sweep, PassScene scene, ObservedPool log, PassRule rule, int64_t i
 ) noexcept nogil:
     """Go on to an instant: end what ends, and queue what arrives."""
     cdef int64_t now = log.instants[i], job, x
     scene.now = now
+    close_windows(scene, rule.limits)
     while sweep.ended < log.by_end.shape[0] and log.end[log.by_end[sweep.ended]] <= now:
         job = log.by_end[sweep.ended]
         sweep.ended += 1
@@ -36,7 +37,7 @@ cdef void free_and_join(
 
 
 cdef void start(
-    Sweep sweep, Scene scene, Observed log, Rule rule, int64_t i
+    ObservedSweep sweep, PassScene scene, ObservedPool log, PassRule rule, int64_t i
 ) noexcept nogil:
     """Start what starts at the instant."""
     cdef int64_t job, x
@@ -51,7 +52,7 @@ cdef void start(
         scene.left[x] = log.capacity[x, i] - scene.sums_running[x]
 
 
-cdef inline void run(Scene scene, Observed log, Rule rule, int64_t job, int64_t sign) noexcept nogil:
+cdef inline void run(PassScene scene, ObservedPool log, PassRule rule, int64_t job, int64_t sign) noexcept nogil:
     """Add ``sign`` times an attempt to what runs."""
     cdef int64_t x
     count(scene, rule.limits, job, sign)
@@ -60,7 +61,7 @@ cdef inline void run(Scene scene, Observed log, Rule rule, int64_t job, int64_t 
 
 
 cdef void find_least(
-    Scene scene, Heap smallest, Observed log, bint after
+    PassScene scene, JobHeap smallest, ObservedPool log, bint after
 ) noexcept nogil:
     """Write the least size of what waits, ``after`` the starts of the instant or before them."""
     while smallest.number > 0 and log.start[smallest.job[0]] < scene.now + after:
@@ -68,15 +69,15 @@ cdef void find_least(
     scene.least = smallest.key[0] if smallest.number > 0 else HUGE
 
 
-def capacities(Observed log not None, Rule rule not None, int64_t[::1] out):
+def capacities(ObservedPool log not None, PassRule rule not None, int64_t[::1] out):
     """Write the capacity that the machine delivered under a rule at each instant: C, [m].
 
     Source: SPEC §10, *Delivered capacity*.
     """
-    cdef Sweep sweep = Sweep(log, rule)
-    cdef Scene scene = sweep.scene
+    cdef ObservedSweep sweep = ObservedSweep(log, rule)
+    cdef PassScene scene = sweep.scene
     cdef int64_t i, whole
-    sweep.plans = rule.backfill >= Backfill.EASY
+    sweep.plans = rule.backfill >= PassBackfill.EASY
     with nogil:
         for i in range(log.instants.shape[0]):
             free_and_join(sweep, scene, log, rule, i)
@@ -85,13 +86,13 @@ def capacities(Observed log not None, Rule rule not None, int64_t[::1] out):
             find_least(scene, sweep.smallest, log, True)
             scene.free = scene.planned = whole - log.used[i]
             if scene.queue.live > 0:
-                rate(scene, rule)
+                rate(scene, rule, rule.priorities)
                 make_pass(scene, log, rule, True)
             out[i] = log.used[i] + scene.free
 
 
 def agreement(
-    Observed log not None, Rule rule not None, const int64_t[::1] most, const uint8_t[::1] judged,
+    ObservedPool log not None, PassRule rule not None, const int64_t[::1] most, const uint8_t[::1] judged,
     const uint8_t[::1] waited, const int64_t[:, ::1] settings, int64_t[:, ::1] out
 ):
     """Count how well rules that differ in their backfilling agree with the observed starts.
@@ -101,27 +102,28 @@ def agreement(
         most: [m], C of fcfs and no_guarantee.
         judged: [m], whether an instant counts.
         waited: [n], whether an attempt waited long enough to count where it was started.
-        settings: rules × (backfill, depth, window).
+        settings: rules × (backfill, depth, reservations, window).
         out: rules × 3, to which are added: starts that were observed and chosen, observed starts,
             and attempts chosen that did not start then.
 
     Source: SPEC §10, *Agreement*.
     """
-    cdef Sweep sweep = Sweep(log, rule)
-    cdef Scene scene = sweep.scene
+    cdef ObservedSweep sweep = ObservedSweep(log, rule)
+    cdef PassScene scene = sweep.scene
     cdef int64_t i, k, job, running
     for k in range(settings.shape[0]):
-        sweep.plans |= settings[k, 0] >= Backfill.EASY
+        sweep.plans |= settings[k, 0] >= PassBackfill.EASY
     with nogil:
         for i in range(log.instants.shape[0]):
             free_and_join(sweep, scene, log, rule, i)
             if judged[i]:
-                rate(scene, rule)
+                rate(scene, rule, rule.priorities)
                 find_least(scene, sweep.smallest, log, False)
                 running = scene.sums_running[0]
                 for k in range(settings.shape[0]):
-                    rule.backfill = <Backfill>settings[k, 0]
-                    rule.depth, rule.window = settings[k, 1], settings[k, 2]
+                    rule.backfill = <PassBackfill>settings[k, 0]
+                    rule.depth, rule.reservations = settings[k, 1], settings[k, 2]
+                    rule.window = settings[k, 3]
                     scene.free = most[i] - running
                     scene.planned = max(log.capacity[0, i], log.used[i]) - running
                     compare(scene, log, rule, waited, sweep.started, out, k)
@@ -129,7 +131,7 @@ def agreement(
 
 
 cdef void compare(
-    Scene scene, Observed log, Rule rule, const uint8_t[::1] waited, int64_t started,
+    PassScene scene, ObservedPool log, PassRule rule, const uint8_t[::1] waited, int64_t started,
     int64_t[:, ::1] out, int64_t row
 ) noexcept nogil:
     """Make a pass, count its starts, and take it back."""
@@ -150,7 +152,7 @@ cdef void compare(
         i += 1
 
 
-def held_from(Observed log not None, const int64_t[::1] user, int64_t users, int64_t[::1] out):
+def held_from(ObservedPool log not None, const int64_t[::1] user, int64_t users, int64_t[::1] out):
     """Write from when on there is evidence that an attempt was held; NEVER: there is none.
 
     A later attempt of the same user, with size and estimate at least its own, starts then; the hold
