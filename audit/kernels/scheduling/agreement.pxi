@@ -57,7 +57,7 @@ cdef void compare_starts(
             if observed.start[job] > state.now:
                 break
             out[1] += waited[job] and model.jobs.rank[job] >= 0
-        pass_once(pool, model)
+        pass_as_observed(pool, model, observed, aside)
         number = waiting - state.waiting
         i = state.running
         while number > 0:
@@ -76,6 +76,39 @@ cdef void compare_starts(
                 aside.ready[aside.in_turn[i]] = NEVER
             aside.ready_number = 0
     start_observed(pool, model, observed, aside)
+
+
+cdef void pass_as_observed(Pool pool, Model model, Observed observed, Decided aside) noexcept nogil:
+    """Make the pass that the starts of the instant show.
+
+    Where passes from the front of the queue run ``between`` others, on clocks of their own, it is
+    one of those if it explains all starts; else the other follows.
+    """
+    cdef State *state = &pool.state
+    cdef int64_t unexplained = 0, job, i
+    if not model.rules.between:
+        pass_once(pool, model)
+        return
+    if pool.ledger.books.rated != tick_of(pool.ledger.books, state.now):
+        open_accounts(model.owners.slurm, pool.ledger.books, state.now)
+    arrange(pool, model)
+    if pool.by_nodes:
+        start_fronts(pool, pool.places, model.jobs)
+    else:
+        start_front(pool, model.jobs, NEVER)
+    for i in range(aside.started, aside.by_start.shape[0]):
+        job = aside.by_start[i]
+        if observed.start[job] > state.now:
+            break
+        unexplained += model.jobs.rank[job] >= 0 and pool.begun[job] != state.now
+    if unexplained == 0:
+        return
+    if model.rules.backfill == Backfill.REPLAN:
+        pass_replan(pool, model)
+    else:
+        state.fresh = 0
+        pool.places.head = NOBODY
+        pass_greedy(pool, model)
 
 
 def observed_levels(
