@@ -100,7 +100,8 @@ cdef void find_first_later(ObservedPool log, int64_t[::1] out) noexcept nogil:
 
 
 def fair_start_without(
-    ObservedPool log not None, PassRule rule not None, DeliveredCapacity delivered not None, int64_t j,
+    ObservedPool log not None, PassRule rule not None, DeliveredCapacity delivered not None,
+    int64_t j,
     const uint8_t[::1] removed
 ):
     """Return the fair start of attempt ``j`` without the later attempts ``removed``, [n].
@@ -139,17 +140,23 @@ def fair_start_without(
     return found
 
 
-cdef inline bint queues(ObservedPool log, DeliveredCapacity delivered, int64_t job, int64_t j) noexcept nogil:
+cdef inline bint queues(
+    ObservedPool log, DeliveredCapacity delivered, int64_t job, int64_t j
+) noexcept nogil:
     """Return whether an attempt that has not started matters to attempt ``j``."""
     return not delivered.kept or log.start[job] <= log.start[j]
 
 
-cdef inline bint pinned(ObservedPool log, DeliveredCapacity delivered, int64_t job, int64_t d) noexcept nogil:
+cdef inline bint pinned(
+    ObservedPool log, DeliveredCapacity delivered, int64_t job, int64_t d
+) noexcept nogil:
     """Return whether an attempt of the queue starts when it was observed to, at the latest."""
     return not delivered.free or log.start[job] <= d or delivered.always[job]
 
 
-cdef void open_run(ForkedRun simulation, PassScene scene, ObservedPool log, int64_t d) noexcept nogil:
+cdef void open_run(
+    ForkedRun simulation, PassScene scene, ObservedPool log, int64_t d
+) noexcept nogil:
     """Begin a simulation at an instant, with nothing."""
     clear(scene.queue)
     clear(scene.running)
@@ -170,7 +177,8 @@ cdef void close_run(ForkedRun simulation, ObservedPool log, PassRule rule) noexc
 
 
 cdef void read_queue(
-    ForkedRun simulation, JobLine ranked, ObservedPool log, DeliveredCapacity delivered, int64_t j, int64_t d
+    ForkedRun simulation, JobLine ranked, ObservedPool log, DeliveredCapacity delivered,
+    int64_t j, int64_t d
 ) noexcept nogil:
     """Queue the attempts before ``j`` that wait at ``d``."""
     cdef int64_t i, job
@@ -184,7 +192,8 @@ cdef void read_queue(
 
 
 cdef void read_pins(
-    ForkedRun simulation, JobLine started, ObservedPool log, DeliveredCapacity delivered, int64_t j, int64_t d
+    ForkedRun simulation, JobLine started, ObservedPool log, DeliveredCapacity delivered,
+    int64_t j, int64_t d
 ) noexcept nogil:
     """Write which attempts of the queue may be pinned."""
     cdef int64_t i, job
@@ -263,7 +272,8 @@ cdef void begin(
 
 
 cdef int64_t simulate(
-    ForkedRun simulation, PassScene scene, ObservedPool log, PassRule rule, DeliveredCapacity delivered, int64_t j
+    ForkedRun simulation, PassScene scene, ObservedPool log, PassRule rule,
+    DeliveredCapacity delivered, int64_t j
 ) noexcept nogil:
     """Return when attempt ``j`` starts, or NEVER."""
     cdef int64_t k, job, x
@@ -299,7 +309,9 @@ cdef int64_t simulate(
     return NEVER
 
 
-cdef void end_what_ends(ForkedRun simulation, PassScene scene, ObservedPool log, PassRule rule) noexcept nogil:
+cdef void end_what_ends(
+    ForkedRun simulation, PassScene scene, ObservedPool log, PassRule rule
+) noexcept nogil:
     """End what ends by now."""
     cdef int64_t job
     while simulation.ends.number > 0 and simulation.ends.key[0] <= scene.now:
@@ -308,11 +320,13 @@ cdef void end_what_ends(ForkedRun simulation, PassScene scene, ObservedPool log,
         run(scene, log, rule, job, -1)
         if simulation.plans:
             remove(scene.running, simulation.begun[job] + log.estimate[job], job)
-        if rule.limits.most.shape[0] > 0:
+        if rule.backfill == PassBackfill.NONE and rule.limits.most.shape[0] > 0:
             simulation.need = 0  # it may let others through
 
 
-cdef void leave(ForkedRun simulation, PassScene scene, ObservedPool log, PassRule rule, int64_t job) noexcept nogil:
+cdef void leave(
+    ForkedRun simulation, PassScene scene, ObservedPool log, PassRule rule, int64_t job
+) noexcept nogil:
     """Start an attempt of the queue; its counters are counted by the caller."""
     remove(scene.queue, rule.rank[job], job)
     count(scene, rule.limits, job, -1)
@@ -321,7 +335,9 @@ cdef void leave(ForkedRun simulation, PassScene scene, ObservedPool log, PassRul
         simulation.need = 0
 
 
-cdef void look(ForkedRun simulation, PassScene scene, ObservedPool log, PassRule rule) noexcept nogil:
+cdef void look(
+    ForkedRun simulation, PassScene scene, ObservedPool log, PassRule rule
+) noexcept nogil:
     """Make a pass, and find out what the next one needs."""
     cdef int64_t i = simulation.i, x, k
     for x in range(1, log.request.shape[0]):
@@ -342,6 +358,8 @@ cdef void find_need(ForkedRun simulation, PassScene scene, PassRule rule) noexce
     if rule.backfill != PassBackfill.NONE or rule.order != PassOrder.RANK:
         for i in range(scene.queue.head, scene.queue.tail):
             least = min(least, scene.queue.size[i])
+            if least <= simulation.need:  # nothing smaller waited before
+                break
         simulation.need = least
         return
     if scene.edge < rule.limits.edge.shape[0]:
@@ -360,7 +378,9 @@ cdef void find_need(ForkedRun simulation, PassScene scene, PassRule rule) noexce
     simulation.need = least
 
 
-cdef void go_on(ForkedRun simulation, PassScene scene, ObservedPool log, DeliveredCapacity delivered) noexcept nogil:
+cdef void go_on(
+    ForkedRun simulation, PassScene scene, ObservedPool log, DeliveredCapacity delivered
+) noexcept nogil:
     """Go on to the next instant at which anything can start or end; NEVER: there is none."""
     cdef int64_t next_time = simulation.until, i, count = log.instants.shape[0], enough
     if simulation.ends.number > 0:

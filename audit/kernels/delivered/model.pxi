@@ -279,7 +279,9 @@ cdef inline bint allowed(PassScene scene, PassLimits limits, int64_t job) noexce
     return True
 
 
-cdef inline void count(PassScene scene, PassLimits limits, int64_t job, int64_t sign) noexcept nogil:
+cdef inline void count(
+    PassScene scene, PassLimits limits, int64_t job, int64_t sign
+) noexcept nogil:
     """Add ``sign`` times an attempt's amounts to its counters."""
     cdef int64_t k
     if limits.first.shape[0] > 0:

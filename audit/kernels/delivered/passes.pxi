@@ -44,8 +44,10 @@ cdef void serve(PassScene scene, ObservedPool log, PassRule rule, bint probing) 
         return
     if scene.free < scene.least:
         return
-    shadow = shadow_of(scene, log, head)
     narrow(scene, log, rule, scene.free)
+    if rule.depth == NEVER and not any_turn(scene, rule, scene.free):
+        return
+    shadow = shadow_of(scene, log, head)
     while examined < rule.depth and scene.free >= scene.least:
         if rule.depth == NEVER:
             job = next_turn(scene, log, rule, scene.free)
@@ -79,7 +81,9 @@ cdef inline bint fits(PassScene scene, ObservedPool log, int64_t job) noexcept n
     return True
 
 
-cdef bint take(PassScene scene, ObservedPool log, PassRule rule, int64_t job, bint probing) noexcept nogil:
+cdef bint take(
+    PassScene scene, ObservedPool log, PassRule rule, int64_t job, bint probing
+) noexcept nogil:
     """Start an attempt, or, ``probing``, lower what is free; return whether it was lowered."""
     cdef int64_t x
     if probing:
@@ -300,6 +304,15 @@ cdef inline int64_t next_turn(
     return NOBODY
 
 
+cdef inline bint any_turn(PassScene scene, PassRule rule, int64_t most) noexcept nogil:
+    """Return whether any attempt that has not been served requests at most ``most``."""
+    if rule.order != PassOrder.RANK:
+        return scene.turns > 0
+    while scene.at < scene.queue.tail and scene.queue.size[scene.at] > most:
+        scene.at += 1
+    return scene.at < scene.queue.tail
+
+
 cdef void heapify(PassScene scene, ObservedPool log, PassRule rule) noexcept nogil:
     cdef int64_t i
     for i in range(scene.turns // 2 - 1, -1, -1):
@@ -344,7 +357,9 @@ cdef bint comes_first(
     return first > second or (first == second and one < other)
 
 
-cdef inline double priority(PassScene scene, ObservedPool log, PassRule rule, int64_t job) noexcept nogil:
+cdef inline double priority(
+    PassScene scene, ObservedPool log, PassRule rule, int64_t job
+) noexcept nogil:
     """Return the priority of an attempt as of the last tick."""
     return priority_at(rule.priorities, scene, scene.rated - log.arrival[job], job)
 

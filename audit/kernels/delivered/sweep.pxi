@@ -52,7 +52,9 @@ cdef void start(
         scene.left[x] = log.capacity[x, i] - scene.sums_running[x]
 
 
-cdef inline void run(PassScene scene, ObservedPool log, PassRule rule, int64_t job, int64_t sign) noexcept nogil:
+cdef inline void run(
+    PassScene scene, ObservedPool log, PassRule rule, int64_t job, int64_t sign
+) noexcept nogil:
     """Add ``sign`` times an attempt to what runs."""
     cdef int64_t x
     count(scene, rule.limits, job, sign)

@@ -68,8 +68,6 @@ cdef void compare_starts(
             number -= 1
             if observed.start[job] != state.now:
                 out[2] += 1
-                if out.shape[0] > 3:
-                    out[2 * out[2] + 1], out[2 * out[2] + 2] = state.now, job
             else:
                 out[0] += waited[job]
         if state.waiting < waiting:

@@ -75,7 +75,7 @@ def observed_turns(scenario: Scenario, held_until: Ints | None = None) -> Observ
     """Return the attempts of a scenario's pool that take part, and their instants.
 
     Args:
-        held_until: [rows of the scenario], epoch s, until when a rule holds each; at most its start.
+        held_until: [rows of the scenario], epoch s, until when a rule holds each.
     """
     everyone, rows = scenario.indexed
     part = everyone.present & everyone.sized & ~everyone.blocked
