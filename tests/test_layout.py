@@ -77,6 +77,7 @@ BESIDE_THE_MIRROR: Final = {
 """Tests that mirror no module, and what they are of instead."""
 
 TESTED_IN: Final = {
+    "kernels/delivered/starts": "scenario/delivered/test_fair_starts",
     "analyst/answers": "analyst/test_sql",
     "analyst/confined": "security/test_statements",
     "analyst/messages": "security/test_statements",

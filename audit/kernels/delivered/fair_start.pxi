@@ -56,7 +56,8 @@ def fair_starts(
     cdef int64_t[::1] found = out, rank_of_start, first_later = np.full(len(out), NOBODY)
     cdef ForkedRun simulation = ForkedRun(log, rule)
     cdef PassScene scene = simulation.scene
-    cdef JobLine ranked = JobLine(len(out)), started = JobLine(len(out)), expected = JobLine(len(out))
+    cdef JobLine ranked = JobLine(len(out)), started = JobLine(len(out))
+    cdef JobLine expected = JobLine(len(out))
     cdef int64_t j, k, d, count = len(out)
     places = np.zeros(count, np.int64)
     places[log.by_start] = np.arange(len(log.by_start))
@@ -91,12 +92,12 @@ def fair_starts(
 
 cdef void find_first_later(ObservedPool log, int64_t[::1] out) noexcept nogil:
     """Write the first later attempt that starts before each, or NOBODY."""
-    cdef int64_t k, before
-    for k in range(log.arrival.shape[0] - 1, -1, -1):
-        before = k + 1
-        while before != NOBODY and before < log.arrival.shape[0] and log.start[before] >= log.start[k]:
+    cdef int64_t k, before, count = log.arrival.shape[0]
+    for k in range(count - 1, -1, -1):
+        before = k + 1 if k + 1 < count else NOBODY
+        while before != NOBODY and log.start[before] >= log.start[k]:
             before = out[before]
-        out[k] = before if before < log.arrival.shape[0] else NOBODY
+        out[k] = before
 
 
 def fair_start_without(

@@ -1,13 +1,13 @@
-# One pass of a rule over what waits (SPEC §4, *Backfilling*), with ``PassScene.free`` to start in, and
-# planners that see ``PassScene.planned``.
+# One pass of a rule over what waits (SPEC §4, *Backfilling*), with ``PassScene.free`` to start in,
+# and planners that see ``PassScene.planned``.
 #
 # A pass that is *probing* starts nothing: what it would start first lowers what is free to one less
-# than its size, and the pass is made again (SPEC §10, *Delivered capacity*). No plan depends on what
-# is free, so that a single pass does the work of all.
+# than its size, and the pass is made again (SPEC §10, *Delivered capacity*). No plan depends on
+# what is free, so that a single pass does the work of all.
 
 
 cdef void make_pass(PassScene scene, ObservedPool log, PassRule rule, bint probing) noexcept nogil:
-    """Write which attempts the rule starts to ``PassScene.chosen``; or, ``probing``, lower ``free``."""
+    """Write which attempts the rule starts to ``chosen``; or, ``probing``, lower ``free``."""
     scene.number = 0
     if scene.free < scene.least:
         return
@@ -234,7 +234,7 @@ cdef inline bint roomy(PassScene scene, ObservedPool log, int64_t job, int64_t k
 
 
 cdef void reserve(PassScene scene, ObservedPool log, int64_t job, int64_t begin) noexcept nogil:
-    """Take what an attempt requests from the plan, for its estimate from the begin of a level on."""
+    """Take what an attempt requests from the plan, for its estimate from a level on."""
     cdef int64_t until = scene.times[begin] + log.estimate[job], k = begin, x, i
     while k < scene.levels_number and scene.times[k] < until:
         k += 1

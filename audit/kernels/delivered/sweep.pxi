@@ -41,8 +41,10 @@ cdef void start(
 ) noexcept nogil:
     """Start what starts at the instant."""
     cdef int64_t job, x
-    while sweep.started < log.by_start.shape[0] and log.start[log.by_start[sweep.started]] <= scene.now:
+    while sweep.started < log.by_start.shape[0]:
         job = log.by_start[sweep.started]
+        if log.start[job] > scene.now:
+            break
         sweep.started += 1
         remove(scene.queue, rule.rank[job], job)
         if sweep.plans:
@@ -94,7 +96,8 @@ def capacities(ObservedPool log not None, PassRule rule not None, int64_t[::1] o
 
 
 def agreement(
-    ObservedPool log not None, PassRule rule not None, const int64_t[::1] most, const uint8_t[::1] judged,
+    ObservedPool log not None, PassRule rule not None, const int64_t[::1] most,
+    const uint8_t[::1] judged,
     const uint8_t[::1] waited, const int64_t[:, ::1] settings, int64_t[:, ::1] out
 ):
     """Count how well rules that differ in their backfilling agree with the observed starts.

@@ -58,9 +58,6 @@ def delivered_starts(
     fair, context = _found(scenario, turns, known, subject, cautious=False)
     cautious, _ = _found(scenario, turns, known, subject, cautious=True)
     place = driver.places(described.height, turns.rows, subject)
-    everyone, rows = scenario.indexed
-    blocked = np.zeros(described.height, np.bool_)
-    blocked[rows[everyone.blocked]] = True
     columns = {
         "fst_delivered": instants(fair),
         "_cautious": instants(cautious),
@@ -68,21 +65,10 @@ def delivered_starts(
         "_preempted": pl.Series(context & _PREEMPTED > 0),
     }
     start, found = pl.col("start_time"), pl.col("fst_delivered")
-    has_ended = pl.col("standing") == Standing.ENDED.value
     return (
         described.with_columns(each.gather(place).alias(name) for name, each in columns.items())
         .with_columns(
-            fst_delivered_status=pl.when(has_ended & reserved_rows(described))
-            .then(pl.lit(FstStatus.RESERVED.value))
-            .when(has_ended & pl.lit(pl.Series(blocked)))
-            .then(pl.lit(FstStatus.BLOCKED.value))
-            .when(found.is_null())
-            .then(None)
-            .when("_provisional")
-            .then(pl.lit(FstStatus.PROVISIONAL.value))
-            .when("_preempted")
-            .then(pl.lit(FstStatus.PREEMPTED_CONTEXT.value))
-            .otherwise(pl.lit(FstStatus.FINAL.value)),
+            fst_delivered_status=_status(scenario),
             fst_rule=pl.when(found.is_not_null()).then(pl.lit(known.rule.name)),
             miss_delivered_s=(start - found).clip(0),
         )
@@ -92,6 +78,27 @@ def delivered_starts(
             )
         )
         .drop("_cautious", "_provisional", "_preempted")
+    )
+
+
+def _status(scenario: Scenario) -> pl.Expr:
+    """Return the status of each attempt by its fair start and the marks of its snapshot."""
+    everyone, rows = scenario.indexed
+    blocked = np.zeros(scenario.attempts.height, np.bool_)
+    blocked[rows[everyone.blocked]] = True
+    ended = pl.col("standing") == Standing.ENDED.value
+    found = pl.col("fst_delivered").is_not_null()
+    return (
+        pl.when(ended & reserved_rows(scenario.attempts))
+        .then(pl.lit(FstStatus.RESERVED.value))
+        .when(ended & pl.lit(pl.Series(blocked)))
+        .then(pl.lit(FstStatus.BLOCKED.value))
+        .when(found & pl.col("_provisional"))
+        .then(pl.lit(FstStatus.PROVISIONAL.value))
+        .when(found & pl.col("_preempted"))
+        .then(pl.lit(FstStatus.PREEMPTED_CONTEXT.value))
+        .when(found)
+        .then(pl.lit(FstStatus.FINAL.value))
     )
 
 

@@ -112,7 +112,8 @@ def made_site(folder: Path, name: str) -> MadeSite:
     """Return a site of the folder ``delivered`` of real logs."""
     with gzip.open(folder / f"{name}.obs.txt.gz", "rt") as lines:
         capacity = int(next(lines).removeprefix("# "))
-        jobs = [slow.Job(*map(int, line.split()), *()) for line in lines]
+        rows = (map(int, line.split()) for line in lines)
+        jobs = [slow.Job(a, size, r, e, user, start) for a, size, r, e, user, start in rows]
     with gzip.open(folder / f"{name}.true.csv.gz", "rt", newline="") as lines:
         found = {int(row["job"]): int(row["true"]) for row in csv.DictReader(lines)}
     site = slow.Site(tuple(jobs), capacity)

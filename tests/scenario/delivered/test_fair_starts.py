@@ -93,13 +93,11 @@ def test_delays_by_one_user_as_defined(site: slow.Site, rule: SiteRule, j: int) 
         for job in site.jobs[j + 1 :]
         if job.user is not None and job.start < site.jobs[j].start
     }
-    want = {
-        f"user{user}": EPOCH
-        + slow.fair_start(
-            site, slow_rule(rule), j, later=lambda k, user=user: site.jobs[k].user == user
-        )
-        for user in others
-    }
+    want = {}
+    for user in others:
+        own = {k for k, job in enumerate(site.jobs) if job.user == user}
+        fst = slow.fair_start(site, slow_rule(rule), j, later=own.__contains__)
+        want[f"user{user}"] = EPOCH + fst
     assert dict(found.select("user", "fst").iter_rows()) == want
     delay = (EPOCH + site.jobs[j].start - found["fst"]).clip(0)
     assert found["delay_s"].equals(delay.alias("delay_s"))
@@ -240,7 +238,7 @@ def test_made_sites_as_in_the_specification(
 
 
 def test_the_bias_over_all_made_sites(real_logs: Path) -> None:
-    kept, procedure = [], []
+    kept, procedure = list[float](), list[float]()
     for name in names(real_logs / "delivered"):
         made = made_site(real_logs / "delivered", name)
         known = rule_of(made.scenario, agreement(made.scenario))
