@@ -80,6 +80,7 @@ BESIDE_THE_MIRROR: Final = {
 """Tests that mirror no module, and what they are of instead."""
 
 TESTED_IN: Final = {
+    "kernels/delivered/starts": "scenario/delivered/test_fair_starts",
     "analyst/answers": "analyst/test_sql",
     "analyst/confined": "security/test_statements",
     "analyst/messages": "security/test_statements",
@@ -114,8 +115,7 @@ TESTED_IN: Final = {
 IMPORTED_BY_NAME: Final = {
     "audit.analyst.confined": "a separate process, which audit.analyst.reader starts",
     "audit.studies.commands": "by its entry point",
-    "audit.scenario.plateaus.search": "no command yet; it replaces the search of scenario.fit",
-    "audit.scenario.releases.chains": "no command yet; it replaces scenario.fit.chains",
+    "audit.scenario.delivered.fair_starts": "no command yet; it replaces scenario.forward",
 }
 """Modules that nothing in the package imports, and what they are for; dialects are besides."""
 

@@ -177,10 +177,10 @@ def _tree(settings: Multifactor) -> dict[str, Any]:
     part[is_parent] = -1.0
     order = np.array(printed(tree)[1:], np.int64)
     member = order[np.argsort(over[order], kind="stable")]
-    aged = math.isfinite(settings.scale.max_age_s)
+    age_weight, max_age = aging(settings)
     return {
-        "age_weight": float(weights.get("age", 0.0)) if aged else 0.0,
-        "max_age": float(settings.scale.max_age_s) if aged else 1.0,
+        "age_weight": age_weight,
+        "max_age": max_age,
         "fairshare_weight": float(weights.get("fairshare", 0.0)),
         "classic": classic,
         "dampening": float(settings.dampening),
@@ -192,6 +192,13 @@ def _tree(settings: Multifactor) -> dict[str, Any]:
         "first": np.searchsorted(over[member], np.arange(len(over) + 1)),
         "member": member,
     }
+
+
+def aging(settings: Multifactor) -> tuple[float, float]:
+    """Return the weight of age, and the age at which its factor is 1, s."""
+    if not math.isfinite(settings.scale.max_age_s):
+        return 0.0, 1.0
+    return float(settings.weights.get("age", 0.0)), float(settings.scale.max_age_s)
 
 
 def no_slurm() -> Slurm:

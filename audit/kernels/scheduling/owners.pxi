@@ -349,3 +349,36 @@ cdef void rate_waits(Owners owners, Ledger ledger, int64_t owner) noexcept nogil
     used = account.used_before + account.used
     waited = account.waited_before + account.waited
     ledger.keys[0, owner] = waited / used if used > 0.0 else 0.0
+
+
+def observed_levels(
+    Order order, Owners owners not None, Ledger ledger not None, const int64_t[::1] times,
+    const int64_t[::1] who, double[:, :, ::1] out
+):
+    """Write the keys by which owners are compared, greatest first, as of what was observed.
+
+    Under MULTIFACTOR the only key is the part of the priority that is fairshare.
+
+    Args:
+        times: ascending, epoch s.
+        who: owners.
+        out: times × levels × owners.
+    """
+    cdef int64_t t, k, level
+    with nogil:
+        open_ledger(ledger, AFTER_ALL)
+        for t in range(times.shape[0]):
+            if order == Order.NUWT:
+                ledger.since = times[t]
+                ledger.serial += 1
+            elif order == Order.MULTIFACTOR:
+                if ledger.books.rated != tick_of(ledger.books, times[t]):
+                    open_accounts(owners.slurm, ledger.books, times[t])
+                rate_users(owners.slurm, ledger.books, times[t])
+            for k in range(who.shape[0]):
+                if order == Order.MULTIFACTOR:
+                    out[t, 0, k] = owners.slurm.fairshare_weight * ledger.books.factor[who[k]]
+                    continue
+                rate_owner(order, owners, ledger, who[k], times[t])
+                for level in range(out.shape[1]):
+                    out[t, level, k] = ledger.keys[level, who[k]]

@@ -151,6 +151,13 @@ def decide(
     model: Model, observed: Observed, by_start: _Ints, capacity: _Ints, tolerance: int, until: int,
     pool: Pool, ready: _Ints, over: _Bools, withheld: _Ints
 ) -> None: ...  # fmt: skip
+def agree(
+    model: Model, observed: Observed, by_start: _Ints, capacity: _Ints, waited: _Bools, until: int,
+    pool: Pool, out: _Ints
+) -> None: ...  # fmt: skip
+def observed_levels(
+    order: Order, owners: Owners, ledger: Ledger, times: _Ints, who: _Ints, out: _Floats
+) -> None: ...
 def start_queue(
     model: Model, capacity: _Ints, now: int, running: _Ints, planned: _Ints, end: _Ints,
     queue: _Ints, target: int, pool: Pool

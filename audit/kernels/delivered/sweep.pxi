@@ -1,0 +1,219 @@
+# The observed schedule, instant by instant: what runs, what waits, and what a rule would start.
+
+
+@cython.final
+cdef class ObservedSweep:
+    """How far a sweep has come."""
+    cdef PassScene scene
+    cdef JobHeap smallest  # what waits, and what has started since, by size
+    cdef int64_t arrived, started, ended  # numbers of attempts
+    cdef bint plans  # whether planners need to know what runs
+
+    def __init__(self, ObservedPool log not None, PassRule rule not None):
+        count = len(log.arrival)
+        self.scene, self.smallest = PassScene(log, len(rule.limits.most)), JobHeap(count)
+
+
+cdef void free_and_join(
+    ObservedSweep sweep, PassScene scene, ObservedPool log, PassRule rule, int64_t i
+) noexcept nogil:
+    """Go on to an instant: end what ends, and queue what arrives."""
+    cdef int64_t now = log.instants[i], job, x
+    scene.now = now
+    close_windows(scene, rule.limits)
+    while sweep.ended < log.by_end.shape[0] and log.end[log.by_end[sweep.ended]] <= now:
+        job = log.by_end[sweep.ended]
+        sweep.ended += 1
+        if sweep.plans:
+            remove(scene.running, log.start[job] + log.estimate[job], job)
+        run(scene, log, rule, job, -1)
+    while sweep.arrived < log.arrival.shape[0] and log.arrival[sweep.arrived] <= now:
+        job = sweep.arrived
+        sweep.arrived += 1
+        insert(scene.queue, rule.rank[job], job, log)
+        push(sweep.smallest, log.request[0, job], job)
+    for x in range(1, log.request.shape[0]):
+        scene.left[x] = log.capacity[x, i] - scene.sums_running[x]
+
+
+cdef void start(
+    ObservedSweep sweep, PassScene scene, ObservedPool log, PassRule rule, int64_t i
+) noexcept nogil:
+    """Start what starts at the instant."""
+    cdef int64_t job, x
+    while sweep.started < log.by_start.shape[0]:
+        job = log.by_start[sweep.started]
+        if log.start[job] > scene.now:
+            break
+        sweep.started += 1
+        remove(scene.queue, rule.rank[job], job)
+        if sweep.plans:
+            insert(scene.running, log.start[job] + log.estimate[job], job, log)
+        run(scene, log, rule, job, 1)
+    for x in range(1, log.request.shape[0]):
+        scene.left[x] = log.capacity[x, i] - scene.sums_running[x]
+
+
+cdef inline void run(
+    PassScene scene, ObservedPool log, PassRule rule, int64_t job, int64_t sign
+) noexcept nogil:
+    """Add ``sign`` times an attempt to what runs."""
+    cdef int64_t x
+    count(scene, rule.limits, job, sign)
+    for x in range(log.request.shape[0]):
+        scene.sums_running[x] += sign * log.request[x, job]
+
+
+cdef void find_least(
+    PassScene scene, JobHeap smallest, ObservedPool log, bint after
+) noexcept nogil:
+    """Write the least size of what waits, ``after`` the starts of the instant or before them."""
+    while smallest.number > 0 and log.start[smallest.job[0]] < scene.now + after:
+        pop(smallest)
+    scene.least = smallest.key[0] if smallest.number > 0 else HUGE
+
+
+def capacities(ObservedPool log not None, PassRule rule not None, int64_t[::1] out):
+    """Write the capacity that the machine delivered under a rule at each instant: C, [m].
+
+    Source: SPEC §10, *Delivered capacity*.
+    """
+    cdef ObservedSweep sweep = ObservedSweep(log, rule)
+    cdef PassScene scene = sweep.scene
+    cdef int64_t i, whole
+    sweep.plans = rule.backfill >= PassBackfill.EASY
+    with nogil:
+        for i in range(log.instants.shape[0]):
+            free_and_join(sweep, scene, log, rule, i)
+            start(sweep, scene, log, rule, i)
+            whole = max(log.capacity[0, i], log.used[i])
+            find_least(scene, sweep.smallest, log, True)
+            scene.free = scene.planned = whole - log.used[i]
+            if scene.queue.live > 0:
+                rate(scene, rule, rule.priorities)
+                make_pass(scene, log, rule, True)
+            out[i] = log.used[i] + scene.free
+
+
+def agreement(
+    ObservedPool log not None, PassRule rule not None, const int64_t[::1] most,
+    const uint8_t[::1] judged,
+    const uint8_t[::1] waited, const int64_t[:, ::1] settings, int64_t[:, ::1] out
+):
+    """Count how well rules that differ in their backfilling agree with the observed starts.
+
+    Args:
+        rule: their order and limits.
+        most: [m], C of fcfs and no_guarantee.
+        judged: [m], whether an instant counts.
+        waited: [n], whether an attempt waited long enough to count where it was started.
+        settings: rules × (backfill, depth, reservations, window).
+        out: rules × 3, to which are added: starts that were observed and chosen, observed starts,
+            and attempts chosen that did not start then.
+
+    Source: SPEC §10, *Agreement*.
+    """
+    cdef ObservedSweep sweep = ObservedSweep(log, rule)
+    cdef PassScene scene = sweep.scene
+    cdef int64_t i, k, job, running
+    for k in range(settings.shape[0]):
+        sweep.plans |= settings[k, 0] >= PassBackfill.EASY
+    with nogil:
+        for i in range(log.instants.shape[0]):
+            free_and_join(sweep, scene, log, rule, i)
+            if judged[i]:
+                rate(scene, rule, rule.priorities)
+                find_least(scene, sweep.smallest, log, False)
+                running = scene.sums_running[0]
+                for k in range(settings.shape[0]):
+                    rule.backfill = <PassBackfill>settings[k, 0]
+                    rule.depth, rule.reservations = settings[k, 1], settings[k, 2]
+                    rule.window = settings[k, 3]
+                    scene.free = most[i] - running
+                    scene.planned = max(log.capacity[0, i], log.used[i]) - running
+                    compare(scene, log, rule, waited, sweep.started, out, k)
+            start(sweep, scene, log, rule, i)
+
+
+cdef void compare(
+    PassScene scene, ObservedPool log, PassRule rule, const uint8_t[::1] waited, int64_t started,
+    int64_t[:, ::1] out, int64_t row
+) noexcept nogil:
+    """Make a pass, count its starts, and take it back."""
+    cdef int64_t i, k, x, job
+    make_pass(scene, log, rule, False)
+    for k in range(scene.number):
+        job = scene.chosen[k]
+        count(scene, rule.limits, job, -1)
+        for x in range(1, log.request.shape[0]):
+            scene.left[x] += log.request[x, job]
+        if log.start[job] != scene.now:
+            out[row, 2] += 1
+        else:
+            out[row, 0] += waited[job]
+    i = started
+    while i < log.by_start.shape[0] and log.start[log.by_start[i]] == scene.now:
+        out[row, 1] += waited[log.by_start[i]]
+        i += 1
+
+
+def held_from(ObservedPool log not None, const int64_t[::1] user, int64_t users, int64_t[::1] out):
+    """Write from when on there is evidence that an attempt was held; NEVER: there is none.
+
+    A later attempt of the same user, with size and estimate at least its own, starts then; the hold
+    ends when the attempt itself starts. Unknown users are < 0.
+
+    Source: SPEC §10, *Cautious*.
+    """
+    cdef int64_t[::1] first = np.full(users, NOBODY), last = np.full(users, NOBODY)
+    cdef int64_t[::1] before = np.full(len(user), NOBODY), after = np.full(len(user), NOBODY)
+    cdef int64_t arrived = 0, k, job, other, following
+    with nogil:
+        out[:] = NEVER
+        for k in range(log.by_start.shape[0]):
+            job = log.by_start[k]
+            while arrived <= job:  # what arrived later cannot be held by it
+                join(arrived, user[arrived], first, last, before, after)
+                arrived += 1
+            if user[job] < 0:
+                continue
+            other = first[user[job]]
+            while other != NOBODY and other < job:
+                following = after[other]
+                if (
+                    log.request[0, job] >= log.request[0, other]
+                    and log.estimate[job] >= log.estimate[other]
+                ):
+                    out[other] = log.start[job]
+                    part(other, user[job], first, last, before, after)
+                other = following
+
+
+cdef inline void join(
+    int64_t job, int64_t user, int64_t[::1] first, int64_t[::1] last, int64_t[::1] before,
+    int64_t[::1] after
+) noexcept nogil:
+    """Add an attempt to the list of its user's."""
+    if user < 0:
+        return
+    before[job] = last[user]
+    if last[user] == NOBODY:
+        first[user] = job
+    else:
+        after[last[user]] = job
+    last[user] = job
+
+
+cdef inline void part(
+    int64_t job, int64_t user, int64_t[::1] first, int64_t[::1] last, int64_t[::1] before,
+    int64_t[::1] after
+) noexcept nogil:
+    """Take an attempt out of the list of its user's."""
+    if before[job] == NOBODY:
+        first[user] = after[job]
+    else:
+        after[before[job]] = after[job]
+    if after[job] == NOBODY:
+        last[user] = before[job]
+    else:
+        before[after[job]] = before[job]

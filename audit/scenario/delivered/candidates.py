@@ -1,0 +1,135 @@
+"""The rules that may explain the observed starts, and their form in the kernels (SPEC §10)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from audit.kernels.delivered import starts as kernels
+from audit.model import BY_USAGE, Backfill, Order, Policy
+from audit.scenario.delivered.observed import ObservedTurns, pass_limits
+from audit.scenario.delivered.priorities import NO_PRIORITIES, observed_priorities
+from audit.scenario.ownership import EQUAL_SHARES
+from audit.scenario.scenario import Scenario
+from audit.scenario.workload import NEVER, Floats, Ints
+
+_FILLINGS: Final = {
+    Backfill.none: kernels.PassBackfill.NONE,
+    Backfill.no_guarantee: kernels.PassBackfill.NO_GUARANTEE,
+    Backfill.easy: kernels.PassBackfill.EASY,
+    Backfill.conservative_replan: kernels.PassBackfill.REPLAN,
+}
+BY_PRIORITY: Final = (Order.recorded, *BY_USAGE)
+"""Orders that judge fewer instants."""
+
+
+class SiteRule(NamedTuple):
+    """A policy that may be the site's; own peaks are limits of running jobs."""
+
+    policy: Policy
+    own_peak: bool = False
+    kept: bool = False  # the observed order instead of the policy's
+
+    @property
+    def name(self) -> str:
+        """Such as ``fcfs-easy``, or ``fcfs-easy, own peak``."""
+        name = "kept order" if self.kept else self.policy.name
+        return f"{name}, own peak" if self.own_peak and not self.kept else name
+
+
+KEPT: Final = SiteRule(Policy(backfill=Backfill.none), own_peak=True, kept=True)
+"""Kept order: the waiting in order of their observed starts, without backfilling."""
+
+
+def candidates(scenario: Scenario) -> list[SiteRule]:
+    """Return the rules to compare; of equal agreement the first one counts.
+
+    An order by priorities is a candidate where the log or the configuration has its inputs, or
+    where it is configured.
+    """
+    policies = dict.fromkeys(_policies(scenario))
+    return [SiteRule(policy, own) for own in (False, True) for policy in policies]
+
+
+def _policies(scenario: Scenario) -> Iterator[Policy]:
+    fair = scenario.fairshare
+    replan = Backfill.conservative_replan
+    yield judged_as(scenario.pool.policy)
+    yield Policy(Order.fcfs, Backfill.none)
+    for order in (Order.fcfs, Order.sjf, Order.lxf):
+        yield Policy(order, Backfill.easy)
+    yield Policy(Order.fcfs, replan)
+    for order in (Order.fcfs, Order.sjf):
+        yield Policy(order, Backfill.no_guarantee)
+    for order, known in (
+        (Order.recorded, bool(np.isfinite(scenario.indexed.work.priority).any())),
+        (Order.fairshare, fair.tree is not None and fair != EQUAL_SHARES),
+        (Order.multifactor, fair.multifactor is not None),
+    ):
+        if known:
+            yield Policy(order, Backfill.easy)
+            yield Policy(order, replan)
+
+
+def judged_as(policy: Policy) -> Policy:
+    """Return the policy with what a single pass over an observed state depends on.
+
+    ``conservative`` is judged as ``conservative_replan``, as no log has its plans. Intervals,
+    pauses and resolutions are left out.
+    """
+    backfill = policy.backfill
+    if backfill.traits.keeps_plans:
+        backfill = Backfill.conservative_replan
+    return policy._replace(
+        backfill=backfill, interval_s=None, resolution_s=None, batch_delay_s=None
+    )
+
+
+def pass_setting(policy: Policy) -> tuple[int, int, int, int]:
+    """Return the backfilling, depth, reservations and window of a policy in the kernels."""
+    bounds = (policy.depth, policy.reservations, policy.window_s)
+    depth, reservations, window = (NEVER if each is None else each for each in bounds)
+    return _FILLINGS[policy.backfill], depth, reservations, window
+
+
+def pass_rule(
+    scenario: Scenario,
+    turns: ObservedTurns,
+    rule: SiteRule,
+    *,
+    cautious: bool = False,
+    at: Ints | None = None,
+) -> kernels.PassRule:
+    """Return a rule as the kernels take it.
+
+    Args:
+        cautious: attempts are also passed over where there is evidence that they were held.
+        at: the instants at which passes are made; None: any of ``turns``. Priorities are known at
+            these.
+    """
+    order = rule.policy.order
+    rank, by, priorities = np.arange(len(turns.start)), kernels.PassOrder.RANK, NO_PRIORITIES
+    if rule.kept:
+        rank = _ranks(turns.start)
+    elif order is Order.lxf:
+        by = kernels.PassOrder.EXPANSION
+    elif order in BY_USAGE:
+        by, priorities = kernels.PassOrder.PRIORITY, observed_priorities(scenario, turns, order, at)
+    elif (name := order.traits.rank_by) is not None:
+        values = getattr(turns.work, name.removeprefix("-"))
+        rank = _ranks(-values if name[0] == "-" else values)
+    nothing = np.zeros(0, np.int64)
+    return kernels.PassRule(
+        *(by, *pass_setting(rule.policy), rank, pass_limits(turns, rule.own_peak), priorities),
+        turns.held if cautious else nothing,
+        nothing if turns.held_until is None else turns.held_until,
+    )
+
+
+def _ranks(values: Ints | Floats) -> Ints:
+    """Return the place of each in ascending order, ties by index; NaN comes last."""
+    ranks = np.empty(len(values), np.int64)
+    ranks[np.argsort(values, kind="stable")] = np.arange(len(values))
+    return ranks

@@ -1,0 +1,164 @@
+"""Fair starts on what the machine delivered: each attempt's start without later arrivals.
+
+The observed schedule is replayed from the arrival of the first later attempt that started before
+it, without any later attempt, in the capacity that the machine delivered under the site's rule (or
+in the observed order), with every start as observed at the latest. With the later attempts left in,
+the observed schedule results.
+
+Source: SPEC §10, *FST of j*.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from audit.kernels.delivered import starts as kernels
+from audit.metrics.attempts.contention import reserved_rows
+from audit.model import FstStatus, Standing
+from audit.scenario import driver
+from audit.scenario.delivered.agreement import KnownRule, delivered_capacity
+from audit.scenario.delivered.candidates import pass_rule
+from audit.scenario.delivered.observed import ObservedTurns, observed_turns
+from audit.scenario.scenario import Scenario
+from audit.scenario.workload import NEVER, Bools, Ints, instants
+
+_BLOCK: Final = 64  # of the kernel
+_OPEN: Final = 1  # marks of attempts in a snapshot
+_PREEMPTED: Final = 2
+
+
+def delivered_starts(
+    scenario: Scenario, known: KnownRule, *, held_until: Ints | None = None
+) -> pl.DataFrame:
+    """Add when each attempt that has ended would have started without later arrivals.
+
+    - fst_delivered: epoch s, ≥ arrival, or null
+    - fst_delivered_status: ``model.FstStatus``: reserved or blocked (without a fair start),
+      provisional, preempted_context, final; null where it has not ended
+    - fst_rule: the rule by which it was found; null without a fair start
+    - miss_delivered_s: max(start − FST, 0), s
+    - miss_cautious_s: the smaller of it and the miss where attempts that a later one of the same
+      user has passed, with a size and estimate at least as large, are taken to be held
+
+    Args:
+        known: by ``agreement.rule_of``.
+        held_until: by row of the scenario, epoch s: attempts that a rule holds until then.
+
+    Returns:
+        The scenario's attempts with these columns, in their order.
+    """
+    turns = observed_turns(scenario, held_until)
+    described = scenario.attempts
+    ended = (described["standing"] == Standing.ENDED.value).to_numpy()[turns.rows]
+    subject: Bools = ended & (turns.start != NEVER)
+    fair, context = _found(scenario, turns, known, subject, cautious=False)
+    cautious, _ = _found(scenario, turns, known, subject, cautious=True)
+    place = driver.places(described.height, turns.rows, subject)
+    columns = {
+        "fst_delivered": instants(fair),
+        "_cautious": instants(cautious),
+        "_provisional": pl.Series(context & _OPEN > 0),
+        "_preempted": pl.Series(context & _PREEMPTED > 0),
+    }
+    start, found = pl.col("start_time"), pl.col("fst_delivered")
+    return (
+        described.with_columns(each.gather(place).alias(name) for name, each in columns.items())
+        .with_columns(
+            fst_delivered_status=_status(scenario),
+            fst_rule=pl.when(found.is_not_null()).then(pl.lit(known.rule.name)),
+            miss_delivered_s=(start - found).clip(0),
+        )
+        .with_columns(
+            miss_cautious_s=pl.min_horizontal(
+                "miss_delivered_s", (start - pl.col("_cautious")).clip(0)
+            )
+        )
+        .drop("_cautious", "_provisional", "_preempted")
+    )
+
+
+def _status(scenario: Scenario) -> pl.Expr:
+    """Return the status of each attempt by its fair start and the marks of its snapshot."""
+    everyone, rows = scenario.indexed
+    blocked = np.zeros(scenario.attempts.height, np.bool_)
+    blocked[rows[everyone.blocked]] = True
+    ended = pl.col("standing") == Standing.ENDED.value
+    found = pl.col("fst_delivered").is_not_null()
+    return (
+        pl.when(ended & reserved_rows(scenario.attempts))
+        .then(pl.lit(FstStatus.RESERVED.value))
+        .when(ended & pl.lit(pl.Series(blocked)))
+        .then(pl.lit(FstStatus.BLOCKED.value))
+        .when(found & pl.col("_provisional"))
+        .then(pl.lit(FstStatus.PROVISIONAL.value))
+        .when(found & pl.col("_preempted"))
+        .then(pl.lit(FstStatus.PREEMPTED_CONTEXT.value))
+        .when(found)
+        .then(pl.lit(FstStatus.FINAL.value))
+    )
+
+
+def starts_without(
+    scenario: Scenario, known: KnownRule, row: int, *, held_until: Ints | None = None
+) -> pl.DataFrame:
+    """Return when one attempt would have started without the later arrivals of each user.
+
+    Such delays do not add up.
+
+    Args:
+        row: of the scenario; an attempt that takes part and has started.
+
+    Returns:
+        user; fst: epoch s; delay_s: max(start − fst, 0), for each user of whose later arrivals any
+        started before it; the largest delay first, then by user.
+
+    Source: SPEC §10, *Delay by user o*.
+    """
+    turns = observed_turns(scenario, held_until)
+    (place,) = np.flatnonzero(turns.rows == row)
+    later = np.arange(len(turns.start)) > place
+    before = later & (turns.start < turns.start[place]) & (turns.user >= 0)
+    rule = pass_rule(scenario, turns, known.rule)
+    delivered = _delivered(scenario, turns, known, cautious=False)
+    names = scenario.attempts["user"].gather(turns.rows)
+    rows = []
+    for user in np.unique(turns.user[before]).tolist():
+        removed = later & (turns.user == user)
+        fst = kernels.fair_start_without(turns.in_kernel, rule, delivered, int(place), removed)
+        name = names[int(np.flatnonzero(removed)[0])]
+        rows.append((name, fst, max(int(turns.start[place]) - fst, 0)))
+    schema = {"user": pl.String, "fst": pl.Int64, "delay_s": pl.Int64}
+    found = pl.DataFrame(rows, schema, orient="row")
+    return found.sort("delay_s", "user", descending=[True, False])
+
+
+def _found(
+    scenario: Scenario, turns: ObservedTurns, known: KnownRule, subject: Bools, *, cautious: bool
+) -> tuple[Ints, NDArray[np.uint8]]:
+    """Return fair starts, [n] (NEVER: none), and the marks of what their snapshots hold."""
+    fair, context = driver.nevers(len(turns.start)), np.zeros(len(turns.start), np.uint8)
+    work = turns.work
+    kernels.fair_starts(
+        turns.in_kernel,
+        pass_rule(scenario, turns, known.rule, cautious=cautious),
+        _delivered(scenario, turns, known, cautious=cautious),
+        subject,
+        (_OPEN * work.open + _PREEMPTED * work.preempted).astype(np.uint8),
+        fair,
+        context,
+    )
+    return fair, context
+
+
+def _delivered(
+    scenario: Scenario, turns: ObservedTurns, known: KnownRule, *, cautious: bool
+) -> kernels.DeliveredCapacity:
+    """Return the capacity delivered under a rule, and what is pinned."""
+    most = delivered_capacity(scenario, turns, known.rule, cautious=cautious)
+    blocks = np.maximum.reduceat(most, np.arange(0, len(most), _BLOCK)) if len(most) else most
+    always = ~turns.work.fitting | turns.work.exceeding
+    return kernels.DeliveredCapacity(most, blocks, known.rule.kept, known.free, always)
