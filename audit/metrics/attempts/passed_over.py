@@ -511,7 +511,7 @@ def rows(results: pl.DataFrame) -> list[Row]:
     for one in results.iter_rows(named=True):
         of = (one["entity_kind"], one["entity"])
         count, share, expected = one["attempts"], one["passed_share"], one["passed_expected"]
-        if one["entity_kind"] not in PLACES:
+        if one["entity_kind"] not in PLACES and (count or one["why"] != PassedWhy.NO_OTHERS):
             named = None if one["named"] is None else float(one["named"])
             made.append(row("passed_named", *of, named, count))
         if count:
