@@ -93,7 +93,10 @@ TESTED_IN: Final = {
     "kernels/similar": "scenario/predict/test_similar",
     "kernels/dominant": "metrics/test_dominant_share",
     "kernels/passed_over": "metrics/attempts/test_passed_over",
+    "kernels/limited": "metrics/passed/test_limited",
+    "report/text/passed": "report/judgement/test_page_one",
     "kernels/events": "ingest/test_events",
+    "metrics/passed/tested": "metrics/attempts/test_passed_over",
     "mail/ledger": "mail/test_delivery",
     "pipeline/computing": "oneoff/test_audit",
     "report/index": "nightly/test_due",
@@ -115,7 +118,6 @@ TESTED_IN: Final = {
 IMPORTED_BY_NAME: Final = {
     "audit.analyst.confined": "a separate process, which audit.analyst.reader starts",
     "audit.studies.commands": "by its entry point",
-    "audit.scenario.plateaus.search": "no command yet; it replaces the search of scenario.fit",
     "audit.scenario.releases.chains": "no command yet; it replaces scenario.fit.chains",
 }
 """Modules that nothing in the package imports, and what they are for; dialects are besides."""

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from tests.naive.attempts import Record
@@ -200,14 +201,12 @@ def stretches(days: Sequence[int]) -> list[list[int]]:
     edges = [first + Fraction((behind - first) * k, number) for k in range(number + 1)]
     found = [
         [day for day in days if low <= day < high]
-        for low, high in zip(edges[:-1], edges[1:], strict=True)
+        for low, high in pairwise(edges)
     ]
     return [stretch for stretch in found if stretch]
 
 
-def forbidden(
-    jobs: Sequence[Record], limit: Mapping[str, Any], instant: int
-) -> dict[int, bool]:
+def forbidden(jobs: Sequence[Record], limit: Mapping[str, Any], instant: int) -> dict[int, bool]:
     """Whether a limit forbids each job that waits, after its user's earlier ones took theirs.
 
     Args:

@@ -90,11 +90,7 @@ def passed() -> pl.DataFrame:
     stated = ("x", *tested, False, "order", None, None, "z", 9.0, 8.0)
     unknown = ("y", 0, 0, 0.0, 0.0, *(None,) * 2, 0, *(None,) * 3, "few_jobs", *(None,) * 5)
     return pl.DataFrame(
-        [
-            (kind, *one)
-            for kind in KINDS
-            for one in (stated if kind in PLACES else named, unknown)
-        ],
+        [(kind, *one) for kind in KINDS for one in (stated if kind in PLACES else named, unknown)],
         passed_over.RESULT_SCHEMA,
         orient="row",
     )

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from audit.metrics import pairs as of_pairs
 from audit.metrics.attempts import passed_over
 from audit.metrics.attempts.passed_over import (
     NO_EVIDENCE,
@@ -22,17 +23,16 @@ from audit.metrics.attempts.passed_over import (
     of_period,
 )
 from audit.metrics.attempts.population import around, describe
-from audit.metrics import pairs as of_pairs
 from audit.metrics.pairs import (
     EARLIER_S,
     KINDS,
-    NOTHING_BARRED,
     Barred,
     Kind,
     Log,
     Unstarted,
     paired,
 )
+from audit.metrics.passed import tested
 from audit.model import Period, Pool, Resource
 from audit.registry.passed import PassedWhy
 from tests.examples import examples
@@ -605,7 +605,7 @@ def test_as_defined(
 def test_what_is_said_of_entities_is_as_defined(records: list[Record]) -> None:
     least = (2, 2)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(passed_over, "LEAST", least)
+        patch.setattr(tested, "LEAST", least)
         patch.setattr(passed_over, "follows_usage", lambda _: False)
         frame_ = described(records)
         got = of_period(frame_, POOL, ALL, UTC)

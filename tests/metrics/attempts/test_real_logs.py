@@ -11,12 +11,12 @@ from audit.formats import swf
 from audit.formats.lines import Block
 from audit.ingest.attempts import resolve
 from audit.metrics.attempts import performance, users
-from audit.metrics.attempts.account import OWN, RULE_FREE, account, anatomy
+from audit.metrics.attempts.account import OWN, RULE_FREE, account
 from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.resource_equality import conservation, overall, resource_equality
 from audit.metrics.waits.plan import NONE, TRIED
 from audit.model import ATTEMPTS, Pool, Resource
-from audit.registry.causes import COLUMNS, PART_COLUMNS
+from audit.registry.causes import COLUMNS
 from audit.rules import Window
 from tests.naive import attempts as naive
 
@@ -27,14 +27,6 @@ LOGS = {
     "UniLu-Gaia-2014-1": (2_004, {"ended": 51_860, "never_started": 127}),
 }
 
-
-PARTS = {
-    # shares of all waiting: room, shared, own, earlier, later
-    "KTH-SP2-1996-2.1-cln": (0.205340, 0.327039, 0.025707, 0.312620, 0.129293),
-    "LANL-CM5-1994-4.1-cln": (0.390821, 0.102817, 0.031809, 0.181650, 0.292903),
-    "UniLu-Gaia-2014-1": (0.762641, 0.234915, 0.001488, 0.000665, 0.000290),
-}
-"""By an independent sweep (SPEC §10); of KTH-SP2 over those whose size the log tells."""
 
 KTH = "KTH-SP2-1996-2.1-cln"
 WINDOWS = tuple(
@@ -122,22 +114,6 @@ def test_lanl_cm5_exceeds_its_capacity_for_a_fifth_of_the_time(real_logs: Path) 
     )
     did = performance.activity(attempts, pool.capacity, [first, last], last)
     assert performance.over_capacity_time(did) == pytest.approx(0.22, abs=0.005)
-
-
-@pytest.mark.parametrize("name", PARTS)
-def test_anatomy(real_logs: Path, name: str) -> None:
-    attempts, pool = described(real_logs, name)
-    now = int(attempts["end_time"].drop_nulls().to_numpy().max())
-    got = anatomy(attempts, pool, now).filter(
-        pl.col("standing") == "ended", pl.col("size").is_not_null()
-    )
-    waited = got["wait_s"].to_numpy().sum()
-    parts = [got[column].to_numpy().sum() for column in PART_COLUMNS]
-    assert sum(parts) == pytest.approx(waited, rel=1e-12)
-    shares = [round(part / waited, 6) for part in parts]
-    assert shares == [*PARTS[name], 0]
-    rest = got.select(pl.sum_horizontal(PART_COLUMNS) - pl.col("wait_s")).to_series().to_numpy()
-    assert abs(rest).max() < 1e-6
 
 
 @pytest.mark.parametrize(("name", "windows"), ACCOUNTS)

@@ -126,7 +126,7 @@ def test_with_few_tested_the_log_cannot_tell() -> None:
         assert made.questions[1].level is Level.UNKNOWN
         assert made.hurt == ()
     nobody = one(measured(good=False, tested=0)).questions[1]
-    assert nobody.text.startswith("No user, account, partition or QOS could be tested")
+    assert nobody.text.startswith("No user or account could be tested")
 
 
 def test_a_rule_that_holds_most_waiting_is_named_with_its_source() -> None:
@@ -218,16 +218,16 @@ def test_why_nobody_could_be_tested(reasons: list[PassedWhy], tested: int, told:
     part = replace(part, users=replace(part.users, rows=rows), tested={"user": tested})
     answer = one(part).questions[1]
     assert (answer.level, answer.text) == (Level.UNKNOWN, told)
-    assert told.partition(": ")[2].rstrip(".") in render_html(contents(part))
+    page = render_html(contents(part)).replace("\xa0", " ")
+    assert told.partition(": ")[2].rstrip(".") in page
 
 
 def test_the_order_of_partitions_and_qos_is_stated() -> None:
     high = PassedOver("qos", "high", (figure("passed_ahead", 0.58),))
     part = replace(measured(good=False), ahead=(high,))
     assert one(part).verdict.word is Word.NO_SIGN
-    assert "Later jobs of QOS high started first in 58 % of the pairs." in render_html(
-        contents(part)
-    )
+    page = render_html(contents(part)).replace("\xa0", " ")
+    assert "Later jobs of QOS high started first in 58 % of the pairs." in page
 
 
 def test_the_verdict_says_what_jobs_waited_for_and_who_is_passed_over() -> None:
@@ -307,7 +307,7 @@ def test_a_figure_comes_in_two_digits_with_its_interval() -> None:
         )
     _, order = one(measured(0.15, "anna", good=False)).questions
     assert (order.big, order.level) == ("1", Level.FAIL)
-    assert order.text.startswith("of 40 users, accounts, partitions and QOS tested: later jobs")
+    assert order.text.startswith("of 40 users and accounts tested: later jobs")
     assert order.text.endswith("Most affected: user anna.")
 
 

@@ -8,8 +8,8 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from audit.metrics.attempts.limited import FORBIDDEN, forbidden, joined, of_entities, users_under
 from audit.metrics.attempts.population import describe
+from audit.metrics.passed.limited import FORBIDDEN, forbidden, joined, of_entities, users_under
 from audit.model import Pool, Resource
 from audit.rules import Limit
 from tests.examples import examples

@@ -122,7 +122,9 @@ def _spans(queue: Queued, rules: InForce, k: int, *, remaining: bool) -> Ints:
                 pairs // (user.max() + 1), np.arange(counter.max(initial=-1) + 2)
             ),
         ),
-        _events(queue, place, counter, user[place] > 0, _looks(queue, rules, k, remaining=remaining)),
+        _events(
+            queue, place, counter, user[place] > 0, _looks(queue, rules, k, remaining=remaining)
+        ),
         LimitInForce(
             int(rules.most[k]), remaining, int(rules.valid_from[k]), int(rules.valid_to[k])
         ),
@@ -162,6 +164,4 @@ def _events(
     time = np.concatenate([times[chosen] for _, chosen, times in parts])
     kind = np.repeat([one for one, *_ in parts], [len(chosen) for _, chosen, _ in parts])
     order = np.lexsort((attempt, kind, time, counter[attempt]))
-    return LimitEvents(
-        counter[attempt][order], time[order], kind[order], attempt[order], looks
-    )
+    return LimitEvents(counter[attempt][order], time[order], kind[order], attempt[order], looks)
