@@ -149,10 +149,7 @@ def test_every_figure_of_a_summary_is_documented(
     several = {f"used_{resource}" for resource in ("cpus", "nodes", "gpus", "mem_bytes")}
     # two users: too few for similar jobs and for the figures of overtaken users
     beside = {"excess_wait", "pending_left_out"}
-    passed = {
-        *("passed_excess", "passed_only_in_bursts", "passed_expected_by_usage"),
-        *("passed_half_life", "usage_multiple", "equal_usage_multiple"),
-    }
+    passed = {"passed_excess", "passed_ahead", "usage_multiple"}
     assert set(metrics) == documented - nodes - interrupted - several - beside - passed
     assert several | beside | passed <= documented
 

@@ -19,7 +19,6 @@ from audit.cluster.windows import WHOLE, Window
 from audit.metrics import dominant_share
 from audit.metrics.attempts import (
     account,
-    limited,
     passed_over,
     performance,
     population,
@@ -34,6 +33,7 @@ from audit.metrics.attempts.resource_equality import resource_equality
 from audit.metrics.attempts.summary import KINDS, Known, Options, conservation_of, summarise
 from audit.metrics.fairshare.requested import beyond_request
 from audit.metrics.pairs import EARLIER_S, Barred, Unstarted
+from audit.metrics.passed import limited
 from audit.metrics.preemption import interrupted
 from audit.model import OBSERVED, Limit, Period, Pool
 from audit.model import Window as Hours

@@ -34,8 +34,8 @@ class PairChoice:
     def __init__(self, usage: OwnerUsage, much: float, lead: int, most: int, own: bool) -> None: ...
 
 def compare(
-    attempts: PairedAttempts, held: BarredSpans, forbidden: BarredSpans, choice: PairChoice, block: Ints, behind: Ints,
-    found: PairSums
+    attempts: PairedAttempts, held: BarredSpans, forbidden: BarredSpans, choice: PairChoice,
+    block: Ints, behind: Ints, found: PairSums
 ) -> None: ...  # fmt: skip
 def accumulate(usage: OwnerUsage) -> None: ...
 def used_at(usage: OwnerUsage, owner: Ints, instant: Ints, used: Floats) -> None: ...

@@ -279,26 +279,31 @@ def paired(
         np.zeros(n, np.int64),
         found,
     )
-    start = frame["start"].to_numpy()
-    passed_s = np.where(since >= 0, start - since, 0)
+    sums = (pairs * weight, lost * weight, since)
+    counted = _counted(frame, kind, classed["of_class"], *sums)
+    return PairedLog(counted, _between(frame[kind], between))
+
+
+def _counted(
+    frame: pl.DataFrame, kind: Kind, of_class: pl.Series, pairs: Floats, lost: Floats, since: Ints
+) -> pl.DataFrame:
+    """Return the kernel's sums, [3, n] and [2, n], in columns of ``PAIRED_SCHEMA``."""
+    passed_s = np.where(since >= 0, frame["start"].to_numpy() - since, 0)
     counted = frame.select(
         "row",
         pl.col("user").cast(pl.String),
         pl.col(kind).cast(pl.String).alias("entity"),
-        classed["of_class"].alias("class"),
-        pairs=pairs.sum(axis=0) * weight,
-        lost=lost.sum(axis=0) * weight,
-        pairs_more=pairs[1] * weight,
-        lost_more=lost[1] * weight,
-        pairs_less=pairs[2] * weight,
-        lost_less=lost[2] * weight,
+        of_class.alias("class"),
+        pairs=pairs.sum(axis=0),
+        lost=lost.sum(axis=0),
+        pairs_more=pairs[1],
+        lost_more=lost[1],
+        pairs_less=pairs[2],
+        lost_less=lost[2],
         passed_s=passed_s[0],
         passed_else_s=passed_s[1],
     )
-    return PairedLog(
-        counted.filter(pl.col("pairs") > 0).cast(dict(PAIRED_SCHEMA)).sort("row"),
-        _between(frame[kind], between),
-    )
+    return counted.filter(pl.col("pairs") > 0).cast(dict(PAIRED_SCHEMA)).sort("row")
 
 
 def _attempts(

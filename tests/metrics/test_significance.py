@@ -8,10 +8,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from audit.metrics.significance import (
-    blocks,
     by_hochberg,
     jackknife,
     of_sums,
+    stretches,
     t_above,
     t_quantile,
 )
@@ -51,11 +51,13 @@ def test_without_spread_or_without_blocks() -> None:
     assert of_sums(np.array([1.0, 0.0]), np.array([1.0, 0.0])) is None
 
 
-def test_blocks_are_of_consecutive_days_and_as_equal_as_can_be() -> None:
-    assert blocks(np.array([7, 3, 3, 9, 12]), 3).tolist() == [0, 0, 0, 1, 2]
-    assert blocks(np.array([5, 1]), 20).tolist() == [1, 0]
-    assert np.bincount(blocks(np.arange(47), 20)).tolist() == [3] * 7 + [2] * 13
-    assert blocks(np.zeros(0, np.int64), 20).tolist() == []
+def test_stretches_are_equal_and_those_without_days_do_not_count() -> None:
+    assert stretches(np.array([7, 3, 3, 9, 12]), 3).tolist() == [1, 0, 0, 1, 2]  # 3 to 12
+    assert stretches(np.array([5, 1]), 20).tolist() == [1, 0]
+    assert stretches(np.array([0, 99, 100, 399]), 4).tolist() == [0, 0, 1, 2]
+    assert np.bincount(stretches(np.arange(47), 20)).tolist() == [
+        len(one) for one in naive.stretches(range(47))
+    ]
 
 
 @example([0.05])  # at the very limit

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from tests.naive.attempts import Record
@@ -198,10 +199,7 @@ def stretches(days: Sequence[int]) -> list[list[int]]:
     first, behind = days[0], days[-1] + 1
     number = min(20, behind - first)
     edges = [first + Fraction((behind - first) * k, number) for k in range(number + 1)]
-    found = [
-        [day for day in days if low <= day < high]
-        for low, high in zip(edges[:-1], edges[1:], strict=True)
-    ]
+    found = [[day for day in days if low <= day < high] for low, high in pairwise(edges)]
     return [stretch for stretch in found if stretch]
 
 

@@ -15,7 +15,7 @@ from audit.metrics.attempts.performance import overtakes
 from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.resource_equality import resource_equality
 from audit.metrics.attempts.summary import Options, summarise
-from audit.metrics.pairs import KINDS
+from audit.metrics.pairs import KINDS, PLACES
 from audit.metrics.waits.walk import Plan, Starts
 from audit.model import Period, Pool, Resource
 from audit.registry import columns, measures
@@ -86,20 +86,12 @@ def judged(pool: Pool) -> pl.DataFrame:
 
 def passed() -> pl.DataFrame:
     """Return results for entities that are passed over, and for one that cannot be decided."""
-    named = ("x", 20, 8, 9.0, 8.0, 0.8, 0.1, 99, 0.5, 0.0, True, None, "not only during bursts")
-    by_usage = (0.2, 604_800)
-    unknown = ("y", 0, 0, 0.0, 0.0, *(None,) * 2, 0, *(None,) * 3, "too few jobs with pairs", None)
-    nothing = (None, None)
-    of_kind = [
-        *((*named, *by_usage, 2.0, True), (*named, *by_usage, 2.0, False)),
-        (*unknown, *nothing, *nothing),
-    ]
+    tested = (20, 8, 9.0, 8.0, 0.8, 0.1, 99, 0.5, 0.0)
+    named = ("x", *tested, True, None, 0.1, 2.0, *(None,) * 3)
+    stated = ("x", *tested, False, "order", None, None, "z", 9.0, 8.0)
+    unknown = ("y", 0, 0, 0.0, 0.0, *(None,) * 2, 0, *(None,) * 3, "few_jobs", *(None,) * 5)
     return pl.DataFrame(
-        [
-            (kind, *one[:-2], *(one[-2:] if kind in ("user", "account") else (None, None)))
-            for kind in KINDS
-            for one in of_kind
-        ],
+        [(kind, *one) for kind in KINDS for one in (stated if kind in PLACES else named, unknown)],
         passed_over.RESULT_SCHEMA,
         orient="row",
     )

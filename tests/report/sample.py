@@ -369,9 +369,7 @@ def known(*, inferred: bool = False) -> tuple[Charge, ...]:
     )
 
 
-def passed(
-    name: str, share: float = 0.4, multiple: float | None = 1.0, kind: str = "user"
-) -> PassedOver:
+def passed(name: str, share: float = 0.4, kind: str = "user") -> PassedOver:
     """An entity with 100 jobs, passed over for 100 h, that waited mostly for later arrivals."""
     return PassedOver(
         kind,
@@ -381,7 +379,6 @@ def passed(
             figure("passed_expected", 0.1),
             figure("passed_excess", share - 0.1, share - 0.2, share),
             figure("passed_s", 360_000.0, unit="s"),
-            figure("usage_multiple", multiple),
             figure("cause_later_share", 0.6),
         ),
     )

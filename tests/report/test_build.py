@@ -10,6 +10,7 @@ from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.resource_equality import resource_equality
 from audit.model import ATTEMPTS, DESCRIBED, Period, Pool, RecordKind, Resource
 from audit.periods import zone
+from audit.registry.passed import PassedWhy
 from audit.report.build import build, settings_of
 from audit.report.record.page import Contents, Options, Settings
 from audit.report.render import page as render
@@ -264,7 +265,15 @@ def test_who_is_passed_over_is_listed_by_how_long(con: Connection) -> None:
     ]
     database.execute(con, "DELETE FROM summary_result WHERE starts_with(metric, 'passed_')")
     add(con, "summary_result", *rows, **key, dimension="user", unit="1", run_id="run-1")
+    more = {"dimension": "user", "dimension_value": "u3", "metric": "usage_multiple", "value": 2.1}
+    ahead = {"dimension": "qos", "dimension_value": "q", "metric": "passed_ahead", "value": 0.6}
+    add(con, "summary_result", more, ahead, **key, unit="1", run_id="run-1")
+    why = "UPDATE entity_result SET passed_why = 'usage' WHERE entity_kind = 'user'"
+    database.execute(con, why)
     (part,) = build(con, "demo", _PERIOD).pools
+    assert [(one.kind, one.name) for one in part.used_more] == [("user", "u3")]
+    assert [(one.kind, one.name) for one in part.ahead] == [("qos", "q")]
+    assert part.passed_why == {PassedWhy.USAGE: len(part.users.named)} != {PassedWhy.USAGE: 0}
     assert [(one.kind, one.name) for one in part.passed] == [("user", "u2"), ("user", "u1")]
     assert part.tested == {"user": 3}
     assert part.passed[0].figure("passed_share").value == 0.3

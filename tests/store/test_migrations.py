@@ -16,7 +16,8 @@ EACH = """jobs attempts never_started gave_up_wait_s tuwt_s tusa nuwt miss_stric
     missed_strict missed_relaxed re_unfairness_positive re_unfairness_net cause_outside_s
     cause_held_s cause_unavailable_s cause_rule_s cause_nodes_s cause_own_s cause_claimed_s
     cause_kept_s cause_earlier_s cause_later_s cause_cycle_s cause_unexplained_s wait_median
-    similar_wait_median excess_wait_s passed_share passed_expected passed_s overtaken_s
+    similar_wait_median excess_wait_s passed_share passed_expected passed_s passed_named
+    passed_why overtaken_s
     unmodelled_s preempted
     lost_work suspended_s share_deficit stretch array_concurrency run_id"""
 VIEWS = {

@@ -44,9 +44,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from audit.metrics.attempts.parts import Row, row
 from audit.metrics.attempts.population import day_number, ended, in_period, occupied
@@ -59,25 +57,12 @@ from audit.metrics.pairs import (
     Unstarted,
     paired,
 )
-from audit.metrics.significance import Estimate, by_hochberg, of_sums, stretches
+from audit.metrics.passed.tested import ROUNDING, JudgedEntity, PairsOfKind
 from audit.model import Period, Pool
 from audit.registry.passed import PassedWhy
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-
-LEAST: Final = (20, 8)
-"""Attempts with pairs, and their days, that a test needs."""
-STRETCHES: Final = 20
-PRIOR: Final = 5.0
-"""Weight of the overall rate within the rate of a class."""
-LEAST_EXCESS: Final = 0.10
-LEAST_OF_WAITING: Final = 0.005
-LEAST_PER_JOB_S: Final = 86_400
 LONG_S: Final = 86_400
 """Attempts of a user with a joint release are left out if they waited longer."""
-LEAST_LEFT: Final = 0.6
-"""Share of its attempts with pairs that must be left."""
 LEAST_OWN: Final = 5
 """Fewest attempts with pairs of the same user for the own control."""
 MUCH_OWN: Final = 0.5
@@ -183,32 +168,6 @@ def follows_usage(of_users: pl.DataFrame) -> bool:
     return bool(more - less >= LEAST_APART and more >= LEAST_TIMES * less)
 
 
-class Judged(NamedTuple):
-    """Result for an entity; see ``RESULT_SCHEMA``."""
-
-    entity: str
-    attempts: int
-    days: int
-    pairs: float
-    lost: float
-    share: float | None
-    expected: float | None
-    passed_s: int
-    lower: float | None
-    p: float | None
-    why: PassedWhy | None
-    own_share: float | None = None
-    usage_multiple: float | None = None
-    ahead: tuple[str | None, float | None, float | None] = (None, None, None)
-
-    @property
-    def shown(self) -> tuple[object, ...]:
-        """Its part of the results."""
-        named = None if self.why and not self.why.tested else self.why is None
-        why = None if self.why is None else self.why.value
-        return (*self[:10], named, why, *self[11:13], *self.ahead)
-
-
 class _Among(NamedTuple):
     """The attempts among which entities are judged."""
 
@@ -220,11 +179,11 @@ class _Among(NamedTuple):
     shares: Shares
     evidence: PassedEvidence
 
-    def results(self) -> dict[Kind, list[Judged]]:
+    def results(self) -> dict[Kind, list[JudgedEntity]]:
         """Return the results of all kinds."""
         subjects = ended(self.period)
         usage = self.log.usage(self.shares.get("user", {}))
-        found: dict[Kind, list[Judged]] = {}
+        found: dict[Kind, list[JudgedEntity]] = {}
         follows = False
         for kind in KINDS:
             counted = subjects.group_by(kind).len().drop_nulls().sort(kind)
@@ -241,12 +200,12 @@ class _Among(NamedTuple):
                 follows = any(self.shares.values()) or follows_usage(kept)
             if follows:
                 attempts = _without_more(attempts)
-            of_kind = _OfKind(kind, attempts, counts, float(subjects["wait_s"].sum()))
+            of_kind = PairsOfKind(attempts, counts, float(subjects["wait_s"].sum()))
             first = of_kind.judged(self._without_releases(attempts))
             if kind in PLACES:
                 found[kind] = [_stated(one, pairs.between) for one in first]
             else:
-                found[kind] = self._checked(of_kind, first, follows=follows)
+                found[kind] = self._checked(kind, of_kind, first, follows=follows)
         if "account" in found:
             found["account"] = _like_their_users(found["account"], found["user"], subjects)
         return found
@@ -258,18 +217,20 @@ class _Among(NamedTuple):
         released = pl.col("user").is_in(list(self.evidence.released))
         return attempts.filter(~(released & (pl.col("wait_s") > LONG_S)))
 
-    def _checked(self, of_kind: _OfKind, first: Sequence[Judged], *, follows: bool) -> list[Judged]:
+    def _checked(
+        self, kind: Kind, of_kind: PairsOfKind, first: Sequence[JudgedEntity], *, follows: bool
+    ) -> list[JudgedEntity]:
         """Return users or accounts, with all that keeps those named from being named."""
         kept = self._without_releases(of_kind.attempts)
         judged = self._again(of_kind, first, kept)
-        own = self._own_shares(of_kind.kind, [one.entity for one in judged if one.why is None])
-        multiples = self._multiples(of_kind.kind) if follows else {}
+        own = self._own_shares(kind, [one.entity for one in judged if one.why is None])
+        multiples = self._multiples(kind) if follows else {}
         marked_much = self.unstartable_share() > MUCH_UNSTARTABLE
         made = []
         for one in judged:
             own_share, multiple = own.get(one.entity), multiples.get(one.entity)
             why = one.why
-            if why is None and self._by_own_ends(of_kind.kind, one.entity):
+            if why is None and self._by_own_ends(kind, one.entity):
                 why = PassedWhy.OWN_ENDS
             elif why is None and own_share is not None and own_share > MUCH_OWN * (one.share or 0):
                 why = PassedWhy.OWN_ORDER
@@ -281,8 +242,8 @@ class _Among(NamedTuple):
         return made
 
     def _again(
-        self, of_kind: _OfKind, first: Sequence[Judged], kept: pl.DataFrame
-    ) -> Sequence[Judged]:
+        self, of_kind: PairsOfKind, first: Sequence[JudgedEntity], kept: pl.DataFrame
+    ) -> Sequence[JudgedEntity]:
         """Test those named without starts after own ends, and at begin times."""
         triggered = self.evidence.triggered
         named = [one.entity for one in first if one.why is None]
@@ -340,8 +301,8 @@ class _Among(NamedTuple):
         return float(subjects["wait_s"].filter(of_marked).sum()) / waited if waited else 0.0
 
 
-def _unpaired(entity: str) -> Judged:
-    return Judged(entity, 0, 0, 0.0, 0.0, None, None, 0, None, None, PassedWhy.NO_OTHERS)
+def _unpaired(entity: str) -> JudgedEntity:
+    return JudgedEntity(entity, 0, 0, 0.0, 0.0, None, None, 0, None, None, PassedWhy.NO_OTHERS)
 
 
 def _without_more(attempts: pl.DataFrame) -> pl.DataFrame:
@@ -350,10 +311,10 @@ def _without_more(attempts: pl.DataFrame) -> pl.DataFrame:
         pairs=pl.col("pairs") - pl.col("pairs_more"),
         lost=pl.col("lost") - pl.col("lost_more"),
         passed_s="passed_else_s",
-    ).filter(pl.col("pairs") > _ROUNDING)
+    ).filter(pl.col("pairs") > ROUNDING)
 
 
-def _stated(one: Judged, between: pl.DataFrame) -> Judged:
+def _stated(one: JudgedEntity, between: pl.DataFrame) -> JudgedEntity:
     """Return a partition or QOS; of one that would be named, with the one that passed it most."""
     if one.why is not None:
         return one
@@ -361,110 +322,9 @@ def _stated(one: Judged, between: pl.DataFrame) -> Judged:
     return one._replace(why=PassedWhy.ORDER, ahead=ahead.select("rival", "pairs", "lost").row(0))
 
 
-class _OfKind(NamedTuple):
-    """The attempts with pairs of one kind."""
-
-    kind: Kind
-    attempts: pl.DataFrame
-    """Columns of ``PAIRED_SCHEMA``, wait_s and day."""
-    counts: Mapping[str, int]
-    """The attempts of each entity, also those without pairs."""
-    waiting: float
-
-    def judged(self, kept: pl.DataFrame) -> list[Judged]:
-        """Compare each entity with the others, by those of its attempts that are left."""
-        before = dict(self.attempts.group_by("entity").len().iter_rows())
-        by_entity = {
-            name: rows
-            for (name,), rows in kept.hstack([_due(kept)])
-            .partition_by("entity", as_dict=True)
-            .items()
-        }
-        none = kept.clear().with_columns(due=pl.lit(0.0))
-        found = []
-        for entity in self.counts:
-            rows = by_entity.get(entity, none)
-            left_out = rows.height < LEAST_LEFT * before.get(entity, 0)
-            found.append(_one(entity, rows, left_out=left_out))
-        tested = [one for one in found if one.p is not None]
-        rejected = by_hochberg([one.p for one in tested if one.p is not None])
-        significant = {one.entity for one, holds in zip(tested, rejected, strict=True) if holds}
-        return [
-            one._replace(why=self._fault(one, significant)) if one.p is not None else one
-            for one in found
-        ]
-
-    def _fault(self, one: Judged, significant: Collection[str]) -> PassedWhy | None:
-        """Return the first condition that a tested entity fails; None: it is to be named."""
-        much = min(LEAST_OF_WAITING * self.waiting, LEAST_PER_JOB_S * self.counts[one.entity])
-        if one.entity not in significant:
-            return PassedWhy.USUAL
-        if one.lower is None or one.lower < LEAST_EXCESS:
-            return PassedWhy.LITTLE_MORE
-        return PassedWhy.LITTLE_TIME if one.passed_s < much else None
-
-
-def _due(of_kind: pl.DataFrame) -> pl.Series:
-    """Return the expected lost pairs of each attempt; null where others have no pairs."""
-
-    def others(name: str, *within: str) -> pl.Expr:
-        of = pl.col(name).sum()
-        return (of.over(within) if within else of) - of.over("entity", *within)
-
-    known = others("pairs") > _ROUNDING
-    rate = pl.when(known).then(others("lost") / others("pairs"))
-    of_class = (others("lost", "class") + PRIOR * rate) / (others("pairs", "class") + PRIOR)
-    return of_kind.select(due=pl.col("pairs") * of_class).to_series()
-
-
-_ROUNDING: Final = 1e-9
-"""Weights of pairs are sums: nothing but rounding may be left of one that is taken from another."""
-
-
-def _one(entity: str, rows: pl.DataFrame, *, left_out: bool) -> Judged:
-    """Compare an entity with the others: its rows of ``PAIRED_SCHEMA``, with days and due."""
-    pairs, lost = (rows[name].to_numpy() for name in ("pairs", "lost"))
-    all_pairs, all_lost = float(pairs.sum()), float(lost.sum())
-    known = rows.height > 0 and not rows["due"].has_nulls()
-    days = rows["day"].n_unique()
-    why, estimate = None, None
-    if left_out:
-        why = PassedWhy.LEFT_OUT
-    elif rows.height < LEAST[0]:
-        why = PassedWhy.FEW_JOBS
-    elif days < LEAST[1]:
-        why = PassedWhy.FEW_DAYS
-    elif not known:
-        why = PassedWhy.NO_OTHERS
-    else:
-        estimate = _estimate(rows)
-        why = PassedWhy.FEW_DAYS if estimate is None else None
-    return Judged(
-        entity,
-        rows.height,
-        days,
-        all_pairs,
-        all_lost,
-        all_lost / all_pairs if rows.height else None,
-        float(rows["due"].sum()) / all_pairs if known else None,
-        int(rows["passed_s"].sum()),
-        estimate and estimate.lower,
-        estimate and estimate.p,
-        why,
-    )
-
-
-def _estimate(rows: pl.DataFrame) -> Estimate | None:
-    """Estimate share − expected, leaving out one stretch of days at a time."""
-    stretch = stretches(rows["day"].to_numpy(), STRETCHES)
-    above = (rows["lost"] - rows["due"]).to_numpy()
-    sums = [np.bincount(stretch, one).astype(np.float64) for one in (above, rows["pairs"])]
-    return of_sums(*sums)
-
-
 def _like_their_users(
-    accounts: Sequence[Judged], users: Sequence[Judged], subjects: pl.DataFrame
-) -> list[Judged]:
+    accounts: Sequence[JudgedEntity], users: Sequence[JudgedEntity], subjects: pl.DataFrame
+) -> list[JudgedEntity]:
     """Give accounts with a single user the result of that user."""
     sole = dict(
         subjects.drop_nulls(["user", "account"])
@@ -508,7 +368,7 @@ def rows(results: pl.DataFrame) -> list[Row]:
     for one in results.iter_rows(named=True):
         of = (one["entity_kind"], one["entity"])
         count, share, expected = one["attempts"], one["passed_share"], one["passed_expected"]
-        if one["entity_kind"] not in PLACES:
+        if one["entity_kind"] not in PLACES and (count or one["why"] != PassedWhy.NO_OTHERS):
             named = None if one["named"] is None else float(one["named"])
             made.append(row("passed_named", *of, named, count))
         if count:

@@ -22,6 +22,7 @@ from audit.metrics.attempts.resource_equality import overall, resource_equality
 from audit.metrics.fairshare.penalty import Hardware, of_fractions, relative_penalty
 from audit.metrics.fairshare.usage import Windows, usage
 from audit.metrics.pairs import LEAD_S, Log, paired
+from audit.metrics.passed import tested
 from audit.model import ATTEMPTS, Period, Pool, RecordKind, Resource
 from audit.registry.causes import CAUSES
 from audit.report.record.page import Definition, Example
@@ -195,9 +196,9 @@ def _passed() -> Definition:
         "jobs that a user submits while earlier ones still wait; all pairs between two bursts "
         "count as one. The expected share is that of all others in similar pairs. A user or "
         "account is passed over if its share of lost pairs is significantly greater, with a lower "
-        f"bound of the difference of at least {passed_over.LEAST_EXCESS:.2f}. Its passed time must "
-        f"also be at least {100 * passed_over.LEAST_OF_WAITING:g} % of all waiting time or "
-        f"{wording.duration(passed_over.LEAST_PER_JOB_S)} per job. Its own later jobs must not "
+        f"bound of the difference of at least {tested.LEAST_EXCESS:.2f}. Its passed time must "
+        f"also be at least {100 * tested.LEAST_OF_WAITING:g} % of all waiting time or "
+        f"{wording.duration(tested.LEAST_PER_JOB_S)} per job. Its own later jobs must not "
         "pass its own earlier jobs about as often. If the order follows recent usage, pairs with "
         "users who had used less do not count, and those that used more than "
         f"{passed_over.MANY_SHARES:g} times their share are not named. Of partitions and QOS, the "

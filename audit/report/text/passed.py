@@ -48,7 +48,8 @@ def used_more(pool: PoolPart) -> tuple[str, ...]:
     if not pool.used_more:
         return ()
     first, *others = pool.used_more
-    text = f"{_subject(first, start=True)} waits longer: {PassedWhy.USAGE.phrase}, and it {used(first)}."
+    text = f"{_subject(first, start=True)} waits longer: {PassedWhy.USAGE.phrase}, and it "
+    text += f"{used(first)}."
     if others:
         text += f" So do {wording.count(len(others))} others."
     return (text,)

@@ -20,6 +20,7 @@ from audit.metrics.fairshare import trees
 from audit.metrics.fairshare.usage import HalfLife
 from audit.model import ATTEMPTS, Period, Pool, Resource
 from audit.policies import Backfill, Order, Policy
+from audit.registry.passed import PassedWhy
 from audit.scenario.engine import simulate
 from audit.scenario.ownership import EQUAL_SHARES, Fairshare
 
@@ -45,9 +46,9 @@ class Outcome(NamedTuple):
 
     hurt: bool
     found: bool
-    """Whether the victim was named, and usage does not explain it."""
+    """Whether the victim was named; of a partition or QOS, whether the order was stated."""
     others: tuple[str, ...]
-    """Who else was."""
+    """Who else was named."""
 
 
 @dataclass(frozen=True)
@@ -157,14 +158,14 @@ def outcome(name: str, seed: int) -> Outcome:
     """Make a site, and say who is named on it."""
     kind, jobs, schedule, undisturbed, victim, period = site(name, seed)
     results = passed_over.of_period(schedule, POOL, period, UTC)
-    accused = results.filter(pl.col("named"), pl.col("half_life_s").is_null())
-    named = accused.select("entity_kind", "entity").rows()
+    named = results.filter("named").select("entity_kind", "entity").rows()
     if kind.victim is None or victim is None:
         return Outcome(False, False, tuple(": ".join(one) for one in named))
     hurt = _hurt(schedule, undisturbed, kind.victim, victim)
     excused = _excused(jobs, kind.victim, victim)
     others = tuple(": ".join(one) for one in named if one not in excused)
-    return Outcome(hurt, (kind.victim, victim) in named, others)
+    stated = results.filter(why=PassedWhy.ORDER.value).select("entity_kind", "entity").rows()
+    return Outcome(hurt, (kind.victim, victim) in {*named, *stated}, others)
 
 
 def _jobs(kind: Kind, random: Random) -> pl.DataFrame:

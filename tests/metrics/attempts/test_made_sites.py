@@ -15,7 +15,7 @@ from audit.metrics.attempts import passed_over
 from audit.metrics.attempts.similar import walltime_class
 from audit.metrics.bursts import bursts
 from audit.model import Period
-from tests.metrics.attempts.made_sites import KINDS, POOL, UTC, Outcome, outcome, site
+from tests.metrics.attempts.made_sites import KINDS, Outcome, outcome
 from tests.metrics.attempts.test_real_logs import LOGS, described
 from tests.places import ROOT
 from tests.tables import write_row
@@ -46,23 +46,6 @@ def test_two_seeds(kind: str) -> None:
     assert [one.found for one in outcomes if one.hurt] == [True] * sum(one.hurt for one in outcomes)
     assert any(one.hurt for one in outcomes) == (kind in LEAST_FOUND)
     assert [one.others for one in outcomes] == [(), ()]
-
-
-@pytest.mark.parametrize(
-    ("kind", "seed"),
-    [
-        ("fairshare, usage of 0.7 to 1.4 shares", 17),
-        ("fairshare, usage of 0.7 to 1.4 shares", 20),
-        ("fairshare, half-life of 2 days", 9),
-    ],
-)
-def test_who_used_far_more_than_all_others_is_not_accused(kind: str, seed: int) -> None:
-    """They lose to those who had used less even more often than is usual in an order by usage."""
-    made = site(kind, seed)
-    month = Period("month", 4 * WEEK, made.period.to_time)
-    named = passed_over.of_period(made.schedule, POOL, month, UTC).filter(pl.col("named"))
-    assert named.height
-    assert named["half_life_s"].null_count() == 0
 
 
 @pytest.mark.sites
@@ -123,21 +106,3 @@ def test_permuted_names_are_not_named(real_logs: Path, name: str) -> None:
         few = kept.filter(pl.col("kept") < 0.5)["user"]
         false += bool(set(named) & set(few))
     assert false <= MOST_OTHERS
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("KTH-SP2-1996-2.1-cln", [("12", 0.396, 0.167)]),
-        ("LANL-CM5-1994-4.1-cln", [("43", 0.944, 0.431)]),
-        ("UniLu-Gaia-2014-1", []),
-    ],
-)
-def test_users_of_real_logs(
-    real_logs: Path, name: str, expected: list[tuple[str, float, float]]
-) -> None:
-    attempts, pool = described(real_logs, name)
-    found = passed_over.of_period(attempts, pool, ALL, ZoneInfo("UTC"))
-    named = found.filter(pl.col("named"), entity_kind="user")
-    figures = named.select("entity", "passed_share", "passed_expected").rows()
-    assert [(user, round(share, 3), round(due, 3)) for user, share, due in figures] == expected

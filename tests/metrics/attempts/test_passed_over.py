@@ -32,6 +32,7 @@ from audit.metrics.pairs import (
     Unstarted,
     paired,
 )
+from audit.metrics.passed import tested
 from audit.model import Period, Pool, Resource
 from audit.registry.passed import PassedWhy
 from tests.examples import examples
@@ -604,7 +605,7 @@ def test_as_defined(
 def test_what_is_said_of_entities_is_as_defined(records: list[Record]) -> None:
     least = (2, 2)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(passed_over, "LEAST", least)
+        patch.setattr(tested, "LEAST", least)
         patch.setattr(passed_over, "follows_usage", lambda _: False)
         frame_ = described(records)
         got = of_period(frame_, POOL, ALL, UTC)

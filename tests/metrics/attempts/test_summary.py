@@ -353,7 +353,7 @@ def test_units_and_names() -> None:
                 "bounded_slowdown_mean", "bounded_slowdown_median", "bounded_slowdown_p90",
                 "overtaken_share", "utilization", "loss_of_capacity", "over_capacity_time",
                 "re_unfairness_share", "re_treated_unfairly_share", "re_conservation",
-                "passed_named", "passed_widest", "stretch", "jain_stretch",
+                "passed_named", "stretch", "jain_stretch",
             ],
             "1",
         ),

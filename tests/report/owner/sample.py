@@ -19,21 +19,10 @@ ANN = Who("user", "ann")
 HOUR = 3_600
 
 
-def passed(
-    multiple: float = 1.0, *, bursts: float | None = None, half_life_s: float | None = None
-) -> PassedOver:
-    """Ann, whom later jobs passed over."""
-    return PassedOver(
-        *("user", "ann"),
-        (
-            figure("passed_share", 0.4),
-            figure("passed_expected", 0.17),
-            figure("usage_multiple", multiple),
-            figure("passed_only_in_bursts", bursts),
-            figure("passed_expected_by_usage", 0.35),
-            figure("passed_half_life", half_life_s),
-        ),
-    )
+PASSED = PassedOver(
+    *("user", "ann"), (figure("passed_share", 0.4), figure("passed_expected", 0.17))
+)
+"""Ann, whom later jobs passed over."""
 
 
 def part(ratio: Figure | None = None, passed: PassedOver | None = None) -> OwnerPart:
@@ -46,6 +35,7 @@ def part(ratio: Figure | None = None, passed: PassedOver | None = None) -> Owner
         ratio=ratio,
         excess=figure("excess_wait", ((ratio.value or 1) - 1) * 40 * HOUR, None, None, "s"),
         passed=passed,
+        passed_why=None,
         beyond=Beyond(0.4, "whole"),
         used_share=0.1,
         parts=tuple(

@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from audit.registry.passed import PassedWhy
 from audit.report.owner import text
 from audit.report.record.owner import OwnerPart, Way
 from audit.report.record.pool import Change, Figure, Trend
-from tests.report.owner.sample import ANN, HOUR, LONG, owner, part, passed
+from tests.report.owner.sample import ANN, HOUR, LONG, PASSED, owner, part
 from tests.report.sample import figure
 
 LESS = figure("class_ratio", 0.5, 0.3, 0.8)
@@ -19,23 +20,11 @@ LONGER = figure("class_ratio", 1.5, 1.2, 2.0)
     [
         (part(LONGER), "User ann waited 1.5 times as long as similar jobs: 20 h more in total."),
         (
-            part(LONGER, passed(bursts=1.0)),
+            part(LONGER, PASSED),
             "User ann was passed over: 40 % of later jobs that requested at least as much started "
-            "first (17 % expected); used about its share; only during its bursts.",
+            "first (17 % expected).",
         ),
-        (part(LESS, passed()), "too few jobs outside its bursts to tell whether"),
-        (
-            part(figure("class_ratio", None), passed(2.0, bursts=0.0)),
-            "User ann waits longer, and used more than its share: 40 % of later jobs that "
-            "requested at least as much started first (17 % expected); used 2 times its share, as "
-            "fairshare intends.",
-        ),
-        (
-            part(figure("class_ratio", None), passed(bursts=0.0, half_life_s=604_800.0)),
-            "User ann waits longer: 40 % of later jobs that requested at least as much started "
-            "first (17 % expected); used about its share; had used more than most that passed "
-            "it, as fairshare intends (35 % expected).",
-        ),
+        (part(LESS, PASSED), "User ann was passed over"),
         (part(), "User ann did not wait significantly longer than similar jobs."),
         (part(LESS), "User ann waited less than similar jobs: 0.5 times as long."),
         (part(figure("class_ratio", 2.0)), "their jobs arrived on fewer than 10 days"),
@@ -143,9 +132,7 @@ BETTER = Trend(
     ("of", "expected"),
     [
         (part(LONGER), "waited 1.5 × as long as similar jobs"),
-        (part(LONGER, passed()), "was passed over"),
-        (part(LONGER, passed(2.0)), "waits longer, as fairshare intends"),
-        (part(LONGER, passed(half_life_s=86_400.0)), "waits longer, as fairshare intends"),
+        (part(LONGER, PASSED), "was passed over"),
         (part(), "waited no longer than similar jobs"),
         (part(LESS), "waited less than similar jobs"),
         (part(figure("class_ratio", 2.0)), "waited 5 h per job"),
@@ -165,6 +152,26 @@ def test_a_period_of_which_there_is_nothing_to_tell() -> None:
     early = replace(none, brief=True)
     assert text.nothing(early) == "User ann: so far, the log covers too few days of this period."
     assert text.short(early) == "user ann: too few covered days"
+
+
+@pytest.mark.parametrize(
+    ("why", "told"),
+    [
+        (None, ()),
+        (
+            PassedWhy.OWN_ORDER,
+            ("They are not listed as passed over by later jobs: own later jobs passed own earlier "
+             "jobs about as often.",),
+        ),
+        (
+            PassedWhy.FEW_JOBS,
+            ("The log cannot tell whether later jobs passed them over: fewer than 20 jobs waited "
+             "while later jobs of others requested as much.",),
+        ),
+    ],
+)  # fmt: skip
+def test_a_page_says_why_nobody_is_named(why: PassedWhy | None, told: tuple[str, ...]) -> None:
+    assert text.notes(replace(part(LONGER), passed_why=why and why.value)) == told
 
 
 @pytest.mark.parametrize(

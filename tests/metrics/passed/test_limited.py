@@ -1,0 +1,160 @@
+"""Limits that forbid waiting attempts: by hand, and against the slow twin."""
+
+from collections.abc import Sequence
+from datetime import date
+from typing import Any
+
+import polars as pl
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from audit.metrics.attempts.population import describe
+from audit.metrics.passed.limited import FORBIDDEN, forbidden, joined, of_entities, users_under
+from audit.model import Pool, Resource
+from audit.rules import Limit
+from tests.examples import examples
+from tests.naive import passed_over as naive
+from tests.strategies import ended, frame, sampled
+
+DAY = 86_400
+NOW = 100 * DAY
+POOL = Pool("main", Resource.cpus, 100)
+PER_USER = Limit(most=2, per="user")
+
+Record = dict[str, Any]
+
+
+def job(arrival: int, start: int, end: int, user: str = "ann", **more: Any) -> Record:
+    record = ended(arrival, start, end, 1, user, walltime_s=100, partition="main")
+    return {**record, "account": "a", **more}
+
+
+def spans(records: Sequence[Record], *limits: Limit) -> list[tuple[int, int, int]]:
+    """The spans of each record."""
+    numbered = [{**one, "job_id": str(k)} for k, one in enumerate(records)]
+    got = forbidden(describe(frame(numbered), [POOL]), POOL, NOW, limits)
+    assert got.schema == FORBIDDEN
+    return sorted((int(job_), begin, end) for job_, begin, end in got.drop("attempt").rows())
+
+
+def test_earlier_waiting_jobs_of_the_user_take_theirs() -> None:
+    """Two may run: the second waits behind one that runs and one that waits."""
+    records = [job(0, 0, 50), job(10, 200, 300), job(20, 210, 300), job(30, 220, 300, "bob")]
+    assert spans(records, PER_USER) == [(2, 20, 49)]
+    assert spans(records, Limit(most=1, per="user")) == [(1, 10, 49), (2, 20, 209)]
+
+
+def test_a_limit_of_an_account_counts_what_all_its_users_run() -> None:
+    records = [job(0, 0, 50), job(0, 0, 90, "bob"), job(10, 200, 300), job(20, 210, 300, "bob")]
+    limit = Limit(most=2, per="account")
+    assert spans(records, limit) == [(2, 10, 49), (3, 20, 49)]
+    assert spans(records, Limit(most=2, account=("a",))) == [(2, 10, 49), (3, 20, 49)]
+    assert spans(records, Limit(most=2, account=("b",))) == []
+
+
+def test_what_is_too_large_holds_up_nobody_behind_it() -> None:
+    limit = Limit(most=4, resource="cpus", per="user")
+    records = [job(0, 0, 50, cpus=2), job(10, 200, 300, cpus=3), job(20, 200, 300, cpus=2)]
+    assert spans(records, limit) == [(1, 10, 49), (2, 50, 199)]
+
+
+def test_a_limit_within_a_partition_and_within_days() -> None:
+    records = [job(0, 0, 50), job(10, 200, 300, partition="long"), job(20, 210, 300)]
+    assert spans(records, Limit(most=1, per="user", partition=("main",))) == [(2, 20, 49)]
+    days = Limit(most=1, per="user", valid_from=date(1970, 1, 3))
+    later = [job(2 * DAY - 50, 2 * DAY - 50, 4 * DAY), job(2 * DAY - 20, 5 * DAY, 6 * DAY)]
+    assert spans(later, days) == [(1, 2 * DAY, 4 * DAY - 1)]
+
+
+def test_an_exempt_job_is_never_forbidden() -> None:
+    limit = Limit(most=1, per="user", exempt_qos=("high",))
+    records = [job(0, 0, 50), job(10, 200, 300), job(20, 40, 60, qos="high")]
+    assert spans(records, limit) == [(1, 10, 59)]
+
+
+def test_remaining_time_shrinks_while_a_job_runs() -> None:
+    """At 60, 40 s of the first job remain, and 100 s more are allowed; someone starts at 70."""
+    limit = Limit(most=150, resource="cpus", remaining=True, per="user")
+    records = [job(0, 0, 100), job(10, 300, 400), job(20, 70, 80, "bob")]
+    assert spans(records, limit) == [(1, 10, 69)]
+
+
+def test_limits_of_others_are_ignored() -> None:
+    others = [Limit(most=1), Limit(most=1, per="partition"), Limit(most=1, per="job")]
+    assert of_entities([*others, PER_USER]) == [PER_USER]
+    assert spans([job(0, 0, 50), job(10, 200, 300)], *others) == []
+
+
+def test_users_under_a_limit() -> None:
+    table = describe(frame([job(0, 0, 1), job(0, 0, 1, "bob", partition="long")]), [POOL])
+    assert users_under(table, [Limit(most=1)]) == frozenset()
+    assert users_under(table, [PER_USER]) == {"ann", "bob"}
+    assert users_under(table, [Limit(most=1, per="user", partition=("long",))]) == {"bob"}
+
+
+def test_spans_of_several_limits_are_joined() -> None:
+    given_ = [("a", 5, 9), ("a", 0, 3), ("a", 10, 12), ("b", 2, 4), ("a", 1, 2), ("a", 20, 30)]
+    table = pl.DataFrame(given_, ["job_id", "begin", "end"], orient="row")
+    assert joined(table, ["job_id"]).rows() == [
+        ("a", 0, 3),
+        ("a", 5, 12),
+        ("a", 20, 30),
+        ("b", 2, 4),
+    ]
+
+
+@st.composite
+def _record(draw: st.DrawFn) -> Record:
+    arrival = draw(st.integers(0, 300))
+    start = arrival + draw(sampled([0, 10, 200, 400]))
+    record = job(arrival, start, start + draw(sampled([0, 30, 250])), draw(sampled(["ann", "bob"])))
+    record |= {
+        "cpus": draw(sampled([1, 1, 2, 3])),
+        "account": draw(sampled(["a", "a", "b", None])),
+        "walltime_s": draw(sampled([50, 300, None])),
+    }
+    if draw(st.integers(0, 7)) == 0:
+        record |= {"start_time": None, "state": "CANCELLED"}
+    return record
+
+
+@given(
+    records=st.lists(_record(), min_size=1, max_size=14),
+    per=st.sampled_from(["user", "account"]),
+    resource=st.sampled_from([None, "cpus"]),
+    remaining=st.booleans(),
+    most=st.integers(1, 6),
+)
+@settings(max_examples=examples(150))
+def test_as_defined(
+    records: list[Record], per: Any, resource: str | None, remaining: bool, most: int
+) -> None:
+    remaining = remaining and resource is not None
+    limit = Limit(
+        most=100 * most if remaining else most, resource=resource, remaining=remaining, per=per
+    )
+    rows = describe(frame([{**one, "job_id": str(k)} for k, one in enumerate(records)]), [POOL])
+    found = spans(records, limit)
+    jobs = []
+    for row in rows.to_dicts():
+        occupancy = row["end_time"] - (row["start_time"] or row["end_time"])
+        walltime = row["walltime_s"] if row["walltime_s"] is not None else occupancy
+        start = row["start_time"]
+        jobs.append(
+            {
+                "job": int(row["job_id"]),
+                "entity": row[per],
+                "user": row["user"],
+                "arrival": row["arrival_time"],
+                "start": start,
+                "end": row["end_time"],
+                "leave": row["end_time"] if start is None else start,
+                "amount": row["cpus"] if resource else 1,
+                "walltime": max(walltime, 1),
+            }
+        )
+    for instant in sorted({one["start"] for one in jobs if one["start"] is not None}):
+        twin = naive.forbidden(jobs, {"most": limit.most, "remaining": remaining}, instant)
+        for k, expected in twin.items():
+            inside = [one for one in found if one[0] == jobs[k]["job"]]
+            assert any(begin <= instant <= end for _, begin, end in inside) == expected
