@@ -3,7 +3,6 @@
 import ast
 import functools
 import re
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -11,7 +10,6 @@ from typing import Final
 from audit.formats.dialects import MODULES
 from tests.places import ROOT
 
-MODULES_PER_FOLDER: Final = 15
 LINES_PER_FILE: Final = 500
 LINES_PER_FUNCTION: Final = 60
 
@@ -167,11 +165,6 @@ def _imported(path: Path) -> Iterator[str]:
         elif isinstance(node, ast.ImportFrom) and node.module is not None:
             yield node.module
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
-
-
-def test_no_folder_holds_too_many_modules() -> None:
-    held = Counter(path.parent for path in sources())
-    assert {str(folder): n for folder, n in held.items() if n > MODULES_PER_FOLDER} == {}
 
 
 def test_no_file_is_too_long() -> None:

@@ -165,16 +165,15 @@ cdef void _sweep(
     cdef Py_ssize_t arrival = 0, leave = 0, start = 0, end = 0, planned = 0, step = 0, edge = 0, x, e
     cdef int64_t now = 0, last = 0, i
     while True:
-        now = min(time_at(jobs.arrival, jobs.by_arrival, arrival), time_at(jobs.leave, jobs.by_leave, leave))
-        now = min(now, time_at(jobs.start, jobs.by_start, start))
-        now = min(now, time_at(jobs.end, jobs.by_end, end))
+        now = min(time_at(jobs.arrival, jobs.by_arrival, arrival), time_at(jobs.end, jobs.by_end, end))
+        now = min(now, time_at(jobs.start, jobs.by_start, start), time_at(jobs.leave, jobs.by_leave, leave))
         if now == NEVER:
             break
         if step < supply.step.shape[0]:
             now = min(now, supply.step[step])
         if edge < barriers.edge_time.shape[0]:
             now = min(now, barriers.edge_time[edge])
-        now = min(now, min(queue.next_lapse, marks.next))
+        now = min(now, queue.next_lapse, marks.next)
         if last < since:
             now = min(now, since)
         last = now
@@ -210,9 +209,7 @@ cdef void _sweep(
             i = jobs.by_start[start]
             _flush_all(jobs, alike, levels, hunger, made, i, now)
             _occupy(jobs, alike, barriers, levels, counters, queue, i, 1)
-            queue.age[jobs.group[i]] = 0
-            queue.aged_to[jobs.group[i]] = now
-            _mark_started(jobs, alike, queue, marks, i)
+            _begin_anew(jobs, alike, queue, marks, i, now)
             _climb(jobs, alike, levels, made, i, now)
             if jobs.end[i] <= now:
                 _occupy(jobs, alike, barriers, levels, counters, queue, i, -1)
@@ -222,6 +219,15 @@ cdef void _sweep(
             _walk(jobs, alike, barriers, counters, hunger, queue, marks, now)
     for e in range(alike.entities):
         _flush(jobs, alike, levels, hunger, made, e, last)
+
+
+cdef inline void _begin_anew(
+    QueuedJobs jobs, EqualJobs alike, Waiting queue, Marks marks, int64_t i, int64_t now
+) noexcept nogil:
+    """A start of one of a group: its age and its mark begin anew."""
+    queue.age[jobs.group[i]] = 0
+    queue.aged_to[jobs.group[i]] = now
+    _mark_started(jobs, alike, queue, marks, i)
 
 
 cdef void _occupy(

@@ -226,21 +226,17 @@ def _similar() -> Definition:
     pool, end = _POOL._replace(capacity=100), max(row[-1] for row in rows)
     accounted = account(describe(_log(rows), [pool]), pool, end).attempts
     shown = similar.similar_waits(accounted, [Period("all", 0, end)]).group_by("user")
-    reference = similar.REFERENCE["user"]
-    sums = shown.agg(
-        pl.len().alias("attempts"),
-        pl.col("wait_s", reference).median(),
-        similar.excess(reference).sum().alias("excess_wait_s"),
-    )
+    waits = ("wait_s", reference := similar.REFERENCE["user"])
+    more = similar.excess(reference).sum().alias("excess_wait_s")
+    sums = shown.agg(pl.len().alias("attempts"), pl.col(waits).median(), more)
     return Definition(
         "similar",
         "Waits of similar jobs",
-        "Similar jobs are jobs of other users in the same pool, partition and QOS, of the same "
-        "width and walltime class, that arrived at about the same time. There must be at least "
-        f"{similar.LEAST_SIMILAR} jobs of at least {similar.LEAST_ENTITIES} users. Half of them "
-        "waited at most the median. A user's excess is the total time by which its jobs waited "
-        "longer than this median. The report names no users by it, because users who submit in "
-        "campaigns always wait longer.",
+        "Similar jobs are those of other users in the same pool, partition and QOS, of the same "
+        "width and walltime class, that arrived at about the same time: at least "
+        f"{similar.LEAST_SIMILAR} jobs of {similar.LEAST_ENTITIES} users. Half of them waited at "
+        "most the median. A user's excess is the total time by which its jobs waited longer. No "
+        "user is named by it, because users who submit in campaigns always wait longer.",
         "excess = Σ max(0, wait − median wait of similar jobs)",
         "fairaudit",
         _example(
@@ -443,13 +439,14 @@ def _machine(attempts: pl.DataFrame) -> Definition:
 def _penalties() -> Definition:
     """The costs of some requests; the first is the example of [M] §1."""
     shown = ("cpu", "max", "sum", "root")
+    requests = {
+        "A tenth of the CPUs, all of the memory": 1.0,
+        "A tenth of both": 0.1,
+        "A tenth of the CPUs alone": 0.0,
+    }
     rows = []
-    for request, cpus, memory in (
-        ("A tenth of the CPUs, all of the memory", 0.1, 1.0),
-        ("A tenth of both", 0.1, 0.1),
-        ("A tenth of the CPUs alone", 0.1, 0.0),
-    ):
-        fractions = {"cpus": np.array([cpus]), "mem_bytes": np.array([memory])}
+    for request, memory in requests.items():
+        fractions = {"cpus": np.array([0.1]), "mem_bytes": np.array([memory])}
         costs = (of_fractions(name, fractions).tolist()[0] for name in shown)
         rows.append((request, *map(wording.number, costs)))
     return Definition(
@@ -474,8 +471,8 @@ def _decayed(attempts: pl.DataFrame) -> Definition:
     used = usage(charged, "user", method, [_END], _END)
     one = Windows(interval_s=_WINDOW_S, depth=1, decay=1.0)
     ends = [_END - age * _WINDOW_S for age in range(3)]
-    windows = usage(charged, "user", one, ends[::-1], _END).usage.tolist()[::-1]
-    columns = (*windows, used.usage[0].tolist())
+    windows = usage(charged, "user", one, ends[::-1], _END).usage.tolist()
+    columns = (*windows[::-1], used.usage[0].tolist())
     return Definition(
         "decayed-usage",
         "Decayed usage",
@@ -485,7 +482,7 @@ def _decayed(attempts: pl.DataFrame) -> Definition:
         "half-lives. The usage fraction is a user's part of all usage. If a target is configured, "
         "an operator computes a priority from the target and the usage fraction, for example their "
         "difference. Rank 1 has the highest priority. A share tree compares targets and usage of "
-        "the children of each account, level by level.",
+        "the children of each account.",
         "usage fraction = Σ decay^i · t_i / Σ decay^i · T_i, where t_i are the user's "
         "penalty-seconds in window i (0 is the latest) and T_i those of all users",
         "Bui et al., §2.1, equation 1",
