@@ -1,7 +1,6 @@
-"""The meaning of each figure of a report, with a small example.
+"""The meaning of each figure of a report, with a small example that the same code computes.
 
-The code that computes the report's figures computes the examples too, so both always agree. Most
-examples are about the same four attempts in a pool of four CPUs.
+Most examples are about the same four attempts in a pool of four CPUs.
 """
 
 from collections.abc import Sequence
@@ -102,9 +101,8 @@ def _log(rows: Jobs) -> pl.DataFrame:
 
 def _example(caption: str, frame: pl.DataFrame, columns: str, result: str = "") -> Example:
     """Return an example with columns of ``frame``, as in ``Job <job_id> | User <user>``."""
-    titles, names = zip(
-        *(item.rstrip(">").split(" <") for item in columns.split(" | ")), strict=True
-    )
+    items = (item.rstrip(">").split(" <") for item in columns.split(" | "))
+    titles, names = zip(*items, strict=True)
     rows = frame.select(names).iter_rows()
     return Example(caption, titles, tuple(tuple(map(_cell, row)) for row in rows), result)
 
@@ -455,11 +453,10 @@ def _penalties() -> Definition:
         "A penalty is the cost of each second of an attempt, computed from the fractions of the "
         "pool's resources that it held. By CPUs alone, an attempt that takes all of the memory but "
         "few CPUs costs very little, although no other job can use the remaining CPUs. The other "
-        "penalties include all known resources of the pool: the largest fraction, the mean of all "
-        "fractions, or the part that becomes unusable for others.",
+        "penalties include all known resources: the largest fraction, the mean, or the part lost.",
         "with q_x the fraction of resource x and r resources:  cpu = q_cpus;  max = max q_x;  "
         "sum = Σ q_x / r;  root = 1 − (Π (1 − q_x))^(1/r)",
-        "Klusáček, Rudová and Jaroš, §1, formulas 2, 3, 9 and 11",
+        "Klusáček, Rudová and Jaroš, §1",
         Example("Cost of a second of three attempts", ("Attempt", *shown), tuple(rows), ""),
     )
 
@@ -478,8 +475,8 @@ def _decayed(attempts: pl.DataFrame) -> Definition:
         "Decayed usage",
         "Each second of an attempt counts with its penalty, such as the fraction of the pool's "
         "CPUs that it occupied. Older seconds count less. A window has a weight of decay to the "
-        "power of its age; with a half-life, the weight is 2 to the power of minus the age in "
-        "half-lives. The usage fraction is a user's part of all usage. If a target is configured, "
+        "power of its age; with a half-life, 2 to the power of minus the age in half-lives. The "
+        "usage fraction is a user's part of all usage. If a target is configured, "
         "an operator computes a priority from the target and the usage fraction, for example their "
         "difference. Rank 1 has the highest priority. A share tree compares targets and usage of "
         "the children of each account.",
