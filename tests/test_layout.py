@@ -104,6 +104,7 @@ TESTED_IN: Final = {
     "scenario/fit/hours": "scenario/fit/test_rules",
     "oneoff/fit_policy/charts": "oneoff/fit_policy/test_plan",
     "oneoff/fit_policy/page": "oneoff/fit_policy/test_plan",
+    "oneoff/fit_policy/limits": "oneoff/fit_policy/test_plan",
     "studies/commands": "cli/test_oneoff",
     "kernels/fitting": "scenario/fit/test_occasions",
     "studies/sensitivity/page": "studies/test_plans",
@@ -114,8 +115,6 @@ TESTED_IN: Final = {
 IMPORTED_BY_NAME: Final = {
     "audit.analyst.confined": "a separate process, which audit.analyst.reader starts",
     "audit.studies.commands": "by its entry point",
-    "audit.scenario.plateaus.search": "no command yet; it replaces the search of scenario.fit",
-    "audit.scenario.releases.chains": "no command yet; it replaces scenario.fit.chains",
 }
 """Modules that nothing in the package imports, and what they are for; dialects are besides."""
 

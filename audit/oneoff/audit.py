@@ -16,7 +16,7 @@ from audit.cluster.fitted import Fit, Fitted
 from audit.cluster.identity import Identity, seed_of
 from audit.cluster.inference import NOTHING, Fact
 from audit.cluster.setting import ASSUMED, between_days
-from audit.cluster.shown import shown
+from audit.pipeline.shown import shown
 from audit.config import Cluster, Config, Usage
 from audit.errors import EmptyLogError, UsageError
 from audit.files import privacy

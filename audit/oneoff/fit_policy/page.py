@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from audit.cluster.shown import Shown
+from audit.pipeline.shown import Shown
 from audit.metrics.draws import Draws
 from audit.model import Pool
 from audit.oneoff.fit_policy import charts, elements, limits

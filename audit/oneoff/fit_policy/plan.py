@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 
-from audit.cluster.shown import look
+from audit.pipeline.shown import look
 from audit.config.toml import value
 from audit.errors import UsageError
 from audit.files import folders, replace
