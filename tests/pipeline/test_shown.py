@@ -40,8 +40,10 @@ def test_a_limit_of_one_user_holds_and_is_no_rule() -> None:
     [fact] = found.facts
     assert fact.what == "limit of user 'u03'"
     assert "the log does not say which" in fact.source
-    [hold] = found.details["holds"]
+    hold, *triggered = found.details["holds"]
     assert (hold["kind"], hold["entity"]) == ("own limit", "u03")
+    assert {one["kind"] for one in triggered} == {"own-triggered"}
+    assert "u03" in {one["entity"] for one in triggered}
 
 
 def test_a_capacity_below_the_declared_one_is_in_force() -> None:

@@ -11,7 +11,7 @@ from audit.metrics.attempts.reasons import reason_of
 from audit.model import Standing
 from audit.oneoff.explain.story import Crossing, Crowd, Line, Model, Part, Starts, Story
 from audit.registry.causes import CAUSES, Cause
-from audit.registry.reasons import OTHER
+from audit.registry.reasons import INFERRED_HOLDS, OTHER
 from audit.report.text import wording
 from audit.rules import DAYS
 
@@ -85,7 +85,7 @@ def clause(story: Story, cause: Cause) -> str:
     seconds: Counter[str] = Counter()
     for part in (part for line in story.account.timeline for part in line.parts):
         if part.cause == cause.key and part.by is not None:
-            seconds[part.by] += part.seconds
+            seconds[INFERRED_HOLDS.get(part.by, part.by)] += part.seconds
     names = [wording.name(name, 120) for name, _ in seconds.most_common(_NAMED)]
     return f"{cause.clause} ({'; '.join(names)})" if names else cause.clause
 
@@ -125,7 +125,7 @@ def _why(part: Part) -> str:
         "later": f"behind {running} that arrived later",
         "claimed": f"behind {wording.plural(part.jobs, 'job')} ahead of it in the queue, while it "
         "would have fitted",
-        "held": f"held ({part.by})" if part.by else "",
+        "held": f"held ({INFERRED_HOLDS.get(part.by, part.by)})" if part.by else "",
         "rule": wording.name(part.by, 120) if part.by else "",
         "unavailable": "outage: nothing ran in the pool"
         if part.by == "outage"
