@@ -58,7 +58,7 @@ def test_own_triggered_starts_as_defined(jobs: list[Job]) -> None:
         if exact is not None:
             one = found[user]
             got = (one.jobs, one.share, one.shifted, one.expected)
-            assert got == pytest.approx(tuple(map(float, exact)))
+            assert got == pytest.approx(tuple(float(value) for value in exact))
             assert len(one.triggered) == round(one.share * one.jobs)
 
 
