@@ -228,13 +228,15 @@ class Absence(NamedTuple):
 
 
 class Declared(NamedTuple):
-    """What files say about the nodes of a cluster."""
+    """What files say about the nodes of a cluster, and its limits."""
 
     nodes: tuple[Node, ...] = ()
     absences: tuple[Absence, ...] = ()
     cautions: tuple[str, ...] = ()
     counts_memory: bool | None = None
     """Whether the scheduler allocates memory, by slurm.conf; None: it does not say."""
+    limits: tuple[Limit, ...] = ()
+    """Those of the scheduler's files."""
 
 
 class Pool(NamedTuple):

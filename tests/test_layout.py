@@ -106,6 +106,7 @@ TESTED_IN: Final = {
     "scenario/fit/hours": "scenario/fit/test_rules",
     "oneoff/fit_policy/charts": "oneoff/fit_policy/test_plan",
     "oneoff/fit_policy/page": "oneoff/fit_policy/test_plan",
+    "oneoff/fit_policy/limits": "oneoff/fit_policy/test_plan",
     "studies/commands": "cli/test_oneoff",
     "kernels/fitting": "scenario/fit/test_occasions",
     "studies/sensitivity/page": "studies/test_plans",

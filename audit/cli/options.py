@@ -137,6 +137,7 @@ NODE_FILES = options(
     nodes=file("Output of 'scontrol show node', 'sinfo' with headings or 'pbsnodes -a'."),
     events=file("Output of 'sacctmgr -P show event': when nodes were down or drained."),
     reservations=file("Output of 'scontrol' or 'sacctmgr -P show reservation'."),
+    qmgr=file("Output of qmgr -c 'print server': limits of PBS."),
 )
 
 
@@ -163,17 +164,29 @@ def request(
     return Request(logs=logs or (), reading=how, zone=zone, **more)
 
 
-def node_files(*, nodes: Path | None, events: Path | None, reservations: Path | None) -> Any:
-    """Return the files that describe nodes (``cluster.declared.NodeFiles``)."""
+def node_files(
+    *,
+    nodes: Path | None,
+    events: Path | None,
+    reservations: Path | None,
+    qmgr: Path | None,
+) -> Any:
+    """Return the files about nodes and limits (``cluster.declared.NodeFiles``)."""
     from audit.cluster.declared import NodeFiles
 
-    return NodeFiles(nodes, events, reservations)
+    return NodeFiles(nodes, events, reservations, qmgr)
 
 
 def _request_with_nodes(
-    *, nodes: Path | None, events: Path | None, reservations: Path | None, **more: Any
+    *,
+    nodes: Path | None,
+    events: Path | None,
+    reservations: Path | None,
+    qmgr: Path | None,
+    **more: Any,
 ) -> Any:
-    return request(files=node_files(nodes=nodes, events=events, reservations=reservations), **more)
+    files = node_files(nodes=nodes, events=events, reservations=reservations, qmgr=qmgr)
+    return request(files=files, **more)
 
 
 _OF_LOGS = {

@@ -279,7 +279,8 @@ def _of_periods(work: _Work, jobs: pl.DataFrame, booked: Account, pool: Pool) ->
     budget_s = work.chosen.simulation.advice_budget_s / len(setting.pools)
     scenario = Scenario(jobs, pool, setting.now, work.ranked)
     of_pool = pl.lit(pool.name).alias("pool")
-    rules = rules_of(pool, setting.evidence.get(pool.name, ()))
+    of_files = setting.declared.limits
+    rules = rules_of(pool, setting.evidence.get(pool.name, ()), of_files)
     holds = pl.DataFrame(setting.holds.get(pool.name, ()), HOLDS)
     bounds = _limited(work, jobs, pool)
     for number, (period, seed) in enumerate(work.wanted.seeds.items()):
@@ -414,11 +415,14 @@ def edges_of(window: Window, setting: Setting) -> tuple[date | None, date | None
     return begin, end
 
 
-def rules_of(pool: Pool, evidence: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+def rules_of(
+    pool: Pool, evidence: Sequence[Mapping[str, Any]], of_files: Sequence[Limit] = ()
+) -> pl.DataFrame:
     """Return the limits and windows of a pool, columns of ``RULES``.
 
     Args:
         evidence: rows about the inferred rules; those without a row are configured.
+        of_files: limits that PBS's own file states.
     """
     inferred = {row["rule"]: row for row in evidence}
     rows = []
@@ -432,7 +436,7 @@ def rules_of(pool: Pool, evidence: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
                 "kind": _kind(rule),
                 "scope": scope_text(rule, pool.resource) or None,
                 "level": rule.most if isinstance(rule, Limit) else None,
-                "source": "inferred" if found else "configured",
+                "source": "inferred" if found else "pbs" if rule in of_files else "configured",
                 "valid_from": rule.valid_from,
                 "valid_to": rule.valid_to,
                 **{key: found.get(key) for key in ("starts", "breaks", "stops")},

@@ -1,4 +1,4 @@
-"""What a site declares about its nodes: tables of config.toml, and files of scheduler programs.
+"""What a site declares about its nodes and limits: config.toml, and files of scheduler programs.
 
 Node shapes come from ``scontrol show node``, ``sinfo`` or ``pbsnodes``. The times in which nodes
 were out of service come from ``sacctmgr show event`` and the node's own record, and reservations
@@ -7,6 +7,7 @@ from ``sacctmgr show reservation`` or ``scontrol show reservation``.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import groupby
@@ -22,7 +23,8 @@ from audit.errors import AuditError, ConfigError, UsageError
 from audit.formats.nodes import absences
 from audit.formats.nodes.machine import Drain, Listing
 from audit.formats.nodes.read import read as read_nodes
-from audit.model import Absence, Declared
+from audit.formats.pbs import qmgr
+from audit.model import Absence, Declared, Limit
 from audit.words import plural
 
 _SHOWN: Final = 5  # maximum number of problems of a file that are listed
@@ -40,6 +42,8 @@ class NodeFiles:
     """``sacctmgr show event``."""
     reservations: Path | None = None
     """``sacctmgr show reservation`` or ``scontrol show reservation``."""
+    qmgr: Path | None = None
+    """``qmgr -c 'print server'``."""
 
     @property
     def given(self) -> dict[str, Path]:
@@ -108,7 +112,10 @@ def read(
         or nothing
     )
     out, cautions = _drained(down.absences, listing.drains, zone)
-    return Declared(listing.nodes, (*out, *reserved.absences), (*reading.problems, *cautions))
+    pbs = reading.of("qmgr", qmgr.limits) or qmgr.QmgrLimits((), ())
+    absent = (*out, *reserved.absences)
+    problems = (*reading.problems, *cautions)
+    return Declared(listing.nodes, absent, problems, limits=pbs.limits)
 
 
 @dataclass
@@ -188,6 +195,8 @@ def stored(declared: Declared) -> dict[str, Any]:
     found: dict[str, Any] = {"nodes": grouped, "absences": spans, "cautions": declared.cautions}
     if declared.counts_memory is not None:  # runs before this key was added have none
         found["counts_memory"] = declared.counts_memory
+    if declared.limits:
+        found["limits"] = [limit.model_dump(mode="json") for limit in declared.limits]
     return found
 
 
@@ -198,4 +207,6 @@ def restored(kept: Mapping[str, Any]) -> Declared:
     listed = [
         [[name, *of] for names, *of in kept[key] for name in names] for key in ("nodes", "absences")
     ]
-    return _ADAPTER.validate_python([*listed, kept["cautions"], kept.get("counts_memory")])
+    limits = tuple(Limit.model_validate_json(json.dumps(one)) for one in kept.get("limits", ()))
+    found = [*listed, kept["cautions"], kept.get("counts_memory")]
+    return _ADAPTER.validate_python(found)._replace(limits=limits)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import NamedTuple
@@ -129,7 +129,8 @@ def one_off(
             mine = mine or declared.nodes  # partitions that a site has renamed
         of_nodes = declared._replace(nodes=mine)
         pool, found = inference.pool(rows, whole, resource, pool_size, now, name, of_nodes)
-        pools.append(_absent(pool._replace(policy=policy, zone=zone.value), declared, mine))
+        pool = pool._replace(policy=policy, zone=zone.value)
+        pools.append(_with_limits(_absent(pool, declared, mine), declared, group))
         facts += found
         idle -= {node.name for node in mine}
     if idle:
@@ -157,6 +158,16 @@ def _absent(pool: Pool, declared: Declared, shapes: Sequence[Node]) -> Pool:
     if not pool.nodes and not pool.steps:
         pool = pool._replace(steps=hardware.steps_of(pool.amounts, shapes, found))
     return pool._replace(absences=(*pool.absences, *found))
+
+
+def _with_limits(pool: Pool, declared: Declared, partitions: Iterable[str | None]) -> Pool:
+    """Return a pool with the limits of the scheduler's files that concern its partitions.
+
+    A limit of the whole site is one of each pool.
+    """
+    names = {name for text in partitions if text for name in text.split(",")}
+    mine = (one for one in declared.limits if one.partition is None or names & {*one.partition})
+    return pool._replace(limits=(*pool.limits, *mine))
 
 
 def _facts_about_nodes(declared: Declared) -> list[Fact]:
@@ -222,7 +233,8 @@ def configured(
                 mine = hardware.in_partitions(mine, {*of_pool, *each.partitions}, rows)
             of_nodes = declared._replace(nodes=mine)
             pool, sources = _pool(each, rows, whole, zone, extent.now, of_nodes)
-            found.append(_absent(pool, declared, mine))
+            parts = {*of_pool, *each.partitions}
+            found.append(_with_limits(_absent(pool, declared, mine), declared, parts))
             facts += sources
     facts += _facts_about_nodes(declared)
     warnings = _warnings(facts, attempts, headers)

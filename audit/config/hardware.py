@@ -35,11 +35,12 @@ class Nodes(Section):
 
 
 class Hardware(Section):
-    """Files that describe a cluster's nodes, and when they were out of service."""
+    """Files that describe a cluster's nodes, when they were out of service, and its limits."""
 
     nodes: _Text = None
     events: _Text = None
     reservations: _Text = None
+    qmgr: _Text = None
 
 
 def faults(pools: Sequence[Sequence[Nodes]]) -> Iterator[Fault]:

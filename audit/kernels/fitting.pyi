@@ -44,11 +44,6 @@ def levels_in(
     use: Use, entity: NDArray[np.int64], amount: NDArray[np.int64], since: NDArray[np.int64],
     until: NDArray[np.int64], at: NDArray[np.int64], highest: NDArray[np.int64]
 ) -> None: ...  # fmt: skip
-def times_above(
-    use: Use, entity: NDArray[np.int64], amount: NDArray[np.int64], since: NDArray[np.int64],
-    until: NDArray[np.int64], most: int, above: NDArray[np.int64], last: NDArray[np.int64],
-    seconds: NDArray[np.int64]
-) -> None: ...  # fmt: skip
 def best_stretch(
     base: NDArray[np.float64], hours: NDArray[np.float64], which: int,
     chance: NDArray[np.float64], least: float, raw: float

@@ -362,44 +362,6 @@ def levels_in(
                 step += 1
 
 
-def times_above(
-    Use use not None, const int64_t[::1] entity, const int64_t[::1] amount,
-    const int64_t[::1] since, const int64_t[::1] until, int64_t most, int64_t[::1] above,
-    int64_t[::1] last, int64_t[::1] seconds
-):
-    """Write when a limit first forbids each span's attempt, and when it allows a last one.
-
-    Args:
-        use, entity, amount, since, until: as for ``levels_in``.
-        most: the limit.
-        above: written, the first instant with a level above the limit; −1: none.
-        last: written, the first at which the attempt is allowed and a second one like it is not;
-            −1: none.
-        seconds: written, how long the level is above the limit.
-    """
-    cdef Py_ssize_t k, step, behind
-    cdef int64_t level, begin, end
-    with nogil:
-        for k in range(entity.shape[0]):
-            behind = use.first[entity[k] + 1]
-            step = _step(use, entity[k], since[k])
-            above[k], last[k], seconds[k] = -1, -1, 0
-            begin = since[k]
-            while begin < until[k]:
-                level = _used(use, entity[k], step) + amount[k]
-                end = until[k]
-                if step + 1 < behind:
-                    end = min(end, use.time[step + 1])
-                if level > most:
-                    seconds[k] += end - begin
-                    if above[k] < 0:
-                        above[k] = begin
-                elif level + amount[k] > most and last[k] < 0:
-                    last[k] = begin
-                begin = end
-                step += 1
-
-
 cdef inline Py_ssize_t _step(Use use, int64_t entity, int64_t instant) noexcept nogil:
     """Return the last step of an entity up to an instant, or the place before its first step."""
     return first_above(use.time, use.first[entity], use.first[entity + 1], instant) - 1

@@ -16,7 +16,6 @@ from audit.cluster.fitted import Fit, Fitted
 from audit.cluster.identity import Identity, seed_of
 from audit.cluster.inference import NOTHING, Fact
 from audit.cluster.setting import ASSUMED, between_days
-from audit.cluster.shown import shown
 from audit.config import Cluster, Config, Usage
 from audit.errors import EmptyLogError, UsageError
 from audit.files import privacy
@@ -29,6 +28,7 @@ from audit.pipeline import drawing, owners
 from audit.pipeline.completeness import with_completeness
 from audit.pipeline.computing import Task, compute_and_keep
 from audit.pipeline.opening import Request, Site, TakenIn, take_in
+from audit.pipeline.shown import shown
 from audit.pipeline.workplace import replacing, workplace
 from audit.policies import Backfill, Order
 from audit.report import index

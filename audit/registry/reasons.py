@@ -63,8 +63,13 @@ OTHER: Final = Reason("", None, "it waited for a reason that fairaudit does not 
 
 DEPENDENCY_INFERRED: Final = "dependency_inferred"
 OWN_LIMIT_INFERRED: Final = "own_limit_inferred"
+INFERRED_HOLDS: Final = {
+    DEPENDENCY_INFERRED: "until its user's previous job ended: a dependency, or a script",
+    OWN_LIMIT_INFERRED: "at a level at which its user's jobs stop: a limit, throttle or dependency",
+}
+"""What the log shows, in words."""
 HELD_BY: Final = (
     *("begin", "dependency", "hold", "array", "licence"),
-    *(DEPENDENCY_INFERRED, OWN_LIMIT_INFERRED),
+    *INFERRED_HOLDS,
 )
 """Kinds of holds; of the inferred ones the log has no record (SPEC §11)."""

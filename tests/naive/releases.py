@@ -1,9 +1,11 @@
-"""SPEC §11, *Chains*, in slow, plain Python; nothing is shared with the package."""
+"""SPEC §11, *Chains, releases, begin times*, in slow, plain Python; nothing is shared."""
 
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import pairwise
 from typing import NamedTuple
 
+DAY = 86_400
 SHIFTS = [sign * hours * 3_600 for hours in (6, 12, 24) for sign in (-1, 1)]
 
 
@@ -55,3 +57,105 @@ def chain(jobs: Sequence[Job], capacity: int, user: str) -> tuple[int, Fraction,
         shifted, theirs = chained(jobs, capacity, user, shift)
         shares.append(Fraction(len(theirs), len(shifted)) if shifted else Fraction())
     return len(could), Fraction(len(hits), len(could)), sum(shares, Fraction()) / len(shares)
+
+
+def released(jobs: Sequence[Job], capacity: int, user: str) -> list[tuple[int, int, int]]:
+    """The joint releases of a user: number of jobs, first and last start; jobs arrive by time."""
+    own = [job for job in jobs if job.user == user and job.start is not None]
+    late = sorted((j.start, j) for j in own if j.start is not None and j.start - j.arrival > DAY)
+    groups: list[list[Job]] = []
+    for start, job in late:
+        if groups and start - (groups[-1][-1].start or 0) <= 120:
+            groups[-1].append(job)
+        else:
+            groups.append([job])
+    return [
+        (len(one), one[0].start or 0, one[-1].start or 0)
+        for one in groups
+        if len(one) >= 5 and together(jobs, capacity, user, one)
+    ]
+
+
+def together(jobs: Sequence[Job], capacity: int, user: str, group: Sequence[Job]) -> bool:
+    """Whether a group of starts is a joint release."""
+    begin, end = group[0].start or 0, group[-1].start or 0
+    median = sorted(job.size for job in group)[(len(group) - 1) // 2]
+    of_median, whole = group[0]._replace(size=median), group[0]
+    edges = {t for j in jobs for t in (j.start, j.end) if t is not None}
+    times = [begin - DAY, *sorted(t for t in edges if begin - DAY < t < begin), begin]
+    had = sum(
+        to - since for since, to in pairwise(times) if room(jobs, capacity, of_median, since + 1)
+    )
+    total = sum(job.size for job in group)
+    half = room(jobs, capacity, whole._replace(size=-(-total // 2)), begin)
+    started = any(
+        job.user == user and job.arrival <= begin - DAY and begin - DAY <= job.start < begin
+        for job in jobs
+        if job.start is not None
+    )
+    others = [
+        job
+        for job in jobs
+        if job.user != user
+        and job.arrival < begin - DAY
+        and (job.arrival + 10_000 if job.start is None else job.start) >= begin - 600
+    ]
+    near = [j for j in others if j.start is not None and begin - 600 <= j.start <= end + 600]
+    return had >= DAY // 2 and half and not started and 4 * len(near) <= len(others)
+
+
+def triggered(
+    jobs: Sequence[Job], capacity: int, user: str
+) -> tuple[int, Fraction, Fraction, float] | None:
+    """Jobs with room, their share after an own end, the shifted one and the expected one."""
+    own = [job for job in jobs if job.user == user and job.start is not None]
+    mine = [
+        job
+        for job in own
+        if job.start is not None
+        and job.start - job.arrival > 600
+        and room(jobs, capacity, job, job.start - 120)
+    ]
+    starts = [job.start or 0 for job in mine]
+    if len(mine) < 20 or len({start // DAY for start in starts}) < 3:
+        return None
+
+    def share(shift: int) -> Fraction:
+        ends = [job.end + shift for job in own if job.end is not None]
+        return Fraction(sum(any(0 <= s - e <= 120 for e in ends) for s in starts), len(starts))
+
+    chances = []
+    for start in starts:
+        x = start - 120
+        running = [j for j in jobs if j.start is not None and j.end and j.start < x <= j.end]
+        running = [j for j in running if j.end != j.start]
+        ends = sum(j.end is not None and j.end != j.start and x <= j.end <= start for j in jobs)
+        part = sum(j.user == user for j in running) / max(len(running), 1)
+        chances.append(1 - (1 - part) ** ends)
+    shifted = sum((share(shift) for shift in SHIFTS), Fraction()) / len(SHIFTS)
+    return len(mine), share(0), shifted, sum(chances) / len(chances)
+
+
+def begins(jobs: Sequence[Job], capacity: int, user: str) -> tuple[int, int] | None:
+    """The begin of a begin time's two slots, s since midnight UTC, and its jobs."""
+    all_of_them = [
+        job
+        for job in jobs
+        if job.start is not None
+        and job.start - job.arrival > 3_600
+        and room(jobs, capacity, job, job.start - 120)
+    ]
+    own = [job.start or 0 for job in all_of_them if job.user == user]
+    others = [job.start or 0 for job in all_of_them if job.user != user]
+    if len(own) < 8:
+        return None
+
+    def inside(starts: Sequence[int], slot: int) -> list[int]:
+        return [s for s in starts if s % DAY // 120 in (slot, (slot + 1) % 720)]
+
+    slot = max(range(720), key=lambda one: (len(inside(own, one)), -one))
+    hits = inside(own, slot)
+    days, of_all = ({s // DAY for s in some} for some in (hits, own))
+    if 10 * len(hits) < 3 * len(own) or len(days) < 5 or 10 * len(days) < 3 * len(of_all):
+        return None
+    return (slot * 120, len(hits)) if 50 * len(inside(others, slot)) <= len(others) else None

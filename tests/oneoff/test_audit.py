@@ -12,9 +12,10 @@ import pytest
 
 from audit import config
 from audit.cli.oneoff import fitting
+from audit.cluster.declared import NodeFiles
 from audit.config import Config
 from audit.errors import UsageError
-from audit.model import Pool
+from audit.model import Limit, Pool
 from audit.oneoff.audit import Options, Outcome, audit
 from audit.pipeline.opening import Request, open_log
 from audit.pipeline.published import open_published
@@ -22,7 +23,7 @@ from audit.policies import Backfill, Order
 from audit.store import database
 from tests.cli.command import left_in
 from tests.ingest import test_events as pbs
-from tests.logs import busy, write
+from tests.logs import busy, line, log, write
 from tests.oneoff.fit_policy import made
 from tests.oneoff.fit_policy.test_plan import OFFICE, RULES
 from tests.places import DATA, SLURM
@@ -384,3 +385,20 @@ def test_an_id_that_slurm_cut_is_a_lower_bound(tmp_path: Path) -> None:
     assert any("the number of waiting tasks is a lower bound" in one for one in outcome.warnings)
     query = "SELECT value FROM summary WHERE dimension = 'all' AND metric = 'pending'"
     assert stored(outcome, query) == [(3,)]
+
+
+def test_limits_of_qmgr_are_in_force(tmp_path: Path) -> None:
+    """User 1 waits from 0 to 100 s after the first end though it would have fitted."""
+    lines = [
+        line(1, submit=0, wait=0, run=10, user=3),
+        line(2, submit=0, wait=0, run=200, user=1),
+        line(3, submit=100, wait=100, run=10, user=1),
+    ]
+    source = write(tmp_path / "a.swf", log(lines, MaxProcs=8))
+    file = write(tmp_path / "qmgr.txt", "set server max_run = [u:PBS_GENERIC=1]\n")
+    request = Request(logs=[source], files=NodeFiles(qmgr=file))
+    outcome = audit(request, Options(out=tmp_path / "out", pdf=False), Config())
+    assert only_pool(outcome).limits == (Limit(most=1, per="user"),)
+    with closing(database.open_snapshot(outcome.database)) as con:
+        found = database.rows(con, "SELECT name, source, waiting_s, free_s FROM rules")
+        assert found == [("1 running job per user", "pbs", 100, 100)]

@@ -158,6 +158,11 @@ def sweep(
         raise MemoryError("no memory for the stops")
 
 
+cdef inline int64_t _coming(const int64_t[::1] times, Py_ssize_t place) noexcept nogil:
+    """Return the time at a place; NEVER behind the last one."""
+    return times[place] if place < times.shape[0] else NEVER
+
+
 cdef void _sweep(
     QueuedJobs jobs, EqualJobs alike, Barriers barriers, Supply supply, int64_t since, Scales levels,
     Scales counters, Hunger hunger, Waiting queue, StopTables made, Marks marks
@@ -169,19 +174,16 @@ cdef void _sweep(
         now = min(now, time_at(jobs.start, jobs.by_start, start), time_at(jobs.leave, jobs.by_leave, leave))
         if now == NEVER:
             break
-        if step < supply.step.shape[0]:
-            now = min(now, supply.step[step])
-        if edge < barriers.edge_time.shape[0]:
-            now = min(now, barriers.edge_time[edge])
         now = min(now, queue.next_lapse, marks.next)
-        if last < since:
-            now = min(now, since)
+        now = min(now, _coming(supply.step, step))
+        now = min(now, _coming(barriers.edge_time, edge))
+        now = min(now, since) if last < since else now
         last = now
-        while step < supply.step.shape[0] and supply.step[step] == now:
+        while _coming(supply.step, step) == now:
             for x in range(queue.free.shape[0]):
                 queue.free[x] += supply.change[step, x]
             step += 1
-        while edge < barriers.edge_time.shape[0] and barriers.edge_time[edge] == now:
+        while _coming(barriers.edge_time, edge) == now:
             counters.used[0, barriers.edge_counter[edge]] += barriers.edge_change[edge]
             edge += 1
         while planned < jobs.by_planned.shape[0]:
@@ -196,14 +198,10 @@ cdef void _sweep(
             _occupy(jobs, alike, barriers, levels, counters, queue, i, -1)
             end += 1
         while time_at(jobs.arrival, jobs.by_arrival, arrival) == now:
-            i = jobs.by_arrival[arrival]
-            _join(jobs, alike, queue, i)
-            _mark_joined(jobs, alike, marks, i, now)
+            _join(jobs, alike, queue, marks, jobs.by_arrival[arrival], now)
             arrival += 1
         while time_at(jobs.leave, jobs.by_leave, leave) == now:
-            i = jobs.by_leave[leave]
-            _mark_left(jobs, alike, queue, marks, i, now)
-            _leave(jobs, alike, queue, i)
+            _leave(jobs, alike, queue, marks, jobs.by_leave[leave], now)
             leave += 1
         while time_at(jobs.start, jobs.by_start, start) == now:
             i = jobs.by_start[start]

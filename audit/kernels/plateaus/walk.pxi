@@ -43,7 +43,9 @@ cdef class Waiting:
         self.free = np.array(capacity, np.int64)
 
 
-cdef void _join(QueuedJobs jobs, EqualJobs alike, Waiting queue, int64_t i) noexcept nogil:
+cdef void _join(
+    QueuedJobs jobs, EqualJobs alike, Waiting queue, Marks marks, int64_t i, int64_t now
+) noexcept nogil:
     """Add a job, which is newer than all that wait."""
     cdef int64_t g = jobs.group[i], rank = alike.rank[g]
     queue.older[i] = queue.newest[g]
@@ -58,12 +60,16 @@ cdef void _join(QueuedJobs jobs, EqualJobs alike, Waiting queue, int64_t i) noex
     queue.count[g] += 1
     queue.of_size[rank] += 1
     queue.least = min(queue.least, rank)
+    _mark_joined(jobs, alike, marks, i, now)
 
 
-cdef void _leave(QueuedJobs jobs, EqualJobs alike, Waiting queue, int64_t i) noexcept nogil:
+cdef void _leave(
+    QueuedJobs jobs, EqualJobs alike, Waiting queue, Marks marks, int64_t i, int64_t now
+) noexcept nogil:
     """Remove a job, and keep the groups in order."""
     cdef int64_t g = jobs.group[i], older = queue.older[i], newer = queue.newer[i], rank = alike.rank[g]
     cdef Py_ssize_t place, target
+    _mark_left(jobs, alike, queue, marks, i, now)
     queue.count[g] -= 1
     queue.of_size[rank] -= 1
     while queue.least < alike.sizes.shape[0] and queue.of_size[queue.least] == 0:

@@ -30,9 +30,11 @@ from audit.metrics.attempts.miss import TOLERANCE_S
 from audit.metrics.attempts.reasons import reason_of
 from audit.model import Backfill, Order, Policy, Pool, Standing
 from audit.oneoff.explain import facts
+from audit.oneoff.explain.facts import NOTHING_KNOWN, LogEvidence
 from audit.oneoff.explain.story import Cost, Model, Starts, Story, Trust
 from audit.pipeline.opening import Log, Request
 from audit.pipeline.published import open_either
+from audit.pipeline.shown import shown
 from audit.progress import printable
 from audit.report.text import wording
 from audit.scenario.decisions import decisions
@@ -40,6 +42,7 @@ from audit.scenario.fair_start import fair_starts
 from audit.scenario.forward import NO_USER, forward_starts
 from audit.scenario.ownership import EQUAL_SHARES
 from audit.scenario.ownership import Fairshare as Ranked
+from audit.scenario.releases.holds import NOT_HOLDING
 from audit.scenario.workload import NEVER, Ints, Workload, workload_of_rows
 
 
@@ -72,6 +75,10 @@ def explain(
     log = open_either(request, database, chosen, progress, inferred, folder, subject.job)
     found = _found(log.described, subject)
     pool = next(pool for pool in log.setting.pools if pool.name == found["pool"][0])
+    holding = log.setting.holding.get(pool.name, NOT_HOLDING)
+    if request.logs:  # a database has what its audit found
+        begin = log.setting.log.from_time
+        pool, _, _, holding = shown(log.described, pool, log.setting.now, begin)
     described, ranked = charged(log, pool, folder)
     described = described.filter(pl.col("pool") == pool.name)
     row = described.with_row_index("row").join(
@@ -79,8 +86,9 @@ def explain(
     )["row"]
     progress("explaining", 0, 1)
     zone, tolerance_s = log.setting.zone.key, chosen.metrics.tolerance_s
-    of = (log.setting.now, zone, int(row[0]), ranked, tolerance_s, log.setting.log_begin)
-    made = story(described, pool, *of)
+    of = (log.setting.now, zone, int(row[0]), ranked, tolerance_s)
+    known = LogEvidence(log.setting.log_begin, holding)
+    made = story(described, pool, *of, known)
     progress("explaining", 1, 1)
     return replace(made, part=log.setting.part)
 
@@ -147,7 +155,7 @@ def story(
     row: int,
     fairshare: Ranked = EQUAL_SHARES,
     tolerance_s: int = TOLERANCE_S,
-    log_begin: int | None = None,
+    known: LogEvidence = NOTHING_KNOWN,
 ) -> Story:
     """Return the story of the wait of the attempt in row ``row``, whose arrival is known.
 
@@ -157,7 +165,7 @@ def story(
         zone: of the cluster.
         fairshare: how users are ranked, if the policy ranks them.
         tolerance_s: of the model's starts, s.
-        log_begin: epoch s, before which the log does not say what ran; None: before all waits.
+        known: when the log begins, and whose jobs were held.
     """
     found = facts.scene(described, pool, now, zone, row)
     passers, passed_by = facts.passers(found)
@@ -171,7 +179,7 @@ def story(
         subject=found.subject,
         running=facts.running(found),
         queued=facts.ahead(found),
-        account=facts.booked(described, found, now, row, log_begin),
+        account=facts.booked(described, found, now, row, known),
         passers=passers,
         passed_by=passed_by,
         uses=facts.uses(found),

@@ -29,6 +29,7 @@ from audit.oneoff.explain.story import (
 )
 from audit.registry.causes import COLUMNS
 from audit.report.record.reservations import Reservations
+from audit.scenario.releases.holds import NOT_HOLDING, Holding, inferred_holds
 
 PASSERS: Final = 10  # largest number of listed attempts that arrived later and started earlier
 
@@ -122,13 +123,33 @@ def uses(found: Scene) -> tuple[Use, ...]:
     return tuple(Use(*stretch) for stretch in np.stack((cuts[:-1], cuts[1:], *rows), 1).tolist())
 
 
+class LogEvidence(NamedTuple):
+    """What is known of a whole log."""
+
+    log_begin: int | None = None  # epoch s; None: its first end
+    holding: Holding = NOT_HOLDING
+    """Whose jobs were held."""
+
+
+NOTHING_KNOWN: Final = LogEvidence()
+
+
 def booked(
-    described: pl.DataFrame, found: Scene, now: int, row: int, log_begin: int | None = None
+    described: pl.DataFrame,
+    found: Scene,
+    now: int,
+    row: int,
+    known: LogEvidence = NOTHING_KNOWN,
 ) -> Account:
     """Return the account of the wait, beside the waits of similar jobs at any time."""
     pool = found.subject.pool
+    holds = inferred_holds(described, pool, now, known.holding)
     made = accounts.account(
-        described, pool, now, log_begin=log_begin, backfill=pool.states_backfill, traced=row
+        *(described, pool, now),
+        log_begin=known.log_begin,
+        backfill=pool.states_backfill,
+        holds=holds,
+        traced=row,
     )
     one = similar_waits(made.attempts, ()).row(row, named=True)
     causes = {column: one[column] for column in COLUMNS}

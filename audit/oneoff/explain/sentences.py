@@ -12,7 +12,7 @@ from audit.metrics.attempts.reasons import reason_of
 from audit.model import Standing
 from audit.oneoff.explain.story import Crossing, Crowd, Line, Model, Part, Starts, Story
 from audit.registry.causes import CAUSES, Cause
-from audit.registry.reasons import OTHER
+from audit.registry.reasons import INFERRED_HOLDS, OTHER
 from audit.report.text import wording
 from audit.report.text.account import reservations
 from audit.rules import DAYS
@@ -88,8 +88,8 @@ def clause(story: Story, cause: Cause) -> str:
     """Return a cause as a clause, with the names of its rules or holds, longest first."""
     seconds: Counter[str] = Counter()
     for part in (part for line in story.account.timeline for part in line.parts):
-        if part.cause == cause.key and part.by not in (None, LAPSE):
-            seconds[part.by] += part.seconds
+        if part.cause == cause.key and part.by is not None and part.by != LAPSE:
+            seconds[INFERRED_HOLDS.get(part.by, part.by)] += part.seconds
     names = [wording.name(name, 120) for name, _ in seconds.most_common(_NAMED)]
     return f"{cause.clause} ({'; '.join(names)})" if names else cause.clause
 
@@ -129,7 +129,7 @@ def _why(part: Part) -> str:
         "later": f"behind {running} that arrived later",
         "claimed": f"enough was free, but for {wording.plural(part.jobs, 'job')} ahead of it that "
         "could start as well",
-        "held": f"held ({part.by})" if part.by else "",
+        "held": f"held ({INFERRED_HOLDS.get(part.by, part.by)})" if part.by else "",
         "rule": wording.name(part.by, 120) if part.by else "",
         "unavailable": "outage: nothing ran in the pool"
         if part.by == "outage"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from audit.cluster.shown import CERTAIN, Shown, chain_words
 from audit.model import Pool
+from audit.pipeline.shown import CERTAIN, Shown, chain_words
 from audit.report.study.page import Column, Columns, Table, table
 from audit.report.text import wording
 from audit.rule_text import amount, duration, rule_text

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from audit.cluster.shown import Shown
 from audit.metrics.draws import Draws
 from audit.model import Pool
 from audit.oneoff.fit_policy import charts, elements, limits
 from audit.oneoff.fit_policy.charts import Part
+from audit.pipeline.shown import Shown
 from audit.report.study.page import Column, Columns, Section, Study, Table, by_pool, table
 from audit.report.text import wording
 from audit.rule_text import clock

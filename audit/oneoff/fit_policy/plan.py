@@ -12,7 +12,6 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 
-from audit.cluster.shown import look
 from audit.config.toml import value
 from audit.errors import UsageError
 from audit.files import folders, replace
@@ -24,6 +23,7 @@ from audit.oneoff.fit_policy.elements import as_frame, from_frame
 from audit.oneoff.fit_policy.page import Found
 from audit.oneoff.study import Made, Plan
 from audit.pipeline.opening import Log, pools
+from audit.pipeline.shown import look
 from audit.report.study.cells import Cell, studied
 from audit.scenario.fit import judging, outcome
 

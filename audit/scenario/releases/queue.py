@@ -24,9 +24,11 @@ from audit.scenario.plateaus.sweeping import clock, local_days
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
 
 NEVER: Final = int(np.iinfo(np.int64).max)
 UNKNOWN: Final = 0
+DAY_S: Final = 86_400
 _HOUR_S: Final = 3_600
 SHIFTS_S: Final = tuple(sign * hours * _HOUR_S for hours in (6, 12, 24) for sign in (-1, 1))
 
@@ -37,6 +39,7 @@ class UserJobs:
 
     row: Ints  # of the given frame
     arrival: Ints
+    leave: Ints  # when it leaves the queue
     start: Ints  # NEVER: it did not start
     end: Ints  # NEVER: it did not start
     size: Ints
@@ -75,9 +78,29 @@ class UserJobs:
         found: Bools = self.free_before(at) >= self.size[jobs]
         return found
 
+    @cached_property
+    def _changes(self) -> Ints:
+        """The instants at which the free capacity changes."""
+        starts, _, ends, _ = self._sums
+        return np.unique(np.concatenate((starts, ends, self.steps.time)))
+
+    def seconds_with(self, size: int, begin: int, end: int) -> int:
+        """Return for how long at least ``size`` is free in [begin, end), s."""
+        at = self._changes
+        edges = np.concatenate(([begin], at[(at > begin) & (at < end)], [end]))
+        enough = self.free_before(edges[:-1] + 1) >= size
+        return int(np.diff(edges)[enough].sum())
+
     def days(self, at: Ints) -> Ints:
         """Return the local days of instants."""
         return local_days(self.zone, at)
+
+    def seconds_of_day(self, at: Ints) -> Ints:
+        """Return the seconds since local midnight of instants."""
+        begins, ahead = self.zone
+        place = np.maximum(np.searchsorted(begins, at, side="right") - 1, 0)
+        seconds: Ints = (at + ahead[place]) % DAY_S
+        return seconds
 
 
 def user_jobs(described: pl.DataFrame, pool: Pool, now: int) -> UserJobs:
@@ -98,6 +121,7 @@ def user_jobs(described: pl.DataFrame, pool: Pool, now: int) -> UserJobs:
     return UserJobs(
         queue.column("row"),
         arrival,
+        queue.column("leave"),
         np.where(started, queue.column("start_time"), NEVER),
         np.where(started, queue.column("end"), NEVER),
         queue.column("size"),
@@ -106,5 +130,5 @@ def user_jobs(described: pl.DataFrame, pool: Pool, now: int) -> UserJobs:
         order.sort("user", *SEQUENCE, nulls_last=False)["place"].to_numpy().astype(np.int64),
         int(amounts(pool)[0]),
         capacity_steps(pool, queue.reserved),
-        clock(pool, int(known.min(initial=0)), int(known.max(initial=0)) + 2 * 86_400),
+        clock(pool, int(known.min(initial=0)), int(known.max(initial=0)) + 2 * DAY_S),
     )

@@ -48,6 +48,8 @@ def unstartable_share(attempts: pl.DataFrame) -> float | None:
         attempts: columns start_time, wait_s, unstartable_from.
     """
     started = attempts.filter(pl.col("start_time").is_not_null())
-    marked_s = started.filter(pl.col("unstartable_from").is_not_null())["wait_s"].sum()
-    waited = started["wait_s"].sum()
-    return marked_s / waited if waited else None
+    marked_s, waited_s = (
+        float(of["wait_s"].drop_nulls().to_numpy().sum())
+        for of in (started.filter(pl.col("unstartable_from").is_not_null()), started)
+    )
+    return marked_s / waited_s if waited_s else None

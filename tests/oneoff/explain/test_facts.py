@@ -94,7 +94,7 @@ def test_crowds_and_use_as_defined(attempts: pl.DataFrame, data: st.DataObject) 
         )
     assert sum(use.end - use.begin for use in uses) == max(until - at, 0)
     # what is booked to later arrivals is held by some that are said to have started before it
-    causes = facts.booked(described, found, NOW, row).causes
+    causes = facts.booked(described, found, NOW, row, facts.LogEvidence(0)).causes
     assert not causes.get("cause_later_s") or facts.passers(found)[1]
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import Any, Final, NamedTuple
+from zoneinfo import ZoneInfo
 
 import polars as pl
 
@@ -13,13 +15,17 @@ from audit.model import Pool
 from audit.rule_text import amount, rule_text
 from audit.scenario.plateaus.capacity import CapacityBelow
 from audit.scenario.plateaus.search import PlateauRule, Plateaus, find_plateaus
+from audit.scenario.releases.begin import BeginTime, find_begin_times
 from audit.scenario.releases.chains import JobChain, find_chains
 from audit.scenario.releases.holds import Holding
+from audit.scenario.releases.joint import JointRelease, find_releases
 from audit.scenario.releases.queue import user_jobs
+from audit.scenario.releases.triggered import OwnTriggered, find_triggered
 
 CERTAIN: Final = 0.7
 """Least concentration with which the number of a user's own limit is stated."""
 _UNCLEAR: Final = "a limit, a throttle or a dependency: the log does not say which"
+HELD: Final = "held, or waiting for a node"
 _NAMED: Final = 10  # greatest number of users about whom there are facts
 
 
@@ -28,6 +34,9 @@ class Shown(NamedTuple):
 
     plateaus: Plateaus
     chains: tuple[JobChain, ...]
+    releases: tuple[JointRelease, ...]
+    triggered: tuple[OwnTriggered, ...]
+    begin_times: tuple[BeginTime, ...]
 
 
 def look(described: pl.DataFrame, pool: Pool, now: int, log_begin: int) -> Shown:
@@ -39,8 +48,14 @@ def look(described: pl.DataFrame, pool: Pool, now: int, log_begin: int) -> Shown
         log_begin: the begin of the log, epoch s (SPEC §11, *T0*).
     """
     found = find_plateaus(described, pool, now, log_begin)
-    every = find_chains(user_jobs(described, found.pool, now))
-    return Shown(found, tuple(one for one in every if one.accepted))
+    jobs = user_jobs(described, found.pool, now)
+    return Shown(
+        found,
+        tuple(one for one in find_chains(jobs) if one.accepted),
+        tuple(find_releases(jobs)),
+        tuple(one for one in find_triggered(jobs) if one.accepted),
+        tuple(find_begin_times(jobs)),
+    )
 
 
 def shown(described: pl.DataFrame, pool: Pool, now: int, log_begin: int) -> Fitted:
@@ -48,28 +63,48 @@ def shown(described: pl.DataFrame, pool: Pool, now: int, log_begin: int) -> Fitt
 
     Args: as of ``look``.
     """
-    found, chains = look(described, pool, now, log_begin)
+    every = look(described, pool, now, log_begin)
+    found, chains = every.plateaus, every.chains
     facts = (*_rules(found), *_own(found), *_chains(chains), *_capacity(found.capacity, pool))
-    holds = [
-        *(
-            _hold("own limit", one.entity, one.judged.counts.at, own_words(one, found.pool))
-            for one in found.own
-        ),
-        *(_hold("chain", one.user, len(one.held), chain_words(one)) for one in chains),
-    ]
     rows = [_row(rule, found.pool) for rule in found.rules]
     says = [f"{row['rule'][:1].upper()}{row['rule'][1:]}" for row in rows]
     return Fitted(
         found.pool,
         facts,
-        {"evidence": rows, "holds": holds, "says": says},
+        {"evidence": rows, "holds": [*_holds(every)], "says": says},
         Holding(tuple(one.limit for one in found.own), tuple(one.user for one in chains)),
     )
 
 
-def _hold(kind: str, user: str | None, jobs: int, evidence: str) -> dict[str, Any]:
-    """Return a row of the table ``hold_result``."""
-    return {"kind": kind, "entity_kind": "user", "entity": user, "jobs": jobs, "evidence": evidence}
+def _holds(found: Shown) -> Iterator[dict[str, Any]]:
+    """Yield the rows of the table ``hold_result``."""
+
+    def row(kind: str, user: str | None, jobs: int, evidence: str) -> dict[str, Any]:
+        of_user = {"entity_kind": "user", "entity": user}
+        return {"kind": kind, **of_user, "jobs": jobs, "evidence": evidence}
+
+    for rule in found.plateaus.own:
+        words = own_words(rule, found.plateaus.pool)
+        yield row("own limit", rule.entity, rule.judged.counts.at, words)
+    for chain in found.chains:
+        yield row("chain", chain.user, len(chain.held), chain_words(chain))
+    for release in found.releases:
+        at = datetime.fromtimestamp(release.since, ZoneInfo(found.plateaus.pool.zone))
+        words = f"waited for more than a day, and started together from {at:%Y-%m-%d %H:%M} on: "
+        yield row("joint release", release.user, len(release.jobs), words + HELD)
+    for own in found.triggered:
+        words = (
+            f"{own.share:.0%} of {own.jobs:,} jobs that would have fitted start within 2 min after "
+            f"an end of the user's jobs, {max(own.shifted, own.expected):.0%} by chance: {HELD}"
+        )
+        yield row("own-triggered", own.user, len(own.triggered), words)
+    for begin in found.begin_times:
+        hour, minute = divmod(begin.at_s // 60, 60)
+        words = (
+            f"{len(begin.held):,} of {begin.jobs:,} jobs that would have fitted start within 4 min "
+            f"from {hour:02}:{minute:02} on: {HELD}"
+        )
+        yield row("begin time", begin.user, len(begin.held), words)
 
 
 def _row(rule: PlateauRule, pool: Pool) -> dict[str, Any]:

@@ -1,0 +1,77 @@
+"""Joint releases: jobs of one user that waited for days and then start together.
+
+They were held, or waited for a node; nothing in the log says which.
+
+Source: SPEC §11, *Chains, releases, begin times*.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from audit.scenario.releases.queue import DAY_S, NEVER, UNKNOWN, Bools, Ints, UserJobs
+
+STEP_S: Final = 120
+"""Longest time between the starts of two neighbours."""
+LEAST_JOBS: Final = 5
+NEAR_S: Final = 600
+"""Time around the starts in which other users' jobs count that had waited for as long."""
+LEAST_FREE: Final = 0.5
+MOST_OTHERS: Final = 0.25
+
+
+class JointRelease(NamedTuple):
+    """Jobs of a user that start together."""
+
+    user: str
+    jobs: Ints  # numbers of jobs, by start
+    since: int  # the first start, epoch s
+    until: int  # the last one
+
+
+def find_releases(jobs: UserJobs) -> list[JointRelease]:
+    """Return the joint releases of all users, by user and time."""
+    late = np.flatnonzero((jobs.start != NEVER) & (jobs.wait > DAY_S))
+    mine = late[jobs.user[late] != UNKNOWN]
+    mine = mine[np.lexsort((mine, jobs.start[mine], jobs.user[mine]))]
+    apart = (np.diff(jobs.user[mine]) != 0) | (np.diff(jobs.start[mine]) > STEP_S)
+    groups = [one for one in np.split(mine, np.flatnonzero(apart) + 1) if len(one) >= LEAST_JOBS]
+    return [
+        JointRelease(
+            jobs.names[int(jobs.user[one[0]]) - 1],
+            one,
+            int(jobs.start[one[0]]),
+            int(jobs.start[one[-1]]),
+        )
+        for one in groups
+        if _had_room(jobs, one) and not _own_started(jobs, one) and not _others(jobs, one)
+    ]
+
+
+def _had_room(jobs: UserJobs, group: Ints) -> bool:
+    """Return whether enough was free in the day before, and just before the first start."""
+    begin = int(jobs.start[group[0]])
+    size = int(np.sort(jobs.size[group])[(len(group) - 1) // 2])
+    free = int(jobs.free_before(np.array([begin]))[0])
+    if free < LEAST_FREE * int(jobs.size[group].sum()):
+        return False
+    return jobs.seconds_with(size, begin - DAY_S, begin) >= DAY_S // 2
+
+
+def _own_started(jobs: UserJobs, group: Ints) -> bool:
+    """Return whether a job of the user, submitted by then, started in the day before."""
+    begin = jobs.start[group[0]]
+    own = (jobs.user == jobs.user[group[0]]) & (jobs.arrival <= begin - DAY_S)
+    started: Bools = own & (jobs.start >= begin - DAY_S) & (jobs.start < begin)
+    return bool(started.any())
+
+
+def _others(jobs: UserJobs, group: Ints) -> bool:
+    """Return whether too many others that had waited as long start at about the same time."""
+    begin, end = jobs.start[group[0]], jobs.start[group[-1]]
+    waited = (jobs.user != jobs.user[group[0]]) & (jobs.arrival < begin - DAY_S)
+    waited &= jobs.leave >= begin - NEAR_S
+    near = waited & (jobs.start >= begin - NEAR_S) & (jobs.start <= end + NEAR_S)
+    return int(near.sum()) > MOST_OTHERS * int(waited.sum())

@@ -1,0 +1,100 @@
+"""Own-triggered starts: a user's jobs start when others of its jobs end, though they had room.
+
+They show that something holds the user's jobs, and only ever excuse.
+
+Source: SPEC §11, *Chains, releases, begin times*.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from audit.scenario.releases.queue import NEVER, SHIFTS_S, UNKNOWN, Bools, Floats, Ints, UserJobs
+
+BEFORE_S: Final = 120
+"""Time before a start in which an own end triggers it, and before which there must be room."""
+WAITED_S: Final = 600
+LEAST_JOBS: Final = 20
+LEAST_DAYS: Final = 3
+LEAST_SHARE: Final = 0.5
+TIMES_SHIFTED: Final = 2.5
+TIMES_EXPECTED: Final = 2
+
+
+class OwnTriggered(NamedTuple):
+    """A user whose jobs start after its own ends."""
+
+    user: str
+    jobs: int  # that had room before their start
+    share: float  # of these, how many start after an own end
+    shifted: float  # the same with own ends at other times
+    expected: float  # the same if ends were those of running jobs at random
+    triggered: Ints  # numbers of jobs
+
+    @property
+    def accepted(self) -> bool:
+        """Whether own ends trigger the starts."""
+        chance = max(TIMES_SHIFTED * self.shifted, TIMES_EXPECTED * self.expected)
+        return self.share >= LEAST_SHARE and self.share >= chance
+
+
+def find_triggered(jobs: UserJobs) -> list[OwnTriggered]:
+    """Return the users with ``LEAST_JOBS`` that had room, on ``LEAST_DAYS`` local days."""
+    mine = waiters(jobs, WAITED_S)
+    mine = mine[jobs.user[mine] != UNKNOWN]
+    chance = _expected(jobs, mine)
+    found = []
+    for one in np.unique(jobs.user[mine]).tolist():
+        own = mine[jobs.user[mine] == one]
+        if len(own) < LEAST_JOBS or len(np.unique(jobs.days(jobs.start[own]))) < LEAST_DAYS:
+            continue
+        ends = np.sort(jobs.end[(jobs.user == one) & (jobs.end != NEVER)])
+        hit = _after(jobs.start[own], ends)
+        shifted = [float(_after(jobs.start[own], ends + shift).mean()) for shift in SHIFTS_S]
+        found.append(
+            OwnTriggered(
+                jobs.names[one - 1],
+                len(own),
+                float(hit.mean()),
+                sum(shifted) / len(shifted),
+                float(chance[jobs.user[mine] == one].mean()),
+                own[hit],
+            )
+        )
+    return found
+
+
+def waiters(jobs: UserJobs, waited_s: int) -> Ints:
+    """Return the jobs that waited for longer, and had room ``BEFORE_S`` before their start."""
+    late = np.flatnonzero((jobs.start != NEVER) & (jobs.wait > waited_s))
+    return late[jobs.has_room(late, jobs.start[late] - BEFORE_S)]
+
+
+def _after(start: Ints, ends: Ints) -> Bools:
+    """Return which starts follow one of these ends, ascending, within ``BEFORE_S``."""
+    found: Bools = np.searchsorted(ends, start, "right") > np.searchsorted(ends, start - BEFORE_S)
+    return found
+
+
+def _expected(jobs: UserJobs, mine: Ints) -> Floats:
+    """Return the probability that one of the pool's ends before each start is an own one."""
+    start, before = jobs.start[mine], jobs.start[mine] - BEFORE_S
+    ran = (jobs.start != NEVER) & (jobs.end > jobs.start)
+    of_all = _running(jobs, ran, before)
+    own = np.zeros(len(mine), np.int64)
+    for one in np.unique(jobs.user[mine]).tolist():
+        theirs = jobs.user[mine] == one
+        own[theirs] = _running(jobs, ran & (jobs.user == one), before[theirs])
+    ends = np.sort(jobs.end[ran])
+    number = np.searchsorted(ends, start, "right") - np.searchsorted(ends, before)
+    chance: Floats = 1 - (1 - own / np.maximum(of_all, 1)) ** number
+    return chance
+
+
+def _running(jobs: UserJobs, which: Bools, at: Ints) -> Ints:
+    """Return how many of these jobs run just before each instant."""
+    starts, ends = np.sort(jobs.start[which]), np.sort(jobs.end[which])
+    number: Ints = np.searchsorted(starts, at) - np.searchsorted(ends, at)
+    return number

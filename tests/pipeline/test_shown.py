@@ -1,0 +1,77 @@
+"""What logs show, as facts and settings of their pools."""
+
+from pathlib import Path
+
+import pytest
+
+from audit.cluster import fitted
+from audit.model import Limit, Window
+from audit.pipeline.shown import shown
+from audit.scenario.releases.holds import NOT_HOLDING, Holding
+from tests.metrics.attempts.test_real_logs import described
+from tests.scenario.fit.sites import CPUS, Planted, made
+from tests.scenario.releases.test_chains import ALL, attempts, chain_of
+
+
+def of(planted: Planted) -> fitted.Fitted:
+    log, pool = made(planted, 1)
+    ends = log["end_time"].drop_nulls().to_list()
+    return shown(log, pool, max(ends), min(ends))
+
+
+def test_a_rule_of_the_site_is_in_force_with_its_evidence() -> None:
+    found = of(Planted(CPUS))
+    assert found.pool.limits == (CPUS,)
+    [fact] = found.facts
+    assert (fact.what, fact.value) == ("limit 1 of 1", "limit of 64 CPUs per user")
+    assert fact.source.startswith("the log: jobs stop at it ")
+    assert fact.source.endswith(" times; 0 of 7,307 starts exceed it")
+    [row] = found.details["evidence"]
+    assert (row["rule"], row["breaks"]) == (fact.value, 0)
+    assert found.details["says"] == ["Limit of 64 CPUs per user"]
+    assert found.holding == NOT_HOLDING
+
+
+def test_a_limit_of_one_user_holds_and_is_no_rule() -> None:
+    own = Limit(most=4, user=("u03",))
+    found = of(Planted(own))
+    assert found.pool.limits == ()
+    assert found.holding == Holding(own=(own,))
+    [fact] = found.facts
+    assert fact.what == "limit of user 'u03'"
+    assert "the log does not say which" in fact.source
+    hold, *triggered = found.details["holds"]
+    assert (hold["kind"], hold["entity"]) == ("own limit", "u03")
+    assert {one["kind"] for one in triggered} == {"own-triggered"}
+    assert "u03" in {one["entity"] for one in triggered}
+
+
+def test_a_capacity_below_the_declared_one_is_in_force() -> None:
+    found = of(Planted(Limit(most=148, resource="cpus")))
+    assert (found.pool.capacity, found.pool.amounts) == (148, (("cpus", 148),))
+    [fact] = found.facts
+    assert (fact.what, fact.value) == ("capacity in force", "148 CPUs of 152 CPUs")
+
+
+def test_a_chain_holds() -> None:
+    log = attempts(chain_of(12, 30))
+    found = shown(log, ALL, int(log["end_time"].max()), 0)  # type: ignore[arg-type]
+    assert found.holding == Holding(chained=("ann",))
+    [fact] = found.facts
+    assert (fact.what, fact.value) == ("chain of user 'ann'", "11 jobs")
+    assert fact.source.startswith("100% of 11 jobs that would have fitted start when the user's")
+
+
+@pytest.mark.parametrize("rule", [None, Window(hours=(8, 9), size_above=8)])
+def test_without_limits_nothing_changes(rule: Window | None) -> None:
+    found = of(Planted(rule))
+    assert (found.facts, found.details["evidence"], found.details["holds"]) == ((), [], [])
+
+
+@pytest.mark.parametrize("name", ["KTH-SP2-1996-2.1-cln", "UniLu-Gaia-2014-1"])
+def test_public_logs_have_no_rule_of_the_site(real_logs: Path, name: str) -> None:
+    log, pool = described(real_logs, name)
+    ends = log.drop_nulls("start_time")["end_time"].drop_nulls().to_list()
+    found = shown(log, pool._replace(zone="Etc/GMT-1"), max(ends), min(ends))
+    assert found.pool.limits == ()
+    assert found.holding.own == ()
