@@ -71,7 +71,7 @@ def evidence_of(site: TrueSite) -> PassedEvidence:
     ]
     held_spans = pl.DataFrame(held, dict.fromkeys(("row", "begin", "end"), pl.Int64), orient="row")
     chains = joined(held_spans, ["row"])
-    unstarted = Unstarted(*(_barred(one) for one in (chains, spans)))
+    unstarted = Unstarted(_barred(chains), _barred(spans))
     return PassedEvidence(unstarted, users_under(jobs, limits), own_ends=own_ends(queue))
 
 
