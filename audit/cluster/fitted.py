@@ -123,8 +123,8 @@ def again(setting: Setting, kept: Mapping[str, Any]) -> Setting:
 
 
 def _rules(pool: Pool, holding: Holding) -> Rules:
-    own = (name for name in Rules._fields if name != "holding")
-    return Rules(*(getattr(pool, name) for name in own), holding=holding)
+    of_pool = {name: getattr(pool, name) for name in Rules._fields if name != "holding"}
+    return Rules(**of_pool, holding=holding)
 
 
 def _with(pools: Sequence[Pool], changed: Iterable[Pool]) -> tuple[Pool, ...]:

@@ -201,10 +201,11 @@ _TINY: Final = 1e-12
 """Share of a user without one, so that any usage exceeds it."""
 
 
-def _log2(size: pl.Series) -> NDArray[np.int32]:
+def _log2(size: pl.Series) -> Ints:
     """Return ⌈log2⌉ of each size; 0 for none."""
     _, exponent = np.frexp((size.fill_null(0) - 1).clip(0).to_numpy())
-    return exponent
+    found: Ints = exponent.astype(np.int64)
+    return found
 
 
 def _group(*columns: str) -> pl.Expr:
@@ -303,7 +304,7 @@ def _counted(
         passed_s=passed_s[0],
         passed_else_s=passed_s[1],
     )
-    return counted.filter(pl.col("pairs") > 0).cast(dict(PAIRED_SCHEMA)).sort("row")
+    return counted.filter(pl.col("pairs") > 0).cast(PAIRED_SCHEMA).sort("row")
 
 
 def _attempts(

@@ -4,7 +4,7 @@ Each member is a value of ``passed_why``. Pages, findings and mails say its phra
 """
 
 from enum import StrEnum
-from typing import Final
+from typing import Final, Self
 
 
 class PassedWhy(StrEnum):
@@ -13,7 +13,7 @@ class PassedWhy(StrEnum):
     phrase: str
     """A clause, of an entity or of each of several."""
 
-    def __new__(cls, value: str, phrase: str) -> "PassedWhy":
+    def __new__(cls, value: str, phrase: str = "") -> Self:
         """Make a member of its value and its phrase."""
         made = str.__new__(cls, value)
         made._value_, made.phrase = value, phrase

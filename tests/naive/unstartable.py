@@ -7,7 +7,7 @@ from tests.naive.plateaus import Forbids, Job, forbids
 LASTS = 3_600
 
 
-def marked(
+def marked(  # noqa: PLR0912  # one instant after the other, as in the text
     jobs: Sequence[Job], capacity: int, since: int = 0, rules: Sequence[Forbids] = ()
 ) -> list[int | None]:
     """When each job was marked."""

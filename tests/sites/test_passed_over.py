@@ -8,23 +8,27 @@ from functools import cache
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
+import numpy as np
 import polars as pl
 import pytest
+from numpy.typing import NDArray
 
 from audit.metrics.attempts import passed_over
 from audit.metrics.attempts.account import KEY
-from audit.metrics.attempts.passed_over import PassedEvidence
+from audit.metrics.attempts.passed_over import OwnEnds, PassedEvidence
 from audit.metrics.pairs import Barred, Unstarted
 from audit.metrics.passed.limited import forbidden, joined, users_under
 from audit.model import Period
 from audit.registry.passed import PassedWhy
 from audit.scenario.plateaus.search import find_plateaus
 from audit.scenario.releases.chains import find_chains
-from audit.scenario.releases.queue import user_jobs
+from audit.scenario.releases.queue import NEVER, SHIFTS_S, UserJobs, user_jobs
 from tests.places import ROOT
 from tests.sites.planted import ORDERED
 from tests.sites.site import TrueSite, made
 from tests.tables import write_row
+
+Ints = NDArray[np.int64]
 
 PAGE: Final = ROOT / "docs" / "report" / "sites-passed.md"
 SEEDS: Final = 40
@@ -58,16 +62,37 @@ def evidence_of(site: TrueSite) -> PassedEvidence:
     limits = [*found.limits, *(rule.limit for rule in found.own)]
     keys = jobs.select(*KEY, row=pl.int_range(pl.len()))
     spans = forbidden(jobs, pool, now, limits).join(keys, on=KEY)
+    queue = user_jobs(jobs, pool, now)
     held = [
         (row, int(jobs["arrival_time"][row]), end - 1)
-        for chain in find_chains(user_jobs(jobs, pool, now))
+        for chain in find_chains(queue)
         if chain.accepted
         for row, end in zip(chain.held.tolist(), chain.until.tolist(), strict=True)
     ]
     held_spans = pl.DataFrame(held, dict.fromkeys(("row", "begin", "end"), pl.Int64), orient="row")
     chains = joined(held_spans, ["row"])
-    unstarted = Unstarted(*(_barred(one) for one in (chains, spans)))
-    return PassedEvidence(unstarted, users_under(jobs, limits))
+    unstarted = Unstarted(_barred(chains), _barred(spans))
+    return PassedEvidence(unstarted, users_under(jobs, limits), own_ends=own_ends(queue))
+
+
+def own_ends(jobs: UserJobs) -> dict[str, OwnEnds]:
+    """How often each user's jobs start within 120 s after an own end (SPEC §11, *Own-triggered*)."""
+    started = np.flatnonzero(jobs.start != NEVER)
+    waited = started[jobs.wait[started] > 600]
+    waited = waited[jobs.has_room(waited, jobs.start[waited] - 120)]
+    found = {}
+    for number, name in enumerate(jobs.names, 1):
+        mine = np.sort(jobs.start[waited[jobs.user[waited] == number]])
+        ends = np.sort(jobs.end[started[jobs.user[started] == number]])
+        shares = [_after(mine, ends + shift) for shift in (0, *SHIFTS_S)]
+        found[name] = OwnEnds(len(mine), shares[0], float(np.mean(shares[1:])))
+    return found
+
+
+def _after(starts: Ints, ends: Ints) -> float:
+    """The share of starts within 120 s after one of the ends."""
+    ended = np.searchsorted(ends, starts, side="right") - np.searchsorted(ends, starts - 120)
+    return float((ended > 0).mean()) if len(starts) else 0.0
 
 
 def _barred(spans: pl.DataFrame) -> Barred:

@@ -226,11 +226,12 @@ class _Among(NamedTuple):
         own = self._own_shares(kind, [one.entity for one in judged if one.why is None])
         multiples = self._multiples(kind) if follows else {}
         marked_much = self.unstartable_share() > MUCH_UNSTARTABLE
+        by_own_ends = self._by_own_ends(kept)
         made = []
         for one in judged:
             own_share, multiple = own.get(one.entity), multiples.get(one.entity)
             why = one.why
-            if why is None and self._by_own_ends(kind, one.entity):
+            if why is None and one.entity in by_own_ends:
                 why = PassedWhy.OWN_ENDS
             elif why is None and own_share is not None and own_share > MUCH_OWN * (one.share or 0):
                 why = PassedWhy.OWN_ORDER
@@ -253,9 +254,14 @@ class _Among(NamedTuple):
         left = kept.filter(~(silent & kept["entity"].is_in(named)))
         return first if left.height == kept.height else of_kind.judged(left)
 
-    def _by_own_ends(self, kind: Kind, name: str) -> bool:
-        ends = self.evidence.own_ends.get(name) if kind == "user" else None
-        return ends is not None and ends.hold and name not in self.evidence.limited
+    def _by_own_ends(self, attempts: pl.DataFrame) -> set[str]:
+        """Return the entities of whose passed time half is that of users held by own ends."""
+        ends, limited = self.evidence.own_ends, self.evidence.limited
+        held = [name for name, of in ends.items() if of.hold and name not in limited]
+        of_held = pl.col("passed_s").filter(pl.col("user").is_in(held)).sum()
+        sums = attempts.group_by("entity").agg(of_held.alias("held"), pl.col("passed_s").sum())
+        most = sums.filter(pl.col("held") > 0, 2 * pl.col("held") >= pl.col("passed_s"))
+        return set(most["entity"])
 
     def _own_shares(self, kind: Kind, names: Sequence[str]) -> dict[str, float]:
         """Return how often own later jobs started first; of those with enough such jobs."""

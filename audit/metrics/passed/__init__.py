@@ -1,1 +1,1 @@
-"""The test of *passed over*: limits that forbid attempts, and shares beyond expectation (SPEC §11)."""
+"""The test of *passed over* (SPEC §11): limits that forbid attempts, shares beyond expectation."""

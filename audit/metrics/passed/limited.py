@@ -67,7 +67,7 @@ def forbidden(
     spans = np.concatenate([np.zeros((0, 3), np.int64), *made])
     keys = queue.rows.select(*KEY)[spans[:, 0]]
     found = keys.with_columns(begin=pl.Series(spans[:, 1]), end=pl.Series(spans[:, 2]))
-    return joined(found, KEY).cast(dict(FORBIDDEN)).select(FORBIDDEN.names())
+    return joined(found, KEY).select(FORBIDDEN.names()).cast(FORBIDDEN)
 
 
 def users_under(described: pl.DataFrame, limits: Iterable[Limit]) -> frozenset[str]:

@@ -224,9 +224,9 @@ def _similar() -> Definition:
     pool, end = _POOL._replace(capacity=100), max(row[-1] for row in rows)
     accounted = account(describe(_log(rows), [pool]), pool, end).attempts
     shown = similar.similar_waits(accounted, [Period("all", 0, end)]).group_by("user")
-    waits = ("wait_s", reference := similar.REFERENCE["user"])
+    both = ("wait_s", reference := similar.REFERENCE["user"])
     more = similar.excess(reference).sum().alias("excess_wait_s")
-    sums = shown.agg(pl.len().alias("attempts"), pl.col(waits).median(), more)
+    sums = shown.agg(pl.len().alias("attempts"), pl.col(both).median(), more)
     return Definition(
         "similar",
         "Waits of similar jobs",

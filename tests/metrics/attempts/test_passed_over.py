@@ -26,6 +26,7 @@ from audit.metrics.attempts.population import around, describe
 from audit.metrics.pairs import (
     EARLIER_S,
     KINDS,
+    NOTHING_UNSTARTED,
     Barred,
     Kind,
     Log,
@@ -59,13 +60,13 @@ def described(records: Sequence[Record]) -> pl.DataFrame:
 
 
 def pairs(
-    *records: Record, kind: Kind = "user", own: bool = False, **why: Any
+    *records: Record, kind: Kind = "user", why: Unstarted = NOTHING_UNSTARTED, own: bool = False
 ) -> list[tuple[Any, ...]]:
     """Pairs, lost pairs and passed time of the first record's user (account, …), by arrival."""
     log = Log.of(described(records), POOL, ALL, UTC)
     if kind not in log.kinds and not own:
         return []
-    of_kind = paired(log, kind, None, Unstarted(**why), own=own).attempts
+    of_kind = paired(log, kind, None, why, own=own).attempts
     return of_kind.filter(entity=records[0][kind]).select("pairs", "lost", "passed_s").rows()
 
 
@@ -179,19 +180,19 @@ def test_an_array_much_larger_than_another() -> None:
 def test_lost_pairs_do_not_count_while_a_job_is_held_or_forbidden() -> None:
     barred = Barred(np.array([0, 0]), np.array([50, 500]), np.array([150, 600]))
     others = [job(at, start, "bob") for at, start in ((60, 700), (200, 300), (300, 550))]
-    for why in ("held", "forbidden"):
-        assert only(MINE, others[0], **{why: barred}) == (1, 1, 300)  # held when it arrived
-        assert only(MINE, others[1], **{why: barred}) == (1, 1, 700)
-        assert pairs(MINE, others[2], **{why: barred}) == []
+    for why in (Unstarted(held=barred), Unstarted(forbidden=barred)):
+        assert only(MINE, others[0], why=why) == (1, 1, 300)  # held when it arrived
+        assert only(MINE, others[1], why=why) == (1, 1, 700)
+        assert pairs(MINE, others[2], why=why) == []
         kept = job(160, 1_000, "cem")
-        assert only(MINE, others[2], kept, **{why: barred}) == (1, 0, 0)
+        assert only(MINE, others[2], kept, why=why) == (1, 0, 0)
 
 
 def test_pairs_of_a_job_that_is_marked_unstartable() -> None:
     """Those lost before it was marked count; kept ones never do."""
     early, late, kept = job(60, 200, "bob"), job(70, 600, "cem"), job(80, 2_000, "dot")
-    marks = {"marked_from": pl.Series([500, None, None, None])}
-    assert only(MINE, early, late, kept, **marks) == (1, 1, 800)
+    why = Unstarted(marked_from=pl.Series([500, None, None, None]))
+    assert only(MINE, early, late, kept, why=why) == (1, 1, 800)
     assert only(MINE, early, late, kept) == (3, 2, 800)
 
 

@@ -49,7 +49,7 @@ def scene(job: str) -> facts.Scene:
 
 
 def story(job: str, pool: Pool = POOL) -> Story:
-    return explain.story(described(), pool, NOW, "UTC", row(job), log_begin=ORIGIN)
+    return explain.story(described(), pool, NOW, "UTC", row(job), known=facts.LogEvidence(ORIGIN))
 
 
 def simulated(job: str, backfill: Backfill = Backfill.easy) -> Modelled | str:
