@@ -259,8 +259,9 @@ class Replay:
         could = sum(
             after - now
             for now, after, queue in self._idle
-            if now >= self.begin and any(0 < j.size <= self.capacity and not self._forbidden(j, now, Counter())
-                   for j in (self.jobs[k] for k in queue))
+            if now >= self.begin
+            and any(0 < j.size <= self.capacity and not self._forbidden(j, now, Counter())
+                    for j in (self.jobs[k] for k in queue))
         )  # fmt: skip
         outage = min(self._idle[-1][1] - self._idle[0][0], could) >= OUTAGE
         for now, after, queue in self._idle:

@@ -354,5 +354,6 @@ def test_pools_and_their_steps(tmp_path: Path) -> None:
     assert dict(found) == {"fast": 20, "others": 20}
     of = "pool = 'fast' AND metric = 'utilization' AND dimension = 'all'"
     ((used,),) = published(tmp_path, f"SELECT value FROM summary WHERE {of}")
-    # 20 attempts · 3600 s · 2 cpus over 16 cpus, from the first arrival to the last end
-    assert used == pytest.approx(20 * 3600 * 2 / ((3900 + 3600) * 16))
+    # 20 attempts of 2 cpus over 16 cpus, from the first end, at 3600, to the last, at 7500
+    after = sum(min(k * 100, 3600) for k in range(0, 40, 2))  # s of them in that time
+    assert used == pytest.approx(after * 2 / ((7500 - 3600) * 16))

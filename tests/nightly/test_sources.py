@@ -140,8 +140,6 @@ def test_a_command_has_a_name_of_which_no_word_can_be_read() -> None:
         ('command = ["c", "{from}"]\nsince = 2026-01-01', "a command with {from} needs {to}"),
         ('command = ["c", "{to_epoch}"]', "a command with {to} needs {from}; since is missing"),
         ('command = ["c", "-S{from}", "-E{to}"]', "since is missing: the first day"),
-        ('command = ["c"]\nsince = 2026-01-01', "since is for a command with {from} and {to}"),
-        ('files = "{from}{to}"\nsince = 2026-01-01', "since is for a command"),
         ('command = ["c"]\nenvironment = ["A=b"]', "sources[0].environment[0]"),
         ('command = ["c"]\nwindow_days = 0', "window_days: Input should be greater than or equal"),
         ('command = ["c"]\noverlap_days = -1', "overlap_days: Input should be greater than or"),
