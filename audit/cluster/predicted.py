@@ -40,7 +40,8 @@ def predicted(scenario: Scenario, zone: ZoneInfo, window: Window) -> pl.DataFram
     kinds = [made.filter(own.gather(made["row"])).with_columns(kind=pl.lit(SUBMISSION))]
     if window.to_time is None and (attempts["standing"] == Standing.PENDING).any():
         since = scenario.now - predictions.SEARCHED_S
-        _, present = predictions.pending(scenario, zone.key, since, HOURS, BUDGET_S)
+        records = pl.col("tasks") > 0
+        _, present = predictions.pending(scenario, zone.key, since, HOURS, BUDGET_S, records)
         kinds.append(present.with_columns(kind=pl.lit(PENDING)))
     found = pl.concat(kinds)
     named = attempts.select("job_id", "attempt", "tasks")[found["row"]]

@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import polars as pl
 
+from audit.model import Standing
 from audit.scenario.fit.observed import Observed
 from audit.scenario.fit.occasions import DAY_S
 from audit.scenario.workload import Ints
@@ -94,14 +95,25 @@ class Affordable(NamedTuple):
 
 
 def latest(described: pl.DataFrame, seconds: float) -> Affordable:
-    """Return the latest days of a log that a budget affords, at least ``LEAST_DAYS``."""
-    ran = described.select(
-        "arrival_time", "start_time", end=pl.col("start_time") + pl.col("occupancy_s")
-    )
-    ran = ran.drop_nulls().sort("arrival_time")
-    if ran.is_empty():
+    """Return the latest days of a log that a budget affords, at least ``LEAST_DAYS``.
+
+    Pending attempts count as waiting until the last instant of the others.
+    """
+    leaves = pl.col("start_time") + pl.col("occupancy_s")
+    last_end = described.select(leaves.max()).item()
+    if last_end is None:
         return Affordable(None, 0.0)
-    arrival, start, end = (ran[name].to_numpy() for name in ran.columns)
+    pending = pl.col("standing") == Standing.PENDING
+    until = pl.max_horizontal("arrival_time", pl.lit(last_end))
+    lives = described.select(
+        "arrival_time",
+        start=pl.when(pending).then(until).otherwise("start_time"),
+        end=pl.when(pending).then(until).otherwise(leaves),
+    )
+    lives = lives.drop_nulls().sort("arrival_time")
+    if lives.is_empty():
+        return Affordable(None, 0.0)
+    arrival, start, end = (lives[name].to_numpy() for name in lives.columns)
     instants = np.unique(np.concatenate((arrival, start, end)))
     looks = np.concatenate(([0], np.cumsum(_looks(instants, arrival, start))))
     first, last = int(arrival[0]), int(arrival[-1])

@@ -29,7 +29,7 @@ from audit.scenario.predict.known import known_of
 from audit.scenario.predict.similar import Estimate, Search, Table
 from audit.scenario.predict.sweep import Sweep
 from audit.scenario.scenario import Scenario
-from audit.scenario.workload import NEVER
+from audit.scenario.workload import NEVER, Bools
 
 SUBMISSIONS: Final = Search(window=12_000, known=25)
 PAIRS: Final = Search(window=30_000, known=50, per_job=3)
@@ -38,6 +38,8 @@ SEARCHED_S: Final = 45 * 86_400  # past in which similar pending jobs are search
 DRAWN: Final = 40  # largest number of pending jobs that are simulated at a past hour
 DAY_S: Final = 86_400
 """The pending jobs of a user on one day are one observation: their hours are not independent."""
+ANY: Final = pl.col("standing").is_not_null()
+"""All attempts."""
 FEATURES: Final = 13  # the age of a pending job is one more
 
 PREDICTIONS: Final = pl.Schema(
@@ -164,7 +166,12 @@ def at_submission(
 
 
 def pending(
-    scenario: Scenario, zone: str, since: int, every: int = 1, budget_s: float = inf
+    scenario: Scenario,
+    zone: str,
+    since: int,
+    every: int = 1,
+    budget_s: float = inf,
+    wanted: pl.Expr = ANY,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return the predictions of what was pending at past full hours, and of what is pending.
 
@@ -175,6 +182,7 @@ def pending(
         since: the first hour, epoch s.
         every: least step between hours; 1: all are searched.
         budget_s: estimated CPU seconds of the simulations; the step is as long as they require.
+        wanted: which attempts to predict of those that are pending when the log was taken.
 
     Returns:
         Two frames with columns of ``PREDICTIONS``: those of past hours in the order of time; and
@@ -189,9 +197,10 @@ def pending(
     for hour in range(-(-first // step) * step, scenario.now + 1, step):
         _pending_at(run, shifts, hour, DRAWN)
     past, run.rows = run.frame(), []
-    _pending_at(run, shifts, scenario.now + 1, None)
+    chosen = scenario.attempts.select(held=wanted)["held"].to_numpy()
+    _pending_at(run, shifts, scenario.now + 1, None, chosen)
     held = set(known.rows[known.work.blocked].tolist())
-    is_pending = pl.col("standing") == Standing.PENDING
+    is_pending = (pl.col("standing") == Standing.PENDING) & wanted
     rest = scenario.attempts.select(pl.arg_where(is_pending)).to_series().to_list()
     for row in sorted({*rest} - {made[0] for made in run.rows}):
         why = Withheld.HELD if row in held else Withheld.UNSCHEDULABLE
@@ -199,8 +208,14 @@ def pending(
     return past, run.frame()
 
 
-def _pending_at(run: _Run, shifts: Shifts, now: int, most: int | None) -> None:
-    """Make the predictions for what is pending at an instant, or for ``most`` drawn from it."""
+def _pending_at(
+    run: _Run, shifts: Shifts, now: int, most: int | None, wanted: Bools | None = None
+) -> None:
+    """Make the predictions for what is pending at an instant, or for ``most`` drawn from it.
+
+    Args:
+        wanted: of each row of the scenario; None: all are.
+    """
     known, sweep = run.known, run.sweep
     scene = sweep.to(now, int(np.searchsorted(known.work.arrival, now, side="left")))
     queue = scene.queue
@@ -211,6 +226,8 @@ def _pending_at(run: _Run, shifts: Shifts, now: int, most: int | None) -> None:
     if most is not None and len(chosen) > most:
         draw = np.random.default_rng(now // HOUR_S)
         chosen = np.sort(draw.choice(chosen, most, replace=False))
+    if wanted is not None:
+        chosen = chosen[wanted[known.rows[queue[chosen]]]]
     starts = np.maximum(*waits)[chosen] != NEVER
     for job in queue[chosen[~starts]].tolist():
         run.none(job, now, Withheld.NEVER_STARTS)

@@ -240,9 +240,11 @@ class Sweep:
     def _alike_ahead(self, scene: Scene, jobs: Ints) -> Ints:
         """Return how many others of the queue have the partition, and at most the size, of each."""
         known, queue = self.known, scene.queue
-        same = known.partition[jobs][:, None] == known.partition[queue]
-        same &= known.size[queue] <= known.size[jobs][:, None]
-        others: Ints = np.count_nonzero(same, axis=1) - 1
+        others: Ints = np.full(len(jobs), -1)
+        for partition in np.unique(known.partition[jobs]).tolist():
+            sizes = np.sort(known.size[queue[known.partition[queue] == partition]])
+            mine = known.partition[jobs] == partition
+            others[mine] += np.searchsorted(sizes, known.size[jobs[mine]], side="right")
         return others
 
     def _fits(self, free: Ints, jobs: Ints) -> Ints:

@@ -133,3 +133,14 @@ def test_an_empty_log_is_not_searched() -> None:
     assert outcome.affordable(unknown, pool(), 1.0).since is None
     assert outcome.find(described.clear(), pool(), NOW, 5, Draws(1, 50)) is None
     assert np.isfinite(effort.cost(0, 0).search)
+
+
+def test_a_deep_queue_that_still_waits_is_paid_for() -> None:
+    """An array of which nothing has started costs as much as one that has."""
+    lives = [(600 * k, 0, 300) for k in range(600)]
+    waiting = {"submit_time": EPOCH, "state": "PENDING", "cpus": 1, "user": "eve"}
+    array = {**waiting, "array_tasks": "0-99999", "tasks": 100_000}
+    with_array = pl.concat([log(lives), made.described([array])])
+    assert effort.latest(log(lives), 10).nothing is False
+    assert effort.latest(with_array, 0.5).nothing is True
+    assert effort.latest(with_array, 10_000) == (None, effort.latest(with_array, 10).whole, False)

@@ -141,6 +141,10 @@ def test_what_is_pending_is_predicted_or_says_why() -> None:
         *(None, Withheld.HELD, Withheld.UNSCHEDULABLE, None),
     ]
     assert all(now < row[1] <= row[2] <= row[3] for row in told if row[5] is None)
+    past_hours, some = pending(of, "UTC", EPOCH, wanted=pl.col("reason").is_null())
+    held = of.attempts["reason"].is_not_null().arg_true()
+    assert some.equals(made.filter(~pl.col("row").is_in(held.implode())))
+    assert past_hours.equals(pending(of, "UTC", EPOCH)[0])
 
 
 def test_what_a_user_has_pending_on_one_day_is_one_observation() -> None:
