@@ -303,16 +303,8 @@ def _pool(
         *(name, resource, amounts[resource]),
         tuple(_step(step, zone) for step in chosen.steps),
         tuple(sorted(amounts.items())),
-        chosen.exclusive_nodes,
-        chosen.policy,
-        chosen.fair_order,
-        chosen.limits,
-        chosen.windows,
-        str(zone),
-        nodes,
-        absences,
-        chosen.placement,
-        chosen.preemption,
+        *(chosen.exclusive_nodes, chosen.policy, chosen.fair_order, chosen.limits),
+        *(chosen.windows, str(zone), nodes, absences, chosen.placement, chosen.preemption),
         chosen.backfill is not None,
     ), facts
 

@@ -104,7 +104,7 @@ def _told_sums(site: TrueSite) -> pl.DataFrame:
 
     This and ``told_stretches`` are the only places that call the account.
     """
-    made = account(site.jobs, site.pool, site.now).attempts
+    made = account(site.jobs, site.pool, site.now, log_begin=_begin(site)).attempts
 
     def told(keys: tuple[str, ...]) -> pl.Expr:
         columns = [name for key in keys if (name := f"cause_{key}_s") in made.columns]
@@ -119,5 +119,10 @@ def _told_sums(site: TrueSite) -> pl.DataFrame:
 
 def told_stretches(site: TrueSite, row: int) -> pl.DataFrame:
     """Return row, begin, end, cause: the account of one job, for ``by_second``."""
-    told = account(site.jobs, site.pool, site.now, traced=row)
+    told = account(site.jobs, site.pool, site.now, log_begin=_begin(site), traced=row)
     return told.traced.select(pl.lit(row, pl.Int64).alias("row"), "begin", "end", "cause")
+
+
+def _begin(site: TrueSite) -> int:
+    """Return when the site begins: its log has all that happened since."""
+    return int(site.jobs["arrival_time"].to_numpy().min())
