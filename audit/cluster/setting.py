@@ -233,14 +233,13 @@ def configured(
                 mine = hardware.in_partitions(mine, {*of_pool, *each.partitions}, rows)
             of_nodes = declared._replace(nodes=mine)
             pool, sources = _pool(each, rows, whole, zone, extent.now, of_nodes)
-            parts = {*of_pool, *each.partitions}
-            found.append(_with_limits(_absent(pool, declared, mine), declared, parts))
+            absent, parts = _absent(pool, declared, mine), {*of_pool, *each.partitions}
+            found.append(_with_limits(absent, declared, parts))
             facts += sources
     facts += _facts_about_nodes(declared)
-    warnings = _warnings(facts, attempts, headers)
+    about = (tuple(facts), _warnings(facts, attempts, headers))
     return Setting(
-        *(cluster.name, zone, tuple(found), partition_pool, extent.now, tuple(facts), warnings),
-        declared=declared,
+        *(cluster.name, zone, tuple(found), partition_pool, extent.now, *about), declared=declared
     )
 
 
