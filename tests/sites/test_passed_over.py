@@ -69,7 +69,8 @@ def evidence_of(site: TrueSite) -> PassedEvidence:
         if chain.accepted
         for row, end in zip(chain.held.tolist(), chain.until.tolist(), strict=True)
     ]
-    held_spans = pl.DataFrame(held, dict.fromkeys(("row", "begin", "end"), pl.Int64), orient="row")
+    schema = dict.fromkeys(("row", "begin", "end"), pl.Int64)
+    held_spans = pl.DataFrame(held, schema, orient="row")
     chains = joined(held_spans, ["row"])
     unstarted = Unstarted(_barred(chains), _barred(spans))
     return PassedEvidence(unstarted, users_under(jobs, limits), own_ends=own_ends(queue))
