@@ -199,10 +199,7 @@ def stretches(days: Sequence[int]) -> list[list[int]]:
     first, behind = days[0], days[-1] + 1
     number = min(20, behind - first)
     edges = [first + Fraction((behind - first) * k, number) for k in range(number + 1)]
-    found = [
-        [day for day in days if low <= day < high]
-        for low, high in pairwise(edges)
-    ]
+    found = [[day for day in days if low <= day < high] for low, high in pairwise(edges)]
     return [stretch for stretch in found if stretch]
 
 

@@ -1,1 +1,1 @@
-"""The test of *passed over*: limits that forbid attempts, and shares beyond expectation (SPEC §11)."""
+"""The test of *passed over*: what limits forbid, and shares beyond expected ones (SPEC §11)."""
