@@ -1,16 +1,17 @@
 """Who is passed over: pairs of jobs with later ones that request at least as much, and their tests.
 
-Part of recompute.py, which shares no code with fairaudit.
+Part of recompute.py, which shares no code with fairaudit. Logs have no holds, reservations or GPUs,
+and no limits of users or accounts.
 """
 
-import bisect
 import math
 from collections import Counter, defaultdict
 from typing import NamedTuple
 
 from replay import TOLERANCE, Log
 
-KINDS = ("user", "account", "partition", "qos")
+KINDS = ("user", "account")
+WEEK = 7 * 86_400
 
 
 class Passed(NamedTuple):
@@ -22,102 +23,164 @@ class Passed(NamedTuple):
     seconds: int
     tested: bool
     named: bool
+    used: float  # times its share; 0: usage does not count
+    by_usage: bool  # whether only its usage keeps it from being named
 
 
-class Pairs:
-    """The pairs of each waiting job with later jobs that request at least as much, of one kind."""
+class Pair(NamedTuple):
+    """A pair of job j with a later one."""
 
-    def __init__(self, log: Log, barred: list, kind: str, weight: list[float]) -> None:
+    j: int
+    weight: float
+    lost: bool
+    seconds: int  # from the start of the later job
+    side: int  # 1: j's user had used much more; -1: the other's had
+
+
+class Usage:
+    """What users had used, with a half-life of a week, by local midnight."""
+
+    def __init__(self, log: Log) -> None:
+        self.log, self.known = log, {}
+        self.of = defaultdict(list)
+        for job in log.jobs:
+            if job.start is not None and job.user:
+                self.of[job.user].append(job)
+
+    def at(self, user: str, instant: int) -> float:
+        midnight = self.log.midnight(self.log.day(instant))
+        if (user, midnight) not in self.known:
+            decay, total = math.log(2) / WEEK, 0.0
+            for job in self.of[user]:
+                end = min(job.end, midnight)
+                if job.start < end:
+                    ages = (midnight - end, midnight - job.start)
+                    total += job.size * (math.exp(-decay * ages[0]) - math.exp(-decay * ages[1]))
+            self.known[user, midnight] = total
+        return self.known[user, midnight]
+
+    def side(self, mine: str, other: str, instant: int) -> int:
+        one, two = self.at(mine, instant), self.at(other, instant)
+        return 1 if one > 1.2 * two else -1 if two > 1.2 * one else 0
+
+
+def made(log: Log, kind: str, usage: Usage, own: bool = False) -> list[Pair]:
+    """Return the pairs of one kind; ``own``: with later jobs of the same user."""
+    jobs, weight, found = log.jobs, weights(log), []
+    need = [(job.size, math.inf if job.walltime is None else job.walltime) for job in jobs]
+    entity = [getattr(job, kind) for job in jobs]
+    for j, job in enumerate(jobs):
+        if job.start is None or not job.user or not entity[j] or job.wait <= TOLERANCE:
+            continue
+        rivals = []
+        for k in range(j + 1, len(jobs)):
+            other = jobs[k]
+            if other.arrival >= job.start:
+                break
+            right = other.user == job.user if own else (
+                other.user and entity[k] and other.user != job.user and entity[k] != entity[j]
+            )  # fmt: skip
+            if (
+                right and other.start is not None and other.arrival > job.arrival
+                and (other.partition, other.qos) == (job.partition, job.qos)
+                and need[k][0] >= need[j][0] and need[k][1] >= need[j][1]
+            ):  # fmt: skip
+                rivals.append(k)
+        for k in rivals[:: max(math.ceil(len(rivals) / 2_000), 1)]:
+            lost = jobs[k].start < job.start - TOLERANCE
+            side = usage.side(job.user, jobs[k].user, jobs[k].arrival)
+            seconds = job.start - jobs[k].start if lost else 0
+            found.append(Pair(j, weight[j] * weight[k], lost, seconds, side))
+    return found
+
+
+def classed(job) -> tuple:
+    """Return partition, QOS, ⌈log2 size⌉ and walltime class."""
+    width = (job.size - 1).bit_length() if job.size else None
+    return *job.stratum[:2], width, job.stratum[3]
+
+
+def weights(log: Log) -> list[float]:
+    """Return 1 / the number of started jobs of each job's burst in its class."""
+    number, until, parts = {}, {}, []
+    for j, job in enumerate(log.jobs):
+        if job.start is None:
+            parts.append(None)
+            continue
+        if until.get(job.user, -math.inf) <= job.arrival:
+            number[job.user] = j
+        until[job.user] = max(until.get(job.user, 0), job.start)
+        parts.append((number[job.user], classed(job)))
+    sizes = Counter(parts)
+    return [1 / sizes[part] for part in parts]
+
+
+def follows(pairs: list[Pair]) -> bool:
+    """Return whether jobs start in an order by recent usage."""
+    rates = []
+    for side in (1, -1):
+        whole = sum(pair.weight for pair in pairs if pair.side == side)
+        if not whole:
+            return False
+        rates.append(sum(pair.weight for pair in pairs if pair.side == side and pair.lost) / whole)
+    return rates[0] - rates[1] >= 0.15 and rates[0] >= 2.5 * rates[1]
+
+
+class Test:
+    """The entities of a kind, compared with one another."""
+
+    def __init__(self, log: Log, kind: str, pairs: list[Pair]) -> None:
         self.log, self.kind = log, kind
-        self.pairs: dict[int, float] = {}  # of each job during whose wait another entity's arrived
-        self.lost: dict[int, float] = {}
-        self.seconds: dict[int, int] = {}
-        jobs = log.jobs
-        entity = [getattr(job, kind) for job in jobs]
-        anywhere = kind in ("partition", "qos")
-        self.classes = [job.stratum[2 if anywhere else 0 :] for job in jobs]
-        place = [() if anywhere else job.stratum[:2] for job in jobs]
-        need = [(job.size, math.inf if job.walltime is None else job.walltime) for job in jobs]
-        for j, job in enumerate(jobs):
-            if job.start is None or not entity[j]:
-                continue
-            pairs = lost = 0.0
-            first = None
-            for k in range(j + 1, len(jobs)):
-                other = jobs[k]
-                if other.arrival >= job.start:
-                    break
-                if (
-                    other.arrival == job.arrival or other.user == job.user or entity[k] == entity[j]
-                    or place[k] != place[j] or need[k][0] < need[j][0] or need[k][1] < need[j][1]
-                    or not entity[k] or within(barred[j], other.arrival)
-                ):  # fmt: skip
-                    continue
-                before = other.start is not None and other.start < job.start - TOLERANCE
-                if (
-                    other.start is not None
-                    and other.start < job.start
-                    and within(barred[j], other.start)
-                ):
-                    continue
-                pairs += weight[k]
-                if before:
-                    lost += weight[k]
-                    first = other.start if first is None else min(first, other.start)
-            if pairs:
-                self.pairs[j], self.lost[j] = pairs * weight[j], lost * weight[j]
-                self.seconds[j] = 0 if first is None else job.start - first
+        self.sums = defaultdict(lambda: [0.0, 0.0])  # pairs, lost; of jobs, classes and entities
+        self.seconds = defaultdict(int)
+        for pair in pairs:
+            job = log.jobs[pair.j]
+            name, of = getattr(job, kind), classed(job)
+            for key in (("job", pair.j), ("all",), ("all", of), ("of", name), ("of", name, of)):
+                self.sums[key][0] += pair.weight
+                self.sums[key][1] += pair.weight * pair.lost
+            self.seconds[pair.j] = max(self.seconds[pair.j], pair.seconds)
+        self.jobs = [key[1] for key in self.sums if key[0] == "job"]
 
-    def of(self, name: str) -> list[int]:
-        return [j for j in self.pairs if getattr(self.log.jobs[j], self.kind) == name]
+    def others(self, name: str, *of: tuple) -> tuple[float, float]:
+        whole, mine = self.sums["all", *of], self.sums["of", name, *of]
+        return whole[0] - mine[0], whole[1] - mine[1]
 
-    def judge(self, name: str, totals: dict, waiting: float, count: int) -> tuple[Passed, float]:
-        """Return the result of an entity, and the p of its test (1: not tested)."""
-        mine = self.of(name)
-        others = [a - b for a, b in zip(totals[()], totals[name,], strict=True)]
-        if not mine or others[0] <= 1e-9:
-            return Passed(len(mine), 0, 0, 0, False, False), 1.0
-        rate, due = others[1] / others[0], {}
-        for j in mine:
-            c = self.classes[j]
-            pairs, lost = (a - b for a, b in zip(totals[c, "all"], totals[name, c], strict=True))
-            due[j] = self.pairs[j] * (lost + 5 * rate) / (pairs + 5)
-        own = totals[name,]
+    def judge(self, name: str) -> tuple[Passed, float, float]:
+        """Return the result of an entity, the p of its test (2: none), and its lower bound."""
+        mine = [j for j in self.jobs if getattr(self.log.jobs[j], self.kind) == name]
+        pairs, lost = self.others(name)
+        own = self.sums["of", name]
         seconds = sum(self.seconds[j] for j in mine)
-        days = sorted({self.log.day(self.log.jobs[j].arrival) for j in mine})
-        result = Passed(
-            len(mine), own[1] / own[0], sum(due.values()) / own[0], seconds, False, False
-        )
-        if len(mine) < 20 or len(days) < 8:
-            return result, 1.0
-        number = min(20, len(days))
-        size, more = divmod(len(days), number)
-        lengths = [size + (g < more) for g in range(number)]
-        group = dict(zip(days, (g for g in range(number) for _ in range(lengths[g])), strict=True))
-        sums = [[0.0, 0.0] for _ in range(number)]
+        if not mine or pairs <= 1e-9:
+            return Passed(len(mine), 0, 0, seconds, False, False, 0, False), 2.0, 0.0
+        due = {}
         for j in mine:
-            block = sums[group[self.log.day(self.log.jobs[j].arrival)]]
-            block[0] += self.lost[j] - due[j]
-            block[1] += self.pairs[j]
-        above, below = (sum(block[x] for block in sums) for x in (0, 1))
-        without = [(above - a) / (below - b) for a, b in sums if below > b]
-        if len(without) < max(number, 2):
-            return result, 1.0
-        mean = sum(without) / number
+            n, of_class = self.others(name, classed(self.log.jobs[j]))
+            due[j] = self.sums["job", j][0] * (of_class + 5 * lost / pairs) / (n + 5)
+        share, expected = own[1] / own[0], sum(due.values()) / own[0]
+        result = Passed(len(mine), share, expected, seconds, False, False, 0, False)
+        days = {j: self.log.day(self.log.jobs[j].arrival).toordinal() for j in mine}
+        if len(mine) < 20 or len({*days.values()}) < 8:
+            return result, 2.0, 0.0
+        first, span = min(days.values()), max(days.values()) - min(days.values()) + 1
+        stretches = defaultdict(lambda: [0.0, 0.0])
+        for j in mine:
+            of = stretches[(days[j] - first) * min(20, span) // span]
+            of[0] += self.sums["job", j][1] - due[j]
+            of[1] += self.sums["job", j][0]
+        above, below = (sum(of[x] for of in stretches.values()) for x in (0, 1))
+        without = [(above - a) / (below - b) for a, b in stretches.values()]
+        number, mean = len(without), sum(without) / len(without)
         deviation = math.sqrt((number - 1) / number * sum((one - mean) ** 2 for one in without))
-        excess = above / below
-        sure = (
-            t_above((excess - 0.1) / deviation, number - 1) <= 0.05 if deviation else excess >= 0.1
-        )
-        much = seconds >= min(0.005 * waiting, 86_400 * count)
-        p = t_above(excess / deviation, number - 1) if deviation else float(excess <= 0)
-        return result._replace(tested=True, named=sure and much), p
-
-
-def within(spans: list[float], t: float) -> bool:
-    """Return whether t is in one of the closed intervals, given as begins and ends in turn."""
-    at = bisect.bisect_left(spans, t)
-    return at % 2 == 1 or (at < len(spans) and spans[at] == t)
+        excess, result = above / below, result._replace(tested=True)
+        if not deviation:
+            return result, float(excess <= 0), excess
+        low, high = 0.0, 100.0
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (middle, high) if t_above(middle, number - 1) > 0.05 else (low, middle)
+        return result, t_above(excess / deviation, number - 1), excess - low * deviation
 
 
 def t_above(t: float, freedom: int) -> float:
@@ -131,43 +194,43 @@ def t_above(t: float, freedom: int) -> float:
     return 0.5 - math.copysign(inside, t)
 
 
-def passed_over(log: Log, barred: list[list[float]]) -> dict[tuple[str, str], Passed]:
-    """Return the result of each entity, by kind and name."""
-    jobs, found = log.jobs, {}
+def passed_over(log: Log) -> dict[tuple[str, str], Passed]:
+    """Return the result of each user and account, by kind and name."""
+    jobs, found, usage, by_usage = log.jobs, {}, Usage(log), False
     ran = [job for job in jobs if job.start is not None]
-    parts, number, until = [], {}, {}
-    for j, job in enumerate(jobs):  # a burst: a user's arrivals, each while an earlier one waits
-        if until.get(job.user, -math.inf) <= job.arrival:
-            number[job.user] = j
-        until[job.user] = max(until.get(job.user, 0), job.leave)
-        parts.append((number[job.user], job.stratum))
-    sizes = Counter(parts)
-    weight = [1 / sizes[part] for part in parts]
     waiting = sum(job.wait for job in ran)
     for kind in KINDS:
         counts = Counter(getattr(job, kind) for job in ran)
         counts.pop("", None)
-        if (
-            min(len({getattr(job, kind) for job in jobs} - {""}), len({job.user for job in jobs}))
-            < 2
-        ):
+        if min(len(counts), len({job.user for job in ran} - {""})) < 2:
             continue
-        pairs = Pairs(log, barred, kind, weight)
-        totals: defaultdict[tuple, list[float]] = defaultdict(lambda: [0.0, 0.0])
-        for j in pairs.pairs:
-            name, c = getattr(jobs[j], kind), pairs.classes[j]
-            for key in ((), (name,), (c, "all"), (name, c)):
-                totals[key][0] += pairs.pairs[j]
-                totals[key][1] += pairs.lost[j]
-        results = {n: pairs.judge(n, totals, waiting, counts[n]) for n in counts}
-        members = defaultdict(set)
+        pairs = made(log, kind, usage)
+        if kind == "user":
+            by_usage = follows(pairs)
+        test = Test(log, kind, [pair for pair in pairs if not (by_usage and pair.side == 1)])
+        control = Test(log, kind, made(log, kind, usage, own=True))
+        users = defaultdict(set)
+        area = Counter()
         for job in ran:
-            members[getattr(job, kind)].add(job.user)
-        sole = {n for n in counts if kind == "account" and len(members[n]) == 1}
-        tested = sorted(p for n, (one, p) in results.items() if one.tested and n not in sole)
+            users[getattr(job, kind)].add(job.user)
+            area[getattr(job, kind)] += job.size * job.length
+        shares = {name: len(users[name]) for name in counts if area[name]}
+        results = {name: test.judge(name) for name in counts}
+        tested = sorted(p for one, p, _ in results.values() if one.tested)
         passing = [p for k, p in enumerate(tested, 1) if p <= k * 0.05 / len(tested)]
-        for n, (one, p) in results.items():
-            named = one.named and bool(passing) and p <= passing[-1]
-            like = found["user", min(members[n])] if n in sole else one._replace(named=named)
-            found[kind, n] = like
+        for name, (one, p, lower) in results.items():
+            much = one.seconds >= min(0.005 * waiting, 86_400 * counts[name])
+            named = one.tested and bool(passing) and p <= passing[-1] and lower >= 0.1 and much
+            own, many = control.sums["of", name], 0
+            if own[0]:
+                many = sum(getattr(jobs[j], kind) == name for j in control.jobs)
+            named = named and not (many >= 5 and own[1] / own[0] > one.share / 2)
+            used = 0.0
+            if by_usage and area[name]:
+                used = area[name] / sum(area.values()) / (shares[name] / sum(shares.values()))
+            excused = named and used > 1.5
+            one = one._replace(named=named and not excused, used=used, by_usage=excused)  # noqa: PLW2901
+            if kind == "account" and len(users[name]) == 1:
+                one = found["user", min(users[name])]  # noqa: PLW2901
+            found[kind, name] = one
     return found

@@ -201,32 +201,17 @@ class Facts:
 
     @cached_property
     def passed(self) -> dict[tuple[str, str], Passed]:
-        return passed_over(self.log, self.replay.barred)
+        return passed_over(self.log)
 
     @property
     def named(self) -> list[tuple[str, str]]:
-        """Entities that are passed over without having used much, longest passed time first."""
+        """Entities that are passed over, longest passed time first."""
         users = {id(one) for (kind, _), one in self.passed.items() if kind == "user"}
         found = [  # an account with one user has the result of that user
             (kind, name) for (kind, name), one in self.passed.items()
             if one.named and (kind == "user" or id(one) not in users)
-            and (kind in ("partition", "qos") or self.multiple(kind, name) <= 1.5)
         ]  # fmt: skip
         return sorted(found, key=lambda key: -self.passed[key].seconds)
-
-    def multiple(self, kind: str, name: str) -> float:
-        """Return the usage of an entity as a multiple of an equal share."""
-        usage: Counter[str] = Counter()
-        for job in self.jobs:
-            usage[getattr(job, kind)] += job.size * job.length
-        usage = +usage
-        return usage[name] / sum(usage.values()) * len(usage)
-
-    def used(self, kind: str, name: str) -> str:
-        multiple = self.multiple(kind, name)
-        if abs(multiple - 1) < 0.15:
-            return "about"
-        return f"{two(100 * multiple)} % of" if multiple < 1 else f"{two(multiple)} times"
 
 
 # --- numbers as pages write them -----------------------------------------------------------------
@@ -306,13 +291,11 @@ def _entity(f: Facts, m: re.Match) -> Expected:
     one, of = f.passed[kind, name], lambda job: getattr(job, kind) == name
     cause = f.main_cause(of)
     numbers = [f"{one.jobs:,}", duration(one.seconds / one.jobs), percent(one.share)]
-    used = f.used(kind, name) if m[7] else None
     return [
         None,
         None,
         *numbers,
         percent(one.expected),
-        used,
         percent(f.share(cause, of)),
         CLAUSE[cause],
     ]
@@ -376,16 +359,17 @@ CLAIMS: list[tuple[str, Callable[[Facts, re.Match], Expected]]] = [
      lambda f, m: [f"{f.peak:,}", f"{f.log.capacity:,}", f"{100 * f.of_time(3):.1f}"]),
     (r"nexplained share: ([\d.]+) points (more|less) than in the earlier half", lambda f, m: [
         two(100 * abs(f.unexplained_change)), "more" if f.unexplained_change > 0 else "less"]),
-    (rf"^(?:[Nn]one of |{N} of ){N} users, accounts, partitions and QOS tested", lambda f, m: [
+    (rf"^(?:[Nn]one of |{N} of ){N} users and accounts tested", lambda f, m: [
         f"{len(f.named):,}", f"{sum(one.tested for one in f.passed.values()):,}"]),
-    (rf"{N} others had too few jobs to be tested", lambda f, m: [
+    (rf"{N} could not be tested: ", lambda f, m: [
         f"{sum(not one.tested for one in f.passed.values()):,}"]),
+    (rf"{WHO} waits longer: the order follows recent usage, and it used (.+) times its share",
+     lambda f, m: [None, None, two(f.passed[_who(m)].used)]),
     (r"Most affected: (user|account|partition|qos) (.+)\.", lambda f, m: [*f.named[0]]),
     (rf"Mean wait (rose|fell) from {T} in the earlier half of the log to {T}: (.*)\.", _changed),
     (rf"Mean wait: {T} ((?:in|on) [^,]*), {T} ((?:in|on) [^,]*)$", lambda f, m: [
         _stretch(f, m[2]), None, _stretch(f, m[4]), None]),
     (rf"^{WHO} \| {N} \| {T} \| {P} of {MORE} started first \({P} expected\)"
-     rf"(?:; used (about|.+ of|.+ times) an equal share)?(?:; (?:only|too)[^;]*)*"
      rf"; {P} of its waiting time passed {C}", _entity),
     (rf"{WHO}: {P} of {MORE} started first; {P} are expected", lambda f, m: [
         None, None, percent(f.passed[_who(m)].share), percent(f.passed[_who(m)].expected)]),

@@ -77,7 +77,7 @@ def evidence_of(site: TrueSite) -> PassedEvidence:
 
 
 def own_ends(jobs: UserJobs) -> dict[str, OwnEnds]:
-    """How often each user's jobs start within 120 s after an own end (SPEC §11, *Own-triggered*)."""
+    """How often each user's jobs start within 120 s after an own end (SPEC §11)."""
     started = np.flatnonzero(jobs.start != NEVER)
     waited = started[jobs.wait[started] > 600]
     waited = waited[jobs.has_room(waited, jobs.start[waited] - 120)]

@@ -1,1 +1,1 @@
-"""The test of *passed over* (SPEC §11): limits that forbid attempts, shares beyond expectation."""
+"""The test of *passed over*: what limits forbid, and shares beyond expected ones (SPEC §11)."""

@@ -13,7 +13,7 @@ import polars as pl
 
 from audit.config import Metrics
 from audit.metrics import dominant_share
-from audit.metrics.attempts import passed_over, performance, similar, users
+from audit.metrics.attempts import performance, similar, users
 from audit.metrics.attempts.account import account
 from audit.metrics.attempts.fidelity import ENOUGH_AGREEMENT, ENOUGH_CORRELATION
 from audit.metrics.attempts.population import describe
@@ -190,17 +190,14 @@ def _passed() -> Definition:
         "user, in the same partition and QOS, that has at least its size, walltime and GPUs. It "
         f"loses the pair if the later job starts more than {LEAD_S} s before it. Its passed time "
         "runs from the first such start to its own start. A lost pair does not count if a hold or "
-        "a limit of the job's user or account forbade its own start then. A burst is a series of "
-        "jobs that a user submits while earlier ones still wait; all pairs between two bursts "
-        "count as one. The expected share is that of all others in similar pairs. A user or "
-        "account is passed over if its share of lost pairs is significantly greater, with a lower "
-        f"bound of the difference of at least {tested.LEAST_EXCESS:.2f}. Its passed time must "
-        f"also be at least {100 * tested.LEAST_OF_WAITING:g} % of all waiting time or "
-        f"{wording.duration(tested.LEAST_PER_JOB_S)} per job. Its own later jobs must not "
-        "pass its own earlier jobs about as often. If the order follows recent usage, pairs with "
-        "users who had used less do not count, and those that used more than "
-        f"{passed_over.MANY_SHARES:g} times their share are not named. Of partitions and QOS, the "
-        "report only states the order. No model is used.",
+        "a limit of its user or account forbade the job's start then. A burst is a series of jobs "
+        "that a user submits while earlier ones wait; all pairs between two bursts count as one. "
+        "The expected share is that of all others in similar pairs. A user or account is passed "
+        "over if its share of lost pairs is significantly greater, with a lower bound of the "
+        f"difference of at least {tested.LEAST_EXCESS:.2f}, and its passed time is at least "
+        f"{100 * tested.LEAST_OF_WAITING:g} % of all waiting time or "
+        f"{wording.duration(tested.LEAST_PER_JOB_S)} per job. Own later jobs must not pass own "
+        "earlier ones about as often, and the order must not follow usage. No model is used.",
         "share = Σ lost / Σ pairs;  expected = Σ pairs · rate of all others / Σ pairs",
         "fairaudit",
         _example(

@@ -5,6 +5,7 @@ docs/report/sites-passed.md.
 """
 
 from pathlib import Path
+from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -125,7 +126,7 @@ def test_permuted_names_are_not_named(real_logs: Path, name: str) -> None:
     assert false <= MOST_OTHERS
 
 
-REAL: dict[str, tuple[str, int, dict[str, tuple[float | PassedWhy | None, ...]]]] = {
+REAL: Final[dict[str, tuple[str, int, dict[str, tuple[Any, ...]]]]] = {
     # zone, tested, entity: share, expected, lower bound, own share, reason
     "KTH-SP2-1996-2.1-cln": (
         "Etc/GMT-1",
