@@ -265,13 +265,12 @@ def _pool(
 ) -> tuple[Pool, list[Fact]]:
     """Return a configured pool, and the sources of its capacity.
 
-    Of a pool without any configured capacity, all resources and nodes are inferred. Declared nodes
-    give the amounts that are not configured, and decide what fits unless the capacity has steps.
+    Without any configured capacity, all resources and nodes are inferred. Declared nodes give what
+    is not configured, and decide what fits unless the capacity has steps.
     """
     resource, name = chosen.resource, chosen.name
     amounts = chosen.capacity.model_dump(exclude_none=True)
-    nodes: tuple[Node, ...] = ()
-    absences: tuple[Absence, ...] = ()
+    nodes, absences = tuple[Node, ...](), tuple[Absence, ...]()
     if declared.nodes:
         inferred, facts = inference.pool(attempts, headers, resource, None, now, name, declared)
         facts += _against(name, amounts, dict(inferred.amounts))
@@ -302,8 +301,16 @@ def _pool(
         *(name, resource, amounts[resource]),
         tuple(_step(step, zone) for step in chosen.steps),
         tuple(sorted(amounts.items())),
-        *(chosen.exclusive_nodes, chosen.policy, chosen.fair_order, chosen.limits),
-        *(chosen.windows, str(zone), nodes, absences, chosen.placement, chosen.preemption),
+        chosen.exclusive_nodes,
+        chosen.policy,
+        chosen.fair_order,
+        chosen.limits,
+        chosen.windows,
+        str(zone),
+        nodes,
+        absences,
+        chosen.placement,
+        chosen.preemption,
         chosen.backfill is not None,
     ), facts
 
