@@ -5,7 +5,8 @@
 LOG is an SWF log. The script shares no code with fairaudit: it reads
 the log itself (replay.py), takes the rules that the page names as given, and computes each number
 from its definition. It prints a line per number, then the sentences with numbers that it does not
-check: advice, and figures of the model. It exits with 1 if a number differs, or if more than
+check: advice, figures of the model, and how many users could be tested, which depends on jobs that
+nobody was going to start. It exits with 1 if a number differs, or if more than
 ``MOST_UNCHECKED`` sentences besides advice are unchecked. Intervals are bootstraps with other
 random numbers, so their ends may differ by a part ``NOISE``.
 """
@@ -23,7 +24,19 @@ from functools import cached_property
 from pathlib import Path
 
 from pairs import Passed, passed_over
-from replay import CAUSES, TOLERANCE, Job, Log, Replay, Rule, read_rules, read_swf, width
+from replay import (
+    CAUSES,
+    STRICT,
+    TOLERANCE,
+    Job,
+    Log,
+    Replay,
+    Rule,
+    read_rules,
+    read_swf,
+    whole,
+    width,
+)
 
 MOST_UNCHECKED = 4
 NOISE = 0.2
@@ -34,8 +47,8 @@ LEAST_UNITS = 8
 class Facts:
     """What a page states, computed from the log."""
 
-    def __init__(self, log: Log, rules: list[Rule]) -> None:
-        self.log, self.rules = log, rules
+    def __init__(self, log: Log, rules: list[Rule], depth: int) -> None:
+        self.log, self.rules, self.depth = log, rules, depth
         self.jobs = [job for job in log.jobs if job.start is not None]
         self.first = min(job.end for job in self.jobs)  # where the log begins
         self.last = max(job.end for job in log.jobs)
@@ -50,7 +63,7 @@ class Facts:
 
     @cached_property
     def replay(self) -> Replay:
-        return Replay(self.log, self.rules)
+        return Replay(self.log, self.rules, self.depth)
 
     @cached_property
     def waits(self) -> list[tuple[Job, dict[str, float]]]:
@@ -198,6 +211,11 @@ class Facts:
             used += change[t]
             peak = max(peak, used)
         return peak
+
+    @property
+    def known(self) -> int:
+        """The number of users and accounts with a name."""
+        return sum(name != "-1" for _, name in self.passed)
 
     @cached_property
     def passed(self) -> dict[tuple[str, str], Passed]:
@@ -359,10 +377,12 @@ CLAIMS: list[tuple[str, Callable[[Facts, re.Match], Expected]]] = [
      lambda f, m: [f"{f.peak:,}", f"{f.log.capacity:,}", f"{100 * f.of_time(3):.1f}"]),
     (r"nexplained share: ([\d.]+) points (more|less) than in the earlier half", lambda f, m: [
         two(100 * abs(f.unexplained_change)), "more" if f.unexplained_change > 0 else "less"]),
-    (rf"^(?:[Nn]one of |{N} of ){N} users and accounts tested", lambda f, m: [
-        f"{len(f.named):,}", f"{sum(one.tested for one in f.passed.values()):,}"]),
-    (rf"{N} could not be tested: ", lambda f, m: [
-        f"{sum(not one.tested for one in f.passed.values()):,}"]),
+    (rf"[Nn]one of {N} users and accounts tested was [^.]*\. {N} could not be tested: (.*)",
+     lambda f, m: [f"{f.known - whole(m[2]):,}", f"{sum(_reasons(m[3])):,}", None]),
+    (r"No user or account could be tested: .*?\(of ([\d,]+)\)(.*)", lambda f, m: [
+        f"{f.known - sum(_reasons(m[2])):,}", None]),
+    (rf"^(?:[Nn]one of |{N} of )[\d,]+ users and accounts tested", lambda f, m: [
+        f"{len(f.named):,}"]),
     (rf"{WHO} waits longer: the order follows recent usage, and it used (.+) times its share",
      lambda f, m: [None, None, two(f.passed[_who(m)].used)]),
     (r"Most affected: (user|account|partition|qos) (.+)\.", lambda f, m: [*f.named[0]]),
@@ -395,6 +415,11 @@ def same(shown: str, expected: object) -> bool:
     return all(abs(a - 100 * b) <= slack for a, b in zip((low, high), expected, strict=True))
 
 
+def _reasons(text: str) -> list[int]:
+    """Return of how many users and accounts each reason is one."""
+    return [whole(number) for number in re.findall(r"\(of ([\d,]+)\)", text)]
+
+
 def check(text: str, facts: Facts) -> tuple[list[tuple[str, str, bool]], list[str]]:
     """Return a line per number of a paragraph, and the sentences with numbers that are left."""
     lines, rest = [], text
@@ -422,13 +447,21 @@ def paragraphs(page: str) -> list[str]:
     return [" ".join(one.split()) for one in text.split("\0") if one.strip()]
 
 
+def reservations(page: str) -> int:
+    """Return how many jobs have a reservation, as the page states, or STRICT."""
+    if "jobs hardly ever start while a job ahead of them cannot" in page:
+        return STRICT
+    return 20 if "This log shows reservations" in page else 0
+
+
 def main(log_file: str, page_file: str) -> int:
     data = Path(log_file).read_bytes()
     text = (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode("latin-1")
     page = Path(page_file).read_text(encoding="utf-8").replace("\u00a0", " ")
     log = read_swf(text.splitlines())
     named = re.findall(r"<li>rule \d+ of \d+: (.*?) \([^()]*\)</li>", page)
-    facts = Facts(log, read_rules([html.unescape(re.sub(r"<[^>]+>", "", x)) for x in named], log))
+    rules = read_rules([html.unescape(re.sub(r"<[^>]+>", "", x)) for x in named], log)
+    facts = Facts(log, rules, reservations(page))
     wrong, unchecked, replays = 0, [], []
     print("page | recomputed | same?")
     for paragraph in paragraphs(page):

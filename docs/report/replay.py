@@ -17,9 +17,11 @@ TOLERANCE = 60  # seconds that a scheduler may need to start a job
 OUTAGE = 600  # seconds without a running job
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 CAUSES = (
-    *("outside", "unavailable", "rule", "own", "claimed", "earlier", "later", "cycle"),
+    *("outside", "unavailable", "rule", "own", "claimed", "kept", "earlier", "later", "cycle"),
     "unexplained",
 )
+LAPSE = 900  # seconds for which a job that could start is believed to be about to
+STRICT = -1  # no job starts before an earlier one
 
 
 class Job(NamedTuple):
@@ -207,8 +209,9 @@ class Rule:
 class Replay:
     """The log by instants: what each wait was spent on, and what EASY would have started."""
 
-    def __init__(self, log: Log, rules: list[Rule]) -> None:
-        self.jobs, self.capacity, self.rules = log.jobs, log.capacity, rules
+    def __init__(self, log: Log, rules: list[Rule], depth: int = 0) -> None:
+        self.jobs, self.capacity, self.rules, self.depth = log.jobs, log.capacity, rules, depth
+        self.age = [0.0] * len(log.jobs)
         self.begin = min(job.end for job in log.jobs if job.start is not None)  # of the log
         self.booked = [dict.fromkeys((*CAUSES, "free"), 0.0) for _ in log.jobs]
         self.barred: list[list[float]] = [[] for _ in log.jobs]  # begins and ends in turn
@@ -278,39 +281,82 @@ class Replay:
         return used
 
     def _book(self, now, after, queue, running, *, outage=False) -> None:
-        """Book the seconds from one instant to the next to causes."""
-        jobs, seconds, counted = self.jobs, after - now, self._used(running)
-        used = sum(jobs[k].size for k in running)
-        free = left = self.capacity - used
-        claims: Counter[str] = Counter()
+        """Book the seconds from one instant to the next to causes; a lapse is an instant."""
+        while now < after:
+            causes = self._walk(now, queue, running, outage=outage)
+            aging = [k for k, cause in causes if cause == "unexplained" and self.age[k] < LAPSE]
+            until = min([after, *(now + LAPSE - self.age[k] for k in aging)])
+            for k, cause in causes:
+                self._add(k, cause, now, until, running)
+            for k in aging:
+                self.age[k] += until - now
+            now = until
+
+    def _add(self, k, cause, now, until, running) -> None:
+        jobs, job, book, seconds = self.jobs, self.jobs[k], self.booked[k], until - now
+        if cause == "rule":
+            free = self.capacity - sum(jobs[r].size for r in running)
+            book["free"] += seconds * (job.size <= free)
+            self.barred[k] += (now, until)
+        if cause == "full":
+            used = sum(jobs[r].size for r in running)
+            own = sum(jobs[r].size for r in running if jobs[r].user == job.user)
+            before = sum(jobs[r].size for r in running if r < k and jobs[r].user != job.user)
+            book["own"] += seconds * own / used
+            book["earlier"] += seconds * before / used
+            book["later"] += seconds * (used - own - before) / used
+            return
+        last = 0
+        if cause == "unexplained" and self.age[k] < LAPSE and job.start is not None:
+            last = max(until - max(now, job.start - TOLERANCE), 0)
+            book["cycle"] += last
+        book[cause] += seconds - last
+
+    def _walk(self, now, queue, running, *, outage) -> list[tuple[int, str]]:
+        """Return what each waiting job waits for: a cause, or "full"."""
+        jobs, counted, causes = self.jobs, self._used(running), []
+        free = left = self.capacity - sum(jobs[k].size for k in running)
+        plan, claims, passed = Plan(now, running, jobs), Counter(), set()
+        failed = None  # the first that cannot start (strict), or has a reservation
+        fitting = [k for k in queue if 0 < jobs[k].size <= free]
         for k in queue:
-            job, book = jobs[k], self.booked[k]
+            job = jobs[k]
             if job.size <= 0:
                 continue
+            lapsed = self.age[k] >= LAPSE
             if now < self.begin:
-                book["outside"] += seconds
+                cause = "outside"
             elif outage or job.size > self.capacity:
-                book["unavailable"] += seconds
+                cause = "unavailable"
             elif self._forbidden(job, now, counted):
-                book["rule"] += seconds
-                book["free"] += seconds * (job.size <= free)
-                self.barred[k] += (now, after)
-            elif job.size > free:
-                own = sum(jobs[r].size for r in running if jobs[r].user == job.user)
-                before = sum(jobs[r].size for r in running if r < k and jobs[r].user != job.user)
-                book["own"] += seconds * own / used
-                book["earlier"] += seconds * before / used
-                book["later"] += seconds * (used - own - before) / used
-            elif job.size <= left:
-                left -= job.size
-                claims[job.user] += job.size
-                for rule in self.rules:
-                    rule.count([job], counted)
-                last = 0 if job.start is None else max(after - max(now, job.start - TOLERANCE), 0)
-                book["cycle"] += last
-                book["unexplained"] += seconds - last
+                cause = "rule"
+            elif lapsed:
+                passed.add(job.user)
+                cause = "unexplained" if job.size <= free else "full"
+            elif self._can(job, left, plan, failed):
+                cause = "unexplained"
+                if job.user not in passed:
+                    left -= job.size
+                    plan.claim(job)
+                    claims[job.user] += job.size
+                    for rule in self.rules:
+                        rule.count([job], counted)
             else:
-                book["own" if job.size <= left + claims[job.user] else "claimed"] += seconds
+                cause = "full" if job.size > free else "claimed"
+                if job.size <= left:
+                    cause = "own" if failed == job.user else "kept"
+                elif job.size <= min(free, left + claims[job.user]):
+                    cause = "own"
+                needed = fitting and k < fitting[-1] and len(plan.reserved) < self.depth
+                if (self.depth == STRICT or (needed and plan.reserve(job, left))) and not failed:
+                    failed = job.user
+            causes.append((k, cause))
+        return causes
+
+    def _can(self, job, left, plan, failed) -> bool:
+        if self.depth == STRICT or not plan.reserved:
+            return job.size <= left and not (self.depth == STRICT and failed)
+        return job.size <= left and plan.has_room(job, left)
 
     def _decide(self, now, queue, running) -> None:
         """Note what one pass of first come, first served with EASY backfilling would start."""
@@ -345,6 +391,49 @@ class Replay:
                 ready.setdefault(k, now)
                 for rule in self.rules:
                     rule.count([job], counted)
+
+
+class Plan:
+    """What a walk plans: when what runs and claims ends, and what is reserved."""
+
+    def __init__(self, now: float, running: list[int], jobs: list[Job]) -> None:
+        self.now = now
+        self.ends = sorted((jobs[k].start + estimate(jobs[k]), jobs[k].size) for k in running)
+        self.reserved: list[tuple[float, float, int]] = []
+
+    def claim(self, job: Job) -> None:
+        bisect.insort(self.ends, (self.now + estimate(job), job.size))
+
+    def has_room(self, job: Job, left: int) -> bool:
+        """Return whether a job that fits now fits for its whole estimate."""
+        until = self.now + estimate(job)
+        for begin, _, _ in self.reserved:
+            if begin < until:
+                room = left + sum(size for end, size in self.ends if end <= begin)
+                room -= sum(size for b, e, size in self.reserved if b <= begin < e)
+                if room < job.size:
+                    return False
+        return True
+
+    def reserve(self, job: Job, left: int) -> bool:
+        """Reserve the earliest start at which a job fits; false: there is none."""
+        steps: Counter[float] = Counter()
+        for end, size in self.ends:
+            steps[end] += size
+        for begin, end, size in self.reserved:
+            steps[begin] -= size
+            steps[end] += size
+        length, room = estimate(job), left
+        since = self.now if room >= job.size else None
+        for t in sorted(steps):
+            if since is not None and t >= since + length:
+                break
+            room += steps[t]
+            since = None if room < job.size else t if since is None else since
+        if since is None:
+            return False
+        self.reserved.append((since, since + length, job.size))
+        return True
 
 
 def estimate(job: Job) -> int:
