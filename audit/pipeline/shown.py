@@ -95,7 +95,7 @@ def _holds(found: Shown) -> Iterator[dict[str, Any]]:
     for own in found.triggered:
         words = (
             f"{own.share:.0%} of {own.jobs:,} jobs that would have fitted start within 2 min after "
-            f"an end of the user's jobs, {max(own.shifted, own.expected):.0%} by chance: {HELD}"
+            f"an end of the user's jobs, {max(own.shifted, own.expected):.0%} expected: {HELD}"
         )
         yield row("own-triggered", own.user, len(own.triggered), words)
     for begin in found.begin_times:
@@ -155,7 +155,7 @@ def chain_words(one: JobChain) -> str:
     """Return what the log shows of a chain."""
     return (
         f"{one.share:.0%} of {one.jobs:,} jobs that would have fitted start when the user's "
-        f"previous job ends, {one.shifted:.0%} by chance: a dependency or a script"
+        f"previous job ends, {one.shifted:.0%} expected: a dependency or a script"
     )
 
 

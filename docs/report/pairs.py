@@ -1,4 +1,4 @@
-"""Who is passed over: pairs of jobs with later ones that request at least as much, and their tests.
+"""Pairs of jobs with later ones that request at least as much, and tests of who is passed over.
 
 Part of recompute.py, which shares no code with fairaudit. Logs have no holds, reservations or GPUs,
 and no limits of users or accounts.
@@ -38,7 +38,7 @@ class Pair(NamedTuple):
 
 
 class Usage:
-    """What users had used, with a half-life of a week, by local midnight."""
+    """The usage of users, with a half-life of a week, by local midnight."""
 
     def __init__(self, log: Log) -> None:
         self.log, self.known = log, {}

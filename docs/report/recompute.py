@@ -5,8 +5,8 @@
 LOG is an SWF log. The script shares no code with fairaudit: it reads
 the log itself (replay.py), takes the rules that the page names as given, and computes each number
 from its definition. It prints a line per number, then the sentences with numbers that it does not
-check: advice, figures of the model, and how many users could be tested, which depends on jobs that
-nobody was going to start. It exits with 1 if a number differs, or if more than
+check: advice, figures of the model, and how many users could be tested, which depends on unstartable
+jobs. It exits with 1 if a number differs, or if more than
 ``MOST_UNCHECKED`` sentences besides advice are unchecked. Intervals are bootstraps with other
 random numbers, so their ends may differ by a part ``NOISE``.
 """
@@ -45,7 +45,7 @@ LEAST_UNITS = 8
 
 
 class Facts:
-    """What a page states, computed from the log."""
+    """The statements of a page, computed from the log."""
 
     def __init__(self, log: Log, rules: list[Rule], depth: int) -> None:
         self.log, self.rules, self.depth = log, rules, depth

@@ -394,7 +394,7 @@ class Replay:
 
 
 class Plan:
-    """What a walk plans: when what runs and claims ends, and what is reserved."""
+    """The plan of a walk: expected ends of running jobs and claims, and reservations."""
 
     def __init__(self, now: float, running: list[int], jobs: list[Job]) -> None:
         self.now = now
@@ -416,7 +416,7 @@ class Plan:
         return True
 
     def reserve(self, job: Job, left: int) -> bool:
-        """Reserve the earliest start at which a job fits; false: there is none."""
+        """Reserve the earliest start at which a job fits; false if it never fits."""
         steps: Counter[float] = Counter()
         for end, size in self.ends:
             steps[end] += size

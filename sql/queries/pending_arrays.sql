@@ -1,4 +1,4 @@
--- Records of job arrays that stand for several tasks, or whose number of tasks is unknown: of the arrays
+-- Records of job arrays with several tasks, or whose number of tasks is unknown: of the arrays
 -- with a record that may still change.
 -- parameters: cluster VARCHAR, family VARCHAR, events VARCHAR[]
 WITH whole AS (

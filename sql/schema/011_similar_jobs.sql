@@ -39,6 +39,6 @@ ALTER TABLE entity_result DROP COLUMN IF EXISTS contested_excess_s;
 -- Its definition changed, and with it its type.
 ALTER TABLE entity_result DROP COLUMN IF EXISTS excess_wait_s;
 
--- Blocks of earlier definitions stay; a page compares only those of its own.
+-- Blocks of earlier definitions stay; a page compares only the current ones.
 ALTER TABLE published_block ADD COLUMN definition BIGINT DEFAULT 1;
 ALTER TABLE published_wait ADD COLUMN definition BIGINT DEFAULT 1;

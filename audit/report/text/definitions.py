@@ -230,8 +230,8 @@ def _similar() -> Definition:
         "Similar jobs are those of other users in the same pool, partition and QOS, of the same "
         "width and walltime class, that arrived at about the same time: at least "
         f"{similar.LEAST_SIMILAR} jobs of {similar.LEAST_ENTITIES} users. Half of them waited at "
-        "most the median. A user's excess is the total time by which its jobs waited longer. No "
-        "user is named by it, because users who submit in campaigns always wait longer.",
+        "most the median. A user's excess is the total time by which its jobs waited longer. It "
+        "names no user, because users who submit in campaigns always wait longer.",
         "excess = Σ max(0, wait − median wait of similar jobs)",
         "fairaudit",
         _example(
