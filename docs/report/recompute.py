@@ -5,9 +5,9 @@
 LOG is an SWF log. The script shares no code with fairaudit: it reads
 the log itself (replay.py), takes the rules that the page names as given, and computes each number
 from its definition. It prints a line per number, then the sentences with numbers that it does not
-check: advice, figures of the model, and how many users could be tested, which depends on unstartable
-jobs. It exits with 1 if a number differs, or if more than
-``MOST_UNCHECKED`` sentences besides advice are unchecked. Intervals are bootstraps with other
+check: advice, figures of the model, and how many users could be tested, which depends on
+unstartable jobs. It exits with 1 if a number differs, or if more than ``MOST_UNCHECKED`` sentences
+besides advice are unchecked. Intervals are bootstraps with other
 random numbers, so their ends may differ by a part ``NOISE``.
 """
 
