@@ -1,4 +1,4 @@
-"""Account (SPEC §11) and anatomy (SPEC §10) of waits.
+"""Account of waits (SPEC §11).
 
 *Account*: every second of every wait is booked to exactly one cause. At t, with free(t) the part of
 capacity(t) that running attempts leave, the queue is walked in its order (arrival, submit,
@@ -30,27 +30,15 @@ For an attempt, the resources of attempts that give way to it (``Pool.preemption
 An *outage* lasts at least ``OUTAGE_S``: nothing runs, and for at least as long an attempt waits
 that fits and that nothing forbids. Before the log begins the use is unknown.
 
-*Anatomy*: each second of a wait belongs to one part. Where the attempt fits in free(t):
+The short resource is that with the greatest (request − free)/capacity (of several: the counted one,
+then the one named first). Its users are attempts of the same user, and others that come before or
+after it in the order.
 
-    room      it still fits after the claims of all earlier ones that wait and fit, in that order
-    shared    it does not
-
-Where it does not fit:
-
-    down      it requests more than capacity(t)
-    else the second is divided by use of the *short resource*, that with the greatest
-    (request − free)/capacity (of several: the counted one, then the one named first):
-    own       by attempts of the same user
-    earlier   by others that come before it in the order
-    later     by others that come after it
-
-Where the modelled start is known (``scenario.decisions``), room splits into ``kept``, before that
-instant: the policy keeps the capacity for others; and ``idle``, from then on.
-
-Both sum to the wait, up to rounding of divided seconds. An unknown request is 0, and 0 always fits.
+The causes sum to the wait, up to rounding of divided seconds. An unknown request is 0, and 0
+always fits.
 No attempt is known to belong to an unknown user. A recorded reason that names a hold is evidence of
 the instant at which it was written: the last stretch of the wait, if the attempt could have claimed
-then. In the anatomy blocked attempts do not wait; reservations leave the pool with their resources.
+then. Reservations leave the pool with their resources.
 """
 
 from collections.abc import Sequence
@@ -89,7 +77,7 @@ OUTAGE_S: Final = 600
 _READ: Final = cs.by_name(
     *("standing", "arrival_time", "submit_time", "start_time", "end_time", "user", "reason"),
     *("reservation", "node_list", "node_amounts", "cpus", "nodes", "gpus", "mem_bytes"),
-    *("account", "partition", "qos", "size", "walltime_s", "occupancy_s", "ready_time", *SEQUENCE),
+    *("account", "partition", "qos", "size", "walltime_s", "occupancy_s", *SEQUENCE),
     *("any_gpu_type", "constraints", "required_nodes", "array_throttle"),
     require_all=False,
 ) | cs.starts_with(OF_TYPE)
