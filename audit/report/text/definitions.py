@@ -311,10 +311,10 @@ def _delay(tau_s: int) -> Definition:
         "delay",
         "Delay by later arrivals",
         "An attempt's fair start time (FST) is when it would have started without later arrivals, "
-        "in the capacity that the machine demonstrably delivered: what ran, and what was free and "
-        "the site's rule left free. With the later arrivals left in, the observed schedule results "
-        "exactly, so the whole difference comes from removing them. The rule is the one that agrees "
-        "best with the observed starts. "
+        "in the capacity that the machine demonstrably delivered: what ran, and what the site's "
+        "rule left free. With the later arrivals left in, the observed schedule results exactly, "
+        "so the whole difference comes from removing them. The rule is the one that agrees best "
+        "with the observed starts. "
         f"If none reaches {wording.rough_percent(KNOWN)}, the order in which jobs started is kept. "
         "The cautious reading takes a job to be held while a later job of its user, at least as "
         "large and long, has started before it.",

@@ -212,8 +212,8 @@ def _of_fair_starts(pool: PoolPart, contents: Contents) -> Iterator[Notice]:
     if pending > _MANY * fair.subjects:
         yield Notice(
             False,
-            f"The strict and relaxed fair start times of {of_all(pending)} are provisional: later logs may change "
-            "them.",
+            f"The strict and relaxed fair start times of {of_all(pending)} are provisional: later "
+            "logs may change them.",
         )
     if pool.has_fair_starts and not belief.good_fit(pool):
         yield Notice(False, f"Delays by later arrivals{where}: {belief.verdict(pool)}")
