@@ -323,7 +323,7 @@ def _delay(tau_s: int) -> Definition:
         f"fair slowdown = max(1, (FST + occupancy − arrival) / max(runtime, {tau_s} s))",
         "fairaudit; fair slowdown: Klusáček and Rudová 2012, §2.3",
         _example(
-            "Four attempts in a pool of 4 CPUs",
+            "A job that a later one passed, in a pool of 4 CPUs",
             made,
             "Job <job_id> | CPUs <size> | Arrival <arrival_time> | Start <start_time> | "
             "FST <fst_delivered> | Delay (s) <miss_delivered_s> | "
