@@ -489,19 +489,11 @@ def test_who_is_delayed_most(filled: Connection) -> None:
 
 
 def test_the_agreement_of_rules_is_read(filled: Connection) -> None:
-    rules = [("fcfs", "easy", False, 0.2), ("sjf", "easy", True, 0.4), ("lxf", "easy", True, None)]
-    rows = [
-        {
-            "order": order,
-            "backfill": backfill,
-            "own_peak": own,
-            "metric": "agreement",
-            "value": share,
-        }
-        for order, backfill, own, share in rules
-    ]
+    keys = ("order", "backfill", "own_peak", "value")
+    tried = [("fcfs", "easy", False, 0.2), ("sjf", "easy", True, 0.4), ("lxf", "easy", True, None)]
     used = {"order": "kept", "backfill": "none", "own_peak": True}
-    rows += [
+    rows: list[dict[str, object]] = [
+        *(dict(zip(keys, row, strict=True), metric="agreement") for row in tried),
         {**used, "metric": "rule_used", "value": 0.0},
         {"order": "fcfs", "backfill": "easy", "metric": "agreement_nodes", "value": 0.7},
     ]
