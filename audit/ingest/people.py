@@ -25,6 +25,7 @@ import polars as pl
 from audit import periods
 from audit.config import DIGITS, PREFIXES, Cluster
 from audit.errors import ConfigError
+from audit.files import folders
 from audit.formats.dialects import Header
 from audit.ingest.logs import Opened
 from audit.store import queries
@@ -164,6 +165,7 @@ def read(path: Path, zone: ZoneInfo) -> list[Row]:
     wrong lines, and quotes nothing of them, as they contain names.
     """
     try:
+        folders.require(path)
         text = path.read_bytes().decode("utf-8-sig")
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror} (people.file)") from error
@@ -269,6 +271,7 @@ def _placed(records: pl.DataFrame, mapping: pl.DataFrame, *, replace: bool) -> p
 
 def _key(path: Path) -> bytes:
     try:
+        folders.require(path)
         with path.open("rb") as file:
             if os.fstat(file.fileno()).st_mode & 0o007:
                 raise ConfigError(f"{path}: others can read the key: chmod o= (people.key_file)")

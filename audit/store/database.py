@@ -326,6 +326,15 @@ def insert(
         con.unregister("fairaudit_rows")
 
 
+def keep(con: Connection, table: str, frame: pl.DataFrame) -> None:
+    """Make a temporary table of the rows of ``frame``."""
+    con.register("fairaudit_rows", Stream(frame.__arrow_c_stream__(None)))
+    try:
+        execute(con, f"CREATE TEMP TABLE {quote_name(table)} AS FROM fairaudit_rows")
+    finally:
+        con.unregister("fairaudit_rows")
+
+
 def delete(con: Connection, table: str, *, cluster: str, keep: Sequence[str] = ()) -> None:
     """Remove the rows of one cluster from ``table``, except those of the periods in ``keep``."""
     where = "cluster = ?" + (" AND period NOT IN (SELECT unnest(?))" if keep else "")
