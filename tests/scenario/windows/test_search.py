@@ -1,4 +1,4 @@
-"""The search finds each kind of rule planted in a simulated site, and no other rule.
+"""The searches find each kind of rule planted in a simulated site, and no other rule.
 
 One seed of each kind runs by default; `make test-sites` runs twenty and writes
 docs/report/sites-rules.md.
@@ -9,13 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from audit.scenario.fit import rules
-from audit.scenario.fit.effort import Budget
-from audit.scenario.fit.observed import observe
-from audit.scenario.fit.site import Element, Kind, Site
+from audit.scenario.scenario import Scenario
+from audit.scenario.windows import search
+from audit.scenario.windows.search import InferredWindow, find_windows
 from tests.metrics.attempts.test_real_logs import described
 from tests.places import ROOT
-from tests.scenario.fit.sites import SITES, verdict
+from tests.scenario.windows.sites import SITES, verdict
 from tests.tables import write_row
 
 PAGE = ROOT / "docs" / "report" / "sites-rules.md"
@@ -58,25 +57,3 @@ def test_twenty_seeds(kind: str) -> None:
     assert outside == 0
 
 
-@pytest.mark.ci
-@pytest.mark.thorough
-def test_rules_of_public_logs(real_logs: Path) -> None:
-    """KTH-SP2 delays jobs of over 4 h in working hours until June 1997; UniLu-Gaia has no rule."""
-
-    def found(name: str, zone: str) -> list[Element]:
-        attempts, pool = described(real_logs, name)
-        pool = pool._replace(zone=zone)
-        now = int(attempts["end_time"].drop_nulls().to_numpy().max())
-        observed = observe(attempts, pool, now)
-        site = rules.search(observed, Site(pool), Budget(observed, 1e9))
-        return [one for one in site.accepted if one.kind is not Kind.capacity]
-
-    first, *_ = found("KTH-SP2-1996-2.1-cln", "Europe/Stockholm")
-    window = first.window
-    assert window is not None
-    assert (window.walltime_above_s, window.overlap) == (4 * 3_600, True)
-    assert {hour // 24 for hour in window.hours} == set(range(5))
-    assert window.valid_from is None
-    assert window.valid_to is not None
-    assert date(1997, 6, 1) < window.valid_to < date(1997, 6, 10)
-    assert found("UniLu-Gaia-2014-1", "Europe/Luxembourg") == []
