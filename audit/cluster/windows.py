@@ -46,6 +46,11 @@ class Window(NamedTuple):
         still_open = pl.lit(value=self.to_time is None)
         return pl.when(end.is_null()).then(still_open).otherwise(after & before)
 
+    def overlaps(self, period: Period) -> bool:
+        """Return whether attempts of a period may be in the window."""
+        begins = self.to_time is None or period.from_time < self.to_time
+        return begins and (self.from_time is None or period.to_time > self.from_time)
+
     def own(self, jobs: pl.DataFrame) -> pl.DataFrame:
         """Return the attempts in the window."""
         return jobs if self.whole else population.only(jobs, self.holds())

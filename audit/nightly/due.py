@@ -21,6 +21,7 @@ import polars as pl
 
 from audit import periods
 from audit.cluster import declared, fairshare, results
+from audit.cluster.delivered import HISTORY_S
 from audit.cluster.fairshare import Fairshare
 from audit.cluster.identity import Identity
 from audit.cluster.inference import NOTHING
@@ -165,7 +166,7 @@ class _Stored:
                 attempts = read_attempts(work.con, name, self._needed_since(window), until)
             compute_and_keep(
                 work.con,
-                Task(attempts, setting, self.fairshare, part, kept, window),
+                Task(attempts, setting, self.fairshare, part, kept, window, HISTORY_S),
                 work.site.config,
                 work.now,
                 lambda what, done, of: work.progress(f"{name}: {what}", done, of),

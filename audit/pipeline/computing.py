@@ -32,6 +32,7 @@ class Task:
     kept: Mapping[Period, str] = field(default_factory=dict)
     """Other current periods and their runs, whose figures stay; all others are removed."""
     window: Window = WHOLE  # the attempts and days of the due periods
+    history_s: int | None = None  # see ``compute.Wanted``
     pages: bool = True
     """Whether pages of users or accounts may be made, which compare them with all others."""
 
@@ -54,7 +55,7 @@ def compute_and_keep(
     """
     setting = task.setting
     seeds = {of.period: seed_of(task.attempts, of.period) for of in task.due}
-    wanted = compute.Wanted(seeds, task.kept.keys(), task.window)
+    wanted = compute.Wanted(seeds, task.kept.keys(), task.window, task.history_s)
     threads = config.simulation.threads
     with workers.executor(config.compute, threads, warned=warned) as executor:
         computed = compute.compute(

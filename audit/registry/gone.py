@@ -49,6 +49,16 @@ COLUMNS: Final = (
             "contested_excess_s excess_wait_s",
         },
     ),
+    *_columns(
+        "job_result",
+        15,
+        {
+            BIGINT: "ready_time start_modelled overtaken_s overtaken_own_s unmodelled_s "
+            "forward_basis",
+            VARCHAR: "decision",
+        },
+    ),
+    *_columns("entity_result", 15, {BIGINT: "overtaken_s unmodelled_s"}),
 )
 
 MEASURES: Final[Mapping[str, str]] = {
@@ -62,6 +72,14 @@ MEASURES: Final[Mapping[str, str]] = {
     **dict.fromkeys(("passed_widest", "passed_only_in_bursts"), "passed_named"),
     "passed_expected_by_usage": "passed_expected",
     **dict.fromkeys(("passed_half_life", "equal_usage_multiple"), "usage_multiple"),
+    **dict.fromkeys(("overtaken_wait_share", "overtaken_cut_share"), "miss_delivered_share"),
+    "miss_explained_share": "miss_delivered_share",
+    **dict.fromkeys(("overtaken_time_mean", "overtaken_own_time_mean"), "miss_delivered_mean"),
+    "overtaken_gain": "preference_delivered_mean",
+    "unmodelled_time_mean": "cause_unexplained_share",
+    **dict.fromkeys(("decided", "decided_over_capacity", "foreseen_share"), "agreement"),
+    **dict.fromkeys(("on_time_share", "waited_foreseen_share"), "agreement"),
+    **dict.fromkeys(("forward_correlation", "waited_forward_correlation"), "agreement"),
 }
 """Measures, with the nearest one that exists."""
 

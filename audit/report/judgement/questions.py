@@ -6,8 +6,8 @@ from typing import Final, NamedTuple
 
 from audit.registry.causes import CAUSES
 from audit.report.judgement.place import (
+    DELAY,
     LEAST_TESTED,
-    OVERTAKEN,
     UNEXPLAINED,
     Place,
     level,
@@ -32,7 +32,7 @@ TELLING: Final = 0.05
 _ALONE: Final = 0.95
 """If one rule causes this part of the waiting under rules, it alone is named."""
 _CANNOT: Final = "the log cannot tell"
-_MODEL: Final = "according to a model that fits this log"
+_MODEL: Final = "under the rule that this log shows"
 
 
 class Difference(NamedTuple):
@@ -151,7 +151,7 @@ def _order(place: Place, bounds: Bounds) -> Question:
     title, pool = "Was the order fair?", place.pool
     tested, passed, change = sum(pool.tested.values()), unfair(pool), _before(place)
     entities = f"of {wording.count(tested)} users and accounts tested"
-    if trusted(pool) and (share := pool.figure(OVERTAKEN)).value is not None:
+    if trusted(pool) and (share := pool.figure(DELAY)).value is not None:
         text = f"of all waiting time is delay by later arrivals, {_MODEL}{_within(share)}."
         result = level(share, bounds.overtaken)
         if share.lower is None:

@@ -8,10 +8,10 @@ from typing import Any, Final, TypeAlias
 import polars as pl
 
 from audit.metrics.attempts import users
-from audit.metrics.attempts.fidelity import fits
+from audit.metrics.attempts.fidelity import KNOWN
 from audit.metrics.attempts.parts import BETWEEN, QUEUE
 from audit.metrics.bursts import bursts
-from audit.model import COUNTED, OBSERVED, FstStatus, Period
+from audit.model import OBSERVED, FstStatus, Period
 from audit.periods import day_edges, day_of, zone
 from audit.registry.causes import COLUMNS
 from audit.registry.requested import MATERIAL
@@ -24,6 +24,7 @@ from audit.report.record.pool import (
     BoundRule,
     Breakdown,
     Burst,
+    Delayed,
     Elsewhere,
     Entities,
     Entity,
@@ -34,13 +35,13 @@ from audit.report.record.pool import (
     Loser,
     Missed,
     Outage,
-    Overtaken,
     PassedOver,
     Pictured,
     PoolPart,
     Queue,
     ResourceUse,
     ResourceUser,
+    RuleFit,
     Scattered,
     StatusCount,
     Step,
@@ -60,8 +61,8 @@ Parts: TypeAlias = Mapping[str, tuple[Breakdown, ...]]
 
 PREEMPTED: Final = 10
 """Most preempted attempts listed for each pool."""
-OVERTAKEN: Final = 10
-"""Most overtaken attempts listed for each pool."""
+DELAYED: Final = 10
+"""Most delayed attempts listed for each pool."""
 PASSED_KINDS: Final = ("account", "user", "partition", "qos")
 BURST_DAYS: Final = 0.25
 """Least work of a burst that charts mark, in days of the whole pool."""
@@ -92,7 +93,7 @@ def in_part(pool: PoolPart, why: str) -> PoolPart:
         pool,
         part=why,
         figures=tuple(figure for figure in pool.figures if figure.metric not in FREE),
-        fair_start=replace(pool.fair_start, overtaken=()),
+        fair_start=replace(pool.fair_start, delayed=()),
         rules=(),
         scattered=(),
         unexplained=(),
@@ -128,7 +129,7 @@ def pools(
     requests: dict[str, dict[str, Any]] = {
         **dict.fromkeys(("report_summary", "report_entities", "report_peers"), of_schedule),
         "report_resource_users": {**of_schedule, "rows": options.rows},
-        "report_overtaken": {**of_attempts, "counted": list(COUNTED), "most": OVERTAKEN},
+        "report_delayed": {**of_attempts, "most": DELAYED},
         **dict.fromkeys(("report_fidelity", "report_outages"), of_period),
         **dict.fromkeys(("report_rules", "report_scattered"), of_attempts),
         "report_interrupted_users": of_schedule,
@@ -175,7 +176,7 @@ def _pool(
         ).items()
     )
     overall = parts.get("all", ())
-    partitions = _by_total(parts.get("partition", ()), "miss_strict_mean")
+    partitions = _by_total(parts.get("partition", ()), "miss_delivered_mean")
     judged = [(kind, part) for kind in PASSED_KINDS for part in beside.get(kind, ())]
     tested = Counter(kind for kind, part in judged if part.figure("passed_named").value is not None)
     return PoolPart(
@@ -194,7 +195,7 @@ def _pool(
             partitions if len(partitions) > 1 else (),
             None,
             settings.metrics.tolerance_s if settings.known else None,
-            _overtaken(rows["report_overtaken"]),
+            _delayed(rows["report_delayed"]),
         ),
         passed=_passed(judged),
         used_more=_used_more(judged),
@@ -300,7 +301,7 @@ def _ahead(judged: Sequence[tuple[str, Breakdown]]) -> tuple[PassedOver, ...]:
 def _entities(kind: str, rows: pl.DataFrame, parts: Parts, keep_single: bool) -> Entities:
     def entity(row: tuple[Any, ...]) -> Entity:
         fst = row[_PLAIN:]
-        missed = Missed(*fst) if fst[0] and None not in fst else None
+        missed = Missed(*fst) if fst[0] else None
         return replace(Entity(*row[:_PLAIN]), missed=missed)
 
     spread = next((part for part in parts.get("entity_kind", ()) if part.label == kind), None)
@@ -341,18 +342,29 @@ def _statuses(parts: tuple[Breakdown, ...]) -> tuple[StatusCount, ...]:
     return tuple(sorted(counts, key=lambda of: (_STATUSES.get(of.status, len(_STATUSES)), of)))
 
 
-def _fidelity(replays: pl.DataFrame) -> Fidelity | None:
-    if replays.is_empty():
+def _fidelity(rows: pl.DataFrame) -> Fidelity | None:
+    of_policy = rows.filter(pl.col("own_peak").is_null())
+    if of_policy.is_empty():
         return None
-    order, backfill, fair_order = replays.select("order", "backfill", "fair_order").row(0)
-    of_policy = replays.filter(pl.col("order") == order, pl.col("backfill") == backfill)
-    return Fidelity(order, backfill, records(Figure, of_policy), fair_order)
+    order, backfill, fair_order = of_policy.select("order", "backfill", "fair_order").row(0)
+    rules = {rule[:3]: rule for rule in _rules(rows, "agreement")}
+    used = next(iter(_rules(rows, "rule_used")), None)
+    return Fidelity(
+        *(order, backfill, records(Figure, of_policy), fair_order, tuple(rules.values())),
+        None if used is None else rules.get(used[:3], used._replace(agreement=None)),
+    )
 
 
-def _overtaken(rows: pl.DataFrame) -> tuple[Overtaken, ...]:
+def _rules(rows: pl.DataFrame, metric: str) -> list[RuleFit]:
+    """Return the rules with a figure, the greatest first."""
+    found = rows.filter(pl.col("own_peak").is_not_null(), metric=metric)
+    found = found.sort("value", descending=True, nulls_last=True, maintain_order=True)
+    return [RuleFit(*row) for row in found.select("order", "backfill", "own_peak", "value").rows()]
+
+
+def _delayed(rows: pl.DataFrame) -> tuple[Delayed, ...]:
     parts = rows.select(COLUMNS).rows()
-    rows = rows.with_columns(pl.Series("parts", parts, pl.Object), own_s="overtaken_own_s")
-    return records(Overtaken, rows)
+    return records(Delayed, rows.with_columns(pl.Series("parts", parts, pl.Object)))
 
 
 def elsewhere(con: Connection, cluster: str, schedule: str, period: Period) -> dict[str, Elsewhere]:
@@ -440,7 +452,8 @@ def advices(con: Connection, cluster: str, period: Period, pool: str) -> Advised
     pools_ = queries.run(con, "report_pools", cluster=cluster)
     resource = pools_.filter(pl.col("pool") == pool)["resource"].item()
     fidelity = queries.run(con, "report_fidelity", **of).filter(pl.col("pool") == pool)
-    fit = dict(fidelity.select("metric", "value").iter_rows())
+    fit = _fidelity(fidelity)
+    agreement = None if fit is None else fit.of_policy
     changes = [group for _, group in rows.group_by("change", maintain_order=True)]
     each = [group.row(0, named=True) for group in changes]
     advised = [group for group in changes if group["place"][0] is not None]
@@ -448,8 +461,8 @@ def advices(con: Connection, cluster: str, period: Period, pool: str) -> Advised
         tuple(_advice(group, resource) for group in advised[:ADVISED]),
         tuple(one["title"] for one in each if one["outcome"] != "not_tried"),
         tuple(one["title"] for one in each if one["outcome"] == "not_tried"),
-        fit.get("agreement"),
-        fits(fit.get("agreement"), fit.get("forward_correlation")),
+        agreement,
+        agreement is not None and agreement >= KNOWN,
         reproduced=all(one["outcome"] != "not_reproduced" for one in each),
         never_start=tuple((one["title"], one["never_start"]) for one in each if one["never_start"]),
     )

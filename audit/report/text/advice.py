@@ -1,6 +1,6 @@
 """The advice of a report in words.
 
-If the model does not fit the log (SPEC §10), a change is worded as an experiment.
+If the replayed policy does not agree with the log (SPEC §10), a change is worded as an experiment.
 """
 
 from typing import Final
@@ -15,14 +15,13 @@ _SAME: Final = 0.005
 
 
 def doubt(advised: Advised) -> str:
-    """Return what to know before trusting the advice; empty if the model fits the log."""
+    """Return what to know before trusting the advice; empty if the policy agrees with the log."""
     sentences = [_never(advised)]
     if advised.tried and not advised.believed:
-        known = "How well the model fits this log is not known"
+        known = "How far the replayed policy agrees with the log is not known"
         if advised.agreement is not None:
             agreement = wording.percent(advised.agreement)
-            known = f"In the model, {agreement} of the jobs that waited start when the site started"
-            known += " them"
+            known = f"The replayed policy agrees with {agreement} of the observed starts"
         sentences.append(f"{known}: treat these changes as experiments.")
     return " ".join(filter(None, sentences))
 

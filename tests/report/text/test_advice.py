@@ -73,10 +73,13 @@ def _part(
     add(con, "advice_part", row)
 
 
-def _fit(con: Connection, agreement: float, forward: float) -> None:
-    figures = {"agreement": agreement, "forward_correlation": forward, "wait_correlation": 0.5}
+def _fit(con: Connection, agreement: float) -> None:
     policy = {"order": "fcfs", "backfill": "easy", "fair_order": "fcfs", "unit": "1"}
-    rows = [{"metric": name, "value": value} for name, value in figures.items()]
+    rows = [
+        {"metric": "wait_correlation", "value": 0.5, "own_peak": None},
+        {"metric": "agreement", "value": agreement, "own_peak": False},
+        {"metric": "agreement", "value": 0.99, "own_peak": True},
+    ]
     add(con, "fidelity_result", *rows, **_KEY, **policy)
 
 
@@ -184,7 +187,9 @@ def test_where_nothing_helps_it_says_of_how_many(con: Connection) -> None:
     assert advice.nothing(found) == (
         "No change is advised: replays of 2 changes on this log show no significant benefit."
     )
-    assert advice.doubt(found).startswith("How well the model fits this log is not known")
+    assert advice.doubt(found).startswith(
+        "How far the replayed policy agrees with the log is not known"
+    )
 
 
 def test_the_best_come_first_and_no_more_than_three(con: Connection) -> None:

@@ -7,12 +7,12 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 
+from audit.metrics.attempts.fidelity import MaySay
 from audit.model import Backfill, Limit, Order, Policy
 from audit.oneoff.explain.explain import charged
 from audit.scenario.delivered.agreement import (
     MOST,
     KnownRule,
-    MaySay,
     agreement,
     agreement_on_nodes,
     delivered_capacity,
