@@ -101,6 +101,8 @@ class Wanted(NamedTuple):
     kept: Collection[Period] = ()
     """The other current periods, whose figures stay."""
     window: Window = WHOLE
+    settings: Mapping[Period, Setting] = {}
+    """Those of reported periods, which differ in evidence alone; others: that of the cluster."""
 
 
 class Rows(NamedTuple):
@@ -123,6 +125,10 @@ class _Work(NamedTuple):
     known: pl.DataFrame | None
     effort: Effort
     progress: Progress
+
+    def of(self, period: Period) -> Setting:
+        """Return the setting of a period."""
+        return self.wanted.settings.get(period, self.setting)
 
 
 def compute(
@@ -160,7 +166,7 @@ def compute(
 
 def _tables(work: _Work, attempts: pl.DataFrame, fairshare: Fairshare) -> Iterator[Rows]:
     """Yield as ``compute``, without the names of cluster and period."""
-    setting, metrics, (seeds, kept, window) = work.setting, work.chosen.metrics, work.wanted
+    setting, metrics, (seeds, kept, window, _) = work.setting, work.chosen.metrics, work.wanted
     described = population.compact(
         population.describe(attempts, setting.pools, setting.partition_pool, tau_s=metrics.tau_s)
     )
@@ -225,8 +231,8 @@ def _completed(work: _Work, scenario: Scenario, budget_s: float) -> tuple[pl.Dat
     booked = account.account(
         *(decided, pool, setting.now),
         log_begin=setting.log_begin,
-        backfill=pool.states_backfill,
         holds=inferred_holds(decided, pool, setting.now, held),
+        passes=setting.passes.get(pool.name),
     )
     marked = unstartable(decided, pool, setting.now, setting.log.from_time, held.own)
     booked = booked._replace(attempts=booked.attempts.with_columns(marked))
@@ -258,8 +264,10 @@ def _fidelities(work: _Work, scenario: Scenario, booked: Account) -> Iterator[Ro
         "backfill": pl.lit(pool.policy.backfill.value),
         "fair_order": pl.lit(pool.fair_order.value),
     }
-    assumed = of_account(booked.plan, booked.starts, booked.interval_s)
     for period in work.wanted.seeds:
+        passes = work.of(period).passes.get(pool.name)
+        starts = booked.starts if passes is None or passes.plan is None else passes.starts
+        assumed = of_account(booked.plan, starts, booked.interval_s)
         of_model = model_fidelity(scenario, period, work.chosen.metrics.tolerance_s)
         of_log = edges(scenario.attempts, setting.log, period, by_end=setting.by_end)
         fidelity = pl.concat([of_model, of_log, assumed])
@@ -280,11 +288,12 @@ def _of_periods(work: _Work, jobs: pl.DataFrame, booked: Account, pool: Pool) ->
     scenario = Scenario(jobs, pool, setting.now, work.ranked)
     of_pool = pl.lit(pool.name).alias("pool")
     of_files = setting.declared.limits
-    rules = rules_of(pool, setting.evidence.get(pool.name, ()), of_files)
-    holds = pl.DataFrame(setting.holds.get(pool.name, ()), HOLDS)
     bounds = _limited(work, jobs, pool)
     for number, (period, seed) in enumerate(work.wanted.seeds.items()):
         work.progress(_FIGURES, number, len(work.wanted.seeds))
+        own = work.of(period)
+        rules = rules_of(pool, own.evidence.get(pool.name, ()), of_files)
+        holds = pl.DataFrame(own.holds.get(pool.name, ()), HOLDS)
         around = population.around(jobs, period)
         of_period = options._replace(covered=covered(period, setting.log))
         passed = _passed(work, jobs, booked, bounds, (pool, period))
