@@ -33,6 +33,9 @@ ADVICE_S = 10
 Seconds = partial(Option, min=1, metavar="SECONDS")
 ShareFormat = StrEnum("ShareFormat", ["psv", "csv"])
 StoryFormat = StrEnum("StoryFormat", ["text", "html", "json"])
+NoFit = Annotated[
+    bool, Option("--no-fit", help="Use only configured rules; infer none from the log.")
+]
 OfAnswer = Annotated[AnswerFormat, Option("--format", help="Output format.")]
 
 
@@ -122,7 +125,7 @@ def audit(
     fit_budget: Annotated[
         float, Seconds(help="CPU seconds for fitting the policy.")
     ] = FIT_BUDGET_S,
-    no_fit: Annotated[bool, Option("--no-fit", help="Assume fcfs and easy; do not fit.")] = False,
+    no_fit: NoFit = False,
     advice_budget: Annotated[
         int | None, Seconds(help="CPU seconds for advice; default: as configured, or 10.")
     ] = None,
@@ -182,6 +185,7 @@ def simulate(
     out: Annotated[
         Path | None, Option(metavar="FILE", help="Schedule to write: FILE.swf or FILE.parquet.")
     ] = None,
+    no_fit: NoFit = False,
     logs: opt.OfLogs,
     site: opt.Configured,
 ) -> None:
@@ -190,7 +194,8 @@ def simulate(
 
     with at_work() as progress:
         outcome = simulation.simulate(
-            logs, change, site.config, out, progress.update, tell(progress), site.folder
+            *(logs, change, site.config, out, progress.update, tell(progress), site.folder),
+            fit=not no_fit,
         )
     warn(outcome.warnings)
     if outcome.written is not None:
@@ -301,6 +306,7 @@ def explain(
     ] = None,
     db: Published = None,
     form: Annotated[StoryFormat, Option("--format", help="Output format.")] = StoryFormat.text,
+    no_fit: NoFit = False,
     logs: opt.OfSomeLogsAndNodes,
     site: opt.Configured,
 ) -> None:
@@ -318,6 +324,7 @@ def explain(
             progress.update,
             tell(progress),
             site.folder,
+            fit=not no_fit,
         )
     write = {"text": shown.as_text, "html": shown.as_html, "json": shown.as_json}[form]
     sys.stdout.write(write(story))
@@ -332,6 +339,7 @@ def when(
     ] = None,
     user: Annotated[str | None, Option(help="Only this user's pending jobs.")] = None,
     form: OfAnswer = AnswerFormat.text,
+    no_fit: NoFit = False,
     db: Published = None,
     logs: opt.OfSomeLogsAndNodes,
     site: opt.Configured,
@@ -357,6 +365,7 @@ def when(
             progress.update,
             tell(progress),
             site.folder,
+            fit=not no_fit,
         )
     if form is AnswerFormat.json:
         print(machines.written(answer), end="")
@@ -439,12 +448,13 @@ def prepare(out: Path) -> None:
 
 
 @opt.grouped
-def whatif(change: Changes, given: OfStudy) -> None:
+def whatif(*, change: Changes, no_fit: NoFit = False, given: OfStudy) -> None:
     """Show which users and accounts would gain or lose from a change."""
     from audit.oneoff.whatif import plan as study
 
     site = given.site
-    given.conduct(study.KEY, study.plan(change, given.pool, site.config, site.folder))
+    planned = study.plan(change, given.pool, site.config, site.folder, fit=not no_fit)
+    given.conduct(study.KEY, planned)
 
 
 @opt.grouped
