@@ -240,7 +240,6 @@ def _completed(work: _Work, scenario: Scenario, budget_s: float) -> tuple[pl.Dat
     booked = account.account(
         *(passed, pool, setting.now),
         log_begin=setting.log_begin,
-        backfill=pool.states_backfill,
         holds=inferred_holds(passed, pool, setting.now, held),
         passes=setting.passes.get(pool.name),
     )

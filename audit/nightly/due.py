@@ -188,7 +188,10 @@ class _Stored:
             if attempts is None:
                 since = period.to_time - SPAN_S
                 attempts = read_attempts(self.work.con, name, since, period.to_time)
-            found = of_period(attempts, self.setting, period.to_time)
+            found = of_period(
+                *(attempts, self.setting, period.to_time, self.fairshare),
+                fitted.silent(self.setting, self.cluster),
+            )
             kept = fitted.in_force(self.setting, found)
             self.work.progress(f"{name}: inferring rules of {period.name}", 1, 1)
         return _Due(of.keeping(kept), fitted.again(self.setting, kept))

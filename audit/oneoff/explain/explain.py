@@ -16,9 +16,7 @@ import polars as pl
 from audit import config
 from audit.cluster import charges, fairshare, ranking
 from audit.cluster.delivered import agreed, held_until
-from audit.cluster.fairshare import Fairshare
 from audit.cluster.inference import Fact
-from audit.config import Usage
 from audit.errors import UsageError
 from audit.ingest.ingest import Progress
 from audit.metrics.attempts.reasons import reason_of
@@ -113,7 +111,7 @@ def charged(
         candidates: whether orders by usage are also compared with the log.
     """
     site = log.cluster
-    shares = fairshare.read(site.usage, folder, site.name) if site else Fairshare(Usage())
+    shares = fairshare.of_site(site, folder)
     ranked = ranking.of(shares, log.setting, [pool.policy])
     if candidates:
         ranked = ranking.of_candidates(shares, log.setting, ranked)

@@ -196,6 +196,25 @@ def rule_of(scenario: Scenario, compared: pl.DataFrame) -> KnownRule:
     return KnownRule(candidates(scenario)[place] if best >= KNOWN else KEPT, best)
 
 
+def known_policy(scenario: Scenario, compared: pl.DataFrame) -> Policy | None:
+    """Return the policy of the known rule, by which replays and predictions start attempts.
+
+    Settings of the pool's own policy stay where the new one uses them.
+
+    Args:
+        compared: ``agreement`` of the candidates of the scenario.
+
+    Returns:
+        None where no A suffices.
+    """
+    rule, own = rule_of(scenario, compared).rule, scenario.pool.policy
+    if rule.kept:
+        return None
+    if rule.policy == judged_as(own):
+        return own
+    return own.changed(order=rule.policy.order, backfill=rule.policy.backfill)
+
+
 def agreement_on_nodes(scenario: Scenario, policy: Policy) -> float | None:
     """Return A of a policy with *fits* by the observed free nodes: A_nodes, 0 to 1.
 

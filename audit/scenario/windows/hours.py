@@ -21,6 +21,7 @@ from audit import periods
 from audit.metrics.closed_hours import HOUR_S
 from audit.model import Window
 from audit.rules import DAY, WEEK
+from audit.scenario.limits import Closing, window_edges
 from audit.scenario.windows.evidence import (
     KEPT,
     LEAST,
@@ -33,7 +34,6 @@ from audit.scenario.windows.evidence import (
 )
 from audit.scenario.windows.observed import Observed
 from audit.scenario.windows.occasions import DAY_S, Seen, Tried, hour_of_week
-from audit.scenario.limits import Closing, window_edges
 from audit.scenario.workload import Bools, Floats, Ints
 
 LEAST_DAYS: Final = 21

@@ -4,15 +4,8 @@ One seed of each kind runs by default; `make test-sites` runs twenty and writes
 docs/report/sites-rules.md.
 """
 
-from datetime import date
-from pathlib import Path
-
 import pytest
 
-from audit.scenario.scenario import Scenario
-from audit.scenario.windows import search
-from audit.scenario.windows.search import InferredWindow, find_windows
-from tests.metrics.attempts.test_real_logs import described
 from tests.places import ROOT
 from tests.scenario.windows.sites import SITES, verdict
 from tests.tables import write_row
@@ -55,5 +48,3 @@ def test_twenty_seeds(kind: str) -> None:
     assert found >= LEAST_FOUND * planted or SITES[kind].days < LEAST_DAYS
     assert max(off, others) <= MOST_OFF
     assert outside == 0
-
-
