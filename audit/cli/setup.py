@@ -117,7 +117,7 @@ def _first_audit(site: Path, logs: list[Path], cluster: str | None) -> None:
     options = Options(out=site.parent / opt.DEFAULT_OUT)
     with at_work() as progress:
         request = Request(logs=logs, cluster=cluster)
-        outcome = audit(request, options, config, progress.update, folder=site.parent)
+        outcome = audit(request, options, config, progress.update, fit=True, folder=site.parent)
     warn(outcome.warnings)
     verdict = outcome.main_findings[0] if outcome.main_findings else "no job has ended yet"
     found = shutil.which(sys.argv[0])

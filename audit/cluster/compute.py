@@ -216,7 +216,7 @@ def _tables(work: _Work, attempts: pl.DataFrame, fairshare: Fairshare) -> Iterat
         yield Rows("job_result", None, own.drop(unstored, cs.starts_with(OF_TYPE)))
         del own
         jobs = jobs.drop(_OF_JOBS_ALONE)
-        yield from _of_periods(work, jobs, booked, pool)
+        yield from _of_periods(work, jobs, booked, pool, agreed)
 
 
 def _completed(work: _Work, scenario: Scenario, budget_s: float) -> tuple[pl.DataFrame, Account]:
@@ -308,7 +308,13 @@ def _fidelities(
         yield Rows("fidelity_result", period, pl.concat([of_policy, of_rules], how="diagonal"))
 
 
-def _of_periods(work: _Work, jobs: pl.DataFrame, booked: Account, pool: Pool) -> Iterator[Rows]:
+def _of_periods(
+    work: _Work,
+    jobs: pl.DataFrame,
+    booked: Account,
+    pool: Pool,
+    agreed: Mapping[Period, Agreed],
+) -> Iterator[Rows]:
     """Yield a pool's figures in each period; what periods share is computed once."""
     setting, metrics = work.setting, work.chosen.metrics
     options = Options(
@@ -336,7 +342,10 @@ def _of_periods(work: _Work, jobs: pl.DataFrame, booked: Account, pool: Pool) ->
         del around
         ended = population.in_period(jobs, period)
         by_rule = waiting_by_rule(ended, pool)
-        advised = advise(scenario, period, budget_s, seed, by_rule, work.effort.executor)
+        advised = advise(
+            *(scenario, period, budget_s, seed, by_rule, work.effort.executor),
+            agreement=agreed[period].replayed,
+        )
         for table, rows in (
             ("rule_result", with_waiting(rules, ended)),
             ("hold_result", holds),

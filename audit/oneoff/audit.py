@@ -119,7 +119,7 @@ def audit(
     config: Config,
     progress: Progress = lambda what, done, of: None,
     tell: Inferred = lambda fact: None,
-    fit: bool = True,
+    fit: bool = False,
     folder: Path = Path(),
 ) -> Outcome:
     """Read logs, compute all figures, and write report and database, each in one step.
