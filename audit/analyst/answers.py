@@ -167,8 +167,7 @@ def _csv(rows: _Rows, out: BinaryIO, show: Callable[[str], str], *, raw: bool) -
     for number, column in enumerate(rows.columns):
         text = _text(f"c{number}", column)
         if not raw and not _NUMBER.fullmatch(column.kind) and not _PLAIN.fullmatch(column.kind):
-            begins = f"regexp_matches({text}, {quote_text(spreadsheets.PATTERN)})"
-            text = f"CASE WHEN {begins} THEN '''' || {text} ELSE {text} END"
+            text = _defused(text)
         cells.append(
             f"CASE WHEN c{number} IS NULL THEN {nothing} "
             f"WHEN {text} = '' OR regexp_matches({text}, '[\",\\r\\n]') "
@@ -176,6 +175,15 @@ def _csv(rows: _Rows, out: BinaryIO, show: Callable[[str], str], *, raw: bool) -
         )
     for batch in rows.batches([f"concat_ws(',', {', '.join(cells)})"]):
         out.write("".join(f"{show(row[0] or '')}\n" for row in batch).encode())
+
+
+def _defused(text: str) -> str:
+    """Return SQL that does to a text what ``spreadsheets.defused`` does."""
+    pattern, steering, harmless = map(
+        quote_text, (spreadsheets.PATTERN, spreadsheets.STEERING, spreadsheets.HARMLESS)
+    )
+    safe = f"regexp_replace({text}, {pattern}, {harmless}, 'g')"
+    return f"CASE WHEN regexp_matches({text}, {steering}) THEN '''' ELSE '' END || {safe}"
 
 
 def _quoted(text: str) -> str:
