@@ -93,6 +93,8 @@ TESTED_IN: Final = {
     "kernels/dominant": "metrics/test_dominant_share",
     "kernels/passed_over": "metrics/attempts/test_passed_over",
     "kernels/limited": "metrics/passed/test_limited",
+    "report/reading/fidelity": "report/reading/test_pools",
+    "report/text/example_logs": "report/text/test_definitions",
     "report/text/passed": "report/judgement/test_page_one",
     "kernels/events": "ingest/test_events",
     "mail/ledger": "mail/test_delivery",
@@ -116,7 +118,6 @@ TESTED_IN: Final = {
 IMPORTED_BY_NAME: Final = {
     "audit.analyst.confined": "a separate process, which audit.analyst.reader starts",
     "audit.studies.commands": "by its entry point",
-    "audit.scenario.delivered.fair_starts": "no command yet; it replaces scenario.forward",
 }
 """Modules that nothing in the package imports, and what they are for; dialects are besides."""
 

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from datetime import date, timedelta
 from functools import partial
 from typing import Any, Final, NamedTuple
 
 import polars as pl
 import polars.selectors as cs
 
-from audit import config, periods
+from audit import config
 from audit.cluster import charges, ranking
 from audit.cluster.delivered import Agreed, delivered
 from audit.cluster.fairshare import Fairshare, histories
 from audit.cluster.predicted import predicted
 from audit.cluster.setting import Setting, covered
-from audit.cluster.windows import WHOLE, Window
+from audit.cluster.windows import WHOLE, Window, of_days
 from audit.metrics import dominant_share
 from audit.metrics.attempts import (
     account,
@@ -178,7 +177,7 @@ def _tables(work: _Work, attempts: pl.DataFrame, fairshare: Fairshare) -> Iterat
     described = population.compact(
         population.describe(attempts, setting.pools, setting.partition_pool, tau_s=metrics.tau_s)
     )
-    yield Rows("coverage_result", None, of_days(described, setting, window))
+    yield Rows("coverage_result", None, of_days(described, setting.zone, window))
     charged = charges.charged(described, setting, fairshare)
     charged = charges.beyond_requests(charged, setting, fairshare)
     del attempts, described
@@ -425,46 +424,6 @@ def _summaries(
     of_period = (pool, period, setting.now, setting.zone)
     summary = summarise(around, *of_period, seed, options, known=known)
     yield Rows("summary_result", period, summary.with_columns(**observed))
-
-
-def of_days(described: pl.DataFrame, setting: Setting, window: Window) -> pl.DataFrame:
-    """Return the number of records that ended on each day of a window, empty days included.
-
-    A window without a bound begins (or ends) with the first (last) day of the records.
-    """
-    day = pl.from_epoch(population.belongs_at(), time_unit="s").dt.replace_time_zone("UTC")
-    day = day.dt.convert_time_zone(setting.zone.key).dt.date()
-    counts = described.group_by(day.alias("day")).agg(
-        records=(pl.col("tasks") > 0).sum().cast(pl.Int64)
-    )
-    begin, end = edges_of(window, setting)
-    first, last = counts.select(first=pl.col("day").min(), last=pl.col("day").max()).row(0)
-    first = first if begin is None else begin
-    last = last if end is None else end - timedelta(days=1)
-    days = pl.DataFrame(schema={"day": pl.Date})
-    if first is not None and last is not None:
-        days = pl.select(day=pl.date_range(first, last))
-    return (
-        days.join(counts, on="day", how="left")
-        .sort("day")
-        .select(
-            "day",
-            pl.col("records").fill_null(0),
-            refused=pl.lit(0, pl.Int64),
-            state=pl.when(pl.col("records").is_null())
-            .then(pl.lit("empty"))
-            .otherwise(pl.lit("full")),
-        )
-    )
-
-
-def edges_of(window: Window, setting: Setting) -> tuple[date | None, date | None]:
-    """Return a window's first day, and the first day after it; None: no bound."""
-    begin, end = (
-        None if edge is None else periods.day_of(edge, setting.zone)
-        for edge in (window.from_time, window.to_time)
-    )
-    return begin, end
 
 
 def rules_of(

@@ -77,9 +77,6 @@ MEASURES: Final[Mapping[str, str]] = {
     **dict.fromkeys(("overtaken_time_mean", "overtaken_own_time_mean"), "miss_delivered_mean"),
     "overtaken_gain": "preference_delivered_mean",
     "unmodelled_time_mean": "cause_unexplained_share",
-    **dict.fromkeys(("decided", "decided_over_capacity", "foreseen_share"), "agreement"),
-    **dict.fromkeys(("on_time_share", "waited_foreseen_share"), "agreement"),
-    **dict.fromkeys(("forward_correlation", "waited_forward_correlation"), "agreement"),
 }
 """Measures, with the nearest one that exists."""
 

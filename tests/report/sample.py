@@ -127,7 +127,7 @@ def entities(kind: str, rows: tuple[Entity, ...]) -> Entities:
 def fair_start(scale: float = 1.0, attempts: int = 1_000) -> tuple[Figure, ...]:
     """Figures of fair start times; delays are half an hour times ``scale``."""
     made = []
-    for of, size in (("delivered", scale), ("strict", scale), ("relaxed", scale / 2)):
+    for of, size in (("delivered", scale), ("strict", scale * 5), ("relaxed", scale / 2)):
         mean = 1_800 * size
         share, lower, upper = (min(of_all * size, 1.0) for of_all in (0.3, 0.2, 0.4))
         made += [

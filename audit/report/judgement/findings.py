@@ -368,7 +368,7 @@ KINDS: tuple[Kind, ...] = (
         Topic.LATER_ARRIVALS,
         "fair",
         "{subject}: {miss_delivered_share} of their waiting time is delay by later arrivals "
-        "({miss_delivered_share:within}), under the rule that this log shows.",
+        "({miss_delivered_share:within}), under the site's known rule.",
         "Reserve for more jobs than the first in the queue, or give these jobs their own hours.",
     ),
     Kind(

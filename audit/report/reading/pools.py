@@ -16,6 +16,7 @@ from audit.registry.causes import COLUMNS
 from audit.registry.requested import MATERIAL
 from audit.report.charts.series import NUWT_CUT
 from audit.report.reading import by_value, by_width, predicted, records
+from audit.report.reading.fidelity import fidelity_of
 from audit.report.record.page import Options, Settings
 from audit.report.record.pool import (
     Advice,
@@ -28,7 +29,6 @@ from audit.report.record.pool import (
     Entities,
     Entity,
     FairStart,
-    Fidelity,
     Figure,
     Figures,
     Loser,
@@ -40,7 +40,6 @@ from audit.report.record.pool import (
     Queue,
     ResourceUse,
     ResourceUser,
-    RuleFit,
     Scattered,
     StatusCount,
     Step,
@@ -151,7 +150,7 @@ def pools(
         rows = {query: of[name] for query, of in frames.items()}
         part = _pool(name, resource, capacity, rows, settings)
         if schedule == OBSERVED:
-            fair = replace(part.fair_start, fidelity=_fidelity(rows["report_fidelity"]))
+            fair = replace(part.fair_start, fidelity=fidelity_of(rows["report_fidelity"]))
             part = replace(part, fair_start=fair, advised=advices(con, cluster, period, name))
             right = predicted.of_pool(rows["report_predicted"])
             part = replace(part, stuck=_stuck(rows["report_stuck"]), predicted=right)
@@ -343,26 +342,6 @@ def _statuses(parts: tuple[Breakdown, ...]) -> tuple[StatusCount, ...]:
     return tuple(sorted(counts, key=lambda of: (_STATUSES.get(of.status, len(_STATUSES)), of)))
 
 
-def _fidelity(rows: pl.DataFrame) -> Fidelity | None:
-    of_policy = rows.filter(pl.col("own_peak").is_null())
-    if of_policy.is_empty():
-        return None
-    order, backfill, fair_order = of_policy.select("order", "backfill", "fair_order").row(0)
-    rules = {rule[:3]: rule for rule in _rules(rows, "agreement")}
-    used = next(iter(_rules(rows, "rule_used")), None)
-    return Fidelity(
-        *(order, backfill, records(Figure, of_policy), fair_order, tuple(rules.values())),
-        None if used is None else rules.get(used[:3], used._replace(agreement=None)),
-    )
-
-
-def _rules(rows: pl.DataFrame, metric: str) -> list[RuleFit]:
-    """Return the rules with a figure, the greatest first."""
-    found = rows.filter(pl.col("own_peak").is_not_null(), metric=metric)
-    found = found.sort("value", descending=True, nulls_last=True, maintain_order=True)
-    return [RuleFit(*row) for row in found.select("order", "backfill", "own_peak", "value").rows()]
-
-
 def _delayed(rows: pl.DataFrame) -> tuple[Delayed, ...]:
     parts = rows.select(COLUMNS).rows()
     return records(Delayed, rows.with_columns(pl.Series("parts", parts, pl.Object)))
@@ -453,7 +432,7 @@ def advices(con: Connection, cluster: str, period: Period, pool: str) -> Advised
     pools_ = queries.run(con, "report_pools", cluster=cluster)
     resource = pools_.filter(pl.col("pool") == pool)["resource"].item()
     fidelity = queries.run(con, "report_fidelity", **of).filter(pl.col("pool") == pool)
-    fit = _fidelity(fidelity)
+    fit = fidelity_of(fidelity)
     agreement = None if fit is None else fit.of_policy
     changes = [group for _, group in rows.group_by("change", maintain_order=True)]
     each = [group.row(0, named=True) for group in changes]

@@ -110,13 +110,13 @@ def test_misses_as_defined(held: pl.DataFrame, kind: Kind, tolerance: int) -> No
                 expected if theirs else (None, None)
             )
     for row in got.to_dicts():
-        theirs = [
+        readings = [
             one.cautious
             for one in stood_for(held, "delivered")
             if one.counts and getattr(one.attempt, kind) == row["entity"]
         ]
-        cautious = [seconds for seconds in theirs if seconds is not None]
-        assert row["miss_cautious_s"] == (sum(cautious) if theirs else None)
+        cautious = [seconds for seconds in readings if seconds is not None]
+        assert row["miss_cautious_s"] == (sum(cautious) if readings else None)
 
 
 def test_without_fair_start_times_nothing_is_missed() -> None:

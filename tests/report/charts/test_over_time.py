@@ -100,7 +100,8 @@ def test_the_first_and_the_last_are_compared() -> None:
     assert made.title == "Mean wait: 3 h in Oct 1996, 5 h in Dec 1996"
     tips = re.findall('data-tip="([^"]*)"', made.body)
     assert tips[0] == (
-        "1996-10: mean wait 3 h (95 % interval 2.50 to 3.50 h), delay by later arrivals 10 min; 99 attempts"
+        "1996-10: mean wait 3 h (95 % interval 2.50 to 3.50 h), delay by later arrivals 10 min; "
+        "99 attempts"
     )
     assert re.findall(">(Oct|Nov|Dec)<", made.body) == ["Oct", "Nov", "Dec"]
     assert ">delay by later arrivals<" in made.body
