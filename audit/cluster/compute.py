@@ -103,6 +103,8 @@ class Wanted(NamedTuple):
     window: Window = WHOLE
     history_s: int | None = None
     """Seconds before the end of a period that are its log; None: all attempts are."""
+    settings: Mapping[Period, Setting] = {}
+    """Those of reported periods, which differ in evidence alone; others: that of the cluster."""
 
 
 class Rows(NamedTuple):
@@ -126,6 +128,10 @@ class _Work(NamedTuple):
     known: pl.DataFrame | None
     effort: Effort
     progress: Progress
+
+    def of(self, period: Period) -> Setting:
+        """Return the setting of a period."""
+        return self.wanted.settings.get(period, self.setting)
 
 
 def compute(
@@ -167,7 +173,7 @@ def compute(
 def _tables(work: _Work, attempts: pl.DataFrame, fairshare: Fairshare) -> Iterator[Rows]:
     """Yield as ``compute``, without the names of cluster and period."""
     setting, metrics = work.setting, work.chosen.metrics
-    seeds, kept, window, _ = work.wanted
+    seeds, kept, window, _, _ = work.wanted
     described = population.compact(
         population.describe(attempts, setting.pools, setting.partition_pool, tau_s=metrics.tau_s)
     )
@@ -209,7 +215,7 @@ def _tables(work: _Work, attempts: pl.DataFrame, fairshare: Fairshare) -> Iterat
         yield Rows("job_result", None, own.drop(unstored, cs.starts_with(OF_TYPE)))
         del own
         jobs = jobs.drop(_OF_JOBS_ALONE)
-        yield from _of_periods(work, jobs, booked, pool)
+        yield from _of_periods(work, jobs, booked, pool, agreed)
 
 
 def _completed(work: _Work, scenario: Scenario, budget_s: float) -> tuple[pl.DataFrame, Account]:
@@ -233,8 +239,8 @@ def _completed(work: _Work, scenario: Scenario, budget_s: float) -> tuple[pl.Dat
     booked = account.account(
         *(passed, pool, setting.now),
         log_begin=setting.log_begin,
-        backfill=pool.states_backfill,
         holds=inferred_holds(passed, pool, setting.now, held),
+        passes=setting.passes.get(pool.name),
     )
     marked = unstartable(passed, pool, setting.now, setting.log.from_time, held.own)
     booked = booked._replace(attempts=booked.attempts.with_columns(marked))
@@ -256,7 +262,7 @@ def _with_delivered(
     work: _Work, jobs: pl.DataFrame, log: Scenario
 ) -> tuple[pl.DataFrame, Mapping[Period, Agreed]]:
     """Add the delays of attempts by later arrivals; return also which rules agree with the log."""
-    seeds, kept, window, history_s = work.wanted
+    seeds, kept, window, history_s, _ = work.wanted
     if work.compared != work.ranked:
         log = log.but(fairshare=work.compared)
     work.progress(_DELIVERED, 0, 1)
@@ -286,8 +292,10 @@ def _fidelities(
         "backfill": pl.lit(pool.policy.backfill.value),
         "fair_order": pl.lit(pool.fair_order.value),
     }
-    assumed = of_account(booked.plan, booked.starts, booked.interval_s)
     for period in work.wanted.seeds:
+        passes = work.of(period).passes.get(pool.name)
+        starts = booked.starts if passes is None or passes.plan is None else passes.starts
+        assumed = of_account(booked.plan, starts, booked.interval_s)
         of_model = model_fidelity(scenario, period)
         of_log = edges(scenario.attempts, setting.log, period, by_end=setting.by_end)
         of_policy = pl.concat([of_model, of_log, assumed]).with_columns(**model)
@@ -299,7 +307,13 @@ def _fidelities(
         yield Rows("fidelity_result", period, pl.concat([of_policy, of_rules], how="diagonal"))
 
 
-def _of_periods(work: _Work, jobs: pl.DataFrame, booked: Account, pool: Pool) -> Iterator[Rows]:
+def _of_periods(
+    work: _Work,
+    jobs: pl.DataFrame,
+    booked: Account,
+    pool: Pool,
+    agreed: Mapping[Period, Agreed],
+) -> Iterator[Rows]:
     """Yield a pool's figures in each period; what periods share is computed once."""
     setting, metrics = work.setting, work.chosen.metrics
     options = Options(
@@ -313,11 +327,12 @@ def _of_periods(work: _Work, jobs: pl.DataFrame, booked: Account, pool: Pool) ->
     scenario = Scenario(jobs, pool, setting.now, work.ranked)
     of_pool = pl.lit(pool.name).alias("pool")
     of_files = setting.declared.limits
-    rules = rules_of(pool, setting.evidence.get(pool.name, ()), of_files)
-    holds = pl.DataFrame(setting.holds.get(pool.name, ()), HOLDS)
     bounds = _limited(work, jobs, pool)
     for number, (period, seed) in enumerate(work.wanted.seeds.items()):
         work.progress(_FIGURES, number, len(work.wanted.seeds))
+        own = work.of(period)
+        rules = rules_of(pool, own.evidence.get(pool.name, ()), of_files)
+        holds = pl.DataFrame(own.holds.get(pool.name, ()), HOLDS)
         around = population.around(jobs, period)
         of_period = options._replace(covered=covered(period, setting.log))
         passed = _passed(work, jobs, booked, bounds, (pool, period))
@@ -326,7 +341,10 @@ def _of_periods(work: _Work, jobs: pl.DataFrame, booked: Account, pool: Pool) ->
         del around
         ended = population.in_period(jobs, period)
         by_rule = waiting_by_rule(ended, pool)
-        advised = advise(scenario, period, budget_s, seed, by_rule, work.effort.executor)
+        advised = advise(
+            *(scenario, period, budget_s, seed, by_rule, work.effort.executor),
+            agreement=agreed[period].replayed,
+        )
         for table, rows in (
             ("rule_result", with_waiting(rules, ended)),
             ("hold_result", holds),

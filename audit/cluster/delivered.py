@@ -38,6 +38,12 @@ class Agreed(NamedTuple):
     known: KnownRule  # the rule of fair starts
     on_nodes: float | None  # A of the pool's policy by the free nodes; None: not known
 
+    @property
+    def replayed(self) -> float | None:
+        """The agreement of the pool's policy, by sums or by free nodes; None: not known."""
+        plain = self.compared["agreement"][0]  # the pool's policy is the first candidate
+        return max((one for one in (plain, self.on_nodes) if one is not None), default=None)
+
     def rows(self, pool: Pool) -> pl.DataFrame:
         """Return the rows of the view ``fidelity``, without their place."""
         rule = self.known.rule

@@ -6,7 +6,7 @@ running at the same time, and similar jobs. Results of other periods stay in the
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import date, timedelta
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
@@ -72,44 +72,40 @@ class Window(NamedTuple):
 WHOLE: Final = Window()
 
 
-class Stretch(NamedTuple):
-    """Periods that are computed together."""
-
-    periods: tuple[Period, ...]
-    """In order; if all attempts are at hand, with those between that are not due."""
-    window: Window
-    """Their attempts, and those of the gap before each."""
-
-
 def stretches(
     current: Mapping[Period, int], due: Collection[Period], most: int | None
-) -> list[Stretch]:
-    """Divide the due periods into stretches, in order.
+) -> list[list[Period]]:
+    """Return the due periods, in order, divided into lists of adjacent ones.
 
     Args:
         current: all periods, in order, and the number of attempts in each.
-        most: maximum number of attempts in a stretch of several periods; None: one stretch of all.
+        most: maximum number of attempts of a list of several periods; None: no bound.
+    """
+    found: list[list[Period]] = []
+    before, attempts = False, 0
+    for period, count in current.items():
+        if period in due:
+            attempts += count
+            if before and (most is None or attempts <= most):
+                found[-1].append(period)
+            else:
+                found.append([period])
+                attempts = count
+        before = period in due
+    return found
+
+
+def window_of(current: Collection[Period], stretch: Sequence[Period]) -> Window:
+    """Return the attempts of adjacent periods, and of the gap before each.
+
+    Args:
+        current: all periods, in order.
     """
     every = list(current)
-    groups: list[list[int]] = []
-    for place, period in enumerate(every):
-        if period not in due:
-            continue
-        last = groups[-1] if groups else []
-        if last and (
-            most is None
-            or (place == last[-1] + 1 and sum(current[every[k]] for k in (*last, place)) <= most)
-        ):
-            last.append(place)
-        else:
-            groups.append([place])
-    return [_stretch(every, group[0], group[-1]) for group in groups]
-
-
-def _stretch(every: list[Period], first: int, last: int) -> Stretch:
+    first, last = every.index(stretch[0]), every.index(stretch[-1])
     begin = every[first - 1].to_time if first else None
     end = every[last].to_time if last + 1 < len(every) else None
-    return Stretch(tuple(every[first : last + 1]), Window(begin, end))
+    return Window(begin, end)
 
 
 def of_days(described: pl.DataFrame, zone: ZoneInfo, window: Window) -> pl.DataFrame:

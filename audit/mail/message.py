@@ -223,7 +223,7 @@ def _of_owners(owners: Sequence[OwnerContents]) -> str:
 
 def _advice(one: PageOne) -> tuple[str, ...]:
     of = one.place.pool.advised
-    named = [advice.sentences(change, believed=of.believed) for change in of.changes[:_CHANGES]]
+    named = [advice.sentences(change) for change in of.changes[:_CHANGES]]
     return tuple(named) or (advice.nothing(of),)
 
 

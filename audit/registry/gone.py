@@ -81,6 +81,14 @@ MEASURES: Final[Mapping[str, str]] = {
 """Measures, with the nearest one that exists."""
 
 
+OPTIONS: Final[Mapping[str, str]] = {
+    "--fit-budget": "the log is now searched without a budget; omit this option, or pass --no-fit "
+    "to infer no rules and no policy",
+    "--budget": "fit-policy now examines the whole log without a budget; omit this option",
+}
+"""Options of commands, and what to do instead."""
+
+
 def columns_before(script: int) -> dict[str, dict[str, str]]:
     """Return the types of the columns, by table, that stores of a script's number still have."""
     made: dict[str, dict[str, str]] = {}

@@ -16,9 +16,7 @@ import polars as pl
 from audit import config
 from audit.cluster import charges, fairshare, ranking
 from audit.cluster.delivered import agreed, held_until
-from audit.cluster.fairshare import Fairshare
 from audit.cluster.inference import Fact
-from audit.config import Usage
 from audit.errors import UsageError
 from audit.ingest.ingest import Progress
 from audit.metrics.attempts.reasons import reason_of
@@ -28,7 +26,6 @@ from audit.oneoff.explain.facts import NOTHING_KNOWN, LogEvidence
 from audit.oneoff.explain.story import Cost, Delay, Story
 from audit.pipeline.opening import Log, Request
 from audit.pipeline.published import open_either
-from audit.pipeline.shown import shown
 from audit.progress import printable
 from audit.report.text import wording
 from audit.scenario.delivered.fair_starts import delivered_starts, starts_without
@@ -53,24 +50,26 @@ def explain(
     progress: Progress = lambda what, done, of: None,
     inferred: Callable[[Fact], None] = lambda fact: None,
     folder: Path = Path(),
+    *,
+    fit: bool = True,
 ) -> Story:
     """Return the story of one wait.
 
     Args:
         request: logs, if any.
         database: a published one, where no logs are given.
+        fit: whether what the logs show of their pools is in force.
 
     Raises:
         UsageError: there is no such job, or its arrival is unknown.
         AuditError: logs or the database cannot be read, see ``audit.errors``.
     """
-    log = open_either(request, database, chosen, progress, inferred, folder, subject.job)
+    log = open_either(
+        *(request, database, chosen, progress, inferred, folder, subject.job), fit=fit
+    )
     found = _found(log.described, subject)
     pool = next(pool for pool in log.setting.pools if pool.name == found["pool"][0])
     holding = log.setting.holding.get(pool.name, NOT_HOLDING)
-    if request.logs:  # a database has what its audit found
-        begin = log.setting.log.from_time
-        pool, _, _, holding = shown(log.described, pool, log.setting.now, begin)
     described, ranked = charged(log, pool, folder, candidates=True)
     described = described.filter(pl.col("pool") == pool.name)
     row = described.with_row_index("row").join(
@@ -78,7 +77,8 @@ def explain(
     )["row"]
     progress("explaining", 0, 1)
     of = (log.setting.now, log.setting.zone.key, int(row[0]), ranked)
-    known = LogEvidence(log.setting.log_begin, holding)
+    passes = log.setting.passes.get(pool.name)
+    known = LogEvidence(log.setting.log_begin, holding, passes)
     made = story(described, pool, *of, known)
     progress("explaining", 1, 1)
     return replace(made, part=log.setting.part)
@@ -111,7 +111,7 @@ def charged(
         candidates: whether orders by usage are also compared with the log.
     """
     site = log.cluster
-    shares = fairshare.read(site.usage, folder, site.name) if site else Fairshare(Usage())
+    shares = fairshare.of_site(site, folder)
     ranked = ranking.of(shares, log.setting, [pool.policy])
     if candidates:
         ranked = ranking.of_candidates(shares, log.setting, ranked)

@@ -11,7 +11,6 @@ from audit.report.judgement.questions import (
     Question,
     Verdict,
     questions,
-    searched,
     verdict,
     wait_changed,
 )
@@ -143,7 +142,7 @@ def _model(of: PoolPart, assumed: Assumed | None) -> Trust:
     text = wording.first_upper(belief.rule(fidelity.rules[0]))
     if assumed is not None:
         rules = wording.plural(len(assumed.rules), "rule")
-        text += f", and {rules} inferred from {searched(assumed)}"
+        text += f", and {rules} inferred from the log"
     text += (
         f"; agrees with {wording.rough_percent(fidelity.best)} of the observed starts (at least "
         f"{wording.rough_percent(KNOWN)} required)"

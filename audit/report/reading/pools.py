@@ -8,7 +8,6 @@ from typing import Any, Final, TypeAlias
 import polars as pl
 
 from audit.metrics.attempts import users
-from audit.metrics.attempts.fidelity import KNOWN
 from audit.metrics.attempts.parts import BETWEEN, QUEUE
 from audit.metrics.bursts import bursts
 from audit.model import OBSERVED, FstStatus, Period
@@ -68,6 +67,8 @@ BURST_DAYS: Final = 0.25
 _DAY_S: Final = 86_400
 _RESOURCES: Final = ("cpus", "nodes", "gpus", "mem_bytes")
 _STATUSES: Final = {status.value: place for place, status in enumerate(FstStatus)}
+_UNTRIED: Final = ("not_tried", "not_agreeing")
+"""Outcomes of changes that were not replayed."""
 _PLAIN: Final = len(Entity.__annotations__) - 1
 
 ADVISED: Final = 3
@@ -438,10 +439,10 @@ def advices(con: Connection, cluster: str, period: Period, pool: str) -> Advised
     advised = [group for group in changes if group["place"][0] is not None]
     return Advised(
         tuple(_advice(group, resource) for group in advised[:ADVISED]),
-        tuple(one["title"] for one in each if one["outcome"] != "not_tried"),
+        tuple(one["title"] for one in each if one["outcome"] not in _UNTRIED),
         tuple(one["title"] for one in each if one["outcome"] == "not_tried"),
         agreement,
-        agreement is not None and agreement >= KNOWN,
+        agrees=all(one["outcome"] != "not_agreeing" for one in each),
         reproduced=all(one["outcome"] != "not_reproduced" for one in each),
         never_start=tuple((one["title"], one["never_start"]) for one in each if one["never_start"]),
     )

@@ -330,7 +330,7 @@ class Advised:
     tried: tuple[str, ...] = ()  # titles of all replayed changes
     not_tried: tuple[str, ...] = ()  # titles of changes beyond the budget
     agreement: float | None = None  # of the replayed policy with the observed starts
-    believed: bool = False  # whether it suffices (SPEC §10)
+    agrees: bool = True  # whether it suffices (SPEC §11); else nothing is replayed
     reproduced: bool = True  # whether the replay of today has the observed mean wait (SPEC §11)
     never_start: tuple[tuple[str, int], ...] = ()  # titles, and jobs that would never start
     part: bool = False  # whether the log is a part of the workload, so that none was tried

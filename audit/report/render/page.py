@@ -313,7 +313,7 @@ _FILTERS: Final = {
     tables: "worst best hidden gave_up delayed status stuck_because owners contrary "
     "causes counted_elsewhere queue_columns main_cause beyond",
     belief: "busy fit_table agreements good_fit verdict policy fair_order tolerance most_delayed",
-    advice: "doubt nothing sentences",
+    advice: "never nothing sentences",
     place: "meaning subject_of",
     scattered: "lack_of request",
     account: "of_pool",

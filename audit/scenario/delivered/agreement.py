@@ -35,6 +35,8 @@ from audit.scenario.workload import NEVER, Bools, Ints, largest_snapshot
 
 EXACT: Final = 0.98
 """The least A at which only starts up to the snapshot are pinned."""
+EXCEEDS: Final = 0.01
+"""The least A above that of fcfs + easy with which another rule is told from it."""
 MOST_INSTANTS: Final = 20_000
 MOST_BY_PRIORITY: Final = 5_000
 PLAN_DEPTH: Final = 500
@@ -194,6 +196,32 @@ def rule_of(scenario: Scenario, compared: pl.DataFrame) -> KnownRule:
         .row(0)
     )
     return KnownRule(candidates(scenario)[place] if best >= KNOWN else KEPT, best)
+
+
+def known_policy(scenario: Scenario, compared: pl.DataFrame) -> Policy | None:
+    """Return the policy of the known rule, by which replays and predictions start attempts.
+
+    Settings of the pool's own policy stay where the new one uses them. A rule whose A exceeds that
+    of fcfs + easy by less than ``EXCEEDS`` is not told from it.
+
+    Args:
+        compared: ``agreement`` of the candidates of the scenario.
+
+    Returns:
+        None where no A suffices.
+    """
+    known, own = rule_of(scenario, compared), scenario.pool.policy
+    rule, default = known.rule, Policy()
+    if rule.kept or known.agreement is None:
+        return None
+    plain = compared["agreement"][candidates(scenario).index(SiteRule(default))]
+    if rule.policy != default and plain is not None and known.agreement < plain + EXCEEDS:
+        if plain < KNOWN:
+            return None
+        rule = SiteRule(default)
+    if rule.policy == judged_as(own):
+        return own
+    return own.changed(order=rule.policy.order, backfill=rule.policy.backfill)
 
 
 def agreement_on_nodes(scenario: Scenario, policy: Policy) -> float | None:

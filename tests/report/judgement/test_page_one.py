@@ -140,33 +140,11 @@ def test_a_rule_that_holds_most_waiting_is_named_with_its_source() -> None:
     [found] = [found for found in made.findings if found.topic is Topic.RULES]
     assert found.action.endswith(f"{name}.")
     record = contents(part)
-    assumed = {part.name: Assumed((name,), 0.5, 0.1)}
+    assumed = {part.name: Assumed((name,))}
     inferred = present(
         page_one(replace(record, settings=replace(record.settings, assumed=assumed)))
     )
     assert f"only the {name} (inferred from the log)" in inferred.questions[0].text
-
-
-def test_rules_inferred_from_a_part_of_the_log_are_no_change() -> None:
-    """They are in force in that part only, so less is unexplained there."""
-    name = "limit of 6 running jobs per user from 2024-01-29"
-    part = measured(rule=0.3, earlier=0.6, rule_free=0.27)
-    fell = Change("cause_unexplained_share", 0.3, Figure("", -0.2, -0.25, -0.15))
-    trend = Trend("week", (), (fell,), "the earlier half of the log")
-    part = replace(part, rules=(BoundRule(name, 2_700.0, 90),), trend=trend)
-    record = contents(part)
-
-    def with_days(days: int | None) -> PageOne:
-        assumed = {part.name: Assumed((name,), 0.5, 0.1, days)}
-        settings = replace(record.settings, assumed=assumed)
-        return present(page_one(replace(record, settings=settings)))
-
-    whole, latest = with_days(None), with_days(28)
-    assert present(whole.questions[0].difference).text.startswith("unexplained share: 20 points")
-    assert latest.questions[0].difference is None
-    source = "inferred from the latest 28 days, the only part searched"
-    assert f"only the {name} ({source})" in latest.questions[0].text
-    assert f"1 rule {source}" in latest.trust[2].text
 
 
 def test_who_used_more_is_not_accused_where_the_order_follows_usage() -> None:

@@ -1,4 +1,4 @@
-"""Find the spans of time in which a waiting attempt would have fitted, and the levels in them.
+"""Find the spans of time in which a waiting attempt would have fitted, and hours without starts.
 
 The sweep goes from instant to instant of the observed schedule. At each instant it walks the
 waiting attempts in their order (SPEC §11, *Procedure at t*): one that a rule forbids claims
@@ -13,7 +13,7 @@ from libc.stdlib cimport free, realloc
 import numpy as np
 
 from audit.kernels.rows cimport add, fits
-from audit.kernels.sweeps cimport first_above, time_at
+from audit.kernels.sweeps cimport time_at
 
 
 @cython.final
@@ -51,15 +51,12 @@ cdef class Rules:
 @cython.final
 @cython.dataclasses.dataclass(eq=False, repr=False)
 cdef class Trial:
-    """A rule to be judged: attempts that it forbids, given what runs alone, claim nothing."""
+    """A window to be judged: attempts that it forbids claim nothing."""
 
-    cdef const int64_t[::1] entity  # [attempts], to which it counts; −1: the rule does not apply
-    cdef const int64_t[::1] amount  # [attempts], what it counts for; of a window 0
-    cdef const int64_t[::1] reach  # [attempts], how far before a window closes it forbids starts
-    cdef const int64_t[::1] closes  # when a window closes, ascending; of a limit none
+    cdef const uint8_t[::1] inside  # [attempts], 1: the window applies
+    cdef const int64_t[::1] reach  # [attempts], how far before the window closes it forbids starts
+    cdef const int64_t[::1] closes  # when the window closes, ascending
     cdef const int64_t[::1] opens  # when it opens again, the same number
-    cdef int64_t entities
-    cdef int64_t most  # of a limit; of a window 0
 
 
 include "growing.pxi"
@@ -90,18 +87,16 @@ cdef class Walk:
     cdef int64_t[::1] left  # [resources], free capacity after the claims of the current walk
     cdef int64_t[::1] used  # [counters], what runs
     cdef int64_t[::1] claimed  # [counters], claims of the current walk
-    cdef int64_t[::1] tried  # [entities of the trial], what runs
     cdef int64_t[::1] queue
     cdef uint8_t[::1] state  # [attempts], a State
     cdef int64_t[::1] since  # [attempts], of the state
     cdef int64_t[::1] stretch  # [attempts], 0: its request is not free
     cdef int64_t waiting, stretches
-    cdef bint split
 
 
 def fitting_spans(
     Log log not None, Rules rules not None, Trial trial not None, const int64_t[::1] capacity,
-    bint split, Table out not None
+    Table out not None
 ):
     """Add the spans in which attempts would have fitted and no rule forbade their start.
 
@@ -110,8 +105,6 @@ def fitting_spans(
         rules: what is in force.
         trial: what is judged.
         capacity: capacity before any step, [resources].
-        split: keep only spans that claim, and end them at each instant; else spans last as long as
-            nothing changes in them.
         out: a row is added for each span, by ``until``: attempt, since, until, stretch, and 1 if it
             claims. A *stretch* numbers the time, without a gap, in which the attempt's request was
             free. A span claims if the request also fitted beside the claims of those before it; one
@@ -126,12 +119,10 @@ def fitting_spans(
     walk.left = np.empty_like(walk.free)
     walk.used = np.zeros(rules.most.shape[0], np.int64)
     walk.claimed = np.zeros(rules.most.shape[0], np.int64)
-    walk.tried = np.zeros(trial.entities, np.int64)
     walk.queue = np.empty(count, np.int64)
     walk.state = np.zeros(count, np.uint8)
     walk.since = np.zeros(count, np.int64)
     walk.stretch = np.zeros(count, np.int64)
-    walk.split = split
     with nogil:
         _sweep(log, rules, trial, walk, out)
     if out.places < 0:
@@ -140,15 +131,14 @@ def fitting_spans(
 
 cdef void _sweep(Log log, Rules rules, Trial trial, Walk walk, Table out) noexcept nogil:
     cdef Next coming = Next(0, 0, 0, 0, 0, 0, 0)
-    cdef int64_t now, until
+    cdef int64_t now
     cdef Py_ssize_t k
     while True:
         now = _next_time(log, rules, trial, coming)
         if now == NEVER:
             return
         coming = _happen(log, rules, trial, walk, coming, now, out)
-        until = _next_time(log, rules, trial, coming)
-        if until == NEVER or walk.waiting == 0:
+        if walk.waiting == 0 or _next_time(log, rules, trial, coming) == NEVER:
             continue
         while coming.outage < rules.outage.shape[1] and rules.outage[1, coming.outage] <= now:
             coming.outage += 1
@@ -157,7 +147,7 @@ cdef void _sweep(Log log, Rules rules, Trial trial, Walk walk, Table out) noexce
                 _change(walk, walk.queue[k], OUT, now, out)
                 walk.stretch[walk.queue[k]] = 0
         else:
-            _queue_claims(log, rules, trial, walk, coming, now, until, out)
+            _queue_claims(log, rules, trial, walk, coming, now, out)
 
 
 cdef int64_t _next_time(Log log, Rules rules, Trial trial, Next coming) noexcept nogil:
@@ -189,7 +179,7 @@ cdef Next _happen(
     while coming.window < trial.opens.shape[0] and trial.opens[coming.window] <= now:
         coming.window += 1
     while time_at(log.end, log.by_end, coming.end) <= now:
-        _occupy(log, rules, trial, walk, log.by_end[coming.end], -1)
+        _occupy(log, rules, walk, log.by_end[coming.end], -1)
         coming.end += 1
     while coming.arrival < log.arrival.shape[0] and log.arrival[coming.arrival] <= now:
         if log.waits[coming.arrival] and log.start[coming.arrival] > now:
@@ -197,7 +187,7 @@ cdef Next _happen(
             walk.waiting += 1
         coming.arrival += 1
     while time_at(log.start, log.by_start, coming.start) <= now:
-        _occupy(log, rules, trial, walk, log.by_start[coming.start], 1)
+        _occupy(log, rules, walk, log.by_start[coming.start], 1)
         coming.start += 1
         started = True
     if started:
@@ -206,15 +196,13 @@ cdef Next _happen(
 
 
 cdef void _occupy(
-    Log log, Rules rules, Trial trial, Walk walk, Py_ssize_t job, int64_t sign
+    Log log, Rules rules, Walk walk, Py_ssize_t job, int64_t sign
 ) noexcept nogil:
     """Take ``sign`` times the request of an attempt, and count it towards its limits."""
     cdef Py_ssize_t x
     add(walk.free, log.request, job, -sign)
     for x in range(rules.first[job], rules.first[job + 1]):
         walk.used[rules.counter[x]] += sign * rules.amount[x]
-    if trial.entity[job] >= 0:
-        walk.tried[trial.entity[job]] += sign * trial.amount[job]
 
 
 cdef void _leave_queue(Log log, Walk walk, int64_t now, Table out) noexcept nogil:
@@ -232,9 +220,9 @@ cdef void _leave_queue(Log log, Walk walk, int64_t now, Table out) noexcept nogi
 
 
 cdef void _queue_claims(
-    Log log, Rules rules, Trial trial, Walk walk, Next coming, int64_t now, int64_t until, Table out
+    Log log, Rules rules, Trial trial, Walk walk, Next coming, int64_t now, Table out
 ) noexcept nogil:
-    """Walk the queue from ``now`` until the next instant."""
+    """Walk the queue at ``now``."""
     cdef int64_t job
     cdef int64_t closing = NEVER  # how long until a window of the trial closes; ≤ 0: it is closed
     cdef State state
@@ -251,19 +239,15 @@ cdef void _queue_claims(
             if walk.stretch[job] == 0:
                 walk.stretches += 1
                 walk.stretch[job] = walk.stretches
-            if walk.split and not fits(log.request, job, walk.left):
-                continue  # such spans are not kept
             if not _forbidden(rules, walk, job):
                 state = FITS
                 if fits(log.request, job, walk.left):
                     state = CLAIMS
-                    if not _withheld(trial, walk, job, closing):
+                    if not _withheld(trial, job, closing):
                         _claim(log, rules, walk, job)
         _change(walk, job, state, now, out)
         if not free:
             walk.stretch[job] = 0  # not before: its last span tells its stretch
-        elif walk.split:
-            _change(walk, job, OUT, until, out)
     if walk.claimed.shape[0] > 0:
         walk.claimed[:] = 0
 
@@ -276,13 +260,9 @@ cdef inline void _claim(Log log, Rules rules, Walk walk, Py_ssize_t job) noexcep
         walk.claimed[rules.counter[x]] += rules.amount[x]
 
 
-cdef inline bint _withheld(Trial trial, Walk walk, Py_ssize_t job, int64_t closing) noexcept nogil:
-    """Return whether the trial forbids a start, given what runs."""
-    if trial.entity[job] < 0:
-        return False
-    if trial.opens.shape[0] > 0:
-        return closing < trial.reach[job]
-    return walk.tried[trial.entity[job]] + trial.amount[job] > trial.most
+cdef inline bint _withheld(Trial trial, Py_ssize_t job, int64_t closing) noexcept nogil:
+    """Return whether the trial forbids a start."""
+    return trial.inside[job] and closing < trial.reach[job]
 
 
 cdef inline bint _forbidden(Rules rules, Walk walk, Py_ssize_t job) noexcept nogil:
@@ -320,56 +300,6 @@ cdef void _keep(
     if place == NULL:
         return
     place[0], place[1], place[2], place[3], place[4] = job, since, until, stretch, claims
-
-
-@cython.final
-@cython.dataclasses.dataclass(eq=False, repr=False)
-cdef class Use:
-    """Use by the entities of a limit: steps in time, entity by entity."""
-
-    cdef const int64_t[::1] first  # [entities + 1], of each the first of its steps
-    cdef const int64_t[::1] time  # ascending within an entity
-    cdef const int64_t[::1] used  # from then on
-
-
-def levels_in(
-    Use use not None, const int64_t[::1] entity, const int64_t[::1] amount,
-    const int64_t[::1] since, const int64_t[::1] until, int64_t[::1] at, int64_t[::1] highest
-):
-    """Write the level of each span as it begins, and the highest one in it.
-
-    A level is what the entity would have in use with the attempt started.
-
-    Args:
-        use: of all entities.
-        entity: of each span.
-        amount: of each span's attempt.
-        since: when each begins.
-        until: when each ends, > ``since``.
-        at: written, the level at ``since``.
-        highest: written, over the span.
-    """
-    cdef Py_ssize_t k, step, behind
-    with nogil:
-        for k in range(entity.shape[0]):
-            behind = use.first[entity[k] + 1]
-            step = _step(use, entity[k], since[k])
-            at[k] = _used(use, entity[k], step) + amount[k]
-            highest[k] = at[k]
-            step += 1
-            while step < behind and use.time[step] < until[k]:
-                highest[k] = max(highest[k], use.used[step] + amount[k])
-                step += 1
-
-
-cdef inline Py_ssize_t _step(Use use, int64_t entity, int64_t instant) noexcept nogil:
-    """Return the last step of an entity up to an instant, or the place before its first step."""
-    return first_above(use.time, use.first[entity], use.first[entity + 1], instant) - 1
-
-
-cdef inline int64_t _used(Use use, int64_t entity, Py_ssize_t step) noexcept nogil:
-    """Return what an entity has in use from a step on."""
-    return use.used[step] if step >= use.first[entity] else 0
 
 
 cdef struct Best:

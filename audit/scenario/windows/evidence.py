@@ -1,11 +1,11 @@
-"""The test whether a site keeps a rule, by occasions withheld, breaks, and neighbours.
+"""The test whether a site keeps a window, by occasions withheld, breaks, and neighbours.
 
 An *occasion* is a period in which only the rule forbids the start of a waiting attempt; a start
 that the rule forbids *breaks* it. A *unit* is a user on a day (in ``SHORT_UNIT_S`` on logs of less
 than ``SHORT_DAYS``); its *broken share* is breaks ÷ (breaks + occasions). Neighbours are attempts
 that the rule nearly forbids; their share is expected without a rule.
 
-Source: SPEC §11, *Rules that may be used*, (a), (b) and (d).
+Source: SPEC §11, *Windows and overlap windows*, (a), (b) and (d).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.scenario.fit.occasions import DAY_S
+from audit.scenario.windows.occasions import DAY_S
 from audit.scenario.workload import Bools, Ints
 
 SHORT_DAYS: Final = 10

@@ -17,12 +17,11 @@ from audit.metrics.attempts.population import describe
 from audit.model import Limit, Policy, Pool, Resource, Step, Window
 from audit.policies import Backfill, Order
 from audit.scenario.engine import simulate
-from audit.scenario.fit import rules
-from audit.scenario.fit.effort import Budget
-from audit.scenario.fit.observed import Observed, observe
-from audit.scenario.fit.occasions import days_of
-from audit.scenario.fit.site import Site
 from audit.scenario.plateaus.search import find_plateaus
+from audit.scenario.scenario import Scenario
+from audit.scenario.windows.observed import Observed, observe
+from audit.scenario.windows.occasions import days_of
+from audit.scenario.windows.search import find_windows
 from tests.strategies import frame
 
 EPOCH = 1_704_067_200  # a Monday, 00:00 UTC
@@ -189,11 +188,8 @@ def searched(planted: Planted, seed: int) -> tuple[Observed, list[Limit | Window
     ends = described["end_time"].drop_nulls().to_list()
     plateaus = find_plateaus(described, known, max(ends), min(ends))
     observed = observe(described, plateaus.pool, EPOCH + 10_000 * DAY)
-    if not rules.searchable(observed):
-        return observed, [*plateaus.limits]
-    found = rules.search(observed, Site(plateaus.pool), Budget(observed, 1e9))
-    windows = [one.window for one in found.accepted if one.window is not None]
-    return observed, [*plateaus.limits, *windows]
+    found = find_windows(Scenario(described, plateaus.pool, max(ends)))
+    return observed, [*plateaus.limits, *(one.window for one in found.accepted)]
 
 
 def verdict(planted: Planted, seed: int) -> Verdict:

@@ -22,8 +22,8 @@ class Rules:
 @final
 class Trial:
     def __init__(
-        self, entity: NDArray[np.int64], amount: NDArray[np.int64], reach: NDArray[np.int64],
-        closes: NDArray[np.int64], opens: NDArray[np.int64], entities: int, most: int
+        self, inside: NDArray[np.bool_], reach: NDArray[np.int64],
+        closes: NDArray[np.int64], opens: NDArray[np.int64]
     ) -> None: ...  # fmt: skip
 
 @final
@@ -31,19 +31,9 @@ class Table:
     def __init__(self, width: int, most: int = ...) -> None: ...
     def taken(self) -> NDArray[np.int64]: ...
 
-@final
-class Use:
-    def __init__(
-        self, first: NDArray[np.int64], time: NDArray[np.int64], used: NDArray[np.int64]
-    ) -> None: ...
-
 def fitting_spans(
-    log: Log, rules: Rules, trial: Trial, capacity: NDArray[np.int64], split: bool, out: Table
+    log: Log, rules: Rules, trial: Trial, capacity: NDArray[np.int64], out: Table
 ) -> None: ...
-def levels_in(
-    use: Use, entity: NDArray[np.int64], amount: NDArray[np.int64], since: NDArray[np.int64],
-    until: NDArray[np.int64], at: NDArray[np.int64], highest: NDArray[np.int64]
-) -> None: ...  # fmt: skip
 def best_stretch(
     base: NDArray[np.float64], hours: NDArray[np.float64], which: int,
     chance: NDArray[np.float64], least: float, raw: float

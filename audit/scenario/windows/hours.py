@@ -4,7 +4,7 @@ A table of each class by hour of the week proposes hours. Neighbours are the att
 class, such as shorter or narrower ones, in the same hours. An overlap window also forbids a start
 before its hours if the walltime reaches into them.
 
-Source: SPEC §11, *Rules that may be used*.
+Source: SPEC §11, *Windows and overlap windows*.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from audit import periods
 from audit.metrics.closed_hours import HOUR_S
 from audit.model import Window
 from audit.rules import DAY, WEEK
-from audit.scenario.fit.evidence import (
+from audit.scenario.limits import Closing, window_edges
+from audit.scenario.windows.evidence import (
     KEPT,
     LEAST,
     RAW,
@@ -31,11 +32,9 @@ from audit.scenario.fit.evidence import (
     grouped,
     on_days,
 )
-from audit.scenario.fit.levels import numbered
-from audit.scenario.fit.observed import Floats, Observed
-from audit.scenario.fit.occasions import DAY_S, Seen, Tried, hour_of_week
-from audit.scenario.limits import Closing, window_edges
-from audit.scenario.workload import Bools, Ints
+from audit.scenario.windows.observed import Observed
+from audit.scenario.windows.occasions import DAY_S, Seen, Tried, hour_of_week
+from audit.scenario.workload import Bools, Floats, Ints
 
 LEAST_DAYS: Final = 21
 """Least length of a log in which hours of the week show."""
@@ -103,9 +102,8 @@ class Candidate(NamedTuple):
         count = len(edges.time) // 2
         reach = seen.observed.reach if self.rule.overlap else np.ones_like(seen.observed.reach)
         return Tried(
-            np.where(self.inside, 0, -1),
-            np.zeros_like(reach),
-            reach=reach,
+            self.inside,
+            reach,
             closes=np.ascontiguousarray(edges.time[: 2 * count : 2]),
             opens=np.ascontiguousarray(edges.time[1 : 2 * count : 2]),
         )
@@ -122,7 +120,7 @@ class Candidate(NamedTuple):
         """Return the events of the window and of its neighbours."""
         found = forbidden(seen, self.rule)
         found = found.of(found.broken | (np.diff(found.stretch, prepend=-1) != 0))
-        user = numbered(seen.observed, "user")[found.job]
+        user = seen.observed.numbered("user")[found.job]
         every = Events(user, user, found.at, found.broken)
         return every.of(self.inside[found.job]), every.of(self.outside[found.job])
 
@@ -204,11 +202,11 @@ def broken_slices(seen: Seen, one: Candidate, days: Days | None) -> Slices:
 
 def _means(seen: Seen, found: Forbidden, slice_: Ints, count: int) -> Floats:
     """Return the mean broken share of each slice; nan: the events or units are too few."""
-    users = int(numbered(seen.observed, "user").max(initial=0)) + 2
+    users = int(seen.observed.numbered("user").max(initial=0)) + 2
     day = found.at // DAY_S
     first = int(day.min(initial=0))
     days = int(day.max(initial=0)) - first + 1
-    user = numbered(seen.observed, "user")[found.job] + 1
+    user = seen.observed.numbered("user")[found.job] + 1
     key, breaks, counts = grouped((slice_ * days + day - first) * users + user, found.broken)
     of = key // (days * users)
     number = np.bincount(of, minlength=count)
@@ -293,7 +291,7 @@ def _sorted(observed: Observed) -> Iterator[_Sorted]:
     for name in ("partition", "qos"):
         names = frame[name].drop_nulls().unique().sort().to_list()
         if len(names) > 1:
-            yield _Sorted(name, names, numbered(observed, name))
+            yield _Sorted(name, names, observed.numbered(name))
 
 
 def _bounded(observed: Observed, name: str, amount: Ints) -> _Sorted:
@@ -373,7 +371,7 @@ def _proposed(
     For each class and circle of hours, they are the hours with the greatest score of condition (d)
     over any run of blocks.
     """
-    from audit.kernels import fitting
+    from audit.kernels import windows
 
     whole = table.sum(3, keepdims=True)
     if by.bounded:
@@ -391,7 +389,7 @@ def _proposed(
     for circle in _circles(overlap=overlap):
         base, hours = _added(circle, tail, overlap=overlap)
         for place, number in enumerate(likely):
-            begin, extent, score, seconds = fitting.best_stretch(
+            begin, extent, score, seconds = windows.best_stretch(
                 base, hours, place, chances[place], LEAST, RAW
             )
             if score > 0:

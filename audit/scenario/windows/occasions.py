@@ -1,7 +1,4 @@
-"""The times at which waiting attempts could have started under the rules in force.
-
-Source: SPEC §11, *Procedure at t*, steps 0 to 3.
-"""
+"""The times at which waiting attempts could have started under the rules in force (SPEC §11)."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -18,10 +15,8 @@ from audit.metrics.closed_hours import EPOCH_HOUR, HOUR_S, offsets
 from audit.model import Limit, Window
 from audit.rules import WEEK
 from audit.scenario.limits import NO_EDGES, Limits
+from audit.scenario.windows.observed import Observed
 from audit.scenario.workload import Bools, Ints, Workload
-
-if TYPE_CHECKING:
-    from audit.scenario.fit.observed import Observed
 
 OUTAGE_S: Final = 600
 DAY_S: Final = 86_400
@@ -108,14 +103,12 @@ class Seen:
 
 
 class Tried(NamedTuple):
-    """A rule on trial; see ``fitting.Trial``."""
+    """A window on trial."""
 
-    entity: Ints  # [n], −1: the rule does not apply to the attempt
-    amount: Ints  # [n]; of a window 0
-    most: int = 0
-    reach: Ints | None = None  # [n], of a window
-    closes: Ints = np.zeros(0, np.int64)  # epoch s
-    opens: Ints = np.zeros(0, np.int64)
+    inside: Bools  # [n], whether it applies
+    reach: Ints  # [n], how far before it closes it forbids starts, s
+    closes: Ints  # epoch s
+    opens: Ints  # epoch s
 
 
 class Walker:
@@ -123,13 +116,13 @@ class Walker:
 
     def __init__(self, work: Workload, limits: Limits, outage: Ints) -> None:
         """Prepare the workload; ``outage``: since and until, [2, m]."""
-        from audit.kernels import fitting
+        from audit.kernels import windows
 
         count, resources = len(work.arrival), len(work.capacity)
         started = np.flatnonzero(work.has_started)
         self.capacity = work.capacity
         self.count = count
-        self.log = fitting.Log(
+        self.log = windows.Log(
             arrival=work.arrival,
             start=work.start,
             end=np.maximum(work.end, work.start),
@@ -141,7 +134,7 @@ class Walker:
             step_change=np.ascontiguousarray(work.step_change.reshape(-1, resources).T),
         )
         edges = limits.edges if limits.some else NO_EDGES
-        self.rules = fitting.Rules(
+        self.rules = windows.Rules(
             first=limits.first if limits.some else np.zeros(count + 1, np.int64),
             counter=limits.counter,
             amount=limits.amount,
@@ -153,27 +146,18 @@ class Walker:
             outage=outage,
         )
 
-    def spans(self, tried: Tried | None = None, *, split: bool = False) -> Spans:
-        """Return the spans of attempts; attempts that the rule ``tried`` forbids claim nothing.
+    def spans(self, tried: Tried | None = None) -> Spans:
+        """Return the spans of attempts; attempts that the window ``tried`` forbids claim nothing.
 
-        With ``split``, spans that claim nothing are left out, and all end at each instant.
+        An attempt that it forbids has a span that claims if it would claim without the window.
         """
-        from audit.kernels import fitting
+        from audit.kernels import windows
 
-        nobody = np.full(self.count, -1)
-        tried = Tried(nobody, nobody) if tried is None else tried
-        trial = fitting.Trial(
-            entity=tried.entity,
-            amount=tried.amount,
-            reach=nobody if tried.reach is None else tried.reach,
-            closes=tried.closes,
-            opens=tried.opens,
-            entities=int(tried.entity.max(initial=-1)) + 1,
-            most=tried.most,
-        )
-
-        out = fitting.Table(5, MOST_SPANS)
-        fitting.fitting_spans(self.log, self.rules, trial, self.capacity, split, out)
+        none = np.zeros(0, np.int64)
+        nobody = np.zeros(self.count, np.int64)
+        tried = Tried(nobody > 0, nobody, none, none) if tried is None else tried
+        out = windows.Table(5, MOST_SPANS)
+        windows.fitting_spans(self.log, self.rules, windows.Trial(*tried), self.capacity, out)
         job, since, until, stretch, claims = np.ascontiguousarray(out.taken().T)
         return Spans(job, since, until, stretch, claims == 1)
 
