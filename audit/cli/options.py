@@ -101,6 +101,19 @@ def optional(kind: Any, text: str, *flags: str, **settings: Any) -> Any:
     return Annotated[kind | None, Option(*flags, help=text, **settings)]
 
 
+def gone(flag: str) -> Any:
+    """Return an option that no longer exists; using it is an error that names the remedy."""
+
+    def refuse(value: str | None) -> None:
+        if value is not None:
+            from audit.errors import UsageError
+            from audit.registry.gone import OPTIONS
+
+            raise UsageError(f"{flag}: {OPTIONS[flag]}")
+
+    return Option(flag, hidden=True, callback=refuse)
+
+
 def file(text: str) -> Any:
     """Return the annotation of an option that names a file."""
     return optional(Path, text, metavar="FILE")
