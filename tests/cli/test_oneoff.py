@@ -383,3 +383,21 @@ def test_an_unusable_folder_is_refused_at_once(run: Run, tmp_path: Path) -> None
     assert "Traceback" not in done.stderr
     assert left_in(tmp_path) == ["taken"]
     run("experiment", "operators", "--bits", 2, check=2)
+
+
+@pytest.mark.parametrize(
+    ("command", "flag", "remedy"),
+    [
+        ("audit", "--fit-budget", "omit this option, or pass --no-fit"),
+        ("fit-policy", "--budget", "omit this option"),
+    ],
+)
+def test_options_that_are_gone_name_the_remedy(
+    run: Run, tmp_path: Path, command: str, flag: str, remedy: str
+) -> None:
+    write(tmp_path / "a.swf", busy(5))
+    refused = run(command, "a.swf", flag, 5, check=2)
+    assert refused.stderr.startswith(f"fairaudit: {flag}: ")
+    assert remedy in refused.stderr
+    assert left_in(tmp_path) == ["a.swf"]
+    assert flag not in run(command, "--help").stdout

@@ -2,9 +2,9 @@
 
 Changes are compared with a replay of today's policy, never with the observed schedule. Both begin
 with what ran and waited when the period began, and have its arrivals. Classes whose observed mean
-wait the replay of today misses by more than a quarter get neither advice nor a figure (SPEC §11);
-where it misses that of all attempts, nothing is advised. Nothing is replayed either where the
-replayed policy agrees with less than ``KNOWN`` of the observed starts.
+wait today's replay misses by more than a quarter get neither advice nor a figure; where it misses
+that of all attempts, nothing is advised. Nothing is replayed where the policy agrees with less than
+``KNOWN`` of the observed starts (SPEC §11).
 
 A budget of estimated CPU seconds (``scenario.budget``) bounds the changes tried, so that the same
 log gives the same advice on every machine. Changes beyond the budget are listed.
