@@ -15,7 +15,7 @@ from typing import BinaryIO, Final
 
 from audit import spreadsheets
 from audit.errors import UsageError
-from audit.progress import printable
+from audit.progress import printable, printable_lines
 from audit.store import selection
 from audit.store.database import Connection, quote_text
 from audit.store.selection import Column, Selection
@@ -56,7 +56,7 @@ def write(
     elif form is Format.table:
         return _table(rows, out)
     else:
-        show = printable if out.isatty() else str
+        show = printable_lines if out.isatty() else str
         if form is Format.csv:
             _csv(rows, out, show, raw=raw)
         else:
@@ -109,7 +109,7 @@ def _table(rows: _Rows, out: BinaryIO) -> tuple[str, ...]:
     found = [row for batch in rows.batches(cells) for row in batch]
     remarks = rows.remarks()
     if [column.name for column in rows.columns] == ["explain_key", "explain_value"]:
-        out.write("".join(f"{printable(row[1] or '')}\n" for row in found).encode())
+        out.write("".join(f"{printable_lines(row[1] or '')}\n" for row in found).encode())
         return remarks
     if cut := sum(len(cell or "") > CELL_WIDTH for row in found for cell in row):
         text = f"{cut:,} cells are cut at {CELL_WIDTH} characters; csv and json are complete"
@@ -125,7 +125,7 @@ def _shown(cell: str | None) -> str:
     if cell is None:
         return "NULL"
     text = cell if len(cell) <= CELL_WIDTH else cell[:CELL_WIDTH] + "…"
-    return printable(text).replace("\n", "\\n")
+    return printable(text)
 
 
 def _ruled(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> list[str]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
 from typer import Argument, Option
 
 from audit.policies import SETTINGS, Backfill, Order, choices
-from audit.progress import Progress, printable
+from audit.progress import Progress, printable_lines
 from audit.words import Resource
 
 if TYPE_CHECKING:
@@ -303,13 +303,13 @@ at_work = Progress
 
 def show(result: object) -> None:
     """Print one line of the result."""
-    print(printable(str(result)))
+    print(printable_lines(str(result)))
 
 
 def say(text: str) -> None:
     """Print a line on stderr."""
     with suppress(OSError):  # the exit code matters more than a full disk here
-        print(printable(text), file=sys.stderr)
+        print(printable_lines(text), file=sys.stderr)
 
 
 def warn(warnings: Iterable[str]) -> None:

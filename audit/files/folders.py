@@ -19,6 +19,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from audit.progress import printable
+
 _MOST_LINKS: Final = 40  # maximum number of links on one path, as in Linux
 
 
@@ -129,8 +131,8 @@ def _refused(path: Path, why: str) -> PermissionError:
 
 
 def readable(path: Path) -> str:
-    r"""Return a path as printable text, with bytes that are not UTF-8 escaped (`\xff`).
+    r"""Return a path as one printable line; bytes that are not UTF-8 are escaped (`\xff`).
 
     Distinct paths stay distinct, except one that really has such an escape in its name.
     """
-    return os.fsencode(path).decode("utf-8", errors="backslashreplace")
+    return printable(os.fsencode(path).decode("utf-8", errors="backslashreplace"))

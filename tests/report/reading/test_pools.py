@@ -493,10 +493,10 @@ def test_the_agreement_of_rules_is_read(filled: Connection) -> None:
     tried = [("fcfs", "easy", False, 0.2), ("sjf", "easy", True, 0.4), ("lxf", "easy", True, None)]
     used = {"order": "kept", "backfill": "none", "own_peak": True}
     rows: list[dict[str, object]] = [
-        *(dict(zip(keys, row, strict=True), metric="agreement") for row in tried),
         {**used, "metric": "rule_used", "value": 0.0},
         {"order": "fcfs", "backfill": "easy", "metric": "agreement_nodes", "value": 0.7},
     ]
+    rows += [{**dict(zip(keys, row, strict=True)), "metric": "agreement"} for row in tried]
     add(filled, "fidelity_result", *rows, **_KEY, pool="batch", unit="1")
     found = present(_part(filled).fair_start.fidelity)
     assert found.rules[0] == ("sjf", "easy", True, 0.4)
