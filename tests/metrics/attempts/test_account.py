@@ -256,7 +256,7 @@ _RULES: dict[str, Any] = {
 def test_the_stretches_of_a_traced_attempt_are_its_wait(
     rules: dict[str, Any], data: st.DataObject
 ) -> None:
-    pool = POOL._replace(**rules)
+    pool = POOL._replace(states_backfill=True, **rules)
     moved = frame(data.draw(crowds() | arrays())).with_columns(pl.col("^.*_time$") + EDGE)
     described = describe(moved, [pool])
     if described.is_empty():
@@ -264,7 +264,7 @@ def test_the_stretches_of_a_traced_attempt_are_its_wait(
     place = data.draw(st.integers(0, described.height - 1))
     holds, _ = _drawn_holds(data, described)
     options: dict[str, Any] = {"holds": holds, "durations": Durations(2, 4, 8)}
-    options |= {"log_begin": EPOCH, "backfill": True}
+    options |= {"log_begin": EPOCH}
     made = account(described, pool, NOW + EDGE, traced=place, **options)
     plain = account(described, pool, NOW + EDGE, **options)
     assert made.attempts.equals(plain.attempts)
