@@ -19,7 +19,7 @@ from audit.pipeline.published import open_published
 from audit.store import archive, database
 from tests.logs import line, log, write
 from tests.nightly.test_run import FIGURES, NOW, PowerCutError
-from tests.scenario.fit.sites import CPUS, DAY, EPOCH, Planted, made
+from tests.scenario.windows.sites import CPUS, DAY, EPOCH, Planted, made
 from tests.shared import once
 
 EDGES = (0, 31, 60, 91)

@@ -17,7 +17,7 @@ from audit.pipeline.inferring import SPAN_S, as_of, in_force, inferred, of_perio
 from audit.pipeline.opening import Log
 from audit.policies import Backfill
 from audit.scenario.releases.holds import NOT_HOLDING, inferred_holds
-from tests.scenario.fit.sites import CPUS, DAY, EPOCH, Planted, made
+from tests.scenario.windows.sites import CPUS, DAY, EPOCH, Planted, made
 from tests.strategies import frame
 
 CHANGED = ("start_time", "end_time", "state", "reason", "occupancy_s")
