@@ -153,7 +153,7 @@ def test_without_fitting_only_what_is_configured_is_in_force() -> None:
     log = Log(described, setting(described, pool), None, ())
     shown = in_force(log).setting
     assert shown.pools[0].limits == (CPUS,)
-    assert [fact.what for fact in shown.facts] == ["limit 1 of 1"]
+    assert [fact.what for fact in shown.facts] == ["policy", "limit 1 of 1"]
     plain = in_force(log, fit=False).setting
     assert plain.pools == (pool,)
     assert plain.passes == {"all": fitted.UNKNOWN}
