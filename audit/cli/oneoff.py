@@ -34,7 +34,7 @@ Seconds = partial(Option, min=1, metavar="SECONDS")
 ShareFormat = StrEnum("ShareFormat", ["psv", "csv"])
 StoryFormat = StrEnum("StoryFormat", ["text", "html", "json"])
 NoFit = Annotated[
-    bool, Option("--no-fit", help="Use only what is configured; infer no rules or policy from the log.")
+    bool, Option("--no-fit", help="Infer no rules, chains, interval or policy from the log.")
 ]
 OfAnswer = Annotated[AnswerFormat, Option("--format", help="Output format.")]
 

@@ -135,9 +135,7 @@ def in_force(
     until = max(int(queue.column("leave").max(initial=since)), since) + 1
     spans = []
     for k, window in enumerate(windows):
-        reach[k] = np.where(
-            in_scope(held, window), length if window.overlap else 1, 0
-        )
+        reach[k] = np.where(in_scope(held, window), length if window.overlap else 1, 0)
         last = until + (int(walltime.max(initial=0)) if window.overlap else 0)
         begin, end = _validity(window, clock)
         begin, end = max(begin, since), min(end, last)
