@@ -19,23 +19,18 @@ from audit.policies import Backfill, Order
 from audit.words import Algorithm, AnswerFormat
 
 if TYPE_CHECKING:
-    from audit.cluster.fitted import Fit, Fitted
     from audit.oneoff.audit import Options
     from audit.oneoff.sshare.inputs import Request
 
 BUDGET_S = 60
 """Default CPU seconds for fair and modelled start times without a configuration."""
-FIT_BUDGET_S = 10.0
-"""Default CPU seconds for fitting the policy."""
 ADVICE_S = 10
 """Default CPU seconds for advice without a configuration."""
 
 Seconds = partial(Option, min=1, metavar="SECONDS")
 ShareFormat = StrEnum("ShareFormat", ["psv", "csv"])
 StoryFormat = StrEnum("StoryFormat", ["text", "html", "json"])
-NoFit = Annotated[
-    bool, Option("--no-fit", help="Infer no rules, chains, interval or policy from the log.")
-]
+NoFit = Annotated[bool, Option("--no-fit", help="Infer no rules and no policy from the log.")]
 OfAnswer = Annotated[AnswerFormat, Option("--format", help="Output format.")]
 
 
@@ -93,10 +88,10 @@ Audited: TypeAlias = Annotated[
             out=opt.optional(Path, "Folder for the report and database; default: fairaudit-out."),
             db=opt.optional(Path, "Database to add to; default: a new audit.duckdb in --out."),
             order=opt.optional(
-                Order, "Queue order of fair start times; default: fitted to the log."
+                Order, "Queue order of replays; default: as the log shows, else fcfs."
             ),
             backfill=opt.optional(
-                Backfill, "Backfilling of fair start times; default: fitted to the log."
+                Backfill, "Backfilling of replays; default: as the log shows, else easy."
             ),
             from_day=opt.optional(str, "First day of the period.", "--from", metavar="DAY"),
             to_day=opt.optional(str, "Day after the last day.", "--to", metavar="DAY"),
@@ -122,9 +117,7 @@ def audit(
             "as configured, or 60."
         ),
     ] = None,
-    fit_budget: Annotated[
-        float, Seconds(help="CPU seconds for fitting the policy.")
-    ] = FIT_BUDGET_S,
+    fit_budget: Annotated[str | None, opt.gone("--fit-budget")] = None,
     no_fit: NoFit = False,
     advice_budget: Annotated[
         int | None, Seconds(help="CPU seconds for advice; default: as configured, or 10.")
@@ -147,10 +140,9 @@ def audit(
     settings = site.config.model_copy(
         update={"simulation": site.config.simulation.model_copy(update=given)}
     )
-    fit = None if no_fit else fitting(fit_budget, settings.uncertainty.resamples)
     with at_work() as progress:
         outcome = run_audit(
-            logs, options, settings, progress.update, tell(progress), fit, site.folder
+            logs, options, settings, progress.update, tell(progress), not no_fit, site.folder
         )
     warn(outcome.warnings)
     if form is AnswerFormat.json:
@@ -165,17 +157,6 @@ def audit(
         say(f"fairaudit: {error}")
     if outcome.missing:
         raise Exit(max(error.exit_code for _, error in outcome.missing))
-
-
-def fitting(seconds: float, resamples: int) -> Fit:
-    """Return a function that fits a pool's policy; see ``oneoff.fit_policy.assumed``."""
-
-    def fit(*pool: Any) -> Fitted:
-        from audit.oneoff.fit_policy.assumed import assumed
-
-        return assumed(*pool, seconds=seconds, resamples=resamples)
-
-    return fit
 
 
 @opt.grouped
@@ -460,15 +441,13 @@ def whatif(*, change: Changes, no_fit: NoFit = False, given: OfStudy) -> None:
 @opt.grouped
 def fit_policy(
     *,
-    budget: Annotated[
-        float, Option(min=1.0, help="Maximum CPU seconds for the search, as estimated.")
-    ] = 60.0,
+    budget: Annotated[str | None, opt.gone("--budget")] = None,
     write: Annotated[
-        Path | None, Option(metavar="config.toml", help="New file for the fitted policy.")
+        Path | None, Option(metavar="config.toml", help="New file for what the log shows.")
     ] = None,
     given: OfStudy,
 ) -> None:
     """Infer the site's policy from a log: order, backfilling, limits and windows."""
     from audit.oneoff.fit_policy import plan as study_plan
 
-    given.conduct(study_plan.KEY, study_plan.plan(given.pool, budget, write))
+    given.conduct(study_plan.KEY, study_plan.plan(given.pool, write, given.site.folder))

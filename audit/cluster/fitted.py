@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-import polars as pl
 from pydantic import TypeAdapter
 
 from audit import config
@@ -17,7 +16,7 @@ from audit.metrics.waits.plan import Passes
 from audit.model import Limit, Policy, Pool, Window
 from audit.scenario.releases.holds import NOT_HOLDING, Holding
 
-STATED = {*Policy._fields, "limits", "windows"}
+STATED = {"order", "backfill"}
 """Keys of a configured pool; with any of them its policy counts as configured."""
 
 
@@ -26,12 +25,10 @@ class Fitted(NamedTuple):
 
     pool: Pool
     facts: tuple[Fact, ...]
-    """The assumptions, rule by rule, and how much each improves the fit."""
+    """The assumptions, rule by rule, with their evidence."""
     details: Mapping[str, Any]
-    """The fit for programs: ``unexplained`` (0 to 1) ``before`` and ``after``, ``says`` in words,
-    ``evidence`` as rows of the view ``rules``, ``holds`` of the table ``hold_result``, ``days``
-    used (None: all), ``budget_s``, and
-    whether it ``ended`` the search."""
+    """The same for programs: ``says`` in words, ``evidence`` as rows of the view ``rules``, and
+    ``holds`` of the table ``hold_result``."""
     holding: Holding = NOT_HOLDING
     passes: Passes | None = None
     """None: the attempts of which the account is made show them."""
@@ -54,10 +51,6 @@ UNKNOWN: Final = Passes()
 def nothing(setting: Setting) -> list[Fitted]:
     """Return that of no pool anything is inferred."""
     return [Fitted(pool, (), {}, passes=UNKNOWN) for pool in setting.pools]
-
-
-Fit = Callable[[pl.DataFrame, Pool, int, int], Fitted]
-"""Takes columns of ``model.DESCRIBED``, a pool, ``now`` and the seed of resamples."""
 
 
 class Rules(NamedTuple):

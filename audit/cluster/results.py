@@ -9,11 +9,11 @@ from typing import Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from audit.cluster import compute, predicted
+from audit.cluster import predicted
 from audit.cluster.compute import HISTORY, Rows
 from audit.cluster.identity import FIGURE, Identity, before, restated
 from audit.cluster.setting import Setting
-from audit.cluster.windows import WHOLE, Window
+from audit.cluster.windows import WHOLE, Window, edges_of
 from audit.errors import StoreError
 from audit.metrics import disclosure
 from audit.metrics.attempts.population import belongs_at
@@ -150,7 +150,7 @@ def _clear(con: Connection, setting: Setting, window: Window) -> None:
     of = [cluster, window.from_time, window.to_time]
     database.execute(con, _CLEAR_JOBS, of)
     database.execute(con, _CLEAR_STUCK, [cluster])
-    database.execute(con, _CLEAR_DAYS, [cluster, *compute.edges_of(window, setting)])
+    database.execute(con, _CLEAR_DAYS, [cluster, *edges_of(window, setting.zone)])
 
 
 _CLEAR_PREDICTIONS: Final = """

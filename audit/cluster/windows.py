@@ -7,13 +7,16 @@ running at the same time, and similar jobs. Results of other periods stay in the
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from datetime import date, timedelta
 from typing import Final, NamedTuple
+from zoneinfo import ZoneInfo
 
 import polars as pl
 
 from audit.metrics.attempts import population
 from audit.metrics.attempts.similar import LEAD_S
 from audit.model import BY_USAGE, Period, Pool
+from audit.periods import day_of
 
 AFTER_S: Final = 35 * 86_400
 """Seconds of later attempts that are read at first: modelled starts depend on them."""
@@ -45,6 +48,11 @@ class Window(NamedTuple):
         before = pl.lit(value=True) if self.to_time is None else end < self.to_time
         still_open = pl.lit(value=self.to_time is None)
         return pl.when(end.is_null()).then(still_open).otherwise(after & before)
+
+    def overlaps(self, period: Period) -> bool:
+        """Return whether attempts of a period may be in the window."""
+        begins = self.to_time is None or period.from_time < self.to_time
+        return begins and (self.from_time is None or period.to_time > self.from_time)
 
     def own(self, jobs: pl.DataFrame) -> pl.DataFrame:
         """Return the attempts in the window."""
@@ -98,3 +106,42 @@ def window_of(current: Collection[Period], stretch: Sequence[Period]) -> Window:
     begin = every[first - 1].to_time if first else None
     end = every[last].to_time if last + 1 < len(every) else None
     return Window(begin, end)
+
+
+def of_days(described: pl.DataFrame, zone: ZoneInfo, window: Window) -> pl.DataFrame:
+    """Return the number of records that ended on each day of a window, empty days included.
+
+    A window without a bound begins (or ends) with the first (last) day of the records.
+    """
+    day = pl.from_epoch(population.belongs_at(), time_unit="s").dt.replace_time_zone("UTC")
+    day = day.dt.convert_time_zone(zone.key).dt.date()
+    counts = described.group_by(day.alias("day")).agg(
+        records=(pl.col("tasks") > 0).sum().cast(pl.Int64)
+    )
+    begin, end = edges_of(window, zone)
+    first, last = counts.select(first=pl.col("day").min(), last=pl.col("day").max()).row(0)
+    first = first if begin is None else begin
+    last = last if end is None else end - timedelta(days=1)
+    days = pl.DataFrame(schema={"day": pl.Date})
+    if first is not None and last is not None:
+        days = pl.select(day=pl.date_range(first, last))
+    return (
+        days.join(counts, on="day", how="left")
+        .sort("day")
+        .select(
+            "day",
+            pl.col("records").fill_null(0),
+            refused=pl.lit(0, pl.Int64),
+            state=pl.when(pl.col("records").is_null())
+            .then(pl.lit("empty"))
+            .otherwise(pl.lit("full")),
+        )
+    )
+
+
+def edges_of(window: Window, zone: ZoneInfo) -> tuple[date | None, date | None]:
+    """Return a window's first day, and the first day after it; None: no bound."""
+    begin, end = (
+        None if edge is None else day_of(edge, zone) for edge in (window.from_time, window.to_time)
+    )
+    return begin, end

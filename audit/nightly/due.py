@@ -23,6 +23,7 @@ import polars as pl
 
 from audit import periods
 from audit.cluster import declared, fairshare, fitted, results
+from audit.cluster.delivered import HISTORY_S
 from audit.cluster.fairshare import Fairshare
 from audit.cluster.identity import Identity
 from audit.cluster.inference import NOTHING
@@ -187,7 +188,10 @@ class _Stored:
             if attempts is None:
                 since = period.to_time - SPAN_S
                 attempts = read_attempts(self.work.con, name, since, period.to_time)
-            found = of_period(attempts, self.setting, period.to_time)
+            found = of_period(
+                *(attempts, self.setting, period.to_time, self.fairshare),
+                fitted.silent(self.setting, self.cluster),
+            )
             kept = fitted.in_force(self.setting, found)
             self.work.progress(f"{name}: inferring rules of {period.name}", 1, 1)
         return _Due(of.keeping(kept), fitted.again(self.setting, kept))
@@ -225,6 +229,7 @@ class _Stored:
                     [each.identity for each in part],
                     kept,
                     window,
+                    HISTORY_S,
                     settings,
                     self._newest(kept),
                 ),

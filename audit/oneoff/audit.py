@@ -12,8 +12,7 @@ from pydantic import InstanceOf, PlainSerializer
 
 from audit.cluster import declared, fairshare, fitted, results
 from audit.cluster.fairshare import Fairshare
-from audit.cluster.fitted import Fit, Fitted
-from audit.cluster.identity import Identity, seed_of
+from audit.cluster.identity import Identity
 from audit.cluster.inference import NOTHING, Fact
 from audit.cluster.setting import ASSUMED, between_days
 from audit.config import Cluster, Config, Usage
@@ -120,13 +119,13 @@ def audit(
     config: Config,
     progress: Progress = lambda what, done, of: None,
     tell: Inferred = lambda fact: None,
-    fit: Fit | None = None,
+    fit: bool = False,
     folder: Path = Path(),
 ) -> Outcome:
     """Read logs, compute all figures, and write report and database, each in one step.
 
-    The same logs and configuration give the same report. ``fit`` infers policies that are not set;
-    without it, the default is assumed.
+    The same logs and configuration give the same report. ``fit`` infers rules, and policies
+    that are not set.
 
     Raises:
         AuditError: see ``audit.errors``. If only the PDF fails, the page and the database have been
@@ -151,7 +150,7 @@ def audit(
             chosen = site.configured
             plan = _planned(con, taken, missing, request, options, config, chosen, folder)
             del taken  # its attempts are as large as the log
-            plan = _fitted(plan, config, fit, progress)
+            plan = _fitted(plan, config, progress, fit=fit)
             of = (cluster, _compute(con, plan, config, tell, progress), work)
             del plan
             report = drawing.draw(
@@ -210,7 +209,7 @@ def _planned(
     counted = all("cpus" in dict(pool.amounts) for pool in setting.pools)
     cpus = counted and request.resource in (None, Resource.cpus)
     usage = Usage(penalty="cpu" if cpus else "max")
-    shares = Fairshare(usage) if site is None else fairshare.read(site.usage, folder, site.name)
+    shares = Fairshare(usage) if site is None else fairshare.of_site(site, folder)
     in_force: dict[str, Any] = {
         # only settings that figures depend on, and none that may contain a secret
         "config": config.model_dump(mode="json", include={"metrics", "uncertainty"})
@@ -242,23 +241,15 @@ def _planned(
     return _Audit(task, in_force, period, silent)
 
 
-def _fitted(plan: _Audit, config: Config, fit: Fit | None, progress: Progress) -> _Audit:
-    """Return the plan with what the log shows, and with policies fitted where none is set."""
+def _fitted(plan: _Audit, config: Config, progress: Progress, *, fit: bool) -> _Audit:
+    """Return the plan with what the log shows."""
     task, setting = plan.task, plan.task.setting
     found = fitted.nothing(setting)
-    if fit is not None:
+    if fit:
         described = population.describe(
             task.attempts, setting.pools, setting.partition_pool, tau_s=config.metrics.tau_s
         )
-        seed = seed_of(task.attempts, plan.period)
-        silent = {pool.name for pool in plan.silent}
-
-        def then(one: Fitted) -> Fitted:
-            if one.pool.name not in silent:
-                return one
-            return one.then(fit(described, one.pool, setting.now, seed))
-
-        found = inferred(described, setting, then, progress)
+        found = inferred(described, setting, task.fairshare, plan.silent, progress)
     return replace(
         plan,
         task=replace(task, setting=fitted.assuming(setting, found)),

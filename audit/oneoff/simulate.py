@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from audit import __version__, config
+from audit.cluster import fairshare
 from audit.cluster.inference import Fact
 from audit.cluster.setting import Setting, latest_instant
 from audit.errors import UsageError
@@ -95,9 +96,9 @@ def simulate(
     """
     if out is not None:
         _refuse_unfit(out, request.paths)
-    log = in_force(open_log(request, chosen, progress, folder), progress, fit=fit)
+    log = in_force(open_log(request, chosen, progress, folder), progress, folder, fit=fit)
     setting, cluster = log.setting, log.cluster
-    configured = whatif.usage(cluster, folder)
+    configured = fairshare.of_site(cluster, folder)
     pairs = []
     for pool in setting.pools:
         today = whatif.scenario(log.described, setting, pool, change, configured)

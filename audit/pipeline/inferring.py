@@ -5,19 +5,22 @@ Every command takes it from here. A database has what was inferred when its figu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
 import polars as pl
 
-from audit.cluster import fitted
+from audit.cluster import fairshare, fitted
+from audit.cluster.fairshare import Fairshare
 from audit.cluster.fitted import Fitted
 from audit.cluster.setting import Setting
 from audit.ingest.ingest import Progress
 from audit.metrics.attempts import population
 from audit.metrics.attempts.account import passes_shown
-from audit.model import JobState
+from audit.model import JobState, Pool
+from audit.pipeline.deciding import compared_with, decided
 from audit.pipeline.opening import Log
 from audit.pipeline.shown import shown
 from audit.scenario.releases.holds import inferred_holds
@@ -30,7 +33,8 @@ SPAN_S: Final = DAYS * 86_400
 def inferred(
     described: pl.DataFrame,
     setting: Setting,
-    then: Callable[[Fitted], Fitted] = lambda one: one,
+    usage: Fairshare,
+    silent: Collection[Pool],
     progress: Progress = lambda what, done, of: None,
 ) -> list[Fitted]:
     """Return what the log shows of each pool that has attempts.
@@ -38,13 +42,16 @@ def inferred(
     Args:
         described: columns of ``model.DESCRIBED``.
         setting: its ``now`` and its ``log`` bound what is read.
-        then: what more is inferred of a pool.
+        usage: how usage is charged.
+        silent: the pools whose policy is not configured.
     """
     found = []
     for number, pool in enumerate(setting.pools):
         progress("inferring rules", number, len(setting.pools))
         if (described["pool"] == pool.name).any():
-            found.append(then(shown(described, pool, setting.now, setting.log.from_time)))
+            one = shown(described, pool, setting.now, setting.log.from_time)
+            scenario = compared_with(described, one.pool, setting, usage)
+            found.append(one.then(decided(scenario, one.holding, silent=pool in silent)))
     progress("inferring rules", len(setting.pools), len(setting.pools))
     return found
 
@@ -52,23 +59,35 @@ def inferred(
 def in_force(
     log: Log,
     progress: Progress = lambda what, done, of: None,
+    folder: Path = Path(),
     only: Collection[str] | None = None,
     *,
     fit: bool = True,
 ) -> Log:
     """Return a log whose setting has what its pools show; without ``fit``, what is configured.
 
-    ``only`` names the pools that are needed; None: all.
+    Args:
+        folder: that of the configuration.
+        only: names of the pools that are needed; None: all.
     """
     setting = log.setting
     if not fit:
         return replace(log, setting=fitted.assuming(setting, fitted.nothing(setting)))
     named = [pool for pool in setting.pools if only is None or pool.name in only]
-    found = inferred(log.described, replace(setting, pools=tuple(named)), progress=progress)
+    usage = fairshare.of_site(log.cluster, folder)
+    silent = fitted.silent(setting, log.cluster)
+    of_these = replace(setting, pools=tuple(named))
+    found = inferred(log.described, of_these, usage, silent, progress)
     return replace(log, setting=fitted.assuming(setting, found))
 
 
-def of_period(attempts: pl.DataFrame, setting: Setting, to_time: int) -> list[Fitted]:
+def of_period(
+    attempts: pl.DataFrame,
+    setting: Setting,
+    to_time: int,
+    usage: Fairshare,
+    silent: Collection[Pool],
+) -> list[Fitted]:
     """Return what the log shows up to the end of a period, of each pool that has attempts.
 
     The log is that of the ``DAYS`` before ``to_time``. Nothing that came later matters: what ended
@@ -78,6 +97,8 @@ def of_period(attempts: pl.DataFrame, setting: Setting, to_time: int) -> list[Fi
         attempts: columns of ``model.ATTEMPTS``; at least those of the span.
         setting: as configured.
         to_time: epoch s.
+        usage: how usage is charged.
+        silent: the pools whose policy is not configured.
     """
     now = min(setting.now, to_time)
     begin = max(setting.log.from_time, to_time - SPAN_S)
@@ -86,7 +107,8 @@ def of_period(attempts: pl.DataFrame, setting: Setting, to_time: int) -> list[Fi
     described = population.compact(
         population.describe(known, setting.pools, setting.partition_pool)
     )
-    return inferred(described, setting, lambda one: _with_passes(one, described, setting))
+    found = inferred(described, setting, usage, silent)
+    return [_with_passes(one, described, setting) for one in found]
 
 
 def as_of(attempts: pl.DataFrame, since: int, until: int) -> pl.DataFrame:

@@ -100,7 +100,7 @@ def open_either(
     Raises the errors of ``open_log`` or ``open_published``.
     """
     if request.logs:
-        log = in_force(open_log(request, chosen, progress, folder), progress, fit=fit)
+        log = in_force(open_log(request, chosen, progress, folder), progress, folder, fit=fit)
         for fact in log.setting.facts:
             inferred(fact)
         return log

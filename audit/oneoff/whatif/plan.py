@@ -51,10 +51,10 @@ def plan(
         raise UsageError("whatif: say what to change, such as --order sjf or --capacity +10")
 
     def of(log: Log, draws: Draws) -> Plan:
-        configured = usage(log.cluster, folder)
+        configured = fairshare.of_site(log.cluster, folder)
         pairs = []
         stated = log.setting.facts
-        log = in_force(log, only=None if only is None else (only,), fit=fit)
+        log = in_force(log, folder=folder, only=None if only is None else (only,), fit=fit)
         for pool in pools(log, only):
             today = scenario(log.described, log.setting, pool, change, configured)
             pairs.append(_Pair(today, changed(today, change)))
@@ -87,13 +87,6 @@ def plan(
         return Plan(settings, cells, finish, facts)
 
     return of
-
-
-def usage(cluster: config.Cluster | None, folder: Path) -> Fairshare:
-    """Return how usage is charged and compared today; the defaults where nothing is configured."""
-    if cluster is None:
-        return Fairshare(config.Usage())
-    return fairshare.read(cluster.usage, folder, cluster.name)
 
 
 def scenario(
