@@ -48,7 +48,7 @@ def site(folder: Path, capacity: int, months: int = 0, **pool: object) -> config
 
 
 def write_logs(folder: Path) -> None:
-    """A log for each month of a site with a limit of CPUs per user, of the jobs that ended in it."""
+    """For each month, the log of the jobs that ended in it; users have a limit of CPUs."""
     described, pool = made(Planted(CPUS, days=80, a_day=80), 1)
     described = described.sort("submit_time").with_row_index("number", 1)
     for number, (first, last) in enumerate(pairwise(EDGES)):

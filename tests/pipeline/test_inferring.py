@@ -140,9 +140,8 @@ def test_a_stated_backfilling_needs_no_evidence() -> None:
     described, pool = LIMITED
     policy = pool.policy._replace(backfill=Backfill.none, interval_s=30)
     stated = pool._replace(policy=policy, states_backfill=True)
-    [found] = of_period(
-        described.select(ATTEMPTS.names()), setting(described, stated), EPOCH + 99 * DAY
-    )
+    every = described.select(ATTEMPTS.names())
+    [found] = of_period(every, setting(described, stated), EPOCH + 99 * DAY)
     assert found.passes is not None
     assert found.passes.starts is None
     assert (found.passes.plan, found.passes.interval_s) == ((0, True), 30)

@@ -101,9 +101,9 @@ def test_a_limit_holds_what_would_have_fitted() -> None:
 
 
 def test_a_limit_of_remaining_time_by_hand() -> None:
-    # 30 CPU-seconds per user: ann's first (2 CPUs, 20 s planned, 30 s run) leaves 40 − 2 t at t, and
-    # nothing from 20 on. Her second adds 8, her third 24; what bob does at 10, 15, 17 and 22 is when
-    # the scheduler looks.
+    # 30 CPU-seconds per user: ann's first (2 CPUs, 20 s planned, 30 s run) leaves 40 - 2 t at t,
+    # and nothing from 20 on. Her second adds 8, her third 24. The instants are bob's at 10, 15, 17
+    # and 22.
     limit = Limit(most=30, resource="cpus", remaining=True, per="user")
     pool = POOL._replace(limits=(limit,))
     looks = [ended(at, at, at + 1, 1, "bob", walltime_s=1) for at in (10, 15, 17, 22)]
@@ -123,7 +123,7 @@ def test_a_limit_of_remaining_time_by_hand() -> None:
 
 
 def test_a_class_that_loses_its_last_job_to_a_rule_and_gets_another() -> None:
-    """At 100, ann's second job is barred by her first, and bob's no longer is: all are of one class."""
+    """At 100, ann's second job is barred by her first, and bob's is free: they are of one class."""
     pool = Pool("main", Resource.cpus, 1000, limits=(Limit(most=1, per="user"),))
     made = booked(
         ended(0, 0, 100, 1, "bob"),
