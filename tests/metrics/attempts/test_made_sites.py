@@ -172,7 +172,7 @@ def test_users_of_real_logs(real_logs: Path, name: str, monkeypatch: pytest.Monk
     share = float(waits[marked.is_not_null().to_numpy()].sum() / waits.sum())
     assert round(share, 3) == expected.unstartable
     evidence = PassedEvidence(
-        Unstarted(forbidden=barred, marked_from=marked), users_under(attempts, limits)
+        Unstarted(forbidden=barred, marked_from=marked), users_under(attempts, limits, pool.zone)
     )
 
     def results() -> pl.DataFrame:
