@@ -56,7 +56,7 @@ class PassedWhy(StrEnum):
     USAGE = ("usage", "the order follows recent usage")
     USAGE_ORDER = (
         "usage_order",
-        "later jobs started first where their user or account had used less recently",
+        "users or accounts that had used less recently started first",
     )
     ORDER = ("order", "the order of partitions and of QOS is stated, and not judged")
 

@@ -168,6 +168,7 @@ def story(
         known: when the log begins, and whose jobs were held.
     """
     found = facts.scene(described, pool, now, zone, row)
+    account = facts.booked(described, found, now, row, known)
     passers, passed_by = facts.passers(found)
     simulated = modelled(described, pool, now, row, fairshare)
     of: Model | str = (
@@ -179,13 +180,14 @@ def story(
         subject=found.subject,
         running=facts.running(found),
         queued=facts.ahead(found),
-        account=facts.booked(described, found, now, row, known),
+        account=account,
         passers=passers,
         passed_by=passed_by,
         uses=facts.uses(found),
         crossing=facts.crossing(found.subject, now),
         model=of if isinstance(of, Model) else None,
         unmodelled=of if isinstance(of, str) else "",
+        own_end=facts.own_end(found, account),
     )
 
 
