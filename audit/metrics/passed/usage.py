@@ -6,6 +6,8 @@ than k's, and less: those in which k's user had. Jobs start in an order by usage
     lost_more / pairs_more − lost_less / pairs_less ≥ 0.15
     lost_more / pairs_more ≥ 2.5 · lost_less / pairs_less
 
+also without the pairs of any one entity: one that has used much and is served last is no order.
+
 *Explained*: nothing shows a scheduler's half-life, nor whether it counts the usage of users or of
 accounts. Before an entity is named, the orders by all of ``HALF_LIVES`` and of both kinds of owners
 are compared, in which any difference of usage counts. The one with the greatest difference of the
@@ -19,11 +21,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from audit.metrics.pairs import Kind, Log, Usage
 from audit.metrics.passed.tested import ROUNDING, JudgedEntity
 
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 Shares = Mapping[str, Mapping[str, float]]
 """By kind and name, relative to one another."""
 
@@ -36,9 +42,14 @@ OWNERS: Final[tuple[Kind, ...]] = ("user", "account")
 
 
 def follows_usage(attempts: pl.DataFrame) -> bool:
-    """Return whether jobs start in an order by usage; columns of ``pairs.PAIRED_SCHEMA``."""
-    more, less = _lost(attempts)
-    return more - less >= LEAST_APART and more >= LEAST_TIMES * less
+    """Return whether jobs start in an order by usage, also without any one entity.
+
+    Args:
+        attempts: columns of ``pairs.PAIRED_SCHEMA``.
+    """
+    of_each = attempts.group_by("entity", maintain_order=True).agg(pl.col(_SUMS).sum())
+    sums = of_each.select(_SUMS).to_numpy()
+    return bool(_follows(sums.sum(axis=0) - sums).all()) if len(sums) > 1 else False
 
 
 def without_more(attempts: pl.DataFrame) -> pl.DataFrame:
@@ -72,26 +83,34 @@ def explained(
     """
     found = set()
     for entity in entities:
-        best = max(by_order, key=lambda attempts: _apart(_without(attempts, entity)))
-        if follows_usage(_without(best, entity)):
-            again = judged(without_more(best))
+        others = np.array(
+            [
+                attempts.filter(pl.col("entity") != entity).select(pl.col(_SUMS).sum()).row(0)
+                for attempts in by_order
+            ],
+            np.float64,
+        )
+        more, less = _lost(others)
+        best = int((more - less).argmax())
+        if _follows(others)[best]:
+            again = judged(without_more(by_order[best]))
             found |= {one.entity for one in again if one.entity == entity and one.why is not None}
     return found
 
 
-def _without(attempts: pl.DataFrame, entity: str) -> pl.DataFrame:
-    return attempts.filter(pl.col("entity") != entity)
+_SUMS: Final = ("pairs_more", "lost_more", "pairs_less", "lost_less")
 
 
-def _apart(attempts: pl.DataFrame) -> float:
-    more, less = _lost(attempts)
-    return more - less
+def _follows(sums: Floats) -> Bools:
+    """Return whether sums, [n, 4], show an order by usage."""
+    more, less = _lost(sums)
+    follows: Bools = (more - less >= LEAST_APART) & (more >= LEAST_TIMES * less)
+    return follows
 
 
-def _lost(attempts: pl.DataFrame) -> tuple[float, float]:
-    """Return the shares of lost pairs with more and with less usage; equal ones: unknown."""
-    sums = attempts.select("pairs_more", "lost_more", "pairs_less", "lost_less").sum()
-    pairs_more, lost_more, pairs_less, lost_less = sums.row(0)
-    if not pairs_more or not pairs_less:
-        return 0.0, 0.0
-    return lost_more / pairs_more, lost_less / pairs_less
+def _lost(sums: Floats) -> tuple[Floats, Floats]:
+    """Return the shares of lost pairs with more and with less usage; 0 and 0: unknown."""
+    pairs = sums[:, ::2]
+    known = (pairs > ROUNDING).all(axis=1, keepdims=True)
+    shares = np.divide(sums[:, 1::2], pairs, out=np.zeros_like(pairs), where=known)
+    return shares[:, 0], shares[:, 1]

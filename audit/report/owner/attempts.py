@@ -209,10 +209,9 @@ def longest(scene: Scene) -> tuple[LongWait, ...]:
         rows = rows.with_columns(job_id=None)
     spans = rows.select("arrival", "start").iter_rows()
     held = [_held(scene.attempts, *span) for span in spans]
-    of_user = scene.attempts if scene.who.kind == "user" else scene.attempts.clear()
     ends = [
-        own_end(of_user, *start) if hold in INFERRED_HOLDS else None
-        for hold, *start in rows.select("held_by", "job_id", "start").iter_rows()
+        own_end(scene.attempts, job, start) if job and hold in INFERRED_HOLDS else None
+        for hold, job, start in rows.select("held_by", "job_id", "start").iter_rows()
     ]
     waits = records(LongWait, rows.with_columns(held=pl.Series(held, dtype=pl.Float64)))
     return tuple(replace(wait, own_end=end) for wait, end in zip(waits, ends, strict=True))

@@ -412,9 +412,18 @@ def test_who_used_much_is_not_named_where_the_order_follows_usage() -> None:
 def test_whether_the_order_follows_usage(
     more: tuple[int, int], less: tuple[int, int], follows: bool
 ) -> None:
+    """Three entities with the same pairs; two of them alone would not show it."""
     names = ("pairs_more", "lost_more", "pairs_less", "lost_less")
     sums = pl.DataFrame([[*map(float, (*more, *less))]], names, orient="row")
-    assert follows_usage(sums) == follows
+    of_three = pl.concat(sums.with_columns(entity=pl.lit(name)) for name in "abc")
+    assert follows_usage(of_three) == follows
+    nothing = sums.select(pl.all() * 0.0)
+    one = [sums, nothing, nothing]
+    one_alone = [
+        rows.with_columns(entity=pl.lit(name)) for name, rows in zip("abc", one, strict=True)
+    ]
+    assert not follows_usage(pl.concat(one_alone))
+    assert not follows_usage(of_three[:1])
 
 
 def ranked(ann: int, *, first: bool = False, days: int = 24) -> list[Record]:
