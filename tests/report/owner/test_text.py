@@ -123,8 +123,6 @@ def test_a_long_wait_is_told_without_anybody_else() -> None:
     assert text.explained(held, ANN, part())[-1] == (
         "Job 17 started 40 s after job 16 of this user ended: a dependency or a limit."
     )
-    at_once = replace(LONG, own_end=OwnEnd("16", -3))
-    assert "Job 17 started when job 16 of" in text.explained(at_once, ANN, part())[-1]
     alone = replace(LONG, job_id=None, held=0.0, similar_wait_s=None)
     assert "a job, 8 CPUs" in text.long_title(alone, part(), "UTC")
     assert text.explained(alone, ANN, part()) == ("No job of this user ran during that time.",)
