@@ -1,10 +1,10 @@
 """The stages ``compute`` and ``report``: a cluster's due figures and reports, and the index page.
 
 Figures of a period are due if their inputs are not those of the figures in the store, or if fair
-XX
+start times were left for the next night. What the 400 days before the end of a period show, such as
 limits, is inferred once and kept with its run. If a cluster has archived months, only the attempts
-that the due periods need are read, a few periods at a time; otherwise all are. A report is due if the
-run that computed its period's figures has not made it.
+that the due periods need are read, a few periods at a time; otherwise all are. A report is due if
+the run that computed its period's figures has not made it.
 """
 
 from __future__ import annotations
