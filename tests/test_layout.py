@@ -29,6 +29,7 @@ BESIDE_THE_MIRROR: Final = {
     "tests/metrics/attempts/test_made_sites.py": "who is named on made sites and permuted logs",
     "tests/metrics/attempts/test_real_logs.py": "all of its room, over real logs",
     "tests/nightly/test_fortnight.py": "many nights in a row",
+    "tests/nightly/test_inferring.py": "what nights infer, of the modules for all commands",
     "tests/nightly/test_orders.py": "nights in any order",
     "tests/nightly/keeping/test_retention.py": "the part of archiving that removes",
     "tests/nightly/keeping/test_claims.py": "which store an archive belongs to, in several folders",
@@ -80,7 +81,6 @@ BESIDE_THE_MIRROR: Final = {
 
 TESTED_IN: Final = {
     "kernels/delivered/starts": "scenario/delivered/test_fair_starts",
-    "analyst/answers": "analyst/test_sql",
     "analyst/confined": "security/test_statements",
     "analyst/messages": "security/test_statements",
     "cluster/results": "nightly/test_run",
@@ -101,6 +101,7 @@ TESTED_IN: Final = {
     "pipeline/computing": "oneoff/test_audit",
     "report/index": "nightly/test_due",
     "report/owner/card": "test_machines",
+    "metrics/waits/held": "metrics/attempts/test_account",
     "metrics/closed_hours": "scenario/test_limits",
     "report/charts/series": "report/charts/test_waiting",
     "report/render/identity": "oneoff/test_verify",
