@@ -19,6 +19,7 @@ from audit.cluster.windows import WHOLE, Window
 from audit.metrics import dominant_share
 from audit.metrics.attempts import (
     account,
+    base,
     passed_over,
     performance,
     population,
@@ -37,6 +38,7 @@ from audit.metrics.passed import limited
 from audit.metrics.preemption import interrupted
 from audit.model import OBSERVED, Limit, Period, Pool
 from audit.model import Window as Hours
+from audit.registry.reasons import DEPENDENCY_INFERRED
 from audit.rule_text import scope_text, short_text
 from audit.scenario import ownership
 from audit.scenario.advice.advise import advise
@@ -288,6 +290,12 @@ def _of_periods(work: _Work, jobs: pl.DataFrame, booked: Account, pool: Pool) ->
         around = population.around(jobs, period)
         of_period = options._replace(covered=covered(period, setting.log))
         passed = _passed(work, jobs, booked, bounds, (pool, period))
+        judged_by = base.base_of(period, setting.log, setting.zone)
+        of_base = passed
+        if judged_by != period:
+            of_base = _passed(work, jobs, booked, bounds, (pool, judged_by))
+        for table, rows in _base(work, jobs, judged_by, of_base, seed):
+            yield Rows(table, period, rows.with_columns(of_pool))
         whole = (conserved, passed, booked)
         yield from _summaries(work, around, pool, period, of_period, whole)
         del around
@@ -303,6 +311,16 @@ def _of_periods(work: _Work, jobs: pl.DataFrame, booked: Account, pool: Pool) ->
         ):
             yield Rows(table, period, rows.with_columns(of_pool))
     work.progress(_FIGURES, len(work.wanted.seeds), len(work.wanted.seeds))
+
+
+def _base(
+    work: _Work, jobs: pl.DataFrame, judged_by: Period, passed: pl.DataFrame, seed: int
+) -> Iterator[tuple[str, pl.DataFrame]]:
+    """Yield what the verdict on a period is decided by."""
+    chosen, zone = work.chosen, work.setting.zone
+    of = (chosen.verdict, zone, seed, chosen.uncertainty.resamples)
+    yield "base_result", base.of_base(jobs, judged_by, passed, *of)
+    yield "overtaken_result", base.overtaken(passed)
 
 
 class _Limited(NamedTuple):
@@ -331,7 +349,8 @@ def _passed(
     marked = around["unstartable_from"] if "unstartable_from" in around.columns else None
     held = limited.joined(booked.barred.filter("held"), account.KEY)
     unstarted = Unstarted(_barred(around, held), _barred(around, bounds.spans), marked)
-    evidence = PassedEvidence(unstarted, bounds.users)
+    chained = around["held_by"] == DEPENDENCY_INFERRED
+    evidence = PassedEvidence(unstarted, bounds.users, chained=chained)
     return passed_over.of_period(around, pool, period, work.setting.zone, work.shares, evidence)
 
 

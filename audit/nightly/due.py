@@ -26,7 +26,7 @@ from audit.cluster.identity import Identity
 from audit.cluster.inference import NOTHING
 from audit.cluster.log_begin import log_begin
 from audit.cluster.setting import Setting, configured
-from audit.cluster.windows import AFTER_S, Stretch, Window, stretches
+from audit.cluster.windows import AFTER_S, BASE_S, Stretch, Window, stretches
 from audit.config import Cluster
 from audit.config.places import Site
 from audit.errors import UsageError
@@ -184,8 +184,9 @@ class _Stored:
         begin = window.from_time
         if begin is None:
             return None
-        first = first_arrival(self.work.con, self.cluster.name, begin, window.to_time)
-        since = begin if first is None else min(first, begin)
+        of_base = begin - BASE_S
+        first = first_arrival(self.work.con, self.cluster.name, of_base, window.to_time)
+        since = of_base if first is None else min(first, of_base)
         return min(since - LEAD_S, begin - fairshare.lead_s(self.fairshare, self.setting))
 
     def put_away(self, computed: Collection[Period], due: Collection[Period]) -> None:

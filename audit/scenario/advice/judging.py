@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from audit.metrics.quantiles import exact_sum
 from audit.metrics.uncertainty import NONE, Interval, Resamples
-from audit.metrics.verdicts import Outcome, outcome
+from audit.metrics.claims import Outcome, outcome
 from audit.scenario.whatif.comparison import reproduced
 
 Ints = NDArray[np.int64]

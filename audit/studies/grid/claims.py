@@ -15,8 +15,8 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.metrics import verdicts
-from audit.metrics.verdicts import ABOVE_0, Asked, Claim, Estimate, Verdict, between, within
+from audit.metrics import claims
+from audit.metrics.claims import ABOVE_0, Asked, Claim, Estimate, Verdict, between, within
 from audit.model import Backfill, Order
 from audit.registry.measure import ONE
 from audit.studies.grid.compute import (
@@ -89,18 +89,18 @@ Figure: TypeAlias = Callable[[Grid, Floats, Floats], Estimate | None]
 
 
 def _difference(grid: Grid, one: Floats, other: Floats) -> Estimate:
-    return verdicts.mean_difference(grid.units, one, other, grid.resamples)
+    return claims.mean_difference(grid.units, one, other, grid.resamples)
 
 
 def _ratio(grid: Grid, one: Floats, other: Floats) -> Estimate | None:
-    return verdicts.ratio(grid.units, one, other, grid.resamples)
+    return claims.ratio(grid.units, one, other, grid.resamples)
 
 
 def _of_wide(grid: Grid, one: Floats, other: Floats) -> Estimate | None:
     wide = _wide(grid)
     if not wide.any():
         return None
-    return verdicts.mean_difference(grid.units[wide], one[wide], other[wide], grid.resamples)
+    return claims.mean_difference(grid.units[wide], one[wide], other[wide], grid.resamples)
 
 
 def _wide_less_others(grid: Grid, one: Floats, _: Floats) -> Estimate | None:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.metrics import verdicts
+from audit.metrics import claims
 from audit.metrics.uncertainty import Resamples
-from audit.metrics.verdicts import BELOW_0, Claim, Comparison, Estimate, Floats, Holds
+from audit.metrics.claims import BELOW_0, Claim, Comparison, Estimate, Floats, Holds
 
 _values = st.lists(
     st.tuples(st.integers(0, 3), st.integers(0, 50), st.integers(0, 50)), min_size=1, max_size=20
@@ -49,10 +49,10 @@ def test_a_mean_difference_and_a_ratio_as_defined(
 ) -> None:
     units, one, other = (np.array(column, np.int64) for column in zip(*rows, strict=True))
     resamples = Resamples(4, seed, 60)
-    found = verdicts.mean_difference(units, one, other, resamples)
+    found = claims.mean_difference(units, one, other, resamples)
     assert found.value == pytest.approx((one.sum() - other.sum()) / len(rows))
     assert found[1:] == pytest.approx(naive_interval(rows, resamples, "difference"))
-    divided = verdicts.ratio(units, one, other, resamples)
+    divided = claims.ratio(units, one, other, resamples)
     if not one.any() and not other.any():
         assert divided is None
         return
@@ -66,9 +66,9 @@ def test_a_pair_s_interval_is_that_of_the_difference() -> None:
     units = np.repeat(np.arange(20), 5)
     one = units.astype(np.float64) ** 2
     resamples = Resamples(20, 3, 500)
-    found = verdicts.mean_difference(units, one + 2, one, resamples)
+    found = claims.mean_difference(units, one + 2, one, resamples)
     assert found == Estimate(2.0, 2.0, 2.0)
-    alone = verdicts.mean(units, one, resamples)
+    alone = claims.mean(units, one, resamples)
     assert alone.lower is not None
     assert alone.upper is not None
     assert alone.upper - alone.lower > 50
@@ -79,11 +79,11 @@ def test_what_is_not_defined_is_none() -> None:
         return sums["x"] * np.nan
 
     units, values = np.array([0, 1]), np.array([1.0, 2.0])
-    assert verdicts.estimate(units, {"x": values}, never, Resamples(2, 1, 10)) is None
-    alone = verdicts.estimate(units * 0, {"x": values}, lambda s: s["x"], Resamples(1, 1, 10))
+    assert claims.estimate(units, {"x": values}, never, Resamples(2, 1, 10)) is None
+    alone = claims.estimate(units * 0, {"x": values}, lambda s: s["x"], Resamples(1, 1, 10))
     assert alone == Estimate(3.0, None, None)
     with pytest.raises(ValueError, match="no attempts"):
-        verdicts.mean(units[:0], values[:0], Resamples(2, 1, 10))
+        claims.mean(units[:0], values[:0], Resamples(2, 1, 10))
 
 
 @pytest.mark.parametrize(
