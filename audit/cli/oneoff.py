@@ -153,8 +153,8 @@ def audit(
     if form is AnswerFormat.json:
         print(machines.written(outcome), end="")
     else:
-        for finding in outcome.main_findings:
-            show(f"- {finding}")
+        for line in outcome.summary:
+            show(line)
         print()
         for path in filter(None, (outcome.html, outcome.pdf, *outcome.owners, outcome.database)):
             show(path)
@@ -162,6 +162,9 @@ def audit(
         say(f"fairaudit: {error}")
     if outcome.missing:
         raise Exit(max(error.exit_code for _, error in outcome.missing))
+    if outcome.fails:
+        say(f"verdict: {outcome.verdict} is in verdict.fail of the configuration")
+        raise Exit(1)
 
 
 def fitting(seconds: float, resamples: int) -> Fit:

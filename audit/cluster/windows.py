@@ -59,9 +59,10 @@ class Window(NamedTuple):
         if self.from_time is None or by_history(pool):
             return of_pool
         arrived, end = pl.coalesce("arrival_time", "start_time"), pl.col("end_time")
-        with_base = self._replace(from_time=self.from_time - BASE_S)
+        begin = self.from_time - BASE_S
+        with_base = self._replace(from_time=begin)
         first = of_pool.select(arrived.filter(with_base.holds()).min()).item()
-        since = with_base.from_time if first is None else min(first, with_base.from_time)
+        since = begin if first is None else min(first, begin)
         matters = end.is_null() | (end >= since) | (arrived >= since - similar.LEAD_S)
         return population.only(of_pool, matters)
 

@@ -177,7 +177,16 @@ def decide(
         word = Word.MIXED
     carried = untested if because is Because.NOT_TESTED else worse
     kept = reached if gaps.complete else frozenset[VerdictBound]()
-    return Decision(word, because, kept, *shares.values(), kind, _most_first(carried))
+    return Decision(
+        word,
+        because,
+        kept,
+        not_judged=shares[VerdictBound.NOT_JUDGED],
+        treated_worse=shares[VerdictBound.TREATED_WORSE],
+        not_tested=shares[VerdictBound.NOT_TESTED],
+        kind=kind,
+        carried=_most_first(carried),
+    )
 
 
 _WORDS: Final = {
@@ -188,7 +197,9 @@ _WORDS: Final = {
 """All others: cannot tell."""
 
 
-def bound_of(bound: VerdictBound, thresholds: Thresholds, before: Collection[VerdictBound]) -> float:
+def bound_of(
+    bound: VerdictBound, thresholds: Thresholds, before: Collection[VerdictBound]
+) -> float:
     """Return the share of W from which on a bound is reached."""
     of = {
         VerdictBound.NOT_JUDGED: thresholds.not_judged,
@@ -219,26 +230,25 @@ def _because(
 
 def _unknown(base: VerdictBase, of: Thresholds, gaps: Gaps) -> Because | None:
     """Return why nothing can be told, whatever the figures are."""
-    if base.ended < of.few_jobs:
-        return Because.FEW_JOBS
-    if 2 * base.placed < base.ended:
-        return Because.FEW_STARTS
-    if base.waited_s and 2 * base.unknown_users_s >= base.waited_s:
-        return Because.UNKNOWN_USERS
-    if base.users == 1:
-        return Because.ONE_USER
-    if gaps.part:
-        return Because.PART
-    if gaps.missing_days:
-        return Because.MISSING_DAYS
-    return Because.REFUSED if gaps.refused else None
+    found = {
+        Because.FEW_JOBS: base.ended < of.few_jobs,
+        Because.FEW_STARTS: 2 * base.placed < base.ended,
+        Because.UNKNOWN_USERS: 0 < base.waited_s <= 2 * base.unknown_users_s,
+        Because.ONE_USER: base.users == 1,
+        Because.PART: gaps.part,
+        Because.MISSING_DAYS: gaps.missing_days,
+        Because.REFUSED: gaps.refused,
+    }
+    return next((because for because, holds in found.items() if holds), None)
 
 
 def _worse(base: VerdictBase, kind: str, of: Thresholds) -> Iterable[PassedEntity]:
     return _carrying(base, kind, of, named=True)
 
 
-def _carrying(base: VerdictBase, kind: str, of: Thresholds, named: bool | None) -> Iterable[PassedEntity]:
+def _carrying(
+    base: VerdictBase, kind: str, of: Thresholds, named: bool | None
+) -> Iterable[PassedEntity]:
     """Return those with enough passed time and without a known cause."""
     return (
         one

@@ -27,7 +27,7 @@ from audit.cluster.inference import NOTHING
 from audit.cluster.log_begin import log_begin
 from audit.cluster.setting import Setting, configured
 from audit.cluster.windows import AFTER_S, BASE_S, Stretch, Window, stretches
-from audit.config import Cluster
+from audit.config import Cluster, Config
 from audit.config.places import Site
 from audit.errors import UsageError
 from audit.files import privacy, replace
@@ -43,7 +43,7 @@ from audit.pipeline.drawing import HTML
 from audit.report import index
 from audit.report.index import Answer, Link, answers, render_index
 from audit.report.reading.trending import trends
-from audit.report.record.page import Who
+from audit.report.record.page import Contents, Who
 from audit.report.record.pool import Trend
 from audit.report.text.notices import notices
 from audit.report.text.standing import standing
@@ -298,6 +298,7 @@ def report(work: Work, cluster: Cluster, due: Sequence[tuple[str, int, int, str]
             night.failures.append(made.failure)
             continue
         index.keep(con, made.contents)
+        night.exceeded += _failing(made.contents, config)
         _note_report(con, cluster.name, name, run_id, work.now)
         night.reports.append(made.html)
         grave = [notice.text for notice in notices(made.contents) if notice.grave]
@@ -305,6 +306,12 @@ def report(work: Work, cluster: Cluster, due: Sequence[tuple[str, int, int, str]
         night.warnings += [f"{cluster.name} {name}: {text}" for text in (*empty, *grave)]
     if due:
         work.progress(what, len(due), len(due))
+
+
+def _failing(contents: Contents, config: Config) -> Iterator[str]:
+    """Yield the verdict of a report, if it counts as a failure."""
+    if contents.first and contents.first[0].word.value in config.verdict.fail:
+        yield f"{contents.cluster} {contents.span.name}: {contents.first[0].verdict}"
 
 
 def _note_report(con: Connection, cluster: str, period: str, run_id: str, now: int) -> None:

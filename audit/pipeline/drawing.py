@@ -41,7 +41,9 @@ def prepare(config: Config, *, pdf: bool) -> None:
 def contents_of(con: Connection, config: Config, cluster: str, period: Period) -> Contents:
     """Return the content of the report of a period, of the configured length."""
     chosen = config.report
-    options = Options(chosen.rows, chosen.examples, starts=chosen.owner_starts)
+    options = Options(
+        chosen.rows, chosen.examples, thresholds=config.verdict, starts=chosen.owner_starts
+    )
     return build.build(con, cluster, period, options)
 
 

@@ -17,6 +17,7 @@ from audit.errors import ReportError
 from audit.model import OBSERVED, Period
 from audit.periods import day_of, zone
 from audit.registry import measures
+from audit.report.first_page.reading import with_verdicts
 from audit.report.reading import records, usage
 from audit.report.reading.pools import in_part, pools
 from audit.report.reading.trending import trends
@@ -39,6 +40,7 @@ from audit.report.record.page import (
     Span,
 )
 from audit.report.record.pool import Figure
+from audit.report.text import wording
 from audit.report.text.definitions import definitions
 from audit.store import queries
 from audit.store.database import Connection
@@ -83,7 +85,7 @@ def build(
     charges = usage.charges(con, cluster, period)
     parts = pools(con, cluster, period, schedule, zone_name, options, settings, trend)
     parts = tuple(in_part(pool, part) for pool in parts)
-    return Contents(
+    contents = Contents(
         cluster=cluster,
         span=_span(con, cluster, period, schedule, zone_name),
         pools=parts,
@@ -107,6 +109,10 @@ def build(
         unplaced=unplaced(con, cluster, period, schedule, parts),
         part=part,
     )
+    if schedule != OBSERVED:
+        return contents
+    span = contents.span
+    return with_verdicts(con, contents, wording.days(span.from_time, span.last, span.zone))
 
 
 def settings_of(con: Connection, cluster: str, period: Period) -> Settings:
@@ -161,9 +167,9 @@ def _span(con: Connection, cluster: str, period: Period, schedule: str, zone_nam
     within = {"from_time": period.from_time, "to_time": period.to_time}
     of = {"cluster": cluster, "schedule": schedule, "whole": period.whole_log}
     known = queries.run(con, "report_data_span", **of, **within, period=period.name)
-    (span,) = records(
-        Span, known, name=period.name, **within, whole_log=period.whole_log, zone=zone_name
-    )
+    ((newest,),) = queries.rows(con, "latest_instant", cluster=cluster)
+    fixed = {"whole_log": period.whole_log, "zone": zone_name, "newest": newest}
+    (span,) = records(Span, known, name=period.name, **within, **fixed)
     return span
 
 

@@ -51,3 +51,6 @@ ALTER TABLE verdict_result ADD COLUMN not_judged DOUBLE;     -- shares of W
 ALTER TABLE verdict_result ADD COLUMN treated_worse DOUBLE;
 ALTER TABLE verdict_result ADD COLUMN not_tested DOUBLE;
 ALTER TABLE verdict_result ADD COLUMN waited_s DOUBLE;       -- W
+ALTER TABLE verdict_result ADD COLUMN cause VARCHAR;         -- the largest, in words
+ALTER TABLE verdict_result ADD COLUMN over_hour DOUBLE;      -- share of the jobs that waited longer
+ALTER TABLE verdict_result ADD COLUMN not_known DOUBLE;      -- share of all waiting

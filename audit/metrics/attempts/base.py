@@ -160,7 +160,7 @@ def of_base(
                 strict=True)
         ),
         "occupied_s": float(subjects["occupancy_s"].sum()),
-        "holds": bool(len(started) and started.mean() >= RECORDED),
+        "holds": bool(len(started)) and int(started.sum()) >= RECORDED * len(started),
         "tested": len(tested),
         "tested_s": waits.of("waited", pl.col("user").is_in(tested)),
     }  # fmt: skip

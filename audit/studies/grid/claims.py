@@ -53,7 +53,7 @@ LOG_RATIO: Final = "|ln ratio|"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison(verdicts.Comparison):
+class Comparison(claims.Comparison):
     """A comparison for a claim, by one metric, at one load or all (``ALL_LOADS``)."""
 
     metric: str
@@ -116,7 +116,7 @@ def _wide_less_others(grid: Grid, one: Floats, _: Floats) -> Estimate | None:
     def apart(sums: Mapping[str, Floats]) -> Floats:
         return _over(sums["wide"], sums["wide_count"]) - _over(sums["narrow"], sums["narrow_count"])
 
-    return verdicts.estimate(grid.units, terms, apart, grid.resamples)
+    return claims.estimate(grid.units, terms, apart, grid.resamples)
 
 
 def _clearer(grid: Grid, one: Floats, other: Floats) -> Estimate | None:
@@ -133,7 +133,7 @@ def _clearer(grid: Grid, one: Floats, other: Floats) -> Estimate | None:
     def apart(sums: Mapping[str, Floats]) -> Floats:
         return log_ratio(sums, RELAXED) - log_ratio(sums, STRICT)
 
-    return verdicts.estimate(grid.units, terms, apart, grid.resamples)
+    return claims.estimate(grid.units, terms, apart, grid.resamples)
 
 
 def _wide(grid: Grid) -> NDArray[np.bool_]:

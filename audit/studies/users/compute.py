@@ -37,9 +37,6 @@ from audit.metrics.attempts import parts
 from audit.metrics.attempts.population import ended
 from audit.metrics.attempts.resource_equality import resource_equality
 from audit.metrics.attempts.users import Dispersion, by_entity, cdf, counted, dispersion
-from audit.metrics.draws import Draws
-from audit.metrics.quantiles import exact_sum
-from audit.metrics.uncertainty import Resamples
 from audit.metrics.claims import (
     ABOVE_0,
     NOT_ABOVE_0,
@@ -52,6 +49,9 @@ from audit.metrics.claims import (
     mean_difference,
     of_resamples,
 )
+from audit.metrics.draws import Draws
+from audit.metrics.quantiles import exact_sum
+from audit.metrics.uncertainty import Resamples
 from audit.model import Backfill, Order, Policy, Pool, Standing
 from audit.report.study.cells import Cell, studied
 from audit.scenario import engine, tabu
