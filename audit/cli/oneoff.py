@@ -127,6 +127,9 @@ def audit(
         int | None, Seconds(help="CPU seconds for advice; default: as configured, or 10.")
     ] = None,
     no_advice: Annotated[bool, Option("--no-advice", help="Give no advice.")] = False,
+    verbose: Annotated[
+        bool, Option("--verbose", help="Print the inferred policy and rules, too.")
+    ] = False,
     form: OfAnswer = AnswerFormat.text,
     logs: opt.OfLogsAndNodes,
     site: opt.Configured,
@@ -147,7 +150,13 @@ def audit(
     fit = None if no_fit else fitting(fit_budget, settings.uncertainty.resamples)
     with at_work() as progress:
         outcome = run_audit(
-            logs, options, settings, progress.update, tell(progress), fit, site.folder
+            logs,
+            options,
+            settings,
+            progress.update,
+            tell(progress, verbose=verbose),
+            fit,
+            site.folder,
         )
     warn(outcome.warnings)
     if form is AnswerFormat.json:
@@ -155,9 +164,6 @@ def audit(
     else:
         for line in outcome.summary:
             show(line)
-        print()
-        for path in filter(None, (outcome.html, outcome.pdf, *outcome.owners, outcome.database)):
-            show(path)
     for _, error in outcome.missing:
         say(f"fairaudit: {error}")
     if outcome.missing:

@@ -97,8 +97,11 @@ class Outcome(Answer):
         """The verdict, and page one in a few lines; empty without ended jobs."""
         if self.sentence is None:
             return ()
-        files = ", ".join(path.name for path in (self.html, self.pdf) if path is not None)
-        lines = [*self.lines, ("Report", files)]
+        others = [path.name for path in (self.pdf, *self.owners) if path is not None]
+        database = self.database
+        beside = database.parent == self.html.parent
+        others.append(database.name if beside else str(database))
+        lines = [*self.lines, ("Report", ", ".join([str(self.html), *others]))]
         return (self.sentence, *(f"{title:8} {text}" for title, text in lines))
 
 

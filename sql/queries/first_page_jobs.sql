@@ -4,7 +4,7 @@
 SELECT
     pool, "user", account, partition, qos, reason IS NOT NULL AS has_reason, priority,
     node_list IS NOT NULL AS has_nodes, coalesce(size, 0) AS size, coalesce(gpus, 0) AS gpus,
-    arrival_time, start_time, end_time, wait_s, occupancy_s, walltime_s, held_by, rule,
+    arrival_time, start_time, end_time, wait_s, occupancy_s, walltime_s, held_by, rule AS main_rule,
     similar_wait_s, cause_rule_free_s, COLUMNS('^cause_nodes_.*_s$'),
     cause_outside_s, cause_held_s, cause_unavailable_s, cause_rule_s, cause_nodes_s, cause_own_s,
     cause_claimed_s, cause_kept_s, cause_earlier_s, cause_later_s, cause_cycle_s,

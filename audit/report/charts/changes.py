@@ -72,7 +72,8 @@ def changes(points: tuple[StepPoint, ...], step: str) -> Chart | None:
     first, last = points[0], points[-1]
     alt = (
         f"Typical wait, wait of one job in ten, and load by {step}, {first.label} to {last.label}. "
-        f"Typical wait: first {amounts.short_time(first.median)}, last {amounts.short_time(last.median)}."
+        f"Typical wait: first {amounts.short_time(first.median)}, "
+        f"last {amounts.short_time(last.median)}."
     )
     return Chart("changes", "", alt, canvas.body, _HEIGHT)
 

@@ -110,11 +110,11 @@ def rules(jobs: pl.DataFrame, named: Mapping[str, tuple[str, str, str]]) -> tupl
 
     ``named`` has name, kind and source by the text of the rule.
     """
-    sums = jobs.drop_nulls("rule").group_by("rule").agg(
+    sums = jobs.drop_nulls("main_rule").group_by("main_rule").agg(
         pl.col("cause_rule_s", "cause_rule_free_s").sum()
     )  # fmt: skip
     found: dict[str, RuleTime] = {}
-    for rule, waiting_s, free_s in sums.sort("rule").iter_rows():
+    for rule, waiting_s, free_s in sums.sort("main_rule").iter_rows():
         name, kind, source = named.get(rule, (rule, "limit", "configured"))
         one = found.get(name, RuleTime(name, kind, source, 0.0, 0.0))
         found[name] = one._replace(waiting_s=one.waiting_s + waiting_s, free_s=one.free_s + free_s)
