@@ -103,22 +103,22 @@ def test_what_an_interval_decides(
     lower: float | None, upper: float | None, greater: Holds, near: Holds
 ) -> None:
     found = Estimate(1.0, lower, upper)
-    assert verdicts.greater(found) is greater
+    assert claims.greater(found) is greater
     opposite = None if lower is None or upper is None else Estimate(-1.0, -upper, -lower)
-    assert verdicts.less(opposite) is greater
-    assert verdicts.near(found, 1.5) is near
-    assert verdicts.between(found, -1.5, 1.5) is near
-    assert verdicts.opposite(verdicts.opposite(near)) is near
+    assert claims.less(opposite) is greater
+    assert claims.near(found, 1.5) is near
+    assert claims.between(found, -1.5, 1.5) is near
+    assert claims.opposite(claims.opposite(near)) is near
 
 
 def test_a_claim_holds_where_all_its_parts_do() -> None:
     yes, no, undecided = Holds.yes, Holds.no, Holds.undecided
-    assert verdicts.every([yes, yes]) is yes
-    assert verdicts.every([yes, undecided]) is undecided
-    assert verdicts.every([undecided, no, yes]) is no
-    assert verdicts.every([]) is undecided
-    assert verdicts.greater(None) is verdicts.between(None, 0, 1) is undecided
-    assert verdicts.opposite(yes) is no
+    assert claims.every([yes, yes]) is yes
+    assert claims.every([yes, undecided]) is undecided
+    assert claims.every([undecided, no, yes]) is no
+    assert claims.every([]) is undecided
+    assert claims.greater(None) is claims.between(None, 0, 1) is undecided
+    assert claims.opposite(yes) is no
 
 
 def test_a_claim_is_decided_by_those_of_its_comparisons_that_decide() -> None:
@@ -129,18 +129,18 @@ def test_a_claim_is_decided_by_those_of_its_comparisons_that_decide() -> None:
     assert beside.holds is Holds.no
     verdict = claim.verdict("as seen")
     assert verdict == ("a before b before c", Holds.yes, "as seen", "[X §1]")
-    unsure = Comparison("c / d", Estimate(1.0, 0.5, 2.0), verdicts.within(0.0, 1.25))
+    unsure = Comparison("c / d", Estimate(1.0, 0.5, 2.0), claims.within(0.0, 1.25))
     mixed = replace(claim, comparisons=[above, unsure])
     assert mixed.verdict("").holds is Holds.undecided
     found = [verdict, mixed.verdict("")]
-    assert verdicts.tally(found) == {Holds.yes: 1, Holds.no: 0, Holds.undecided: 1}
+    assert claims.tally(found) == {Holds.yes: 1, Holds.no: 0, Holds.undecided: 1}
 
 
 def test_what_is_asked_is_said() -> None:
-    asked = (verdicts.within(0.8, 1.25), verdicts.within(0.0, 0.5), verdicts.NOT_ABOVE_0)
+    asked = (claims.within(0.8, 1.25), claims.within(0.0, 0.5), claims.NOT_ABOVE_0)
     assert [one.text for one in asked] == ["0.8 to 1.25", "at most 0.5", "≤ 0"]
-    assert verdicts.NOT_ABOVE_0.decide(Estimate(0.0, -1.0, 0.0)) is Holds.yes
-    assert verdicts.NOT_ABOVE_0.decide(Estimate(1.0, 0.5, 2.0)) is Holds.no
+    assert claims.NOT_ABOVE_0.decide(Estimate(0.0, -1.0, 0.0)) is Holds.yes
+    assert claims.NOT_ABOVE_0.decide(Estimate(1.0, 0.5, 2.0)) is Holds.no
 
 
 @pytest.mark.parametrize(

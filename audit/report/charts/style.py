@@ -33,9 +33,8 @@ SHADES: Final = {
     "soft": Shade("#f4f6f8", "#18212a"),
     # Causes of waiting (SPEC §11) and related figures.
     **{cause.key: Shade(*cause.colour) for cause in CAUSES},
-    "held_site": Shade("#94538a", "#9c6ab0"),
-    # Verdicts and links.
-    "good": Shade("#1d7a4d", "#5cc28f"),
+    # Levels and links.
+    "good": Shade("#00664b", "#5cba8d"),
     "warn": Shade("#8a5f00", "#d9a53a"),
     "bad": Shade("#b84a00", "#f0814c"),
     "link": Shade("#0066a1", "#7fbcf2"),

@@ -34,6 +34,8 @@ class ShownCause:
     """Of an attempt, s."""
     held_by: tuple[str, ...] = ()
     """Of ``cause_held_s``: the kinds of holds; empty: all other ones too."""
+    in_part: str = ""
+    """The label in a part of the workload, which hides what was free; empty: the same."""
     verdict: str = ""
     """The cause in a verdict that it shares with others (``Verdict`` in ``phrases``)."""
 
@@ -45,7 +47,7 @@ CAUSES: Final = (
     ShownCause("held_site", SITE, "Held by the site (licence, administrator)",
                "held by the site", "cause_held_s", _OF_SITE, verdict="held"),
     ShownCause("nodes", SITE, "Enough free, but scattered", "enough free, but scattered",
-               "cause_nodes_s", verdict="nodes"),
+               "cause_nodes_s", in_part="Too little on single nodes", verdict="nodes"),
     ShownCause("down", SITE, "Machine down", "machine down", "cause_unavailable_s",
                verdict="down"),
     ShownCause("cycle", SITE, "Next look of the scheduler", "next look of the scheduler",
@@ -57,7 +59,8 @@ CAUSES: Final = (
     ShownCause("claimed", OTHERS, "A job ahead was about to start",
                "a job ahead was about to start", "cause_claimed_s", verdict="kept"),
     ShownCause("kept", OTHERS, "Kept free for a bigger job ahead",
-               "kept free for a bigger job ahead", "cause_kept_s", verdict="kept"),
+               "kept free for a bigger job ahead", "cause_kept_s",
+               in_part="Kept for a bigger job ahead", verdict="kept"),
     ShownCause("own", USER, "The user’s own jobs", "the user’s own jobs", "cause_own_s",
                verdict="own"),
     ShownCause("held_user", USER,
@@ -68,7 +71,7 @@ CAUSES: Final = (
     ShownCause("held_unknown", UNKNOWN, "Held, by whom unknown (inferred)",
                "held, by whom unknown", "cause_held_s", tuple(INFERRED_HOLDS), verdict="held"),
     ShownCause("none", UNKNOWN, "Enough free, no reason logged", "no reason in the log",
-               "cause_unexplained_s", verdict="none"),
+               "cause_unexplained_s", in_part="No reason logged", verdict="none"),
 )
 # fmt: on
 BY_KEY: Final = {cause.key: cause for cause in CAUSES}

@@ -5,7 +5,7 @@ from typing import Final
 
 from audit.metrics.verdict import Word
 from audit.report.first_page import amounts, outlook, phrases, reasons, sections, verdicts
-from audit.report.first_page.causes import CAUSES
+from audit.report.first_page.causes import BY_KEY, CAUSES, ShownCause
 from audit.report.first_page.facts import PageFacts, Person
 from audit.report.text import wording
 
@@ -66,7 +66,11 @@ def _largest(facts: PageFacts, most: int) -> Iterator[str]:
     shares = facts.causes
     listed = [cause for cause in CAUSES if shares.get(cause.key, 0.0) >= LISTED]
     for cause in sorted(listed, key=lambda one: -shares[one.key])[:most]:
-        yield f"{sections.shown_share(cause.key, facts)} {cause.brief}"
+        yield f"{sections.shown_share(cause.key, facts)} {_brief(cause, facts)}"
+
+
+def _brief(cause: ShownCause, facts: PageFacts) -> str:
+    return _lower(cause.in_part) if facts.part and cause.in_part else cause.brief
 
 
 def _why(facts: PageFacts) -> str:
@@ -168,7 +172,7 @@ def _mail_why(facts: PageFacts) -> str:
     part = sections.shown_share(key, facts)
     if key == "none":
         return f"{part} of all waiting: no reason in the log."
-    text = f"{part} of all waiting: {next(c.brief for c in CAUSES if c.key == key)}."
+    text = f"{part} of all waiting: {_brief(BY_KEY[key], facts)}."
     if key == "rule":
         total = sum(one.waiting_s for one in facts.rules)
         first = facts.rules[0] if facts.rules else None

@@ -259,6 +259,8 @@ class PageFacts:
     agreement: float | None
     changes: tuple[str, ...]  # tested changes that helped, in words
     tried: int
+    part: bool = False
+    """Whether the log is a part of the workload, so that nothing may be said of what was free."""
     missing_days: int = 0
     cautions: tuple[str, ...] = ()
     thresholds: Mapping[str, float] = field(default_factory=dict)

@@ -114,6 +114,8 @@ def to_try(facts: PageFacts) -> tuple[Sentence, ...]:
     usable = facts.agreement is not None and facts.agreement >= USABLE
     if facts.agreement is None:
         last = say(phrases.UNKNOWN_REPLAY)
+    elif facts.part:
+        last = say(phrases.UNTESTED_PART)
     elif not usable:
         share = Slot(amounts.short_share(facts.agreement), "agreement of the replay")
         last = say(phrases.UNTESTED, share=share)
@@ -124,7 +126,7 @@ def to_try(facts: PageFacts) -> tuple[Sentence, ...]:
 
 
 def _questions(facts: PageFacts) -> Iterator[Sentence]:
-    shares = facts.causes
+    shares = {} if facts.part else facts.causes
     if shares.get("rule", 0.0) >= MUCH and facts.rules:
         yield say(phrases.TO_DECIDE, rule=reasons.rule_link(facts.rules[0].name))
     if shares.get("nodes", 0.0) >= MUCH:

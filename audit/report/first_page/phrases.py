@@ -116,6 +116,7 @@ WHY_SUB: Final = "Share of all {hours} of waiting{cancelled}."
 CANCELLED: Final = "; cancelled jobs waited another {hours}"
 NOT_FOR_OTHERS: Final = "Hardly any user waited for others."
 RULE: Final = "Limit or rule: {which}, {free} of the time while enough was free."
+RULE_IN_PART: Final = "Limit or rule: {which}."
 MAINLY: Final = "mainly the {rule} ({source})"
 TWO_RULES: Final = "the {a} and the {b} ({source})"
 SOURCES: Final = {
@@ -219,6 +220,7 @@ UNTESTED: Final = (
     "No change was tested: a replay matches {share} of the decisions, 65 % are needed."
 )
 UNKNOWN_REPLAY: Final = "No change was tested: it is not known how well a replay matches this log."
+UNTESTED_PART: Final = "No change was tested: the log holds only a part of the jobs."
 NONE_HELPED: Final = "No change helped: {n} {were} tested."
 HARDLY: Final = "Nothing: hardly any job waits."
 

@@ -186,6 +186,7 @@ class _Reading:
             agreement=self._agreement(),
             changes=(),
             tried=len(pool.advised.tried),
+            part=bool(contents.part),
             missing_days=missing_days(contents),
             thresholds=thresholds.model_dump(exclude={"fail"}),
             long_waits=waiting.long_waits(jobs, LONGEST) if some else (),

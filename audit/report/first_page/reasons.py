@@ -34,6 +34,8 @@ def unit(facts: PageFacts) -> str:
 
 def label(cause: ShownCause, facts: PageFacts) -> str:
     """Return the label of a cause in the key."""
+    if facts.part:
+        return cause.in_part or cause.label
     if cause.key == "none" and facts.machine.nodes is None:
         return IN_TOTAL.format(resources=wording.resources(facts.machine.resource))
     return cause.label
@@ -114,7 +116,7 @@ def _patterns(of: Person, facts: PageFacts) -> Iterator[Sentence]:
         yield say(phrases.LOW_PRIORITY)
     if largest == "none" and of.hold is not None:
         yield say(phrases.RELEASED)
-    if largest == "none" and none >= LEAST_FREE:
+    if largest == "none" and none >= LEAST_FREE and not facts.part:
         much = Slot(amounts.short_share(none), f"no reason of {of.kind} {of.name}")
         yield say(phrases.FREE, much="mostly" if none >= HALF else much)
     single = max(part, key=lambda key: (part[key], key))

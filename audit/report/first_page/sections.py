@@ -166,7 +166,12 @@ def _notes(facts: PageFacts) -> Iterator[Sentence]:
     if shares.get("rule", 0.0) >= MUCH and facts.rules:
         yield _rule_note(facts)
     lacked, part = facts.lacked or ("", 0.0)
-    if shares.get("nodes", 0.0) >= MUCH and part >= 0.5 and lacked in phrases.LACKED:
+    if (
+        not facts.part
+        and shares.get("nodes", 0.0) >= MUCH
+        and part >= 0.5
+        and lacked in phrases.LACKED
+    ):
         yield say(phrases.SCATTERED, what=phrases.LACKED[lacked])
     if shares.get("none", 0.0) >= NO_REASON and facts.where is not None:
         where = facts.where
@@ -188,6 +193,8 @@ def _rule_note(facts: PageFacts) -> Sentence:
     else:
         links = [reasons.rule_link(one.name) for one in facts.rules[:2]]
         which = say(phrases.TWO_RULES, a=links[0], b=links[1], source=source)
+    if facts.part:
+        return say(phrases.RULE_IN_PART, which=which)
     spoken = Slot(amounts.spoken(free, nearly="nearly always"), "rules while enough was free")
     return say(phrases.RULE, which=which, free=spoken)
 
@@ -290,7 +297,7 @@ def _one_user(one: SizeClass, facts: PageFacts) -> Sentence:
 
 def _whole_node(one: SizeClass, facts: PageFacts) -> Sentence:
     largest = max(one.causes, key=lambda key: (one.causes[key], key))
-    if largest != "nodes" or one.causes["nodes"] < 0.25:
+    if facts.part or largest != "nodes" or one.causes["nodes"] < 0.25:
         return NOTHING
     return upper(say(phrases.WHOLE_NODE, jobs=_jobs(one, facts)))
 

@@ -17,7 +17,7 @@ from audit.report.record.pool import Advice, Advised, Change, Elsewhere, Figure,
 from audit.report.render import page as render
 from audit.report.text.standing import Standing, State
 from tests.report import sample
-from tests.report.judgement.test_page_one import measured, width
+from tests.report.judgement.test_answers import measured, width
 from tests.report.sample import present
 
 GOLDEN = Path(__file__).parent / "golden"
