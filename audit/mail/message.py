@@ -279,7 +279,7 @@ def owner_pictures(of: OwnerContents) -> tuple[Picture, ...]:
     if not of.parts:
         return ()
     most = of.parts[0]
-    drawn = (owner_why(most, of.who.name), trend(most.trend, modelled=False))
+    drawn = (owner_why(most, of.who.name), trend(most.trend, delayed=False))
     return _pictures(drawn, most.pool.name if len(of.parts) > 1 else None)
 
 

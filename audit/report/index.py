@@ -146,7 +146,7 @@ def render_index(
             if where := href(cluster, period):
                 lines.append(Line(main, where))
         if lines:
-            drawn = trend(trends.get(cluster), modelled=False)
+            drawn = trend(trends.get(cluster), delayed=False)
             picture = page.picture(drawn) if drawn else None
             parts.append(Part(cluster, lines, picture, pages(lines[0].answer)))
     words = {word.value: title for word, title in phrases.WORDS.items()}

@@ -8,9 +8,9 @@ from email import policy
 from email.message import EmailMessage
 
 import pytest
+from audit.report.judgement.page_one import page_one
 
 from audit.mail import message as mail
-from audit.report.judgement.page_one import page_one
 from audit.report.record.owner import OwnerContents
 from audit.report.record.page import Contents, Who
 from audit.report.render import owner as owner_page

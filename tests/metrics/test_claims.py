@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.metrics import claims
-from audit.metrics.uncertainty import Resamples
 from audit.metrics.claims import BELOW_0, Claim, Comparison, Estimate, Floats, Holds
+from audit.metrics.uncertainty import Resamples
 
 _values = st.lists(
     st.tuples(st.integers(0, 3), st.integers(0, 50), st.integers(0, 50)), min_size=1, max_size=20

@@ -57,10 +57,7 @@ def _waited_for(place: Place, assumed: Mapping[str, Assumed]) -> str:
             text += f" {rule}"
         elif cause.key != "unexplained" and (rest := pool.figure(UNEXPLAINED)).value:
             text += f" {wording.first_upper(wording.rough(rest))} is unexplained{_within(rest)}."
-    inferred = assumed.get(pool.name)
-    # Rules that were searched in a part of the log explain nothing in the rest.
-    comparable = inferred is None or inferred.days is None
-    change = changed(pool.trend, UNEXPLAINED, "share") if comparable else None
+    change = changed(pool.trend, UNEXPLAINED, "share")
     return f"{text} Unexplained share: {change.text}." if change else text
 
 
@@ -91,8 +88,7 @@ def rule_sentence(place: Place, assumed: Mapping[str, Assumed]) -> str:
     if not total or not free.value or free.value < TELLING:
         return ""
     first = pool.rules[0]
-    inferred = assumed.get(pool.name)
-    source = "configured" if inferred is None else f"inferred from {searched(inferred)}"
+    source = "inferred from the log" if pool.name in assumed else "configured"
     which, more = f"the {first.name} ({source})", ""
     if first.free_s / total < _ALONE:
         which, more = "limits or closed hours", f": mostly {which}"
@@ -102,13 +98,6 @@ def rule_sentence(place: Place, assumed: Mapping[str, Assumed]) -> str:
     )
     busy = belief.busy(pool)
     return f"{text} The pool was {busy}." if busy else text
-
-
-def searched(inferred: Assumed) -> str:
-    """Return the part of the log from which rules were inferred."""
-    if inferred.days is None:
-        return "the log"
-    return f"the latest {wording.plural(inferred.days, 'day')}, the only part searched"
 
 
 def wait_changed(pool: PoolPart) -> str:
