@@ -22,7 +22,7 @@ from audit.ingest.ingest import Progress
 from audit.ingest.logs import Unread
 from audit.machines import Answer
 from audit.metrics.attempts import population
-from audit.metrics.verdict import Word
+from audit.metrics.verdict import Because, Word
 from audit.model import Period, Policy, Pool
 from audit.pipeline import drawing, owners
 from audit.pipeline.completeness import with_completeness
@@ -32,9 +32,9 @@ from audit.pipeline.opening import Request, Site, TakenIn, take_in
 from audit.pipeline.workplace import replacing, workplace
 from audit.policies import Backfill, Order
 from audit.report import index
+from audit.report.first_page import phrases
 from audit.report.record.page import Contents, Who
 from audit.report.text.notices import notices
-from audit.report.text.standing import unplaced
 from audit.store import archive, migrations, publish
 from audit.store.database import Connection
 from audit.words import Resource
@@ -284,7 +284,8 @@ def _verdict(contents: Contents, config: Config) -> dict[str, Any]:
         page = contents.first[0]
         word, sentence, lines = page.word.value, page.verdict, page.lines
     elif contents.empty and contents.unplaced:
-        word, sentence, lines = Word.CANNOT_TELL.value, f"Cannot tell: {unplaced(contents)}", ()
+        word, lines = Word.CANNOT_TELL.value, ()
+        sentence = f"Cannot tell: {phrases.CANNOT[Because.FEW_STARTS]}"
     else:
         return {"verdict": None, "sentence": None}
     fails = word in config.verdict.fail
