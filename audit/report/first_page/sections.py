@@ -1,6 +1,6 @@
 """Strip, causes, sizes and users of page one, in words."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from audit.report.first_page import amounts, phrases, reasons
@@ -17,6 +17,7 @@ LISTED: Final = 0.01
 MUCH: Final = 0.05
 NO_REASON: Final = 0.2
 MUCH_CANCELLED: Final = 0.05
+MOST_WORDS: Final = 25
 _HOUR_S: Final = 3_600
 
 
@@ -188,15 +189,20 @@ def _rule_note(facts: PageFacts) -> Sentence:
     free = sum(one.free_s for one in facts.rules) / total
     first = facts.rules[0]
     source = phrases.SOURCES.get(first.source, first.source)
-    if 2 * first.waiting_s >= total or len(facts.rules) == 1:
-        which = say(phrases.MAINLY, rule=reasons.rule_link(first.name), source=source)
-    else:
-        links = [reasons.rule_link(one.name) for one in facts.rules[:2]]
-        which = say(phrases.TWO_RULES, a=links[0], b=links[1], source=source)
-    if facts.part:
-        return say(phrases.RULE_IN_PART, which=which)
     spoken = Slot(amounts.spoken(free, nearly="nearly always"), "rules while enough was free")
-    return say(phrases.RULE, which=which, free=spoken)
+
+    def said(name_of: Callable[[str], Slot]) -> Sentence:
+        if 2 * first.waiting_s >= total or len(facts.rules) == 1:
+            which = say(phrases.MAINLY, rule=reasons.rule_link(first.name), source=source)
+        else:
+            links = [name_of(one.name) for one in facts.rules[:2]]
+            which = say(phrases.TWO_RULES, a=links[0], b=links[1], source=source)
+        if facts.part:
+            return say(phrases.RULE_IN_PART, which=which)
+        return say(phrases.RULE, which=which, free=spoken)
+
+    made = said(reasons.rule_link)
+    return made if len(made.text.split()) <= MOST_WORDS else said(reasons.mention)
 
 
 # --- sizes ---------------------------------------------------------------------------------------
@@ -262,7 +268,7 @@ def size_note(facts: PageFacts) -> Sentence:
                 Slot(amounts.short_time(queue.p90), f"one in ten of queue {shown}"),
             ]
         made = say(phrases.BY_QUEUE, queues=Sentence(tuple(parts)))
-        if len(made.text.split()) <= 25:
+        if len(made.text.split()) <= MOST_WORDS:
             return made
     by_waiting = sorted(facts.sizes, key=lambda one: -one.waiting_s)
     some = [one for one in by_waiting if one.waiting_s >= MUCH * facts.waiting_s]

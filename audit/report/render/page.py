@@ -26,7 +26,7 @@ from audit.report.first_page import amounts, phrases
 from audit.report.judgement import place
 from audit.report.judgement.answers import of_waiting, passed_before
 from audit.report.judgement.findings import findings
-from audit.report.judgement.place import Place
+from audit.report.judgement.place import UNEXPLAINED, Place
 from audit.report.reading.usage import BALANCE
 from audit.report.record.page import Contents, Span
 from audit.report.record.pool import SMALL_SAMPLE, PoolPart
@@ -192,6 +192,7 @@ def _page(contents: Contents, drawn: Drawn, medium: Medium) -> str:
             "identity": identity.written(contents),
             "contents": contents,
             "one": one,
+            "has_why": bool(main and main.pool.figure(UNEXPLAINED).value is not None),
             "one_number": main.number if main else 1,
             "drawn_one": pictures([changes(one.steps, one.step)]) if one else {},
             "asked": phrases.ASKED,
