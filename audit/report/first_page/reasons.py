@@ -41,15 +41,15 @@ def label(cause: ShownCause, facts: PageFacts) -> str:
     return cause.label
 
 
-def rule_link(rule: str, key: str = "") -> Slot:
+def rule_link(rule: str) -> Slot:
     """Return the name of a rule, which leads to its definition."""
-    return Slot(wording.name(rule, 80), key, RULES)
+    return Slot(wording.name(rule, 80), href=RULES)
 
 
 def mention(rule: str) -> Slot:
     """Return a rule's name at its second mention: ``daytime closure``."""
-    first, found, _ = rule.partition(" for jobs")
-    return rule_link(first if found else rule)
+    first = rule.partition(" for jobs")[0].partition(" per ")[0]
+    return rule_link(first)
 
 
 def jobs_of(where: Where, facts: PageFacts, *, ask: bool = False) -> str:
