@@ -191,7 +191,7 @@ def _rule_note(facts: PageFacts) -> Sentence:
     source = phrases.SOURCES.get(first.source, first.source)
     spoken = Slot(amounts.spoken(free, nearly="nearly always"), "rules while enough was free")
 
-    def said(name_of: Callable[[str], Slot]) -> Sentence:
+    def said(phrase: str, name_of: Callable[[str], Slot]) -> Sentence:
         if 2 * first.waiting_s >= total or len(facts.rules) == 1:
             which = say(phrases.MAINLY, rule=reasons.rule_link(first.name), source=source)
         else:
@@ -199,10 +199,12 @@ def _rule_note(facts: PageFacts) -> Sentence:
             which = say(phrases.TWO_RULES, a=links[0], b=links[1], source=source)
         if facts.part:
             return say(phrases.RULE_IN_PART, which=which)
-        return say(phrases.RULE, which=which, free=spoken)
+        return say(phrase, which=which, free=spoken)
 
-    made = said(reasons.rule_link)
-    return made if len(made.text.split()) <= MOST_WORDS else said(reasons.mention)
+    made = said(phrases.RULE, reasons.rule_link)
+    if len(made.text.split()) <= MOST_WORDS:
+        return made
+    return said(phrases.RULE_BRIEFLY, reasons.mention)
 
 
 # --- sizes ---------------------------------------------------------------------------------------
