@@ -176,15 +176,21 @@ figures = st.builds(
 def test_as_the_slow_twin_decides(
     of: naive.Figures, before: set[str], part: bool, days: bool, refused: bool
 ) -> None:
+    entities = tuple(
+        PassedEntity(
+            one.kind, f"e{k}", one.passed, one.named, KnownCause.HELD if one.cause else None
+        )
+        for k, one in enumerate(of.entities)
+    )
     base = VerdictBase(
         *(of.ended, of.placed, of.users, float(of.waited), float(of.unknown)),
-        *(float(of.not_judged), float(of.occupied), of.waits, of.long, of.long_class, of.holds),
-        tuple(
-            PassedEntity(
-                one.kind, f"e{k}", one.passed, one.named, KnownCause.HELD if one.cause else None
-            )
-            for k, one in enumerate(of.entities)
-        ),
+        not_judged_s=float(of.not_judged),
+        occupied_s=float(of.occupied),
+        waits=of.waits,
+        long_waits=of.long,
+        long_class=of.long_class,
+        holds=of.holds,
+        overtaken=entities,
     )
     made = decide(base, OF, frozenset(map(VerdictBound, before)), Gaps(part, days, refused))
     expected = naive.verdict(of, OF.model_dump(), sorted(before), part, days, refused)

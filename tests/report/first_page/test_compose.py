@@ -13,6 +13,7 @@ from audit.report.first_page import phrases
 from audit.report.first_page.causes import KEYS
 from audit.report.first_page.compose import compose
 from audit.report.first_page.facts import (
+    Half,
     OvertakenRow,
     PageFacts,
     QueueWait,
@@ -186,9 +187,9 @@ CHANGES = (
     sample.compared(),
     sample.compared(before="month"),
     sample.compared(significant=False),
-    sample.compared(first=sample.Half(540, 36_000, 0.5, 100, 99)),
-    sample.compared(last=sample.Half(500, 36_000, 0.9, 540, 99)),
-    sample.compared(first=sample.Half(2, 96, 0.55, 2, 99), last=sample.Half(2, 49, 0.4, 2, 99)),
+    sample.compared(first=Half(540, 36_000, 0.5, 100, 99)),
+    sample.compared(last=Half(500, 36_000, 0.9, 540, 99)),
+    sample.compared(first=Half(2, 96, 0.55, 2, 99), last=Half(2, 49, 0.4, 2, 99)),
     sample.compared(user=None),
 )
 QUEUES = (QueueWait("high", 0.3, 0.2, 36_000), QueueWait("low", 0.7, 0.8, 90_000))

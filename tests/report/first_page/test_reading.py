@@ -47,10 +47,7 @@ def gaia(real_logs: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Out
 
 
 def rows(page: FirstPage, group: int) -> list[tuple[str, ...]]:
-    return [
-        (row.label, *(of.plain for of in row[3:]))  # type: ignore[union-attr]
-        for row in page.who[group].rows
-    ]
+    return [(row.label, *(of.plain for of in row[3:])) for row in page.who[group].rows]
 
 
 @pytest.mark.ci
