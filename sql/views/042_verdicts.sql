@@ -14,7 +14,6 @@ SELECT
     not_judged,
     treated_worse,
     not_tested,
-    waited_s,
     run_id
 FROM verdict_result;
 
@@ -32,5 +31,4 @@ COMMENT ON COLUMN verdicts.bounds IS 'the bounds reached, which hold for the nex
 COMMENT ON COLUMN verdicts.not_judged IS 'share of the waiting of the base that cannot be judged; NULL where nothing waited';
 COMMENT ON COLUMN verdicts.treated_worse IS 'share of it that is passed time of users or accounts that later jobs overtook more often than others, without a known cause';
 COMMENT ON COLUMN verdicts.not_tested IS 'share of it that is passed time of users who could not be tested';
-COMMENT ON COLUMN verdicts.waited_s IS 'waiting of the base, without that before the log begins; s';
 COMMENT ON COLUMN verdicts.run_id IS 'run that computed the figures; see runs';
