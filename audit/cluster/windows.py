@@ -22,8 +22,6 @@ BASE_S: Final = (BASE_DAYS + 1) * 86_400
 """Seconds before a span up to which its verdicts count attempts; a day may have 25 hours."""
 LEAD_S: Final = BASE_S + similar.LEAD_S
 """Seconds before the first arrival of a span up to which attempts matter."""
-AFTER_S: Final = 35 * 86_400
-"""Seconds of later attempts that are read at first: modelled starts depend on them."""
 
 
 def by_history(pool: Pool) -> bool:
