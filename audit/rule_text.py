@@ -80,7 +80,7 @@ def _time_of_week(window: Window) -> str:
 
 def _rough(seconds: int) -> str:
     """Return a time in two digits: ``15 h`` for 52,800 s."""
-    size, unit = next(((size, unit) for size, unit in _TIMES if seconds >= 2 * size), (1, "s"))
+    size, unit = next((one for one in _TIMES if seconds >= one[0]), (1, "s"))
     return f"{seconds / size:,.2g} {unit}" if seconds < 100 * size else duration(seconds)
 
 

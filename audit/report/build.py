@@ -40,7 +40,6 @@ from audit.report.record.page import (
     Span,
 )
 from audit.report.record.pool import Figure
-from audit.report.text import wording
 from audit.report.text.definitions import definitions
 from audit.store import queries
 from audit.store.database import Connection
@@ -59,11 +58,8 @@ def build(
 ) -> Contents:
     """Return the content of the report on a cluster and period.
 
-    If the period's figures were not computed, the report says so.
-
-    Args:
-        con: a store or a published snapshot.
-        schedule: the observed schedule, or the name of a simulated one.
+    If the period's figures were not computed, the report says so. ``con`` is a store or a published
+    snapshot; ``schedule`` is the observed schedule, or the name of a simulated one.
 
     Raises:
         ReportError: the database does not have the cluster.
@@ -83,8 +79,8 @@ def build(
     trend = trends(con, cluster, period, schedule, zone_name, settings.resamples)
     decayed = usage.usages(con, cluster, period, zone_name, options.rows, settings)
     charges = usage.charges(con, cluster, period)
-    parts = pools(con, cluster, period, schedule, zone_name, options, settings, trend)
-    parts = tuple(in_part(pool, part) for pool in parts)
+    read = pools(con, cluster, period, schedule, zone_name, options, settings, trend)
+    parts = tuple(in_part(pool, part) for pool in read)
     contents = Contents(
         cluster=cluster,
         span=_span(con, cluster, period, schedule, zone_name),
@@ -109,10 +105,7 @@ def build(
         unplaced=unplaced(con, cluster, period, schedule, parts),
         part=part,
     )
-    if schedule != OBSERVED:
-        return contents
-    span = contents.span
-    return with_verdicts(con, contents, wording.days(span.from_time, span.last, span.zone))
+    return with_verdicts(con, contents) if schedule == OBSERVED else contents
 
 
 def settings_of(con: Connection, cluster: str, period: Period) -> Settings:

@@ -49,7 +49,7 @@ def test_a_window_needs_the_base_of_its_verdicts() -> None:
     """Those that ended in the 91 days before it, and their similar jobs."""
     log = jobs(
         (1, 90 - BASE_S, 95 - BASE_S, 100 - BASE_S),  # ends as the base begins
-        (2, 80 - BASE_S - LEAD_S, 0, 99 - BASE_S),  # came too long before that
+        (2, 0 - BASE_S - LEAD_S, 1 - BASE_S, 89 - BASE_S),  # came too long before that
         (3, 50, 120, 130),  # the window's own
     )
     assert named(Window(100, 200).needed(log, POOL)) == [1, 3]

@@ -40,8 +40,8 @@ CANNOT: Final[Mapping[Because, str]] = {
     Because.PART: "The log holds only a part of the jobs.",
     Because.MISSING_DAYS: "Records of {days} are missing.",
     Because.REFUSED: "Too many records could not be read.",
-    Because.NOT_TESTED: "Later jobs started before those of users of whom too few jobs can be "
-    "compared.",
+    Because.NOT_TESTED: "Later jobs started before those of some users, who have too few jobs to "
+    "compare.",
 }
 FEW_WAITED: Final = "Few jobs waited long; why those did, the log does not say."
 ENOUGH_FREE: Final = (

@@ -26,6 +26,7 @@ from audit.report.first_page.facts import (
 from audit.report.first_page.people import Context, of_people
 from audit.report.record.page import Contents
 from audit.report.record.pool import PoolPart
+from audit.report.text import wording
 from audit.store import queries
 from audit.store.database import Connection
 
@@ -83,12 +84,10 @@ def missing_days(contents: Contents) -> int:
     return int(min(before + after, span.to_time - span.from_time) // _DAY_S)
 
 
-def with_verdicts(con: Connection, contents: Contents, days: str) -> Contents:
+def with_verdicts(con: Connection, contents: Contents) -> Contents:
     """Return the content of a report with the verdict and page one of each pool.
 
-    Args:
-        contents: of the observed schedule.
-        days: the period in words.
+    ``contents`` are of the observed schedule.
     """
     found = verdicts(con, contents)
     of = {"cluster": contents.cluster, "period": contents.span.name}
@@ -96,6 +95,8 @@ def with_verdicts(con: Connection, contents: Contents, days: str) -> Contents:
     contents = replace(contents, verdicts=found, rules=tuple(RuleInForce(*row) for row in in_force))
     if contents.brief:
         return contents
+    span = contents.span
+    days = wording.days(span.from_time, span.last, span.zone)
     read = facts_of(con, contents, found, days)
     pages = tuple(compose(one, contents.span.zone) for one in read)
     return replace(contents, first=pages)
