@@ -17,7 +17,7 @@ whose condition holds decides:
 *Not judged* is waiting without a known reason, and the whole waiting of jobs that did not start
 although nothing kept them from it. *Treated worse* is the passed time of users (or of accounts, if
 theirs is more) that ``passed_over`` names, without a known cause, and each with ``each`` of W.
-*Not tested* is the same of users whom it did not or could not test. What is unknown never makes a
+*Not tested* is the same of users whom it did not or could not test. Unknown reasons never make a
 pool unfair.
 
 A share that reached its bound in the report before, of a complete period, reaches it again until it
@@ -90,7 +90,7 @@ class PassedEntity:
 
 @dataclass(frozen=True, slots=True)
 class VerdictBase:
-    """What a verdict on a pool is decided by; times in s."""
+    """The figures that decide a verdict on a pool; times in s."""
 
     ended: int
     """Jobs that ran and ended."""
@@ -116,7 +116,7 @@ class VerdictBase:
 
 @dataclass(frozen=True, slots=True)
 class Gaps:
-    """What is missing from the records of a period."""
+    """Gaps in the records of a period."""
 
     part: bool = False
     """Whether the log is a part of the workload."""
@@ -146,7 +146,7 @@ class Decision:
     treated_worse: float | None
     not_tested: float | None
     kind: str
-    """Whose passed time is *treated worse*: user, or account if theirs is more."""
+    """The kind of entity of *treated worse*: user, or account if theirs is more."""
     carried: tuple[PassedEntity, ...]
     """Those that are treated worse, or of *not tested* those who were not, most first."""
 
@@ -229,7 +229,7 @@ def _because(
 
 
 def _unknown(base: VerdictBase, of: Thresholds, gaps: Gaps) -> Because | None:
-    """Return why nothing can be told, whatever the figures are."""
+    """Return the reason for *cannot tell* that needs no figure of waits; None: there is none."""
     found = {
         Because.FEW_JOBS: base.ended < of.few_jobs,
         Because.FEW_STARTS: 2 * base.placed < base.ended,

@@ -23,7 +23,7 @@ _NUMBERS: Final = ("no", "one", "two", "three")
 
 
 def digits(value: float, number: int = 2) -> str:
-    """Return a number ≥ 0 in so many significant digits, at most one of them after the point."""
+    """Return a number ≥ 0 in ``number`` significant digits, at most one after the point."""
     if value <= 0:
         return "0"
     places = min(number - 1 - math.floor(math.log10(value)), 1)

@@ -1,6 +1,6 @@
-"""The causes of waiting as page one groups them: by who can act.
+"""The causes of waiting, grouped by the side that can act, as on page one.
 
-The account's causes (``registry.causes``) are divided by who held a job, and inferred holds count
+The account's causes (``registry.causes``) are divided by the kind of hold, and inferred holds count
 as not known.
 """
 

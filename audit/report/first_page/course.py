@@ -1,4 +1,4 @@
-"""What changed: the halves of a log, or two periods, and the complete steps of a chart."""
+"""Changes of waits: the halves of a log, or two periods, and the complete steps of a chart."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final

@@ -30,7 +30,7 @@ def lines(facts: PageFacts) -> tuple[tuple[str, str], ...]:
 
 
 def cut(text: str, most: int) -> str:
-    """Return a text of at most so many characters; a longer one ends in ``…``."""
+    """Return a text of at most ``most`` characters; a longer one ends in ``…``."""
     return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
 
 

@@ -1,4 +1,4 @@
-"""What page one states, as numbers: frozen records before any words.
+"""The numbers of page one, as frozen records.
 
 Times are in s, instants epoch s, shares of 1, and *waiting* is a sum of waits. None means unknown.
 """
@@ -35,7 +35,7 @@ class Strip(NamedTuple):
     run_median: int
     run_p90: int
     run_p99: int
-    over: Mapping[int, float]  # share of jobs that waited longer than so many s
+    over: Mapping[int, float]  # share of jobs that waited longer, by s
     long_jobs: int  # that waited longer than 10 minutes
     minute_jobs: int  # that waited longer than a minute
     slow_queue: str | None  # one without which the typical wait is a third or less
@@ -195,7 +195,7 @@ class StepPoint(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What the log holds: the share of the records that has each."""
+    """The contents of the log: the share of the records that has each."""
 
     records: int
     refused: int
@@ -260,7 +260,7 @@ class PageFacts:
     changes: tuple[str, ...]  # tested changes that helped, in words
     tried: int
     part: bool = False
-    """Whether the log is a part of the workload, so that nothing may be said of what was free."""
+    """Whether the log is a part of the workload, which hides free capacity."""
     missing_days: int = 0
     cautions: tuple[str, ...] = ()
     thresholds: Mapping[str, float] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What changed, what to try, and how far to trust page one, in words."""
+"""The changes, the advice and the evidence of page one, in words."""
 
 from collections.abc import Iterator
 from typing import Final, NamedTuple

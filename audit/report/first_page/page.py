@@ -128,7 +128,7 @@ class FirstPage:
     mail: tuple[tuple[str, str], ...] = ()
     """In a mail: the first words, and the rest of the paragraph."""
     mainly: str = ""
-    """What a subject adds: the main rule or cause; only for mixed and unfair."""
+    """Ending of a subject: the main rule or cause; only for mixed and unfair."""
     because: str = ""
     """In the index: the largest cause, or the finding."""
     over_hour: float | None = None  # share of the jobs

@@ -1,4 +1,4 @@
-"""Who waits: the users or accounts that page one lists, from the attempts of one pool."""
+"""The users or accounts that page one lists, from the attempts of one pool."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
@@ -25,11 +25,11 @@ TIMES: Final = 2
 LONGER_S: Final = 600
 LARGE: Final = 0.25
 USED: Final = (0.8, 0.05)
-"""An account is listed if it used at most this part of its share, and so many points less."""
+"""An account is listed if it used at most this part of its share, and this many points less."""
 
 
 class Context(NamedTuple):
-    """What the list of users needs beside the attempts."""
+    """Data for the list of users, beside the attempts."""
 
     capacity: int
     whole: Shares

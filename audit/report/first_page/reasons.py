@@ -1,4 +1,4 @@
-"""What a user or account waited for, in at most 14 words, and other names on page one."""
+"""Reasons of a user's or account's waiting, in at most 14 words, and names on page one."""
 
 from collections.abc import Iterator
 from typing import Final

@@ -13,7 +13,7 @@ _FORMATTER: Final = string.Formatter()
 
 
 class Slot(NamedTuple):
-    """What a phrase is filled with."""
+    """A text that fills a phrase."""
 
     text: str
     key: str = ""  # of a figure

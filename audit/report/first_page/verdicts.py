@@ -16,7 +16,7 @@ from audit.report.text import wording
 MOST_WORDS: Final = 20
 MOST_CHARACTERS: Final = 100
 CLOSE: Final = 0.05
-"""Two causes at most so far apart are named together."""
+"""Two causes are named together if they differ by at most this share."""
 MUCH: Final = 0.5
 NEAR_HALF: Final = (0.46, 0.54)
 ONE_NAME: Final = 2 / 3

@@ -22,7 +22,7 @@ from audit.report.first_page.facts import (
 
 LONG_S: Final = 600
 SLOW: Final = 3
-"""A queue is named if the typical wait without it is so many times as short."""
+"""A queue is named if the typical wait without it is at most 1 / ``SLOW`` of the whole."""
 SLOW_JOBS: Final = 0.2
 FEWEST: Final = 30
 """Jobs that a class has at least, unless all have fewer."""
