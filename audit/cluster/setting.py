@@ -63,6 +63,9 @@ class Setting:
     part: str = ""
     """Why its logs are a part of the workload, in a clause; empty: they are not (SPEC §14)."""
 
+    announced: tuple[int, int] | None = None
+    """Records, and those that headers announce for their time; None: about the same."""
+
     @property
     def log(self) -> Period:
         """The time that the log covers, which is the period of the whole log."""

@@ -142,8 +142,9 @@ def mail(facts: PageFacts) -> tuple[tuple[str, str], ...]:
         return tuple(made)
     made += [("Waits:", _mail_waits(facts)), ("Why:", _mail_why(facts)), ("Who:", _mail_who(facts))]
     first = _first(outlook.to_try(facts))
-    title, found, rest = first.partition(": ")
-    made.append((f"{title}:", wording.first_upper(rest)) if found else ("Try:", first))
+    title, _, rest = first.partition(": ")
+    asked = title in ("To decide", "To ask")
+    made.append((f"{title}:", wording.first_upper(rest)) if asked else ("Try:", first))
     order = outlook.order(facts).plain.removeprefix("Order: ")
     made.append(("Trust:", wording.first_upper(order)))
     return tuple((title, text) for title, text in made if text)

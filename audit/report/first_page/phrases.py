@@ -211,6 +211,17 @@ THE_TENTH: Final = "the wait of one job in ten"
 
 # --- what to try ---------------------------------------------------------------------------------
 
+LESS: Final = "{change}. {jobs} wait {gain} less on average{within}{observed}{more}.{caveat}"
+WITHIN: Final = " ({low} to {high})"
+OBSERVED: Final = ", of {time}"
+MORE: Final = "; {jobs} wait {loss} more"
+PERHAPS_MORE: Final = "; {jobs} perhaps wait {loss} more"
+OTHERS_MORE: Final = ", and {classes} wait longer"
+CAVEATS: Final = {
+    "--walltimes": " Users do not know run times in advance, so the real gain is smaller.",
+    "--per-node": " This assumes that jobs run as long on more nodes.",
+}
+"""What a replay cannot know, by option of the change."""
 TO_DECIDE: Final = "To decide: should the {rule} hold jobs while enough is free?"
 TO_SPREAD: Final = (
     "To decide: are small jobs spread over nodes on purpose? Packed, they free whole nodes."
@@ -222,7 +233,10 @@ UNTESTED: Final = (
 )
 UNKNOWN_REPLAY: Final = "No change was tested: it is not known how well a replay matches this log."
 UNTESTED_PART: Final = "No change was tested: the log holds only a part of the jobs."
-NONE_HELPED: Final = "No change helped: {n} {were} tested."
+NONE_HELPED: Final = "No change saves {share} of the waiting: {n} {were} tested."
+NOT_REPRODUCED: Final = (
+    "No change was tested: a replay of today’s rules misses the observed waits by over a quarter."
+)
 HARDLY: Final = "Nothing: hardly any job waits."
 
 # --- how far to trust this -----------------------------------------------------------------------
@@ -233,7 +247,7 @@ STEPS: Final = (
     "Nodes, limits, priorities",
 )
 COMPLETE: Final = "Complete. All records were read."
-OF_HEADER: Final = "The file has {n} of the {m} records that its header names."
+OF_HEADER: Final = "The log has {n} of the {m} records that its header names for this time."
 SOME_READ: Final = "{n} of {m} records read{empty}."
 EMPTY_DAYS: Final = "; {days} have none"
 NOT_IN_LOG: Final = "Not in this log."
