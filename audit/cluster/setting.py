@@ -53,7 +53,7 @@ class Setting:
     passes: Mapping[str, Passes] = field(default_factory=dict)
     """How the scheduler goes through its queue, by pool; others: as the attempts show."""
     declared: Declared = NOTHING
-    """What files say about the nodes."""
+    """The nodes by files."""
     log_begin: int | None = None
     """Instant from which on the log has what happened, epoch s (SPEC §11: T0); None: ``now``."""
 

@@ -25,7 +25,7 @@ def lines(facts: PageFacts) -> tuple[tuple[str, str], ...]:
     else:
         made += [("Why", _why(facts)), ("Who", _who(facts))]
         made += [("Changed", outlook.changed(facts, than=False).plain.rstrip("."))]
-        made += [("Try", _lower(_first(outlook.to_try(facts)))), ("Trust", _trust(facts))]
+        made += [("Try", _lower(_to_try(facts))), ("Trust", _trust(facts))]
     return tuple((title, cut(text, MOST_IN_LINE)) for title, text in made if text)
 
 
@@ -37,6 +37,12 @@ def cut(text: str, most: int) -> str:
 def _first(sentences: tuple[object, ...]) -> str:
     first = sentences[0] if sentences else None
     return getattr(first, "plain", "")
+
+
+def _to_try(facts: PageFacts) -> str:
+    if facts.changes:
+        return outlook.replayed(facts.changes[0], brief=True).plain
+    return _first(outlook.to_try(facts))
 
 
 def _lower(text: str) -> str:

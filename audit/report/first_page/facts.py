@@ -174,6 +174,7 @@ class Half(NamedTuple):
     load: float | None
     median_without: int | None  # without the user with most waiting
     jobs: int
+    p90_without: int | None = None
 
 
 class Compared(NamedTuple):

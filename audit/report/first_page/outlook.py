@@ -86,25 +86,31 @@ def _clear(of: Compared, than: str) -> Sentence:
     return say(phrases.AGAINST_LOAD, way="rose" if now > before else "fell", **slots)
 
 
+def _without_user(of: Compared) -> tuple[int, int] | None:
+    """Return the compared waits without the user with most waiting; None: too few jobs."""
+    tenth = course.by_tenth(of.first, of.last)
+    x, y = (half.p90_without if tenth else half.median_without for half in (of.first, of.last))
+    return None if of.user is None or x is None or y is None else (x, y)
+
+
 def _only_of_user(of: Compared) -> bool:
-    """Whether the change has another sign without the user with most waiting."""
-    x, y = of.first.median_without, of.last.median_without
-    if x is None or y is None or course.by_tenth(of.first, of.last):
+    """Whether the change has another sign, or none, without the user with most waiting."""
+    if (without := _without_user(of)) is None:
         return False
-    return (y > x) != (of.last.median > of.first.median)
+    x, y = _value(of.first, of), _value(of.last, of)
+    return (without[1] - without[0]) * (y - x) <= 0
 
 
 def _without(of: Compared) -> Sentence:
-    x, y = of.first.median_without, of.last.median_without
-    if of.user is None or x is None or y is None or course.by_tenth(of.first, of.last):
+    if (without := _without_user(of)) is None:
         return NOTHING
     same = all(
-        abs(without - half.median) <= FIFTH * half.median
-        for without, half in ((x, of.first), (y, of.last))
+        abs(rest - _value(half, of)) <= FIFTH * _value(half, of)
+        for rest, half in zip(without, (of.first, of.last), strict=True)
     )
-    times = [Slot(amounts.short_time(one), f"{k} without a user") for k, one in enumerate((x, y))]
+    times = [Slot(amounts.short_time(one), f"{k} without a user") for k, one in enumerate(without)]
     what = say(phrases.ABOUT_SAME) if same else say(phrases.FROM_TO, x=times[0], y=times[1])
-    return say(phrases.WITHOUT, user=reasons.name("user", of.user), what=what)
+    return say(phrases.WITHOUT, user=reasons.name("user", of.user or ""), what=what)
 
 
 # --- what to try ---------------------------------------------------------------------------------
@@ -132,9 +138,14 @@ def to_try(facts: PageFacts) -> tuple[Sentence, ...]:
     return (*found[: 2 if last else 3], *([last] if last else []))
 
 
-def replayed(advice: Advice) -> Sentence:
+def replayed(advice: Advice, *, brief: bool = False) -> Sentence:
     """Return a change, and how much less or more jobs wait in its replay."""
     gain, key = advice.gain, f"after {advice.change}"
+    title = amounts.first_words(wording.name(advice.title, LONGEST_TITLE), MOST_OF_TITLE)
+    jobs = "jobs" if advice.width is None else _of_width(advice.width, advice)
+    less = Slot(amounts.short_time(gain.value), f"gain {key}")
+    if brief:
+        return say(phrases.LESS_BRIEFLY, change=title, jobs=jobs, gain=less)
     within: Sentence | str = ""
     if gain.lower is not None and gain.upper is not None:
         low, high = map(amounts.short_time, (gain.lower, gain.upper))
@@ -143,18 +154,11 @@ def replayed(advice: Advice) -> Sentence:
     if advice.observed_s is not None:
         time = Slot(amounts.short_time(advice.observed_s), f"mean wait {key}")
         observed = say(phrases.OBSERVED, time=time)
+    caveat = next((of for option, of in phrases.CAVEATS.items() if option in advice.change), "")
     return say(
-        phrases.LESS,
-        change=amounts.first_words(wording.name(advice.title, LONGEST_TITLE), MOST_OF_TITLE),
-        jobs=wording.first_upper(
-            "jobs" if advice.width is None else _of_width(advice.width, advice)
-        ),
-        gain=Slot(amounts.short_time(gain.value), f"gain {key}"),
-        within=within,
-        observed=observed,
-        more=_more(advice),
-        caveat=next((of for option, of in phrases.CAVEATS.items() if option in advice.change), ""),
-    )
+        phrases.LESS, change=title, jobs=wording.first_upper(jobs), gain=less, within=within,
+        observed=observed, more=_more(advice), caveat=caveat,
+    )  # fmt: skip
 
 
 def _more(advice: Advice) -> Sentence:

@@ -212,6 +212,7 @@ THE_TENTH: Final = "the wait of one job in ten"
 # --- what to try ---------------------------------------------------------------------------------
 
 LESS: Final = "{change}. {jobs} wait {gain} less on average{within}{observed}{more}.{caveat}"
+LESS_BRIEFLY: Final = "{change}: {jobs} wait {gain} less on average"
 WITHIN: Final = " ({low} to {high})"
 OBSERVED: Final = ", of {time}"
 MORE: Final = "; {jobs} wait {loss} more"

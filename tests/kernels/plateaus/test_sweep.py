@@ -71,7 +71,7 @@ def attempts(jobs: list[Job]) -> list[dict[str, Any]]:
 def found(
     jobs: list[Job], limits: tuple[Limit, ...], since: int
 ) -> tuple[Plateaued, Stops, Climbs]:
-    """What the package finds."""
+    """The findings of the package."""
     now = max(t for job in jobs for t in (job.leave, job.end or 0)) + 1
     grouped = plateaued(describe(frame(attempts(jobs)), [ALL]), ALL, now)
     stops, climbs = swept(grouped, ALL, limits, since, climbing=True)

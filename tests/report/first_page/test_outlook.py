@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from audit.report.first_page import outlook
+from audit.report.first_page.facts import Half
 from audit.report.record.pool import Advice, Figure, Loser
-from tests.report.first_page.sample import advice, facts, known
+from tests.report.first_page.sample import advice, compared, facts, known
 
 LOSS = Figure("wait_change", 600, 300, 900, "s")
 EXACT = advice(
@@ -79,11 +80,38 @@ def test_who_waits_longer_after_a_change(losers: tuple[Loser, ...], text: str) -
         ({"agreement": 0.23}, ["To ask", "No change was tested: a replay matches 23 %"]),
     ],
 )
-def test_what_to_try(given: dict[str, Any], texts: list[str]) -> None:
+def test_what_to_try_in_order(given: dict[str, Any], texts: list[str]) -> None:
     found = outlook.to_try(facts(**given))
     assert [one.plain.startswith(text) for one, text in zip(found, texts, strict=True)] == [
         True
     ] * len(texts)
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "text"),
+    [  # typical wait, that of one job in ten, load, the first without user 3, jobs, the second
+        ((540, 9_000, 0.7, 500), (180, 9_000, 0.7, 180), "fell from 9 min to 3 min"),
+        ((540, 9_000, 0.7, 500), (180, 9_000, 0.7, 500), "The change is that of User 3."),
+        ((180, 9_000, 0.7, 500), (540, 9_000, 0.7, 500), "The change is that of User 3."),
+        ((180, 9_000, 0.7, 500), (540, 9_000, 0.7, 400), "The change is that of User 3."),
+    ],
+)
+def test_a_change_without_the_largest_user(
+    first: tuple[Any, ...], last: tuple[Any, ...], text: str
+) -> None:
+    of = compared(first=Half(*first, 99), last=Half(*last, 99))
+    assert text in outlook.changed(facts(compared=of)).plain
+
+
+def test_waits_of_one_job_in_ten_are_compared_without_the_largest_user_too() -> None:
+    first, last = Half(2, 600, 0.5, 2, 99, 600), Half(2, 60, 0.5, 2, 99, 600)
+    alone = compared(first=first, last=last)
+    assert outlook.changed(facts(compared=alone)).plain == "The change is that of User 3."
+    others = alone._replace(last=last._replace(p90_without=55))
+    assert outlook.changed(facts(compared=others)).plain == (
+        "At almost the same load (50, then 50 %), the wait of one job in ten fell from 10 min to "
+        "1 min between the halves of the log. Without User 3: about the same."
+    )
 
 
 @pytest.mark.parametrize(
