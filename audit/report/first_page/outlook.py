@@ -33,7 +33,9 @@ def changed(facts: PageFacts, *, than: bool = True) -> Sentence:
     of = facts.compared
     if of is None:
         if facts.log_days < 14:
-            days = Slot(wording.plural(int(facts.log_days), "day"), "days of the log")
+            covered = int(facts.log_days)
+            text = wording.plural(covered, "day") if covered else phrases.PART_OF_DAY
+            days = Slot(text, "days of the log")
             return say(phrases.NO_COMPARISON, days=days)
         return say(phrases.FEW_TO_COMPARE, n=str(course.LEAST_JOBS))
     unit = phrases.SINCE.format(unit=of.before) if of.before else phrases.HALVES

@@ -200,6 +200,7 @@ NOT_CERTAIN: Final = (
     "Not certain, as few users decide it{than}: {what} {x}, then {y}; load {a}, then {b} %."
 )
 NO_COMPARISON: Final = "No comparison: the log covers {days}, and two weeks are needed."
+PART_OF_DAY: Final = "less than a day"
 FEW_TO_COMPARE: Final = "No comparison: one of the two spans has fewer than {n} jobs."
 WITHOUT: Final = "Without {user}: {what}."
 ABOUT_SAME: Final = "about the same"

@@ -103,6 +103,13 @@ def test_a_change_without_the_largest_user(
     assert text in outlook.changed(facts(compared=of)).plain
 
 
+def test_a_log_of_less_than_a_day_compares_nothing() -> None:
+    short = facts(compared=None, log_days=0.04)
+    assert outlook.changed(short).plain == (
+        "No comparison: the log covers less than a day, and two weeks are needed."
+    )
+
+
 def test_waits_of_one_job_in_ten_are_compared_without_the_largest_user_too() -> None:
     first, last = Half(2, 600, 0.5, 2, 99, 600), Half(2, 60, 0.5, 2, 99, 600)
     alone = compared(first=first, last=last)
