@@ -20,8 +20,10 @@ SAME_LOAD: Final = 0.05
 FIFTH: Final = 0.2
 ALL: Final = 0.95
 ANY: Final = 0.05
-MOST_OF_TITLE: Final = 12
+MOST_OF_TITLE: Final = 14
 """Words of a change."""
+MOST_CHANGES: Final = 2
+"""Replayed changes on page one; the others are in the details."""
 LONGEST_TITLE: Final = 160
 """Its characters."""
 
@@ -122,7 +124,7 @@ def to_try(facts: PageFacts) -> tuple[Sentence, ...]:
     """Return at most three things to do; the last says what was tested."""
     if facts.decision.word is Word.QUIET:
         return (say(phrases.HARDLY),)
-    found = [*map(replayed, facts.changes), *_questions(facts)]
+    found = [*map(replayed, facts.changes[:MOST_CHANGES]), *_questions(facts)]
     last = NOTHING
     usable = facts.agreement is not None and facts.agreement >= USABLE
     if facts.agreement is None:

@@ -196,7 +196,7 @@ CHANGES = (
 )
 ADVISED = (
     sample.advice(),
-    sample.advice(change="--walltimes 2", title="Ask ann, bob and cem to request time limits of at "
+    sample.advice(change="--walltimes 2", title="Ask ann, bob and cem for time limits of at "
                   "most twice the run time", width=None, losers=sample.advice().losers * 3),
     sample.advice(change="--placement exclusive", title="Give each job whole nodes", losers=()),
 )  # fmt: skip

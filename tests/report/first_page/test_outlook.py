@@ -13,7 +13,7 @@ from tests.report.first_page.sample import advice, compared, facts, known
 LOSS = Figure("wait_change", 600, 300, 900, "s")
 EXACT = advice(
     change="--walltimes exact",
-    title="Ask users to request time limits equal to the run time",
+    title="Ask users for time limits equal to the run time",
     width=None,
     losers=(),
     observed_s=None,
@@ -34,12 +34,12 @@ def lost(dimension: str, label: str, *, certain: bool = True) -> Loser:
         ),
         (
             EXACT,
-            "Ask users to request time limits equal to the run time. Jobs wait 2 h less on average "
+            "Ask users for time limits equal to the run time. Jobs wait 2 h less on average "
             "(60 min to 3 h). Users do not know run times in advance, so the real gain is smaller.",
         ),
         (
-            advice(title=" ".join("abcdefghijklmn"), width=">128", losers=()),
-            "a b c d e f g h i j k l …. Jobs over 128 CPUs wait 2 h less on average "
+            advice(title=" ".join("abcdefghijklmnop"), width=">128", losers=()),
+            "a b c d e f g h i j k l m n …. Jobs over 128 CPUs wait 2 h less on average "
             "(60 min to 3 h), of 10 h.",
         ),
     ],
