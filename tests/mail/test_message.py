@@ -130,7 +130,7 @@ def test_a_mail_of_an_account_speaks_of_that_account_alone() -> None:
     for text in (plain, html):
         assert "Account physics waited 4.5 h on average; jobs of this size and time limit" in text
         assert "per job, mean (4–6 h)" in text
-        assert "Too few other users had jobs of other widths" in text  # what they can do
+        assert "Too few other users had jobs of other sizes" in text  # what they can do
         for other in ("maths", "anna", "ben", "Who goes short"):
             assert other not in text
     lines = [line for line in plain[: plain.index("Attached")].splitlines() if line.strip()]

@@ -184,7 +184,7 @@ LIMIT_OR_CHAIN: Final = "A limit, a throttle or a dependency; the log does not s
 LOW_PRIORITY: Final = "A low priority, as the site intends"
 RELEASED: Final = "Held, or waiting for a node"
 FREE: Final = "Not known: {much} with enough free"
-MANY: Final = "Many causes; {cause} first"
+MANY: Final = "Many causes; the largest: {cause}"
 
 # --- what changed --------------------------------------------------------------------------------
 

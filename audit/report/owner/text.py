@@ -61,7 +61,15 @@ def verdict(of: OwnerPart, who: Who) -> str:
     elif not (of.longer or of.shorter):
         sure = " The difference is not significant."
     both = f"{wording.rough_duration(own)} on average; {_SIMILAR} waited {similar}"
-    return f"{name} waited {both}.{sure}"
+    return f"{name} waited {both}.{sure}{_compared(of)}"
+
+
+def _compared(of: OwnerPart) -> str:
+    """Return how many of the jobs were compared; empty: all."""
+    number = of.ratio.attempts
+    if number is None or number >= of.attempts:
+        return ""
+    return f" Compared: {wording.count(number)} of {wording.plural(of.attempts, 'job')}."
 
 
 def notes(of: OwnerPart) -> tuple[str, ...]:

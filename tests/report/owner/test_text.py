@@ -29,7 +29,7 @@ LONGER = figure("class_ratio", 1.5, 1.2, 2.0)
             "User ann waited about as long as jobs of this size and time limit: 3 h on average.",
         ),
         (part(LESS), "User ann waited 90 min on average; jobs of this size and time limit"),
-        (part(figure("class_ratio", 2.0)), "Too few days to be sure: their jobs arrived on fewer than 10."),
+        (part(figure("class_ratio", 2.0)), "Too few days to be sure: their jobs arrived on fewer"),
         (
             part(figure("class_ratio", None)),
             "User ann waited 5 h on average. Too few other users had such jobs",
@@ -43,6 +43,12 @@ LONGER = figure("class_ratio", 1.5, 1.2, 2.0)
 )
 def test_the_verdict_goes_by_what_chance_leaves(of: OwnerPart, expected: str) -> None:
     assert expected in text.verdict(of, ANN)
+
+
+def test_a_page_says_how_many_jobs_were_compared() -> None:
+    some = replace(part(), ratio=replace(LONGER, attempts=60))
+    assert text.verdict(some, ANN).endswith("waited 3 h. Compared: 60 of 100 jobs.")
+    assert "Compared" not in text.verdict(replace(some, attempts=60), ANN)
 
 
 def test_three_figures_with_their_intervals() -> None:
