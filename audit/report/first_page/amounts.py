@@ -42,10 +42,12 @@ def short_time(seconds: float | None) -> str:
 
 
 def short_share(of_one: float | None) -> str:
-    """Return a share: ``7.7 %``, ``47 %``, ``under 1 %``."""
+    """Return a share: ``7.7 %``, ``47 %``, ``under 1 %``, ``over 99 %``."""
     if of_one is None:
         return UNKNOWN
     percent = 100 * of_one
+    if 99.5 <= percent < 100:
+        return "over 99 %"
     return "under 1 %" if 0 < percent < 0.995 else f"{digits(percent)} %"
 
 

@@ -15,6 +15,7 @@ from audit.report.text.advice import WALLTIMES
 USABLE: Final = 0.65
 """Agreement of a replay from which its changes count."""
 MUCH: Final = 0.05
+LISTED: Final = 0.01
 NO_REASON: Final = 0.2
 SAME_LOAD: Final = 0.05
 FIFTH: Final = 0.2
@@ -399,6 +400,8 @@ def _shows(facts: PageFacts, source: Source) -> Sentence:
         return say("show whether free capacity was scattered")
     if facts.decision.word is Word.QUIET:
         return say(phrases.SHOW_HELD, jobs="the long waits")
+    if shares.get("none", 0.0) < LISTED:
+        return say(phrases.SHOW_RULES)
     return say(phrases.SHOW_HELD, jobs=reasons.held(facts))
 
 

@@ -156,6 +156,7 @@ LONGER: Final = "Longer waits than similar jobs: {n} of {m} {kind}s compared{abo
 ABOVE: Final = ", {n} of them above"
 SHOWN: Final = ", {n} shown"
 NONE_LONGER: Final = "Longer waits than similar jobs: none of {m} {kind}s compared"
+NONE_COMPARABLE: Final = "Longer waits than similar jobs: no {kind} could be compared"
 USED_LESS: Final = "Used less than its share of the machine: {n} of {m} accounts"
 SIMILAR: Final = (
     "Similar jobs: other users’, about the same size and time limit, same queue, at most 30 days "
@@ -256,6 +257,7 @@ NOT_IN_LOG: Final = "Not in this log."
 NEXT: Final = "Next: {what}. {they} would {show}."
 CONFIRM: Final = "confirm the {rule}"
 SHOW_HELD: Final = "show what held {jobs}"
+SHOW_RULES: Final = "show whether rules held jobs, too"
 REPLAY: Final = "Replay: it matches {share} of the decisions."
 ORDER_PRIORITY: Final = (
     "Order: {share} of the jobs that started before an earlier one had the higher priority."

@@ -370,6 +370,8 @@ def _groups(people: People, facts: PageFacts) -> Iterator[WhoGroup]:
 
 def _longer(people: People, facts: PageFacts) -> WhoGroup:
     of = Slot(wording.count(people.compared), "number compared")
+    if not people.compared:
+        return WhoGroup(say(phrases.NONE_COMPARABLE, kind=people.kind), ())
     if not people.longer:
         return WhoGroup(say(phrases.NONE_LONGER, m=of, kind=people.kind), ())
     shown, fresh = len(people.longer_rows), people.longer - people.above

@@ -44,6 +44,8 @@ def test_times(seconds: int | None, text: str) -> None:
         (0.0996, "10 %"),
         (0.465, "46 %"),
         (1.0, "100 %"),
+        (0.9951, "over 99 %"),
+        (0.994, "99 %"),
     ],
 )
 def test_shares(share: float | None, text: str) -> None:

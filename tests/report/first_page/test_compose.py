@@ -244,3 +244,9 @@ def test_nobody_is_accused_without_priorities() -> None:
     ranked = facts(people=people(overtaken=(row,)), known=ALL_KNOWN)
     (reason,) = [one.reason.plain for one in compose(ranked, "UTC").who[0].rows]
     assert reason == "Later jobs of lower priority, at least as large, started first"
+
+
+def test_where_no_user_has_enough_similar_jobs_none_is_compared() -> None:
+    of = facts(people=people(compared=0, longer=0, above=0, longer_rows=()))
+    titles = [group.title.plain for group in compose(of, "UTC").who]
+    assert "Longer waits than similar jobs: no user could be compared" in titles

@@ -8,7 +8,7 @@ import pytest
 from audit.report.first_page import outlook
 from audit.report.first_page.facts import Half
 from audit.report.record.pool import Advice, Figure, Loser
-from tests.report.first_page.sample import advice, compared, facts, known
+from tests.report.first_page.sample import advice, causes, compared, facts, known
 
 LOSS = Figure("wait_change", 600, 300, 900, "s")
 EXACT = advice(
@@ -66,6 +66,11 @@ def test_a_change_says_who_gains_how_much_and_who_loses(of: Advice, text: str) -
 )
 def test_who_waits_longer_after_a_change(losers: tuple[Loser, ...], text: str) -> None:
     assert outlook.replayed(replace(advice(), losers=losers)).plain.endswith(text)
+
+
+def test_what_a_file_would_show_where_nothing_lacks_a_reason() -> None:
+    of = facts(causes=causes(earlier=0.8, later=0.2))
+    assert outlook.next_file(of).plain.endswith("They would show whether rules held jobs, too.")
 
 
 @pytest.mark.parametrize(
