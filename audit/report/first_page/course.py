@@ -98,13 +98,12 @@ def is_clear(first: Half, last: Half) -> bool:
 
 
 def _half(jobs: pl.DataFrame, busy: float | None, user: str | None) -> Half:
-    waits, without = jobs["wait_s"], (None, None)
-    if user is not None:
-        rest = jobs.filter(pl.col("user").ne_missing(user))["wait_s"]
-        without = (quantile(rest, MEDIAN), quantile(rest, P90)) if len(rest) else without
-    return Half(
-        quantile(waits, MEDIAN), quantile(waits, P90), busy, without[0], jobs.height, without[1]
-    )
+    waits = jobs["wait_s"]
+    made = Half(quantile(waits, MEDIAN), quantile(waits, P90), busy, None, jobs.height)
+    rest = jobs.filter(pl.col("user").ne_missing(user))["wait_s"]
+    if user is None or rest.is_empty():
+        return made
+    return made._replace(median_without=quantile(rest, MEDIAN), p90_without=quantile(rest, P90))
 
 
 def significant(first: pl.DataFrame, last: pl.DataFrame, thousandths: int) -> bool:

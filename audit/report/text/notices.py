@@ -12,6 +12,9 @@ from audit.report.text import belief, part, tables, wording
 _MANY: Final = 0.1
 """Share of days, attempts or usage above which a defect of the data is reported."""
 _MOST: Final = 0.5
+_REFUSED: Final = 0.05
+_OVER: Final = 0.05
+"""Shares of refused records, and of time over capacity, above which page one says so."""
 _GRAVE: Final = 0.01
 """Share of lines or of time above which a defect of the log is grave."""
 MISSING_SHOWN: Final = 3
@@ -24,6 +27,7 @@ class Notice(NamedTuple):
 
     grave: bool
     text: str
+    first: bool = False  # whether page one has it, too
 
 
 def notices(contents: Contents) -> tuple[Notice, ...]:
@@ -38,7 +42,7 @@ def notices(contents: Contents) -> tuple[Notice, ...]:
         *(notice for pool in contents.pools for notice in _of_fair_starts(pool, contents)),
         *(() if contents.empty else _of_usage(contents)),
     ]
-    return tuple(sorted(found, key=lambda notice: not notice.grave))
+    return tuple(sorted(found, key=lambda notice: (not notice.first, not notice.grave)))
 
 
 def one_of_each(texts: Sequence[str]) -> list[str]:
@@ -70,6 +74,7 @@ def _of_missing(contents: Contents) -> Iterator[Notice]:
             True,
             f"Log {wording.name(log.file)} could not be read, so its records are missing: "
             f"{wording.name(log.reason, 400)}",
+            first=True,
         )
     if more := contents.missing[MISSING_SHOWN:]:
         yield Notice(True, f"{wording.plural(len(more), 'more log')} could not be read.")
@@ -91,6 +96,7 @@ def _of_reading(contents: Contents) -> Iterator[Notice]:
             share > _GRAVE,
             f"{wording.plural(contents.refused, 'line')} of {wording.count(contents.records)} "
             f"refused ({wording.percent(share)}); see Records for the reasons.",
+            first=share > _REFUSED,
         )
 
 
@@ -119,6 +125,7 @@ def _of_pool(pool: PoolPart, contents: Contents) -> Iterator[Notice]:
             f"than the pool's {wording.plural(pool.capacity, wording.resource(pool.resource))} for "
             f"{wording.percent(over)} of the time. Either the size of the pool or the allocations "
             "in the log are wrong.",
+            first=over > _OVER,
         )
     for metric, text in _COUNTS:
         if number := pool.figure(metric).value:

@@ -40,10 +40,28 @@ def test_grave_notices_come_first() -> None:
     assert [notice.grave for notice in found] == sorted(
         (notice.grave for notice in found), reverse=True
     )
-    assert found[0].text.startswith("header: MaxProcs")
+    assert found[1].text.startswith("header: MaxProcs")
     assert any("for 22.0 % of the time" in notice.text for notice in found)
     told = "Attempts of unknown size, which count as 0 and not in resource equality: 1."
     assert any(told in notice.text for notice in found)
+
+
+@pytest.mark.parametrize(("over", "refused", "of_page_one"), [
+    (0.04, 2, []),
+    (0.06, 2, ["More was in use"]),
+    (0.04, 100, ["100 lines of 1,010 refused"]),
+])  # fmt: skip
+def test_page_one_has_only_the_cautions_that_put_all_figures_in_doubt(
+    over: float, refused: int, of_page_one: list[str]
+) -> None:
+    made = contents(_with(pool(), ("over_capacity_time", over)))
+    first, *others = made.inputs
+    inputs = (replace(first, refused=refused), *(replace(one, refused=0) for one in others))
+    made = replace(made, inputs=inputs, warnings=("header: MaxProcs says 64, but 128 were in use",))
+    found = [notice.text for notice in notices(made) if notice.first]
+    assert [text[: len(begin)] for text, begin in zip(found, of_page_one, strict=True)] == (
+        of_page_one
+    )
 
 
 def test_refused_lines_and_missing_names_are_noticed() -> None:
