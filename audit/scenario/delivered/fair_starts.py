@@ -56,7 +56,8 @@ def delivered_starts(
     ended = (described["standing"] == Standing.ENDED.value).to_numpy()[turns.rows]
     subject: Bools = ended & (turns.start != NEVER)
     fair, context = _found(scenario, turns, known, subject, cautious=False)
-    cautious, _ = _found(scenario, turns, known, subject, cautious=True)
+    missed = subject & (fair < turns.start)  # others miss nothing under the cautious reading either
+    cautious, _ = _found(scenario, turns, known, missed, cautious=True)
     place = driver.places(described.height, turns.rows, subject)
     columns = {
         "fst_delivered": instants(fair),
@@ -161,4 +162,4 @@ def _delivered(
     most = delivered_capacity(scenario, turns, known.rule, cautious=cautious)
     blocks = np.maximum.reduceat(most, np.arange(0, len(most), _BLOCK)) if len(most) else most
     always = ~turns.work.fitting | turns.work.exceeding
-    return kernels.DeliveredCapacity(most, blocks, known.rule.kept, known.free, always)
+    return kernels.DeliveredCapacity(most, blocks, known.rule.kept, known.free, cautious, always)
