@@ -315,7 +315,6 @@ cdef int64_t simulate(
             simulation.pinned += 1
             if simulation.serial[job] != simulation.number:
                 leave(simulation, scene, log, rule, job)
-                count(scene, rule.limits, job, 1)
         if simulation.serial[j] == simulation.number:
             return scene.now
         if simulation.until <= scene.now:  # the first in turn is passed over from now on
@@ -349,9 +348,8 @@ cdef void end_what_ends(
 cdef void leave(
     ForkedRun simulation, PassScene scene, ObservedPool log, PassRule rule, int64_t job
 ) noexcept nogil:
-    """Start an attempt of the queue; its counters are counted by the caller."""
+    """Start an attempt of the queue."""
     remove(scene.queue, rule.rank[job], job)
-    count(scene, rule.limits, job, -1)
     begin(simulation, log, rule, job, scene.now, scene.now + log.occupancy[job])
     if simulation.settles or rule.backfill == PassBackfill.NONE:
         simulation.need = scene.least
@@ -368,6 +366,7 @@ cdef void look(
     rate(scene, rule, rule.priorities)
     make_pass(scene, log, rule, False)
     for k in range(scene.number):
+        count(scene, rule.limits, scene.chosen[k], -1)  # the pass has counted it
         leave(simulation, scene, log, rule, scene.chosen[k])
     find_need(simulation, scene, log, rule)
 

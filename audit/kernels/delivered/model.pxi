@@ -15,6 +15,10 @@ cdef enum Bounds:
     TIGHT
 
 
+cdef extern from *:
+    int64_t leading_zeros "__builtin_clzll"(int64_t) nogil
+
+
 cdef int64_t HUGE = <int64_t>1 << 60  # the size of a gap; no attempt is as large
 
 
@@ -132,12 +136,20 @@ cdef int64_t next_able(
     It requests at most ``most``, and it takes no longer than ``left`` or requests at most
     ``spare``.
     """
-    cdef int64_t part, begin, stop
+    cdef int64_t part, begin, stop, bits, spared, longest = min(left, NEVER - 1)
     cdef bint dense = most == HUGE - 1 or line.tail - i <= 1 << BITS
+    if not dense:
+        bits, spared = width(most), width(min(most, spare))
     while i < line.tail:
         part, begin = i >> BITS, i
         stop = line.tail if dense else min((part + 1) << BITS, line.tail)
-        if dense or may_hold(line, part, stop, most, left, spare):
+        if not dense and line.bounds[part] == STALE:
+            bound(line, part, stop)
+        if (
+            dense
+            or line.shortest[part, bits] <= longest
+            or line.shortest[part, spared] < NEVER
+        ):
             while i < stop and (
                 line.size[i] > most or (line.estimate[i] > left and line.size[i] > spare)
             ):
@@ -150,24 +162,9 @@ cdef int64_t next_able(
     return i
 
 
-cdef inline bint may_hold(
-    JobLine line, int64_t part, int64_t stop, int64_t most, int64_t left, int64_t spare
-) noexcept nogil:
-    """Return whether a part of a line may have an attempt as ``next_able`` looks for."""
-    if line.bounds[part] == STALE:
-        bound(line, part, stop)
-    return (
-        line.shortest[part, width(most)] <= min(left, NEVER - 1)
-        or line.shortest[part, width(min(most, spare))] < NEVER
-    )
-
-
 cdef inline int64_t width(int64_t size) noexcept nogil:
-    """Return the number of bits of a size."""
-    cdef int64_t bits = 0
-    while bits < WIDTHS - 1 and size >> bits > 0:
-        bits += 1
-    return bits
+    """Return the number of bits of a size, at most WIDTHS - 1."""
+    return 0 if size <= 0 else min(64 - leading_zeros(size), WIDTHS - 1)
 
 
 cdef void bound(JobLine line, int64_t part, int64_t stop) noexcept nogil:
@@ -248,7 +245,9 @@ cdef void insert(JobLine line, int64_t key, int64_t job, ObservedPool log) noexc
 
 cdef void remove(JobLine line, int64_t key, int64_t job) noexcept nogil:
     """Make the place of an attempt a gap."""
-    cdef int64_t i = first_from(line, key)
+    cdef int64_t i = line.head
+    if line.job[i] != job:
+        i = first_from(line, key)
     while line.job[i] != job:
         i += 1
     line.job[i], line.size[i] = GAP, HUGE
