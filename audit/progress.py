@@ -22,11 +22,15 @@ SAID_S: Final = 1
 
 
 def printable(text: str) -> str:
-    """Escape control characters of ``text``, except newlines: names in logs may hold them."""
+    """Escape control characters, which a name in a log may hold, so that it is one line."""
     return "".join(
-        char if char.isprintable() or char == "\n" else char.encode("unicode_escape").decode()
-        for char in text
+        char if char.isprintable() else char.encode("unicode_escape").decode() for char in text
     )
+
+
+def printable_lines(text: str) -> str:
+    """Escape control characters of ``text``, except newlines."""
+    return "\n".join(map(printable, text.split("\n")))
 
 
 class Progress:

@@ -15,7 +15,7 @@ from typing import BinaryIO, Final
 
 from audit import spreadsheets
 from audit.errors import UsageError
-from audit.progress import printable
+from audit.progress import printable, printable_lines
 from audit.store import selection
 from audit.store.database import Connection, quote_text
 from audit.store.selection import Column, Selection
@@ -56,7 +56,7 @@ def write(
     elif form is Format.table:
         return _table(rows, out)
     else:
-        show = printable if out.isatty() else str
+        show = printable_lines if out.isatty() else str
         if form is Format.csv:
             _csv(rows, out, show, raw=raw)
         else:
@@ -109,7 +109,7 @@ def _table(rows: _Rows, out: BinaryIO) -> tuple[str, ...]:
     found = [row for batch in rows.batches(cells) for row in batch]
     remarks = rows.remarks()
     if [column.name for column in rows.columns] == ["explain_key", "explain_value"]:
-        out.write("".join(f"{printable(row[1] or '')}\n" for row in found).encode())
+        out.write("".join(f"{printable_lines(row[1] or '')}\n" for row in found).encode())
         return remarks
     if cut := sum(len(cell or "") > CELL_WIDTH for row in found for cell in row):
         text = f"{cut:,} cells are cut at {CELL_WIDTH} characters; csv and json are complete"
@@ -125,7 +125,7 @@ def _shown(cell: str | None) -> str:
     if cell is None:
         return "NULL"
     text = cell if len(cell) <= CELL_WIDTH else cell[:CELL_WIDTH] + "…"
-    return printable(text).replace("\n", "\\n")
+    return printable(text)
 
 
 def _ruled(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> list[str]:
@@ -167,8 +167,7 @@ def _csv(rows: _Rows, out: BinaryIO, show: Callable[[str], str], *, raw: bool) -
     for number, column in enumerate(rows.columns):
         text = _text(f"c{number}", column)
         if not raw and not _NUMBER.fullmatch(column.kind) and not _PLAIN.fullmatch(column.kind):
-            begins = f"regexp_matches({text}, {quote_text(spreadsheets.PATTERN)})"
-            text = f"CASE WHEN {begins} THEN '''' || {text} ELSE {text} END"
+            text = _defused(text)
         cells.append(
             f"CASE WHEN c{number} IS NULL THEN {nothing} "
             f"WHEN {text} = '' OR regexp_matches({text}, '[\",\\r\\n]') "
@@ -176,6 +175,15 @@ def _csv(rows: _Rows, out: BinaryIO, show: Callable[[str], str], *, raw: bool) -
         )
     for batch in rows.batches([f"concat_ws(',', {', '.join(cells)})"]):
         out.write("".join(f"{show(row[0] or '')}\n" for row in batch).encode())
+
+
+def _defused(text: str) -> str:
+    """Return SQL that does to a text what ``spreadsheets.defused`` does."""
+    pattern, steering, harmless = map(
+        quote_text, (spreadsheets.PATTERN, spreadsheets.STEERING, spreadsheets.HARMLESS)
+    )
+    safe = f"regexp_replace({text}, {pattern}, {harmless}, 'g')"
+    return f"CASE WHEN regexp_matches({text}, {steering}) THEN '''' ELSE '' END || {safe}"
 
 
 def _quoted(text: str) -> str:
