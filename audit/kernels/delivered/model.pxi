@@ -136,7 +136,7 @@ cdef int64_t next_able(
     It requests at most ``most``, and it takes no longer than ``left`` or requests at most
     ``spare``.
     """
-    cdef int64_t part, begin, stop, bits, spared, longest = min(left, NEVER - 1)
+    cdef int64_t part, begin, stop, bits = 0, spared = 0, longest = min(left, NEVER - 1)
     cdef bint dense = most == HUGE - 1 or line.tail - i <= 1 << BITS
     if not dense:
         bits, spared = width(most), width(min(most, spare))
