@@ -34,9 +34,13 @@ def printable_lines(text: str) -> str:
 
 
 class Progress:
-    """Shows progress on stderr while its ``with`` block runs."""
+    """Shows progress on stderr while its ``with`` block runs.
 
-    def __init__(self) -> None:
+    With ``lines``, steps are printed where stderr is no terminal.
+    """
+
+    def __init__(self, *, lines: bool = True) -> None:
+        self._lines = lines
         self._bars: Bars | None = None
         self._tasks: dict[str, TaskID] = {}
         self._last_line: dict[str, float] = {}
@@ -68,6 +72,8 @@ class Progress:
             if what not in self._tasks:
                 self._tasks[what] = self._bars.add_task(printable(what), total=of)
             self._bars.update(self._tasks[what], completed=done, total=of)
+        elif not self._lines:
+            return
         elif what not in self._last_line:
             print(f"{printable(what)} …", file=sys.stderr)
             self._last_line[what] = now

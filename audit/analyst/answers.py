@@ -11,13 +11,14 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import BinaryIO, Final
 
 from audit import spreadsheets
-from audit.errors import UsageError
+from audit.errors import StoreError, UsageError
 from audit.progress import printable, printable_lines
-from audit.store import selection
-from audit.store.database import Connection, quote_text
+from audit.store import database, selection
+from audit.store.database import SNAPSHOT, Connection, quote_text
 from audit.store.selection import Column, Selection
 from audit.words import Format
 
@@ -69,7 +70,7 @@ class _Rows:
 
     def __init__(self, con: Connection, select: Selection, most: int | None) -> None:
         self.columns = select.columns
-        self._con = con
+        self.con = con
         self._select = select
         self._most = most
         self._limit = None if most is None else most + 1
@@ -78,7 +79,7 @@ class _Rows:
     def batches(self, cells: Sequence[str]) -> Iterator[list[_Row]]:
         """Yield rows of these SQL expressions."""
         left = self._most
-        for batch in selection.rows(self._con, self._select, cells, self._limit):
+        for batch in selection.rows(self.con, self._select, cells, self._limit):
             if left is not None and len(batch) > left:
                 self._more = True
                 yield batch[:left]
@@ -88,7 +89,7 @@ class _Rows:
 
     def parquet(self, cells: Sequence[str]) -> bytes:
         """Return the rows of these SQL expressions as a Parquet file."""
-        found = selection.frame(self._con, self._select, cells, self._limit)
+        found = selection.frame(self.con, self._select, cells, self._limit)
         found.columns = [column.name for column in self.columns]
         if self._most is not None:
             self._more = found.height > self._most
@@ -105,7 +106,13 @@ class _Rows:
 
 
 def _table(rows: _Rows, out: BinaryIO) -> tuple[str, ...]:
-    cells = [_varchar(f"c{number}") for number in range(len(rows.columns))]
+    zone = _zone(rows.con) if any(map(_is_instant, rows.columns)) else "UTC"
+    cells = [
+        _varchar(
+            f"c{number} AT TIME ZONE {quote_text(zone)}" if _is_instant(column) else f"c{number}"
+        )
+        for number, column in enumerate(rows.columns)
+    ]
     found = [row for batch in rows.batches(cells) for row in batch]
     remarks = rows.remarks()
     if [column.name for column in rows.columns] == ["explain_key", "explain_value"]:
@@ -114,11 +121,31 @@ def _table(rows: _Rows, out: BinaryIO) -> tuple[str, ...]:
     if cut := sum(len(cell or "") > CELL_WIDTH for row in found for cell in row):
         text = f"{cut:,} cells are cut at {CELL_WIDTH} characters; csv and json are complete"
         remarks = (*remarks, text)
-    lines = _ruled(rows.columns, [[_shown(cell) for cell in row] for row in found])
+    titled = [
+        column._replace(name=f"{column.name} ({zone})") if _is_instant(column) else column
+        for column in rows.columns
+    ]
+    lines = _ruled(titled, [[_shown(cell) for cell in row] for row in found])
     lines.append(f"({len(found):,} row{'' if len(found) == 1 else 's'})")
     lines += (f"-- {text}" for text in remarks)
     out.write(("\n".join(lines) + "\n").encode())
     return remarks
+
+
+def _is_instant(column: Column) -> bool:
+    return column.kind == "TIMESTAMP WITH TIME ZONE"
+
+
+def _zone(con: Connection) -> str:
+    """Return the time zone of the database's clusters; UTC if they differ."""
+    one = (
+        f"SELECT min(zone) FROM {SNAPSHOT}.main.clusters HAVING count(DISTINCT zone) = 1 "  # noqa: S608
+        "AND min(zone) IN (SELECT name FROM pg_timezone_names())"
+    )
+    with suppress(StoreError):  # a database of nothing has no such table
+        for (zone,) in database.rows(con, one):
+            return str(zone)
+    return "UTC"
 
 
 def _shown(cell: str | None) -> str:
@@ -216,7 +243,7 @@ def _varchar(cell: str) -> str:
 
 def _text(cell: str, column: Column) -> str:
     """Return SQL that gives a value as text; instants as ISO 8601."""
-    if column.kind == "TIMESTAMP WITH TIME ZONE":  # the connection's zone is UTC
+    if _is_instant(column):  # the connection's zone is UTC
         return f"regexp_replace(replace({_varchar(cell)}, ' ', 'T'), '\\+00$', 'Z')"
     return _varchar(cell)
 

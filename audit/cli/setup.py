@@ -61,6 +61,9 @@ def init(
     from audit.setup import init as initial
 
     initial.refuse_existing(output, force=force)
+    if not (slurm or logs or files.given or machines.given or name):
+        remedy = "'fairaudit init LOG', or 'fairaudit init --slurm' on a machine with Slurm"
+        raise UsageError(f"init: there is nothing to infer a configuration from: {remedy}")
     plan = None
     if slurm:
         if logs or files.given or machines.given or how.columns or how.separator:

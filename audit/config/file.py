@@ -33,7 +33,7 @@ class Simulation(Section):
     """How fair start times are computed."""
 
     threads: int = Field(default=0, ge=0)
-    budget_s: int = Field(default=300, ge=1)
+    budget_s: int = Field(default=5, ge=1)
     advice_budget_s: int = Field(default=60, ge=0)
 
 
@@ -191,7 +191,8 @@ def load(path: Path) -> Config:
         text = written.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
         content = tomllib.loads(text)
     except FileNotFoundError as error:
-        raise ConfigError(f"{path}: no such file") from error
+        remedy = "name it with --config, or let 'fairaudit init LOG' write one"
+        raise ConfigError(f"{path}: no such file; {remedy}") from error
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:

@@ -193,6 +193,26 @@ def test_no_function_without_arguments_shows_paths_of_this_machine(
     assert answered > 20
 
 
+def test_tables_show_times_in_the_clusters_zone(tmp_path: Path) -> None:
+    path = tmp_path / "zones.duckdb"
+    asked = "SELECT to_timestamp(0) AS instant"
+    for zones, title, shown in (
+        (("Europe/Berlin",), "instant (Europe/Berlin)", "1970-01-01 01:00:00"),
+        (("Europe/Berlin", "UTC"), "instant (UTC)", "1970-01-01 00:00:00"),
+        (("no'where",), "instant (UTC)", "1970-01-01 00:00:00"),
+        ((), "instant (UTC)", "1970-01-01 00:00:00"),
+    ):
+        path.unlink(missing_ok=True)
+        with closing(duckdb.connect(str(path))) as made:
+            made.execute("CREATE TABLE clusters (cluster VARCHAR, zone VARCHAR)")
+            for zone in zones:
+                made.execute("INSERT INTO clusters VALUES ('c', $1)", [zone])
+        with closing(Reader(path, LIMITS)) as opened:
+            lines = ask(opened, asked, Format.table)[0].decode().splitlines()
+            assert (lines[0].strip(), lines[2].strip()) == (title, shown)
+            assert ask(opened, asked, Format.csv)[0] == b"instant\n1970-01-01T00:00:00Z\n"
+
+
 # tables of one's own ---------------------------------------------------------------------------
 
 

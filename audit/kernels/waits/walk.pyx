@@ -190,6 +190,7 @@ cdef struct Coming:
     Py_ssize_t hold
     Py_ssize_t release
     Py_ssize_t cycle
+    Py_ssize_t planned
 
 
 @cython.final
@@ -274,7 +275,7 @@ cdef Sweep _sweep_of(
 
 
 cdef void _run(Sweep s) noexcept nogil:
-    cdef Coming coming = Coming(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+    cdef Coming coming = Coming(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
     cdef int64_t now, lapse_at = NEVER
     while coming.leave < s.log.by_leave.shape[0] or (
         s.idle is None and coming.starter < s.log.starters.shape[0]
