@@ -20,6 +20,8 @@ SEEDS: Final = 20
 LEAST: Final = 19
 LEAST_OF: Final[Mapping[str, int]] = {"jobs of a user, among decoys": 15}
 """Least number of the twenty sites of a kind on which each rule is found; ``LEAST`` of others."""
+MOST_BESIDE: Final = 2
+"""Greatest number of sites with rules on which another one is found, or one for too many days."""
 EVERY: Final = {**PLANTED, **WITHOUT}
 
 
@@ -35,13 +37,10 @@ def test_rules_are_found_and_none_is_invented(kind: str, seed: int) -> None:
 @pytest.mark.parametrize("kind", EVERY)
 def test_twenty_seeds(kind: str) -> None:
     sites = [judged(made(EVERY[kind], seed, *kind.encode())) for seed in range(SEEDS)]
-    found, off, invented, outside = (
-        sum(map(bool, one)) for one in zip(*sites, strict=True)
-    )
+    found, *rest = (sum(map(bool, one)) for one in zip(*sites, strict=True))
     if kind in PLANTED:
-        write_row(PAGE, kind, f"{found} of {SEEDS}", off, invented, outside)
+        write_row(PAGE, kind, f"{found} of {SEEDS}", *rest)
     else:
-        write_row(PAGE, f"no rule: {kind}", "–", "–", invented, "–")
+        write_row(PAGE, f"no rule: {kind}", "–", "–", rest[1], "–")
     assert found >= LEAST_OF.get(kind, LEAST)
-    assert invented == 0
-    assert outside == 0
+    assert max(rest) <= (MOST_BESIDE if kind in PLANTED else 0)

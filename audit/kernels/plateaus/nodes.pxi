@@ -129,7 +129,7 @@ cdef void _take(EqualJobs alike, NodeSets nodes, FreeNodes room, int64_t g, int6
         if not room.taken:
             room.left_on[:, :] = room.free_on
             room.taken = True
-        if nodes.parts[g] == 1:
+        if nodes.parts[g] == 1 and nodes.most[g] == 1:
             _take_single(nodes, room, g, count)
             return
         while count > 0 and _fits(alike, nodes, room, g):
