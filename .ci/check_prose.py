@@ -24,7 +24,7 @@ SOURCES: Final = {
 """Files and folders, with the maximum percentage of sentences that the tool may mark in them."""
 OF_AN_AUDIT: Final = 0.5
 """The maximum percentage in what an audit prints and renders."""
-QUICK: Final = ("--no-pdf", "--budget", "1", "--fit-budget", "1", "--advice-budget", "1")
+QUICK: Final = ("--no-pdf", "--budget", "1", "--advice-budget", "1")
 
 
 def texts(name: str, log: Log, folder: Path) -> list[str]:

@@ -35,6 +35,12 @@ def met(constraint: str, features: Collection[str]) -> bool:
     return _value(text, features) is not False
 
 
+def named(constraint: str) -> set[str]:
+    """Return the words of a constraint: names of features, and what stands for none."""
+    counts = re.sub(r"\*[0-9]+(?=$|[&|\])])", "", constraint)
+    return set(filter(None, re.split(r"[&|()\[\]]", counts)))
+
+
 def _value(text: str, features: Collection[str]) -> bool | None:
     """Return whether a list without parentheses is met; None where it is unclear."""
     if "&" in text and "|" in text:

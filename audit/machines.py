@@ -15,7 +15,7 @@ from pydantic import PlainSerializer, TypeAdapter
 
 from audit import __version__
 
-SHAPE: Final = 1
+SHAPE: Final = 2
 DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 

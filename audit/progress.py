@@ -22,17 +22,25 @@ SAID_S: Final = 1
 
 
 def printable(text: str) -> str:
-    """Escape control characters of ``text``, except newlines: names in logs may hold them."""
+    """Escape control characters, which a name in a log may hold, so that it is one line."""
     return "".join(
-        char if char.isprintable() or char == "\n" else char.encode("unicode_escape").decode()
-        for char in text
+        char if char.isprintable() else char.encode("unicode_escape").decode() for char in text
     )
 
 
-class Progress:
-    """Shows progress on stderr while its ``with`` block runs."""
+def printable_lines(text: str) -> str:
+    """Escape control characters of ``text``, except newlines."""
+    return "\n".join(map(printable, text.split("\n")))
 
-    def __init__(self) -> None:
+
+class Progress:
+    """Shows progress on stderr while its ``with`` block runs.
+
+    With ``lines``, steps are printed where stderr is no terminal.
+    """
+
+    def __init__(self, *, lines: bool = True) -> None:
+        self._lines = lines
         self._bars: Bars | None = None
         self._tasks: dict[str, TaskID] = {}
         self._last_line: dict[str, float] = {}
@@ -64,6 +72,8 @@ class Progress:
             if what not in self._tasks:
                 self._tasks[what] = self._bars.add_task(printable(what), total=of)
             self._bars.update(self._tasks[what], completed=done, total=of)
+        elif not self._lines:
+            return
         elif what not in self._last_line:
             print(f"{printable(what)} …", file=sys.stderr)
             self._last_line[what] = now

@@ -6,13 +6,25 @@ reverse the direction of writing.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from typing import Final
 
-_FORMULA: Final = tuple("=+-@＝＋－＠")  # noqa: RUF001 (some spreadsheets accept the wide forms)
-_BLANK: Final = tuple("\t\r\n\0")
-PATTERN: Final = r"^([\t\r\n\x{0}]|[\s\p{Z}]*[=+\-@\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}])"
-"""Cells that ``defused`` changes, as a regular expression of RE2 (DuckDB)."""
+_BLANK: Final = (
+    r" \x00\x0b\x0c\x1c-\x1f\x85\xa0"
+    "\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+)
+_SIGNS: Final = r"=+\-@" "\uff1d\uff0b\uff0d\uff20"
+PATTERN: Final = rf"(^|[;|\t\r\n])([{_BLANK}]*[{_SIGNS}])"
+"""Where a formula can begin, as a regular expression of Python and of RE2 (DuckDB).
+
+Some spreadsheets strip blanks first, accept the wide forms of the signs, and split a file at
+semicolons, tabs or bars, also within cells that are quoted for commas.
+"""
+STEERING: Final = r"^[\t\r\n\x00]"
+"""Texts that begin with what spreadsheets skip, in the same form."""
+HARMLESS: Final = r"\1'\2"
+"""What replaces each match of ``PATTERN``."""
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
@@ -22,9 +34,9 @@ def cell(text: str | None) -> str:
 
 
 def defused(text: str) -> str:
-    """Put an apostrophe before text that a spreadsheet would run as a formula."""
-    bare = text.lstrip()  # some spreadsheets strip blanks first
-    return "'" + text if bare.startswith(_FORMULA) or text.startswith(_BLANK) else text
+    """Put an apostrophe before each part of a text that a spreadsheet would run as a formula."""
+    safe = re.sub(PATTERN, HARMLESS, text)
+    return "'" + safe if re.match(STEERING, text) else safe
 
 
 def visible(text: str) -> str:

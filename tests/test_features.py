@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.features import met
+from audit.features import met, named
 
 NODE = ("amd", "ssd", "rack1", "gpu_mem:80gb")
 
@@ -49,3 +49,11 @@ def test_more_features_meet_no_less(text: str) -> None:
     if not met(text, ("a", "b")):  # there is no negation
         assert not met(text, ("a",))
         assert not met(text, ())
+
+
+def test_named() -> None:
+    assert named("a&(b|c)&[d|e]") == {"a", "b", "c", "d", "e"}
+    assert named("a*2&b*4") == {"a", "b"}
+    assert named("[a*2&b]") == {"a", "b"}
+    assert named("a 'b'") == {"a 'b'"}
+    assert named("") == set()

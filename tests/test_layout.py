@@ -93,6 +93,8 @@ TESTED_IN: Final = {
     "kernels/dominant": "metrics/test_dominant_share",
     "kernels/passed_over": "metrics/attempts/test_passed_over",
     "kernels/limited": "metrics/passed/test_limited",
+    "report/reading/fidelity": "report/reading/test_pools",
+    "report/text/example_logs": "report/text/test_definitions",
     "report/text/passed": "report/judgement/test_page_one",
     "kernels/events": "ingest/test_events",
     "mail/ledger": "mail/test_delivery",
@@ -103,12 +105,11 @@ TESTED_IN: Final = {
     "report/charts/series": "report/charts/test_waiting",
     "report/render/identity": "oneoff/test_verify",
     "store/streams": "store/test_database",
-    "scenario/fit/hours": "scenario/fit/test_rules",
-    "oneoff/fit_policy/charts": "oneoff/fit_policy/test_plan",
+    "scenario/windows/hours": "scenario/windows/test_search",
     "oneoff/fit_policy/page": "oneoff/fit_policy/test_plan",
     "oneoff/fit_policy/limits": "oneoff/fit_policy/test_plan",
     "studies/commands": "cli/test_oneoff",
-    "kernels/fitting": "scenario/fit/test_occasions",
+    "kernels/windows": "scenario/windows/test_occasions",
     "studies/sensitivity/page": "studies/test_plans",
     "oneoff/whatif/page": "oneoff/whatif/test_plan",
 }
@@ -117,7 +118,6 @@ TESTED_IN: Final = {
 IMPORTED_BY_NAME: Final = {
     "audit.analyst.confined": "a separate process, which audit.analyst.reader starts",
     "audit.studies.commands": "by its entry point",
-    "audit.scenario.delivered.fair_starts": "no command yet; it replaces scenario.forward",
 }
 """Modules that nothing in the package imports, and what they are for; dialects are besides."""
 

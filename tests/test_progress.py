@@ -2,13 +2,19 @@
 
 import pytest
 
-from audit.progress import Progress, printable
+from audit.progress import Progress, printable, printable_lines
 
 
 def test_control_characters_do_not_reach_a_terminal() -> None:
-    assert printable("a\x1b]0;pwned\x07b\u202ec\nd ü 漢") == (
-        "a\\x1b]0;pwned\\x07b\\u202ec\nd ü 漢"
-    )
+    text = "a\x1b]0;pwned\x07b\u202ec\nd ü 漢"
+    assert printable_lines(text) == "a\\x1b]0;pwned\\x07b\\u202ec\nd ü 漢"
+    assert printable(text) == printable_lines(text).replace("\n", "\\n")
+
+
+def test_a_name_begins_no_line_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    with Progress() as progress:
+        progress.say("reading a\nfairaudit: all is well.swf")
+    assert capsys.readouterr().err == "reading a\\nfairaudit: all is well.swf\n"
 
 
 def test_a_log_gets_each_step_once(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,7 @@ from audit.formats import swf
 from audit.oneoff.audit import Options, audit
 from audit.pipeline.opening import Request
 from tests.places import ROOT
-from tests.scenario.fit import sites
+from tests.scenario.windows import sites
 
 SCRIPT = ROOT / "docs" / "report" / "recompute.py"
 LOGS = ("KTH-SP2-1996-2.1-cln", "LANL-CM5-1994-4.1-cln", "UniLu-Gaia-2014-1")

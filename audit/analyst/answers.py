@@ -11,13 +11,16 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import BinaryIO, Final
+
+import duckdb
 
 from audit import spreadsheets
 from audit.errors import UsageError
-from audit.progress import printable
+from audit.progress import printable, printable_lines
 from audit.store import selection
-from audit.store.database import Connection, quote_text
+from audit.store.database import SNAPSHOT, Connection, quote_text
 from audit.store.selection import Column, Selection
 from audit.words import Format
 
@@ -56,7 +59,7 @@ def write(
     elif form is Format.table:
         return _table(rows, out)
     else:
-        show = printable if out.isatty() else str
+        show = printable_lines if out.isatty() else str
         if form is Format.csv:
             _csv(rows, out, show, raw=raw)
         else:
@@ -69,7 +72,7 @@ class _Rows:
 
     def __init__(self, con: Connection, select: Selection, most: int | None) -> None:
         self.columns = select.columns
-        self._con = con
+        self.con = con
         self._select = select
         self._most = most
         self._limit = None if most is None else most + 1
@@ -78,7 +81,7 @@ class _Rows:
     def batches(self, cells: Sequence[str]) -> Iterator[list[_Row]]:
         """Yield rows of these SQL expressions."""
         left = self._most
-        for batch in selection.rows(self._con, self._select, cells, self._limit):
+        for batch in selection.rows(self.con, self._select, cells, self._limit):
             if left is not None and len(batch) > left:
                 self._more = True
                 yield batch[:left]
@@ -88,7 +91,7 @@ class _Rows:
 
     def parquet(self, cells: Sequence[str]) -> bytes:
         """Return the rows of these SQL expressions as a Parquet file."""
-        found = selection.frame(self._con, self._select, cells, self._limit)
+        found = selection.frame(self.con, self._select, cells, self._limit)
         found.columns = [column.name for column in self.columns]
         if self._most is not None:
             self._more = found.height > self._most
@@ -105,27 +108,53 @@ class _Rows:
 
 
 def _table(rows: _Rows, out: BinaryIO) -> tuple[str, ...]:
-    cells = [_varchar(f"c{number}") for number in range(len(rows.columns))]
+    zone = _zone(rows.con) if any(map(_is_instant, rows.columns)) else "UTC"
+    cells = [
+        _varchar(
+            f"c{number} AT TIME ZONE {quote_text(zone)}" if _is_instant(column) else f"c{number}"
+        )
+        for number, column in enumerate(rows.columns)
+    ]
     found = [row for batch in rows.batches(cells) for row in batch]
     remarks = rows.remarks()
     if [column.name for column in rows.columns] == ["explain_key", "explain_value"]:
-        out.write("".join(f"{printable(row[1] or '')}\n" for row in found).encode())
+        out.write("".join(f"{printable_lines(row[1] or '')}\n" for row in found).encode())
         return remarks
     if cut := sum(len(cell or "") > CELL_WIDTH for row in found for cell in row):
         text = f"{cut:,} cells are cut at {CELL_WIDTH} characters; csv and json are complete"
         remarks = (*remarks, text)
-    lines = _ruled(rows.columns, [[_shown(cell) for cell in row] for row in found])
+    titled = [
+        column._replace(name=f"{column.name} ({zone})") if _is_instant(column) else column
+        for column in rows.columns
+    ]
+    lines = _ruled(titled, [[_shown(cell) for cell in row] for row in found])
     lines.append(f"({len(found):,} row{'' if len(found) == 1 else 's'})")
     lines += (f"-- {text}" for text in remarks)
     out.write(("\n".join(lines) + "\n").encode())
     return remarks
 
 
+def _is_instant(column: Column) -> bool:
+    return column.kind == "TIMESTAMP WITH TIME ZONE"
+
+
+def _zone(con: Connection) -> str:
+    """Return the time zone of the database's clusters; UTC if they differ."""
+    one = (
+        f"SELECT min(zone) FROM {SNAPSHOT}.main.clusters HAVING count(DISTINCT zone) = 1 "  # noqa: S608
+        "AND min(zone) IN (SELECT name FROM pg_timezone_names())"
+    )
+    with suppress(duckdb.Error):  # a database of nothing has no such table
+        for (zone,) in con.execute(one).fetchall():
+            return str(zone)
+    return "UTC"
+
+
 def _shown(cell: str | None) -> str:
     if cell is None:
         return "NULL"
     text = cell if len(cell) <= CELL_WIDTH else cell[:CELL_WIDTH] + "…"
-    return printable(text).replace("\n", "\\n")
+    return printable(text)
 
 
 def _ruled(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> list[str]:
@@ -167,8 +196,7 @@ def _csv(rows: _Rows, out: BinaryIO, show: Callable[[str], str], *, raw: bool) -
     for number, column in enumerate(rows.columns):
         text = _text(f"c{number}", column)
         if not raw and not _NUMBER.fullmatch(column.kind) and not _PLAIN.fullmatch(column.kind):
-            begins = f"regexp_matches({text}, {quote_text(spreadsheets.PATTERN)})"
-            text = f"CASE WHEN {begins} THEN '''' || {text} ELSE {text} END"
+            text = _defused(text)
         cells.append(
             f"CASE WHEN c{number} IS NULL THEN {nothing} "
             f"WHEN {text} = '' OR regexp_matches({text}, '[\",\\r\\n]') "
@@ -176,6 +204,15 @@ def _csv(rows: _Rows, out: BinaryIO, show: Callable[[str], str], *, raw: bool) -
         )
     for batch in rows.batches([f"concat_ws(',', {', '.join(cells)})"]):
         out.write("".join(f"{show(row[0] or '')}\n" for row in batch).encode())
+
+
+def _defused(text: str) -> str:
+    """Return SQL that does to a text what ``spreadsheets.defused`` does."""
+    pattern, steering, harmless = map(
+        quote_text, (spreadsheets.PATTERN, spreadsheets.STEERING, spreadsheets.HARMLESS)
+    )
+    safe = f"regexp_replace({text}, {pattern}, {harmless}, 'g')"
+    return f"CASE WHEN regexp_matches({text}, {steering}) THEN '''' ELSE '' END || {safe}"
 
 
 def _quoted(text: str) -> str:
@@ -208,7 +245,7 @@ def _varchar(cell: str) -> str:
 
 def _text(cell: str, column: Column) -> str:
     """Return SQL that gives a value as text; instants as ISO 8601."""
-    if column.kind == "TIMESTAMP WITH TIME ZONE":  # the connection's zone is UTC
+    if _is_instant(column):  # the connection's zone is UTC
         return f"regexp_replace(replace({_varchar(cell)}, ' ', 'T'), '\\+00$', 'Z')"
     return _varchar(cell)
 

@@ -7,6 +7,7 @@ all rights that ``audit.files.confine`` can drop before it opens anything writte
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import resource
@@ -63,6 +64,7 @@ class _Process:
         """Answer one request."""
         methods: dict[str, Callable[..., object]] = {
             "open": self._open,
+            "table": self._table,
             "layers": self._layers,
             "query": self._query,
         }
@@ -104,6 +106,19 @@ class _Process:
         self._grammar = Grammar()
         return {"landlock": version, "offline": self._offline}
 
+    def _table(self, source: int, name: str) -> None:
+        """Take the rows of a descriptor as a temporary table of texts (``sql.Reader``)."""
+        import polars as pl
+
+        assert self._con is not None
+        assert self._grammar is not None
+        with os.fdopen(source, "rb") as file:
+            file.seek(0)
+            rows = pl.read_ipc(io.BytesIO(file.read()))
+        self._grammar.refuse_taken(name, self._names)
+        database.keep(self._con, name, rows)
+        self._grammar.keep(name)
+
     def _layers(self) -> dict[str, Any]:
         """Restrict this process as for a database, and report which restrictions hold."""
         version = confine.restrict(_system())
@@ -133,7 +148,8 @@ class _Process:
         if request["saved"]:
             known = saved.named(text)
             parameters, text = saved.arguments(self._con, known, request["parameters"]), known.sql
-        select = selection.select(self._con, self._grammar, self._names, text, parameters)
+        for part in [text] if request["saved"] else self._grammar.parts(text):
+            select = selection.select(self._con, self._grammar, self._names, part, parameters)
         out = cast("BinaryIO", _Out(self._peer, on_terminal=request["on_terminal"]))
         most, raw = request["rows"], request["raw"]
         return list(answers.write(self._con, select, form, out, most=most, raw=raw))

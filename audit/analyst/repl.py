@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from audit.analyst.sql import Limits, Question, Reader, describe_saved, typed_values, warn
+from audit.analyst.sql import Question, Reader, describe_saved, typed_values, warn
 from audit.errors import AuditError, UsageError
 from audit.files import folders
 from audit.store import database, saved, selection
@@ -128,11 +128,10 @@ def converse(
     form: Format,
     *,
     rows: int,
-    limits: Limits,
     history: Path | None,
     say: Callable[[str], None],
+    opening: Callable[[], Reader],
     read: Callable[[str], str] = input,
-    archive: Path | None = None,
 ) -> None:
     """Read and answer statements until the user quits; errors are printed.
 
@@ -140,13 +139,14 @@ def converse(
         path: the published database, which stays the same even if another one is published.
         rows: maximum number of rows of a result.
         history: a file for the history, if any.
+        opening: opens the database, at the beginning and again on request.
         read: returns the next line, given a prompt.
 
     Raises:
         UsageError: there is no such database.
         LockedError: a run is writing the file.
     """
-    session = _Session(lambda: Reader(path, limits, archive), form, rows, say)
+    session = _Session(opening, form, rows, say)
     try:
         session.open()
         _edit(session, history, say)

@@ -52,9 +52,17 @@ class Reader:
     """
 
     def __init__(
-        self, path: Path, limits: Limits, archive: Path | None = None, *, frames: bool = False
+        self,
+        path: Path,
+        limits: Limits,
+        archive: Path | None = None,
+        *,
+        frames: bool = False,
+        tables: Mapping[str, Path] | None = None,
     ) -> None:
         """Open the database; ``frames`` allows results in Parquet.
+
+        The rows of ``tables``, CSV files with a header, become temporary tables of texts.
 
         Raises:
             UsageError: it does not exist or may not be read.
@@ -66,7 +74,8 @@ class Reader:
         self._path = path
         self._limits = limits
         self._archive = archive or path.parent / ARCHIVE
-        self._frames = frames
+        self._tables = {name: _rows_of(name, file) for name, file in (tables or {}).items()}
+        self._frames = frames or bool(tables)
         try:
             self._source = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
@@ -88,8 +97,11 @@ class Reader:
             "timeout_s": self._limits.timeout_s,
             "frames": self._frames,
         }
+        longest = self._limits.timeout_s + GRACE_S
         try:
-            opened = process.ask(request, self._limits.timeout_s + GRACE_S, (self._source,))
+            opened = process.ask(request, longest, (self._source,))
+            for name, rows in self._tables.items():
+                process.ask({"do": "table", "name": name}, longest, (rows,))
         except FailedError as error:
             process.end()
             kinds = {"LockedError": LockedError, "UnwritableError": UnwritableError}
@@ -102,7 +114,8 @@ class Reader:
     def close(self) -> None:
         """End the process and close the database."""
         self._stop()
-        os.close(self._source)
+        for descriptor in (self._source, *self._tables.values()):
+            os.close(descriptor)
 
     def _stop(self) -> None:
         if self._process is not None:
@@ -169,6 +182,27 @@ class Reader:
         )
 
 
+def _rows_of(name: str, file: Path) -> int:
+    """Return a descriptor of the rows of a CSV file with a header, as texts in Arrow's format.
+
+    It is read here because the process that answers can open no file.
+    """
+    import polars as pl
+
+    if _NAME.fullmatch(name) is None:
+        raise UsageError(
+            f"sql: --csv expects NAME=FILE, and a NAME of a-z, 0-9 and _, not {name!r}"
+        )
+    try:
+        rows = pl.read_csv(file, infer_schema=False)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise UsageError(f"{file}: cannot be read as CSV: {error}") from error
+    descriptor = os.memfd_create(name, os.MFD_CLOEXEC)
+    with os.fdopen(os.dup(descriptor), "wb") as written:
+        rows.write_ipc(written)
+    return descriptor
+
+
 def answer(
     path: Path,
     question: Question,
@@ -176,10 +210,11 @@ def answer(
     limits: Limits,
     say: Callable[[str], None],
     archive: Path | None = None,
+    tables: Mapping[str, Path] | None = None,
 ) -> None:
     """Answer one question about a published database; errors as in ``Reader``."""
     frames = question.form is Format.parquet
-    with closing(Reader(path, limits, archive, frames=frames)) as opened:
+    with closing(Reader(path, limits, archive, frames=frames, tables=tables)) as opened:
         warn(opened, say)
         opened.query(question, out, say)
 
@@ -193,15 +228,17 @@ def warn(opened: Reader, say: Callable[[str], None]) -> None:
         )
 
 
-def typed_values(typed: Sequence[str]) -> dict[str, str]:
+def typed_values(
+    typed: Sequence[str], option: str = "--param", form: str = "NAME=VALUE"
+) -> dict[str, str]:
     """Return the values of ``NAME=VALUE`` by name, or raise UsageError."""
     found: dict[str, str] = {}
     for item in typed:
         name, equals, value = item.partition("=")
         if not equals or not name.isidentifier():
-            raise UsageError(f"sql: --param expects NAME=VALUE, not {item!r}")
+            raise UsageError(f"sql: {option} expects {form}, not {item!r}")
         if name in found:
-            raise UsageError(f"sql: --param {name} is given twice")
+            raise UsageError(f"sql: {option} {name} is given twice")
         found[name] = value
     return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
@@ -73,6 +74,10 @@ def sql(
     query: Annotated[str | None, Argument(help="SQL, or the name of a saved query.")] = None,
     file: Annotated[Path | None, Option("-f", "--file", help="File with the statement.")] = None,
     param: Annotated[list[str] | None, Option(metavar="NAME=VALUE", help="Value of $NAME.")] = None,
+    csv: Annotated[
+        list[str] | None,
+        Option("--csv", metavar="NAME=FILE", help="Table NAME: the texts of a CSV file."),
+    ] = None,
     show_saved: Annotated[bool, Option("--list", help="List the saved queries.")] = False,
     rows: Annotated[int | None, Option(min=1, help="Maximum number of rows.")] = None,
     raw: Annotated[bool, Option("--raw", help="Do not escape formulas in csv.")] = False,
@@ -80,12 +85,14 @@ def sql(
     target: OfDatabase,
 ) -> None:
     """Query a published database, read-only; without a query, interactively."""
-    from audit.analyst.sql import Question, describe_saved, typed_values
+    from audit.analyst.sql import Question, Reader, describe_saved, typed_values
 
     if show_saved:
         print(describe_saved(), end="")
         return
     settings, path, limits, archive = target.opened()
+    listed = typed_values(csv or [], "--csv", "NAME=FILE")
+    tables = {name: Path(file) for name, file in listed.items()}
     if query is None and file is None and sys.stdin.isatty() and sys.stdout.isatty():
         from audit.analyst import repl
 
@@ -93,15 +100,14 @@ def sql(
             path,
             target.form,
             rows=rows or settings.sql.rows,
-            limits=limits,
             history=None if private else repl.history_file(),
             say=say,
-            archive=archive,
+            opening=lambda: Reader(path, limits, archive, tables=tables),
         )
         return
     most = rows or (settings.sql.rows if target.form is Format.table else None)
     text, values = _statement(query, file), typed_values(param or [])
-    _answer(path, Question(text, values, target.form, most, raw), limits, archive)
+    _answer(path, Question(text, values, target.form, most, raw), limits, archive, tables)
 
 
 @grouped
@@ -153,11 +159,17 @@ def refused(
     show("run 'fairaudit run' to compute the changes")
 
 
-def _answer(path: Path, question: Question, limits: Limits, archive: Path | None) -> None:
+def _answer(
+    path: Path,
+    question: Question,
+    limits: Limits,
+    archive: Path | None,
+    tables: Mapping[str, Path] | None = None,
+) -> None:
     from audit.analyst.sql import answer
 
     try:
-        answer(path, question, sys.stdout.buffer, limits, say, archive)
+        answer(path, question, sys.stdout.buffer, limits, say, archive, tables)
     except BrokenPipeError:  # as in "fairaudit sql … | head"
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

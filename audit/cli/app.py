@@ -57,7 +57,7 @@ def _prepare(commands: typer.Typer) -> None:
     defaults: dict[str, Any] = {**_NO_HELP, **_NO_COMPLETION}
     for command in commands.registered_commands:
         assert command.callback is not None
-        command.short_help = inspect.getdoc(command.callback)
+        command.short_help = (inspect.getdoc(command.callback) or "").partition("\n\n")[0]
         defaults[command.name or command.callback.__name__] = _NO_HELP
     commands.info.context_settings = {"default_map": defaults}
 

@@ -15,18 +15,27 @@ from audit.progress import stopped_by_signals
 from audit.words import AnswerFormat
 
 OnlyPeriod = Annotated[str | None, Option(help="Only this period, such as 2026-10.")]
+Verbose = Annotated[bool, Option("--verbose", help="Print steps, also without a terminal.")]
+Quiet = Annotated[bool, Option("--quiet", help="Print warnings and failures only.")]
 
 
-def run(config: opt.SiteConfig = opt.SITE, period: OnlyPeriod = None) -> None:
+def run(
+    config: opt.SiteConfig = opt.SITE,
+    period: OnlyPeriod = None,
+    verbose: Verbose = False,
+    quiet: Quiet = False,
+) -> None:
     """Read new logs, compute, write reports, publish and deliver."""
     from audit.nightly.stages import STAGES
 
-    _stages(config, period, STAGES)
+    _stages(config, period, STAGES, verbose=verbose, quiet=quiet)
 
 
-def ingest(config: opt.SiteConfig = opt.SITE) -> None:
+def ingest(
+    config: opt.SiteConfig = opt.SITE, verbose: Verbose = False, quiet: Quiet = False
+) -> None:
     """Read new logs: the first stage of a run."""
-    _stages(config, None, ("ingest",))
+    _stages(config, None, ("ingest",), verbose=verbose, quiet=quiet)
 
 
 def report(
@@ -35,6 +44,8 @@ def report(
     user: opt.OfUsers = None,
     account: opt.OfAccounts = None,
     cluster: opt.ClusterName = None,
+    verbose: Verbose = False,
+    quiet: Quiet = False,
 ) -> None:
     """Compute, report and publish what was read; or make pages of users and accounts.
 
@@ -50,26 +61,32 @@ def report(
         return
     if cluster is not None:
         raise UsageError("--cluster requires --user or --account")
-    _stages(config, period, ("compute", "report", "publish"))
+    _stages(config, period, ("compute", "report", "publish"), verbose=verbose, quiet=quiet)
 
 
-def _stages(config: Path, period: str | None, stages: tuple[str, ...]) -> None:
+def _stages(
+    config: Path, period: str | None, stages: tuple[str, ...], *, verbose: bool, quiet: bool
+) -> None:
     from audit.nightly.service import by_hand
     from audit.nightly.stages import require_own_config
 
     require_own_config(config)
     site, now = opt.site(config), int(time.time())
-    with at_work() as progress:
+    with at_work(lines=verbose) as progress:
         night = by_hand(site, now, period, progress.say, progress.update, stages)
     warn(night.warnings)
     for line in (
-        *night.read,
-        *(f"computed {period}" for period in night.computed),
-        *night.reports,
-        *(f"sent {mail}" for mail in night.sent),
+        ()
+        if quiet
+        else (
+            *night.read,
+            *(f"computed {period}" for period in night.computed),
+            *night.reports,
+            *(f"sent {mail}" for mail in night.sent),
+        )
     ):
         show(line)
-    if "publish" in stages:
+    if "publish" in stages and not quiet:
         database = site.config.output.database
         show(f"published {database}" if night.published else "nothing to publish")
     for exceeded in night.exceeded:
@@ -119,7 +136,7 @@ def status(
 
 
 def backup(
-    target: Annotated[Path, Argument(metavar="FILE|DIR", help="File to write, or its folder.")],
+    target: Annotated[str, Argument(metavar="FILE.tar|DIR/", help="File to write, or its folder.")],
     config: opt.SiteConfig = opt.SITE,
 ) -> None:
     """Save the store and the history of runs to one file, even during a run."""

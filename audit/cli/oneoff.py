@@ -19,20 +19,18 @@ from audit.policies import Backfill, Order
 from audit.words import Algorithm, AnswerFormat
 
 if TYPE_CHECKING:
-    from audit.cluster.fitted import Fit, Fitted
     from audit.oneoff.audit import Options
     from audit.oneoff.sshare.inputs import Request
 
 BUDGET_S = 60
 """Default CPU seconds for fair and modelled start times without a configuration."""
-FIT_BUDGET_S = 10.0
-"""Default CPU seconds for fitting the policy."""
 ADVICE_S = 10
 """Default CPU seconds for advice without a configuration."""
 
 Seconds = partial(Option, min=1, metavar="SECONDS")
 ShareFormat = StrEnum("ShareFormat", ["psv", "csv"])
 StoryFormat = StrEnum("StoryFormat", ["text", "html", "json"])
+NoFit = Annotated[bool, Option("--no-fit", help="Infer no rules and no policy from the log.")]
 OfAnswer = Annotated[AnswerFormat, Option("--format", help="Output format.")]
 
 
@@ -90,10 +88,10 @@ Audited: TypeAlias = Annotated[
             out=opt.optional(Path, "Folder for the report and database; default: fairaudit-out."),
             db=opt.optional(Path, "Database to add to; default: a new audit.duckdb in --out."),
             order=opt.optional(
-                Order, "Queue order of fair start times; default: fitted to the log."
+                Order, "Queue order of replays; default: as the log shows, else fcfs."
             ),
             backfill=opt.optional(
-                Backfill, "Backfilling of fair start times; default: fitted to the log."
+                Backfill, "Backfilling of replays; default: as the log shows, else easy."
             ),
             from_day=opt.optional(str, "First day of the period.", "--from", metavar="DAY"),
             to_day=opt.optional(str, "Day after the last day.", "--to", metavar="DAY"),
@@ -119,10 +117,8 @@ def audit(
             "as configured, or 60."
         ),
     ] = None,
-    fit_budget: Annotated[
-        float, Seconds(help="CPU seconds for fitting the policy.")
-    ] = FIT_BUDGET_S,
-    no_fit: Annotated[bool, Option("--no-fit", help="Assume fcfs and easy; do not fit.")] = False,
+    fit_budget: Annotated[str | None, opt.gone("--fit-budget")] = None,
+    no_fit: NoFit = False,
     advice_budget: Annotated[
         int | None, Seconds(help="CPU seconds for advice; default: as configured, or 10.")
     ] = None,
@@ -144,10 +140,9 @@ def audit(
     settings = site.config.model_copy(
         update={"simulation": site.config.simulation.model_copy(update=given)}
     )
-    fit = None if no_fit else fitting(fit_budget, settings.uncertainty.resamples)
     with at_work() as progress:
         outcome = run_audit(
-            logs, options, settings, progress.update, tell(progress), fit, site.folder
+            logs, options, settings, progress.update, tell(progress), not no_fit, site.folder
         )
     warn(outcome.warnings)
     if form is AnswerFormat.json:
@@ -164,17 +159,6 @@ def audit(
         raise Exit(max(error.exit_code for _, error in outcome.missing))
 
 
-def fitting(seconds: float, resamples: int) -> Fit:
-    """Return a function that fits a pool's policy; see ``oneoff.fit_policy.assumed``."""
-
-    def fit(*pool: Any) -> Fitted:
-        from audit.oneoff.fit_policy.assumed import assumed
-
-        return assumed(*pool, seconds=seconds, resamples=resamples)
-
-    return fit
-
-
 @opt.grouped
 def simulate(
     *,
@@ -182,6 +166,7 @@ def simulate(
     out: Annotated[
         Path | None, Option(metavar="FILE", help="Schedule to write: FILE.swf or FILE.parquet.")
     ] = None,
+    no_fit: NoFit = False,
     logs: opt.OfLogs,
     site: opt.Configured,
 ) -> None:
@@ -190,7 +175,8 @@ def simulate(
 
     with at_work() as progress:
         outcome = simulation.simulate(
-            logs, change, site.config, out, progress.update, tell(progress), site.folder
+            *(logs, change, site.config, out, progress.update, tell(progress), site.folder),
+            fit=not no_fit,
         )
     warn(outcome.warnings)
     if outcome.written is not None:
@@ -301,6 +287,7 @@ def explain(
     ] = None,
     db: Published = None,
     form: Annotated[StoryFormat, Option("--format", help="Output format.")] = StoryFormat.text,
+    no_fit: NoFit = False,
     logs: opt.OfSomeLogsAndNodes,
     site: opt.Configured,
 ) -> None:
@@ -318,6 +305,7 @@ def explain(
             progress.update,
             tell(progress),
             site.folder,
+            fit=not no_fit,
         )
     write = {"text": shown.as_text, "html": shown.as_html, "json": shown.as_json}[form]
     sys.stdout.write(write(story))
@@ -332,6 +320,7 @@ def when(
     ] = None,
     user: Annotated[str | None, Option(help="Only this user's pending jobs.")] = None,
     form: OfAnswer = AnswerFormat.text,
+    no_fit: NoFit = False,
     db: Published = None,
     logs: opt.OfSomeLogsAndNodes,
     site: opt.Configured,
@@ -357,6 +346,7 @@ def when(
             progress.update,
             tell(progress),
             site.folder,
+            fit=not no_fit,
         )
     if form is AnswerFormat.json:
         print(machines.written(answer), end="")
@@ -439,26 +429,25 @@ def prepare(out: Path) -> None:
 
 
 @opt.grouped
-def whatif(change: Changes, given: OfStudy) -> None:
+def whatif(*, change: Changes, no_fit: NoFit = False, given: OfStudy) -> None:
     """Show which users and accounts would gain or lose from a change."""
     from audit.oneoff.whatif import plan as study
 
     site = given.site
-    given.conduct(study.KEY, study.plan(change, given.pool, site.config, site.folder))
+    planned = study.plan(change, given.pool, site.config, site.folder, fit=not no_fit)
+    given.conduct(study.KEY, planned)
 
 
 @opt.grouped
 def fit_policy(
     *,
-    budget: Annotated[
-        float, Option(min=1.0, help="Maximum CPU seconds for the search, as estimated.")
-    ] = 60.0,
+    budget: Annotated[str | None, opt.gone("--budget")] = None,
     write: Annotated[
-        Path | None, Option(metavar="config.toml", help="New file for the fitted policy.")
+        Path | None, Option(metavar="config.toml", help="New file for what the log shows.")
     ] = None,
     given: OfStudy,
 ) -> None:
     """Infer the site's policy from a log: order, backfilling, limits and windows."""
     from audit.oneoff.fit_policy import plan as study_plan
 
-    given.conduct(study_plan.KEY, study_plan.plan(given.pool, budget, write))
+    given.conduct(study_plan.KEY, study_plan.plan(given.pool, write, given.site.folder))

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
 from typer import Argument, Option
 
 from audit.policies import SETTINGS, Backfill, Order, choices
-from audit.progress import Progress, printable
+from audit.progress import Progress, printable_lines
 from audit.words import Resource
 
 if TYPE_CHECKING:
@@ -99,6 +99,19 @@ def options(**annotations: Any) -> dict[str, inspect.Parameter]:
 def optional(kind: Any, text: str, *flags: str, **settings: Any) -> Any:
     """Return the annotation of an option of this type with this help text."""
     return Annotated[kind | None, Option(*flags, help=text, **settings)]
+
+
+def gone(flag: str) -> Any:
+    """Return an option that no longer exists; using it is an error that names the remedy."""
+
+    def refuse(value: str | None) -> None:
+        if value is not None:
+            from audit.errors import UsageError
+            from audit.registry.gone import OPTIONS
+
+            raise UsageError(f"{flag}: {OPTIONS[flag]}")
+
+    return Option(flag, hidden=True, callback=refuse)
 
 
 def file(text: str) -> Any:
@@ -290,13 +303,13 @@ at_work = Progress
 
 def show(result: object) -> None:
     """Print one line of the result."""
-    print(printable(str(result)))
+    print(printable_lines(str(result)))
 
 
 def say(text: str) -> None:
     """Print a line on stderr."""
     with suppress(OSError):  # the exit code matters more than a full disk here
-        print(printable(text), file=sys.stderr)
+        print(printable_lines(text), file=sys.stderr)
 
 
 def warn(warnings: Iterable[str]) -> None:

@@ -13,7 +13,6 @@ import typer
 from typer import Argument, Option
 
 from audit.cli import options as opt
-from audit.cli.oneoff import FIT_BUDGET_S, fitting
 from audit.cli.options import at_work, described, say, show, warn
 from audit.errors import UsageError
 
@@ -62,6 +61,9 @@ def init(
     from audit.setup import init as initial
 
     initial.refuse_existing(output, force=force)
+    if not (slurm or logs or files.given or machines.given or name):
+        remedy = "'fairaudit init LOG', or 'fairaudit init --slurm' on a machine with Slurm"
+        raise UsageError(f"init: there is nothing to infer a configuration from: {remedy}")
     plan = None
     if slurm:
         if logs or files.given or machines.given or how.columns or how.separator:
@@ -116,10 +118,9 @@ def _first_audit(site: Path, logs: list[Path], cluster: str | None) -> None:
 
     config = opt.configuration(site)
     options = Options(out=site.parent / opt.DEFAULT_OUT)
-    fit = fitting(FIT_BUDGET_S, config.uncertainty.resamples)
     with at_work() as progress:
         request = Request(logs=logs, cluster=cluster)
-        outcome = audit(request, options, config, progress.update, fit=fit, folder=site.parent)
+        outcome = audit(request, options, config, progress.update, fit=True, folder=site.parent)
     warn(outcome.warnings)
     verdict = outcome.main_findings[0] if outcome.main_findings else "no job has ended yet"
     found = shutil.which(sys.argv[0])

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from datetime import date, timedelta
 from functools import partial
 from typing import Any, Final, NamedTuple
 
 import polars as pl
 import polars.selectors as cs
 
-from audit import config, periods
+from audit import config
 from audit.cluster import charges, ranking
+from audit.cluster.delivered import Agreed, delivered
 from audit.cluster.fairshare import Fairshare, histories
 from audit.cluster.predicted import predicted
 from audit.cluster.setting import Setting, covered
-from audit.cluster.windows import WHOLE, Window
+from audit.cluster.windows import WHOLE, Window, of_days
 from audit.metrics import dominant_share
 from audit.metrics.attempts import (
     account,
@@ -40,14 +40,13 @@ from audit.model import Window as Hours
 from audit.rule_text import scope_text, short_text
 from audit.scenario import ownership
 from audit.scenario.advice.advise import advise
-from audit.scenario.decisions import decision_times
 from audit.scenario.driver import ALL, Effort
 from audit.scenario.engine import model_fidelity
 from audit.scenario.fair_start import fair_start_times
-from audit.scenario.forward import forward_start_times
 from audit.scenario.releases.holds import NOT_HOLDING, inferred_holds
 from audit.scenario.releases.unstartable import unstartable
 from audit.scenario.scenario import Scenario
+from audit.scenario.workload import KEYS
 from audit.words import OF_TYPE
 
 Progress = Callable[[str, int, int], None]
@@ -59,12 +58,13 @@ _UNUSED: Final = (
 )
 """Columns of ``model.DESCRIBED`` that ``job_result`` lacks."""
 
-_OF_JOBS_ALONE: Final = ("group", "re_deserved", "overtook", "fst_basis", "forward_basis")
+_OF_JOBS_ALONE: Final = ("group", "re_deserved", "overtook", "fst_basis")
 """Columns of ``job_result`` that figures of periods do not use."""
 
 _WAITS: Final = "causes of waits"
 _FIGURES: Final = "figures of users, and advice"
 _STARTS: Final = "predicted starts"
+_DELIVERED: Final = "delays by later arrivals"
 
 HISTORY: Final = "fairshare_history"
 """Rows that the store keeps in two tables (``store.appending.Histories``)."""
@@ -101,6 +101,10 @@ class Wanted(NamedTuple):
     kept: Collection[Period] = ()
     """The other current periods, whose figures stay."""
     window: Window = WHOLE
+    history_s: int | None = None
+    """Seconds before the end of a period that are its log; None: all attempts are."""
+    settings: Mapping[Period, Setting] = {}
+    """Those of reported periods, which differ in evidence alone; others: that of the cluster."""
 
 
 class Rows(NamedTuple):
@@ -119,10 +123,15 @@ class _Work(NamedTuple):
     wanted: Wanted
     chosen: config.Config
     ranked: ownership.Fairshare
+    compared: ownership.Fairshare  # for orders that may be the site's
     shares: Shares
     known: pl.DataFrame | None
     effort: Effort
     progress: Progress
+
+    def of(self, period: Period) -> Setting:
+        """Return the setting of a period."""
+        return self.wanted.settings.get(period, self.setting)
 
 
 def compute(
@@ -148,7 +157,10 @@ def compute(
         that of the period in which the job ended.
     """
     ranked = ranking.of(fairshare, setting, (pool.policy for pool in setting.pools))
-    work = _Work(setting, wanted, chosen, ranked, fairshare.of_all, known, effort, progress)
+    compared = ranking.of_candidates(fairshare, setting, ranked)
+    work = _Work(
+        setting, wanted, chosen, ranked, compared, fairshare.of_all, known, effort, progress
+    )
     tables = _tables(work, attempts, fairshare)
     del attempts
     cluster = pl.lit(setting.cluster).alias("cluster")
@@ -160,11 +172,12 @@ def compute(
 
 def _tables(work: _Work, attempts: pl.DataFrame, fairshare: Fairshare) -> Iterator[Rows]:
     """Yield as ``compute``, without the names of cluster and period."""
-    setting, metrics, (seeds, kept, window) = work.setting, work.chosen.metrics, work.wanted
+    setting, metrics = work.setting, work.chosen.metrics
+    seeds, kept, window, _, _ = work.wanted
     described = population.compact(
         population.describe(attempts, setting.pools, setting.partition_pool, tau_s=metrics.tau_s)
     )
-    yield Rows("coverage_result", None, of_days(described, setting, window))
+    yield Rows("coverage_result", None, of_days(described, setting.zone, window))
     charged = charges.charged(described, setting, fairshare)
     charged = charges.beyond_requests(charged, setting, fairshare)
     del attempts, described
@@ -180,10 +193,13 @@ def _tables(work: _Work, attempts: pl.DataFrame, fairshare: Fairshare) -> Iterat
         budget_s = work.chosen.simulation.budget_s * of_pool.height / max(attempts_of_all, 1)
         if pool == setting.pools[-1]:
             del charged
+        log = Scenario(of_pool, pool, setting.now, work.ranked)
         of_pool = window.needed(of_pool, pool)
-        scenario = Scenario(of_pool, pool, setting.now, work.ranked)
+        scenario = log if of_pool is log.attempts else log.but(attempts=of_pool)
         jobs, booked = _completed(work, scenario, budget_s)
-        yield from _fidelities(work, scenario.described_by(jobs), booked)
+        jobs, agreed = _with_delivered(work, jobs, log)
+        del log
+        yield from _fidelities(work, scenario.described_by(jobs), booked, agreed)
         work.progress(_STARTS, 0, 1)
         starts = predicted(scenario, setting.zone, window)
         yield Rows("prediction_result", None, starts.with_columns(pool=pl.lit(pool.name)))
@@ -199,14 +215,14 @@ def _tables(work: _Work, attempts: pl.DataFrame, fairshare: Fairshare) -> Iterat
         yield Rows("job_result", None, own.drop(unstored, cs.starts_with(OF_TYPE)))
         del own
         jobs = jobs.drop(_OF_JOBS_ALONE)
-        yield from _of_periods(work, jobs, booked, pool)
+        yield from _of_periods(work, jobs, booked, pool, agreed)
 
 
 def _completed(work: _Work, scenario: Scenario, budget_s: float) -> tuple[pl.DataFrame, Account]:
-    """Return the attempts with all their own figures, and the account of their waits.
+    """Return the attempts with all their own figures but delays, and the account of their waits.
 
     Args:
-        budget_s: estimated CPU seconds for fair and modelled start times.
+        budget_s: estimated CPU seconds for the fair start times of the papers.
     """
     metrics, pool, setting = work.chosen.metrics, scenario.pool, work.setting
     window, effort = work.wanted.window, work.effort
@@ -218,17 +234,15 @@ def _completed(work: _Work, scenario: Scenario, budget_s: float) -> tuple[pl.Dat
         metrics.count_never_started,
     )
     known = None if work.known is None else work.known.filter(pl.col("pool") == pool.name)
-    decided = decision_times(
-        scenario.described_by(performance.overtakes(shares)), tolerance_s=metrics.tolerance_s
-    )
+    passed = performance.overtakes(shares)
     held = setting.holding.get(pool.name, NOT_HOLDING)
     booked = account.account(
-        *(decided, pool, setting.now),
+        *(passed, pool, setting.now),
         log_begin=setting.log_begin,
-        backfill=pool.states_backfill,
-        holds=inferred_holds(decided, pool, setting.now, held),
+        holds=inferred_holds(passed, pool, setting.now, held),
+        passes=setting.passes.get(pool.name),
     )
-    marked = unstartable(decided, pool, setting.now, setting.log.from_time, held.own)
+    marked = unstartable(passed, pool, setting.now, setting.log.from_time, held.own)
     booked = booked._replace(attempts=booked.attempts.with_columns(marked))
     work.progress(_WAITS, 1, 1)
     fair = fair_start_times(
@@ -241,16 +255,36 @@ def _completed(work: _Work, scenario: Scenario, budget_s: float) -> tuple[pl.Dat
         ),
         tau_s=metrics.tau_s,
     )
-    forward = forward_start_times(
-        scenario.described_by(population.compact(fair)),
-        known=known,
-        effort=effort._replace(on_progress=partial(work.progress, "modelled start times")),
+    return fair, booked._replace(attempts=fair.clear())
+
+
+def _with_delivered(
+    work: _Work, jobs: pl.DataFrame, log: Scenario
+) -> tuple[pl.DataFrame, Mapping[Period, Agreed]]:
+    """Add the delays of attempts by later arrivals; return also which rules agree with the log."""
+    seeds, kept, window, history_s, _ = work.wanted
+    if work.compared != work.ranked:
+        log = log.but(fairshare=work.compared)
+    work.progress(_DELIVERED, 0, 1)
+    found, agreed = delivered(
+        log,
+        work.setting.holding.get(log.pool.name, NOT_HOLDING),
+        [*seeds, *(period for period in kept if window.overlaps(period))],
+        history_s,
+        None if window.whole else window.holds(),
+        work.chosen.metrics.tau_s,
     )
-    return forward, booked._replace(attempts=forward.clear())
+    work.progress(_DELIVERED, 1, 1)
+    jobs = jobs.drop("fair_slowdown")  # of the strict fair start
+    return jobs.join(found, on=KEYS, how="left", maintain_order="left"), agreed
 
 
-def _fidelities(work: _Work, scenario: Scenario, booked: Account) -> Iterator[Rows]:
-    """Yield how well the policy of a pool reproduces each period, and what the account assumes."""
+def _fidelities(
+    work: _Work, scenario: Scenario, booked: Account, agreed: Mapping[Period, Agreed]
+) -> Iterator[Rows]:
+    """Yield how well rules agree with the starts of each period, how well the policy of a pool
+    reproduces it, and what the account assumes.
+    """
     pool, setting = scenario.pool, work.setting
     model = {
         "pool": pl.lit(pool.name),
@@ -258,15 +292,28 @@ def _fidelities(work: _Work, scenario: Scenario, booked: Account) -> Iterator[Ro
         "backfill": pl.lit(pool.policy.backfill.value),
         "fair_order": pl.lit(pool.fair_order.value),
     }
-    assumed = of_account(booked.plan, booked.starts, booked.interval_s)
     for period in work.wanted.seeds:
-        of_model = model_fidelity(scenario, period, work.chosen.metrics.tolerance_s)
+        passes = work.of(period).passes.get(pool.name)
+        starts = booked.starts if passes is None or passes.plan is None else passes.starts
+        assumed = of_account(booked.plan, starts, booked.interval_s)
+        of_model = model_fidelity(scenario, period)
         of_log = edges(scenario.attempts, setting.log, period, by_end=setting.by_end)
-        fidelity = pl.concat([of_model, of_log, assumed])
-        yield Rows("fidelity_result", period, fidelity.with_columns(**model))
+        of_policy = pl.concat([of_model, of_log, assumed]).with_columns(**model)
+        of_rules = (
+            agreed[period]
+            .rows(pool)
+            .with_columns(**{name: model[name] for name in ("pool", "fair_order")})
+        )
+        yield Rows("fidelity_result", period, pl.concat([of_policy, of_rules], how="diagonal"))
 
 
-def _of_periods(work: _Work, jobs: pl.DataFrame, booked: Account, pool: Pool) -> Iterator[Rows]:
+def _of_periods(
+    work: _Work,
+    jobs: pl.DataFrame,
+    booked: Account,
+    pool: Pool,
+    agreed: Mapping[Period, Agreed],
+) -> Iterator[Rows]:
     """Yield a pool's figures in each period; what periods share is computed once."""
     setting, metrics = work.setting, work.chosen.metrics
     options = Options(
@@ -280,11 +327,12 @@ def _of_periods(work: _Work, jobs: pl.DataFrame, booked: Account, pool: Pool) ->
     scenario = Scenario(jobs, pool, setting.now, work.ranked)
     of_pool = pl.lit(pool.name).alias("pool")
     of_files = setting.declared.limits
-    rules = rules_of(pool, setting.evidence.get(pool.name, ()), of_files)
-    holds = pl.DataFrame(setting.holds.get(pool.name, ()), HOLDS)
     bounds = _limited(work, jobs, pool)
     for number, (period, seed) in enumerate(work.wanted.seeds.items()):
         work.progress(_FIGURES, number, len(work.wanted.seeds))
+        own = work.of(period)
+        rules = rules_of(pool, own.evidence.get(pool.name, ()), of_files)
+        holds = pl.DataFrame(own.holds.get(pool.name, ()), HOLDS)
         around = population.around(jobs, period)
         of_period = options._replace(covered=covered(period, setting.log))
         passed = _passed(work, jobs, booked, bounds, (pool, period))
@@ -293,7 +341,10 @@ def _of_periods(work: _Work, jobs: pl.DataFrame, booked: Account, pool: Pool) ->
         del around
         ended = population.in_period(jobs, period)
         by_rule = waiting_by_rule(ended, pool)
-        advised = advise(scenario, period, budget_s, seed, by_rule, work.effort.executor)
+        advised = advise(
+            *(scenario, period, budget_s, seed, by_rule, work.effort.executor),
+            agreement=agreed[period].replayed,
+        )
         for table, rows in (
             ("rule_result", with_waiting(rules, ended)),
             ("hold_result", holds),
@@ -373,46 +424,6 @@ def _summaries(
     of_period = (pool, period, setting.now, setting.zone)
     summary = summarise(around, *of_period, seed, options, known=known)
     yield Rows("summary_result", period, summary.with_columns(**observed))
-
-
-def of_days(described: pl.DataFrame, setting: Setting, window: Window) -> pl.DataFrame:
-    """Return the number of records that ended on each day of a window, empty days included.
-
-    A window without a bound begins (or ends) with the first (last) day of the records.
-    """
-    day = pl.from_epoch(population.belongs_at(), time_unit="s").dt.replace_time_zone("UTC")
-    day = day.dt.convert_time_zone(setting.zone.key).dt.date()
-    counts = described.group_by(day.alias("day")).agg(
-        records=(pl.col("tasks") > 0).sum().cast(pl.Int64)
-    )
-    begin, end = edges_of(window, setting)
-    first, last = counts.select(first=pl.col("day").min(), last=pl.col("day").max()).row(0)
-    first = first if begin is None else begin
-    last = last if end is None else end - timedelta(days=1)
-    days = pl.DataFrame(schema={"day": pl.Date})
-    if first is not None and last is not None:
-        days = pl.select(day=pl.date_range(first, last))
-    return (
-        days.join(counts, on="day", how="left")
-        .sort("day")
-        .select(
-            "day",
-            pl.col("records").fill_null(0),
-            refused=pl.lit(0, pl.Int64),
-            state=pl.when(pl.col("records").is_null())
-            .then(pl.lit("empty"))
-            .otherwise(pl.lit("full")),
-        )
-    )
-
-
-def edges_of(window: Window, setting: Setting) -> tuple[date | None, date | None]:
-    """Return a window's first day, and the first day after it; None: no bound."""
-    begin, end = (
-        None if edge is None else periods.day_of(edge, setting.zone)
-        for edge in (window.from_time, window.to_time)
-    )
-    return begin, end
 
 
 def rules_of(

@@ -160,6 +160,16 @@ def shares_of_all(tree: Tree) -> dict[str, dict[str, float]]:
     }
 
 
+def of_site(site: config.Cluster | None, folder: Path) -> Fairshare:
+    """Return how usage is charged and compared today; the defaults where nothing is configured.
+
+    Raises ConfigError as of ``read``.
+    """
+    if site is None:
+        return Fairshare(config.Usage())
+    return read(site.usage, folder, site.name)
+
+
 def read(chosen: config.Usage, folder: Path, cluster: str) -> Fairshare:
     """Return the settings of a cluster's ``[clusters.usage]``, with the content of its files.
 

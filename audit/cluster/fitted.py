@@ -1,22 +1,22 @@
-"""Policies and rules of pools that were inferred from their log, where none are configured."""
+"""What was inferred of pools from their log: rules, policies, who was held, and the plan."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
-import polars as pl
 from pydantic import TypeAdapter
 
 from audit import config
 from audit.cluster.inference import Fact
 from audit.cluster.setting import Setting
+from audit.metrics.waits.plan import Passes
 from audit.model import Limit, Policy, Pool, Window
 from audit.scenario.releases.holds import NOT_HOLDING, Holding
 
-STATED = {*Policy._fields, "limits", "windows"}
+STATED = {"order", "backfill"}
 """Keys of a configured pool; with any of them its policy counts as configured."""
 
 
@@ -25,13 +25,13 @@ class Fitted(NamedTuple):
 
     pool: Pool
     facts: tuple[Fact, ...]
-    """The assumptions, rule by rule, and how much each improves the fit."""
+    """The assumptions, rule by rule, with their evidence."""
     details: Mapping[str, Any]
-    """The fit for programs: ``unexplained`` (0 to 1) ``before`` and ``after``, ``says`` in words,
-    ``evidence`` as rows of the view ``rules``, ``holds`` of the table ``hold_result``, ``days``
-    used (None: all), ``budget_s``, and
-    whether it ``ended`` the search."""
+    """The same for programs: ``says`` in words, ``evidence`` as rows of the view ``rules``, and
+    ``holds`` of the table ``hold_result``."""
     holding: Holding = NOT_HOLDING
+    passes: Passes | None = None
+    """None: the attempts of which the account is made show them."""
 
     def then(self, more: Fitted) -> Fitted:
         """Return what was inferred here and, from its pool, in ``more``."""
@@ -40,27 +40,63 @@ class Fitted(NamedTuple):
             for name in ("evidence", "says")
         }
         details = {**self.details, **more.details, **both}
-        return Fitted(more.pool, (*more.facts, *self.facts), details, self.holding)
+        facts = (*more.facts, *self.facts)
+        return Fitted(more.pool, facts, details, self.holding, self.passes)
 
 
-Fit = Callable[[pl.DataFrame, Pool, int, int], Fitted]
-"""Takes columns of ``model.DESCRIBED``, a pool, ``now`` and the seed of resamples."""
+UNKNOWN: Final = Passes()
+"""The passes where nothing is inferred."""
+
+
+def nothing(setting: Setting) -> list[Fitted]:
+    """Return that of no pool anything is inferred."""
+    return [Fitted(pool, (), {}, passes=UNKNOWN) for pool in setting.pools]
 
 
 class Rules(NamedTuple):
-    """The inferred part of a pool, as stored with a run."""
+    """What was inferred of a pool beyond its configuration, as stored with a run."""
 
-    policy: Policy
-    limits: tuple[Limit, ...]
-    windows: tuple[Window, ...]
-    zone: str
-    states_backfill: bool = False
-    capacity: int = 0
-    amounts: tuple[tuple[str, int], ...] = ()
+    limits: tuple[Limit, ...] = ()
+    windows: tuple[Window, ...] = ()
+    policy: Policy | None = None
+    """None, also of the others: as configured."""
+    zone: str | None = None
+    capacity: int | None = None
     holding: Holding = NOT_HOLDING
+    passes: Passes | None = None
+
+    @classmethod
+    def of(cls, found: Fitted, pool: Pool) -> Rules:
+        """Return what was inferred of a pool that is configured as ``pool``."""
+        seen = found.pool
+        changed = {
+            name: getattr(seen, name)
+            for name in ("policy", "zone", "capacity")
+            if getattr(seen, name) != getattr(pool, name)
+        }
+        return cls(
+            tuple(limit for limit in seen.limits if limit not in pool.limits),
+            tuple(window for window in seen.windows if window not in pool.windows),
+            holding=found.holding,
+            passes=found.passes,
+            **changed,
+        )
+
+    def on(self, pool: Pool) -> Pool:
+        """Return a pool with these rules beside those of its configuration."""
+        if self.capacity is not None:
+            amounts = dict(pool.amounts) | {pool.resource.value: self.capacity}
+            pool = pool._replace(capacity=self.capacity, amounts=tuple(amounts.items()))
+        return pool._replace(
+            limits=(*pool.limits, *(one for one in self.limits if one not in pool.limits)),
+            windows=(*pool.windows, *(one for one in self.windows if one not in pool.windows)),
+            policy=self.policy or pool.policy,
+            zone=self.zone or pool.zone,
+        )
 
 
-_ADAPTER: TypeAdapter[Rules] = TypeAdapter(Rules)
+_RULES: TypeAdapter[Rules] = TypeAdapter(Rules)
+_FACTS: TypeAdapter[tuple[Fact, ...]] = TypeAdapter(tuple[Fact, ...])
 
 
 def silent(setting: Setting, site: config.Cluster | None) -> list[Pool]:
@@ -78,23 +114,42 @@ def assuming(setting: Setting, found: Sequence[Fitted]) -> Setting:
     for one in found:
         of = f" of pool {one.pool.name!r}" if len(setting.pools) > 1 else ""
         facts = [*facts, *(replace(fact, what=fact.what + of) for fact in one.facts)]
-    evidence = {one.pool.name: one.details.get("evidence", []) for one in found}
-    pools = _with(setting.pools, (one.pool for one in found))
+    changed = {one.pool.name: one.pool for one in found}
     return replace(
         setting,
-        pools=pools,
+        pools=tuple(changed.get(pool.name, pool) for pool in setting.pools),
         facts=tuple(facts),
-        evidence=evidence,
+        evidence={one.pool.name: one.details.get("evidence", []) for one in found},
         holding={one.pool.name: one.holding for one in found},
         holds={one.pool.name: one.details.get("holds", []) for one in found},
+        passes={one.pool.name: one.passes for one in found if one.passes is not None},
     )
 
 
-def in_force(found: Sequence[Fitted]) -> dict[str, Any]:
-    """Return what was inferred, by pool, as stored with a run (JSON)."""
+def alike(one: Setting, other: Setting) -> bool:
+    """Return whether figures of attempts are the same under two settings of a cluster."""
+
+    def decisive(setting: Setting) -> tuple[object, ...]:
+        passes = {name: of._replace(starts=None) for name, of in setting.passes.items()}
+        return setting.pools, setting.holding, passes
+
+    return decisive(one) == decisive(other)
+
+
+def in_force(setting: Setting, found: Sequence[Fitted]) -> dict[str, Any]:
+    """Return what was inferred, by pool, as stored with a run (JSON).
+
+    Args:
+        setting: as configured, without what was inferred.
+    """
+    pools = {pool.name: pool for pool in setting.pools}
     return {
-        pool.name: {"rules": _ADAPTER.dump_python(_rules(pool, holding), mode="json"), **details}
-        for pool, _, details, holding in found
+        one.pool.name: {
+            "rules": _RULES.dump_python(Rules.of(one, pools[one.pool.name]), mode="json"),
+            "facts": _FACTS.dump_python(one.facts, mode="json"),
+            **one.details,
+        }
+        for one in found
     }
 
 
@@ -103,30 +158,12 @@ def again(setting: Setting, kept: Mapping[str, Any]) -> Setting:
 
     Raises ValueError if another version stored it.
     """
-    rules = {
-        pool.name: _ADAPTER.validate_json(json.dumps(kept[pool.name]["rules"]))
-        for pool in setting.pools
-        if pool.name in kept
-    }
-    pools = [
-        pool._replace(**{name: getattr(of, name) for name in Rules._fields if name != "holding"})
-        for pool in setting.pools
-        if (of := rules.get(pool.name)) is not None
-    ]
-    return replace(
-        setting,
-        pools=_with(setting.pools, pools),
-        evidence={name: of.get("evidence", []) for name, of in kept.items()},
-        holds={name: of.get("holds", []) for name, of in kept.items()},
-        holding={name: of.holding for name, of in rules.items()},
-    )
-
-
-def _rules(pool: Pool, holding: Holding) -> Rules:
-    of_pool = {name: getattr(pool, name) for name in Rules._fields if name != "holding"}
-    return Rules(**of_pool, holding=holding)
-
-
-def _with(pools: Sequence[Pool], changed: Iterable[Pool]) -> tuple[Pool, ...]:
-    by_name = {pool.name: pool for pool in changed}
-    return tuple(by_name.get(pool.name, pool) for pool in pools)
+    found = []
+    for pool in setting.pools:
+        if pool.name in kept:
+            details = dict(kept[pool.name])
+            rules = _RULES.validate_json(json.dumps(details.pop("rules")))
+            facts = _FACTS.validate_json(json.dumps(details.pop("facts")))
+            of = (rules.on(pool), facts, details, rules.holding, rules.passes)
+            found.append(Fitted(*of))
+    return assuming(setting, found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 import polars as pl
@@ -15,6 +15,10 @@ from audit.metrics.attempts.similar import LEAD_S
 from audit.model import Period
 from audit.store import database, queries
 from audit.store.database import Connection
+
+_OF_LOGS: Final = frozenset(("missing", "assumed", "inferred_from"))
+"""Keys of the configuration in force that logs decide: those that are missing, what was inferred,
+and the digest of the logs from which."""
 
 
 @dataclass(frozen=True)
@@ -55,12 +59,17 @@ class Identity:
 
     @property
     def config_hash(self) -> str:
-        """SHA-256 of the configuration in force; missing logs are not part of it."""
+        """SHA-256 of the configuration in force, without what the logs show or lack."""
         in_force = json.loads(self.config)
-        if "missing" not in in_force:
+        if not in_force.keys() & _OF_LOGS:
             return _sha256(self.config)
-        del in_force["missing"]
-        return _sha256(json.dumps(in_force, sort_keys=True))
+        stated = {key: value for key, value in in_force.items() if key not in _OF_LOGS}
+        return _sha256(json.dumps(stated, sort_keys=True))
+
+    def keeping(self, inferred: Mapping[str, object]) -> Identity:
+        """Return the same identity, with which a run stores what was inferred from its inputs."""
+        in_force = json.loads(self.config) | {"assumed": inferred}
+        return replace(self, config=json.dumps(in_force, sort_keys=True))
 
     def note(self, con: Connection, stage: str, now: int | None = None) -> None:
         """Record a stage as done; ``now`` is in epoch s, or None to record no time."""
@@ -128,8 +137,14 @@ FIGURE: Final = ("pool", "period", "metric", "dimension", "dimension_value")
 _NAMED: Final = 3
 """Maximum number of logs that a reason names."""
 
-_MadeOf = tuple[str, str, frozenset[str]]
-"""Hash of the configuration, version and inputs."""
+
+class _MadeOf(NamedTuple):
+    """What figures were made of."""
+
+    config_hash: str
+    version: str
+    inferred_from: str | None
+    inputs: frozenset[str]
 
 
 class Before(NamedTuple):
@@ -143,8 +158,10 @@ class Before(NamedTuple):
 def before(con: Connection, cluster: str) -> Before:
     """Return the figures of a cluster that the store holds now."""
     made_of = {
-        period: (config, version, frozenset(inputs))
-        for period, config, version, inputs in queries.rows(con, "run_inputs", cluster=cluster)
+        period: _MadeOf(config, version, inferred_from, frozenset(inputs))
+        for period, config, version, inferred_from, inputs in queries.rows(
+            con, "run_inputs", cluster=cluster
+        )
     }
     return Before(queries.run(con, "summary_of_cluster", cluster=cluster), made_of)
 
@@ -183,10 +200,14 @@ def _reasons(con: Connection, run: Identity, old: _MadeOf | None) -> Iterator[st
     if old is None:
         yield "the inputs of its earlier figures are unknown"
         return
-    config_hash, version, inputs = old
-    now = frozenset(run.inputs)
-    had, has = ({name.partition("-")[0] for name in names} for names in (inputs, now))
-    moved = {name.partition("-")[0] for name in now - inputs} & had
+    new = _MadeOf(
+        run.config_hash,
+        __version__,
+        json.loads(run.config).get("inferred_from"),
+        frozenset(run.inputs),
+    )
+    had, has = ({name.partition("-")[0] for name in one.inputs} for one in (old, new))
+    moved = {name.partition("-")[0] for name in new.inputs - old.inputs} & had
     for ids, reason in (
         (has - had, "records were added from"),
         (moved, "records were set aside or restored in"),
@@ -194,11 +215,13 @@ def _reasons(con: Connection, run: Identity, old: _MadeOf | None) -> Iterator[st
     ):
         if ids:
             yield f"{reason} {_logs(con, run, sorted(ids))}"
-    if config_hash != run.config_hash:
+    if old.config_hash != new.config_hash:
         yield "settings changed"
-    if version != __version__:
-        yield f"version {version} became {__version__}"
-    if inputs == now and (config_hash, version) == (run.config_hash, __version__):
+    if old.version != new.version:
+        yield f"version {old.version} became {new.version}"
+    if old.inputs == new.inputs and old.inferred_from != new.inferred_from:
+        yield "records changed from which its rules were inferred"
+    if old == new:
         yield "more of its fair start times were computed"
 
 

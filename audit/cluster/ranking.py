@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
@@ -55,6 +56,24 @@ def of(
         ranked = _configured(fairshare, setting, where, nearest_decay)
     if Order.multifactor in orders:
         ranked = ranked._replace(multifactor=_multifactor(fairshare, setting, where))
+    return ranked
+
+
+def of_candidates(
+    fairshare: Fairshare, setting: Setting, ranked: ownership.Fairshare
+) -> ownership.Fairshare:
+    """Return ``ranked`` with what the configuration knows of shares and of Slurm's priorities.
+
+    Orders by them may then be compared with the log, whatever the pools' policies are.
+    """
+    where = f"clusters.usage of cluster {setting.cluster!r}"
+    with suppress(ConfigError):
+        if ranked == ownership.EQUAL_SHARES:
+            found = _configured(fairshare, setting, where, nearest_decay=True)
+            ranked = ranked if found.tree is None else found
+    with suppress(ConfigError):
+        if ranked.multifactor is None:
+            ranked = ranked._replace(multifactor=_multifactor(fairshare, setting, where))
     return ranked
 
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
 
-from audit.cluster import compute, predicted
+from audit.cluster import predicted
 from audit.cluster.compute import HISTORY, Rows
 from audit.cluster.identity import FIGURE, Identity, before, restated
 from audit.cluster.setting import Setting
-from audit.cluster.windows import WHOLE, Window
+from audit.cluster.windows import WHOLE, Window, edges_of
 from audit.errors import StoreError
 from audit.metrics import disclosure
 from audit.metrics.attempts.population import belongs_at
@@ -33,9 +33,27 @@ BY_PERIOD: Final = (
 DESCRIBING: Final = ("clusters", "pools", "node")
 
 
+class Described(NamedTuple):
+    """How a cluster and its periods are described."""
+
+    setting: Setting
+    settings: Mapping[Period, Setting] = {}
+    """Those of periods with evidence of their own; others: ``setting``."""
+    newest: Setting | None = None
+    """That of the newest period; None: ``setting``."""
+
+    def notes(self, period: Period | None = None) -> str:
+        """Return the notes of a period, else of the cluster, as JSON."""
+        whole = self.newest or self.setting
+        setting = whole if period is None else self.settings.get(period, self.setting)
+        notes = [f"{fact.what}: {fact.value} ({fact.source})" for fact in setting.facts]
+        part = {"part": setting.part} if setting.part else {}
+        return json.dumps({"notes": notes, "warnings": setting.warnings, **part})
+
+
 def replace(
     con: Connection,
-    setting: Setting,
+    described: Described,
     results: Iterable[Rows],
     computed: Sequence[Identity],
     kept: Mapping[Period, str],
@@ -56,6 +74,7 @@ def replace(
 
     Raises StoreError if the results cannot be stored.
     """
+    setting = described.setting
     cluster = setting.cluster
     runs = {**kept, **{identity.period: identity.run_id for identity in computed}}
     with database.transaction(con):
@@ -67,7 +86,7 @@ def replace(
         for table in BY_PERIOD:
             database.delete(con, table, cluster=cluster, keep=keep)
         appending.delete_histories(con, cluster=cluster, keep=keep)
-        _describe(con, setting, computed)
+        _describe(con, described, computed)
         after = _insert(con, results, runs)
         database.insert(
             con, "coverage_result", queries.run(con, "refused_coverage", cluster=cluster)
@@ -131,7 +150,7 @@ def _clear(con: Connection, setting: Setting, window: Window) -> None:
     of = [cluster, window.from_time, window.to_time]
     database.execute(con, _CLEAR_JOBS, of)
     database.execute(con, _CLEAR_STUCK, [cluster])
-    database.execute(con, _CLEAR_DAYS, [cluster, *compute.edges_of(window, setting)])
+    database.execute(con, _CLEAR_DAYS, [cluster, *edges_of(window, setting.zone)])
 
 
 _CLEAR_PREDICTIONS: Final = """
@@ -177,19 +196,26 @@ _CLEAR_DAYS: Final = """
 """
 
 
-def _describe(con: Connection, setting: Setting, runs: Sequence[Identity]) -> None:
+def _describe(con: Connection, described: Described, runs: Sequence[Identity]) -> None:
     """Store the cluster, its pools, and the notes of the runs."""
-    notes = [f"{fact.what}: {fact.value} ({fact.source})" for fact in setting.facts]
-    part = {"part": setting.part} if setting.part else {}
-    remarks = json.dumps({"notes": notes, "warnings": setting.warnings, **part})
+    setting = described.newest or described.setting
     cluster = {"cluster": setting.cluster}
-    described = {**cluster, "zone": setting.zone.key, "notes": remarks}
-    of_runs = [{**described, "period": run.period.name, "run_id": run.run_id} for run in runs]
+    of_cluster = {**cluster, "zone": setting.zone.key}
+    of_runs = [
+        {
+            **of_cluster,
+            "notes": described.notes(run.period),
+            "period": run.period.name,
+            "run_id": run.run_id,
+        }
+        for run in runs
+    ]
     pools = [
         {**cluster, "pool": pool.name, "resource": pool.resource.value, "capacity": pool.capacity}
         for pool in setting.pools
     ]
-    for table, rows in (("clusters", [described]), ("run_note", of_runs), ("pools", pools)):
+    clusters = [{**of_cluster, "notes": described.notes()}]
+    for table, rows in (("clusters", clusters), ("run_note", of_runs), ("pools", pools)):
         database.insert(con, table, pl.DataFrame(rows))
     database.insert(con, "node", _nodes(setting.pools), cluster)
 

@@ -18,7 +18,9 @@ from audit.cluster.inference import NOTHING, Fact
 from audit.cluster.log_begin import LogBegin
 from audit.errors import UsageError
 from audit.formats.dialects import Header
+from audit.metrics.waits.plan import Passes
 from audit.model import Absence, Declared, Node, Period, Policy, Pool, Resource, Step
+from audit.policies import Backfill, Order
 from audit.rule_text import amount as amount_text
 from audit.scenario.releases.holds import Holding
 
@@ -48,6 +50,8 @@ class Setting:
     """The users whose jobs were held, by pool."""
     holds: Mapping[str, Sequence[Mapping[str, object]]] = field(default_factory=dict)
     """Rows of the views ``chains`` and ``releases``, by pool."""
+    passes: Mapping[str, Passes] = field(default_factory=dict)
+    """How the scheduler goes through its queue, by pool; others: as the attempts show."""
     declared: Declared = NOTHING
     """What files say about the nodes."""
     log_begin: int | None = None
@@ -69,6 +73,17 @@ class Setting:
         return replace(
             self, pools=tuple(pool._replace(states_backfill=True) for pool in self.pools)
         )
+
+    def stating(self, order: Order | None, backfill: Backfill | None) -> Setting:
+        """Return the setting with the order and the backfilling of options; None: as before."""
+        pools, facts = [], [fact for fact in self.facts if fact.what != "policy"]
+        for pool in self.pools:
+            policy = pool.policy.changed(order=order, backfill=backfill)
+            states = pool.states_backfill or backfill is not None
+            pools.append(pool._replace(policy=policy, states_backfill=states))
+            of = f" of pool {pool.name!r}" if len(self.pools) > 1 else ""
+            facts.append(Fact(f"policy{of}", policy.name, "--order and --backfill"))
+        return replace(self, pools=tuple(pools), facts=tuple(facts))
 
     def begun(self, begin: LogBegin | None) -> Setting:
         """Return the setting of a log with this begin; None: it has no times.

@@ -6,14 +6,17 @@ running at the same time, and similar jobs. Results of other periods stay in the
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from datetime import date, timedelta
 from typing import Final, NamedTuple
+from zoneinfo import ZoneInfo
 
 import polars as pl
 
 from audit.metrics.attempts import population
 from audit.metrics.attempts.similar import LEAD_S
 from audit.model import BY_USAGE, Period, Pool
+from audit.periods import day_of
 
 AFTER_S: Final = 35 * 86_400
 """Seconds of later attempts that are read at first: modelled starts depend on them."""
@@ -46,6 +49,11 @@ class Window(NamedTuple):
         still_open = pl.lit(value=self.to_time is None)
         return pl.when(end.is_null()).then(still_open).otherwise(after & before)
 
+    def overlaps(self, period: Period) -> bool:
+        """Return whether attempts of a period may be in the window."""
+        begins = self.to_time is None or period.from_time < self.to_time
+        return begins and (self.from_time is None or period.to_time > self.from_time)
+
     def own(self, jobs: pl.DataFrame) -> pl.DataFrame:
         """Return the attempts in the window."""
         return jobs if self.whole else population.only(jobs, self.holds())
@@ -64,41 +72,76 @@ class Window(NamedTuple):
 WHOLE: Final = Window()
 
 
-class Stretch(NamedTuple):
-    """Periods that are computed together."""
-
-    periods: tuple[Period, ...]
-    """In order; if all attempts are at hand, with those between that are not due."""
-    window: Window
-    """Their attempts, and those of the gap before each."""
-
-
 def stretches(
     current: Mapping[Period, int], due: Collection[Period], most: int | None
-) -> list[Stretch]:
-    """Divide the due periods into stretches, in order.
+) -> list[list[Period]]:
+    """Return the due periods, in order, divided into lists of adjacent ones.
 
     Args:
         current: all periods, in order, and the number of attempts in each.
-        most: maximum number of attempts in a stretch of several periods; None: one stretch of all.
+        most: maximum number of attempts of a list of several periods; None: no bound.
+    """
+    found: list[list[Period]] = []
+    before, attempts = False, 0
+    for period, count in current.items():
+        if period in due:
+            attempts += count
+            if before and (most is None or attempts <= most):
+                found[-1].append(period)
+            else:
+                found.append([period])
+                attempts = count
+        before = period in due
+    return found
+
+
+def window_of(current: Collection[Period], stretch: Sequence[Period]) -> Window:
+    """Return the attempts of adjacent periods, and of the gap before each.
+
+    Args:
+        current: all periods, in order.
     """
     every = list(current)
-    groups: list[list[int]] = []
-    for place, period in enumerate(every):
-        if period not in due:
-            continue
-        last = groups[-1] if groups else []
-        if last and (
-            most is None
-            or (place == last[-1] + 1 and sum(current[every[k]] for k in (*last, place)) <= most)
-        ):
-            last.append(place)
-        else:
-            groups.append([place])
-    return [_stretch(every, group[0], group[-1]) for group in groups]
-
-
-def _stretch(every: list[Period], first: int, last: int) -> Stretch:
+    first, last = every.index(stretch[0]), every.index(stretch[-1])
     begin = every[first - 1].to_time if first else None
     end = every[last].to_time if last + 1 < len(every) else None
-    return Stretch(tuple(every[first : last + 1]), Window(begin, end))
+    return Window(begin, end)
+
+
+def of_days(described: pl.DataFrame, zone: ZoneInfo, window: Window) -> pl.DataFrame:
+    """Return the number of records that ended on each day of a window, empty days included.
+
+    A window without a bound begins (or ends) with the first (last) day of the records.
+    """
+    day = pl.from_epoch(population.belongs_at(), time_unit="s").dt.replace_time_zone("UTC")
+    day = day.dt.convert_time_zone(zone.key).dt.date()
+    counts = described.group_by(day.alias("day")).agg(
+        records=(pl.col("tasks") > 0).sum().cast(pl.Int64)
+    )
+    begin, end = edges_of(window, zone)
+    first, last = counts.select(first=pl.col("day").min(), last=pl.col("day").max()).row(0)
+    first = first if begin is None else begin
+    last = last if end is None else end - timedelta(days=1)
+    days = pl.DataFrame(schema={"day": pl.Date})
+    if first is not None and last is not None:
+        days = pl.select(day=pl.date_range(first, last))
+    return (
+        days.join(counts, on="day", how="left")
+        .sort("day")
+        .select(
+            "day",
+            pl.col("records").fill_null(0),
+            refused=pl.lit(0, pl.Int64),
+            state=pl.when(pl.col("records").is_null())
+            .then(pl.lit("empty"))
+            .otherwise(pl.lit("full")),
+        )
+    )
+
+
+def edges_of(window: Window, zone: ZoneInfo) -> tuple[date | None, date | None]:
+    """Return a window's first day, and the first day after it; None: no bound."""
+    begin, end = (
+        None if edge is None else day_of(edge, zone) for edge in (window.from_time, window.to_time)
+    )
+    return begin, end

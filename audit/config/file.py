@@ -191,7 +191,8 @@ def load(path: Path) -> Config:
         text = written.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
         content = tomllib.loads(text)
     except FileNotFoundError as error:
-        raise ConfigError(f"{path}: no such file") from error
+        remedy = "name it with --config, or let 'fairaudit init LOG' write one"
+        raise ConfigError(f"{path}: no such file; {remedy}") from error
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:

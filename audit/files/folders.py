@@ -19,6 +19,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from audit.progress import printable
+
 _MOST_LINKS: Final = 40  # maximum number of links on one path, as in Linux
 
 
@@ -107,6 +109,7 @@ def _others_write(place: Path, seen: os.stat_result) -> bool:
     """Return whether users other than the owner and root can write to ``place``.
 
     Many systems give each user a group of the same name without other members, and let it write.
+    A member is listed in the group, or has it as the primary group.
     """
     if seen.st_mode & stat.S_IWOTH:
         return True
@@ -117,7 +120,10 @@ def _others_write(place: Path, seen: os.stat_result) -> bool:
     except KeyError:
         return True
     listed = "system.posix_acl_access" in os.listxattr(place, follow_symlinks=False)
-    return listed or group.gr_name != owner or not {owner}.issuperset(group.gr_mem)
+    if listed or group.gr_name != owner:
+        return True
+    members = {entry.pw_name for entry in pwd.getpwall() if entry.pw_gid == seen.st_gid}
+    return not {owner}.issuperset({*group.gr_mem, *members})
 
 
 def _refused(path: Path, why: str) -> PermissionError:
@@ -125,8 +131,8 @@ def _refused(path: Path, why: str) -> PermissionError:
 
 
 def readable(path: Path) -> str:
-    r"""Return a path as printable text, with bytes that are not UTF-8 escaped (`\xff`).
+    r"""Return a path as one printable line; bytes that are not UTF-8 are escaped (`\xff`).
 
     Distinct paths stay distinct, except one that really has such an escape in its name.
     """
-    return os.fsencode(path).decode("utf-8", errors="backslashreplace")
+    return printable(os.fsencode(path).decode("utf-8", errors="backslashreplace"))

@@ -138,13 +138,7 @@ def detect(head: bytes, where: str, reading: Reading = PLAIN) -> Dialect:
             looks = f"{where}: looks like {dialect.title}, but a file's name precedes each line"
             raise DialectError(f"{looks}, as grep prints it: write the lines without (grep -h)")
     known = ", ".join(dialect.title for dialect in table().values())
-    first = next((line for line in head.splitlines() if line.strip()), b"")
-    shown = first[:120].decode("utf-8", errors="backslashreplace")
-    raise DialectError(
-        f"{where}: not a log that fairaudit reads (known: {known})",
-        f". It begins with: {shown!r}",
-        "",
-    )
+    raise DialectError(f"{where}: not a log that fairaudit reads (known: {known})")
 
 
 def another(line: bytes, name: str) -> Dialect | None:

@@ -2,8 +2,8 @@
 
 A *mapping file* lists each user's account and group (a department, say) and the period of
 membership; a record gets those of its submit time. A *key* makes pseudonyms of names (HMAC-SHA256,
-the same in every run). With a key, refused lines are stored without text, and reasons without the
-values that they show.
+the same in every run). With a key, refused lines are stored without text and the values that they
+show, reasons of waiting without names, and constraints only if their features are declared.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ import hashlib
 import hmac
 import io
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
@@ -25,8 +26,11 @@ import polars as pl
 from audit import periods
 from audit.config import DIGITS, PREFIXES, Cluster
 from audit.errors import ConfigError
+from audit.features import named
+from audit.files import folders
 from audit.formats.dialects import Header
 from audit.ingest.logs import Opened
+from audit.registry.reasons import without_names
 from audit.store import queries
 from audit.store.database import Connection
 
@@ -59,15 +63,18 @@ class PeopleFilter:
         key: bytes | None = None,
         *,
         replace: bool = False,
+        features: Collection[str] = (),
     ) -> None:
         """Names in ``columns`` become pseudonyms by ``key``; ``mapping`` has columns of ``Row``.
 
-        With ``replace`` the mapping takes precedence over the log.
+        With ``replace`` the mapping takes precedence over the log. With a key, only constraints
+        of these ``features`` are kept, and reasons without names.
         """
         self._mapping = mapping
         self._columns = tuple(columns) if key is not None else ()
         self._key = key
         self._replace = replace
+        self._features = frozenset(features)
         self._known: dict[tuple[str, str], str] = {}
 
     @property
@@ -87,11 +94,26 @@ class PeopleFilter:
         """Return records as they are stored; columns of ``model.RECORDS``."""
         if self._mapping is not None:
             records = _placed(records, self._mapping, replace=self._replace)
+        replaced: dict[str, Callable[[str], str | None]] = {
+            column: partial(self.pseudonym, column) for column in self._columns
+        }
+        if self.hides:  # others write these texts, but users choose parts of them
+            replaced |= {"reason": without_names, "constraints": self._declared}
         return records.with_columns(
-            records[column].replace_strict(self._pseudonyms(records, column))
-            for column in self._columns
+            records[column].replace_strict(
+                {
+                    text: None if text is None else rule(text)
+                    for text in records[column].unique().to_list()
+                },
+                return_dtype=pl.String,
+            )
+            for column, rule in replaced.items()
             if records[column].null_count() < records.height
         )
+
+    def _declared(self, constraint: str) -> str | None:
+        """Return a constraint if all of its features are declared."""
+        return constraint if self._features.issuperset(named(constraint)) else None
 
     def refusals(self, refusals: pl.DataFrame) -> pl.DataFrame:
         """Return refusals as they are stored; columns of ``model.REFUSALS``."""
@@ -119,10 +141,6 @@ class PeopleFilter:
             known = self._known[column, name] = f"{PREFIXES[column]}-{digest}"
         return known
 
-    def _pseudonyms(self, records: pl.DataFrame, column: str) -> dict[str | None, str | None]:
-        names = records[column].unique().to_list()
-        return {name: None if name is None else self.pseudonym(column, name) for name in names}
-
 
 AS_THEY_ARE: Final = PeopleFilter()
 
@@ -134,7 +152,10 @@ def filter_of(cluster: Cluster, folder: Path) -> PeopleFilter:
     mapping = None
     if of.file is not None:
         mapping = _frame(read(folder / of.file, periods.zone(cluster.zone)))
-    return PeopleFilter(mapping, of.hidden, key, replace=of.replace)
+    declared = {
+        feature for pool in cluster.pools for node in pool.nodes for feature in node.features or ()
+    }
+    return PeopleFilter(mapping, of.hidden, key, replace=of.replace, features=declared)
 
 
 def check(con: Connection, cluster: str) -> None:
@@ -164,6 +185,7 @@ def read(path: Path, zone: ZoneInfo) -> list[Row]:
     wrong lines, and quotes nothing of them, as they contain names.
     """
     try:
+        folders.require(path)
         text = path.read_bytes().decode("utf-8-sig")
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror} (people.file)") from error
@@ -269,6 +291,7 @@ def _placed(records: pl.DataFrame, mapping: pl.DataFrame, *, replace: bool) -> p
 
 def _key(path: Path) -> bytes:
     try:
+        folders.require(path)
         with path.open("rb") as file:
             if os.fstat(file.fileno()).st_mode & 0o007:
                 raise ConfigError(f"{path}: others can read the key: chmod o= (people.key_file)")

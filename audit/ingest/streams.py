@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple, Protocol, TypeVar, cast
 
 from audit.errors import LogError, TruncatedLogError, UsageError
+from audit.files import links
 from audit.files.folders import readable
 
 _LOOK: Final = 1 << 12  # bytes examined for UTF-16 without a byte order mark
@@ -275,8 +276,7 @@ def opened(path: Path) -> Iterator[Stream]:
 @contextmanager
 def _file(path: Path) -> Iterator[BinaryIO]:
     check_is_file(path)
-    # non-blocking: it may have been replaced since the check
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    descriptor = links.opened(path)  # it may have been replaced since the check
     with os.fdopen(descriptor, "rb") as raw:
         _check_kind(path, os.fstat(descriptor))
         yield raw

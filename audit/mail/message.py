@@ -223,7 +223,7 @@ def _of_owners(owners: Sequence[OwnerContents]) -> str:
 
 def _advice(one: PageOne) -> tuple[str, ...]:
     of = one.place.pool.advised
-    named = [advice.sentences(change, believed=of.believed) for change in of.changes[:_CHANGES]]
+    named = [advice.sentences(change) for change in of.changes[:_CHANGES]]
     return tuple(named) or (advice.nothing(of),)
 
 
@@ -260,7 +260,7 @@ def owner_pictures(of: OwnerContents) -> tuple[Picture, ...]:
     if not of.parts:
         return ()
     most = of.parts[0]
-    drawn = (owner_why(most, of.who.name), trend(most.trend, modelled=False))
+    drawn = (owner_why(most, of.who.name), trend(most.trend, delayed=False))
     return _pictures(drawn, most.pool.name if len(of.parts) > 1 else None)
 
 

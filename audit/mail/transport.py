@@ -289,6 +289,7 @@ def _password(mail: Mail, folder: Path) -> str | None:
     elif mail.password_file is not None:
         where = f"{folder / mail.password_file}"
         try:
+            folders.require(Path(where))
             with Path(where).open("rb") as file:
                 if os.fstat(file.fileno()).st_mode & 0o007:
                     remedy = "chmod o= (mail.password_file)"

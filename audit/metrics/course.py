@@ -4,7 +4,7 @@ Each figure is a ratio of sums over the attempts that ended in a stretch:
 
     wait_mean               = Σ wait / number of attempts
     cause_unexplained_share = Σ unexplained / Σ wait, of waits with an account       (SPEC §11)
-    overtaken_time_mean     = Σ overtaken / number, of attempts with a modelled start (SPEC §10)
+    miss_delivered_mean     = Σ miss / number, of attempts with a delivered fair start (SPEC §10)
 
 Users are resampled, each with all its attempts of all stretches (SPEC §5, *Uncertainty*), so
 differences between users do not blur the difference between two stretches.
@@ -31,8 +31,8 @@ SUMS: Final = pl.Schema(
         "wait_s": pl.Int64,
         "booked_s": pl.Int64,  # waits with an account
         "unexplained_s": pl.Int64,
-        "judged": pl.Int64,  # weight of the attempts whose modelled start counts
-        "overtaken_s": pl.Int64,  # over these
+        "judged": pl.Int64,  # attempts with a delivered fair start
+        "missed_s": pl.Int64,  # total miss of these
     }
 )
 """The sums of each user in each stretch; one row per pair with attempts."""
@@ -41,7 +41,7 @@ _ADDED: Final = tuple(name for name in SUMS if name not in {"stretch", "user", "
 
 RATIOS: Final = {
     "wait_mean": ("wait_s", "attempts"),
-    "overtaken_time_mean": ("overtaken_s", "judged"),
+    "miss_delivered_mean": ("missed_s", "judged"),
     "cause_unexplained_share": ("unexplained_s", "booked_s"),
 }
 """The figures: numerator and denominator."""

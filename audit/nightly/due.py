@@ -1,32 +1,35 @@
 """The stages ``compute`` and ``report``: a cluster's due figures and reports, and the index page.
 
 Figures of a period are due if their inputs are not those of the figures in the store, or if fair
-start times were left for the next night. If a cluster has archived months, only the attempts that
-the due periods need are read, a few periods at a time; otherwise all are. A report is due if the
+XX
+limits, is inferred once and kept with its run. If a cluster has archived months, only the attempts
+that the due periods need are read, a few periods at a time; otherwise all are. A report is due if the
 run that computed its period's figures has not made it.
 """
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import numpy as np
 import polars as pl
 
 from audit import periods
-from audit.cluster import declared, fairshare, results
+from audit.cluster import declared, fairshare, fitted, results
+from audit.cluster.delivered import HISTORY_S
 from audit.cluster.fairshare import Fairshare
 from audit.cluster.identity import Identity
 from audit.cluster.inference import NOTHING
 from audit.cluster.log_begin import log_begin
 from audit.cluster.setting import Setting, configured
-from audit.cluster.windows import AFTER_S, Stretch, Window, stretches
+from audit.cluster.windows import AFTER_S, Window, stretches, window_of
 from audit.config import Cluster
 from audit.config.places import Site
 from audit.errors import UsageError
@@ -40,6 +43,7 @@ from audit.pipeline import drawing, owners, published
 from audit.pipeline.completeness import with_completeness
 from audit.pipeline.computing import Task, compute_and_keep
 from audit.pipeline.drawing import HTML
+from audit.pipeline.inferring import SPAN_S, of_period
 from audit.report import index
 from audit.report.index import Answer, Link, answers, render_index
 from audit.report.reading.trending import trends
@@ -92,12 +96,11 @@ def compute(work: Work, cluster: Cluster) -> bool:
         stored.put_away(stays, [])
         return True
     work.prepare()
-    left = {each.period: each for each in due}
-    most = None if stored.attempts is not None else AT_ONCE
-    for stretch in stretches(current, tuple(left), most):
-        part = [left.pop(period) for period in stretch.periods if period in left]
-        stored.compute(stretch, part, stays)
-        stays |= {each.period: each.run_id for each in part}
+    left = {each.period for each in due}
+    for part in stored.parts(due):
+        stored.compute(part, stays)
+        stays |= {each.identity.period: each.identity.run_id for each in part}
+        left -= {each.identity.period for each in part}
         stored.put_away(stays, left)
     results.check(con)
     night.warnings += [f"cluster {name!r}: {warning}" for warning in stored.setting.warnings]
@@ -106,13 +109,20 @@ def compute(work: Work, cluster: Cluster) -> bool:
     return not _unfinished(con, name)
 
 
+class _Due(NamedTuple):
+    """A period that is computed, with what was inferred up to its end."""
+
+    identity: Identity
+    setting: Setting
+
+
 @dataclass(frozen=True)
 class _Stored:
     """A cluster's data in the store."""
 
     work: Work
     cluster: Cluster
-    setting: Setting
+    setting: Setting  # as configured
     fairshare: Fairshare
     periods: Mapping[Period, int]  # the current ones, in order, and the number of attempts in each
     attempts: pl.DataFrame | None = None  # all of them; None: read as needed
@@ -136,9 +146,13 @@ class _Stored:
         since = begins if first is None else min(begins, first)
         begin = self.setting.log.from_time
         ((until,),) = queries.rows(con, "last_end_of_earlier", cluster=name, before=begin)
+        of_time = {"since": begins - SPAN_S, "until": max(period.to_time for period in current)}
+        inputs = queries.rows(con, "inputs_in_time", cluster=name, **of_time)
         found = []
         for period in current:
-            more: dict[str, Any] = {"missing": missing[period]} if period in missing else {}
+            more: dict[str, Any] = {"inferred_from": _inferred_from(inputs, period)}
+            if period in missing:
+                more["missing"] = missing[period]
             if period.from_time <= max(begin, until or begin):  # no later figure depends on it
                 more["log_begin"] = begin
             text = json.dumps(
@@ -147,37 +161,102 @@ class _Stored:
             found.append(Identity.of(con, name, period, text, since))
         return found
 
-    def compute(
-        self, stretch: Stretch, part: Sequence[Identity], stays: Mapping[Period, str]
-    ) -> None:
+    def parts(self, due: Sequence[Identity]) -> Iterator[list[_Due]]:
+        """Yield the due periods that are computed together, with what is inferred of each.
+
+        They are adjacent, and the same rules and passes were inferred.
+        """
+        by_period = {each.period: each for each in due}
+        most = None if self.attempts is not None else AT_ONCE
+        for stretch in stretches(self.periods, by_period, most):
+            part: list[_Due] = []
+            for period in stretch:
+                one = self._inferred(by_period[period])
+                if part and not fitted.alike(part[-1].setting, one.setting):
+                    yield part
+                    part = []
+                part.append(one)
+            yield part
+
+    def _inferred(self, of: Identity) -> _Due:
+        """Return what the 400 days before the end of a period show, and its run keeps."""
+        name, period = self.cluster.name, of.period
+        kept = self._kept(of.run_id)
+        if kept is None:
+            self.work.progress(f"{name}: inferring rules of {period.name}", 0, 1)
+            attempts = self.attempts
+            if attempts is None:
+                since = period.to_time - SPAN_S
+                attempts = read_attempts(self.work.con, name, since, period.to_time)
+            found = of_period(
+                *(attempts, self.setting, period.to_time, self.fairshare),
+                fitted.silent(self.setting, self.cluster),
+            )
+            kept = fitted.in_force(self.setting, found)
+            self.work.progress(f"{name}: inferring rules of {period.name}", 1, 1)
+        return _Due(of.keeping(kept), fitted.again(self.setting, kept))
+
+    def _kept(self, run_id: str) -> dict[str, Any] | None:
+        """Return what a run inferred; None if the store has no such run."""
+        of = {"cluster": self.cluster.name, "run_id": run_id}
+        for (text,) in queries.rows(self.work.con, "inferred_by_run", **of):
+            return None if text is None else dict(json.loads(text))
+        return None
+
+    def _newest(self, stays: Mapping[Period, str]) -> Setting | None:
+        """Return the setting of the newest period, if its figures stay."""
+        run_id = stays.get(list(self.periods)[-1])
+        kept = None if run_id is None else self._kept(run_id)
+        return None if kept is None else fitted.again(self.setting, kept)
+
+    def compute(self, part: Sequence[_Due], stays: Mapping[Period, str]) -> None:
         """Compute some periods; read more attempts until no modelled start is after them."""
-        work, name, setting = self.work, self.cluster.name, self.setting
-        window = stretch.window
+        work, name = self.work, self.cluster.name
+        settings = {each.identity.period: each.setting for each in part}
+        window = window_of(self.periods, list(settings))
         if window.from_time is None:
             window = window._replace(from_time=archive.archived_until(work.con, name))
-        mine = {each.period for each in part}
-        kept = {period: run_id for period, run_id in stays.items() if period not in mine}
+        kept = {period: run_id for period, run_id in stays.items() if period not in settings}
         after = AFTER_S
         while True:
             until = None if window.to_time is None else window.to_time + after
-            attempts = self.attempts
-            if attempts is None:
-                attempts = read_attempts(work.con, name, self._needed_since(window), until)
             compute_and_keep(
                 work.con,
-                Task(attempts, setting, self.fairshare, part, kept, window),
+                Task(
+                    self._read(window, until),
+                    part[-1].setting,
+                    self.fairshare,
+                    [each.identity for each in part],
+                    kept,
+                    window,
+                    HISTORY_S,
+                    settings,
+                    self._newest(kept),
+                ),
                 work.site.config,
                 work.now,
                 lambda what, done, of: work.progress(f"{name}: {what}", done, of),
                 work.night.notes.append,
             )
-            if self.attempts is not None or until is None or until > setting.now:
+            if until is None or until > self.setting.now:
                 return
             span = {"from_time": window.from_time, "to_time": window.to_time}
             ((latest,),) = queries.rows(work.con, "latest_modelled", cluster=name, **span)
             if latest is None or latest < until:
                 return
             after *= 2
+
+    def _read(self, window: Window, until: int | None) -> pl.DataFrame:
+        """Return the attempts that arrived before an instant and matter for a window."""
+        if self.attempts is None:
+            since = self._needed_since(window)
+            return read_attempts(self.work.con, self.cluster.name, since, until)
+        if until is None:
+            return self.attempts
+        arrived = pl.min_horizontal(
+            pl.coalesce("eligible_time", "submit_time"), "start_time", "end_time"
+        )
+        return self.attempts.filter(arrived.is_null() | (arrived < until))
 
     def _needed_since(self, window: Window) -> int | None:
         """Return the epoch second from which on attempts matter for usage, or as similar jobs."""
@@ -219,6 +298,23 @@ def _stored(work: Work, cluster: Cluster) -> _Stored | None:
     setting = with_completeness(setting, con, cluster.populations)
     until = months[-1].to_time if months else None
     return _Stored(work, cluster, setting, usage, _periods(hours, cluster, setting, until))
+
+
+def _inferred_from(inputs: Sequence[Sequence[Any]], period: Period) -> str:
+    """Return the digest of the inputs from which a period's rules are inferred.
+
+    These are those with attempts of the 400 days before its end.
+
+    Args:
+        inputs: rows of ``inputs_in_time``.
+    """
+    since = period.to_time - SPAN_S
+    named = [
+        [input_id, doubtful, replayed]
+        for input_id, first, last, doubtful, replayed in inputs
+        if first < period.to_time and (last is None or last >= since)
+    ]
+    return hashlib.sha256(json.dumps(named).encode()).hexdigest()
 
 
 def _near(found: int, current: Sequence[Period]) -> Sequence[Period]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from audit.files import replace
+from audit.progress import printable
 from audit.registry.causes import CAUSES
 from audit.store import queries
 from audit.store.database import Connection
@@ -62,5 +63,5 @@ def _metric(name: str, series: Iterator[tuple[str, Mapping[str, str], float]]) -
 
 
 def _escaped(text: str) -> str:
-    """Escape a value of a label as Prometheus' text format 0.0.4 requires."""
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    """Escape a label's value as Prometheus' text format requires, control characters first."""
+    return printable(text).replace("\\", "\\\\").replace('"', '\\"')

@@ -12,8 +12,7 @@ from pydantic import InstanceOf, PlainSerializer
 
 from audit.cluster import declared, fairshare, fitted, results
 from audit.cluster.fairshare import Fairshare
-from audit.cluster.fitted import Fit, Fitted
-from audit.cluster.identity import Identity, seed_of
+from audit.cluster.identity import Identity
 from audit.cluster.inference import NOTHING, Fact
 from audit.cluster.setting import ASSUMED, between_days
 from audit.config import Cluster, Config, Usage
@@ -27,8 +26,8 @@ from audit.model import Period, Policy, Pool
 from audit.pipeline import drawing, owners
 from audit.pipeline.completeness import with_completeness
 from audit.pipeline.computing import Task, compute_and_keep
+from audit.pipeline.inferring import inferred
 from audit.pipeline.opening import Request, Site, TakenIn, take_in
-from audit.pipeline.shown import shown
 from audit.pipeline.workplace import replacing, workplace
 from audit.policies import Backfill, Order
 from audit.report import index
@@ -119,14 +118,14 @@ def audit(
     options: Options,
     config: Config,
     progress: Progress = lambda what, done, of: None,
-    inferred: Inferred = lambda fact: None,
-    fit: Fit | None = None,
+    tell: Inferred = lambda fact: None,
+    fit: bool = False,
     folder: Path = Path(),
 ) -> Outcome:
     """Read logs, compute all figures, and write report and database, each in one step.
 
-    The same logs and configuration give the same report. ``fit`` infers policies that are not set;
-    without it, the default is assumed.
+    The same logs and configuration give the same report. ``fit`` infers rules, and policies
+    that are not set.
 
     Raises:
         AuditError: see ``audit.errors``. If only the PDF fails, the page and the database have been
@@ -151,8 +150,8 @@ def audit(
             chosen = site.configured
             plan = _planned(con, taken, missing, request, options, config, chosen, folder)
             del taken  # its attempts are as large as the log
-            plan = _fitted(plan, config, fit, progress)
-            of = (cluster, _compute(con, plan, config, inferred, progress), work)
+            plan = _fitted(plan, config, progress, fit=fit)
+            of = (cluster, _compute(con, plan, config, tell, progress), work)
             del plan
             report = drawing.draw(
                 con, config, *of, pdf=options.pdf, also=options.owners, progress=progress
@@ -172,11 +171,11 @@ def audit(
 
 
 def _compute(
-    con: Connection, plan: _Audit, config: Config, inferred: Inferred, progress: Progress
+    con: Connection, plan: _Audit, config: Config, tell: Inferred, progress: Progress
 ) -> Period:
     """Compute and store all figures, and return their period."""
     for fact in plan.task.setting.facts:
-        inferred(fact)
+        tell(fact)
     identity = plan.identity(con)
     compute_and_keep(con, replace(plan.task, due=[identity]), config, progress=progress)
     results.check(con)
@@ -198,16 +197,11 @@ def _planned(
     if options.owners:
         owners.Names(taken.attempts.select("user", "account").iter_rows()).require(options.owners)
     setting = request.setting(taken, site, options.policy, folder, options.log_from)
-    if options.backfill is not None:
+    if site is not None and options.policy is not None:
+        setting = setting.stating(options.order, options.backfill)
+    elif options.backfill is not None:
         setting = setting.stating_backfill()
     setting = with_completeness(setting, con, () if site is None else site.populations)
-    stated = []
-    if site is not None and options.policy is not None:
-        for pool in setting.pools:
-            policy = pool.policy.changed(order=options.order, backfill=options.backfill)
-            fact = Fact("policy", policy.name, "--order and --backfill")
-            stated.append(Fitted(pool._replace(policy=policy), (fact,), {}))
-    setting = fitted.assuming(setting, stated)
     period = setting.log
     if options.from_day or options.to_day:
         period = between_days(options.from_day, options.to_day, setting.log, setting.zone)
@@ -215,7 +209,7 @@ def _planned(
     counted = all("cpus" in dict(pool.amounts) for pool in setting.pools)
     cpus = counted and request.resource in (None, Resource.cpus)
     usage = Usage(penalty="cpu" if cpus else "max")
-    shares = Fairshare(usage) if site is None else fairshare.read(site.usage, folder, site.name)
+    shares = Fairshare(usage) if site is None else fairshare.of_site(site, folder)
     in_force: dict[str, Any] = {
         # only settings that figures depend on, and none that may contain a secret
         "config": config.model_dump(mode="json", include={"metrics", "uncertainty"})
@@ -231,7 +225,9 @@ def _planned(
         }
     else:
         in_force |= site.in_force
-        in_force |= {"files": shares.in_force, "assumed": fitted.in_force(stated)}
+        in_force["files"] = shares.in_force
+        if options.policy is not None:
+            in_force["stated"] = [options.order, options.backfill]
     if options.log_from is not None:
         in_force["log_begin"] = setting.log.from_time
     if setting.declared != NOTHING:
@@ -245,29 +241,19 @@ def _planned(
     return _Audit(task, in_force, period, silent)
 
 
-def _fitted(plan: _Audit, config: Config, fit: Fit | None, progress: Progress) -> _Audit:
-    """Return the plan with what the log shows, and with policies fitted where none is set."""
-    setting = plan.task.setting
-    if fit is None:
-        return plan
-    described = population.describe(
-        plan.task.attempts, setting.pools, setting.partition_pool, tau_s=config.metrics.tau_s
-    )
-    seed = seed_of(plan.task.attempts, plan.period)
-    found = []
-    for number, pool in enumerate(setting.pools):
-        progress("fitting how jobs are started", number, len(setting.pools))
-        if not (described["pool"] == pool.name).any():
-            continue
-        one = shown(described, pool, setting.now, setting.log.from_time)
-        if pool in plan.silent:
-            one = one.then(fit(described, one.pool, setting.now, seed))
-        found.append(one)
-    progress("fitting how jobs are started", len(setting.pools), len(setting.pools))
+def _fitted(plan: _Audit, config: Config, progress: Progress, *, fit: bool) -> _Audit:
+    """Return the plan with what the log shows."""
+    task, setting = plan.task, plan.task.setting
+    found = fitted.nothing(setting)
+    if fit:
+        described = population.describe(
+            task.attempts, setting.pools, setting.partition_pool, tau_s=config.metrics.tau_s
+        )
+        found = inferred(described, setting, task.fairshare, plan.silent, progress)
     return replace(
         plan,
-        task=replace(plan.task, setting=fitted.assuming(setting, found)),
-        in_force={**plan.in_force, "assumed": fitted.in_force(found)},
+        task=replace(task, setting=fitted.assuming(setting, found)),
+        in_force={**plan.in_force, "assumed": fitted.in_force(setting, found)},
     )
 
 

@@ -60,4 +60,6 @@ def _computed(con: Connection, cluster: str | None, period: str | None) -> tuple
     if not found:
         which = "no period" if period is None else f"no period {period!r}"
         raise UsageError(f"cluster {printable(name)!r}: {which} was computed")
-    return name, max(found, key=lambda of: (of.to_time, of.from_time))
+    ((latest,),) = queries.rows(con, "latest_instant", cluster=name)
+    over = [of for of in found if of.to_time <= latest]  # a month that goes on has few figures
+    return name, max(over or found, key=lambda of: (of.to_time, of.from_time))

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from audit import __version__, config
+from audit.cluster import fairshare
 from audit.cluster.inference import Fact
 from audit.cluster.setting import Setting, latest_instant
 from audit.errors import UsageError
@@ -23,6 +24,7 @@ from audit.metrics.attempts import performance, population
 from audit.metrics.quantiles import MEDIAN, exact_sum, nearest_rank
 from audit.model import SEQUENCE, JobState, Policy, Pool, Standing
 from audit.oneoff.whatif import plan as whatif
+from audit.pipeline.inferring import in_force
 from audit.pipeline.opening import Request, open_log
 from audit.policies import SETTINGS
 from audit.report.text import wording
@@ -79,10 +81,13 @@ def simulate(
     progress: Progress = lambda what, done, of: None,
     inferred: Callable[[Fact], None] = lambda fact: None,
     folder: Path = Path(),
+    *,
+    fit: bool = True,
 ) -> Outcome:
     """Simulate each pool of a log under a change, and write the schedule to ``out``, if any.
 
-    Pools, steps and policies are those of the configured cluster of this name, if there is one. The
+    Pools, steps and policies are those of the configured cluster of this name, if there is one; with
+    ``fit``, the rules that the log shows are in force beside those that are configured. The
     suffix of ``out`` chooses SWF or Parquet; it is written whole or not at all. The same logs and
     configuration give the same bytes.
 
@@ -91,9 +96,9 @@ def simulate(
     """
     if out is not None:
         _refuse_unfit(out, request.paths)
-    log = open_log(request, chosen, progress, folder)
+    log = in_force(open_log(request, chosen, progress, folder), progress, folder, fit=fit)
     setting, cluster = log.setting, log.cluster
-    configured = whatif.usage(cluster, folder)
+    configured = fairshare.of_site(cluster, folder)
     pairs = []
     for pool in setting.pools:
         today = whatif.scenario(log.described, setting, pool, change, configured)

@@ -67,6 +67,8 @@ class Plan(NamedTuple):
     cells: Sequence[Cell]
     finish: Callable[[Sequence[pl.DataFrame]], Made]
     """Makes the study from the frames of the cells, in their order."""
+    facts: Sequence[Fact] = ()
+    """What it inferred from the log."""
 
 
 def conduct(
@@ -95,6 +97,8 @@ def conduct(
     for warning in log.setting.warnings:
         warned(warning)
     planned = plan(log, Draws(seed_of(log.described), chosen.uncertainty.resamples))
+    for fact in planned.facts:
+        inferred(fact)
     cells_of = identity(key, str(log.setting), *log.sha256, planned.settings, str(chosen.metrics))
     database = target.database or target.out / f"{key}.duckdb"
     threads = target.threads or chosen.simulation.threads

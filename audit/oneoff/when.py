@@ -70,18 +70,21 @@ def when(
     progress: Progress = lambda what, done, of: None,
     inferred: Callable[[Fact], None] = lambda fact: None,
     folder: Path = Path(),
+    *,
+    fit: bool = True,
 ) -> WhenAnswer:
     """Return the prediction for each pending job.
 
     Args:
         request: logs, if any.
         database: a published one, where no logs are given.
+        fit: whether what the logs show of their pools is in force.
 
     Raises:
         UsageError: the job is unknown or not pending.
         AuditError: logs or the database cannot be read, see ``audit.errors``.
     """
-    log = open_either(request, database, chosen, progress, inferred, folder)
+    log = open_either(request, database, chosen, progress, inferred, folder, fit=fit)
     wanted = _wanted(log, subject)
     used = [pool for pool in log.setting.pools if (wanted["pool"] == pool.name).any()]
     made: list[Forecast] = []

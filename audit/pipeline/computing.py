@@ -32,6 +32,11 @@ class Task:
     kept: Mapping[Period, str] = field(default_factory=dict)
     """Other current periods and their runs, whose figures stay; all others are removed."""
     window: Window = WHOLE  # the attempts and days of the due periods
+    history_s: int | None = None  # see ``compute.Wanted``
+    settings: Mapping[Period, Setting] = field(default_factory=dict)
+    """Those of the due periods, if each has evidence of its own."""
+    newest: Setting | None = None
+    """The setting that describes the cluster; None: ``setting``."""
     pages: bool = True
     """Whether pages of users or accounts may be made, which compare them with all others."""
 
@@ -54,7 +59,7 @@ def compute_and_keep(
     """
     setting = task.setting
     seeds = {of.period: seed_of(task.attempts, of.period) for of in task.due}
-    wanted = compute.Wanted(seeds, task.kept.keys(), task.window)
+    wanted = compute.Wanted(seeds, task.kept.keys(), task.window, task.history_s, task.settings)
     threads = config.simulation.threads
     with workers.executor(config.compute, threads, warned=warned) as executor:
         computed = compute.compute(
@@ -67,6 +72,7 @@ def compute_and_keep(
             Effort(executor),
             progress,
         )
+        described = results.Described(setting, task.settings, task.newest or setting)
         results.replace(
-            con, setting, computed, task.due, task.kept, now, task.window, pages=task.pages
+            con, described, computed, task.due, task.kept, now, task.window, pages=task.pages
         )

@@ -25,7 +25,9 @@ from audit.ingest.ingest import Progress
 from audit.metrics.attempts import population
 from audit.metrics.attempts.similar import LEAD_S
 from audit.model import BY_USAGE, Policy
+from audit.pipeline.inferring import in_force
 from audit.pipeline.opening import Log, Request, open_log
+from audit.policies import Backfill, Order
 from audit.progress import printable
 from audit.store import archive, database, queries
 from audit.store.attempts import read_attempts
@@ -39,6 +41,8 @@ def open_published(
     name: str | None = None,
     job: str | None = None,
     archive: Path | None = None,
+    *,
+    fit: bool = True,
 ) -> Log:
     """Return the attempts of a cluster, and its pools as its figures were computed with them.
 
@@ -46,9 +50,11 @@ def open_published(
         chosen: if it has the cluster, its pools are as described there; otherwise as they were
             when figures were computed.
         name: the cluster; None: the only one.
-        job: if a part of the cluster is archived, only the attempts around this job are read, from
-            ``LEAD_S`` before it came to ``AFTER_S`` after it ended, unless the order of the queue
-            needs more (``by_history``). None: all are.
+        job: what was inferred for the period in which this job ended is in force. If a part of the
+            cluster is archived, only the attempts around it are read, from ``LEAD_S`` before it
+            came to ``AFTER_S`` after it ended, unless the order of the queue needs more
+            (``by_history``). None: all are.
+        fit: whether what was inferred when figures were computed is in force.
 
     Raises:
         UsageError: there is no such database, cluster or job, or it has several clusters.
@@ -62,7 +68,7 @@ def open_published(
         names = database.fetch(con, "SELECT cluster FROM clusters ORDER BY ALL")["cluster"]
         cluster = _named(path, names.to_list(), name)
         site = next((each for each in chosen.clusters if each.name == cluster), None)
-        attempts, setting = _read(con, cluster, site, job)
+        attempts, setting = _read(con, cluster, site, job, fit=fit)
         setting = replace(setting, part=_part(con, cluster))
         read = queries.run(con, "report_inputs", cluster=cluster, whole=True, inputs=[])
     tau_s = chosen.metrics.tau_s
@@ -78,41 +84,60 @@ def open_either(
     inferred: Callable[[Fact], None] = lambda fact: None,
     folder: Path = Path(),
     job: str | None = None,
+    *,
+    fit: bool = True,
 ) -> Log:
     """Return the attempts of the logs of ``request``; without logs, those of a published database.
+
+    Its setting has what the logs show.
 
     Args:
         inferred: called with each value that is inferred from the logs.
         folder: that of the configuration.
         job: see ``open_published``.
+        fit: whether what the logs show is in force.
 
     Raises the errors of ``open_log`` or ``open_published``.
     """
     if request.logs:
-        log = open_log(request, chosen, progress, folder)
+        log = in_force(open_log(request, chosen, progress, folder), progress, folder, fit=fit)
         for fact in log.setting.facts:
             inferred(fact)
         return log
     progress("reading", 0, 1)
     kept = places.Site(chosen, folder).archive_of(database)
-    return open_published(database, chosen, request.cluster, job, kept)
+    return open_published(database, chosen, request.cluster, job, kept, fit=fit)
 
 
 def _read(
-    con: Connection, cluster: str, site: config.Cluster | None, job: str | None
+    con: Connection, cluster: str, site: config.Cluster | None, job: str | None, *, fit: bool
 ) -> tuple[pl.DataFrame, Setting]:
     """Return the attempts and the setting; see ``open_published``."""
-    if job is not None and archive.months(con, cluster):
+
+    def setting_of(attempts: pl.DataFrame, known: Extent | None = None) -> Setting:
+        settings = _settings(con, cluster, last)
+        try:
+            setting = _stated(con, cluster, attempts, site, settings, known)
+            if fit:
+                return fitted.again(setting, settings.get("assumed", {}))
+        except (KeyError, TypeError, ValueError) as error:
+            why = "was computed by another version of fairaudit: audit its logs again"
+            raise UsageError(f"cluster {cluster!r} {why}") from error
+        return fitted.assuming(setting, fitted.nothing(setting))
+
+    last = None
+    if job is not None:
         ((first, last),) = queries.rows(con, "span_of_job", cluster=cluster, job_id=job)
-        if first is None:
-            raise UsageError(f"cluster {cluster!r} has no job {printable(job)!r}")
-        since, until = first - LEAD_S, None if last is None else last + AFTER_S
-        attempts = read_attempts(con, cluster, since, until)
-        setting = _setting(con, cluster, attempts, site, extent(con, cluster))
-        if not any(by_history(pool) for pool in setting.pools):
-            return attempts, setting
+        if archive.months(con, cluster):
+            if first is None:
+                raise UsageError(f"cluster {cluster!r} has no job {printable(job)!r}")
+            since, until = first - LEAD_S, None if last is None else last + AFTER_S
+            attempts = read_attempts(con, cluster, since, until)
+            setting = setting_of(attempts, extent(con, cluster))
+            if not any(by_history(pool) for pool in setting.pools):
+                return attempts, setting
     attempts = read_attempts(con, cluster)
-    return attempts, _setting(con, cluster, attempts, site)
+    return attempts, setting_of(attempts)
 
 
 def extent(con: Connection, cluster: str) -> Extent:
@@ -149,43 +174,45 @@ def _named(path: Path, names: list[str], name: str | None) -> str:
     return names[0]
 
 
-def _setting(
+def _settings(con: Connection, cluster: str, at: int | None) -> dict[str, Any]:
+    """Return the configuration with which the figures of an instant's period were computed."""
+    kept = queries.rows(con, "settings_in_force", cluster=cluster, at=at)
+    return dict(json.loads(kept[0][0])) if kept else {}
+
+
+def _stated(
     con: Connection,
     cluster: str,
     attempts: pl.DataFrame,
     site: config.Cluster | None,
-    known: Extent | None = None,
+    settings: Mapping[str, Any],
+    known: Extent | None,
 ) -> Setting:
-    """Return the setting: as configured, or as it was when figures were computed."""
+    """Return the setting without what was inferred: as configured, or as figures had it."""
     of_logs, begin = headers(con, cluster), _begin(con, cluster)
-    kept = queries.rows(con, "settings_in_force", cluster=cluster)
-    settings: Mapping[str, Any] = json.loads(kept[0][0]) if kept else {}
-    try:
-        nodes = declared.restored(settings.get("declared", {}))
-        if site is not None:
-            return configured(site, attempts, of_logs, known, nodes).begun(begin)
-        if "cluster" in settings:
-            described = {key: settings["cluster"][key] for key in ("name", "zone", "pools")}
-            site = config.Cluster.model_validate_json(json.dumps(described))
-            for pool in site.pools:
-                if {pool.order, pool.fair_order} & {*BY_USAGE}:  # by files beside config.toml
-                    of = f"pool {pool.name!r} of cluster {site.name!r}"
-                    why = f"is ordered by {pool.order.value}: pass --config, which says how to"
-                    raise UsageError(f"{of} {why} charge usage")
-            found = configured(site, attempts, of_logs, known, nodes).begun(begin)
-        else:
-            options = settings["asked"]
-            policy = TypeAdapter(Policy).validate_python(options["policy"])
-            resource = Resource(options["resource"]) if options["resource"] else None
-            fact = Fact("cluster", cluster, "the database")
-            asked = (resource, options["pool_size"], options["zone"], policy)
-            found = one_off(fact, attempts, of_logs, *asked, nodes).begun(begin)
-            if options["states_backfill"]:
-                found = found.stating_backfill()
-        return fitted.again(found, settings.get("assumed", {}))
-    except (KeyError, TypeError, ValueError) as error:
-        why = "was computed by another version of fairaudit: audit its logs again"
-        raise UsageError(f"cluster {cluster!r} {why}") from error
+    nodes = declared.restored(settings.get("declared", {}))
+    if site is not None:
+        return configured(site, attempts, of_logs, known, nodes).begun(begin)
+    if "cluster" in settings:
+        described = {key: settings["cluster"][key] for key in ("name", "zone", "pools")}
+        site = config.Cluster.model_validate_json(json.dumps(described))
+        for pool in site.pools:
+            if {pool.order, pool.fair_order} & {*BY_USAGE}:  # by files beside config.toml
+                of = f"pool {pool.name!r} of cluster {site.name!r}"
+                why = f"is ordered by {pool.order.value}: pass --config, which says how to"
+                raise UsageError(f"{of} {why} charge usage")
+        found = configured(site, attempts, of_logs, known, nodes).begun(begin)
+        if "stated" in settings:
+            order, backfill = settings["stated"]
+            found = found.stating(order and Order(order), backfill and Backfill(backfill))
+        return found
+    options = settings["asked"]
+    policy = TypeAdapter(Policy).validate_python(options["policy"])
+    resource = Resource(options["resource"]) if options["resource"] else None
+    fact = Fact("cluster", cluster, "the database")
+    asked = (resource, options["pool_size"], options["zone"], policy)
+    found = one_off(fact, attempts, of_logs, *asked, nodes).begun(begin)
+    return found.stating_backfill() if options["states_backfill"] else found
 
 
 def _begin(con: Connection, cluster: str) -> LogBegin | None:

@@ -38,6 +38,12 @@ class Shown(NamedTuple):
     triggered: tuple[OwnTriggered, ...]
     begin_times: tuple[BeginTime, ...]
 
+    @property
+    def holding(self) -> Holding:
+        """The users whose jobs were held."""
+        own = tuple(one.limit for one in self.plateaus.own)
+        return Holding(own, tuple(one.user for one in self.chains))
+
 
 def look(described: pl.DataFrame, pool: Pool, now: int, log_begin: int) -> Shown:
     """Return the limits and chains that the log of a pool shows, in the order of SPEC §11.
@@ -72,7 +78,7 @@ def shown(described: pl.DataFrame, pool: Pool, now: int, log_begin: int) -> Fitt
         found.pool,
         facts,
         {"evidence": rows, "holds": [*_holds(every)], "says": says},
-        Holding(tuple(one.limit for one in found.own), tuple(one.user for one in chains)),
+        every.holding,
     )
 
 

@@ -84,11 +84,9 @@ _NO_ACCOUNT: Final = "where no wait was booked to causes"
 _NO_NODES: Final = "where the nodes of the pool are not known"
 _UNINTERRUPTED: Final = "where no attempt was preempted, requeued or suspended"
 _FEW_SIMILAR: Final = "with fewer than 20 similar jobs of 3 users"
-_NO_FORWARD: Final = "without a modelled start"
-_NO_DECISION: Final = "where no decision was judged"
 _NONE_JUDGED: Final = "where no attempt has a fair start time that counts"
 _NO_PAIRS: Final = "where no such job arrived while an attempt waited"
-_NONE_FORWARD: Final = "where no attempt has a modelled start that counts"
+_NONE_DELIVERED: Final = "where no attempt has fst_delivered"
 
 # One entry in two or three lines, so that they can be compared.
 # fmt: off
@@ -168,19 +166,15 @@ OF_ATTEMPTS: Final = (
            _FEW_SIMILAR),
     Column("similar_p95_s", BIGINT, "95th percentile of the waits of similar jobs", SECONDS,
            _FEW_SIMILAR),
-    Column("ready_time", INSTANT, "first instant of its wait at which the modelled policy would "
-           "have started it", missing="never, or not judged"),
-    Column("decision", VARCHAR, "start compared with the modelled policy: on_time, late, "
-           "unforeseen (the policy would not have started it yet) or over_capacity", ONE,
-           _NO_DECISION),
-    Column("start_modelled", INSTANT, "when the modelled policy would have started it, with all "
-           "later arrivals", missing="never, or not computed"),
-    Column("overtaken_s", BIGINT, "start_modelled − fst_strict: delay by later arrivals under the "
-           "modelled policy, < 0 if it started earlier", SECONDS, _NO_FORWARD),
-    Column("overtaken_own_s", BIGINT, "part of overtaken_s by later arrivals of the same user",
-           SECONDS, _NO_FORWARD),
-    Column("unmodelled_s", BIGINT, "start − start_modelled: the part that the modelled policy does "
-           "not explain, < 0 if it started earlier", SECONDS, _NO_FORWARD),
+    Column("fst_delivered", INSTANT, "fair start time on what the machine delivered: its start "
+           "without later arrivals", missing="until computed"),
+    Column("fst_delivered_status", VARCHAR, "status of fst_delivered", missing="until computed"),
+    Column("fst_rule", VARCHAR, "rule by which it was found; `kept order`: that in which jobs "
+           "started", missing="without fst_delivered"),
+    Column("miss_delivered_s", BIGINT, "max(start − fst_delivered, 0): delay by later arrivals",
+           SECONDS, _NO_FST),
+    Column("miss_cautious_s", BIGINT, "the smaller of miss_delivered_s and the miss where jobs "
+           "that a later job of their user passed are taken to be held", SECONDS, _NO_FST),
     Column("occupancy_s", BIGINT, "end − start", SECONDS),
     Column("runtime_s", BIGINT, "occupancy − suspended", SECONDS),
     Column("suspended_s", BIGINT, "time for which it was suspended", SECONDS,
@@ -191,8 +185,9 @@ OF_ATTEMPTS: Final = (
            "end, if it ended PREEMPTED or was requeued", missing="without any"),
     Column("walltime_s", BIGINT, "requested walltime; s, NULL: unknown or unlimited"),
     Column("bounded_slowdown", DOUBLE, f"{SLOWDOWN}, τ = metrics.tau_s; ≥ 1", ONE),
-    Column("fair_slowdown", DOUBLE, "bounded slowdown with the strict fair start time as start; "
-           "≥ 1", ONE, _NO_FST),
+    Column("fair_slowdown", DOUBLE, "bounded slowdown with a fair start time as start: "
+           "fst_delivered on the observed schedule, fst_strict on simulated ones; ≥ 1", ONE,
+           _NO_FST),
     Column("width_class", VARCHAR, "class of size: 1, 2, 3-4, 5-8, … 65-128, >128"),
     Column("overtaken_by", BIGINT, "attempts that arrived later and started earlier", ATTEMPTS),
     Column("overtook", BIGINT, "attempts that arrived earlier and started later", ATTEMPTS),
@@ -214,7 +209,6 @@ OF_ATTEMPTS: Final = (
 
 KEPT_WITH_ATTEMPTS: Final = (
     Column("fst_basis", BIGINT, "basis of the fair start times, which are kept while it stays"),
-    Column("forward_basis", BIGINT, "the same for start_modelled"),
 )
 """Columns of ``job_result`` that analysts do not see."""
 
@@ -236,6 +230,12 @@ OF_ENTITIES: Final = (
            "than metrics.tolerance_s", ATTEMPTS, _NONE_JUDGED),
     Column("missed_relaxed", BIGINT, "attempts that missed the relaxed fair start time by more "
            "than metrics.tolerance_s", ATTEMPTS, _NONE_JUDGED),
+    Column("miss_delivered_s", BIGINT, "total delay by later arrivals: miss of fst_delivered",
+           SECONDS, _NONE_DELIVERED),
+    Column("miss_cautious_s", BIGINT, "the same by the cautious reading", SECONDS,
+           _NONE_DELIVERED),
+    Column("missed_delivered", BIGINT, "attempts that missed fst_delivered by more than "
+           "metrics.tolerance_s", ATTEMPTS, _NONE_DELIVERED),
     Column("re_unfairness_positive", DOUBLE, "sum of max(re_unfairness, 0) over attempts whose "
            "size is known", AREA, "where no size is known"),
     Column("re_unfairness_net", DOUBLE, "sum of re_unfairness over attempts whose size is known",
@@ -257,10 +257,6 @@ OF_ENTITIES: Final = (
            "where this cannot be told, or the log names one user"),
     Column("passed_why", VARCHAR, "why it is not named, or cannot be tested: "
            f"{', '.join(PassedWhy)}", ONE, "where it is named, or nothing was compared"),
-    Column("overtaken_s", BIGINT, "total delay by later arrivals under the modelled policy",
-           SECONDS, _NONE_FORWARD),
-    Column("unmodelled_s", BIGINT, "total wait that the modelled policy does not explain", SECONDS,
-           _NONE_FORWARD),
     Column("preempted", BIGINT, "attempts that ended PREEMPTED or were requeued", ATTEMPTS,
            _UNINTERRUPTED),
     Column("lost_work", DOUBLE, "total size · occupancy of these: an upper bound of the lost work",
@@ -299,8 +295,10 @@ def _of_summary() -> tuple[Column, ...]:
 
 _OF_FIDELITY: Final = (
     _CLUSTER, _POOL, _PERIOD,
-    Column("order", VARCHAR, "queue order of the model"),
-    Column("backfill", VARCHAR, "backfilling of the model"),
+    Column("order", VARCHAR, "queue order of the rule or model; kept: that of the starts"),
+    Column("backfill", VARCHAR, "its backfilling"),
+    Column("own_peak", BOOLEAN, "whether no user may run more jobs than it ever had running",
+           missing="where the figure is of the modelled policy"),
     Column("metric", VARCHAR, "measure; see docs/metrics.md"),
     _VALUE,
     Column("unit", VARCHAR, "unit of value"),
@@ -344,8 +342,8 @@ def views() -> tuple[View, ...]:
         View(
             "fidelity",
             "fidelity_result",
-            "How well a replay under the modelled policy reproduces the observed starts; empty "
-            "until fair start times are computed.",
+            "How well rules agree with the observed starts, and how well a replay under the "
+            "modelled policy reproduces them.",
             _OF_FIDELITY,
         ),
     )

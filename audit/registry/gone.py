@@ -49,6 +49,16 @@ COLUMNS: Final = (
             "contested_excess_s excess_wait_s",
         },
     ),
+    *_columns(
+        "job_result",
+        15,
+        {
+            BIGINT: "ready_time start_modelled overtaken_s overtaken_own_s unmodelled_s "
+            "forward_basis",
+            VARCHAR: "decision",
+        },
+    ),
+    *_columns("entity_result", 15, {BIGINT: "overtaken_s unmodelled_s"}),
 )
 
 MEASURES: Final[Mapping[str, str]] = {
@@ -62,8 +72,21 @@ MEASURES: Final[Mapping[str, str]] = {
     **dict.fromkeys(("passed_widest", "passed_only_in_bursts"), "passed_named"),
     "passed_expected_by_usage": "passed_expected",
     **dict.fromkeys(("passed_half_life", "equal_usage_multiple"), "usage_multiple"),
+    **dict.fromkeys(("overtaken_wait_share", "overtaken_cut_share"), "miss_delivered_share"),
+    "miss_explained_share": "miss_delivered_share",
+    **dict.fromkeys(("overtaken_time_mean", "overtaken_own_time_mean"), "miss_delivered_mean"),
+    "overtaken_gain": "preference_delivered_mean",
+    "unmodelled_time_mean": "cause_unexplained_share",
 }
 """Measures, with the nearest one that exists."""
+
+
+OPTIONS: Final[Mapping[str, str]] = {
+    "--fit-budget": "the log is now searched without a budget; omit this option, or pass --no-fit "
+    "to infer no rules and no policy",
+    "--budget": "fit-policy now examines the whole log without a budget; omit this option",
+}
+"""Options of commands, and what to do instead."""
 
 
 def columns_before(script: int) -> dict[str, dict[str, str]]:

@@ -50,11 +50,12 @@ class Of(Enum):
     INTERRUPTED = "those in logs with preempted, requeued or suspended attempts"
     ARRAYS = "tasks of job arrays"
     REQUESTED = "those whose requested CPUs are known"
-    FORWARD = "those with a modelled start and a strict fair start time"
+    DELIVERED = "delivered"
+    """Those with a fair start time on what the machine delivered."""
 
 
 ENDED, SIZED, BOOKED, ON_NODES = Of.ENDED, Of.SIZED, Of.BOOKED, Of.ON_NODES
-STRICT, RELAXED, FORWARD = Of.STRICT, Of.RELAXED, Of.FORWARD
+STRICT, RELAXED, DELIVERED = Of.STRICT, Of.RELAXED, Of.DELIVERED
 INTERRUPTED, ARRAYS, REQUESTED, TAKES = Of.INTERRUPTED, Of.ARRAYS, Of.REQUESTED, Of.TAKES
 
 

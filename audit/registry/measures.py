@@ -15,10 +15,10 @@ from audit.registry.measure import (
     ATTEMPTS,
     BOOKED,
     COUNT,
+    DELIVERED,
     DURATION,
     ENDED,
     ENTITIES,
-    FORWARD,
     INTERRUPTED,
     JOBS,
     NUMBER,
@@ -54,8 +54,6 @@ _OWNED: Final = (*_WIDTHS, "user", "account")
 _PLACES: Final = (*_OWNED, "hour_of_week")
 _KINDS: Final = ("entity_kind",)
 _FSTS: Final = "with fair start times"
-_FORWARD: Final = "with modelled starts"
-_DECIDED: Final = "where decisions are known"
 _BOOKED: Final = "where waits were booked to causes"
 _SPEC_CAUSES: Final = "account of waits"
 _ON_NODES: Final = "where the nodes of the pool are known"
@@ -315,14 +313,16 @@ _MACHINE: Final = (
 )
 
 
-def _of_fst(of: Of) -> tuple[Measure, ...]:
-    """Return the measures of the strict, or the relaxed, fair start time (FST)."""
+_PAPER: Final = "Sabin & Sadayappan §3.1.3"
+
+
+def _of_fst(of: Of, source: str = "") -> tuple[Measure, ...]:
+    """Return the measures of the delivered, the strict or the relaxed fair start time (FST)."""
     fst = of.value
     return (
         Measure(f"miss_{fst}_mean", "Miss per attempt (overall unfairness)", SECONDS, DURATION,
                 _PLACES, f"overall unfairness by the {fst} FST: Σ max(start − FST, 0) / attempts",
-                "Sabin & Sadayappan §3.1.3", Table.FAIR_STARTS, when=_FSTS,
-                figure=Quotient(of, "miss")),
+                source, Table.FAIR_STARTS, when=_FSTS, figure=Quotient(of, "miss")),
         Measure(f"missed_{fst}_share", "Attempts that started later than it", ONE, SHARE, _PLACES,
                 f"share of attempts that missed their {fst} FST by more than "
                 "`metrics.tolerance_s`", "", Table.FAIR_STARTS, when=_FSTS,
@@ -341,41 +341,26 @@ def _of_fst(of: Of) -> tuple[Measure, ...]:
 
 
 _FAIR_STARTS: Final = (
-    *_of_fst(STRICT),
-    *_of_fst(RELAXED),
+    Measure("miss_delivered_share", "Delay by later arrivals as a share of waiting", ONE, SHARE,
+            _PLACES, "Σ max(start − FST, 0) / Σ wait, by the delivered FST: the start without "
+            "later arrivals, on what the machine delivered", when=_FSTS,
+            figure=Quotient(DELIVERED, "miss", "wait_s")),
+    Measure("miss_cautious_share", "… by the cautious reading", ONE, SHARE, _PLACES,
+            "the same, where jobs that a later job of their user passed, with a request and "
+            "walltime at least as large, are taken to be held", when=_FSTS,
+            figure=Quotient(DELIVERED, "cautious", "wait_s")),
+    *_of_fst(DELIVERED),
+    *_of_fst(STRICT, _PAPER),
+    *_of_fst(RELAXED, _PAPER),
     Measure("fair_slowdown_mean", "Mean fair slowdown", ONE, NUMBER, _WIDTHS,
-            "mean bounded slowdown with the strict FST in place of the start", _KLUSACEK,
-            Table.FAIR_STARTS, when=_FSTS, figure=Quotient(STRICT, "fair_slowdown")),
+            "mean bounded slowdown with the delivered FST in place of the start", _KLUSACEK,
+            Table.FAIR_STARTS, when=_FSTS, figure=Quotient(DELIVERED, "fair_slowdown")),
     Measure("over_fair_slowdown_share", "Attempts slowed down more than that", ONE, SHARE, _WIDTHS,
             "share of attempts whose bounded slowdown exceeds their fair slowdown", _KLUSACEK,
-            Table.FAIR_STARTS, when=_FSTS, figure=Quotient(STRICT, "slower")),
-    Measure("overtaken_time_mean", "Overtaken time per attempt", SECONDS, DURATION, _PLACES,
-            "mean of modelled start − strict FST: delay of an attempt by later arrivals under the "
-            "modelled policy; < 0: it started earlier", when=_FORWARD,
-            figure=Quotient(FORWARD, "overtaken_s")),
-    Measure("overtaken_wait_share", "Delay by later arrivals as a share of waiting", ONE, SHARE,
-            _PLACES, "Σ min(max(modelled start − strict FST, 0), wait) / Σ wait", when=_FORWARD,
-            figure=Quotient(FORWARD, "capped", "wait_s")),
-    Measure("overtaken_cut_share", "… of it beyond the jobs' own waits", ONE, SHARE, _WIDTHS,
-            "Σ max(modelled start − strict FST − wait, 0) / Σ max(modelled start − strict FST, 0): "
-            "above 0.25 the report does not use the delay", when=_FORWARD,
-            figure=Quotient(FORWARD, "beyond_wait", "delayed")),
-    Measure("overtaken_gain", "Time by which jobs start earlier because of later arrivals", SECONDS,
-            DURATION, _WIDTHS, "Σ max(strict FST − modelled start, 0)", when=_FORWARD,
-            figure=Total(FORWARD, "gained")),
-    Measure("overtaken_own_time_mean", "… by later arrivals of the same user", SECONDS,
-            DURATION, _PLACES, "mean of modelled start − modelled start without later "
-            "submissions of the attempt's user; never called unfairness", when=_FORWARD,
-            figure=Quotient(FORWARD, "own", "own_known")),
-    Measure("unmodelled_time_mean", "Wait that the modelled policy does not explain, per attempt",
-            SECONDS, DURATION, _PLACES, "mean of start − modelled start, which can be negative",
-            when=_FORWARD, figure=Quotient(FORWARD, "unmodelled_s")),
-    Measure("miss_explained_share", "Misses that later arrivals explain", ONE, SHARE, _PLACES,
-            "Σ min(max(modelled start − strict FST, 0), miss) / Σ miss, by the strict FST",
-            when=_FORWARD, figure=Quotient(FORWARD, "explained", "miss_strict_s")),
+            Table.FAIR_STARTS, when=_FSTS, figure=Quotient(DELIVERED, "slower")),
     Measure("fst_attempts", "Attempts by status of their fair start time", ATTEMPTS, COUNT,
-            ("fst_status",), "attempts that ended in the period, by status of their FST",
-            when=_FSTS),
+            ("fst_status",), "attempts that ended in the period, by status of their strict and "
+            "relaxed FST", when=_FSTS),
 )
 
 _OWNERS: Final = (
@@ -424,29 +409,23 @@ _FIDELITY: Final = (
         for fst in ("strict", "relaxed")
         for limit, words in (("median", "median"), ("p90", "90th percentile"))
     ),
-    Measure("decided", "Attempts whose start was judged", ATTEMPTS, COUNT, (),
-            "attempts that ended in the period and were queued, without those that started while "
-            "more was in use than the capacity", when=_DECIDED),
-    Measure("decided_over_capacity", "… left out: more was in use than the capacity", ATTEMPTS,
-            COUNT, (), "attempts that ended in the period and after whose start more was in use "
-            "than the capacity", when=_DECIDED),
-    Measure("foreseen_share", "Starts that the policy predicted", ONE, SHARE, (),
-            "share of the judged attempts that a pass over the observed state, at "
-            "an instant between arrival and start, would have started", when=_DECIDED),
-    Measure("on_time_share", "… at most the tolerance earlier", ONE, SHARE, (),
-            "share of the judged attempts that the policy would first have started at most "
-            "`metrics.tolerance_s` before their start", when=_DECIDED),
-    Measure("waited_foreseen_share", "Starts that it predicted, of those that waited", ONE, SHARE,
-            (), "`foreseen_share` of those that waited longer than `metrics.tolerance_s`",
-            when=_DECIDED),
-    Measure("agreement", "Agreement: starts on time, of those that waited", ONE, SHARE, (),
-            "`on_time_share` of those that waited longer than `metrics.tolerance_s`; otherwise "
-            "short waits would dominate", when=_DECIDED),
-    Measure("forward_correlation", "Rank correlation of modelled waits", ONE, NUMBER, (),
-            "Spearman's rank correlation of modelled start − arrival and the observed wait",
-            when=_FORWARD),
-    Measure("waited_forward_correlation", "… of those that waited", ONE, NUMBER, (),
-            "the same for those that waited longer than `metrics.tolerance_s`", when=_FORWARD),
+    Measure("agreement", "Agreement of a rule", ONE, SHARE, (),
+            "A: Σ |chosen ∩ observed| / Σ (|observed| + |chosen that do not start|) over the "
+            "instants with starts at which more wait than start; *observed* are starts after "
+            "waits of more than 60 s, *chosen* those that one pass of the rule makes then; a row "
+            "for each rule that may be the site's"),
+    Measure("agreement_compared", "… instants that were compared", ONE, SHARE, (),
+            "share of these instants that were compared, evenly spaced",
+            when="where not all were"),
+    Measure("agreement_nodes", "… with the free nodes", ONE, SHARE, (),
+            "the agreement of the modelled policy where the observed free nodes decide what fits",
+            when="where the nodes of the pool are known"),
+    Measure("rule_used", "Rule of the fair start times", ONE, COUNT, (),
+            "1: a known rule, with an agreement of at least 0.65; 0: none is known, and the order "
+            "in which jobs started is kept"),
+    Measure("may_say", "What the fair start times may be used for", ONE, COUNT, (),
+            "2: figures of the pool and of users; 1: those of the pool within 6 points, and users "
+            "as probable; 0: those of the pool, as two readings"),
 )
 
 SUMMARY: Final[Mapping[str, Measure]] = {measure.key: measure for measure in (

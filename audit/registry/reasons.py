@@ -5,6 +5,7 @@ which it was written (SPEC §11), so only holds change the account of a wait. Na
 Slurm 17.11 to 25.05 (``squeue``, "JOB REASON CODES"); other dialects use the same.
 """
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -73,3 +74,32 @@ HELD_BY: Final = (
     *INFERRED_HOLDS,
 )
 """Kinds of holds; of the inferred ones the log has no record (SPEC §11)."""
+
+_WORDS: Final = frozenset(
+    " ".join(
+        (
+            "account accounting action admin allowed array assoc association avail available bad",
+            "bb begin billing block buffer burst cancelled cleaning code config constraints cores",
+            "cpu cpus dead defer deleted dependency dependent down duration end energy error exit",
+            "fail failed failure feature fed for free front gpu gres group grp held hold in",
+            "inactive invalid job jobs launch licence licences license licenses limit line lock",
+            "maintenance max mem memory min mins minutes never no node nodes non none not of",
+            "operation out partition per policy power priority prolog qos req requeue reservation",
+            "reserved reset resource resources run running satisfied sched scheduling size stage",
+            "submit system task tasks threshold time timeout type unavailable unknown usage user",
+            "users wall zero",
+        )
+    ).split(" ")
+)
+"""What reasons of schedulers consist of."""
+_PARTS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|_+|\W+|\d+")
+
+
+def without_names(reason: str) -> str:
+    """Return a reason without words that no scheduler's own reasons have, such as names of users.
+
+    A reason of a scheduler stays as it is.
+    """
+    parts = _PARTS.findall(reason)
+    kept = [part for part in parts if part.lower() in _WORDS or not part.isalnum()]
+    return reason if len(kept) == len(parts) else "".join(kept).strip() or "Unknown"

@@ -129,16 +129,7 @@ def settings_of(con: Connection, cluster: str, period: Period) -> Settings:
 
 def _assumed(fitted: Mapping[str, Any]) -> dict[str, Assumed]:
     """Return what ``cluster.fitted`` stored, by pool."""
-    return {
-        pool: Assumed(
-            tuple(of["says"]),
-            of["unexplained"]["before"],
-            of["unexplained"]["after"],
-            of.get("days"),
-        )
-        for pool, of in fitted.items()
-        if of.get("says") and of.get("unexplained")
-    }
+    return {pool: Assumed(tuple(of["says"])) for pool, of in fitted.items() if of.get("says")}
 
 
 def _inputs(con: Connection, of_inputs: Mapping[str, Any]) -> tuple[Input, ...]:

@@ -31,7 +31,7 @@ class Answer(NamedTuple):
     sentence: str
     attempts: int | None
     wait_mean: float | None
-    overtaken: float | None
+    delay: float | None
     unexplained: float | None
 
 
@@ -111,7 +111,7 @@ def render_index(
             if where := href(cluster, period):
                 lines.append(Line(main, where))
         if lines:
-            drawn = trend(trends.get(cluster), modelled=False)
+            drawn = trend(trends.get(cluster), delayed=False)
             picture = page.picture(drawn) if drawn else None
             parts.append(Part(cluster, lines, picture, pages(lines[0].answer)))
     return page.html("report/index.html", {"parts": parts}, ["point.js"])

@@ -13,7 +13,6 @@ from audit.errors import SimulationError
 from audit.kernels.scheduling import simulation as kernels
 from audit.kernels.scheduling.simulation import Jobs, Ledger, Model, Observed, Rules, Steps
 from audit.metrics.attempts import fidelity, population
-from audit.metrics.attempts.miss import TOLERANCE_S
 from audit.metrics.attempts.population import TAU_S, describe
 from audit.model import ATTEMPTS, Period, Pool
 from audit.policies import BY_OWNER, BY_USAGE, Backfill, Order, Policy, refused
@@ -380,18 +379,16 @@ def contiguous(array: NDArray[Scalar]) -> NDArray[Scalar]:
 # --- model fidelity (SPEC §5) --------------------------------------------------------------------
 
 
-def model_fidelity(
-    scenario: Scenario, period: Period, tolerance_s: int = TOLERANCE_S
-) -> pl.DataFrame:
+def model_fidelity(scenario: Scenario, period: Period) -> pl.DataFrame:
     """Return how well a replay of ``period`` under the pool's policy reproduces observed starts.
 
-    It covers the attempts that the replay queued and that ended in the period; those that waited
-    longer than ``tolerance_s`` also get figures of their own. The scenario's attempts have the
-    columns of ``fair_start_times``; the result has those of ``fidelity.FIDELITY_SCHEMA``.
+    It covers the attempts that the replay queued and that ended in the period. The scenario's
+    attempts have the columns of ``fair_start_times``; the result has those of
+    ``fidelity.FIDELITY_SCHEMA``.
     """
     start = instants(replayed_starts(scenario, period)).alias("replayed_start_time")
     replayed = population.in_period(scenario.attempts.with_columns(start), period)
-    return fidelity.fidelity(replayed, tolerance_s=tolerance_s)
+    return fidelity.fidelity(replayed)
 
 
 def replayed_starts(scenario: Scenario, period: Period) -> Ints:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from audit.model import ATTEMPTS, COUNTED, OBSERVED, Period
+from audit.model import ATTEMPTS, OBSERVED, Period
 from audit.periods import kind_of
 from audit.store import database, queries
 from audit.store.database import Connection
@@ -111,7 +111,7 @@ def _of_attempts(
     con: Connection, cluster: str, schedule: str, over: Sequence[Period]
 ) -> pl.DataFrame:
     of = {"cluster": cluster, "schedule": schedule, **_bounds(over)}
-    return queries.run(con, "report_course", **of, counted=list(COUNTED))
+    return queries.run(con, "report_course", **of)
 
 
 def _bounds(over: Sequence[Period]) -> dict[str, list[int]]:

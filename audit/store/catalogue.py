@@ -33,6 +33,7 @@ from audit.store.database import (
     execute,
     open_store,
     quote_name,
+    quote_text,
     rows,
     statements,
     transaction,
@@ -205,14 +206,29 @@ def check(con: Connection, name: str, files: Sequence[tuple[str, str]]) -> None:
         )
 
 
+_PLAIN_DEFAULT: Final = "-?[0-9]+|'[a-z]*'"
+_PLAIN_CHECK: Final = r"CHECK\(\(\w+ IN \(('[a-z]+'(, )?)+\)\)\)"
+
+
 def refuse_programs(con: Connection, name: str) -> None:
-    """Raise StoreError if the database ``name`` has a macro, or a view in place of a table."""
-    tables = "view_name IN ('archived', 'migrations')"
-    found = _listed(con, name, "functions", "'macro', function_name")
-    for kind, called in found or _listed(con, name, "views", "'view', view_name", tables):
-        raise StoreError(
-            f"the {kind} {called!r} does not belong to fairaudit; the database is not read"
-        )
+    """Raise StoreError if the database ``name`` has anything that computes when it is read.
+
+    That is a macro, a view in place of a table, a generated column, or a default or check that is
+    more than constants.
+    """
+    plain, plain_check = quote_text(_PLAIN_DEFAULT), quote_text(_PLAIN_CHECK)
+    default = f"is_generated OR NOT regexp_full_match(coalesce(column_default, '0'), {plain})"
+    check = f"constraint_type = 'CHECK' AND NOT regexp_full_match(constraint_text, {plain_check})"
+    for kind, what, which in (
+        ("functions", "'macro', function_name", "true"),
+        ("views", "'view', view_name", "view_name IN ('archived', 'migrations')"),
+        ("columns", "'computed column', column_name", default),
+        ("constraints", "'check of table', table_name", check),
+    ):
+        for called, thing in _listed(con, name, kind, what, which):
+            raise StoreError(
+                f"the {called} {thing!r} does not belong to fairaudit; the database is not read"
+            )
 
 
 def strange_views(

@@ -319,11 +319,26 @@ def insert(
     names = ", ".join(map(quote_name, [*filled, *own]))
     values = ", ".join([*map(quote_name, filled), *("?" for _ in own)])
     sql = f"INSERT INTO {quote_name(table)} ({names}) SELECT {values} FROM fairaudit_rows"  # noqa: S608
-    con.register("fairaudit_rows", Stream(frame.select(filled).__arrow_c_stream__(None)))
+    _execute_over(con, frame.select(filled), sql, list(own.values()))
+
+
+def keep(con: Connection, table: str, frame: pl.DataFrame) -> None:
+    """Make a temporary table of the rows of ``frame``."""
+    _execute_over(con, frame, f"CREATE TEMP TABLE {quote_name(table)} AS FROM fairaudit_rows")
+
+
+def _execute_over(
+    con: Connection, frame: pl.DataFrame, sql: str, parameters: Sequence[object] = ()
+) -> None:
+    """Run a statement for which the rows of ``frame`` are the view ``fairaudit_rows``."""
+    con.register("fairaudit_rows", Stream(frame.__arrow_c_stream__(None)))
     try:
-        execute(con, sql, list(own.values()))
-    finally:
-        con.unregister("fairaudit_rows")
+        execute(con, sql, parameters)
+    except BaseException:
+        with suppress(duckdb.Error):  # its transaction was aborted, which would hide the error
+            con.unregister("fairaudit_rows")
+        raise
+    con.unregister("fairaudit_rows")
 
 
 def delete(con: Connection, table: str, *, cluster: str, keep: Sequence[str] = ()) -> None:

@@ -10,6 +10,7 @@ locked, so that nothing in a database affects them.
 
 from __future__ import annotations
 
+import difflib
 import json
 import re
 from collections.abc import Container, Iterator, Sequence
@@ -18,7 +19,7 @@ from typing import Any, Final, NamedTuple
 import duckdb
 
 from audit.errors import StoreError
-from audit.store.database import CLOSED, SNAPSHOT, Connection
+from audit.store.database import CLOSED, SNAPSHOT, Connection, quote_text
 
 
 def _words(*lines: str) -> frozenset[str]:
@@ -69,10 +70,13 @@ _SYSTEM_VIEWS: Final = _words(
     "duckdb_columns duckdb_constraints duckdb_schemas duckdb_tables duckdb_types duckdb_views"
 )
 
+_SYSTEM: Final = ("duckdb_", "pg_", "pragma_", "sqlite_")
+"""How DuckDB's own views begin, of those that can be named without a schema."""
+
 _VOLATILE: Final = _words(
     "current_database current_date current_schema current_schemas error gen_random_uuid",
-    "get_current_time get_current_timestamp now random today transaction_timestamp unnest uuid",
-    "uuidv4 uuidv7",
+    "get_current_time get_current_timestamp now random setseed today transaction_timestamp unnest",
+    "uuid uuidv4 uuidv7",
 )
 """Functions whose result does not depend on their arguments alone, but that change nothing."""
 
@@ -88,6 +92,19 @@ _EXPLAIN: Final = re.compile(
     rf"(?:{_GAP}\((?P<options>(?:\s|,|\b(?:ANALYZE|FORMAT|{'|'.join(_FORMATS)})\b)*)\))?",
     re.IGNORECASE | re.DOTALL,
 )
+
+_PRAGMA: Final = re.compile(
+    rf"{_GAP}PRAGMA\b{_GAP}table_info{_GAP}\({_GAP}(?:(?P<text>'\w+')|(?P<name>\w+)){_GAP}\)"
+    rf"{_GAP};?{_GAP}",
+    re.IGNORECASE | re.DOTALL,
+)
+
+_CREATE: Final = re.compile(
+    rf"{_GAP}CREATE\b{_GAP}(?:OR{_GAP}REPLACE\b{_GAP})?TEMP(?:ORARY)?\b{_GAP}TABLE\b{_GAP}"
+    rf"(?P<name>[A-Za-z_]\w*){_GAP}\bAS\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_RESERVED: Final = ("answer",)  # the table through which Parquet is written
 
 _MARK: Final = "fairaudit: the values that are there"
 _TOKEN: Final = re.compile(
@@ -106,6 +123,7 @@ class Statement(NamedTuple):
 
     query: str
     explain: str = ""  # ``EXPLAIN …``, for a plan of ``query``
+    table: str = ""  # the temporary table that keeps its rows
 
 
 class Values(NamedTuple):
@@ -123,18 +141,25 @@ class Grammar:
         self._con: Connection = duckdb.connect(config={**CLOSED, "threads": 1})
         self._con.execute("SET enable_external_access = false")
         self._con.execute("SET lock_configuration = true")
-        found = self._con.execute(
-            "SELECT DISTINCT lower(function_name) FROM duckdb_functions() "
+        computing = self._names(
+            "function_name FROM duckdb_functions() "
             "WHERE function_type IN ('scalar', 'aggregate', 'window') AND stability = 'CONSISTENT' "
             "OR function_type = 'macro'"
-        ).fetchall()
-        self._functions = frozenset(name for (name,) in found) - _REFUSED | _VOLATILE
+        )
+        self._functions = computing - _REFUSED | _VOLATILE
+        self._every_function = self._names("function_name FROM duckdb_functions()")
+        self._settings = self._names("name FROM duckdb_settings()")
+        self._temporary = frozenset[str]()
+
+    def _names(self, of: str) -> frozenset[str]:
+        found = self._con.execute(f"SELECT DISTINCT lower(name) FROM (SELECT {of}) AS of (name)")  # noqa: S608
+        return frozenset(name for (name,) in found.fetchall())
 
     def close(self) -> None:
         """Close the connection that makes trees."""
         self._con.close()
 
-    def check(self, text: str, names: Container[str]) -> Statement | Values:
+    def check(self, text: str, names: frozenset[str]) -> Statement | Values:
         """Return the one statement of ``text``, which a semicolon may end, if all of it is allowed.
 
         Raises StoreError if it is wrong, more than one, or not allowed; the message says why.
@@ -142,8 +167,16 @@ class Grammar:
         kinds = self._kinds(text)
         if len(kinds) != 1:
             raise StoreError(f"give one statement at a time, not {len(kinds)}")
-        explain = ""
-        if kinds == ["EXPLAIN"]:
+        taken, names = names, names | self._temporary
+        if kinds == ["PRAGMA"] and (asked := _PRAGMA.fullmatch(text)):
+            name = asked["text"] or quote_text(asked["name"])
+            kinds, text = ["SELECT"], f"FROM pragma_table_info({name})"
+        explain = table = ""
+        if kinds == ["CREATE"]:
+            table, text = self._created(text, taken)
+            if self._kinds(text) != ["SELECT"]:
+                raise StoreError("a temporary table is made of a statement that selects")
+        elif kinds == ["EXPLAIN"]:
             explain, text = _explained(text)
             if self._kinds(text) not in (["SELECT"], ["MULTI"]):
                 raise StoreError("only statements that select can be explained")
@@ -158,9 +191,43 @@ class Grammar:
         self._walk(tree, names)
         if (node := tree["statements"][0]["node"]) and (of := _without_values(node)):
             return Values(tuple(self.text(_wrapped(part), names) for part in of), tree, explain)
-        return Statement(self.text(tree, names), explain)
+        return Statement(self.text(tree, names), explain, table)
 
-    def text(self, tree: Tree, names: Container[str]) -> str:
+    def parts(self, text: str) -> list[str]:
+        """Return the statements of a text; those before the last must make temporary tables.
+
+        Raises StoreError if they do not.
+        """
+        try:
+            parts = self._con.extract_statements(text)
+        except (ValueError, duckdb.Error):
+            return [text]
+        if any(part.type.name != "CREATE" for part in parts[:-1]):
+            raise StoreError(
+                f"give one statement at a time, not {len(parts)}; only CREATE TEMP TABLE … AS can "
+                "be before another"
+            )
+        return [part.query for part in parts] if len(parts) > 1 else [text]
+
+    def keep(self, name: str) -> None:
+        """Allow a temporary table that was made."""
+        self._temporary |= {name}
+
+    def refuse_taken(self, name: str, names: frozenset[str]) -> None:
+        """Raise StoreError if a temporary table may not have this name."""
+        if name in names or name.startswith(_SYSTEM) or name in _RESERVED:
+            raise StoreError(f"{name!r} exists already: give the temporary table another name")
+
+    def _created(self, text: str, names: frozenset[str]) -> tuple[str, str]:
+        """Return the name of the temporary table that a statement makes, and its query."""
+        found = _CREATE.match(text)
+        if found is None:
+            raise _refused("CREATE, except CREATE TEMP TABLE NAME AS SELECT …")
+        name = found["name"].lower()
+        self.refuse_taken(name, names)
+        return name, text[found.end() :]
+
+    def text(self, tree: Tree, names: frozenset[str]) -> str:
         """Return the text of a tree that was checked, itself checked once more."""
         made = self._con.execute("SELECT json_deserialize_sql($1)", [json.dumps(tree)])
         ((text,),) = made.fetchall()
@@ -170,7 +237,7 @@ class Grammar:
         self._walk(again, names)
         return str(text)
 
-    def pivoted(self, asked: Values, values: Sequence[Sequence[str]], names: Container[str]) -> str:
+    def pivoted(self, asked: Values, values: Sequence[Sequence[str]], names: frozenset[str]) -> str:
         """Return the text of a PIVOT with the results of its queries as values."""
         (pivot,) = [asked.tree["statements"][0]["node"]["from_table"]]
         marked = [part for part in pivot["pivots"] if _is_marked(part)]
@@ -204,12 +271,15 @@ class Grammar:
             return None
         raise StoreError(tree["error_message"])
 
-    def _walk(self, tree: Tree, names: Container[str]) -> None:
+    def _walk(self, tree: Tree, names: frozenset[str]) -> None:
         """Raise StoreError at the first part of a tree that is not listed."""
         parts = list(_parts(tree["statements"]))
         called = [entry["key"] for part in parts for entry in part.get("map", ())]
         called += [part.get("cte_name") or "" for part in parts]
         own = {name.lower() for name in called if _CTE.fullmatch(name)}
+        for name in sorted(own - names - _SYSTEM_VIEWS):
+            if name.startswith(_SYSTEM):  # scopes are not resolved: elsewhere it may be DuckDB's
+                raise StoreError(f"{name!r} begins like DuckDB's own views: give it another name")
         functions = [part["function"] for part in parts if part.get("type") == "TABLE_FUNCTION"]
         after_from = {id(function) for function in functions}
         for part in parts:
@@ -224,17 +294,33 @@ class Grammar:
             elif kind == "BASE_TABLE":
                 _check_table(part, names, own)
             elif kind == "SHOW_REF":
-                _check_show(part)
+                self._check_show(part, names)
             elif part.get("class") in ("FUNCTION", "WINDOW"):
-                self._check_function(part, after_from=id(part) in after_from)
+                self._check_function(part, names, after_from=id(part) in after_from)
 
-    def _check_function(self, part: Tree, *, after_from: bool) -> None:
+    def _check_function(self, part: Tree, names: frozenset[str], *, after_from: bool) -> None:
         path = part["qualified_name"]["path"]
         known = _TABLE_FUNCTIONS if after_from else self._functions
-        if not {path[-1].lower(), part["function_name"].lower()} <= known:
-            where = " after FROM" if after_from else ""
-            why = f"is not allowed{where}: it does more than compute a value"
-            raise StoreError(f"the function {'.'.join(path)!r} {why}")
+        called = {path[-1].lower(), part["function_name"].lower()}
+        if called <= known or _is_harmless(called, part["arguments"], names):
+            return
+        name = f"the function {'.'.join(path)!r}"
+        if not called & self._every_function:
+            near = difflib.get_close_matches(path[-1].lower(), sorted(known), n=1, cutoff=0.5)
+            hint = f"; the nearest one is {near[0]!r}" if near else ""
+            raise StoreError(f"{name} does not exist{hint}")
+        where = " after FROM" if after_from else ""
+        raise StoreError(f"{name} is not allowed{where}: it does more than compute a value")
+
+    def _check_show(self, part: Tree, names: frozenset[str]) -> None:
+        """Allow DESCRIBE, SUMMARIZE, SHOW TABLES and SHOW of a view; others reveal a setting."""
+        path = part["qualified_name"]["path"]
+        if part["query"] is not None or path == ['"tables"']:
+            return
+        name = path[-1].lower().strip('"')
+        if len(path) != 1 or name not in names or name in self._settings:
+            allowed = "SHOW is allowed as SHOW TABLES and SHOW NAME, with the name of a view"
+            raise StoreError(allowed)
 
 
 def _parts(of: object) -> Iterator[Tree]:
@@ -249,7 +335,7 @@ def _parts(of: object) -> Iterator[Tree]:
             left += part
 
 
-def _check_table(part: Tree, names: Container[str], own: Container[str]) -> None:
+def _check_table(part: Tree, names: frozenset[str], own: Container[str]) -> None:
     """Check that a table is the statement's own or exists: DuckDB takes other names for files."""
     path = [word.lower() for word in part["qualified_name"]["path"]]
     if path[:1] == [SNAPSHOT] and len(path) > 1:
@@ -262,11 +348,15 @@ def _check_table(part: Tree, names: Container[str], own: Container[str]) -> None
         raise StoreError(f"{'.'.join(part['qualified_name']['path'])!r} {why}")
 
 
-def _check_show(part: Tree) -> None:
-    """Allow DESCRIBE and SUMMARIZE, and SHOW TABLES: SHOW of another name reveals a setting."""
-    if part["query"] is None and part["qualified_name"]["path"] != ['"tables"']:
-        allowed = "SHOW is allowed as SHOW TABLES only; DESCRIBE NAME shows a view's columns"
-        raise StoreError(allowed)
+def _is_harmless(called: set[str], arguments: Sequence[Tree], names: frozenset[str]) -> bool:
+    """Whether a call shows the zone of times, or the columns of a view that exists."""
+    literals = [of["expression"].get("literal") or {} for of in arguments]
+    texts = [str(of.get("text")).lower() for of in literals if of.get("kind") == "STRING"]
+    if len(texts) != 1 or len(arguments) != 1:
+        return False
+    return (called == {"current_setting"} and texts == ["timezone"]) or (
+        called == {"pragma_table_info"} and texts[0] in names
+    )
 
 
 def _explained(text: str) -> tuple[str, str]:

@@ -7,7 +7,7 @@ subquery, so that DuckDB itself formats the values: other libraries do not know 
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -61,7 +61,7 @@ def is_complete(text: str) -> bool:
 def select(
     con: Connection,
     grammar: Grammar,
-    names: Container[str],
+    names: frozenset[str],
     text: str,
     parameters: Mapping[str, object],
 ) -> Selection:
@@ -77,6 +77,8 @@ def select(
             checked = Statement(grammar.pivoted(checked, values, names), checked.explain)
         if checked.explain:
             return _explained(con, f"{checked.explain} {checked.query}", parameters)
+        if checked.table:
+            return _kept(con, grammar, checked, parameters)
         relation = con.sql(checked.query, params=dict(parameters) or None)
         columns = tuple(map(Column, relation.columns, map(str, relation.types)))
     return Selection(checked.query, columns, parameters)
@@ -99,6 +101,18 @@ def _values(con: Connection, query: str, parameters: Mapping[str, object]) -> li
     values = f"SELECT DISTINCT v FROM (\n{query}\n) AS of (v) WHERE v IS NOT NULL ORDER BY v"  # noqa: S608
     found = con.execute(f"SELECT v::VARCHAR FROM ({values})", given or None).fetchall()  # noqa: S608
     return [value for (value,) in found]
+
+
+def _kept(
+    con: Connection, grammar: Grammar, checked: Statement, parameters: Mapping[str, object]
+) -> Selection:
+    """Make a temporary table, and return how many rows it has, as a selection."""
+    used = database.named_parameters(con, checked.query)
+    given = {name: value for name, value in parameters.items() if name in used}
+    table = f"temp.main.{database.quote_name(checked.table)}"
+    con.execute(f"CREATE OR REPLACE TEMP TABLE {table} AS {checked.query}", given or None)
+    grammar.keep(checked.table)
+    return Selection(f"SELECT count(*) AS rows FROM {table}", (Column("rows", "BIGINT"),))  # noqa: S608
 
 
 def _explained(con: Connection, query: str, parameters: Mapping[str, object]) -> Selection:

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from audit.formats import swf
 from tests.places import ROOT
 from tests.report.chromium import Page
-from tests.scenario.fit.sites import SITES, made
+from tests.scenario.windows.sites import SITES, made
 
 REPORT, TUTORIAL = ROOT / "docs" / "report", ROOT / "docs" / "tutorial"
 PROGRAM = Path(sys.executable).with_name("fairaudit")

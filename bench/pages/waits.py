@@ -1,7 +1,7 @@
 """Writes ``docs/studies/*-waits.md``: why jobs of real logs waited.
 
-Runs `audit` on each log in the folder ``FAIRAUDIT_REAL_LOGS``, with and without fitted rules,
-`fit-policy`, and `explain` for the most overtaken attempts.
+Runs `audit` on each log in the folder ``FAIRAUDIT_REAL_LOGS``,
+`fit-policy`, and `explain` for the most delayed attempts.
 
     FAIRAUDIT_REAL_LOGS=… python -m bench.pages.waits [FOLDER]
 
@@ -9,10 +9,8 @@ Results that are already in FOLDER are reused.
 """
 
 import csv
-import html
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -20,7 +18,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from audit.registry.causes import CAUSES
-from audit.report.charts.drawing import alone
 
 LOGS = {
     "kth-sp2": "KTH-SP2-1996-2.1-cln",
@@ -28,22 +25,7 @@ LOGS = {
     "unilu-gaia": "UniLu-Gaia-2014-1",
 }
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "studies"
-PICTURE = re.compile(r'<svg role="img" aria-label="([^"]*)".*?</svg>', re.DOTALL)
-TITLES = {
-    "gain": "gain held out, nats",
-    "gain_lower": "from",
-    "gain_upper": "to",
-    "of": "though it would have fitted, …",
-}
 EXPLAINED = 3
-FIDELITY = {
-    "agreement": "agreement, jobs that waited",
-    "waited_foreseen_share": "foreseen starts, jobs that waited",
-    "forward_correlation": "rank correlation of modelled waits",
-    "waited_forward_correlation": "rank correlation of modelled waits, jobs that waited",
-    "wait_correlation": "rank correlation of replayed waits",
-}
-
 SHARES = f"""
     SELECT
         if(dimension = 'all', 'all', coalesce(dimension_value, 'unknown')) AS width,
@@ -51,11 +33,10 @@ SHARES = f"""
     FROM summary
     WHERE dimension IN ('all', 'width_class') AND metric IN {tuple(one.share for one in CAUSES)}
 """
-OVERTAKEN = f"""
+DELAYED = f"""
     SELECT job_id FROM job_fairness
-    WHERE least(overtaken_s, miss_strict_s) > 0
-        AND fst_status IN ('final', 'provisional', 'preempted_context', 'assumed_estimate')
-    ORDER BY least(overtaken_s, miss_strict_s) DESC, arrival_time, job_id LIMIT {EXPLAINED}
+    WHERE miss_delivered_s > 0
+    ORDER BY miss_delivered_s DESC, arrival_time, job_id LIMIT {EXPLAINED}
 """
 
 
@@ -108,20 +89,6 @@ def account(database: Path) -> list[str]:
     return table(["width", "attempts", *(one.legend for one in CAUSES)], rows)
 
 
-def fidelity(plain: Path, fitted: Path) -> list[str]:
-    """Return the model fidelity of two audits."""
-    query = "SELECT metric, value FROM fidelity"
-    before, after = (
-        {row["metric"]: float(str(row["value"])) for row in asked(database, query)}
-        for database in (plain, fitted)
-    )
-    rows = [
-        [title, f"{before[metric]:.3f}", f"{after[metric]:.3f}"]
-        for metric, title in FIDELITY.items()
-    ]
-    return table(["", "fcfs + easy", "as fitted"], rows)
-
-
 def rows_of(path: Path) -> list[list[str]]:
     """Return the rows of a CSV file, header first, with rounded numbers."""
 
@@ -133,29 +100,15 @@ def rows_of(path: Path) -> list[list[str]]:
 
     with path.open(encoding="utf-8", newline="") as file:
         header, *rows = csv.reader(file)
-    titles = [TITLES.get(name, name.replace("_", " ")) for name in header]
+    titles = [name.replace("_", " ") for name in header]
     return [titles, *([shown(cell) for cell in row] for row in rows)]
-
-
-def pictures(page: Path, title: str) -> list[str]:
-    """Write the pictures of a page beside the documents; return their links."""
-    lines = []
-    folder = DOCS / title
-    folder.mkdir(parents=True, exist_ok=True)
-    for number, found in enumerate(PICTURE.finditer(page.read_text(encoding="utf-8")), 1):
-        (folder / f"fit-{number}.svg").write_text(alone(found[0]) + "\n", encoding="utf-8")
-        said = html.unescape(found[1])
-        lines += [f"![{said.partition('. ')[0]}]({title}/fit-{number}.svg)", "", said, ""]
-    return lines
 
 
 def made(title: str, log: Path, folder: Path) -> str:
     """Return the page of a log."""
-    database, plain = folder / "audit.duckdb", folder / "plain"
+    database = folder / "audit.duckdb"
     if not database.exists():
         fairaudit("audit", log, "--out", folder, "--no-pdf")
-    if not (plain / "audit.duckdb").exists():
-        fairaudit("audit", log, "--out", plain, "--no-pdf", "--no-fit")
     if not (folder / "fit-policy.html").exists():
         fairaudit("fit-policy", log, "--out", folder)
     name = LOGS[title]
@@ -163,18 +116,11 @@ def made(title: str, log: Path, folder: Path) -> str:
     lines += ["## Account of waits", "", f"`fairaudit audit {log.name}`", ""]
     lines += account(database)
     lines += ["## The site's policy", "", f"`fairaudit fit-policy {log.name}`", ""]
-    for part in ("elements", "compared", "in-week", "unexplained"):
+    for part in ("agreement", "limits", "own-limits", "windows", "failed-windows"):
         header, *rows = rows_of(folder / f"fit-policy-{part}.csv")
         lines += table(header, rows)
-    lines += pictures(folder / "fit-policy.html", title)
-    lines += ["## Model fidelity of an audit", ""]
-    lines += [
-        f"`fairaudit audit --no-fit {log.name}` and `fairaudit audit {log.name}`, over the whole"
-    ]
-    lines += ["log. The audit adopts the elements that also gain on the last 40 % of the log.", ""]
-    lines += fidelity(plain / "audit.duckdb", database)
-    lines += ["## The most overtaken attempts under the fitted policy", ""]
-    for row in asked(database, OVERTAKEN):
+    lines += ["## The jobs that later arrivals delayed most", ""]
+    for row in asked(database, DELAYED):
         story = fairaudit("explain", row["job_id"], "--db", database)
         lines += [f"`fairaudit explain {row['job_id']}`", "", "```text", story.rstrip(), "```", ""]
     return "\n".join(lines)

@@ -1,7 +1,7 @@
 """Whole audits, as a user starts them, warm: CPU and peak memory. Needs real logs, or the demo log.
 
 Beside each a process that only reads the log, splits its numbers and sorts them once. Goals are for
-audits without fitting and advice, which take as long as their budgets let them.
+audits without inference and advice.
 """
 
 import sys
@@ -19,8 +19,8 @@ BARE = "--no-fit --no-advice"
 SAID = {
     "": "with PDF",
     "--no-pdf": "without PDF",
-    BARE: "with PDF, nothing fitted or advised",
-    f"--no-pdf {BARE}": "without PDF, nothing fitted or advised",
+    BARE: "with PDF, nothing inferred or advised",
+    f"--no-pdf {BARE}": "without PDF, nothing inferred or advised",
 }
 GOALS = {(KTH, f"--no-pdf {BARE}"): 4.5, (KTH, BARE): 8.0}
 """User CPU, s."""

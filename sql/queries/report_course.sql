@@ -1,5 +1,5 @@
 -- The contribution of each user to the main figures of spans, from the attempts that ended in them.
--- parameters: cluster VARCHAR, schedule VARCHAR, from_times BIGINT[], to_times BIGINT[], counted VARCHAR[]
+-- parameters: cluster VARCHAR, schedule VARCHAR, from_times BIGINT[], to_times BIGINT[]
 -- archive: from_times, to_times
 WITH stretches AS (
     SELECT
@@ -13,12 +13,8 @@ days AS (
 ),
 judged AS (
     SELECT
-        pool, "user", arrival_time, end_time, wait_s, cause_unexplained_s, overtaken_s,
-        CASE
-            WHEN overtaken_s IS NOT NULL AND miss_strict_s IS NOT NULL
-                AND list_contains($counted::VARCHAR[], fst_status)
-            THEN coalesce(fst_weight, 1)
-        END AS weight
+        pool, "user", arrival_time, end_time, wait_s, cause_unexplained_s,
+        miss_delivered_s
     FROM all_results
     WHERE cluster = $cluster AND schedule = $schedule AND standing = 'ended' AND wait_s IS NOT NULL
         AND end_time >= list_min($from_times::BIGINT[]) AND end_time < list_max($to_times::BIGINT[])
@@ -30,8 +26,8 @@ SELECT
     sum(wait_s)::BIGINT AS wait_s,
     coalesce(sum(wait_s) FILTER (cause_unexplained_s IS NOT NULL), 0)::BIGINT AS booked_s,
     coalesce(sum(cause_unexplained_s), 0)::BIGINT AS unexplained_s,
-    coalesce(sum(weight), 0)::BIGINT AS judged,
-    coalesce(sum(weight * overtaken_s), 0)::BIGINT AS overtaken_s
+    count(miss_delivered_s) AS judged,
+    coalesce(sum(miss_delivered_s), 0)::BIGINT AS missed_s
 FROM judged
 JOIN days ON day = end_time // 86400 AND end_time >= from_time AND end_time < to_time
 GROUP BY ALL

@@ -14,7 +14,7 @@ computed AS (
     WHERE cluster = $cluster AND stage = 'compute'
 )
 SELECT
-    pool, stretch, "user", first_arrival, attempts, wait_s, booked_s, unexplained_s, judged, overtaken_s
+    pool, stretch, "user", first_arrival, attempts, wait_s, booked_s, unexplained_s, judged, missed_s
 FROM course_result JOIN computed USING (period)
 WHERE cluster = $cluster AND schedule = $schedule
 ORDER BY pool, stretch, "user" NULLS FIRST

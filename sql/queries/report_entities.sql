@@ -8,21 +8,20 @@ WITH own AS (
 started AS (
     SELECT
         pool, dimension, dimension_value,
-        max(attempts) FILTER (metric = 'miss_strict_mean') AS fst_attempts,
-        max(value) FILTER (metric = 'preferred_strict_share') AS preferred_strict_share,
-        max(value) FILTER (metric = 'preference_strict_mean') AS preference_strict_mean
+        max(attempts) FILTER (metric = 'miss_delivered_mean') AS fst_attempts,
+        max(value) FILTER (metric = 'preference_delivered_mean') AS preference_delivered_mean
     FROM summary_result
     WHERE cluster = $cluster AND schedule = $schedule AND period = $period
         AND dimension IN ('user', 'account')
-        AND metric IN ('miss_strict_mean', 'preferred_strict_share', 'preference_strict_mean')
+        AND metric IN ('miss_delivered_mean', 'preference_delivered_mean')
     GROUP BY ALL
 )
 SELECT
     own.pool, entity_kind, entity, jobs, attempts, never_started, gave_up_wait_s,
     tuwt_s, tusa, nuwt, re_unfairness_positive, re_unfairness_net, share_deficit, stretch,
     passed_why,
-    fst_attempts, miss_strict_s, miss_relaxed_s, missed_strict, missed_relaxed,
-    preferred_strict_share, preference_strict_mean
+    fst_attempts, miss_delivered_s, miss_cautious_s, missed_delivered, preference_delivered_mean,
+    miss_strict_s, miss_relaxed_s
 FROM own
 LEFT JOIN started
     ON started.pool = own.pool AND started.dimension = own.entity_kind

@@ -1,6 +1,8 @@
--- Inputs, hash of the configuration and version behind the figures of a cluster's periods.
+-- Hash of the configuration, version, digest of the records from which rules were inferred (NULL: of
+-- none), and inputs behind the figures of a cluster's periods.
 -- parameters: cluster VARCHAR
-SELECT run.period, run.config_hash, run.version, list_sort(list(input)) AS inputs
+SELECT run.period, run.config_hash, run.version,
+    run.config ->> '$.inferred_from' AS inferred_from, list_sort(list(input)) AS inputs
 FROM run JOIN run_input USING (run_id, cluster, period)
 WHERE run.cluster = $cluster AND stage = 'compute'
 GROUP BY ALL

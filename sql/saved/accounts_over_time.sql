@@ -9,8 +9,8 @@ SELECT
     attempts,
     tuwt_s,
     nuwt,
-    missed_strict,
-    miss_strict_s,
+    missed_delivered,
+    miss_delivered_s,
     re_unfairness_net,
     nuwt - lag(nuwt) OVER (PARTITION BY cluster, pool, account ORDER BY period) AS nuwt_change
 FROM account_fairness

@@ -12,11 +12,11 @@ SELECT
     arrival_time,
     start_time,
     wait_s,
-    fst_strict,
-    miss_strict_s,
-    fst_relaxed,
-    miss_relaxed_s,
-    fst_status
+    fst_delivered,
+    miss_delivered_s,
+    miss_cautious_s,
+    fst_rule,
+    fst_delivered_status
 FROM job_fairness
 WHERE
     schedule = 'observed'

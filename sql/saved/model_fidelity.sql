@@ -1,4 +1,5 @@
--- How well the modelled policy explains the observed starts, by period.
+-- How well rules agree with the observed starts, and a replay under the modelled policy reproduces
+-- them, by period.
 -- $metric VARCHAR = NULL: only this figure
 -- $cluster VARCHAR = NULL: only this cluster
 SELECT
@@ -9,9 +10,10 @@ SELECT
     value,
     unit,
     "order",
-    backfill
+    backfill,
+    own_peak
 FROM fidelity
 WHERE
     ($metric IS NULL OR metric = $metric)
     AND ($cluster IS NULL OR cluster = $cluster)
-ORDER BY cluster, pool, period, metric
+ORDER BY cluster, pool, period, metric, value DESC NULLS LAST, "order", backfill, own_peak

@@ -13,8 +13,8 @@ SELECT
     wait_s,
     overtaken_by,
     overtook,
-    miss_strict_s,
-    miss_relaxed_s
+    miss_delivered_s,
+    miss_cautious_s
 FROM job_fairness
 WHERE
     schedule = 'observed'

@@ -1,4 +1,4 @@
--- How often each width class missed its strict and its relaxed fair start time.
+-- How often later arrivals delayed each width class, and by how much.
 -- $tolerance_s BIGINT = 60: seconds by which a start may be late without counting as a miss
 -- $cluster VARCHAR = NULL: only this cluster
 SELECT
@@ -6,11 +6,10 @@ SELECT
     pool,
     width_class,
     count(*) AS attempts,
-    count(miss_strict_s) AS with_fst,
-    count(*) FILTER (WHERE miss_strict_s > $tolerance_s) AS missed_strict,
-    count(*) FILTER (WHERE miss_relaxed_s > $tolerance_s) AS missed_relaxed,
-    avg(miss_strict_s) AS mean_miss_strict_s,
-    avg(miss_relaxed_s) AS mean_miss_relaxed_s,
+    count(miss_delivered_s) AS with_fst,
+    count(*) FILTER (WHERE miss_delivered_s > $tolerance_s) AS missed_delivered,
+    avg(miss_delivered_s) AS mean_miss_delivered_s,
+    avg(miss_cautious_s) AS mean_miss_cautious_s,
     avg(wait_s) AS mean_wait_s
 FROM job_fairness
 WHERE

@@ -1,4 +1,5 @@
--- Users whose attempts missed their fair start times by most, by strict misses.
+-- Users whom later arrivals delayed most: by how much their attempts missed their fair start times on
+-- what the machine delivered.
 -- $period VARCHAR = NULL: only this period
 -- $cluster VARCHAR = NULL: only this cluster
 -- $top BIGINT = 20: maximum number of users
@@ -7,11 +8,10 @@ SELECT
     pool,
     "user",
     sum(attempts) AS attempts,
-    sum(missed_strict) AS missed_strict,
-    sum(miss_strict_s) AS miss_strict_s,
-    sum(miss_strict_s) / nullif(sum(attempts), 0) AS miss_strict_per_attempt_s,
-    sum(missed_relaxed) AS missed_relaxed,
-    sum(miss_relaxed_s) AS miss_relaxed_s,
+    sum(missed_delivered) AS missed_delivered,
+    sum(miss_delivered_s) AS miss_delivered_s,
+    sum(miss_cautious_s) AS miss_cautious_s,
+    sum(miss_delivered_s) / nullif(sum(attempts), 0) AS miss_delivered_per_attempt_s,
     sum(tuwt_s) AS tuwt_s
 FROM user_fairness
 WHERE
@@ -19,5 +19,5 @@ WHERE
     AND ($period IS NULL OR period = $period)
     AND ($cluster IS NULL OR cluster = $cluster)
 GROUP BY ALL
-ORDER BY miss_strict_s DESC NULLS LAST, tuwt_s DESC, cluster, pool, "user"
+ORDER BY miss_delivered_s DESC NULLS LAST, tuwt_s DESC, cluster, pool, "user"
 LIMIT $top

@@ -6,6 +6,7 @@ import select
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -51,7 +52,8 @@ def converse(
 ) -> tuple[str, list[str]]:
     said: list[str] = []
     capfd.readouterr()
-    options = {"rows": 3, "limits": LIMITS, "history": None, "say": said.append}
+    opening = partial(Reader, path, LIMITS)
+    options = {"rows": 3, "opening": opening, "history": None, "say": said.append}
     repl.converse(path, Format.table, **options, read=typing(*lines))  # type: ignore[arg-type]
     return capfd.readouterr().out, said[1:]
 

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import duckdb
@@ -15,9 +16,9 @@ import polars as pl
 import pytest
 
 from audit.analyst.sql import Limits, Question, Reader, typed_values
-from audit.errors import UsageError
-from audit.spreadsheets import visible
-from audit.store import database, publish
+from audit.errors import StoreError, UsageError
+from audit.spreadsheets import cell
+from audit.store import database, grammar, publish
 from audit.words import Format
 from tests.places import ROOT
 from tests.published import HOSTILE, add, full, hostile
@@ -192,6 +193,80 @@ def test_no_function_without_arguments_shows_paths_of_this_machine(
     assert answered > 20
 
 
+def test_tables_show_times_in_the_clusters_zone(tmp_path: Path) -> None:
+    path = tmp_path / "zones.duckdb"
+    asked = "SELECT to_timestamp(0) AS instant"
+    for zones, title, shown in (
+        (("Europe/Berlin",), "instant (Europe/Berlin)", "1970-01-01 01:00:00"),
+        (("Europe/Berlin", "UTC"), "instant (UTC)", "1970-01-01 00:00:00"),
+        (("no'where",), "instant (UTC)", "1970-01-01 00:00:00"),
+        ((), "instant (UTC)", "1970-01-01 00:00:00"),
+    ):
+        path.unlink(missing_ok=True)
+        with closing(duckdb.connect(str(path))) as made:
+            made.execute("CREATE TABLE clusters (cluster VARCHAR, zone VARCHAR)")
+            for zone in zones:
+                made.execute("INSERT INTO clusters VALUES ('c', $1)", [zone])
+        with closing(Reader(path, LIMITS)) as opened:
+            lines = ask(opened, asked, Format.table)[0].decode().splitlines()
+            assert (lines[0].strip(), lines[2].strip()) == (title, shown)
+            assert ask(opened, asked, Format.csv)[0] == b"instant\n1970-01-01T00:00:00Z\n"
+
+
+# tables of one's own ---------------------------------------------------------------------------
+
+
+def test_temporary_tables_keep_rows_for_later_statements(published: Path) -> None:
+    with closing(Reader(published, LIMITS)) as opened:
+        made = ask(opened, "CREATE TEMP TABLE mine AS FROM job_fairness LIMIT $n", n="2")
+        assert made == (b"rows\n2\n", [])
+        ask(opened, "create or replace temporary table mine as select 7 as n -- again")
+        assert ask(opened, "FROM mine")[0] == b"n\n7\n"
+        both = "CREATE TEMP TABLE a AS SELECT 1 AS n; CREATE TEMP TABLE b AS FROM a; FROM b, mine;"
+        assert ask(opened, both)[0] == b"n,n\n1,7\n"
+        for taken in ("job_fairness", "answer", "pg_settings"):
+            with pytest.raises(UsageError):
+                ask(opened, f"CREATE TEMP TABLE {taken} AS SELECT 1")
+
+
+def test_a_list_of_ones_own_can_be_joined(published: Path, tmp_path: Path) -> None:
+    listed = tmp_path / "list.csv"
+    listed.write_text("user,group\n=1+2,007\nnobody,\n")
+    with closing(Reader(published, LIMITS, tables={"mine": listed})) as opened:
+        joined = (
+            'SELECT count(*) AS n, "group" FROM job_fairness JOIN mine USING ("user") GROUP BY 2'
+        )
+        joined = joined.replace('"group" FROM', 'mine."group" FROM')
+        assert ask(opened, joined)[0] == b"n,group\n1,007\n"
+        assert ask(opened, "SELECT count(*) AS n FROM mine")[0] == b"n\n2\n"
+        with pytest.raises(UsageError):
+            ask(opened, f"FROM '{listed}'")
+    for name, content in (("job_fairness", "a\n1\n"), ("mine", ""), ("Mine", "a\n1\n")):
+        listed.write_text(content)
+        with pytest.raises((UsageError, StoreError)):
+            Reader(published, LIMITS, tables={name: listed})
+    with pytest.raises(UsageError, match=r"nowhere\.csv: cannot be read as CSV"):
+        Reader(published, LIMITS, tables={"mine": tmp_path / "nowhere.csv"})
+
+
+def test_a_function_that_does_not_exist_is_said_to(con: Reader) -> None:
+    with pytest.raises(UsageError, match="'medain' does not exist; the nearest one is 'median'"):
+        ask(con, "SELECT medain(wait_s) FROM job_fairness")
+    with pytest.raises(UsageError, match="'read_cvs' does not exist"):
+        ask(con, "FROM read_cvs('x')")
+    with pytest.raises(UsageError, match="'pg_sleep' is not allowed: it does more than compute"):
+        ask(con, "SELECT pg_sleep(1)")
+
+
+def test_every_system_view_that_needs_no_schema_begins_as_expected() -> None:
+    found = duckdb.execute(
+        "SELECT view_name FROM duckdb_views() "
+        "WHERE internal AND schema_name <> 'information_schema'"
+    ).fetchall()
+    assert found
+    assert all(name.startswith(grammar._SYSTEM) for (name,) in found)
+
+
 # formats -------------------------------------------------------------------------------------
 
 
@@ -199,7 +274,7 @@ def test_hostile_names_through_every_format(con: Reader) -> None:
     question = 'SELECT "user", wait_s FROM job_fairness ORDER BY job_id::INT'
 
     rows = list(csv.reader(io.StringIO(ask(con, question)[0].decode(), newline="")))
-    assert [row[0].removeprefix("'") for row in rows[1:]] == list(map(visible, HOSTILE))
+    assert [row[0] for row in rows[1:]] == list(map(cell, HOSTILE))
     assert not any(row[0][:1] in set("=+-@\t\r\n") for row in rows[1:] if row[0])
     rows = list(csv.reader(io.StringIO(ask(con, question, raw=True)[0].decode(), newline="")))
     assert [row[0] for row in rows[1:]] == list(HOSTILE)
@@ -216,7 +291,7 @@ def test_hostile_names_through_every_format(con: Reader) -> None:
     headers = ask(con, 'PIVOT job_fairness ON "user" USING count(*) GROUP BY cluster')[0].decode()
     names = next(csv.reader(io.StringIO(headers, newline="")))
     assert "'=1+2" in names
-    assert {*map(visible, HOSTILE)} - {""} <= {name.removeprefix("'") for name in names}
+    assert {*map(cell, HOSTILE)} - {""} <= set(names)
 
     for name in HOSTILE:
         (row,) = json.loads(ask(con, "jobs_of_user", Format.json, user=name)[0])

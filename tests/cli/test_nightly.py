@@ -37,6 +37,14 @@ def test_a_configured_run(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
+def test_a_run_prints_nothing_that_cron_would_mail(run: Run) -> None:
+    first = run("run", "--quiet")
+    assert (first.stdout, first.stderr) == ("", "")
+    assert run("report", "--verbose").stderr == ""  # there is nothing to compute
+    assert "reading a.swf …" in run("ingest", "--verbose", "--config", "config.toml").stderr
+
+
+@pytest.mark.thorough
 def test_pages_of_users_from_the_published_database(run: Run, tmp_path: Path) -> None:
     assert "fairaudit run" in run("report", "--user", "1", check=2).stderr
     run("run")
@@ -66,5 +74,7 @@ def test_backups_and_refusals(run: Run, tmp_path: Path) -> None:
     assert run("restore", "mine.tar", "--force").stdout.startswith("restored ")
     assert "no such file" in run("restore", "none.tar", check=2).stderr
     assert "no such folder" in run("backup", "none/x.tar", check=2).stderr
+    assert "a backup's name ends in .tar" in run("backup", "backup", check=2).stderr
+    assert re.search(r" in new/fairaudit-\d{8}T\d{6}Z\.tar\n", run("backup", "new/").stdout)
     write(tmp_path / "mine.tar", "no backup")
     assert "is damaged" in run("restore", "mine.tar", "--force", check=4).stderr

@@ -6,7 +6,6 @@ from random import Random
 
 import pytest
 
-from audit.cli.oneoff import fitting
 from audit.config import Config
 from audit.model import Pool, Resource
 from audit.oneoff.audit import Options, audit
@@ -78,8 +77,7 @@ def audited(folder: Path, results: list[tuple[Ran, float]], *, types: bool) -> t
     """Return the pool, and the seconds of waiting for A100s in which such a job fitted."""
     log = write_log(folder, [one for one, _ in results], types=types)
     settings = Config()
-    fit = fitting(3.0, settings.uncertainty.resamples)
-    outcome = audit(Request(logs=[log]), Options(out=folder, pdf=False), settings, fit=fit)
+    outcome = audit(Request(logs=[log]), Options(out=folder, pdf=False), settings, fit=True)
     (pool,) = open_published(outcome.database, settings).setting.pools
     numbers = ",".join(f"'{one.job.number}'" for one, _ in results if one.job.partition == "a100")
     with closing(database.open_snapshot(outcome.database)) as con:

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from audit.cli.oneoff import fitting
 from audit.cluster.declared import NodeFiles
 from audit.cluster.hardware import hardware, partition_groups
 from audit.config import Config
@@ -264,8 +263,7 @@ def test_scarce_gpus_are_found_on_their_nodes(tmp_path: Path, overlap: bool, nod
     results = list(made(overlap, nodes, jobs(Random(5), nodes)))
     log = write_log(tmp_path, [one for one, _ in results])
     settings = Config()
-    fit = fitting(3.0, settings.uncertainty.resamples)
-    outcome = audit(Request(logs=[log]), Options(out=tmp_path, pdf=False), settings, fit=fit)
+    outcome = audit(Request(logs=[log]), Options(out=tmp_path, pdf=False), settings, fit=True)
     pools = {pool.name: pool for pool in open_published(outcome.database, settings).setting.pools}
     pool = pools["all" if overlap else "gpu"]
     assert {name: len(pool.nodes) for name, pool in pools.items()} == (
@@ -291,7 +289,7 @@ def audited(
     """Return the pools of an audited case, its warnings, and its seconds of ``CAUSES``."""
     folder, settings = DATA / "cases" / case, Config()
     request = Request(logs=[folder / log], zone="UTC", files=NodeFiles(folder / nodes))
-    outcome = audit(request, Options(out=tmp_path / log, pdf=False), settings, fit=None)
+    outcome = audit(request, Options(out=tmp_path / log, pdf=False), settings)
     setting = open_published(outcome.database, settings).setting
     with closing(database.open_snapshot(outcome.database)) as con:
         [causes] = database.rows(con, CAUSES)

@@ -12,7 +12,6 @@ from typing import Final
 
 import pytest
 
-from audit.cli.oneoff import fitting
 from audit.config import Config
 from audit.oneoff.audit import Options, audit
 from audit.pipeline.opening import Request
@@ -165,8 +164,7 @@ def test_overlapping_partitions_and_a_scavenger(tmp_path: Path) -> None:
     runs = list(site.run(jobs(Random(7))))
     log = write_log(tmp_path, runs)
     settings = Config()
-    fit = fitting(3.0, settings.uncertainty.resamples)
-    outcome = audit(Request(logs=[log]), Options(out=tmp_path, pdf=False), settings, fit=fit)
+    outcome = audit(Request(logs=[log]), Options(out=tmp_path, pdf=False), settings, fit=True)
     (pool,) = open_published(outcome.database, settings).setting.pools
     assert dict(pool.amounts)["gpus"] == GPU_NODES * GPUS
     assert len(pool.nodes) == CPU_NODES + GPU_NODES

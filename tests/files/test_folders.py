@@ -1,6 +1,7 @@
 """Which folders other users can change, by whatever way they are named."""
 
 import os
+import pwd
 import stat
 import struct
 from pathlib import Path
@@ -87,6 +88,19 @@ def test_a_group_may_write_if_it_is_its_users_alone(below: Path) -> None:
         folders.require(below)
     below.chmod(0o750)
     folders.require(below)
+
+
+@AS_ROOT
+def test_a_group_that_is_somebody_elses_primary_group_is_not_its_users_alone(
+    below: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    below.chmod(0o770)
+    os.chown(below, -1, 0)
+    other = ("mallory", "x", 1234, 0, "", "/", "/bin/sh")
+    known = pwd.getpwall()
+    monkeypatch.setattr(pwd, "getpwall", lambda: [*known, pwd.struct_passwd(other)])
+    with pytest.raises(PermissionError, match="other users can change"):
+        folders.require(below)
 
 
 @AS_ROOT

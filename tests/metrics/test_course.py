@@ -33,7 +33,7 @@ def tables(draw: st.DrawFn) -> list[dict[str, Any]]:
                     "booked_s": sum(waits[:apart]),
                     "unexplained_s": sum(waits[:apart]) // 2,
                     "judged": judged,
-                    "overtaken_s": draw(st.integers(-500, 500)) if judged else 0,
+                    "missed_s": draw(st.integers(0, 500)) if judged else 0,
                 }
             )
     return rows
@@ -53,7 +53,7 @@ def numbered(rows: list[dict[str, Any]]) -> list[str | None]:
         keys[user] = (
             min(row["first_arrival"] for row in mine),
             *(totals[n] for n in ("attempts", "wait_s", "booked_s", "unexplained_s", "judged")),
-            totals["overtaken_s"],
+            totals["missed_s"],
             (user is not None, user or ""),
         )
     return sorted(keys, key=lambda user: keys[user])

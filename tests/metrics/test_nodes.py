@@ -384,6 +384,7 @@ TWO = Pool(
     policy=Policy(Order.fcfs, Backfill.conservative_replan, reservations=20),
     amounts=(("cpus", 8),),
     nodes=(Node("n1", (("cpus", 4),), ("p", "left")), Node("n2", (("cpus", 4),), ("p", "right"))),
+    states_backfill=True,
 )
 """Two nodes of 4 CPUs, whose configured plan keeps 20 reservations."""
 
@@ -391,7 +392,7 @@ TWO = Pool(
 def planned(*records: dict[str, Any]) -> list[dict[str, float]]:
     """As ``parts``, in the pool ``TWO`` under its configured plan, with passes each 60 s."""
     described = describe(frame(list(records)), [TWO])
-    made = account(described, TWO, 2_000, log_begin=-1, backfill=True)
+    made = account(described, TWO, 2_000, log_begin=-1)
     rows = made.attempts.sort("line").select(COLUMNS).rows()
     keys = [cause.key for cause in CAUSES]
     return [{k: v for k, v in zip(keys, row, strict=True) if v} for row in rows]

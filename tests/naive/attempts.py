@@ -418,11 +418,12 @@ def _served_before(one: tuple[int, Fraction], other: tuple[int, Fraction]) -> bo
 
 
 class Fair(NamedTuple):
-    """An attempt, one of its two fair start times, and its status."""
+    """An attempt, one of its fair start times, and its status."""
 
     attempt: Attempt
     fst: int | None
     status: str | None
+    cautious: int | None = None  # its miss by the cautious reading
 
     @property
     def counts(self) -> bool:
@@ -465,6 +466,17 @@ def unfairness(fairs: Iterable[Fair], fst: str, tolerance: int) -> dict[str, Fra
         f"preferred_{fst}_share": Fraction(len(preferred), number) if number else None,
         f"preference_{fst}_mean": mean([one.preference for one in counted]),
     }
+
+
+def delayed(fairs: Sequence[Fair]) -> dict[str, Fraction | None]:
+    """Return the delays by later arrivals as shares of waiting, by both readings."""
+    counted = [one for one in fairs if one.counts]
+    waits = [(one.attempt.start or 0) - (one.attempt.arrival or 0) for one in counted]
+    totals = {
+        "miss_delivered_share": sum(one.miss for one in counted),
+        "miss_cautious_share": sum(one.cautious or 0 for one in counted),
+    }
+    return {name: Fraction(n, sum(waits)) if sum(waits) else None for name, n in totals.items()}
 
 
 def mean(values: Sequence[int | Fraction]) -> Fraction | None:

@@ -87,15 +87,17 @@ def test_no_user_and_no_account_is_named(
 
 
 def test_names_cannot_leave_their_labels(tmp_path: Path) -> None:
-    evil = 'a"} 1\nfairaudit_wait_seconds{x="\\'
+    evil = 'a"} 1\nfairaudit_wait_seconds{x="\x1b\r\\'
     with closing(stores.new(tmp_path / "store.duckdb")) as con:
         database.execute(
             con,
             "INSERT INTO run VALUES ('', $1, 'a', 0, 9, 'report', '', 0, 0, '', '', '{}', '', '')",
             [evil],
         )
-        found = series(metrics_file.text(con, 1, 0))
-    escaped = 'a\\"} 1\\nfairaudit_wait_seconds{x=\\"\\\\'
+        text = metrics_file.text(con, 1, 0)
+    found = series(text)
+    assert text.replace("\n", "").isprintable()
+    escaped = 'a\\"} 1\\\\nfairaudit_wait_seconds{x=\\"\\\\x1b\\\\r\\\\'
     assert found["fairaudit_period_end_timestamp_seconds", f'cluster="{escaped}"'] == 9
     assert [key[0] for key in found if "wait" in key[0]] == []
 

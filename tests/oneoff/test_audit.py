@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from audit import config
-from audit.cli.oneoff import fitting
 from audit.cluster.declared import NodeFiles
 from audit.config import Config
 from audit.errors import UsageError
@@ -40,9 +39,7 @@ def test_the_same_again_gives_the_same_bytes(tmp_path: Path) -> None:
     made = ("report.html", "report.pdf", "audit.duckdb")
     assert alone.stdout.splitlines()[-3:] == [f"fairaudit-out/{name}" for name in made]
     assert left_in(tmp_path / "fairaudit-out") == sorted(made)
-    settings = Config()
-    fit = fitting(10.0, settings.uncertainty.resamples)
-    audit(Request(logs=[log]), Options(out=tmp_path / "here"), settings, fit=fit)
+    audit(Request(logs=[log]), Options(out=tmp_path / "here"), Config(), fit=True)
     for name in made[:2]:
         before, again = (tmp_path / place / name for place in ("fairaudit-out", "here"))
         assert before.read_bytes() == again.read_bytes()
@@ -110,9 +107,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def audited(log: Path, out: Path, settings: Config | None = None, **options: Any) -> Outcome:
-    settings = settings or Config()
-    fit = fitting(10.0, settings.uncertainty.resamples)
-    return audit(Request(logs=[log]), Options(out=out, pdf=False, **options), settings, fit=fit)
+    given = Options(out=out, pdf=False, **options)
+    return audit(Request(logs=[log]), given, settings or Config(), fit=True)
 
 
 def notes(outcome: Outcome) -> list[str]:
@@ -131,17 +127,16 @@ def test_rules_that_the_log_supports_are_assumed_and_named(site: Path, tmp_path:
     outcome = audited(site, tmp_path / "out")
     found = notes(outcome)
     [policy] = [note for note in found if note.startswith("policy: ")]
-    assert "fcfs-easy, and 1 rule fitted from the log; this leaves" in policy
-    assert "on the log, within 10 CPU s" in policy
-    rules = "\n".join(note for note in found if note.startswith("rule "))
+    assert policy.startswith("policy: fcfs-easy (the log: it agrees with 100")
+    [window] = [note for note in found if note.startswith("window 1 of 1: ")]
     [limit] = [note for note in found if note.startswith("limit 1 of 1: ")]
     assert limit.startswith("limit 1 of 1: limit of 3 running jobs per user (the log: jobs stop at")
     assert "0 of " in limit
-    assert "Closed hours Mon–Fri 08–17 (UTC) for jobs over 4 h" in rules
+    assert "closed hours Mon–Fri 08–17 (UTC) for jobs over 4 h" in window
     assert "Limit of 3 running jobs per user" in outcome.html.read_text()
     pool = only_pool(outcome)  # every figure uses them
     assert (pool.limits, pool.windows[0].hours) == (RULES["limits"], OFFICE)
-    agreement = "SELECT value FROM fidelity WHERE metric = 'agreement'"
+    agreement = "SELECT max(value) FROM fidelity WHERE metric = 'agreement'"
     rows = "SELECT name, kind, source, level, breaks, stops > 20, free_s > 0 FROM rules"
     with closing(database.open_snapshot(outcome.database)) as con:
         assert database.fetch(con, agreement).item() > 0.9
@@ -155,11 +150,11 @@ def test_rules_that_the_log_supports_are_assumed_and_named(site: Path, tmp_path:
 
 
 @pytest.mark.thorough
-def test_a_given_policy_is_not_fitted_but_limits_show(site: Path, tmp_path: Path) -> None:
+def test_a_given_policy_stays_and_rules_show(site: Path, tmp_path: Path) -> None:
     outcome = audited(site, tmp_path / "out", order=Order.sjf)
     assert "policy: sjf-easy (--order and --backfill)" in notes(outcome)
     pool = only_pool(outcome)
-    assert (pool.limits, pool.windows) == (RULES["limits"], ())
+    assert (pool.limits, len(pool.windows)) == (RULES["limits"], 1)
 
 
 @pytest.mark.thorough
@@ -178,7 +173,6 @@ def test_a_configured_pool_decides_as_it_is_configured(site: Path, tmp_path: Pat
     outcome = audited(site, tmp_path / "out", config.load(file))
     found = notes(outcome)
     assert "time zone: Europe/Berlin (config.toml)" in found
-    assert not any("fitted" in note for note in found)
     assert any(note.startswith("limit 1 of 1: limit of 3 running jobs per user") for note in found)
     opened = open_published(outcome.database, Config())
     [pool] = opened.setting.pools
@@ -187,18 +181,19 @@ def test_a_configured_pool_decides_as_it_is_configured(site: Path, tmp_path: Pat
 
 
 @pytest.mark.thorough
-def test_a_configured_pool_without_policy_is_fitted(site: Path, tmp_path: Path) -> None:
+def test_the_policy_of_a_pool_that_configures_none_is_inferred(site: Path, tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     file.write_text('[[clusters]]\nname = "mine"\n[[clusters.pools]]\nname = "main"\n')
     outcome = audited(site, tmp_path / "out", config.load(file))
     assert only_pool(outcome).limits == RULES["limits"]
+    assert any(note.startswith("policy: fcfs-easy (the log: ") for note in notes(outcome))
 
 
 @pytest.mark.thorough
-def test_a_short_log_is_not_fitted(tmp_path: Path) -> None:
-    outcome = audited(write(tmp_path / "few.swf", busy(60)), tmp_path / "out")
-    [policy] = [note for note in notes(outcome) if note.startswith("policy: ")]
-    assert "the log is too short, or too few of its jobs waited, to fit it" in policy
+def test_a_log_without_waiting_shows_no_policy(tmp_path: Path) -> None:
+    log = write(tmp_path / "one.swf", busy(1))
+    [policy] = [note for note in notes(audited(log, tmp_path / "out")) if "policy" in note]
+    assert policy.startswith("policy: fcfs-easy (the default: no start of the log can be compared")
 
 
 @pytest.mark.thorough

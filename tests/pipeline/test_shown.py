@@ -9,8 +9,8 @@ from audit.model import Limit, Window
 from audit.pipeline.shown import shown
 from audit.scenario.releases.holds import NOT_HOLDING, Holding
 from tests.metrics.attempts.test_real_logs import described
-from tests.scenario.fit.sites import CPUS, Planted, made
 from tests.scenario.releases.test_chains import ALL, attempts, chain_of
+from tests.scenario.windows.sites import CPUS, Planted, made
 
 
 def of(planted: Planted) -> fitted.Fitted:

@@ -27,7 +27,7 @@ from audit.store import catalogue, database, migrations, publish
 from audit.store.database import Connection, execute, rows
 from bench.pages import metrics_page
 from tests.metrics.attempts.booked import booked
-from tests.metrics.attempts.fair_starts import with_starts
+from tests.metrics.attempts.fair_starts import with_delivered, with_starts
 from tests.strategies import ended, frame
 
 DAY_S = 86_400
@@ -56,6 +56,13 @@ def summary(described: pl.DataFrame, pool: Pool) -> pl.DataFrame:
     return summarise(described, pool, period, DAY_S, ZoneInfo("UTC"), 1, Options(resamples=20))
 
 
+COMPARED = pl.DataFrame(
+    [("fcfs", "easy", False, 0.5, 9, 3)],
+    ["order", "backfill", "own_peak", "agreement", "instants", "judged"],
+    orient="row",
+)
+
+
 def complete(pool: Pool, *more: dict[str, Any]) -> pl.DataFrame:
     return overtakes(resource_equality(describe(log(*more), [pool]), DAY_S))
 
@@ -67,8 +74,7 @@ def judged(pool: Pool) -> pl.DataFrame:
     )
     arrivals = described["arrival_time"].to_list()
     fair = with_starts(described, arrivals, arrivals, ["final"] * len(arrivals))
-    return fair.with_columns(
-        *(pl.lit(0).alias(name) for name in ("overtaken_s", "overtaken_own_s", "unmodelled_s")),
+    return with_delivered(fair, arrivals).with_columns(
         *(pl.lit(0.0).alias(lack.column) for lack in LACKS),
         lost_work=pl.lit(1.0),
         preemptible_s=pl.lit(1.0),
@@ -79,8 +85,6 @@ def judged(pool: Pool) -> pl.DataFrame:
         beyond_charge=pl.lit(1.0),
         job_number=pl.lit(1, pl.Int64),
         array_task=pl.int_range(pl.len(), dtype=pl.Int64),
-        start_modelled="start_time",
-        decision=pl.lit("on_time"),
     )
 
 
@@ -117,12 +121,13 @@ def test_conditional_measures_say_when() -> None:
 def test_each_figure_of_fidelity_has_an_entry() -> None:
     held = judged(ONE_RESOURCE)
     replayed = held.select(*fidelity.KEY, replayed_start_time="start_time")
-    log = Period("all", 9, 10 * DAY_S)
+    log, rule = Period("all", 9, 10 * DAY_S), fidelity.Rule("fcfs", "easy")
     rows = pl.concat(
         [
             fidelity.edges(held, log, log, by_end=True),
             fidelity.of_account(Plan(20), Starts(9, 8, 7, 6, 5, 4, 3), 60),
             fidelity.fidelity(held, replayed),
+            fidelity.of_rules(COMPARED, rule, rule, 0.9).drop(fidelity.RULE_SCHEMA.names()),
         ]
     )
     assert rows["metric"].to_list() == list(measures.FIDELITY)

@@ -10,6 +10,7 @@ from audit.registry.reasons import (
     OTHER,
     OWN_LIMIT_INFERRED,
     REASONS,
+    without_names,
 )
 
 KINDS = ("Unknown", "Cpu", "Mem", "Memory", "Node", "Energy", "GRES", "License", "BB", "Billing")
@@ -70,3 +71,17 @@ def test_causes_and_kinds_of_holds_are_known() -> None:
 
 def test_an_unknown_reason_is_said_to_be_unknown() -> None:
     assert reason_of("the cat sat on it") is OTHER
+
+
+@pytest.mark.parametrize("reason", sorted({r for one in SLURM.values() for r in one.split()}))
+def test_reasons_of_slurm_keep_their_text(reason: str) -> None:
+    kept = without_names(reason)
+    assert kept == reason or "n[1-2]" in reason
+    assert reason_of(kept) == reason_of(reason)
+
+
+def test_names_in_reasons_are_left_out() -> None:
+    assert without_names("Job held by anna on 2026-01-02") == "Job held    --"
+    assert without_names("anna") == "Unknown"
+    assert without_names("annaJobHeldUser") == "JobHeldUser"
+    assert reason_of(without_names("held_by_anna")).held_by == "hold"

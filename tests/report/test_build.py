@@ -297,20 +297,19 @@ def test_the_stuck_of_a_period_are_told_those_that_wait_first(con: Connection) -
     ]
 
 
-def test_the_most_overtaken_of_a_period_are_told(con: Connection) -> None:
+def test_the_most_delayed_of_a_period_are_told(con: Connection) -> None:
     _fill(con, 30)
     database.execute(
         con,
-        "UPDATE job_result SET overtaken_s = job_id::INT, overtaken_own_s = 1, unmodelled_s = 5, "
-        "miss_strict_s = if(job_id = '27', 0, 50), wait_s = 100, "
-        "fst_status = if(job_id = '29', 'over_capacity', 'final')",
+        "UPDATE job_result SET miss_delivered_s = if(job_id = '27', 0, job_id::INT), "
+        "miss_cautious_s = 1, wait_s = 100",
     )
     (part,) = build(con, "demo", _PERIOD).pools
-    assert [one.job_id for one in part.fair_start.overtaken] == [
-        str(job) for job in (30, 28, *range(26, 18, -1))
+    assert [one.job_id for one in part.fair_start.delayed] == [
+        str(job) for job in (30, 29, 28, *range(26, 19, -1))
     ]
-    one = part.fair_start.overtaken[0]
-    assert (one.wait_s, one.overtaken_s, one.own_s, one.unmodelled_s) == (100, 30, 1, 5)
+    one = part.fair_start.delayed[0]
+    assert (one.wait_s, one.miss_delivered_s, one.miss_cautious_s) == (100, 30, 1)
 
 
 # --- settings

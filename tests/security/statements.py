@@ -94,7 +94,14 @@ WRITING: Final = (
     "USE memory", "INSTALL httpfs", "FORCE INSTALL httpfs FROM 'http://127.0.0.1:9'", "LOAD httpfs",
     "LOAD '{folder}/escape.duckdb_extension'", "UPDATE EXTENSIONS", "CHECKPOINT",
     "FORCE CHECKPOINT fairaudit", "VACUUM", "ANALYZE", "CREATE TABLE t (a INT)",
-    "CREATE TABLE memory.t AS SELECT 1", "CREATE TEMP TABLE t AS SELECT 1",
+    "CREATE TABLE memory.t AS SELECT 1",
+    "CREATE TEMP TABLE job_fairness AS SELECT 1", "CREATE TEMP TABLE answer AS SELECT 1",
+    "CREATE TEMP TABLE duckdb_settings AS SELECT 1", "CREATE TEMP TABLE t (a INT)",
+    "CREATE TEMP TABLE t AS FROM '/etc/passwd'", "CREATE TEMP TABLE t AS FROM duckdb_settings()",
+    "CREATE TEMP TABLE t AS (COPY (SELECT 1) TO '{folder}/escape')",
+    "CREATE TEMP TABLE t AS WITH x AS (COPY (SELECT 1) TO '{folder}/escape') FROM x",
+    "DROP VIEW summary; CREATE TEMP TABLE t AS SELECT 1",
+    "CREATE TEMP TABLE \"a.csv\" AS SELECT 1", "CREATE TABLE temp.t AS SELECT 1",
     "CREATE OR REPLACE TEMP VIEW job_fairness AS SELECT 1", "CREATE VIEW v AS SELECT 1",
     "CREATE MACRO f() AS 1", "CREATE TEMP MACRO upper(x) AS (FROM read_text('/etc/passwd'))",
     "CREATE SCHEMA s", "CREATE SEQUENCE q", "CREATE TYPE t AS ENUM ('a')",
@@ -122,6 +129,18 @@ WRITING: Final = (
 """Statements that would change files, settings or the state of the connection."""
 
 READING: Final = (
+    # a CTE called like a relation of DuckDB
+    *(
+        f"WITH {name} AS (FROM {name}) {read}"
+        for name in ("duckdb_databases", "duckdb_settings", "duckdb_logs", "pg_settings",
+                     "pragma_database_list", "sqlite_master", "Duckdb_Databases")
+        for read in (f"FROM {name}", f"SELECT (SELECT max({name}) FROM {name})")
+    ),
+    "WITH a AS (WITH duckdb_databases AS (SELECT 1) SELECT 1), b AS (FROM duckdb_databases) FROM b",
+    "SELECT (WITH duckdb_databases AS (SELECT 1) SELECT 1), path FROM duckdb_databases",
+    "PRAGMA table_info('/etc/passwd')", "PRAGMA table_info(duckdb_settings())",
+    "SHOW job_fairness; SHOW temp_directory", "SELECT current_setting('temp_directory')",
+    "SELECT current_setting('TimeZone' || '')",
     "FROM '/etc/passwd'", 'FROM "/etc/passwd"', "SELECT * FROM '{kept}'", "SELECT * FROM '{db}'",
     "FROM 'x.parquet'", "FROM 'a.csv'", "FROM '*.parquet'", "FROM 'https://127.0.0.1:9/x.csv'",
     "FROM '/etc/passwd' AS t (a)", "WITH \"/etc/passwd\" AS (SELECT 1) FROM '/etc/passwd'",
@@ -174,7 +193,7 @@ READING: Final = (
     "SELECT list_transform(['home_directory'], lambda x: current_setting(x))",
     "SELECT 'file_search_path'.current_setting()", "SELECT current_query()",
     "SELECT getvariable('x')", "SELECT write_log('x')", "SELECT nextval('q')",
-    "SELECT setseed(0.5)", "SELECT sleep_ms(100000)", "SELECT pg_sleep(100000)",
+    "SELECT sleep_ms(100000)", "SELECT pg_sleep(100000)",
     "SELECT read_text('/etc/passwd')", "SELECT load_extension('/tmp/x.so')",
     "SELECT readfile('/etc/passwd')", "SELECT pg_read_file('/etc/passwd')",
     "SELECT lo_import('/etc/passwd')", "SELECT load_file('/etc/passwd')",
@@ -270,7 +289,11 @@ LEGITIMATE: Final = (
     "SELECT '{\"a\": [1]}'::JSON -> 'a' AS j, json_extract_string('{\"a\": 1}', '$.a') AS s",
     "SELECT e.key FROM json_each('{\"a\": 1}') e", "VALUES (1, 'a'), (2, 'b')", "SELECT x: 42",
     "SELECT $name AS name, length($name) AS n", "DESCRIBE job_fairness", "DESCRIBE SELECT 1 AS a",
-    "SUMMARIZE job_fairness", "SUMMARIZE SELECT 1 AS a", "SHOW TABLES",
+    "SUMMARIZE job_fairness", "SUMMARIZE SELECT 1 AS a", "SHOW TABLES", "SHOW job_fairness",
+    "PRAGMA table_info('job_fairness')", "PRAGMA table_info(job_fairness);",
+    "FROM pragma_table_info('job_fairness')", "SELECT current_setting('TimeZone')",
+    "SELECT setseed(0.5)", "WITH duckdb_tables AS (SELECT 1 AS a) FROM duckdb_tables",
+    "WITH columns AS (SELECT 1 AS a) FROM columns",
     "FROM (DESCRIBE job_fairness)",
     "SELECT view_name, comment FROM duckdb_views() WHERE NOT internal ORDER BY 1",
     "SELECT column_name FROM duckdb_columns() WHERE table_name = 'job_fairness' ORDER BY 1",

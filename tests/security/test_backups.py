@@ -341,7 +341,7 @@ def with_store(place: Path, *statements: str, **values: object) -> bytes:
                 "DROP TABLE identity",
                 "CREATE TABLE identity (store VARCHAR AS (repeat('x', 9)), y BIGINT)",
             ],
-            "not one of fairaudit",
+            "does not belong to fairaudit",
         ),
         (
             [

@@ -75,6 +75,12 @@ PROGRAMS = {
     "a view instead of a table": "ALTER TABLE clusters RENAME TO c; CREATE VIEW clusters AS FROM c",
     "a macro for a function": "CREATE MACRO count(x) AS 'root:'",
     "a macro for one of DuckDB's tables": "CREATE MACRO duckdb_views() AS TABLE SELECT 1 AS x",
+    "a generated column": "DROP TABLE clusters; CREATE TABLE clusters (cluster VARCHAR, zone "
+    "VARCHAR GENERATED ALWAYS AS (repeat(cluster, 1000000000)))",
+    "a generated column beside others": "CREATE TABLE more (a INT, b INT GENERATED ALWAYS AS "
+    "(a + 1))",
+    "a computed default": "ALTER TABLE clusters ADD COLUMN more VARCHAR DEFAULT (repeat('x', 9))",
+    "a check": "CREATE TABLE more (a INT CHECK (a > length(repeat('x', 10))))",
     "a view in another schema": "CREATE SCHEMA s; CREATE VIEW s.v AS SELECT 1",
 }
 """Programs in a database: none runs in a process with any rights."""

@@ -53,6 +53,8 @@ def frame(first: int, schedd: str = "") -> pl.DataFrame:
             "account": "physicsqzxwvkjq",
             "group": "staffqzxwvkjq",
             "reservation": "daysqzxwvkjq",
+            "reason": "held by ottoqzxwvkjq",
+            "constraints": "fast&pauqzxwvkjq",
             "nodes": 1,
             "submit_time": EPOCH + 900 * number,
             "eligible_time": EPOCH + 900 * number,

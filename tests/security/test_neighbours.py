@@ -11,11 +11,14 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 
-from audit.config import Config
-from audit.errors import UsageError
+from audit.config import Cluster, Config, Mail, People
+from audit.errors import ConfigError, DeliveryError, UsageError
+from audit.ingest import people
+from audit.mail import transport
 from audit.oneoff.audit import Options, audit
 from audit.pipeline.opening import Request
 from tests.cli import conftest
@@ -252,3 +255,45 @@ def test_doctor_reports_programs_and_secrets_that_others_can_use(run: Run, place
     assert f"{program}: runs as this user, but other users can change {program}" in said
     assert f"{place / 'key'}: others can read the key: chmod o=" in said
     assert f"{place / 'password'}: others can read the password in it: chmod o=" in said
+
+
+def test_a_link_in_a_folder_of_logs_publishes_no_secret(
+    run: Run, tmp_path: Path, place: Path
+) -> None:
+    logs = place / "logs"
+    logs.mkdir()
+    logs.chmod(0o777)
+    write(logs / "a.swf", busy(40))
+    (place / "victim" / "shadow").write_text("root:$6$secretsecret:19000:0:99999:7:::\n" * 3)
+    assert neighbour('ln -s "$1/victim/shadow" "$1/logs/b.swf"', place) == 0
+    result = run("audit", str(logs), "--no-pdf", "--out", str(tmp_path / "out"), check=2)
+    assert "b.swf" in result.stderr
+    assert "a link of another user, which is not followed" in result.stderr
+    shown = result.stdout + result.stderr
+    for file in (tmp_path / "out").rglob("*"):
+        shown += file.read_bytes().decode("latin-1") if file.is_file() else ""
+    assert "secretsecret" not in shown
+
+    (logs / "b.swf").unlink()
+    shutil.copy(place / "victim" / "shadow", logs / "b.swf")  # not a log, and not a link
+    result = run("audit", str(logs), "--no-pdf", "--out", str(tmp_path / "out2"), check=2)
+    assert "not a log that fairaudit reads" in result.stderr
+    assert "secretsecret" not in result.stdout + result.stderr
+
+
+def test_secrets_and_names_of_another_user_are_not_read(place: Path) -> None:
+    given = "0123456789abcdef-their-secret"
+    for name in ("key", "password", "people.csv"):
+        (place / name).write_text(given)
+        (place / name).chmod(0o600)
+        os.chown(place / name, 65534, 65534)
+    belongs = "belongs to user"
+    cluster = Cluster(name="c", people=People(key_file="key"))
+    with pytest.raises(ConfigError, match=belongs):
+        people.filter_of(cluster, place)
+    with pytest.raises(ConfigError, match=belongs):
+        people.read(place / "people.csv", ZoneInfo("UTC"))
+    mail = Mail(host="localhost", user="u", password_file="password", sender="a@example.org")
+    with pytest.raises(DeliveryError, match=belongs) as caught:
+        transport.post(mail, place)
+    assert given not in str(caught.value)

@@ -85,10 +85,7 @@ def con(tmp_path: Path) -> Iterator[Connection]:
             "end_time": end,
             "wait_s": end % 11,
             "suspended_s": end % 4 if end % 2 else None,
-            "overtaken_s": end % 13 - 5,
-            "miss_strict_s": 1,
-            "fst_status": "final" if end % 4 else "blocked",
-            "fst_weight": 2 if end > 150 else None,
+            "miss_delivered_s": end % 13 if end % 4 else None,
         }
         for end in ends
     ]

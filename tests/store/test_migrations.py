@@ -13,12 +13,12 @@ from audit.store.database import Connection, execute, fetch
 
 KINDS = ("user", "account")
 EACH = """jobs attempts never_started gave_up_wait_s tuwt_s tusa nuwt miss_strict_s miss_relaxed_s
-    missed_strict missed_relaxed re_unfairness_positive re_unfairness_net cause_outside_s
+    missed_strict missed_relaxed miss_delivered_s miss_cautious_s missed_delivered
+    re_unfairness_positive re_unfairness_net cause_outside_s
     cause_held_s cause_unavailable_s cause_rule_s cause_nodes_s cause_own_s cause_claimed_s
     cause_kept_s cause_earlier_s cause_later_s cause_cycle_s cause_unexplained_s wait_median
     similar_wait_median excess_wait_s passed_share passed_expected passed_s passed_named
-    passed_why overtaken_s
-    unmodelled_s preempted
+    passed_why preempted
     lost_work suspended_s share_deficit stretch array_concurrency run_id"""
 VIEWS = {
     "job_fairness": """cluster pool schedule job_id attempt tasks user account group partition qos
@@ -32,8 +32,8 @@ VIEWS = {
         cause_nodes_gpus_s cause_nodes_mem_s cause_nodes_cpus_s cause_nodes_feature_s
         cause_nodes_whole_s cause_nodes_several_s cause_rule_free_s released_own_s preemptible_s
         rule held_by
-        unstartable_from similar_wait_s similar_p95_s ready_time decision start_modelled
-        overtaken_s overtaken_own_s unmodelled_s occupancy_s
+        unstartable_from similar_wait_s similar_p95_s fst_delivered fst_delivered_status
+        fst_rule miss_delivered_s miss_cautious_s occupancy_s
         runtime_s suspended_s lost_work freed_for
         walltime_s bounded_slowdown fair_slowdown width_class overtaken_by overtook
         re_deserved re_consumed re_unfairness fst_strict fst_relaxed fst_status fst_weight
@@ -57,7 +57,7 @@ VIEWS = {
         run_id""",
     "summary": """cluster pool schedule period metric dimension dimension_value value lower upper
         unit attempts run_id""",
-    "fidelity": "cluster pool period order backfill metric value unit run_id",
+    "fidelity": "cluster pool period order backfill own_peak metric value unit run_id",
     "advice": """cluster pool period place title change outcome dimension dimension_value
         observed_s today_s changed_s gain_s gain_lower_s gain_upper_s saved_s attempts users
         gaining_users losing_users never_start run_id""",
@@ -103,7 +103,7 @@ def test_every_view_and_column_has_a_comment(store: Connection) -> None:
     assert not columns["comment"].str.contains("''", literal=True).any()
 
 
-INSTANTS = ("as_of", "fst_strict", "fst_relaxed", "start_modelled", "unstartable_from")
+INSTANTS = ("as_of", "fst_strict", "fst_relaxed", "fst_delivered", "unstartable_from")
 DIVIDED = ("preemptible_s", "released_own_s")
 """Columns of seconds with fractions, beside those of causes."""
 

@@ -64,7 +64,7 @@ def test_declarations_match_and_every_query_returns_rows(published: Connection, 
 
 
 def test_results_are_as_documented(published: Connection) -> None:
-    misses = answer(published, "worst_treated")["miss_strict_s"].drop_nulls().to_list()
+    misses = answer(published, "worst_treated")["miss_delivered_s"].drop_nulls().to_list()
     assert misses == sorted(misses, reverse=True)
     stuck = answer(published, "stuck", only="gave_up")
     assert stuck.select("job_id", "waited_s", "cause").rows() == [("9003", 50_000, "unavailable")]
@@ -78,7 +78,7 @@ def test_results_are_as_documented(published: Connection) -> None:
     assert hours["hour"].n_unique() == hours.height
     classes = answer(published, "width_classes")
     assert classes["width_class"].to_list() == ["1", "2", "3-4"]
-    assert (classes["missed_relaxed"] <= classes["attempts"]).all()
+    assert (classes["missed_delivered"] <= classes["attempts"]).all()
     assert set(answer(published, "restated", metric="attempts")["new_value"]) >= {44.0}
 
 

@@ -36,7 +36,7 @@ COMMANDS = {
         *("--out", "out", "--config", "config.toml"),
     ),
     "fit-policy": (
-        *("fit-policy", "small.swf", "--budget", "1", "--out", "out"),
+        *("fit-policy", "small.swf", "--out", "out"),
         *("--config", "config.toml"),
     ),
 }

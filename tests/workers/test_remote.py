@@ -96,7 +96,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Log:
         plans.grid(None, 60, plans.loads("0.8"), 128),
         plans.users(None, None),
         plans.sensitivity(None, None, 3, None),
-        fit.plan(None, 1.0),
+        fit.plan(),
         whatif.plan(Change(without=("1",)), None, Config(), Path()),
         plans.workload(None, 2),
     ],

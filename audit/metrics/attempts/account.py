@@ -54,6 +54,8 @@ from audit.metrics.attempts.contention import counted_resources
 from audit.metrics.attempts.reasons import hold_kind, throttled
 from audit.metrics.preemption import sides
 from audit.metrics.waits import plan as plans
+from audit.metrics.waits.held import longest_hold, placed_holds
+from audit.metrics.waits.plan import Passes
 from audit.metrics.waits.queue import NEVER, Holds, InForce, Ints, Queued, in_force, queued
 from audit.metrics.waits.walk import (
     BOOKED,
@@ -62,6 +64,7 @@ from audit.metrics.waits.walk import (
     Booked,
     Known,
     Plan,
+    Scene,
     Starts,
     book,
     scene,
@@ -160,21 +163,22 @@ def account(
     now: int,
     *,
     log_begin: int | None = None,
-    backfill: bool = False,
     holds: pl.DataFrame = NO_HOLDS,
     durations: Durations = USUAL,
     traced: int | None = None,
+    passes: Passes | None = None,
 ) -> Account:
     """Book each second of each wait to one cause.
 
     Args:
         described: columns of ``model.DESCRIBED``; *all* attempts of one pool, in any order.
-        pool: its amounts and their changes, and the rules in force.
+        pool: its amounts and their changes, and the rules in force; a plan needs no evidence where
+            its backfilling is stated.
         now: time until which open attempts wait, epoch s.
         log_begin: where the log begins, epoch s; None: with the first end of a started attempt.
-        backfill: whether the pool's backfilling is configured, so that the plan needs no evidence.
         holds: further times in which attempts may not start, columns of ``NO_HOLDS``.
         traced: row of the attempt of which all stretches are returned.
+        passes: those of the scheduler; None: these attempts show them.
 
     Returns:
         The columns of ``CAUSES`` and ``RULE_FREE`` in s, ≥ 0, float64; null where the arrival, the
@@ -182,38 +186,90 @@ def account(
         the attempt longest, ``held_by`` holds it longest; columns of ``LACKS`` sum to
         ``cause_nodes_s``, null without nodes, as ``PREEMPTIBLE`` without others that give way.
     """
-    rows = described.select(_READ).with_row_index("row")
-    queue = queued(rows, now, pl.col("size") > 0)
-    interval = _interval(queue, pool) if durations.interval_s is None else durations.interval_s
-    kinds = hold_kind(queue.rows)
-    placed = _placed(pl.concat([holds, throttled(described)]), queue)
-    place = None if traced is None else queue.rows["row"].index_of(traced)
-    holding = Holds(*(placed[name].to_numpy() for name in Holds._fields))
-    known = Known(
-        first_end(described) if log_begin is None else log_begin,
-        INTERVAL_S if interval is None else interval,
-        *(holding, kinds.is_not_null().to_numpy(), place, durations.lapse_s),
-    )
-    rules = in_force(queue, pool.limits, pool.windows, pool.zone)
-    setting = scene(queue, pool, rules, known, outage_s=durations.outage_s)
-    found = plans.believed(setting, pool.policy if backfill else None)
-    again = _Again(queue, pool, rules, known, durations.outage_s, found.plan)
+    of = _posed(described, pool, now, log_begin, holds, passes, durations, traced)
+    queue, kinds, placed, place = of.queue, of.kinds, of.placed, of.known.traced
+    if passes is None or passes.plan is None:
+        found = plans.believed(of.scene, pool.policy if pool.states_backfill else None)
+    else:
+        found = plans.Chosen(passes.plan, book(of.scene, passes.plan), passes.starts)
+    again = _Again(queue, pool, of.rules, of.known, durations.outage_s, found.plan)
     booked, preemptible = _over_preemptible(found.booked, again)
-    made = _columns(booked, queue, pool, setting.guessed).with_columns(
+    made = _columns(booked, queue, pool, of.scene.guessed).with_columns(
         preemptible.alias(PREEMPTIBLE),
-        held_by=_longest_hold(placed, queue.rows.height).fill_null(kinds),
+        held_by=longest_hold(placed, queue.rows.height).fill_null(kinds),
     )
     made = made.with_columns(held_by=pl.when(pl.col("cause_held_s") > 0).then("held_by"))
-    names, outages = rule_names(pool), setting.outages
+    names, outages = rule_names(pool), of.scene.outages
     return Account(
         _with(described, queue, made),
         _outages(outages, now),
         _barred(booked.stretches, queue, described),
-        _before(queue, setting.outside, place).vstack(
+        _before(queue, of.scene.outside, place).vstack(
             _traced(booked, place, names, placed, kinds, outages, _absent(queue, pool, place))
         ),
-        *(setting.guessed, found.plan, found.starts, interval),
+        *(of.scene.guessed, found.plan, found.starts, of.interval_s),
     )
+
+
+def passes_shown(
+    described: pl.DataFrame,
+    pool: Pool,
+    now: int,
+    *,
+    log_begin: int | None = None,
+    holds: pl.DataFrame = NO_HOLDS,
+) -> Passes:
+    """Return how a scheduler goes through its queue, as configured, else as its log shows.
+
+    Args: as of ``account``, whose own choice from the same attempts is the same.
+    """
+    of = _posed(described, pool, now, log_begin, holds)
+    if pool.states_backfill:
+        return Passes(plans.configured(pool.policy), None, of.interval_s)
+    return Passes(*plans.evident(of.scene), of.interval_s)
+
+
+class _Posed(NamedTuple):
+    """The log of a pool as the walk takes it."""
+
+    queue: Queued
+    kinds: pl.Series  # of recorded holds
+    placed: pl.DataFrame  # all other holds, by place in the queue
+    known: Known
+    rules: InForce
+    scene: Scene
+    interval_s: int | None
+
+
+def _posed(
+    described: pl.DataFrame,
+    pool: Pool,
+    now: int,
+    log_begin: int | None,
+    holds: pl.DataFrame,
+    passes: Passes | None = None,
+    durations: Durations = USUAL,
+    traced: int | None = None,
+) -> _Posed:
+    """Return the log of a pool as the walk takes it; see ``account``."""
+    rows = described.select(_READ).with_row_index("row")
+    queue = queued(rows, now, pl.col("size") > 0)
+    interval = durations.interval_s
+    if interval is None:
+        interval = _interval(queue, pool, passes)
+    kinds = hold_kind(queue.rows)
+    placed = placed_holds(pl.concat([holds, throttled(described)]), queue)
+    known = Known(
+        first_end(described) if log_begin is None else log_begin,
+        INTERVAL_S if interval is None else interval,
+        Holds(*(placed[name].to_numpy() for name in Holds._fields)),
+        kinds.is_not_null().to_numpy(),
+        None if traced is None else queue.rows["row"].index_of(traced),
+        durations.lapse_s,
+    )
+    rules = in_force(queue, pool.limits, pool.windows, pool.zone)
+    posed = scene(queue, pool, rules, known, outage_s=durations.outage_s)
+    return _Posed(queue, kinds, placed, known, rules, posed, interval)
 
 
 def _columns(booked: Booked, queue: Queued, pool: Pool, guessed: float | None) -> pl.DataFrame:
@@ -239,9 +295,11 @@ def first_end(attempts: pl.DataFrame) -> int:
     return next((time for time in times if isinstance(time, int)), 0)
 
 
-def _interval(queue: Queued, pool: Pool) -> int | None:
+def _interval(queue: Queued, pool: Pool, passes: Passes | None) -> int | None:
     if pool.policy.interval_s is not None:
         return pool.policy.interval_s
+    if passes is not None:
+        return passes.interval_s
     started = queue.rows.filter(pl.col("waits") & pl.col("start_time").is_not_null())
     times = (started[name].to_numpy() for name in ("arrival_time", "start_time"))
     return plans.inferred_interval(*times)
@@ -417,41 +475,3 @@ def _longest_rule(booked: Booked, names: Sequence[str]) -> pl.Series:
         return pl.repeat(None, booked.seconds.shape[1], dtype=pl.String, eager=True)
     longest = pl.Series(names).gather(booked.forbidden.argmax(axis=0))
     return longest.set(pl.Series(booked.forbidden.max(axis=0) == 0), None)
-
-
-def _placed(holds: pl.DataFrame, queue: Queued) -> pl.DataFrame:
-    """Return holds with ``row`` as the place in the queue's order, ascending; clipped to waits.
-
-    Those of an attempt are disjoint: a second belongs to the hold that begins first, of several the
-    first kind by name.
-    """
-    places = queue.rows.select(
-        pl.col("row").cast(pl.Int64), "arrival_time", "leave", place=pl.int_range(pl.len())
-    )
-    return (
-        holds.join(places, on="row")
-        .select(
-            row="place",
-            begin=pl.max_horizontal("begin", "arrival_time"),
-            end=pl.min_horizontal("end", "leave"),
-            kind="kind",
-        )
-        .filter(pl.col("begin") < pl.col("end"))
-        .sort("row", "begin", "kind", "end")
-        .with_columns(
-            begin=pl.max_horizontal("begin", pl.col("end").cum_max().shift(1).over("row"))
-        )
-        .filter(pl.col("begin") < pl.col("end"))
-    )
-
-
-def _longest_hold(placed: pl.DataFrame, count: int) -> pl.Series:
-    """Return the kind of hold that lasts longest of each of ``count`` attempts, or null."""
-    longest = (
-        placed.group_by("row", "kind")
-        .agg(lasted=(pl.col("end") - pl.col("begin")).sum())
-        .sort("row", "lasted", "kind", descending=[False, True, False])
-        .unique("row", keep="first", maintain_order=True)
-    )
-    every = pl.DataFrame({"row": pl.int_range(count, eager=True)})
-    return every.join(longest, on="row", how="left", maintain_order="left")["kind"]

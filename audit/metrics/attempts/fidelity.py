@@ -12,35 +12,31 @@ start,
 The first three are over attempts with a start in both schedules; the shares over all misses that
 count in totals. Nothing is clipped.
 
-Decisions of single passes on the observed schedule, and modelled starts (SPEC §10), add
-
-    foreseen     = share of attempts that the policy would have started no later than the site
-    on time      = share of those that it would have started at most the tolerance earlier
-    agreement    = the same of attempts that waited longer than the tolerance
-    unexplained  = (Σ room of those not foreseen + Σ idle without a reason) / Σ wait
-    forward      = Spearman's, of modelled start − arrival and the wait; of those that waited, too
-
-over attempts with a decision other than over_capacity.
+How far rules agree with the observed starts is in ``scenario.delivered.agreement``; ``MaySay``
+tells what fair starts on what the machine delivered may be used for (SPEC §10).
 
 Source: for the ranks, C. Spearman, The Proof and Measurement of Association between Two Things
 (1904).
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
-from typing import Final
+from enum import IntEnum
+from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
 import polars.selectors as cs
 from numpy.typing import NDArray
 
-from audit.metrics.attempts.miss import FSTS, TOLERANCE_S, WEIGHT, in_totals, repeated
+from audit.metrics.attempts.miss import FSTS, WEIGHT, in_totals, repeated
 from audit.metrics.attempts.population import ended, in_period
 from audit.metrics.quantiles import MEDIAN, P90, P95, exact_sum, nearest_rank
 from audit.metrics.waits.plan import UNLIMITED
 from audit.metrics.waits.walk import Plan, Starts
-from audit.model import Decision, Period
+from audit.model import Period
 from audit.registry.measures import unit_of
 
 Ints = NDArray[np.int64]
@@ -49,10 +45,27 @@ KEY = ("cluster", "job_id", "attempt")
 _READ: Final = (
     *("standing", "arrival_time", "start_time", "replayed_start_time", "fst_status", WEIGHT),
     *(f"miss_{fst}_s" for fst in FSTS),
-    *("wait_s", "decision", "start_modelled"),
 )
-ENOUGH_AGREEMENT: Final = 0.8  # least agreement of a model that may name entities (SPEC §10)
-ENOUGH_CORRELATION: Final = 0.65  # least rank correlation of modelled and observed waits, likewise
+KNOWN: Final = 0.65
+"""The least agreement of a known rule."""
+PARTLY: Final = 0.3
+"""The least agreement at which users may be named as probable."""
+
+
+class MaySay(IntEnum):
+    """What fair starts on what the machine delivered may be used for."""
+
+    POOL = 0  # figures of the pool, as two readings: kept order and the cautious one
+    PROBABLY = 1  # those of the pool within 6 points, and users as probable
+    POOL_AND_USERS = 2
+
+    @classmethod
+    def at(cls, agreement: float | None) -> MaySay:
+        """Return what the best agreement of all rules allows; None: nothing was compared."""
+        if agreement is None or agreement < PARTLY:
+            return cls.POOL
+        return cls.PROBABLY if agreement < KNOWN else cls.POOL_AND_USERS
+
 
 _Figure = tuple[str, float | None]
 
@@ -60,24 +73,18 @@ FIDELITY_SCHEMA = pl.Schema({"metric": pl.String, "value": pl.Float64, "unit": p
 """Columns of ``fidelity_result`` that are computed here."""
 
 
-def fidelity(
-    held: pl.DataFrame,
-    replayed: pl.DataFrame | None = None,
-    tolerance_s: int = TOLERANCE_S,
-) -> pl.DataFrame:
+def fidelity(held: pl.DataFrame, replayed: pl.DataFrame | None = None) -> pl.DataFrame:
     """Return the figures that accompany every fair start time of one pool and period.
 
     Args:
-        held: attempts of the period, with the columns of ``miss.misses`` and fst_status. replayed:
-        cluster, job_id, attempt (each key once) and replayed_start_time, int64 epoch s, null
-            without a start; may contain others. None: ``held`` has replayed_start_time.
-        tolerance_s: longest wait that does not count as waiting, s, ≥ 0.
+        held: attempts of the period, with the columns of ``miss.misses`` and fst_status.
+        replayed: cluster, job_id, attempt (each key once) and replayed_start_time, int64 epoch s,
+            null without a start; may contain others. None: ``held`` has replayed_start_time.
 
     Returns:
-        Columns of ``FIDELITY_SCHEMA``; without decisions, or modelled starts, there are no rows
-        about them. ``replayed`` is the number of attempts with both starts; errors are in s, ≥ 0,
-        ``mean_wait_error`` of either sign; ``wait_correlation`` is null if all waits of a schedule
-        are equal; shares are null without misses.
+        Columns of ``FIDELITY_SCHEMA``. ``replayed`` is the number of attempts with both starts;
+        errors are in s, ≥ 0, ``mean_wait_error`` of either sign; ``wait_correlation`` is null if
+        all waits of a schedule are equal; shares are null without misses.
     """
     key = () if replayed is None else KEY
     subjects = ended(held.select(cs.by_name(*key, *_READ, require_all=False)))
@@ -94,8 +101,49 @@ def fidelity(
             known = limit is not None and total > 0
             share = exact_sum(missed[missed >= limit]) / total if known else None
             rows.append((f"miss_{fst}_share_beyond_{name}", share))
-    rows += _of_decisions(subjects, tolerance_s) + _of_forward_starts(subjects, tolerance_s)
     return _with_units(rows)
+
+
+class Rule(NamedTuple):
+    """A rule in the view ``fidelity``."""
+
+    order: str  # KEPT_ORDER: that of the observed starts
+    backfill: str
+    own_peak: bool | None = None  # None: the modelled policy
+
+
+KEPT_ORDER: Final = "kept"
+RULE_SCHEMA: Final = pl.Schema({"order": pl.String, "backfill": pl.String, "own_peak": pl.Boolean})
+"""Columns of ``of_rules`` before those of ``FIDELITY_SCHEMA``."""
+
+
+def of_rules(
+    compared: pl.DataFrame, used: Rule, policy: Rule, on_nodes: float | None
+) -> pl.DataFrame:
+    """Return the rows about the agreement of rules with the observed starts (SPEC §10).
+
+    Args:
+        compared: columns of ``agreement.AGREEMENT_SCHEMA``; of rules with the same names the first
+            counts.
+        used: the rule of the fair starts.
+        policy: the modelled one.
+        on_nodes: its agreement by the free nodes; None: not known.
+    """
+    rows: list[tuple[Rule, str, float | None]] = []
+    known = compared.unique(RULE_SCHEMA.names(), keep="first", maintain_order=True)
+    for one in known.iter_rows(named=True):
+        rule = Rule(one["order"], one["backfill"], one["own_peak"])
+        rows.append((rule, "agreement", one["agreement"]))
+        if one["judged"] < one["instants"]:
+            rows.append((rule, "agreement_compared", one["judged"] / one["instants"]))
+    if on_nodes is not None:
+        rows.append((policy, "agreement_nodes", on_nodes))
+    best = max(compared["agreement"].drop_nulls(), default=None)
+    rows.append((used, "rule_used", float(used.order != KEPT_ORDER)))
+    rows.append((policy, "may_say", float(MaySay.at(best))))
+    figures = _with_units([(metric, value) for _, metric, value in rows])
+    rules = pl.DataFrame([rule for rule, _, _ in rows], RULE_SCHEMA, orient="row")
+    return rules.hstack(figures)
 
 
 def of_account(plan: Plan, starts: Starts | None, interval_s: int | None) -> pl.DataFrame:
@@ -193,42 +241,6 @@ def _of(subjects: pl.DataFrame, condition: pl.Expr, *columns: str) -> pl.DataFra
     return subjects.lazy().filter(condition).select(read).collect()
 
 
-def _of_decisions(subjects: pl.DataFrame, tolerance_s: int) -> list[_Figure]:
-    """Return how often the policy would have started an attempt when the site did."""
-    if "decision" not in subjects.columns:
-        return []
-    decision, wait = pl.col("decision"), pl.col("wait_s")
-    over = decision == Decision.OVER_CAPACITY
-    judged = decision.is_not_null() & ~over
-    waited = judged & (wait > tolerance_s)
-    unforeseen, on_time = decision == Decision.UNFORESEEN, decision == Decision.ON_TIME
-    figures = {
-        "decided": judged.sum().cast(pl.Float64),
-        "decided_over_capacity": over.sum().cast(pl.Float64),
-        "foreseen_share": (~unforeseen).filter(judged).mean(),
-        "on_time_share": on_time.filter(judged).mean(),
-        "waited_foreseen_share": (~unforeseen).filter(waited).mean(),
-        "agreement": on_time.filter(waited).mean(),
-    }
-    return list(subjects.select(**figures).row(0, named=True).items())
-
-
-def _of_forward_starts(subjects: pl.DataFrame, tolerance_s: int) -> list[_Figure]:
-    """Return how well modelled starts order the observed waits."""
-    if "start_modelled" not in subjects.columns:
-        return []
-    has_forward = pl.col("start_modelled").is_not_null() & in_totals("strict")
-    known = repeated(_of(subjects, has_forward, "start_modelled", "arrival_time", "wait_s"))
-    figures = []
-    for name, of in (
-        ("forward_correlation", known),
-        ("waited_forward_correlation", known.filter(pl.col("wait_s") > tolerance_s)),
-    ):
-        modelled = (of["start_modelled"] - of["arrival_time"]).to_numpy()
-        figures.append((name, rank_correlation(modelled, of["wait_s"].to_numpy())))
-    return figures
-
-
 def rank_correlation(one: Ints, other: Ints) -> float | None:
     """Return Spearman's rank correlation of two columns, with average ranks for ties.
 
@@ -241,10 +253,3 @@ def rank_correlation(one: Ints, other: Ints) -> float | None:
     ]
     spread = exact_sum(ranks[0] ** 2) * exact_sum(ranks[1] ** 2)
     return exact_sum(ranks[0] * ranks[1]) / math.sqrt(spread) if spread > 0 else None
-
-
-def fits(agreement: float | None, correlation: float | None) -> bool:
-    """Return whether a model fits well enough to name entities; an unknown figure does not."""
-    if agreement is None or correlation is None:
-        return False
-    return agreement >= ENOUGH_AGREEMENT and correlation >= ENOUGH_CORRELATION

@@ -5,8 +5,8 @@ This module computes those terms that are not columns of attempts.
 
 Figures describe the attempts that ended in the period; those of resource equality only attempts of
 known size, and those about fair start times (FST) only attempts whose FST counts in totals
-(``miss.in_totals``), each weighted by the number of attempts that it represents. Where misses or
-divided waits are missing, so are the rows about them.
+(``miss.in_totals``); those with a strict or relaxed one are weighted by the number of attempts that
+they represent. Where misses or divided waits are missing, so are the rows about them.
 
 Intervals are over users, and those of shares of a whole pool's waiting time over calendar weeks of
 arrival, or days below ``LEAST_UNITS`` weeks (SPEC §11, *Verdict*).
@@ -17,7 +17,15 @@ from typing import Final, NamedTuple, Self
 
 import polars as pl
 
-from audit.metrics.attempts.miss import FSTS, WEIGHT, Fst, in_totals, preference, repeated
+from audit.metrics.attempts.miss import (
+    EVERY_FST,
+    FSTS,
+    WEIGHT,
+    Fst,
+    in_totals,
+    preference,
+    repeated,
+)
 from audit.metrics.attempts.parts import (
     DIMENSIONS,
     GPU_TYPE,
@@ -45,15 +53,14 @@ _WHOSE: Final[Mapping[Of, pl.Expr]] = {
     Of.BOOKED: pl.all_horizontal(pl.col(cause.column).is_not_null() for cause in CAUSES),
     Of.ON_NODES: pl.col(LACKS[0].column).is_not_null(),
     Of.TAKES: pl.col("preemptible_s").is_not_null(),
-    **{Of(fst): in_totals(fst) for fst in FSTS},
+    **{Of(fst): in_totals(fst) for fst in EVERY_FST},
     Of.INTERRUPTED: pl.col("lost_work").is_not_null(),
     Of.ARRAYS: pl.col("array_span_s").is_not_null(),
     Of.REQUESTED: pl.col("beyond_work").is_not_null(),
-    Of.FORWARD: in_totals("strict") & pl.col("overtaken_s").is_not_null(),
 }
 _SOMETIMES: Final = {Of.ON_NODES, Of.INTERRUPTED, Of.ARRAYS, Of.REQUESTED, Of.TAKES}
 """Attempts without which there are no rows."""
-_WEIGHTED: Final = {Of.STRICT, Of.RELAXED, Of.FORWARD}
+_WEIGHTED: Final = {Of(fst) for fst in FSTS}
 
 
 def read() -> list[str]:
@@ -159,7 +166,7 @@ def _terms(subjects: Of, tolerance_s: int) -> Terms:
     """Return the terms that are not columns, int64 or float64, without nulls."""
     return {"one": pl.lit(1, pl.Int64)} | (
         _fst_terms(subjects.value, tolerance_s)
-        if subjects.value in FSTS
+        if subjects.value in EVERY_FST
         else _TERMS.get(subjects, {})
     )
 
@@ -197,22 +204,14 @@ _TERMS: Final[Mapping[Of, dict[str, pl.Expr]]] = {
             for one in BEYONDS
         },
     },
-    Of.FORWARD: {
-        "own": pl.col("overtaken_own_s").fill_null(0),
-        "own_known": _number(pl.col("overtaken_own_s").is_not_null()),
-        "delayed": pl.col("overtaken_s").clip(0),
-        "capped": pl.min_horizontal(pl.col("overtaken_s").clip(0), "wait_s"),
-        "beyond_wait": (pl.col("overtaken_s") - pl.col("wait_s")).clip(0),
-        "gained": (-pl.col("overtaken_s")).clip(0),
-        "explained": pl.min_horizontal(pl.col("overtaken_s").clip(0), "miss_strict_s"),
-    },
 }
 
 
 def _fst_terms(fst: Fst, tolerance_s: int) -> dict[str, pl.Expr]:
     miss, early = pl.col(f"miss_{fst}_s"), preference(fst)
     missed = miss > tolerance_s
-    return {
+    cautious = {"cautious": pl.col("miss_cautious_s")} if fst == "delivered" else {}
+    return cautious | {
         "miss": miss,
         "missed": _number(missed),
         "missed_by": pl.when(missed).then(miss).otherwise(0),

@@ -6,9 +6,9 @@ With FST_j the start that attempt j would have had without later arrivals (``aud
     preference_j    = max(FST_j − start_j, 0)       preferential treatment, if positive
     fair slowdown_j = max(1, (FST_j + occupancy_j − arrival_j) / max(runtime_j, τ))
 
-for the strict and the relaxed FST; fair slowdown for the strict one. Bounded slowdown has the start
-in place of the FST, so both are equal for an attempt that started at its FST. No tolerance clips
-these values.
+for the strict, the relaxed and the delivered FST. Fair slowdown is by the delivered one on observed
+schedules, and by the strict one on simulated schedules. Bounded slowdown has the start in place of
+the FST, so both are equal for an attempt that started at its FST. No tolerance clips these values.
 
 Sources: [S] G. Sabin, P. Sadayappan, Unfairness Metrics for Space-Sharing Parallel Job Schedulers,
 §3.1; [K] D. Klusáček, H. Rudová, Performance and Fairness for Users in Parallel Job Scheduling,
@@ -24,12 +24,14 @@ import polars as pl
 from audit.metrics.attempts.population import TAU_S
 from audit.model import COUNTED
 
-Fst = Literal["strict", "relaxed"]
+Fst = Literal["strict", "relaxed", "delivered"]
 
 TOLERANCE_S: Final = 60  # greatest delay of a start behind its FST that does not count as a miss, s
 WEIGHT: Final = "fst_weight"
 """Column: number of attempts that one represents where not all FSTs were computed."""
 FSTS: Final[tuple[Fst, ...]] = ("strict", "relaxed")
+"""The fair starts of the papers, under a modelled policy."""
+EVERY_FST: Final[tuple[Fst, ...]] = (*FSTS, "delivered")
 
 
 def misses(described: pl.DataFrame, tau_s: int = TAU_S) -> pl.DataFrame:
@@ -46,12 +48,16 @@ def misses(described: pl.DataFrame, tau_s: int = TAU_S) -> pl.DataFrame:
     """
     late = {f"miss_{fst}_s": (pl.col("start_time") - pl.col(f"fst_{fst}")).clip(0) for fst in FSTS}
     has_ended = pl.col("start_time").is_not_null() & pl.col("end_time").is_not_null()
-    response = pl.col("fst_strict") + pl.col("occupancy_s") - pl.col("arrival_time")
-    slowdown = (response / pl.max_horizontal("runtime_s", pl.lit(tau_s))).clip(1)
-    added = {**late, "fair_slowdown": slowdown}
+    added = {**late, "fair_slowdown": fair_slowdown("strict", tau_s)}
     return described.with_columns(
         pl.when(has_ended).then(value).alias(name) for name, value in added.items()
     )
+
+
+def fair_slowdown(fst: Fst, tau_s: int = TAU_S) -> pl.Expr:
+    """Return the bounded slowdown with an FST as the start, ≥ 1; null without an FST."""
+    response = pl.col(f"fst_{fst}") + pl.col("occupancy_s") - pl.col("arrival_time")
+    return (response / pl.max_horizontal("runtime_s", pl.lit(tau_s))).clip(1)
 
 
 def preference(fst: Fst) -> pl.Expr:
@@ -62,8 +68,10 @@ def preference(fst: Fst) -> pl.Expr:
 def in_totals(fst: Fst) -> pl.Expr:
     """Return whether an attempt's miss counts in totals: its status is in ``model.COUNTED``.
 
-    Reads fst_status and the columns of ``misses``; never null.
+    Reads fst_status and the columns of ``misses``; never null. All delivered misses count.
     """
+    if fst == "delivered":
+        return pl.col("miss_delivered_s").is_not_null()
     counts = pl.col("fst_status").cast(pl.String).is_in(list(COUNTED))
     return counts.fill_null(False) & pl.col(f"miss_{fst}_s").is_not_null()
 

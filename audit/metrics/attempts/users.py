@@ -40,7 +40,7 @@ import polars as pl
 import polars.selectors as cs
 from numpy.typing import NDArray
 
-from audit.metrics.attempts.miss import FSTS, TOLERANCE_S, WEIGHT, in_totals, weighted
+from audit.metrics.attempts.miss import EVERY_FST, TOLERANCE_S, WEIGHT, in_totals, weighted
 from audit.metrics.attempts.population import gave_up_wait, numbered, only
 from audit.metrics.attempts.similar import REFERENCE, excess
 from audit.metrics.preemption import LOST
@@ -69,11 +69,10 @@ ENTITY_SCHEMA = pl.Schema(
 )
 """Columns of ``entity_result`` that are computed here and by ``passed_over``."""
 
-_FORWARD: Final = ("overtaken_s", "unmodelled_s")
 _READ: Final = (
     *("standing", "job_id", "attempt", "arrival_time", "end_time", "size", "runtime_s", "wait_s"),
-    *("re_unfairness", "fst_status", WEIGHT, *(f"miss_{fst}_s" for fst in FSTS)),
-    *(*BY_CAUSE, *REFERENCE.values(), *_FORWARD),
+    *("re_unfairness", "fst_status", WEIGHT, *(f"miss_{fst}_s" for fst in EVERY_FST)),
+    *(*BY_CAUSE, *REFERENCE.values(), "miss_cautious_s"),
     *("state", "occupancy_s", "suspended_s", "lost_work", "array_span_s"),
 )
 LEAST_JOBS: Final = 10
@@ -107,7 +106,7 @@ def by_entities(
 
     Args:
         with_re: attempts of one pool and period with the columns of ``resource_equality``;
-            optionally with those of ``miss.misses`` and fst_status, of ``scenario.forward``, of
+            optionally with those of ``miss.misses`` and fst_status, of ``delivered_starts``, of
             ``account``, and of ``similar_waits``.
         tolerance_s: greatest miss that does not count in ``missed_*``, s.
 
@@ -120,11 +119,10 @@ def by_entities(
     """
     subject = pl.col("standing") == Standing.ENDED
     gave_up = pl.col("standing") == Standing.NEVER_STARTED
-    known_fsts = {f"miss_{fst}_s": in_totals(fst) for fst in FSTS}
     marked = {
-        f"some_{name}": counts
-        for name, counts in known_fsts.items()
-        if {name, "fst_status"} <= set(with_re.columns)
+        f"some_miss_{fst}_s": in_totals(fst)
+        for fst in EVERY_FST
+        if {*in_totals(fst).meta.root_names()} <= set(with_re.columns)
     }
     read = with_re.select(
         cs.by_name(*_READ, require_all=False),
@@ -222,18 +220,16 @@ def _whole_terms(columns: Sequence[str], tolerance_s: int) -> dict[str, pl.Expr]
         "response": pl.when(subject).then(pl.col("end_time") - pl.col("arrival_time")),
         "occupied": pl.when(subject).then("occupancy_s"),
     }
-    for fst in FSTS:
+    for fst in EVERY_FST:
         if (some := f"some_miss_{fst}_s") in columns:
             miss = pl.col(f"miss_{fst}_s")
-            missed = (miss > tolerance_s).cast(pl.Int64)
+            counts = {f"miss_{fst}_s": miss, f"missed_{fst}": (miss > tolerance_s).cast(pl.Int64)}
+            if fst == "delivered":
+                counts["miss_cautious_s"] = pl.col("miss_cautious_s")
+            else:
+                counts = {name: weighted(amount, columns) for name, amount in counts.items()}
             terms[some] = pl.col(some)
-            terms[f"miss_{fst}_s"] = pl.when(some).then(weighted(miss, columns))
-            terms[f"missed_{fst}"] = pl.when(some).then(weighted(missed, columns))
-    if {*_FORWARD, "some_miss_strict_s"} <= set(columns):
-        strict = pl.col("some_miss_strict_s")
-        for name in _FORWARD:
-            terms[f"some_{name}"] = strict & pl.col(name).is_not_null()
-            terms[name] = pl.when(strict).then(weighted(pl.col(name), columns))
+            terms |= {name: pl.when(some).then(amount) for name, amount in counts.items()}
     return terms
 
 
@@ -272,10 +268,10 @@ def _entities(kind: Kind, sums: pl.DataFrame) -> pl.DataFrame:
     known: dict[str, pl.Expr] = {"gave_up_wait_s": (never == 0) | (never > pl.col("unknown_waits"))}
     for name in ("re_unfairness_positive", "re_unfairness_net"):
         known[name] = (pl.col("attempts") == 0) | (pl.col("known") > 0)
-    for fst in FSTS:
+    for fst in EVERY_FST:
         for name in (f"miss_{fst}_s", f"missed_{fst}"):
             known[name] = pl.col(f"some_miss_{fst}_s") > 0
-    known |= {name: pl.col(f"some_{name}") > 0 for name in _FORWARD}
+    known["miss_cautious_s"] = pl.col("some_miss_delivered_s") > 0
     interrupted = ("preempted", "lost_work", "suspended_s")
     known |= {name: pl.col("interrupted") > 0 for name in interrupted}
     known |= dict.fromkeys(BY_CAUSE, pl.col("booked") > 0)

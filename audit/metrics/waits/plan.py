@@ -29,6 +29,16 @@ LEAST_STARTS: Final = 200
 LEAST_WAIT_S: Final = 60
 
 
+class Passes(NamedTuple):
+    """How a scheduler goes through its queue, as far as it is known."""
+
+    plan: Plan | None = None
+    """None: the starts of the log decide."""
+    starts: Starts | None = None
+    """The counts by which the plan was chosen; None: it is configured."""
+    interval_s: int | None = None
+
+
 class Chosen(NamedTuple):
     """A plan, the account under it, and the evidence."""
 
@@ -53,16 +63,28 @@ def believed(scene: Scene, policy: Policy | None) -> Chosen:
     if policy is not None:
         plan = configured(policy)
         return Chosen(plan, book(scene, plan), None)
+    plan, seen, booked = _agreed(scene)
+    return Chosen(plan, book(scene, plan) if booked is None else booked, seen)
+
+
+def evident(scene: Scene) -> tuple[Plan, Starts]:
+    """Return the plan that the starts of a log agree with, and their counts."""
+    plan, seen, _ = _agreed(scene)
+    return plan, seen
+
+
+def _agreed(scene: Scene) -> tuple[Plan, Starts, Booked | None]:
+    """Return as ``evident``, and the account under the plan if it was made."""
     tried = book(scene, TRIED)
     seen = tried.starts
     if 50 * seen.waited_behind <= seen.waited and seen.stretches >= LEAST_SEEN:
         strict = book(scene, STRICT)
         broken = strict.starts.broken
         if 50 * broken <= broken + strict.starts.stretches:
-            return Chosen(STRICT, strict, seen)
+            return STRICT, seen, strict
     if is_kept(seen):
-        return Chosen(TRIED, tried, seen)
-    return Chosen(NONE, book(scene, NONE), seen)
+        return TRIED, seen, tried
+    return NONE, seen, None
 
 
 def is_kept(seen: Starts) -> bool:

@@ -200,19 +200,24 @@ def _damaged(what: str) -> StoreError:
 _CATALOG_S: Final = 60  # maximum time for looking at the tables of a store that may be crafted
 
 
-def save(site: Site, target: Path, now: int) -> tuple[Path, Backup]:
+def save(site: Site, where: str | Path, now: int) -> tuple[Path, Backup]:
     """Write a backup, and read it again; return its path.
 
-    ``target`` is the file, which is replaced in one step, or a folder; the file is then named after
-    the time.
+    ``where`` names the file, which ends in .tar and is replaced in one step, or a folder; the file
+    is then named after the time. What ends with a slash is a folder, and is made if it is missing.
 
     Raises:
-        UsageError: nothing is published yet.
+        UsageError: nothing is published yet, or a file would have another name.
         StoreError: something cannot be read, or was not written as it was read.
         OSError: the file cannot be written.
     """
+    target = Path(where)
+    if str(where).endswith("/"):
+        folders.make(target)
     if not target.parent.is_dir():
         raise UsageError(f"{target.parent}: no such folder")
+    if not target.is_dir() and target.suffix != ".tar":
+        raise UsageError(f"{target}: a backup's name ends in .tar, and a new folder's in a slash")
     published = site.database
     if not published.is_file():
         raise UsageError(f"{published}: nothing is published yet; 'fairaudit run' does so")

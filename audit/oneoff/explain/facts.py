@@ -13,7 +13,7 @@ import polars as pl
 from audit.metrics.attempts import account as accounts
 from audit.metrics.attempts.contention import amounts, capacity_steps
 from audit.metrics.attempts.similar import similar_waits
-from audit.metrics.waits.plan import UNLIMITED
+from audit.metrics.waits.plan import UNLIMITED, Passes
 from audit.metrics.waits.queue import NEVER, Ints, queued
 from audit.model import Pool, Standing
 from audit.oneoff.explain.story import (
@@ -129,6 +129,8 @@ class LogEvidence(NamedTuple):
     log_begin: int | None = None  # epoch s; None: its first end
     holding: Holding = NOT_HOLDING
     """Whose jobs were held."""
+    passes: Passes | None = None
+    """How the scheduler goes through its queue; None: as the attempts show."""
 
 
 NOTHING_KNOWN: Final = LogEvidence()
@@ -147,9 +149,9 @@ def booked(
     made = accounts.account(
         *(described, pool, now),
         log_begin=known.log_begin,
-        backfill=pool.states_backfill,
         holds=holds,
         traced=row,
+        passes=known.passes,
     )
     one = similar_waits(made.attempts, ()).row(row, named=True)
     causes = {column: one[column] for column in COLUMNS}

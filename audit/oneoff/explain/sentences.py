@@ -8,9 +8,10 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from audit.metrics.attempts.account import LAPSE
+from audit.metrics.attempts.fidelity import KNOWN
 from audit.metrics.attempts.reasons import reason_of
 from audit.model import Standing
-from audit.oneoff.explain.story import Crossing, Crowd, Line, Model, Part, Starts, Story
+from audit.oneoff.explain.story import Crossing, Crowd, Delay, Line, Part, Story
 from audit.registry.causes import CAUSES, Cause
 from audit.registry.reasons import INFERRED_HOLDS, OTHER
 from audit.report.text import wording
@@ -20,7 +21,6 @@ from audit.rules import DAYS
 _BY_KEY: Final = {cause.key: cause for cause in CAUSES}
 _SHOWN: Final = 0.1  # causes with a smaller share of a line of the timeline are left out
 _NAMED: Final = 3  # most rules that are named for one cause
-_EXPLAINED_S: Final = 60
 _NEARLY: Final = 0.98
 _LEFT: Final = {
     Standing.NEVER_STARTED: "left the queue without having started",
@@ -69,19 +69,11 @@ def sentences(story: Story) -> list[str]:
     ]
     if story.crossing is not None:
         texts.append(_crossing(story, story.crossing))
-    if story.model is None:
-        texts.append(f"The model of the scheduler is left out, because {story.unmodelled}.")
+    if story.delay is None:
+        texts.append(f"Its delay by later arrivals is not known: {story.undelayed}.")
     else:
-        texts += _modelled(story, story.model)
+        texts += [_delay(story, story.delay), _costs(story.delay), _found_by(story.delay)]
     return [text for text in texts if text]
-
-
-def policy(story: Story) -> str:
-    """Return the modelled policy in words."""
-    pool = story.subject.pool
-    rules = [word for word, of in (("limits", pool.limits), ("windows", pool.windows)) if of]
-    within = f", within its {' and '.join(rules)}" if rules else ""
-    return f"{pool.policy.order.value} + {pool.policy.backfill.value}{within}"
 
 
 def clause(story: Story, cause: Cause) -> str:
@@ -252,57 +244,31 @@ def _crossing(story: Story, of: Crossing) -> str:
     )
 
 
-def _modelled(story: Story, of: Model) -> list[str]:
-    return [
-        _fair(story, of.starts),
-        _delay(of.starts),
-        _costs(of),
-        _rest(story, of.starts),
-        f"The model starts {wording.percent(of.trust.agreement)} of the jobs that waited when the "
-        "site did, and the rank correlation of its waits with those observed is "
-        f"{wording.number(of.trust.correlation, 2)}.",
-    ]
-
-
-def _fair(story: Story, of: Starts) -> str:
-    subject = story.subject
-    assert of.fair is not None  # else the model is left out
-    late = subject.until - of.fair
-    side = "earlier" if late > 0 else "later"
-    differs = f"{wording.duration(abs(late))} {side} than it did" if late else "just when it did"
+def _delay(story: Story, of: Delay) -> str:
+    at = wording.instant(of.fair, story.subject.zone)
+    if story.subject.start is not None and of.fair > story.subject.start:
+        earlier = wording.duration(of.fair - story.subject.start)
+        return f"Later arrivals let it start {earlier} earlier: without them, on {at}."
+    if not of.miss_s:
+        return "Later arrivals did not delay it."
     text = (
-        f"Under {policy(story)}, it would have started on "
-        f"{wording.instant(of.fair, subject.zone)} without later arrivals, {differs}"
+        f"Without later arrivals, it would have started {wording.duration(of.miss_s)} earlier, on "
+        f"{at}"
     )
-    if of.alone is None:
-        return f"{text}."
-    waits = (
-        (of.alone - subject.arrival, "for what ran"),
-        (of.fair - of.alone, "for jobs ahead of it"),
-    )
-    parts = " and ".join(f"{wording.duration(wait)} {why}" for wait, why in waits if wait)
-    return f"{text}. It would have waited {parts}." if parts else f"{text}."
-
-
-def _delay(of: Starts) -> str:
-    assert of.fair is not None
-    assert of.modelled is not None
-    delay = of.modelled - of.fair
-    if delay == 0:
-        return "Later arrivals did not delay it under this policy."
-    if delay < 0:
-        return f"Later arrivals let it start {wording.duration(-delay)} earlier under this policy."
-    text = f"Later arrivals delayed it by {wording.duration(delay)} under this policy"
-    if of.own_s and of.own_s > 0:
-        return f"{text}, jobs of the same user by {wording.duration(of.own_s)} of that."
+    if of.cautious_s < of.miss_s:
+        other = wording.duration(of.cautious_s) if of.cautious_s else "no earlier"
+        text += (
+            f"; if jobs that a later job of their user passed were held, {other}"
+            f"{' earlier' if of.cautious_s else ''}"
+        )
     return f"{text}."
 
 
-def _costs(of: Model) -> str:
+def _costs(of: Delay) -> str:
     if not of.costs:
         return ""
     named = ", ".join(
-        f"{wording.name(one.user)} ({wording.duration(one.cost_s)})" for one in of.costs
+        f"{wording.name(one.user)} ({wording.duration(one.delay_s)})" for one in of.costs
     )
     return (
         "Without the later arrivals of one of these users, it would have started earlier by the "
@@ -310,10 +276,18 @@ def _costs(of: Model) -> str:
     )
 
 
-def _rest(story: Story, of: Starts) -> str:
-    assert of.modelled is not None
-    rest = story.subject.until - of.modelled
-    if abs(rest) <= _EXPLAINED_S:
-        return "The modelled policy explains its start."
-    side = "later" if rest > 0 else "earlier"
-    return f"It started {wording.duration(abs(rest))} {side} than the model explains."
+def _found_by(of: Delay) -> str:
+    """Return by which rule the delay was found, and how far it agrees with the log."""
+    if of.agreement is None:
+        return f"The delay was found by {of.rule}: no start could be compared with any rule."
+    share = wording.percent(of.agreement)
+    if of.agreement >= KNOWN:
+        return (
+            f"The delay was found by the rule {of.rule}, which agrees with {share} of the observed "
+            "starts."
+        )
+    return (
+        "The delay was found by keeping the order in which jobs started: no rule agrees with more "
+        f"than {share} of the observed starts ({wording.percent(KNOWN)} required). Delays of "
+        "single jobs are uncertain."
+    )

@@ -78,7 +78,7 @@ def as_html(story: Story) -> str:
 
 def tables(story: Story) -> list[tuple[str, tuple[str, ...], Rows]]:
     """Return caption, titles and rows of each table that has any."""
-    subject, model = story.subject, story.model
+    subject = story.subject
     causes: Rows = [
         (
             wording.first_upper(sentences.clause(story, cause)),
@@ -87,28 +87,9 @@ def tables(story: Story) -> list[tuple[str, tuple[str, ...], Rows]]:
         )
         for cause, seconds in sentences.causes(story)
     ]
-    starts = (
-        ()
-        if model is None
-        else (
-            ("Alone, beside what ran", model.starts.alone),
-            ("Without later arrivals (fair start time)", model.starts.fair),
-            ("With later arrivals (modelled start)", model.starts.modelled),
-            ("Observed", subject.start),
-        )
-    )
     unit = wording.resources(subject.pool.resource)
     every: list[tuple[str, tuple[str, ...], Rows]] = [
         ("What it waited for", ("Cause", "Time", "Share of the wait"), causes),
-        (
-            f"Starts under {sentences.policy(story)}",
-            ("Case", "Start", "Wait"),
-            [
-                (case, wording.instant(at, subject.zone), wording.duration(at - subject.arrival))
-                for case, at in starts
-                if at is not None
-            ],
-        ),
         (
             f"Later arrivals that started before it ({story.passed_by:,} in all)",
             ("Job", "User", "Arrived", "Started", unit, "Walltime"),

@@ -137,39 +137,23 @@ class Crossing:
 
 
 @dataclass(frozen=True, slots=True)
-class Starts:
-    """Starts under the modelled policy, epoch s; None: never."""
-
-    alone: int | None  # with an empty queue, beside what ran at its arrival
-    fair: int | None  # without later arrivals: its fair start time
-    modelled: int | None  # with all later arrivals
-    own_s: int | None  # part of the delay that is by later arrivals of the same user
-
-
-@dataclass(frozen=True, slots=True)
 class Cost:
-    """The delay by one user's later arrivals under the modelled policy."""
+    """The delay by one user's later arrivals; such delays do not add up."""
 
     user: str | None
-    arrivals: int
-    cost_s: int
+    delay_s: int
 
 
 @dataclass(frozen=True, slots=True)
-class Trust:
-    """How well the model fits the pool; None: not known."""
+class Delay:
+    """The delay by later arrivals, on what the machine delivered (SPEC §10)."""
 
-    agreement: float | None  # share of the attempts that waited that it starts as observed
-    correlation: float | None  # rank correlation of modelled and observed waits
-
-
-@dataclass(frozen=True, slots=True)
-class Model:
-    """The results of a model that fits."""
-
-    starts: Starts
+    fair: int  # its start without later arrivals, epoch s
+    miss_s: int  # by which it started later, s ≥ 0
+    cautious_s: int  # the same by the cautious reading
     costs: tuple[Cost, ...]  # the users whose later arrivals delayed it most
-    trust: Trust
+    rule: str  # by which the start was found
+    agreement: float | None  # of the best rule with the observed starts; None: not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +168,6 @@ class Story:
     passed_by: int  # how many there are
     uses: tuple[Use, ...]  # over the whole wait; ascending, without gaps
     crossing: Crossing | None
-    model: Model | None
-    unmodelled: str  # why there is no model; empty where there is one
+    delay: Delay | None
+    undelayed: str  # why there is none; empty where there is one
     part: str = ""  # why the log is a part of the workload; empty: it is not

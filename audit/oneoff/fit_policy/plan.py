@@ -12,34 +12,36 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 
+from audit.cluster import fairshare, fitted
+from audit.cluster.delivered import held_until
 from audit.config.toml import value
 from audit.errors import UsageError
 from audit.files import folders, replace
 from audit.metrics.draws import Draws
 from audit.metrics.waits.plan import inferred_interval
-from audit.model import Pool
+from audit.model import Policy, Pool
 from audit.oneoff.fit_policy import page
-from audit.oneoff.fit_policy.elements import as_frame, from_frame
 from audit.oneoff.fit_policy.page import Found
 from audit.oneoff.study import Made, Plan
+from audit.pipeline.deciding import compared_with
 from audit.pipeline.opening import Log, pools
 from audit.pipeline.shown import look
 from audit.report.study.cells import Cell, studied
-from audit.scenario.fit import judging, outcome
+from audit.scenario.delivered.agreement import agreement, known_policy
+from audit.scenario.windows.search import find_windows
 
 KEY: Final = "fit-policy"
-BUDGET_S: Final = 60.0  # default CPU time of the search, for all pools together
 
 
 def plan(
-    only: str | None = None, budget_s: float = BUDGET_S, write: Path | None = None
+    only: str | None = None, write: Path | None = None, folder: Path = Path()
 ) -> Callable[[Log, Draws], Plan]:
     """Return what to do with a log.
 
     Args:
-        only: the pool to fit; None: all with attempts.
-        budget_s: estimated CPU seconds that the search may take.
+        only: the pool to examine; None: all with attempts.
         write: a new file for the site's config.toml, if any.
+        folder: that of the configuration.
 
     Raises:
         UsageError: that file exists, or cannot be written.
@@ -48,31 +50,35 @@ def plan(
         _refuse(write)
 
     def of_log(log: Log, draws: Draws) -> Plan:
-        chosen = [pool._replace(zone=str(log.setting.zone)) for pool in pools(log, only)]
-        each = budget_s / len(chosen)
-        now = log.setting.now
-        begin = log.setting.log.from_time
-        looks = [look(log.described, pool, now, begin) for pool in chosen]
-        chosen = [one.plateaus.pool for one in looks]
-        begins = [outcome.affordable(log.described, pool, each).since for pool in chosen]
+        usage = fairshare.of_site(log.cluster, folder)
+        silent = fitted.silent(log.setting, log.cluster)
+        looked = []
+        for pool in pools(log, only):
+            own = pool._replace(zone=str(log.setting.zone))
+            now, begin = log.setting.now, log.setting.log.from_time
+            shown = look(log.described, own, now, begin)
+            scenario = compared_with(log.described, shown.plateaus.pool, log.setting, usage)
+            until = held_until(scenario.attempts, scenario.pool, now, shown.holding)
+            windows = find_windows(scenario, until)
+            looked.append((pool, shown, windows, scenario.but(pool=windows.pool), until))
         cells = [
-            Cell(pool.name, partial(_searched, log.described, pool, now, each, draws, since))
-            for pool, since in zip(chosen, begins, strict=True)
+            Cell(pool.name, partial(agreement, scenario, held_until=until))
+            for pool, _, _, scenario, until in looked
         ]
 
         def finish(frames: Sequence[pl.DataFrame]) -> Made:
             found = []
-            for pool, one, since, frame in zip(chosen, looks, begins, frames, strict=True):
-                tried, ended = from_frame(frame)
-                result = outcome.outcome(log.described, pool, now, tried, draws, since)
+            for (pool, shown, windows, scenario, _), frame in zip(looked, frames, strict=True):
+                policy = known_policy(scenario, frame)
                 interval_s = _interval(log.described, pool)
-                found.append(Found(pool, result, one, interval_s, each, ended))
+                stated = None if pool in silent else pool.policy
+                found.append(Found(pool, stated, policy, frame, shown, windows, interval_s))
             if write is not None:
                 _put(write, config_toml(log.setting.cluster, str(log.setting.zone), found))
             rows = [row for one in found for row in _rows(one)]
-            return Made(page.study(log.setting.cluster, found, draws), studied(rows))
+            return Made(page.study(log.setting.cluster, found), studied(rows))
 
-        return Plan(json.dumps([only, budget_s, draws.number]), cells, finish)
+        return Plan(json.dumps([only, usage.in_force]), cells, finish)
 
     return of_log
 
@@ -94,12 +100,6 @@ def _put(file: Path, text: str) -> None:
         raise UsageError(f"--write {file}: cannot be written ({error.strerror})") from error
 
 
-def _searched(
-    described: pl.DataFrame, pool: Pool, now: int, seconds: float, draws: Draws, since: int | None
-) -> pl.DataFrame:
-    return as_frame(outcome.find(described, pool, now, seconds, draws, since))
-
-
 def _interval(described: pl.DataFrame, pool: Pool) -> int | None:
     """Return the interval of the scheduler that the starts of a pool show, s."""
     of_pool = described.filter(pl.col("pool") == pool.name)
@@ -107,24 +107,12 @@ def _interval(described: pl.DataFrame, pool: Pool) -> int | None:
     return inferred_interval(times["arrival_time"].to_numpy(), times["start_time"].to_numpy())
 
 
-def _rows(found: Found) -> list[tuple[object, ...]]:
-    """Return how well the site is known, as rows of the database."""
-    result = found.outcome
-    return [
-        (found.pool.name, setting, metric, "all", None, value, None, None, unit, attempts)
-        for setting, standing, fidelity in (
-            ("as assumed", result.before, result.before_fidelity),
-            ("as fitted", result.after, result.after_fidelity),
-        )
-        for metric, value, unit, attempts in (
-            ("unexplained_share", standing.unexplained, "1", standing.attempts),
-            ("agreement", standing.agreement, "1", standing.attempts),
-            ("foreseen_share", standing.foreseen, "1", standing.attempts),
-            ("decision_loss", standing.loss, "nats", standing.attempts),
-            ("forward_correlation", fidelity.over_all, "1", fidelity.attempts),
-            ("forward_correlation_waited", fidelity.waited, "1", fidelity.attempts),
-        )
-    ]
+def _rows(found: Found) -> Iterator[tuple[object, ...]]:
+    """Yield the agreement of each candidate, as rows of the database."""
+    for row in found.compared.iter_rows(named=True):
+        counted = (None, None, "1", row["observed"])
+        yield (found.pool.name, page.candidate(row), "agreement", "all", None, row["agreement"],
+               *counted)  # fmt: skip
 
 
 # --- the site as a config.toml -------------------------------------------------------------------
@@ -139,10 +127,11 @@ _LISTS: Final = ("steps", "limits", "windows")  # keys whose entries have a line
 def config_toml(cluster: str, zone: str, found: Sequence[Found]) -> str:
     """Return a config.toml with one cluster.
 
-    Its zone is that of the first pool with windows, else ``zone``.
+    Its zone is that of the first pool with windows, else ``zone``. It has an order and a
+    backfilling only where they are configured or the log shows a known rule.
     """
-    pools = [judging.pool_of(one.outcome.fitted.site, one.outcome.observed) for one in found]
-    clocks = [pool.zone for pool in pools if pool.windows]
+    in_force = [one.windows.pool for one in found]
+    clocks = [pool.zone for pool in in_force if pool.windows]
     lines = [
         HEAD,
         "[[clusters]]",
@@ -150,14 +139,9 @@ def config_toml(cluster: str, zone: str, found: Sequence[Found]) -> str:
         f"zone = {value(clocks[0] if clocks else zone)}",
         "",
     ]
-    for pool in pools:
-        lines += [*_pool(pool, alone=len(pools) == 1), ""]
     for one in found:
-        if (ahead := one.outcome.fitted.site.ahead) is not None:
-            lines += [
-                f"# Not a rule of the pool: these jobs go before others, by {ahead.by}",
-                *(f"# {value(name)}" for name in ahead.names),
-            ]
+        policy = one.stated or one.policy
+        lines += [*_pool(one.windows.pool, policy, alone=len(found) == 1), ""]
     lines += _holds(found)
     return "\n".join(lines).rstrip() + "\n"
 
@@ -174,7 +158,7 @@ def _holds(found: Sequence[Found]) -> Iterator[str]:
         yield from (f"# {value(limit)}" for limit in own)
 
 
-def _pool(pool: Pool, *, alone: bool) -> Iterator[str]:
+def _pool(pool: Pool, policy: Policy | None, *, alone: bool) -> Iterator[str]:
     yield "[[clusters.pools]]"
     yield f"name = {value(pool.name)}"
     if not alone:
@@ -185,7 +169,7 @@ def _pool(pool: Pool, *, alone: bool) -> Iterator[str]:
         "exclusive_nodes": pool.exclusive_nodes or None,
         # absences are in files, and more exact
         "steps": None if pool.absences else list(_steps(pool)) or None,
-        **pool.policy._asdict(),
+        **({} if policy is None else policy._asdict()),
         "limits": pool.limits or None,
         "windows": pool.windows or None,
     }

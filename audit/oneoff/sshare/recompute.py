@@ -347,7 +347,7 @@ def psv(outcome: Outcome) -> str:
     """Return the output of ``sshare -alP``; characters that break lines or fields are escaped."""
 
     def field(text: str) -> str:
-        return printable(text).replace("\n", "\\n").replace("|", "\\x7c")
+        return printable(text).replace("|", "\\x7c")
 
     return "".join("|".join(map(field, line)) + "\n" for line in outcome.cells())
 

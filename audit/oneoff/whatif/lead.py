@@ -10,7 +10,6 @@ from typing import Any, Final
 
 import polars as pl
 
-from audit.metrics.attempts.fidelity import ENOUGH_CORRELATION
 from audit.metrics.verdicts import Outcome
 from audit.report.record.pool import Figure
 from audit.report.text import wording
@@ -21,6 +20,9 @@ _NAMED: Final = 3  # largest number of width classes of a kind that are named; o
 _GROWTH: Final = 0.1
 _GROWTH_S: Final = 60
 """Growth of its mean wait from which a width class is named even if it is not significant."""
+
+ENOUGH_CORRELATION: Final = 0.65
+"""Least rank correlation of replayed and observed waits."""
 
 Row = dict[str, Any]
 

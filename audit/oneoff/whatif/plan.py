@@ -20,6 +20,7 @@ from audit.model import BY_USAGE, Order, Pool
 from audit.oneoff.study import Made, Plan
 from audit.oneoff.whatif import page
 from audit.oneoff.whatif.page import Compared
+from audit.pipeline.inferring import in_force
 from audit.pipeline.opening import Log, pools
 from audit.report.study.cells import Cell, studied
 from audit.report.text import wording
@@ -38,15 +39,22 @@ class _Pair(NamedTuple):
 
 
 def plan(
-    change: Change, only: str | None, chosen: config.Config, folder: Path
+    change: Change, only: str | None, chosen: config.Config, folder: Path, *, fit: bool = True
 ) -> Callable[[Log, Draws], Plan]:
-    """Return what to do with a log; ``only`` names the pool to change, None changes all."""
+    """Return what to do with a log.
+
+    Args:
+        only: the name of the pool to change; None: all are.
+        fit: whether the rules that the log shows are in force, today and after the change.
+    """
     if change == Change():
         raise UsageError("whatif: say what to change, such as --order sjf or --capacity +10")
 
     def of(log: Log, draws: Draws) -> Plan:
-        configured = usage(log.cluster, folder)
+        configured = fairshare.of_site(log.cluster, folder)
         pairs = []
+        stated = log.setting.facts
+        log = in_force(log, folder=folder, only=None if only is None else (only,), fit=fit)
         for pool in pools(log, only):
             today = scenario(log.described, log.setting, pool, change, configured)
             pairs.append(_Pair(today, changed(today, change)))
@@ -73,17 +81,12 @@ def plan(
                 studied([row for one in compared for row in _rows(one, title)]),
             )
 
-        settings = f"{options.written(change)} {only} {configured.chosen} {configured.in_force}"
-        return Plan(settings, cells, finish)
+        of_log = (only, fit, configured.chosen, configured.in_force)
+        settings = " ".join(map(str, (options.written(change), *of_log)))
+        facts = [fact for fact in log.setting.facts if fact not in stated]
+        return Plan(settings, cells, finish, facts)
 
     return of
-
-
-def usage(cluster: config.Cluster | None, folder: Path) -> Fairshare:
-    """Return how usage is charged and compared today; the defaults where nothing is configured."""
-    if cluster is None:
-        return Fairshare(config.Usage())
-    return fairshare.read(cluster.usage, folder, cluster.name)
 
 
 def scenario(

@@ -156,8 +156,8 @@ def _tip(of: Daily, say: Callable[[float], str]) -> str:
 _UNITS: Final = {"s": "Seconds", "min": "Minutes", "h": "Hours", "d": "Days"}
 
 
-def trend(of: Trend | None, *, modelled: bool) -> Chart | None:
-    """Draw the mean wait by stretch of time; if ``modelled``, also delay by later arrivals."""
+def trend(of: Trend | None, *, delayed: bool) -> Chart | None:
+    """Draw the mean wait by stretch of time; if ``delayed``, also delay by later arrivals."""
     known = [
         (place, point)
         for place, point in enumerate(of.points if of else ())
@@ -166,23 +166,23 @@ def trend(of: Trend | None, *, modelled: bool) -> Chart | None:
     if of is None or len(known) < 2:
         return None
     waits = [(place, point.wait_mean) for place, point in known]
-    overtaken = [
-        (place, point.overtaken_time_mean)
+    delays = [
+        (place, point.miss_delivered_mean)
         for place, point in known
-        if modelled and point.overtaken_time_mean.value is not None
+        if delayed and point.miss_delivered_mean.value is not None
     ]
     highest = max(
         figure.upper if figure.upper is not None else value(figure)
-        for _, figure in [*waits, *overtaken]
+        for _, figure in [*waits, *delays]
     )
     unit, size = wording.time_unit(highest)
     drawn = [_line("mean wait", waits, size, EARLIER)]
-    if overtaken:
-        drawn.append(_line("modelled delay", overtaken, size, LATER, "6 3"))
+    if delays:
+        drawn.append(_line("delay by later arrivals", delays, size, LATER, "6 3"))
     ticks = tuple((float(k), _label(of.unit, point)) for k, point in enumerate(of.points))
     x = scales.Axis(-0.3, len(of.points) - 0.7, ticks)
     y = scales.linear([highest / size], scales.plain)
-    targets = [Target(k - 0.5, k + 0.5, _point_tip(point, modelled)) for k, point in known]
+    targets = [Target(k - 0.5, k + 0.5, _point_tip(point, delayed)) for k, point in known]
     ends = (
         f"{series.brief(value(point.wait_mean), highest)} {_when(point)}"
         for _, point in (known[0], known[-1])
@@ -227,10 +227,10 @@ def _when(point: TrendPoint) -> str:
     return f"{'on' if '-' in rest else 'in'} {point.label}"
 
 
-def _point_tip(point: TrendPoint, modelled: bool) -> str:
+def _point_tip(point: TrendPoint, delayed: bool) -> str:
     figures = {"mean wait": point.wait_mean}
-    if modelled and point.overtaken_time_mean.value is not None:
-        figures["modelled delay"] = point.overtaken_time_mean
+    if delayed and point.miss_delivered_mean.value is not None:
+        figures["delay by later arrivals"] = point.miss_delivered_mean
     each = (f"{n} {wording.duration(of.value)}{series.within(of)}" for n, of in figures.items())
     return f"{point.label}: {', '.join(each)}; {wording.plural(point.attempts, 'attempt')}"
 

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from audit.registry.measures import SUMMARY
 from audit.registry.requested import BEYONDS, MATERIAL
 from audit.report.judgement.place import (
-    OVERTAKEN,
+    DELAY,
     SHORTFALL,
     UNEXPLAINED,
     Place,
@@ -355,20 +355,20 @@ KINDS: tuple[Kind, ...] = (
     ),
     Kind(
         partial(if_trusted, subjects=whole),
-        OVERTAKEN,
+        DELAY,
         Topic.LATER_ARRIVALS,
         "fair",
-        "{overtaken_wait_share} of all waiting time is delay by later arrivals "
-        "({overtaken_wait_share:within}), according to a model that fits this log.",
+        "{miss_delivered_share} of all waiting time is delay by later arrivals "
+        "({miss_delivered_share:within}), under the rule that this log shows.",
         "Check which widths are delayed, and reserve for more jobs than the first in the queue.",
     ),
     Kind(
         partial(if_trusted, subjects=worst_width),
-        OVERTAKEN,
+        DELAY,
         Topic.LATER_ARRIVALS,
         "fair",
-        "{subject}: {overtaken_wait_share} of their waiting time is delay by later arrivals "
-        "({overtaken_wait_share:within}), according to a model that fits.",
+        "{subject}: {miss_delivered_share} of their waiting time is delay by later arrivals "
+        "({miss_delivered_share:within}), under the site's known rule.",
         "Reserve for more jobs than the first in the queue, or give these jobs their own hours.",
     ),
     Kind(

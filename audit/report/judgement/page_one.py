@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from audit.metrics.attempts.fidelity import ENOUGH_AGREEMENT
+from audit.metrics.attempts.fidelity import KNOWN
 from audit.registry.causes import CAUSES
 from audit.report.judgement.findings import Finding, findings
 from audit.report.judgement.place import Place, subject_of, unfair, what_happened
@@ -11,7 +11,6 @@ from audit.report.judgement.questions import (
     Question,
     Verdict,
     questions,
-    searched,
     verdict,
     wait_changed,
 )
@@ -138,19 +137,17 @@ def _machine(of: PoolPart) -> Trust:
 
 def _model(of: PoolPart, assumed: Assumed | None) -> Trust:
     fidelity = of.fair_start.fidelity
-    if fidelity is None or not of.has_fair_starts:
-        return Trust(Level.UNKNOWN, "Model", "not known how well it fits")
-    text = belief.policy(fidelity)
+    if fidelity is None or fidelity.best is None:
+        return Trust(Level.UNKNOWN, "Rules", "not known how far any rule agrees with the starts")
+    text = wording.first_upper(belief.rule(fidelity.rules[0]))
     if assumed is not None:
         rules = wording.plural(len(assumed.rules), "rule")
-        text += f", and {rules} inferred from {searched(assumed)}"
-    agreement = fidelity.figure("agreement")
-    if agreement.value is not None:
-        text += (
-            f"; {wording.rough(agreement)} of the jobs that waited start when the site started "
-            f"them (at least {wording.rough_percent(ENOUGH_AGREEMENT)} required)"
-        )
-    return Trust(Level.PASS if belief.good_fit(of) else Level.WARN, "Model", text)
+        text += f", and {rules} inferred from the log"
+    text += (
+        f"; agrees with {wording.rough_percent(fidelity.best)} of the observed starts (at least "
+        f"{wording.rough_percent(KNOWN)} required)"
+    )
+    return Trust(Level.PASS if belief.good_fit(of) else Level.WARN, "Rules", text)
 
 
 def _hurt(place: Place) -> list[Hurt]:

@@ -10,13 +10,11 @@ from audit.report.record.pool import SMALL_SAMPLE, Breakdown, Figure, PassedOver
 from audit.report.text import belief, wording
 from audit.report.text.part import time_passed
 
-OVERTAKEN: Final = "overtaken_wait_share"
+DELAY: Final = "miss_delivered_share"
 UNEXPLAINED: Final = "cause_unexplained_share"
 SHORTFALL: Final = "re_unfairness_share"
 LEAST_TESTED: Final = 5
 """With fewer entities tested, the log cannot tell whether the order was fair."""
-MOST_CUT: Final = 0.25
-"""If a larger part of modelled delays exceeds the jobs' own waits, these delays are not used."""
 _CONFIDENCE: Final = 0.95
 
 
@@ -139,12 +137,11 @@ def quoted(text: str) -> str:
 
 
 def trusted(pool: PoolPart) -> bool:
-    """Return whether the model can judge the order: it fits, and few delays exceed the waits.
+    """Return whether delays by later arrivals can judge the order: the site's rule is known.
 
-    It cannot in a part of the workload.
+    They cannot in a part of the workload.
     """
-    cut = pool.figure("overtaken_cut_share").value
-    return not pool.part and belief.good_fit(pool) and (cut is None or cut <= MOST_CUT)
+    return not pool.part and belief.good_fit(pool)
 
 
 # --- entities that are passed over ---------------------------------------------------------------

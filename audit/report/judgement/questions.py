@@ -6,8 +6,8 @@ from typing import Final, NamedTuple
 
 from audit.registry.causes import CAUSES
 from audit.report.judgement.place import (
+    DELAY,
     LEAST_TESTED,
-    OVERTAKEN,
     UNEXPLAINED,
     Place,
     level,
@@ -32,7 +32,7 @@ TELLING: Final = 0.05
 _ALONE: Final = 0.95
 """If one rule causes this part of the waiting under rules, it alone is named."""
 _CANNOT: Final = "the log cannot tell"
-_MODEL: Final = "according to a model that fits this log"
+_MODEL: Final = "under the rule that this log shows"
 
 
 class Difference(NamedTuple):
@@ -65,10 +65,7 @@ def _waited_for(place: Place, assumed: Mapping[str, Assumed]) -> Question:
     if not found:
         text = "No wait was attributed to a cause."
         return Question(title, Level.UNKNOWN, wording.UNKNOWN, text, None)
-    inferred = assumed.get(pool.name)
-    # Rules that were searched in a part of the log explain nothing in the rest.
-    comparable = inferred is None or inferred.days is None
-    change = changed(pool.trend, UNEXPLAINED, "share") if comparable else None
+    change = changed(pool.trend, UNEXPLAINED, "share")
     difference = change and change._replace(text=f"unexplained share: {change.text}")
     share, cause = max(found, key=lambda pair: pair[0].value or 0.0)
     rule = rule_sentence(place, assumed)
@@ -92,8 +89,7 @@ def rule_sentence(place: Place, assumed: Mapping[str, Assumed]) -> str:
     if not total or not free.value or free.value < TELLING:
         return ""
     first = pool.rules[0]
-    inferred = assumed.get(pool.name)
-    source = "configured" if inferred is None else f"inferred from {searched(inferred)}"
+    source = "inferred from the log" if pool.name in assumed else "configured"
     which, more = f"the {first.name} ({source})", ""
     if first.free_s / total < _ALONE:
         which, more = "limits or closed hours", f": mostly {which}"
@@ -103,13 +99,6 @@ def rule_sentence(place: Place, assumed: Mapping[str, Assumed]) -> str:
     )
     busy = belief.busy(pool)
     return f"{text} The pool was {busy}." if busy else text
-
-
-def searched(inferred: Assumed) -> str:
-    """Return the part of the log from which rules were inferred."""
-    if inferred.days is None:
-        return "the log"
-    return f"the latest {wording.plural(inferred.days, 'day')}, the only part searched"
 
 
 def wait_changed(pool: PoolPart) -> str:
@@ -151,7 +140,7 @@ def _order(place: Place, bounds: Bounds) -> Question:
     title, pool = "Was the order fair?", place.pool
     tested, passed, change = sum(pool.tested.values()), unfair(pool), _before(place)
     entities = f"of {wording.count(tested)} users and accounts tested"
-    if trusted(pool) and (share := pool.figure(OVERTAKEN)).value is not None:
+    if trusted(pool) and (share := pool.figure(DELAY)).value is not None:
         text = f"of all waiting time is delay by later arrivals, {_MODEL}{_within(share)}."
         result = level(share, bounds.overtaken)
         if share.lower is None:

@@ -136,7 +136,7 @@ class Scene:
                 pl.col("arrival_time").min().alias("first_arrival"),
                 pl.len().alias("attempts"),
                 pl.col("wait_s").sum(),
-                **dict.fromkeys(("booked_s", "unexplained_s", "judged", "overtaken_s"), pl.lit(0)),
+                **dict.fromkeys(("booked_s", "unexplained_s", "judged", "missed_s"), pl.lit(0)),
             )
         )
         return made.select(pl.col(name).cast(kind) for name, kind in SUMS.items()).sort(

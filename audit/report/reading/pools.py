@@ -8,15 +8,15 @@ from typing import Any, Final, TypeAlias
 import polars as pl
 
 from audit.metrics.attempts import users
-from audit.metrics.attempts.fidelity import fits
 from audit.metrics.attempts.parts import BETWEEN, QUEUE
 from audit.metrics.bursts import bursts
-from audit.model import COUNTED, OBSERVED, FstStatus, Period
+from audit.model import OBSERVED, FstStatus, Period
 from audit.periods import day_edges, day_of, zone
 from audit.registry.causes import COLUMNS
 from audit.registry.requested import MATERIAL
 from audit.report.charts.series import NUWT_CUT
 from audit.report.reading import by_value, by_width, predicted, records
+from audit.report.reading.fidelity import fidelity_of
 from audit.report.record.page import Options, Settings
 from audit.report.record.pool import (
     Advice,
@@ -24,17 +24,16 @@ from audit.report.record.pool import (
     BoundRule,
     Breakdown,
     Burst,
+    Delayed,
     Elsewhere,
     Entities,
     Entity,
     FairStart,
-    Fidelity,
     Figure,
     Figures,
     Loser,
     Missed,
     Outage,
-    Overtaken,
     PassedOver,
     Pictured,
     PoolPart,
@@ -60,14 +59,16 @@ Parts: TypeAlias = Mapping[str, tuple[Breakdown, ...]]
 
 PREEMPTED: Final = 10
 """Most preempted attempts listed for each pool."""
-OVERTAKEN: Final = 10
-"""Most overtaken attempts listed for each pool."""
+DELAYED: Final = 10
+"""Most delayed attempts listed for each pool."""
 PASSED_KINDS: Final = ("account", "user", "partition", "qos")
 BURST_DAYS: Final = 0.25
 """Least work of a burst that charts mark, in days of the whole pool."""
 _DAY_S: Final = 86_400
 _RESOURCES: Final = ("cpus", "nodes", "gpus", "mem_bytes")
 _STATUSES: Final = {status.value: place for place, status in enumerate(FstStatus)}
+_UNTRIED: Final = ("not_tried", "not_agreeing")
+"""Outcomes of changes that were not replayed."""
 _PLAIN: Final = len(Entity.__annotations__) - 1
 
 ADVISED: Final = 3
@@ -92,7 +93,7 @@ def in_part(pool: PoolPart, why: str) -> PoolPart:
         pool,
         part=why,
         figures=tuple(figure for figure in pool.figures if figure.metric not in FREE),
-        fair_start=replace(pool.fair_start, overtaken=()),
+        fair_start=replace(pool.fair_start, delayed=()),
         rules=(),
         scattered=(),
         unexplained=(),
@@ -128,7 +129,7 @@ def pools(
     requests: dict[str, dict[str, Any]] = {
         **dict.fromkeys(("report_summary", "report_entities", "report_peers"), of_schedule),
         "report_resource_users": {**of_schedule, "rows": options.rows},
-        "report_overtaken": {**of_attempts, "counted": list(COUNTED), "most": OVERTAKEN},
+        "report_delayed": {**of_attempts, "most": DELAYED},
         **dict.fromkeys(("report_fidelity", "report_outages"), of_period),
         **dict.fromkeys(("report_rules", "report_scattered"), of_attempts),
         "report_interrupted_users": of_schedule,
@@ -149,7 +150,7 @@ def pools(
         rows = {query: of[name] for query, of in frames.items()}
         part = _pool(name, resource, capacity, rows, settings)
         if schedule == OBSERVED:
-            fair = replace(part.fair_start, fidelity=_fidelity(rows["report_fidelity"]))
+            fair = replace(part.fair_start, fidelity=fidelity_of(rows["report_fidelity"]))
             part = replace(part, fair_start=fair, advised=advices(con, cluster, period, name))
             right = predicted.of_pool(rows["report_predicted"])
             part = replace(part, stuck=_stuck(rows["report_stuck"]), predicted=right)
@@ -175,7 +176,7 @@ def _pool(
         ).items()
     )
     overall = parts.get("all", ())
-    partitions = _by_total(parts.get("partition", ()), "miss_strict_mean")
+    partitions = _by_total(parts.get("partition", ()), "miss_delivered_mean")
     judged = [(kind, part) for kind in PASSED_KINDS for part in beside.get(kind, ())]
     tested = Counter(kind for kind, part in judged if part.figure("passed_named").value is not None)
     return PoolPart(
@@ -194,7 +195,7 @@ def _pool(
             partitions if len(partitions) > 1 else (),
             None,
             settings.metrics.tolerance_s if settings.known else None,
-            _overtaken(rows["report_overtaken"]),
+            _delayed(rows["report_delayed"]),
         ),
         passed=_passed(judged),
         used_more=_used_more(judged),
@@ -300,7 +301,7 @@ def _ahead(judged: Sequence[tuple[str, Breakdown]]) -> tuple[PassedOver, ...]:
 def _entities(kind: str, rows: pl.DataFrame, parts: Parts, keep_single: bool) -> Entities:
     def entity(row: tuple[Any, ...]) -> Entity:
         fst = row[_PLAIN:]
-        missed = Missed(*fst) if fst[0] and None not in fst else None
+        missed = Missed(*fst) if fst[0] else None
         return replace(Entity(*row[:_PLAIN]), missed=missed)
 
     spread = next((part for part in parts.get("entity_kind", ()) if part.label == kind), None)
@@ -341,18 +342,9 @@ def _statuses(parts: tuple[Breakdown, ...]) -> tuple[StatusCount, ...]:
     return tuple(sorted(counts, key=lambda of: (_STATUSES.get(of.status, len(_STATUSES)), of)))
 
 
-def _fidelity(replays: pl.DataFrame) -> Fidelity | None:
-    if replays.is_empty():
-        return None
-    order, backfill, fair_order = replays.select("order", "backfill", "fair_order").row(0)
-    of_policy = replays.filter(pl.col("order") == order, pl.col("backfill") == backfill)
-    return Fidelity(order, backfill, records(Figure, of_policy), fair_order)
-
-
-def _overtaken(rows: pl.DataFrame) -> tuple[Overtaken, ...]:
+def _delayed(rows: pl.DataFrame) -> tuple[Delayed, ...]:
     parts = rows.select(COLUMNS).rows()
-    rows = rows.with_columns(pl.Series("parts", parts, pl.Object), own_s="overtaken_own_s")
-    return records(Overtaken, rows)
+    return records(Delayed, rows.with_columns(pl.Series("parts", parts, pl.Object)))
 
 
 def elsewhere(con: Connection, cluster: str, schedule: str, period: Period) -> dict[str, Elsewhere]:
@@ -440,16 +432,17 @@ def advices(con: Connection, cluster: str, period: Period, pool: str) -> Advised
     pools_ = queries.run(con, "report_pools", cluster=cluster)
     resource = pools_.filter(pl.col("pool") == pool)["resource"].item()
     fidelity = queries.run(con, "report_fidelity", **of).filter(pl.col("pool") == pool)
-    fit = dict(fidelity.select("metric", "value").iter_rows())
+    fit = fidelity_of(fidelity)
+    agreement = None if fit is None else fit.of_policy
     changes = [group for _, group in rows.group_by("change", maintain_order=True)]
     each = [group.row(0, named=True) for group in changes]
     advised = [group for group in changes if group["place"][0] is not None]
     return Advised(
         tuple(_advice(group, resource) for group in advised[:ADVISED]),
-        tuple(one["title"] for one in each if one["outcome"] != "not_tried"),
+        tuple(one["title"] for one in each if one["outcome"] not in _UNTRIED),
         tuple(one["title"] for one in each if one["outcome"] == "not_tried"),
-        fit.get("agreement"),
-        fits(fit.get("agreement"), fit.get("forward_correlation")),
+        agreement,
+        agrees=all(one["outcome"] != "not_agreeing" for one in each),
         reproduced=all(one["outcome"] != "not_reproduced" for one in each),
         never_start=tuple((one["title"], one["never_start"]) for one in each if one["never_start"]),
     )

@@ -135,12 +135,9 @@ class Input:
 
 
 class Assumed(NamedTuple):
-    """The rules of a pool that were fitted from the log (SPEC §10)."""
+    """The rules of a pool that were inferred from the log (SPEC §11)."""
 
     rules: tuple[str, ...]  # each a sentence without a full stop
-    before: float | None  # unexplained share of held-out waiting without them
-    after: float | None  # the same with them
-    days: int | None = None  # of the log that were searched, the latest; None: all
 
 
 @dataclass(frozen=True, slots=True)

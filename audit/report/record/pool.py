@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from audit.metrics.attempts.fidelity import MaySay
 from audit.model import COUNTED, FstStatus
 from audit.registry.causes import Cause
 from audit.registry.passed import PassedWhy
@@ -64,28 +65,28 @@ class Queue(Figures):
 class Missed:
     """How late an entity's attempts started compared with their fair start times (FST)."""
 
-    attempts: int  # with an FST that counts
-    miss_strict_s: int  # total
-    miss_relaxed_s: int
-    missed_strict: int  # attempts late by more than the tolerance
-    missed_relaxed: int
-    preferred_strict_share: float  # of attempts early by more than the tolerance
-    preference_strict_mean: float  # s by which attempts started early, over all of them
+    attempts: int  # with an FST on what the machine delivered
+    miss_delivered_s: int  # total by that FST
+    miss_cautious_s: int
+    missed_delivered: int  # attempts late by more than the tolerance
+    preference_delivered_mean: float  # s by which attempts started early, over all of them
+    miss_strict_s: int | None = None  # total by the FST of the model; None: none counts
+    miss_relaxed_s: int | None = None
 
     @property
     def net_s(self) -> float:
-        """The total miss minus the total preference, by strict FST."""
-        return self.miss_strict_s - self.preference_strict_mean * self.attempts
+        """The total miss minus the total preference."""
+        return self.miss_delivered_s - self.preference_delivered_mean * self.attempts
 
     @property
-    def missed_strict_share(self) -> float:
-        """The share of attempts that missed the strict FST by more than the tolerance."""
-        return self.missed_strict / self.attempts
+    def least_s(self) -> int:
+        """The total miss by both readings."""
+        return min(self.miss_delivered_s, self.miss_cautious_s)
 
     @property
-    def missed_relaxed_share(self) -> float:
-        """The same for the relaxed FST."""
-        return self.missed_relaxed / self.attempts
+    def missed_share(self) -> float:
+        """The share of attempts that missed the FST by more than the tolerance."""
+        return self.missed_delivered / self.attempts
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,14 +200,43 @@ class ResourceUse(NamedTuple):
     left_out: int  # other users with usage
 
 
+class RuleFit(NamedTuple):
+    """How far a rule agrees with the observed starts."""
+
+    order: str  # fidelity.KEPT_ORDER: that of the observed starts
+    backfill: str
+    own_peak: bool  # whether no user may run more jobs than it ever had running
+    agreement: float | None  # A; None: nothing was compared
+
+
 @dataclass(frozen=True, slots=True)
 class Fidelity(Figures):
-    """How well a replay under the modelled policy reproduces the observed starts."""
+    """How well rules agree with the observed starts, and a replay reproduces them."""
 
-    order: str
+    order: str  # of the modelled policy
     backfill: str
-    figures: tuple[Figure, ...]  # replayed, start_error_median, wait_correlation, …
-    fair_order: str = "fcfs"  # the order that counts as fair
+    figures: tuple[Figure, ...]  # of that policy: replayed, start_error_median, …
+    fair_order: str = "fcfs"  # the order that counts as fair in the model
+    rules: tuple[RuleFit, ...] = ()  # the best first
+    used: RuleFit | None = None  # by which fair starts were found; None: not known
+
+    @property
+    def best(self) -> float | None:
+        """The best agreement of all rules."""
+        return self.rules[0].agreement if self.rules else None
+
+    @property
+    def may_say(self) -> MaySay:
+        """What fair starts on what the machine delivered may be used for."""
+        return MaySay.at(self.best)
+
+    @property
+    def of_policy(self) -> float | None:
+        """The agreement of the modelled policy, by sums or by free nodes; None: not known."""
+        policy = (self.order, self.backfill, False)
+        plain = (rule.agreement for rule in self.rules if rule[:3] == policy)
+        known = [next(plain, None), self.figure("agreement_nodes").value]
+        return max((one for one in known if one is not None), default=None)
 
 
 class StatusCount(NamedTuple):
@@ -217,8 +247,8 @@ class StatusCount(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Overtaken:
-    """An attempt that later arrivals delayed under the modelled policy; times in s."""
+class Delayed:
+    """An attempt that later arrivals delayed; times in s."""
 
     job_id: str
     attempt: int
@@ -226,20 +256,19 @@ class Overtaken:
     size: int | None
     wait_s: int
     parts: tuple[float | None, ...]  # in the order of ``registry.causes.CAUSES``
-    overtaken_s: int
-    own_s: int | None  # of it by later arrivals of the same user
-    unmodelled_s: int
+    miss_delivered_s: int
+    miss_cautious_s: int
 
 
 @dataclass(frozen=True, slots=True)
 class FairStart:
     """Statuses, fidelity and delayed attempts behind a pool's fair start times (FST)."""
 
-    statuses: tuple[StatusCount, ...]  # empty: no FST was computed
+    statuses: tuple[StatusCount, ...]  # of the FST of the model; empty: none was computed
     partitions: tuple[Breakdown, ...]  # largest total miss first; empty if there is only one
     fidelity: Fidelity | None  # None: not known
     tolerance_s: int | None  # None: not known
-    overtaken: tuple[Overtaken, ...] = ()  # most delayed first
+    delayed: tuple[Delayed, ...] = ()  # most delayed first
 
     @property
     def subjects(self) -> int:
@@ -300,8 +329,8 @@ class Advised:
     changes: tuple[Advice, ...] = ()  # the best first
     tried: tuple[str, ...] = ()  # titles of all replayed changes
     not_tried: tuple[str, ...] = ()  # titles of changes beyond the budget
-    agreement: float | None = None  # share of waiting jobs that the model starts as observed
-    believed: bool = False  # whether the model fits the log (SPEC §10)
+    agreement: float | None = None  # of the replayed policy with the observed starts
+    agrees: bool = True  # whether it suffices (SPEC §11); else nothing is replayed
     reproduced: bool = True  # whether the replay of today has the observed mean wait (SPEC §11)
     never_start: tuple[tuple[str, int], ...] = ()  # titles, and jobs that would never start
     part: bool = False  # whether the log is a part of the workload, so that none was tried
@@ -316,7 +345,7 @@ class TrendPoint:
     to_time: int
     attempts: int
     wait_mean: Figure
-    overtaken_time_mean: Figure
+    miss_delivered_mean: Figure
     cause_unexplained_share: Figure
 
 
@@ -463,5 +492,5 @@ class PoolPart(Figures):
 
     @property
     def has_fair_starts(self) -> bool:
-        """Whether any attempt has a fair start time that counts."""
-        return self.figure("miss_strict_mean").value is not None
+        """Whether any attempt has a fair start time."""
+        return self.figure("miss_delivered_mean").value is not None

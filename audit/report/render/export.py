@@ -73,8 +73,8 @@ _FIELDS: Final = (
 _OTHERS: Final = ("re_unfairness_net", "re_unfairness_positive", "share_deficit")
 """Those that depend on the attempts of other users."""
 _MISSED: Final = (
-    *("miss_strict_s", "miss_relaxed_s", "missed_strict", "missed_relaxed"),
-    *("preferred_strict_share", "preference_strict_mean"),
+    *("miss_delivered_s", "miss_cautious_s", "missed_delivered", "preference_delivered_mean"),
+    *("miss_strict_s", "miss_relaxed_s"),
 )
 """Fields of ``Missed``."""
 
@@ -82,7 +82,9 @@ _MISSED: Final = (
 def fidelity(pool: PoolPart) -> str:
     """Return the figures that qualify those of fair start times, as CSV."""
     of = pool.fair_start.fidelity
-    policy = (cell(of.order), cell(of.backfill)) if of else (None, None)
+    policy = (cell(of.order), cell(of.backfill), None) if of else (None, None, None)
     figures = (*(of.figures if of else ()), pool.figure("over_capacity_time"))
     rows = [[*policy, cell(figure.metric), figure.value, figure.unit] for figure in figures]
-    return as_csv([["order", "backfill", "metric", "value", "unit"], *rows])
+    for order, backfill, own_peak, agreement in of.rules if of else ():
+        rows.append([cell(order), cell(backfill), own_peak, "agreement", agreement, "1"])
+    return as_csv([["order", "backfill", "own_peak", "metric", "value", "unit"], *rows])

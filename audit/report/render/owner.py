@@ -51,7 +51,7 @@ def _part(of: OwnerPart, contents: OwnerContents) -> dict[str, object]:
         "verdict": text.verdict(of, who),
         "answers": text.answers(of),
         "notes": text.notes(of),
-        "charts": page.pictures([owner_why(of, who.name), trend(of.trend, modelled=False)]),
+        "charts": page.pictures([owner_why(of, who.name), trend(of.trend, delayed=False)]),
         "waits": [
             (part, meanwhile(part.cause, part=of.pool.part)) for part in of.parts if part.share
         ],

@@ -84,7 +84,7 @@ def charts_of(pool: PoolPart, zone_name: str) -> dict[str, Chart]:
     """Return the charts of one pool that have data, by key; ``zone_name``: of the cluster."""
     made = (
         waiting.why(pool),
-        over_time.trend(pool.trend, modelled=belief.good_fit(pool)),
+        over_time.trend(pool.trend, delayed=pool.has_fair_starts),
         waiting.passed(pool),
         waiting.waits(pool),
         waiting.week(pool),
@@ -310,10 +310,10 @@ def _shown(value: object) -> str:
 _FILTERS: Final = {
     wording: "name plural count number percent duration instant day resource resources hours value "
     "bare interval width points decay penalty first_upper rough rough_interval rough_percent",
-    tables: "worst best hidden gave_up lost gained unlisted status stuck_because owners contrary "
+    tables: "worst best hidden gave_up delayed status stuck_because owners contrary "
     "causes counted_elsewhere queue_columns main_cause beyond",
-    belief: "busy fit_table good_fit verdict policy fair_order tolerance most_overtaken",
-    advice: "doubt nothing sentences",
+    belief: "busy fit_table agreements good_fit verdict policy fair_order tolerance most_delayed",
+    advice: "never nothing sentences",
     place: "meaning subject_of",
     scattered: "lack_of request",
     account: "of_pool",

@@ -1,10 +1,11 @@
 """The advice of a report in words.
 
-If the model does not fit the log (SPEC §10), a change is worded as an experiment.
+No change is replayed if the policy does not agree with the log (SPEC §11).
 """
 
 from typing import Final
 
+from audit.metrics.attempts.fidelity import KNOWN
 from audit.report.record.pool import Advice, Advised
 from audit.report.text import part, wording
 
@@ -14,20 +15,7 @@ _NAMED: Final = 2
 _SAME: Final = 0.005
 
 
-def doubt(advised: Advised) -> str:
-    """Return what to know before trusting the advice; empty if the model fits the log."""
-    sentences = [_never(advised)]
-    if advised.tried and not advised.believed:
-        known = "How well the model fits this log is not known"
-        if advised.agreement is not None:
-            agreement = wording.percent(advised.agreement)
-            known = f"In the model, {agreement} of the jobs that waited start when the site started"
-            known += " them"
-        sentences.append(f"{known}: treat these changes as experiments.")
-    return " ".join(filter(None, sentences))
-
-
-def _never(advised: Advised) -> str:
+def never(advised: Advised) -> str:
     """Return the changes under which jobs would never start; empty if there are none."""
     if not advised.never_start:
         return ""
@@ -46,6 +34,12 @@ def nothing(advised: Advised) -> str:
         return ""
     if advised.part:
         return part.ADVICE
+    if not advised.agrees:
+        known = "how far the replayed policy agrees with the observed starts is not known"
+        if advised.agreement is not None:
+            agreement = wording.percent(advised.agreement)
+            known = f"the replayed policy agrees with {agreement} of the observed starts"
+        return f"No change was tried: {known}, and {wording.percent(KNOWN)} are required."
     if not advised.tried:
         why = "too few jobs waited, or the audit was run without advice"
         if advised.not_tried:
@@ -56,17 +50,14 @@ def nothing(advised: Advised) -> str:
         return f"No change is advised: {missed}."
     tried = wording.plural(len(advised.tried), "change")
     none = f"No change is advised: replays of {tried} on this log show no significant benefit."
-    return " ".join(filter(None, (_never(advised), none)))
+    return " ".join(filter(None, (never(advised), none)))
 
 
-def sentences(advice: Advice, *, believed: bool) -> str:
+def sentences(advice: Advice) -> str:
     """Return the change, and how much less or more the affected jobs would wait."""
     title = wording.name(advice.title, _TITLE)
     affected = "jobs" if advice.width is None else _jobs(advice, advice.width)
-    if believed:
-        affected = wording.first_upper(affected)
-    else:
-        title, affected = f"Try this: {title[:1].lower()}{title[1:]}", f"In replays, {affected}"
+    affected = wording.first_upper(affected)
     within = wording.rough_interval(advice.gain)
     effects = [f"{affected} wait {wording.rough(advice.gain)} less{within and f' ({within})'}"]
     for loser in advice.losers[:_NAMED]:

@@ -1,16 +1,15 @@
 """Whether the figures of a pool can be trusted, and the jobs that later arrivals delayed most.
 
-Fair start times are those of a modelled policy. Two figures say how well it fits the log: how often
-it starts jobs when the site did, and how its waits correlate with those observed (SPEC §10). A
-replay of the period shows the size of its errors (SPEC §5).
+How far rules agree with the observed starts says by which rule fair starts are found, and whether
+users may be named (SPEC §10). A replay of the period under the modelled policy shows how large the
+errors of the papers' fair starts are (SPEC §5).
 """
 
-from enum import StrEnum
 from typing import Final
 
-from audit.metrics.attempts.fidelity import ENOUGH_AGREEMENT, ENOUGH_CORRELATION, fits
+from audit.metrics.attempts.fidelity import KEPT_ORDER, KNOWN, MaySay
 from audit.registry.causes import CAUSES
-from audit.report.record.pool import FairStart, Fidelity, Figure, Overtaken, PoolPart
+from audit.report.record.pool import Delayed, FairStart, Fidelity, Figure, PoolPart, RuleFit
 from audit.report.text import wording
 
 _ORDERS: Final = {
@@ -32,14 +31,6 @@ _BACKFILLS: Final = {
 _FAIR_ORDERS: Final = {"fairshare": "fairshare", "nuwt": "normalised user wait time"}
 
 
-class Fit(StrEnum):
-    """How well the modelled policy fits the log."""
-
-    UNKNOWN = "unknown"
-    POOR = "poor"
-    GOOD = "good"
-
-
 def busy(pool: PoolPart) -> str:
     """Return how busy a pool was; empty if that is not known."""
     share = pool.figure("utilization")
@@ -50,30 +41,28 @@ def busy(pool: PoolPart) -> str:
     return f"{wording.rough(share)} busy{of}{more}"
 
 
-def fit(fidelity: Fidelity | None) -> Fit:
-    """Return how well the modelled policy fits the log (SPEC §10)."""
-    if fidelity is None:
-        return Fit.UNKNOWN
-    agreement, correlation = _fitting(fidelity)
-    if agreement.value is None or correlation.value is None:
-        return Fit.UNKNOWN
-    return Fit.GOOD if fits(agreement.value, correlation.value) else Fit.POOR
-
-
-def _fitting(fidelity: Fidelity) -> tuple[Figure, Figure]:
-    return fidelity.figure("agreement"), fidelity.figure("forward_correlation")
-
-
 def good_fit(pool: PoolPart) -> bool:
-    """Return whether the modelled policy of a pool fits the log."""
-    return fit(pool.fair_start.fidelity) is Fit.GOOD
+    """Return whether the site's rule is known, so that users may be named."""
+    fidelity = pool.fair_start.fidelity
+    return fidelity is not None and fidelity.may_say is MaySay.POOL_AND_USERS
+
+
+def rule(one: RuleFit) -> str:
+    """Return a rule in words."""
+    if one.order == KEPT_ORDER:
+        return "the order in which jobs started"
+    peak = ", and no user runs more jobs than ever at once in the log" if one.own_peak else ""
+    return f"{_in_words(one.order, one.backfill)}{peak}"
 
 
 def policy(fidelity: Fidelity) -> str:
     """Return the modelled policy in words."""
-    order = _ORDERS.get(fidelity.order) or wording.name(fidelity.order)
-    backfill = _BACKFILLS.get(fidelity.backfill) or wording.name(fidelity.backfill)
-    return f"{order} {backfill}"
+    return _in_words(fidelity.order, fidelity.backfill)
+
+
+def _in_words(order: str, backfill: str) -> str:
+    first = _ORDERS.get(order) or wording.name(order)
+    return f"{first} {_BACKFILLS.get(backfill) or wording.name(backfill)}"
 
 
 def fair_order(fidelity: Fidelity | None) -> str:
@@ -86,51 +75,56 @@ def fair_order(fidelity: Fidelity | None) -> str:
 
 
 def verdict(pool: PoolPart) -> str:
-    """Return how well the model fits, and the figures that show it."""
-    return f"{_VERDICTS[fit(pool.fair_start.fidelity)]} {_reasons(pool)}".strip()
+    """Return by which rule fair starts were found, and what they may be used for."""
+    fidelity = pool.fair_start.fidelity
+    if fidelity is None or fidelity.best is None:
+        return _UNKNOWN
+    best, share = rule(fidelity.rules[0]), wording.percent(fidelity.best)
+    text = f"Of all rules that were tried, {best} agrees best with the observed starts: {share}"
+    return f"{text}. {_MAY_SAY[fidelity.may_say]}"
 
 
-_VERDICTS: Final = {
-    Fit.UNKNOWN: "How well the model fits this log is not known, so the report names no user by "
-    "it.",
-    Fit.POOR: "The model fits this log poorly. Apparent unfairness may be an error of the model, "
-    "so the report names no user by it.",
-    Fit.GOOD: "The model fits this log well.",
+_KEPT: Final = (
+    f"No rule reaches {wording.rough_percent(KNOWN)}, so the order in which jobs started is kept. "
+)
+_UNKNOWN: Final = (
+    "How far any rule agrees with the observed starts is not known, so the order in which jobs "
+    "started is kept and no user is named."
+)
+_MAY_SAY: Final = {
+    MaySay.POOL: f"{_KEPT}Read the two figures of the whole pool as two readings of the log. The "
+    "report names no user.",
+    MaySay.PROBABLY: f"{_KEPT}Figures of the whole pool are right within about 6 points. Users "
+    "whose delay exceeds a quarter of their waiting by both readings are named as probable.",
+    MaySay.POOL_AND_USERS: "That is the rule by which fair starts are found.",
 }
 
 
-def _reasons(pool: PoolPart) -> str:
+def agreements(pool: PoolPart) -> tuple[tuple[str, str, bool], ...]:
+    """Return the rules that were tried, the best first: in words, their agreement, if used."""
     fidelity = pool.fair_start.fidelity
-    if fidelity is None or fit(fidelity) is Fit.UNKNOWN:
-        return ""
-    agreement, correlation = _fitting(fidelity)
-    return (
-        f"In the model, {wording.percent(agreement.value)} of the jobs that waited start when the "
-        f"site started them (at least {wording.percent(ENOUGH_AGREEMENT)} required). The rank "
-        f"correlation of modelled and observed waits is {_correlation(correlation)} (at least "
-        f"{ENOUGH_CORRELATION:.2f} required)."
+    if fidelity is None:
+        return ()
+    return tuple(
+        (wording.first_upper(rule(one)), wording.percent(one.agreement), one == fidelity.used)
+        for one in fidelity.rules
     )
 
 
 def fit_table(pool: PoolPart) -> tuple[tuple[str, str, str], ...]:
-    """Return what is known of the model's fit: name, figure, and how to read it."""
+    """Return how a replay fits the log: name, figure, and how to read it."""
     over = wording.percent(pool.figure("over_capacity_time").value)
     last = ("Time over capacity", over, "jobs that arrived during this time are left out")
     fidelity = pool.fair_start.fidelity
     if fidelity is None:
         return (last,)
     of = fidelity.figure
-    agreement, correlation = _fitting(fidelity)
     return (
         (
-            "Agreement",
-            wording.percent(agreement.value),
-            "share of the jobs that waited that the model starts when the site did",
-        ),
-        (
-            "Rank correlation of modelled waits",
-            _correlation(correlation),
-            "modelled from the state at each arrival; 1: the same jobs wait longest",
+            "Agreement with the observed starts",
+            wording.percent(fidelity.of_policy),
+            "of this policy, decided anew at each instant; the best rule has "
+            f"{wording.percent(fidelity.best)}",
         ),
         (
             "Replayed jobs",
@@ -193,32 +187,28 @@ def tolerance(fair: FairStart) -> str:
     return "the tolerance" if fair.tolerance_s is None else wording.duration(fair.tolerance_s)
 
 
-def most_overtaken(pool: PoolPart) -> tuple[str, ...]:
-    """Return a few sentences on each of the jobs that later arrivals delayed most.
+def most_delayed(pool: PoolPart) -> tuple[str, ...]:
+    """Return two sentences on each of the jobs that later arrivals delayed most.
 
-    They name users only if the model fits the log.
+    They name users only if the site's rule is known.
     """
-    return tuple(_story(pool, one) for one in pool.fair_start.overtaken)
+    return tuple(_story(pool, one) for one in pool.fair_start.delayed)
 
 
-def _story(pool: PoolPart, one: Overtaken) -> str:
+def _story(pool: PoolPart, one: Delayed) -> str:
     again = f", attempt {one.attempt}" if one.attempt > 1 else ""
     of = f" of user {wording.name(one.user)}" if one.user is not None and good_fit(pool) else ""
     unit = wording.resource(pool.resource)
     size = "" if one.size is None else f" ({wording.plural(one.size, unit)})"
     text = f"Job {wording.name(one.job_id)}{again}{of}{size} waited "
-    text += f"{wording.duration(one.wait_s)}{_mostly(one)}. In the model, later arrivals delayed "
-    text += f"it by {wording.duration(one.overtaken_s)}"
-    if one.own_s and one.own_s > 0:
-        text += f" (jobs of the same user by {wording.duration(one.own_s)})"
-    if one.unmodelled_s == 0:
-        return f"{text}; the model explains the rest of the wait."
-    side = "longer" if one.unmodelled_s > 0 else "less"
-    rest = wording.duration(abs(one.unmodelled_s))
-    return f"{text}; it waited {rest} {side} than the model explains."
+    text += f"{wording.duration(one.wait_s)}{_mostly(one)}. Without later arrivals, it would have "
+    text += f"started {wording.duration(one.miss_delivered_s)} earlier"
+    if one.miss_cautious_s < one.miss_delivered_s:
+        text += f", by the cautious reading {wording.duration(one.miss_cautious_s)}"
+    return f"{text}."
 
 
-def _mostly(one: Overtaken) -> str:
+def _mostly(one: Delayed) -> str:
     parts = ((part or 0.0, cause) for part, cause in zip(one.parts, CAUSES, strict=True))
     longest, cause = max(parts, key=lambda part: part[0])
     if not one.wait_s or longest <= 0:

@@ -3,7 +3,6 @@
 Most examples are about the same four attempts in a pool of four CPUs.
 """
 
-from collections.abc import Sequence
 from functools import cache
 from typing import Final
 from zoneinfo import ZoneInfo
@@ -15,53 +14,29 @@ from audit.config import Metrics
 from audit.metrics import dominant_share
 from audit.metrics.attempts import performance, similar, users
 from audit.metrics.attempts.account import account
-from audit.metrics.attempts.fidelity import ENOUGH_AGREEMENT, ENOUGH_CORRELATION
+from audit.metrics.attempts.fidelity import KNOWN
 from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.resource_equality import overall, resource_equality
 from audit.metrics.fairshare.penalty import Hardware, of_fractions, relative_penalty
 from audit.metrics.fairshare.usage import Windows, usage
 from audit.metrics.pairs import LEAD_S, Log, paired
 from audit.metrics.passed import tested
-from audit.model import ATTEMPTS, Period, Pool, RecordKind, Resource
+from audit.model import Period, Pool, Resource
 from audit.registry.causes import CAUSES
 from audit.report.record.page import Definition, Example
 from audit.report.text import wording
+from audit.report.text.example_logs import DELAYED, JOBS, PASSED, log_of
 
 _DEFAULT: Final = Metrics()
 _POOL: Final = Pool("example", Resource.cpus, 4)
 _END: Final = 260
 _WINDOW_S: Final = 100
 
-Jobs = Sequence[tuple[int, str, int, int, int, int]]
-"""Job, user, CPUs, submit, start and end."""
-
-# Anna's second job is backfilled past Ben's wide one.
-_JOBS: Final[Jobs] = (
-    (1, "anna", 3, 0, 0, 100),
-    (2, "ben", 4, 10, 100, 200),
-    (3, "anna", 1, 20, 20, 80),
-    (4, "ben", 1, 30, 200, 260),
-)
-# The same, but Anna's second job runs so long that Ben's wide one has to wait for it.
-_DELAYED: Final[Jobs] = (
-    (1, "anna", 3, 0, 0, 100),
-    (2, "ben", 4, 10, 150, 250),
-    (3, "anna", 1, 20, 20, 150),
-    (4, "ben", 1, 30, 250, 300),
-)
-# Ben's job waits while Anna's, which requests as much and arrives later, starts first.
-_PASSED: Final[Jobs] = (
-    (1, "ben", 2, 0, 900, 1_000),
-    (2, "anna", 2, 100, 300, 400),
-    (3, "cleo", 4, 200, 1_000, 1_100),
-    (4, "dora", 1, 250, 350, 400),
-)
-
 
 @cache
 def definitions(metrics: Metrics = _DEFAULT) -> tuple[Definition, ...]:
     """Return the definitions under the metrics in force, in the order of the report."""
-    described = performance.overtakes(describe(_log(_JOBS), [_POOL], tau_s=metrics.tau_s))
+    described = performance.overtakes(describe(log_of(JOBS), [_POOL], tau_s=metrics.tau_s))
     weighted = resource_equality(described, _END, metrics.resource_equality_weights)
     attempts = weighted.sort("job_number")
     return (
@@ -72,6 +47,7 @@ def definitions(metrics: Metrics = _DEFAULT) -> tuple[Definition, ...]:
         _similar(),
         _overtaking(attempts),
         _resource_equality(attempts, metrics),
+        _delay(metrics.tau_s),
         _fair_start(metrics.tau_s),
         _nuwt(attempts, metrics.keep_single_job_users),
         _dominant_share(attempts),
@@ -79,23 +55,6 @@ def definitions(metrics: Metrics = _DEFAULT) -> tuple[Definition, ...]:
         _machine(attempts),
         _penalties(),
         _decayed(attempts),
-    )
-
-
-def _log(rows: Jobs) -> pl.DataFrame:
-    """Return the attempts of an example, with the columns of ``model.ATTEMPTS``."""
-    names = ("job_number", "user", "cpus", "submit_time", "start_time", "end_time")
-    jobs = pl.DataFrame(rows, names, orient="row").with_columns(
-        cluster=pl.lit("example"),
-        kind=pl.lit(RecordKind.JOB.value),
-        state=pl.lit("COMPLETED"),
-        attempt=1,
-        line="job_number",
-        job_id=pl.col("job_number").cast(pl.String),
-    )
-    missing = [name for name in ATTEMPTS if name not in jobs.columns]
-    return jobs.with_columns(**dict.fromkeys(missing)).select(
-        pl.col(name).cast(dtype) for name, dtype in ATTEMPTS.items()
     )
 
 
@@ -176,8 +135,8 @@ def _why(attempts: pl.DataFrame) -> Definition:
 
 
 def _passed() -> Definition:
-    end = max(row[-1] for row in _PASSED)
-    described = describe(_log(_PASSED), [_POOL])
+    end = max(row[-1] for row in PASSED)
+    described = describe(log_of(PASSED), [_POOL])
     log = Log.of(described, _POOL, Period("all", 0, end + 1), ZoneInfo("UTC"))
     compared = paired(log, "user").attempts
     numbered = described.with_columns(row=pl.int_range(pl.len()))
@@ -219,7 +178,7 @@ def _similar() -> Definition:
         for job in range(1, 8)
     ]
     pool, end = _POOL._replace(capacity=100), max(row[-1] for row in rows)
-    accounted = account(describe(_log(rows), [pool]), pool, end).attempts
+    accounted = account(describe(log_of(rows), [pool]), pool, end).attempts
     shown = similar.similar_waits(accounted, [Period("all", 0, end)]).group_by("user")
     both = ("wait_s", reference := similar.REFERENCE["user"])
     more = similar.excess(reference).sum().alias("excess_wait_s")
@@ -296,45 +255,71 @@ def _resource_equality(attempts: pl.DataFrame, metrics: Metrics) -> Definition:
     )
 
 
+def _delay(tau_s: int) -> Definition:
+    # Imported late: these modules load compiled code.
+    from audit.scenario.delivered.agreement import agreement, rule_of
+    from audit.scenario.delivered.fair_starts import delivered_starts
+    from audit.scenario.scenario import Scenario
+
+    scenario = Scenario(describe(log_of(PASSED), [_POOL], tau_s=tau_s), _POOL, 1_100)
+    known = rule_of(scenario, agreement(scenario))
+    made = delivered_starts(scenario, known, tau_s=tau_s).sort("job_number")
+    delays = made["miss_delivered_s"].to_list()
+    return Definition(
+        "delay",
+        "Delay by later arrivals",
+        "An attempt's fair start time (FST) is when it would have started without later arrivals, "
+        "in the capacity that the machine demonstrably delivered: what ran, and what the site's "
+        "rule left free. With the later arrivals left in, the observed schedule results exactly, "
+        "so the whole difference comes from removing them. The rule is the one that agrees best "
+        "with the observed starts. "
+        f"If none reaches {wording.rough_percent(KNOWN)}, the order in which jobs started is kept. "
+        "The cautious reading takes a job to be held while a later job of its user, at least as "
+        "large and long, has started before it.",
+        "agreement = Σ |chosen ∩ observed| / Σ (|observed| + |chosen that do not start|);  "
+        "delay = max(start − FST, 0);  "
+        f"fair slowdown = max(1, (FST + occupancy − arrival) / max(runtime, {tau_s} s))",
+        "fairaudit; fair slowdown: Klusáček and Rudová 2012, §2.3",
+        _example(
+            "A job that a later one passed, in a pool of 4 CPUs",
+            made,
+            "Job <job_id> | CPUs <size> | Arrival <arrival_time> | Start <start_time> | "
+            "FST <fst_delivered> | Delay (s) <miss_delivered_s> | "
+            "Fair slowdown <fair_slowdown>",
+            f"Job 2 arrived after job 1 and started before it: job 1 lost "
+            f"{wording.count(delays[0])} s.",
+        ),
+    )
+
+
 def _fair_start(tau_s: int) -> Definition:
     # Imported late: these modules load compiled code.
     from audit.scenario.fair_start import fair_start_times
     from audit.scenario.scenario import Scenario
 
-    described = describe(_log(_DELAYED), [_POOL], tau_s=tau_s)
+    described = describe(log_of(DELAYED), [_POOL], tau_s=tau_s)
     made = fair_start_times(Scenario(described, _POOL, _END), tau_s=tau_s).sort("job_number")
     early_s = made.filter(job_id="3").select(pl.col("fst_strict") - pl.col("start_time")).item()
     return Definition(
         "fair-start",
-        "Fair start time, miss and fair slowdown",
-        "An attempt's fair start time (FST) is when it would have started without later arrivals. "
-        "A model of the pool's policy starts from the jobs that ran and waited when the attempt "
-        "arrived, and uses real run times. Strict: the attempt queues at once and may be "
-        "backfilled past jobs ahead of it. Relaxed: it queues only after all jobs that waited "
-        "before it have started. The miss is how much later than its FST an attempt really "
-        "started; earlier starts of other attempts do not offset it. Fair slowdown is the bounded "
-        "slowdown of an attempt that starts at its strict FST. With later arrivals, the model "
-        "gives the modelled start. The modelled start minus the FST is the delay by later "
-        "arrivals; the model does not explain the difference between the modelled and the real "
-        "start. "
-        "A replay of the whole period shows the errors of the model, which are the differences "
-        "between replayed and observed starts. It also shows how much of the total miss remains "
-        "without misses below these errors. "
-        "The report names users by the model under two conditions. In the model, at least "
-        f"{wording.rough_percent(ENOUGH_AGREEMENT)} of the jobs that waited must start when the "
-        "site started them. The rank correlation of modelled and observed waits must be at least "
-        f"{ENOUGH_CORRELATION:g}.",
-        "miss = max(start − FST, 0);  delay by later arrivals = modelled start − FST;  "
-        "overall unfairness = Σ miss / attempts with an FST;  "
-        f"fair slowdown = max(1, (FST + occupancy − arrival) / max(runtime, {tau_s} s))",
-        "Sabin and Sadayappan, §3.1; fair slowdown: Klusáček and Rudová 2012, §2.3",
+        "Strict and relaxed fair start time",
+        "These are the fair start times of the literature: when an attempt would have started "
+        "without later arrivals under a modelled policy. The model starts from the jobs that ran "
+        "and waited when the attempt arrived, and uses real run times. Strict: the attempt queues "
+        "at once and may be backfilled past jobs ahead of it. Relaxed: it queues only after all "
+        "jobs that waited before it have started. The miss is how much later than its FST an "
+        "attempt really started; earlier starts of other attempts do not offset it. On a real log "
+        "a large part of it is error of the model. A replay of the whole period shows these "
+        "errors, which are the differences between replayed and observed starts. It also shows how "
+        "much of the total miss remains without misses below these errors.",
+        "miss = max(start − FST, 0);  overall unfairness = Σ miss / attempts with an FST",
+        "Sabin and Sadayappan, §3.1",
         _example(
             "Four attempts in a pool of 4 CPUs: first come, first served with EASY backfilling",
             made,
             "Job <job_id> | CPUs <size> | Arrival <arrival_time> | Start <start_time> | "
             "End <end_time> | Strict FST <fst_strict> | Relaxed FST <fst_relaxed> | "
-            "Strict miss (s) <miss_strict_s> | Relaxed miss (s) <miss_relaxed_s> | "
-            "Fair slowdown <fair_slowdown>",
+            "Strict miss (s) <miss_strict_s> | Relaxed miss (s) <miss_relaxed_s>",
             f"Job 3 passed job 2 and delayed it: it started {wording.count(early_s)} s before its "
             "FST. Job 4 could have passed job 2 without delaying it, which only the strict FST "
             f"allows. Overall: {_mean(made, 'miss_strict_s')} s per attempt strict, "

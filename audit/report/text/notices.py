@@ -8,7 +8,6 @@ from audit.model import COUNTED, FstStatus
 from audit.report.record.page import Charge, Contents, Coverage, DecayedUsage, UsageOf
 from audit.report.record.pool import SMALL_SAMPLE, PoolPart
 from audit.report.text import belief, part, tables, wording
-from audit.report.text.belief import Fit
 
 _MANY: Final = 0.1
 """Share of days, attempts or usage above which a defect of the data is reported."""
@@ -190,7 +189,7 @@ def _of_fair_starts(pool: PoolPart, contents: Contents) -> Iterator[Notice]:
     if fair.not_sampled:
         yield Notice(
             False,
-            "Fair and modelled start times were computed for "
+            "Strict and relaxed fair start times were computed for "
             f"{of_all(fair.subjects - fair.not_sampled)}, as many as the budget allowed. "
             "They have the longest waits, or are a sample of the others by user, width and day. "
             "Figures from it are estimates, and their intervals include the sampling error. Users "
@@ -205,18 +204,19 @@ def _of_fair_starts(pool: PoolPart, contents: Contents) -> Iterator[Notice]:
             if row.status not in {*COUNTED, FstStatus.NOT_SAMPLED}
         )
         yield Notice(
-            left_out > _MOST * fair.subjects,
-            f"{of_all(left_out)} are in no figure of fair start times: {reasons}.",
+            False,
+            f"{of_all(left_out)} are in no figure of strict and relaxed fair start times: "
+            f"{reasons}.",
         )
     pending = sum(row.attempts for row in fair.statuses if row.status == FstStatus.PROVISIONAL)
     if pending > _MANY * fair.subjects:
         yield Notice(
             False,
-            f"The fair start times of {of_all(pending)} are provisional: later logs may change "
-            "them.",
+            f"The strict and relaxed fair start times of {of_all(pending)} are provisional: later "
+            "logs may change them.",
         )
-    if pool.has_fair_starts and belief.fit(fair.fidelity) is not Fit.GOOD:
-        yield Notice(False, f"Fair start times{where}: {belief.verdict(pool)}")
+    if pool.has_fair_starts and not belief.good_fit(pool):
+        yield Notice(False, f"Delays by later arrivals{where}: {belief.verdict(pool)}")
 
 
 def _of_usage(contents: Contents) -> Iterator[Notice]:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Final, NamedTuple
 
+from audit.metrics.attempts.fidelity import MaySay
 from audit.model import FstStatus
 from audit.registry.causes import CAUSES, Cause
 from audit.registry.measure import Table
@@ -44,12 +45,12 @@ def population() -> Labels:
     return tuple((key, of.record_label) for key, of in SUMMARY.items() if of.record_label)
 
 
-def fair_start_figures() -> tuple[tuple[str, str | None, str], ...]:
-    """Return figures of the strict fair start time, of the relaxed one if there is one, labels."""
+def fair_start_figures() -> tuple[tuple[str, str, str], ...]:
+    """Return figures of the strict and of the relaxed fair start time, with their labels."""
     return tuple(
-        (key, key.replace("_strict_", "_relaxed_") if "_strict_" in key else None, label)
+        (key, key.replace("_strict_", "_relaxed_"), label)
         for key, label in _listed(Table.FAIR_STARTS)
-        if "_relaxed_" not in key
+        if "_strict_" in key
     )
 
 
@@ -187,19 +188,24 @@ def _net(row: Entity) -> float:
     return row.missed.net_s if row.missed else 0.0
 
 
-def lost(of: Entities, rows: int) -> tuple[Entity, ...]:
-    """Return those that started latest in total against strict fair start times, latest first."""
-    return _most(_with_fair_starts(of), _net, rows)
+def delayed(of: Entities, pool: PoolPart, rows: int) -> tuple[Entity, ...]:
+    """Return those that later arrivals delayed most in total, most first.
+
+    Without a known rule, only those with a delay above a quarter of their waiting by both readings
+    are returned, or none (SPEC §10, *What may be said*).
+    """
+    fidelity = pool.fair_start.fidelity
+    say = MaySay.POOL if fidelity is None else fidelity.may_say
+    if say is MaySay.POOL:
+        return ()
+    named = _with_fair_starts(of)
+    if say is MaySay.PROBABLY:
+        named = [row for row in named if row.missed and row.missed.least_s > PROBABLE * row.tuwt_s]
+    return _most(named, _net, rows)
 
 
-def gained(of: Entities, rows: int) -> tuple[Entity, ...]:
-    """Return those that started earliest in total against strict fair start times."""
-    return _most(_with_fair_starts(of), lambda row: -_net(row), rows)
-
-
-def unlisted(of: Entities, rows: int) -> int:
-    """Return the number of named entities that :func:`lost` and :func:`gained` leave out."""
-    return len(_with_fair_starts(of)) - len(lost(of, rows)) - len(gained(of, rows))
+PROBABLE: Final = 0.25
+"""Part of an entity's waiting above which its delay is probable."""
 
 
 def worst(of: Entities, rows: int) -> tuple[Entity, ...]:

@@ -3,7 +3,8 @@
 Changes are compared with a replay of today's policy, never with the observed schedule. Both begin
 with what ran and waited when the period began, and have its arrivals. Classes whose observed mean
 wait the replay of today misses by more than a quarter get neither advice nor a figure (SPEC §11);
-where it misses that of all attempts, nothing is advised.
+where it misses that of all attempts, nothing is advised. Nothing is replayed either where the
+replayed policy agrees with less than ``KNOWN`` of the observed starts.
 
 A budget of estimated CPU seconds (``scenario.budget``) bounds the changes tried, so that the same
 log gives the same advice on every machine. Changes beyond the budget are listed.
@@ -41,6 +42,7 @@ from numpy.typing import NDArray
 from audit import periods
 from audit.metrics.attempts import population, similar
 from audit.metrics.attempts.contention import counted_resources
+from audit.metrics.attempts.fidelity import KNOWN
 from audit.metrics.attempts.population import ended
 from audit.metrics.bursts import bursts
 from audit.metrics.uncertainty import RESAMPLES
@@ -134,6 +136,8 @@ def advise(
     seed: int,
     shares: Mapping[str, float] | None = None,
     executor: Executor = IN_TURN,
+    *,
+    agreement: float | None,
 ) -> Advice:
     """Return which small changes of a pool help, by replays of a period.
 
@@ -143,6 +147,8 @@ def advise(
         budget_s: estimated CPU seconds; 0: nothing is tried.
         shares: share of all waiting that each rule causes; see ``candidates``.
         executor: replays the changes; the result does not depend on it.
+        agreement: of the pool's policy with the observed starts, 0 to 1 (SPEC §10); None: not
+            known. Below ``KNOWN``, nothing is replayed.
 
     Returns:
         No rows where there are too few users or days, or where hardly any job waited.
@@ -157,9 +163,13 @@ def advise(
     if subjects["user"].n_unique() < judging.LEAST_USERS:
         return NOTHING
     today = scenario.but(attempts=_of_interest(scenario, period))
-    tried, left_out = affordable(today, candidates(today, shares), period, budget_s)
-    results = _tried(today, tried, period, seed, executor) if tried else []
-    results += [_Result(one, Judgement.not_tried) for one in left_out]
+    found = candidates(today, shares)
+    if agreement is None or agreement < KNOWN:
+        results = [_Result(one, Judgement.not_agreeing) for one in found]
+    else:
+        tried, left_out = affordable(today, found, period, budget_s)
+        results = _tried(today, tried, period, seed, executor) if tried else []
+        results += [_Result(one, Judgement.not_tried) for one in left_out]
     return Advice(
         pl.DataFrame([_row(one) for one in results], schema=ADVICE, orient="row"),
         pl.DataFrame([row for one in results for row in _parts(one)], schema=PARTS, orient="row"),

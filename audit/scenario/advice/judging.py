@@ -59,6 +59,8 @@ class Judgement(StrEnum):
     not_tried = "not_tried"
     never_starts = "never_starts"
     """Some attempts that start today never would."""
+    not_agreeing = "not_agreeing"
+    """Too few of the observed starts agree with the replayed policy, so nothing is replayed."""
     not_reproduced = "not_reproduced"
     """The replay of today misses the observed mean wait."""
 

@@ -9,7 +9,6 @@ after a wait of over 60 s, and *chosen* what one pass of the rule starts in the 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import StrEnum
 from itertools import groupby
 from typing import Final, NamedTuple
 
@@ -18,6 +17,7 @@ import polars as pl
 
 from audit.kernels.delivered import starts as kernels
 from audit.kernels.scheduling import simulation
+from audit.metrics.attempts.fidelity import KNOWN, MaySay
 from audit.model import Backfill, Order, Policy
 from audit.scenario import engine
 from audit.scenario.delivered.candidates import (
@@ -33,12 +33,10 @@ from audit.scenario.delivered.observed import LONG_WAIT_S, ObservedTurns, observ
 from audit.scenario.scenario import Scenario
 from audit.scenario.workload import NEVER, Bools, Ints, largest_snapshot
 
-KNOWN: Final = 0.65
-"""The least A of a known rule."""
-PARTLY: Final = 0.3
-"""The least A at which users may be named as "probably"."""
 EXACT: Final = 0.98
 """The least A at which only starts up to the snapshot are pinned."""
+EXCEEDS: Final = 0.01
+"""The least A above that of fcfs + easy with which another rule is told from it."""
 MOST_INSTANTS: Final = 20_000
 MOST_BY_PRIORITY: Final = 5_000
 PLAN_DEPTH: Final = 500
@@ -60,14 +58,6 @@ AGREEMENT_SCHEMA: Final = pl.Schema(
 )
 
 
-class MaySay(StrEnum):
-    """What may be said of the delays by later arrivals."""
-
-    POOL_AND_USERS = "pool and users"
-    PROBABLY = "the pool within 6 points, and users as probable"
-    POOL = "the pool only, as two readings"
-
-
 class KnownRule(NamedTuple):
     """The rule by which fair starts are found."""
 
@@ -82,9 +72,7 @@ class KnownRule(NamedTuple):
     @property
     def may_say(self) -> MaySay:
         """What may be said."""
-        if self.agreement is None or self.agreement < PARTLY:
-            return MaySay.POOL
-        return MaySay.PROBABLY if self.agreement < KNOWN else MaySay.POOL_AND_USERS
+        return MaySay.at(self.agreement)
 
 
 def agreement(
@@ -208,6 +196,32 @@ def rule_of(scenario: Scenario, compared: pl.DataFrame) -> KnownRule:
         .row(0)
     )
     return KnownRule(candidates(scenario)[place] if best >= KNOWN else KEPT, best)
+
+
+def known_policy(scenario: Scenario, compared: pl.DataFrame) -> Policy | None:
+    """Return the policy of the known rule, by which replays and predictions start attempts.
+
+    Settings of the pool's own policy stay where the new one uses them. A rule whose A exceeds that
+    of fcfs + easy by less than ``EXCEEDS`` is not told from it.
+
+    Args:
+        compared: ``agreement`` of the candidates of the scenario.
+
+    Returns:
+        None where no A suffices.
+    """
+    known, own = rule_of(scenario, compared), scenario.pool.policy
+    rule, default = known.rule, Policy()
+    if rule.kept or known.agreement is None:
+        return None
+    plain = compared["agreement"][candidates(scenario).index(SiteRule(default))]
+    if rule.policy != default and plain is not None and known.agreement < plain + EXCEEDS:
+        if plain < KNOWN:
+            return None
+        rule = SiteRule(default)
+    if rule.policy == judged_as(own):
+        return own
+    return own.changed(order=rule.policy.order, backfill=rule.policy.backfill)
 
 
 def agreement_on_nodes(scenario: Scenario, policy: Policy) -> float | None:

@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 
 from audit.kernels.delivered import starts as kernels
 from audit.metrics.attempts.contention import reserved_rows
+from audit.metrics.attempts.miss import fair_slowdown
+from audit.metrics.attempts.population import TAU_S
 from audit.model import FstStatus, Standing
 from audit.scenario import driver
 from audit.scenario.delivered.agreement import KnownRule, delivered_capacity
@@ -31,8 +33,20 @@ _OPEN: Final = 1  # marks of attempts in a snapshot
 _PREEMPTED: Final = 2
 
 
+ADDED: Final = (
+    *("fst_delivered", "fst_delivered_status", "fst_rule"),
+    *("miss_delivered_s", "miss_cautious_s", "fair_slowdown"),
+)
+"""Columns of ``delivered_starts``."""
+
+
 def delivered_starts(
-    scenario: Scenario, known: KnownRule, *, held_until: Ints | None = None
+    scenario: Scenario,
+    known: KnownRule,
+    *,
+    held_until: Ints | None = None,
+    chosen: Bools | None = None,
+    tau_s: int = TAU_S,
 ) -> pl.DataFrame:
     """Add when each attempt that has ended would have started without later arrivals.
 
@@ -43,10 +57,13 @@ def delivered_starts(
     - miss_delivered_s: max(start − FST, 0), s
     - miss_cautious_s: the smaller of it and the miss where attempts that a later one of the same
       user has passed, with a size and estimate at least as large, are taken to be held
+    - fair_slowdown: bounded slowdown with FST as the start, ≥ 1
 
     Args:
         known: by ``agreement.rule_of``.
         held_until: by row of the scenario, epoch s: attempts that a rule holds until then.
+        chosen: by row of the scenario, the attempts to compute; None: all.
+        tau_s: τ of the fair slowdown, s, ≥ 1.
 
     Returns:
         The scenario's attempts with these columns, in their order.
@@ -55,6 +72,8 @@ def delivered_starts(
     described = scenario.attempts
     ended = (described["standing"] == Standing.ENDED.value).to_numpy()[turns.rows]
     subject: Bools = ended & (turns.start != NEVER)
+    if chosen is not None:
+        subject = subject & chosen[turns.rows]
     fair, context = _found(scenario, turns, known, subject, cautious=False)
     cautious, _ = _found(scenario, turns, known, subject, cautious=True)
     place = driver.places(described.height, turns.rows, subject)
@@ -75,7 +94,8 @@ def delivered_starts(
         .with_columns(
             miss_cautious_s=pl.min_horizontal(
                 "miss_delivered_s", (start - pl.col("_cautious")).clip(0)
-            )
+            ),
+            fair_slowdown=fair_slowdown("delivered", tau_s),
         )
         .drop("_cautious", "_provisional", "_preempted")
     )

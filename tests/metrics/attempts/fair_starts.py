@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 from hypothesis import strategies as st
 
-from audit.metrics.attempts.miss import misses
+from audit.metrics.attempts.miss import fair_slowdown, misses
 from audit.metrics.attempts.performance import overtakes
 from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.resource_equality import resource_equality
@@ -50,9 +50,26 @@ def with_starts(
 def final(
     records: list[dict[str, Any]], strict: Starts, relaxed: Starts | None = None
 ) -> pl.DataFrame:
-    """Attempts in the order of their arrival, all final where a fair start time is given."""
+    """Attempts in the order of their arrival, all final where a fair start time is given.
+
+    The fair start on what the machine delivered is the strict one.
+    """
     status = [None if start is None else "final" for start in strict]
-    return with_starts(complete(frame(records)), strict, relaxed or strict, status)
+    held = with_starts(complete(frame(records)), strict, relaxed or strict, status)
+    return with_delivered(held, strict)
+
+
+def with_delivered(held: pl.DataFrame, starts: Starts, part: float = 1.0) -> pl.DataFrame:
+    """Attempts with these fair starts on what the machine delivered, by row.
+
+    ``part`` of each miss is that by the cautious reading.
+    """
+    miss = (pl.col("start_time") - pl.col("fst_delivered")).clip(0)
+    return held.with_columns(fst_delivered=pl.Series(starts, dtype=pl.Int64)).with_columns(
+        miss_delivered_s=miss,
+        miss_cautious_s=(miss * part).floor().cast(pl.Int64),
+        fair_slowdown=fair_slowdown("delivered"),
+    )
 
 
 @st.composite
@@ -70,20 +87,30 @@ def fair_workloads(draw: st.DrawFn, most: int = 14) -> pl.DataFrame:
             start = None if none else max(row["start_time"] + draw(_beside), row["arrival_time"])
             of.append(start)
     weight = [draw(_weights) for _ in status]
-    return with_starts(described, strict, relaxed, status, weight)
+    held = with_starts(described, strict, relaxed, status, weight)
+    delivered = [
+        max(row["start_time"] + draw(_beside), row["arrival_time"])
+        if row["standing"] == Standing.ENDED and draw(st.integers(0, 9))
+        else None
+        for row in described.to_dicts()
+    ]
+    return with_delivered(held, delivered, draw(st.sampled_from([0.0, 0.3, 1.0])))
 
 
 def fairs(held: pl.DataFrame, fst: str) -> list[naive.Fair]:
     """The ended attempts, as the slow twin sees them."""
     population = naive.described(held.to_dicts())
     given = held.select(f"fst_{fst}", "fst_status").rows()
+    if fst == "delivered":
+        given = held.select("fst_delivered", pl.lit("final"), "miss_cautious_s").rows()
     return [naive.Fair(one, *row) for one, row in zip(population, given, strict=True) if one.ended]
 
 
 def stood_for(held: pl.DataFrame, fst: str) -> list[naive.Fair]:
     """Return the same, each as often as the number of attempts that it represents."""
     subjects = held.filter(pl.col("standing") == Standing.ENDED.value)
-    weights = subjects["fst_weight"].to_list() if "fst_weight" in held.columns else []
+    weighted = "fst_weight" in held.columns and fst != "delivered"
+    weights = subjects["fst_weight"].to_list() if weighted else []
     each = fairs(held, fst)
     times = weights or [1] * len(each)
     return [one for one, number in zip(each, times, strict=True) for _ in range(number or 1)]

@@ -9,9 +9,12 @@ from hypothesis import strategies as st
 from audit.metrics.attempts.fidelity import (
     FIDELITY_SCHEMA,
     KEY,
+    MaySay,
+    Rule,
     edges,
     fidelity,
     of_account,
+    of_rules,
     rank_correlation,
 )
 from audit.metrics.attempts.miss import FSTS
@@ -136,43 +139,47 @@ def test_attempts_of_other_periods_may_be_replayed_too() -> None:
     assert fidelity(held[:1], replay(held, [6, 99]))["value"][:2].to_list() == [1.0, 1.0]
 
 
-def of_waits(*waits: tuple[int, str | None, int | None]) -> pl.DataFrame:
-    """Attempts by wait, decision, and forward start less arrival."""
-    rows = [ended(0, wait, wait + 9, 1) for wait, *_ in waits]
-    held = final(rows, [0] * len(rows))
-    names = ("wait_s", "decision", "start_modelled")
-    columns = zip(names, zip(*waits, strict=True), strict=True)
-    return held.with_columns(pl.Series(name, values) for name, values in columns)
+COMPARED = pl.DataFrame(
+    [
+        ("fcfs", "easy", False, "fcfs-easy-3", 0.4, 9, 3),
+        ("fcfs", "easy", False, "fcfs-easy", 0.5, 9, 3),
+        ("sjf", "easy", True, "sjf-easy", 0.7, 9, 9),
+        ("lxf", "easy", True, "lxf-easy", None, 9, 9),
+    ],
+    ["order", "backfill", "own_peak", "policy", "agreement", "instants", "judged"],
+    orient="row",
+)
 
 
-def test_decisions_and_forward_starts_by_hand() -> None:
-    held = of_waits(
-        (0, "on_time", 0),
-        (60, "late", 10),
-        (100, "on_time", 30),
-        (200, "unforeseen", 20),
-        (300, "late", 40),
-        (400, "over_capacity", None),
-        (500, None, None),
-    )
-    got = dict(fidelity(held, replay(held, [None] * 7)).select("metric", "value").iter_rows())
-    assert got["decided"] == 5
-    assert got["decided_over_capacity"] == 1
-    assert got["foreseen_share"] == 4 / 5
-    assert got["on_time_share"] == 2 / 5
-    assert got["waited_foreseen_share"] == 2 / 3
-    assert got["agreement"] == 1 / 3
-    assert got["forward_correlation"] == rank_correlation(
-        np.array([0, 10, 30, 20, 40]), np.array([0, 60, 100, 200, 300])
-    )
-    assert got["waited_forward_correlation"] == 0.5
+def test_rows_about_rules_by_hand() -> None:
+    policy = Rule("fcfs", "easy")
+    rows = of_rules(COMPARED, Rule("sjf", "easy", True), policy, 0.9)
+    assert rows.drop("unit").rows() == [
+        ("fcfs", "easy", False, "agreement", 0.4),  # of the same names the first
+        ("fcfs", "easy", False, "agreement_compared", 1 / 3),
+        ("sjf", "easy", True, "agreement", 0.7),
+        ("lxf", "easy", True, "agreement", None),
+        ("fcfs", "easy", None, "agreement_nodes", 0.9),
+        ("sjf", "easy", True, "rule_used", 1.0),
+        ("fcfs", "easy", None, "may_say", 2.0),
+    ]
+    kept = of_rules(COMPARED[3:], Rule("kept", "none", True), policy, None)
+    assert kept.filter(metric="rule_used")["value"].to_list() == [0.0]
+    assert kept.filter(metric="may_say")["value"].to_list() == [0.0]
 
 
-def test_nobody_judged_is_no_share() -> None:
-    held = of_waits((400, "over_capacity", None))
-    got = dict(fidelity(held, replay(held, [None])).select("metric", "value").iter_rows())
-    shares = ("foreseen_share", "agreement", "forward_correlation")
-    assert [got[name] for name in shares] == [None] * 3
+@pytest.mark.parametrize(
+    ("best", "say"),
+    [
+        (0.65, MaySay.POOL_AND_USERS),
+        (0.64, MaySay.PROBABLY),
+        (0.3, MaySay.PROBABLY),
+        (0.29, MaySay.POOL),
+        (None, MaySay.POOL),
+    ],
+)
+def test_what_an_agreement_allows_to_say(best: float | None, say: MaySay) -> None:
+    assert MaySay.at(best) is say
 
 
 def at_edges(

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from audit.metrics.attempts.account import account
-from audit.metrics.attempts.miss import FSTS
+from audit.metrics.attempts.miss import EVERY_FST
 from audit.metrics.attempts.parts import Ratio, coded, cut, evaluated, number_users
 from audit.metrics.attempts.performance import overtakes
 from audit.metrics.attempts.population import describe
@@ -80,21 +80,25 @@ def test_figures_are_those_of_the_definitions(described: pl.DataFrame, tolerance
     )
     subjects = held.filter(pl.col("standing") == "ended").select("fst_weight", *PLACES).rows()
     places = [place for weight, *place in subjects for _ in range(weight or 1)]
+    once = [place for _, *place in subjects]
     typed = any(place[2] for place in places)
     held = held.drop("gpu_type")
     rows = rows_of(held, tolerance)
     got = values(rows)
     expected: dict[Key, Any] = {}
-    for fst in FSTS:
+    for fst in EVERY_FST:
         sorted_out: dict[tuple[str, str | None], list[naive.Fair]] = {("all", None): []}
-        for one, place in zip(stood_for(held, fst), places, strict=True):
+        of_each = once if fst == "delivered" else places
+        for one, place in zip(stood_for(held, fst), of_each, strict=True):
             for part in parts(one, place) if one.counts else []:
                 if part[0] == "gpu_type" and not typed:
                     continue
                 sorted_out.setdefault(part, []).append(one)
         for part, theirs in sorted_out.items():
             figures = naive.unfairness(theirs, fst, tolerance)
-            if fst == "strict" and part[0] in ("all", "width_class", *PLACES):
+            if fst == "delivered":
+                figures |= naive.delayed(theirs)
+            if fst == "delivered" and part[0] in ("all", "width_class", *PLACES):
                 slowdowns = [
                     (naive.bounded_slowdown(one.attempt), one.slowdown()) for one in theirs
                 ]
@@ -154,6 +158,13 @@ def test_by_hand() -> None:
         "missed_relaxed_mean": 100.0,
         "preferred_relaxed_share": 0.25,
         "preference_relaxed_mean": 20.0,
+        "miss_delivered_share": 1.0,
+        "miss_cautious_share": 1.0,
+        "miss_delivered_mean": 40.0,
+        "missed_delivered_share": 0.25,
+        "missed_delivered_mean": 100.0,
+        "preferred_delivered_share": 0.25,
+        "preference_delivered_mean": 20.0,
         "fair_slowdown_mean": pytest.approx(4.8 / 4, rel=1e-15),
         "over_fair_slowdown_share": 0.5,
     }

@@ -2,7 +2,7 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.metrics.attempts.miss import FSTS, in_totals, misses, preference
+from audit.metrics.attempts.miss import EVERY_FST, FSTS, in_totals, misses, preference
 from audit.metrics.attempts.population import ended as subjects_of
 from tests.metrics.attempts.fair_starts import complete, fair_workloads, fairs, final
 from tests.naive import attempts as naive
@@ -22,7 +22,7 @@ def test_misses_as_defined(held: pl.DataFrame, tau: int) -> None:
 
 @given(fair_workloads())
 def test_totals_hold_what_counts(held: pl.DataFrame) -> None:
-    for fst in FSTS:
+    for fst in EVERY_FST:
         exact = fairs(held, fst)
         counts, early = (
             subjects_of(held).select(in_totals(fst), early=preference(fst)).get_columns()

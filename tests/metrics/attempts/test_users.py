@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.metrics.attempts.miss import FSTS
+from audit.metrics.attempts.miss import EVERY_FST
 from audit.metrics.attempts.performance import array_spans
 from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.resource_equality import resource_equality
@@ -98,7 +98,7 @@ def test_causes_of_entities_are_sums(records: Rows, kind: Kind) -> None:
 def test_misses_as_defined(held: pl.DataFrame, kind: Kind, tolerance: int) -> None:
     got = by_entity(held, kind, tolerance)
     assert got.schema == ENTITY_SCHEMA
-    for fst in FSTS:
+    for fst in EVERY_FST:
         for row in got.to_dicts():
             theirs = [
                 one.miss
@@ -109,12 +109,27 @@ def test_misses_as_defined(held: pl.DataFrame, kind: Kind, tolerance: int) -> No
             assert (row[f"miss_{fst}_s"], row[f"missed_{fst}"]) == (
                 expected if theirs else (None, None)
             )
+    for row in got.to_dicts():
+        readings = [
+            one.cautious
+            for one in stood_for(held, "delivered")
+            if one.counts and getattr(one.attempt, kind) == row["entity"]
+        ]
+        cautious = [seconds for seconds in readings if seconds is not None]
+        assert row["miss_cautious_s"] == (sum(cautious) if readings else None)
 
 
 def test_without_fair_start_times_nothing_is_missed() -> None:
     entities = owners(frame([ended(0, 10, 20, 2)]))
-    missed = entities.select("miss_strict_s", "miss_relaxed_s", "missed_strict", "missed_relaxed")
-    assert missed.rows() == [(None,) * 4]
+    missed = entities.select(
+        *(
+            f"{name}_{fst}{unit}"
+            for fst in EVERY_FST
+            for name, unit in (("miss", "_s"), ("missed", ""))
+        ),
+        "miss_cautious_s",
+    )
+    assert missed.rows() == [(None,) * 7]
 
 
 @given(workloads(most=25), st.booleans())

@@ -58,9 +58,9 @@ def causes(*rows: tuple[int, int, int, int, str, int | None]) -> list[dict[str, 
         one = ended(arrival, start, end, size, user)
         records.append(one | {"walltime_s": walltime, "job_id": str(k), "job_number": k})
     policy = Policy(backfill=Backfill.conservative_replan, reservations=TRIED.reservations)
-    described = describe(frame(records), [POOL._replace(policy=policy)])
-    pool = POOL._replace(policy=policy)
-    made = account(described, pool, 20_000, log_begin=-1, backfill=True).attempts.sort("line")
+    pool = POOL._replace(policy=policy, states_backfill=True)
+    described = describe(frame(records), [pool])
+    made = account(described, pool, 20_000, log_begin=-1).attempts.sort("line")
     columns = pl.col("^cause_(unexplained|cycle|claimed|kept|earlier|later)_s$")
     return [{k: v for k, v in row.items() if v} for row in made.select(columns, *OWN).to_dicts()]
 

@@ -404,8 +404,8 @@ def test_of_an_archived_cluster_the_attempts_around_a_job_explain_it(
         assert part["arrival_time"].max() < end + AFTER_S
         told = _explained(nights, site(nights), job)
         whole = _explained(all_hot, site(all_hot, 0), job)
-        # whether a model fits is judged by the attempts that were read: those around the job
-        told, whole = (replace(one, model=None, unmodelled="") for one in (told, whole))
+        # which rule is known is judged by the attempts that were read: those around the job
+        told, whole = (replace(one, delay=None, undelayed="") for one in (told, whole))
         assert told == whole
     early = open_published(published, site(nights), job=jobs[0][0]).described
     assert early.height < open_published(published, site(nights)).described.height

@@ -3,9 +3,8 @@
 import polars as pl
 
 from audit.metrics.attempts.population import describe
-from audit.model import Backfill, Policy, Pool, Resource
+from audit.model import Pool, Resource
 from audit.oneoff.explain import explain, facts
-from audit.oneoff.explain.explain import Modelled
 from audit.oneoff.explain.story import Story
 from tests.logs import line, log
 from tests.oneoff.test_simulate import parsed
@@ -50,8 +49,3 @@ def scene(job: str) -> facts.Scene:
 
 def story(job: str, pool: Pool = POOL) -> Story:
     return explain.story(described(), pool, NOW, "UTC", row(job), known=facts.LogEvidence(ORIGIN))
-
-
-def simulated(job: str, backfill: Backfill = Backfill.easy) -> Modelled | str:
-    pool = POOL._replace(policy=Policy(backfill=backfill))
-    return explain.modelled(described(), pool, NOW, row(job))

@@ -2,19 +2,16 @@
 
 import html
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from audit.model import Backfill
-from audit.oneoff.explain import explain
-from audit.oneoff.explain.explain import Modelled
-from audit.oneoff.explain.story import Starts
+from audit.oneoff.explain.story import Cost, Delay
 from tests.cli.command import Run
 from tests.cli.conftest import run as run  # noqa: PLC0414 (a fixture)
 from tests.logs import line, log, write
-from tests.oneoff.explain.scenes import HAND, ORIGIN, POOL, simulated, story
+from tests.oneoff.explain.scenes import HAND, ORIGIN, story
+from tests.report.sample import present
 
 pytestmark = pytest.mark.usefixtures("short_paper")
 
@@ -81,11 +78,10 @@ def test_without_logs_or_a_database_it_says_what_to_do(run: Run) -> None:
     assert "make one with 'fairaudit audit LOG'" in run("explain", "4", check=2).stderr
 
 
-def test_one_that_never_started_is_told_without_a_model(run: Run, hand: Path) -> None:
+def test_one_that_never_started_is_told_without_a_delay(run: Run, hand: Path) -> None:
     told = run("explain", "7", hand).stdout
     assert "left the queue without having started 8 min 20 s later" in told
-    assert "is left out, because the job left the queue without having started" in told
-    assert "Starts under" not in told
+    assert "is not known: the job left the queue without having started" in told
 
 
 def test_a_pending_job_would_cross_planned_maintenance(run: Run, tmp_path: Path) -> None:
@@ -146,65 +142,26 @@ def test_who_waited_longest_of_a_job_s_attempts_is_meant(run: Run, tmp_path: Pat
     assert run("explain", "1", path, "--attempt", 1).stdout.startswith("Why job 1 waited\n")
 
 
-# --- the model, by hand --------------------------------------------------------------------------
+# --- the delay by later arrivals, by hand --------------------------------------------------------
 
 
-def model(job: str, backfill: Backfill = Backfill.easy) -> Modelled:
-    of = simulated(job, backfill)
-    assert isinstance(of, Modelled)
-    return of
+def delay(job: str) -> Delay:
+    return present(story(job).delay)
 
 
-def test_alone_and_with_those_before_it() -> None:
-    # Alone, 4 needs the end of 1; with 3 before it, that of 3, which starts then. 5 and 6 would
-    # delay the head, 3, so EASY lets neither start before it, nor 4.
-    made = explain.starts(model("4"), POOL)
-    assert made == Starts(ORIGIN + 100, ORIGIN + 120, ORIGIN + 120, 0)
-    assert explain.costs(model("4"), made.modelled) == ()
-    first = explain.starts(model("3"), POOL)
-    assert first.alone == first.fair == ORIGIN + 100
+def test_a_delay_with_the_users_whose_arrivals_caused_it() -> None:
+    # Both starts after waits of over a minute are those of EASY: the rule is known. Without 5 and
+    # 6, 3 starts at the end of 1, and 4 at that of 3. Without 5 alone, 6 starts at 60 beside 1, but
+    # 3 is first at 100; without 6 alone, 3 is first at 100 as well.
+    third, fourth = delay("3"), delay("4")
+    assert (third.fair, third.miss_s, third.cautious_s) == (ORIGIN + 100, 60, 60)
+    assert (fourth.fair, fourth.miss_s, fourth.cautious_s) == (ORIGIN + 120, 60, 60)
+    assert third.costs == fourth.costs == (Cost("2", 60), Cost("4", 60))
+    assert (fourth.rule, fourth.agreement) == ("fcfs-easy", 1.0)
+    for job in ("1", "2", "5", "6"):
+        assert (delay(job).miss_s, delay(job).costs) == (0, ())
 
 
-def test_users_whose_later_arrivals_delay_it_are_found() -> None:
-    # Under no_guarantee 5 starts at 60 and 6 at 100: 3 waits for the end of 5, 4 for that of 3.
-    # Without 5, 6 would start at 60 and 3 at 110. Without 6 nothing changes.
-    of = model("4", Backfill.no_guarantee)
-    made = explain.starts(of, POOL)
-    assert (made.fair, made.modelled) == (ORIGIN + 120, ORIGIN + 180)
-    assert [(one.user, one.arrivals, one.cost_s) for one in explain.costs(of, made.modelled)] == [
-        ("4", 1, 50)
-    ]
-
-
-def test_the_model_is_left_out_where_the_job_has_no_part_in_it() -> None:
-    assert "without having started" in story("7").unmodelled
-    assert "more than the pool" in story("8").unmodelled
-    assert story("7").model is None
-
-
-def test_a_model_that_does_not_fit_is_left_out() -> None:
-    # Of the jobs that waited for more than a minute, EASY starts none when the site did.
-    made = story("4")
-    assert made.model is None
-    assert "it does not fit this log: it starts" in made.unmodelled
-    assert "80.0 % required" in made.unmodelled
-
-
-@pytest.mark.parametrize(
-    ("later", "wait_s", "passed_by", "said"),
-    [
-        (100, 99, 3, "longer than the wait"),
-        (100, 100, 3, ""),
-        (1, 100, 0, "none of which started before it"),
-        (0, 100, 0, ""),
-        (-50, 100, 0, ""),
-    ],
-)
-def test_a_delay_that_the_log_contradicts_leaves_it_out(
-    later: int, wait_s: int, passed_by: int, said: str
-) -> None:
-    starts = Starts(ORIGIN, ORIGIN, ORIGIN + later, 0)
-    why = explain.contradicted(starts, wait_s, passed_by)
-    assert said in why
-    assert bool(said) == bool(why)
-    assert explain.contradicted(replace(starts, fair=None), wait_s, passed_by)
+def test_it_is_not_known_where_the_job_has_no_part_in_it() -> None:
+    assert "without having started" in story("7").undelayed
+    assert story("7").delay is None

@@ -5,22 +5,18 @@ from dataclasses import replace
 import polars as pl
 
 from audit.metrics.attempts.account import LAPSE
-from audit.model import Limit, Standing, Step, Window
-from audit.oneoff.explain import facts, sentences, shown
-from audit.oneoff.explain.story import Cost, Idling, Line, Model, Part, Starts, Story, Trust
+from audit.model import Limit, Standing, Step
+from audit.oneoff.explain import facts, sentences
+from audit.oneoff.explain.story import Cost, Delay, Idling, Line, Part, Story
 from audit.report.record.reservations import Reservations
 from tests.oneoff.explain import scenes
 from tests.oneoff.explain.scenes import ORIGIN, POOL
 
-TRUST = Trust(0.9, 0.7)
+DELAY = Delay(ORIGIN + 120, 60, 60, (), "fcfs-easy", 0.9)
 
 
 def story(**changed: object) -> Story:
     return replace(scenes.story("4"), **changed)  # type: ignore[arg-type]
-
-
-def model(modelled: int, own: int = 0, costs: tuple[Cost, ...] = ()) -> Model:
-    return Model(Starts(ORIGIN + 100, ORIGIN + 120, ORIGIN + modelled, own), costs, TRUST)
 
 
 def text(**changed: object) -> str:
@@ -71,33 +67,37 @@ def test_a_line_of_many_small_parts_gives_the_longest() -> None:
     assert said.endswith("(3 h 39 min): limit 0, for 18 min of it")
 
 
-def test_a_model_that_fits_says_what_later_arrivals_did() -> None:
-    delayed = text(model=model(150, own=10), unmodelled="")
-    assert "Later arrivals delayed it by 30 s under this policy, jobs of the same user by 10 s" in (
-        delayed
+def test_a_delay_says_when_it_would_have_started_and_by_which_rule() -> None:
+    said = text(delay=DELAY)
+    assert (
+        "Without later arrivals, it would have started 1 min earlier, on 2001-09-09 01:48." in said
     )
-    assert "The modelled policy explains its start" in delayed  # within the tolerance
-    assert "starts 90.0 % of the jobs that waited when the site did" in delayed
-    gained = text(model=model(100), unmodelled="")
-    assert "Later arrivals let it start 20 s earlier" in gained
-    assert "started 1 min 20 s later than the model explains" in gained
-    assert "did not delay it" in text(model=model(120), unmodelled="")
+    assert "found by the rule fcfs-easy, which agrees with 90.0 % of the observed starts." in said
+    held = text(delay=replace(DELAY, cautious_s=20))
+    assert "if jobs that a later job of their user passed were held, 20 s earlier." in held
+    assert "were held, no earlier." in text(delay=replace(DELAY, cautious_s=0))
+    assert "did not delay it" in text(delay=replace(DELAY, miss_s=0, cautious_s=0))
+    gained = replace(DELAY, fair=ORIGIN + 200, miss_s=0, cautious_s=0)
+    assert "Later arrivals let it start 20 s earlier" in text(delay=gained)
+
+
+def test_without_a_known_rule_the_delay_is_uncertain() -> None:
+    said = text(delay=replace(DELAY, agreement=0.3, rule="kept order"))
+    assert "no rule agrees with more than 30.0 % of the observed starts (65.0 % required)" in said
+    assert "Delays of single jobs are uncertain" in said
+    assert "no start could be compared" in text(delay=replace(DELAY, agreement=None))
 
 
 def test_costs_are_given_by_user() -> None:
-    costs = (Cost("dot", 3, 50), Cost("eve", 1, 20))
-    said = text(model=model(150, costs=costs), unmodelled="")
+    said = text(delay=replace(DELAY, costs=(Cost("dot", 50), Cost("eve", 20))))
     assert "earlier by the time given: dot (50 s), eve (20 s)." in said
 
 
-def test_without_a_model_nothing_is_from_the_model() -> None:
-    made = story()
-    page = shown.as_text(made)
-    assert made.model is None
-    assert "The model of the scheduler is left out, because it does not fit this log" in page
-    for word in ("delayed it", "Starts under", "would have started", "explains"):
-        assert word not in page
-    assert "Starts under fcfs + easy" in shown.as_text(story(model=model(150), unmodelled=""))
+def test_why_there_is_no_delay_is_said() -> None:
+    said = text(delay=None, undelayed="the job ran in an advance reservation")
+    assert (
+        "Its delay by later arrivals is not known: the job ran in an advance reservation." in said
+    )
 
 
 def test_the_queue_is_named() -> None:
@@ -127,13 +127,6 @@ def test_a_planned_reduction_that_a_pending_job_would_cross_is_named() -> None:
     unplanned = POOL._replace(steps=(steps[0]._replace(planned=False),))
     assert facts.crossing(replace(subject, pool=unplanned), ORIGIN) is None
     assert facts.crossing(replace(subject, standing="ended"), ORIGIN) is None
-
-
-def test_limits_and_windows_of_the_pool_are_named() -> None:
-    pool = POOL._replace(limits=(Limit(most=1, per="user"),), windows=(Window(hours=(1, 2)),))
-    limited = replace(story(), subject=replace(story().subject, pool=pool))
-    assert sentences.policy(story()) == "fcfs + easy"
-    assert sentences.policy(limited) == "fcfs + easy, within its limits and windows"
 
 
 def test_similar_jobs_stand_beside() -> None:

@@ -50,11 +50,12 @@ def test_dots_of_waits_say_what_they_are_of() -> None:
     assert tips(made)[0] == "1 CPU, median: 0 s; 900 attempts"
 
 
-def test_strict_and_relaxed_stand_below_each_other() -> None:
+def test_misses_stand_below_each_other() -> None:
     made = present(miss(pool()))
     tips = re.findall('data-tip="([^"]*)"', made.body)
-    assert tips[0].startswith("all attempts, strict: 30 min (95 % interval")
-    assert tips[1].startswith("all attempts, relaxed: ")
-    assert tips[2].startswith("1 CPU, strict: ")
+    assert tips[0].startswith("all attempts, delivered: 30 min (95 % interval")
+    assert tips[1].startswith("all attempts, strict: ")
+    assert tips[2].startswith("all attempts, relaxed: ")
+    assert tips[3].startswith("1 CPU, delivered: ")
     assert made.alt.startswith("Dots with 95 % intervals. Mean miss of the fair start time")
     assert miss(without_fair_starts(pool())) is None

@@ -1,6 +1,7 @@
 """Rows about pools, compared with definitions in plain Python."""
 
 import re
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from audit.metrics.attempts.fidelity import MaySay
 from audit.model import OBSERVED, Period
 from audit.periods import day_edges, day_of, zone
 from audit.report.build import build
@@ -24,7 +26,7 @@ from audit.store import database, queries
 from audit.store.database import Connection
 from tests import stores
 from tests.report.rows import add, add_run
-from tests.report.sample import present
+from tests.report.sample import fidelity, present
 
 DAY = 86_400
 FROM = 1_793_484_000 - 7 * DAY  # contains a change of clocks
@@ -379,10 +381,10 @@ def test_statuses_and_partitions_come_in_order(filled: Connection) -> None:
         ("fst_attempts", "fst_status", "blocked", 2.0, 2),
         ("fst_attempts", "fst_status", "final", 7.0, 7),
         ("fst_attempts", "fst_status", "provisional", 1.0, 1),
-        ("miss_strict_mean", "partition", "short", 50.0, 10),
-        ("miss_strict_mean", "partition", "long", 600.0, 2),
-        ("miss_strict_mean", "partition", None, 0.0, 1),
-        ("miss_strict_mean", "partition", "unknown", None, 0),
+        ("miss_delivered_mean", "partition", "short", 50.0, 10),
+        ("miss_delivered_mean", "partition", "long", 600.0, 2),
+        ("miss_delivered_mean", "partition", None, 0.0, 1),
+        ("miss_delivered_mean", "partition", "unknown", None, 0),
     )
     fair = _part(filled).fair_start
     assert [row.status for row in fair.statuses] == ["final", "provisional", "blocked"]
@@ -408,7 +410,7 @@ def test_waits_by_partition_qos_and_gpu_type(filled: Connection) -> None:
 
 
 def test_one_partition_is_no_comparison(filled: Connection) -> None:
-    _summary(filled, ("miss_strict_mean", "partition", "short", 50.0, 10))
+    _summary(filled, ("miss_delivered_mean", "partition", "short", 50.0, 10))
     assert _part(filled).fair_start.partitions == ()
 
 
@@ -454,37 +456,54 @@ def test_fidelity_is_that_of_the_pool(filled: Connection) -> None:
     assert found.figures == (Figure("start_error_median", 60.0, unit="s"),)
 
 
-def test_who_lost_and_who_gained(filled: Connection) -> None:
-    for name, late, preferred, early in (
-        ("anna", 500, 0.0, 10.0),
-        ("ben", 100, 0.5, 90.0),
-        (None, 900, 0.0, 0.0),
+def test_who_is_delayed_most(filled: Connection) -> None:
+    for name, late, cautious, early in (
+        ("anna", 500, 400, 10.0),
+        ("ben", 100, 100, 90.0),
+        ("cem", 400, 10, 0.0),
+        (None, 900, 900, 0.0),
     ):
-        _entity(
-            filled,
-            "user",
-            name,
-            miss_strict_s=late,
-            miss_relaxed_s=late // 2,
-            missed_strict=2,
-            missed_relaxed=1,
-        )
+        misses = {"miss_delivered_s": late, "miss_cautious_s": cautious, "missed_delivered": 2}
+        _entity(filled, "user", name, tuwt_s=1_000, **misses)
         _summary(
             filled,
-            ("miss_strict_mean", "user", name, late / 5, 5),
-            ("preferred_strict_share", "user", name, preferred, 5),
-            ("preference_strict_mean", "user", name, early, 5),
-            ("miss_strict_mean", "account", name, 1e9, 7),
+            ("miss_delivered_mean", "user", name, late / 5, 5),
+            ("preference_delivered_mean", "user", name, early, 5),
+            ("miss_delivered_mean", "account", name, 1e9, 7),
         )
-    users = _part(filled).users
-    told = {row.name: row.missed for row in users.rows if row.missed}
+    part = _part(filled)
+    told = {row.name: row.missed for row in part.users.rows if row.missed}
     assert told["anna"].net_s == 450
-    assert told["anna"].missed_strict_share == 0.4
-    assert told["anna"].missed_relaxed_share == 0.2
-    assert told[None].miss_strict_s == 900
-    assert [row.name for row in tables.lost(users, 5)] == ["anna"]
-    assert [row.name for row in tables.gained(users, 5)] == ["ben"]
-    assert tables.unlisted(users, 5) == 0
+    assert told["anna"].missed_share == 0.4
+    assert told["anna"].miss_strict_s is None
+    assert told[None].miss_delivered_s == 900
+
+    def delayed(best: float | None) -> list[str | None]:
+        fair = replace(part.fair_start, fidelity=fidelity(best))
+        of = tables.delayed(part.users, replace(part, fair_start=fair), 5)
+        return [row.name for row in of]
+
+    assert delayed(0.65) == ["anna", "cem"]  # ben started earlier in all
+    assert delayed(0.3) == ["anna"]  # cem's delay is a quarter of its waiting by one reading alone
+    assert delayed(0.29) == delayed(None) == []
+
+
+def test_the_agreement_of_rules_is_read(filled: Connection) -> None:
+    keys = ("order", "backfill", "own_peak", "value")
+    tried = [("fcfs", "easy", False, 0.2), ("sjf", "easy", True, 0.4), ("lxf", "easy", True, None)]
+    used = {"order": "kept", "backfill": "none", "own_peak": True}
+    rows: list[dict[str, object]] = [
+        {**used, "metric": "rule_used", "value": 0.0},
+        {"order": "fcfs", "backfill": "easy", "metric": "agreement_nodes", "value": 0.7},
+    ]
+    rows += [{**dict(zip(keys, row, strict=True)), "metric": "agreement"} for row in tried]
+    add(filled, "fidelity_result", *rows, **_KEY, pool="batch", unit="1")
+    found = present(_part(filled).fair_start.fidelity)
+    assert found.rules[0] == ("sjf", "easy", True, 0.4)
+    assert [rule.agreement for rule in found.rules] == [0.4, 0.2, None]
+    assert found.used == ("kept", "none", True, None)
+    assert (found.best, found.of_policy) == (0.4, 0.7)
+    assert found.may_say is MaySay.PROBABLY
 
 
 def test_users_whose_jobs_were_allocated_more_than_they_requested(tmp_path: Path) -> None:

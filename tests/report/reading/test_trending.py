@@ -37,9 +37,7 @@ def con(bare: Connection) -> Connection:
             "cause_unexplained_s": day // 2 if user == "ann" else None,
             "cause_own_s": day - day // 2 if user == "ann" else None,
             **{name: 0 if user == "ann" else None for name in COLUMNS if name not in BOOKED},
-            "overtaken_s": 10,
-            "miss_strict_s": 5,
-            "fst_status": "final" if user == "ann" else "blocked",
+            "miss_delivered_s": 10 if user == "ann" else None,
             "run_id": "run",
         }
         for day in range(365)
@@ -83,7 +81,7 @@ def test_a_month_stands_beside_those_before_it(con: Connection) -> None:
     assert [point.attempts for point in trend.points] == [62, 56, 62]
     assert [point.wait_mean.value for point in trend.points] == [15.0, 44.5, 74.0]
     march = trend.points[2]
-    assert march.overtaken_time_mean.value == 10.0  # of ann's: ben's have no FST that counts
+    assert march.miss_delivered_mean.value == 10.0  # of ann's: ben's have no FST that counts
     unexplained, booked = sum(d // 2 for d in range(59, 90)), sum(range(59, 90))
     assert march.cause_unexplained_share.value == pytest.approx(unexplained / booked)
     change = trend.change("wait_mean")

@@ -24,11 +24,12 @@ def test_files_carry_misses_and_the_fidelity_of_the_model() -> None:
     part = pool()
     users, _, model = export.files(contents(part))["batch"]
     rows = list(csv.DictReader(io.StringIO(users.text, newline="")))
-    assert rows[0]["miss_strict_s"] == str(7_200 + 60 * 200)
+    assert rows[0]["miss_delivered_s"] == str(7_200 + 60 * 200)
     assert rows[0]["fst_attempts"] == "200"
     told = {row["metric"]: row for row in csv.DictReader(io.StringIO(model.text, newline=""))}
     assert told["start_error_p90"]["value"] == "7200.0"
     assert told["over_capacity_time"]["value"] == "0.0"
-    assert {row["order"] for row in told.values()} == {"fcfs"}
+    assert told["agreement"]["order"] == "sjf"  # the last of the rules
+    assert {row["order"] for row in told.values()} == {"fcfs", "sjf"}
     without = export.files(contents(without_fair_starts(part)))["batch"]
     assert [file.name for file in without] == ["users.csv", "accounts.csv"]

@@ -306,8 +306,7 @@ def test_paper_has_numbered_pages_and_bookmarks(paper: bytes) -> None:
     assert "demo" in document[1].get_textpage().get_text_range()
     titles = [entry.get_title() for entry in document.get_toc()]
     assert titles[0].replace("\u00a0", " ") == (
-        "15 % of all waiting time is delay by later arrivals, according to a model that fits this "
-        "log."
+        "15 % of all waiting time is delay by later arrivals, under the rule that this log shows."
     )
     assert "Annex" in titles
     assert document.is_tagged()
@@ -351,14 +350,14 @@ def test_without_fair_starts_the_report_says_so() -> None:
     assert any(told in notice.text for notice in notices.notices(said))
     page = render.render_html(said)
     assert "No fair start times were computed for this period" in page
-    assert "not known how well it fits" in page
-    assert "according to a model that fits" not in page
+    assert "not known how far any rule agrees" in page
+    assert "under the rule that this log shows" not in page
 
 
 def test_how_far_the_model_can_be_believed_stands_once_above_its_figures() -> None:
     page = render.render_html(contents())
     section = page[page.index('id="pool-1-fair"') : page.index('id="pool-1-sharing"')]
-    assert section.count("The model fits this log well.") == 1
+    assert section.count("That is the rule by which fair starts are found.") == 1
     for said in (
         "first come, first served with EASY backfilling",
         "debug",

@@ -9,6 +9,7 @@ from audit.report.reading.pools import advices
 from audit.report.record.pool import Advised, Figure
 from audit.report.render.page import _environment
 from audit.report.text import advice, wording
+from audit.report.text.wording import percent
 from audit.store import database
 from audit.store.database import Connection
 from tests.report.rows import add
@@ -73,10 +74,13 @@ def _part(
     add(con, "advice_part", row)
 
 
-def _fit(con: Connection, agreement: float, forward: float) -> None:
-    figures = {"agreement": agreement, "forward_correlation": forward, "wait_correlation": 0.5}
+def _fit(con: Connection, agreement: float) -> None:
     policy = {"order": "fcfs", "backfill": "easy", "fair_order": "fcfs", "unit": "1"}
-    rows = [{"metric": name, "value": value} for name, value in figures.items()]
+    rows = [
+        {"metric": "wait_correlation", "value": 0.5, "own_peak": None},
+        {"metric": "agreement", "value": agreement, "own_peak": False},
+        {"metric": "agreement", "value": 0.99, "own_peak": True},
+    ]
     add(con, "fidelity_result", *rows, **_KEY, **policy)
 
 
@@ -88,7 +92,7 @@ def test_nothing_tried_is_said_so(con: Connection) -> None:
     found = _read(con)
     assert found == Advised()
     assert advice.nothing(found).startswith("No change was tried")
-    assert advice.doubt(found) == ""
+    assert advice.never(found) == ""
 
 
 def test_what_no_budget_allowed_is_said_so(con: Connection) -> None:
@@ -100,7 +104,7 @@ def test_what_no_budget_allowed_is_said_so(con: Connection) -> None:
 
 def test_names_are_text_on_the_page(con: Connection) -> None:
     _tried(con, title="Lift the limit of <script>alert(1)</script>", dimension_value=">128")
-    page = _environment().from_string("{{ one | sentences(believed=true) }}")
+    page = _environment().from_string("{{ one | sentences }}")
     said = page.render(one=_read(con).changes[0])
     assert "<script>" not in said
     assert "&lt;script&gt;" in said
@@ -116,11 +120,11 @@ def test_names_are_text_on_the_page(con: Connection) -> None:
 )
 def test_what_a_replay_cannot_know_is_said(con: Connection, change: str, caution: str) -> None:
     _tried(con, change=change)
-    assert caution in advice.sentences(_read(con).changes[0], believed=False)
+    assert caution in advice.sentences(_read(con).changes[0])
 
 
 def test_what_helps_is_told_with_who_loses(con: Connection) -> None:
-    _fit(con, 0.9, 0.9)
+    _fit(con, 0.9)
     _tried(con)
     _part(con, "1", 500, 240, "loses")
     _part(con, "2", 10, 3_600, "loses")
@@ -129,32 +133,28 @@ def test_what_helps_is_told_with_who_loses(con: Connection) -> None:
     found = _read(con)
     (one,) = found.changes
     assert [loser.label for loser in one.losers] == ["1", "2"]  # 500 · 240 > 10 · 3600
-    assert found.believed
-    assert advice.doubt(found) == advice.nothing(found) == ""
-    assert advice.sentences(one, believed=True) == (
+    assert found.agrees
+    assert advice.never(found) == advice.nothing(found) == ""
+    assert advice.sentences(one) == (
         "Reserve for the first four in the queue instead of one. 65–128-CPU jobs wait 9 h less "
         "(6–12 h), 1-CPU jobs 4 min more, 2-CPU jobs 60 min more."
     )
-    same = advice.sentences(replace(one, observed_s=72_010), believed=True)
+    same = advice.sentences(replace(one, observed_s=72_010))
     assert same.endswith("(Observed mean wait: 20 h; in a replay of today's rules: the same.)")
-    known = advice.sentences(replace(one, observed_s=80_000), believed=True)
+    known = advice.sentences(replace(one, observed_s=80_000))
     assert known.endswith(
         " 60 min more. (Observed mean wait: 22 h; in a replay of today's rules: 10 % shorter.)"
     )
 
 
-def test_a_model_that_does_not_fit_makes_it_a_thing_to_try(con: Connection) -> None:
-    _fit(con, 0.36, 0.9)
-    _tried(con, dimension="all", dimension_value=None)
+def test_nothing_is_tried_under_a_policy_that_the_log_contradicts(con: Connection) -> None:
+    _fit(con, 0.36)
+    _tried(con, place=None, outcome="not_agreeing", never_start=None)
     found = _read(con)
-    assert not found.believed
-    assert advice.doubt(found) == (
-        "In the model, 36.0 % of the jobs that waited start when the site started them: treat "
-        "these changes as experiments."
-    )
-    assert advice.sentences(found.changes[0], believed=False) == (
-        "Try this: reserve for the first four in the queue instead of one. In replays, jobs wait "
-        "9 h less (6–12 h)."
+    assert (found.agrees, found.tried) == (False, ())
+    assert advice.nothing(found) == (
+        f"No change was tried: the replayed policy agrees with {percent(0.36)} of the observed "
+        f"starts, and {percent(0.65)} are required."
     )
 
 
@@ -164,13 +164,13 @@ def test_classes_of_walltimes_lose_too_and_what_may_be_chance_is_said_to(con: Co
     _part(con, "unknown", 5, 99, "unclear", "walltime_class")  # less than a tenth of 1,000
     _part(con, "2", 900, 3_600, "unclear")
     _part(con, "all", 900, 3_600, "loses", "all")
-    told = advice.sentences(_read(con).changes[0], believed=True)
+    told = advice.sentences(_read(con).changes[0])
     assert told.endswith(
         "(6–12 h), jobs that request up to 1 h wait 4 min more, perhaps 2-CPU jobs 60 min more."
     )
     _part(con, ">24h", 900, 60, "loses", "walltime_class")
     _part(con, "4-12h", 900, 60, "loses", "walltime_class")
-    told = advice.sentences(_read(con).changes[0], believed=True)
+    told = advice.sentences(_read(con).changes[0])
     assert told.endswith("jobs that request 4–12 h wait 1 min more, 2 other classes also longer.")
 
 
@@ -184,7 +184,6 @@ def test_where_nothing_helps_it_says_of_how_many(con: Connection) -> None:
     assert advice.nothing(found) == (
         "No change is advised: replays of 2 changes on this log show no significant benefit."
     )
-    assert advice.doubt(found).startswith("How well the model fits this log is not known")
 
 
 def test_the_best_come_first_and_no_more_than_three(con: Connection) -> None:
@@ -200,7 +199,7 @@ def test_the_evidence_is_a_query_and_names_cannot_break_out_of_it(con: Connectio
     database.execute(con, "UPDATE advice_part SET change = ?", [hostile])
     (one,) = _read(con).changes
     assert database.fetch(con, one.sql)["difference_s"].to_list() == [240]
-    assert advice.sentences(one, believed=True).startswith("Lift the limit of \\u202eo'); <b>. ")
+    assert advice.sentences(one).startswith("Lift the limit of \\u202eo'); <b>. ")
 
 
 @pytest.mark.parametrize(
@@ -230,7 +229,7 @@ def test_changes_under_which_jobs_never_start_are_named_first(con: Connection) -
         "benefit."
     )
     _tried(con)
-    assert advice.doubt(_read(con)).startswith(never)
+    assert f"{advice.never(_read(con))} " == never
 
 
 def test_nothing_is_advised_where_the_replay_misses_the_observed_wait(con: Connection) -> None:

@@ -11,9 +11,7 @@ def test_the_worked_example_is_that_of_the_definition() -> None:
     2 starts, at 150, and waits for its end at 250. Job 3 would delay job 2, which is ahead of it,
     and so comes after it, at 200.
     """
-    example = present(
-        next(of.example for of in definitions() if of.term.startswith("Fair start time"))
-    )
+    example = present(next(of.example for of in definitions() if of.key == "fair-start"))
     titles = ("Strict FST", "Relaxed FST", "Strict miss (s)")
     columns = [example.columns.index(title) for title in titles]
     assert [tuple(row[at] for at in columns) for row in example.rows] == [
@@ -24,6 +22,23 @@ def test_the_worked_example_is_that_of_the_definition() -> None:
     ]
     assert "180 s before its FST" in example.result
     assert "Overall: 50 s per attempt strict, 12.5 s relaxed." in example.result
+
+
+def test_the_worked_example_of_delays_is_that_of_its_rule() -> None:
+    """Without job 2, job 1 starts when enough is delivered again, at 300.
+
+    Job 3, of all CPUs, is only before job 4, and as much as it requests is delivered from 900 on.
+    """
+    example = present(next(of.example for of in definitions() if of.key == "delay"))
+    titles = ("Start", "FST", "Delay (s)")
+    columns = [example.columns.index(title) for title in titles]
+    assert [tuple(row[at] for at in columns) for row in example.rows] == [
+        ("900", "300", "600"),
+        ("300", "300", "0"),
+        ("1,000", "900", "100"),
+        ("350", "350", "0"),
+    ]
+    assert "job 1 lost 600 s" in example.result
 
 
 def test_the_worked_example_of_passed_over_is_that_of_its_pairs() -> None:
@@ -59,7 +74,7 @@ def test_definitions_are_those_that_were_in_force() -> None:
     made = {of.term: of for of in definitions(chosen)}
     assert "Runs shorter than 30 s count as 30 s" in made["Bounded slowdown"].meaning
     assert made["Bounded slowdown"].formula.endswith("max(runtime, 30 s))")
-    assert made["Fair start time, miss and fair slowdown"].formula.endswith("max(runtime, 30 s))")
+    assert made["Delay by later arrivals"].formula.endswith("max(runtime, 30 s))")
     equality = made["Resource equality"]
     assert "equally" in equality.meaning
     assert "Attempts that never started count" in equality.meaning

@@ -49,7 +49,7 @@ RESERVE = "--backfill easy"
 def advised(today: Scenario, budget_s: float = BUDGET_S, seed: int = 7, **more: Any) -> Advice:
     today = today.but(now=now(today.attempts))
     period = more.pop("period", whole(today.attempts))
-    return advise(today, period, budget_s, seed, **more)
+    return advise(today, period, budget_s, seed, **{"agreement": 1.0} | more)
 
 
 def one(of: Advice, change: str) -> dict[str, Any]:
@@ -465,3 +465,18 @@ def test_each_change_can_be_tried_with_its_options(monkeypatch: pytest.MonkeyPat
             assert after.pool == one.after.pool
             assert after.attempts.equals(one.after.attempts)
             assert options.written(asked[-1]) == one.change
+
+
+@pytest.mark.parametrize("agreement", [None, 0.649])
+def test_nothing_is_replayed_under_a_policy_that_the_log_contradicts(
+    agreement: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def replayed(*_: object) -> None:
+        raise AssertionError("a replay was made")
+
+    monkeypatch.setattr("audit.scenario.advice.advise.replayed_starts", replayed)
+    found = advised(starved(), agreement=agreement)
+    assert found.changes.height > 0
+    assert set(found.changes["outcome"]) == {"not_agreeing"}
+    assert found.changes["today_s"].null_count() == found.changes.height
+    assert found.parts.is_empty()

@@ -7,15 +7,16 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 
+from audit.metrics.attempts.fidelity import MaySay
 from audit.model import Backfill, Limit, Order, Policy
 from audit.oneoff.explain.explain import charged
 from audit.scenario.delivered.agreement import (
     MOST,
     KnownRule,
-    MaySay,
     agreement,
     agreement_on_nodes,
     delivered_capacity,
+    known_policy,
     rule_of,
 )
 from audit.scenario.delivered.candidates import KEPT, SiteRule, candidates
@@ -196,3 +197,36 @@ def test_sums_have_no_agreement_by_nodes() -> None:
     site = slow.Site((slow.Job(0, 1, 10, 10, 1, 0),), 10)
     assert agreement_on_nodes(scenario_of(site), Policy()) is None
     assert MOST.policy.backfill is Backfill.no_guarantee
+
+
+def compared_to(shares: dict[tuple[str, str, bool], float | None], own: Policy) -> Policy | None:
+    """Return the known policy where candidates of a site have these agreements, others 0."""
+    scenario = scenario_of(slow.Site((slow.Job(0, 1, 10, 10, 1, 0),), 10), own)
+    found = agreement(scenario)
+    rows = found.select("order", "backfill", "own_peak").rows()
+    given = pl.Series([shares.get(row, 0.0) for row in rows], dtype=pl.Float64)
+    return known_policy(scenario, found.with_columns(agreement=given))
+
+
+SJF = Policy(Order.sjf, Backfill.easy)
+
+
+@pytest.mark.parametrize(
+    ("shares", "own", "policy"),
+    [
+        ({("sjf", "easy", False): 0.7}, Policy(), SJF),
+        ({("sjf", "easy", True): 0.7}, Policy(), SJF),
+        ({("sjf", "easy", False): 0.64}, Policy(), None),
+        ({("sjf", "easy", False): 0.7}, Policy(interval_s=60), SJF._replace(interval_s=60)),
+        # 0.7 does not exceed 0.695 by 0.01
+        ({("sjf", "easy", False): 0.7, ("fcfs", "easy", False): 0.695}, Policy(), Policy()),
+        ({("sjf", "easy", False): 0.655, ("fcfs", "easy", False): 0.649}, Policy(), None),
+        ({("fcfs", "easy", False): 0.7}, Policy(depth=5), Policy(depth=5)),
+        ({("fcfs", "conservative_replan", False): 0.7}, Policy(backfill=Backfill.conservative),
+         Policy(backfill=Backfill.conservative)),
+    ],
+)  # fmt: skip
+def test_the_policy_of_replays(
+    shares: dict[tuple[str, str, bool], float | None], own: Policy, policy: Policy | None
+) -> None:
+    assert compared_to(shares, own) == policy

@@ -11,7 +11,7 @@ from audit.scenario.plateaus.entities import Measure
 from audit.scenario.plateaus.judging import PlateauFault
 from audit.scenario.plateaus.search import Plateaus, SharedLevel, find_plateaus
 from tests.metrics.attempts.test_real_logs import described
-from tests.scenario.fit.sites import CPUS, JOBS, WIDE, Planted, half, made
+from tests.scenario.windows.sites import CPUS, JOBS, WIDE, Planted, half, made
 
 DEBUG = ("debug",)
 

@@ -1,0 +1,142 @@
+"""Fair starts on what a pool's machine delivered, by the rule that its log shows (SPEC §10).
+
+The log of an audit is all that it read. That of a period of ``run`` ends with the period, so that
+later arrivals change nothing in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+
+from audit.metrics.attempts.fidelity import KEPT_ORDER, Rule, of_rules
+from audit.metrics.attempts.population import TAU_S, belongs_at
+from audit.metrics.attempts.reasons import throttled
+from audit.model import Period, Pool
+from audit.scenario.delivered.agreement import (
+    KnownRule,
+    agreement,
+    agreement_on_nodes,
+    rule_of,
+)
+from audit.scenario.delivered.fair_starts import ADDED, delivered_starts
+from audit.scenario.releases.holds import Holding, inferred_holds
+from audit.scenario.scenario import Scenario
+from audit.scenario.workload import KEYS, Bools, Ints
+
+HISTORY_S = 400 * 86_400
+"""Seconds before the end of a period of ``run`` that are its log."""
+
+
+class Agreed(NamedTuple):
+    """How far rules agree with the observed starts of a pool."""
+
+    compared: pl.DataFrame  # of ``agreement``, for each candidate
+    known: KnownRule  # the rule of fair starts
+    on_nodes: float | None  # A of the pool's policy by the free nodes; None: not known
+
+    @property
+    def replayed(self) -> float | None:
+        """The agreement of the pool's policy, by sums or by free nodes; None: not known."""
+        plain = self.compared["agreement"][0]  # the pool's policy is the first candidate
+        return max((one for one in (plain, self.on_nodes) if one is not None), default=None)
+
+    def rows(self, pool: Pool) -> pl.DataFrame:
+        """Return the rows of the view ``fidelity``, without their place."""
+        rule = self.known.rule
+        order = KEPT_ORDER if rule.kept else rule.policy.order.value
+        used = Rule(order, rule.policy.backfill.value, rule.own_peak)
+        policy = Rule(pool.policy.order.value, pool.policy.backfill.value)
+        return of_rules(self.compared, used, policy, self.on_nodes)
+
+
+def agreed(log: Scenario, until: Ints | None = None) -> Agreed:
+    """Return which rules agree with the observed starts of a log.
+
+    Args:
+        until: of ``held_until``.
+    """
+    compared = agreement(log, held_until=until)
+    on_nodes = agreement_on_nodes(log, log.pool.policy)
+    return Agreed(compared, rule_of(log, compared), on_nodes)
+
+
+def held_until(attempts: pl.DataFrame, pool: Pool, now: int, holding: Holding) -> Ints | None:
+    """Return until when each attempt was last held, by inference or a throttle; None: none was.
+
+    Args:
+        attempts: columns of ``model.DESCRIBED``; all of one pool.
+
+    Returns:
+        [rows], epoch s; the arrival where it was not held.
+    """
+    held = pl.concat([inferred_holds(attempts, pool, now, holding), throttled(attempts)])
+    if held.is_empty():
+        return None
+    last = held.group_by("row").agg(pl.col("end").max())
+    until = attempts["arrival_time"].fill_null(0).to_numpy().copy()
+    until[last["row"].to_numpy()] = last["end"].to_numpy()
+    return until
+
+
+def delivered(
+    log: Scenario,
+    holding: Holding,
+    periods: Collection[Period],
+    history_s: int | None = None,
+    wanted: pl.Expr | None = None,
+    tau_s: int = TAU_S,
+) -> tuple[pl.DataFrame, Mapping[Period, Agreed]]:
+    """Return the delivered fair starts of attempts, by the rule that the log of each period shows.
+
+    Args:
+        log: of the pool; all attempts at hand.
+        periods: to which attempts belong; one of none of them belongs to the period before, if
+            there is any, else to the first.
+        history_s: seconds before the end of a period that are its log; None: all attempts are.
+        wanted: selects the attempts to compute, by columns of ``model.DESCRIBED``; None: all.
+        tau_s: τ of the fair slowdown, s.
+
+    Returns:
+        ``workload.KEYS`` and the columns of ``delivered_starts``, of the wanted attempts; and what
+        the log of each period shows.
+    """
+    attempts = log.attempts
+    until = held_until(attempts, log.pool, log.now, holding)
+    chosen = attempts.select(holds=pl.lit(value=True) if wanted is None else wanted)["holds"]
+    mine = np.ones(attempts.height, np.bool_) & chosen.fill_null(value=False).to_numpy()
+    every = sorted(periods, key=lambda period: period.from_time)
+    if history_s is None:
+        found, made = _of_log(log, until, mine, tau_s)
+        return made, dict.fromkeys(every, found)
+    at = attempts.select(belongs_at().fill_null(0)).to_series().to_numpy()
+    begins = [period.from_time for period in every]
+    place = np.maximum(np.searchsorted(begins, at, side="right") - 1, 0)
+    parts, shown = [], {}
+    for number, period in enumerate(every):
+        own = mine & (place == number)
+        in_log = attempts.select(_in_log(period, history_s)).to_series()
+        rows = np.flatnonzero(own | in_log.fill_null(value=False).to_numpy())
+        part = log.but(attempts=attempts[rows])
+        held = None if until is None else until[rows]
+        shown[period], made = _of_log(part, held, own[rows], tau_s)
+        parts.append(made)
+    return pl.concat(parts), shown
+
+
+def _of_log(
+    log: Scenario, until: Ints | None, mine: Bools, tau_s: int
+) -> tuple[Agreed, pl.DataFrame]:
+    """Return which rules agree with a log, and the fair starts of some of its attempts."""
+    found = agreed(log, until)
+    made = delivered_starts(log, found.known, held_until=until, chosen=mine, tau_s=tau_s)
+    return found, made.filter(pl.Series(mine)).select(*KEYS, *ADDED)
+
+
+def _in_log(period: Period, history_s: int) -> pl.Expr:
+    arrived, end = pl.coalesce("arrival_time", "start_time"), pl.col("end_time")
+    since = period.to_time - history_s
+    return (arrived < period.to_time) & (end.is_null() | (end >= since))

@@ -1,0 +1,152 @@
+"""What is in force in the pools of a log: what is configured, and what the log shows (SPEC §11).
+
+Every command takes it from here. A database has what was inferred when its figures were computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from audit.cluster import fairshare, fitted
+from audit.cluster.fairshare import Fairshare
+from audit.cluster.fitted import Fitted
+from audit.cluster.setting import Setting
+from audit.ingest.ingest import Progress
+from audit.metrics.attempts import population
+from audit.metrics.attempts.account import passes_shown
+from audit.model import JobState, Pool
+from audit.pipeline.deciding import compared_with, decided
+from audit.pipeline.opening import Log
+from audit.pipeline.shown import shown
+from audit.scenario.releases.holds import inferred_holds
+
+DAYS: Final = 400
+"""The days of the log before the end of a period from which a run infers."""
+SPAN_S: Final = DAYS * 86_400
+
+
+def inferred(
+    described: pl.DataFrame,
+    setting: Setting,
+    usage: Fairshare,
+    silent: Collection[Pool],
+    progress: Progress = lambda what, done, of: None,
+) -> list[Fitted]:
+    """Return what the log shows of each pool that has attempts.
+
+    Args:
+        described: columns of ``model.DESCRIBED``.
+        setting: its ``now`` and its ``log`` bound what is read.
+        usage: how usage is charged.
+        silent: the pools whose policy is not configured.
+    """
+    found = []
+    for number, pool in enumerate(setting.pools):
+        progress("inferring rules", number, len(setting.pools))
+        if (described["pool"] == pool.name).any():
+            one = shown(described, pool, setting.now, setting.log.from_time)
+            scenario = compared_with(described, one.pool, setting, usage)
+            found.append(one.then(decided(scenario, one.holding, silent=pool in silent)))
+    progress("inferring rules", len(setting.pools), len(setting.pools))
+    return found
+
+
+def in_force(
+    log: Log,
+    progress: Progress = lambda what, done, of: None,
+    folder: Path = Path(),
+    only: Collection[str] | None = None,
+    *,
+    fit: bool = True,
+) -> Log:
+    """Return a log whose setting has what its pools show; without ``fit``, what is configured.
+
+    Args:
+        folder: that of the configuration.
+        only: names of the pools that are needed; None: all.
+    """
+    setting = log.setting
+    if not fit:
+        return replace(log, setting=fitted.assuming(setting, fitted.nothing(setting)))
+    named = [pool for pool in setting.pools if only is None or pool.name in only]
+    usage = fairshare.of_site(log.cluster, folder)
+    silent = fitted.silent(setting, log.cluster)
+    of_these = replace(setting, pools=tuple(named))
+    found = inferred(log.described, of_these, usage, silent, progress)
+    return replace(log, setting=fitted.assuming(setting, found))
+
+
+def of_period(
+    attempts: pl.DataFrame,
+    setting: Setting,
+    to_time: int,
+    usage: Fairshare,
+    silent: Collection[Pool],
+) -> list[Fitted]:
+    """Return what the log shows up to the end of a period, of each pool that has attempts.
+
+    The log is that of the ``DAYS`` before ``to_time``. Nothing that came later matters: what ended
+    later was running or pending. So a closed period keeps what was inferred, whatever follows.
+
+    Args:
+        attempts: columns of ``model.ATTEMPTS``; at least those of the span.
+        setting: as configured.
+        to_time: epoch s.
+        usage: how usage is charged.
+        silent: the pools whose policy is not configured.
+    """
+    now = min(setting.now, to_time)
+    begin = max(setting.log.from_time, to_time - SPAN_S)
+    setting = replace(setting, now=now, log_begin=min(begin, now))
+    known = as_of(attempts, to_time - SPAN_S, to_time)
+    described = population.compact(
+        population.describe(known, setting.pools, setting.partition_pool)
+    )
+    found = inferred(described, setting, usage, silent)
+    return [_with_passes(one, described, setting) for one in found]
+
+
+def as_of(attempts: pl.DataFrame, since: int, until: int) -> pl.DataFrame:
+    """Return the attempts that ended since an instant, as they were known at another (epoch s).
+
+    Args:
+        attempts: columns of ``model.ATTEMPTS``.
+    """
+    start, end = pl.col("start_time"), pl.col("end_time")
+    arrived = pl.min_horizontal(pl.coalesce("eligible_time", "submit_time"), start, end)
+    ends, starts = end >= until, start >= until
+    runs, waits = ends & (start < until), ends & (starts | start.is_null())
+    return attempts.filter(
+        end.is_null() | (end >= since), arrived.is_null() | (arrived < until)
+    ).with_columns(
+        start_time=pl.when(starts).then(None).otherwise(start),
+        end_time=pl.when(ends).then(None).otherwise(end),
+        state=pl.when(runs)
+        .then(pl.lit(JobState.RUNNING.value))
+        .when(waits | starts)
+        .then(pl.lit(JobState.PENDING.value))
+        .otherwise("state"),
+        reason=pl.when(waits | starts).then(None).otherwise("reason"),
+        occupancy_s=pl.when(runs)
+        .then(until - start)
+        .when(waits | starts)
+        .then(None)
+        .otherwise("occupancy_s"),
+    )
+
+
+def _with_passes(one: Fitted, described: pl.DataFrame, setting: Setting) -> Fitted:
+    """Return what was inferred of a pool with the passes of its scheduler."""
+    pool, now = one.pool, setting.now
+    of_pool = population.only(described, pl.col("pool") == pool.name)
+    passes = passes_shown(
+        *(of_pool, pool, now),
+        log_begin=setting.log_begin,
+        holds=inferred_holds(of_pool, pool, now, one.holding),
+    )
+    return one._replace(passes=passes)

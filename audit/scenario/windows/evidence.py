@@ -1,0 +1,270 @@
+"""The test whether a site keeps a window, by occasions withheld, breaks, and neighbours.
+
+An *occasion* is a period in which only the rule forbids the start of a waiting attempt; a start
+that the rule forbids *breaks* it. A *unit* is a user on a day (in ``SHORT_UNIT_S`` on logs of less
+than ``SHORT_DAYS``); its *broken share* is breaks ÷ (breaks + occasions). Neighbours are attempts
+that the rule nearly forbids; their share is expected without a rule.
+
+Source: SPEC §11, *Windows and overlap windows*, (a), (b) and (d).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.scenario.windows.occasions import DAY_S
+from audit.scenario.workload import Bools, Ints
+
+SHORT_DAYS: Final = 10
+SHORT_UNIT_S: Final = 21_600
+LEAST: Final = 20
+"""Least number of occasions of either side, and of units of neighbours."""
+LEAST_USERS: Final = 3
+LEAST_DAYS: Final = 5
+LEAST_LATE: Final = 10
+"""Least number of units in the last part of the evidence."""
+LATE: Final = 0.4
+"""The last part, as a share of all units."""
+KEPT: Final = 0.1
+"""Greatest broken share of a rule, as a multiple of its neighbours' share."""
+RAW: Final = 0.2
+"""The same, for a rule to be judged in full."""
+QUARTERS: Final = 4
+CONFIDENCE: Final = 0.95
+
+Days = tuple[int, int]
+"""Days [from, to) since 1970-01-01."""
+
+
+class Events(NamedTuple):
+    """Occasions withheld, and starts, of one side; one element each."""
+
+    user: Ints
+    entity: Ints  # the entity for which the rule counts separately; of windows, the user
+    at: Ints  # s on the pool's clock
+    broken: Bools  # whether it is a start
+
+    def of(self, chosen: Bools | Ints) -> Events:
+        """Return the chosen events."""
+        return Events._make(column[chosen] for column in self)
+
+    def within(self, days: Days | None) -> Events:
+        """Return the events on these days; None: all of them."""
+        return self if days is None else self.of(on_days(self.at, days))
+
+
+class Units(NamedTuple):
+    """Units, by time."""
+
+    user: Ints
+    at: Ints  # number of the unit since 1970
+    breaks: Ints
+    counts: Ints  # breaks and occasions
+    lasts: int  # s
+
+    @property
+    def share(self) -> NDArray[np.float64]:
+        """The broken share of each."""
+        shares: NDArray[np.float64] = self.breaks / self.counts
+        return shares
+
+    @property
+    def mean(self) -> float:
+        """The mean broken share."""
+        return float(self.share.mean()) if len(self.at) else 0.0
+
+    @property
+    def day(self) -> Ints:
+        """The day of each."""
+        days: Ints = self.at * self.lasts // DAY_S
+        return days
+
+    def within(self, days: Days) -> Units:
+        """Return the units on these days."""
+        part = slice(*np.searchsorted(self.day, days).tolist())
+        return Units._make((*(column[part] for column in self[:4]), self.lasts))
+
+
+class Booked(NamedTuple):
+    """Waiting time with free capacity that a rule would book."""
+
+    at: Ints  # s on the pool's clock
+    seconds: Ints
+
+    def within(self, days: Days | None) -> int:
+        """Return the seconds on these days; None: all of them."""
+        inside = self.seconds if days is None else self.seconds[on_days(self.at, days)]
+        return int(inside.sum())
+
+
+class Found(NamedTuple):
+    """The result of the test of a rule."""
+
+    fails: str
+    """The condition that does not hold; empty: all hold."""
+    days: Days | None = None
+    """The days on which the rule holds; None: the whole log."""
+    breaks: int = 0
+    withheld: int = 0
+    units: int = 0
+    share: float = 0.0
+    bound: float = 1.0
+    by_chance: float = 0.0
+    """The neighbours' mean share."""
+
+
+def on_days(at: Ints, days: Days) -> Bools:
+    """Return whether instants, s, are on these days."""
+    inside: Bools = (at >= days[0] * DAY_S) & (at < days[1] * DAY_S)
+    return inside
+
+
+def unit_s(days: float) -> int:
+    """Return the length of a unit, s, for a log of this length."""
+    return SHORT_UNIT_S if days < SHORT_DAYS else DAY_S
+
+
+def grouped(key: Ints, broken: Bools) -> tuple[Ints, Ints, Ints]:
+    """Return the distinct keys of events, ascending, and the starts and the events of each."""
+    both = np.sort(key * 2 + broken)
+    first = np.flatnonzero(np.diff(both >> 1, prepend=-1))
+    breaks = np.add.reduceat(both & 1, first) if len(first) else first
+    return both[first] >> 1, breaks, np.diff(first, append=len(both))
+
+
+def units(events: Events, lasts: int) -> Units:
+    """Return the units of events."""
+    users = int(events.user.max(initial=0)) + 2
+    key, breaks, counts = grouped(events.at // lasts * users + events.user + 1, events.broken)
+    return Units(key % users - 1, key // users, breaks, counts, lasts)
+
+
+def plausible(rule: Units, neighbours: Units) -> bool:
+    """Return whether the mean share, in some stretch of days, is low enough to judge the rule."""
+    if _too_few(rule, neighbours):
+        return False
+    most = RAW * neighbours.mean
+    if rule.mean <= most:
+        return True
+    days = _stretch(rule, most)
+    inside = rule.within(days)
+    return not _too_few(inside, neighbours.within(days)) and inside.mean <= most
+
+
+def judge(events: Events, rule: Units, neighbours: Units) -> Found:
+    """Return whether a rule is kept over the whole log, else in a stretch of days, else not.
+
+    Args:
+        events: occasions withheld, and breaks.
+        rule: their units.
+        neighbours: units of the neighbours.
+    """
+    known = _too_few(rule, neighbours)
+    if known:
+        return Found(known)
+    most = KEPT * neighbours.mean
+    days = None
+    if not _holds_in_quarters(rule, most):
+        days = _stretch(rule, most)
+        rule, neighbours = rule.within(days), neighbours.within(days)
+        known = _too_few(rule, neighbours)
+        if known:
+            return Found(f"{known}, in its stretch of days", days)
+    chance, breaks, count = neighbours.mean, int(rule.breaks.sum()), len(rule.at)
+    bound = upper_bound(float(rule.share.sum()), count)
+    late = rule.share[count - math.ceil(LATE * count) :]
+    fails = ""
+    if bound > KEPT * chance:
+        fails = "bound"
+    elif len(late) < LEAST_LATE or late.mean() > KEPT * chance:
+        fails = "last part"
+    elif _broken_by_one(events.within(days), rule.lasts):
+        fails = "one entity"
+    withheld = int(rule.counts.sum()) - breaks
+    return Found(fails, days, breaks, withheld, count, rule.mean, bound, chance)
+
+
+def _too_few(rule: Units, neighbours: Units) -> str:
+    """Return the evidence that is too scarce for a judgement; empty: none is."""
+    for name, side in (("occasions", rule), ("neighbours", neighbours)):
+        if side.counts.sum() < LEAST:
+            return name
+        if len(np.unique(side.user)) < LEAST_USERS:
+            return f"users of {name}"
+        if len(np.unique(side.day)) < LEAST_DAYS:
+            return f"days of {name}"
+    return "units of neighbours" if len(neighbours.at) < LEAST else ""
+
+
+def _broken_by_one(rule: Events, lasts: int) -> bool:
+    """Return whether an entity with enough occasions breaks the rule in over half of its units.
+
+    A unit counts with its broken share: one exempt job in a campaign is no habit.
+    """
+    for entity in np.unique(rule.entity[rule.broken]):
+        own = rule.of(rule.entity == entity)
+        if len(own.at) >= LEAST and units(own, lasts).mean > 0.5:
+            return True
+    return False
+
+
+def _holds_in_quarters(rule: Units, most: float) -> bool:
+    """Return whether the mean share holds in each quarter of the time, condition (d)."""
+    first, last = rule.at[0], rule.at[-1] + 1
+    quarter = (rule.at - first) * QUARTERS // (last - first)
+    events, shares = (np.bincount(quarter, sums) for sums in (rule.counts, rule.share))
+    high = shares > most * np.bincount(quarter)
+    return not (high & (events >= LEAST)).any()
+
+
+def _stretch(rule: Units, most: float) -> Days:
+    """Return the days [from, to) with the greatest Σ (most · (broken + withheld) − broken).
+
+    Ties go to the stretch that begins last and ends first.
+    """
+    days, place = np.unique(rule.day, return_inverse=True)
+    worth = most * np.bincount(place, rule.counts) - np.bincount(place, rule.breaks)
+    sums = np.concatenate(([0.0], np.cumsum(worth)))
+    lowest = np.minimum.accumulate(sums[:-1])
+    end = int((sums[1:] - lowest).argmax())
+    begin = int(np.flatnonzero(sums[: end + 1] == lowest[end])[-1])
+    return int(days[begin]), int(days[end]) + 1
+
+
+def upper_bound(breaks: float, trials: int) -> float:
+    """Return the one-sided Clopper–Pearson bound of a share; ``breaks`` may be fractional.
+
+    It is the ``CONFIDENCE`` quantile of Beta(breaks + 1, trials − breaks).
+    """
+    if breaks >= trials:
+        return 1.0
+    low, high = breaks / trials, 1.0
+    while high - low > 1e-9:
+        middle = (low + high) / 2
+        below = _beta_cdf(middle, breaks + 1, trials - breaks) < CONFIDENCE
+        low, high = (middle, high) if below else (low, middle)
+    return high
+
+
+def _beta_cdf(x: float, a: float, b: float) -> float:
+    """Return the regularized incomplete beta function, by its continued fraction (DLMF 8.17.22)."""
+    if x <= 0 or x >= 1:
+        return float(x >= 1)
+    if x > (a + 1) / (a + b + 2):
+        return 1 - _beta_cdf(1 - x, b, a)
+    front = math.exp(
+        math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
+    )
+    value = 1.0
+    for step in range(200, 0, -1):
+        m = step // 2
+        if step % 2:
+            term = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
+        else:
+            term = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
+        value = 1 + term / value
+    return front / (a * value)

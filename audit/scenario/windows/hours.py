@@ -1,0 +1,440 @@
+"""Windows: hours of the week in which no attempt of a class starts, though it would fit.
+
+A table of each class by hour of the week proposes hours. Neighbours are the attempts outside the
+class, such as shorter or narrower ones, in the same hours. An overlap window also forbids a start
+before its hours if the walltime reaches into them.
+
+Source: SPEC §11, *Windows and overlap windows*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from functools import partial
+from typing import Any, Final, NamedTuple
+from zoneinfo import ZoneInfo
+
+import numpy as np
+
+from audit import periods
+from audit.metrics.closed_hours import HOUR_S
+from audit.model import Window
+from audit.rules import DAY, WEEK
+from audit.scenario.limits import Closing, window_edges
+from audit.scenario.windows.evidence import (
+    KEPT,
+    LEAST,
+    RAW,
+    Booked,
+    Days,
+    Events,
+    grouped,
+    on_days,
+)
+from audit.scenario.windows.observed import Observed
+from audit.scenario.windows.occasions import DAY_S, Seen, Tried, hour_of_week
+from audit.scenario.workload import Bools, Floats, Ints
+
+LEAST_DAYS: Final = 21
+"""Least length of a log in which hours of the week show."""
+BOUNDS: Final = 32
+"""Number of walltimes or widths that may bound a class: the most frequent ones."""
+DAYS: Final = ((0, 1, 2, 3, 4, 5, 6), (0, 1, 2, 3, 4), (5, 6))
+"""Sets of days on which the same hours may be closed; 0 is Monday."""
+BLOCKS: Final = 4
+"""Parts of the log in whose runs a window may hold."""
+WIDER: Final = 1.25
+"""Multiple of a class's bound up to which the attempts must keep the window by themselves."""
+REACHES: Final = (*range(25), 28, 32, 36, 42, 48, 60, 72, 96, 168)
+"""Walltimes in the table, in hours; each counts as the next one above."""
+
+
+def clocks(zone: str, first: int, last: int) -> list[str]:
+    """Return the clocks that a site's rules may follow: its zone, with and without summer time."""
+    known = ZoneInfo(zone)
+    months = range(first, last + 1, 30 * DAY_S)
+    offsets = {datetime.fromtimestamp(at, known).utcoffset() for at in months}
+    seconds = {int(offset.total_seconds()) for offset in offsets if offset is not None}
+    standard = min(seconds, default=0)
+    if len(seconds) < 2 or standard % HOUR_S:
+        return [zone]
+    hours = standard // HOUR_S
+    # these names have the sign of the difference from local time to UTC
+    return [zone, f"Etc/GMT{-hours:+d}" if hours else "UTC"]
+
+
+# --- starts that a window forbids ----------------------------------------------------------------
+
+
+def forbidden_from(window: Window, begin: Ints, reach: Ints) -> Ints:
+    """Return the time from which a window forbids starts until the hour ends, s on the clock.
+
+    Args:
+        begin: instants, s on the clock.
+        reach: the reach of the attempt at each, s.
+    """
+    closed = np.isin(np.arange(2 * WEEK) % WEEK, window.hours)
+    ahead = np.where(closed, np.arange(2 * WEEK), 2 * WEEK)
+    to_next = np.minimum.accumulate(ahead[::-1])[::-1][:WEEK] - np.arange(WEEK)
+    closes = (begin // HOUR_S + to_next[hour_of_week(begin)]) * HOUR_S
+    since: Ints = np.maximum(begin, closes - (reach if window.overlap else 1) + 1)
+    return since
+
+
+class Candidate(NamedTuple):
+    """A window to judge."""
+
+    rule: Window
+    inside: Bools  # [n], the attempts to which the window applies
+    outside: Bools  # [n], their neighbours
+    near: Bools | None
+    """[n], the attempts that request at most ``WIDER`` times the bound; None: there is no bound."""
+    seconds: float
+    """An estimate of the upper bound of the waiting booked to it."""
+
+    def tried(self, seen: Seen) -> Tried:
+        """Return the window as a rule on trial."""
+        zone = periods.zone(seen.zone)
+        first, last = seen.observed.first, seen.observed.last
+        closing = Closing(self.rule, 1, np.zeros(0, np.int64))
+        edges = window_edges([closing], zone, first, last, 0)
+        count = len(edges.time) // 2
+        reach = seen.observed.reach if self.rule.overlap else np.ones_like(seen.observed.reach)
+        return Tried(
+            self.inside,
+            reach,
+            closes=np.ascontiguousarray(edges.time[: 2 * count : 2]),
+            opens=np.ascontiguousarray(edges.time[1 : 2 * count : 2]),
+        )
+
+    def booked(self, seen: Seen) -> Booked:
+        """Return the waiting time with free capacity that the window would book."""
+        parts = seen.parts
+        about = np.flatnonzero(self.inside[parts.job])
+        begin = parts.begin[about]
+        since = forbidden_from(self.rule, begin, seen.observed.reach[parts.job[about]])
+        return Booked(since, np.maximum(begin + parts.seconds[about] - since, 0))
+
+    def events(self, seen: Seen) -> tuple[Events, Events]:
+        """Return the events of the window and of its neighbours."""
+        found = forbidden(seen, self.rule)
+        found = found.of(found.broken | (np.diff(found.stretch, prepend=-1) != 0))
+        user = seen.observed.numbered("user")[found.job]
+        every = Events(user, user, found.at, found.broken)
+        return every.of(self.inside[found.job]), every.of(self.outside[found.job])
+
+
+class Forbidden(NamedTuple):
+    """Starts that a window would forbid: claims, by hour, and then observed starts."""
+
+    job: Ints
+    at: Ints  # s on the clock
+    stretch: Ints  # of starts −1
+    broken: Bools  # whether it is an observed start
+
+    def of(self, chosen: Bools) -> Forbidden:
+        """Return the chosen ones."""
+        return Forbidden._make(column[chosen] for column in self)
+
+
+def forbidden(seen: Seen, window: Window) -> Forbidden:
+    """Return the starts that a window would forbid if it applied to all attempts."""
+    parts, reach = seen.parts, seen.observed.reach
+    since = forbidden_from(window, parts.begin, reach[parts.job])
+    inside = np.flatnonzero((since < parts.begin + parts.seconds) & parts.claims)
+    begin = seen.start_local
+    starts = np.flatnonzero(forbidden_from(window, begin, reach[seen.started]) <= begin)
+    at = np.concatenate((since[inside], begin[starts]))
+    return Forbidden(
+        np.concatenate((parts.job[inside], seen.started[starts])),
+        at,
+        np.concatenate((parts.stretch[inside], np.full(len(starts), -1))),
+        np.arange(len(at)) >= len(inside),
+    )
+
+
+class Slices(NamedTuple):
+    """The slices of a window that are not kept."""
+
+    hours: tuple[int, ...]  # of the day
+    weekdays: tuple[int, ...]
+    near: bool  # the part of the class that is nearest to its bound
+    edges: tuple[int, ...]  # the first (0) and the last hour (1) of an overlap window
+
+
+def broken_slices(seen: Seen, one: Candidate, days: Days | None) -> Slices:
+    """Return the slices in which a window is not kept on these days: condition (a).
+
+    Occasions count by attempt and hour.
+    """
+    found = forbidden(seen, one.rule)
+    same_hour = np.diff(found.at // HOUR_S, prepend=-1) == 0
+    again = (np.diff(found.job, prepend=-1) == 0) & same_hour
+    kept = ~again | found.broken
+    if days is not None:
+        kept &= on_days(found.at, days)
+    found = found.of(kept)
+    mine, others = (found.of(about[found.job]) for about in (one.inside, one.outside))
+    every = _means(seen, others, np.zeros(len(others.job), np.int64), 1)[0]
+    overall = 0.0 if np.isnan(every) else float(every)
+
+    def high(count: int, of_mine: Ints, of_others: Ints) -> tuple[int, ...]:
+        chance = _means(seen, others, of_others, count)
+        most = KEPT * np.where(np.isnan(chance), overall, chance)
+        return tuple(np.flatnonzero(_means(seen, mine, of_mine, count) > most).tolist())
+
+    hour = [hour_of_week(side.at) for side in (mine, others)]
+    near = one.near is not None and bool(
+        _means(seen, mine, (~one.near[mine.job]).astype(np.int64), 2)[0] > KEPT * overall
+    )
+    edges = []
+    for number, left in enumerate(without_edges(one.rule) if one.rule.overlap else ()):
+        beside = [_also(seen, side, left).astype(np.int64) for side in (mine, others)]
+        edges += [number] if 0 in high(2, *beside) else []
+    return Slices(
+        high(DAY, *(of % DAY for of in hour)),
+        high(7, *(of // DAY for of in hour)),
+        near,
+        tuple(edges),
+    )
+
+
+def _means(seen: Seen, found: Forbidden, slice_: Ints, count: int) -> Floats:
+    """Return the mean broken share of each slice; nan: the events or units are too few."""
+    users = int(seen.observed.numbered("user").max(initial=0)) + 2
+    day = found.at // DAY_S
+    first = int(day.min(initial=0))
+    days = int(day.max(initial=0)) - first + 1
+    user = seen.observed.numbered("user")[found.job] + 1
+    key, breaks, counts = grouped((slice_ * days + day - first) * users + user, found.broken)
+    of = key // (days * users)
+    number = np.bincount(of, minlength=count)
+    enough = (np.bincount(of, counts, count) >= LEAST) & (number >= LEAST)
+    sums = np.bincount(of, breaks / counts, count)
+    means: Floats = np.where(enough, sums / np.maximum(number, 1), np.nan)
+    return means
+
+
+def _also(seen: Seen, found: Forbidden, left: Window) -> Bools:
+    """Return whether ``left``, a part of a window, forbids each start by itself."""
+    if not left.hours:
+        return np.zeros(len(found.job), np.bool_)
+    forbids: Bools = forbidden_from(left, found.at, seen.observed.reach[found.job]) <= found.at
+    return forbids
+
+
+def narrower(one: Candidate, slices: Slices) -> Iterator[Candidate]:
+    """Yield a window without the weekdays, and without the hours, in which it is not kept.
+
+    The rest must be contiguous. An overlap window, which forbids starts outside its own hours too,
+    loses its first or last hour instead.
+    """
+    hours = set(one.rule.hours)
+    of_day = {hour % DAY for hour in hours} - set(slices.hours)
+    weekdays = {hour // DAY for hour in hours} - set(slices.weekdays)
+    kept = [
+        {hour for hour in hours if hour // DAY in weekdays} if _runs(weekdays, 7) == 1 else set(),
+        {hour for hour in hours if hour % DAY in of_day} if _runs(of_day, DAY) == 1 else set(),
+    ]
+    if one.rule.overlap:
+        kept = [set(without_edges(one.rule)[edge].hours) for edge in slices.edges]
+    for left in kept:
+        if left and left != hours:
+            yield one._replace(rule=one.rule.but(hours=tuple(sorted(left))))
+
+
+def wider(one: Candidate) -> Iterator[Candidate]:
+    """Yield an overlap window with one more hour before, and with one more after, its hours."""
+    hours = set(one.rule.hours)
+    for step in (-1, 1):
+        more = hours | {(hour + step) % WEEK for hour in hours}
+        if one.rule.overlap and len(more) < WEEK:
+            yield one._replace(rule=one.rule.but(hours=tuple(sorted(more))))
+
+
+def without_edges(window: Window) -> list[Window]:
+    """Return a window without the first, and without the last, hour of each of its stretches."""
+    hours = set(window.hours)
+    kept = [{hour for hour in hours if (hour + step) % WEEK in hours} for step in (-1, 1)]
+    return [window.but(hours=tuple(sorted(left))) for left in kept]
+
+
+def _runs(numbers: set[int], size: int) -> int:
+    """Return the number of runs that numbers form on a circle; the whole circle is one run."""
+    begins = sum((number - 1) % size not in numbers for number in numbers)
+    return begins or bool(numbers)
+
+
+# --- windows that the table proposes -------------------------------------------------------------
+
+
+class _Sorted(NamedTuple):
+    """A property that distinguishes classes."""
+
+    name: str  # a condition of ``Scope``
+    values: list[Any]
+    bins: Ints  # [n], the class of an attempt; if bounded, its number of classes; −1: unknown
+
+    @property
+    def bounded(self) -> bool:
+        """Whether a class consists of all attempts above a value."""
+        return self.name in ("walltime_above_s", "size_above")
+
+
+def _sorted(observed: Observed) -> Iterator[_Sorted]:
+    """Yield the properties that may distinguish classes."""
+    frame = observed.frame
+    if frame["walltime_s"].null_count() < frame.height:
+        yield _bounded(observed, "walltime_above_s", observed.reach)
+    yield _bounded(observed, "size_above", observed.size)
+    for name in ("partition", "qos"):
+        names = frame[name].drop_nulls().unique().sort().to_list()
+        if len(names) > 1:
+            yield _Sorted(name, names, observed.numbered(name))
+
+
+def _bounded(observed: Observed, name: str, amount: Ints) -> _Sorted:
+    values, counts = np.unique(amount[observed.judged], return_counts=True)
+    often = np.sort(np.argsort(-counts[:-1], kind="stable")[:BOUNDS])
+    bounds = values[:-1][often]
+    return _Sorted(name, bounds.tolist(), np.searchsorted(bounds, amount))
+
+
+def candidates(seen: Seen) -> list[Candidate]:
+    """Return the windows whose broken share, over some part of the log, is low enough to judge."""
+    if seen.days < LEAST_DAYS:
+        return []
+    found = []
+    for by in _sorted(seen.observed):
+        for overlap in (False, True) if by.name != "qos" else (False,):
+            table = _table(seen, by, overlap=overlap)
+            for number, hours, seconds in _proposed(table, by, overlap=overlap):
+                value = by.values[number]
+                scope: dict[str, Any] = {by.name: value if by.bounded else (value,)}
+                window = Window(hours=hours, overlap=overlap, **scope)
+                of_class: tuple[Bools, Bools, Bools | None] = seen.once(
+                    (by.name, value), partial(_class, seen.observed, by, number)
+                )
+                found.append(Candidate(window, *of_class, seconds))
+    return found
+
+
+def _class(observed: Observed, by: _Sorted, number: int) -> tuple[Bools, Bools, Bools | None]:
+    """Return which attempts are in a class, outside it, and near its bound."""
+    own = by.bins > number if by.bounded else by.bins == number
+    amount = observed.reach if by.name == "walltime_above_s" else observed.size
+    return own, ~own & (by.bins >= 0), amount <= WIDER * by.values[number] if by.bounded else None
+
+
+WITHHELD, BROKEN, SECONDS = range(3)
+
+
+def _table(seen: Seen, by: _Sorted, *, overlap: bool) -> Floats:
+    """Return a table of occasions, starts and seconds, [hours, reaches, 3, bins, blocks].
+
+    Occasions count by attempt and hour. Without ``overlap`` there is one reach.
+    """
+    parts, starts = seen.parts, seen.started
+    job = np.concatenate((parts.job, starts))
+    begin = np.concatenate((parts.begin, seen.start_local))
+    known = np.flatnonzero(by.bins[job] >= 0)
+    job, begin = job[known], begin[known]
+    since, until = seen.observed.first, seen.observed.last_arrival + 1
+    block = np.clip((begin - since) * BLOCKS // max(until - since, 1), 0, BLOCKS - 1)
+    reach, reaches = np.zeros(len(job), np.int64), 1
+    if overlap:
+        reach = np.searchsorted(REACHES, seen.observed.reach[job] / HOUR_S)
+        reaches = len(REACHES)
+    claims = np.concatenate((parts.claims, starts < 0))[known]
+    of_claims = np.flatnonzero(claims)
+    again = (np.diff(job[of_claims], prepend=-1) == 0) & (
+        np.diff(begin[of_claims] // HOUR_S, prepend=-1) == 0
+    )
+    claims[of_claims[again]] = False
+    seconds = np.concatenate((parts.seconds, np.zeros(len(starts), np.int64)))[known]
+    shape = (WEEK, reaches, int(by.bins.max()) + 1, BLOCKS)
+    place = np.ravel_multi_index((hour_of_week(begin), reach, by.bins[job], block), shape)
+    size = int(np.prod(shape))
+    sums = [
+        np.bincount(place, weight, size) for weight in (claims, known >= len(parts.job), seconds)
+    ]
+    table: Floats = np.stack([one.reshape(shape) for one in sums], 2)
+    return table
+
+
+def _proposed(
+    table: Floats, by: _Sorted, *, overlap: bool
+) -> Iterator[tuple[int, tuple[int, ...], float]]:
+    """Yield classes, hours of the week in which they rarely start, and the seconds in these hours.
+
+    For each class and circle of hours, they are the hours with the greatest score of condition (d)
+    over any run of blocks.
+    """
+    from audit.kernels import windows
+
+    whole = table.sum(3, keepdims=True)
+    if by.bounded:
+        table = whole - table.cumsum(3)[:, :, :, :-1]
+    sums, total = table.sum((0, 1)), whole.sum((0, 1))
+    of_class, of_all = sums[:SECONDS].sum((0, 2)), total[:SECONDS].sum()
+    enough = (of_class >= LEAST) & (of_all - of_class >= LEAST) & (sums[WITHHELD].sum(1) > 0)
+    likely = np.flatnonzero(enough).tolist()
+    chances = [KEPT * _shares_of_runs(total[:, 0] - sums[:, number]) for number in likely]
+    # [reaches + 1, hours, …], sums over the attempts with at least each reach
+    tail = np.zeros((table.shape[1] + 1, WEEK, 3, len(likely) + 1, BLOCKS))
+    for reach in reversed(range(table.shape[1])):
+        tail[reach, :, :, :-1] = tail[reach + 1, :, :, :-1] + table[:, reach][:, :, likely]
+        tail[reach, :, :, -1:] = tail[reach + 1, :, :, -1:] + whole[:, reach]
+    for circle in _circles(overlap=overlap):
+        base, hours = _added(circle, tail, overlap=overlap)
+        for place, number in enumerate(likely):
+            begin, extent, score, seconds = windows.best_stretch(
+                base, hours, place, chances[place], LEAST, RAW
+            )
+            if score > 0:
+                closed = circle[:, (begin + np.arange(extent + 1)) % circle.shape[1]]
+                yield number, tuple(np.unique(closed).tolist()), seconds
+
+
+def _shares_of_runs(of_blocks: Floats) -> Floats:
+    """Return the share of starts in each run [first, behind) of blocks of a table, [3, blocks]."""
+    sums = np.concatenate((np.zeros((3, 1)), of_blocks.cumsum(1)), 1)
+    withheld, broken = (sums[row, None, :] - sums[row, :-1, None] for row in (WITHHELD, BROKEN))
+    shares: Floats = broken / np.maximum(withheld + broken, 1)
+    return np.ascontiguousarray(np.maximum(shares, 0.0))
+
+
+def _circles(*, overlap: bool) -> list[Ints]:
+    """Return the circles of hours that may be closed alike, with a row for each day."""
+    days = [np.array(days)[:, None] * DAY + np.arange(DAY) for days in DAYS]
+    return days if overlap else [*days, np.arange(WEEK)[None, :]]
+
+
+def _added(circle: Ints, tail: Floats, *, overlap: bool) -> tuple[Floats, Floats]:
+    """Return the sums of a table that stretches of a circle of hours forbid.
+
+    Args:
+        circle: see ``_circles``.
+        tail: sums by the least reach and the hour of the week, [reaches + 1, hours, …].
+        overlap: whether a stretch forbids starts before it.
+
+    Returns:
+        The sums before a stretch that begins at each hour, [begin, …]; and the sums that each
+        further hour adds, [begin, hours, …], or [1, hours, …] if they are the same for all begins.
+    """
+    size, every = circle.shape[1], tail[0]
+    if not overlap:
+        return np.zeros((size, *every.shape[1:])), every[circle].sum(0)[None]
+    base, hours = [], []
+    for begin in range(size):
+        before = tail[np.searchsorted(REACHES, _hours_to(circle[:, begin])), np.arange(WEEK)]
+        base.append(before.sum(0))
+        hours.append((every - before)[circle[:, (begin + np.arange(size - 1)) % size]].sum(0))
+    return np.stack(base), np.stack(hours)
+
+
+def _hours_to(closings: Ints) -> Ints:
+    """Return the hours from each hour of the week to the next of ``closings``, [168]."""
+    hours: Ints = ((closings[None, :] - np.arange(WEEK)[:, None]) % WEEK).min(1)
+    return hours

@@ -1,0 +1,125 @@
+"""The observed attempts of a pool, as the search for windows takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+
+from audit.metrics.attempts.reasons import in_scope
+from audit.model import Policy, Pool, Scope, Standing
+from audit.scenario.limits import WEEK_S
+from audit.scenario.workload import NEVER, Bools, Ints, Workload, limited, workload_of_rows
+
+COLUMNS: Final = ("user", "account", "qos", "partition", "walltime_s", "size")
+UNKNOWN: Final = -1
+
+
+@dataclass(frozen=True)
+class Observed:
+    """The attempts of a pool, in the order of their workload."""
+
+    attempts: pl.DataFrame
+    """Columns of ``model.DESCRIBED``, a row per attempt."""
+    now: int
+    work: Workload
+    """Without limits and windows."""
+    frame: pl.DataFrame
+    """``COLUMNS`` and ``occupancy``, a row per attempt."""
+    judged: Bools
+    """[n]: the attempt has ended, was queued, and nothing but the queue held it."""
+    _made: dict[str, dict[Hashable, Any]] = field(default_factory=dict, init=False, compare=False)
+
+    def once(self, what: str, which: Hashable, make: Callable[[], Any]) -> Any:
+        """Return the result of ``make``, called once for each ``which``."""
+        made = self._made.setdefault(what, {})
+        if which not in made:
+            made[which] = make()
+        return made[which]
+
+    def under(self, pool: Pool) -> Workload:
+        """Return the workload under the limits and windows of a pool."""
+        return limited(self.work, self.attempts, pool, self.now)
+
+    def within(self, scope: Scope) -> Bools:
+        """Return which attempts are in a scope, [n]."""
+        inside = np.ones(len(self.judged), np.bool_)
+        for name, value in scope.conditions.items():
+            if value is not None:
+                one = Scope(**{name: value})
+                inside &= self.once("scope", one, partial(in_scope, self.frame, one))
+        return inside
+
+    def numbered(self, name: str) -> Ints:
+        """Return the number of each attempt's user, partition or QOS, [n]; else ``UNKNOWN``."""
+
+        def make() -> Ints:
+            codes = self.frame[name].rank("dense").cast(int) - 1
+            return codes.fill_null(UNKNOWN).to_numpy().astype(np.int64)
+
+        numbers: Ints = self.once("number", name, make)
+        return numbers
+
+    @cached_property
+    def size(self) -> Ints:
+        """[n], of the counted resource."""
+        requests: Ints = self.work.request.reshape(len(self.judged), -1)[:, 0]
+        return requests
+
+    @cached_property
+    def wait(self) -> Ints:
+        """[n], s; 0 for attempts that are not judged."""
+        waits: Ints = np.where(self.judged, self.work.start - self.work.arrival, 0)
+        return waits
+
+    @cached_property
+    def first(self) -> int:
+        """The first arrival, epoch s."""
+        return int(self.work.arrival.min(initial=NEVER))
+
+    @cached_property
+    def last_arrival(self) -> int:
+        """The last arrival, epoch s."""
+        return int(self.work.arrival.max(initial=self.first))
+
+    @cached_property
+    def last(self) -> int:
+        """The last end of judged attempts, epoch s."""
+        return int(self.work.end[self.judged].max(initial=self.first))
+
+    @cached_property
+    def depth(self) -> int:
+        """Σ over the instants of the schedule of the number of attempts that then wait."""
+        work, started = self.work, self.work.has_started
+        times = (work.arrival, work.start[started], work.end[started], work.step_time)
+        instants = np.unique(np.concatenate(times))
+        waits = work.queued & started
+        begin, end = np.searchsorted(instants, (work.arrival[waits], work.start[waits]))
+        return int((end - begin).sum())
+
+    @cached_property
+    def reach(self) -> Ints:
+        """The walltime of each attempt, else its occupancy, [n]; from 1 s to a week."""
+        asked = self.frame["walltime_s"].fill_null(self.frame["occupancy"]).fill_null(1)
+        reach: Ints = np.clip(asked.to_numpy().astype(np.int64), 1, WEEK_S)
+        return reach
+
+
+def observe(described: pl.DataFrame, pool: Pool, now: int) -> Observed:
+    """Return the observed attempts of ``pool`` with its rules; its policy does not matter.
+
+    Args:
+        described: columns of ``model.DESCRIBED``; attempts of other pools are ignored.
+    """
+    free = pool._replace(limits=(), windows=(), policy=Policy())
+    described = described.filter(pl.col("pool") == pool.name)
+    work, rows = workload_of_rows(described, free, now)
+    attempts = described[rows]
+    frame = attempts.select(COLUMNS).with_columns(occupancy=pl.Series(work.occupancy))
+    ended = (attempts["standing"] == Standing.ENDED).to_numpy()
+    queued = limited(work, attempts, pool, now).queued
+    return Observed(attempts, now, work, frame, ended & queued & work.has_started)

@@ -1,0 +1,244 @@
+"""The search for the windows that a log shows.
+
+Of the candidates that pass all conditions, the one that books most waiting time with free capacity
+is accepted, and the rest are judged again with it in force. Candidates are judged in the order of
+the most that they could book, so that few need to be judged.
+
+Source: SPEC §11, *Windows and overlap windows*.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable
+from datetime import date, timedelta
+from functools import cached_property
+from itertools import count
+from typing import Final, NamedTuple
+
+from audit.metrics.attempts.miss import TOLERANCE_S
+from audit.model import Pool, Window
+from audit.scenario.delivered.agreement import agreement
+from audit.scenario.scenario import Scenario
+from audit.scenario.windows import evidence, hours, occasions
+from audit.scenario.windows.evidence import Found
+from audit.scenario.windows.hours import Candidate
+from audit.scenario.windows.observed import Observed, observe
+from audit.scenario.windows.occasions import DAY_S, Seen
+from audit.scenario.workload import Ints
+
+RAW_SHARE: Final = "raw share"
+BOOKS_LESS: Final = "books less"
+DISAGREES: Final = "agreement"
+BOOKS: Final = 0.01
+"""Least share of all waiting that a window must book: a report lists rules from it on."""
+LEAST_WAITED: Final = 200
+MOST_DEPTH: Final = 2_000_000_000
+"""Greatest Σ over instants of the number of waiting attempts: a sweep takes about 3 ns for each."""
+MOST_FAILED: Final = 10
+
+
+class InferredWindow(NamedTuple):
+    """A window, and its evidence with the windows before it in force."""
+
+    window: Window
+    zone: str  # the clock of its hours
+    found: Found
+    starts: int
+    """All starts of the attempts to which it applies, on the days on which it holds."""
+    seconds: int
+    """Waiting with free capacity during which only it forbids the start."""
+
+    def on(self, pool: Pool) -> Pool:
+        """Return a pool with this window in force."""
+        return pool._replace(windows=(*pool.windows, self.window), zone=self.zone)
+
+
+class FoundWindows(NamedTuple):
+    """The result of a search."""
+
+    pool: Pool
+    """With the windows."""
+    accepted: tuple[InferredWindow, ...] = ()
+    failed: tuple[InferredWindow, ...] = ()
+    """Those that could have booked most of the others, at most ``MOST_FAILED``."""
+    skipped: str = ""
+    """Why the log was not searched; empty: it was."""
+
+
+def find_windows(scenario: Scenario, held_until: Ints | None = None) -> FoundWindows:
+    """Return the windows that the log of a pool shows, with the rules of the pool in force.
+
+    Args:
+        held_until: by row of the scenario, epoch s: attempts that a rule holds until then.
+    """
+    pool = scenario.pool
+    observed = observe(scenario.attempts, pool, scenario.now)
+    if observed.last_arrival - observed.first < hours.LEAST_DAYS * DAY_S:
+        return FoundWindows(pool, skipped=f"the log has less than {hours.LEAST_DAYS} days")
+    if int((observed.wait > TOLERANCE_S).sum()) < LEAST_WAITED:
+        return FoundWindows(pool, skipped=f"fewer than {LEAST_WAITED} jobs waited")
+    if observed.depth > MOST_DEPTH:
+        return FoundWindows(pool, skipped="the queue is too deep to examine each hour")
+    accepted: list[InferredWindow] = []
+    failed: dict[str, tuple[float, InferredWindow]] = {}
+    agreed = _Agreement(scenario, held_until)
+    while True:
+        best = _Round(observed, agreed, failed).best()
+        if best is None:
+            break
+        accepted.append(best)
+        agreed = agreed.under(best.on(agreed.scenario.pool))
+    kept = {_name(one) for one in accepted}
+    worst = sorted(
+        ((most, one) for key, (most, one) in failed.items() if key not in kept),
+        key=lambda pair: -pair[0],
+    )
+    return FoundWindows(
+        agreed.scenario.pool, tuple(accepted), tuple(one for _, one in worst[:MOST_FAILED])
+    )
+
+
+class _Agreement:
+    """The best agreement with the observed starts under a pool's rules: condition (c)."""
+
+    def __init__(self, scenario: Scenario, held_until: Ints | None) -> None:
+        self.scenario = scenario
+        self.held_until = held_until
+
+    def under(self, pool: Pool) -> _Agreement:
+        """Return the same under the rules of another pool."""
+        return _Agreement(self.scenario.but(pool=pool), self.held_until)
+
+    @cached_property
+    def best(self) -> float | None:
+        """The best agreement; None: nothing could be compared."""
+        compared = agreement(self.scenario, held_until=self.held_until)
+        best: float | None = compared["agreement"].max()  # type: ignore[assignment]
+        return best
+
+    def falls(self, pool: Pool) -> bool:
+        """Return whether the best agreement is lower under the rules of ``pool``."""
+        if self.best is None:
+            return False
+        other = self.under(pool).best
+        return other is None or other < self.best
+
+
+class _Round:
+    """One choice among the candidates."""
+
+    def __init__(
+        self,
+        observed: Observed,
+        agreed: _Agreement,
+        failed: dict[str, tuple[float, InferredWindow]],
+    ) -> None:
+        self.observed = observed
+        self.agreed = agreed
+        self.pool = agreed.scenario.pool
+        self.waiting = max(float(observed.wait.sum()), 1.0)
+        work = observed.under(self.pool)
+        self.walker = occasions.Walker(work, work.limits, occasions.outages(work))
+        self.serial = count()
+        self.queue: list[tuple[float, int, Seen, Candidate]] = []
+        self.known: set[str] = set()
+        self.failed = failed
+
+    def best(self) -> InferredWindow | None:
+        """Return the window that books most of those that pass all conditions."""
+        zones = [self.pool.zone]
+        if not self.pool.windows:
+            zones = hours.clocks(zones[0], self.observed.first, self.observed.last)
+        first = occasions.seen(self.observed, self.walker, zones[0])
+        for seen in (first, *(Seen(self.observed, first.spans, zone) for zone in zones[1:])):
+            self._add(seen, hours.candidates(seen))
+        best: InferredWindow | None = None
+        least = BOOKS * self.waiting
+        while self.queue and -self.queue[0][0] > least:
+            most, _, seen, candidate = heapq.heappop(self.queue)
+            one, others = self._judge(seen, candidate, least)
+            if one.found.fails == DISAGREES:
+                others = ()
+            self._add(seen, others)
+            if not one.found.fails:
+                best, least = one, one.seconds
+            elif one.found.fails not in (RAW_SHARE, BOOKS_LESS):
+                self.failed[_name(one)] = -most, one
+        return best
+
+    def _add(self, seen: Seen, candidates: Iterable[Candidate]) -> None:
+        for one in candidates:
+            key = f"{one.rule} {seen.zone}"
+            if key not in self.known:
+                self.known.add(key)
+                heapq.heappush(self.queue, (-one.seconds, next(self.serial), seen, one))
+
+    def _judge(
+        self, seen: Seen, one: Candidate, least: float
+    ) -> tuple[InferredWindow, Iterable[Candidate]]:
+        """Judge a candidate, which must book more than ``least`` seconds.
+
+        Returns:
+            The window; and windows with other hours to judge next.
+        """
+        seconds, found = self._evidence(seen, seen, one)
+        if found.fails == RAW_SHARE:
+            return self._window(seen, one, Found(RAW_SHARE), seconds), ()
+        if seconds <= least:
+            return self._window(seen, one, Found(BOOKS_LESS), seconds), ()
+        trial = occasions.seen(self.observed, self.walker, seen.zone, one.tried(seen))
+        seconds, found = self._evidence(seen, trial, one)
+        if not found.fails and seconds <= least:
+            found = found._replace(fails=BOOKS_LESS)
+        others: Iterable[Candidate] = ()
+        if found.units and found.fails != BOOKS_LESS:
+            slices = hours.broken_slices(trial, one, found.days)
+            if any(slices) and not found.fails:
+                found = found._replace(fails="slices")
+            others = hours.narrower(one, slices) if found.fails else hours.wider(one)
+        made = self._window(seen, one, found, seconds)
+        if not found.fails and self._disagrees(made):
+            made = made._replace(found=found._replace(fails=DISAGREES))
+        return made, others
+
+    def _disagrees(self, one: InferredWindow) -> bool:
+        """Return whether a window fails condition (c), now or in a round before."""
+        before = self.failed.get(_name(one))
+        failed = before is not None and before[1].found.fails == DISAGREES
+        return failed or self.agreed.falls(one.on(self.pool))
+
+    def _evidence(self, seen: Seen, trial: Seen, one: Candidate) -> tuple[int, Found]:
+        """Return the seconds that a candidate books, and the test of its events in ``trial``.
+
+        Without a trial, ``trial`` is ``seen``, and the raw share is tested first.
+        """
+        mine, others = one.events(trial)
+        lasts = evidence.unit_s(seen.days)
+        rule, neighbours = evidence.units(mine, lasts), evidence.units(others, lasts)
+        found = Found(RAW_SHARE)
+        if trial is not seen or evidence.plausible(rule, neighbours):
+            found = evidence.judge(mine, rule, neighbours)
+        return one.booked(seen).within(found.days), found
+
+    def _window(self, seen: Seen, one: Candidate, found: Found, seconds: int) -> InferredWindow:
+        """Return the window with its days and its evidence."""
+        starts = one.inside[seen.started]
+        if found.days is not None:
+            starts &= evidence.on_days(seen.start_local, found.days)
+        window = one.rule.but(**_days(seen, found.days))
+        return InferredWindow(window, seen.zone, found, int(starts.sum()), seconds)
+
+
+def _name(one: InferredWindow) -> str:
+    return f"{one.window} {one.zone}"
+
+
+def _days(seen: Seen, days: tuple[int, int] | None) -> dict[str, date]:
+    """Return the dates of a window; the first and the last day of the log are not bounds."""
+    found: dict[str, date] = {}
+    if days is not None and days[0] > seen.start_local.min() // DAY_S:
+        found["valid_from"] = occasions.EPOCH + timedelta(days[0])
+    if days is not None and days[1] <= seen.start_local.max() // DAY_S:
+        found["valid_to"] = occasions.EPOCH + timedelta(days[1])
+    return found

@@ -1,0 +1,80 @@
+"""Delivered fair starts by the rule that the log of each period shows."""
+
+import polars as pl
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from audit.cluster.delivered import delivered, held_until
+from audit.metrics.attempts.population import describe
+from audit.model import Limit, Period, Pool, Resource
+from audit.scenario.delivered.agreement import agreement, rule_of
+from audit.scenario.delivered.fair_starts import ADDED, delivered_starts
+from audit.scenario.releases.holds import NOT_HOLDING, Holding
+from audit.scenario.scenario import Scenario
+from audit.scenario.workload import KEYS
+from tests.examples import examples
+from tests.naive import delivered as slow
+from tests.scenario.delivered.made import scenario_of, sites
+from tests.strategies import EPOCH, ended, frame
+
+MIDDLE = EPOCH + 200
+FIRST, SECOND = Period("first", EPOCH, MIDDLE), Period("second", MIDDLE, EPOCH + 10_000)
+
+
+@settings(max_examples=examples(40))
+@given(sites(20))
+def test_the_log_of_an_audit_is_all_that_it_read(site: slow.Site) -> None:
+    log = scenario_of(site)
+    found, agreed = delivered(log, NOT_HOLDING, [FIRST, SECOND])
+    known = rule_of(log, agreement(log))
+    assert found.equals(delivered_starts(log, known).select(*KEYS, *ADDED))
+    assert agreed[FIRST] is agreed[SECOND]
+    assert agreed[FIRST].known == known
+
+
+@settings(max_examples=examples(40))
+@given(sites(20), st.sampled_from([50, 1_000]))
+def test_later_arrivals_change_nothing_in_a_period(site: slow.Site, history_s: int) -> None:
+    log = scenario_of(site)
+    both, agreed = delivered(log, NOT_HOLDING, [FIRST, SECOND], history_s)
+    assert both.height == log.attempts.height
+    before = log.but(attempts=log.attempts.filter(pl.col("arrival_time") < MIDDLE))
+    alone, shown = delivered(
+        before, NOT_HOLDING, [FIRST], history_s, wanted=pl.col("end_time") < MIDDLE
+    )
+    assert alone.equals(both.join(alone, on=KEYS, how="semi", maintain_order="left"))
+    assert shown[FIRST].known == agreed[FIRST].known
+    assert shown[FIRST].compared.equals(agreed[FIRST].compared)
+
+
+def test_what_ended_before_its_log_does_not_count() -> None:
+    # The second and the third wait 100 s each, and EASY starts both when the site did. The log of
+    # 200 s of the second period holds the third only, for which nothing waits in turn.
+    records = [
+        ended(EPOCH, EPOCH, EPOCH + 100, 4),
+        ended(EPOCH, EPOCH + 100, EPOCH + 150, 4),
+        ended(EPOCH + 1, EPOCH + 150, EPOCH + 160, 4),
+        ended(EPOCH + 900, EPOCH + 900, EPOCH + 950, 4),
+    ]
+    pool = Pool("main", Resource.cpus, 4)
+    log = Scenario(describe(frame(records), [pool]), pool, EPOCH + 950)
+    late = Period("late", EPOCH + 800, EPOCH + 1_000)
+    _, shown = delivered(log, NOT_HOLDING, [FIRST, late], 200)
+    assert shown[FIRST].known.agreement == 1.0
+    assert shown[late].known.agreement is None
+
+
+def test_until_when_attempts_were_held_by_hand() -> None:
+    # Ann may run one job: her second waits for the end of her first, and Bob's for nothing.
+    records = [
+        ended(EPOCH, EPOCH, EPOCH + 100, 1, "ann"),
+        ended(EPOCH + 10, EPOCH + 130, EPOCH + 150, 1, "ann"),
+        ended(EPOCH + 20, EPOCH + 60, EPOCH + 90, 1, "bob"),
+    ]
+    pool = Pool("main", Resource.cpus, 4)
+    described = describe(frame(records), [pool])
+    assert held_until(described, pool, EPOCH + 150, NOT_HOLDING) is None
+    holding = Holding(own=(Limit(most=1, user=("ann",)),))
+    until = held_until(described, pool, EPOCH + 150, holding)
+    assert until is not None
+    assert (until - EPOCH).tolist() == [0, 100, 20]

@@ -1,0 +1,125 @@
+"""Broken shares, their bound, and the days of a rule, against their definitions."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audit.scenario.windows import evidence
+from audit.scenario.windows.evidence import Events, Found
+from audit.scenario.windows.occasions import DAY_S
+from tests.naive import rules as naive
+
+EVENTS = st.lists(
+    st.tuples(st.integers(0, 3), st.integers(0, 40 * DAY_S), st.booleans()), min_size=1, max_size=60
+)
+
+
+def events(found: list[tuple[int, int, bool]]) -> Events:
+    user, at, broken = (np.array(column) for column in zip(*found, strict=True))
+    return Events(user, user, at, broken.astype(bool))
+
+
+def judge(rule: list[tuple[int, int, bool]], neighbours: list[tuple[int, int, bool]]) -> Found:
+    of_rule, others = events(rule), events(neighbours)
+    return evidence.judge(of_rule, evidence.units(of_rule, DAY_S), evidence.units(others, DAY_S))
+
+
+@given(EVENTS, st.sampled_from([DAY_S, evidence.SHORT_UNIT_S]))
+def test_shares_are_those_of_each_user_and_day(
+    found: list[tuple[int, int, bool]], lasts: int
+) -> None:
+    got = evidence.units(events(found), lasts)
+    expected = naive.units(found, lasts)
+    assert list(zip(got.at.tolist(), got.user.tolist(), strict=True)) == sorted(expected)
+    for at, user, share in zip(got.at.tolist(), got.user.tolist(), got.share, strict=True):
+        assert share == pytest.approx(expected[at, user])
+    assert got.mean == pytest.approx(sum(expected.values()) / len(expected))
+
+
+@given(st.integers(1, 60), st.floats(0, 1))
+def test_the_bound_is_that_of_the_definition(trials: int, part: float) -> None:
+    breaks = part * trials
+    found = evidence.upper_bound(breaks, trials)
+    assert found == pytest.approx(naive.upper_bound(breaks, trials), abs=1e-3)
+    assert breaks / trials <= found <= 1
+
+
+def test_bounds_by_hand() -> None:
+    assert evidence.upper_bound(0, 20) == pytest.approx(1 - 0.05 ** (1 / 20))
+    assert evidence.upper_bound(3, 100) == pytest.approx(0.0757108, abs=1e-6)  # R: binom.test
+    assert evidence.upper_bound(5, 5) == 1
+
+
+@given(EVENTS, st.floats(0.01, 0.5))
+def test_the_stretch_of_days_is_the_best_of_all(
+    found: list[tuple[int, int, bool]], most: float
+) -> None:
+    begin, end = evidence._stretch(evidence.units(events(found), DAY_S), most)
+    days = range(41)
+
+    def worth(first: int, behind: int) -> float:
+        inside = [broken for _, at, broken in found if first <= at // DAY_S < behind]
+        return most * len(inside) - sum(inside)
+
+    best = max(worth(first, last + 1) for first in days for last in days if last >= first)
+    if best > 0:
+        assert worth(begin, end) == pytest.approx(best)
+
+
+def kept(days: range, users: int = 4, each: int = 3) -> list[tuple[int, int, bool]]:
+    return [
+        (user, day * DAY_S + 3_600 * k, False)
+        for day in days
+        for user in range(users)
+        for k in range(each)
+    ]
+
+
+def broken(days: range, users: int = 4) -> list[tuple[int, int, bool]]:
+    return [(user, day * DAY_S + 50_000, True) for day in days for user in range(users)]
+
+
+def test_a_rule_that_is_kept() -> None:
+    found = judge(kept(range(30)), broken(range(30)))
+    assert (found.fails, found.days) == ("", None)
+    assert (found.breaks, found.withheld, found.units) == (0, 360, 120)
+    assert found.by_chance == 1
+    assert found.bound == pytest.approx(1 - 0.05 ** (1 / 120))
+
+
+def test_a_rule_in_force_for_half_of_the_log_is_found_with_its_days() -> None:
+    rule = [*kept(range(20)), *broken(range(20, 40))]
+    found = judge(rule, broken(range(40)))
+    assert (found.fails, found.days) == ("", (0, 20))
+    assert (found.breaks, found.withheld) == (0, 240)
+
+
+@pytest.mark.parametrize(
+    ("rule", "neighbours", "fails"),
+    [
+        (kept(range(30), users=2), broken(range(30)), "users of occasions"),
+        (kept(range(4), each=9), broken(range(30)), "days of occasions"),
+        (kept(range(1), each=4), broken(range(30)), "occasions"),
+        (kept(range(30)), broken(range(4)), "neighbours"),
+        (kept(range(30)), broken(range(30), users=2), "users of neighbours"),
+        (kept(range(6), each=1), broken(range(30)), "bound"),
+        # 1 of 5 neighbours started: a tenth of that is not shown by 120 units
+        (kept(range(30)), [*kept(range(30), each=4), *broken(range(30))], "bound"),
+    ],
+)
+def test_rules_without_enough_evidence_are_not_kept(
+    rule: list[tuple[int, int, bool]], neighbours: list[tuple[int, int, bool]], fails: str
+) -> None:
+    assert judge(rule, neighbours).fails.startswith(fails)
+
+
+def test_an_entity_that_usually_breaks_the_rule() -> None:
+    """A unit counts with its broken share: one exempt job in a campaign is not enough."""
+
+    def fails(breaks: int, beside: int) -> str:
+        own = [(9, day * DAY_S, day % 10 < breaks) for day in range(100)]
+        own += [(9, day * DAY_S, False) for day in range(100) for _ in range(beside)]
+        return judge(kept(range(100), users=9) + own, broken(range(100))).fails
+
+    assert [fails(6, 0), fails(4, 0), fails(6, 1)] == ["one entity", "", ""]

@@ -1,0 +1,70 @@
+"""Occasions withheld by a window, against their definition, second by second."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audit.scenario.limits import UNLIMITED
+from audit.scenario.windows import occasions
+from audit.scenario.windows.occasions import Tried, Walker
+from audit.scenario.workload import Workload
+from tests import strategies
+from tests.naive import rules as naive
+from tests.naive.simulation import Log
+
+NOTHING = np.zeros((2, 0), np.int64)
+
+
+def instants(work: Workload, tried: Tried) -> list[int]:
+    """Return the instants between which every decision stands."""
+    started = work.has_started
+    times = (work.arrival, work.start[started], work.end[started], work.step_time, tried.opens)
+    return sorted({int(t) for some in times for t in some})
+
+
+@given(
+    strategies.logs(),
+    st.lists(st.integers(1, 40), min_size=0, max_size=6).map(np.cumsum),
+    st.lists(st.integers(1, 30), min_size=5, max_size=5),
+)
+def test_occasions_of_a_window_are_those_of_the_definition(
+    log: Log, edges: np.ndarray, reaches: Sequence[int]
+) -> None:
+    work = strategies.arrays(log)._replace(limits=UNLIMITED)
+    edges = np.asarray(edges, np.int64) + int(work.arrival.min(initial=0))
+    closes, opens = edges[: len(edges) // 2 * 2 : 2], edges[1::2]
+    inside = np.array([k % 4 < 3 for k in range(len(log.jobs))], np.bool_)
+    reach = np.array([reaches[k % 5] for k in range(len(log.jobs))], np.int64)
+    tried = Tried(inside, reach, np.ascontiguousarray(closes), np.ascontiguousarray(opens))
+    at = instants(work, tried)
+
+    def forbids(k: int, t: int, running: Sequence[int]) -> bool:
+        last = max(instant for instant in at if instant <= t)
+        return any(
+            last < open_ and last + int(reach[k]) > close
+            for close, open_ in zip(closes.tolist(), opens.tolist(), strict=True)
+        )
+
+    spans = Walker(work, UNLIMITED, NOTHING).spans(tried)
+    found: dict[tuple[int, int], int] = {}
+    for job, since, until, stretch, claims in zip(*spans, strict=True):
+        forbidden = [t for t in range(since, until) if claims and forbids(job, t, ())]
+        if inside[job] and forbidden:
+            key = int(job), int(stretch)
+            found[key] = min(found.get(key, forbidden[0]), forbidden[0])
+    # of those that never started, the last span has no end
+    begun = sorted((job, t) for (job, _), t in found.items() if work.has_started[job])
+    expected = naive.occasions(log, forbids, inside.tolist())
+    assert begun == sorted(one for one in expected if work.has_started[one[0]])
+
+
+@given(st.integers(0, 2**31), st.sampled_from(["UTC", "Europe/Stockholm", "Asia/Kolkata"]))
+def test_hours_are_those_of_the_clock(at: int, zone: str) -> None:
+    clock = datetime.fromtimestamp(at, ZoneInfo(zone))
+    begin = occasions.local(np.array([at]), zone)
+    assert occasions.hour_of_week(begin).tolist() == [clock.weekday() * 24 + clock.hour]
+    assert int(begin[0]) % 86_400 == clock.hour * 3_600 + clock.minute * 60 + clock.second

@@ -1,0 +1,150 @@
+"""The searches find each kind of rule planted in a simulated site, and no other rule.
+
+One seed of each kind runs by default; `make test-sites` runs twenty and writes
+docs/report/sites-rules.md.
+"""
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from audit.metrics.attempts.population import describe
+from audit.model import Pool, Resource, Window
+from audit.scenario.scenario import Scenario
+from audit.scenario.windows import search
+from audit.scenario.windows.observed import observe
+from audit.scenario.windows.search import find_windows
+from tests.metrics.attempts.test_real_logs import described
+from tests.places import ROOT
+from tests.scenario.windows.sites import LONG, NIGHT, OFFICE, SITES, Planted, made, verdict
+from tests.strategies import ended, frame
+from tests.tables import write_row
+
+PAGE = ROOT / "docs" / "report" / "sites-rules.md"
+SEEDS = 20
+LEAST_FOUND = 18
+LEAST_DAYS = 21
+MOST_OFF = 1
+"""Number of the twenty sites on which a wrong rule may be accepted."""
+
+
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("kind", SITES)
+def test_a_rule_is_found_and_nothing_else(kind: str, seed: int) -> None:
+    found = verdict(SITES[kind], seed)
+    # six days are too few to find a limit
+    assert found.found == (SITES[kind].rule is not None) or SITES[kind].days < LEAST_DAYS
+    assert (found.off, found.others, found.outside) == ([], [], False)
+
+
+@pytest.mark.sites
+@pytest.mark.parametrize("kind", SITES)
+def test_twenty_seeds(kind: str) -> None:
+    verdicts = [verdict(SITES[kind], seed) for seed in range(SEEDS)]
+    found = sum(one.found for one in verdicts)
+    off, others = (
+        sum(map(bool, some)) for some in zip(*((v.off, v.others) for v in verdicts), strict=True)
+    )
+    outside = sum(one.outside for one in verdicts)
+    planted = SITES[kind].rule is not None
+    write_row(
+        PAGE,
+        kind,
+        f"{found} of {SEEDS}" if planted else "–",
+        off if planted else "–",
+        others,
+        outside if planted else "–",
+    )
+    assert found >= LEAST_FOUND * planted or SITES[kind].days < LEAST_DAYS
+    assert max(off, others) <= MOST_OFF
+    assert outside == 0
+
+
+def planted(kind: str) -> Scenario:
+    log, pool = made(SITES[kind], 0)
+    return Scenario(log, pool, int(log["end_time"].to_numpy().max()))
+
+
+def test_agreement_rises_with_a_true_window_and_falls_with_a_false_one() -> None:
+    site = planted("window by walltime")
+    agreed = search._Agreement(site, None)
+    true, false = LONG, Window(hours=NIGHT, size_above=8)
+    assert agreed.best is not None
+    assert not agreed.falls(site.pool._replace(windows=(true,)))
+    assert agreed.falls(site.pool._replace(windows=(false,)))
+    assert not agreed.under(site.pool._replace(windows=(false,))).falls(site.pool)
+
+
+def test_a_window_that_lowers_the_agreement_is_not_accepted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(search._Agreement, "falls", lambda self, pool: True)
+    found = find_windows(planted("window by walltime"))
+    assert found.accepted == ()
+    [first, *_] = found.failed
+    assert (first.window.hours, first.window.walltime_above_s) == (OFFICE, 4 * 3_600)
+    assert first.found.fails == "agreement"
+
+
+def test_the_evidence_of_a_window() -> None:
+    found = find_windows(planted("window by walltime"))
+    [one] = found.accepted
+    assert found.pool.windows == (one.window,) == (LONG,)
+    assert (one.found.breaks, one.found.fails) == (0, "")
+    assert one.found.bound < 0.1 * one.found.by_chance
+    assert 0 < one.seconds < found_waiting(found.pool)
+    assert len(found.failed) <= search.MOST_FAILED
+
+
+def found_waiting(pool: Pool) -> int:
+    log, _ = made(SITES["window by walltime"], 0)
+    assert pool.windows
+    return int(log["wait_s"].sum())
+
+
+@pytest.mark.parametrize(
+    ("days", "jobs", "why"),
+    [
+        (20, 130, "the log has less than 21 days"),
+        (30, 5, "fewer than 200 jobs waited"),
+    ],
+)
+def test_logs_that_are_not_searched(days: int, jobs: int, why: str) -> None:
+    log, pool = made(Planted(days=days, a_day=jobs), 0)
+    found = find_windows(Scenario(log, pool, int(log["end_time"].to_numpy().max())))
+    assert (found.pool, found.accepted, found.skipped) == (pool, (), why)
+
+
+def test_a_queue_that_is_too_deep_is_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    site = planted("window by walltime")
+    waits = observe(site.attempts, site.pool, site.now).depth
+    monkeypatch.setattr(search, "MOST_DEPTH", waits - 1)
+    assert find_windows(site).skipped == "the queue is too deep to examine each hour"
+
+
+def test_depth_counts_waiting_attempts_at_all_instants() -> None:
+    records = [ended(0, 0, 10, 1), ended(1, 10, 20, 1), ended(2, 20, 30, 1)]
+    pool = Pool("main", Resource.cpus, 1, amounts=(("cpus", 1),))
+    # instants 0, 1, 2, 10, 20, 30: the second waits at 1 and 2, the third at 2 and 10
+    assert observe(describe(frame(records), [pool]), pool, 30).depth == 4
+
+
+@pytest.mark.ci
+@pytest.mark.thorough
+def test_windows_of_public_logs(real_logs: Path) -> None:
+    """KTH-SP2 delays long jobs in working hours until June 1997; UniLu-Gaia has no window."""
+
+    def found(name: str, zone: str) -> list[Window]:
+        attempts, pool = described(real_logs, name)
+        now = int(attempts["end_time"].drop_nulls().to_numpy().max())
+        site = Scenario(attempts, pool._replace(zone=zone), now)
+        return [one.window for one in find_windows(site).accepted]
+
+    first, *_ = found("KTH-SP2-1996-2.1-cln", "Europe/Stockholm")
+    assert first.walltime_above_s is not None
+    assert {hour // 24 for hour in first.hours} == set(range(5))
+    assert first.valid_from is None
+    assert first.valid_to is not None
+    assert date(1997, 6, 1) < first.valid_to < date(1997, 6, 10)
+    assert found("UniLu-Gaia-2014-1", "Europe/Luxembourg") == []
