@@ -47,7 +47,15 @@ class Job(NamedTuple):
 
     @property
     def group(self) -> Hashable:
-        return (self.user, self.account, self.partition, self.qos, self.size, self.asked, self.nodes)
+        return (
+            self.user,
+            self.account,
+            self.partition,
+            self.qos,
+            self.size,
+            self.asked,
+            self.nodes,
+        )
 
     def runs_at(self, t: int) -> bool:
         return self.start is not None and self.end is not None and self.start <= t < self.end

@@ -6,13 +6,11 @@ from typing import Any, Final, NamedTuple
 
 import polars as pl
 
-from audit.model import Limit, Pool, Window
-from audit.scenario.fit import rules
-from audit.scenario.fit.effort import Budget
-from audit.scenario.fit.observed import observe
-from audit.scenario.fit.site import Site
+from audit.model import Limit, Window
 from audit.scenario.plateaus.capacity import CapacityBelow
 from audit.scenario.plateaus.search import Plateaus, find_plateaus
+from audit.scenario.scenario import Scenario
+from audit.scenario.windows.search import find_windows
 from tests.sites.kinds import EPOCH, ClosedHours, SiteKind, TrueRule
 from tests.sites.scheduler import capacities
 from tests.sites.site import TrueSite
@@ -67,13 +65,8 @@ def _shown(site: TrueSite) -> tuple[Plateaus, list[Window]]:
     """Return the limits that the log shows, and the windows with these in force."""
     ends = site.jobs.filter(pl.col("start_time").is_not_null())["end_time"]
     found = find_plateaus(site.jobs, site.pool, site.now, int(ends.to_numpy().min()))
-    return found, _windows(site.jobs, found.pool, site.now)
-
-
-def _windows(jobs: pl.DataFrame, pool: Pool, now: int) -> list[Window]:
-    observed = observe(jobs, pool, now)
-    searched = rules.search(observed, Site(pool), Budget(observed, 1e9))
-    return [one.window for one in searched.accepted if one.window is not None]
+    windows = find_windows(Scenario(site.jobs, found.pool, site.now))
+    return found, [one.window for one in windows.accepted]
 
 
 def planted_rules(kind: SiteKind) -> Iterator[Rule]:

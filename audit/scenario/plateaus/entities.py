@@ -222,7 +222,6 @@ class Plateaued:
             entities=len(self.members),
         )
 
-
     @cached_property
     def set_of(self) -> Ints:
         """The set of eligible nodes of each group, [G]; 0 without nodes."""
@@ -265,8 +264,8 @@ _OF_NODES: Final = (
 def plateaued(described: pl.DataFrame, pool: Pool, now: int) -> Plateaued:
     """Return the jobs of a pool in groups, with their entities.
 
-    Where nodes are known, jobs of a group may use the same nodes, in equal parts. A job whose record names a hold does not queue. A record that stands for many tasks becomes as
-    many jobs.
+    A job whose record names a hold does not queue. A record that stands for many tasks becomes as
+    many jobs. Where nodes are known, the jobs of a group may use the same ones, in equal parts.
 
     Args:
         described: columns of ``model.DESCRIBED``; attempts of other pools are ignored.

@@ -199,9 +199,7 @@ def test_on_nodes_as_defined(name: str | None, jobs: list[Job]) -> None:
 
 
 @pytest.mark.parametrize(("nodes", "hungry"), [((6,), True), ((3, 3), False), ((2, 4), True)])
-def test_a_job_is_hungry_only_where_a_node_holds_it(
-    nodes: tuple[int, ...], hungry: bool
-) -> None:
+def test_a_job_is_hungry_only_where_a_node_holds_it(nodes: tuple[int, ...], hungry: bool) -> None:
     pool = ALL._replace(
         nodes=tuple(Node(f"n{k}", (("cpus", has),), ("p",)) for k, has in enumerate(nodes))
     )
