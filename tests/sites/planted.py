@@ -99,7 +99,7 @@ WITHOUT: Final[Mapping[str, SiteKind]] = {
     "strict": replace(SITE, strict=True),
     "conservative": replace(SITE, reservations=None),
     "fairshare": replace(SITE, fairshare=True),
-    "chains": replace(SITE, chains=0.3),
+    "chains": replace(SITE, chains=0.125),
     "held bursts": replace(SITE, holds=(replace(RELEASED, share=0.4),)),
     "drains": replace(SITE, drains=DrainPlan()),
     "decoys together": DECOYS,
