@@ -308,16 +308,6 @@ class FstStatus(StrEnum):
     NOT_SAMPLED = "not_sampled"  # the budget was used up, and a sample represents it
 
 
-class Decision(StrEnum):
-    """Whether the modelled policy would have started an attempt when the site did (SPEC §10)."""
-
-    ON_TIME = "on_time"  # at most the tolerance earlier
-    LATE = "late"  # earlier than the site did
-    UNFORESEEN = "unforeseen"  # later than the site did
-    OVER_CAPACITY = "over_capacity"
-    """With it, more was in use than the capacity: counted, but excluded from shares."""
-
-
 COUNTED: Final = (
     *(FstStatus.FINAL.value, FstStatus.PROVISIONAL.value, FstStatus.PREEMPTED_CONTEXT.value),
     FstStatus.ASSUMED_ESTIMATE.value,

@@ -40,7 +40,7 @@ class OrderTraits:
     kernel: str
     """Code in ``kernels.scheduling.simulation``; RANK: the rank of an attempt never changes."""
     deeper: float
-    """Addition to b of fair and modelled starts, compared with the order by arrival."""
+    """Addition to b of fair starts, compared with the order by arrival."""
     _: KW_ONLY
     rank_by: str | None = None
     """Of RANK: the column of ``scenario.workload.Workload`` for the rank; ``-`` before it:
@@ -106,7 +106,6 @@ class BackfillTraits:
     kernel: str
     """Name of its code in ``kernels.scheduling.simulation``."""
     fair: Cost  # of the fair start times of an attempt
-    forward: Cost  # of the modelled start of an attempt
     replay: Cost  # of an attempt's passes in a replay
     settings: tuple[str, ...] = ()
     """The settings of ``Policy`` that it takes, besides those that every backfilling takes."""
@@ -134,7 +133,6 @@ class Backfill(StrEnum):
         label="no job overtakes another",
         kernel="NONE",
         fair=(1.5e-06, 0.87),
-        forward=(1.1e-06, 0.97),
         replay=(6e-07, 0.0),
     )
     no_guarantee = BackfillTraits(
@@ -142,7 +140,6 @@ class Backfill(StrEnum):
         label="every job that fits starts",
         kernel="NO_GUARANTEE",
         fair=(9.2e-07, 1.01),
-        forward=(4.7e-07, 1.22),
         replay=(3e-07, 0.25),
     )
     easy = BackfillTraits(
@@ -150,7 +147,6 @@ class Backfill(StrEnum):
         label="one reservation, for the first waiting job",
         kernel="EASY",
         fair=(7.8e-07, 1.05),
-        forward=(4.3e-07, 1.23),
         replay=(4.5e-07, 0.25),
         settings=("depth", "window_s"),
         reservations=1,
@@ -160,7 +156,6 @@ class Backfill(StrEnum):
         label="a reservation for every job",
         kernel="CONSERVATIVE",
         fair=(2.6e-08, 2.51),
-        forward=(1.5e-08, 2.66),
         replay=(2.7e-08, 1.4),
         reservations=None,
         keeps_plans=True,
@@ -170,7 +165,6 @@ class Backfill(StrEnum):
         label="replanned in each pass, as in Slurm",
         kernel="REPLAN",
         fair=(5.5e-08, 2.27),
-        forward=(5.5e-09, 3.03),
         replay=(1.2e-08, 1.8),
         settings=("depth", "window_s", "reservations", "resolution_s", "batch_delay_s"),
         reservations=None,

@@ -75,15 +75,15 @@ def busy(count: int = 40, **entries: object) -> str:
 def starving(days: int = 30) -> str:
     """A log whose site backfills without guarantees, on 4 CPUs: see the advice it is given.
 
-    Each day jobs of an hour come every 20 minutes from 0:00 to 21:40, and one of ten minutes at
-    0:30 that needs the whole pool and waits until the last of the others has ended.
+    Each day jobs of an hour come every 20 minutes from 0:00 to 21:40, and start 100 s later. One of
+    ten minutes comes at 0:30, needs the whole pool, and waits until the last of the others ends.
     """
     lines: list[str] = []
     for day in range(days):
         for k in range(66):
-            at = day * 86_400 + k * 1_200
-            lines.append(line(len(lines) + 1, submit=at, run=3_600, user=k % 12, walltime=3_600))
-        wide = {"run": 600, "allocated": 4, "wait": 79_800, "user": day % 12, "walltime": 600}
+            small = {"wait": 100, "run": 3_600, "user": k % 12, "walltime": 3_600}
+            lines.append(line(len(lines) + 1, submit=day * 86_400 + 1_200 * k, **small))
+        wide = {"run": 600, "allocated": 4, "wait": 79_900, "user": day % 12, "walltime": 600}
         lines.append(line(len(lines) + 1, submit=day * 86_400 + 1_800, **wide))
     return log(lines, MaxProcs=4)
 

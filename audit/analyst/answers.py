@@ -14,12 +14,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import BinaryIO, Final
 
-import duckdb
-
 from audit import spreadsheets
-from audit.errors import UsageError
+from audit.errors import StoreError, UsageError
 from audit.progress import printable, printable_lines
-from audit.store import selection
+from audit.store import database, selection
 from audit.store.database import SNAPSHOT, Connection, quote_text
 from audit.store.selection import Column, Selection
 from audit.words import Format
@@ -144,8 +142,8 @@ def _zone(con: Connection) -> str:
         f"SELECT min(zone) FROM {SNAPSHOT}.main.clusters HAVING count(DISTINCT zone) = 1 "  # noqa: S608
         "AND min(zone) IN (SELECT name FROM pg_timezone_names())"
     )
-    with suppress(duckdb.Error):  # a database of nothing has no such table
-        for (zone,) in con.execute(one).fetchall():
+    with suppress(StoreError):  # a database of nothing has no such table
+        for (zone,) in database.rows(con, one):
             return str(zone)
     return "UTC"
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from audit.oneoff.audit import Options
     from audit.oneoff.sshare.inputs import Request
 
-BUDGET_S = 60
-"""Default CPU seconds for fair and modelled start times without a configuration."""
+BUDGET_S = 5
+"""Default CPU seconds for strict and relaxed fair start times without a configuration."""
 ADVICE_S = 10
 """Default CPU seconds for advice without a configuration."""
 
@@ -113,8 +113,8 @@ def audit(
     budget: Annotated[
         int | None,
         Seconds(
-            help="CPU seconds for fair start times; above it, a sample is computed. Default: "
-            "as configured, or 60."
+            help="CPU seconds for strict and relaxed fair start times; above it, a sample is "
+            "computed. Default: as configured, or 5."
         ),
     ] = None,
     fit_budget: Annotated[str | None, opt.gone("--fit-budget")] = None,

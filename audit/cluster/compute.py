@@ -13,6 +13,7 @@ from audit import config
 from audit.cluster import charges, ranking
 from audit.cluster.delivered import Agreed, delivered
 from audit.cluster.fairshare import Fairshare, histories
+from audit.cluster.passed import OfLog
 from audit.cluster.predicted import predicted
 from audit.cluster.setting import Setting, covered
 from audit.cluster.windows import WHOLE, Window, of_days
@@ -28,12 +29,10 @@ from audit.metrics.attempts import (
 from audit.metrics.attempts.account import Account
 from audit.metrics.attempts.fidelity import edges, of_account
 from audit.metrics.attempts.parts import Row
-from audit.metrics.attempts.passed_over import PassedEvidence, Shares
 from audit.metrics.attempts.resource_equality import resource_equality
 from audit.metrics.attempts.summary import KINDS, Known, Options, conservation_of, summarise
 from audit.metrics.fairshare.requested import beyond_request
-from audit.metrics.pairs import EARLIER_S, Barred, Unstarted
-from audit.metrics.passed import limited
+from audit.metrics.passed.usage import Shares
 from audit.metrics.preemption import interrupted
 from audit.model import OBSERVED, Limit, Period, Pool
 from audit.model import Window as Hours
@@ -327,7 +326,8 @@ def _of_periods(
     scenario = Scenario(jobs, pool, setting.now, work.ranked)
     of_pool = pl.lit(pool.name).alias("pool")
     of_files = setting.declared.limits
-    bounds = _limited(work, jobs, pool)
+    holding = setting.holding.get(pool.name, NOT_HOLDING)
+    evidence = OfLog.of(jobs, pool, setting.now, holding, booked.barred.filter("held"))
     for number, (period, seed) in enumerate(work.wanted.seeds.items()):
         work.progress(_FIGURES, number, len(work.wanted.seeds))
         own = work.of(period)
@@ -335,7 +335,7 @@ def _of_periods(
         holds = pl.DataFrame(own.holds.get(pool.name, ()), HOLDS)
         around = population.around(jobs, period)
         of_period = options._replace(covered=covered(period, setting.log))
-        passed = _passed(work, jobs, booked, bounds, (pool, period))
+        passed = evidence.passed_over(jobs, period, setting.zone, work.shares)
         whole = (conserved, passed, booked)
         yield from _summaries(work, around, pool, period, of_period, whole)
         del around
@@ -354,43 +354,6 @@ def _of_periods(
         ):
             yield Rows(table, period, rows.with_columns(of_pool))
     work.progress(_FIGURES, len(work.wanted.seeds), len(work.wanted.seeds))
-
-
-class _Limited(NamedTuple):
-    """What accepted limits of users and accounts forbid in a pool."""
-
-    users: frozenset[str]
-    """Users with such a limit."""
-    spans: pl.DataFrame
-    """Columns of ``limited.FORBIDDEN``."""
-
-
-def _limited(work: _Work, jobs: pl.DataFrame, pool: Pool) -> _Limited:
-    """Return what the pool's limits forbid, and those of single users that its log shows."""
-    own = work.setting.holding.get(pool.name, NOT_HOLDING).own
-    limits = [*pool.limits, *own]
-    spans = limited.forbidden(jobs, pool, work.setting.now, limits)
-    return _Limited(limited.users_under(jobs, limits), spans)
-
-
-def _passed(
-    work: _Work, jobs: pl.DataFrame, booked: Account, bounds: _Limited, place: tuple[Pool, Period]
-) -> pl.DataFrame:
-    """Return the result of each entity that was tested for being passed over in a period."""
-    pool, period = place
-    around = population.around(jobs, period, EARLIER_S)
-    marked = around["unstartable_from"] if "unstartable_from" in around.columns else None
-    held = limited.joined(booked.barred.filter("held"), account.KEY)
-    unstarted = Unstarted(_barred(around, held), _barred(around, bounds.spans), marked)
-    evidence = PassedEvidence(unstarted, bounds.users)
-    return passed_over.of_period(around, pool, period, work.setting.zone, work.shares, evidence)
-
-
-def _barred(around: pl.DataFrame, spans: pl.DataFrame) -> Barred:
-    """Return spans of attempts by row of ``around``."""
-    places = around.select(*account.KEY, row=pl.int_range(pl.len()))
-    barred = spans.join(places, on=account.KEY).sort("row", "begin")
-    return Barred(*(barred[name].to_numpy() for name in ("row", "begin", "end")))
 
 
 def _summaries(

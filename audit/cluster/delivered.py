@@ -27,9 +27,6 @@ from audit.scenario.releases.holds import Holding, inferred_holds
 from audit.scenario.scenario import Scenario
 from audit.scenario.workload import KEYS, Bools, Ints
 
-HISTORY_S = 400 * 86_400
-"""Seconds before the end of a period of ``run`` that are its log."""
-
 
 class Agreed(NamedTuple):
     """How far rules agree with the observed starts of a pool."""

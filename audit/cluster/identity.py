@@ -222,7 +222,7 @@ def _reasons(con: Connection, run: Identity, old: _MadeOf | None) -> Iterator[st
     if old.inputs == new.inputs and old.inferred_from != new.inferred_from:
         yield "records changed from which its rules were inferred"
     if old == new:
-        yield "more of its fair start times were computed"
+        yield "other logs are missing than before"
 
 
 def _logs(con: Connection, run: Identity, inputs: Iterable[str]) -> str:

@@ -18,9 +18,6 @@ from audit.metrics.attempts.similar import LEAD_S
 from audit.model import BY_USAGE, Period, Pool
 from audit.periods import day_of
 
-AFTER_S: Final = 35 * 86_400
-"""Seconds of later attempts that are read at first: modelled starts depend on them."""
-
 
 def by_history(pool: Pool) -> bool:
     """Whether the order depends on the whole past: usage, or passes since the first arrival."""

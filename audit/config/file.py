@@ -33,7 +33,7 @@ class Simulation(Section):
     """How fair start times are computed."""
 
     threads: int = Field(default=0, ge=0)
-    budget_s: int = Field(default=300, ge=1)
+    budget_s: int = Field(default=5, ge=1)
     advice_budget_s: int = Field(default=60, ge=0)
 
 

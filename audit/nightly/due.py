@@ -1,10 +1,10 @@
 """The stages ``compute`` and ``report``: a cluster's due figures and reports, and the index page.
 
-Figures of a period are due if their inputs are not those of the figures in the store, or if fair
-XX
-limits, is inferred once and kept with its run. If a cluster has archived months, only the attempts
-that the due periods need are read, a few periods at a time; otherwise all are. A report is due if the
-run that computed its period's figures has not made it.
+Figures of a period are due if their inputs are not those of the figures in the store. What the 400
+days before the end of a period show, such as limits, is inferred once and kept with its run. If a
+cluster has archived months, only the attempts that the due periods need are read, a few periods at
+a time; otherwise all are. A report is due if the run that computed its period's figures has not
+made it.
 """
 
 from __future__ import annotations
@@ -23,13 +23,12 @@ import polars as pl
 
 from audit import periods
 from audit.cluster import declared, fairshare, fitted, results
-from audit.cluster.delivered import HISTORY_S
 from audit.cluster.fairshare import Fairshare
 from audit.cluster.identity import Identity
 from audit.cluster.inference import NOTHING
 from audit.cluster.log_begin import log_begin
 from audit.cluster.setting import Setting, configured
-from audit.cluster.windows import AFTER_S, Window, stretches, window_of
+from audit.cluster.windows import Window, stretches, window_of
 from audit.config import Cluster
 from audit.config.places import Site
 from audit.errors import UsageError
@@ -63,7 +62,7 @@ _DAY_S = 86_400
 def compute(work: Work, cluster: Cluster) -> bool:
     """Compute the periods whose figures were not computed from the store's current content.
 
-    Returns whether there were records, and no fair start time is left for the next night.
+    Returns whether there were records.
 
     Raises UsageError if the requested period does not exist, or the pools are not known well enough
     to archive; ConfigError if files that the configuration names are wrong.
@@ -86,7 +85,7 @@ def compute(work: Work, cluster: Cluster) -> bool:
     identities = stored.identities()
     named = [each for each in identities if work.only in (None, each.period.name)]
     stale = {each.run_id for each in named if computed.get(each.period) != each.run_id}
-    due = [each for each in identities if each.run_id in stale | _unfinished(con, name)]
+    due = [each for each in identities if each.run_id in stale]
     stays = {
         period: run_id
         for period, run_id in computed.items()
@@ -106,7 +105,7 @@ def compute(work: Work, cluster: Cluster) -> bool:
     night.warnings += [f"cluster {name!r}: {warning}" for warning in stored.setting.warnings]
     night.computed += [f"{name} {identity.period.name}" for identity in due]
     night.exceeded += _exceeded(work, due)
-    return not _unfinished(con, name)
+    return True
 
 
 class _Due(NamedTuple):
@@ -210,44 +209,35 @@ class _Stored:
         return None if kept is None else fitted.again(self.setting, kept)
 
     def compute(self, part: Sequence[_Due], stays: Mapping[Period, str]) -> None:
-        """Compute some periods; read more attempts until no modelled start is after them."""
+        """Compute some periods; what arrived after their end matters to none of their figures."""
         work, name = self.work, self.cluster.name
         settings = {each.identity.period: each.setting for each in part}
         window = window_of(self.periods, list(settings))
         if window.from_time is None:
             window = window._replace(from_time=archive.archived_until(work.con, name))
         kept = {period: run_id for period, run_id in stays.items() if period not in settings}
-        after = AFTER_S
-        while True:
-            until = None if window.to_time is None else window.to_time + after
-            compute_and_keep(
-                work.con,
-                Task(
-                    self._read(window, until),
-                    part[-1].setting,
-                    self.fairshare,
-                    [each.identity for each in part],
-                    kept,
-                    window,
-                    HISTORY_S,
-                    settings,
-                    self._newest(kept),
-                ),
-                work.site.config,
-                work.now,
-                lambda what, done, of: work.progress(f"{name}: {what}", done, of),
-                work.night.notes.append,
-            )
-            if until is None or until > self.setting.now:
-                return
-            span = {"from_time": window.from_time, "to_time": window.to_time}
-            ((latest,),) = queries.rows(work.con, "latest_modelled", cluster=name, **span)
-            if latest is None or latest < until:
-                return
-            after *= 2
+        compute_and_keep(
+            work.con,
+            Task(
+                self._read(window),
+                part[-1].setting,
+                self.fairshare,
+                [each.identity for each in part],
+                kept,
+                window,
+                SPAN_S,
+                settings,
+                self._newest(kept),
+            ),
+            work.site.config,
+            work.now,
+            lambda what, done, of: work.progress(f"{name}: {what}", done, of),
+            work.night.notes.append,
+        )
 
-    def _read(self, window: Window, until: int | None) -> pl.DataFrame:
-        """Return the attempts that arrived before an instant and matter for a window."""
+    def _read(self, window: Window) -> pl.DataFrame:
+        """Return the attempts that matter for a window."""
+        until = window.to_time  # whatever arrives later matters to none of their figures
         if self.attempts is None:
             since = self._needed_since(window)
             return read_attempts(self.work.con, self.cluster.name, since, until)
@@ -259,13 +249,20 @@ class _Stored:
         return self.attempts.filter(arrived.is_null() | (arrived < until))
 
     def _needed_since(self, window: Window) -> int | None:
-        """Return the epoch second from which on attempts matter for usage, or as similar jobs."""
+        """Return the epoch second from which on attempts matter.
+
+        They show the site's rules, count in usage, or are similar jobs.
+        """
         begin = window.from_time
         if begin is None:
             return None
         first = first_arrival(self.work.con, self.cluster.name, begin, window.to_time)
         since = begin if first is None else min(first, begin)
-        return min(since - LEAD_S, begin - fairshare.lead_s(self.fairshare, self.setting))
+        return min(
+            since - LEAD_S,
+            begin - SPAN_S,
+            begin - fairshare.lead_s(self.fairshare, self.setting),
+        )
 
     def put_away(self, computed: Collection[Period], due: Collection[Period]) -> None:
         """Archive what is old enough, up to the first period whose figures are not current."""
@@ -325,11 +322,6 @@ def _near(found: int, current: Sequence[Period]) -> Sequence[Period]:
     """
     near = [one for one in current if one.from_time <= found < one.to_time + _DAY_S]
     return near or current[-1:]
-
-
-def _unfinished(con: Connection, cluster: str) -> set[str]:
-    """Return the runs for which a budget left fair start times to be computed."""
-    return {run_id for (run_id,) in queries.rows(con, "unfinished", cluster=cluster)}
 
 
 def _exceeded(work: Work, due: Sequence[Identity]) -> Iterator[str]:

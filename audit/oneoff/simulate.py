@@ -86,9 +86,9 @@ def simulate(
 ) -> Outcome:
     """Simulate each pool of a log under a change, and write the schedule to ``out``, if any.
 
-    Pools, steps and policies are those of the configured cluster of this name, if there is one; with
-    ``fit``, the rules that the log shows are in force beside those that are configured. The
-    suffix of ``out`` chooses SWF or Parquet; it is written whole or not at all. The same logs and
+    Pools, steps and policies are those of the configured cluster of this name, if there is one.
+    With ``fit``, the rules that the log shows are in force beside configured ones. The suffix of
+    ``out`` chooses SWF or Parquet; it is written whole or not at all. The same logs and
     configuration give the same bytes.
 
     Raises:

@@ -28,13 +28,15 @@ from audit.scenario.releases.holds import inferred_holds
 DAYS: Final = 400
 """The days of the log before the end of a period from which a run infers."""
 SPAN_S: Final = DAYS * 86_400
+UNCHARGED: Final = fairshare.of_site(None, Path())
+"""How usage is charged where nothing is configured."""
 
 
 def inferred(
     described: pl.DataFrame,
     setting: Setting,
-    usage: Fairshare,
-    silent: Collection[Pool],
+    usage: Fairshare = UNCHARGED,
+    silent: Collection[Pool] = (),
     progress: Progress = lambda what, done, of: None,
 ) -> list[Fitted]:
     """Return what the log shows of each pool that has attempts.
@@ -85,8 +87,8 @@ def of_period(
     attempts: pl.DataFrame,
     setting: Setting,
     to_time: int,
-    usage: Fairshare,
-    silent: Collection[Pool],
+    usage: Fairshare = UNCHARGED,
+    silent: Collection[Pool] = (),
 ) -> list[Fitted]:
     """Return what the log shows up to the end of a period, of each pool that has attempts.
 

@@ -17,7 +17,7 @@ from audit.cluster import declared, fitted
 from audit.cluster.inference import Fact
 from audit.cluster.log_begin import LogBegin, log_begin
 from audit.cluster.setting import Extent, Setting, configured, one_off
-from audit.cluster.windows import AFTER_S, by_history
+from audit.cluster.windows import by_history
 from audit.config import places
 from audit.errors import UsageError
 from audit.formats.dialects import Header
@@ -52,8 +52,8 @@ def open_published(
         name: the cluster; None: the only one.
         job: what was inferred for the period in which this job ended is in force. If a part of the
             cluster is archived, only the attempts around it are read, from ``LEAD_S`` before it
-            came to ``AFTER_S`` after it ended, unless the order of the queue needs more
-            (``by_history``). None: all are.
+            came to its end, unless the order of the queue needs more (``by_history``). None: all
+            are.
         fit: whether what was inferred when figures were computed is in force.
 
     Raises:
@@ -131,7 +131,7 @@ def _read(
         if archive.months(con, cluster):
             if first is None:
                 raise UsageError(f"cluster {cluster!r} has no job {printable(job)!r}")
-            since, until = first - LEAD_S, None if last is None else last + AFTER_S
+            since, until = first - LEAD_S, None if last is None else last + 1
             attempts = read_attempts(con, cluster, since, until)
             setting = setting_of(attempts, extent(con, cluster))
             if not any(by_history(pool) for pool in setting.pools):

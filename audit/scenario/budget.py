@@ -1,13 +1,13 @@
-"""Estimated cost of fair start times, modelled starts and whole replays.
+"""Estimated cost of fair start times and whole replays.
 
-Fair and modelled starts simulate the n attempts that run or wait on arrival, at a cost of
+Fair start times simulate the n attempts that run or wait on arrival, at a cost of
 
     cost = a · (n + 1)^b
 
-with a and b by backfilling and order, for each of the two (``audit.policies``), fitted to measured
-snapshots of up to 25,000 attempts as lines through the logarithms (``bench/scale/deep_queues.py``
-repeats this). A replay has a few passes for each attempt, whose cost grows likewise, with other
-constants (fitted by hand to the same logs, n from 40 to 3,000).
+with a and b by backfilling and order (``audit.policies``), fitted to measured snapshots of up to
+25,000 attempts as lines through the logarithms (``bench/scale/deep_queues.py`` repeats this). A
+replay has a few passes for each attempt, whose cost grows likewise, with other constants (fitted by
+hand to the same logs, n from 40 to 3,000).
 
 Estimates, not a clock, decide what is computed, so that a log gives the same figures on every
 machine. The sum over all attempts is about right; attempts that wait until the log ends take
@@ -15,7 +15,7 @@ several times their estimate, others less.
 """
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,28 +26,20 @@ from audit.scenario.workload import Ints, Workload, in_snapshots
 Floats = NDArray[np.float64]
 
 
-class Costs(NamedTuple):
-    """Estimated CPU seconds of each attempt, [n], > 0."""
-
-    fair: Floats  # its fair start times
-    forward: Floats  # its modelled start, with and without later arrivals of its user
-
-
-def costs(work: Workload, policy: Policy) -> Costs:
-    """Return the estimated CPU seconds of each attempt's fair start times and modelled start."""
+def fair_cost(work: Workload, policy: Policy) -> Floats:
+    """Return the estimated CPU seconds of each attempt's fair start times, [n], > 0."""
     deep: Floats = np.float64(1.0) + depths(work)
-    more, of = policy.order.traits.deeper, policy.backfill.traits
-    times = (1.0, 1.0) if work.machines is None else _ON_NODES
+    constant, power = policy.backfill.traits.fair
     if work.limits.some:
         deep = deep * (1.0 + deep / _DOUBLES)
-    fitted = zip(times, (of.fair, of.forward), strict=True)
-    return Costs(*(on * constant * deep ** (power + more) for on, (constant, power) in fitted))
+    on_nodes = 1.0 if work.machines is None else _ON_NODES
+    return on_nodes * constant * deep ** (power + policy.order.traits.deeper)
 
 
-_ON_NODES: Final = (3.0, 5.0)
-"""Factors where nodes decide what fits, of fair and of modelled starts.
+_ON_NODES: Final = 3.0
+"""Factor where nodes decide what fits.
 
-Measured on 100,000 jobs of 50 nodes, with up to 16,000 queued: 1.9 to 3.2, and 1.7 to 6.2.
+Measured on 100,000 jobs of 50 nodes, with up to 16,000 queued: 1.9 to 3.2.
 """
 
 

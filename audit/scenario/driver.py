@@ -1,13 +1,12 @@
-"""The common part of fair start times, modelled starts and decisions.
+"""How fair start times under a policy are computed from a workload, in ranges and by night.
 
-Each is computed from a scenario's workload, attempt by attempt, in ranges that are independent of
-each other. Results go back into the rows of the scenario's frame; those of an earlier run are
-reused while their *basis* is the same.
+They are computed attempt by attempt, in ranges that are independent of each other. Results go back
+into the rows of the scenario's frame; those of an earlier run are reused while their *basis* is the
+same.
 
 A basis is a fingerprint of what a fair start time depends on: the policy, every attempt in an
-attempt's snapshot, that attempt itself, and the capacity until its fair start times; that of a
-modelled start also covers all arrivals until it. Hashes of 64 bits are added, so that snapshots are
-running sums.
+attempt's snapshot, that attempt itself, and the capacity until its fair start times. Hashes of 64
+bits are added, so that snapshots are running sums.
 """
 
 import hashlib
@@ -41,8 +40,8 @@ class Effort(NamedTuple):
     executor: Executor = IN_TURN  # the result does not depend on it
     on_progress: OnProgress = lambda done, of: None
     budget_s: float | None = None
-    """CPU seconds, as ``scenario.budget`` estimates them, modelled starts included; beyond it, a
-    sample is computed. None: no bound."""
+    """CPU seconds, as ``scenario.budget`` estimates them; beyond it, a sample is computed. None: no
+    bound."""
     wanted: pl.Expr | None = None
     """Selects the attempts to compute, by columns of ``model.DESCRIBED``; None: all."""
 
@@ -62,8 +61,6 @@ class Cut(NamedTuple):
 
     request: Any
     part: Range  # in that request
-    until: int
-    """Results after this instant may be wrong, because later arrivals are missing; epoch s."""
 
 
 def moved(part: Range, kept: Bools) -> Range:
@@ -79,30 +76,27 @@ class Request(Protocol):
     def divisible(self) -> bool:
         """Whether ``cut`` leaves anything out."""
 
-    def cut(self, part: Range, whole: bool) -> Cut:
-        """Return what matters to a range; if ``whole``, all later arrivals are kept."""
+    def cut(self, part: Range) -> Cut:
+        """Return what matters to a range."""
 
 
 class _Piece:
     """A range to compute. Another process gets only what matters to the range."""
 
-    def __init__(self, common: "_Common", part: Range, until: int, *, whole: bool) -> None:
-        self._common, self._part, self._until, self._whole = common, part, until, whole
+    def __init__(self, common: "_Common", part: Range) -> None:
+        self._common, self._part = common, part
 
-    def __call__(self) -> tuple[tuple[Any, ...], bool]:
-        """Return the results, and whether they are right."""
-        found = self._common.computation(self._part)
-        chosen = self._common.request.chosen[slice(*self._part)]
-        times = (times[chosen].max(initial=0) for times in found if times.dtype == np.int64)
-        return found, self._until == NEVER or max(times) <= self._until
+    def __call__(self) -> tuple[Any, ...]:
+        """Return the results."""
+        found: tuple[Any, ...] = self._common.computation(self._part)
+        return found
 
     def __reduce__(self) -> tuple[Any, ...]:
-        common = self._common
-        return _sent, (common.prepare, *common.request.cut(self._part, self._whole))
+        return _sent, (self._common.prepare, *self._common.request.cut(self._part))
 
 
-def _sent(prepare: Any, request: Any, part: Range, until: int) -> _Piece:
-    return _Piece(_Common(prepare, request), part, until, whole=True)
+def _sent(prepare: Any, request: Any, part: Range) -> _Piece:
+    return _Piece(_Common(prepare, request), part)
 
 
 class _Common:
@@ -132,8 +126,7 @@ def compute(
     """Write the results of the ``chosen`` attempts to the arrays ``out``, [n] each.
 
     The executor computes ranges that hold about equally many of them. ``prepare(request)`` returns
-    the function that computes a range. Ranges whose results need later arrivals than they got are
-    computed again with all of them.
+    the function that computes a range.
     """
     subjects = np.flatnonzero(chosen)
     if len(subjects) == 0:
@@ -162,16 +155,10 @@ def _computed(
         for number, found in executor.each(prepare, request, ranges):
             yield ranges[number], found
         return
-    common, left, whole = _Common(prepare, request), list(ranges), False
-    while left:
-        pieces = [_Piece(common, part, NEVER, whole=whole) for part in left]
-        again = []
-        for number, (results, right) in executor.each(computed, None, pieces):
-            if right:
-                yield left[number], cast("Found", results)
-            else:
-                again.append(left[number])
-        left, whole = again, True
+    common = _Common(prepare, request)
+    pieces = [_Piece(common, part) for part in ranges]
+    for number, results in executor.each(computed, None, pieces):
+        yield ranges[number], cast("Found", results)
 
 
 def by_thread(
@@ -292,10 +279,6 @@ class Bases:
                 context = context + gone(work, started)
             self._fixed = _hashes([context.view(np.int64), attempts.view(np.int64)]) + constant
         changes = work.step_change.reshape(len(work.step_time), len(work.capacity)).T
-        later = _hashes([attempts.view(np.int64), work.owners.fingerprint])
-        comes = work.blocked | (work.queued & work.present)
-        self._later = np.append(np.uint64(0), np.cumsum(np.where(comes, later, np.uint64(0))))
-        self._arrival, self._owner = work.arrival, work.owners.fingerprint
         self._steps = _hashes([work.step_time, *changes, work.step_planned.astype(np.int64)])
         self._step_time = work.step_time
 
@@ -305,15 +288,6 @@ class Bases:
         steps_taken = np.searchsorted(self._step_time, instants, side="right")
         bases: Ints = (self._fixed + totals[steps_taken]).view(np.int64)
         return bases
-
-    def forward(self, instants: Ints) -> Ints:
-        """Return the bases where modelled starts lie at ``instants``: nothing later matters.
-
-        The owner of an attempt matters to its modelled start without its user's later arrivals.
-        """
-        arrived = np.searchsorted(self._arrival, instants, side="right")
-        later = self._later[arrived] - self._later[1:]
-        return _hashes([self.until(instants), later.view(np.int64), self._owner]).view(np.int64)
 
 
 def _properties(work: Workload) -> list[Ints]:

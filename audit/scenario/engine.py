@@ -191,7 +191,6 @@ def setting(
     queued: Bools,
     *,
     taken: Bools,
-    observes_blocked: bool = True,
     ranked_by: Order | None = None,
     fair_order: Order = Order.fcfs,
     preempts: bool = False,
@@ -201,7 +200,6 @@ def setting(
     Args:
         queued: attempts that have a rank.
         taken: attempts that take from the capacity as steps, while they last.
-        observes_blocked: whether blocked attempts are part of the observed schedule.
         ranked_by: the order that owners are ranked for; None: that of the policy.
         preempts: whether attempts give way to others.
     """
@@ -209,8 +207,8 @@ def setting(
     observed = Observed(
         start=contiguous(work.start),
         end=contiguous(work.end),
-        blocked=work.blocked & observes_blocked,
-        present=work.present if observes_blocked else work.present & ~work.blocked,
+        blocked=contiguous(work.blocked),
+        present=work.present,
         queues=contiguous(work.sized),
     )
     jobs = kernel_jobs(work, policy, queued, ranked.owner, preempts=preempts)
@@ -326,8 +324,8 @@ def kernel_pool(
     )
 
 
-def kernel_steps(work: Workload, taken: Bools, delay_s: int = 0) -> Steps:
-    """Return the steps of the capacity, and those by the attempts ``taken``, ``delay_s`` later."""
+def kernel_steps(work: Workload, taken: Bools) -> Steps:
+    """Return the steps of the capacity, and those by the attempts ``taken``."""
     request = by_resource(work.request, len(work.capacity))[:, taken]
     change = by_resource(work.step_change, len(work.capacity))
     time = np.concatenate((work.step_time, work.start[taken], work.end[taken]))
@@ -343,7 +341,7 @@ def kernel_steps(work: Workload, taken: Bools, delay_s: int = 0) -> Steps:
         holder[: len(work.step_time)] = len(nodes.parts) + nodes.change_node
         ends[: len(work.step_time)] = nodes.change < 0
     return Steps(
-        time=time[order] + delay_s,
+        time=time[order],
         change=np.ascontiguousarray(change[:, order]),
         planned=planned[order],
         job=job[order],

@@ -18,13 +18,12 @@ from audit.metrics.attempts.contention import reserved_rows
 from audit.metrics.attempts.miss import misses
 from audit.metrics.attempts.population import TAU_S
 from audit.model import BY_USAGE, FstStatus, Order, Policy, Standing
-from audit.scenario import driver, engine, forward
-from audit.scenario.budget import costs, weights
+from audit.scenario import driver, engine
+from audit.scenario.budget import fair_cost, weights
 from audit.scenario.driver import ALL, Bases, Cut, Effort, Range, nevers
 from audit.scenario.scenario import Scenario
 from audit.scenario.workload import (
     KEYS,
-    NEVER,
     Bools,
     Ints,
     Workload,
@@ -95,11 +94,11 @@ class _Request(NamedTuple):
         """See ``driver.Request``."""
         return self.work.divisible(self.policy) and self.fair_order is Order.fcfs
 
-    def cut(self, part: Range, whole: bool) -> Cut:
+    def cut(self, part: Range) -> Cut:
         """See ``driver.Request``; nothing that arrives later matters."""
-        kept = self.work.around(*part, until=-NEVER)
+        kept = self.work.before(*part)
         request = self._replace(work=self.work.of_those(kept), chosen=self.chosen[kept])
-        return Cut(request, driver.moved(part, kept), NEVER)
+        return Cut(request, driver.moved(part, kept))
 
 
 def _computation(request: _Request) -> Callable[[Range], FairStarts]:
@@ -172,9 +171,8 @@ def fair_start_times(
     keys = described.select(KEYS)[rows]
     times, holds = _still_known(known, keys, bases, subject)
     missing = subject & work.queued & ~holds
-    half = forward.stale(known, keys, bases, holds & (times.strict != NEVER))
     drawn_by = described.select(DRAWN_BY)[rows]
-    weight = _sample(work, drawn_by, missing, half, pool.policy, effort.budget_s)
+    weight = _sample(work, drawn_by, missing, pool.policy, effort.budget_s)
     left_out = weight == 0
     for array, nothing in zip(times, _none(1), strict=True):
         array[left_out] = nothing[0]
@@ -216,27 +214,22 @@ def _sample(
     work: Workload,
     described: pl.DataFrame,
     missing: Bools,
-    half: Bools,
     policy: Policy,
     budget_s: float | None,
 ) -> Ints:
     """Return the weight of each attempt in the sample; 0: missing, and left out.
 
-    ``half`` attempts lack their modelled start alone. Where that is not drawn, the rest is given
-    up, so that all figures are of one sample. Strata are users, width classes and days of arrival.
-    Each night draws anew from what is left.
+    Strata are users, width classes and days of arrival. Each night draws anew from what is left.
     """
     weight = np.ones(len(missing), np.int64)
     if budget_s is None:
         return weight
-    fair_cost, forward_cost = costs(work, policy)
-    open_to = missing | half
-    of_each = described.filter(pl.Series(open_to))
-    day = work.arrival[open_to] // DAY_S
+    cost = fair_cost(work, policy)[missing]
+    of_each = described.filter(pl.Series(missing))
+    day = work.arrival[missing] // DAY_S
     strata = [_codes(of_each["user"]), _codes(of_each["width_class"]), day]
-    cost = (forward_cost + np.where(missing, fair_cost, 0.0))[open_to]
     seed = len(missing) - len(cost)  # the number of those that are known, or never will be
-    weight[open_to] = weights(cost, budget_s, of_each["wait_s"].to_numpy(), strata, seed)
+    weight[missing] = weights(cost, budget_s, of_each["wait_s"].to_numpy(), strata, seed)
     return weight
 
 

@@ -146,17 +146,12 @@ class Workload(NamedTuple):
             own["preemptible"] = Preemptible(*(each[chosen] for each in self.preemptible))
         return Workload(**columns | own)
 
-    def around(self, low: int, high: int, until: int) -> Bools:
-        """Return the attempts on which a simulation from a snapshot depends, [n].
-
-        Args:
-            low, high: the snapshots are those of attempts low ≤ j < high.
-            until: epoch s; what arrives later does not matter.
-        """
+    def before(self, low: int, high: int) -> Bools:
+        """Return the attempts in any snapshot of attempts low ≤ j < high, and these, [n]."""
         leaves = np.maximum(np.where(self.has_started, self.start, NEVER - 1) + 1, self.end)
-        still = leaves[:low] >= self.arrival[low] - 1  # blocked attempts give back a second later
-        later = self.arrival[high:] <= until
-        found: Bools = np.concatenate((still, np.ones(high - low, np.bool_), later))
+        found = np.zeros(len(self.arrival), np.bool_)
+        found[:low] = leaves[:low] >= self.arrival[low]
+        found[low:high] = True
         return found
 
 

@@ -1,4 +1,4 @@
-"""CPU of fair and modelled starts by the number of jobs, and the constants fitted to it.
+"""CPU of fair starts by the number of jobs, and the constants fitted to it.
 
     python -m bench.scale.deep_queues        # some minutes; prints a table, and audit's constants
 
@@ -16,7 +16,6 @@ import numpy as np
 from audit.model import Backfill, Order, Policy
 from audit.scenario.budget import depths
 from audit.scenario.fair_start import fair_starts
-from audit.scenario.forward import forward_starts
 from audit.scenario.workload import Workload
 from bench.logs.workloads import CAPACITY, plain, scheduled, waiting
 
@@ -40,18 +39,15 @@ def deep(load: float) -> Workload:
     return scheduled(work, Policy())
 
 
-def spent(work: Workload, policy: Policy, subjects: np.ndarray) -> tuple[float, float]:
-    """CPU seconds of fair starts, and of forward starts, for each of the subjects."""
+def spent(work: Workload, policy: Policy, subjects: np.ndarray) -> float:
+    """CPU seconds of the fair starts of each of the subjects."""
     begin = time.process_time()
-    strict = fair_starts(work, policy, subjects).strict
-    between = time.process_time()
-    forward_starts(work, policy, subjects, strict=strict)
-    end = time.process_time()
-    return (between - begin) / len(subjects), (end - between) / len(subjects)
+    fair_starts(work, policy, subjects)
+    return (time.process_time() - begin) / len(subjects)
 
 
-def measured(backfill: Backfill) -> Iterator[tuple[float, float, float]]:
-    """Depth, and CPU seconds of fair and of forward starts for each attempt there."""
+def measured(backfill: Backfill) -> Iterator[tuple[float, float]]:
+    """Depth, and CPU seconds of the fair starts of each attempt there."""
     policy = Policy(Order.fcfs, backfill)
     for load, asked in LOADS.items():
         work = deep(load)
@@ -65,31 +61,31 @@ def measured(backfill: Backfill) -> Iterator[tuple[float, float, float]]:
             dear = plans and wanted >= 100
             number = -(-most // 150) if dear else most
             nearest = np.sort(np.argsort(np.abs(depth - wanted), kind="stable")[:number])
-            fair, forward = spent(work, policy, nearest)
+            fair = spent(work, policy, nearest)
             here = float(depth[nearest].mean())
-            print(f"| {backfill} | {here:,.0f} | {fair * 1e6:,.0f} | {forward * 1e6:,.0f} |")
+            print(f"| {backfill} | {here:,.0f} | {fair * 1e6:,.0f} |")
             sys.stdout.flush()
-            yield here, fair, forward
+            yield here, fair
 
 
 def orders() -> None:
     """How many times as much other orders cost where 1,000 run and wait."""
     work = deep(3.0)
     nearest = np.sort(np.argsort(np.abs(depths(work) - 1_000), kind="stable")[:60])
-    costs = {order: sum(spent(work, Policy(order), nearest)) for order in BY_TIME}
+    costs = {order: spent(work, Policy(order), nearest) for order in BY_TIME}
     for order, cost in costs.items():
         print(f"{order}: {cost / costs[Order.fcfs]:.0f} times")
 
 
 def main() -> None:
-    print("| backfilling | run and wait | fair, µs | forward, µs |\n|---|---:|---:|---:|")
+    print("| backfilling | run and wait | fair, µs |\n|---|---:|---:|")
     fitted = {}
     for backfill in Backfill:
-        depth, *both = np.array(list(measured(backfill))).T
-        lines = (np.polyfit(np.log(depth + 1), np.log(cost), 1) for cost in both)
-        fitted[backfill] = [f"({np.exp(constant):.1e}, {power:.2f})" for power, constant in lines]
-    for backfill, (fair, forward) in fitted.items():
-        print(f"Backfill.{backfill.name}: ({fair}, {forward}),")
+        depth, cost = np.array(list(measured(backfill))).T
+        power, constant = np.polyfit(np.log(depth + 1), np.log(cost), 1)
+        fitted[backfill] = f"({np.exp(constant):.1e}, {power:.2f})"
+    for backfill, fair in fitted.items():
+        print(f"Backfill.{backfill.name}: {fair},")
     orders()
 
 

@@ -38,7 +38,7 @@ ROOM = 1.2
 
 COLUMNS = {
     "reading": ("reading",),
-    "fair and modelled starts": ("fair start times", "modelled starts"),
+    "fair starts": ("fair start times", "delays by later arrivals"),
     "writing, archiving, publishing": (
         *("joining results", "writing results", "archiving", "publishing", "compacting"),
     ),

@@ -2,7 +2,7 @@
 
     python -m bench.scale.workers  # some minutes; prints the table of docs/scale.md
 
-Fair and forward starts of KTH-SP2 (of FAIRAUDIT_REAL_LOGS) and of a made log, and the policy grid
+Fair starts of KTH-SP2 (of FAIRAUDIT_REAL_LOGS) and of a made log, and the policy grid
 on KTH-SP2. In turn, round after round, on one machine; the table has the least of each: user CPU
 seconds of this process and of all workers, seconds on the clock, and bytes that went through the
 folder.
@@ -24,7 +24,6 @@ from audit.oneoff import study as studies
 from audit.pipeline.opening import Log, Request, largest_pool, open_log
 from audit.scenario.driver import Effort
 from audit.scenario.fair_start import fair_starts
-from audit.scenario.forward import forward_starts
 from audit.scenario.workload import Workload, workload
 from audit.studies import parts
 from audit.studies.grid import compute as grid
@@ -51,12 +50,11 @@ class Task(NamedTuple):
 
 
 def starts(work: Workload) -> Callable[[Executor], Any]:
-    """All fair starts and forward starts."""
+    """All fair starts."""
 
     def run(executor: Executor) -> list[list[int]]:
         fair = fair_starts(work, EASY, effort=Effort(executor))
-        forward = forward_starts(work, EASY, effort=Effort(executor), strict=fair.strict)
-        return [np.asarray(times).tolist() for times in (*fair, *forward)]
+        return [np.asarray(times).tolist() for times in fair]
 
     return run
 
@@ -88,11 +86,9 @@ def tasks() -> Iterator[Task]:
     log = open_log(Request(logs=[kth]), Config())
     pool = largest_pool(log)
     work = workload(log.described, pool, log.setting.now)[0]
-    yield Task(
-        f"fair and modelled starts, KTH-SP2 ({len(work.arrival):,})", starts(work), sent(work)
-    )
+    yield Task(f"fair starts, KTH-SP2 ({len(work.arrival):,})", starts(work), sent(work))
     made = scheduled(steady(MADE), EASY)
-    yield Task(f"fair and modelled starts, a synthetic log ({MADE:,})", starts(made), sent(made))
+    yield Task(f"fair starts, a synthetic log ({MADE:,})", starts(made), sent(made))
     yield Task("policy grid, KTH-SP2", grid_of(log), sent(log.described))
 
 

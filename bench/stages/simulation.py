@@ -1,12 +1,10 @@
-"""Simulation, decisions, fair and forward start times against a yardstick in C++.
+"""Simulation and fair start times against a yardstick in C++.
 
 FAIRAUDIT_YARDSTICK names its folder, FAIRAUDIT_REAL_LOGS that of the logs; it is built where g++
 is. On KTH-SP2 and LANL-CM5; on the first attempts only of KTH-SP2 compressed to a load of 0.85, and
 of LANL-CM5 under ``conservative``, for all of which the yardstick takes minutes. Both sides run
 with one thread. It has each schedule from its own simulation, which ours must equal; of the fair
-start times it takes short cuts that ours may not (attempts that started on arrival, SPEC §5). It
-lacks decisions and modelled starts, which are compared with its simulation and its fair start
-times.
+start times it takes short cuts that ours may not (attempts that started on arrival, SPEC §5).
 
 Without it, and for how costs grow, made-up logs at a load of 0.85 on 1,000 processors, beside one
 sort of as many numbers.
@@ -32,9 +30,7 @@ import polars as pl
 
 from audit.model import BY_OWNER, Backfill, Order, Policy
 from audit.scenario import engine
-from audit.scenario.decisions import decisions
 from audit.scenario.fair_start import fair_starts
-from audit.scenario.forward import forward_starts
 from audit.scenario.ownership import EQUAL_SHARES, owners_of
 from audit.scenario.workload import Workload
 from bench.logs.real import KTH, LANL, real_log
@@ -79,9 +75,7 @@ PARTS = {"simulation": "sim", "fair start times": "fst reconstructed 1 thr"}
 YARD = {
     # the yardstick's part for each of ours
     "simulation": "simulation",
-    "decisions": "simulation",
     "fair start times": "fair start times",
-    "forward starts": "fair start times",
 }
 
 
@@ -132,12 +126,9 @@ def timed_by_yardstick(program: Path, trace: Trace, path: Path) -> dict[str, flo
 
 def works(made: Workload, policy: Policy) -> dict[str, Callable[[], object]]:
     """The measurements of a workload that the policy scheduled."""
-    strict = fair_starts(made, policy).strict
     return {
         "simulation": partial(engine.replay, made, policy),
-        "decisions": partial(decisions, made, policy),
         "fair start times": partial(fair_starts, made, policy),
-        "forward starts": partial(forward_starts, made, policy, strict=strict),
     }
 
 

@@ -16,7 +16,7 @@ COMMENT ON COLUMN advice.period IS 'name of the period';
 COMMENT ON COLUMN advice.place IS '1, 2, …: rank among the advised changes; NULL: not advised';
 COMMENT ON COLUMN advice.title IS 'the change in words';
 COMMENT ON COLUMN advice.change IS 'the change, as options of fairaudit whatif';
-COMMENT ON COLUMN advice.outcome IS 'supported (significantly shorter waits), unsupported, outweighed (some jobs gain, but the total wait grows), never_starts (some jobs would never start), not_reproduced (the replay of today misses the observed mean wait by more than a quarter), not_agreeing (the policy agrees with less than 65 % of the observed starts), not_tried (the search time was used up)';
+COMMENT ON COLUMN advice.outcome IS 'supported (significantly shorter waits), unsupported, outweighed (some jobs gain, but the total wait grows), never_starts (some jobs would never start), not_reproduced (the replay of today misses the observed mean wait by more than a quarter, of all jobs or of width classes with half of all waiting), not_agreeing (the policy agrees with less than 65 % of the observed starts), not_tried (the search time was used up)';
 COMMENT ON COLUMN advice.dimension IS 'jobs whose mean wait decides: all or width_class; NULL: not tried';
 COMMENT ON COLUMN advice.dimension_value IS 'the width class, in the pool''s counted resource';
 COMMENT ON COLUMN advice.observed_s IS 'their mean wait in the log; s';

@@ -9,12 +9,14 @@ import pytest
 from audit.config.file import Simulation
 from audit.config.places import Site
 from audit.nightly.run import run
-from audit.scenario.budget import Costs
+from audit.policies import Policy
+from audit.scenario.budget import Floats
 from audit.scenario.driver import Effort
 from audit.scenario.fair_start import fair_start_times
+from audit.scenario.workload import Workload
 from audit.store import database
 from tests.logs import line, log
-from tests.nightly.test_run import NOW, site
+from tests.nightly.test_run import FIGURES, NOW, site
 
 DAY = 86_400
 
@@ -73,39 +75,16 @@ def test_two_nights_give_what_one_gives(tmp_path: Path, monkeypatch: pytest.Monk
     assert computed == [199, 20, 219]
 
 
-@pytest.mark.thorough
-def test_a_budget_is_made_up_for_night_by_night(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found = {}
-    for name, budget_s, nights in (("all", 300, 2), ("parts", 80, 7)):
-        folder = tmp_path / name
-        folder.mkdir()
-        config = site(folder).model_copy(update={"simulation": Simulation(budget_s=budget_s)})
-        (folder / "logs" / "log.swf").write_text(jobs(1, 220))
-        left = []
-        for night in range(nights):
-            with monkeypatch.context() as patch:
-                patch.setattr(
-                    "audit.scenario.fair_start.costs",
-                    lambda work, policy: Costs(*np.full((2, len(work.arrival)), 0.5)),
-                )
-                did = run(Site(config, folder), NOW + night * DAY)
-            statuses = results(folder)["fst_status"].to_list()
-            left.append(statuses.count("not_sampled"))
-            assert bool(did.computed) == (night == 0 or left[-2] > 0)
-            assert bool(did.reports) == bool(did.computed)
-        found[name] = left
-        if name == "parts":
-            assert results(folder).equals(results(tmp_path / "all"))
-            assert figures(folder).equals(figures(tmp_path / "all"))
-    assert found["all"] == [0] * 2
-    assert found["parts"][-1] == 0
-    assert found["parts"][0] > found["parts"][1] > 0
+def test_a_sample_is_drawn_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def cost(work: Workload, policy: Policy) -> Floats:
+        return np.ones(len(work.arrival))
 
-
-def figures(folder: Path) -> pl.DataFrame:
-    con = database.open_snapshot(folder / "fairaudit.duckdb")
-    found = database.fetch(con, "SELECT * EXCLUDE run_id FROM summary ORDER BY ALL")
-    con.close()
-    return found
+    monkeypatch.setattr("audit.scenario.fair_start.fair_cost", cost)
+    config = site(tmp_path).model_copy(update={"simulation": Simulation(budget_s=80)})
+    (tmp_path / "logs" / "log.swf").write_text(jobs(1, 220))
+    assert run(Site(config, tmp_path), NOW, stages=FIGURES).computed
+    found = results(tmp_path)
+    sampled = found.filter(pl.col("fst_status") != "not_sampled")
+    assert 60 < sampled.height < 100
+    assert found["fair_slowdown"].null_count() == 0  # by fair starts that need no budget
+    assert not run(Site(config, tmp_path), NOW + DAY, stages=FIGURES).computed

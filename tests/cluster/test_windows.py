@@ -4,7 +4,7 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.cluster.windows import WHOLE, Window, stretches
+from audit.cluster.windows import WHOLE, Window, stretches, window_of
 from audit.metrics.attempts.similar import LEAD_S
 from audit.model import Order, Period, Policy, Pool, Resource
 from audit.policies import Backfill
@@ -63,16 +63,16 @@ def test_stretches_are_adjacent_and_bounded() -> None:
     every = list(current)
     due = [every[0], every[1], every[2], every[4]]
     cut = stretches(current, due, 10)
-    assert [part.periods for part in cut] == [tuple(every[:2]), (every[2],), (every[4],)]
+    assert cut == [every[:2], [every[2]], [every[4]]]
     # the days between two periods are of the later one
-    assert [part.window for part in cut] == [
+    assert [window_of(current, part) for part in cut] == [
         Window(None, 190),
         Window(190, 290),
         Window(390, None),
     ]
-    (whole,) = stretches(current, due, None)
-    assert whole.periods == tuple(every)
-    assert whole.window == WHOLE
+    assert stretches(current, due, None) == [every[:3], [every[4]]]
+    (whole,) = stretches(current, every, None)
+    assert window_of(current, whole) == WHOLE
     assert stretches(current, [], 10) == []
 
 
@@ -87,6 +87,8 @@ def test_every_due_period_is_in_one_stretch(
     current = months(*counts)
     due = data.draw(st.lists(st.sampled_from(list(current)), unique=True))
     cut = stretches(current, due, most)
-    assert [period for part in cut for period in part.periods] == sorted(due)
+    assert [period for part in cut for period in part] == sorted(due)
     for part in cut:
-        assert len(part.periods) == 1 or sum(current[period] for period in part.periods) <= most
+        assert len(part) == 1 or sum(current[period] for period in part) <= most
+        first = list(current).index(part[0])
+        assert part == list(current)[first : first + len(part)]

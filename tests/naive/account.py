@@ -45,6 +45,8 @@ class Limit(NamedTuple):
     resource: str | None = None  # None: attempts
     per: str | None = None
     valid: range = range(1 << 40)
+    remaining: bool = False
+    """Whether it limits Σ amount × remaining walltime."""
 
 
 class Window(NamedTuple):
@@ -176,14 +178,14 @@ class Site(NamedTuple):
         counting = list(counting)
         found = []
         for k, limit in enumerate(self.limits):
-            mine = _adds(limit, j)
+            mine = _adds(limit, j, t)
             if t not in limit.valid or not mine:
                 continue
             whose = None if limit.per is None else j.record[limit.per]
             if limit.per is not None and whose is None:
                 continue
             used = sum(
-                _adds(limit, k)
+                _adds(limit, k, t)
                 for k in counting
                 if limit.per is None or k.record[limit.per] == whose
             )
@@ -209,10 +211,17 @@ def occupancy(record: Mapping[str, Any]) -> int:
     return 0 if start is None or end is None else end - start
 
 
-def _adds(limit: Limit, one: One) -> int:
+def _adds(limit: Limit, one: One, t: int) -> int:
+    """What an attempt adds to a limit at t, or would add if it started."""
     if not limit.about(one.record):
         return 0
-    return 1 if limit.resource is None else one.record[limit.resource] or 0
+    amount: int = 1 if limit.resource is None else one.record[limit.resource] or 0
+    if not limit.remaining:
+        return amount
+    length = one.record["walltime_s"]
+    length = max(occupancy(one.record) if length is None else length, 1)
+    start = t if one.start is None else min(one.start, t)
+    return amount * max(0, start + length - t)
 
 
 class Booked(NamedTuple):

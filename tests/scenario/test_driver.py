@@ -11,42 +11,37 @@ from hypothesis import strategies as st
 from audit.model import BY_OWNER, Backfill, Order, Policy, Pool, Resource
 from audit.model import Step as Declared
 from audit.scenario import fair_start
-from audit.scenario.decisions import decisions
 from audit.scenario.driver import Effort
 from audit.scenario.engine import replay
 from audit.scenario.fair_start import fair_starts
-from audit.scenario.forward import forward_starts
 from audit.scenario.workload import NEVER, Workload
 from audit.workers.executors import Threads
 from tests.examples import examples
 from tests.naive.simulation import Log
 from tests.scenario.test_engine import known
 from tests.scenario.test_fair_start import table
-from tests.scenario.test_forward import table as forward_table
 from tests.strategies import EPOCH, POOLS, Rows, arrays, ended, logs, policies, rows
 
 Computed = Callable[..., tuple[np.ndarray, ...]]
 
 
-@pytest.mark.parametrize("computed", [fair_starts, forward_starts])
-def test_subjects_and_threads_change_no_figure(computed: Computed) -> None:
-    @given(logs(limited=True), policies(intervals=True), st.data())
-    def check(log: Log, policy: Policy, data: st.DataObject) -> None:
-        work = arrays(log)
-        whole = computed(work, policy)
-        for threads in (2, 3, 7):
-            again = computed(work, policy, effort=Effort(Threads(threads)))
-            assert all(np.array_equal(a, b) for a, b in zip(whole, again, strict=True))
-        chosen = data.draw(st.sets(st.integers(0, max(len(log.jobs) - 1, 0))))
-        subjects = np.array(sorted(k for k in chosen if k < len(log.jobs)), np.int64)
-        for every, some in zip(whole[:2], computed(work, policy, subjects)[:2], strict=True):
-            inside = np.isin(np.arange(len(log.jobs)), subjects)
-            assert np.array_equal(some, np.where(inside, every, NEVER))
-
-    check()
+@given(logs(limited=True), policies(intervals=True), st.data())
+def test_subjects_and_threads_change_no_figure(
+    log: Log, policy: Policy, data: st.DataObject
+) -> None:
+    work = arrays(log)
+    whole = fair_starts(work, policy)
+    for threads in (2, 3, 7):
+        again = fair_starts(work, policy, effort=Effort(Threads(threads)))
+        assert all(np.array_equal(a, b) for a, b in zip(whole, again, strict=True))
+    chosen = data.draw(st.sets(st.integers(0, max(len(log.jobs) - 1, 0))))
+    subjects = np.array(sorted(k for k in chosen if k < len(log.jobs)), np.int64)
+    for every, some in zip(whole[:2], fair_starts(work, policy, subjects)[:2], strict=True):
+        inside = np.isin(np.arange(len(log.jobs)), subjects)
+        assert np.array_equal(some, np.where(inside, every, NEVER))
 
 
-@pytest.mark.parametrize("computed", [replay, fair_starts, forward_starts, decisions])
+@pytest.mark.parametrize("computed", [replay, fair_starts])
 def test_the_origin_of_time_does_not_matter(computed: Computed) -> None:
     of_logs = logs(blocked=False) if computed is replay else logs()
 
@@ -80,10 +75,9 @@ def test_neither_the_order_of_rows_nor_names_matter(
 ) -> None:
     shuffled = [{**record, "user": record["user"] and record["user"][::-1]} for record in records]
     chance.shuffle(shuffled)
-    columns = [*("fst_strict", "fst_relaxed", "fst_status"), "start_modelled", "overtaken_own_s"]
+    columns = ["fst_strict", "fst_relaxed", "fst_status"]
     made, again = (
-        forward_table(each, pool, policy).sort("job_number").select(columns)
-        for each in (records, shuffled)
+        table(each, pool, policy).sort("job_number").select(columns) for each in (records, shuffled)
     )
     assert made.equals(again)
 
@@ -138,7 +132,7 @@ def test_from_night_to_night_as_from_scratch(
     )
     fair_order = data.draw(st.sampled_from(fair_orders))
     pool = data.draw(st.sampled_from(POOLS[:2]))._replace(fair_order=fair_order)
-    tonight = forward_table(before, pool._replace(steps=known_steps), policy)
+    tonight = table(before, pool._replace(steps=known_steps), policy)
     after = list(before)
     for k in range(len(after)):
         change = data.draw(st.integers(0, 5))
@@ -148,8 +142,8 @@ def test_from_night_to_night_as_from_scratch(
             after[k] = {**after[k], "user": data.draw(st.sampled_from(["ann", "bob"]))}
     after += [{**new, **renamed({"job_number": 100 + k})} for k, new in enumerate(news)]
     changed = pool._replace(steps=steps)
-    again = forward_table(after, changed, policy, known=tonight)
-    assert again.equals(forward_table(after, changed, policy))
+    again = table(after, changed, policy, known=tonight)
+    assert again.equals(table(after, changed, policy))
 
 
 def renamed(record: dict[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from audit.errors import SimulationError
 from audit.metrics.attempts.population import describe
 from audit.model import BY_OWNER, Backfill, Order, Policy, Pool, Resource
-from audit.scenario.budget import Costs, weights
+from audit.scenario.budget import Floats, weights
 from audit.scenario.driver import Effort
 from audit.scenario.engine import replay
 from audit.scenario.fair_start import fair_start_times, fair_starts
@@ -347,12 +347,12 @@ def test_each_status_by_hand() -> None:
 
 
 def costing(monkeypatch: pytest.MonkeyPatch, each_s: float) -> None:
-    """Sets the cost of each attempt, half of it for its modelled start."""
+    """Sets the cost of each attempt."""
 
-    def half(work: Workload, policy: Policy) -> Costs:
-        return Costs(*(np.full(len(work.arrival), each_s / 2) for _ in range(2)))
+    def cost(work: Workload, policy: Policy) -> Floats:
+        return np.full(len(work.arrival), each_s)
 
-    monkeypatch.setattr("audit.scenario.fair_start.costs", half)
+    monkeypatch.setattr("audit.scenario.fair_start.fair_cost", cost)
 
 
 FOUND = ("fst_strict", "fst_relaxed", "fst_status", "miss_strict_s", "fair_slowdown", "fst_basis")

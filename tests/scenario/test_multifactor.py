@@ -16,7 +16,6 @@ from audit.metrics.slurm.multifactor import Scale
 from audit.metrics.slurm.shares import tree_of
 from audit.metrics.slurm.usage import SlurmUsage
 from audit.model import Backfill, Order, Policy
-from audit.scenario.decisions import decisions
 from audit.scenario.engine import replay
 from audit.scenario.fair_start import fair_starts
 from audit.scenario.multifactor import Multifactor, kernel_slurm, priorities
@@ -107,22 +106,6 @@ def test_what_ends_at_a_tick_and_a_pass_of_backfill_is_booked_once() -> None:
     assert (start - EPOCH).tolist() == [0, 0, 15, 25, 35]
 
 
-def test_decisions_do_not_know_when_backfill_ran() -> None:
-    # One of 3 is free. The second could start when it comes, at 2; backfill looks at the latest at
-    # 32, whoever comes meanwhile, or where somebody starts: then it did. The third needs all 3.
-    policy = Policy(Order.multifactor, Backfill.conservative_replan, interval_s=30)
-    slurm = Ranking(slurm=Slurm(PAIR, age=0.0, fairshare=0.0))
-    for start, ready in ((20, 20), (45, 32)):
-        second = job("ann", 2)._replace(start=EPOCH + start, end=EPOCH + start + 10)
-        third = job("ann", 12, request=(3,), start=EPOCH + 60, end=EPOCH + 70)
-        log = Log((job("ann", 0, 50, request=(2,)), second, third), (3,))
-        work = arrays(log, slurm)
-        assert (decisions(work, policy).ready - EPOCH).tolist() == [0, ready, 60]
-        always = policy._replace(interval_s=None)
-        last_end = max(50, start + 10)
-        assert (decisions(work, always).ready - EPOCH).tolist() == [0, 2, last_end]
-
-
 ANN_AT_MOST_3 = {"most": (("ann", 3),), "late": frozenset({"ann"})}
 """CPUs; slurmctld examines limits on resources when it chooses nodes."""
 
@@ -136,15 +119,14 @@ def limited(*jobs: Job) -> Log:
     return Log(tuple(counted), (4,), **ANN_AT_MOST_3)  # type: ignore[arg-type]
 
 
-def starts_and_decisions(log: Log) -> tuple[list[int], list[int]]:
-    """Return both under slurmctld's two schedulers; the replay's are as defined."""
+def starts(log: Log) -> list[int]:
+    """Return those under slurmctld's two schedulers, which are as defined."""
     policy = Policy(Order.multifactor, Backfill.conservative_replan, interval_s=5)
     slurm = Ranking(slurm=Slurm(PAIR, age=0.0, fairshare=0.0))
     made = replay(arrays(log, slurm), policy).start
     want = slow.replay(log, rule(policy)._replace(ranking=slurm))
     assert dict(enumerate(made.tolist())) == want.start
-    ready = decisions(arrays(log, slurm), policy).ready
-    return (made - EPOCH).tolist(), (ready - EPOCH).tolist()
+    return [start - EPOCH for start in made.tolist()]
 
 
 def test_who_could_start_but_for_a_limit_keeps_nothing() -> None:
@@ -155,7 +137,7 @@ def test_who_could_start_but_for_a_limit_keeps_nothing() -> None:
         job("bob", 2, 10, request=(4,), start=EPOCH + 60, end=EPOCH + 70),
         job("bob", 7, 10, request=(2,), start=EPOCH + 11, end=EPOCH + 21),
     )
-    assert starts_and_decisions(log) == ([0, 50, 60, 11], [0, 50, 60, 11])
+    assert starts(log) == [0, 50, 60, 11]
 
 
 def test_what_ends_in_the_second_of_a_pass_of_backfill_still_runs_in_it() -> None:
@@ -182,10 +164,10 @@ def test_who_is_held_by_a_limit_is_planned_but_holds_up_no_front() -> None:
         job("ann", 1, 10, request=(3,), start=EPOCH + 50, end=EPOCH + 60),
         job("bob", 7, 10, request=(2,), estimate=100, start=EPOCH + 7, end=EPOCH + 17),
     )
-    assert starts_and_decisions(log) == ([0, 50, 7], [0, 50, 7])
+    assert starts(log) == [0, 50, 7]
     wide = job("bob", 2, 10, request=(4,), start=EPOCH + 60, end=EPOCH + 70)
     behind = limited(*log.jobs[:2], wide, log.jobs[2]._replace(start=EPOCH + 70, end=EPOCH + 80))
-    assert starts_and_decisions(behind) == ([0, 50, 60, 70], [0, 50, 60, 70])
+    assert starts(behind) == [0, 50, 60, 70]
 
 
 def test_users_who_tie_share_a_rank() -> None:

@@ -17,7 +17,6 @@ from audit.errors import WorkersError
 from audit.model import Policy
 from audit.scenario.driver import Effort
 from audit.scenario.fair_start import fair_starts
-from audit.scenario.forward import forward_starts
 from audit.workers.chosen import executor
 from tests.logs import line, log, write
 from tests.places import ROOT
@@ -68,17 +67,16 @@ def test_a_job_that_is_cancelled_changes_nothing(site: Cluster, tmp_path: Path) 
     work = crowded(3_000)
     said: list[str] = []
     with executor(asked(tmp_path / "shared", cores=2), say=said.append) as one:
-        for compute in (fair_starts, forward_starts):
-            here = compute(work, Policy())
-            victims = queued(site)[:1]
+        here = fair_starts(work, Policy())
+        victims = queued(site)[:1]
 
-            def cancel(done: int, of: int, victims: list[str] = victims) -> None:
-                while victims:
-                    site.run("scancel", victims.pop())
+        def cancel(done: int, of: int) -> None:
+            while victims:
+                site.run("scancel", victims.pop())
 
-            there = compute(work, Policy(), effort=Effort(one, cancel))
-            assert not victims
-            assert all(np.array_equal(a, b) for a, b in zip(here, there, strict=True))
+        there = fair_starts(work, Policy(), effort=Effort(one, cancel))
+        assert not victims
+        assert all(np.array_equal(a, b) for a, b in zip(here, there, strict=True))
     assert said[0].endswith("Dask on Slurm (compute.slurm)")
     assert list((tmp_path / "shared").iterdir()) == []
     until("all jobs are gone", lambda: not queued(site))

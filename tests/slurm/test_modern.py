@@ -18,13 +18,9 @@ from audit.cluster import charges, fairshare
 from audit.metrics.attempts.account import Durations
 from audit.metrics.attempts.account import account as booked_waits
 from audit.metrics.attempts.reasons import hold_kind
-from audit.model import Decision
-from audit.oneoff.explain.explain import charged
 from audit.oneoff.sshare.inputs import Request
 from audit.oneoff.sshare.recompute import Outcome, recompute
 from audit.registry.causes import COLUMNS
-from audit.scenario.decisions import decision_times
-from audit.scenario.scenario import Scenario
 from tests.slurm.modern import ceiling, reasons
 from tests.slurm.modern.captured import CAPTURES, OF_SLURM, Capture
 from tests.slurm.modern.record import CLUSTERS
@@ -99,18 +95,6 @@ def test_a_replay_starts_most_of_those_jobs_at_that_time(tmp_path: Path) -> None
     assert found["shared nodes"].share >= 0.66
     assert found["gpu"].share >= 0.84
     assert found["debug"].share >= 0.82
-
-
-@pytest.mark.parametrize("name", CLUSTERS)
-def test_decisions_agree_with_slurmctld(name: str, tmp_path: Path) -> None:
-    """Of the jobs that waited, on the observed states; enough to trust the model (SPEC §11)."""
-    log = Capture(CAPTURES / name).site(tmp_path)
-    (pool,) = log.setting.pools
-    described, ranked = charged(log, pool, tmp_path)
-    decided = decision_times(Scenario(described, pool, log.setting.now, ranked))
-    waited = decided.filter(pl.col("wait_s") > PERIOD_S, pl.col("decision").is_not_null())
-    assert waited.height >= 148
-    assert waited.select((pl.col("decision") == Decision.ON_TIME.value).mean()).item() >= 0.84
 
 
 # --- sshare

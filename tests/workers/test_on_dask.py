@@ -27,7 +27,6 @@ from audit.errors import UsageError, WorkersError
 from audit.model import Policy
 from audit.scenario.driver import Effort
 from audit.scenario.fair_start import fair_starts
-from audit.scenario.forward import forward_starts
 from audit.workers import on_dask, remote
 from audit.workers.chosen import executor, tried
 from audit.workers.on_dask import Dask
@@ -83,17 +82,16 @@ def test_workers_do_each_part_and_it_is_reported(two: Dask, said: list[str]) -> 
 @pytest.mark.thorough
 def test_a_worker_that_is_killed_changes_nothing(two: Dask) -> None:
     work = crowded(400)
-    for compute in (fair_starts, forward_starts):
-        here: tuple[np.ndarray[Any, Any], ...] = compute(work, Policy())
-        victims = sorted(two._session.client.run(os.getpid).values())[:1]
+    here = fair_starts(work, Policy())
+    victims = sorted(two._session.client.run(os.getpid).values())[:1]
 
-        def kill(done: int, of: int, victims: list[int] = victims) -> None:
-            while victims:
-                os.kill(victims.pop(), signal.SIGKILL)
+    def kill(done: int, of: int) -> None:
+        while victims:
+            os.kill(victims.pop(), signal.SIGKILL)
 
-        there: tuple[np.ndarray[Any, Any], ...] = compute(work, Policy(), effort=Effort(two, kill))
-        assert not victims
-        assert all(np.array_equal(a, b) for a, b in zip(here, there, strict=True))
+    there = fair_starts(work, Policy(), effort=Effort(two, kill))
+    assert not victims
+    assert all(np.array_equal(a, b) for a, b in zip(here, there, strict=True))
 
 
 def test_an_interrupt_is_not_for_workers(two: Dask) -> None:

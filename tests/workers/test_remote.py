@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import polars as pl
@@ -21,10 +20,9 @@ from audit.oneoff.fit_policy import plan as fit
 from audit.oneoff.study import Plan
 from audit.oneoff.whatif import plan as whatif
 from audit.pipeline.opening import Log, Request, open_log
-from audit.scenario import driver, forward
+from audit.scenario import driver
 from audit.scenario.driver import Effort
 from audit.scenario.fair_start import fair_starts
-from audit.scenario.forward import forward_starts
 from audit.scenario.scenario import Change
 from audit.studies import plans
 from audit.workers import remote
@@ -44,42 +42,26 @@ def test_starts_are_the_same_from_parcels_and_in_any_parts(
     slow: Slow, policy: Policy, ranking: Ranking, number: int
 ) -> None:
     work = arrays(slow, ranking)
-    for compute in (fair_starts, forward_starts):
-        here: tuple[np.ndarray, ...] = compute(work, policy)
-        effort = Effort(Scattered(parts=number))
-        there: tuple[np.ndarray, ...] = compute(work, policy, effort=effort)
-        assert all(np.array_equal(a, b) for a, b in zip(here, there, strict=True))
-
-
-@given(logs(limited=True), policies(), st.integers(1, 5), st.sampled_from([-100, 0, 10]))
-def test_starts_are_the_same_where_a_slice_lacks_later_arrivals(
-    slow: Slow, policy: Policy, number: int, after_s: int
-) -> None:
-    work = arrays(slow)
-    with patch.object(forward, "AFTER_S", after_s):
-        for compute in (fair_starts, forward_starts):
-            here: tuple[np.ndarray, ...] = compute(work, policy)
-            effort = Effort(Scattered(parts=number))
-            there: tuple[np.ndarray, ...] = compute(work, policy, effort=effort)
-            assert all(np.array_equal(a, b) for a, b in zip(here, there, strict=True))
+    here = fair_starts(work, policy)
+    there = fair_starts(work, policy, effort=Effort(Scattered(parts=number)))
+    assert all(np.array_equal(a, b) for a, b in zip(here, there, strict=True))
 
 
 SENT = driver._sent
 LENGTHS: list[int] = []
 
 
-def measured(prepare: Any, request: Any, part: driver.Range, until: int) -> Any:
+def measured(prepare: Any, request: Any, part: driver.Range) -> Any:
     LENGTHS.append(len(request.work.arrival))
-    return SENT(prepare, request, part, until)
+    return SENT(prepare, request, part)
 
 
 def test_a_worker_gets_a_slice_of_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(driver, "_sent", measured)
     LENGTHS.clear()
     work = crowded(20_000)
-    for compute in (fair_starts, forward_starts):
-        compute(work, Policy(), np.arange(0, 20_000, 50), Effort(Scattered(parts=10)))
-    assert len(LENGTHS) == 20
+    fair_starts(work, Policy(), np.arange(0, 20_000, 50), Effort(Scattered(parts=10)))
+    assert len(LENGTHS) == 10
     assert sum(LENGTHS) / len(LENGTHS) < 20_000 / 3
 
 

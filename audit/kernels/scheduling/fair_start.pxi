@@ -15,16 +15,14 @@ cdef class Trials:
     cdef Steps steps  # space for all steps, and two for each blocked attempt of a snapshot
     cdef int64_t[::1] aside
     cdef int64_t aside_number
-    cdef int64_t[::1] lasting  # blocked attempts that last, where they are steps
-    cdef int64_t lasting_number
     cdef int64_t next_change  # nothing that waits or is aside changes up to this instant
 
     def __init__(
         self, Pool snapshot not None, Pool trial not None, Pool spare not None,
-        Steps steps not None, *, int64_t crowd, int64_t blocked=0
+        Steps steps not None, *, int64_t crowd
     ):
         self.snapshot, self.trial, self.spare, self.steps = snapshot, trial, spare, steps
-        self.aside, self.lasting = np.zeros(crowd, np.int64), np.zeros(blocked, np.int64)
+        self.aside = np.zeros(crowd, np.int64)
 
 
 cdef void begin_sweep(
@@ -33,7 +31,7 @@ cdef void begin_sweep(
     """Make the snapshot at the arrival of attempt ``low``."""
     cdef int64_t now = model.jobs.arrival[low], job
     reset(trials.snapshot, capacity)
-    trials.aside_number = trials.lasting_number = 0
+    trials.aside_number = 0
     trials.next_change = NEVER
     for job in range(low):
         if observed.start[job] >= now or observed.end[job] > now:

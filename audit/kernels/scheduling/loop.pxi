@@ -94,9 +94,9 @@ cdef void follow(Pool pool, Model model) noexcept nogil:
     """Simulate a pool from ``state.now`` on, until nothing waits and nothing arrives any more.
 
     Attempts from index ``state.arriving`` up to ``state.until`` are still to arrive. The simulation
-    stops as soon as ``state.target`` has started, and before the first instant from ``state.pause``
-    on. Everything that happened before is entered in ``pool``; under CONSERVATIVE after
-    ``foresee``, under FAIRSHARE, NUWT and MULTIFACTOR after ``open_books``.
+    stops as soon as ``state.target`` has started. Everything that happened before is entered in
+    ``pool``; under CONSERVATIVE after ``foresee``, under FAIRSHARE, NUWT and MULTIFACTOR after
+    ``open_books``.
     """
     cdef State *state = &pool.state
     while True:
@@ -168,20 +168,12 @@ cdef inline void shift_passes(State *state, Rules rules) noexcept nogil:
 
 
 cdef bint advance(Pool pool, Model model) noexcept nogil:
-    """Go on to the next instant; return False if there is none, or none before ``state.pause``."""
+    """Go on to the next instant; return False if there is none."""
     cdef int64_t instant = next_instant(pool, model)
-    if instant >= pool.state.pause:
+    if instant == NEVER:
         return False
     pool.state.now = instant
     return True
-
-
-cdef void follow_on(Pool pool, Model model) noexcept nogil:
-    """Continue a simulation that has paused; see ``follow``."""
-    pool.state.pause = NEVER
-    skip_unqueued(pool, model.jobs)
-    if advance(pool, model):
-        follow(pool, model)
 
 
 cdef inline void skip_unqueued(Pool pool, Jobs jobs) noexcept nogil:
@@ -271,7 +263,7 @@ cdef void let_wait(Pool pool, Model model) noexcept nogil:
         and settles(pool, model)
     ):
         return
-    before = min(state.next_end, state.pause)
+    before = state.next_end
     if state.step < model.steps.number:
         before = min(before, model.steps.time[state.step])
     while state.arriving < state.until:

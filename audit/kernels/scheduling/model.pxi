@@ -86,7 +86,7 @@ cdef class Jobs:
     cdef const int64_t[::1] arrival
     cdef const int64_t[::1] occupancy
     cdef const int64_t[::1] estimate
-    cdef int64_t[::1] rank  # place in an order that does not change; < 0: never queued
+    cdef const int64_t[::1] rank  # place in an order that does not change; < 0: never queued
     cdef const int64_t[:, ::1] request
     cdef const int64_t[::1] owner  # node of the share tree, or (NUWT) a number
     cdef const double[::1] charge  # use per second, or (NUWT) in all
@@ -103,15 +103,6 @@ cdef class Jobs:
         self.limits, self.preemption = limits, preemption
         bits = np.frexp(request[0].astype(np.float64))[1]
         self.width = np.minimum(bits, WIDTHS - 1).astype(np.int64)
-
-    def with_own_rank(self):
-        """Return the same attempts with ranks that can be changed independently."""
-        cdef Jobs same = Jobs.__new__(Jobs)
-        same.arrival, same.occupancy, same.estimate = self.arrival, self.occupancy, self.estimate
-        same.rank, same.width, same.request = self.rank.copy(), self.width, self.request
-        same.owner, same.charge, same.limits = self.owner, self.charge, self.limits
-        same.preemption = self.preemption
-        return same
 
 
 @cython.dataclasses.dataclass(eq=False, repr=False)

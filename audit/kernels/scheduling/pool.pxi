@@ -60,7 +60,6 @@ cdef struct State:
     # The purpose of the simulation:
     int64_t target  # stop when this attempt has started, or NOBODY
     int64_t ghost  # this attempt leaves the queue at its start and occupies nothing, or NOBODY
-    int64_t pause  # stop before the first instant from then on; NEVER: do not
     Charging charging
     # Passes and windows:
     int64_t due  # when the next pass is, if anything has happened since the last one, or NEVER
@@ -349,7 +348,7 @@ cdef void reset(Pool pool, const int64_t[::1] capacity) noexcept nogil:
     """Make a pool empty."""
     cdef State *state = &pool.state
     memset(state, 0, sizeof(State))
-    state.next_end = state.due = state.quiet = state.soonest = state.pause = NEVER
+    state.next_end = state.due = state.quiet = state.soonest = NEVER
     state.served, state.serves = -AFTER_ALL, NEVER
     state.target = state.ghost = NOBODY
     state.entered = -NEVER

@@ -63,7 +63,6 @@ class Jobs:
         self, *, arrival: _Ints, occupancy: _Ints, estimate: _Ints, rank: _Ints, request: _Ints,
         owner: _Ints, charge: _Floats, limits: Limits, preemption: Preemption
     ) -> None: ...  # fmt: skip
-    def with_own_rank(self) -> Jobs: ...
 
 class Steps:
     number: int
@@ -104,12 +103,8 @@ class Pool:
 
 class Trials:
     def __init__(
-        self, snapshot: Pool, trial: Pool, spare: Pool, steps: Steps, *, crowd: int,
-        blocked: int = 0
-    ) -> None: ...  # fmt: skip
-
-class Later:
-    def __init__(self, *, own: _Ints, user: _Ints, blocked: _Bools, start: _Ints) -> None: ...
+        self, snapshot: Pool, trial: Pool, spare: Pool, steps: Steps, *, crowd: int
+    ) -> None: ...
 
 class Workspace:
     words_used: int
@@ -142,14 +137,6 @@ def replay(
 def fair_starts(
     model: Model, observed: Observed, capacity: _Ints, at_once: bool, subject: _Bools, low: int,
     high: int, trials: Trials, strict: _Ints, relaxed: _Ints, over: _Bools
-) -> None: ...  # fmt: skip
-def forward_starts(
-    model: Model, sweep: Model, observed: Observed, capacity: _Ints, later: Later, subject: _Bools,
-    low: int, high: int, trials: Trials, start: _Ints, without_own: _Ints
-) -> None: ...  # fmt: skip
-def decide(
-    model: Model, observed: Observed, by_start: _Ints, capacity: _Ints, tolerance: int, until: int,
-    pool: Pool, ready: _Ints, over: _Bools, withheld: _Ints
 ) -> None: ...  # fmt: skip
 def agree(
     model: Model, observed: Observed, by_start: _Ints, capacity: _Ints, waited: _Bools, until: int,

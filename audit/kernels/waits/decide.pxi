@@ -43,9 +43,12 @@ cdef void _consider(Sweep s, int64_t c) noexcept nogil:
     s.walk.cut[c] = NEVER
     s.walk.fits[c] = s.walk.short[c] == FITS
     s.walk.upcoming[c] = s.line.first_live[c]
+    if s.walk.alive_in[c] == s.counting.walk:  # it lost its last block to a rule, and got another
+        return
     if s.walk.short[c] != EXCEEDS and (s.walk.all or s.line.live[c] > 0):
         s.walk.alive[s.walk.alives] = c
         s.walk.alives += 1
+        s.walk.alive_in[c] = s.counting.walk
 
 
 cdef inline bint _reserves(Sweep s) noexcept nogil:

@@ -50,6 +50,7 @@ cdef class Waits:
     cdef const int64_t[::1] by_cycle  # of the same, those with an instant of the cycle in the wait
     cdef const int64_t[::1] by_start
     cdef const int64_t[::1] by_end
+    cdef const int64_t[::1] by_planned  # those that run beyond their planned end, by it
     cdef const int64_t[::1] starters  # all that start since the log begins, by start and order
     cdef const int64_t[::1] due  # [attempts]: place in ``expected`` of the expected end
     cdef const int64_t[::1] expected  # different expected ends, ascending
@@ -80,6 +81,8 @@ cdef class Ruled:
 
     cdef const int64_t[:, ::1] counter  # L × attempts: what counts it, or −1: not in the scope
     cdef const int64_t[:, ::1] amount  # L × attempts: what it adds while it runs
+    cdef const uint8_t[::1] remaining  # L: whether amounts count × what is left of ``length``
+    cdef const int64_t[::1] length  # [attempts], s ≥ 1: the walltime
     cdef const int64_t[:, ::1] binding  # L × attempts: 0: it counts, but the limit does not hold it
     cdef const int64_t[::1] most  # L
     cdef const int64_t[::1] valid_from  # L
@@ -100,11 +103,15 @@ cdef inline bint is_held(Waits log, Course course, int64_t i, int64_t at) noexce
     return False
 
 
+cdef int64_t MOST = NEVER // 2  # amounts × time end here
+
+
 @cython.final
 cdef class Counting:
     """What limits count, and which closed span comes next."""
 
     cdef int64_t[::1] running  # [counters]
+    cdef double[::1] planned  # [counters]: Σ amount × planned end, of limits of remaining time
     cdef int64_t[::1] claimed  # [counters]: by claims of the walk, valid if the stamp is the walk's
     cdef int64_t[::1] stamp
     cdef int64_t[::1] span  # [W]: the closed span at or after the instant
@@ -113,6 +120,7 @@ cdef class Counting:
     def __cinit__(self, Ruled rules):
         """Count nothing."""
         self.running, self.claimed, self.stamp = np.zeros((3, rules.counters), np.int64)
+        self.planned = np.zeros(rules.counters)
         self.span = np.array(rules.first_span[: rules.first_span.shape[0] - 1])
         self.walk = 0
 
@@ -145,24 +153,53 @@ cdef inline int64_t allowed(
 ) noexcept nogil:
     """Return how many attempts equal to ``i`` a limit allows; NEVER: any number."""
     cdef int64_t counter = rules.counter[rule, i], room
+    cdef double level, adds
     if counter < 0 or not rules.binding[rule, i]:
         return NEVER
     if not rules.valid_from[rule] <= at < rules.valid_to[rule]:
         return NEVER
-    room = rules.most[rule] - counting.running[counter]
+    if rules.remaining[rule]:
+        level = counting.planned[counter] - <double> counting.running[counter] * at
+        adds = <double> rules.amount[rule, i] * rules.length[i]
+        if level + adds > rules.most[rule]:
+            return 0
+        room = rules.most[rule] - <int64_t> level
+    else:
+        room = rules.most[rule] - counting.running[counter]
     if counting.stamp[counter] == counting.walk:
         room -= counting.claimed[counter]
-    return room // rules.amount[rule, i] if room > 0 else 0
+    return room // adds_of(rules, rule, i) if room > 0 else 0
+
+
+cdef inline int64_t adds_of(Ruled rules, Py_ssize_t rule, int64_t i) noexcept nogil:
+    """Return what attempt ``i`` adds to a limit when it starts, at most ``MOST``."""
+    if not rules.remaining[rule]:
+        return rules.amount[rule, i]
+    return <int64_t> min(<double> rules.amount[rule, i] * rules.length[i], MOST)
 
 
 cdef inline void count_running(
-    Ruled rules, Counting counting, int64_t i, int64_t sign
+    Ruled rules, Counting counting, int64_t i, int64_t start, bint overdue, int64_t sign
 ) noexcept nogil:
-    """Count attempt ``i``, which starts (1) or ends (−1)."""
+    """Count attempt ``i``, which starts (1) or ends (−1), also later than planned."""
     cdef Py_ssize_t rule
     for rule in range(rules.most.shape[0]):
-        if rules.counter[rule, i] >= 0:
-            counting.running[rules.counter[rule, i]] += sign * rules.amount[rule, i]
+        if not rules.remaining[rule]:
+            if rules.counter[rule, i] >= 0:
+                counting.running[rules.counter[rule, i]] += sign * rules.amount[rule, i]
+        elif sign > 0 or not overdue:
+            count_planned(rules, counting, rule, i, start, sign)
+
+
+cdef inline void count_planned(
+    Ruled rules, Counting counting, Py_ssize_t rule, int64_t i, int64_t start, int64_t sign
+) noexcept nogil:
+    """Count what attempt ``i`` adds to a limit of remaining time (1), or no longer adds (−1)."""
+    cdef int64_t counter = rules.counter[rule, i], amount
+    if counter >= 0:
+        amount = sign * rules.amount[rule, i]
+        counting.running[counter] += amount
+        counting.planned[counter] += <double> amount * (start + rules.length[i])
 
 
 cdef inline void count_claims(
@@ -170,14 +207,18 @@ cdef inline void count_claims(
 ) noexcept nogil:
     """Count claims of attempts equal to ``i``."""
     cdef Py_ssize_t rule
-    cdef int64_t counter
+    cdef int64_t counter, adds
     for rule in range(rules.most.shape[0]):
         counter = rules.counter[rule, i]
         if counter >= 0:
             if counting.stamp[counter] != counting.walk:
                 counting.stamp[counter] = counting.walk
                 counting.claimed[counter] = 0
-            counting.claimed[counter] += count * rules.amount[rule, i]
+            adds = adds_of(rules, rule, i)
+            if <double> count * adds + counting.claimed[counter] > MOST:  # no limit binds it
+                counting.claimed[counter] = MOST
+            else:
+                counting.claimed[counter] += count * adds
 
 
 cdef void move_spans(Ruled rules, Counting counting, int64_t now) noexcept nogil:

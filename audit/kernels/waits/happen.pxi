@@ -27,6 +27,11 @@ cdef Coming _happen(Sweep s, Coming coming, int64_t now) noexcept nogil:
         _leave(s, s.log.by_leave[coming.leave], now)
         coming.leave += 1
     coming = _hold(s, coming, now)
+    while coming.planned < s.log.by_planned.shape[0] and _planned(
+        s, s.log.by_planned[coming.planned]
+    ) <= now:
+        _pass_plan(s, s.log.by_planned[coming.planned])
+        coming.planned += 1
     while time_at(s.log.end, s.log.by_end, coming.end) == now:
         _occupy(s, s.log.by_end[coming.end], -1)
         coming.end += 1
@@ -43,12 +48,25 @@ cdef Coming _happen(Sweep s, Coming coming, int64_t now) noexcept nogil:
     return coming
 
 
+cdef inline int64_t _planned(Sweep s, int64_t i) noexcept nogil:
+    """Return the planned end of attempt ``i``."""
+    return s.log.start[i] + s.rules.length[i]
+
+
+cdef void _pass_plan(Sweep s, int64_t i) noexcept nogil:
+    """Let attempt ``i`` run beyond its planned end: it has no remaining time."""
+    cdef Py_ssize_t rule
+    for rule in range(s.rules.most.shape[0]):
+        if s.rules.remaining[rule]:
+            count_planned(s.rules, s.counting, rule, i, s.log.start[i], -1)
+
+
 cdef void _occupy(Sweep s, int64_t i, int64_t sign) noexcept nogil:
     """Let attempt ``i``, which does not wait, take its resources (1) or return them (−1)."""
     cdef Py_ssize_t x
     cdef int64_t user = s.log.user[i]
     s.state.running += sign
-    count_running(s.rules, s.counting, i, sign)
+    count_running(s.rules, s.counting, i, s.log.start[i], _planned(s, i) < s.log.end[i], sign)
     if s.floor.on:
         move_on(s.nodes, s.floor, s.state, i, sign)
     for x in range(s.state.free.shape[0]):

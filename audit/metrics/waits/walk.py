@@ -244,6 +244,10 @@ def _log(
     single = (user == 0) | (flags > 0)
     single[known.holds.row] = True
     equal = (arrival, user, estimate, *request, *rules.counter, *rules.amount, *rules.reach, *shape)
+    planned = start + rules.length
+    late = ran[planned[ran] < end[ran]] if rules.remaining.any() else ran[:0]
+    if rules.remaining.any():
+        equal = (*equal, rules.length)
     noticed = waiting[(arrival[waiting] < cycle[waiting]) & (cycle[waiting] <= leave[waiting])]
     first = np.flatnonzero(log_starters(queue) & (start >= known.begin))
 
@@ -270,6 +274,7 @@ def _log(
         by_cycle=by(cycle, noticed),
         by_start=by(start, ran),
         by_end=by(end, ran),
+        by_planned=by(planned, late),
         starters=by(start, first),
         due=places,
         expected=expected,

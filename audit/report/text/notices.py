@@ -193,8 +193,8 @@ def _of_fair_starts(pool: PoolPart, contents: Contents) -> Iterator[Notice]:
             f"{of_all(fair.subjects - fair.not_sampled)}, as many as the budget allowed. "
             "They have the longest waits, or are a sample of the others by user, width and day. "
             "Figures from it are estimates, and their intervals include the sampling error. Users "
-            "without a sampled attempt have no such figures. 'audit --budget' computes more; 'run' "
-            "continues each night until all are computed.",
+            "without a sampled attempt have no such figures. 'audit --budget' and "
+            "[simulation] budget_s compute more.",
         )
     left_out = fair.subjects - fair.counted - fair.not_sampled
     if left_out > _MANY * fair.subjects:

@@ -2,32 +2,29 @@
 
 Changes are compared with a replay of today's policy, never with the observed schedule. Both begin
 with what ran and waited when the period began, and have its arrivals. Classes whose observed mean
-wait the replay of today misses by more than a quarter get neither advice nor a figure (SPEC §11);
-where it misses that of all attempts, nothing is advised. Nothing is replayed either where the
-replayed policy agrees with less than ``KNOWN`` of the observed starts.
+wait today's replay misses by more than a quarter get neither advice nor a figure; where it misses
+half of the waiting, nothing is advised. Nothing is replayed where the policy agrees with less than
+``KNOWN`` of the observed starts (SPEC §11).
 
 A budget of estimated CPU seconds (``scenario.budget``) bounds the changes tried, so that the same
-log gives the same advice on every machine. Changes beyond the budget are listed.
+log gives the same advice on every machine. Changes beyond it are listed. Each change is one that a
+site could configure tomorrow and ``fairaudit whatif`` takes:
 
-The changes tried are what a site could configure tomorrow, each a ``Change`` that ``fairaudit
-whatif`` also takes:
-
-- *reservations* for more of the jobs that cannot start (Maui's RESERVATIONDEPTH, PBS'
-  backfill_depth), or for any at all.
+- *reservations* for more of the jobs that cannot start, or for any at all.
 - *limits* and *windows* in force at the end of the log, lifted or relaxed to twice their bound, one
   by one: those that cause at least ``CAUSES`` of the waiting.
 - *walltimes*: the users who request most unused time, or all, request at most twice the run time.
   The replay knows run times, which users do not: this is an upper bound of the gain.
-- *a limit per user* on what runs at one time: a half or a quarter of the pool for each user, or a
-  quarter for the user with the largest burst (SPEC §11). Wider attempts are exempt.
+- *a limit per user* on what runs at one time: half or a quarter of the pool for each user, or a
+  quarter for the user with the largest burst. Wider attempts are exempt.
 - *targets* by what accounts used, or all equal, under the order fairshare.
 - *passes*: more of the queue examined, or more often.
 - *placement*: jobs on the nodes with least or most free capacity, or on whole nodes, where at least
   ``CAUSES`` of the waiting passes while enough is free, but on no node.
-- *sizes*: the same jobs on more nodes, where one resource causes at least ``CAUSES`` in this way:
-  the request per node with most waiting is halved. Run times stay, so it is an upper bound.
+- *sizes*: half the request per node with most waiting, where one resource causes ``CAUSES`` so. Run
+  times stay, so it is an upper bound.
 
-Each of these is a family, of which at most one change is advised.
+At most one change of each of these families is advised.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -70,8 +67,7 @@ from audit.workers.executors import IN_TURN, Executor
 Floats = NDArray[np.float64]
 
 MOST: Final = 3  # largest number of changes that are advised, each of another family
-_DRAW: Final = 2.5e-8
-"""CPU seconds for each unit of each resample, the sums of all changes included."""
+_DRAW: Final = 2.5e-8  # CPU seconds for each unit of each resample, all sums included
 
 ADVICE: Final = pl.Schema(
     {
@@ -83,8 +79,7 @@ ADVICE: Final = pl.Schema(
         **dict.fromkeys(("attempts", "users", "gaining_users", "losing_users"), pl.Int64),
         "never_start": pl.Int64,
     }
-)
-"""One row for each change, in the order of ``candidates``."""
+)  # one row for each change, in the order of ``candidates``
 
 PARTS: Final = pl.Schema(
     {
@@ -93,15 +88,14 @@ PARTS: Final = pl.Schema(
         **dict.fromkeys(("difference_s", "lower_s", "upper_s"), pl.Int64),
         "outcome": pl.String,
     }
-)
-"""One row for all attempts, each width and each walltime class, of each change tried."""
+)  # one row for all attempts, each width and each walltime class, of each change tried
 
 
 class Advice(NamedTuple):
-    """The result of all changes tried: tables of ``ADVICE`` and ``PARTS``."""
+    """The result of all changes tried."""
 
-    changes: pl.DataFrame
-    parts: pl.DataFrame
+    changes: pl.DataFrame  # ``ADVICE``
+    parts: pl.DataFrame  # ``PARTS``
 
 
 NOTHING: Final = Advice(pl.DataFrame(schema=ADVICE), pl.DataFrame(schema=PARTS))
@@ -147,20 +141,17 @@ def advise(
         budget_s: estimated CPU seconds; 0: nothing is tried.
         shares: share of all waiting that each rule causes; see ``candidates``.
         executor: replays the changes; the result does not depend on it.
-        agreement: of the pool's policy with the observed starts, 0 to 1 (SPEC §10); None: not
-            known. Below ``KNOWN``, nothing is replayed.
+        agreement: of the pool's policy, 0 to 1; None: not known. Below ``KNOWN``, none is replayed.
 
     Returns:
         No rows where there are too few users or days, or where hardly any job waited.
     """
     subjects = population.ended(population.in_period(scenario.attempts, period))
-    waited = subjects["wait_s"].sum()
+    waited, users = subjects["wait_s"].sum(), subjects["user"].n_unique()
     if budget_s <= 0 or waited < judging.WORTH_S * subjects.height or subjects.is_empty():
         return NOTHING
     _, day = judging.stretches(subjects["arrival_time"].to_numpy())
-    if len(np.unique(day)) < judging.LEAST_STRETCHES:
-        return NOTHING
-    if subjects["user"].n_unique() < judging.LEAST_USERS:
+    if len(np.unique(day)) < judging.LEAST_STRETCHES or users < judging.LEAST_USERS:
         return NOTHING
     today = scenario.but(attempts=_of_interest(scenario, period))
     found = candidates(today, shares)
@@ -215,18 +206,17 @@ def _tried(
     compared, after, never = _replayed(today, tried, period, executor)
     verdicts: dict[str, Verdict] = {}
     left = Judgement.unsupported
-    if not judging.believed(compared):
+    if not judging.reproduces(compared):
         left = Judgement.not_reproduced
     elif after and judging.enough(compared):
         differences = np.array([wait - compared.wait for wait in after.values()])
         verdicts = dict(zip(after, judging.judge(compared, differences, seed), strict=True))
     results = []
     for one in tried:
-        verdict = verdicts.get(one.change)
+        verdict, none = verdicts.get(one.change), never[one.change]
         judgement = verdict.judgement if verdict else left
-        if never[one.change]:
-            judgement = Judgement.never_starts
-        results.append(_Result(one, judgement, verdict, never_start=never[one.change]))
+        judgement = Judgement.never_starts if none else judgement
+        results.append(_Result(one, judgement, verdict, never_start=none))
     best = _best(results)
     return [
         one._replace(

@@ -125,6 +125,20 @@ def believed(compared: Compared, rows: Bools | slice = slice(None)) -> bool:
     return len(wait) == 0 or reproduced(float(observed.mean()), float(wait.mean()))
 
 
+def reproduces(compared: Compared) -> bool:
+    """Return whether the replay of today may be believed of the pool.
+
+    It reproduces the mean wait of all attempts, and those of width classes with more than half of
+    all waiting.
+    """
+    missed = 0.0
+    for width in np.unique(compared.width).tolist():
+        own = compared.width == width
+        missed += 0.0 if believed(compared, own) else float(compared.observed[own].sum())
+    total = float(compared.observed.sum())
+    return believed(compared) and (missed == 0 or 2 * missed < total)
+
+
 def stretches(arrival: Ints) -> tuple[Ints, Ints]:
     """Return stretch (week, or day if weeks are too few) and day of each arrival, ≥ 0."""
     day: Ints = (arrival - arrival.min()) // DAY_S if len(arrival) else arrival

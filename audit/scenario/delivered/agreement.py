@@ -31,7 +31,7 @@ from audit.scenario.delivered.candidates import (
 )
 from audit.scenario.delivered.observed import LONG_WAIT_S, ObservedTurns, observed_turns
 from audit.scenario.scenario import Scenario
-from audit.scenario.workload import NEVER, Bools, Ints, largest_snapshot
+from audit.scenario.workload import Bools, Ints, Workload, largest_snapshot
 
 EXACT: Final = 0.98
 """The least A at which only starts up to the snapshot are pinned."""
@@ -227,29 +227,41 @@ def known_policy(scenario: Scenario, compared: pl.DataFrame) -> Policy | None:
 def agreement_on_nodes(scenario: Scenario, policy: Policy) -> float | None:
     """Return A of a policy with *fits* by the observed free nodes: A_nodes, 0 to 1.
 
-    Slurm's main scheduler precedes each pass under ``multifactor``, as in ``decisions``. The figure
-    says whether the site's policy is understood, not by which rule fair starts are found.
+    The figure says whether the site's policy is understood, not by which rule fair starts are
+    found.
 
     Returns:
         None where no start was observed or chosen, or the nodes are unknown.
     """
     work, _ = scenario.indexed
-    if work.machines is None:
-        return None
-    policy = judged_as(policy)
+    return None if work.machines is None else _share(compared_on_nodes(work, policy))
+
+
+def compared_on_nodes(work: Workload, policy: Policy, long_wait_s: int = LONG_WAIT_S) -> Ints:
+    """Return the sums of A_nodes: common, observed and wrong starts, [3].
+
+    At each instant with starts at which more wait than start, one pass of the policy is made over
+    what then ran and waited. Under ``multifactor`` it is one of slurmctld's main scheduler if that
+    explains all starts; else its backfill follows.
+
+    Args:
+        long_wait_s: a start counts if the attempt waited longer, s.
+    """
+    policy, sums = judged_as(policy), np.zeros(3, np.int64)
+    started = np.flatnonzero(work.has_started & ~work.blocked)
+    if not len(started):
+        return sums
     setting = engine.setting(work, policy, work.queued & work.present, taken=work.blocked)
     (pool,) = setting.pools((largest_snapshot(work, work.present),), ledger=(0, 0))
-    started = np.flatnonzero(work.has_started & ~work.blocked)
-    waited: Bools = work.has_started & (work.start - work.arrival > LONG_WAIT_S)
-    sums = np.zeros(3, np.int64)
+    waited: Bools = work.has_started & (work.start - work.arrival > long_wait_s)
     simulation.agree(
         setting.model,
         setting.observed,
         started[np.argsort(work.start[started], kind="stable")],
         setting.capacity,
         waited,
-        int(work.start[started].max(initial=-NEVER)),
+        int(work.start[started].max()),
         pool,
         sums,
     )
-    return _share(sums)
+    return sums

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from audit.model import Standing
-from audit.scenario.budget import costs
+from audit.scenario.budget import fair_cost
 from audit.scenario.predict import similar
 from audit.scenario.predict.baselines import Baselines
 from audit.scenario.predict.calibration import (
@@ -138,7 +138,7 @@ def at_submission(
     """
     run = _Run(scenario, zone, SUBMISSIONS)
     known, levels, baselines = run.known, Levels(), Baselines(run.known)
-    cost = costs(known.work, known.pool.policy).fair[known.subject].sum()
+    cost = fair_cost(known.work, known.pool.policy)[known.subject].sum()
     step = max(every, ceil(cost / budget_s))
     for job in np.flatnonzero(known.subject)[::step].tolist():
         now = int(known.work.arrival[job])
@@ -191,7 +191,7 @@ def pending(
     run = _Run(scenario, zone, PAIRS)
     known, shifts = run.known, Shifts()
     first = max(since, int(known.work.arrival.min(initial=scenario.now)))
-    whole = 2 * costs(known.work, known.pool.policy).forward  # the queue at each arrival
+    whole = 2 * fair_cost(known.work, known.pool.policy)  # the queue at each arrival
     spent = (scenario.now - first) / HOUR_S * float(whole.mean()) if len(whole) else 0.0
     step = max(every, ceil(spent / budget_s)) * HOUR_S
     for hour in range(-(-first // step) * step, scenario.now + 1, step):

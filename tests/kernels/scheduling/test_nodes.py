@@ -6,15 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from audit.model import Backfill, Order, Policy
-from audit.scenario.decisions import decisions
+from audit.scenario.delivered.agreement import compared_on_nodes
+from audit.scenario.delivered.candidates import judged_as
 from audit.scenario.engine import replay
 from audit.scenario.fair_start import fair_starts
-from audit.scenario.forward import forward_starts
 from audit.scenario.machines import Machines
 from audit.scenario.workload import Workload, on_nodes
 from tests.examples import examples
-from tests.naive import decisions as judging
-from tests.naive import forward
+from tests.naive import agreement_on_nodes as by_instants
 from tests.naive import simulation as slow
 from tests.naive.placing import Request, Site, Taken, distributions
 from tests.naive.simulation import Job, Log, Ranking, Step, minus, plus
@@ -202,12 +201,12 @@ def test_from_what_ran_on_nodes_at_an_instant(order: Order, backfill: Backfill) 
 
 
 @pytest.mark.parametrize(("order", "backfill"), EVERY_POLICY)
-def test_fair_and_modelled_starts_on_nodes_as_defined(order: Order, backfill: Backfill) -> None:
+def test_fair_starts_on_nodes_as_defined(order: Order, backfill: Backfill) -> None:
     @settings(max_examples=examples(12))
     @given(sites(), policies(order, backfill, intervals=True), rankings())
     def compare(log: Log, policy: Policy, ranking: Ranking) -> None:
         work, as_said = workload(log, ranking), rule(policy)._replace(ranking=ranking)
-        fair, ahead = fair_starts(work, policy), forward_starts(work, policy)
+        fair = fair_starts(work, policy)
         for j, job in enumerate(log.jobs):
             if job.blocked or log.exceeds(j) or log.breaks(j):
                 continue
@@ -215,30 +214,22 @@ def test_fair_and_modelled_starts_on_nodes_as_defined(order: Order, backfill: Ba
             assert known(fair.relaxed)[j] == slow.relaxed(log, as_said, j)
             over = slow.status(log, j) == "over_capacity"
             assert fair.over_capacity[j] == over
-            if job.start is not None or job.open:
-                assert known(ahead.start)[j] == forward.forward(log, as_said, j)
-                own = forward.forward_without_own(log, as_said, j)
-                assert known(ahead.without_own)[j] == own
 
     compare()
 
 
 @pytest.mark.parametrize(("order", "backfill"), EVERY_POLICY)
-def test_decisions_on_nodes_as_defined(order: Order, backfill: Backfill) -> None:
+@pytest.mark.parametrize("of_logs", [sites(), logs(limited=True)])
+def test_agreement_on_nodes_as_defined(
+    order: Order, backfill: Backfill, of_logs: st.SearchStrategy[Log]
+) -> None:
     @settings(max_examples=examples(15))
-    @given(
-        sites(),
-        policies(order, backfill, intervals=True),
-        st.sampled_from([0, 1, 60]),
-        rankings(),
-    )
-    def compare(log: Log, policy: Policy, tolerance: int, ranking: Ranking) -> None:
-        made = decisions(workload(log, ranking), policy, tolerance)
-        want = judging.judge(log, rule(policy)._replace(ranking=ranking), tolerance)
-        for k, job in enumerate(log.jobs):
-            assert known(made.ready)[k] == want.ready.get(k)
-            if job.start is not None and not job.blocked:
-                assert made.over_capacity[k] == (k in want.over)
+    @given(of_logs, policies(order, backfill), st.sampled_from([-1, 0, 5]), rankings())
+    def compare(log: Log, policy: Policy, long_wait: int, ranking: Ranking) -> None:
+        work = workload(log, ranking) if log.site is not None else arrays(log, ranking)
+        made = compared_on_nodes(work, policy, long_wait)
+        as_said = rule(judged_as(policy))._replace(ranking=ranking)
+        assert tuple(made.tolist()) == by_instants.compared(log, as_said, long_wait)
 
     compare()
 

@@ -11,10 +11,8 @@ from audit.model import Backfill, Order, Policy
 from audit.scenario import engine
 from audit.scenario.engine import replay
 from audit.scenario.fair_start import fair_starts
-from audit.scenario.forward import forward_starts
 from audit.scenario.workload import NEVER
 from tests.examples import examples
-from tests.naive import forward
 from tests.naive import simulation as slow
 from tests.naive.simulation import Job, Log
 from tests.scenario.test_engine import known
@@ -48,15 +46,12 @@ def test_blocks_are_skipped_where_nothing_can_start(
     made = replay(work, policy).start
     want = slow.replay(log, as_said).start
     fair = fair_starts(work, policy)
-    ahead = forward_starts(work, policy)
     for j, job in enumerate(log.jobs):
         if job.blocked or log.exceeds(j) or log.breaks(j):
             continue
         assert made[j] == want.get(j, NEVER)
         assert known(fair.strict)[j] == slow.strict(log, as_said, j)
         assert known(fair.relaxed)[j] == slow.relaxed(log, as_said, j)
-        if job.start is not None or job.open:
-            assert known(ahead.start)[j] == forward.forward(log, as_said, j)
 
 
 def long_log(count: int, limited: bool) -> Log:

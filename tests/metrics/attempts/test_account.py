@@ -16,6 +16,7 @@ from audit.metrics.attempts.reasons import reason_of
 from audit.model import Limit, Pool, Preemption, Resource, Step, Window
 from audit.policies import Backfill, Policy
 from audit.registry.causes import CAUSES, COLUMNS
+from audit.rule_text import rule_text
 from tests.naive import account as naive
 from tests.naive.attempts import close
 from tests.registry.test_reasons import ALL_REASONS
@@ -99,6 +100,51 @@ def test_a_limit_holds_what_would_have_fitted() -> None:
     assert row["cause_rule_free_s"] == 10
 
 
+def test_a_limit_of_remaining_time_by_hand() -> None:
+    # 30 CPU-seconds per user: ann's first (2 CPUs, 20 s planned, 30 s run) leaves 40 - 2 t at t,
+    # and nothing from 20 on. Her second adds 8, her third 24. The instants are bob's at 10, 15, 17
+    # and 22.
+    limit = Limit(most=30, resource="cpus", remaining=True, per="user")
+    pool = POOL._replace(limits=(limit,))
+    looks = [ended(at, at, at + 1, 1, "bob", walltime_s=1) for at in (10, 15, 17, 22)]
+    made = booked(
+        ended(0, 0, 30, 2, "ann", walltime_s=20),
+        ended(1, 18, 19, 1, "ann", walltime_s=8),
+        ended(2, 25, 26, 1, "ann", walltime_s=24),
+        *looks,
+        pool=pool,
+    )
+    assert made.attempts["rule"].to_list()[1:3] == [rule_text(limit, "cpus", "UTC")] * 2
+    # at 10: 20 + 8 ≤ 30, and then, with that claim, 20 + 8 + 24 > 30
+    assert parts(made)[1:3] == [
+        {"rule": 9, "unexplained": 8},
+        {"rule": 17, "unexplained": 6},
+    ]
+
+
+def test_a_class_that_loses_its_last_job_to_a_rule_and_gets_another() -> None:
+    """At 100, ann's first job is barred by her second, and bob's second is no longer barred.
+
+    Both are of one class, and the other class has a job too: an array had no place for the third.
+    """
+    pool = Pool("main", Resource.cpus, 1000, limits=(Limit(most=1, per="user"),))
+    made = booked(
+        ended(0, 0, 100, 1, "bob"),
+        ended(5, 300, 400, 1, "ann"),
+        ended(6, 100, 300, 2, "ann"),
+        ended(7, 300, 400, 2, "cat"),
+        ended(10, 150, 250, 1, "bob"),
+        pool=pool,
+        now=1000,
+    )
+    assert parts(made)[1:] == [
+        {"unexplained": 95, "rule": 200},
+        {"rule": 94},
+        {"unexplained": 293},
+        {"rule": 90, "unexplained": 50},
+    ]
+
+
 def test_an_outage_takes_all_waiting_in_it() -> None:
     # Nothing runs from 10 to 1,000, and J fits: an outage. K (5 of 4) never fits.
     made = booked(
@@ -180,6 +226,10 @@ LIMITS = [
         Limit(most=2, size_above=1),
         naive.Limit(lambda one: (one["size"] or 0) > 1, 2),
     ),
+    (
+        Limit(most=20, resource="cpus", remaining=True, per="user"),
+        naive.Limit(lambda _: True, 20, "cpus", per="user", remaining=True),
+    ),
 ]
 
 
@@ -211,7 +261,7 @@ _RULES: dict[str, Any] = {
 def test_the_stretches_of_a_traced_attempt_are_its_wait(
     rules: dict[str, Any], data: st.DataObject
 ) -> None:
-    pool = POOL._replace(**rules)
+    pool = POOL._replace(states_backfill=True, **rules)
     moved = frame(data.draw(crowds() | arrays())).with_columns(pl.col("^.*_time$") + EDGE)
     described = describe(moved, [pool])
     if described.is_empty():
@@ -219,7 +269,7 @@ def test_the_stretches_of_a_traced_attempt_are_its_wait(
     place = data.draw(st.integers(0, described.height - 1))
     holds, _ = _drawn_holds(data, described)
     options: dict[str, Any] = {"holds": holds, "durations": Durations(2, 4, 8)}
-    options |= {"log_begin": EPOCH, "backfill": True}
+    options |= {"log_begin": EPOCH}
     made = account(described, pool, NOW + EDGE, traced=place, **options)
     plain = account(described, pool, NOW + EDGE, **options)
     assert made.attempts.equals(plain.attempts)
@@ -289,14 +339,14 @@ def test_a_limit_that_nothing_reaches_changes_nothing(seed: int, data: st.DataOb
     policy = data.draw(st.sampled_from([None, *POLICIES]))
     lapse = data.draw(sampled([1, 20, 900]))
     pool = Pool("main", Resource.cpus, 24, amounts=(("gpus", 10),))
-    pool = pool._replace(policy=policy or Policy())
+    pool = pool._replace(policy=policy or Policy(), states_backfill=policy is not None)
     pool = pool._replace(steps=(Step(EPOCH + 90, (("cpus", 12),)), Step(EPOCH + 200, ())))
     walked = pool._replace(limits=(Limit(most=10**9),))
     described = describe(frame(_deep(seed, data.draw(sampled([20, 150])))), [pool])
     holds, _ = _drawn_holds(data, described)
     options: dict[str, Any] = {"holds": holds, "durations": Durations(7, 4, lapse)}
     options["traced"] = data.draw(st.integers(0, described.height - 1))
-    options |= {"log_begin": EPOCH + 5, "backfill": policy is not None}
+    options |= {"log_begin": EPOCH + 5}
     got, want = (account(described, one, NOW, **options) for one in (pool, walked))
     assert_frame_equal(got.attempts, want.attempts, rel_tol=1e-12, abs_tol=1e-9)
     assert got.outages.equals(want.outages)

@@ -196,6 +196,27 @@ def test_why_nobody_could_be_tested(reasons: list[PassedWhy], tested: int, told:
     assert told.partition(": ")[2].rstrip(".") in page
 
 
+def test_why_those_who_lost_more_pairs_are_not_named() -> None:
+    """The page gives each condition that failed, and how many entities failed it."""
+    reasons = [*[PassedWhy.USAGE_ORDER] * 2, PassedWhy.OWN_ORDER, PassedWhy.USUAL, PassedWhy.USAGE]
+    rows = tuple(
+        replace(entity(f"u{k}", 0.0, 1), passed_why=why.value) for k, why in enumerate(reasons)
+    )
+    part = measured(good=False)
+    part = replace(part, users=replace(part.users, rows=rows), tested={"user": 5})
+    page = render_html(contents(part)).replace("\xa0", " ")
+    assert (
+        "3 more are not named, although later jobs started first significantly more often: users "
+        "or accounts that had used less recently started first (of 2); own later jobs passed own "
+        "earlier jobs about as often (of 1)."
+    ) in page
+    one_left = replace(part, users=replace(part.users, rows=rows[2:]))
+    page = render_html(contents(one_left)).replace("\xa0", " ")
+    assert "1 more is not named, although" in page
+    usual = replace(part, users=replace(part.users, rows=rows[3:]))
+    assert "not named, although" not in render_html(contents(usual)).replace("\xa0", " ")
+
+
 def test_the_order_of_partitions_and_qos_is_stated() -> None:
     high = PassedOver("qos", "high", (figure("passed_ahead", 0.58),))
     part = replace(measured(good=False), ahead=(high,))

@@ -42,7 +42,7 @@ def contents() -> Contents:
     part = replace(
         part,
         widths=(narrow, wide),
-        advised=Advised((advice,), (advice.title,), believed=True),
+        advised=Advised((advice,), (advice.title,), agrees=True),
         trend=trend,
         elsewhere=Elsewhere(660.0, 640.0, 20, 3_600_000.0, 3_240_000.0),
     )

@@ -207,3 +207,24 @@ def test_classes_that_the_replay_misses_are_neither_judged_nor_shown() -> None:
     assert {(part.dimension, part.number) for part in verdict.parts} == {("all", None)} | {
         ("walltime_class", 0)
     }
+
+
+@pytest.mark.parametrize(
+    ("observed", "today", "good"),
+    [
+        # waits of a class of narrow and of one of wide jobs
+        ((100.0, 100.0), (100.0, 100.0), True),
+        ((100.0, 300.0), (70.0, 300.0), True),  # 100 of 400 s are missed
+        ((100.0, 300.0), (130.0, 220.0), False),  # 400 of 400 s, though the mean is reproduced
+        ((200.0, 200.0), (140.0, 220.0), False),  # 200 of 400 s
+        ((100.0, 300.0), (10.0, 240.0), False),  # the mean of all is missed
+        ((0.0, 0.0), (0.0, 0.0), True),
+    ],
+)
+def test_a_pool_is_reproduced_where_more_than_half_of_the_waiting_is(
+    observed: tuple[float, float], today: tuple[float, float], good: bool
+) -> None:
+    held = compared(widths=2)
+    waits = (np.where(held.width == 0, *each) for each in (today, observed))
+    held = held._replace(**dict(zip(("wait", "observed"), waits, strict=True)))
+    assert judging.reproduces(held) is good

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from audit.model import Policy
-from audit.scenario.budget import costs
+from audit.scenario.budget import fair_cost
 from audit.scenario.predict import predictions
 from audit.scenario.predict.calibration import FEWEST_GROUPS, Withheld
 from audit.scenario.predict.known import known_of
@@ -181,11 +181,11 @@ def test_few_jobs_are_drawn_at_a_past_hour(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_budget_of_simulations_makes_steps_longer() -> None:
     of = scenario(records(60))
-    cost = costs(known_of(of).work, of.pool.policy).fair.sum()
+    cost = fair_cost(known_of(of).work, of.pool.policy).sum()
     half = at_submission(of, "UTC", budget_s=float(cost) / 2)
     assert half["row"].to_list() == list(range(0, 60, 2))
     of = scenario(records())
-    an_hour = 2 * float(costs(known_of(of).work, of.pool.policy).forward.mean())
+    an_hour = 2 * float(fair_cost(known_of(of).work, of.pool.policy).mean())
     hours = pending(of, "UTC", 0)[0]["made_at"].unique()
     few = pending(of, "UTC", 0, budget_s=an_hour * 10)[0]["made_at"].unique()
     assert 0 < len(few) < len(hours)

@@ -1,0 +1,174 @@
+"""What is in force: the same for every command, and up to the end of a period for a run."""
+
+from dataclasses import replace
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import polars as pl
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audit import config
+from audit.cluster import fitted
+from audit.cluster.fairshare import Fairshare
+from audit.cluster.fitted import Fitted
+from audit.cluster.setting import Setting
+from audit.metrics.attempts.account import account
+from audit.metrics.attempts.population import describe
+from audit.metrics.waits.plan import Passes
+from audit.model import ATTEMPTS, JobState, Pool, Standing
+from audit.pipeline import inferring
+from audit.pipeline.inferring import SPAN_S, as_of, in_force
+from audit.pipeline.opening import Log
+from audit.policies import Backfill
+from audit.scenario.releases.holds import NOT_HOLDING, inferred_holds
+from tests.scenario.windows.sites import CPUS, DAY, EPOCH, Planted, made
+from tests.strategies import frame
+
+CHANGED = ("start_time", "end_time", "state", "reason", "occupancy_s")
+USAGE = Fairshare(config.Usage())
+LIMITED = made(Planted(CPUS), 1)
+
+
+def setting(described: pl.DataFrame, pool: Pool) -> Setting:
+    ends = described["end_time"].drop_nulls().to_list()
+    of = ("c", ZoneInfo("UTC"), (pool,), dict.fromkeys((None, "debug", "batch"), pool.name))
+    return Setting(*of, max(ends), (), (), log_begin=min(ends))
+
+
+def inferred(described: pl.DataFrame, of: Setting) -> list[Fitted]:
+    return inferring.inferred(described, of, USAGE, ())
+
+
+def of_period(attempts: pl.DataFrame, of: Setting, to_time: int) -> list[Fitted]:
+    return inferring.of_period(attempts, of, to_time, USAGE, ())
+
+
+def known(one: dict[str, Any], since: int, until: int) -> dict[str, Any] | None:
+    """An attempt as it was known at ``until``; None: it ended before ``since``, or came later."""
+    ready = one["submit_time"] if one["eligible_time"] is None else one["eligible_time"]
+    start, end = one["start_time"], one["end_time"]
+    times = [time for time in (ready, start, end) if time is not None]
+    if (end is not None and end < since) or (times and min(times) >= until):
+        return None
+    if start is not None and start < until:
+        if end is None or end < until:
+            return one
+        gone = {"end_time": None, "state": JobState.RUNNING.value, "occupancy_s": until - start}
+        return one | gone
+    if start is None and (end is None or end < until):
+        return one
+    gone = dict.fromkeys(("start_time", "end_time", "reason", "occupancy_s"))
+    return one | gone | {"state": JobState.PENDING.value}
+
+
+@st.composite
+def attempts(draw: st.DrawFn) -> list[dict[str, Any]]:
+    times = st.none() | st.integers(0, 20)
+    rows = []
+    for _ in range(draw(st.integers(0, 8))):
+        start, end = draw(times), draw(times)
+        if start is not None and end is not None:
+            start, end = min(start, end), max(start, end)
+        rows.append(
+            {
+                "submit_time": draw(times),
+                "eligible_time": draw(times),
+                "start_time": start,
+                "end_time": end,
+                "state": draw(st.sampled_from(["COMPLETED", "PENDING", "CANCELLED", None])),
+                "reason": draw(st.sampled_from(["Priority", None])),
+                "occupancy_s": draw(st.none() | st.integers(0, 9)),
+            }
+        )
+    return rows
+
+
+@given(attempts(), st.integers(0, 20), st.integers(0, 20))
+def test_attempts_as_they_were_known(rows: list[dict[str, Any]], since: int, until: int) -> None:
+    every = frame(rows).select(ATTEMPTS.names())
+    found = as_of(every, since, until)
+    assert found.schema == every.schema
+    expected = [known(one, since, until) for one in every.rows(named=True)]
+    assert found.rows(named=True) == [one for one in expected if one is not None]
+
+
+def test_what_ended_later_was_running_or_waiting() -> None:
+    one = {"submit_time": 5, "start_time": 10, "end_time": 30, "cpus": 1, "occupancy_s": 20}
+    log = frame([one | {"state": "COMPLETED"}])
+    pool = Pool("all", LIMITED[1].resource, 8)
+    for until, standing in ((31, Standing.ENDED), (30, Standing.RUNNING), (10, Standing.PENDING)):
+        [row] = describe(as_of(log, 0, until), [pool])["standing"]
+        assert row == standing
+    assert as_of(log, 0, 5).is_empty()
+    assert as_of(log, 31, 99).is_empty()
+
+
+def test_all_of_the_log_is_that_of_an_audit() -> None:
+    """A period that ends after a short log has its rules, and the account's own plan."""
+    described, pool = LIMITED
+    whole = setting(described, pool)
+    [audited] = inferred(described, whole)
+    [found] = of_period(described.select(ATTEMPTS.names()), whole, whole.now + DAY)
+    assert found._replace(passes=None) == audited
+    assert found.pool.limits == (CPUS,)
+    holds = inferred_holds(described, found.pool, whole.now, found.holding)
+    booked = account(described, found.pool, whole.now, log_begin=whole.log_begin, holds=holds)
+    assert found.passes == Passes(booked.plan, booked.starts, booked.interval_s)
+    again = account(
+        *(described, found.pool, whole.now),
+        log_begin=whole.log_begin,
+        holds=holds,
+        passes=found.passes,
+    )
+    assert again.attempts.equals(booked.attempts)
+
+
+def test_what_came_after_a_period_does_not_matter() -> None:
+    described, pool = LIMITED
+    every = described.select(ATTEMPTS.names())
+    until = EPOCH + 35 * DAY
+    found = of_period(every, setting(described, pool), until)
+    assert found[0].pool.limits == (CPUS,)
+    [stops] = found[0].details["evidence"]
+    [whole] = of_period(every, setting(described, pool), EPOCH + 99 * DAY)[0].details["evidence"]
+    assert 0 < stops["starts"] < whole["starts"]
+    later = (pl.col("start_time") >= until) | (pl.col("submit_time") >= until)
+    moved = [pl.when(later).then(pl.col(x) + 12_345).otherwise(x) for x in ("start_time",)]
+    ends = pl.when(pl.col("end_time") >= until).then(pl.col("end_time") + 54_321)
+    other = every.with_columns(*moved, end_time=ends.otherwise("end_time"))
+    assert of_period(other, setting(described, pool), until) == found
+
+
+def test_only_four_hundred_days_are_read() -> None:
+    described, pool = LIMITED
+    every = described.select(ATTEMPTS.names())
+    late = replace(setting(described, pool), now=EPOCH + 900 * DAY)
+    assert of_period(every, late, EPOCH + 60 * DAY + SPAN_S) == []
+    [found] = of_period(every, late, EPOCH + 30 * DAY + SPAN_S)
+    recent = every.filter(pl.col("end_time") >= EPOCH + 30 * DAY)
+    assert [found] == of_period(recent, late, EPOCH + 30 * DAY + SPAN_S)
+
+
+def test_a_stated_backfilling_needs_no_evidence() -> None:
+    described, pool = LIMITED
+    policy = pool.policy._replace(backfill=Backfill.none, interval_s=30)
+    stated = pool._replace(policy=policy, states_backfill=True)
+    every = described.select(ATTEMPTS.names())
+    [found] = of_period(every, setting(described, stated), EPOCH + 99 * DAY)
+    assert found.passes is not None
+    assert found.passes.starts is None
+    assert (found.passes.plan, found.passes.interval_s) == ((0, True), 30)
+
+
+def test_without_fitting_only_what_is_configured_is_in_force() -> None:
+    described, pool = LIMITED
+    log = Log(described, setting(described, pool), None, ())
+    shown = in_force(log).setting
+    assert shown.pools[0].limits == (CPUS,)
+    assert [fact.what for fact in shown.facts] == ["policy", "limit 1 of 1"]
+    plain = in_force(log, fit=False).setting
+    assert plain.pools == (pool,)
+    assert plain.passes == {"all": fitted.UNKNOWN}
+    assert plain.holding == {"all": NOT_HOLDING}
+    assert in_force(log, only=("other",)).setting == log.setting
