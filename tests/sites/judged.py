@@ -1,7 +1,7 @@
 """Which rules the log of a made site shows, compared with the rules that the site has."""
 
 from collections.abc import Iterator
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 import polars as pl
@@ -102,7 +102,7 @@ def _limit(rule: TrueRule) -> Limit:
     )
 
 
-def _days(rule: TrueRule | ClosedHours) -> dict[str, date]:
+def _days(rule: TrueRule | ClosedHours) -> dict[str, Any]:
     if rule.days is None:
         return {}
     first, behind = (FIRST + day * DAY for day in rule.days)

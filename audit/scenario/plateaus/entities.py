@@ -225,7 +225,8 @@ class Plateaued:
     @cached_property
     def set_of(self) -> Ints:
         """The set of eligible nodes of each group, [G]; 0 without nodes."""
-        return self.places.set_of[self.rows["place"].to_numpy()]
+        found: Ints = self.places.set_of[self.rows["place"].to_numpy()]
+        return found
 
     @cached_property
     def nodes(self) -> NodeSets:
