@@ -53,8 +53,8 @@ def test_a_long_wait_to_the_letter() -> None:
     assert piece(html, "<article>", "article") == (
         "<article>\n"
         "<h3>5 h: job 17, 8 CPUs for up to 4 h, from 2026-10-02 02:13</h3>\n"
-        "<p>Other jobs of this user used 6.4 CPUs meanwhile. Similar jobs waited 2 h on average in "
-        "the same weeks.</p>\n"
+        "<p>Other jobs of this user used 6.4 CPUs meanwhile. Jobs of this size and time limit "
+        "waited 2 h on average in the same weeks.</p>\n"
         "</article>"
     )
 
