@@ -358,10 +358,17 @@ def _periods(
     }
 
 
-def report(work: Work, cluster: Cluster, due: Sequence[tuple[str, int, int, str]]) -> None:
+def report(
+    work: Work,
+    cluster: Cluster,
+    due: Sequence[tuple[str, int, int, str]],
+    also: Mapping[str, Sequence[Who]] | None = None,
+) -> None:
     """Make the reports that are due; each file replaces the old one in one step.
 
-    ``due`` has the name, start and end (epoch s) of each period, and the run that computed it.
+    Args:
+        due: the name, start and end (epoch s) of each period, and the run that computed it.
+        also: by period, users and accounts that get a page besides those of recipients.
     """
     con, config, night, what = work.con, work.site.config, work.night, f"reports of {cluster.name}"
     named = [
@@ -379,7 +386,9 @@ def report(work: Work, cluster: Cluster, due: Sequence[tuple[str, int, int, str]
         privacy.shared_folder(folder, with_group=work.site.shared)
         period = Period(name, start, end)
         made = drawing.draw(
-            con, config, cluster.name, period, folder, pdf=config.report.pdf, also=named
+            *(con, config, cluster.name, period, folder),
+            pdf=config.report.pdf,
+            also=[*named, *(also or {}).get(name, ())],
         )
         if made.failure is not None:
             night.failures.append(made.failure)
