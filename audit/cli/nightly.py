@@ -179,7 +179,6 @@ def erase(
     for file in done.removed:
         show(f"removed {file}: its figures are no longer in the store")
     warn(f"the {kind} of this name has jobs of others, and stays" for kind in done.shared)
-    warn(done.night.warnings)
     show("not reached:")
     for place in erasing.beyond(site, config, user):
         show(f"  {place}")
