@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from audit.config import Cluster
 from audit.config.places import Site
@@ -114,13 +114,6 @@ def erase(site: Site, user: str, now: int) -> Erased:
     return done
 
 
-class _Own(NamedTuple):
-    """What one person is called."""
-
-    names: Mapping[str, frozenset[str]]  # by kind: user, account, group
-    shared: tuple[str, ...]
-
-
 class _Making:
     """Writes the new store and history."""
 
@@ -174,23 +167,22 @@ class _Making:
 
     def _find(self, con: Connection) -> None:
         """Find out what the person is called, and which names of others contain that."""
-        own = _own(con, self.site, self.user)
-        every = sorted({name for names in own.names.values() for name in names})
+        names, self.done.shared = _own(con, self.site, self.user)
+        every = sorted({name for of in names.values() for name in of})
         of_records = [
             f'SELECT "{kind}" AS name FROM {table}'  # noqa: S608
-            for kind in own.names
+            for kind in names
             for table in ("all_records", "doubtful")
         ]
         others = database.rows(
             con,
             f"SELECT DISTINCT name FROM ({' UNION ALL '.join(of_records)}) "  # noqa: S608
-            "WHERE list_bool_or(list_transform($names::VARCHAR[], lambda own: contains(name, own)))",
+            "WHERE list_bool_or([contains(name, own) FOR own IN $names::VARCHAR[]])",
             {"names": every},
         )
         of_others = [name for (name,) in others if name not in every]
         addresses = [to.lower() for of in self.site.config.recipients for to in of.addresses]
-        self.renaming = Renaming(own.names, self.done.token, of_others, addresses)
-        self.done.shared = own.shared
+        self.renaming = Renaming(names, self.done.token, of_others, addresses)
 
     def _months(self, con: Connection) -> Iterator[tuple[Month, Sequence[Changed | None]]]:
         """Yield the archived months with the name, and how to read their files without it."""
@@ -226,10 +218,13 @@ class _Making:
                     database.execute(con, delete, [name, period])
 
 
-def _own(con: Connection, site: Site, user: str) -> _Own:
-    """Return what a person is called: the name, its pseudonyms, and accounts of that name.
+def _own(
+    con: Connection, site: Site, user: str
+) -> tuple[dict[str, frozenset[str]], tuple[str, ...]]:
+    """Return what a person is called, by kind, and the kinds of names that others share.
 
-    An account or a group of that name is the person's unless others have records with it.
+    These are the name and its pseudonyms. An account or a group of that name is the person's unless
+    others have records with it.
     """
     try:
         user.encode()
@@ -247,13 +242,13 @@ def _own(con: Connection, site: Site, user: str) -> _Own:
         ((others,),) = database.rows(
             con,
             f'SELECT count(*) FROM all_records WHERE list_contains($names::VARCHAR[], "{kind}") '  # noqa: S608
-            'AND NOT list_contains($users::VARCHAR[], coalesce("user", \'\'))',
+            "AND NOT list_contains($users::VARCHAR[], coalesce(\"user\", ''))",
             {"names": [*named[kind]], "users": [*named["user"]]},
         )
         if others:
             shared.append(kind)
             named[kind] = frozenset()
-    return _Own(named, tuple(shared))
+    return named, tuple(shared)
 
 
 def _show(work: Work, renaming: Renaming, affected: frozenset[str], done: Erased) -> None:
@@ -279,11 +274,10 @@ def _pages(
     site: Site, cluster: Cluster, missing: Sequence[Sequence[object]], renaming: Renaming
 ) -> dict[str, list[Who]]:
     """Return by period whose pages are made again: those that there are."""
+    folders = {str(period): site.report(cluster.name, str(period)) for period, *_ in missing}
     return {
-        str(period): [
-            renaming.who(who) for who in owners.found(site.report(cluster.name, str(period))).values()
-        ]
-        for period, *_ in missing
+        period: [renaming.who(who) for who in owners.found(folder).values()]
+        for period, folder in folders.items()
     }
 
 
@@ -335,7 +329,7 @@ def beyond(site: Site, config: Path, user: str) -> Iterator[str]:
     for cluster in site.config.clusters:
         for source in cluster.sources:
             what = source.files or "the output of its command"
-            yield f"{cluster.name}: {what}: a log that changes there is read with the name again"
+            yield f"{cluster.name}: {what}; jobs that it delivers again bring the name back"
     lists = [cluster.people.file for cluster in site.config.clusters]
     for file in dict.fromkeys([config, *(site.folder / name for name in lists if name)]):
         with suppress(OSError):

@@ -171,7 +171,8 @@ class Renaming:
         if table == "set_aside":
             return None
         columns = {
-            name: kind for name, kind, *_ in rows(con, f"DESCRIBE SELECT * FROM {source}")  # noqa: S608
+            name: kind
+            for name, kind, *_ in rows(con, f"DESCRIBE SELECT * FROM {source}")  # noqa: S608
         }
         conditions, values = [], []
         for name, kind in columns.items():
@@ -209,15 +210,16 @@ class Renaming:
         elif name in _OUTSIDE:
             rule = self.outside
         forms = {form for of in self._all for form in (of, repr(of)[1:-1], json.dumps(of)[1:-1])}
-        holds = " OR ".join(f"contains({at}::VARCHAR, {quote_text(form)})" for form in sorted(forms))
-        texts = rows(con, f"SELECT DISTINCT {at}::VARCHAR FROM {source} AS of WHERE {holds}")  # noqa: S608
-        pairs = [(text, new) for (text,) in texts if (new := rule(text)) != text]
+        text = f"{at}::VARCHAR"
+        holds = " OR ".join(f"contains({text}, {quote_text(form)})" for form in sorted(forms))
+        texts = rows(con, f"SELECT DISTINCT {text} FROM {source} AS of WHERE {holds}")  # noqa: S608
+        pairs = [(was, new) for (was,) in texts if (new := rule(was)) != was]
         if pairs:
             kept = f"renamed_{next(self._numbers)}"
             database.keep(con, kept, pl.DataFrame(pairs, ["was", "becomes"], orient="row"))
-            condition = f"{at}::VARCHAR IN (SELECT was FROM {kept})"  # noqa: S608
-            new = f"(SELECT becomes FROM {kept} WHERE was = {at}::VARCHAR)"  # noqa: S608
-            yield condition, f"coalesce({new}, {at}::VARCHAR)::{columns[name]}"
+            condition = f"{text} IN (SELECT was FROM {kept})"  # noqa: S608
+            new = f"(SELECT becomes FROM {kept} WHERE was = {text})"  # noqa: S608
+            yield condition, f"coalesce({new}, {text})::{columns[name]}"
 
     def _named(self, name: str, columns: Mapping[str, str]) -> str | None:
         """Return when a column of names changes; None if it is none."""

@@ -118,7 +118,7 @@ def build(folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return once(tmp_path_factory, "site-of-hedwig", build)
+    return once(tmp_path_factory, "site-of-four-users", build)
 
 
 @pytest.fixture
@@ -155,9 +155,7 @@ def figures(folder: Path, *names: str) -> dict[str, pl.DataFrame]:
         for view in VIEWS:
             frame = database.fetch(con, f"FROM {view}")
             texts = [name for name, kind in frame.schema.items() if kind == pl.String]
-            renamed = [
-                pl.col(texts).str.replace_all(rf"\b{name}\b", "PERSON") for name in names
-            ]
+            renamed = [pl.col(texts).str.replace_all(rf"\b{name}\b", "PERSON") for name in names]
             for each in renamed:
                 frame = frame.with_columns(each)
             found[view] = frame.sort(pl.all())
@@ -265,9 +263,7 @@ def test_the_command_names_what_it_cannot_reach(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written = settings().model_dump_json(exclude_defaults=True)
-    text = "".join(
-        f"{key} = {_toml(value)}\n" for key, value in json.loads(written).items()
-    )
+    text = "".join(f"{key} = {_toml(value)}\n" for key, value in json.loads(written).items())
     (place / "config.toml").write_text(text)
     monkeypatch.chdir(place)
     monkeypatch.setattr(sys, "argv", ["fairaudit", "erase", "--user", "hedwig"])
@@ -280,7 +276,7 @@ def test_the_command_names_what_it_cannot_reach(
         "replaces the name in 45 records, 6 refused lines and 1 archived months",
         "backups ('fairaudit backup')",
         "mails that were delivered (fairaudit-outbox)",
-        "c: logs/*.sacct: a log that changes there is read with the name again",
+        "c: logs/*.sacct; jobs that it delivers again bring the name back",
         "config.toml: it contains the name",
     ):
         assert message in said, said
