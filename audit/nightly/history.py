@@ -135,6 +135,14 @@ class History:
         with self.ending(number, failures):
             yield number
 
+    def resume(self, number: int) -> None:
+        """Let a run go on after this history was opened again, which marked it as abandoned."""
+        self._write(
+            "UPDATE history SET state = 'running', exit_code = 0, error = NULL, ended_at = NULL "
+            "WHERE id = ?",
+            number,
+        )
+
     @contextmanager
     def ending(self, number: int, failures: Sequence[AuditError]) -> Iterator[None]:
         """Record the outcome of a run that has begun when the block ends."""

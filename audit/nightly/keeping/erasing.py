@@ -100,12 +100,13 @@ def erase(site: Site, user: str, now: int) -> Erased:
                 replace.sync(new / name)
             state_folder.replace(state, new)
         with (
-            closing(History(state, clock)) as past,  # until its end it counts as abandoned
+            closing(History(state, clock)) as past,
             past.ending(number, done.night.failures),
             migrations.migrated(
                 store, site.config.store.memory_limit, base=site.database.parent
             ) as con,
         ):
+            past.resume(number)
             work = Work(
                 *(con, site, now, None, done.night, lambda what, at, of: None, ("report",)),
                 *(past, number, lambda: False),

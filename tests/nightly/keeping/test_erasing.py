@@ -299,10 +299,15 @@ from audit.config.places import Site
 from audit.nightly.keeping import erasing
 from tests.nightly.keeping.test_erasing import NOW, settings
 
-module, name = sys.argv[2].split(":")
-def kill(*given, **named):
-    os.kill(os.getpid(), signal.SIGKILL)
-setattr(importlib.import_module(module), name, kill)
+module, name, calls = sys.argv[2].split(":")
+module = importlib.import_module(module)
+real, left = getattr(module, name), [None] * int(calls)
+def killing(*given, **named):
+    left.pop()
+    if not left:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return real(*given, **named)
+setattr(module, name, killing)
 erasing.erase(Site(settings(), Path(sys.argv[1])), "hedwig", NOW)
 """
 
@@ -311,12 +316,12 @@ erasing.erase(Site(settings(), Path(sys.argv[1])), "hedwig", NOW)
 @pytest.mark.parametrize(
     ("where", "erased"),
     [
-        ("audit.nightly.history:rewrite", False),
-        ("audit.files.state_folder:replace", False),
-        ("audit.files.state_folder:_finish", True),
-        ("audit.nightly.due:report", True),
-        ("audit.store.publish:publish", True),
-        ("audit.store.archive:tidy", True),
+        ("audit.nightly.history:rewrite:1", False),
+        ("audit.files.state_folder:replace:1", False),
+        ("audit.files.state_folder:_finish:2", True),
+        ("audit.nightly.due:report:1", True),
+        ("audit.store.publish:publish:1", True),
+        ("audit.store.archive:tidy:1", True),
     ],
 )
 def test_killed_it_leaves_the_old_state_or_the_next_run_ends_it(

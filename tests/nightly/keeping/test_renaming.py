@@ -90,7 +90,7 @@ def test_an_account_of_others_stays(tmp_path: Path) -> None:
                 [kind],
             )
         (change,) = copy(con, renaming("hedwig", kinds=("user",)), "copy").values()
-        assert (change.rows, change.clusters) == (1, {"c"})
+        assert (change.rows, change.clusters) == (1, frozenset("c"))
         found = database.rows(con, "SELECT entity_kind, entity FROM copy.entity_result ORDER BY 1")
     assert found == [("account", "hedwig"), ("user", TOKEN)]
 
