@@ -16,8 +16,8 @@ class OwnerUsage:
 @final
 class PairedAttempts:
     def __init__(
-        self, begin: Ints, stratum: Ints, user: Ints, entity: Ints, arrival: Ints, need: Ints,
-        run: Ints, start: Ints, subject: Bools, weight: Floats, midnight: Ints,
+        self, begin: Ints, stratum: Ints, user: Ints, entity: Ints, owner: Ints, arrival: Ints,
+        need: Ints, run: Ints, start: Ints, subject: Bools, weight: Floats, midnight: Ints,
         used: Floats, marked_from: Ints
     ) -> None: ...  # fmt: skip
 

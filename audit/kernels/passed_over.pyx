@@ -70,6 +70,7 @@ cdef class PairedAttempts:
     cdef const int64_t[::1] stratum  # [m]: only attempts of the same one make pairs
     cdef const int64_t[::1] user
     cdef const int64_t[::1] entity  # −1: unknown
+    cdef const int64_t[::1] owner  # whose usage counts; −1: unknown
     cdef const int64_t[::1] arrival
     cdef const int64_t[:, ::1] need  # [m, resources]
     cdef const int64_t[::1] run  # [m]: the first block behind those of equal owner and need
@@ -77,7 +78,7 @@ cdef class PairedAttempts:
     cdef const uint8_t[::1] subject  # [n]: whether its pairs are counted
     cdef const double[::1] weight  # [n]
     cdef const int64_t[::1] midnight  # [n]: the local one before its arrival
-    cdef const double[::1] used  # [n]: what its user had used then
+    cdef const double[::1] used  # [n]: what its owner had used then
     cdef const int64_t[::1] marked_from  # [n]; NEVER: not marked
 
 
@@ -96,7 +97,7 @@ cdef class BarredSpans:
 cdef class PairSums:
     """Sums of each subject over its pairs; all sums come as 0, and ``since`` as −1.
 
-    Rows of ``pairs`` and ``lost``: pairs in which neither user had used much more than the other,
+    Rows of ``pairs`` and ``lost``: pairs in which neither owner had used much more than the other,
     in which the subject's had, and in which the rival's had.
     """
 
@@ -112,7 +113,7 @@ cdef class PairChoice:
     """Which pairs there are, and which of them count."""
 
     cdef OwnerUsage usage
-    cdef double much  # factor from which a user had used more than another
+    cdef double much  # factor from which an owner had used more than another
     cdef int64_t lead  # a rival that starts at most this long before a subject did not pass it
     cdef int64_t most  # of more rivals, evenly spaced ones count
     cdef bint own  # whether rivals are those of the same user, instead of others
@@ -223,7 +224,7 @@ cdef void _count(
         k = attempts.begin[block[place] + 1] - (behind[place] - number)
         if attempts.midnight[k] != midnight:
             midnight = attempts.midnight[k]
-            mine = _used(choice.usage, attempts.user[b], midnight)
+            mine = _used(choice.usage, attempts.owner[b], midnight)
         _pair(i, b, k, block[place], mine, attempts, held, forbidden, choice, found)
         number += step
 
@@ -236,7 +237,7 @@ cdef inline void _pair(
     """Count the pair of subject ``i`` and rival ``k``, of blocks ``b`` and ``of``.
 
     Args:
-        mine: what the subject's user had used at the midnight before the rival's arrival.
+        mine: what the subject's owner had used at the midnight before the rival's arrival.
     """
     cdef int64_t then = attempts.start[k]
     cdef bint lost = then < attempts.start[i] - choice.lead

@@ -1,10 +1,10 @@
 """Pairs: attempts, and later ones of others that request as much (SPEC §11, *Passed over*).
 
 ``attempts.passed_over`` defines pairs and their weights. Here they are counted, attempt by attempt;
-apart are those in which one user had recently used ``MUCH_MORE`` times as much as the other. Usage
-is that of ``fairshare.usage``, by half-life, in resource-seconds divided by the user's share, at
-the local midnight before the later attempt arrived. Attempts count that arrived up to ``EARLIER_S``
-before those of the period: earlier ones may not be at hand.
+apart are those in which one owner (the user, or the account) had recently used much more than the
+other. Usage is that of ``fairshare.usage``, by half-life, in resource-seconds divided by the share,
+at the local midnight before the later attempt arrived. Attempts count that arrived up to
+``EARLIER_S`` before those of the period: earlier ones may not be at hand.
 """
 
 from __future__ import annotations
@@ -85,15 +85,24 @@ PAIRED_SCHEMA: Final = pl.Schema(
         "class": pl.Int64,
         "pairs": pl.Float64,
         "lost": pl.Float64,
-        "pairs_more": pl.Float64,  # of the pairs, those in which its user had used much more
+        "pairs_more": pl.Float64,  # of the pairs, those in which its owner had used much more
         "lost_more": pl.Float64,
-        "pairs_less": pl.Float64,  # and those in which the later attempt's user had
+        "pairs_less": pl.Float64,  # and those in which the later attempt's owner had
         "lost_less": pl.Float64,
         "passed_s": pl.Int64,
         "passed_else_s": pl.Int64,  # the same without ``lost_more``
     }
 )
 """Attempts with pairs that count."""
+
+
+class Usage(NamedTuple):
+    """What owners, users or accounts, had used; see ``Log.usage``."""
+
+    owners: Kind
+    decayed: OwnerUsage
+    much: float = MUCH_MORE
+    """Factor from which an owner had used much more than another."""
 
 
 class PairedLog(NamedTuple):
@@ -111,7 +120,7 @@ class Log(NamedTuple):
     need: Ints
     """Rows × what is compared."""
     used: pl.DataFrame
-    """Attempts that used the pool, those before the period included: user, start, end and size."""
+    """Attempts that used the pool, those before the period included: owners, start, end, size."""
 
     @classmethod
     def of(cls, described: pl.DataFrame, pool: Pool, period: Period, zone: ZoneInfo) -> Self:
@@ -134,6 +143,7 @@ class Log(NamedTuple):
         rows = rows.with_columns(numbered(rows[kind]) for kind in KINDS)
         used = rows.select(
             "user",
+            "account",
             start="start_time",
             end=pl.col("end_time").fill_null(_FAR),
             size=pl.col("size").fill_null(0).cast(pl.Float64),
@@ -163,38 +173,41 @@ class Log(NamedTuple):
         counts = {kind: self.frame[kind].drop_nulls().n_unique() for kind in KINDS}
         return [kind for kind in KINDS if min(counts[kind], counts["user"]) > 1]
 
-    def usage(self, shares: Mapping[str, float]) -> OwnerUsage:
-        """Return the decayed usage of the users.
+    def usage(
+        self, shares: Mapping[str, float], owners: Kind = "user", half_life_s: int = HALF_LIFE_S
+    ) -> Usage:
+        """Return the decayed usage of users or accounts.
 
         Args:
-            shares: of each user, relative to one another; empty: equal ones.
+            shares: of each owner, relative to one another; empty: equal ones.
         """
         from audit.kernels import passed_over as kernel
 
-        time = np.concatenate([self.used["start"], self.used["end"]])
-        of = np.tile(_codes(self.used["user"]), 2)
-        change = np.concatenate([self.used["size"], -self.used["size"]])
+        used = self.used.drop_nulls(owners)
+        time = np.concatenate([used["start"], used["end"]])
+        of = np.tile(_codes(used[owners]), 2)
+        change = np.concatenate([used["size"], -used["size"]])
         order = np.lexsort((time, of))
-        names = _names(self.used["user"])
+        names = _names(used[owners])
         share = [max(shares.get(name, 0.0), _TINY) if shares else 1.0 for name in names]
-        usage = kernel.OwnerUsage(
+        decayed = kernel.OwnerUsage(
             first=np.searchsorted(of[order], np.arange(len(names) + 1)),
             time=time[order],
             rate=np.cumsum(change[order]),
             used=np.zeros(len(order)),
             share=np.array(share, np.float64),
-            decay=math.log(2) / HALF_LIFE_S,
+            decay=math.log(2) / half_life_s,
         )
-        kernel.accumulate(usage)
-        return usage
+        kernel.accumulate(decayed)
+        return Usage(owners, decayed)
 
-    def no_usage(self) -> OwnerUsage:
+    def no_usage(self) -> Usage:
         """Return the usage of users of whom none had used anything."""
         from audit.kernels import passed_over as kernel
 
         nothing, users = np.zeros(0), len(_names(self.used["user"]))
         first, share = np.zeros(users + 1, np.int64), np.ones(users)
-        return kernel.OwnerUsage(first, _NO_INTS, nothing, nothing, share, 1.0)
+        return Usage("user", kernel.OwnerUsage(first, _NO_INTS, nothing, nothing, share, 1.0))
 
 
 _TINY: Final = 1e-12
@@ -237,7 +250,7 @@ NOTHING_UNSTARTED: Final = Unstarted()
 def paired(
     log: Log,
     kind: Kind,
-    usage: OwnerUsage | None = None,
+    usage: Usage | None = None,
     why: Unstarted = NOTHING_UNSTARTED,
     *,
     own: bool = False,
@@ -246,7 +259,7 @@ def paired(
 
     Args:
         kind: one of ``log.kinds``.
-        usage: of the users; None: none had used more than another.
+        usage: None: nobody had used more than another.
         own: whether later attempts are those of the same user.
 
     Returns:
@@ -275,7 +288,7 @@ def paired(
         attempts,
         why.held.of_rows(frame["row"].to_numpy()),
         why.forbidden.of_rows(frame["row"].to_numpy()),
-        kernel.PairChoice(usage, MUCH_MORE, LEAD_S, MOST_RIVALS, own),
+        kernel.PairChoice(usage.decayed, usage.much, LEAD_S, MOST_RIVALS, own),
         np.zeros(n, np.int64),
         np.zeros(n, np.int64),
         found,
@@ -311,7 +324,7 @@ def _attempts(
     frame: pl.DataFrame,
     need: Ints,
     kind: Kind,
-    usage: OwnerUsage,
+    usage: Usage,
     weight: Floats,
     marked_from: pl.Series | None,
 ) -> PairedAttempts:
@@ -319,13 +332,13 @@ def _attempts(
     from audit.kernels import passed_over as kernel
 
     stratum, arrival = frame["stratum"].to_numpy(), frame["arrival_time"].to_numpy()
-    user, entity = _codes(frame["user"]), _codes(frame[kind])
+    user, entity, owner = (_codes(frame[name]) for name in ("user", kind, usage.owners))
     midnight = frame["midnight"].to_numpy()
-    kernel.used_at(usage, user, midnight, used := np.zeros(len(user)))
+    kernel.used_at(usage.decayed, owner, midnight, used := np.zeros(len(user)))
     marked = np.full(len(user), _NEVER)
     if marked_from is not None:
         marked = marked_from.gather(frame["row"]).fill_null(_NEVER).to_numpy()
-    begin = changes(stratum, user, entity, need, arrival)
+    begin = changes(stratum, user, entity, owner, need, arrival)
     runs = changes(stratum[begin], user[begin], entity[begin], need[begin])
     lengths = np.diff(np.append(runs, len(begin)))
     return kernel.PairedAttempts(
@@ -333,6 +346,7 @@ def _attempts(
         stratum=stratum[begin],
         user=user[begin],
         entity=entity[begin],
+        owner=owner[begin],
         arrival=arrival[begin],
         need=need[begin],
         run=np.repeat(runs + lengths, lengths),

@@ -36,13 +36,20 @@ class Shown(NamedTuple):
     chains: tuple[JobChain, ...]
     releases: tuple[JointRelease, ...]
     triggered: tuple[OwnTriggered, ...]
+    """Of all users with enough jobs, accepted or not."""
     begin_times: tuple[BeginTime, ...]
 
     @property
     def holding(self) -> Holding:
-        """The users whose jobs were held."""
-        own = tuple(one.limit for one in self.plateaus.own)
-        return Holding(own, tuple(one.user for one in self.chains))
+        """Whose jobs were held."""
+        return Holding(
+            tuple(one.limit for one in self.plateaus.own),
+            tuple(one.user for one in self.chains),
+            tuple(dict.fromkeys(one.user for one in self.releases)),
+            tuple(one.user for one in self.triggered if one.accepted),
+            tuple(one.user for one in self.triggered if one.most),
+            tuple((one.user, one.at_s) for one in self.begin_times),
+        )
 
 
 def look(described: pl.DataFrame, pool: Pool, now: int, log_begin: int) -> Shown:
@@ -59,7 +66,7 @@ def look(described: pl.DataFrame, pool: Pool, now: int, log_begin: int) -> Shown
         found,
         tuple(one for one in find_chains(jobs) if one.accepted),
         tuple(find_releases(jobs)),
-        tuple(one for one in find_triggered(jobs) if one.accepted),
+        tuple(find_triggered(jobs)),
         tuple(find_begin_times(jobs)),
     )
 
@@ -99,6 +106,8 @@ def _holds(found: Shown) -> Iterator[dict[str, Any]]:
         words = f"waited for more than a day, and started together from {at:%Y-%m-%d %H:%M} on: "
         yield row("joint release", release.user, len(release.jobs), words + HELD)
     for own in found.triggered:
+        if not own.accepted:
+            continue
         words = (
             f"{own.share:.0%} of {own.jobs:,} jobs that would have fitted start within 2 min after "
             f"an end of the user's jobs, {max(own.shifted, own.expected):.0%} expected: {HELD}"

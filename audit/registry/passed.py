@@ -54,6 +54,10 @@ class PassedWhy(StrEnum):
     )
     OWN_ORDER = ("own_order", "own later jobs passed own earlier jobs about as often")
     USAGE = ("usage", "the order follows recent usage")
+    USAGE_ORDER = (
+        "usage_order",
+        "users or accounts that had used less recently started first",
+    )
     ORDER = ("order", "the order of partitions and of QOS is stated, and not judged")
 
     @property

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from replay import TOLERANCE, Log
 
 KINDS = ("user", "account")
-WEEK = 7 * 86_400
+DAY = 86_400
 
 
 class Passed(NamedTuple):
@@ -38,30 +38,33 @@ class Pair(NamedTuple):
 
 
 class Usage:
-    """The usage of users, with a half-life of a week, by local midnight."""
+    """The usage of users or accounts by local midnight."""
 
-    def __init__(self, log: Log) -> None:
-        self.log, self.known = log, {}
+    def __init__(
+        self, log: Log, kind: str = "user", half_life: int = 7 * DAY, much: float = 1.2
+    ) -> None:
+        self.log, self.kind, self.known = log, kind, {}
+        self.decay, self.much = math.log(2) / half_life, much
         self.of = defaultdict(list)
         for job in log.jobs:
             if job.start is not None and job.user:
-                self.of[job.user].append(job)
+                self.of[getattr(job, kind)].append(job)
 
-    def at(self, user: str, instant: int) -> float:
-        midnight = self.log.midnight(self.log.day(instant))
+    def at(self, job, instant: int) -> float:
+        user, midnight = getattr(job, self.kind), self.log.midnight(self.log.day(instant))
         if (user, midnight) not in self.known:
-            decay, total = math.log(2) / WEEK, 0.0
-            for job in self.of[user]:
-                end = min(job.end, midnight)
-                if job.start < end:
-                    ages = (midnight - end, midnight - job.start)
-                    total += job.size * (math.exp(-decay * ages[0]) - math.exp(-decay * ages[1]))
+            decay, total = self.decay, 0.0
+            for one in self.of[user] if user else ():
+                end = min(one.end, midnight)
+                if one.start < end:
+                    ages = (midnight - end, midnight - one.start)
+                    total += one.size * (math.exp(-decay * ages[0]) - math.exp(-decay * ages[1]))
             self.known[user, midnight] = total
         return self.known[user, midnight]
 
-    def side(self, mine: str, other: str, instant: int) -> int:
-        one, two = self.at(mine, instant), self.at(other, instant)
-        return 1 if one > 1.2 * two else -1 if two > 1.2 * one else 0
+    def side(self, mine, other) -> int:
+        one, two = self.at(mine, other.arrival), self.at(other, other.arrival)
+        return 1 if one > self.much * two else -1 if two > self.much * one else 0
 
 
 def made(log: Log, kind: str, usage: Usage, own: bool = False) -> list[Pair]:
@@ -88,7 +91,7 @@ def made(log: Log, kind: str, usage: Usage, own: bool = False) -> list[Pair]:
                 rivals.append(k)
         for k in rivals[:: max(math.ceil(len(rivals) / 2_000), 1)]:
             lost = jobs[k].start < job.start - TOLERANCE
-            side = usage.side(job.user, jobs[k].user, jobs[k].arrival)
+            side = usage.side(job, jobs[k])
             seconds = job.start - jobs[k].start if lost else 0
             found.append(Pair(j, weight[j] * weight[k], lost, seconds, side))
     return found
@@ -115,15 +118,38 @@ def weights(log: Log) -> list[float]:
     return [1 / sizes[part] for part in parts]
 
 
-def follows(pairs: list[Pair]) -> bool:
-    """Return whether jobs start in an order by recent usage."""
-    rates = []
-    for side in (1, -1):
-        whole = sum(pair.weight for pair in pairs if pair.side == side)
-        if not whole:
-            return False
-        rates.append(sum(pair.weight for pair in pairs if pair.side == side and pair.lost) / whole)
-    return rates[0] - rates[1] >= 0.15 and rates[0] >= 2.5 * rates[1]
+def rates(log: Log, kind: str, pairs: list[Pair]) -> dict[str, tuple[float, float]]:
+    """Return how often pairs with more and with less usage are lost, without each entity."""
+    sums = defaultdict(lambda: [0.0] * 4)
+    for pair in pairs:
+        if pair.side:
+            of = sums[getattr(log.jobs[pair.j], kind)]
+            of[1 - pair.side] += pair.weight
+            of[2 - pair.side] += pair.weight * pair.lost
+    whole = [sum(of[x] for of in sums.values()) for x in range(4)]
+    found = {}
+    for name in {getattr(log.jobs[pair.j], kind) for pair in pairs}:
+        more, lost_more, less, lost_less = (a - b for a, b in zip(whole, sums[name], strict=True))
+        known = min(more, less) > 1e-9
+        found[name] = (lost_more / more, lost_less / less) if known else (0.0, 0.0)
+    return found
+
+
+def by_usage(more: float, less: float) -> bool:
+    """Return whether that is an order by recent usage."""
+    return more - less >= 0.15 and more >= 2.5 * less
+
+
+def explained(log: Log, kind: str, name: str, judged) -> bool:
+    """Return whether the clearest order by usage among the others explains an entity's result."""
+    orders = []
+    for owners in KINDS:
+        if len({getattr(job, owners) for job in log.jobs if job.start is not None} - {""}) > 1:
+            for days in (3, 14, 60):
+                pairs = made(log, kind, Usage(log, owners, days * DAY, 1.0))
+                orders.append((rates(log, kind, pairs).get(name, (0.0, 0.0)), pairs))
+    (more, less), pairs = max(orders, key=lambda order: order[0][0] - order[0][1])
+    return by_usage(more, less) and name not in judged([pair for pair in pairs if pair.side != 1])
 
 
 class Test:
@@ -196,7 +222,7 @@ def t_above(t: float, freedom: int) -> float:
 
 def passed_over(log: Log) -> dict[tuple[str, str], Passed]:
     """Return the result of each user and account, by kind and name."""
-    jobs, found, usage, by_usage = log.jobs, {}, Usage(log), False
+    jobs, found, usage, follows = log.jobs, {}, Usage(log), False
     ran = [job for job in jobs if job.start is not None]
     waiting = sum(job.wait for job in ran)
     for kind in KINDS:
@@ -206,31 +232,49 @@ def passed_over(log: Log) -> dict[tuple[str, str], Passed]:
             continue
         pairs = made(log, kind, usage)
         if kind == "user":
-            by_usage = follows(pairs)
-        test = Test(log, kind, [pair for pair in pairs if not (by_usage and pair.side == 1)])
+            without = rates(log, kind, pairs).values()
+            follows = len(without) > 1 and all(by_usage(*of) for of in without)
+        results = tested(log, kind, [one for one in pairs if not (follows and one.side == 1)])
         control = Test(log, kind, made(log, kind, usage, own=True))
+
+        def names(results: dict, counts: Counter = counts) -> set[str]:
+            ascending = sorted(p for one, p, _ in results.values() if one.tested)
+            passing = [p for k, p in enumerate(ascending, 1) if p <= k * 0.05 / len(ascending)]
+            return {
+                name
+                for name, (one, p, lower) in results.items()
+                if one.tested and passing and p <= passing[-1] and lower >= 0.1
+                and one.seconds >= min(0.005 * waiting, 86_400 * counts[name])
+            }  # fmt: skip
+
         users = defaultdict(set)
         area = Counter()
         for job in ran:
             users[getattr(job, kind)].add(job.user)
             area[getattr(job, kind)] += job.size * job.length
         shares = {name: len(users[name]) for name in counts if area[name]}
-        results = {name: test.judge(name) for name in counts}
-        tested = sorted(p for one, p, _ in results.values() if one.tested)
-        passing = [p for k, p in enumerate(tested, 1) if p <= k * 0.05 / len(tested)]
-        for name, (one, p, lower) in results.items():
-            much = one.seconds >= min(0.005 * waiting, 86_400 * counts[name])
-            named = one.tested and bool(passing) and p <= passing[-1] and lower >= 0.1 and much
+        for name, (one, _, _) in results.items():
+            named, used = name in names(results), 0.0
             own, many = control.sums["of", name], 0
             if own[0]:
                 many = sum(getattr(jobs[j], kind) == name for j in control.jobs)
             named = named and not (many >= 5 and own[1] / own[0] > one.share / 2)
-            used = 0.0
-            if by_usage and area[name]:
+            if follows and area[name]:
                 used = area[name] / sum(area.values()) / (shares[name] / sum(shares.values()))
             excused = named and used > 1.5
-            one = one._replace(named=named and not excused, used=used, by_usage=excused)  # noqa: PLW2901
+            named = named and not excused
+            named = named and not explained(
+                log, kind, name, lambda pairs: names(tested(log, kind, pairs))  # noqa: B023
+            )  # fmt: skip
+            one = one._replace(named=named, used=used, by_usage=excused)  # noqa: PLW2901
             if kind == "account" and len(users[name]) == 1:
                 one = found["user", min(users[name])]  # noqa: PLW2901
             found[kind, name] = one
     return found
+
+
+def tested(log: Log, kind: str, pairs: list[Pair]) -> dict[str, tuple[Passed, float, float]]:
+    """Return the result of each entity with started jobs, as of ``Test.judge``."""
+    test = Test(log, kind, pairs)
+    names = {getattr(job, kind) for job in log.jobs if job.start is not None} - {""}
+    return {name: test.judge(name) for name in sorted(names)}

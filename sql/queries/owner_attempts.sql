@@ -5,7 +5,8 @@
 SELECT
     pool, job_id, attempt, "user", account, standing, size, width_class, walltime_s,
     cpus, beyond_work, beyond_request,
-    arrival_time, start_time, end_time, wait_s, occupancy_s, cause_unexplained_s IS NOT NULL AS taken_apart
+    arrival_time, start_time, end_time, wait_s, occupancy_s, cause_unexplained_s IS NOT NULL AS taken_apart,
+    held_by
 FROM all_results
 WHERE cluster = $cluster AND schedule = $schedule AND arrival_time IS NOT NULL
     AND ($until IS NULL OR arrival_time < $until)

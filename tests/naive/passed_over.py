@@ -28,18 +28,25 @@ class Paired(NamedTuple):
     passed_else_s: int
 
 
-def usage(attempts: Attempts, one: Record, instant: int, shares: Mapping[str, float]) -> float:
-    """What the user of an attempt had recently used, divided by its share."""
-    decay = math.log(2) / WEEK
+def usage(
+    attempts: Attempts,
+    one: Record,
+    instant: int,
+    shares: Mapping[str, float],
+    owners: str,
+    half_life_s: int,
+) -> float:
+    """What the user (account) of an attempt had recently used, divided by its share."""
+    decay = math.log(2) / half_life_s
     amounts = []
     for other in attempts:
         begin, end = other["start"], other["end_time"]
-        if other["user"] == one["user"]:
+        if other[owners] == one[owners] is not None:
             end = instant if end is None else min(end, instant)
             if begin < end:
                 left, at_start = (math.exp(-decay * (instant - t)) for t in (end, begin))
                 amounts.append((other["size"] or 0) * (left - at_start) / decay)
-    return math.fsum(amounts) / (shares.get(one["user"], 1e-12) if shares else 1.0)
+    return math.fsum(amounts) / (shares.get(one[owners], 1e-12) if shares else 1.0)
 
 
 class Judged(NamedTuple):
@@ -80,8 +87,15 @@ def paired(
     shares: Mapping[str, float] | None = None,
     most: int = 2_000,
     own: bool = False,
+    usage_by: tuple[str, int, float] = ("user", WEEK, 1.2),
 ) -> dict[int, Paired]:
-    """Of each subject with pairs that count; ``shares`` None: nobody had used anything."""
+    """Of each subject with pairs that count.
+
+    Args:
+        shares: None: nobody had used anything.
+        usage_by: the kind of owners, the half-life, and from which factor on one had used more.
+    """
+    owners, half_life_s, much = usage_by
     first = bursts(attempts)
     parts = [(first[k], of_class(one, kind)) for k, one in enumerate(attempts)]
     found = {}
@@ -103,9 +117,12 @@ def paired(
         more, less = set(), set()
         for k in weights if shares is not None else ():
             at = attempts[k]["midnight"]
-            mine, theirs = (usage(attempts, x, at, shares or {}) for x in (one, attempts[k]))
-            more |= {k} if mine > 1.2 * theirs else set()
-            less |= {k} if theirs > 1.2 * mine else set()
+            mine, theirs = (
+                usage(attempts, x, at, shares or {}, owners, half_life_s)
+                for x in (one, attempts[k])
+            )
+            more |= {k} if mine > much * theirs else set()
+            less |= {k} if theirs > much * mine else set()
 
         def total(of: Iterable[int], weights: Mapping[int, Fraction] = weights) -> Fraction:
             return sum((weights[k] for k in of), Fraction())

@@ -53,7 +53,6 @@ def figures(
         "wait_mean": mean(pairs, lambda row: row["wait_s"]),
         "bounded_slowdown_mean": mean(pairs, lambda row: row["bounded_slowdown"]),
         "nuwt": (waits[0] / area, waits[1] / area) if area else None,
-        "overtaken_time_mean": mean(judged, lambda row: row["start_time"] - row["fst_strict"]),
         "miss_strict_mean": mean(judged, lambda row: row["miss_strict_s"]),
         "miss_relaxed_mean": mean(judged, lambda row: row["miss_relaxed_s"]),
         "missed_strict_share": mean(judged, lambda row: row["miss_strict_s"] > tolerance_s),

@@ -3,17 +3,21 @@
 from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 
 from audit import config
 from audit.cluster import fitted
+from audit.cluster.fairshare import Fairshare
+from audit.cluster.fitted import Fitted
+from audit.cluster.setting import Setting
 from audit.config.places import Site
 from audit.nightly import due
 from audit.nightly.run import run
 from audit.oneoff.explain import explain
-from audit.pipeline.inferring import inferred
+from audit.pipeline import inferring
 from audit.pipeline.opening import Request
 from audit.pipeline.published import open_published
 from audit.store import archive, database
@@ -119,7 +123,8 @@ def test_each_period_has_the_rules_of_the_log_up_to_its_end(whole: Path, logs: P
     # the last is what an audit of the whole log infers
     settings = site(whole, int((logs / "capacity").read_text()))
     read = open_published(whole / "fairaudit.duckdb", settings, fit=False)
-    [audited] = inferred(read.described, read.setting)
+    usage = Fairshare(config.Usage())
+    [audited] = inferring.inferred(read.described, read.setting, usage, ())
     [evidence] = audited.details["evidence"]
     assert found.row(2, named=True)["starts"] == evidence["starts"]
     booked = view(whole, "SELECT count(*) AS n FROM job_fairness WHERE cause_rule_s > 0")
@@ -165,14 +170,14 @@ def test_a_late_record_changes_what_was_inferred_in_a_restatement(
 def test_a_killed_run_is_continued(
     whole: Path, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    infers = due.of_period
+    infers = inferring.of_period
     asked: list[int] = []
 
-    def killed(attempts: pl.DataFrame, setting: object, to_time: int) -> object:
+    def killed(attempts: pl.DataFrame, setting: Setting, to_time: int, *more: Any) -> list[Fitted]:
         asked.append(to_time)
         if len(asked) == 2:
             raise PowerCutError
-        return infers(attempts, setting, to_time)  # type: ignore[arg-type]
+        return infers(attempts, setting, to_time, *more)
 
     monkeypatch.setattr(due, "of_period", killed)
     monkeypatch.setattr(fitted, "alike", lambda one, other: False)

@@ -8,12 +8,17 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
+from audit import config
 from audit.cluster import fitted
+from audit.cluster.fairshare import Fairshare
+from audit.cluster.fitted import Fitted
 from audit.cluster.setting import Setting
 from audit.metrics.attempts.account import account
 from audit.metrics.attempts.population import describe
+from audit.metrics.waits.plan import Passes
 from audit.model import ATTEMPTS, JobState, Pool, Standing
-from audit.pipeline.inferring import SPAN_S, as_of, in_force, inferred, of_period
+from audit.pipeline import inferring
+from audit.pipeline.inferring import SPAN_S, as_of, in_force
 from audit.pipeline.opening import Log
 from audit.policies import Backfill
 from audit.scenario.releases.holds import NOT_HOLDING, inferred_holds
@@ -21,6 +26,7 @@ from tests.scenario.windows.sites import CPUS, DAY, EPOCH, Planted, made
 from tests.strategies import frame
 
 CHANGED = ("start_time", "end_time", "state", "reason", "occupancy_s")
+USAGE = Fairshare(config.Usage())
 LIMITED = made(Planted(CPUS), 1)
 
 
@@ -28,6 +34,14 @@ def setting(described: pl.DataFrame, pool: Pool) -> Setting:
     ends = described["end_time"].drop_nulls().to_list()
     of = ("c", ZoneInfo("UTC"), (pool,), dict.fromkeys((None, "debug", "batch"), pool.name))
     return Setting(*of, max(ends), (), (), log_begin=min(ends))
+
+
+def inferred(described: pl.DataFrame, of: Setting) -> list[Fitted]:
+    return inferring.inferred(described, of, USAGE, ())
+
+
+def of_period(attempts: pl.DataFrame, of: Setting, to_time: int) -> list[Fitted]:
+    return inferring.of_period(attempts, of, to_time, USAGE, ())
 
 
 def known(one: dict[str, Any], since: int, until: int) -> dict[str, Any] | None:
@@ -100,7 +114,7 @@ def test_all_of_the_log_is_that_of_an_audit() -> None:
     assert found.pool.limits == (CPUS,)
     holds = inferred_holds(described, found.pool, whole.now, found.holding)
     booked = account(described, found.pool, whole.now, log_begin=whole.log_begin, holds=holds)
-    assert found.passes == (booked.plan, booked.starts, booked.interval_s)
+    assert found.passes == Passes(booked.plan, booked.starts, booked.interval_s)
     again = account(
         *(described, found.pool, whole.now),
         log_begin=whole.log_begin,

@@ -7,7 +7,7 @@ import pytest
 from audit.cluster import fitted
 from audit.model import Limit, Window
 from audit.pipeline.shown import shown
-from audit.scenario.releases.holds import NOT_HOLDING, Holding
+from audit.scenario.releases.holds import Holding
 from tests.metrics.attempts.test_real_logs import described
 from tests.scenario.releases.test_chains import ALL, attempts, chain_of
 from tests.scenario.windows.sites import CPUS, Planted, made
@@ -29,14 +29,14 @@ def test_a_rule_of_the_site_is_in_force_with_its_evidence() -> None:
     [row] = found.details["evidence"]
     assert (row["rule"], row["breaks"]) == (fact.value, 0)
     assert found.details["says"] == ["Limit of 64 CPUs per user"]
-    assert found.holding == NOT_HOLDING
+    assert (found.holding.own, found.holding.chained) == ((), ())
 
 
 def test_a_limit_of_one_user_holds_and_is_no_rule() -> None:
     own = Limit(most=4, user=("u03",))
     found = of(Planted(own))
     assert found.pool.limits == ()
-    assert found.holding == Holding(own=(own,))
+    assert found.holding.own == (own,)
     [fact] = found.facts
     assert fact.what == "limit of user 'u03'"
     assert "the log does not say which" in fact.source
@@ -44,6 +44,8 @@ def test_a_limit_of_one_user_holds_and_is_no_rule() -> None:
     assert (hold["kind"], hold["entity"]) == ("own limit", "u03")
     assert {one["kind"] for one in triggered} == {"own-triggered"}
     assert "u03" in {one["entity"] for one in triggered}
+    assert found.holding.triggered == tuple(one["entity"] for one in triggered)
+    assert "u03" in found.holding.by_own_ends
 
 
 def test_a_capacity_below_the_declared_one_is_in_force() -> None:

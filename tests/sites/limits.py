@@ -37,6 +37,10 @@ class TrueLimits:
         """Find under which rules each job is: (rule, entity, what it adds)."""
         self.rules = kind.rules
         self.levels: dict[tuple[int, str], Level] = {}
+        self.timed = bool(kind.closed) or any(
+            rule.days is not None or rule.counts == "cpu_s" for rule in self.rules
+        )
+        """Whether time alone may allow a job."""
         names = named(kind, jobs)
         exempt = jobs.exempt.tolist()
         gpus = gpus_of(kind, jobs)
@@ -63,17 +67,18 @@ class TrueLimits:
 
     def forbids(self, job: int, now: int) -> bool:
         """Return whether a limit or closed hours forbid the start."""
-        return self.binding[job] and (
-            any(
-                in_force(self.rules[rule], now) and self._room(rule, entity, adds, job, now) < 0
-                for rule, entity, adds in self.under[job]
-            )
-            or any(is_closed(one, self.walltime[job], now) for one in self.closed[job])
-        )
+        if not self.binding[job]:
+            return False
+        for rule, entity, adds in self.under[job]:
+            if in_force(self.rules[rule], now) and self._room(rule, entity, adds, job, now) < 0:
+                return True
+        return any(is_closed(one, self.walltime[job], now) for one in self.closed[job])
 
     def allowed_from(self, job: int, now: int) -> int | None:
         """Return the next instant at which a job may be allowed without an end; None: there is
         none."""
+        if not self.timed:
+            return None
         instants = [now - now % HOUR + HOUR] if self.closed[job] else []
         for number, entity, adds in self.under[job]:
             rule = self.rules[number]

@@ -133,7 +133,8 @@ cdef class Walk:
     cdef int64_t[::1] tally
     cdef int64_t[::1] lacks  # without which resource a SCATTERED one would fit
     cdef int64_t[::1] upcoming  # the next seat to be visited; NOBODY: none
-    cdef int64_t[::1] alive  # classes with blocks that may claim or reserve
+    cdef int64_t[::1] alive  # classes with blocks that may claim or reserve, each once
+    cdef int64_t[::1] alive_in  # the last walk of ``Counting`` in which a class was one of them
     cdef Py_ssize_t alives
     # Blocks
     cdef int64_t[::1] step  # that could start
@@ -163,7 +164,7 @@ cdef class Walk:
         self.depth, self.strict, self.all = depth, strict, all
         self.short, self.cut, self.cut_before, self.upcoming = np.zeros((4, classes), np.int64)
         self.opened = np.full(classes, -2)
-        self.tally, self.alive, self.lacks = np.zeros((3, classes), np.int64)
+        self.tally, self.alive, self.alive_in, self.lacks = np.zeros((4, classes), np.int64)
         self.fits = np.zeros(classes, np.uint8)
         self.step, self.step_before, self.noted, self.barred = np.zeros((4, most + 1), np.int64)
         self.fresh = np.zeros(2 * most + 1, np.int64)

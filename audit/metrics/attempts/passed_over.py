@@ -30,8 +30,9 @@ and qos are never named: of one that would be, the entity is given whose later j
 *Left out*: before the test, attempts that waited more than a day, of users with a joint release.
 Those named are tested again without starts after an own end, and at begin times. *Own control*: the
 same share with k of the same user, where nothing is left out. *Usage* counts with configured
-shares, or if the order follows it (``follows_usage``): then pairs in which j's user had used more
-do not count, and entities that used more than 1.5 shares are not named.
+shares, or if the order follows it (``passed.usage``): then pairs in which j's user had used more do
+not count, and entities that used more than 1.5 shares are not named. Nor are those left whom an
+order by usage of another half-life, or of accounts, explains.
 
 Conventions: a walltime that is unknown or unlimited exceeds all others, an unknown amount is 0. An
 attempt without a user, or in a reservation, makes no pair. An account with one user has that user's
@@ -57,7 +58,8 @@ from audit.metrics.pairs import (
     Unstarted,
     paired,
 )
-from audit.metrics.passed.tested import ROUNDING, JudgedEntity, PairsOfKind
+from audit.metrics.passed.tested import JudgedEntity, PairsOfKind
+from audit.metrics.passed.usage import Shares, explained, follows_usage, orders, without_more
 from audit.model import Period, Pool
 from audit.registry.passed import PassedWhy
 
@@ -68,25 +70,7 @@ LEAST_OWN: Final = 5
 MUCH_OWN: Final = 0.5
 MUCH_UNSTARTABLE: Final = 0.5
 MANY_SHARES: Final = 1.5
-LEAST_APART: Final = 0.15
-LEAST_TIMES: Final = 2.5
-
-Shares = Mapping[str, Mapping[str, float]]
-"""By kind and name, relative to one another."""
 EQUAL: Final[Shares] = {}
-
-
-class OwnEnds(NamedTuple):
-    """How often a user's jobs start after an own end (SPEC §11, *Own-triggered*)."""
-
-    jobs: int  # that waited, with room before their start
-    share: float  # of these, those that start after an own end
-    shifted: float  # the same with own ends at other times
-
-    @property
-    def hold(self) -> bool:
-        """Whether own ends decide when most of the jobs start."""
-        return self.jobs >= 20 and self.share >= max(0.6, 2.5 * self.shifted)
 
 
 class PassedEvidence(NamedTuple):
@@ -97,7 +81,9 @@ class PassedEvidence(NamedTuple):
     released: Collection[str] = ()  # users with a joint release
     triggered: pl.Series | None = None
     """Of each row of ``described``, whether it started after an own end or at a begin time."""
-    own_ends: Mapping[str, OwnEnds] = {}  # of users
+    own_ends: Collection[str] = ()  # users most of whose jobs start after an own end
+    chained: pl.Series | None = None
+    """Of each row of ``described``, whether a chain held it."""
 
 
 NO_EVIDENCE: Final = PassedEvidence()
@@ -122,8 +108,17 @@ RESULT_SCHEMA: Final = pl.Schema(
         "ahead": pl.String,  # of a place that would be named: whose later jobs passed it most
         "ahead_pairs": pl.Float64,  # with jobs of that place
         "ahead_lost": pl.Float64,
+        "passed_jobs": pl.Int64,  # attempts with passed time
+        "passed_median_s": pl.Int64,  # of these; null: none
+        "held_share": pl.Float64,
+        # of users: attempts with pairs that a chain, release, begin time or own end held ÷ all;
+        # of accounts: passed time of users of whom a quarter was ÷ all
     }
 )
+HELD_USER: Final = 0.25
+"""From this ``held_share`` on, a user's holds are a known cause of its passed time."""
+HELD_ACCOUNT: Final = 0.5
+"""The same of an account."""
 
 
 def of_period(
@@ -158,16 +153,6 @@ def of_period(
     return pl.DataFrame(rows, RESULT_SCHEMA, orient="row")
 
 
-def follows_usage(of_users: pl.DataFrame) -> bool:
-    """Return whether jobs start in an order by recent usage; columns of ``PAIRED_SCHEMA``."""
-    sums = of_users.select("pairs_more", "lost_more", "pairs_less", "lost_less").sum()
-    pairs_more, lost_more, pairs_less, lost_less = sums.row(0)
-    if not pairs_more or not pairs_less:
-        return False
-    more, less = lost_more / pairs_more, lost_less / pairs_less
-    return bool(more - less >= LEAST_APART and more >= LEAST_TIMES * less)
-
-
 class _Among(NamedTuple):
     """The attempts among which entities are judged."""
 
@@ -183,6 +168,7 @@ class _Among(NamedTuple):
         """Return the results of all kinds."""
         subjects = ended(self.period)
         usage = self.log.usage(self.shares.get("user", {}))
+        held_users: dict[str, float] = {}
         found: dict[Kind, list[JudgedEntity]] = {}
         follows = False
         for kind in KINDS:
@@ -199,13 +185,16 @@ class _Among(NamedTuple):
                 kept = self._without_releases(attempts)
                 follows = any(self.shares.values()) or follows_usage(kept)
             if follows:
-                attempts = _without_more(attempts)
+                attempts = without_more(attempts)
             of_kind = PairsOfKind(attempts, counts, float(subjects["wait_s"].sum()))
             first = of_kind.judged(self._without_releases(attempts))
             if kind in PLACES:
                 found[kind] = [_stated(one, pairs.between) for one in first]
             else:
-                found[kind] = self._checked(kind, of_kind, first, follows=follows)
+                judged = self._checked(kind, of_kind, first, follows=follows)
+                held = self._held(kind, attempts, held_users)
+                held_users = held if kind == "user" else held_users
+                found[kind] = [one._replace(held_share=held.get(one.entity)) for one in judged]
         if "account" in found:
             found["account"] = _like_their_users(found["account"], found["user"], subjects)
         return found
@@ -222,7 +211,9 @@ class _Among(NamedTuple):
     ) -> list[JudgedEntity]:
         """Return users or accounts, with all that keeps those named from being named."""
         kept = self._without_releases(of_kind.attempts)
-        judged = self._again(of_kind, first, kept)
+        silent = [one.entity for one in first if one.why is None]
+        left = self._without_triggered(kept, silent)
+        judged = first if left.height == kept.height else of_kind.judged(left)
         own = self._own_shares(kind, [one.entity for one in judged if one.why is None])
         multiples = self._multiples(kind) if follows else {}
         marked_much = self.unstartable_share() > MUCH_UNSTARTABLE
@@ -240,28 +231,57 @@ class _Among(NamedTuple):
             if marked_much and (why is None or why.tested):
                 why = PassedWhy.UNSTARTABLE
             made.append(one._replace(why=why, own_share=own_share, usage_multiple=multiple))
-        return made
+        named = [one.entity for one in made if one.why is None]
+        by_usage = self._by_usage(kind, of_kind, named, silent)
+        return [
+            one._replace(why=PassedWhy.USAGE_ORDER) if one.entity in by_usage else one
+            for one in made
+        ]
 
-    def _again(
-        self, of_kind: PairsOfKind, first: Sequence[JudgedEntity], kept: pl.DataFrame
-    ) -> Sequence[JudgedEntity]:
-        """Test those named without starts after own ends, and at begin times."""
-        triggered = self.evidence.triggered
-        named = [one.entity for one in first if one.why is None]
-        if triggered is None or not named:
-            return first
-        silent = triggered.gather(kept["row"]).fill_null(value=False)
-        left = kept.filter(~(silent & kept["entity"].is_in(named)))
-        return first if left.height == kept.height else of_kind.judged(left)
+    def _by_usage(
+        self, kind: Kind, of_kind: PairsOfKind, named: Sequence[str], silent: Sequence[str]
+    ) -> set[str]:
+        """Return those named whom an order by usage explains (``passed.usage``)."""
+        if not named:
+            return set()
+        by_order = [
+            self._with_days(paired(self.log, kind, usage, self.evidence.unstarted).attempts)
+            for usage in orders(self.log, self.shares)
+        ]
+        kept = [self._without_triggered(self._without_releases(one), silent) for one in by_order]
+        return explained(named, kept, of_kind.judged)
+
+    def _without_triggered(self, attempts: pl.DataFrame, silent: Sequence[str]) -> pl.DataFrame:
+        """Leave out starts after own ends, and at begin times, of these entities."""
+        if self.evidence.triggered is None:
+            return attempts
+        triggered = self.evidence.triggered.gather(attempts["row"]).fill_null(value=False)
+        return attempts.filter(~(triggered & attempts["entity"].is_in(silent)))
 
     def _by_own_ends(self, attempts: pl.DataFrame) -> set[str]:
         """Return the entities of whose passed time half is that of users held by own ends."""
-        ends, limited = self.evidence.own_ends, self.evidence.limited
-        held = [name for name, of in ends.items() if of.hold and name not in limited]
+        held = [*{*self.evidence.own_ends} - {*self.evidence.limited}]
         of_held = pl.col("passed_s").filter(pl.col("user").is_in(held)).sum()
         sums = attempts.group_by("entity").agg(of_held.alias("held"), pl.col("passed_s").sum())
         most = sums.filter(pl.col("held") > 0, 2 * pl.col("held") >= pl.col("passed_s"))
         return set(most["entity"])
+
+    def _held(
+        self, kind: Kind, attempts: pl.DataFrame, users: Mapping[str, float]
+    ) -> dict[str, float]:
+        """Return the held share of each entity with pairs; ``users``: that of the users."""
+        if kind == "account":
+            much = [name for name, share in users.items() if share >= HELD_USER]
+            of_held = pl.col("passed_s").filter(pl.col("user").is_in(much)).sum()
+            sums = attempts.group_by("entity").agg(of_held / pl.col("passed_s").sum())
+            return dict(sums.fill_nan(0.0).iter_rows())
+        released = pl.col("user").is_in(list(self.evidence.released)) & (pl.col("wait_s") > LONG_S)
+        held = attempts.select(released).to_series()
+        for rows in (self.evidence.chained, self.evidence.triggered):
+            if rows is not None:
+                held |= rows.gather(attempts["row"]).fill_null(value=False)
+        of_entity = attempts.select("entity", held=held).group_by("entity")
+        return dict(of_entity.agg(pl.col("held").mean()).iter_rows())
 
     def _own_shares(self, kind: Kind, names: Sequence[str]) -> dict[str, float]:
         """Return how often own later jobs started first; of those with enough such jobs."""
@@ -309,15 +329,6 @@ class _Among(NamedTuple):
 
 def _unpaired(entity: str) -> JudgedEntity:
     return JudgedEntity(entity, 0, 0, 0.0, 0.0, None, None, 0, None, None, PassedWhy.NO_OTHERS)
-
-
-def _without_more(attempts: pl.DataFrame) -> pl.DataFrame:
-    """Leave out the pairs in which the attempt's user had used much more."""
-    return attempts.with_columns(
-        pairs=pl.col("pairs") - pl.col("pairs_more"),
-        lost=pl.col("lost") - pl.col("lost_more"),
-        passed_s="passed_else_s",
-    ).filter(pl.col("pairs") > ROUNDING)
 
 
 def _stated(one: JudgedEntity, between: pl.DataFrame) -> JudgedEntity:

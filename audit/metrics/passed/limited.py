@@ -18,10 +18,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from audit import periods
 from audit.metrics.attempts.account import KEY
 from audit.metrics.attempts.population import only
 from audit.metrics.attempts.reasons import in_scope
-from audit.metrics.waits.queue import InForce, Queued, in_force, numbered, queued
+from audit.metrics.waits.queue import NEVER, InForce, Queued, in_force, numbered, queued, validity
 from audit.model import Pool
 from audit.rules import Limit
 
@@ -32,6 +33,7 @@ Ints = NDArray[np.int64]
 
 _END, _ARRIVE, _LEAVE, _RUN = range(4)
 """Kinds of events, as in the kernel."""
+LEAST_UNDER: Final = 0.5
 FORBIDDEN: Final = pl.Schema(
     {"job_id": pl.String, "attempt": pl.Int64, "begin": pl.Int64, "end": pl.Int64}
 )
@@ -70,13 +72,20 @@ def forbidden(
     return joined(found, KEY).select(FORBIDDEN.names()).cast(FORBIDDEN)
 
 
-def users_under(described: pl.DataFrame, limits: Iterable[Limit]) -> frozenset[str]:
-    """Return the users with jobs under a limit of users or accounts."""
+def users_under(described: pl.DataFrame, limits: Iterable[Limit], zone: str) -> frozenset[str]:
+    """Return the users at least half of whose jobs arrived under a limit of users or accounts.
+
+    Args:
+        zone: the pool's, for the days in which limits are in force.
+    """
     rows = described.with_columns(occupancy=pl.col("occupancy_s"))
-    inside = np.zeros(rows.height, np.bool_)
+    arrival = rows["arrival_time"].fill_null(-NEVER).to_numpy()
+    under = np.zeros(rows.height, np.bool_)
     for limit in of_entities(limits):
-        inside |= in_scope(rows, limit)
-    return frozenset(rows["user"].filter(pl.Series(inside)).drop_nulls())
+        begin, end = validity(limit, periods.zone(zone))
+        under |= in_scope(rows, limit) & (begin <= arrival) & (arrival < end)
+    shares = rows.select("user", under=pl.Series(under)).drop_nulls("user").group_by("user").mean()
+    return frozenset(shares.filter(pl.col("under") >= LEAST_UNDER)["user"])
 
 
 def joined(spans: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:

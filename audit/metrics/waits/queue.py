@@ -137,17 +137,17 @@ def in_force(
     for k, window in enumerate(windows):
         reach[k] = np.where(in_scope(held, window), length if window.overlap else 1, 0)
         last = until + (int(walltime.max(initial=0)) if window.overlap else 0)
-        begin, end = _validity(window, clock)
+        begin, end = validity(window, clock)
         begin, end = max(begin, since), min(end, last)
         spans.append(
             closed_spans(window.hours, clock, begin, end) if begin < end else (_NONE, _NONE)
         )
-    validity = [_validity(limit, clock) for limit in limits]
+    in_force_at = [validity(limit, clock) for limit in limits]
     return InForce(
         *(counter, amount, np.array([limit.remaining for limit in limits], np.uint8), length),
         *(binding, np.array([limit.most for limit in limits], np.int64)),
-        np.array([begin for begin, _ in validity], np.int64),
-        np.array([end for _, end in validity], np.int64),
+        np.array([begin for begin, _ in in_force_at], np.int64),
+        np.array([end for _, end in in_force_at], np.int64),
         reach,
         np.cumsum([0, *(len(begins) for begins, _ in spans)]),
         np.concatenate([_NONE, *(begins for begins, _ in spans)]),
@@ -156,7 +156,8 @@ def in_force(
     )
 
 
-def _validity(rule: Limit | Window, clock: ZoneInfo) -> tuple[int, int]:
+def validity(rule: Limit | Window, clock: ZoneInfo) -> tuple[int, int]:
+    """Return the instants in which a rule is in force: from the first on, before the second."""
     begin = periods.day_start(rule.valid_from, clock) if rule.valid_from else -NEVER
     return begin, periods.day_start(rule.valid_to, clock) if rule.valid_to else NEVER
 

@@ -151,19 +151,21 @@ def story(
         known: when the log begins, and whose jobs were held.
     """
     found = facts.scene(described, pool, now, zone, row)
+    account = facts.booked(described, found, now, row, known)
     passers, passed_by = facts.passers(found)
     of = _delay(Scenario(described, pool, now, fairshare), row, known.holding)
     return Story(
         subject=found.subject,
         running=facts.running(found),
         queued=facts.ahead(found),
-        account=facts.booked(described, found, now, row, known),
+        account=account,
         passers=passers,
         passed_by=passed_by,
         uses=facts.uses(found),
         crossing=facts.crossing(found.subject, now),
         delay=of if isinstance(of, Delay) else None,
         undelayed=of if isinstance(of, str) else "",
+        own_end=facts.own_end(found, account),
     )
 
 

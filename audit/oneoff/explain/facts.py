@@ -28,7 +28,10 @@ from audit.oneoff.explain.story import (
     Use,
 )
 from audit.registry.causes import COLUMNS
+from audit.registry.reasons import INFERRED_HOLDS
 from audit.report.record.reservations import Reservations
+from audit.scenario.releases import chains
+from audit.scenario.releases.chains import OwnEnd
 from audit.scenario.releases.holds import NOT_HOLDING, Holding, inferred_holds
 
 PASSERS: Final = 10  # largest number of listed attempts that arrived later and started earlier
@@ -163,6 +166,16 @@ def booked(
         idling(made.traced),
         _reservations(made),
     )
+
+
+def own_end(found: Scene, account: Account) -> OwnEnd | None:
+    """Return the end of the same user's job after which a held attempt started."""
+    held = {part.by for line in account.timeline for part in line.parts}
+    subject = found.subject
+    if subject.start is None or subject.user is None or held.isdisjoint(INFERRED_HOLDS):
+        return None
+    own = found.queue.filter("own").select("job_id", "start_time", end_time="end")
+    return chains.own_end(own, subject.job_id, subject.start)
 
 
 def idling(traced: pl.DataFrame) -> Idling | None:

@@ -16,6 +16,7 @@ from audit.registry.causes import CAUSES, Cause
 from audit.registry.reasons import INFERRED_HOLDS, OTHER
 from audit.report.text import wording
 from audit.report.text.account import reservations
+from audit.report.text.holds import after_own_end
 from audit.rules import DAYS
 
 _BY_KEY: Final = {cause.key: cause for cause in CAUSES}
@@ -62,6 +63,7 @@ def sentences(story: Story) -> list[str]:
         _idling(story),
         _kept(story),
         _who(story),
+        _held(story),
         _recorded(story),
         _crowds(story),
         _similar(story),
@@ -184,6 +186,13 @@ def _who(story: Story) -> str:
         f"{wording.instant(subject.arrival, subject.zone)} and {end} "
         f"{wording.duration(subject.wait_s)} later."
     )
+
+
+def _held(story: Story) -> str:
+    """Return after which job of its user it started; empty if it was not held."""
+    if story.own_end is None:
+        return ""
+    return after_own_end(story.subject.job_id, story.own_end, "the same user")
 
 
 def _recorded(story: Story) -> str:

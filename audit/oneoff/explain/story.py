@@ -10,6 +10,7 @@ from pydantic import InstanceOf, PlainSerializer
 
 from audit.model import Pool
 from audit.report.record.reservations import Reservations
+from audit.scenario.releases.chains import OwnEnd
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,3 +172,4 @@ class Story:
     delay: Delay | None
     undelayed: str  # why there is none; empty where there is one
     part: str = ""  # why the log is a part of the workload; empty: it is not
+    own_end: OwnEnd | None = None  # after which it started, if the log shows that it was held

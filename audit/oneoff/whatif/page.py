@@ -7,8 +7,8 @@ from typing import Any, Final, NamedTuple
 
 import polars as pl
 
+from audit.metrics.claims import Outcome
 from audit.metrics.draws import Draws
-from audit.metrics.verdicts import Outcome
 from audit.oneoff.whatif.lead import lead
 from audit.report.charts.marks import dots, scales
 from audit.report.charts.marks.dots import Dot, Row
@@ -33,8 +33,7 @@ _MEASURES: Final[Columns[Any]] = (
     Column("Mean wait", "wait_mean", "duration"),
     Column("Mean bounded slowdown", "bounded_slowdown_mean"),
     Column("NUWT (Σ wait / Σ area)", "nuwt"),
-    Column("Delay by later arrivals, mean", "overtaken_time_mean", "duration"),
-    Column("Mean miss, strict FST", "miss_strict_mean", "duration"),
+    Column("Delay by later arrivals, mean (strict FST)", "miss_strict_mean", "duration"),
     Column("Mean miss, relaxed FST", "miss_relaxed_mean", "duration"),
     Column("Missed the strict FST", "missed_strict_share", "percent"),
     Column("Shortfall per attempt (RE), resource·s", "re_unfairness"),
@@ -238,8 +237,8 @@ _SHOWN: Final[Columns[Any]] = (
     Column("replay of today", "wait_mean_today", "duration"),
     Column("after", "wait_mean_changed", "duration"),
     Column("outcome", "wait_mean_outcome", "text"),
-    Column("Delay by later arrivals, today", "overtaken_time_mean_today", "duration"),
-    Column("after", "overtaken_time_mean_changed", "duration"),
+    Column("Delay by later arrivals, today", "miss_strict_mean_today", "duration"),
+    Column("after", "miss_strict_mean_changed", "duration"),
     Column("RE, today", "re_unfairness_today"),
     Column("after", "re_unfairness_changed"),
 )

@@ -5,7 +5,7 @@ class is recommended if its jobs waited less in significantly many blocks: one-s
 5 %, divided by the number of classes compared (Bonferroni).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import comb
 from typing import Final
@@ -19,10 +19,12 @@ from audit.metrics.course import SUMS
 from audit.metrics.uncertainty import NONE, Resamples, interval
 from audit.model import Period, Standing
 from audit.registry.causes import CAUSES, Cause
+from audit.registry.reasons import INFERRED_HOLDS
 from audit.report.reading import records
 from audit.report.record.owner import Everybody, LongWait, Way
 from audit.report.record.page import Who
 from audit.report.record.pool import Figure
+from audit.scenario.releases.chains import own_end
 
 LEAST_DAYS: Final = 10
 """Days that an interval needs (SPEC §10)."""
@@ -207,7 +209,12 @@ def longest(scene: Scene) -> tuple[LongWait, ...]:
         rows = rows.with_columns(job_id=None)
     spans = rows.select("arrival", "start").iter_rows()
     held = [_held(scene.attempts, *span) for span in spans]
-    return records(LongWait, rows.with_columns(held=pl.Series(held, dtype=pl.Float64)))
+    ends = [
+        own_end(scene.attempts, job, start) if job and hold in INFERRED_HOLDS else None
+        for hold, job, start in rows.select("held_by", "job_id", "start").iter_rows()
+    ]
+    waits = records(LongWait, rows.with_columns(held=pl.Series(held, dtype=pl.Float64)))
+    return tuple(replace(wait, own_end=end) for wait, end in zip(waits, ends, strict=True))
 
 
 def _held(attempts: pl.DataFrame, begin: int, end: int) -> float:

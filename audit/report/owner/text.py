@@ -5,8 +5,8 @@ from typing import Final, NamedTuple
 
 from audit.registry.passed import PassedWhy
 from audit.registry.requested import BEYONDS
+from audit.report.judgement.answers import Difference, changed
 from audit.report.judgement.place import how_passed
-from audit.report.judgement.questions import Difference, changed
 from audit.report.owner.attempts import LEAST_DAYS
 from audit.report.record.owner import (
     FairshareCourse,
@@ -17,7 +17,7 @@ from audit.report.record.owner import (
 )
 from audit.report.record.page import Who
 from audit.report.record.pool import Figure
-from audit.report.text import advice, wording
+from audit.report.text import advice, holds, wording
 from audit.report.text import starts as wait_ends
 from audit.report.text.part import time_passed
 from audit.scenario.predict.calibration import Bounds
@@ -310,6 +310,8 @@ def explained(of: LongWait, who: Who, part: OwnerPart) -> tuple[str, ...]:
     if of.similar_wait_s is not None:
         similar = wording.rough_duration(of.similar_wait_s)
         sentences.append(f"Similar jobs waited {similar} on average in the same weeks.")
+    if of.job_id is not None and of.own_end is not None:
+        sentences.append(holds.after_own_end(of.job_id, of.own_end, "this user"))
     return tuple(sentences)
 
 

@@ -12,8 +12,8 @@ MOST_REASONS: Final = 3
 
 
 def passed_notes(pool: PoolPart) -> tuple[str, ...]:
-    """Return sentences: why others could not be tested, and which order the log shows."""
-    return (*filter(None, (untested(pool),)), *used_more(pool), *ahead(pool))
+    """Return sentences: why others are not named, or not tested, and the order in the log."""
+    return (*filter(None, (not_named(pool), untested(pool))), *used_more(pool), *ahead(pool))
 
 
 def cannot_test(pool: PoolPart) -> str:
@@ -30,6 +30,24 @@ def untested(pool: PoolPart) -> str:
     if not reasons:
         return ""
     return f"{wording.count(reasons.total())} could not be tested: {_listed(reasons)}."
+
+
+def not_named(pool: PoolPart) -> str:
+    """Return why entities are not named that lost significantly more pairs; empty: there are none.
+
+    ``used_more`` returns those of whom the order by usage is known.
+    """
+    apart = (PassedWhy.USUAL, PassedWhy.USAGE)
+    reasons = Counter(
+        {why: n for why, n in pool.passed_why.items() if why.tested and why not in apart}
+    )
+    if not reasons:
+        return ""
+    others = f"{wording.count(reasons.total())} more {'is' if reasons.total() == 1 else 'are'}"
+    return (
+        f"{others} not named, although later jobs started first significantly more often: "
+        f"{_listed(reasons)}."
+    )
 
 
 def _listed(reasons: Counter[PassedWhy]) -> str:

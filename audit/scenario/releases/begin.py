@@ -5,6 +5,7 @@ Source: SPEC §11, *Chains, releases, begin times*.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -55,6 +56,20 @@ def find_begin_times(jobs: UserJobs) -> list[BeginTime]:
         ):
             found.append(BeginTime(jobs.names[one - 1], count, begin * SLOT_S, mine[inside]))
     return found
+
+
+def jobs_at(jobs: UserJobs, begin_s: Mapping[str, int]) -> Ints:
+    """Return the jobs that had room before they started at a begin time of their user.
+
+    Args:
+        begin_s: by user; as ``BeginTime.at_s``.
+    """
+    mine = waiters(jobs, WAITED_S)
+    of_user = np.array([-1, *(begin_s.get(name, -1) for name in jobs.names)])
+    begin = of_user[jobs.user[mine]]
+    late = (jobs.seconds_of_day(jobs.start[mine]) - begin) % DAY_S
+    held: Ints = mine[(begin >= 0) & (late < 2 * SLOT_S)]
+    return held
 
 
 def _in_pairs(slot: Ints) -> Ints:

@@ -11,6 +11,7 @@ from collections.abc import Collection
 from typing import Final, NamedTuple
 
 import numpy as np
+import polars as pl
 
 from audit.scenario.releases.queue import NEVER, SHIFTS_S, UNKNOWN, Bools, Ints, UserJobs
 
@@ -79,6 +80,29 @@ def chain_holds(jobs: UserJobs, users: Collection[str]) -> tuple[Ints, Ints]:
     _, hit = _starts_at(jobs, mine, jobs.end[previous])
     held = np.flatnonzero(hit & chained[mine])
     return mine[held], jobs.end[previous][held]
+
+
+class OwnEnd(NamedTuple):
+    """The end of a user's job after which another job of the user starts."""
+
+    job_id: str
+    after_s: int  # from its end to the start; below 0: it ended later
+
+
+def own_end(own: pl.DataFrame, job_id: str, start: int) -> OwnEnd | None:
+    """Return the last end of a user's other jobs just before a start; None: there is none.
+
+    Args:
+        own: jobs of the user: job_id, start_time, end_time.
+        job_id: the job that starts.
+    """
+    after_s = start - pl.col("end_time")
+    ended = own.filter(
+        pl.col("job_id") != job_id,
+        pl.col("start_time") <= start,
+        after_s.is_between(EARLY_S, LATE_S),
+    ).sort("end_time", "job_id")
+    return None if ended.is_empty() else OwnEnd(*ended.select("job_id", after_s).row(-1))
 
 
 def _pairs(jobs: UserJobs) -> tuple[Ints, Ints]:

@@ -1,4 +1,4 @@
-"""Times in which attempts were held as the log shows: by a chain, or by a limit of their user.
+"""What the log shows of held attempts: by a chain, by a limit of their user, or in another way.
 
 These are evidence and no records: a chain may be a dependency or a script, and a limit of one user
 may be a throttle or a dependency.
@@ -15,11 +15,13 @@ import polars as pl
 
 from audit import periods
 from audit.metrics.attempts.population import only
-from audit.metrics.waits.queue import Queued, queued
+from audit.metrics.waits.queue import Queued, queued, validity
 from audit.model import Limit, Pool
 from audit.registry.reasons import DEPENDENCY_INFERRED, OWN_LIMIT_INFERRED
+from audit.scenario.releases.begin import jobs_at
 from audit.scenario.releases.chains import chain_holds
 from audit.scenario.releases.queue import NEVER, Ints, user_jobs
+from audit.scenario.releases.triggered import triggered_jobs
 
 
 class Holding(NamedTuple):
@@ -29,6 +31,14 @@ class Holding(NamedTuple):
     """Limits of single users, which are no rules of the site."""
     chained: tuple[str, ...] = ()
     """Users whose jobs start when their previous one ends."""
+    released: tuple[str, ...] = ()
+    """Users with a joint release."""
+    triggered: tuple[str, ...] = ()
+    """Users with own-triggered starts."""
+    by_own_ends: tuple[str, ...] = ()
+    """Users most of whose jobs start after own ends."""
+    begin_times: tuple[tuple[str, int], ...] = ()
+    """Users with a begin time, s since local midnight."""
 
 
 NOT_HOLDING = Holding()
@@ -55,6 +65,20 @@ def inferred_holds(described: pl.DataFrame, pool: Pool, now: int, holding: Holdi
     return pl.concat(found).filter(pl.col("begin") < pl.col("end"))
 
 
+def silent_starts(described: pl.DataFrame, pool: Pool, now: int, holding: Holding) -> pl.Series:
+    """Return whether each attempt starts after an own end, or at a begin time, of such a user.
+
+    Args:
+        described: columns of ``model.DESCRIBED``, of one pool.
+    """
+    silent = np.zeros(described.height, np.bool_)
+    if holding.triggered or holding.begin_times:
+        jobs = user_jobs(described, pool, now)
+        silent[jobs.row[triggered_jobs(jobs, holding.triggered)]] = True
+        silent[jobs.row[jobs_at(jobs, dict(holding.begin_times))]] = True
+    return pl.Series(silent)
+
+
 def _under(limit: Limit, described: pl.DataFrame, pool: Pool, now: int) -> dict[str, Ints]:
     """Return when a limit of one user forbids that user's waiting jobs."""
     assert limit.user is not None
@@ -72,7 +96,7 @@ def _under(limit: Limit, described: pl.DataFrame, pool: Pool, now: int) -> dict[
     waits = queue.rows["waits"].to_numpy() & (adds > 0) & (adds <= limit.most)
     arrival, leave = queue.column("arrival_time"), queue.column("leave")
     row = queue.rows["row"].to_numpy().astype(np.int64)
-    since, until = _validity(limit, pool)
+    since, until = validity(limit, periods.zone(pool.zone))
     found = list[tuple[Ints, Ints, Ints]]()
     for amount in np.unique(adds[waits]).tolist():
         jobs = np.flatnonzero(waits & (adds == amount))
@@ -91,12 +115,6 @@ def _under(limit: Limit, described: pl.DataFrame, pool: Pool, now: int) -> dict[
     none = np.zeros(0, np.int64)
     columns = zip(*(found or [(none, none, none)]), strict=True)
     return dict(zip(("row", "begin", "end"), map(np.concatenate, columns), strict=True))
-
-
-def _validity(limit: Limit, pool: Pool) -> tuple[int, int]:
-    zone = periods.zone(pool.zone)
-    since = periods.day_start(limit.valid_from, zone) if limit.valid_from else -NEVER
-    return since, periods.day_start(limit.valid_to, zone) if limit.valid_to else NEVER
 
 
 class _Level(NamedTuple):

@@ -7,6 +7,7 @@ Source: SPEC §11, *Chains, releases, begin times*.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -21,6 +22,8 @@ LEAST_DAYS: Final = 3
 LEAST_SHARE: Final = 0.5
 TIMES_SHIFTED: Final = 2.5
 TIMES_EXPECTED: Final = 2
+LEAST_MOST: Final = 0.6
+"""Share of the jobs from which most of them start after own ends."""
 
 
 class OwnTriggered(NamedTuple):
@@ -39,6 +42,11 @@ class OwnTriggered(NamedTuple):
         chance = max(TIMES_SHIFTED * self.shifted, TIMES_EXPECTED * self.expected)
         return self.share >= LEAST_SHARE and self.share >= chance
 
+    @property
+    def most(self) -> bool:
+        """Whether most jobs start after own ends, whatever would be expected."""
+        return self.share >= max(LEAST_MOST, TIMES_SHIFTED * self.shifted)
+
 
 def find_triggered(jobs: UserJobs) -> list[OwnTriggered]:
     """Return the users with ``LEAST_JOBS`` that had room, on ``LEAST_DAYS`` local days."""
@@ -50,7 +58,7 @@ def find_triggered(jobs: UserJobs) -> list[OwnTriggered]:
         own = mine[jobs.user[mine] == one]
         if len(own) < LEAST_JOBS or len(np.unique(jobs.days(jobs.start[own]))) < LEAST_DAYS:
             continue
-        ends = np.sort(jobs.end[(jobs.user == one) & (jobs.end != NEVER)])
+        ends = _ends(jobs, one)
         hit = _after(jobs.start[own], ends)
         shifted = [float(_after(jobs.start[own], ends + shift).mean()) for shift in SHIFTS_S]
         found.append(
@@ -66,10 +74,25 @@ def find_triggered(jobs: UserJobs) -> list[OwnTriggered]:
     return found
 
 
+def triggered_jobs(jobs: UserJobs, users: Collection[str]) -> Ints:
+    """Return the jobs of these users that had room before they started after an own end."""
+    mine = waiters(jobs, WAITED_S)
+    found = [np.zeros(0, np.int64)]
+    for number, name in enumerate(jobs.names, 1):
+        if name in users:
+            own = mine[jobs.user[mine] == number]
+            found.append(own[_after(jobs.start[own], _ends(jobs, number))])
+    return np.concatenate(found)
+
+
 def waiters(jobs: UserJobs, waited_s: int) -> Ints:
     """Return the jobs that waited for longer, and had room ``BEFORE_S`` before their start."""
     late = np.flatnonzero((jobs.start != NEVER) & (jobs.wait > waited_s))
     return late[jobs.has_room(late, jobs.start[late] - BEFORE_S)]
+
+
+def _ends(jobs: UserJobs, user: int) -> Ints:
+    return np.sort(jobs.end[(jobs.user == user) & (jobs.end != NEVER)])
 
 
 def _after(start: Ints, ends: Ints) -> Bools:

@@ -27,9 +27,9 @@ from audit.metrics.attempts.fidelity import fidelity
 from audit.metrics.attempts.miss import FSTS, TOLERANCE_S, Fst, in_totals, misses
 from audit.metrics.attempts.population import TAU_S, ended
 from audit.metrics.attempts.resource_equality import resource_equality
+from audit.metrics.claims import Outcome, outcome
 from audit.metrics.draws import Draws, difference, ratio
 from audit.metrics.uncertainty import Resamples
-from audit.metrics.verdicts import Outcome, outcome
 from audit.model import FstStatus, Pool
 from audit.scenario.check import check_replay, require_sound
 from audit.scenario.engine import Replay, as_schedule, replay
@@ -58,15 +58,14 @@ MEASURES: Final = (
     Measure("wait_mean", "wait", "one", "s"),
     Measure("bounded_slowdown_mean", "slowdown", "one", "1"),
     Measure("nuwt", "wait", "area", "s/resource·s"),
-    Measure("overtaken_time_mean", "overtaken", "judged_strict", "s"),
     Measure("miss_strict_mean", "strict", "judged_strict", "s"),
     Measure("miss_relaxed_mean", "relaxed", "judged_relaxed", "s"),
     Measure("missed_strict_share", "missed", "judged_strict", "1"),
     Measure("re_unfairness", "unfair", "sized", "resource·s/attempt"),
 )
 """Of a part with several users, ``nuwt`` is the pooled ratio Σ TUWT / Σ TUSA. The delay by later
-arrivals (``overtaken``) is start − strict FST: in a schedule that the policy made, nothing else
-delays an attempt (SPEC §10; under ``conservative`` also what its snapshots plan afresh)."""
+arrivals is ``miss_strict_mean``: in a schedule that the policy made, nothing else delays an attempt
+(under ``conservative`` also what its snapshots plan afresh)."""
 
 COMPARED: Final = pl.Schema(
     {
@@ -120,7 +119,6 @@ def compared(
 
 
 _OF_FST: Final[dict[str, Fst]] = {
-    "overtaken": "strict",
     "strict": "strict",
     "relaxed": "relaxed",
     "missed": "strict",
@@ -167,7 +165,6 @@ def _terms(played: pl.DataFrame, tolerance_s: int) -> pl.DataFrame:
         slowdown="bounded_slowdown",
         unfair=pl.col("re_unfairness").clip(0).fill_null(0.0),
         **{f"judged_{fst}": in_totals(fst) for fst in FSTS},
-        overtaken=pl.col("start_time") - pl.col("fst_strict"),
         strict="miss_strict_s",
         relaxed="miss_relaxed_s",
         missed=pl.col("miss_strict_s") > tolerance_s,

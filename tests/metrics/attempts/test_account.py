@@ -123,19 +123,24 @@ def test_a_limit_of_remaining_time_by_hand() -> None:
 
 
 def test_a_class_that_loses_its_last_job_to_a_rule_and_gets_another() -> None:
-    """At 100, ann's second job is barred by her first, and bob's is free: they are of one class."""
+    """At 100, ann's first job is barred by her second, and bob's second is no longer barred.
+
+    Both are of one class, and the other class has a job too: an array had no place for the third.
+    """
     pool = Pool("main", Resource.cpus, 1000, limits=(Limit(most=1, per="user"),))
     made = booked(
         ended(0, 0, 100, 1, "bob"),
-        ended(5, 100, 300, 1, "ann"),
-        ended(6, 300, 400, 1, "ann"),
+        ended(5, 300, 400, 1, "ann"),
+        ended(6, 100, 300, 2, "ann"),
+        ended(7, 300, 400, 2, "cat"),
         ended(10, 150, 250, 1, "bob"),
         pool=pool,
         now=1000,
     )
     assert parts(made)[1:] == [
-        {"unexplained": 95},
-        {"rule": 294},
+        {"unexplained": 95, "rule": 200},
+        {"rule": 94},
+        {"unexplained": 293},
         {"rule": 90, "unexplained": 50},
     ]
 

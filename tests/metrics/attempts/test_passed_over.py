@@ -16,10 +16,7 @@ from audit.metrics.attempts import passed_over
 from audit.metrics.attempts.passed_over import (
     NO_EVIDENCE,
     RESULT_SCHEMA,
-    OwnEnds,
     PassedEvidence,
-    Shares,
-    follows_usage,
     of_period,
 )
 from audit.metrics.attempts.population import around, describe
@@ -34,6 +31,7 @@ from audit.metrics.pairs import (
     paired,
 )
 from audit.metrics.passed import tested
+from audit.metrics.passed.usage import Shares, explained, follows_usage
 from audit.model import Period, Pool, Resource
 from audit.registry.passed import PassedWhy
 from tests.examples import examples
@@ -43,6 +41,7 @@ from tests.strategies import ended, frame, sampled
 
 DAY = 86_400
 HOUR = 3_600
+WEEK = 7 * DAY
 POOL = Pool("main", Resource.cpus, 8, amounts=(("mem_bytes", 100), ("gpus", 4)))
 ALL = Period("all", 0, 400 * DAY)
 UTC = ZoneInfo("UTC")
@@ -344,12 +343,10 @@ def test_starts_after_own_ends_of_those_named_are_left_out(
 
 
 def test_most_starts_after_own_ends_without_a_limit() -> None:
-    held = {"ann": OwnEnds(20, 0.6, 0.24)}
-    assert result(SITE, evidence=PassedEvidence(own_ends=held))[ANN]["why"] == PassedWhy.OWN_ENDS
-    limited = PassedEvidence(own_ends=held, limited={"ann"})
-    assert result(SITE, evidence=limited)[ANN]["named"]
-    for few in (OwnEnds(19, 0.9, 0.1), OwnEnds(20, 0.59, 0.1), OwnEnds(20, 0.6, 0.25)):
-        assert result(SITE, evidence=PassedEvidence(own_ends={"ann": few}))[ANN]["named"]
+    held = PassedEvidence(own_ends=["ann"])
+    assert result(SITE, evidence=held)[ANN]["why"] == PassedWhy.OWN_ENDS
+    assert result(SITE, evidence=held._replace(limited=["ann"]))[ANN]["named"]
+    assert result(SITE, evidence=PassedEvidence(own_ends=["u0"]))[ANN]["named"]
 
 
 def own_control(days: int) -> list[Record]:
@@ -415,9 +412,82 @@ def test_who_used_much_is_not_named_where_the_order_follows_usage() -> None:
 def test_whether_the_order_follows_usage(
     more: tuple[int, int], less: tuple[int, int], follows: bool
 ) -> None:
+    """Three entities with the same pairs; two of them alone would not show it."""
     names = ("pairs_more", "lost_more", "pairs_less", "lost_less")
     sums = pl.DataFrame([[*map(float, (*more, *less))]], names, orient="row")
-    assert follows_usage(sums) == follows
+    of_three = pl.concat(sums.with_columns(entity=pl.lit(name)) for name in "abc")
+    assert follows_usage(of_three) == follows
+    nothing = sums.select(pl.all() * 0.0)
+    one = [sums, nothing, nothing]
+    one_alone = [
+        rows.with_columns(entity=pl.lit(name)) for name, rows in zip("abc", one, strict=True)
+    ]
+    assert not follows_usage(pl.concat(one_alone))
+    assert not follows_usage(of_three[:1])
+
+
+def ranked(ann: int, *, first: bool = False, days: int = 24) -> list[Record]:
+    """Ten users and ann, of whom the one that had used more always starts later.
+
+    They use 100, 101, … CPUs all the time, and she some other number. Nobody's usage is 1.2 times
+    another's. If ``first`` is False, all start before her.
+    """
+    cpus = {**{f"b{k}": 100 + k for k in range(10)}, "ann": ann}
+    background = [
+        {**job(0, 0, user, cpus=size), "end_time": (days + 2) * DAY} for user, size in cpus.items()
+    ]
+    order = sorted(cpus, key=lambda user: (user == "ann" and not first, cpus[user]))
+    ordered = [(x, y) for x in order for y in order if x != y]
+    return background + [
+        one
+        for day in range(1, days + 1)
+        for number, (mine, other) in enumerate(ordered)
+        for at in (day * DAY + number * 700,)
+        for late in (200 if order.index(mine) < order.index(other) else -200,)
+        for one in (
+            job(at, at + 300, mine, qos="main"),
+            job(at + 100, at + 300 + late, other, qos="main"),
+        )
+    ]
+
+
+def test_an_order_by_usage_that_explains_it() -> None:
+    """ann used most, if only by a tenth, and all others started first."""
+    found = result(ranked(110))
+    assert found[ANN]["passed_share"] == 1.0
+    assert found[ANN]["passed_expected"] == pytest.approx(0.45, abs=0.01)
+    assert (found[ANN]["named"], found[ANN]["why"]) == (False, PassedWhy.USAGE_ORDER)
+    assert [key for key, row in found.items() if row["named"]] == []
+
+
+def test_an_order_by_usage_does_not_explain_who_had_used_less() -> None:
+    """Others start by usage; all start before ann, who used least."""
+    found = result(ranked(90))
+    assert [key for key, row in found.items() if row["named"]] == [ANN, ("account", "of-ann")]
+    assert (found[ANN]["passed_share"], found[ANN]["why"]) == (1.0, None)
+    assert not result(ranked(90, first=True))[ANN]["named"]
+
+
+def test_the_clearest_order_is_that_of_the_others() -> None:
+    """Of two orders one shows more without the entity; by that one she had used less."""
+
+    def order(*rows: tuple[str, float, float, float, float]) -> pl.DataFrame:
+        names = ("entity", "pairs_more", "lost_more", "pairs_less", "lost_less")
+        frame_ = pl.DataFrame(rows, names, orient="row")
+        every = {"pairs": pl.lit(200.0), "lost": pl.col("lost_more") + pl.col("lost_less")}
+        return frame_.with_columns(**every, passed_s=0, passed_else_s=0)
+
+    def judged(attempts: pl.DataFrame) -> list[tested.JudgedEntity]:
+        lost = attempts.filter(entity="ann")["lost"].sum()
+        why = None if lost > 50 else PassedWhy.USUAL
+        return [tested.JudgedEntity("ann", 1, 1, 1, 1, 1, 0, 0, 0, 0, why)]
+
+    clear = order(("ann", 0, 0, 100, 100), ("bob", 100, 60, 100, 10))
+    faint = order(("ann", 100, 100, 0, 0), ("bob", 100, 40, 100, 10))
+    none = order(("ann", 100, 100, 0, 0), ("bob", 100, 20, 100, 10))
+    assert explained(["ann"], [faint], judged) == {"ann"}
+    assert explained(["ann"], [faint, clear], judged) == set()
+    assert explained(["ann"], [none], judged) == set()
 
 
 def test_of_partitions_and_qos_the_order_is_stated() -> None:
@@ -562,7 +632,10 @@ spans = st.dictionaries(st.integers(0, 20), intervals, max_size=4)
     drawn=st.tuples(spans, spans),
     marks=st.dictionaries(st.integers(0, 20), st.integers(0, 6 * DAY), max_size=4),
     most=st.sampled_from([1, 2, 5, 2_000]),
-    shares=st.sampled_from([None, {}, {"ann": 1.0, "bob": 2.0}]),
+    shares=st.sampled_from([None, {}, {"ann": 1.0, "bob": 2.0, "a": 3.0}]),
+    by=st.tuples(
+        st.sampled_from(["user", "account"]), st.sampled_from([WEEK, DAY]), sampled([1.2, 1.0])
+    ),
 )
 @settings(max_examples=examples(200))
 def test_as_defined(
@@ -571,6 +644,7 @@ def test_as_defined(
     marks: dict[int, int],
     most: int,
     shares: dict[str, float] | None,
+    by: tuple[Kind, int, float],
 ) -> None:
     frame_ = described(records)
     held, forbidden = (_barred(frame_, of) for of in drawn)
@@ -580,14 +654,15 @@ def test_as_defined(
     counts = {kind: len({one[kind] for one in attempts} - {None}) for kind in KINDS}
     several = [kind for kind in KINDS if min(counts[kind], counts["user"]) > 1]
     assert log.kinds == several
-    usage = None if shares is None else log.usage(shares)
+    usage = None if shares is None else log.usage(shares, *by[:2])._replace(much=by[2])
     marked = pl.Series([marks.get(k) for k in range(frame_.height)], dtype=pl.Int64)
     for kind in several:
         for own in (False, True):
             why = Unstarted() if own else Unstarted(held, forbidden, marked)
             twins = [{**one, "marked_from": None} for one in attempts] if own else attempts
             expected = naive.paired(
-                twins, kind, () if own else places, None if own else shares, most, own
+                *(twins, kind, () if own else places, None if own else shares, most, own),
+                usage_by=by,
             )
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(of_pairs, "MOST_RIVALS", most)

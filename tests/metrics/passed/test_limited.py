@@ -86,10 +86,18 @@ def test_limits_of_others_are_ignored() -> None:
 
 
 def test_users_under_a_limit() -> None:
-    table = describe(frame([job(0, 0, 1), job(0, 0, 1, "bob", partition="long")]), [POOL])
-    assert users_under(table, [Limit(most=1)]) == frozenset()
-    assert users_under(table, [PER_USER]) == {"ann", "bob"}
-    assert users_under(table, [Limit(most=1, per="user", partition=("long",))]) == {"bob"}
+    bob = [job(0, 0, 1, "bob", partition="long"), job(3 * DAY, 3 * DAY, 4 * DAY, "bob")]
+    table = describe(frame([job(0, 0, 1), *bob]), [POOL])
+    assert users_under(table, [Limit(most=1)], "UTC") == frozenset()
+    assert users_under(table, [PER_USER], "UTC") == {"ann", "bob"}
+    in_long = Limit(most=1, per="user", partition=("long",))
+    assert users_under(table, [in_long], "UTC") == {"bob"}  # half of his jobs
+    later = Limit(most=2, per="user", valid_from=date(1970, 1, 3))
+    assert users_under(table, [later], "UTC") == {"bob"}
+    never = Limit(most=2, per="user", valid_to=date(1970, 1, 1))
+    assert users_under(table, [never], "UTC") == frozenset()
+    third = describe(frame([*bob, job(0, 0, 1, "bob")]), [POOL])
+    assert users_under(third, [later], "UTC") == frozenset()
 
 
 def test_spans_of_several_limits_are_joined() -> None:

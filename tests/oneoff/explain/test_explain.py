@@ -31,6 +31,24 @@ def test_a_wait_is_told_from_a_log_and_from_its_audit_alike(run: Run, hand: Path
     assert run("explain", "4").stdout == told
 
 
+def test_a_job_of_a_chain_started_after_an_own_end(run: Run, tmp_path: Path) -> None:
+    """Jobs of half a day, each of which waits for the one before and starts 40 s after its end."""
+    step, half = 43_240, 43_200
+    jobs = [line(1, submit=0, wait=0, run=half, allocated=1, user=7)] + [
+        line(k, submit=(k - 1) * step - 540, wait=540, run=half, allocated=1, user=7)
+        for k in range(2, 14)
+    ]
+    chain = write(tmp_path / "chain.swf", log(jobs, MaxProcs=4, TimeZoneString="UTC"))
+    told = run("explain", "4", chain, "--pool-size", 4).stdout
+    sentence = "Job 4 started 40 s after job 3 of the same user ended: a dependency or a limit."
+    assert sentence in told
+    answer = json.loads(run("explain", "4", chain, "--pool-size", 4, "--format", "json").stdout)
+    assert answer["own_end"] == ["3", 40]
+    run("audit", chain, "--pool-size", 4, "--no-pdf")
+    assert sentence in run("explain", "4").stdout
+    assert "after job" not in run("explain", "1").stdout
+
+
 def test_a_part_of_the_workload_is_said_from_a_log_and_from_its_audit(
     run: Run, tmp_path: Path
 ) -> None:

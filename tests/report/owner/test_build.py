@@ -104,10 +104,23 @@ def test_a_long_wait_tells_what_own_jobs_held_meanwhile() -> None:
         {"job_id": "b", "arrival_time": 900, "start_time": 1_100, "end_time": 1_600},
         {"job_id": "c", "arrival_time": 2_000, "start_time": 2_000},
     ]
-    waits = {wait.job_id: wait for wait in longest(scene_of(frame(rows)))}
+    scene = scene_of(frame(rows))
+    waits = {wait.job_id: wait for wait in longest(scene)}
     assert waits.keys() == {"a", "b"}
     assert waits["a"].held == 2 * 500 / 1_000
     assert waits["b"].held == 0
+
+
+def test_a_wait_under_an_inferred_hold_tells_the_own_end_before_its_start() -> None:
+    """Not on an account's page, which identifies no job."""
+    held = {"job_id": "b", "arrival_time": 0, "start_time": 1_040, "held_by": "dependency_inferred"}
+    rows = [{"job_id": "a", "arrival_time": 0, "start_time": 0, "end_time": 1_000}, held]
+    (wait,) = longest(scene_of(frame(rows)))
+    assert (wait.job_id, wait.own_end) == ("b", ("a", 40))
+    (by_record,) = longest(scene_of(frame([rows[0], {**held, "held_by": "dependency"}])))
+    assert by_record.own_end is None
+    account = replace(scene_of(frame(rows)), who=Who("account", "x"))
+    assert [(one.job_id, one.own_end) for one in longest(account)] == [(None, None)]
 
 
 def test_nobody_else_is_named(ann: Connection) -> None:
@@ -170,6 +183,7 @@ def frame(rows: list[dict[str, object]]) -> pl.DataFrame:
             "width_class": "x",
             "walltime_s": 600,
             "taken_apart": True,
+            "held_by": None,
             **row,
         }
         for row in rows

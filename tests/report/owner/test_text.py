@@ -8,6 +8,7 @@ from audit.registry.passed import PassedWhy
 from audit.report.owner import text
 from audit.report.record.owner import OwnerPart, Way
 from audit.report.record.pool import Change, Figure, Trend
+from audit.scenario.releases.chains import OwnEnd
 from tests.report.owner.sample import ANN, HOUR, LONG, PASSED, owner, part
 from tests.report.sample import figure
 
@@ -117,6 +118,10 @@ def test_a_long_wait_is_told_without_anybody_else() -> None:
     assert text.explained(LONG, ANN, part()) == (
         "Other jobs of this user used 6.4 CPUs meanwhile.",
         "Similar jobs waited 2 h on average in the same weeks.",
+    )
+    held = replace(LONG, own_end=OwnEnd("16", 40))
+    assert text.explained(held, ANN, part())[-1] == (
+        "Job 17 started 40 s after job 16 of this user ended: a dependency or a limit."
     )
     alone = replace(LONG, job_id=None, held=0.0, similar_wait_s=None)
     assert "a job, 8 CPUs" in text.long_title(alone, part(), "UTC")

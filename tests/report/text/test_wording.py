@@ -104,8 +104,8 @@ def test_types_of_gpus_have_units() -> None:
         (Figure("cause_held_share", 0.004, 0.0002, 0.009), "0.4 % (under 0.1–0.9 %)"),
         (Figure("cause_held_share", 0.0001, 0.0, 0.0004), "under 0.1 % (0–under 0.1 %)"),
         (Figure("cause_held_share", 0.0003, 0.0002, 0.0004), "under 0.1 % (under 0.1 %)"),
-        (Figure("overtaken_time_mean", 47_000.0, 14_500.0, 58_000.0, "s"), "13 h (4–16 h)"),
-        (Figure("overtaken_time_mean", 47_000.0, -700.0, 58_000.0, "s"), "13 h (−0.2 to 16 h)"),
+        (Figure("miss_delivered_mean", 47_000.0, 14_500.0, 58_000.0, "s"), "13 h (4–16 h)"),
+        (Figure("miss_delivered_mean", 47_000.0, -700.0, 58_000.0, "s"), "13 h (−0.2 to 16 h)"),
     ],
 )
 def test_two_digits_never_round_something_to_nothing(figure: Figure, text: str) -> None:

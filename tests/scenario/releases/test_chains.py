@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from audit.metrics.attempts.population import describe
 from audit.model import Pool, Resource
-from audit.scenario.releases.chains import JobChain, find_chains
+from audit.scenario.releases.chains import JobChain, find_chains, own_end
 from audit.scenario.releases.queue import user_jobs
 from tests.examples import examples
 from tests.metrics.attempts.test_real_logs import described
@@ -85,6 +85,20 @@ def chain_of(length: int, late: int, arrives: int = 500) -> list[Job]:
         assert end is not None
         jobs.append(Job(number, "ann", end - arrives, end + late, end + late + DAY // 2, 1))
     return jobs
+
+
+def test_the_own_end_after_which_a_job_starts() -> None:
+    """Of ends at 100, 150 and 152, the last one; 5 s after a start at the latest."""
+    ends = {"1": 100, "2": 150, "3": 152, "4": 900}
+    own = pl.DataFrame(
+        {"job_id": [*ends], "start_time": [0, 0, 0, 149], "end_time": [*ends.values()]}
+    )
+    assert own_end(own, "4", 149) == ("3", -3)
+    assert own_end(own, "4", 140) == ("1", 40)
+    assert own_end(own, "3", 150) == ("2", 0)
+    assert own_end(own, "4", 273) is None
+    assert own_end(own, "4", 94) is None
+    assert own_end(own.with_columns(start_time=200), "4", 149) is None  # started later
 
 
 @pytest.mark.parametrize(

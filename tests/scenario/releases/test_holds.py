@@ -3,6 +3,7 @@
 from datetime import date
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given, settings
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from audit.metrics.attempts.account import account
 from audit.metrics.attempts.population import describe
 from audit.model import Limit, Pool, Resource
-from audit.scenario.releases.holds import NOT_HOLDING, Holding, inferred_holds
+from audit.scenario.releases.holds import NOT_HOLDING, Holding, inferred_holds, silent_starts
 from tests.examples import examples
 from tests.kernels.plateaus.test_sweep import ALL, BEGIN, attempts, logs
 from tests.naive.plateaus import Job, adds, level
@@ -69,6 +70,28 @@ def held(holding: Holding, *records: dict[str, Any]) -> list[tuple[int, int, int
     described = describe(frame(list(records)), [POOL])
     rows = inferred_holds(described, POOL, 10 * DAY, holding).sort("row", "begin")
     return rows.select("row", "begin", "end").rows()
+
+
+def test_starts_that_own_ends_and_begin_times_make() -> None:
+    """ann's second job starts 60 s after the end of her first, bob's at 9 h."""
+    nine = 9 * 3_600
+    records = [
+        record(0, 0, 5_000),
+        record(10, 5_060, 5_000),
+        record(20, 30_000, 100),
+        record(30, nine + 200, 100, "bob"),
+        record(40, nine + 240, 100, "bob"),
+    ]
+    described = describe(frame(records), [POOL])
+
+    def silent(holding: Holding) -> list[int]:
+        return np.flatnonzero(silent_starts(described, POOL, DAY, holding).to_numpy()).tolist()
+
+    assert silent(NOT_HOLDING) == []
+    assert silent(Holding(triggered=("ann",))) == [1]
+    assert silent(Holding(begin_times=(("bob", nine),))) == [3]
+    assert silent(Holding(triggered=("ann",), begin_times=(("bob", nine + 120),))) == [1, 3, 4]
+    assert silent(Holding(triggered=("bob",), begin_times=(("ann", nine),))) == []
 
 
 ONE = Limit(most=1, user=("ann",))

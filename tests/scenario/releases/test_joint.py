@@ -1,13 +1,14 @@
 """Joint releases, own-triggered starts and begin times: by definition, and by hand."""
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from audit.scenario.releases.begin import find_begin_times
+from audit.scenario.releases.begin import find_begin_times, jobs_at
 from audit.scenario.releases.joint import find_releases
 from audit.scenario.releases.queue import UserJobs, user_jobs
-from audit.scenario.releases.triggered import find_triggered
+from audit.scenario.releases.triggered import OwnTriggered, find_triggered, triggered_jobs
 from tests.examples import examples
 from tests.naive import releases as naive
 from tests.naive.releases import DAY, Job
@@ -60,6 +61,9 @@ def test_own_triggered_starts_as_defined(jobs: list[Job]) -> None:
             got = (one.jobs, one.share, one.shifted, one.expected)
             assert got == pytest.approx(tuple(float(value) for value in exact))
             assert len(one.triggered) == round(one.share * one.jobs)
+            again = triggered_jobs(of(jobs), [user])
+            assert again.tolist() == one.triggered.tolist()
+    assert len(triggered_jobs(of(jobs), [])) == 0
 
 
 @settings(max_examples=examples(100))
@@ -68,6 +72,9 @@ def test_begin_times_as_defined(jobs: list[Job]) -> None:
     found = {one.user: (one.at_s, len(one.held)) for one in find_begin_times(of(jobs))}
     exact = {user: naive.begins(jobs, CAPACITY, user) for user in ("ann", "bob")}
     assert found == {user: one for user, one in exact.items() if one is not None}
+    for one in find_begin_times(of(jobs)):
+        assert jobs_at(of(jobs), {one.user: one.at_s}).tolist() == one.held.tolist()
+    assert len(jobs_at(of(jobs), {})) == 0
 
 
 def held(number: int = 6, step: int = 120, wait: int = 2 * DAY) -> list[Job]:
@@ -131,6 +138,14 @@ def test_irregular_ends_trigger_starts() -> None:
     assert found.expected == pytest.approx(1 / 3)
     # of many users' jobs, any end would have been an own one
     assert not any(one.accepted for one in find_triggered(of(jobs)))
+
+
+@pytest.mark.parametrize(
+    ("share", "shifted", "most"), [(0.6, 0.24, True), (0.59, 0.1, False), (0.6, 0.25, False)]
+)
+def test_whether_most_jobs_start_after_own_ends(share: float, shifted: float, most: bool) -> None:
+    found = OwnTriggered("ann", 20, share, shifted, 1.0, np.zeros(0, np.int64))
+    assert (found.most, found.accepted) == (most, False)
 
 
 def test_a_begin_time() -> None:

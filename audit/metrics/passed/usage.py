@@ -1,0 +1,116 @@
+"""Whether jobs start in an order by recent usage, and whom that explains (SPEC §11, *Passed over*).
+
+Of the pairs of all users (``metrics.pairs``), with more: those in which j's user had used much more
+than k's, and less: those in which k's user had. Jobs start in an order by usage if
+
+    lost_more / pairs_more − lost_less / pairs_less ≥ 0.15
+    lost_more / pairs_more ≥ 2.5 · lost_less / pairs_less
+
+also without the pairs of any one entity: one that has used much and is served last is no order.
+
+*Explained*: nothing shows a scheduler's half-life, nor whether it counts the usage of users or of
+accounts. Before an entity is named, the orders by all of ``HALF_LIVES`` and of both kinds of owners
+are compared, in which any difference of usage counts. The one with the greatest difference of the
+two shares is taken, from the pairs of all other entities, so that an entity of low priority makes
+no order. Where jobs start in that order, the entity is tested once more, by the pairs in which its
+owner had not used more. If it would not be named, the order explains why it was passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from audit.metrics.pairs import Kind, Log, Usage
+from audit.metrics.passed.tested import ROUNDING, JudgedEntity
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+Shares = Mapping[str, Mapping[str, float]]
+"""By kind and name, relative to one another."""
+
+LEAST_APART: Final = 0.15
+LEAST_TIMES: Final = 2.5
+DAY_S: Final = 86_400
+HALF_LIVES: Final = (3 * DAY_S, 14 * DAY_S, 60 * DAY_S)
+"""Of those that sites use, 1 to 120 days, each is within a factor of 3 of one of these."""
+OWNERS: Final[tuple[Kind, ...]] = ("user", "account")
+
+
+def follows_usage(attempts: pl.DataFrame) -> bool:
+    """Return whether jobs start in an order by usage, also without any one entity.
+
+    Args:
+        attempts: columns of ``pairs.PAIRED_SCHEMA``.
+    """
+    of_each = attempts.group_by("entity", maintain_order=True).agg(pl.col(_SUMS).sum())
+    sums = of_each.select(_SUMS).to_numpy()
+    return bool(_follows(sums.sum(axis=0) - sums).all()) if len(sums) > 1 else False
+
+
+def without_more(attempts: pl.DataFrame) -> pl.DataFrame:
+    """Leave out the pairs in which the attempt's owner had used much more."""
+    return attempts.with_columns(
+        pairs=pl.col("pairs") - pl.col("pairs_more"),
+        lost=pl.col("lost") - pl.col("lost_more"),
+        passed_s="passed_else_s",
+    ).filter(pl.col("pairs") > ROUNDING)
+
+
+def orders(log: Log, shares: Shares) -> Iterator[Usage]:
+    """Yield the usage by each half-life and kind of owner, in which any difference counts."""
+    for owners in OWNERS:
+        if owners in log.kinds:
+            for half_life_s in HALF_LIVES:
+                of_owners = shares.get(owners, {})
+                yield log.usage(of_owners, owners, half_life_s)._replace(much=1.0)
+
+
+def explained(
+    entities: Collection[str],
+    by_order: Sequence[pl.DataFrame],
+    judged: Callable[[pl.DataFrame], Sequence[JudgedEntity]],
+) -> set[str]:
+    """Return those of the entities that an order by usage explains.
+
+    Args:
+        by_order: the attempts under each of ``orders``; columns of ``pairs.PAIRED_SCHEMA``.
+        judged: tests all entities by such attempts.
+    """
+    found = set()
+    for entity in entities:
+        others = np.array(
+            [
+                attempts.filter(pl.col("entity") != entity).select(pl.col(_SUMS).sum()).row(0)
+                for attempts in by_order
+            ],
+            np.float64,
+        )
+        more, less = _lost(others)
+        best = int((more - less).argmax())
+        if _follows(others)[best]:
+            again = judged(without_more(by_order[best]))
+            found |= {one.entity for one in again if one.entity == entity and one.why is not None}
+    return found
+
+
+_SUMS: Final = ("pairs_more", "lost_more", "pairs_less", "lost_less")
+
+
+def _follows(sums: Floats) -> Bools:
+    """Return whether sums, [n, 4], show an order by usage."""
+    more, less = _lost(sums)
+    follows: Bools = (more - less >= LEAST_APART) & (more >= LEAST_TIMES * less)
+    return follows
+
+
+def _lost(sums: Floats) -> tuple[Floats, Floats]:
+    """Return the shares of lost pairs with more and with less usage; 0 and 0: unknown."""
+    pairs = sums[:, ::2]
+    known = (pairs > ROUNDING).all(axis=1, keepdims=True)
+    shares = np.divide(sums[:, 1::2], pairs, out=np.zeros_like(pairs), where=known)
+    return shares[:, 0], shares[:, 1]
