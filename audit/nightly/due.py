@@ -378,9 +378,11 @@ def report(
         if recipient.gets(cluster.name, cluster.period)
         for who in itertools.starmap(Who, recipient.owners)
     ]
-    if named and due:  # reads all attempts
+    asked = also or {}
+    if due and (named or asked):  # reads all attempts
         names = owners.names(con, cluster.name)
         named = [who for who in named if who in names]
+        asked = {period: [who for who in of if who in names] for period, of in asked.items()}
     for number, (name, start, end, run_id) in enumerate(due):
         work.progress(what, number, len(due))
         folder = work.site.report(cluster.name, name)
@@ -389,7 +391,7 @@ def report(
         made = drawing.draw(
             *(con, config, cluster.name, period, folder),
             pdf=config.report.pdf,
-            also=[*named, *(also or {}).get(name, ())],
+            also=[*named, *asked.get(name, ())],
         )
         if made.failure is not None:
             night.failures.append(made.failure)
@@ -423,9 +425,6 @@ def _note_report(con: Connection, cluster: str, period: str, run_id: str, now: i
         )
 
 
-PAGE = "index.html"
-
-
 def write_index(con: Connection, site: Site) -> Path | None:
     """Write the index page; return None if there is no report yet."""
 
@@ -445,8 +444,8 @@ def write_index(con: Connection, site: Site) -> Path | None:
         return None
     found = _trends(con, shown, site.config.uncertainty.resamples)
     page = render_index(shown, found, href, pages)
-    replace.write(site.reports / PAGE, page.encode(), alone=True, with_group=site.shared)
-    return site.reports / PAGE
+    replace.write(site.index, page.encode(), alone=True, with_group=site.shared)
+    return site.index
 
 
 def _trends(con: Connection, shown: list[Answer], resamples: int) -> dict[str, Trend]:

@@ -2,8 +2,9 @@
 
 A new store, history and archived files are written beside the old ones, so that no unused page
 keeps the name; one rename puts them in place. Figures are copied, never computed. Reports of the
-clusters that had the user are then made again from the store, and the database is published. If
-this is killed before the rename, nothing has changed; after it, the next run does the rest.
+clusters that had the user are then made again from the store, and the database is published. Until
+the rename, all is as it was, except that reports which cannot be made again are gone; after it, the
+next run does what is left if this is killed.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import base64
 import re
 import secrets
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +22,7 @@ from typing import Final
 from audit.config import Cluster
 from audit.config.places import Site
 from audit.errors import StoreError, UsageError, refusals, withholding
-from audit.files import replace, state_folder
+from audit.files import folders, replace, state_folder
 from audit.files.state_folder import HISTORY, STORE
 from audit.ingest import people
 from audit.nightly import due, history
@@ -58,7 +59,7 @@ class Erased:
     shared: tuple[str, ...] = ()
     """Kinds of names, account or group, that were the user's but are also of others, and stay."""
     removed: list[Path] = field(default_factory=list)
-    """Reports that name the user, but whose figures are no longer in the store."""
+    """Files of reports that name the user, but whose figures are no longer in the store."""
     night: Night = field(default_factory=Night)
     """Reports that were made again, and failures."""
 
@@ -90,7 +91,6 @@ def erase(site: Site, user: str, now: int) -> Erased:
         with state_folder.scratch(state) as place:
             made = _Making(site, user, done)
             affected = made.write(store, place)
-            renaming = made.renaming
             (new := place / "new").mkdir()
             for name in (STORE, HISTORY):
                 (place / name).rename(new / name)
@@ -98,6 +98,8 @@ def erase(site: Site, user: str, now: int) -> Erased:
                 number = past.begin(STAGE)
             for name in (STORE, HISTORY):
                 replace.sync(new / name)
+            done.removed += _remove(made.old_reports())
+            _remove([site.index])  # it links to the user's pages
             state_folder.replace(state, new)
         with (
             closing(History(state, clock)) as past,
@@ -111,7 +113,7 @@ def erase(site: Site, user: str, now: int) -> Erased:
                 *(con, site, now, None, done.night, lambda what, at, of: None, ("report",)),
                 *(past, number, lambda: False),
             )
-            _show(work, renaming, affected, done)
+            _show(work, made.renaming, affected)
     return done
 
 
@@ -124,6 +126,7 @@ class _Making:
         self.site = site
         self.user = user
         self.done = done
+        self.due: set[Path] = set()  # folders of the reports that are made again
 
     def write(self, store: Path, place: Path) -> frozenset[str]:
         """Write both into an empty folder; return the clusters that had the user."""
@@ -214,9 +217,32 @@ class _Making:
         where = "stage = 'report' AND cluster = ? AND period = ?"
         for name in clusters & {cluster.name for cluster in self.site.config.clusters}:
             for period, *_ in queries.rows(con, "computed", cluster=name):
-                if (self.site.report(name, period) / HTML).is_file():
+                if ((folder := self.site.report(name, period)) / HTML).is_file():
+                    self.due.add(folder)
                     delete = f"DELETE FROM {_NEW}.main.run WHERE {where}"  # noqa: S608
                     database.execute(con, delete, [name, period])
+
+    def old_reports(self) -> Iterator[Path]:
+        """Yield the files of other reports that name the user."""
+        for page in sorted(self.site.reports.glob(f"*/*/{HTML}")):
+            folder = page.parent
+            if folder in self.due or folder.is_symlink():
+                continue
+            files = archiving.report_files(folder)
+            naming = [file for file in files if _mentions(file, self.renaming)]
+            yield from naming
+            if page in naming:
+                yield folder / PDF
+
+
+def _remove(files: Iterable[Path]) -> list[Path]:
+    """Remove the files that exist; return them."""
+    gone = [file for file in files if file.is_file()]
+    for file in gone:
+        with refusals(StoreError, file, "cannot be removed", "output.reports"):
+            folders.require(file.parent)
+            file.unlink()
+    return gone
 
 
 def _own(
@@ -252,16 +278,14 @@ def _own(
     return named, tuple(shared)
 
 
-def _show(work: Work, renaming: Renaming, affected: frozenset[str], done: Erased) -> None:
-    """Make reports and pages again, publish, and remove what still has the name."""
+def _show(work: Work, renaming: Renaming, affected: frozenset[str]) -> None:
+    """Make reports and pages again, publish, and remove files that are no longer named."""
     con, site = work.con, work.site
     for cluster in site.config.clusters:
         if missing := queries.rows(con, "unreported", cluster=cluster.name):
             work.prepare()
             due.report(work, cluster, missing, _pages(site, cluster, missing, renaming))
-    done.removed += _remove(site, renaming, {page.parent for page in done.night.reports})
-    if due.write_index(con, site) is None:
-        (site.reports / due.PAGE).unlink(missing_ok=True)
+    due.write_index(con, site)
     work.past.copy(con)
     archiving.remove_drafts(site.database)
     publish.publish(con, site.database, with_group=site.shared)
@@ -282,29 +306,10 @@ def _pages(
     }
 
 
-def _remove(site: Site, renaming: Renaming, made: set[Path]) -> list[Path]:
-    """Remove files of other reports that name the user; return them."""
-    gone = []
-    for page in sorted(site.reports.glob(f"*/*/{HTML}")):
-        folder = page.parent
-        if folder in made or folder.is_symlink():
-            continue
-        with refusals(StoreError, folder, "cannot be removed", "output.reports"):
-            naming = [
-                file
-                for file in archiving.report_files(folder)
-                if file.suffix != ".pdf" and _mentions(file, renaming)
-            ]
-            if page in naming and (folder / PDF).exists():
-                naming.append(folder / PDF)
-            for file in naming:
-                file.unlink(missing_ok=True)
-        gone += naming
-    return gone
-
-
 def _mentions(file: Path, renaming: Renaming) -> bool:
     """Return whether a page, a card or a table, or an encoded part, contains the name."""
+    if file.suffix == ".pdf":
+        return False
     text = file.read_text(encoding="utf-8", errors="replace")
     if renaming.in_page(text):
         return True

@@ -3,7 +3,7 @@
 Columns of names are compared as a whole. Texts of logs, schedulers and mail servers are searched
 for the name as a word; texts of fairaudit only where they mark it as a name (``user 'anna'``), so
 that a user called *idle* does not change them. What identifies something else stays: clusters,
-pools, periods, jobs, files, partitions and QOS (``LEFT``).
+pools, periods, jobs, files, partitions, QOS and features of nodes (``LEFT``).
 """
 
 from __future__ import annotations
@@ -28,13 +28,14 @@ LEFT: Final = frozenset(
         *("cluster", "pool", "period", "partition", "qos", "node", "job_id", "run_id", "input_id"),
         *("path", "file", "source", "records_file", "results_file", "store", "log", "log_cluster"),
         *("records_sha256", "results_sha256", "content_sha256", "config_hash", "input_hash"),
-        *("input", "node_list", "required_nodes", "node_amounts", "message_id", "report"),
+        *("input", "node_list", "required_nodes", "node_amounts", "constraints"),
+        *("message_id", "report"),
     )
 )
 """Columns that never change; also ``set_aside``, which each run writes anew from the logs."""
 
-_OUTSIDE: Final = frozenset(("reason", "reservation", "constraints", "text", "doubt", "error"))
-"""Columns with texts of others, or quotations of them; also the headers of logs."""
+_OUTSIDE: Final = frozenset(("reason", "reservation", "text", "doubt", "error", "sentence"))
+"""Columns with texts of others or quotations of them, or prose; also the headers of logs."""
 
 _LINES: Final = "text"
 """The column of refused lines: one that may contain a numeric name loses its text."""
