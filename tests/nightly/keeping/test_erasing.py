@@ -35,7 +35,7 @@ ROOT: Final = Path(__file__).parents[3]
 NOW: Final = 2_000_000_000
 BEGIN: Final = 1_767_600_000  # 5 January 2026
 DAY: Final = 86_400
-USERS: Final = ("anna", "ben", "hedwig", "hedwig2")
+USERS: Final = ("anna", "ben", "hedwig", "heidi")
 VIEWS: Final = (
     *("user_fairness", "account_fairness", "job_fairness", "summary", "fairshare_history"),
     *("restatements", "rules", "coverage"),
@@ -134,17 +134,15 @@ def kept(folder: Path) -> Iterator[Path]:
 
 
 def naming(folder: Path, name: str = "hedwig") -> set[str]:
-    """The files whose name or content contains a name; that of hedwig2 does not count."""
+    """The files whose name or content contains a name."""
     found = set()
     for path in kept(folder):
         where = str(path.relative_to(folder))
         for _, content in [("name", where.encode()), *forms(path.name, path.read_bytes(), path)]:
-            if name.encode() in content.replace(f"{name}2".encode(), b""):
+            if name.encode() in content:
                 found.add(where)
-        if path.suffix == ".parquet":
-            rows = repr(pl.read_parquet(path).rows())
-            if name in rows.replace(f"{name}2", ""):
-                found.add(where)
+        if path.suffix == ".parquet" and name in repr(pl.read_parquet(path).rows()):
+            found.add(where)
     return found
 
 
@@ -200,7 +198,7 @@ def test_nothing_but_logs_and_mails_contains_the_name(place: Path) -> None:
     for view, frame in before.items():
         assert_frame_equal(after[view], frame)
     with closing(database.open_snapshot(place / "fairaudit.duckdb")) as con:
-        others = database.rows(con, "SELECT count(*) FROM all_records WHERE \"user\" = 'hedwig2'")
+        others = database.rows(con, "SELECT count(*) FROM all_records WHERE \"user\" = 'heidi'")
     assert others == [(45,)]
 
     then = states(place)
@@ -235,7 +233,7 @@ def test_reports_whose_figures_are_gone_are_removed_if_they_name_the_person(plac
     for name in ("2025-11", "2025-12"):
         shutil.copytree(reports / "2026-03", reports / name)
     (reports / "2025-12" / "notes.txt").write_text("mine")
-    (reports / "2025-11" / "report.html").write_text("of anna and hedwig2")
+    (reports / "2025-11" / "report.html").write_text("of anna and heidi")
     (reports / "2025-11" / "report.pdf").unlink()
     done = erasing.erase(Site(settings(), place), "hedwig", NOW)
     assert done.night.failures == []
