@@ -78,8 +78,8 @@ def _options(
     from audit.oneoff.audit import Options
 
     named = opt.owners(user, account)
-    switches = {"pdf": not no_pdf, "predict": bool(predict)}
-    return Options(out=out or opt.DEFAULT_OUT, database=db, owners=named, **switches, **more)
+    given = {"database": db, "owners": named, **more}
+    return Options(out=out or opt.DEFAULT_OUT, pdf=not no_pdf, predict=bool(predict), **given)
 
 
 Audited: TypeAlias = Annotated[
