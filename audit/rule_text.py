@@ -34,14 +34,54 @@ def rule_text(rule: Limit | Window, resource: str, zone: str) -> str:
 
 
 def short_text(rule: Limit | Window, resource: str) -> str:
-    """Return a rule without its days and its clock, such as ``10 running jobs per user``."""
+    """Return the name of a rule on page one: ``daytime closure for jobs over 4 h``.
+
+    It has no days and no clock, so several rules may have the same name.
+    """
     if isinstance(rule, Limit):
-        return level_text(rule, resource)
-    hours = ", ".join(texts(rule.hours)).replace("-", "–")
-    jobs = scope_text(rule, resource)
-    if rule.overlap:
-        return f"hours {hours} that {jobs or 'jobs'} may not run into"
-    return f"closed hours {hours} for {jobs or 'all jobs'}"
+        most = amount(rule.most, rule.resource)
+        if rule.remaining:
+            size, unit = _unit(rule.most)
+            most = f"{amount(rule.most // size, rule.resource)} × {unit} of remaining time"
+        entity = f" per {rule.per}" if rule.per else ""
+        return f"limit of {most}{entity}{_places(rule, resource)}"
+    if rule.walltime_above_s is not None:
+        over = _rough(rule.walltime_above_s)
+        return f"{_time_of_week(rule)} closure for jobs over {over}"
+    return f"closed hours{_places(rule, resource, partition='of')}"
+
+
+def _places(scope: Scope, resource: str, **prepositions: str) -> str:
+    """Return which jobs a scope is about without their walltime: `` in QOS long``; "" for all."""
+    words = {"user": "of user", "account": "of account", "qos": "in QOS", "partition": "in"}
+    words |= prepositions
+    parts = [
+        f"{words[kind]} {', '.join(names)}"
+        for kind in KINDS
+        if (names := getattr(scope, kind)) is not None
+    ]
+    if scope.size_above is not None:
+        parts.append(f"for jobs over {amount(scope.size_above, resource)}")
+    if scope.size_up_to is not None:
+        parts.append(f"for jobs up to {amount(scope.size_up_to, resource)}")
+    return "".join(f" {part}" for part in parts)
+
+
+def _time_of_week(window: Window) -> str:
+    """Return when a window is closed: ``daytime``, ``night``, ``weekday`` or ``weekend``."""
+    closed = window.hours
+    if 2 * sum(hour >= 120 for hour in closed) >= len(closed):
+        return "weekend"
+    if sum(hour < 120 for hour in closed) >= 90:  # three quarters of the hours of five days
+        return "weekday"
+    night = sum(hour % 24 < 6 or hour % 24 >= 20 for hour in closed)
+    return "night" if 2 * night >= len(closed) else "daytime"
+
+
+def _rough(seconds: int) -> str:
+    """Return a time in two digits: ``15 h`` for 52,800 s."""
+    size, unit = next((one for one in _TIMES if seconds >= one[0]), (1, "s"))
+    return f"{seconds / size:,.2g} {unit}" if seconds < 100 * size else duration(seconds)
 
 
 def level_text(limit: Limit, resource: str) -> str:

@@ -48,6 +48,7 @@ STAGES = {
     "fairshare": "usage",
     "share-tree": "share_tree",
     "simulation": "simulation",
+    "delivered": "delivered",
     "public": "public",
     "audits": "audits",
     "rendering": "rendering",

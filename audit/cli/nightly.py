@@ -90,7 +90,7 @@ def _stages(
         database = site.config.output.database
         show(f"published {database}" if night.published else "nothing to publish")
     for exceeded in night.exceeded:
-        say(f"threshold: {exceeded}")
+        say(f"failure by configuration: {exceeded}")
     for failure in night.failures:
         say(f"fairaudit: {failure}")
     if night.failures or night.exceeded:

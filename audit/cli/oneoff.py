@@ -131,6 +131,9 @@ def audit(
         int | None, Seconds(help="CPU seconds for advice; default: as configured, or 10.")
     ] = None,
     no_advice: Annotated[bool, Option("--no-advice", help="Give no advice.")] = False,
+    verbose: Annotated[
+        bool, Option("--verbose", help="Print the inferred policy and rules, too.")
+    ] = False,
     form: OfAnswer = AnswerFormat.text,
     logs: opt.OfLogsAndNodes,
     site: opt.Configured,
@@ -150,21 +153,27 @@ def audit(
     )
     with at_work() as progress:
         outcome = run_audit(
-            logs, options, settings, progress.update, tell(progress), not no_fit, site.folder
+            logs,
+            options,
+            settings,
+            progress.update,
+            tell(progress, verbose=verbose),
+            not no_fit,
+            site.folder,
         )
     warn(outcome.warnings)
     if form is AnswerFormat.json:
         print(machines.written(outcome), end="")
     else:
-        for finding in outcome.main_findings:
-            show(f"- {finding}")
-        print()
-        for path in filter(None, (outcome.html, outcome.pdf, *outcome.owners, outcome.database)):
-            show(path)
+        for line in outcome.summary:
+            show(line)
     for _, error in outcome.missing:
         say(f"fairaudit: {error}")
     if outcome.missing:
         raise Exit(max(error.exit_code for _, error in outcome.missing))
+    if outcome.fails:
+        say(f"verdict: {outcome.verdict} is in verdict.fail of the configuration")
+        raise Exit(1)
 
 
 @opt.grouped

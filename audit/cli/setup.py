@@ -122,7 +122,7 @@ def _first_audit(site: Path, logs: list[Path], cluster: str | None) -> None:
         request = Request(logs=logs, cluster=cluster)
         outcome = audit(request, options, config, progress.update, fit=True, folder=site.parent)
     warn(outcome.warnings)
-    verdict = outcome.main_findings[0] if outcome.main_findings else "no job has ended yet"
+    verdict = outcome.sentence or "no job has ended yet"
     found = shutil.which(sys.argv[0])
     program = [str(Path(found).absolute())] if found else [sys.executable, "-m", "audit"]
     run = shlex.join([*program, "run", "--config", str(site.absolute())])

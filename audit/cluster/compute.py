@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import polars as pl
 import polars.selectors as cs
@@ -15,11 +15,13 @@ from audit.cluster.delivered import Agreed, delivered
 from audit.cluster.fairshare import Fairshare, histories
 from audit.cluster.passed import OfLog
 from audit.cluster.predicted import predicted
+from audit.cluster.rules import rules_of, waiting_by_rule, with_waiting
 from audit.cluster.setting import Setting, covered
 from audit.cluster.windows import WHOLE, Window, of_days
 from audit.metrics import dominant_share
 from audit.metrics.attempts import (
     account,
+    base,
     passed_over,
     performance,
     population,
@@ -34,9 +36,7 @@ from audit.metrics.attempts.summary import KINDS, Known, Options, conservation_o
 from audit.metrics.fairshare.requested import beyond_request
 from audit.metrics.passed.usage import Shares
 from audit.metrics.preemption import interrupted
-from audit.model import OBSERVED, Limit, Period, Pool, Standing
-from audit.model import Window as Hours
-from audit.rule_text import scope_text, short_text
+from audit.model import OBSERVED, Period, Pool, Standing
 from audit.scenario import ownership
 from audit.scenario.advice.advise import advise
 from audit.scenario.driver import ALL, Effort
@@ -68,21 +68,6 @@ _DELIVERED: Final = "delays by later arrivals"
 HISTORY: Final = "fairshare_history"
 """Rows that the store keeps in two tables (``store.appending.Histories``)."""
 
-RULES: Final = pl.Schema(
-    {
-        "rule": pl.String,
-        "name": pl.String,
-        "kind": pl.String,
-        "scope": pl.String,
-        "level": pl.Int64,
-        "source": pl.String,
-        "valid_from": pl.Date,
-        "valid_to": pl.Date,
-        "starts": pl.Int64,
-        "breaks": pl.Int64,
-        "stops": pl.Int64,
-    }
-)
 HOLDS: Final = pl.Schema(
     {
         **dict.fromkeys(("kind", "entity_kind", "entity"), pl.String),
@@ -339,6 +324,12 @@ def _of_periods(
         around = population.around(jobs, period)
         of_period = options._replace(covered=covered(period, setting.log))
         passed = evidence.passed_over(jobs, period, setting.zone, work.shares)
+        judged_by = base.base_of(period, setting.log, setting.zone)
+        of_base = passed
+        if judged_by != period:
+            of_base = evidence.passed_over(jobs, judged_by, setting.zone, work.shares)
+        for table, rows in _base(work, jobs, judged_by, of_base, seed):
+            yield Rows(table, period, rows.with_columns(of_pool))
         whole = (conserved, passed, booked)
         yield from _summaries(work, around, pool, period, of_period, whole)
         del around
@@ -357,6 +348,16 @@ def _of_periods(
         ):
             yield Rows(table, period, rows.with_columns(of_pool))
     work.progress(_FIGURES, len(work.wanted.seeds), len(work.wanted.seeds))
+
+
+def _base(
+    work: _Work, jobs: pl.DataFrame, judged_by: Period, passed: pl.DataFrame, seed: int
+) -> Iterator[tuple[str, pl.DataFrame]]:
+    """Yield what the verdict on a period is decided by."""
+    chosen, zone = work.chosen, work.setting.zone
+    of = (chosen.verdict, zone, seed, chosen.uncertainty.resamples)
+    yield "base_result", base.of_base(jobs, judged_by, passed, *of)
+    yield "overtaken_result", base.overtaken(passed)
 
 
 def _summaries(
@@ -392,52 +393,6 @@ def _summaries(
     yield Rows("summary_result", period, summary.with_columns(**observed))
 
 
-def rules_of(
-    pool: Pool, evidence: Sequence[Mapping[str, Any]], of_files: Sequence[Limit] = ()
-) -> pl.DataFrame:
-    """Return the limits and windows of a pool, columns of ``RULES``.
-
-    Args:
-        evidence: rows about the inferred rules; those without a row are configured.
-        of_files: limits that PBS's own file states.
-    """
-    inferred = {row["rule"]: row for row in evidence}
-    rows = []
-    in_order: list[Limit | Hours] = [*pool.limits, *pool.windows]
-    for name, rule in zip(account.rule_names(pool), in_order, strict=True):
-        found = inferred.get(name, {})
-        rows.append(
-            {
-                "rule": name,
-                "name": short_text(rule, pool.resource),
-                "kind": _kind(rule),
-                "scope": scope_text(rule, pool.resource) or None,
-                "level": rule.most if isinstance(rule, Limit) else None,
-                "source": "inferred" if found else "pbs" if rule in of_files else "configured",
-                "valid_from": rule.valid_from,
-                "valid_to": rule.valid_to,
-                **{key: found.get(key) for key in ("starts", "breaks", "stops")},
-            }
-        )
-    return pl.DataFrame(rows, RULES)
-
-
-def with_waiting(rules: pl.DataFrame, ended: pl.DataFrame) -> pl.DataFrame:
-    """Add waiting_s and free_s: the seconds under rules of the jobs that each delayed longest."""
-    spent = ended.group_by("rule").agg(
-        waiting_s=pl.col("cause_rule_s").sum(), free_s=pl.col(account.RULE_FREE).sum()
-    )
-    both = rules.join(spent, on="rule", how="left", maintain_order="left")
-    seconds = pl.col("waiting_s", "free_s").fill_null(0.0).round().cast(pl.Int64)
-    return both.with_columns(seconds)
-
-
-def _kind(rule: Limit | Hours) -> str:
-    if isinstance(rule, Limit):
-        return "limit"
-    return "overlap window" if rule.overlap else "window"
-
-
 def outages_in(outages: pl.DataFrame, period: Period) -> pl.DataFrame:
     """Return the outages that overlap a period."""
     if period.whole_log:
@@ -445,22 +400,3 @@ def outages_in(outages: pl.DataFrame, period: Period) -> pl.DataFrame:
     return outages.filter(
         pl.col("from_time") < period.to_time, pl.col("to_time") > period.from_time
     )
-
-
-def waiting_by_rule(jobs: pl.DataFrame, pool: Pool) -> dict[str, float]:
-    """Return the share of all waiting in which only this rule kept jobs from starting.
-
-    Keys are numbers of limits (``1``) and windows (``window1``), as for ``whatif --lift``, and
-    ``nodes``: enough was free, but on no node.
-    """
-    waited = float(jobs["wait_s"].sum() or 0)
-    held = jobs.filter(pl.col("rule").is_not_null()).group_by("rule")
-    by_name = dict(held.agg(pl.col("cause_rule_free_s").sum()).iter_rows())
-    numbers = [str(k) for k in range(1, len(pool.limits) + 1)]
-    numbers += [f"window{k}" for k in range(1, len(pool.windows) + 1)]
-    held_s = [by_name.get(name, 0.0) for name in account.rule_names(pool)]
-    scattered_s = float(jobs["cause_nodes_s"].sum() or 0)
-    return {
-        number: seconds / waited if waited else 0.0
-        for number, seconds in zip([*numbers, "nodes"], [*held_s, scattered_s], strict=True)
-    }

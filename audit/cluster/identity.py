@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import polars as pl
 
 from audit import __version__
-from audit.metrics.attempts.similar import LEAD_S
+from audit.cluster.windows import LEAD_S
 from audit.model import Period
 from audit.store import database, queries
 from audit.store.database import Connection

@@ -13,6 +13,7 @@ from audit.metrics.pairs import EARLIER_S, Barred, Unstarted
 from audit.metrics.passed import limited
 from audit.metrics.passed.usage import Shares
 from audit.model import Period, Pool
+from audit.registry.reasons import DEPENDENCY_INFERRED
 from audit.scenario.releases.holds import Holding, silent_starts
 
 
@@ -68,8 +69,16 @@ class OfLog(NamedTuple):
             self.holding.released,
             keys["row"].is_in(silent.implode()),
             self.holding.by_own_ends,
+            _chained(around),
         )
         return passed_over.of_period(around, self.pool, period, zone, shares, evidence)
+
+
+def _chained(around: pl.DataFrame) -> pl.Series | None:
+    """Return which attempts a chain held; None: no account of their waits says so."""
+    if "held_by" not in around.columns:
+        return None
+    return around["held_by"] == DEPENDENCY_INFERRED
 
 
 def _barred(keys: pl.DataFrame, spans: pl.DataFrame) -> Barred:

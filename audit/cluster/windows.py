@@ -13,10 +13,15 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 
-from audit.metrics.attempts import population
-from audit.metrics.attempts.similar import LEAD_S
+from audit.metrics.attempts import population, similar
+from audit.metrics.attempts.base import BASE_DAYS
 from audit.model import BY_USAGE, Period, Pool
 from audit.periods import day_of
+
+BASE_S: Final = (BASE_DAYS + 1) * 86_400
+"""Seconds before a span up to which its verdicts count attempts; a day may have 25 hours."""
+LEAD_S: Final = BASE_S + similar.LEAD_S
+"""Seconds before the first arrival of a span up to which attempts matter."""
 
 
 def by_history(pool: Pool) -> bool:
@@ -60,9 +65,11 @@ class Window(NamedTuple):
         if self.from_time is None or by_history(pool):
             return of_pool
         arrived, end = pl.coalesce("arrival_time", "start_time"), pl.col("end_time")
-        first = of_pool.select(arrived.filter(self.holds()).min()).item()
-        since = self.from_time if first is None else min(first, self.from_time)
-        matters = end.is_null() | (end >= since) | (arrived >= since - LEAD_S)
+        begin = self.from_time - BASE_S
+        with_base = self._replace(from_time=begin)
+        first = of_pool.select(arrived.filter(with_base.holds()).min()).item()
+        since = begin if first is None else min(first, begin)
+        matters = end.is_null() | (end >= since) | (arrived >= since - similar.LEAD_S)
         return population.only(of_pool, matters)
 
 

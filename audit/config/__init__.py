@@ -17,7 +17,6 @@ from audit.config.clusters import (
 )
 from audit.config.compute import Compute, Slurm, Tls
 from audit.config.file import (
-    Bound,
     Config,
     Metrics,
     Output,
@@ -36,7 +35,7 @@ from audit.config.sections import in_bytes
 from audit.config.usage import ByResource, Share, Usage, Weights
 from audit.rules import Limit, Preemption, Window
 
-__all__ = ["DIGITS", "Amounts", "Bound", "ByResource", "Cluster", "Compute", "Config", "Ingest"]
+__all__ = ["DIGITS", "Amounts", "ByResource", "Cluster", "Compute", "Config", "Ingest"]
 __all__ += ["Hardware", "Nodes"]
 __all__ += ["PLACEHOLDERS", "PREFIXES", "Limit", "Mail", "Metrics", "Output", "People", "Pool"]
 __all__ += ["Preemption"]

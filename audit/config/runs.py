@@ -199,6 +199,7 @@ class Mail(Section):
     message_id_domain: Domain | None = None
     backlog: int = Field(default=1, ge=1)
     corrections: bool = False
+    quiet: bool = True
     attachments_mb: float = Field(default=10.0, ge=0.0)
 
     @field_validator("subject")

@@ -240,6 +240,12 @@ class _Draft:
     def pictures(self) -> tuple[mails.Picture, ...]:
         return mails.pictures(self.page)
 
+    def left_out(self, mail: ledger.Due) -> bool:
+        """Whether the period is quiet, and such mails are not sent to this recipient."""
+        if self.site.config.mail.quiet or mail.wish.owners or not self.page.first:
+            return False
+        return self.page.first[0].quiet
+
     def letter(self, mail: ledger.Due) -> mails.Letter:
         """Return the content of a mail for one recipient."""
         wish, settings = mail.wish, self.site.config.mail
@@ -336,6 +342,9 @@ class _Round:
         why = ""
         for number, mail in enumerate(due):
             try:
+                if self.drafts[mail.report.name].left_out(mail):
+                    ledger.move(self.con, mail, "claimed", "quiet", self.now)
+                    continue
                 answer = self._send(post, mail)
             except ledger.TakenError:
                 continue  # its row is another delivery's

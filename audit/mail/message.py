@@ -20,24 +20,26 @@ from audit.report.charts import drawing
 from audit.report.charts.over_time import trend
 from audit.report.charts.style import Chart
 from audit.report.charts.waiting import owner_why
-from audit.report.judgement.page_one import PageOne, page_one
-from audit.report.judgement.questions import Question
+from audit.report.first_page.page import FirstPage
 from audit.report.owner import text as owner_text
 from audit.report.owner.text import Answer
 from audit.report.record.owner import OwnerContents
-from audit.report.record.page import Contents, Trust, Who
+from audit.report.record.page import Contents, Who
 from audit.report.render import export
 from audit.report.render import page as render
-from audit.report.text import advice, wording
+from audit.report.text import wording
 from audit.report.text.notices import Notice, notices
 from audit.report.text.standing import Standing, State, uncounted
 
 _SHOWN: Final = ("why", "trend", "waits", "week")
 _PICTURES: Final = 2  # charts of a mail: the first of these that exist; none shows names
-_CHANGES: Final = 2  # most changes that are recommended in a mail
 _VERDICTS: Final = 2  # most users and accounts whose verdicts fit into a subject
 _LONGEST: Final = 2  # most waits of one user or account that a mail describes
 _SCALE: Final = 1.5
+LONGEST: Final = 70
+"""Characters of a subject about a whole report."""
+SHORTEST: Final = 8
+"""Characters of a cluster's name that a long subject keeps."""
 _LINE: Final = policy.SMTP.clone(cte_type="7bit")  # no server must know 8BITMIME
 
 
@@ -106,10 +108,8 @@ class Letter:
     title: str
     standing: Standing
     notices: tuple[Notice, ...]
-    verdict: str  # one sentence or two; empty unless it is about the whole report
-    trust: tuple[Trust, ...]
-    questions: tuple[Question, ...]
-    advice: tuple[str, ...]
+    paragraphs: tuple[tuple[str, str], ...]
+    """First words and the rest; empty unless it is about the whole report."""
     parts: tuple[Part, ...]
     enclosed: Enclosed
     run_id: str
@@ -135,7 +135,7 @@ def compose(
         corrected: whether it replaces a mail that was sent before.
     """
     # only recipients of the whole report see what names other users
-    one = page_one(contents) if wish.whole else None
+    one = _first(contents) if wish.whole else None
     first, last = _days(contents)
     cluster = wording.name(contents.cluster)
     about = "Fairness of" if wish.whole else "Waits on"
@@ -144,10 +144,7 @@ def compose(
         title=f"{about} {cluster}, {first} to {last}",
         standing=standing if wish.whole else uncounted(standing),
         notices=notices(contents) if wish.whole else (),
-        verdict=one.verdict.sentence if one else "",
-        trust=one.trust if one else (),
-        questions=one.questions if one else (),
-        advice=_advice(one) if one else (),
+        paragraphs=one.mail if one else (),
         parts=tuple(map(_part, owners)),
         enclosed=enclosed,
         run_id=contents.provenance.run_id,
@@ -155,10 +152,20 @@ def compose(
     )
 
 
+def _first(contents: Contents) -> FirstPage | None:
+    """Return page one; None if there are no figures."""
+    return contents.first[0] if contents.first else None
+
+
 def _days(contents: Contents) -> tuple[str, str]:
     """Return the first and the last day of a report."""
     span = contents.span
     return wording.day(span.from_time, span.zone), wording.day(span.to_time - 1, span.zone)
+
+
+def _ends(contents: Contents) -> tuple[int, int, str]:
+    span = contents.span
+    return span.from_time, span.last, span.zone
 
 
 def too_large(files: Sequence[File], limit_mb: float) -> str | None:
@@ -175,7 +182,7 @@ def headline(
     state: State,
     template: str,
     wish: Wish,
-    one: PageOne | None,
+    one: FirstPage | None,
     owners: Sequence[OwnerContents] = (),
     *,
     corrected: bool = False,
@@ -186,13 +193,13 @@ def headline(
     if spoken:
         verdict = _of_owners(owners)
     elif one is not None:
-        verdict = one.verdict.short
+        verdict = one.word.value + (f", mainly {one.mainly}" if one.mainly else "")
     else:
         days = contents.covered_days if contents.brief else 0
         verdict = f"only {wording.plural(days, 'day')} covered so far" if days else "no data"
     names = {
         "cluster": wording.name(contents.cluster),
-        "period": wording.name(contents.span.name),
+        "period": wording.brief_days(*_ends(contents)),
         "from": first,
         "to": last,
         "state": state.value if state is State.COMPLETE else f"[{state.value.upper()}]",
@@ -201,8 +208,7 @@ def headline(
     for kind in ("user", "account"):
         of_kind = [wording.name(who.name) for who in spoken if who.kind == kind]
         names[f"{kind}s"] = ", ".join(of_kind) or ("none" if spoken else f"all {kind}s")
-    # in one pass, so that placeholders within a name stay as they are
-    line = re.sub(r"\{(.*?)\}", lambda placeholder: names[placeholder[1]], template)
+    line = _filled(template, names, one)
     named = {"{users}", "{accounts}", "{verdict}"} & set(re.findall(r"\{.*?\}", template))
     if spoken and not named:
         line = f"{line}: {', '.join(owner_text.owner(who) for who in spoken)}"
@@ -213,18 +219,30 @@ def headline(
     return wording.name(line, 200)
 
 
+def _filled(template: str, names: dict[str, str], one: FirstPage | None) -> str:
+    """Return a subject of at most ``LONGEST`` characters, if shorter words and names reach that."""
+
+    def line(**changed: str) -> str:
+        # in one pass, so that placeholders within a name stay as they are
+        values = names | changed
+        return re.sub(r"\{(.*?)\}", lambda placeholder: values[placeholder[1]], template)
+
+    text = line()
+    if one is None or len(text) <= LONGEST:
+        return text
+    text = line(verdict=one.word.value)
+    if (over := len(text) - LONGEST) <= 0 or not template.count("{cluster}"):
+        return text
+    least = max(len(names["cluster"]) - over, SHORTEST)
+    return line(verdict=one.word.value, cluster=wording.name(names["cluster"], least))
+
+
 def _of_owners(owners: Sequence[OwnerContents]) -> str:
     """Return the verdicts on users and accounts for a subject; of many, how many waited longer."""
     if len(owners) <= _VERDICTS:
         return "; ".join(map(owner_text.short, owners))
     longer = sum(any(part.longer for part in of.parts) for of in owners)
     return f"{wording.count(longer)} of {len(owners)} waited longer than similar jobs"
-
-
-def _advice(one: PageOne) -> tuple[str, ...]:
-    of = one.place.pool.advised
-    named = [advice.sentences(change) for change in of.changes[:_CHANGES]]
-    return tuple(named) or (advice.nothing(of),)
 
 
 def _part(of: OwnerContents) -> Part:
@@ -247,12 +265,13 @@ def _part(of: OwnerContents) -> Part:
 
 def pictures(contents: Contents) -> tuple[Picture, ...]:
     """Return a few charts of the pool that page one is about; none without a page one."""
-    one = page_one(contents)
-    if one is None:
+    one = _first(contents)
+    if one is None or one.quiet:
         return ()
-    drawn = render.charts_of(one.place.pool, contents.span.zone)
+    pool = next(of for of in contents.pools if of.name == one.pool)
+    drawn = render.charts_of(pool, contents.span.zone)
     shown = [drawn[key] for key in _SHOWN if key in drawn][:_PICTURES]
-    return _pictures(shown, one.place.pool.name if len(contents.pools) > 1 else None)
+    return _pictures(shown, pool.name if len(contents.pools) > 1 else None)
 
 
 def owner_pictures(of: OwnerContents) -> tuple[Picture, ...]:

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from audit.metrics.claims import Estimate, of_resamples
 from audit.metrics.uncertainty import RESAMPLES, Resamples
-from audit.metrics.verdicts import Estimate, of_resamples
 
 Floats = NDArray[np.float64]
 

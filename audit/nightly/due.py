@@ -28,8 +28,8 @@ from audit.cluster.identity import Identity
 from audit.cluster.inference import NOTHING
 from audit.cluster.log_begin import log_begin
 from audit.cluster.setting import Setting, configured
-from audit.cluster.windows import Window, stretches, window_of
-from audit.config import Cluster
+from audit.cluster.windows import BASE_S, Window, stretches, window_of
+from audit.config import Cluster, Config
 from audit.config.places import Site
 from audit.errors import UsageError
 from audit.files import privacy, replace
@@ -46,7 +46,7 @@ from audit.pipeline.inferring import SPAN_S, of_period
 from audit.report import index
 from audit.report.index import Answer, Link, answers, render_index
 from audit.report.reading.trending import trends
-from audit.report.record.page import Who
+from audit.report.record.page import Contents, Who
 from audit.report.record.pool import Trend
 from audit.report.text.notices import notices
 from audit.report.text.standing import standing
@@ -256,8 +256,9 @@ class _Stored:
         begin = window.from_time
         if begin is None:
             return None
-        first = first_arrival(self.work.con, self.cluster.name, begin, window.to_time)
-        since = begin if first is None else min(first, begin)
+        of_base = begin - BASE_S
+        first = first_arrival(self.work.con, self.cluster.name, of_base, window.to_time)
+        since = of_base if first is None else min(first, of_base)
         return min(
             since - LEAD_S,
             begin - SPAN_S,
@@ -385,6 +386,7 @@ def report(work: Work, cluster: Cluster, due: Sequence[tuple[str, int, int, str]
             night.failures.append(made.failure)
             continue
         index.keep(con, made.contents)
+        night.exceeded += _failing(made.contents, config)
         _note_report(con, cluster.name, name, run_id, work.now)
         night.reports.append(made.html)
         grave = [notice.text for notice in notices(made.contents) if notice.grave]
@@ -392,6 +394,12 @@ def report(work: Work, cluster: Cluster, due: Sequence[tuple[str, int, int, str]
         night.warnings += [f"{cluster.name} {name}: {text}" for text in (*empty, *grave)]
     if due:
         work.progress(what, len(due), len(due))
+
+
+def _failing(contents: Contents, config: Config) -> Iterator[str]:
+    """Yield the verdict of a report, if it counts as a failure."""
+    if contents.first and contents.first[0].word.value in config.verdict.fail:
+        yield f"{contents.cluster} {contents.span.name}: {contents.first[0].verdict}"
 
 
 def _note_report(con: Connection, cluster: str, period: str, run_id: str, now: int) -> None:

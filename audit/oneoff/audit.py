@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 from pydantic import InstanceOf, PlainSerializer
 
@@ -22,6 +22,7 @@ from audit.ingest.ingest import Progress
 from audit.ingest.logs import Unread
 from audit.machines import Answer
 from audit.metrics.attempts import population
+from audit.metrics.verdict import Because, Word
 from audit.model import Period, Policy, Pool
 from audit.pipeline import drawing, owners
 from audit.pipeline.completeness import with_completeness
@@ -31,18 +32,15 @@ from audit.pipeline.opening import Request, Site, TakenIn, take_in
 from audit.pipeline.workplace import replacing, workplace
 from audit.policies import Backfill, Order
 from audit.report import index
-from audit.report.judgement.page_one import page_one
-from audit.report.judgement.questions import Word
+from audit.report.first_page import phrases
 from audit.report.record.page import Contents, Who
 from audit.report.text.notices import notices
-from audit.report.text.standing import unplaced
 from audit.store import archive, migrations, publish
 from audit.store.database import Connection
 from audit.words import Resource
 
 Inferred = Callable[[Fact], None]
 """Callback for each inferred value and its source."""
-_FINDINGS: Final = 5  # maximum number of findings that are printed with the verdict
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,10 +80,10 @@ class Outcome(Answer):
     """Results of an audit; the answer of ``fairaudit audit --format json``."""
 
     cluster: str
-    verdict: str | None  # fair, mixed, unfair or cannot tell; null: no figures
+    verdict: str | None  # fair, mixed, unfair, cannot tell or quiet; null: no figures
     sentence: str | None
-    trust: tuple[str, ...] = ()  # how far to trust the verdict
-    findings: tuple[str, ...] = ()  # the main ones
+    lines: tuple[tuple[str, str], ...] = ()  # page one in a few lines, each with its title
+    fails: bool = False  # whether the verdict counts as a failure (verdict.fail)
     warnings: tuple[str, ...]
     html: Path
     pdf: Path | None
@@ -95,9 +93,16 @@ class Outcome(Answer):
     """Logs that could not be read, and are left out."""
 
     @property
-    def main_findings(self) -> tuple[str, ...]:
-        """The verdict, how far to trust it, and the main findings; empty without ended jobs."""
-        return (*filter(None, [self.sentence]), *self.trust, *self.findings)
+    def summary(self) -> tuple[str, ...]:
+        """The verdict, and page one in a few lines; empty without ended jobs."""
+        if self.sentence is None:
+            return ()
+        others = [path.name for path in (self.pdf, *self.owners) if path is not None]
+        database = self.database
+        beside = database.parent == self.html.parent
+        others.append(database.name if beside else str(database))
+        lines = [*self.lines, ("Report", ", ".join([str(self.html), *others]))]
+        return (self.sentence, *(f"{title:8} {text}" for title, text in lines))
 
 
 @dataclass(frozen=True)
@@ -168,7 +173,7 @@ def audit(
             privacy.share(options.out, with_group=shared)
     if report.failure is not None:
         raise report.failure
-    return _outcome(report, options.target, missing)
+    return _outcome(report, options.target, missing, config)
 
 
 def _compute(
@@ -260,11 +265,13 @@ def _fitted(plan: _Audit, config: Config, progress: Progress, *, fit: bool) -> _
     )
 
 
-def _outcome(report: drawing.Report, database: Path, missing: tuple[Unread, ...]) -> Outcome:
+def _outcome(
+    report: drawing.Report, database: Path, missing: tuple[Unread, ...], config: Config
+) -> Outcome:
     """Return the results of an audit whose report was written."""
     return Outcome(
         cluster=report.contents.cluster,
-        **_judgement(report.contents),
+        **_verdict(report.contents, config),
         warnings=_warnings(report.contents),
         html=report.html,
         pdf=report.pdf,
@@ -274,21 +281,18 @@ def _outcome(report: drawing.Report, database: Path, missing: tuple[Unread, ...]
     )
 
 
-def _judgement(contents: Contents) -> dict[str, Any]:
+def _verdict(contents: Contents, config: Config) -> dict[str, Any]:
     """Return the fields of ``Outcome`` about the verdict."""
-    page = page_one(contents)
-    if page is None:
-        if contents.empty and contents.unplaced:
-            why = unplaced(contents)
-            sentence = f"Cannot tell: {why[:1].lower()}{why[1:]}"
-            return {"verdict": Word.CANNOT_TELL.value, "sentence": sentence}
+    if contents.first:
+        page = contents.first[0]
+        word, sentence, lines = page.word.value, page.verdict, page.lines
+    elif contents.empty and contents.unplaced:
+        word, lines = Word.CANNOT_TELL.value, ()
+        sentence = f"Cannot tell: {phrases.CANNOT[Because.FEW_STARTS]}"
+    else:
         return {"verdict": None, "sentence": None}
-    return {
-        "verdict": page.verdict.word.value,
-        "sentence": page.verdict.sentence,
-        "trust": tuple(f"{of.title}: {of.text}." for of in page.trust),
-        "findings": tuple(one.text for one in page.findings[:_FINDINGS]),
-    }
+    fails = word in config.verdict.fail
+    return {"verdict": word, "sentence": sentence, "lines": lines, "fails": fails}
 
 
 def _warnings(contents: Contents) -> tuple[str, ...]:

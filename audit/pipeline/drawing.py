@@ -13,7 +13,7 @@ from audit.ingest.ingest import Progress
 from audit.model import Period
 from audit.pipeline import owners
 from audit.report import build
-from audit.report.record.page import Bound, Bounds, Contents, Options, Who
+from audit.report.record.page import Contents, Options, Who
 from audit.report.render import owner, page, sandbox
 from audit.store.database import Connection
 
@@ -40,10 +40,10 @@ def prepare(config: Config, *, pdf: bool) -> None:
 
 def contents_of(con: Connection, config: Config, cluster: str, period: Period) -> Contents:
     """Return the content of the report of a period, of the configured length."""
-    of = config.verdict
-    bounds = Bounds(Bound(of.overtaken.warn, of.overtaken.fail))
     chosen = config.report
-    options = Options(chosen.rows, chosen.examples, bounds=bounds, starts=chosen.owner_starts)
+    options = Options(
+        chosen.rows, chosen.examples, thresholds=config.verdict, starts=chosen.owner_starts
+    )
     return build.build(con, cluster, period, options)
 
 

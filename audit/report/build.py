@@ -17,6 +17,7 @@ from audit.errors import ReportError
 from audit.model import OBSERVED, Period
 from audit.periods import day_of, zone
 from audit.registry import measures
+from audit.report.first_page.reading import with_verdicts
 from audit.report.reading import records, usage
 from audit.report.reading.pools import in_part, pools
 from audit.report.reading.trending import trends
@@ -57,11 +58,8 @@ def build(
 ) -> Contents:
     """Return the content of the report on a cluster and period.
 
-    If the period's figures were not computed, the report says so.
-
-    Args:
-        con: a store or a published snapshot.
-        schedule: the observed schedule, or the name of a simulated one.
+    If the period's figures were not computed, the report says so. ``con`` is a store or a published
+    snapshot; ``schedule`` is the observed schedule, or the name of a simulated one.
 
     Raises:
         ReportError: the database does not have the cluster.
@@ -81,9 +79,9 @@ def build(
     trend = trends(con, cluster, period, schedule, zone_name, settings.resamples)
     decayed = usage.usages(con, cluster, period, zone_name, options.rows, settings)
     charges = usage.charges(con, cluster, period)
-    parts = pools(con, cluster, period, schedule, zone_name, options, settings, trend)
-    parts = tuple(in_part(pool, part) for pool in parts)
-    return Contents(
+    read = pools(con, cluster, period, schedule, zone_name, options, settings, trend)
+    parts = tuple(in_part(pool, part) for pool in read)
+    contents = Contents(
         cluster=cluster,
         span=_span(con, cluster, period, schedule, zone_name),
         pools=parts,
@@ -107,6 +105,7 @@ def build(
         unplaced=unplaced(con, cluster, period, schedule, parts),
         part=part,
     )
+    return with_verdicts(con, contents) if schedule == OBSERVED else contents
 
 
 def settings_of(con: Connection, cluster: str, period: Period) -> Settings:
@@ -152,9 +151,9 @@ def _span(con: Connection, cluster: str, period: Period, schedule: str, zone_nam
     within = {"from_time": period.from_time, "to_time": period.to_time}
     of = {"cluster": cluster, "schedule": schedule, "whole": period.whole_log}
     known = queries.run(con, "report_data_span", **of, **within, period=period.name)
-    (span,) = records(
-        Span, known, name=period.name, **within, whole_log=period.whole_log, zone=zone_name
-    )
+    ((newest,),) = queries.rows(con, "latest_instant", cluster=cluster)
+    fixed = {"whole_log": period.whole_log, "zone": zone_name, "newest": newest}
+    (span,) = records(Span, known, name=period.name, **within, **fixed)
     return span
 
 

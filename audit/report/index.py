@@ -5,12 +5,13 @@ Verdicts are stored when reports are made, for this page and for analysts.
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import polars as pl
 
+from audit.metrics.verdict import Decision
 from audit.report.charts.over_time import trend
-from audit.report.judgement.page_one import of_pool
+from audit.report.first_page import phrases
 from audit.report.reading import records
 from audit.report.record.page import Contents, Who
 from audit.report.record.pool import Trend
@@ -29,10 +30,12 @@ class Answer(NamedTuple):
     to_time: int
     verdict: str
     sentence: str
+    because: str | None
     attempts: int | None
-    wait_mean: float | None
-    delay: float | None
-    unexplained: float | None
+    wait_median: float | None
+    over_hour: float | None  # share of the jobs
+    busy: float | None
+    not_known: float | None  # share of the waiting
 
 
 class Line(NamedTuple):
@@ -60,27 +63,59 @@ class Part(NamedTuple):
 
 def keep(con: Connection, contents: Contents) -> None:
     """Store the verdicts of a report, replacing those on the same period."""
-    span = contents.span
+    span, pages = contents.span, {page.pool: page for page in contents.first}
     of = {"cluster": contents.cluster, "period": span.name}
     rows = [
         {
             **of,
-            "pool": pool.name,
+            "pool": one.pool,
             "from_time": span.from_time,
             "to_time": span.to_time,
-            "verdict": verdict.word.value,
-            "sentence": verdict.sentence,
+            "verdict": decision.word.value,
+            "sentence": page.verdict if page else _word(decision),
             "run_id": contents.provenance.run_id,
+            "base_from": one.base["from_time"],
+            "because": decision.because.value,
+            "bounds": sorted(decision.bounds),
+            "not_judged": decision.not_judged,
+            "treated_worse": decision.treated_worse,
+            "not_tested": decision.not_tested,
+            "waited_s": one.base["waited_s"],
+            "cause": page.because if page else None,
+            "over_hour": page.over_hour if page else None,
+            "not_known": page.not_known if page else None,
         }
-        for pool in contents.pools
-        if not contents.brief and (pool.attempts or pool.undated or pool.unplaced)
-        for verdict in (of_pool(contents, pool).verdict,)
+        for one in contents.verdicts
+        for decision, page in ((one.decision, pages.get(one.pool)),)
+        if one.base["ended"]
     ]
     with database.transaction(con):
         database.execute(
             con, "DELETE FROM verdict_result WHERE cluster = ? AND period = ?", list(of.values())
         )
-        database.insert(con, "verdict_result", pl.DataFrame(rows))
+        database.insert(con, "verdict_result", pl.DataFrame(rows, _VERDICTS))
+
+
+_VERDICTS: Final = pl.Schema(
+    {
+        **dict.fromkeys(("cluster", "period", "pool"), pl.String()),
+        **dict.fromkeys(("from_time", "to_time"), pl.Int64()),
+        **dict.fromkeys(("verdict", "sentence", "run_id"), pl.String()),
+        "base_from": pl.Int64(),
+        "because": pl.String(),
+        "bounds": pl.List(pl.String()),
+        **dict.fromkeys(("not_judged", "treated_worse", "not_tested", "waited_s"), pl.Float64()),
+        "cause": pl.String(),
+        **dict.fromkeys(("over_hour", "not_known"), pl.Float64()),
+    }
+)
+
+
+def _word(decision: Decision) -> str:
+    """Return the verdict on a pool without figures of waits."""
+    word = phrases.WORDS[decision.word]
+    text = phrases.CANNOT.get(decision.because, "")
+    return f"{word}: {text}" if text and "{" not in text else f"{word}."
 
 
 def answers(con: Connection) -> tuple[Answer, ...]:
@@ -107,11 +142,12 @@ def render_index(
     for cluster, of_cluster in groupby(answers, lambda answer: answer.cluster):
         lines = []
         for period, of_period in groupby(of_cluster, lambda answer: answer.period):
-            main = next(of_period)  # of the pool with the most consumption
+            main = next(of_period)  # of the pool with most waiting
             if where := href(cluster, period):
                 lines.append(Line(main, where))
         if lines:
             drawn = trend(trends.get(cluster), delayed=False)
             picture = page.picture(drawn) if drawn else None
             parts.append(Part(cluster, lines, picture, pages(lines[0].answer)))
-    return page.html("report/index.html", {"parts": parts}, ["point.js"])
+    words = {word.value: title for word, title in phrases.WORDS.items()}
+    return page.html("report/index.html", {"parts": parts, "words": words}, ["point.js"])

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from audit.errors import UsageError
 from audit.files import replace
 from audit.metrics.attempts.population import TOP_WIDTH
+from audit.metrics.claims import Estimate
 from audit.metrics.draws import Draws
-from audit.metrics.verdicts import Estimate
 from audit.model import Backfill, Pool
 from audit.oneoff.study import Made, Plan
 from audit.pipeline import opening

@@ -25,10 +25,15 @@ pytestmark = pytest.mark.usefixtures("short_paper")
 def test_an_audit_makes_report_and_database(run: Run, tmp_path: Path) -> None:
     write(tmp_path / "mine.swf", busy(60))
     done = run("audit", "mine.swf")
-    made = [f"fairaudit-out/{name}" for name in ("report.html", "report.pdf", "audit.duckdb")]
-    assert done.stdout.splitlines()[-3:] == made
-    assert left_in(tmp_path) == ["fairaudit-out", *sorted(made), "mine.swf"]
-    assert done.stdout.startswith("- ")
+    made = ("report.html", "report.pdf", "audit.duckdb")
+    verdict, *_, last = done.stdout.splitlines()
+    assert last == f"Report   fairaudit-out/{', '.join(made)}"
+    assert len(done.stdout.splitlines()) <= 8
+    assert max(map(len, done.stdout.splitlines())) <= 115
+    assert verdict.partition(":")[0] in ("Fair", "Cannot tell", "Quiet")
+    assert "policy" not in done.stderr
+    found = [f"fairaudit-out/{name}" for name in sorted(made)]
+    assert left_in(tmp_path) == ["fairaudit-out", *found, "mine.swf"]
     assert "capacity of pool 'all': 4 CPUs (from the log's header)" in done.stderr
     assert "time zone: Europe/Berlin (from the log's header)" in done.stderr
     count = run("sql", "SELECT count(*) AS n FROM job_fairness", "--format", "csv")
@@ -41,7 +46,7 @@ def test_an_audit_writes_pages_of_users_and_accounts(run: Run, tmp_path: Path) -
     asked = ("audit", "mine.swf", *QUICK)
     done = run(*asked, "--user", "1", "--account", "1", "--user", "2")
     pages = ["user-1.html", "user-2.html", "account-1.html"]
-    assert [Path(name).name for name in done.stdout.splitlines()[-4:-1]] == pages
+    assert done.stdout.splitlines()[-1].split(", ")[1:] == [*pages, "audit.duckdb"]
     assert left_in(tmp_path / "fairaudit-out") == sorted([*pages, "audit.duckdb", "report.html"])
     before = [(tmp_path / "fairaudit-out" / page).read_bytes() for page in pages]
     refused = run(*asked, "--user", "../1", check=2)
@@ -216,6 +221,18 @@ def test_a_job_larger_than_the_pool_is_counted(run: Run, tmp_path: Path) -> None
     assert warning in done.stderr
 
 
+def test_a_verdict_that_counts_as_a_failure_ends_with_1(run: Run, tmp_path: Path) -> None:
+    """Only where the configuration lists the word."""
+    write(tmp_path / "mine.swf", busy(20))
+    site = write(tmp_path / "config.toml", '[verdict]\nfail = ["cannot tell"]\n')
+    asked = ("audit", "mine.swf", *QUICK)
+    assert "Cannot tell: Too few jobs ended to judge." in run(*asked).stdout
+    done = run(*asked, "--config", str(site), check=1)
+    assert "cannot tell is in verdict.fail" in done.stderr
+    site.write_text('[verdict]\nfail = ["unfair"]\n')
+    assert run(*asked, "--config", str(site)).stdout.startswith("Cannot tell:")
+
+
 def test_an_end_before_its_start_is_kept_and_shown(run: Run, tmp_path: Path) -> None:
     write(tmp_path / "a.swf", busy(60) + line(99, submit=9000, run=-50) + "\n")
     done = run("audit", "a.swf", *QUICK)
@@ -230,7 +247,7 @@ def test_a_period_without_data_says_so(run: Run, tmp_path: Path) -> None:
     write(tmp_path / "a.swf", busy(60))
     done = run("audit", "a.swf", *QUICK, "--from", "2030-01-01", "--to", "2030-02-01")
     assert "warning: no attempt ended in the period 2030-01-01..2030-02-01" in done.stderr
-    assert not done.stdout.startswith("- ")
+    assert not done.stdout
     page = (tmp_path / "fairaudit-out" / "report.html").read_text()
     assert re.search(r"(?i)no data|nothing to measure|nothing that could be measured", page)
 

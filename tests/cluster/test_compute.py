@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from audit.cluster import compute
-from audit.cluster.compute import outages_in, rules_of, waiting_by_rule, with_waiting
+from audit.cluster.compute import outages_in
 from audit.cluster.fairshare import Fairshare
+from audit.cluster.rules import rules_of, waiting_by_rule, with_waiting
 from audit.cluster.setting import Setting
 from audit.cluster.windows import WHOLE, Window, of_days
 from audit.config import Config, Metrics, Usage
@@ -129,9 +130,9 @@ def test_inferred_rules_have_evidence() -> None:
     assert rows[0]["rule"] == LIMIT
     assert (rows[0]["starts"], rows[0]["breaks"], rows[0]["stops"]) == (40, 1, 30)
     assert [row["name"] for row in rows] == [
-        "2 running jobs per user",
-        "closed hours Mon 08–10 for jobs over 1 h",
-        "hours Mon 08–10 that jobs may not run into",
+        "limit of 2 running jobs per user",
+        "daytime closure for jobs over 1 h",
+        "closed hours",
     ]
     assert [(row["scope"], row["level"]) for row in rows] == [
         *((None, 2), ("jobs over 1 h", None), (None, None)),

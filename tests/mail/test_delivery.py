@@ -417,12 +417,12 @@ def test_who_gets_what(place: Path) -> None:
     assert set(got) == {"boss", "pi", "csv"}
     subject, text, names = got["boss"]
     # the log ends days before the month does
-    assert subject == "[STALE] c, 2026-02: only 6 days covered so far"
+    assert subject == "[STALE] c, Feb 2026: only 6 days covered so far"
     assert "STALE: " in text
     assert "Account 1: so far, the log covers too few days of this period" in text
     assert names[:3] == ["c_2026-02-account-1.html", "c_2026-02.pdf", "users.csv"]
     subject, text, names = got["pi"]
-    assert subject == "[STALE] c, 2026-02: account 1: too few covered days"
+    assert subject == "[STALE] c, Feb 2026: account 1: too few covered days"
     assert "Account 1: so far, the log covers too few days of this period" in text
     assert "Possible changes" not in text
     assert "Account 2" not in text

@@ -10,12 +10,14 @@ from email.message import EmailMessage
 import pytest
 
 from audit.mail import message as mail
-from audit.report.judgement.page_one import page_one
+from audit.metrics.verdict import Because, Word
+from audit.report.first_page.compose import compose
 from audit.report.record.owner import OwnerContents
 from audit.report.record.page import Contents, Who
 from audit.report.render import owner as owner_page
 from audit.report.text.standing import Standing, State
 from tests.report import sample
+from tests.report.first_page.sample import decision, ruled, unfair, victim
 from tests.report.owner import sample as owners
 
 TEMPLATE = "Fairness of {cluster}, {period}"
@@ -55,15 +57,18 @@ def test_a_mail_of_the_whole_report() -> None:
     files = (mail.File("report.pdf", "application/pdf", b"%PDF"), *mail.csv_files(page))
     pictures = mail.pictures(page)
     message = sent(letter(page, pictures=pictures, files=files))
-    assert message["Subject"] == "Fairness of demo, 2026-10"
+    assert message["Subject"] == "Fairness of demo, Oct 2026"
     assert message["Date"] == "Sun, 01 Nov 2026 02:26:40 +0000"
     assert message["Auto-Submitted"] == "auto-generated"
     names = [part.get_filename() for part in message.iter_attachments()]
     assert names == ["report.pdf", "users.csv", "accounts.csv", "model-fidelity.csv"]
     plain, html = body(message, "plain"), body(message, "html")
     made = letter(page)
-    for told in (made.verdict, *(question.text for question in made.questions), *made.advice):
-        assert told in plain
+    assert [title for title, _ in made.paragraphs] == [
+        *("Fair.", "Waits:", "Why:", "Who:", "To ask:", "Trust:"),
+    ]
+    for title, told in made.paragraphs:
+        assert f"{title} {told}" in plain
         assert told in html
     read = plain[: plain.index("Attached")].strip().splitlines()
     assert len([line for line in read if line]) <= 10
@@ -86,9 +91,7 @@ def test_pictures_are_of_the_pool_that_page_one_is_about() -> None:
         for made, consumed in ((sample.pool("large"), 9e6), (sample.pool("many"), 9e5))
     )
     page = sample.contents(large, many)
-    one = page_one(page)
-    assert one is not None
-    assert one.place.pool.name == "large"
+    assert page.first[0].pool == "large"
     titles = [picture.title for picture in mail.pictures(page)]
     assert titles
     assert all(title.endswith("(pool large)") for title in titles)
@@ -99,7 +102,7 @@ def test_what_is_not_complete_never_looks_so(state: State) -> None:
     page = sample.empty() if state is State.EMPTY else sample.contents()
     made = letter(page, state=state, pictures=mail.pictures(page))
     shouted = state.value.upper()
-    assert made.subject == f"[{shouted}] Fairness of demo, 2026-10"
+    assert made.subject == f"[{shouted}] Fairness of demo, Oct 2026"
     message = sent(made)
     plain, html = body(message, "plain"), body(message, "html")
     assert f"{shouted}: Why." in plain.splitlines()[1:3]
@@ -122,7 +125,7 @@ def test_a_mail_of_an_account_speaks_of_that_account_alone() -> None:
     files = mail.csv_files(page, (PHYSICS,))
     made = letter(page, about(PHYSICS), owned=[owners.owner(PHYSICS, longer)], files=files)
     message = sent(made)
-    assert message["Subject"] == "Fairness of demo, 2026-10: account physics"
+    assert message["Subject"] == "Fairness of demo, Oct 2026: account physics"
     plain, html = body(message, "plain"), body(message, "html")
     for text in (plain, html):
         assert "Account physics waited 1.5 times as long as similar jobs" in text
@@ -133,8 +136,7 @@ def test_a_mail_of_an_account_speaks_of_that_account_alone() -> None:
     lines = [line for line in plain[: plain.index("Attached")].splitlines() if line.strip()]
     assert lines[1].startswith("Account physics waited")
     assert len(lines) <= 10
-    assert not made.questions + made.advice
-    assert not made.verdict
+    assert not made.paragraphs
     (table,) = message.iter_attachments()
     assert [row.split(",")[0] for row in table.get_content().splitlines()] == ["account", "physics"]
 
@@ -145,9 +147,9 @@ def test_who_gets_the_whole_too_reads_of_the_account_first() -> None:
     message = sent(made)
     for kind in ("plain", "html"):
         text = body(message, kind)
-        assert made.verdict in text
-        assert text.index("Account physics did not wait significantly") < text.index(made.verdict)
-        assert text.index(made.verdict) < text.index(made.questions[0].text)
+        verdict, *rest = (said for _, said in made.paragraphs)
+        assert text.index("Account physics did not wait significantly") < text.index(verdict)
+        assert text.index(verdict) < text.index(rest[0])
 
 
 def test_of_several_each_has_its_verdict_and_the_first_its_figures() -> None:
@@ -176,6 +178,41 @@ def test_who_had_no_job_is_told_so() -> None:
     for kind in ("plain", "html"):
         assert "Account physics: no job ended in this period." in body(sent(made), kind)
     assert mail.owner_pictures(nothing) == ()
+
+
+def test_a_long_subject_loses_the_cause_first_and_then_some_of_the_name() -> None:
+    page = sample.contents(cluster="a-cluster-with-a-name")
+    one = compose(unfair(), "UTC")
+    one = replace(one, mainly="limit of 10 running jobs per user")
+    template = "{cluster}, {period}: {verdict}"
+
+    def said(cluster: str) -> str:
+        made = replace(page, cluster=cluster)
+        return mail.headline(made, State.COMPLETE, template, WHOLE, one)
+
+    assert said("demo") == "demo, Oct 2026: unfair, mainly limit of 10 running jobs per user"
+    assert said("a-cluster-with-a-name") == "a-cluster-with-a-name, Oct 2026: unfair"
+    for length in range(1, 60):
+        assert len(said("n" * length)) <= mail.LONGEST
+    assert said("n" * 60).endswith(", Oct 2026: unfair")
+
+
+@pytest.mark.parametrize("word", list(Word))
+def test_a_mail_is_short(word: Word) -> None:
+    because = {
+        Word.CANNOT_TELL: Because.NOT_JUDGED,
+        Word.QUIET: Because.LITTLE_WAITING,
+        Word.UNFAIR: Because.TREATED_WORSE,
+        Word.MIXED: Because.TREATED_WORSE,
+    }.get(word, Because.NONE)
+    made = decision(word, because, carried=(victim(),) if "TREATED" in because.name else ())
+    waits = (("anna", 30, 165_600, 1_793_000_000), ("ben", 1, 15_000, 1_793_100_000))
+    page = sample.contents()
+    one = compose(ruled(decision=made, long_waits=waits), "UTC")
+    made_letter = letter(replace(page, first=(one,)))
+    plain = body(sent(made_letter), "plain").split("-- ")[0]
+    assert sum(len(f"{title} {said}".split()) for title, said in one.mail) <= 120
+    assert plain.splitlines()[1].startswith(f"{one.title}. ")
 
 
 def test_tables_are_those_of_whom_it_is_about() -> None:
@@ -241,11 +278,9 @@ def test_a_note_to_an_operator_cannot_be_more_than_that() -> None:
 
 def test_the_subject_carries_the_verdict() -> None:
     page = sample.contents()
-    one = page_one(page)
+    one = page.first[0]
     said = mail.headline(page, State.COMPLETE, "{cluster}, {period}: {verdict}", WHOLE, one)
-    assert one is not None
-    assert said == f"demo, 2026-10: {one.verdict.short}"
-    assert not said.endswith(".")
+    assert said == "demo, Oct 2026: fair"
     of = [owners.owner(PHYSICS, owners.part(LONGER))]
     wish = about(PHYSICS)
     said = mail.headline(page, State.COMPLETE, "{cluster}: {verdict}", wish, None, of)

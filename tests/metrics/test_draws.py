@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
+from audit.metrics.claims import Estimate
 from audit.metrics.draws import Drawn, Draws, combined, difference, ratio
 from audit.metrics.uncertainty import Resamples
-from audit.metrics.verdicts import Estimate
 
 
 def test_draws_are_of_one_seed_and_as_many_as_asked_for() -> None:

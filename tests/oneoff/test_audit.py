@@ -37,7 +37,7 @@ def test_the_same_again_gives_the_same_bytes(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "audit", "audit", "mine.swf"]
     alone = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     made = ("report.html", "report.pdf", "audit.duckdb")
-    assert alone.stdout.splitlines()[-3:] == [f"fairaudit-out/{name}" for name in made]
+    assert alone.stdout.splitlines()[-1] == f"Report   fairaudit-out/{', '.join(made)}"
     assert left_in(tmp_path / "fairaudit-out") == sorted(made)
     audit(Request(logs=[log]), Options(out=tmp_path / "here"), Config(), fit=True)
     for name in made[:2]:
@@ -64,8 +64,8 @@ def test_waits_are_unknown_if_arrivals_are(tmp_path: Path) -> None:
     outcome = audit(Request(logs=[undated(tmp_path)]), options, Config())
     assert any("no column Submit" in warning for warning in outcome.warnings)
     assert any("with unknown arrival" in text and "13" in text for text in outcome.warnings)
-    assert any("% busy" in text for text in outcome.main_findings)
-    assert not any("waited" in text or "waiting" in text for text in outcome.main_findings)
+    assert any("% busy" in text for text in outcome.summary)
+    assert not any("waited" in text or "waiting" in text for text in outcome.summary)
     counts = (
         "SELECT count(*) AS jobs, count(wait_s), count(arrival_time), count(re_unfairness), "
         "count(fst_strict), count(bounded_slowdown), count(occupancy_s) FROM job_fairness"
@@ -396,4 +396,4 @@ def test_limits_of_qmgr_are_in_force(tmp_path: Path) -> None:
     assert only_pool(outcome).limits == (Limit(most=1, per="user"),)
     with closing(database.open_snapshot(outcome.database)) as con:
         found = database.rows(con, "SELECT name, source, waiting_s, free_s FROM rules")
-        assert found == [("1 running job per user", "pbs", 100, 100)]
+        assert found == [("limit of 1 running job per user", "pbs", 100, 100)]

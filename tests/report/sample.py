@@ -4,6 +4,8 @@ from dataclasses import replace
 from typing import TypeVar
 
 from audit.registry.causes import CAUSES
+from audit.report.first_page.compose import compose
+from audit.report.first_page.page import FirstPage
 from audit.report.record.page import (
     Charge,
     Contents,
@@ -45,6 +47,7 @@ from audit.report.record.pool import (
     Walltimes,
 )
 from audit.report.text.definitions import definitions
+from tests.report.first_page.sample import facts, verdict
 
 HOSTILE = (
     "</script><script>alert(1)</script>",
@@ -329,7 +332,14 @@ def contents(*pools: PoolPart, cluster: str = "demo") -> Contents:
         definitions=definitions(),
         provenance=Provenance("0.1.0", "c" * 64, "d" * 64, "run-1"),
         options=Options(),
+        verdicts=tuple(verdict(part.name) for part in pools or (pool(),)),
+        first=tuple(_first(part, cluster) for part in pools or (pool(),) if part.attempts),
     )
+
+
+def _first(part: PoolPart, cluster: str) -> FirstPage:
+    made = facts(pool=part.name, cluster=cluster, jobs=part.attempts, part=bool(part.part))
+    return compose(made, "Europe/Berlin")
 
 
 def empty() -> Contents:

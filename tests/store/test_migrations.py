@@ -65,7 +65,8 @@ VIEWS = {
         changed_s difference_s lower_s upper_s outcome run_id""",
     "predictions": """cluster pool job_id attempt made_at p10 p50 p90 kind contested
         withheld_because modelled recent alike start_time run_id""",
-    "verdicts": "cluster pool period from_time to_time verdict sentence run_id",
+    "verdicts": """cluster pool period from_time to_time base_from verdict sentence
+        because bounds not_judged treated_worse not_tested run_id""",
     "studies": """study log pool setting metric dimension dimension_value value lower upper unit
         attempts""",
     "coverage": "cluster day records refused state",

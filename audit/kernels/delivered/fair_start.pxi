@@ -16,6 +16,7 @@ cdef class DeliveredCapacity:
     cdef const int64_t[::1] blocks  # greatest C of each BLOCK instants
     cdef bint kept  # kept order: what started after an attempt is not queued
     cdef bint free  # only starts by the snapshot's instant are pinned
+    cdef bint bounded  # what starts after it was observed to does not matter
     cdef const uint8_t[::1] always  # [n], whether an attempt's start is pinned nevertheless
 
 
@@ -34,13 +35,27 @@ cdef class ForkedRun:
     cdef int64_t i  # the last of ``instants``
     cdef int64_t need  # the least that must be free for a start
     cdef int64_t until  # when this may change by itself
+    cdef int64_t[::1] change  # [m], the next of ``instants`` at which capacities change
     cdef bint plans
+    cdef bint settles  # a pass need only be repeated when more is free, or anything else changes
 
     def __init__(self, ObservedPool log not None, PassRule rule not None):
         count = len(log.arrival)
+        self.settles = rule.order == PassOrder.RANK and rule.depth == NEVER
+        self.settles &= rule.backfill in (PassBackfill.EASY, PassBackfill.NO_GUARANTEE)
+        self.change = next_changes(log) if self.settles else np.zeros(0, np.int64)
         self.scene, self.ends = PassScene(log, len(rule.limits.most)), JobHeap(count)
         self.begun, self.serial, self.pins, self.later = np.zeros((4, count + 1), np.int64)
         self.plans = rule.backfill >= PassBackfill.EASY
+
+
+def next_changes(ObservedPool log):
+    """Return the next instant, by index, at which capacities in force, or exceeded, change, [m]."""
+    capacity = np.maximum(log.capacity, log.used)
+    capacity[1:] = log.capacity[1:]
+    changes = np.flatnonzero((capacity[:, 1:] != capacity[:, :-1]).any(0)) + 1
+    ends = np.append(changes, len(log.used))
+    return ends[np.searchsorted(changes, np.arange(len(log.used)), side="right")]
 
 
 def fair_starts(
@@ -70,14 +85,14 @@ def fair_starts(
             if subject[j] and k != NOBODY:
                 d = log.arrival[k]
                 open_run(simulation, scene, log, d)
-                read_queue(simulation, ranked, log, delivered, j, d)
+                read_queue(simulation, scene.queue, ranked, log, delivered, j, d)
                 read_pins(simulation, started, log, delivered, j, d)
                 if simulation.plans:
                     read_running(simulation, expected, log, rule, d)
                 else:
                     read_running(simulation, started, log, rule, d)
-                context[j] = marked(simulation, scene, marks)
                 insert(scene.queue, rule.rank[j], j, log)
+                context[j] = marked(simulation, scene, marks)
                 found[j] = simulate(simulation, scene, log, rule, delivered, j)
                 close_run(simulation, log, rule)
             insert(ranked, rule.rank[j], j, log)
@@ -178,8 +193,8 @@ cdef void close_run(ForkedRun simulation, ObservedPool log, PassRule rule) noexc
 
 
 cdef void read_queue(
-    ForkedRun simulation, JobLine ranked, ObservedPool log, DeliveredCapacity delivered,
-    int64_t j, int64_t d
+    ForkedRun simulation, JobLine queue, JobLine ranked, ObservedPool log,
+    DeliveredCapacity delivered, int64_t j, int64_t d
 ) noexcept nogil:
     """Queue the attempts before ``j`` that wait at ``d``."""
     cdef int64_t i, job
@@ -189,7 +204,7 @@ cdef void read_queue(
             continue
         if not queues(log, delivered, job, j):
             break  # kept order: so are all that follow
-        append(simulation.scene.queue, ranked.key[i], job, log)
+        append(queue, ranked.key[i], job, log)
 
 
 cdef void read_pins(
@@ -210,7 +225,7 @@ cdef void read_pins(
         if pinned(log, delivered, job, d):
             simulation.pins[simulation.pins_number] = job
             simulation.pins_number += 1
-    if pinned(log, delivered, j, d):
+    if delivered.bounded or pinned(log, delivered, j, d):
         put_pin(simulation, log, j)
 
 
@@ -278,7 +293,10 @@ cdef int64_t simulate(
 ) noexcept nogil:
     """Return when attempt ``j`` starts, or NEVER."""
     cdef int64_t k, job, x
-    simulation.need, simulation.until = 0, NEVER
+    scene.least = HUGE
+    for k in range(scene.queue.head, scene.queue.tail):
+        scene.least = min(scene.least, scene.queue.size[k])
+    simulation.need, simulation.until = scene.least, NEVER
     while scene.now != NEVER:
         close_windows(scene, rule.limits)
         end_what_ends(simulation, scene, log, rule)
@@ -288,7 +306,8 @@ cdef int64_t simulate(
                 break
             insert(scene.queue, rule.rank[job], job, log)
             simulation.later_at += 1
-            simulation.need = min(simulation.need, log.request[0, job])
+            scene.least = min(scene.least, log.request[0, job])
+            simulation.need = scene.least
         while simulation.pinned < simulation.pins_number:
             job = simulation.pins[simulation.pinned]
             if log.start[job] > scene.now:
@@ -296,11 +315,10 @@ cdef int64_t simulate(
             simulation.pinned += 1
             if simulation.serial[job] != simulation.number:
                 leave(simulation, scene, log, rule, job)
-                count(scene, rule.limits, job, 1)
         if simulation.serial[j] == simulation.number:
             return scene.now
         if simulation.until <= scene.now:  # the first in turn is passed over from now on
-            simulation.need, simulation.until = 0, NEVER
+            simulation.need, simulation.until = scene.least, NEVER
         scene.free = delivered.most[simulation.i] - scene.sums_running[0]
         if scene.free >= simulation.need:
             look(simulation, scene, log, rule)
@@ -321,19 +339,20 @@ cdef void end_what_ends(
         run(scene, log, rule, job, -1)
         if simulation.plans:
             remove(scene.running, simulation.begun[job] + log.estimate[job], job)
-        if rule.backfill == PassBackfill.NONE and rule.limits.most.shape[0] > 0:
-            simulation.need = 0  # it may let others through
+        if simulation.settles or (
+            rule.backfill == PassBackfill.NONE and rule.limits.most.shape[0] > 0
+        ):
+            simulation.need = scene.least  # it may let others through
 
 
 cdef void leave(
     ForkedRun simulation, PassScene scene, ObservedPool log, PassRule rule, int64_t job
 ) noexcept nogil:
-    """Start an attempt of the queue; its counters are counted by the caller."""
+    """Start an attempt of the queue."""
     remove(scene.queue, rule.rank[job], job)
-    count(scene, rule.limits, job, -1)
     begin(simulation, log, rule, job, scene.now, scene.now + log.occupancy[job])
-    if rule.backfill == PassBackfill.NONE:
-        simulation.need = 0
+    if simulation.settles or rule.backfill == PassBackfill.NONE:
+        simulation.need = scene.least
 
 
 cdef void look(
@@ -344,39 +363,35 @@ cdef void look(
     for x in range(1, log.request.shape[0]):
         scene.left[x] = log.capacity[x, i] - scene.sums_running[x]
     scene.planned = max(log.capacity[0, i], log.used[i]) - scene.sums_running[0]
-    scene.least = 0
     rate(scene, rule, rule.priorities)
     make_pass(scene, log, rule, False)
     for k in range(scene.number):
+        count(scene, rule.limits, scene.chosen[k], -1)  # the pass has counted it
         leave(simulation, scene, log, rule, scene.chosen[k])
-    find_need(simulation, scene, rule)
+    find_need(simulation, scene, log, rule)
 
 
-cdef void find_need(ForkedRun simulation, PassScene scene, PassRule rule) noexcept nogil:
+cdef void find_need(
+    ForkedRun simulation, PassScene scene, ObservedPool log, PassRule rule
+) noexcept nogil:
     """Find the least that must be free before another attempt can start, until anything changes."""
-    cdef int64_t i, job, least = HUGE
-    simulation.until = NEVER
-    if rule.backfill != PassBackfill.NONE or rule.order != PassOrder.RANK:
+    cdef int64_t i, least = HUGE
+    simulation.until = scene.until
+    if scene.edge < rule.limits.edge.shape[0]:
+        simulation.until = min(simulation.until, rule.limits.edge[scene.edge])
+    if rule.backfill == PassBackfill.NONE and rule.order == PassOrder.RANK and rule.depth == NEVER:
+        simulation.need = HUGE if scene.first == NOBODY else log.request[0, scene.first]
+    elif simulation.settles:
+        simulation.need = scene.free + 1
+        i = simulation.change[simulation.i]
+        if i < log.instants.shape[0]:
+            simulation.until = min(simulation.until, log.instants[i])
+    else:
         for i in range(scene.queue.head, scene.queue.tail):
             least = min(least, scene.queue.size[i])
             if least <= simulation.need:  # nothing smaller waited before
                 break
         simulation.need = least
-        return
-    if scene.edge < rule.limits.edge.shape[0]:
-        simulation.until = rule.limits.edge[scene.edge]
-    for i in range(scene.queue.head, scene.queue.tail):
-        job = scene.queue.job[i]
-        if job == GAP:
-            continue
-        if let_through(scene, rule, job):
-            least = scene.queue.size[i]
-            if rule.held.shape[0] > 0:
-                simulation.until = min(simulation.until, rule.held[job])
-            break
-        if rule.released.shape[0] > 0 and rule.released[job] > scene.now:
-            simulation.until = min(simulation.until, rule.released[job])
-    simulation.need = least
 
 
 cdef void go_on(

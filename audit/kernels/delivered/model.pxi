@@ -4,6 +4,19 @@
 cdef enum:
     GAP = -1
     NOBODY = -1
+    BITS = 5  # of the places of a part of a line
+    WIDTHS = 17  # bits of sizes that are told apart; larger ones count as these
+
+
+cdef enum Bounds:
+    """How well the bounds of a part of a line are known."""
+    STALE
+    LOOSE
+    TIGHT
+
+
+cdef extern from *:
+    int64_t leading_zeros "__builtin_clzll"(int64_t) nogil
 
 
 cdef int64_t HUGE = <int64_t>1 << 60  # the size of a gap; no attempt is as large
@@ -101,9 +114,13 @@ cdef class JobLine:
     cdef int64_t[::1] estimate
     cdef int64_t head, tail, live
     cdef int64_t due  # the number from which on those that have ended are taken out
+    cdef uint8_t[::1] bounds  # of parts of 2**BITS places
+    cdef int64_t[:, ::1] shortest  # parts × WIDTHS: least estimate of the sizes of so many bits
 
     def __init__(self, int64_t space):
         self.key, self.job, self.size, self.estimate = np.zeros((4, space + 2), np.int64)
+        parts = (space + 2 >> BITS) + 1
+        self.bounds, self.shortest = np.zeros(parts, np.uint8), np.zeros((parts, WIDTHS), np.int64)
 
 
 cdef inline void clear(JobLine line) noexcept nogil:
@@ -111,11 +128,65 @@ cdef inline void clear(JobLine line) noexcept nogil:
     line.head = line.tail = line.live = 0
 
 
+cdef int64_t next_able(
+    JobLine line, int64_t i, int64_t most, int64_t left, int64_t spare
+) noexcept nogil:
+    """Return the first place from ``i`` on that may start; parts without any are skipped.
+
+    It requests at most ``most``, and it takes no longer than ``left`` or requests at most
+    ``spare``.
+    """
+    cdef int64_t part, begin, stop, bits = 0, spared = 0, longest = min(left, NEVER - 1)
+    cdef bint dense = most == HUGE - 1 or line.tail - i <= 1 << BITS
+    if not dense:
+        bits, spared = width(most), width(min(most, spare))
+    while i < line.tail:
+        part, begin = i >> BITS, i
+        stop = line.tail if dense else min((part + 1) << BITS, line.tail)
+        if not dense and line.bounds[part] == STALE:
+            bound(line, part, stop)
+        if (
+            dense
+            or line.shortest[part, bits] <= longest
+            or line.shortest[part, spared] < NEVER
+        ):
+            while i < stop and (
+                line.size[i] > most or (line.estimate[i] > left and line.size[i] > spare)
+            ):
+                i += 1
+            if i < stop:
+                break
+            if not dense and line.bounds[part] == LOOSE and begin == part << BITS:
+                line.bounds[part] = STALE
+        i = stop
+    return i
+
+
+cdef inline int64_t width(int64_t size) noexcept nogil:
+    """Return the number of bits of a size, at most WIDTHS - 1."""
+    return 0 if size <= 0 else min(64 - leading_zeros(size), WIDTHS - 1)
+
+
+cdef void bound(JobLine line, int64_t part, int64_t stop) noexcept nogil:
+    """Find the bounds of a part of a line, which ends before place ``stop``."""
+    cdef int64_t bits, least = NEVER, i
+    for bits in range(WIDTHS):
+        line.shortest[part, bits] = NEVER
+    for i in range(max(part << BITS, line.head), stop):
+        if line.job[i] != GAP:
+            bits = width(line.size[i])
+            line.shortest[part, bits] = min(line.shortest[part, bits], line.estimate[i])
+    for bits in range(WIDTHS):
+        least = line.shortest[part, bits] = min(least, line.shortest[part, bits])
+    line.bounds[part] = TIGHT
+
+
 cdef inline void append(JobLine line, int64_t key, int64_t job, ObservedPool log) noexcept nogil:
     """Add an attempt whose key is not below the last one."""
     cdef int64_t i = line.tail
     line.key[i], line.job[i] = key, job
     line.size[i], line.estimate[i] = log.request[0, job], log.estimate[job]
+    line.bounds[i >> BITS] = STALE
     line.tail += 1
     line.live += 1
 
@@ -145,6 +216,7 @@ cdef void close_gaps(JobLine line) noexcept nogil:
             move_place(line, i, kept)
             kept += 1
     line.head, line.tail = 0, kept
+    line.bounds[: (kept >> BITS) + 1] = STALE
 
 
 cdef void insert(JobLine line, int64_t key, int64_t job, ObservedPool log) noexcept nogil:
@@ -165,6 +237,7 @@ cdef void insert(JobLine line, int64_t key, int64_t job, ObservedPool log) noexc
         line.tail += 1
     for i in range(gap, place, -1):
         move_place(line, i - 1, i)
+    line.bounds[place >> BITS : (gap >> BITS) + 1] = STALE
     line.key[place], line.job[place] = key, job
     line.size[place], line.estimate[place] = log.request[0, job], log.estimate[job]
     line.live += 1
@@ -172,11 +245,15 @@ cdef void insert(JobLine line, int64_t key, int64_t job, ObservedPool log) noexc
 
 cdef void remove(JobLine line, int64_t key, int64_t job) noexcept nogil:
     """Make the place of an attempt a gap."""
-    cdef int64_t i = first_from(line, key)
+    cdef int64_t i = line.head
+    if line.job[i] != job:
+        i = first_from(line, key)
     while line.job[i] != job:
         i += 1
     line.job[i], line.size[i] = GAP, HUGE
     line.live -= 1
+    if line.bounds[i >> BITS] == TIGHT:
+        line.bounds[i >> BITS] = LOOSE
     while line.head < line.tail and line.job[line.head] == GAP:
         line.head += 1
 
@@ -237,6 +314,8 @@ cdef class PassScene:
     cdef int64_t least  # no waiting attempt is smaller
     cdef int64_t[::1] chosen  # what the pass started
     cdef int64_t number  # of those
+    cdef int64_t first  # the first that could not start, or NOBODY
+    cdef int64_t until  # when any that was passed over is let through, or the first one no longer
     cdef int64_t[::1] turn  # orders that change: a heap of those not yet served
     cdef int64_t turns
     cdef int64_t at  # RANK: the place that is served next

@@ -8,7 +8,7 @@
 
 cdef void make_pass(PassScene scene, ObservedPool log, PassRule rule, bint probing) noexcept nogil:
     """Write which attempts the rule starts to ``chosen``; or, ``probing``, lower ``free``."""
-    scene.number = 0
+    scene.number, scene.first, scene.until = 0, NOBODY, NEVER
     if scene.free < scene.least:
         return
     if rule.backfill == PassBackfill.REPLAN:
@@ -19,16 +19,17 @@ cdef void make_pass(PassScene scene, ObservedPool log, PassRule rule, bint probi
 
 cdef void serve(PassScene scene, ObservedPool log, PassRule rule, bint probing) noexcept nogil:
     """Make a pass of NONE, NO_GUARANTEE or EASY."""
-    cdef int64_t head = NOBODY, shadow, most = HUGE - 1, examined = 0, job
+    cdef int64_t head = NOBODY, shadow, left, most = HUGE - 1, examined = 0, job
     cdef bint guarded = rule.backfill == PassBackfill.EASY, past
     open_turns(scene, log, rule)
     if rule.backfill == PassBackfill.NO_GUARANTEE:
         most = scene.free
     while head == NOBODY and examined < rule.depth:
-        job = next_turn(scene, log, rule, most)
+        job = next_turn(scene, log, rule, most, NEVER, HUGE)
         if job == NOBODY:
             return
         if not let_through(scene, rule, job):
+            note_release(scene, rule, job)
             continue
         examined += 1
         if not fits(scene, log, job):
@@ -40,7 +41,12 @@ cdef void serve(PassScene scene, ObservedPool log, PassRule rule, bint probing) 
             most = scene.free
             if most < scene.least:
                 return
-    if head == NOBODY or not guarded:
+    if head == NOBODY:
+        return
+    scene.first = head
+    if rule.held.shape[0] > 0:
+        scene.until = min(scene.until, rule.held[head])
+    if not guarded:
         return
     if scene.free < scene.least:
         return
@@ -48,17 +54,19 @@ cdef void serve(PassScene scene, ObservedPool log, PassRule rule, bint probing) 
     if rule.depth == NEVER and not any_turn(scene, rule, scene.free):
         return
     shadow = shadow_of(scene, log, head)
+    left = NEVER if shadow == NEVER else shadow - scene.now
     while examined < rule.depth and scene.free >= scene.least:
         if rule.depth == NEVER:
-            job = next_turn(scene, log, rule, scene.free)
+            job = next_turn(scene, log, rule, scene.free, left, scene.sums[0])
         else:
-            job = next_turn(scene, log, rule, HUGE - 1)
+            job = next_turn(scene, log, rule, HUGE - 1, NEVER, HUGE)
         if job == NOBODY:
             return
-        past = log.estimate[job] > shadow - scene.now
+        past = log.estimate[job] > left
         if past and not within(scene, log, job) and rule.depth == NEVER:
             continue
         if not let_through(scene, rule, job):
+            note_release(scene, rule, job)
             continue
         examined += 1
         if not fits(scene, log, job) or log.estimate[job] > rule.window:
@@ -68,6 +76,12 @@ cdef void serve(PassScene scene, ObservedPool log, PassRule rule, bint probing) 
         take(scene, log, rule, job, probing)
         if past and not probing:
             take_extra(scene, log, job)
+
+
+cdef inline void note_release(PassScene scene, PassRule rule, int64_t job) noexcept nogil:
+    """Note until when a rule holds an attempt that is passed over."""
+    if rule.released.shape[0] > 0 and rule.released[job] > scene.now:
+        scene.until = min(scene.until, rule.released[job])
 
 
 cdef inline bint fits(PassScene scene, ObservedPool log, int64_t job) noexcept nogil:
@@ -173,7 +187,7 @@ cdef void plan_all(PassScene scene, ObservedPool log, PassRule rule, bint probin
     open_turns(scene, log, rule)
     expect(scene, log)
     while examined < rule.depth and scene.free >= scene.least:
-        job = next_turn(scene, log, rule, HUGE - 1)
+        job = next_turn(scene, log, rule, HUGE - 1, NEVER, HUGE)
         if job == NOBODY:
             return
         if not let_through(scene, rule, job):
@@ -284,14 +298,12 @@ cdef void narrow(PassScene scene, ObservedPool log, PassRule rule, int64_t most)
 
 
 cdef inline int64_t next_turn(
-    PassScene scene, ObservedPool log, PassRule rule, int64_t most
+    PassScene scene, ObservedPool log, PassRule rule, int64_t most, int64_t left, int64_t spare
 ) noexcept nogil:
-    """Return the next attempt that requests at most ``most``, or NOBODY."""
+    """Return the next attempt that may start, as ``next_able``, or NOBODY."""
     cdef int64_t i, job
     if rule.order == PassOrder.RANK:
-        i = scene.at
-        while i < scene.queue.tail and scene.queue.size[i] > most:
-            i += 1
+        i = next_able(scene.queue, scene.at, most, left, spare)
         scene.at = i + 1
         return scene.queue.job[i] if i < scene.queue.tail else NOBODY
     while scene.turns > 0:
@@ -299,7 +311,9 @@ cdef inline int64_t next_turn(
         scene.turns -= 1
         scene.turn[0] = scene.turn[scene.turns]
         sift(scene, log, rule, 0)
-        if log.request[0, job] <= most:
+        if log.request[0, job] <= most and (
+            log.estimate[job] <= left or log.request[0, job] <= spare
+        ):
             return job
     return NOBODY
 
@@ -308,8 +322,7 @@ cdef inline bint any_turn(PassScene scene, PassRule rule, int64_t most) noexcept
     """Return whether any attempt that has not been served requests at most ``most``."""
     if rule.order != PassOrder.RANK:
         return scene.turns > 0
-    while scene.at < scene.queue.tail and scene.queue.size[scene.at] > most:
-        scene.at += 1
+    scene.at = next_able(scene.queue, scene.at, most, NEVER, HUGE)
     return scene.at < scene.queue.tail
 
 

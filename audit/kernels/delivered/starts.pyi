@@ -45,7 +45,7 @@ class PassRule:
 
 class DeliveredCapacity:
     def __init__(
-        self, most: _Ints, blocks: _Ints, kept: bool, free: bool, always: _Bools
+        self, most: _Ints, blocks: _Ints, kept: bool, free: bool, bounded: bool, always: _Bools
     ) -> None: ...  # fmt: skip
 
 def capacities(log: ObservedPool, rule: PassRule, out: _Ints) -> None: ...

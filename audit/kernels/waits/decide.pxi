@@ -84,7 +84,7 @@ cdef void _walk_classes(Sweep s, int64_t now, int64_t then) noexcept nogil:
     while c != NOBODY:
         slot = s.line.slot_at[s.walk.upcoming[c]]
         next_seat = s.line.seat[s.line.last[slot]] + 1
-        if s.walk.fits[c] and s.log.estimate[s.line.first[slot]] <= _longest(s, s.line.first[slot]):
+        if s.walk.fits[c] and _can_start(s, s.line.first[slot]):
             total = s.line.number[slot]
             if _start(s, slot, now, then) < total:
                 next_seat = s.line.seat[s.line.first[slot]]  # the rest, once more
@@ -97,6 +97,14 @@ cdef void _walk_classes(Sweep s, int64_t now, int64_t then) noexcept nogil:
         else:
             s.walk.upcoming[c] = NOBODY
         c = _next_class(s)
+
+
+cdef inline bint _can_start(Sweep s, int64_t i) noexcept nogil:
+    """Return whether a request that fits in what is left can start now; write where to ``least_on``."""
+    cdef int64_t estimate = s.log.estimate[i]
+    if s.floor.on and s.plan.reservations > 0:
+        return room_on(s.nodes, s.floor, i, s.plan.now, s.plan.now + estimate) == NEVER
+    return estimate <= _longest(s, i)
 
 
 cdef inline int64_t _longest(Sweep s, int64_t i) noexcept nogil:
@@ -120,9 +128,9 @@ cdef inline bint _fits_left(Sweep s, int64_t c) noexcept nogil:
 cdef void _claim(
     Sweep s, int64_t i, int64_t count, int64_t last, int64_t user, bint used
 ) noexcept nogil:
-    """Let attempts equal to ``i`` claim; ``used``: the nodes that it used."""
+    """Let attempts equal to ``i`` claim the nodes that it ``used``, else those of ``_can_start``."""
     if s.floor.on:
-        if not used or s.nodes.first[i] == s.nodes.first[i + 1]:
+        if s.plan.reservations == 0 if not used else s.nodes.first[i] == s.nodes.first[i + 1]:
             room_on(s.nodes, s.floor, i, s.plan.now, s.plan.now + s.log.estimate[i])
         claim_on(s.log, s.nodes, s.floor, s.plan.claims, i, s.plan.now, used)
     claim(s.plan, s.log.request, i, s.log.estimate[i], count, last, user, s.log.expected)
@@ -138,7 +146,7 @@ cdef void _walk_all(Sweep s, int64_t now, int64_t then) noexcept nogil:
             pass
         elif s.walk.short[c] == EXCEEDS or s.line.has_lapsed[slot]:
             pass
-        elif s.walk.fits[c] and s.log.estimate[s.line.first[slot]] <= _longest(s, s.line.first[slot]):
+        elif s.walk.fits[c] and _can_start(s, s.line.first[slot]):
             total = s.line.number[slot]
             if _start(s, slot, now, then) < total:
                 following = slot  # the rest, once more

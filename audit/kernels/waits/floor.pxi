@@ -38,6 +38,12 @@ cdef enum:
     LEAVES
 
 
+cdef enum:
+    THEN  # in ``then_on``
+    LEAST  # in ``least_on``
+    STAGES
+
+
 @cython.final
 cdef class Floor:
     """The nodes at an instant, and the plan of one walk."""
@@ -49,6 +55,8 @@ cdef class Floor:
     cdef int64_t[:, ::1] then_on  # working space: at a later time
     cdef int64_t[:, ::1] later_on
     cdef int64_t[:, ::1] least_on  # the least over a time
+    cdef int64_t[:, ::1] held_on  # STAGES × nodes: how many parts of an attempt each holds,
+    cdef int64_t[::1] held  # and all of its set together
     cdef int64_t[::1] down  # [nodes]: the reasons for which it is unavailable
     cdef uint8_t[:, ::1] inside  # sets × nodes
     cdef int64_t[::1] run  # what runs, by expected end
@@ -62,6 +70,7 @@ cdef class Floor:
     cdef int64_t[::1] edge_time
     cdef int64_t[::1] edge_kind
     cdef int64_t[::1] edge_of  # the attempt, claim or reservation
+    cdef int64_t last_taken  # when the last reservation begins
 
     def __cinit__(self, Machines nodes, Py_ssize_t running, Py_ssize_t most, Py_ssize_t depth):
         """Make empty nodes, on which at most ``running`` attempts run at one time."""
@@ -71,6 +80,7 @@ cdef class Floor:
         self.free_on, self.left_on = np.array(nodes.capacity), np.array(nodes.capacity)
         self.then_on, self.least_on = np.array(nodes.capacity), np.array(nodes.capacity)
         self.later_on = np.array(nodes.capacity)
+        self.held_on, self.held = np.zeros((STAGES, count), np.int64), np.zeros(STAGES, np.int64)
         self.down = np.zeros(count, np.int64)
         inside = np.zeros((nodes.first_member.shape[0] - 1, count), np.uint8)
         for s in range(len(inside)):
@@ -107,6 +117,35 @@ cdef inline bint fits_on(
 ) noexcept nogil:
     """Return whether attempt ``i`` fits on the nodes of its set."""
     return count_on(nodes, floor, free, i, nodes.set_of[i], NOBODY) >= nodes.parts[i]
+
+
+cdef bint hold_on(
+    Machines nodes, Floor floor, const int64_t[:, ::1] free, int64_t i, Py_ssize_t stage
+) noexcept nogil:
+    """Count the parts of attempt ``i`` that each node of its set holds; return whether all fit."""
+    cdef Py_ssize_t place
+    cdef int64_t s = nodes.set_of[i], node, count = 0
+    for place in range(nodes.first_member[s], nodes.first_member[s + 1]):
+        node = nodes.member[place]
+        floor.held_on[stage, node] = 0
+        if floor.down[node] == 0:
+            floor.held_on[stage, node] = parts_on(
+                nodes.part, i, nodes.most[i], free, node, NOBODY
+            )
+        count += floor.held_on[stage, node]
+    floor.held[stage] = count
+    return count >= nodes.parts[i]
+
+
+cdef inline void hold_anew(
+    Machines nodes, Floor floor, const int64_t[:, ::1] free, int64_t i, Py_ssize_t stage,
+    int64_t node
+) noexcept nogil:
+    """Count the parts that a node holds once more."""
+    if floor.down[node] == 0 and floor.inside[nodes.set_of[i], node]:
+        floor.held[stage] -= floor.held_on[stage, node]
+        floor.held_on[stage, node] = parts_on(nodes.part, i, nodes.most[i], free, node, NOBODY)
+        floor.held[stage] += floor.held_on[stage, node]
 
 
 cdef Py_ssize_t lacking_on(Machines nodes, Floor floor, int64_t i) noexcept nogil:
@@ -187,6 +226,7 @@ cdef void note_run(Waits log, Floor floor, int64_t i, int64_t sign) noexcept nog
 cdef void begin_floor(Floor floor) noexcept nogil:
     floor.left_on[:, :] = floor.free_on
     floor.edges = floor.taken.count = 0
+    floor.last_taken = -1
     floor.claim_item[0] = floor.kept_item[0] = 0
 
 
@@ -202,9 +242,9 @@ cdef void _add_edge(Floor floor, int64_t time, int64_t kind, int64_t of) noexcep
 
 
 cdef void _apply(
-    Machines nodes, Floor floor, int64_t[:, ::1] free, Py_ssize_t edge
+    Machines nodes, Floor floor, int64_t[:, ::1] free, Py_ssize_t edge, int64_t i
 ) noexcept nogil:
-    """Change what is free on nodes as an edge says."""
+    """Change what is free on nodes as an edge says; count where attempt ``i`` fits THEN."""
     cdef Py_ssize_t place, x
     cdef int64_t of = floor.edge_of[edge], kind = floor.edge_kind[edge], sign, first, last
     cdef int64_t* item
@@ -212,6 +252,8 @@ cdef void _apply(
         for place in range(nodes.first[of], nodes.first[of + 1]):
             for x in range(floor.resources):
                 free[x, nodes.node[place]] += nodes.amount[x, place]
+            if i != NOBODY:
+                hold_anew(nodes, floor, free, i, THEN, nodes.node[place])
         return
     sign = -1 if kind == TAKES else 1
     first, last = floor.kept_item[2 * of], floor.kept_item[2 * of + 1]
@@ -221,10 +263,14 @@ cdef void _apply(
         item = floor.taken.held + place * floor.taken.width
         for x in range(floor.resources):
             free[x, item[0]] += sign * item[1 + x]
+        if i != NOBODY:
+            hold_anew(nodes, floor, free, i, THEN, item[0])
 
 
-cdef void _lower(Floor floor, const int64_t[:, ::1] free, Py_ssize_t edge) noexcept nogil:
-    """Lower the least free amounts where a reservation begins."""
+cdef void _lower(
+    Machines nodes, Floor floor, const int64_t[:, ::1] free, Py_ssize_t edge, int64_t i
+) noexcept nogil:
+    """Lower the least free amounts where a reservation begins; count where attempt ``i`` fits."""
     cdef Py_ssize_t place, x
     cdef int64_t of = floor.edge_of[edge]
     cdef int64_t* item
@@ -232,6 +278,7 @@ cdef void _lower(Floor floor, const int64_t[:, ::1] free, Py_ssize_t edge) noexc
         item = floor.taken.held + place * floor.taken.width
         for x in range(floor.resources):
             floor.least_on[x, item[0]] = min(floor.least_on[x, item[0]], free[x, item[0]])
+        hold_anew(nodes, floor, floor.least_on, i, LEAST, item[0])
 
 
 cdef int64_t longest_on(
@@ -247,19 +294,20 @@ cdef int64_t longest_on(
     cdef int64_t time
     cdef bint lowered
     floor.least_on[:, :] = free
-    if not fits_on(nodes, floor, floor.least_on, i):
+    if not hold_on(nodes, floor, floor.least_on, i, LEAST):
         return 0
+    until = min(until, floor.last_taken + 1)  # then nothing becomes less
     while edge < floor.edges and floor.edge_time[edge] < until:
         first, time, lowered = edge, floor.edge_time[edge], False
         while edge < floor.edges and floor.edge_time[edge] == time:
-            _apply(nodes, floor, free, edge)
+            _apply(nodes, floor, free, edge, NOBODY)
             edge += 1
         while first < edge:
             if floor.edge_kind[first] == TAKES:
-                _lower(floor, free, first)
+                _lower(nodes, floor, free, first, i)
                 lowered = True
             first += 1
-        if lowered and not fits_on(nodes, floor, floor.least_on, i):
+        if lowered and floor.held[LEAST] < nodes.parts[i]:
             return time - now
     return NEVER
 
@@ -355,8 +403,9 @@ cdef bint reserve_on(
         for k in range(plan.claims):
             _add_edge(floor, now + plan.claim_length[k], GIVES_BACK, k)
     floor.then_on[:, :] = floor.left_on
+    hold_on(nodes, floor, floor.then_on, i, THEN)
     while True:
-        if fits_on(nodes, floor, floor.then_on, i):
+        if floor.held[THEN] >= nodes.parts[i]:
             floor.later_on[:, :] = floor.then_on
             length = longest_on(
                 nodes, floor, floor.later_on, i, edge, time, time + log.estimate[i]
@@ -367,12 +416,13 @@ cdef bint reserve_on(
             return False
         time = floor.edge_time[edge]
         while edge < floor.edges and floor.edge_time[edge] == time:
-            _apply(nodes, floor, floor.then_on, edge)
+            _apply(nodes, floor, floor.then_on, edge, i)
             edge += 1
     floor.kept_item[2 * r] = floor.taken.count
     _place(nodes, floor, i)
     floor.kept_item[2 * r + 1] = floor.taken.count
     _add_edge(floor, time, TAKES, r)
+    floor.last_taken = max(floor.last_taken, time)
     _add_edge(floor, time + log.estimate[i], LEAVES, r)
     plan.reservations += 1
     return True

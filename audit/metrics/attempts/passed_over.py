@@ -41,7 +41,7 @@ result. Attempts that arrived after the period change nothing, so that its figur
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -82,6 +82,8 @@ class PassedEvidence(NamedTuple):
     triggered: pl.Series | None = None
     """Of each row of ``described``, whether it started after an own end or at a begin time."""
     own_ends: Collection[str] = ()  # users most of whose jobs start after an own end
+    chained: pl.Series | None = None
+    """Of each row of ``described``, whether a chain held it."""
 
 
 NO_EVIDENCE: Final = PassedEvidence()
@@ -106,8 +108,17 @@ RESULT_SCHEMA: Final = pl.Schema(
         "ahead": pl.String,  # of a place that would be named: whose later jobs passed it most
         "ahead_pairs": pl.Float64,  # with jobs of that place
         "ahead_lost": pl.Float64,
+        "passed_jobs": pl.Int64,  # attempts with passed time
+        "passed_median_s": pl.Int64,  # of these; null: none
+        "held_share": pl.Float64,
+        # of users: attempts with pairs that a chain, release, begin time or own end held ÷ all;
+        # of accounts: passed time of users of whom a quarter was ÷ all
     }
 )
+HELD_USER: Final = 0.25
+"""From this ``held_share`` on, a user's holds are a known cause of its passed time."""
+HELD_ACCOUNT: Final = 0.5
+"""The same of an account."""
 
 
 def of_period(
@@ -157,6 +168,7 @@ class _Among(NamedTuple):
         """Return the results of all kinds."""
         subjects = ended(self.period)
         usage = self.log.usage(self.shares.get("user", {}))
+        held_users: dict[str, float] = {}
         found: dict[Kind, list[JudgedEntity]] = {}
         follows = False
         for kind in KINDS:
@@ -179,7 +191,10 @@ class _Among(NamedTuple):
             if kind in PLACES:
                 found[kind] = [_stated(one, pairs.between) for one in first]
             else:
-                found[kind] = self._checked(kind, of_kind, first, follows=follows)
+                judged = self._checked(kind, of_kind, first, follows=follows)
+                held = self._held(kind, attempts, held_users)
+                held_users = held if kind == "user" else held_users
+                found[kind] = [one._replace(held_share=held.get(one.entity)) for one in judged]
         if "account" in found:
             found["account"] = _like_their_users(found["account"], found["user"], subjects)
         return found
@@ -250,6 +265,23 @@ class _Among(NamedTuple):
         sums = attempts.group_by("entity").agg(of_held.alias("held"), pl.col("passed_s").sum())
         most = sums.filter(pl.col("held") > 0, 2 * pl.col("held") >= pl.col("passed_s"))
         return set(most["entity"])
+
+    def _held(
+        self, kind: Kind, attempts: pl.DataFrame, users: Mapping[str, float]
+    ) -> dict[str, float]:
+        """Return the held share of each entity with pairs; ``users``: that of the users."""
+        if kind == "account":
+            much = [name for name, share in users.items() if share >= HELD_USER]
+            of_held = pl.col("passed_s").filter(pl.col("user").is_in(much)).sum()
+            sums = attempts.group_by("entity").agg(of_held / pl.col("passed_s").sum())
+            return dict(sums.fill_nan(0.0).iter_rows())
+        released = pl.col("user").is_in(list(self.evidence.released)) & (pl.col("wait_s") > LONG_S)
+        held = attempts.select(released).to_series()
+        for rows in (self.evidence.chained, self.evidence.triggered):
+            if rows is not None:
+                held |= rows.gather(attempts["row"]).fill_null(value=False)
+        of_entity = attempts.select("entity", held=held).group_by("entity")
+        return dict(of_entity.agg(pl.col("held").mean()).iter_rows())
 
     def _own_shares(self, kind: Kind, names: Sequence[str]) -> dict[str, float]:
         """Return how often own later jobs started first; of those with enough such jobs."""

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import polars as pl
 
+from audit.metrics.quantiles import MEDIAN, rank
 from audit.metrics.significance import Estimate, by_hochberg, of_sums, stretches
 from audit.registry.passed import PassedWhy
 
@@ -45,13 +46,16 @@ class JudgedEntity(NamedTuple):
     own_share: float | None = None
     usage_multiple: float | None = None
     ahead: tuple[str | None, float | None, float | None] = (None, None, None)
+    passed_jobs: int = 0
+    passed_median_s: int | None = None
+    held_share: float | None = None
 
     @property
     def shown(self) -> tuple[object, ...]:
         """Its part of the results."""
         named = None if self.why and not self.why.tested else self.why is None
         why = None if self.why is None else self.why.value
-        return (*self[:10], named, why, *self[11:13], *self.ahead)
+        return (*self[:10], named, why, *self[11:13], *self.ahead, *self[14:])
 
 
 class PairsOfKind(NamedTuple):
@@ -111,6 +115,7 @@ def _one(entity: str, rows: pl.DataFrame, *, left_out: bool) -> JudgedEntity:
     all_pairs, all_lost = float(pairs.sum()), float(lost.sum())
     known = rows.height > 0 and not rows["due"].has_nulls()
     days = rows["day"].n_unique()
+    lost_time = rows["passed_s"].filter(rows["passed_s"] > 0).sort()
     why, estimate = None, None
     if left_out:
         why = PassedWhy.LEFT_OUT
@@ -135,6 +140,8 @@ def _one(entity: str, rows: pl.DataFrame, *, left_out: bool) -> JudgedEntity:
         estimate and estimate.lower,
         estimate and estimate.p,
         why,
+        passed_jobs=lost_time.len(),
+        passed_median_s=lost_time[rank(lost_time.len(), MEDIAN) - 1] if lost_time.len() else None,
     )
 
 

@@ -230,24 +230,19 @@ def _log(
     leave, start, end = (queue.column(name) for name in ("leave", "start_time", "end"))
     started = held["start_time"].is_not_null().to_numpy()
     ran = np.flatnonzero(started & (end > start))
-    estimate = np.where(started, end - start, 1)
-    estimate = np.maximum(np.maximum(estimate, queue.column("walltime_s")), 1)
+    estimate = np.maximum(np.where(started, end - start, 1), queue.column("walltime_s"))
+    estimate = np.maximum(estimate, 1)
     cycle = np.where(started, start - known.interval_s, NEVER)
     request, user, flags = requests(held, pool), numbered(held["user"]), _flags(n, known)
-    shape = [found.set_of]
-    if pool.nodes:
-        shape += [found.nodes.shape, found.nodes.wide]
+    shape = [found.set_of, *((found.nodes.shape, found.nodes.wide) if pool.nodes else ())]
     alike = _alike(n, waiting, [*request, *shape])
-    expected, due = np.unique(start[ran] + estimate[ran], return_inverse=True)
-    places = np.full(n, -1)
-    places[ran] = due
+    expected, places = _expected_ends(n, ran, start + estimate)
     single = (user == 0) | (flags > 0)
     single[known.holds.row] = True
     equal = (arrival, user, estimate, *request, *rules.counter, *rules.amount, *rules.reach, *shape)
-    planned = start + rules.length
-    late = ran[planned[ran] < end[ran]] if rules.remaining.any() else ran[:0]
+    planned, late = start + rules.length, ran[:0]
     if rules.remaining.any():
-        equal = (*equal, rules.length)
+        late, equal = ran[planned[ran] < end[ran]], (*equal, rules.length)
     noticed = waiting[(arrival[waiting] < cycle[waiting]) & (cycle[waiting] <= leave[waiting])]
     first = np.flatnonzero(log_starters(queue) & (start >= known.begin))
 
@@ -279,6 +274,14 @@ def _log(
         due=places,
         expected=expected,
     )
+
+
+def _expected_ends(n: int, ran: Ints, ends: Ints) -> tuple[Ints, Ints]:
+    """Return the distinct expected ends of what ran, and each row's place among them, else −1."""
+    expected, due = np.unique(ends[ran], return_inverse=True)
+    places = np.full(n, -1)
+    places[ran] = due
+    return expected, places
 
 
 def _alike(n: int, waiting: Ints, columns: list[Ints]) -> Ints:

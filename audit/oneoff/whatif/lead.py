@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from audit.metrics.verdicts import Outcome
+from audit.metrics.claims import Outcome
 from audit.report.record.pool import Figure
 from audit.report.text import wording
 from audit.scenario.whatif import comparison

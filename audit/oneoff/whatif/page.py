@@ -7,8 +7,8 @@ from typing import Any, Final, NamedTuple
 
 import polars as pl
 
+from audit.metrics.claims import Outcome
 from audit.metrics.draws import Draws
-from audit.metrics.verdicts import Outcome
 from audit.oneoff.whatif.lead import lead
 from audit.report.charts.marks import dots, scales
 from audit.report.charts.marks.dots import Dot, Row

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from audit.registry.measures import SUMMARY
 from audit.registry.requested import BEYONDS, MATERIAL
+from audit.report.judgement.answers import TELLING, rule_sentence
 from audit.report.judgement.place import (
     DELAY,
     SHORTFALL,
@@ -21,7 +22,6 @@ from audit.report.judgement.place import (
     trusted,
     unfair,
 )
-from audit.report.judgement.questions import TELLING, rule_sentence
 from audit.report.record.page import Contents
 from audit.report.record.pool import Breakdown, Figure, PoolPart
 from audit.report.text import wording

@@ -1,11 +1,11 @@
-"""The pool that findings and answers are about: its levels, width classes and entities."""
+"""The pool that findings and answers are about: its width classes and entities."""
 
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Final, NamedTuple
 
 from audit.registry.causes import CAUSES
-from audit.report.record.page import Bound, Contents, Level, Who
+from audit.report.record.page import Contents, Who
 from audit.report.record.pool import SMALL_SAMPLE, Breakdown, Figure, PassedOver, PoolPart
 from audit.report.text import belief, wording
 from audit.report.text.part import time_passed
@@ -16,34 +16,6 @@ SHORTFALL: Final = "re_unfairness_share"
 LEAST_TESTED: Final = 5
 """With fewer entities tested, the log cannot tell whether the order was fair."""
 _CONFIDENCE: Final = 0.95
-
-
-def meaning(level: Level) -> str:
-    """Return a level in words, for readers who do not see its mark."""
-    return {
-        Level.PASS: "good",
-        Level.WARN: "worth a look",
-        Level.FAIL: "bad",
-        Level.NOTE: "for information",
-        Level.UNKNOWN: "not known",
-    }[level]
-
-
-def level(figure: Figure, bound: Bound) -> Level:
-    """Return the level of a share.
-
-    It fails if its whole interval is at or above ``fail``, warns if the share is at or above
-    ``warn``, and passes below. The level is unknown if the interval reaches from below ``warn`` to
-    ``fail``, and without an interval.
-    """
-    value, lower, upper = figure.value, figure.lower, figure.upper
-    if value is None or lower is None or upper is None:
-        return Level.UNKNOWN
-    if lower < bound.warn and upper >= bound.fail:
-        return Level.UNKNOWN
-    if lower >= bound.fail:
-        return Level.FAIL
-    return Level.WARN if value >= bound.warn else Level.PASS
 
 
 def corrected(figure: Figure, among: int) -> tuple[float, float] | None:

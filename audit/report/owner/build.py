@@ -14,7 +14,6 @@ from audit.metrics.course import course
 from audit.model import OBSERVED, Period
 from audit.periods import zone
 from audit.registry.requested import MATERIAL
-from audit.report.judgement.page_one import records as records_known
 from audit.report.owner.attempts import LEAST_DAYS, SEED, Scene, compare, longest, ways
 from audit.report.reading import records
 from audit.report.reading.trending import Stretches, stretches, trend_of
@@ -30,6 +29,7 @@ from audit.report.record.owner import (
 )
 from audit.report.record.page import Contents, Span, Who
 from audit.report.record.pool import Entity, Figure, PoolPart, Trend
+from audit.report.text.standing import standing
 from audit.store import queries
 from audit.store.attempts import first_arrival
 from audit.store.database import Connection
@@ -83,7 +83,7 @@ def build(con: Connection, contents: Contents, owners: Sequence[Who]) -> tuple[O
                 of.provenance,
                 replace(of.options, pages=()),
                 hashlib.sha256(seen.encode()).hexdigest()[:32],
-                records_known(of, counted=False),
+                standing(of).state.value,
                 of.brief,
                 records(Start, pending),
                 tuple(each for rows in fairshare for each in records(FairshareCourse, rows)),

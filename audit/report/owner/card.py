@@ -72,7 +72,7 @@ def card(contents: OwnerContents) -> Card:
         page=contents.who.file,
         from_time=contents.span.from_time,
         to_time=contents.span.to_time,
-        records=f"{contents.records.title} {contents.records.text}",
+        records=f"Records {contents.records}",
         pools=tuple(_pool(of, contents.who) for of in contents.parts),
         pending=tuple(StartCard(**one._asdict()) for one in contents.starts),
     )

@@ -5,8 +5,8 @@ from typing import Final, NamedTuple
 
 from audit.registry.passed import PassedWhy
 from audit.registry.requested import BEYONDS
+from audit.report.judgement.answers import Difference, changed
 from audit.report.judgement.place import how_passed
-from audit.report.judgement.questions import Difference, changed
 from audit.report.owner.attempts import LEAST_DAYS
 from audit.report.record.owner import (
     FairshareCourse,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from audit.registry.causes import Cause
-from audit.report.record.page import Options, Provenance, Span, Trust, Who
+from audit.report.record.page import Options, Provenance, Span, Who
 from audit.report.record.pool import Figure, PassedOver, Trend
 from audit.scenario.releases.chains import OwnEnd
 
@@ -158,7 +158,7 @@ class OwnerContents:
     provenance: Provenance
     options: Options  # of the report, without its pages
     seen: str  # digest of the attempts and published figures used
-    records: Trust  # whether records are complete
+    records: str  # whether records are complete
     brief: bool = False  # whether too few days are covered for figures
     starts: tuple[Start, ...] = ()  # of pending jobs, the earliest first
     fairshare: tuple[FairshareCourse, ...] = ()  # one for each association of a user

@@ -7,10 +7,11 @@ resource-seconds, shares of 1). None means unknown or not defined, never zero.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Final, NamedTuple
 
-from audit.config import Metrics, Uncertainty, places
+from audit.config import Metrics, Uncertainty, Verdict, places
+from audit.report.first_page.facts import PoolVerdict, RuleInForce
+from audit.report.first_page.page import FirstPage
 from audit.report.record.pool import Figure, PoolPart
 from audit.report.record.unplaced import Unplaced
 
@@ -31,39 +32,6 @@ class Who(NamedTuple):
         return f"{places.file_name(f'{self.kind}-{self.name}')}.html"
 
 
-class Level(StrEnum):
-    """How a figure compares with its bounds in config.toml."""
-
-    PASS = "pass"  # noqa: S105 - no password
-    WARN = "warn"
-    FAIL = "fail"
-    NOTE = "note"  # a fact, neither good nor bad
-    UNKNOWN = "unknown"  # not computed, or its interval includes both ``PASS`` and ``FAIL``
-
-
-class Trust(NamedTuple):
-    """One reason to trust the report, or not to."""
-
-    level: Level
-    title: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """The shares of 1 from which a report warns, and fails."""
-
-    warn: float
-    fail: float
-
-
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """Bounds of the questions of page one."""
-
-    overtaken: Bound = Bound(0.1, 0.25)  # delay by later arrivals, of all waiting time
-
-
 @dataclass(frozen=True, slots=True)
 class Options:
     """A reader's choices about a report."""
@@ -71,7 +39,7 @@ class Options:
     rows: int = 10  # users and accounts at each end of a table
     examples: int = 3  # refused lines quoted for each reason
     gaps: int = 5  # stretches of days without records
-    bounds: Bounds = Bounds()
+    thresholds: Verdict = field(default_factory=Verdict)
     starts: bool = False  # whether pages of users show predicted starts
     pages: tuple[Who, ...] = ()  # those with a page beside the report, which links to it
 
@@ -162,6 +130,12 @@ class Span:
     zone: str
     log_begin: int | None  # None: not known
     last_end: int | None
+    newest: int | None = None  # instant of the log; None: not known
+
+    @property
+    def last(self) -> int:
+        """An instant of the last day."""
+        return self.to_time if self.whole_log else self.to_time - 1
 
 
 class Restated(NamedTuple):
@@ -422,6 +396,9 @@ class Contents:
     silent_since: int | None = None  # epoch s; start of a gap that lasts until the period begins
     unplaced: tuple[Unplaced, ...] = ()  # attempts that ran at an unknown time, by pool
     part: str = ""  # why the log is a part of the workload, in a clause; empty: it is not
+    verdicts: tuple[PoolVerdict, ...] = ()  # by pool, most waiting first
+    rules: tuple[RuleInForce, ...] = ()  # by pool, most waiting first
+    first: tuple[FirstPage, ...] = ()  # page one of each pool with a verdict, in the same order
 
     @property
     def attempts(self) -> int:

@@ -14,6 +14,7 @@ from typing import Final
 
 from pydantic import TypeAdapter
 
+from audit.config import Verdict
 from audit.errors import ReportError
 from audit.model import Period
 from audit.report.record.owner import OwnerContents
@@ -58,8 +59,13 @@ def _word(contents: Contents | OwnerContents, more: Mapping[str, object]) -> str
         "options": asdict(contents.options),
         **more,
     }
-    text = json.dumps(claim, sort_keys=True, separators=(",", ":")).encode()
+    text = json.dumps(claim, sort_keys=True, separators=(",", ":"), default=_thresholds).encode()
     return _MARK + base64.urlsafe_b64encode(text).decode()
+
+
+def _thresholds(of: Verdict) -> dict[str, object]:
+    """Return the thresholds of the verdict; which words fail is not part of a report."""
+    return of.model_dump(exclude={"fail"})
 
 
 def read(report: bytes) -> Claim:

@@ -20,9 +20,13 @@ from audit import resources
 from audit.files import caches
 from audit.model import COUNTED
 from audit.report.charts import drawing, over_time, sharing, style, waiting
+from audit.report.charts.changes import changes
 from audit.report.charts.style import WIDTH, Chart
+from audit.report.first_page import amounts, phrases
 from audit.report.judgement import place
-from audit.report.judgement.page_one import of_pool, page_one
+from audit.report.judgement.answers import of_waiting, passed_before
+from audit.report.judgement.findings import findings
+from audit.report.judgement.place import UNEXPLAINED, Place
 from audit.report.reading.usage import BALANCE
 from audit.report.record.page import Contents, Span
 from audit.report.record.pool import SMALL_SAMPLE, PoolPart
@@ -172,7 +176,12 @@ def try_out() -> int:
 def _page(contents: Contents, drawn: Drawn, medium: Medium) -> str:
     screen = medium == "screen"
     rows = contents.options.rows if screen else min(contents.options.rows, PAPER_ROWS)
-    one = page_one(contents)
+    one = contents.first[0] if contents.first else None
+    places = [
+        Place(contents.cluster, contents.span.name, pool, number, len(contents.pools) > 1)
+        for number, pool in enumerate(contents.pools, start=1)
+    ]
+    main = next((place for place in places if one and place.pool.name == one.pool), None)
     days, dated = dates(contents.span)
     return html(
         f"report/{'page' if screen else 'paper'}.html",
@@ -183,11 +192,16 @@ def _page(contents: Contents, drawn: Drawn, medium: Medium) -> str:
             "identity": identity.written(contents),
             "contents": contents,
             "one": one,
-            "others": [  # pools that page one is not about
-                of_pool(contents, pool)
-                for pool in contents.pools
-                if one and pool.attempts and pool is not one.place.pool
-            ],
+            "has_why": bool(main and main.pool.figure(UNEXPLAINED).value is not None),
+            "one_number": main.number if main else 1,
+            "drawn_one": pictures([changes(one.steps, one.step)]) if one else {},
+            "asked": phrases.ASKED,
+            "long_sub": phrases.LONG_SUB,
+            "thresholds": contents.options.thresholds.model_dump(exclude={"fail"}),
+            "others": contents.first[1:],
+            "findings": findings(contents, main) if main else (),
+            "answers": [of_waiting(place, contents.settings.assumed) for place in places],
+            "passed_before": [passed_before(place) for place in places],
             "notices": notices(contents),
             "standing": standing(contents),
             "charts": drawn.pools,
@@ -216,10 +230,8 @@ def _page(contents: Contents, drawn: Drawn, medium: Medium) -> str:
 
 def dates(span: Span) -> tuple[str, str]:
     """Return the days of a period in words, and the date of its page."""
-    end = span.to_time if span.whole_log else span.to_time - 1
-    ends = (wording.day(time, span.zone) for time in (span.from_time, end))
     dated = datetime.fromtimestamp(span.to_time, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return " to ".join(dict.fromkeys(ends)), dated
+    return wording.days(span.from_time, span.last, span.zone), dated
 
 
 def downloads(files: Iterable[File]) -> list[dict[str, str]]:
@@ -245,7 +257,7 @@ def html(
     """
     screen = medium == "screen"
     script = "".join(map(_text_of, scripts)) if screen else ""
-    sheets = ("common.css", "page_one.css", f"{medium}.css")
+    sheets = ("common.css", "owner.css", f"{medium}.css", "page_one.css")
     shared = {
         "medium": medium,
         "screen": screen,
@@ -308,13 +320,14 @@ def _shown(value: object) -> str:
 
 
 _FILTERS: Final = {
+    amounts: "short_time short_share",
     wording: "name plural count number percent duration instant day resource resources hours value "
     "bare interval width points decay penalty first_upper rough rough_interval rough_percent",
     tables: "worst best hidden gave_up delayed status stuck_because owners contrary "
     "causes counted_elsewhere queue_columns main_cause beyond",
     belief: "busy fit_table agreements good_fit verdict policy fair_order tolerance most_delayed",
     advice: "never nothing sentences",
-    place: "meaning subject_of",
+    place: "subject_of",
     scattered: "lack_of request",
     account: "of_pool",
     passed: "passed_notes cannot_test",

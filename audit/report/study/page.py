@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
 
 from audit import __version__
-from audit.metrics.verdicts import Verdict
+from audit.metrics.claims import Verdict
 from audit.report.charts.style import Chart
 from audit.report.render import export
 from audit.report.render import page as render

@@ -6,7 +6,7 @@ The text depends on no locale, clock or time zone of the machine. An unknown val
 import math
 import unicodedata
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -119,6 +119,25 @@ def day(time: int | None, zone: str) -> str:
         return UNKNOWN
     local = datetime.fromtimestamp(time, ZoneInfo(zone))
     return f"{local.day} {_MONTHS[local.month - 1]} {local.year}"
+
+
+def days(from_time: int, to_time: int, zone: str) -> str:
+    """Return the first and the last day of a span: ``1 May 2014 to 3 June 2014``."""
+    return " to ".join(dict.fromkeys(day(time, zone) for time in (from_time, to_time)))
+
+
+def brief_days(from_time: int, to_time: int, zone: str) -> str:
+    """Return a span in brief: ``Feb 1997``, ``Sep 1996 to Aug 1997``, ``3 to 9 Nov 2026``."""
+    first, last = (datetime.fromtimestamp(time, ZoneInfo(zone)) for time in (from_time, to_time))
+    months = [f"{_MONTHS[of.month - 1][:3]} {of.year}" for of in (first, last)]
+    month_over = (last + timedelta(days=1)).day == 1
+    if months[0] != months[1]:
+        return " to ".join(months)
+    if first.day == 1 and month_over:
+        return months[0]
+    if first.date() == last.date():
+        return f"{first.day} {months[0]}"
+    return f"{first.day} to {last.day} {months[0]}"
 
 
 # Not strftime's %B, which depends on the locale.

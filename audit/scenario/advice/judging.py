@@ -26,9 +26,9 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from audit.metrics.claims import Outcome, outcome
 from audit.metrics.quantiles import exact_sum
 from audit.metrics.uncertainty import NONE, Interval, Resamples
-from audit.metrics.verdicts import Outcome, outcome
 from audit.scenario.whatif.comparison import reproduced
 
 Ints = NDArray[np.int64]

@@ -75,7 +75,8 @@ def delivered_starts(
     if chosen is not None:
         subject = subject & chosen[turns.rows]
     fair, context = _found(scenario, turns, known, subject, cautious=False)
-    cautious, _ = _found(scenario, turns, known, subject, cautious=True)
+    missed = subject & (fair < turns.start)  # others miss nothing under the cautious reading either
+    cautious, _ = _found(scenario, turns, known, missed, cautious=True)
     place = driver.places(described.height, turns.rows, subject)
     columns = {
         "fst_delivered": instants(fair),
@@ -181,4 +182,4 @@ def _delivered(
     most = delivered_capacity(scenario, turns, known.rule, cautious=cautious)
     blocks = np.maximum.reduceat(most, np.arange(0, len(most), _BLOCK)) if len(most) else most
     always = ~turns.work.fitting | turns.work.exceeding
-    return kernels.DeliveredCapacity(most, blocks, known.rule.kept, known.free, always)
+    return kernels.DeliveredCapacity(most, blocks, known.rule.kept, known.free, cautious, always)

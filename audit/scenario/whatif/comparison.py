@@ -27,9 +27,9 @@ from audit.metrics.attempts.fidelity import fidelity
 from audit.metrics.attempts.miss import FSTS, TOLERANCE_S, Fst, in_totals, misses
 from audit.metrics.attempts.population import TAU_S, ended
 from audit.metrics.attempts.resource_equality import resource_equality
+from audit.metrics.claims import Outcome, outcome
 from audit.metrics.draws import Draws, difference, ratio
 from audit.metrics.uncertainty import Resamples
-from audit.metrics.verdicts import Outcome, outcome
 from audit.model import FstStatus, Pool
 from audit.scenario.check import check_replay, require_sound
 from audit.scenario.engine import Replay, as_schedule, replay

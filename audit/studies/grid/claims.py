@@ -15,8 +15,8 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.metrics import verdicts
-from audit.metrics.verdicts import ABOVE_0, Asked, Claim, Estimate, Verdict, between, within
+from audit.metrics import claims
+from audit.metrics.claims import ABOVE_0, Asked, Claim, Estimate, Verdict, between, within
 from audit.model import Backfill, Order
 from audit.registry.measure import ONE
 from audit.studies.grid.compute import (
@@ -53,7 +53,7 @@ LOG_RATIO: Final = "|ln ratio|"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison(verdicts.Comparison):
+class Comparison(claims.Comparison):
     """A comparison for a claim, by one metric, at one load or all (``ALL_LOADS``)."""
 
     metric: str
@@ -89,18 +89,18 @@ Figure: TypeAlias = Callable[[Grid, Floats, Floats], Estimate | None]
 
 
 def _difference(grid: Grid, one: Floats, other: Floats) -> Estimate:
-    return verdicts.mean_difference(grid.units, one, other, grid.resamples)
+    return claims.mean_difference(grid.units, one, other, grid.resamples)
 
 
 def _ratio(grid: Grid, one: Floats, other: Floats) -> Estimate | None:
-    return verdicts.ratio(grid.units, one, other, grid.resamples)
+    return claims.ratio(grid.units, one, other, grid.resamples)
 
 
 def _of_wide(grid: Grid, one: Floats, other: Floats) -> Estimate | None:
     wide = _wide(grid)
     if not wide.any():
         return None
-    return verdicts.mean_difference(grid.units[wide], one[wide], other[wide], grid.resamples)
+    return claims.mean_difference(grid.units[wide], one[wide], other[wide], grid.resamples)
 
 
 def _wide_less_others(grid: Grid, one: Floats, _: Floats) -> Estimate | None:
@@ -116,7 +116,7 @@ def _wide_less_others(grid: Grid, one: Floats, _: Floats) -> Estimate | None:
     def apart(sums: Mapping[str, Floats]) -> Floats:
         return _over(sums["wide"], sums["wide_count"]) - _over(sums["narrow"], sums["narrow_count"])
 
-    return verdicts.estimate(grid.units, terms, apart, grid.resamples)
+    return claims.estimate(grid.units, terms, apart, grid.resamples)
 
 
 def _clearer(grid: Grid, one: Floats, other: Floats) -> Estimate | None:
@@ -133,7 +133,7 @@ def _clearer(grid: Grid, one: Floats, other: Floats) -> Estimate | None:
     def apart(sums: Mapping[str, Floats]) -> Floats:
         return log_ratio(sums, RELAXED) - log_ratio(sums, STRICT)
 
-    return verdicts.estimate(grid.units, terms, apart, grid.resamples)
+    return claims.estimate(grid.units, terms, apart, grid.resamples)
 
 
 def _wide(grid: Grid) -> NDArray[np.bool_]:

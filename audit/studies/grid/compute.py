@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 from audit.metrics.attempts import population
 from audit.metrics.attempts.parts import Ratio, coded, cut, evaluated, number_users
 from audit.metrics.attempts.resource_equality import resource_equality
+from audit.metrics.claims import Estimate, of_resamples
 from audit.metrics.draws import Draws
 from audit.metrics.quantiles import nearest_rank, spearman
 from audit.metrics.uncertainty import Resamples
-from audit.metrics.verdicts import Estimate, of_resamples
 from audit.model import Backfill, Order, Policy
 from audit.registry.measure import PER_ATTEMPT, SECONDS
 from audit.report.study.cells import Cell, studied

@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 import polars as pl
 
-from audit.metrics.verdicts import Estimate, Holds, every, tally
+from audit.metrics.claims import Estimate, Holds, every, tally
 from audit.model import Order
 from audit.report.charts.marks import bars as marks
 from audit.report.charts.marks import scales

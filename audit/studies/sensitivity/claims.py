@@ -21,10 +21,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from audit.metrics.claims import BELOW_0, Claim, Comparison, Holds, Verdict, greater
 from audit.metrics.draws import Drawn, Draws, combined, ratio
 from audit.metrics.quantiles import spearman
 from audit.metrics.uncertainty import Resamples
-from audit.metrics.verdicts import BELOW_0, Claim, Comparison, Holds, Verdict, greater
 from audit.report.study.cells import studied
 from audit.studies.sensitivity.compute import POOL_KINDS, Base, Point, Sweep, planes, sweeps
 

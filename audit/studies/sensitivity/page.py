@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
+from audit.metrics.claims import Holds, Verdict, tally
 from audit.metrics.draws import Draws
-from audit.metrics.verdicts import Holds, Verdict, tally
 from audit.model import Backfill, Pool
 from audit.report.charts.marks import lines, scales
 from audit.report.charts.marks.lines import Line, Panel, Target

@@ -14,7 +14,7 @@ Blocked and reserved attempts stay as in the log. Users with fewer than two such
 as in [K §5.1].
 
 [K §5.2]'s conclusions compare two policies by the difference of a figure over the same attempts, or
-users, with a paired bootstrap whose unit is the user (``metrics.verdicts``). [K] draws on six logs
+users, with a paired bootstrap whose unit is the user (``metrics.claims``). [K] draws on six logs
 together; here one log decides each claim. A claim on TS holds, or does not, only if each seed gives
 that verdict.
 
@@ -32,15 +32,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit.errors import UsageError
-from audit.metrics import verdicts
+from audit.metrics import claims
 from audit.metrics.attempts import parts
 from audit.metrics.attempts.population import ended
 from audit.metrics.attempts.resource_equality import resource_equality
 from audit.metrics.attempts.users import Dispersion, by_entity, cdf, counted, dispersion
-from audit.metrics.draws import Draws
-from audit.metrics.quantiles import exact_sum
-from audit.metrics.uncertainty import Resamples
-from audit.metrics.verdicts import (
+from audit.metrics.claims import (
     ABOVE_0,
     NOT_ABOVE_0,
     Asked,
@@ -52,6 +49,9 @@ from audit.metrics.verdicts import (
     mean_difference,
     of_resamples,
 )
+from audit.metrics.draws import Draws
+from audit.metrics.quantiles import exact_sum
+from audit.metrics.uncertainty import Resamples
 from audit.model import Backfill, Order, Policy, Pool, Standing
 from audit.report.study.cells import Cell, studied
 from audit.scenario import engine, tabu
@@ -244,7 +244,7 @@ def figures(compared: Compared, policy: str) -> list[Figure]:
     """Return the figures of one policy; without those of NUWT if no user counts."""
     outcome, resamples, users = compared.outcomes[policy], compared.resamples, compared.user_units
     over_attempts = [
-        Figure(metric, verdicts.mean(compared.units, values, resamples), unit)
+        Figure(metric, claims.mean(compared.units, values, resamples), unit)
         for metric, values, unit in (
             ("wait_mean", outcome.wait, "s"),
             ("response_mean", outcome.response, "s"),

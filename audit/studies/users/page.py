@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any, Final
 
+from audit.metrics.claims import Holds, Verdict, tally
 from audit.metrics.draws import Draws
-from audit.metrics.verdicts import Holds, Verdict, tally
 from audit.report.charts import series
 from audit.report.charts.marks import dots, lines, scales
 from audit.report.charts.marks.dots import Dot, Row

@@ -7,8 +7,8 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import polars as pl
 
+from audit.metrics.claims import Verdict
 from audit.metrics.draws import Draws
-from audit.metrics.verdicts import Verdict
 from audit.model import Pool
 from audit.report.charts import series
 from audit.report.charts.marks import bars, lines, scales

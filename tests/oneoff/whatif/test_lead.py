@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from audit.metrics.attempts.fidelity import FIDELITY_SCHEMA
-from audit.metrics.verdicts import outcome
+from audit.metrics.claims import outcome
 from audit.oneoff.whatif.lead import lead
 from audit.scenario.whatif.comparison import COMPARED, NEVER_STARTS, NOT_REPRODUCED
 

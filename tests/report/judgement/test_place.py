@@ -3,30 +3,8 @@
 import numpy as np
 import pytest
 
-from audit.report.judgement.place import corrected, level
-from audit.report.record.page import Bound, Level
+from audit.report.judgement.place import corrected
 from tests.report.sample import figure, present
-
-BOUND = Bound(0.1, 0.25)
-
-
-@pytest.mark.parametrize(
-    ("value", "lower", "upper", "stands"),
-    [
-        (0.05, 0.02, 0.08, Level.PASS),
-        (0.05, None, None, Level.UNKNOWN),
-        (0.10, 0.05, 0.20, Level.WARN),
-        (0.30, 0.20, 0.40, Level.WARN),  # its interval reaches below what fails
-        (0.30, 0.25, 0.40, Level.FAIL),
-        (0.30, None, None, Level.UNKNOWN),
-        (0.15, 0.05, 0.30, Level.UNKNOWN),  # anything is possible
-        (None, None, None, Level.UNKNOWN),
-    ],
-)
-def test_where_a_share_stands(
-    value: float | None, lower: float | None, upper: float | None, stands: Level
-) -> None:
-    assert level(figure("share", value, lower, upper), BOUND) is stands
 
 
 def test_one_picked_from_one_is_as_sure_as_it_was() -> None:

@@ -10,7 +10,7 @@ from audit.report.record.owner import (
     OwnerPart,
     WaitPart,
 )
-from audit.report.record.page import DEFAULT, Level, Trust, Who
+from audit.report.record.page import DEFAULT, Who
 from audit.report.record.pool import Figure, PassedOver
 from tests.report import sample
 from tests.report.sample import figure
@@ -56,7 +56,7 @@ def owner(who: Who = ANN, *parts: OwnerPart) -> OwnerContents:
     return OwnerContents(
         *(who, of.cluster, of.span, parts or (part(),), (), of.provenance, DEFAULT),
         seen="0123456789abcdef",
-        records=Trust(Level.PASS, "Records", "complete"),
+        records="complete",
     )
 
 

@@ -17,7 +17,7 @@ from audit.report.record.pool import Advice, Advised, Change, Elsewhere, Figure,
 from audit.report.render import page as render
 from audit.report.text.standing import Standing, State
 from tests.report import sample
-from tests.report.judgement.test_page_one import measured, width
+from tests.report.judgement.test_answers import measured, width
 from tests.report.sample import present
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -63,7 +63,7 @@ def golden(name: str, made: str) -> None:
     assert made == kept.read_text(), "if this is meant: FAIRAUDIT_RENEW=1, and look at the diff"
 
 
-@pytest.mark.parametrize("piece", ["trust", "answers", "hurt", "advice"])
+@pytest.mark.parametrize("piece", ["why-waited", "by-size", "who-waits", "trust"])
 def test_the_pieces_of_page_one(page: str, piece: str) -> None:
     section = present(re.search(rf'<section class="{piece}".*?</section>', page, re.DOTALL))
     golden(f"{piece}.html", section[0] + "\n")

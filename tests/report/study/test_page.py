@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pytest
 
 from audit.errors import UsageError
-from audit.metrics.verdicts import Holds, Verdict
+from audit.metrics.claims import Holds, Verdict
 from audit.oneoff import study as studies
 from audit.report.charts.style import Chart
 from audit.report.study import page as study

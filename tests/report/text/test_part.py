@@ -5,20 +5,22 @@ from dataclasses import replace
 
 import pytest
 
+from audit.metrics.verdict import Because, Word
 from audit.registry.causes import CAUSES
+from audit.report.first_page.compose import compose
 from audit.report.judgement.findings import Topic
-from audit.report.judgement.page_one import page_one
-from audit.report.judgement.questions import Word
 from audit.report.owner import text as owner_text
 from audit.report.reading.pools import FREE, in_part
 from audit.report.record.owner import Ground
-from audit.report.record.page import Contents, Level, Who
+from audit.report.record.page import Contents, Who
 from audit.report.record.pool import Advised, BoundRule, Outage, Scattered
 from audit.report.record.stuck import Stuck, StuckAttempt
 from audit.report.render.owner import render_html as render_owner
 from audit.report.render.page import render_html
 from audit.report.text import advice, part, standing, tables
 from audit.report.text.notices import notices
+from tests.report.first_page.sample import decision, ruled
+from tests.report.judgement import test_answers as judgement
 from tests.report.owner import sample as owners
 from tests.report.sample import contents, figure, pool, present
 
@@ -65,21 +67,26 @@ def test_the_same_pool_as_a_whole_claims_that_capacity_was_free() -> None:
 @pytest.mark.parametrize("main", [cause.key for cause in CAUSES])
 def test_nothing_says_that_capacity_was_free(main: str) -> None:
     made = partly(main)
-    one = present(page_one(made))
-    assert one.verdict.word is Word.CANNOT_TELL
-    assert one.verdict.sentence == f"Cannot tell: the log is a part of the workload ({WHY})."
-    assert one.questions[0].text.startswith("of all waiting time passed ")
-    assert ", as far as this part of the workload shows (50–70 %)" in one.questions[0].text
-    assert not {one.topic for one in one.findings} & {
-        *(Topic.RULES, Topic.NODES, Topic.UNEXPLAINED, Topic.IDLE, Topic.LATER_ARRIVALS),
-    }
-    machine = next(trust for trust in one.trust if trust.title == "Machine")
-    assert machine.level is Level.WARN
-    assert "70 % busy with this part of the workload" in machine.text
     page = visible(render_html(made))
     assert not FREE_WORDS.findall(page)
+    found = judgement.found(made)
+    assert not {one.topic for one in found} & {
+        *(Topic.RULES, Topic.NODES, Topic.UNEXPLAINED, Topic.IDLE, Topic.LATER_ARRIVALS),
+    }
+    waited = judgement.waited(made)
+    assert " of all waiting time passed " in waited
+    assert ", as far as this part of the workload shows (50–70 %)" in waited
     assert part.ADVICE in page
     assert "The pool was 70 % busy with this part of the workload" in page
+
+
+def test_page_one_says_only_that_the_log_is_a_part() -> None:
+    made = decision(Word.CANNOT_TELL, Because.PART)
+    page = compose(ruled(share=0.5, part=True, decision=made), "UTC")
+    assert page.sentence.plain == "The log holds only a part of the jobs."
+    assert page.to_try[-1].plain == "No change was tested: the log holds only a part of the jobs."
+    texts = " ".join(sentence.plain for sentence in page.shown if sentence != page.cannot)
+    assert not re.search(r"\bfree\b|\bidle\b", texts), texts
 
 
 def test_it_is_a_caution_and_makes_the_report_partial() -> None:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from audit.metrics.claims import Outcome
 from audit.metrics.uncertainty import NONE
-from audit.metrics.verdicts import Outcome
 from audit.scenario.advice import judging
 from audit.scenario.advice.judging import Compared, Judgement, believed, hull, judge
 

@@ -9,8 +9,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from audit.metrics.attempts.population import describe
+from audit.metrics.claims import Outcome, outcome
 from audit.metrics.draws import Draws
-from audit.metrics.verdicts import Outcome, outcome
 from audit.model import Backfill, Order, Policy
 from audit.scenario import engine, fair_start
 from audit.scenario.scenario import Amount, Change, Scenario, changed

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from audit.metrics.attempts.population import describe
+from audit.metrics.claims import Estimate, Holds
 from audit.metrics.draws import Draws
 from audit.metrics.uncertainty import Resamples
-from audit.metrics.verdicts import Estimate, Holds
 from audit.model import Backfill, Order, Pool, Resource
 from audit.studies import parts
 from audit.studies.grid import claims

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from audit.metrics.claims import Holds
 from audit.metrics.draws import Draws, ratio
 from audit.metrics.uncertainty import Resamples
-from audit.metrics.verdicts import Holds
 from audit.model import Backfill
 from audit.studies.sensitivity import claims
 from audit.studies.sensitivity import compute as sensitivity

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from audit.errors import UsageError
 from audit.metrics.attempts.population import describe
+from audit.metrics.claims import Holds
 from audit.metrics.uncertainty import Resamples
-from audit.metrics.verdicts import Holds
 from audit.model import Pool, Resource
 from audit.studies.users import compute as users
 from audit.studies.users.compute import ESTIMATES, POLICIES, SEEDS, TS, Estimates

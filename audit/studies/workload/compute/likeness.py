@@ -27,9 +27,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from audit.metrics.claims import Asked, Claim, Comparison, Estimate, Holds, Verdict, within
 from audit.metrics.draws import Drawn, Draws
 from audit.metrics.quantiles import MEDIAN, exact_sum, nearest_rank
-from audit.metrics.verdicts import Asked, Claim, Comparison, Estimate, Holds, Verdict, within
 from audit.report.study.cells import studied
 from audit.studies.workload.compute import hyper_exponential, synthetic
 from audit.studies.workload.compute.classes import PARTS

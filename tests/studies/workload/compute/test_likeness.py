@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from audit.metrics.claims import Estimate, Holds
 from audit.metrics.draws import Draws
-from audit.metrics.verdicts import Estimate, Holds
 from audit.report.study.cells import STUDIED
 from audit.studies.workload.compute import likeness, synthetic
 from audit.studies.workload.compute.hyper_exponential import HyperExponential

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.metrics import verdicts
+from audit.metrics import claims
+from audit.metrics.claims import BELOW_0, Claim, Comparison, Estimate, Floats, Holds
 from audit.metrics.uncertainty import Resamples
-from audit.metrics.verdicts import BELOW_0, Claim, Comparison, Estimate, Floats, Holds
 
 _values = st.lists(
     st.tuples(st.integers(0, 3), st.integers(0, 50), st.integers(0, 50)), min_size=1, max_size=20
@@ -49,10 +49,10 @@ def test_a_mean_difference_and_a_ratio_as_defined(
 ) -> None:
     units, one, other = (np.array(column, np.int64) for column in zip(*rows, strict=True))
     resamples = Resamples(4, seed, 60)
-    found = verdicts.mean_difference(units, one, other, resamples)
+    found = claims.mean_difference(units, one, other, resamples)
     assert found.value == pytest.approx((one.sum() - other.sum()) / len(rows))
     assert found[1:] == pytest.approx(naive_interval(rows, resamples, "difference"))
-    divided = verdicts.ratio(units, one, other, resamples)
+    divided = claims.ratio(units, one, other, resamples)
     if not one.any() and not other.any():
         assert divided is None
         return
@@ -66,9 +66,9 @@ def test_a_pair_s_interval_is_that_of_the_difference() -> None:
     units = np.repeat(np.arange(20), 5)
     one = units.astype(np.float64) ** 2
     resamples = Resamples(20, 3, 500)
-    found = verdicts.mean_difference(units, one + 2, one, resamples)
+    found = claims.mean_difference(units, one + 2, one, resamples)
     assert found == Estimate(2.0, 2.0, 2.0)
-    alone = verdicts.mean(units, one, resamples)
+    alone = claims.mean(units, one, resamples)
     assert alone.lower is not None
     assert alone.upper is not None
     assert alone.upper - alone.lower > 50
@@ -79,11 +79,11 @@ def test_what_is_not_defined_is_none() -> None:
         return sums["x"] * np.nan
 
     units, values = np.array([0, 1]), np.array([1.0, 2.0])
-    assert verdicts.estimate(units, {"x": values}, never, Resamples(2, 1, 10)) is None
-    alone = verdicts.estimate(units * 0, {"x": values}, lambda s: s["x"], Resamples(1, 1, 10))
+    assert claims.estimate(units, {"x": values}, never, Resamples(2, 1, 10)) is None
+    alone = claims.estimate(units * 0, {"x": values}, lambda s: s["x"], Resamples(1, 1, 10))
     assert alone == Estimate(3.0, None, None)
     with pytest.raises(ValueError, match="no attempts"):
-        verdicts.mean(units[:0], values[:0], Resamples(2, 1, 10))
+        claims.mean(units[:0], values[:0], Resamples(2, 1, 10))
 
 
 @pytest.mark.parametrize(
@@ -103,22 +103,22 @@ def test_what_an_interval_decides(
     lower: float | None, upper: float | None, greater: Holds, near: Holds
 ) -> None:
     found = Estimate(1.0, lower, upper)
-    assert verdicts.greater(found) is greater
+    assert claims.greater(found) is greater
     opposite = None if lower is None or upper is None else Estimate(-1.0, -upper, -lower)
-    assert verdicts.less(opposite) is greater
-    assert verdicts.near(found, 1.5) is near
-    assert verdicts.between(found, -1.5, 1.5) is near
-    assert verdicts.opposite(verdicts.opposite(near)) is near
+    assert claims.less(opposite) is greater
+    assert claims.near(found, 1.5) is near
+    assert claims.between(found, -1.5, 1.5) is near
+    assert claims.opposite(claims.opposite(near)) is near
 
 
 def test_a_claim_holds_where_all_its_parts_do() -> None:
     yes, no, undecided = Holds.yes, Holds.no, Holds.undecided
-    assert verdicts.every([yes, yes]) is yes
-    assert verdicts.every([yes, undecided]) is undecided
-    assert verdicts.every([undecided, no, yes]) is no
-    assert verdicts.every([]) is undecided
-    assert verdicts.greater(None) is verdicts.between(None, 0, 1) is undecided
-    assert verdicts.opposite(yes) is no
+    assert claims.every([yes, yes]) is yes
+    assert claims.every([yes, undecided]) is undecided
+    assert claims.every([undecided, no, yes]) is no
+    assert claims.every([]) is undecided
+    assert claims.greater(None) is claims.between(None, 0, 1) is undecided
+    assert claims.opposite(yes) is no
 
 
 def test_a_claim_is_decided_by_those_of_its_comparisons_that_decide() -> None:
@@ -129,18 +129,18 @@ def test_a_claim_is_decided_by_those_of_its_comparisons_that_decide() -> None:
     assert beside.holds is Holds.no
     verdict = claim.verdict("as seen")
     assert verdict == ("a before b before c", Holds.yes, "as seen", "[X §1]")
-    unsure = Comparison("c / d", Estimate(1.0, 0.5, 2.0), verdicts.within(0.0, 1.25))
+    unsure = Comparison("c / d", Estimate(1.0, 0.5, 2.0), claims.within(0.0, 1.25))
     mixed = replace(claim, comparisons=[above, unsure])
     assert mixed.verdict("").holds is Holds.undecided
     found = [verdict, mixed.verdict("")]
-    assert verdicts.tally(found) == {Holds.yes: 1, Holds.no: 0, Holds.undecided: 1}
+    assert claims.tally(found) == {Holds.yes: 1, Holds.no: 0, Holds.undecided: 1}
 
 
 def test_what_is_asked_is_said() -> None:
-    asked = (verdicts.within(0.8, 1.25), verdicts.within(0.0, 0.5), verdicts.NOT_ABOVE_0)
+    asked = (claims.within(0.8, 1.25), claims.within(0.0, 0.5), claims.NOT_ABOVE_0)
     assert [one.text for one in asked] == ["0.8 to 1.25", "at most 0.5", "≤ 0"]
-    assert verdicts.NOT_ABOVE_0.decide(Estimate(0.0, -1.0, 0.0)) is Holds.yes
-    assert verdicts.NOT_ABOVE_0.decide(Estimate(1.0, 0.5, 2.0)) is Holds.no
+    assert claims.NOT_ABOVE_0.decide(Estimate(0.0, -1.0, 0.0)) is Holds.yes
+    assert claims.NOT_ABOVE_0.decide(Estimate(1.0, 0.5, 2.0)) is Holds.no
 
 
 @pytest.mark.parametrize(

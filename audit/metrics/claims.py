@@ -1,4 +1,4 @@
-"""Verdicts: whether a paper's conclusion holds on a log, by stated comparisons.
+"""Whether a paper's conclusion holds on a log, by stated comparisons.
 
 Two figures are compared by their difference and its 95 % interval from a paired bootstrap: both
 describe the same attempts under two schedules, and a resample draws the same units (users) for both

@@ -1,0 +1,94 @@
+"""The rules of a pool as rows of the view ``rules``, and the waiting under them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import polars as pl
+
+from audit.metrics.attempts import account
+from audit.model import Limit, Pool
+from audit.model import Window as Hours
+from audit.rule_text import scope_text, short_text
+
+RULES: Final = pl.Schema(
+    {
+        "rule": pl.String,
+        "name": pl.String,
+        "kind": pl.String,
+        "scope": pl.String,
+        "level": pl.Int64,
+        "source": pl.String,
+        "valid_from": pl.Date,
+        "valid_to": pl.Date,
+        "starts": pl.Int64,
+        "breaks": pl.Int64,
+        "stops": pl.Int64,
+    }
+)
+
+
+def rules_of(
+    pool: Pool, evidence: Sequence[Mapping[str, Any]], of_files: Sequence[Limit] = ()
+) -> pl.DataFrame:
+    """Return the limits and windows of a pool, columns of ``RULES``.
+
+    Args:
+        evidence: rows about the inferred rules; those without a row are configured.
+        of_files: limits that PBS's own file states.
+    """
+    inferred = {row["rule"]: row for row in evidence}
+    rows = []
+    in_order: list[Limit | Hours] = [*pool.limits, *pool.windows]
+    for name, rule in zip(account.rule_names(pool), in_order, strict=True):
+        found = inferred.get(name, {})
+        rows.append(
+            {
+                "rule": name,
+                "name": short_text(rule, pool.resource),
+                "kind": _kind(rule),
+                "scope": scope_text(rule, pool.resource) or None,
+                "level": rule.most if isinstance(rule, Limit) else None,
+                "source": "inferred" if found else "pbs" if rule in of_files else "configured",
+                "valid_from": rule.valid_from,
+                "valid_to": rule.valid_to,
+                **{key: found.get(key) for key in ("starts", "breaks", "stops")},
+            }
+        )
+    return pl.DataFrame(rows, RULES)
+
+
+def with_waiting(rules: pl.DataFrame, ended: pl.DataFrame) -> pl.DataFrame:
+    """Add waiting_s and free_s: the seconds under rules of the jobs that each delayed longest."""
+    spent = ended.group_by("rule").agg(
+        waiting_s=pl.col("cause_rule_s").sum(), free_s=pl.col(account.RULE_FREE).sum()
+    )
+    both = rules.join(spent, on="rule", how="left", maintain_order="left")
+    seconds = pl.col("waiting_s", "free_s").fill_null(0.0).round().cast(pl.Int64)
+    return both.with_columns(seconds)
+
+
+def _kind(rule: Limit | Hours) -> str:
+    if isinstance(rule, Limit):
+        return "limit"
+    return "overlap window" if rule.overlap else "window"
+
+
+def waiting_by_rule(jobs: pl.DataFrame, pool: Pool) -> dict[str, float]:
+    """Return the share of all waiting in which only this rule kept jobs from starting.
+
+    Keys are numbers of limits (``1``) and windows (``window1``), as for ``whatif --lift``, and
+    ``nodes``: enough was free, but on no node.
+    """
+    waited = float(jobs["wait_s"].sum() or 0)
+    held = jobs.filter(pl.col("rule").is_not_null()).group_by("rule")
+    by_name = dict(held.agg(pl.col("cause_rule_free_s").sum()).iter_rows())
+    numbers = [str(k) for k in range(1, len(pool.limits) + 1)]
+    numbers += [f"window{k}" for k in range(1, len(pool.windows) + 1)]
+    held_s = [by_name.get(name, 0.0) for name in account.rule_names(pool)]
+    scattered_s = float(jobs["cause_nodes_s"].sum() or 0)
+    return {
+        number: seconds / waited if waited else 0.0
+        for number, seconds in zip([*numbers, "nodes"], [*held_s, scattered_s], strict=True)
+    }

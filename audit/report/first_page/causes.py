@@ -1,0 +1,97 @@
+"""The causes of waiting, grouped by the side that can act, as on page one.
+
+The account's causes (``registry.causes``) are divided by the kind of hold, and inferred holds count
+as not known.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import polars as pl
+
+from audit.registry.reasons import INFERRED_HOLDS
+
+SITE: Final = "The site"
+OTHERS: Final = "Other users"
+USER: Final = "The user"
+UNKNOWN: Final = "Not known"
+GROUPS: Final = (SITE, OTHERS, USER, UNKNOWN)
+
+_OF_SITE: Final = ("licence", "administrator")
+_OF_USER: Final = ("begin", "dependency", "hold", "array")
+
+
+@dataclass(frozen=True, slots=True)
+class ShownCause:
+    """A cause on page one."""
+
+    key: str
+    group: str
+    label: str
+    brief: str
+    """In lists, as in "31 % …"."""
+    column: str
+    """Of an attempt, s."""
+    held_by: tuple[str, ...] = ()
+    """Of ``cause_held_s``: the kinds of holds; empty: all other ones too."""
+    in_part: str = ""
+    """The label in a part of the workload, which hides what was free; empty: the same."""
+    verdict: str = ""
+    """The cause in a verdict that it shares with others (``Verdict`` in ``phrases``)."""
+
+
+# fmt: off
+CAUSES: Final = (
+    ShownCause("rule", SITE, "A limit or rule", "a limit or rule", "cause_rule_s",
+               verdict="rule"),
+    ShownCause("held_site", SITE, "Held by the site (licence, administrator)",
+               "held by the site", "cause_held_s", _OF_SITE, verdict="held"),
+    ShownCause("nodes", SITE, "Enough free, but scattered", "enough free, but scattered",
+               "cause_nodes_s", in_part="Too little on single nodes", verdict="nodes"),
+    ShownCause("down", SITE, "Machine down", "machine down", "cause_unavailable_s",
+               verdict="down"),
+    ShownCause("cycle", SITE, "Next look of the scheduler", "next look of the scheduler",
+               "cause_cycle_s", verdict="cycle"),
+    ShownCause("earlier", OTHERS, "Machine full of earlier jobs", "machine full of earlier jobs",
+               "cause_earlier_s", verdict="full"),
+    ShownCause("later", OTHERS, "Machine full of later jobs", "machine full of later jobs",
+               "cause_later_s", verdict="full"),
+    ShownCause("claimed", OTHERS, "A job ahead was about to start",
+               "a job ahead was about to start", "cause_claimed_s", verdict="kept"),
+    ShownCause("kept", OTHERS, "Kept free for a bigger job ahead",
+               "kept free for a bigger job ahead", "cause_kept_s",
+               in_part="Kept for a bigger job ahead", verdict="kept"),
+    ShownCause("own", USER, "The user’s own jobs", "the user’s own jobs", "cause_own_s",
+               verdict="own"),
+    ShownCause("held_user", USER,
+               "Held by the user (begin time, dependency, array throttle, hold)",
+               "held by the user", "cause_held_s", _OF_USER, verdict="held"),
+    ShownCause("outside", UNKNOWN, "Before the log begins", "before the log begins",
+               "cause_outside_s"),
+    ShownCause("held_unknown", UNKNOWN, "Held, by whom unknown (inferred)",
+               "held, by whom unknown", "cause_held_s", tuple(INFERRED_HOLDS), verdict="held"),
+    ShownCause("none", UNKNOWN, "Enough free, no reason logged", "no reason in the log",
+               "cause_unexplained_s", in_part="No reason logged", verdict="none"),
+)
+# fmt: on
+BY_KEY: Final = {cause.key: cause for cause in CAUSES}
+KEYS: Final = tuple(BY_KEY)
+IN_TOTAL: Final = "Enough {resources} free in total, no reason logged"
+"""Label of the last where nodes are unknown."""
+BEHIND: Final = ("earlier", "later", "claimed", "kept")
+NOT_KNOWN: Final = ("outside", "held_unknown", "none")
+
+
+def shown_causes() -> list[pl.Expr]:
+    """Return the seconds of each cause of an attempt, a column each."""
+    kinds = {kind for cause in CAUSES for kind in cause.held_by}
+    made = []
+    for cause in CAUSES:
+        seconds = pl.col(cause.column).fill_null(0.0)
+        if cause.held_by:
+            mine = pl.col("held_by").is_in(list(cause.held_by))
+            if cause.key == "held_unknown":  # a kind that no one knows
+                mine |= pl.col("held_by").is_null() | ~pl.col("held_by").is_in(sorted(kinds))
+            seconds = pl.when(mine.fill_null(value=False)).then(seconds).otherwise(0.0)
+        made.append(seconds.alias(cause.key))
+    return made

@@ -1,0 +1,234 @@
+"""The same words elsewhere: standard output, mail, subject and index."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from audit.metrics.verdict import Word
+from audit.report.first_page import amounts, outlook, phrases, reasons, sections, verdicts
+from audit.report.first_page.causes import BY_KEY, CAUSES, ShownCause
+from audit.report.first_page.facts import PageFacts, Person
+from audit.report.text import wording
+
+THREE: Final = 3
+LISTED: Final = 0.01
+AT_ONCE_S: Final = 1
+MOST_IN_INDEX: Final = 8
+MOST_IN_LINE: Final = 115 - 9
+"""Characters of a line on standard output, without its title."""
+
+
+def lines(facts: PageFacts) -> tuple[tuple[str, str], ...]:
+    """Return the lines on standard output below the verdict, each with its title."""
+    made = [("Waits", _waits(facts))]
+    if facts.decision.word is Word.QUIET:
+        made += [("Who", _long(facts)), ("Trust", _trust(facts))]
+    else:
+        made += [("Why", _why(facts)), ("Who", _who(facts))]
+        made += [("Changed", outlook.changed(facts, than=False).plain.rstrip("."))]
+        made += [("Try", _lower(_first(outlook.to_try(facts)))), ("Trust", _trust(facts))]
+    return tuple((title, cut(text, MOST_IN_LINE)) for title, text in made if text)
+
+
+def cut(text: str, most: int) -> str:
+    """Return a text of at most ``most`` characters; a longer one ends in ``…``."""
+    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
+
+
+def _first(sentences: tuple[object, ...]) -> str:
+    first = sentences[0] if sentences else None
+    return getattr(first, "plain", "")
+
+
+def _lower(text: str) -> str:
+    return text[:1].lower() + text[1:]
+
+
+def _waits(facts: PageFacts) -> str:
+    of, machine = facts.strip, facts.machine
+    users = facts.people.users if facts.people else facts.base_users
+    jobs = f"({wording.plural(facts.jobs, 'job')}, {wording.plural(users, 'user')})"
+    busy = f"machine {amounts.short_share(machine.busy)} busy"
+    if machine.gpus_busy is not None:
+        unit = wording.resources(machine.resource)
+        gpus = amounts.short_share(machine.gpus_busy)
+        busy = f"{unit} {amounts.short_share(machine.busy)}, GPUs {gpus} busy"
+    if of is None:
+        return f"{busy} {jobs}"
+    hour = of.over[3_600]
+    over = f"{amounts.short_share(hour)} of jobs over 1 h"
+    if facts.decision.word is Word.QUIET:
+        number = round(hour * facts.jobs)
+        over = f"{wording.plural(number, 'job')} over 1 h"
+    return f"typically {amounts.short_time(of.median)}; {over}; {busy} {jobs}"
+
+
+def _largest(facts: PageFacts, most: int) -> Iterator[str]:
+    shares = facts.causes
+    listed = [cause for cause in CAUSES if shares.get(cause.key, 0.0) >= LISTED]
+    for cause in sorted(listed, key=lambda one: -shares[one.key])[:most]:
+        yield f"{sections.shown_share(cause.key, facts)} {_brief(cause, facts)}"
+
+
+def _brief(cause: ShownCause, facts: PageFacts) -> str:
+    return _lower(cause.in_part) if facts.part and cause.in_part else cause.brief
+
+
+def _why(facts: PageFacts) -> str:
+    return ", ".join(_largest(facts, THREE))
+
+
+def _who(facts: PageFacts) -> str:
+    people = facts.people
+    if people is None:
+        return ""
+    sub = sections.who_sub(facts).plain.rstrip(".")
+    head = _lower(sub.split(", ")[0])
+    kind = people.kind
+    if not people.compared:
+        return head
+    of = wording.plural(people.compared, kind)
+    if not people.longer:
+        return f"{head}; of {of} compared, none waits longer than similar jobs"
+    if people.longer == 1 and people.longer_rows:
+        one = people.longer_rows[0]
+        who = reasons.name(one.kind, one.name)
+        both = f"({amounts.short_time(one.median)}; {amounts.short_time(one.similar)})"
+        return f"{head}; {who} waits longer than similar jobs {both}"
+    waits = f"{wording.count(people.longer)} of {of} compared wait longer than similar jobs"
+    return f"{head}; {waits}"
+
+
+def _long(facts: PageFacts) -> str:
+    by_user: dict[str, list[str]] = {}
+    for user, _, wait, _ in facts.long_waits:
+        by_user.setdefault(user, []).append(amounts.short_time(wait))
+    if not by_user:
+        return ""
+    names = [
+        f"{reasons.name('user', user)} ({', '.join(times)})" for user, times in by_user.items()
+    ]
+    return f"{amounts.listed(names)}: enough was free, no reason in the log"
+
+
+def _trust(facts: PageFacts) -> str:
+    known = facts.known
+    has = ["times", "sizes"]
+    for word, share in (
+        ("reasons", known.reasons),
+        ("time limits", known.walltimes),
+        ("queues", known.queues),
+        ("nodes", 1.0 if known.nodes_declared else known.nodes),
+        ("limits", 1.0 if known.limits else 0.0),
+        ("priorities", known.priorities),
+    ):
+        if share >= 0.05:
+            has.append(word)
+    return f"{', '.join(has)}; next: {outlook.next_source(facts).words}"
+
+
+# --- mail ----------------------------------------------------------------------------------------
+
+
+def mail(facts: PageFacts) -> tuple[tuple[str, str], ...]:
+    """Return the paragraphs of a mail, each with its first words."""
+    word, sentence = facts.decision.word, verdicts.sentence(facts).plain
+    if word is Word.CANNOT_TELL:
+        sentence += f" {phrases.NOBODY_ACCUSED}"
+    made = [(f"{phrases.WORDS[word]}.", sentence)]
+    if word is Word.QUIET:
+        if long := _long(facts):
+            text, _, reason = long.partition(": ")
+            made.append(("The long waits:", f"{text}. {reason.capitalize()}."))
+        return tuple(made)
+    made += [("Waits:", _mail_waits(facts)), ("Why:", _mail_why(facts)), ("Who:", _mail_who(facts))]
+    first = _first(outlook.to_try(facts))
+    title, found, rest = first.partition(": ")
+    made.append((f"{title}:", wording.first_upper(rest)) if found else ("Try:", first))
+    order = outlook.order(facts).plain.removeprefix("Order: ")
+    made.append(("Trust:", wording.first_upper(order)))
+    return tuple((title, text) for title, text in made if text)
+
+
+def _mail_waits(facts: PageFacts) -> str:
+    of, machine = facts.strip, facts.machine
+    busy = f"The machine was {amounts.short_share(machine.busy)} busy."
+    if machine.gpus_busy is not None:
+        unit = wording.resources(machine.resource)
+        gpus = amounts.short_share(machine.gpus_busy)
+        busy = f"The {unit} were {amounts.short_share(machine.busy)} busy, the GPUs {gpus}."
+    if of is None:
+        return busy
+    half = f"Half of the jobs waited under {amounts.short_time(of.median)}, one in ten"
+    if of.median < AT_ONCE_S:
+        half = "Half of the jobs started at once, one in ten waited"
+    return f"{half} over {amounts.short_time(of.p90)}. {busy}"
+
+
+def _mail_why(facts: PageFacts) -> str:
+    shares = facts.causes
+    if not any(shares.values()):
+        return ""
+    key = max(shares, key=lambda key: (shares[key], key))
+    part = sections.shown_share(key, facts)
+    if key == "none":
+        return f"{part} of all waiting: no reason in the log."
+    text = f"{part} of all waiting: {_brief(BY_KEY[key], facts)}."
+    if key == "rule":
+        total = sum(one.waiting_s for one in facts.rules)
+        first = facts.rules[0] if facts.rules else None
+        one = first is not None and first.waiting_s >= verdicts.ONE_NAME * total
+        text = (
+            f"{part} of all waiting came from {f'the {first.name}' if one and first else 'rules'}."
+        )
+    if shares.get("none", 0.0) >= LISTED:
+        text += f" For {sections.shown_share('none', facts)} the log gives no reason."
+    return text
+
+
+def _mail_who(facts: PageFacts) -> str:
+    people = facts.people
+    if people is None:
+        return ""
+    head = sections.who_sub(facts).plain.rstrip(".").split(", ")[0]
+    rows: tuple[Person, ...] = people.longer_rows
+    if not rows:
+        return f"{head}."
+    one = rows[0]
+    who = reasons.name(one.kind, one.name)
+    waits = (
+        f"{amounts.short_time(one.median)}; similar jobs waited {amounts.short_time(one.similar)}"
+    )
+    return f"{head}. {who} typically waited {waits}."
+
+
+# --- subject and index ---------------------------------------------------------------------------
+
+
+def mainly(facts: PageFacts) -> str:
+    """Return the main rule or cause for a subject; only for mixed and unfair."""
+    if facts.decision.word not in (Word.MIXED, Word.UNFAIR):
+        return ""
+    shares = facts.causes
+    if not any(shares.values()):
+        return ""
+    key = max(shares, key=lambda key: (shares[key], key))
+    if key == "rule" and facts.rules:
+        return facts.rules[0].name
+    return next(cause.brief for cause in CAUSES if cause.key == key)
+
+
+def because(facts: PageFacts) -> str:
+    """Return the largest cause, or what was found, in at most eight words."""
+    decision = facts.decision
+    if decision.word is Word.QUIET:
+        return verdicts.sentence(facts).plain.split(", ")[0].removeprefix("Only ")
+    if decision.carried and decision.word in (Word.MIXED, Word.UNFAIR):
+        return f"{amounts.counted(len(decision.carried), decision.kind)} overtaken more often"
+    return next(iter(reversed(list(_texts(facts)))), "")
+
+
+def _texts(facts: PageFacts) -> Iterator[str]:
+    for one in reversed(verdicts.causes(facts)):
+        text = wording.first_upper(one.plain)
+        if len(text.split()) <= MOST_IN_INDEX:
+            yield text

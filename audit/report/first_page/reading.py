@@ -1,0 +1,342 @@
+"""The numbers of page one, read from the database."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import polars as pl
+
+from audit.config import Verdict as Thresholds
+from audit.metrics.attempts import base
+from audit.metrics.verdict import Gaps, VerdictBound, decide
+from audit.model import OBSERVED, Period
+from audit.periods import day_after, day_start, kind_of, parse_day, zone
+from audit.report.first_page import course, waiting
+from audit.report.first_page.compose import compose
+from audit.report.first_page.facts import (
+    Compared,
+    Known,
+    Machine,
+    PageFacts,
+    PoolVerdict,
+    RuleInForce,
+    StepPoint,
+    Strip,
+)
+from audit.report.first_page.people import Context, of_people
+from audit.report.record.page import Contents
+from audit.report.record.pool import PoolPart
+from audit.report.text import wording
+from audit.store import queries
+from audit.store.database import Connection
+
+_DAY_S: Final = 86_400
+LONGEST: Final = 3
+"""Long waits of a quiet pool that are listed."""
+REFUSED: Final = 0.05
+"""Share of refused records, and of missing days, from which a period is incomplete."""
+
+Jobs = Mapping[str, pl.DataFrame]
+
+
+def verdicts(con: Connection, contents: Contents) -> tuple[PoolVerdict, ...]:
+    """Return the verdict on each pool of a report, the one with most waiting first."""
+    span = contents.span
+    of = {"cluster": contents.cluster, "period": span.name}
+    rows = queries.run(con, "first_page_base", **of, from_time=span.from_time)
+    overtaken = queries.run(con, "first_page_overtaken", **of)
+    lacking = gaps(contents)
+    return tuple(
+        PoolVerdict(
+            row["pool"],
+            decide(
+                base.figures(row, overtaken.filter(pool=row["pool"])),
+                contents.options.thresholds,
+                frozenset(map(VerdictBound, row["bounds"] or ())),
+                lacking,
+            ),
+            row,
+        )
+        for row in rows.iter_rows(named=True)
+    )
+
+
+def gaps(contents: Contents) -> Gaps:
+    """Return what is missing from the records of a report's period."""
+    days = missing_days(contents)
+    length = (contents.span.to_time - contents.span.from_time) / _DAY_S
+    many = days >= 1 and days >= REFUSED * length
+    refused = contents.refused > REFUSED * contents.records
+    return Gaps(bool(contents.part), many, refused)
+
+
+def missing_days(contents: Contents) -> int:
+    """Return the days of a period that its records cannot cover.
+
+    They are before the log begins, or after its newest record.
+    """
+    span = contents.span
+    if span.whole_log:
+        return 0
+    before = max((span.log_begin or span.from_time) - span.from_time, 0)
+    newest = span.to_time if span.newest is None else span.newest
+    after = max(span.to_time - max(newest, span.from_time), 0)
+    return int(min(before + after, span.to_time - span.from_time) // _DAY_S)
+
+
+def with_verdicts(con: Connection, contents: Contents) -> Contents:
+    """Return the content of a report with the verdict and page one of each pool.
+
+    ``contents`` are of the observed schedule.
+    """
+    found = verdicts(con, contents)
+    of = {"cluster": contents.cluster, "period": contents.span.name}
+    in_force = queries.rows(con, "report_rules_in_force", **of)
+    contents = replace(contents, verdicts=found, rules=tuple(RuleInForce(*row) for row in in_force))
+    if contents.brief:
+        return contents
+    span = contents.span
+    days = wording.days(span.from_time, span.last, span.zone)
+    read = facts_of(con, contents, found, days)
+    pages = tuple(compose(one, contents.span.zone) for one in read)
+    return replace(contents, first=pages)
+
+
+def facts_of(
+    con: Connection, contents: Contents, found: Sequence[PoolVerdict], days: str
+) -> list[PageFacts]:
+    """Return the numbers of page one of each pool in which jobs ended, most waiting first."""
+    parts = {pool.name: pool for pool in contents.pools}
+    jobs = _jobs(con, contents, _period(contents))
+    none = jobs.clear()
+    by_pool = {name: rows for (name,), rows in jobs.partition_by("pool", as_dict=True).items()}
+    return [
+        _Reading(con, contents, parts[one.pool], one, days, by_pool.get(one.pool, none)).facts()
+        for one in found
+        if one.pool in parts and (parts[one.pool].attempts or parts[one.pool].undated)
+    ]
+
+
+def _period(contents: Contents) -> Period:
+    span = contents.span
+    return Period(span.name, span.from_time, span.to_time)
+
+
+def _jobs(con: Connection, contents: Contents, period: Period) -> pl.DataFrame:
+    of = {"cluster": contents.cluster, "schedule": OBSERVED, "whole": period.whole_log}
+    within = {"from_time": period.from_time, "to_time": period.to_time}
+    return waiting.with_causes(queries.run(con, "first_page_jobs", **of, **within))
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    con: Connection
+    contents: Contents
+    pool: PoolPart
+    of: PoolVerdict
+    days: str
+    jobs: pl.DataFrame
+
+    def facts(self) -> PageFacts:
+        contents, pool, row = self.contents, self.pool, self.of.base
+        thresholds: Thresholds = contents.options.thresholds
+        jobs = self.jobs
+        some = not jobs.is_empty()
+        whole = waiting.shares(jobs) if some else {}
+        named, scopes, holds = self._rules()
+        outside = float(jobs["outside"].sum()) if some else 0.0
+        waited = float(jobs["wait_s"].sum()) if some else 0.0
+        context = Context(
+            pool.capacity, whole, waited - outside, named, scopes, holds,
+            self._overtaken(), row["waited_s"], self.of.decision, row["tested"], self._shares(),
+        )  # fmt: skip
+        step, points = self._steps(jobs)
+        own = waiting.rules(jobs, named) if some else ()
+        shorter = not contents.span.whole_log and row["from_time"] < contents.span.from_time
+        return PageFacts(
+            cluster=contents.cluster,
+            pool=pool.name,
+            several=len(contents.pools) > 1,
+            days=self.days,
+            jobs=pool.attempts,
+            base_days=round((row["to_time"] - row["from_time"]) / _DAY_S) if shorter else None,
+            base_waited_s=row["waited_s"],
+            base_no_reason=_part(row["no_reason_s"], row["waited_s"]),
+            base_p90=row["wait_p90"],
+            not_judged=(row["not_judged_lower"], row["not_judged_upper"]),
+            tested_waiting=_part(row["tested_s"], row["waited_s"]),
+            base_users=row["users"],
+            base_ended=row["ended"],
+            decision=self.of.decision,
+            machine=self._machine(step, points),
+            strip=self._strip(jobs) if some else None,
+            waiting_s=waited,
+            cancelled_s=pool.figure("gave_up_wait_s").value or 0.0,
+            causes=whole,
+            rules=own,
+            lacked=waiting.lacked(jobs) if some else None,
+            where=waiting.where(jobs) if some else None,
+            sizes=waiting.sizes(jobs, whole, pool.capacity) if some else (),
+            queues=waiting.queue_waits(jobs) if some else (),
+            people=of_people(jobs, context) if some else None,
+            compared=self._compared(jobs),
+            log_days=self._covered / _DAY_S,
+            steps=points,
+            step=step,
+            known=self._known(jobs, named),
+            agreement=self._agreement(),
+            changes=(),
+            tried=len(pool.advised.tried),
+            part=bool(contents.part),
+            missing_days=missing_days(contents),
+            thresholds=thresholds.model_dump(exclude={"fail"}),
+            long_waits=waiting.long_waits(jobs, LONGEST) if some else (),
+        )
+
+    @property
+    def _covered(self) -> int:
+        span = self.contents.span
+        begin = max(span.log_begin or span.from_time, span.from_time)
+        return max(span.to_time - begin, 0)
+
+    def _overtaken(self) -> list[Mapping[str, object]]:
+        of = {"cluster": self.contents.cluster, "period": self.contents.span.name}
+        rows = queries.run(self.con, "first_page_overtaken", **of).filter(pool=self.pool.name)
+        return list(rows.iter_rows(named=True))
+
+    def _rules(
+        self,
+    ) -> tuple[dict[str, tuple[str, str, str]], dict[str, str], dict[tuple[str, str], str]]:
+        of = {"cluster": self.contents.cluster, "period": self.contents.span.name}
+        rows = queries.run(self.con, "first_page_rules", **of).filter(pool=self.pool.name)
+        named, scopes, holds = {}, {}, {}
+        for row in rows.iter_rows(named=True):
+            if row["what"] == "hold":
+                holds[row["scope"], row["key"]] = row["kind"]
+            else:
+                named[row["key"]] = (row["name"] or row["key"], row["kind"], row["source"])
+                scopes[row["name"] or row["key"]] = row["scope"] or ""
+        return named, scopes, holds
+
+    def _shares(self) -> dict[str, tuple[float, float]]:
+        for usage in self.contents.usages:
+            if usage.accounts.targets:
+                rows = usage.accounts.rows
+                return {r.name: (r.mean, r.share) for r in rows if r.name and r.share}
+        return {}
+
+    def _daily(self) -> list[tuple[int, int, float]]:
+        in_zone = zone(self.contents.span.zone)
+        made = []
+        for day in self.pool.days:
+            busy = day.figure("utilization").value
+            if busy is not None:
+                date = parse_day(day.label)
+                edges = (day_start(date, in_zone), day_start(day_after(date), in_zone))
+                made.append((*edges, busy))
+        return made
+
+    def _steps(self, jobs: pl.DataFrame) -> tuple[str, tuple[StepPoint, ...]]:
+        span = self.contents.span
+        inside = Period("inside", max(span.log_begin or 0, span.from_time), span.to_time)
+        kind, spans = course.steps(inside, zone(span.zone))
+        daily = self._daily()
+        loads = [course.load(daily, one.from_time, one.to_time) for one in spans]
+        return kind, course.points(jobs, spans, loads)
+
+    def _strip(self, jobs: pl.DataFrame) -> Strip:
+        return waiting.strip(jobs)
+
+    def _machine(self, step: str, points: Sequence[StepPoint]) -> Machine:
+        pool = self.pool
+        nodes, _ = self._nodes()
+        loads = [one.load for one in points if one.load is not None]
+        gpus = [use.utilization for use in pool.resources if use.resource == "gpus"]
+        return Machine(
+            pool.resource,
+            pool.capacity,
+            nodes or None,
+            pool.figure("utilization").value,
+            step if loads else "",
+            min(max(loads), 1.0) if loads else None,
+            gpus[0] if gpus and pool.resource != "gpus" else None,
+        )
+
+    def _compared(self, jobs: pl.DataFrame) -> Compared | None:
+        period = _period(self.contents)
+        before = None
+        if kind_of(period.name) is not None:
+            known = queries.rows(self.con, "computed", cluster=self.contents.cluster)
+            before = next(
+                (
+                    Period(name, begin, end)
+                    for name, begin, end, _ in known
+                    if end == period.from_time and kind_of(name) == kind_of(period.name)
+                ),
+                None,
+            )
+        if before is not None and before.from_time >= (self.contents.span.log_begin or 0):
+            return self._since(before, jobs)
+        begin = period.to_time - self._covered
+        middle = (begin + period.to_time) // 2
+        if middle - begin < course.LEAST_S:
+            return None
+        first, last = (jobs.filter(of) for of in (pl.col("end_time") < middle,
+                                                  pl.col("end_time") >= middle))  # fmt: skip
+        daily = self._daily()
+        loads = (course.load(daily, begin, middle), course.load(daily, middle, period.to_time))
+        return course.compared(first, last, loads, "")
+
+    def _since(self, before: Period, jobs: pl.DataFrame) -> Compared | None:
+        if min(before.to_time - before.from_time, self._covered) < course.LEAST_S:
+            return None
+        rows = queries.run(
+            self.con, "first_page_busy", cluster=self.contents.cluster, period=before.name,
+            pool=self.pool.name,
+        )  # fmt: skip
+        loads = (rows["value"].to_list() or [None])[0], self.pool.figure("utilization").value
+        return course.compared(
+            _jobs(self.con, self.contents, before).filter(pool=self.pool.name),
+            jobs,
+            loads,
+            kind_of(before.name) or "",
+        )
+
+    def _known(self, jobs: pl.DataFrame, named: Mapping[str, tuple[str, str, str]]) -> Known:
+        contents = self.contents
+        sources = {source for _, _, source in named.values()} - {"inferred"}
+
+        def share(of: pl.Expr) -> float:
+            return float(jobs.select(of.mean()).item() or 0.0) if jobs.height else 0.0
+
+        queues = jobs["partition"].drop_nulls().n_unique() > 1 if jobs.height else False
+        return Known(
+            contents.records,
+            contents.refused,
+            None,
+            contents.coverage.empty,
+            share(pl.col("has_reason")),
+            share(pl.col("walltime_s").is_not_null()),
+            share(pl.col("partition").is_not_null()) if queues else 0.0,
+            share(pl.col("qos").is_not_null()),
+            share(pl.col("has_nodes")),
+            bool(self._nodes()[1]),
+            min(sources, default=""),
+            share(pl.col("priority").is_not_null()),
+            tuple(dict.fromkeys(log.dialect for log in contents.inputs)),
+            waiting.by_priority(jobs) if jobs.height else None,
+        )  # fmt: skip
+
+    def _nodes(self) -> tuple[int, int]:
+        of = {"cluster": self.contents.cluster, "pool": self.pool.name}
+        ((nodes, declared),) = queries.rows(self.con, "first_page_nodes", **of)
+        return nodes, declared
+
+    def _agreement(self) -> float | None:
+        of = {"cluster": self.contents.cluster, "period": self.contents.span.name}
+        ((value,),) = queries.rows(self.con, "first_page_agreement", **of, pool=self.pool.name)
+        return None if value is None else float(value)
+
+
+def _part(seconds: float, waited_s: float) -> float | None:
+    return seconds / waited_s if waited_s else None

@@ -1,0 +1,10 @@
+-- The rules in force in a period, and the users whose jobs were held.
+-- parameters: cluster VARCHAR, period VARCHAR
+SELECT pool, 'rule' AS what, rule AS key, name, kind, scope, source
+FROM rule_result
+WHERE cluster = $cluster AND period = $period
+UNION ALL
+SELECT pool, 'hold', entity, NULL, kind, entity_kind, NULL
+FROM hold_result
+WHERE cluster = $cluster AND period = $period
+ORDER BY pool, what, kind, key

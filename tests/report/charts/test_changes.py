@@ -1,0 +1,38 @@
+"""The chart of page one."""
+
+import pytest
+
+from audit.report.charts import drawing
+from audit.report.charts.changes import changes
+from audit.report.first_page.facts import StepPoint
+from tests.report.sample import present
+
+
+def points(number: int, step: str) -> tuple[StepPoint, ...]:
+    labels = {"month": "2026-{:02}", "week": "2026-W{:02}", "day": "2026-10-{:02}"}
+    return tuple(
+        StepPoint(labels[step].format(k), 60 * k, 7_200 * k, k / 20) for k in range(1, number + 1)
+    )
+
+
+@pytest.mark.parametrize(("step", "first"), [("month", "Jan"), ("week", "W01"), ("day", "1")])
+def test_steps_are_labelled(step: str, first: str) -> None:
+    made = present(changes(points(12, step), step))
+    assert f">{first}</text>" in made.body
+    assert "typical wait" in made.body
+    assert "one in ten over" in made.body
+    assert "Typical wait: first 1 min, last 12 min." in made.alt
+    assert drawing.still(made).startswith("<svg")
+
+
+def test_there_is_no_empty_chart() -> None:
+    assert changes((), "month") is None
+    assert changes(points(1, "day"), "day") is None
+    assert changes(points(9, "day"), "") is None
+
+
+def test_waits_of_0_and_of_months_stay_inside() -> None:
+    far = (StepPoint("2026-01", 0, 0, None), StepPoint("2026-02", 9_000_000, 90_000_000, 1.5))
+    made = present(changes(far, "month"))
+    assert "nan" not in made.body
+    assert "inf" not in made.body

@@ -1,0 +1,238 @@
+"""The questions by which a page one is accepted, on pages of all kinds."""
+
+import re
+from collections import Counter
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audit.metrics.verdict import Because, Word
+from audit.report.first_page import phrases
+from audit.report.first_page.causes import KEYS
+from audit.report.first_page.compose import compose
+from audit.report.first_page.facts import (
+    Half,
+    OvertakenRow,
+    PageFacts,
+    QueueWait,
+    RuleTime,
+    UsedLess,
+    Where,
+)
+from audit.report.first_page.page import FirstPage
+from tests.report.first_page import sample
+from tests.report.first_page.sample import facts, people, person
+
+WORDS_OF_PROSE = 250
+
+
+def accepted(page: FirstPage) -> None:
+    """Ask what the grammar of page one asks."""
+    _verdict_is_a_word_and_a_sentence(page)
+    _each_key_occurs_once(page)
+    _groups_add_up(page)
+    _texts_are_short(page)
+    _elsewhere_is_short(page)
+
+
+def _verdict_is_a_word_and_a_sentence(page: FirstPage) -> None:
+    text = page.sentence.plain
+    assert page.title in phrases.WORDS.values()
+    assert len(text) <= 100
+    assert len(text.split()) <= 20
+    assert "%" not in text
+    assert text.endswith(".")
+    assert "significant" not in text
+
+
+def _each_key_occurs_once(page: FirstPage) -> None:
+    keys = Counter(key for sentence in page.shown for key in sentence.keys)
+    assert [key for key, number in keys.items() if number > 1] == []
+
+
+def _groups_add_up(page: FirstPage) -> None:
+    def number(text: str) -> int:
+        return 0 if not text or text.startswith("under") else int(text.split(maxsplit=1)[0])
+
+    totals = [number(group.total.plain) for group in page.groups]
+    if totals and not page.quiet:
+        assert sum(totals) == 100
+    for group in page.groups:
+        assert all(not row.share for row in group.rows) or len(group.rows) > 1
+        listed = sum(number(row.share.plain) for row in group.rows)
+        assert not listed or abs(listed - number(group.total.plain)) <= len(group.rows)
+
+
+def prose(page: FirstPage) -> list[str]:
+    """Its sentences: not the strip, tables, footnotes, key, charts, and lines of evidence."""
+    said = [page.sentence, page.cannot, page.why_sub, *page.notes, page.size_note, page.who_sub]
+    said += [page.changed, *page.to_try, *page.trust_lines]
+    return [one.plain for one in said if one]
+
+
+def _texts_are_short(page: FirstPage) -> None:
+    words = [word for text in prose(page) for word in text.split() if re.search(r"\w", word)]
+    assert len(words) <= WORDS_OF_PROSE
+    for text in prose(page):
+        for sentence in re.split(r"(?<=[.?;])\s", text):
+            assert len(sentence.split()) <= 25, sentence
+    for group in page.who:
+        for row in group.rows:
+            said = [word for word in row.reason.plain.split() if re.search(r"\w", word)]
+            assert len(said) <= 14, row.reason.plain
+    assert len(page.to_try) <= 3
+    assert len(page.size_note.plain.split()) <= 25
+
+
+def _elsewhere_is_short(page: FirstPage) -> None:
+    lines = [page.verdict, *(f"{title:8} {text}" for title, text in page.lines)]
+    assert len(lines) <= 7  # and the report
+    assert max(map(len, lines)) <= 115
+    assert sum(len(f"{title} {text}".split()) for title, text in page.mail) <= 120
+    assert len(page.because.split()) <= 8
+
+
+DECISIONS = (
+    *(
+        sample.decision(Word.CANNOT_TELL, because, not_tested=0.06)
+        for because in Because
+        if because not in (Because.LITTLE_WAITING, Because.TREATED_WORSE, Because.NONE)
+    ),
+    sample.decision(),
+    sample.decision(Word.QUIET, Because.LITTLE_WAITING),
+    *(
+        sample.decision(word, Because.TREATED_WORSE, carried=(sample.victim(),) * number)
+        for word in (Word.MIXED, Word.UNFAIR)
+        for number in (1, 2, 7)
+    ),
+)
+
+
+@st.composite
+def shares(draw: st.DrawFn) -> dict[str, float]:
+    parts = {key: draw(st.sampled_from([0, 0, 0, 1, 1, 5, 20])) for key in KEYS}
+    total = sum(parts.values())
+    return {key: part / total if total else 0.0 for key, part in parts.items()}
+
+
+RULES = (
+    RuleTime("weekday closure for jobs over 15 h", "window", "inferred", 54.0, 40.0),
+    RuleTime("daytime closure for jobs over 4 h", "window", "inferred", 40.0, 30.0),
+    RuleTime("limit of 4 GPUs per user", "limit", "slurm", 30.0, 10.0),
+    RuleTime("limit of 10 running jobs per user", "limit", "pbs", 10.0, 10.0),
+)
+persons = st.builds(
+    lambda name, causes, **more: person(name, causes=causes, **more),
+    st.sampled_from(["anna", "12", "a-user-with-quite-a-long-name-in-a-log"]),
+    shares(),
+    rules=st.lists(st.sampled_from(RULES), max_size=2, unique=True).map(tuple),
+    large=st.booleans(),
+    hold=st.sampled_from([None, "joint release"]),
+    compared=st.sampled_from([None, 150, 200]),
+    low_priority=st.booleans(),
+)
+
+
+@st.composite
+def pages(draw: st.DrawFn) -> PageFacts:
+    """Pages of all words, with any of their parts."""
+    names = iter(f"u{k}" for k in range(20))
+    rows = [one._replace(name=next(names)) for one in draw(st.lists(persons, max_size=5))]
+    overtaken = tuple(
+        OvertakenRow("user", next(names), 21, 165, 0.05, 600_000, cause, 2.1, 0.2)
+        for cause in draw(st.lists(st.sampled_from([None, "held", "usage"]), max_size=2))
+    )
+    less = tuple(
+        UsedLess("bio", 168, 0.089, median, 3_000, 0.23, 0.4, person("bio", "account"))
+        for median in draw(st.lists(st.sampled_from([300, 9_000]), max_size=1))
+    )
+    found = people(
+        most=tuple(rows[:3]),
+        longer_rows=tuple(rows[3:]),
+        longer=draw(st.integers(0, 9)),
+        above=draw(st.integers(0, 2)),
+        overtaken=overtaken,
+        tested=draw(st.sampled_from([0, 20])),
+        half=draw(st.sampled_from([1, 2, 3, 13])),
+        half_waiting=draw(st.sampled_from([0.46, 0.6])),
+        used_less=less,
+        with_share=4 * len(less),
+    )
+    wheres = [Where("walltime", 14_400, 0.66, 0.19, 190), Where("user", "9", 0.5, 0.1, 100)]
+    chosen: dict[str, Any] = {
+        "decision": draw(st.sampled_from(DECISIONS)),
+        "causes": draw(shares()),
+        "rules": tuple(draw(st.lists(st.sampled_from(RULES), max_size=3, unique=True))),
+        "people": draw(st.sampled_from([found, None])),
+        "where": draw(st.sampled_from([None, *wheres])),
+        "base_days": draw(st.sampled_from([None, 91])),
+        "compared": draw(st.sampled_from([None, *CHANGES])),
+        "agreement": draw(st.sampled_from([None, 0.23, 0.8])),
+        "tried": draw(st.integers(0, 3)),
+        "cancelled_s": draw(st.sampled_from([0.0, 90_000.0])),
+        "lacked": draw(st.sampled_from([None, ("cpus", 0.9), ("gpus", 0.4)])),
+        "queues": draw(st.sampled_from([(), QUEUES])),
+        "not_judged": draw(st.sampled_from([(0.47, 0.52), (None, None)])),
+        "known": draw(st.sampled_from([sample.known(), ALL_KNOWN])),
+        "part": draw(st.booleans()),
+        "strip": draw(st.sampled_from([sample.strip(), sample.strip(slow_queue="debug",
+                                                                    without_queue=60)])),
+    }  # fmt: skip
+    return facts(**chosen)
+
+
+CHANGES = (
+    sample.compared(),
+    sample.compared(before="month"),
+    sample.compared(significant=False),
+    sample.compared(first=Half(540, 36_000, 0.5, 100, 99)),
+    sample.compared(last=Half(500, 36_000, 0.9, 540, 99)),
+    sample.compared(first=Half(2, 96, 0.55, 2, 99), last=Half(2, 49, 0.4, 2, 99)),
+    sample.compared(user=None),
+)
+QUEUES = (QueueWait("high", 0.3, 0.2, 36_000), QueueWait("low", 0.7, 0.8, 90_000))
+ALL_KNOWN = sample.known(
+    reasons=0.25, queues=1.0, qos=1.0, nodes=1.0, nodes_declared=True, limits="slurm",
+    priorities=1.0, dialects=("sacct",), by_priority=0.97,
+)  # fmt: skip
+
+
+@given(pages())
+def test_a_page_of_any_kind_is_accepted(of: PageFacts) -> None:
+    accepted(compose(of, "Europe/Berlin"))
+
+
+@pytest.mark.parametrize("decision", DECISIONS)
+def test_a_page_of_each_word_is_accepted(decision: Any) -> None:
+    page = compose(facts(decision=decision), "Europe/Berlin")
+    accepted(page)
+    assert (page.cannot.plain != "") is (decision.word is Word.CANNOT_TELL)
+    if decision.word is Word.CANNOT_TELL:
+        assert page.cannot.plain.endswith("No user is accused, and none is cleared.")
+
+
+def test_a_period_of_few_days_is_judged_by_91_days_and_says_so() -> None:
+    assert "Verdict over 91 days" in compose(facts(base_days=91), "UTC").kicker.plain
+    assert "Verdict" not in compose(facts(base_days=None), "UTC").kicker.plain
+
+
+def test_users_are_named_as_the_reader_knows_them() -> None:
+    page = compose(facts(), "UTC")
+    labels = [row.label for group in page.who for row in group.rows]
+    assert labels == ["anna", "User 3", "ben"]
+    of_accounts = facts(people=people(kind="account", most=(person("bio", "account"),)))
+    (first, *_) = compose(of_accounts, "UTC").who[0].rows
+    assert first.label == "Account bio"
+
+
+def test_nobody_is_accused_without_priorities() -> None:
+    row = OvertakenRow("user", "anna", 21, 165, 0.05, 600_000, None, None, 0.5)
+    page = compose(facts(people=people(overtaken=(row,))), "UTC")
+    (reason,) = [one.reason.plain for one in page.who[0].rows]
+    assert reason == "Not known: later jobs, at least as large, started first"
+    assert page.who_foot.plain.startswith("Not known: a hold, a limit, closed hours")
+    ranked = facts(people=people(overtaken=(row,)), known=ALL_KNOWN)
+    (reason,) = [one.reason.plain for one in compose(ranked, "UTC").who[0].rows]
+    assert reason == "Later jobs of lower priority, at least as large, started first"
