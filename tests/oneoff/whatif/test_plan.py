@@ -66,6 +66,7 @@ def test_whatif_writes_a_page_tables_and_a_database(
     )
     assert float(wait["changed"]) < float(wait["today"]) == float(wait["observed"])
     assert wait["outcome"] == "gains"
+    assert float(table(out / "whatif-fidelity.csv")[0]["agreement"]) == 1
     rows = table(out / "whatif-account.csv")
     assert {row["account"] for row in rows} == {"1", "2"}
     assert all(float(row["wait_mean_changed"]) < float(row["wait_mean_today"]) for row in rows)
@@ -105,7 +106,7 @@ def test_a_limit_under_which_wide_jobs_never_start(tmp_path: Path) -> None:
     first = "40 of 80 jobs would never start under this change, among them all of width 65–128."
     assert "What if: let no user have more than 64 CPUs at a time" in page
     lead = page.index(first)
-    assert lead < page.index("no difference to the mean wait")
+    assert lead < page.index("No effect is shown: how far the replayed policy agrees")
     rows = {row["width_class"]: row for row in table(out / "whatif-width-class.csv")}
     wide = rows["65–128"]
     assert (wide["attempts"], wide["never_start"]) == ("0", "40")
