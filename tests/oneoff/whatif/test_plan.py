@@ -86,6 +86,27 @@ def test_whatif_writes_a_page_tables_and_a_database(
     assert (tmp_path / "again" / "whatif.html").read_bytes() == first
 
 
+def test_a_policy_that_started_hardly_any_job_shows_no_effect(tmp_path: Path) -> None:
+    """Each job takes the whole pool, and the last one to arrive starts first."""
+    lines = [
+        line(job, submit=job, wait=99 + 60 * (40 - job) - job, run=60, allocated=4, walltime=60)
+        for job in range(1, 41)
+    ]
+    log, out = write(tmp_path / "last.swf", text(lines, MaxProcs=4)), tmp_path / "out"
+    assert run("whatif", log, "--capacity", "+4", "--no-fit", "--out", out) == 0
+    page = (out / "whatif.html").read_text(encoding="utf-8").replace("\u00a0", " ")
+    assert (
+        "No effect is shown: the replayed policy agrees with 0 % of the observed starts, and 65 % "
+        "are required."
+    ) in page
+    measures = table(out / "whatif-measures.csv")
+    assert {row["outcome"] for row in measures} == {"not_agreeing"}
+    assert {row["changed"] + row["difference"] for row in measures} == {""}
+    with duckdb.connect(str(out / "whatif.duckdb"), read_only=True) as con:
+        found = con.execute("SELECT setting, value FROM studies WHERE metric = 'agreement'")
+        assert found.fetchall() == [("today", 0.0)]
+
+
 def test_a_limit_under_which_wide_jobs_never_start(tmp_path: Path) -> None:
     lines = [
         line(
