@@ -60,6 +60,7 @@ BESIDE_THE_MIRROR: Final = {
     "tests/test_demo_log.py": "the same, of `make demo`",
     "tests/test_bench_measure.py": "the same, and what it makes of figures",
     "tests/sites/test_comparison.py": "the account of waits, against made sites with known reasons",
+    "tests/sites/test_planted.py": "which rules the logs of made sites show",
     "tests/sites/test_passed_over.py": "who is named on made sites",
     "tests/sites/test_outlook.py": "a part of the true scheduler of made sites",
     "tests/sites/test_scheduler.py": "the true scheduler of made sites",

@@ -1,9 +1,14 @@
-"""SPEC §11, *Plateaus*, in slow, plain Python; nothing is shared with the package."""
+"""SPEC §11, *Plateaus*, in slow, plain Python; nothing is shared with the package.
+
+Where nodes are known, jobs fit on them (SPEC §12).
+"""
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any, NamedTuple
+
+from tests.naive.nodes import Free, Machines, eligible, minus, placement, split
 
 KINDS = (
     *(("user", None), ("account", None), ("partition", None), (None, None)),
@@ -28,6 +33,8 @@ class Job(NamedTuple):
     account: str | None
     partition: str | None
     qos: str | None
+    nodes: int = 1
+    on: tuple[str, ...] = ()  # the nodes on which it ran
 
     @property
     def asked(self) -> int:
@@ -40,7 +47,15 @@ class Job(NamedTuple):
 
     @property
     def group(self) -> Hashable:
-        return (self.user, self.account, self.partition, self.qos, self.size, self.asked)
+        return (
+            self.user,
+            self.account,
+            self.partition,
+            self.qos,
+            self.size,
+            self.asked,
+            self.nodes,
+        )
 
     def runs_at(self, t: int) -> bool:
         return self.start is not None and self.end is not None and self.start <= t < self.end
@@ -80,7 +95,46 @@ def level(running: Iterable[Job], kind: str, t: int) -> int:
     return sum(left)
 
 
-def is_hungry(jobs: Sequence[Job], capacity: int, since: int, rules: Sequence[Forbids]) -> Any:
+class Pooled:
+    """What is free of a pool's capacity."""
+
+    def __init__(self, jobs: Sequence[Job], capacity: int) -> None:
+        self.jobs, self.capacity = jobs, capacity
+
+    def at(self, t: int) -> int:
+        return self.capacity - sum(job.size for job in self.jobs if job.runs_at(t))
+
+    def after(self, left: Any, job: Job) -> Any:
+        """What is left beside a job; None: it does not fit."""
+        return left - job.size if job.size <= left else None
+
+
+class OnNodes(Pooled):
+    """What is free on single nodes, of CPUs alone."""
+
+    def __init__(self, jobs: Sequence[Job], machines: Machines) -> None:
+        self.jobs, self.machines = jobs, machines
+        spans = [(job.start or 0, job.end or 0) for job in jobs]
+        stated: list[list[None]] = [[None] for _ in jobs]
+        requests, lists = [(job.size,) for job in jobs], [job.on for job in jobs]
+        self.used = split(spans, requests, lists, machines, stated, ["cpus"])
+
+    def at(self, t: int) -> Any:
+        free: Free = {name: one.amounts for name, one in self.machines.items()}
+        for job, used in zip(self.jobs, self.used, strict=True):
+            if job.runs_at(t):
+                free = minus(free, used)
+        return free
+
+    def after(self, left: Any, job: Job) -> Any:
+        allowed = eligible(self.machines, {"partition": job.partition})
+        if sum(left[name][0] for name in allowed) < job.size:
+            return None
+        taken = placement((job.size,), job.nodes, left, allowed)
+        return None if taken is None else minus(left, taken)
+
+
+def is_hungry(jobs: Sequence[Job], room: Pooled, since: int, rules: Sequence[Forbids]) -> Any:
     """Stretches in which groups are hungry: group, begin, end."""
     found: list[tuple[Hashable, int, int]] = []
     times = {
@@ -101,17 +155,20 @@ def is_hungry(jobs: Sequence[Job], capacity: int, since: int, rules: Sequence[Fo
             if group not in groups:
                 age.pop(group, None)
                 lapsed.discard(group)
-        left = capacity - sum(job.size for job in running)
+        left = room.at(now)
         hungry, lapses = [], []
         for group in groups:
             theirs = [job for job in queue if job.group == group]
-            if theirs[0].size > left or any(forbids(r, theirs[0], running, now) for r in rules):
+            following = room.after(left, theirs[0])
+            if following is None or any(forbids(r, theirs[0], running, now) for r in rules):
                 continue
             hungry.append(group)
             if age.get(group, 0) >= 3_600:
                 lapsed.add(group)
             if group not in lapsed:
-                left -= min(len(theirs), left // theirs[0].size) * theirs[0].size
+                for job in theirs:
+                    following = room.after(left, job)
+                    left = left if following is None else following
                 lapses.append(now + 3_600 - age.get(group, 0))
         if now < since:
             hungry, lapses = [], []
@@ -145,10 +202,15 @@ MEASURED = ("jobs", "amount", "remaining")
 
 
 def stops(
-    jobs: Sequence[Job], capacity: int, log_begin: int = 0, rules: Sequence[Forbids] = ()
+    jobs: Sequence[Job],
+    capacity: int,
+    log_begin: int = 0,
+    rules: Sequence[Forbids] = (),
+    machines: Machines | None = None,
 ) -> list[Stop]:
     """All stops of all entities."""
-    hungry = is_hungry(jobs, capacity, log_begin, rules)
+    room = Pooled(jobs, capacity) if machines is None else OnNodes(jobs, machines)
+    hungry = is_hungry(jobs, room, log_begin, rules)
     first = min(job.arrival for job in jobs)
     last = max(t for job in jobs for t in (job.leave, job.end) if t is not None)
     found = []

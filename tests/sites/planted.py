@@ -59,7 +59,7 @@ def _limited(*rules: TrueRule) -> SiteKind:
 PLANTED: Final[Mapping[str, SiteKind]] = {
     "jobs of a user": _limited(TrueRule(6)),
     "CPUs of a user": _limited(TrueRule(64, "cpus")),
-    "CPUs × time of a user": _limited(TrueRule(64 * 36 * HOUR, "cpu_s")),
+    "CPUs × time of a user": _limited(TrueRule(64 * 12 * HOUR, "cpu_s")),
     "jobs of an account": _limited(TrueRule(12, per="account")),
     "CPUs of an account": _limited(TrueRule(64, "cpus", "account")),
     "jobs of a partition": _limited(TrueRule(6, per="partition", only="debug")),
@@ -99,7 +99,7 @@ WITHOUT: Final[Mapping[str, SiteKind]] = {
     "strict": replace(SITE, strict=True),
     "conservative": replace(SITE, reservations=None),
     "fairshare": replace(SITE, fairshare=True),
-    "chains": replace(SITE, chains=0.3),
+    "chains": replace(SITE, chains=0.125),
     "held bursts": replace(SITE, holds=(replace(RELEASED, share=0.4),)),
     "drains": replace(SITE, drains=DrainPlan()),
     "decoys together": DECOYS,

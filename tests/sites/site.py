@@ -32,6 +32,8 @@ class TrueSite(NamedTuple):
     """The limits in force, none of which the log names; closed hours are in ``kind.closed``."""
     steps: tuple[tuple[int, int, int], ...]
     """True changes of capacity: epoch s, class of nodes, change."""
+    tied: frozenset[str]
+    """Users of chains, throttled arrays and scripts, whose jobs wait for others of theirs."""
     now: int
     """The log's last instant."""
 
@@ -90,8 +92,15 @@ def of_demand(kind: SiteKind, asked: Demand, random: Random) -> TrueSite:
         asked.node_class[order],
         kind.rules,
         tuple(site.steps),
+        _tied(kind, asked),
         now,
     )
+
+
+def _tied(kind: SiteKind, asked: Demand) -> frozenset[str]:
+    linked = np.stack((asked.depends, asked.follows, asked.array)).max(0) != NO_JOB
+    users = np.array(named(kind, asked)["user"])[linked]
+    return frozenset(users.tolist())
 
 
 def _unknown(log: pl.DataFrame) -> dict[str, pl.Series]:

@@ -32,6 +32,14 @@ class Barriers:
     ) -> None: ...  # fmt: skip
 
 @final
+class NodeSets:
+    def __init__(
+        self, *, capacity: Ints, first_member: Ints, member: Ints, first_set: Ints, set: Ints,
+        meets: Flags, holds: Flags, set_of: Ints, part: Ints, parts: Ints, most: Ints, first: Ints,
+        node: Ints, amount: Ints, change_time: Ints, change_node: Ints, change: Ints
+    ) -> None: ...  # fmt: skip
+
+@final
 class Supply:
     def __init__(self, *, capacity: Ints, step: Ints, change: Ints) -> None: ...
 
@@ -45,9 +53,11 @@ class StopTables:
 @final
 class Marks:
     made: Ints
-    def __init__(self, user: Ints, jobs: int, resources: int) -> None: ...
+    def __init__(
+        self, user: Ints, pair: Ints, first_pair: Ints, set_of_pair: Ints, jobs: int, resources: int
+    ) -> None: ...  # fmt: skip
 
 def sweep(
-    jobs: QueuedJobs, alike: EqualJobs, barriers: Barriers, supply: Supply, since: int,
-    made: StopTables, marks: Marks
+    jobs: QueuedJobs, alike: EqualJobs, nodes: NodeSets, barriers: Barriers, supply: Supply,
+    since: int, made: StopTables, marks: Marks
 ) -> None: ...  # fmt: skip

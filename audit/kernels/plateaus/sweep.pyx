@@ -1,10 +1,10 @@
 """Note where users, accounts, … stop although enough capacity is free (SPEC §11, *Plateaus*).
 
 The queue is walked at every instant by *groups* of equal jobs, the group with the oldest job first.
-A group that fits in what the groups before it leave, and that no rule forbids, is *hungry*. A *cell*
-is an entity with one request (amounts and walltime); it is hungry while one of its groups is. Each
-interval of an entity without own start or end in which a cell was hungry for ``LEAST_S`` is kept,
-with a *stop* for each of these cells.
+A group that fits in what the groups before it leave, and that no rule forbids, is *hungry*. Where nodes
+are known, it fits if its parts do on its eligible nodes. A *cell* is an entity with one request (amounts
+and walltime); it is hungry while one of its groups is. Each interval of an entity without own start or
+end in which a cell was hungry for ``LEAST_S`` is kept, with a *stop* for each of these cells.
 
 Levels have M = R + 2 measures: running jobs, the amounts of R resources, and the remaining amount of
 the first one × time. Times are in epoch s; jobs are numbered by (arrival, submit, sequence).
@@ -17,6 +17,7 @@ from libc.string cimport memmove
 
 import numpy as np
 
+from audit.kernels.rows cimport parts_on
 from audit.kernels.sweeps cimport time_at
 
 include "../growing.pxi"
@@ -82,11 +83,11 @@ cdef class Barriers:
 @cython.final
 @cython.dataclasses.dataclass(eq=False, repr=False, kw_only=True)
 cdef class Supply:
-    """The capacity: that at first, [R], and its S changes."""
+    """The capacity of sets of nodes at first, and the changes of the one set without nodes."""
 
-    cdef const int64_t[::1] capacity
+    cdef const int64_t[:, ::1] capacity  # S × R
     cdef const int64_t[::1] step  # ascending
-    cdef const int64_t[:, ::1] change  # S × R
+    cdef const int64_t[:, ::1] change  # steps × R
 
 
 @cython.final
@@ -130,14 +131,15 @@ cdef inline int64_t remaining_at(Scales scales, int64_t e, int64_t t) noexcept n
     return scales.planned[e] - t * scales.amount[e]
 
 
+include "nodes.pxi"
 include "hunger.pxi"
 include "unstartable.pxi"
 include "walk.pxi"
 
 
 def sweep(
-    QueuedJobs jobs, EqualJobs alike, Barriers barriers, Supply supply, int64_t since, StopTables made,
-    Marks marks
+    QueuedJobs jobs, EqualJobs alike, NodeSets nodes, Barriers barriers, Supply supply, int64_t since,
+    StopTables made, Marks marks
 ):
     """Fill the tables of ``made``, and ``marks.marked``.
 
@@ -151,9 +153,12 @@ def sweep(
     cdef Scales levels = Scales(resources + 1, alike.entities)
     cdef Scales counters = Scales(1, barriers.most.shape[0])
     cdef Hunger hunger = Hunger(alike, jobs.start.shape[0])
-    cdef Waiting queue = Waiting(alike, jobs.start.shape[0], supply.capacity)
+    cdef Waiting queue = Waiting(alike, jobs.start.shape[0])
+    cdef FreeNodes room = FreeNodes(nodes, supply.capacity)
     with nogil:
-        _sweep(jobs, alike, barriers, supply, since, levels, counters, hunger, queue, made, marks)
+        _sweep(
+            jobs, alike, nodes, room, barriers, supply, since, levels, counters, hunger, queue, made, marks
+        )
     if made.intervals.places < 0 or made.stops.places < 0 or made.users.places < 0:
         raise MemoryError("no memory for the stops")
 
@@ -164,10 +169,11 @@ cdef inline int64_t _coming(const int64_t[::1] times, Py_ssize_t place) noexcept
 
 
 cdef void _sweep(
-    QueuedJobs jobs, EqualJobs alike, Barriers barriers, Supply supply, int64_t since, Scales levels,
-    Scales counters, Hunger hunger, Waiting queue, StopTables made, Marks marks
+    QueuedJobs jobs, EqualJobs alike, NodeSets nodes, FreeNodes room, Barriers barriers, Supply supply,
+    int64_t since, Scales levels, Scales counters, Hunger hunger, Waiting queue, StopTables made, Marks marks
 ) noexcept nogil:
-    cdef Py_ssize_t arrival = 0, leave = 0, start = 0, end = 0, planned = 0, step = 0, edge = 0, x, e
+    cdef Py_ssize_t arrival = 0, leave = 0, start = 0, end = 0, planned = 0, step = 0, edge = 0, change = 0
+    cdef Py_ssize_t x, e
     cdef int64_t now = 0, last = 0, i
     while True:
         now = min(time_at(jobs.arrival, jobs.by_arrival, arrival), time_at(jobs.end, jobs.by_end, end))
@@ -175,14 +181,17 @@ cdef void _sweep(
         if now == NEVER:
             break
         now = min(now, queue.next_lapse, marks.next)
-        now = min(now, _coming(supply.step, step))
+        now = min(now, _coming(supply.step, step), _coming(nodes.change_time, change))
         now = min(now, _coming(barriers.edge_time, edge))
         now = min(now, since) if last < since else now
         last = now
         while _coming(supply.step, step) == now:
-            for x in range(queue.free.shape[0]):
-                queue.free[x] += supply.change[step, x]
+            for x in range(room.free.shape[1]):
+                room.free[0, x] += supply.change[step, x]
             step += 1
+        while _coming(nodes.change_time, change) == now:
+            _set_down(nodes, room, nodes.change_node[change], nodes.change[change])
+            change += 1
         while _coming(barriers.edge_time, edge) == now:
             counters.used[0, barriers.edge_counter[edge]] += barriers.edge_change[edge]
             edge += 1
@@ -195,55 +204,54 @@ cdef void _sweep(
         while time_at(jobs.end, jobs.by_end, end) == now:
             i = jobs.by_end[end]
             _flush_all(jobs, alike, levels, hunger, made, i, now)
-            _occupy(jobs, alike, barriers, levels, counters, queue, i, -1)
+            _occupy(jobs, alike, nodes, room, barriers, levels, counters, i, -1)
             end += 1
         while time_at(jobs.arrival, jobs.by_arrival, arrival) == now:
-            _join(jobs, alike, queue, marks, jobs.by_arrival[arrival], now)
+            _join(jobs, alike, nodes, queue, marks, jobs.by_arrival[arrival], now)
             arrival += 1
         while time_at(jobs.leave, jobs.by_leave, leave) == now:
-            _leave(jobs, alike, queue, marks, jobs.by_leave[leave], now)
+            _leave(jobs, alike, nodes, queue, marks, jobs.by_leave[leave], now)
             leave += 1
         while time_at(jobs.start, jobs.by_start, start) == now:
             i = jobs.by_start[start]
             _flush_all(jobs, alike, levels, hunger, made, i, now)
-            _occupy(jobs, alike, barriers, levels, counters, queue, i, 1)
-            _begin_anew(jobs, alike, queue, marks, i, now)
+            _occupy(jobs, alike, nodes, room, barriers, levels, counters, i, 1)
+            _begin_anew(jobs, alike, nodes, queue, marks, i, now)
             _climb(jobs, alike, levels, made, i, now)
             if jobs.end[i] <= now:
-                _occupy(jobs, alike, barriers, levels, counters, queue, i, -1)
+                _occupy(jobs, alike, nodes, room, barriers, levels, counters, i, -1)
             start += 1
         if now >= since:
-            _mark(jobs, alike, queue, marks, now)
-            _walk(jobs, alike, barriers, counters, hunger, queue, marks, now)
+            _mark(jobs, alike, nodes, queue, marks, now)
+            _walk(jobs, alike, nodes, room, barriers, counters, hunger, queue, marks, now)
     for e in range(alike.entities):
         _flush(jobs, alike, levels, hunger, made, e, last)
 
 
 cdef inline void _begin_anew(
-    QueuedJobs jobs, EqualJobs alike, Waiting queue, Marks marks, int64_t i, int64_t now
+    QueuedJobs jobs, EqualJobs alike, NodeSets nodes, Waiting queue, Marks marks, int64_t i, int64_t now
 ) noexcept nogil:
     """A start of one of a group: its age and its mark begin anew."""
     queue.age[jobs.group[i]] = 0
     queue.aged_to[jobs.group[i]] = now
-    _mark_started(jobs, alike, queue, marks, i)
+    _mark_started(jobs, alike, nodes, queue, marks, i)
 
 
 cdef void _occupy(
-    QueuedJobs jobs, EqualJobs alike, Barriers barriers, Scales levels, Scales counters, Waiting queue,
-    int64_t i, int64_t sign
+    QueuedJobs jobs, EqualJobs alike, NodeSets nodes, FreeNodes room, Barriers barriers, Scales levels,
+    Scales counters, int64_t i, int64_t sign
 ) noexcept nogil:
     """Start (sign 1) or end (−1) a job."""
     cdef int64_t g = jobs.group[i], planned = jobs.start[i] + jobs.walltime[i], e
     cdef Py_ssize_t x, k
     # a job past its planned end has left these sums before
     cdef int64_t sums = 0 if sign < 0 and planned < jobs.end[i] else sign * alike.request[0, g]
-    for x in range(queue.free.shape[0]):
-        queue.free[x] -= sign * alike.request[x, g]
+    _use(jobs, alike, nodes, room, i, sign)
     for k in range(alike.entity.shape[1]):
         e = alike.entity[g, k]
         if e != NOBODY:
             levels.used[0, e] += sign
-            for x in range(queue.free.shape[0]):
+            for x in range(alike.request.shape[0]):
                 levels.used[x + 1, e] += sign * alike.request[x, g]
             levels.planned[e] += sums * planned
             levels.amount[e] += sums

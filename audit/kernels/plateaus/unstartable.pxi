@@ -16,8 +16,11 @@ cdef class Marks:
     cdef readonly object made
     cdef int64_t[::1] marked  # of each job; NEVER
     cdef const int64_t[::1] user  # G: from 1 on; 0: unknown, which is no job's own
-    cdef int64_t[:, ::1] wanted  # users × R: the requests of startable jobs that wait
-    cdef int64_t[::1] of_all  # R
+    cdef const int64_t[::1] pair  # G: the user and the set of nodes
+    cdef const int64_t[::1] first_pair  # users + 1: ascending by user
+    cdef const int64_t[::1] set_of_pair
+    cdef int64_t[:, ::1] wanted  # pairs × R: the requests of startable jobs that wait
+    cdef int64_t[:, ::1] of_all  # S × R: of those that may use a node of the set
     cdef uint8_t[::1] unstartable  # G
     cdef int64_t[::1] seconds  # G: for which its first job was watched
     cdef int64_t[::1] watched_to  # G
@@ -25,45 +28,67 @@ cdef class Marks:
     cdef Py_ssize_t number
     cdef int64_t next  # the next instant at which a job is marked
 
-    def __init__(self, const int64_t[::1] user, Py_ssize_t jobs, Py_ssize_t resources):
+    def __init__(
+        self, const int64_t[::1] user, const int64_t[::1] pair, const int64_t[::1] first_pair,
+        const int64_t[::1] set_of_pair, Py_ssize_t jobs, Py_ssize_t resources
+    ):
         """Begin with an empty queue."""
-        cdef Py_ssize_t groups = user.shape[0]
+        cdef Py_ssize_t groups = user.shape[0], sets = np.max(set_of_pair, initial=0) + 1
         self.made = np.full(jobs if groups else 0, NEVER)
         self.marked, self.user = self.made, user
-        self.wanted = np.zeros((np.max(user, initial=0) + 1, resources), np.int64)
-        self.of_all = np.zeros(resources, np.int64)
+        self.pair, self.first_pair, self.set_of_pair = pair, first_pair, set_of_pair
+        self.wanted = np.zeros((set_of_pair.shape[0], resources), np.int64)
+        self.of_all = np.zeros((sets, resources), np.int64)
         self.unstartable = np.zeros(groups, np.uint8)
         self.seconds, self.watched_to, self.watched = np.zeros((3, groups), np.int64)
         self.number, self.next = 0, NEVER
 
 
-cdef inline void _want(EqualJobs alike, Marks marks, int64_t g, int64_t jobs) noexcept nogil:
+cdef inline void _want(EqualJobs alike, NodeSets nodes, Marks marks, int64_t g, int64_t jobs) noexcept nogil:
     """Add the requests of startable jobs of a group; negative: take them out."""
-    cdef Py_ssize_t x
-    for x in range(marks.of_all.shape[0]):
-        marks.wanted[marks.user[g], x] += jobs * alike.request[x, g]
-        marks.of_all[x] += jobs * alike.request[x, g]
+    cdef Py_ssize_t x, s
+    for x in range(marks.of_all.shape[1]):
+        marks.wanted[marks.pair[g], x] += jobs * alike.request[x, g]
+        for s in range(marks.of_all.shape[0]):
+            if nodes.meets[s, nodes.set_of[g]]:
+                marks.of_all[s, x] += jobs * alike.request[x, g]
 
 
-cdef void _mark_joined(QueuedJobs jobs, EqualJobs alike, Marks marks, int64_t i, int64_t now) noexcept nogil:
+cdef inline int64_t _wanted_by_others(
+    EqualJobs alike, NodeSets nodes, Marks marks, int64_t g, Py_ssize_t x
+) noexcept nogil:
+    """Return what startable jobs of others request that may use nodes of a group's set."""
+    cdef int64_t user = marks.user[g], s = nodes.set_of[g], others = marks.of_all[s, x]
+    cdef Py_ssize_t p
+    if user == 0:
+        return others - alike.request[x, g]
+    for p in range(marks.first_pair[user], marks.first_pair[user + 1]):
+        if nodes.meets[s, marks.set_of_pair[p]]:
+            others -= marks.wanted[p, x]
+    return others
+
+
+cdef void _mark_joined(
+    QueuedJobs jobs, EqualJobs alike, NodeSets nodes, Marks marks, int64_t i, int64_t now
+) noexcept nogil:
     cdef int64_t g = jobs.group[i]
     if marks.user.shape[0] == 0:
         return
     if marks.unstartable[g]:
         marks.marked[i] = now
     else:
-        _want(alike, marks, g, 1)
+        _want(alike, nodes, marks, g, 1)
 
 
 cdef void _mark_left(
-    QueuedJobs jobs, EqualJobs alike, Waiting queue, Marks marks, int64_t i, int64_t now
+    QueuedJobs jobs, EqualJobs alike, NodeSets nodes, Waiting queue, Marks marks, int64_t i, int64_t now
 ) noexcept nogil:
     """Note that a job is about to leave the queue; the next one is watched anew."""
     cdef int64_t g = jobs.group[i]
     if marks.user.shape[0] == 0:
         return
     if not marks.unstartable[g]:
-        _want(alike, marks, g, -1)
+        _want(alike, nodes, marks, g, -1)
     if queue.oldest[g] == i:
         marks.seconds[g], marks.watched_to[g] = 0, now
     if queue.count[g] == 1:
@@ -71,7 +96,7 @@ cdef void _mark_left(
 
 
 cdef void _mark_started(
-    QueuedJobs jobs, EqualJobs alike, Waiting queue, Marks marks, int64_t i
+    QueuedJobs jobs, EqualJobs alike, NodeSets nodes, Waiting queue, Marks marks, int64_t i
 ) noexcept nogil:
     """Count the rest of a group as startable again after a start, unless its first job is not."""
     cdef int64_t g = jobs.group[i]
@@ -79,10 +104,12 @@ cdef void _mark_started(
         return
     if marks.unstartable[g] and marks.seconds[g] < UNSTARTABLE_S:
         marks.unstartable[g] = 0
-        _want(alike, marks, g, queue.count[g])
+        _want(alike, nodes, marks, g, queue.count[g])
 
 
-cdef void _mark(QueuedJobs jobs, EqualJobs alike, Waiting queue, Marks marks, int64_t now) noexcept nogil:
+cdef void _mark(
+    QueuedJobs jobs, EqualJobs alike, NodeSets nodes, Waiting queue, Marks marks, int64_t now
+) noexcept nogil:
     """Mark the jobs of groups that have been watched for long enough; then watch none."""
     cdef Py_ssize_t place
     cdef int64_t g, i
@@ -94,7 +121,7 @@ cdef void _mark(QueuedJobs jobs, EqualJobs alike, Waiting queue, Marks marks, in
         if marks.seconds[g] < UNSTARTABLE_S:
             continue
         marks.unstartable[g] = 1
-        _want(alike, marks, g, -queue.count[g])
+        _want(alike, nodes, marks, g, -queue.count[g])
         i = queue.oldest[g]
         while i != NOBODY:
             marks.marked[i] = min(marks.marked[i], now)
@@ -102,15 +129,17 @@ cdef void _mark(QueuedJobs jobs, EqualJobs alike, Waiting queue, Marks marks, in
     marks.number, marks.next = 0, NEVER
 
 
-cdef void _watch(EqualJobs alike, Waiting queue, Marks marks, int64_t g, int64_t now) noexcept nogil:
+cdef void _watch(
+    EqualJobs alike, NodeSets nodes, FreeNodes room, Marks marks, int64_t g, int64_t now
+) noexcept nogil:
     """Watch a hungry group whose first job would fit beside all startable jobs of others."""
     cdef Py_ssize_t x
     cdef int64_t others
     if marks.user.shape[0] == 0 or marks.unstartable[g]:
         return
-    for x in range(queue.free.shape[0]):
-        others = marks.of_all[x] - (marks.wanted[marks.user[g], x] if marks.user[g] > 0 else alike.request[x, g])
-        if alike.request[x, g] > 0 and others + alike.request[x, g] > queue.free[x]:
+    for x in range(room.free.shape[1]):
+        others = _wanted_by_others(alike, nodes, marks, g, x)
+        if alike.request[x, g] > 0 and others + alike.request[x, g] > room.free[nodes.set_of[g], x]:
             return
     marks.watched_to[g] = now
     marks.watched[marks.number] = g

@@ -24,10 +24,8 @@ cdef class Waiting:
     cdef uint8_t[::1] lapsed
     cdef int64_t walk
     cdef int64_t next_lapse
-    cdef int64_t[::1] left  # R
-    cdef int64_t[::1] free  # R
 
-    def __init__(self, EqualJobs alike, Py_ssize_t jobs, const int64_t[::1] capacity):
+    def __init__(self, EqualJobs alike, Py_ssize_t jobs):
         """Begin with an empty queue."""
         cdef Py_ssize_t groups = alike.request.shape[1]
         self.order, self.count, self.age, self.aged_to = np.zeros((4, groups), np.int64)
@@ -39,12 +37,10 @@ cdef class Waiting:
         self.lapsed = np.zeros(groups, np.uint8)
         self.groups, self.number, self.list, self.walk = 0, 0, 0, 0
         self.next_lapse = NEVER
-        self.left = np.zeros(capacity.shape[0], np.int64)
-        self.free = np.array(capacity, np.int64)
 
 
 cdef void _join(
-    QueuedJobs jobs, EqualJobs alike, Waiting queue, Marks marks, int64_t i, int64_t now
+    QueuedJobs jobs, EqualJobs alike, NodeSets nodes, Waiting queue, Marks marks, int64_t i, int64_t now
 ) noexcept nogil:
     """Add a job, which is newer than all that wait."""
     cdef int64_t g = jobs.group[i], rank = alike.rank[g]
@@ -60,16 +56,16 @@ cdef void _join(
     queue.count[g] += 1
     queue.of_size[rank] += 1
     queue.least = min(queue.least, rank)
-    _mark_joined(jobs, alike, marks, i, now)
+    _mark_joined(jobs, alike, nodes, marks, i, now)
 
 
 cdef void _leave(
-    QueuedJobs jobs, EqualJobs alike, Waiting queue, Marks marks, int64_t i, int64_t now
+    QueuedJobs jobs, EqualJobs alike, NodeSets nodes, Waiting queue, Marks marks, int64_t i, int64_t now
 ) noexcept nogil:
     """Remove a job, and keep the groups in order."""
     cdef int64_t g = jobs.group[i], older = queue.older[i], newer = queue.newer[i], rank = alike.rank[g]
     cdef Py_ssize_t place, target
-    _mark_left(jobs, alike, queue, marks, i, now)
+    _mark_left(jobs, alike, nodes, queue, marks, i, now)
     queue.count[g] -= 1
     queue.of_size[rank] -= 1
     while queue.least < alike.sizes.shape[0] and queue.of_size[queue.least] == 0:
@@ -107,21 +103,22 @@ cdef Py_ssize_t _place(Waiting queue, int64_t i) noexcept nogil:
 
 
 cdef void _walk(
-    QueuedJobs jobs, EqualJobs alike, Barriers barriers, Scales counters, Hunger hunger, Waiting queue,
-    Marks marks, int64_t now
+    QueuedJobs jobs, EqualJobs alike, NodeSets nodes, FreeNodes room, Barriers barriers, Scales counters,
+    Hunger hunger, Waiting queue, Marks marks, int64_t now
 ) noexcept nogil:
     """Decide which groups are hungry from now on."""
-    cdef Py_ssize_t place, x, number = 0, old = queue.list
-    cdef int64_t g, count
+    cdef Py_ssize_t place, number = 0, old = queue.list
+    cdef int64_t g, most
     queue.walk += 1
     queue.list = 1 - old
     queue.next_lapse = NEVER
-    queue.left[:] = queue.free
+    _begin_walk(nodes, room, queue.groups)
+    most = _most_left(room)
     for place in range(queue.groups):
-        if queue.left[0] < alike.sizes[queue.least]:
+        if most < alike.sizes[queue.least]:
             break
         g = queue.order[place]
-        if not _fits(alike, queue, g) or _is_barred(jobs, barriers, counters, queue, g, now):
+        if not _fits(alike, nodes, room, g) or _is_barred(jobs, barriers, counters, queue, g, now):
             continue
         if queue.stamp[g] != queue.walk - 1:
             queue.aged_to[g] = now
@@ -129,33 +126,21 @@ cdef void _walk(
         queue.stamp[g] = queue.walk
         queue.hungry[queue.list, number] = g
         number += 1
-        _watch(alike, queue, marks, g, now)
+        _watch(alike, nodes, room, marks, g, now)
         queue.age[g] += now - queue.aged_to[g]
         queue.aged_to[g] = now
         if queue.lapsed[g] or queue.age[g] >= LAPSE_S:
             queue.lapsed[g] = 1
             continue
         queue.next_lapse = min(queue.next_lapse, now + LAPSE_S - queue.age[g])
-        count = queue.count[g]
-        for x in range(queue.left.shape[0]):
-            if alike.request[x, g] > 0:
-                count = min(count, queue.left[x] // alike.request[x, g])
-        for x in range(queue.left.shape[0]):
-            queue.left[x] -= count * alike.request[x, g]
+        _take(alike, nodes, room, g, queue.count[g])
+        most = _most_left(room)
     for place in range(queue.number):
         g = queue.hungry[old, place]
         if queue.stamp[g] != queue.walk:
             queue.age[g] = queue.age[g] + now - queue.aged_to[g] if queue.count[g] > 0 else 0
             _turn(alike, hunger, g, now, -1)
     queue.number = number
-
-
-cdef inline bint _fits(EqualJobs alike, Waiting queue, int64_t g) noexcept nogil:
-    cdef Py_ssize_t x
-    for x in range(queue.left.shape[0]):
-        if alike.request[x, g] > queue.left[x] and alike.request[x, g] > 0:
-            return False
-    return True
 
 
 cdef inline bint _is_barred(

@@ -240,21 +240,23 @@ cdef void _shrink(Sweep s, int64_t last) noexcept nogil:
 cdef void _fail(Sweep s, int64_t slot) noexcept nogil:
     """Let a block that cannot start reserve for its members, up to the depth."""
     cdef int64_t i = s.line.front[slot], k
-    if s.walk.strict:
-        if not s.walk.failed:
-            s.walk.first_user, s.walk.first_place = s.log.user[i], s.line.last[slot]
-        s.walk.failed = True
-        return
     for k in range(s.line.number[slot]):
-        if not _reserves(s):
+        if not _reserves(s) or not _reserve(s, slot, i):
             return
-        if s.floor.on:
-            if not reserve_on(s.log, s.nodes, s.floor, s.plan, i, s.plan.now):
-                return
-        elif not reserve(s.plan, s.log.request, i, s.log.estimate[i], s.log.expected):
-            return
-        if s.walk.first_place == NEVER:
-            s.walk.first_user, s.walk.first_place = s.log.user[i], s.line.last[slot]
+
+
+cdef bint _reserve(Sweep s, int64_t slot, int64_t i) noexcept nogil:
+    """Let a member of a block that cannot start reserve; return False if it never fits."""
+    if s.walk.strict:
+        s.walk.failed = True
+    elif s.floor.on:
+        if not reserve_on(s.log, s.nodes, s.floor, s.plan, i, s.plan.now):
+            return False
+    elif not reserve(s.plan, s.log.request, i, s.log.estimate[i], s.log.expected):
+        return False
+    if s.walk.first_place == NEVER:
+        s.walk.first_user, s.walk.first_place = s.log.user[i], s.line.last[slot]
+    return True
 
 
 cdef void _find_ranges(Sweep s) noexcept nogil:
@@ -385,6 +387,7 @@ cdef void _see_starts(Sweep s, Py_ssize_t begin, Py_ssize_t end, int64_t now) no
     cdef Py_ssize_t k
     cdef bint waited, behind
     _begin(s, now)
+    s.walk.parted = NOBODY
     for k in range(s.line.actives):
         _consider(s, s.line.active[k])
     for k in range(begin, end):
@@ -408,28 +411,71 @@ cdef void _see_starts(Sweep s, Py_ssize_t begin, Py_ssize_t end, int64_t now) no
 cdef void _skip_ahead(Sweep s, int64_t i) noexcept nogil:
     """Let what fit up to attempt ``i`` reserve nothing."""
     cdef Py_ssize_t k
-    cdef int64_t c
+    cdef int64_t c, slot = s.line.slot_of[i]
     for k in range(s.walk.alives):
         c = s.walk.alive[k]
         if s.walk.cut[c] == i + 1:
             s.walk.upcoming[c] = next_live(s.line, c, seat_from(s.line, c, i + 1), NEVER)
+            if slot == NOBODY or s.line.of[slot] != c or s.line.has_lapsed[slot]:
+                continue
+            if not s.line.held[slot] and _straddles(s, slot, i) and _part(s, slot, i):
+                s.walk.upcoming[c] = s.line.seat[s.line.first[slot]]
+
+
+cdef inline bint _straddles(Sweep s, int64_t slot, int64_t i) noexcept nogil:
+    """Return whether attempt ``i``, which starts, was a member of a block that waits on."""
+    return s.line.number[slot] > 0 and s.line.first[slot] <= i <= s.line.last[slot]
+
+
+cdef bint _part(Sweep s, int64_t slot, int64_t i) noexcept nogil:
+    """Let a block go on behind its member ``i``, which starts; return whether any member is there."""
+    cdef int64_t member = s.line.following[i]
+    while member != NOBODY and s.log.leave[member] <= s.state.now:
+        member = s.line.following[member]
+    s.walk.parted, s.walk.member = slot, member
+    return member != NOBODY
+
+
+cdef inline int64_t _next_member(Sweep s, int64_t slot) noexcept nogil:
+    """Return the first member of a block that was not looked at yet."""
+    return s.walk.member if slot == s.walk.parted else s.line.front[slot]
+
+
+cdef bint _see_members(Sweep s, int64_t slot, int64_t i, bint fails) noexcept nogil:
+    """Let the members of a block ahead of attempt ``i`` reserve if they fail.
+
+    Returns whether there are members behind it.
+    """
+    cdef int64_t member = _next_member(s, slot)
+    if slot != s.walk.parted and not _straddles(s, slot, i):
+        if fails:
+            _fail(s, slot)
+        return False
+    while fails and _reserves(s) and member != NOBODY and member < i:
+        fails = _reserve(s, slot, member)
+        member = s.line.following[member]
+    if _straddles(s, slot, i):
+        return _part(s, slot, i)
+    s.walk.parted = NOBODY
+    return False
 
 
 cdef int64_t _see_ahead(Sweep s, int64_t slot, int64_t i, int64_t now) noexcept nogil:
     """Let blocks ahead of attempt ``i`` reserve that do not fit in what is left."""
-    cdef int64_t c, best, first
+    cdef int64_t c, best, first, member
     cdef Py_ssize_t k
     if s.walk.all:
-        while slot != NOBODY and s.line.first[slot] < i and _reserves(s):
-            if (
+        while slot != NOBODY and _next_member(s, slot) < i and _reserves(s):
+            if _see_members(
+                s, slot, i,
                 not s.line.has_lapsed[slot] and not s.state.out
                 and state_of(s, s.line.of[slot]) != EXCEEDS
                 and not (
                     state_of(s, s.line.of[slot]) == FITS and _fits_left(s, s.line.of[slot])
                 )
-                and not is_forbidden(s.rules, s.counting, s.line.front[slot], now)
+                and not is_forbidden(s.rules, s.counting, s.line.front[slot], now),
             ):
-                _fail(s, slot)
+                break
             slot = s.line.behind[slot]
         return slot
     while _reserves(s):
@@ -437,11 +483,13 @@ cdef int64_t _see_ahead(Sweep s, int64_t slot, int64_t i, int64_t now) noexcept 
         for k in range(s.walk.alives):
             c = s.walk.alive[k]
             if not s.walk.fits[c] and s.walk.upcoming[c] != NOBODY:
-                if s.line.seated[s.walk.upcoming[c]] < first:
-                    first, best = s.line.seated[s.walk.upcoming[c]], c
+                member = _next_member(s, s.line.slot_at[s.walk.upcoming[c]])
+                if member < first:
+                    first, best = member, c
         if best == NOBODY:
             break
         slot = s.line.slot_at[s.walk.upcoming[best]]
-        _fail(s, slot)
+        if _see_members(s, slot, i, True):
+            continue
         s.walk.upcoming[best] = next_live(s.line, best, s.line.seat[s.line.last[slot]] + 1, NEVER)
     return slot

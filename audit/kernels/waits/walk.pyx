@@ -122,6 +122,7 @@ cdef class Walk:
     cdef bint all  # whether each block is visited, as rules may forbid it
     cdef bint failed  # whether a live block could not start
     cdef int64_t first_user  # of the first reservation
+    cdef int64_t parted, member  # a block of which members start, and the next one to look at
     cdef int64_t first_place  # the last attempt of its block; NEVER: there is none
     cdef double idle  # the free part of what could have used the counted resource, ≤ 1
     # Classes
@@ -176,6 +177,7 @@ cdef class Walk:
         self.traced = max(waiting[traced[waiting]], default=NOBODY)
         self.failed = False
         self.first_user, self.first_place, self.idle = UNKNOWN, NEVER, 0.0
+        self.parted = self.member = NOBODY
 
 
 cdef struct Coming:

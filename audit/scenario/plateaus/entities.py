@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 from audit.metrics.attempts.contention import counted_resources, requested, time_order
 from audit.metrics.attempts.population import only
 from audit.metrics.attempts.reasons import hold_kind, names_throttles
+from audit.metrics.nodes import Placed, placed, sums_of
 from audit.metrics.waits.queue import Queued, numbered, queued
 from audit.model import Pool
 
 if TYPE_CHECKING:
-    from audit.kernels.plateaus.sweep import EqualJobs, QueuedJobs
+    from audit.kernels.plateaus.sweep import EqualJobs, NodeSets, QueuedJobs
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -89,6 +90,7 @@ class Plateaued:
     group: Ints  # [n]
     walltime: Ints  # [n], s; where it is unknown, the occupancy
     request: Ints  # [R, G]
+    places: Placed
     families: tuple[Family, ...]
     entity: Ints  # [G, K]: numbers that ascend by family, place and name; NOBODY: none
     first: Ints  # [K + 1]: the first entity of each family
@@ -191,7 +193,7 @@ class Plateaued:
     @cached_property
     def cells(self) -> tuple[Ints, Ints]:
         """An entity and a group for each cell, and the cell of each group and family, [G, K]."""
-        pairs, cell = _combined(self.entity, self.pair[:, None])
+        pairs, cell = combined(self.entity, self.pair[:, None])
         _, of_pair = np.unique(self.pair, return_index=True)
         return np.stack((pairs[:, 0], of_pair[pairs[:, 1]]), 1), cell
 
@@ -204,7 +206,7 @@ class Plateaued:
         user = numbered(self.rows["user"])
         cells, cell = self.cells
         several = np.array([one.single and one.of != "user" for one in self.families], bool)
-        parts, part = _combined(
+        parts, part = combined(
             np.where(several[None, :] & (user[:, None] > 0), cell, NOBODY), user[:, None]
         )
         return EqualJobs(
@@ -220,12 +222,51 @@ class Plateaued:
             entities=len(self.members),
         )
 
+    @cached_property
+    def set_of(self) -> Ints:
+        """The set of eligible nodes of each group, [G]; 0 without nodes."""
+        found: Ints = self.places.set_of[self.rows["place"].to_numpy()]
+        return found
+
+    @cached_property
+    def nodes(self) -> NodeSets:
+        """The nodes of the pool as the kernel takes them."""
+        from audit.kernels.plateaus.sweep import NodeSets
+
+        nodes, groups = self.places.nodes, self.rows["place"].to_numpy()
+        which = np.diff(nodes.first_member)
+        inside = np.ones((1, 1), np.int64)
+        if self.with_nodes:
+            inside = np.zeros((len(which), nodes.capacity.shape[1]), np.int64)
+            inside[np.repeat(np.arange(len(which)), which), nodes.member] = 1
+        common = inside @ inside.T
+        return NodeSets(
+            **{name: getattr(nodes, name) for name in _OF_NODES},
+            meets=(common > 0).astype(np.uint8),
+            holds=(common == inside.sum(1)).astype(np.uint8),
+            set_of=self.set_of,
+            part=nodes.part[:, groups] if self.with_nodes else nodes.part,
+            parts=nodes.parts[groups] if self.with_nodes else nodes.parts,
+            most=nodes.most[groups] if self.with_nodes else nodes.most,
+        )
+
+    @property
+    def with_nodes(self) -> bool:
+        """Whether the nodes of the pool are known."""
+        return len(self.places.nodes.parts) > 0
+
+
+_OF_NODES: Final = (
+    *("capacity", "first_member", "member", "first_set", "set", "first", "node", "amount"),
+    *("change_time", "change_node", "change"),
+)
+
 
 def plateaued(described: pl.DataFrame, pool: Pool, now: int) -> Plateaued:
     """Return the jobs of a pool in groups, with their entities.
 
     A job whose record names a hold does not queue. A record that stands for many tasks becomes as
-    many jobs.
+    many jobs. Where nodes are known, the jobs of a group may use the same ones, in equal parts.
 
     Args:
         described: columns of ``model.DESCRIBED``; attempts of other pools are ignored.
@@ -246,12 +287,18 @@ def plateaued(described: pl.DataFrame, pool: Pool, now: int) -> Plateaued:
         walltime_s=walltime,
         occupancy=walltime,
     )
-    equal = (*COLUMNS, *(f"request {name}" for name in resources), "walltime_s", *_throttled(rows))
+    places = sums_of(rows)
+    if pool.nodes:
+        places = placed(rows, queue.reserved, pool)
+        rows = rows.with_columns(shape=places.nodes.shape)
+    requests = (f"request {name}" for name in resources)
+    shape = ("shape",) if pool.nodes else ()
+    equal = (*COLUMNS, *requests, "walltime_s", *shape, *_throttled(rows))
     place = rows.select(pl.col("place").first().over(equal)).to_series().to_numpy()
-    places, group = np.unique(place, return_inverse=True)
-    first = rows[places]
+    begins, group = np.unique(place, return_inverse=True)
+    first = rows[begins]
     families = _families(first, rows, group)
-    entity, begins, members = _numbered(first, families)
+    entity, edges, members = _numbered(first, families)
     return Plateaued(
         queue,
         resources,
@@ -259,9 +306,10 @@ def plateaued(described: pl.DataFrame, pool: Pool, now: int) -> Plateaued:
         group.astype(np.int64),
         rows["walltime_s"].to_numpy().astype(np.int64),
         np.stack([_ints(first[f"request {name}"]) for name in resources]),
+        places,
         families,
         entity,
-        begins,
+        edges,
         members,
     )
 
@@ -334,7 +382,7 @@ def _partitions_of_qos(first: pl.DataFrame) -> list[str]:
     return both["qos"].drop_nulls().sort().to_list()
 
 
-def _combined(number: Ints, other: Ints) -> tuple[Ints, Ints]:
+def combined(number: Ints, other: Ints) -> tuple[Ints, Ints]:
     """Return the different combinations, [k, 2], and which one each element is; NOBODY stays."""
     span = int(other.max(initial=0)) + 1
     key = np.where(number == NOBODY, NOBODY, number * span + other)

@@ -107,6 +107,8 @@ class PlateauSearch:
     pool: Pool
     since: int
     climbs: Climbs
+    machine: tuple[Limit, ...] = ()
+    """The capacity in force, where single nodes decide what fits."""
     user: Ints = field(init=False)  # [n]
     holds: dict[str, int] = field(init=False)
 
@@ -117,7 +119,7 @@ class PlateauSearch:
 
     def stops(self, limits: Iterable[Limit]) -> Stops:
         """Return the stops with these limits in force."""
-        found, _ = swept(self.jobs, self.pool, tuple(limits), self.since, climbing=False)
+        found, _ = swept(self.jobs, self.pool, (*self.machine, *limits), self.since, climbing=False)
         return found
 
     def judged(self, stops: Stops, *, own: bool) -> list[JudgedLevel]:
@@ -242,7 +244,11 @@ def find_plateaus(described: pl.DataFrame, pool: Pool, now: int, log_begin: int)
     assert climbs is not None
     below = capacity_below(jobs, stops, climbs, pool.capacity) if not pool.steps else None
     jobs, entities = jobs.of_entities, len(jobs.of_entities.members)
-    search = PlateauSearch(jobs, in_force(pool, jobs, below), log_begin, climbs.of_first(entities))
+    machine: tuple[Limit, ...] = ()
+    if pool.nodes and below is not None and below.family.without is None:
+        machine = (Limit(most=below.level, resource=pool.resource.value),)
+    used = in_force(pool, jobs, below)
+    search = PlateauSearch(jobs, used, log_begin, climbs.of_first(entities), machine)
     stops = stops.of_first(entities) if below is None else search.stops(())
     rules, stops, failed = _site(search, stops)
     own, shared = _own(search, stops, [rule.limit for rule in rules])

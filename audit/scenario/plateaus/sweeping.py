@@ -14,10 +14,10 @@ import numpy as np
 from audit import periods
 from audit.metrics.attempts.contention import amounts, capacity_steps, time_order
 from audit.metrics.closed_hours import DAY_S, offsets
-from audit.metrics.waits.queue import numbered
+from audit.metrics.waits.queue import NO_STEPS, numbered
 from audit.model import Limit, Pool
 from audit.scenario.limits import UNLIMITED, Limits, limits_of
-from audit.scenario.plateaus.entities import Ints, Plateaued
+from audit.scenario.plateaus.entities import Ints, Plateaued, combined
 
 if TYPE_CHECKING:
     from audit.kernels.plateaus.judge import Traces
@@ -82,7 +82,7 @@ def swept(
     Args:
         since: the begin of the log, epoch s; before it nobody is hungry.
     """
-    from audit.kernels.plateaus.sweep import Marks, StopTables
+    from audit.kernels.plateaus.sweep import StopTables
 
     queue, measures = jobs.queue, len(jobs.measures)
     known_from = int(queue.column("arrival_time").min(initial=since))
@@ -92,7 +92,7 @@ def swept(
         first[1:] = np.bincount(theirs[theirs >= 0], minlength=len(jobs.members)).cumsum()
     level, job = np.zeros((measures, first[-1]), np.int64), np.zeros(first[-1], np.int64)
     made = StopTables(measures, level, job, first[:-1].copy() if climbing else first[:0])
-    _sweep(jobs, pool, limits, since, made, Marks(np.zeros(0, np.int64), 0, 0))
+    _sweep(jobs, pool, limits, since, made, _unmarked(len(jobs.resources)))
     days = clock(pool, known_from, _known_to(jobs, since))
     climbs = None
     if climbing:
@@ -113,9 +113,21 @@ def marked(jobs: Plateaued, pool: Pool, limits: Sequence[Limit], since: int) -> 
     alone = jobs.without_entities
     none = np.zeros(0, np.int64)
     made = StopTables(len(jobs.measures), none.reshape(len(jobs.measures), 0), none, none)
-    marks = Marks(numbered(jobs.rows["user"]), len(jobs.group), len(jobs.resources))
+    user = numbered(jobs.rows["user"])
+    pairs, pair = combined(user[:, None], jobs.set_of[:, None])
+    first = np.searchsorted(pairs[:, 0], np.arange(int(user.max(initial=0)) + 2))
+    sets = np.ascontiguousarray(pairs[:, 1])
+    marks = Marks(user, pair[:, 0], first, sets, len(jobs.group), len(jobs.resources))
     _sweep(alone, pool, limits, since, made, marks)
     return marks.made
+
+
+def _unmarked(resources: int) -> Marks:
+    """Return what lets the sweep mark nothing."""
+    from audit.kernels.plateaus.sweep import Marks
+
+    none = np.zeros(0, np.int64)
+    return Marks(none, none, none, none, 0, resources)
 
 
 def _sweep(
@@ -128,13 +140,20 @@ def _sweep(
 ) -> None:
     from audit.kernels.plateaus.sweep import Supply, sweep
 
-    steps = capacity_steps(pool, jobs.queue.reserved)
+    steps, capacity = capacity_steps(pool, jobs.queue.reserved), amounts(pool)
+    if pool.nodes:
+        steps, capacity = NO_STEPS, jobs.places.by_set()
     rules = pool._replace(limits=(*pool.limits, *limits))
     sweep(
         jobs.jobs,
         jobs.alike,
+        jobs.nodes,
         _barriers(jobs, rules, _known_to(jobs, since)),
-        Supply(capacity=amounts(pool), step=steps.time, change=steps.change),
+        Supply(
+            capacity=capacity.reshape(-1, len(jobs.resources)),
+            step=steps.time,
+            change=steps.change,
+        ),
         since,
         made,
         marks,

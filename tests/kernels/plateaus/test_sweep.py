@@ -9,12 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from audit.metrics.attempts.population import describe
-from audit.model import Limit, Pool, Resource
+from audit.model import Limit, Node, Pool, Resource
 from audit.scenario.plateaus.entities import FAMILIES, Plateaued, plateaued
 from audit.scenario.plateaus.sweeping import Climbs, Stops, swept
 from tests.examples import examples
+from tests.naive import nodes as naive_nodes
 from tests.naive import plateaus as naive
-from tests.naive.plateaus import Forbids, Job
+from tests.naive.nodes import Machine
+from tests.naive.plateaus import Forbids, Job, Stop
 from tests.strategies import frame
 
 CAPACITY = 6
@@ -58,6 +60,8 @@ def attempts(jobs: list[Job]) -> list[dict[str, Any]]:
             "occupancy_s": 0 if job.start is None or job.end is None else job.end - job.start,
             "walltime_s": job.walltime,
             "cpus": job.size,
+            "nodes": job.nodes,
+            "node_list": ",".join(job.on) or None,
             "user": job.user,
             "account": job.account,
             "partition": job.partition,
@@ -68,13 +72,36 @@ def attempts(jobs: list[Job]) -> list[dict[str, Any]]:
     ]
 
 
+MACHINES = {
+    "n1": Machine((4,), ("p",)),
+    "n2": Machine((3,), ("p", "q")),
+    "n3": Machine((2,), ("q",)),
+}
+NODES = tuple(
+    Node(name, (("cpus", one.amounts[0]),), one.partitions) for name, one in MACHINES.items()
+)
+"""Partitions that share a node."""
+
+
+@st.composite
+def logs_on_nodes(draw: st.DrawFn) -> list[Job]:
+    """Logs with nodes, on which jobs of several parts run, and more than a node has."""
+    jobs = []
+    for job in draw(logs()):
+        nodes = draw(st.sampled_from([1, 1, 2]))
+        names = naive_nodes.eligible(MACHINES, {"partition": job.partition})
+        on = tuple(sorted(draw(st.permutations(names))[:nodes])) if job.start is not None else ()
+        jobs.append(job._replace(nodes=nodes, on=on))
+    return jobs
+
+
 def found(
-    jobs: list[Job], limits: tuple[Limit, ...], since: int
+    jobs: list[Job], limits: tuple[Limit, ...], since: int, pool: Pool = ALL
 ) -> tuple[Plateaued, Stops, Climbs]:
     """What the package finds."""
     now = max(t for job in jobs for t in (job.leave, job.end or 0)) + 1
-    grouped = plateaued(describe(frame(attempts(jobs)), [ALL]), ALL, now)
-    stops, climbs = swept(grouped, ALL, limits, since, climbing=True)
+    grouped = plateaued(describe(frame(attempts(jobs)), [pool]), pool, now)
+    stops, climbs = swept(grouped, pool, limits, since, climbing=True)
     assert climbs is not None
     return grouped, stops, climbs
 
@@ -104,14 +131,10 @@ LIMITS = {
 }
 
 
-@pytest.mark.parametrize("name", LIMITS)
-@settings(max_examples=examples(60))
-@given(jobs=logs(), since=st.sampled_from([0, 0, BEGIN + 2_500]))
-def test_as_defined(name: str | None, jobs: list[Job], since: int) -> None:
-    limits, rules = LIMITS[name]
-    grouped, stops, climbs = found(jobs, limits, since)
+def same_stops(grouped: Plateaued, stops: Stops, expected: list[Stop]) -> list[Stop]:
+    """Compare stops with those expected; return these, of the entities that can differ."""
     kept = {entity(grouped, e) for e in range(len(grouped.members))}
-    exact = [one for one in naive.stops(jobs, CAPACITY, since, rules) if one.entity in kept]
+    exact = [one for one in expected if one.entity in kept]
     of = np.searchsorted(stops.first, np.arange(len(stops.day)), side="right") - 1
     adds = grouped.adds[:, stops.group]
     theirs = Counter(
@@ -133,6 +156,18 @@ def test_as_defined(name: str | None, jobs: list[Job], since: int) -> None:
         for k in range(len(of))
     )
     assert ours == theirs
+    return exact
+
+
+@pytest.mark.parametrize("name", LIMITS)
+@settings(max_examples=examples(60))
+@given(jobs=logs(), since=st.sampled_from([0, 0, BEGIN + 2_500]))
+def test_as_defined(name: str | None, jobs: list[Job], since: int) -> None:
+    limits, rules = LIMITS[name]
+    grouped, stops, climbs = found(jobs, limits, since)
+    exact = same_stops(grouped, stops, naive.stops(jobs, CAPACITY, since, rules))
+    kept = {entity(grouped, e) for e in range(len(grouped.members))}
+    of = np.searchsorted(stops.first, np.arange(len(stops.day)), side="right") - 1
     reached = Counter(
         (one, number, levels) for one, number, levels in naive.climbs(jobs) if one in kept
     )
@@ -152,6 +187,24 @@ def test_as_defined(name: str | None, jobs: list[Job], since: int) -> None:
         if one.entity == entity(grouped, e)
         for _ in one.users
     )
+
+
+@pytest.mark.parametrize("name", LIMITS)
+@settings(max_examples=examples(60))
+@given(jobs=logs_on_nodes())
+def test_on_nodes_as_defined(name: str | None, jobs: list[Job]) -> None:
+    limits, rules = LIMITS[name]
+    grouped, stops, _ = found(jobs, limits, 0, ALL._replace(nodes=NODES))
+    same_stops(grouped, stops, naive.stops(jobs, CAPACITY, 0, rules, MACHINES))
+
+
+@pytest.mark.parametrize(("nodes", "hungry"), [((6,), True), ((3, 3), False), ((2, 4), True)])
+def test_a_job_is_hungry_only_where_a_node_holds_it(nodes: tuple[int, ...], hungry: bool) -> None:
+    pool = ALL._replace(
+        nodes=tuple(Node(f"n{k}", (("cpus", has),), ("p",)) for k, has in enumerate(nodes))
+    )
+    _, stops, _ = found([waiting("ann", 4, 0, 1_000)], (), 0, pool)
+    assert bool(len(stops.day)) is hungry
 
 
 def test_families() -> None:

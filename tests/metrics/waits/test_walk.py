@@ -86,3 +86,24 @@ def _drawn_holds(
                 known[row["job_id"], row["attempt"]] = [range(begin, end)]
     columns = np.array(taken, np.int64).reshape(-1, 3).T
     return Holds(*(np.ascontiguousarray(column) for column in columns)), known
+
+
+def test_the_rest_of_equal_jobs_reserves_behind_those_of_them_that_start() -> None:
+    """Three of four equal jobs start together: none of them is behind the fourth."""
+    pool = POOLS[0]._replace(steps=())
+    size = pool.capacity // 2 + 1
+    records: Rows = [
+        {
+            **{"submit_time": EPOCH, "start_time": EPOCH + begin, "end_time": EPOCH + begin},
+            **{"cpus": size, "nodes": size, "user": "ann", "state": "COMPLETED", "gpus": 0},
+            **{"job_id": str(number), "job_number": number, "reason": None, "walltime_s": None},
+        }
+        for number, begin in enumerate((1, 1, 1, 2))
+    ]
+    described = describe(frame(records), [pool]).with_row_index("row")
+    queue = queued(described, NOW, pl.col("size") > 0)
+    none = Holds(*(np.zeros(0, np.int64) for _ in range(3)))
+    known = Known(EPOCH - 1, 0, none, np.zeros(4, np.bool_), None, 900)
+    rules = in_force(queue, (), (), pool.zone)
+    starts = book(scene(queue, pool, rules, known, outage_s=600), Plan(1)).starts
+    assert (starts.starts, starts.waited, starts.behind) == (4, 4, 0)

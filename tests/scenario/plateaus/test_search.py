@@ -5,11 +5,14 @@ from typing import Any
 
 import pytest
 
-from audit.model import Limit, Pool, Window
+from audit.model import Limit, Node, Pool, Window
 from audit.scenario.limits import limits_of
-from audit.scenario.plateaus.entities import Measure
+from audit.scenario.plateaus import search
+from audit.scenario.plateaus.capacity import CapacityBelow
+from audit.scenario.plateaus.entities import Family, Measure
 from audit.scenario.plateaus.judging import PlateauFault
 from audit.scenario.plateaus.search import Plateaus, SharedLevel, find_plateaus
+from audit.scenario.plateaus.sweeping import swept
 from tests.metrics.attempts.test_real_logs import described
 from tests.scenario.windows.sites import CPUS, JOBS, WIDE, Planted, half, made
 
@@ -138,3 +141,21 @@ def test_a_limit_that_several_users_have() -> None:
         (name, Limit(most=5, user=(name,))) for name in limited
     }
     assert found.shared == (SharedLevel(Measure(), 5, limited),)
+
+
+def test_a_capacity_in_force_also_binds_on_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    attempts, pool = made(Planted(days=21, a_day=20), 1)
+    below = CapacityBelow(Family(None), 40, pool.capacity, 100, 0, 10, 50)
+    monkeypatch.setattr(search, "capacity_below", lambda *_: below)
+    used: list[tuple[Limit, ...]] = []
+
+    def record(*given: Any, climbing: bool) -> Any:
+        used.append(given[2])
+        return swept(*given, climbing=climbing)
+
+    monkeypatch.setattr(search, "swept", record)
+    ends = attempts["end_time"].drop_nulls().to_list()
+    nodes = tuple(Node(f"n{k}", (("cpus", 8),), ()) for k in range(pool.capacity // 8))
+    find_plateaus(attempts, pool._replace(nodes=nodes), max(ends), min(ends))
+    assert used[0] == ()
+    assert {one[0] for one in used[1:]} == {Limit(most=40, resource="cpus")}

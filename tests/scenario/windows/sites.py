@@ -15,13 +15,7 @@ import polars as pl
 
 from audit.metrics.attempts.population import describe
 from audit.model import Limit, Policy, Pool, Resource, Step, Window
-from audit.policies import Backfill, Order
 from audit.scenario.engine import simulate
-from audit.scenario.plateaus.search import find_plateaus
-from audit.scenario.scenario import Scenario
-from audit.scenario.windows.observed import Observed, observe
-from audit.scenario.windows.occasions import days_of
-from audit.scenario.windows.search import find_windows
 from tests.strategies import frame
 
 EPOCH = 1_704_067_200  # a Monday, 00:00 UTC
@@ -60,24 +54,8 @@ LONG = Window(hours=OFFICE, walltime_above_s=4 * HOUR)
 WIDE = Window(hours=OFFICE, size_above=8)
 SITES: dict[str, Planted] = {
     "jobs of a user": Planted(JOBS),
-    "CPUs of a user": Planted(CPUS),
-    "jobs of an account": Planted(Limit(most=12, per="account")),
-    "CPUs of an account": Planted(Limit(most=48, resource="cpus", per="account")),
-    "jobs of a partition": Planted(Limit(most=8, partition=("debug",))),
-    "CPUs of a partition": Planted(Limit(most=24, resource="cpus", partition=("debug",))),
     "window by walltime": Planted(LONG),
-    "window by width": Planted(WIDE),
-    "overlap window by walltime": Planted(LONG.but(overlap=True)),
-    "overlap window by width": Planted(WIDE.but(hours=NIGHT, overlap=True)),
-    "jobs of a user, half of the time": Planted(half(JOBS)),
-    "window, half of the time": Planted(half(LONG, 28, 56)),
-    "jobs of a user, overrides": Planted(JOBS, overrides=True),
-    "window, overrides": Planted(LONG, overrides=True),
-    "jobs of a user, 6 days": Planted(JOBS, days=6, a_day=300),
-    "jobs of a user, 21 days": Planted(JOBS, days=21),
     "no rule": Planted(),
-    "no rule, no backfilling": Planted(policy=Policy(Order.fcfs, Backfill.none)),
-    "no rule, 6 days": Planted(days=6, a_day=300),
 }
 
 
@@ -168,72 +146,3 @@ def _steps(capacity: int, days: int) -> tuple[Step, ...]:
         at(0.55, drained),
         at(0.65, capacity),
     )
-
-
-class Verdict(NamedTuple):
-    """The result of a search on a simulated site."""
-
-    found: bool
-    off: list[str]
-    """Rules of the same kind with another level or other hours."""
-    others: list[str]
-    """Other rules."""
-    outside: bool
-    """Whether the found rule covers more than one day on which it was not in force."""
-
-
-def searched(planted: Planted, seed: int) -> tuple[Observed, list[Limit | Window]]:
-    """Return the rules of the site that are found: limits, and with these in force windows."""
-    described, known = made(planted, seed)
-    ends = described["end_time"].drop_nulls().to_list()
-    plateaus = find_plateaus(described, known, max(ends), min(ends))
-    observed = observe(described, plateaus.pool, EPOCH + 10_000 * DAY)
-    found = find_windows(Scenario(described, plateaus.pool, max(ends)))
-    return observed, [*plateaus.limits, *(one.window for one in found.accepted)]
-
-
-def verdict(planted: Planted, seed: int) -> Verdict:
-    """Return whether the search finds a site's rule, and other rules."""
-    observed, accepted = searched(planted, seed)
-    found, outside = False, False
-    off, others = [], []
-    for rule in accepted:
-        if planted.rule is None or not _same_kind(observed, rule, planted.rule):
-            others.append(repr(rule))
-        elif _same(rule, planted.rule):
-            found = True
-            outside |= _outside(rule, planted.rule)
-        else:
-            off.append(repr(rule))
-    return Verdict(found, off, others, outside)
-
-
-def _same_kind(observed: Observed, one: Limit | Window, other: Limit | Window) -> bool:
-    if isinstance(one, Limit) and isinstance(other, Limit):
-        same = (one.per, one.resource) == (other.per, other.resource)
-        return same and one.conditions == other.conditions
-    if isinstance(one, Limit) or isinstance(other, Limit):
-        return False
-    return one.overlap == other.overlap and bool(
-        np.array_equal(observed.within(one), observed.within(other))
-    )
-
-
-def _same(one: Limit | Window, other: Limit | Window) -> bool:
-    if isinstance(one, Limit) and isinstance(other, Limit):
-        return one.most == other.most
-    return isinstance(one, Window) and isinstance(other, Window) and one.hours == other.hours
-
-
-def _outside(one: Limit | Window, other: Limit | Window) -> bool:
-    """Return whether a rule covers more than one day on which the other was not in force."""
-
-    def days(rule: Limit | Window) -> set[int]:
-        log = range(EPOCH // DAY, EPOCH // DAY + 400)
-        inside = days_of(rule, np.array(log) * DAY)
-        held = {hour // 24 for hour in rule.hours} if isinstance(rule, Window) else set(range(7))
-        return {
-            day for day, kept in zip(log, inside, strict=True) if kept and (day + 3) % 7 in held
-        }
-
-    return len(days(one) - days(other)) > 1

@@ -1,0 +1,46 @@
+"""The rules that made sites have are found, and no others.
+
+One seed of each kind runs by default, two with the thorough tests; `make test-sites` runs twenty
+and writes docs/report/sites-rules.md.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+import pytest
+
+from tests.places import ROOT
+from tests.sites.judged import judged
+from tests.sites.planted import PLANTED, WITHOUT
+from tests.sites.site import made
+from tests.tables import write_row
+
+PAGE: Final = ROOT / "docs" / "report" / "sites-rules.md"
+SEEDS: Final = 20
+LEAST: Final = 19
+LEAST_OF: Final[Mapping[str, int]] = {"jobs of a user, among decoys": 15}
+"""Least number of the twenty sites of a kind on which each rule is found; ``LEAST`` of others."""
+MOST_BESIDE: Final = 2
+"""Greatest number of sites with rules on which another one is found, or one for too many days."""
+EVERY: Final = {**PLANTED, **WITHOUT}
+
+
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("kind", EVERY)
+def test_rules_are_found_and_none_is_invented(kind: str, seed: int) -> None:
+    found = judged(made(EVERY[kind], seed, *kind.encode()))
+    assert found.found
+    assert (found.off, found.invented, found.outside) == ((), (), False)
+
+
+@pytest.mark.sites
+@pytest.mark.parametrize("kind", EVERY)
+def test_twenty_seeds(kind: str) -> None:
+    sites = [judged(made(EVERY[kind], seed, *kind.encode())) for seed in range(SEEDS)]
+    found, *rest = (sum(map(bool, one)) for one in zip(*sites, strict=True))
+    if kind in PLANTED:
+        write_row(PAGE, kind, f"{found} of {SEEDS}", *rest)
+    else:
+        write_row(PAGE, f"no rule: {kind}", "–", "–", rest[1], "–")
+    assert found >= LEAST_OF.get(kind, LEAST)
+    assert max(rest) <= (MOST_BESIDE if kind in PLANTED else 0)
