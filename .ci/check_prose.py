@@ -40,9 +40,6 @@ def texts(name: str, log: Log, folder: Path) -> list[str]:
     )  # fmt: skip
     if done.returncode != 0:
         raise SystemExit(f"the audit of {name} ended with {done.returncode}:\n{done.stdout}")
-    for page in out.glob("*.html"):  # a heading is a sentence of its own, and so is its link
-        text = page.read_text(encoding="utf-8").replace("Details</a>", "Details.</a>")
-        page.write_text(text.replace("</h2>", ".</h2>"), encoding="utf-8")
     printed = folder / f"{name}.txt"
     printed.write_text(done.stdout, encoding="utf-8")
     return [str(printed), *map(str, sorted(out.glob("*.html")))]

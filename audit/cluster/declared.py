@@ -1,4 +1,4 @@
-"""What a site declares about its nodes and limits: config.toml, and files of scheduler programs.
+"""Declarations of a site about its nodes and limits: config.toml, and files of scheduler programs.
 
 Node shapes come from ``scontrol show node``, ``sinfo`` or ``pbsnodes``. The times in which nodes
 were out of service come from ``sacctmgr show event`` and the node's own record, and reservations

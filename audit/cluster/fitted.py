@@ -1,4 +1,4 @@
-"""What was inferred of pools from their log: rules, policies, who was held, and the plan."""
+"""Inference of pools from their log: rules, policies, who was held, and the plan."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def nothing(setting: Setting) -> list[Fitted]:
 
 
 class Rules(NamedTuple):
-    """What was inferred of a pool beyond its configuration, as stored with a run."""
+    """The inference about a pool beyond its configuration, as stored with a run."""
 
     limits: tuple[Limit, ...] = ()
     windows: tuple[Window, ...] = ()

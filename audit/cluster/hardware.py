@@ -124,7 +124,7 @@ def _requested(attempts: pl.DataFrame, resources: Iterable[str]) -> dict[str, fl
 
 
 class Hardware(NamedTuple):
-    """What a pool consists of."""
+    """The parts of a pool."""
 
     counted: Resource
     amounts: dict[str, int]

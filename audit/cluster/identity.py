@@ -139,7 +139,7 @@ _NAMED: Final = 3
 
 
 class _MadeOf(NamedTuple):
-    """What figures were made of."""
+    """The inputs of figures."""
 
     config_hash: str
     version: str

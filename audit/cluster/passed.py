@@ -1,4 +1,4 @@
-"""Who was passed over in a pool, with what its log shows of holds and limits."""
+"""The test of passed-over users of a pool, with holds and limits of its log."""
 
 from __future__ import annotations
 

@@ -48,8 +48,9 @@ class Described(NamedTuple):
         whole = self.newest or self.setting
         setting = whole if period is None else self.settings.get(period, self.setting)
         notes = [f"{fact.what}: {fact.value} ({fact.source})" for fact in setting.facts]
-        part = {"part": setting.part} if setting.part else {}
-        return json.dumps({"notes": notes, "warnings": setting.warnings, **part})
+        more = {"part": setting.part, "announced": setting.announced}
+        known = {key: value for key, value in more.items() if value}
+        return json.dumps({"notes": notes, "warnings": setting.warnings, **known})
 
 
 def replace(

@@ -53,7 +53,7 @@ class Setting:
     passes: Mapping[str, Passes] = field(default_factory=dict)
     """How the scheduler goes through its queue, by pool; others: as the attempts show."""
     declared: Declared = NOTHING
-    """What files say about the nodes."""
+    """The nodes by files."""
     log_begin: int | None = None
     """Instant from which on the log has what happened, epoch s (SPEC §11: T0); None: ``now``."""
 
@@ -62,6 +62,9 @@ class Setting:
 
     part: str = ""
     """Why its logs are a part of the workload, in a clause; empty: they are not (SPEC §14)."""
+
+    announced: tuple[int, int] | None = None
+    """Records, and those that headers announce for their time; None: about the same."""
 
     @property
     def log(self) -> Period:

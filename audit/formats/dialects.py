@@ -57,7 +57,7 @@ class Parsed:
     header: Header | None = None
     """The header for the blocks that follow, where this block changed it."""
     remarks: Mapping[str, int] = field(default_factory=dict)
-    """What is doubtful in records that were read, in words for the user, and in how many."""
+    """Doubts about records that were read, in words for the user, and the number of records."""
 
 
 def named_by_log(what: str, reading: Reading, entries: Mapping[str, str] = {}) -> Header:
@@ -72,7 +72,7 @@ def last_line(data: bytes, header: Header) -> int:
 
 
 class Selection(Enum):
-    """What decides whether a log of some time has a record."""
+    """The instant that decides whether a log of some time has a record."""
 
     BY_END = auto()
     """The job ended in that time: of earlier times the log has only what its own jobs did."""

@@ -88,7 +88,7 @@ _TIMES: Final = ("StartTime", "EndTime")
 
 
 class Announced(NamedTuple):
-    """What a header says about the whole log."""
+    """The size and span of the whole log by its header."""
 
     records: int  # the larger one of the numbers of jobs and of records
     start: int | None = None  # epoch s; None: the header does not say

@@ -21,7 +21,7 @@ FAMILY: Final = r"^([0-9]+)(?:_?\[[^\]]*\]?|_[0-9]+)"
 
 
 class Left(NamedTuple):
-    """What is left of a record."""
+    """The rest of a record."""
 
     job_id: str
     before: str | None  # its ``array_tasks`` until now

@@ -242,7 +242,8 @@ def _of_owners(owners: Sequence[OwnerContents]) -> str:
     if len(owners) <= _VERDICTS:
         return "; ".join(map(owner_text.short, owners))
     longer = sum(any(part.longer for part in of.parts) for of in owners)
-    return f"{wording.count(longer)} of {len(owners)} waited longer than similar jobs"
+    of = f"{wording.count(longer)} of {len(owners)}"
+    return f"{of} waited longer than jobs of the same size and time limit"
 
 
 def _part(of: OwnerContents) -> Part:

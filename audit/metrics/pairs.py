@@ -97,7 +97,7 @@ PAIRED_SCHEMA: Final = pl.Schema(
 
 
 class Usage(NamedTuple):
-    """What owners, users or accounts, had used; see ``Log.usage``."""
+    """The usage of owners, users or accounts; see ``Log.usage``."""
 
     owners: Kind
     decayed: OwnerUsage

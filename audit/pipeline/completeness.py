@@ -53,6 +53,8 @@ class Completeness(NamedTuple):
 
     part: str = ""  # why they are a part of the workload, in a clause; empty: they are not
     cautions: tuple[str, ...] = ()
+    announced: tuple[int, int] | None = None
+    """Records, and those that headers announce for their time, if clearly more."""
 
 
 def with_completeness(
@@ -70,7 +72,8 @@ def with_completeness(
     (numbers,) = queries.rows(con, "job_numbers", cluster=cluster)
     latest = setting.now or None
     found = judged([*stated], [*headers.items()], Numbers(*numbers), latest)
-    return replace(setting, part=found.part, warnings=(*setting.warnings, *found.cautions))
+    warnings = (*setting.warnings, *found.cautions)
+    return replace(setting, part=found.part, warnings=warnings, announced=found.announced)
 
 
 def judged(
@@ -99,19 +102,19 @@ def judged(
         f"it has {records:,}, or {_percent(share)}, of the {expected:,.0f} records that {announce} "
         "for this time"
     )
+    announced = (records, round(expected)) if share < _WHOLE else None
     density = 1.0 if numbers.density is None else numbers.density
     gaps = numbers.jobs >= _ENOUGH and density < _PART
     missing = f"{_percent(1 - density)} of the job numbers of its median month have no record"
     if share < _PART:
-        return Completeness(few)
+        return Completeness(few, announced=announced)
     if gaps and numbers.arrays >= _ENOUGH and numbers.single >= _SINGLE * numbers.arrays:
         arrays = f"{numbers.single:,} of {numbers.arrays:,} array jobs have one task"
-        return Completeness(f"{missing}, and {arrays}")
+        return Completeness(f"{missing}, and {arrays}", announced=announced)
     found = [*([few] if share < _WHOLE else []), *([missing] if gaps else [])]
     found += _ended_early([of for of, _ in headers], latest)
-    return Completeness(
-        "", tuple(f"the log may be a part of the workload: {text}" for text in found)
-    )
+    cautions = tuple(f"the log may be a part of the workload: {text}" for text in found)
+    return Completeness("", cautions, announced)
 
 
 def _percent(share: float) -> str:

@@ -7,7 +7,7 @@ behind its figures: logs read since then do not change it.
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import polars as pl
 from pydantic import ValidationError
@@ -67,8 +67,8 @@ def build(
     of_period = {"cluster": cluster, "period": period.name}
     if not (known := queries.rows(con, "report_cluster", **of_period)):
         raise ReportError(f"cluster {cluster!r}: not in the database; ingest its logs first")
-    zone_name, noted = known[0]
-    notes, warnings, part = _notes(noted)
+    zone_name, text = known[0]
+    noted = _noted(text)
     settings = settings_of(con, cluster, period)
     of_inputs = _of_inputs(con, cluster, period)
     ids = None if period.whole_log else of_inputs["inputs"]
@@ -80,15 +80,15 @@ def build(
     decayed = usage.usages(con, cluster, period, zone_name, options.rows, settings)
     charges = usage.charges(con, cluster, period)
     read = pools(con, cluster, period, schedule, zone_name, options, settings, trend)
-    parts = tuple(in_part(pool, part) for pool in read)
+    parts = tuple(in_part(pool, noted.part) for pool in read)
     contents = Contents(
         cluster=cluster,
         span=_span(con, cluster, period, schedule, zone_name),
         pools=parts,
         usages=decayed,
         coverage=_coverage(con, cluster, period, zone_name, options.gaps, inputs),
-        notes=notes,
-        warnings=warnings,
+        notes=noted.notes,
+        warnings=noted.warnings,
         inputs=inputs,
         superseded=superseded,
         refusals=_refusals(con, of_inputs, options.examples),
@@ -103,7 +103,8 @@ def build(
         restatement=_restatement(con, of_period),
         silent_since=_silent_since(con, cluster, period),
         unplaced=unplaced(con, cluster, period, schedule, parts),
-        part=part,
+        part=noted.part,
+        announced=noted.announced,
     )
     return with_verdicts(con, contents) if schedule == OBSERVED else contents
 
@@ -212,15 +213,24 @@ def _silent_since(con: Connection, cluster: str, period: Period) -> int | None:
     return None if ended == period.from_time else ended
 
 
-def _notes(text: str) -> tuple[tuple[str, ...], tuple[str, ...], str]:
-    """Return the notes and warnings in ``clusters.notes``, and why the log is a part.
+class _Noted(NamedTuple):
+    """What ``clusters.notes`` holds."""
 
-    It is ``{"notes": […], "warnings": […], "part": …}``, or a list or object of notes.
-    """
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+    part: str  # why the log is a part of the workload
+    announced: tuple[int, int] | None  # records, and those that headers announce
+
+
+def _noted(text: str) -> _Noted:
+    """Return the content of ``clusters.notes``: an object, or only a list or object of notes."""
     value = json.loads(text)
-    if isinstance(value, dict) and not set(value) <= {"notes", "warnings", "part"}:
+    keys = {"notes", "warnings", "part", "announced"}
+    if isinstance(value, dict) and not set(value) <= keys:
         value = [f"{key}: {text}" for key, text in value.items()]
     if not isinstance(value, dict):
         value = {"notes": value}
     notes, warnings = (tuple(map(str, value.get(key, ()))) for key in ("notes", "warnings"))
-    return notes, warnings, str(value.get("part", ""))
+    announced = value.get("announced")
+    counts = (int(announced[0]), int(announced[1])) if announced else None
+    return _Noted(notes, warnings, str(value.get("part", "")), counts)

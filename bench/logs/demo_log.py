@@ -44,7 +44,7 @@ def to_swf(log: pl.DataFrame, seed: int) -> bytes:
         "EndTime": shown("end_time", last=True),
         "MaxProcs": str(CAPACITY),
         "MaxQueues": str(len(QUEUES)),
-        "Note": "user and group numbers stand for users and accounts",
+        "Note": "user and group numbers mean users and accounts",
     }
     text = swf.write(log, entries)
     # One line for each queue, which a mapping of entries cannot hold.

@@ -37,7 +37,7 @@ CREATE TABLE overtaken_result (
     passed_jobs BIGINT NOT NULL,       -- with passed time
     passed_median_s BIGINT,            -- of these
     passed_s BIGINT NOT NULL,
-    named BOOLEAN,                     -- NULL: it cannot be told
+    named BOOLEAN,                     -- NULL: unknown
     why VARCHAR,                       -- a PassedWhy; NULL: it is named
     cause VARCHAR,                     -- a known cause: held | usage
     usage_multiple DOUBLE,

@@ -4,7 +4,7 @@ SELECT cluster, pool, node, cpus, mem_bytes, gpus, gpu_type, features, source
 FROM node
 ORDER BY cluster, pool, node;
 
-COMMENT ON VIEW nodes IS 'The nodes that decide whether a job would have fitted. A pool has none if its logs do not say on which nodes jobs ran.';
+COMMENT ON VIEW nodes IS 'The nodes that decide whether a job would have fitted. A pool has no nodes here if its logs do not say on which nodes jobs ran.';
 COMMENT ON COLUMN nodes.cluster IS 'name of the cluster';
 COMMENT ON COLUMN nodes.pool IS 'set of partitions that share hardware';
 COMMENT ON COLUMN nodes.node IS 'name of the node';

@@ -128,9 +128,9 @@ def test_a_mail_of_an_account_speaks_of_that_account_alone() -> None:
     assert message["Subject"] == "Fairness of demo, Oct 2026: account physics"
     plain, html = body(message, "plain"), body(message, "html")
     for text in (plain, html):
-        assert "Account physics waited 1.5 times as long as similar jobs" in text
+        assert "Account physics waited 4.5 h on average; jobs of this size and time limit" in text
         assert "per job, mean (4–6 h)" in text
-        assert "Too few other users had jobs of other widths" in text  # what they can do
+        assert "Too few other users had jobs of other sizes" in text  # what they can do
         for other in ("maths", "anna", "ben", "Who goes short"):
             assert other not in text
     lines = [line for line in plain[: plain.index("Attached")].splitlines() if line.strip()]
@@ -148,7 +148,7 @@ def test_who_gets_the_whole_too_reads_of_the_account_first() -> None:
     for kind in ("plain", "html"):
         text = body(message, kind)
         verdict, *rest = (said for _, said in made.paragraphs)
-        assert text.index("Account physics did not wait significantly") < text.index(verdict)
+        assert text.index("The difference is not significant.") < text.index(verdict)
         assert text.index(verdict) < text.index(rest[0])
 
 
@@ -165,10 +165,11 @@ def test_of_several_each_has_its_verdict_and_the_first_its_figures() -> None:
     assert "User u4 " in html
     of = (sample.contents(), State.COMPLETE, "{verdict}")
     headline = mail.headline(*of, about(*five), None, records)
-    assert headline == "1 of 5 waited longer than similar jobs"
+    assert headline == "1 of 5 waited longer than jobs of the same size and time limit"
     two = mail.headline(*of, about(*five[2:4]), None, records[2:4])
     assert two == (
-        "user u2 waited no longer than similar jobs; user u3 waited 1.5 × as long as similar jobs"
+        "user u2 waited no longer than jobs of this size and time limit; "
+        "user u3 waited 1.5 × as long as jobs of this size and time limit"
     )
 
 
@@ -284,7 +285,7 @@ def test_the_subject_carries_the_verdict() -> None:
     of = [owners.owner(PHYSICS, owners.part(LONGER))]
     wish = about(PHYSICS)
     said = mail.headline(page, State.COMPLETE, "{cluster}: {verdict}", wish, None, of)
-    assert said == "demo: account physics waited 1.5 × as long as similar jobs"
+    assert said == "demo: account physics waited 1.5 × as long as jobs of this size and time limit"
     said = mail.headline(page, State.COMPLETE, "{accounts}, {users}", wish, None, of)
     assert said == "physics, none"
     assert mail.headline(page, State.COMPLETE, "{users}", WHOLE, one) == "all users"

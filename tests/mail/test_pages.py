@@ -68,7 +68,7 @@ def test_each_gets_what_is_about_them_and_of_nobody_else(
     assert len(done.sent) == 2
     mails = got(server)
     subject = mails["ann"]["Subject"]
-    assert subject.endswith("c, 2026-01: user annabella was passed over")
+    assert subject.endswith("c, 2026-01: user annabella was overtaken more often than others")
     assert "account team-erasmus" in mails["head"]["Subject"]
     for name, own, others in (
         ("ann", "annabella", (*OTHERS, "team-", "mine")),
@@ -89,7 +89,7 @@ def test_each_gets_what_is_about_them_and_of_nobody_else(
     said = plain.get_content()
     lines = [line for line in said.replace("\r", "").split("\n-- ")[0].split("\n") if line.strip()]
     assert len(lines) <= 11  # ten, and what is attached
-    assert any(line.startswith("User annabella was passed over") for line in lines[1:3])
+    assert any(line.startswith("User annabella waited") for line in lines[1:3])
 
 
 def test_an_attached_page_can_be_verified(place: Path, server: Server, cert: Path) -> None:

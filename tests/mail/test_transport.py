@@ -190,7 +190,7 @@ def test_it_is_known_whether_python_breaks_headers(monkeypatch: pytest.MonkeyPat
 
 
 def refusing(*_: object) -> bytes:
-    """What newer versions of Python do."""
+    """The behaviour of newer versions of Python."""
     raise MessageError
 
 

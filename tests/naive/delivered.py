@@ -86,7 +86,7 @@ def most_at_once(site: Site, user: int) -> int:
 
 
 class State(NamedTuple):
-    """What a pass sees."""
+    """The view of a pass."""
 
     t: int
     queue: Sequence[int]

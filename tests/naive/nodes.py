@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 Amounts = tuple[int, ...]
 Free = dict[str, Amounts]
 Used = Mapping[str, Amounts]
-"""What an attempt takes of each node."""
+"""The part of each node that an attempt takes."""
 
 
 class Machine(NamedTuple):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from tests.naive.simulation import Amounts, Log, Pool, Rule, minus, plus
 
 Taken = Mapping[int, Amounts]
-"""What is taken of each node."""
+"""The part taken of each node."""
 
 
 class Request(NamedTuple):

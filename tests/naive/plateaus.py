@@ -80,7 +80,7 @@ class Forbids(NamedTuple):
 
 
 def adds(job: Job, kind: str) -> int:
-    """What one more job adds to a level."""
+    """The addition of one more job to a level."""
     return {"jobs": 1, "amount": job.size, "remaining": job.size * job.asked}[kind]
 
 

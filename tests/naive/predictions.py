@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Row(NamedTuple):
-    """What a prediction is compared by."""
+    """The key by which predictions are compared."""
 
     measured: tuple[float, ...]  # with their weights
     fits: int

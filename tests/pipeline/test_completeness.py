@@ -29,7 +29,7 @@ SPAN = {
 
 
 def judged(path: Path, *stated: Population | None) -> Completeness:
-    """What the completeness of a log's cluster adds to its setting."""
+    """The additions to a setting by the completeness of a log's cluster."""
     logs = open_logs([path])
     with migrations.temporary() as con:
         taken = take_in(con, logs, Site(logs, "c", Config()), Config())

@@ -1,4 +1,4 @@
-"""Logs that are opened together, and what is said of them."""
+"""Logs that are opened together, and their messages."""
 
 from __future__ import annotations
 

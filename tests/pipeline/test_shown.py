@@ -1,4 +1,4 @@
-"""What logs show, as facts and settings of their pools."""
+"""The content of logs as facts and settings of their pools."""
 
 from pathlib import Path
 

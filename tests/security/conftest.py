@@ -37,7 +37,7 @@ class Place:
 
     @cached_property
     def before(self) -> State:
-        """What ``state`` returned first."""
+        """The first answer of ``state``."""
         return self.state()
 
     def state(self) -> State:

@@ -50,7 +50,7 @@ class Named(NamedTuple):
 
 
 def judged(site: TrueSite) -> pl.DataFrame:
-    """What the test says, with all that an audit sees in the log."""
+    """The answer of the test, with all that an audit sees in the log."""
     jobs, pool, now = site.jobs, site.pool, site.now
     ends = jobs.filter(pl.col("start_time").is_not_null())["end_time"]
     begin = int(ends.to_numpy().min())
@@ -64,7 +64,7 @@ def judged(site: TrueSite) -> pl.DataFrame:
 
 @cache
 def named(kind: str, seed: int) -> Named:
-    """Who is named on a site."""
+    """The users named on a site."""
     site = made(ORDERED[kind], seed)
     found = judged(site)
     accused = found.filter("named").select("entity_kind", "entity").rows()

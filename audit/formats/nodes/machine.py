@@ -40,7 +40,7 @@ class Listing(NamedTuple):
 
 
 class Machine(NamedTuple):
-    """What a program prints of one node; None and empty values: it does not say."""
+    """One node as a program prints it; None and empty values: it does not say."""
 
     name: str
     cpus: int | None = None

@@ -42,7 +42,7 @@ class Head(NamedTuple):
 
     @property
     def problems(self) -> list[str]:
-        """What was skipped, in words for the user."""
+        """The skipped lines, in words for the user."""
         found = []
         if self.before:
             first = self.before[0]

@@ -335,7 +335,7 @@ def _seconds(booked: Booked, columns: Sequence[Cause]) -> dict[str, np.ndarray]:
 
 
 class _Again(NamedTuple):
-    """What another sweep needs."""
+    """The state that another sweep needs."""
 
     queue: Queued
     pool: Pool

@@ -53,7 +53,7 @@ PARTLY: Final = 0.3
 
 
 class MaySay(IntEnum):
-    """What fair starts on what the machine delivered may be used for."""
+    """The permitted uses of fair starts on delivered capacity."""
 
     POOL = 0  # figures of the pool, as two readings: kept order and the cautious one
     PROBABLY = 1  # those of the pool within 6 points, and users as probable

@@ -74,7 +74,7 @@ EQUAL: Final[Shares] = {}
 
 
 class PassedEvidence(NamedTuple):
-    """What a log shows about holds, beside the times of its attempts."""
+    """The holds that a log shows, beside the times of its attempts."""
 
     unstarted: Unstarted = NOTHING_UNSTARTED
     limited: Collection[str] = ()  # users with an accepted limit

@@ -97,6 +97,12 @@ def adding_up(values: Mapping[str, float], total: int) -> dict[str, int]:
     return found
 
 
+def first_words(text: str, most: int) -> str:
+    """Return a text of at most ``most`` words; a longer one ends in ``…``."""
+    words = text.split()
+    return text if len(words) <= most else f"{' '.join(words[:most]).rstrip(',;')} …"
+
+
 def listed(words: Sequence[str]) -> str:
     """Return ``a, b and c``."""
     *others, last = words

@@ -98,10 +98,13 @@ def is_clear(first: Half, last: Half) -> bool:
 
 
 def _half(jobs: pl.DataFrame, busy: float | None, user: str | None) -> Half:
-    rest = jobs if user is None else jobs.filter(pl.col("user").ne_missing(user))
-    without = quantile(rest["wait_s"], MEDIAN) if rest.height and user is not None else None
-    waits = jobs["wait_s"]
-    return Half(quantile(waits, MEDIAN), quantile(waits, P90), busy, without, jobs.height)
+    waits, without = jobs["wait_s"], (None, None)
+    if user is not None:
+        rest = jobs.filter(pl.col("user").ne_missing(user))["wait_s"]
+        without = (quantile(rest, MEDIAN), quantile(rest, P90)) if len(rest) else without
+    return Half(
+        quantile(waits, MEDIAN), quantile(waits, P90), busy, without[0], jobs.height, without[1]
+    )
 
 
 def significant(first: pl.DataFrame, last: pl.DataFrame, thousandths: int) -> bool:

@@ -25,7 +25,7 @@ def lines(facts: PageFacts) -> tuple[tuple[str, str], ...]:
     else:
         made += [("Why", _why(facts)), ("Who", _who(facts))]
         made += [("Changed", outlook.changed(facts, than=False).plain.rstrip("."))]
-        made += [("Try", _lower(_first(outlook.to_try(facts)))), ("Trust", _trust(facts))]
+        made += [("Try", _lower(_to_try(facts))), ("Trust", _trust(facts))]
     return tuple((title, cut(text, MOST_IN_LINE)) for title, text in made if text)
 
 
@@ -37,6 +37,12 @@ def cut(text: str, most: int) -> str:
 def _first(sentences: tuple[object, ...]) -> str:
     first = sentences[0] if sentences else None
     return getattr(first, "plain", "")
+
+
+def _to_try(facts: PageFacts) -> str:
+    if facts.changes:
+        return outlook.replayed(facts.changes[0], brief=True).plain
+    return _first(outlook.to_try(facts))
 
 
 def _lower(text: str) -> str:
@@ -142,8 +148,9 @@ def mail(facts: PageFacts) -> tuple[tuple[str, str], ...]:
         return tuple(made)
     made += [("Waits:", _mail_waits(facts)), ("Why:", _mail_why(facts)), ("Who:", _mail_who(facts))]
     first = _first(outlook.to_try(facts))
-    title, found, rest = first.partition(": ")
-    made.append((f"{title}:", wording.first_upper(rest)) if found else ("Try:", first))
+    title, _, rest = first.partition(": ")
+    asked = title in ("To decide", "To ask")
+    made.append((f"{title}:", wording.first_upper(rest)) if asked else ("Try:", first))
     order = outlook.order(facts).plain.removeprefix("Order: ")
     made.append(("Trust:", wording.first_upper(order)))
     return tuple((title, text) for title, text in made if text)

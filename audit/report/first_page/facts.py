@@ -9,6 +9,7 @@ from datetime import date
 from typing import Any, NamedTuple
 
 from audit.metrics.verdict import Decision
+from audit.report.record.pool import Advice
 
 Shares = Mapping[str, float]
 """Of some waiting, by key of ``causes.CAUSES``."""
@@ -173,6 +174,7 @@ class Half(NamedTuple):
     load: float | None
     median_without: int | None  # without the user with most waiting
     jobs: int
+    p90_without: int | None = None
 
 
 class Compared(NamedTuple):
@@ -199,7 +201,7 @@ class Known(NamedTuple):
 
     records: int
     refused: int
-    announced: int | None  # records that the header names
+    announced: tuple[int, int] | None  # records of the logs, and those that headers name
     empty_days: int
     reasons: float
     walltimes: float
@@ -257,8 +259,10 @@ class PageFacts:
     step: str
     known: Known
     agreement: float | None
-    changes: tuple[str, ...]  # tested changes that helped, in words
+    changes: tuple[Advice, ...]  # tested changes that saved much of the waiting
     tried: int
+    reproduced: bool = True
+    """Whether the replay of today's rules has about the observed waits."""
     part: bool = False
     """Whether the log is a part of the workload, which hides free capacity."""
     missing_days: int = 0

@@ -8,7 +8,9 @@ from audit.report.first_page import amounts, course, phrases, reasons
 from audit.report.first_page.facts import Compared, Half, Known, PageFacts
 from audit.report.first_page.page import TrustStep
 from audit.report.first_page.sentences import NOTHING, Sentence, Slot, joined, say
+from audit.report.record.pool import Advice
 from audit.report.text import wording
+from audit.report.text.advice import WALLTIMES
 
 USABLE: Final = 0.65
 """Agreement of a replay from which its changes count."""
@@ -18,6 +20,12 @@ SAME_LOAD: Final = 0.05
 FIFTH: Final = 0.2
 ALL: Final = 0.95
 ANY: Final = 0.05
+MOST_OF_TITLE: Final = 14
+"""Words of a change."""
+MOST_CHANGES: Final = 2
+"""Replayed changes on page one; the others are in the details."""
+LONGEST_TITLE: Final = 160
+"""Its characters."""
 
 # --- what changed --------------------------------------------------------------------------------
 
@@ -27,7 +35,9 @@ def changed(facts: PageFacts, *, than: bool = True) -> Sentence:
     of = facts.compared
     if of is None:
         if facts.log_days < 14:
-            days = Slot(wording.plural(int(facts.log_days), "day"), "days of the log")
+            covered = int(facts.log_days)
+            text = wording.plural(covered, "day") if covered else phrases.PART_OF_DAY
+            days = Slot(text, "days of the log")
             return say(phrases.NO_COMPARISON, days=days)
         return say(phrases.FEW_TO_COMPARE, n=str(course.LEAST_JOBS))
     unit = phrases.SINCE.format(unit=of.before) if of.before else phrases.HALVES
@@ -80,25 +90,31 @@ def _clear(of: Compared, than: str) -> Sentence:
     return say(phrases.AGAINST_LOAD, way="rose" if now > before else "fell", **slots)
 
 
+def _without_user(of: Compared) -> tuple[int, int] | None:
+    """Return the compared waits without the user with most waiting; None: too few jobs."""
+    tenth = course.by_tenth(of.first, of.last)
+    x, y = (half.p90_without if tenth else half.median_without for half in (of.first, of.last))
+    return None if of.user is None or x is None or y is None else (x, y)
+
+
 def _only_of_user(of: Compared) -> bool:
-    """Whether the change has another sign without the user with most waiting."""
-    x, y = of.first.median_without, of.last.median_without
-    if x is None or y is None or course.by_tenth(of.first, of.last):
+    """Whether the change has another sign, or none, without the user with most waiting."""
+    if (without := _without_user(of)) is None:
         return False
-    return (y > x) != (of.last.median > of.first.median)
+    x, y = _value(of.first, of), _value(of.last, of)
+    return (without[1] - without[0]) * (y - x) <= 0
 
 
 def _without(of: Compared) -> Sentence:
-    x, y = of.first.median_without, of.last.median_without
-    if of.user is None or x is None or y is None or course.by_tenth(of.first, of.last):
+    if (without := _without_user(of)) is None:
         return NOTHING
     same = all(
-        abs(without - half.median) <= FIFTH * half.median
-        for without, half in ((x, of.first), (y, of.last))
+        abs(rest - _value(half, of)) <= FIFTH * _value(half, of)
+        for rest, half in zip(without, (of.first, of.last), strict=True)
     )
-    times = [Slot(amounts.short_time(one), f"{k} without a user") for k, one in enumerate((x, y))]
+    times = [Slot(amounts.short_time(one), f"{k} without a user") for k, one in enumerate(without)]
     what = say(phrases.ABOUT_SAME) if same else say(phrases.FROM_TO, x=times[0], y=times[1])
-    return say(phrases.WITHOUT, user=reasons.name("user", of.user), what=what)
+    return say(phrases.WITHOUT, user=reasons.name("user", of.user or ""), what=what)
 
 
 # --- what to try ---------------------------------------------------------------------------------
@@ -108,8 +124,7 @@ def to_try(facts: PageFacts) -> tuple[Sentence, ...]:
     """Return at most three things to do; the last says what was tested."""
     if facts.decision.word is Word.QUIET:
         return (say(phrases.HARDLY),)
-    found = [say(change) for change in facts.changes]
-    found += _questions(facts)
+    found = [*map(replayed, facts.changes[:MOST_CHANGES]), *_questions(facts)]
     last = NOTHING
     usable = facts.agreement is not None and facts.agreement >= USABLE
     if facts.agreement is None:
@@ -119,10 +134,60 @@ def to_try(facts: PageFacts) -> tuple[Sentence, ...]:
     elif not usable:
         share = Slot(amounts.short_share(facts.agreement), "agreement of the replay")
         last = say(phrases.UNTESTED, share=share)
+    elif not facts.reproduced:
+        last = say(phrases.NOT_REPRODUCED)
     elif not facts.changes and facts.tried:
-        were = "was" if facts.tried == 1 else "were"
-        last = say(phrases.NONE_HELPED, n=Slot(str(facts.tried), "changes tested"), were=were)
+        n, were = Slot(str(facts.tried), "changes tested"), "was" if facts.tried == 1 else "were"
+        last = say(phrases.NONE_HELPED, share=amounts.short_share(MUCH), n=n, were=were)
     return (*found[: 2 if last else 3], *([last] if last else []))
+
+
+def replayed(advice: Advice, *, brief: bool = False) -> Sentence:
+    """Return a change, and how much less or more jobs wait in its replay."""
+    gain, key = advice.gain, f"after {advice.change}"
+    title = amounts.first_words(wording.name(advice.title, LONGEST_TITLE), MOST_OF_TITLE)
+    jobs = "jobs" if advice.width is None else _of_width(advice.width, advice)
+    less = Slot(amounts.short_time(gain.value), f"gain {key}")
+    if brief:
+        return say(phrases.LESS_BRIEFLY, change=title, jobs=jobs, gain=less)
+    within: Sentence | str = ""
+    if gain.lower is not None and gain.upper is not None:
+        low, high = map(amounts.short_time, (gain.lower, gain.upper))
+        within = say(phrases.WITHIN, low=low, high=Slot(high, f"interval {key}"))
+    observed: Sentence | str = ""
+    if advice.observed_s is not None:
+        time = Slot(amounts.short_time(advice.observed_s), f"mean wait {key}")
+        observed = say(phrases.OBSERVED, time=time)
+    caveat = next((of for option, of in phrases.CAVEATS.items() if option in advice.change), "")
+    return say(
+        phrases.LESS, change=title, jobs=wording.first_upper(jobs), gain=less, within=within,
+        observed=observed, more=_more(advice), caveat=caveat,
+    )  # fmt: skip
+
+
+def _more(advice: Advice) -> Sentence:
+    """Return whose waits grow most, and how many other classes wait longer."""
+    if not advice.losers:
+        return NOTHING
+    first, *others = advice.losers
+    if first.dimension == "width_class":
+        jobs = _of_width(first.label, advice)
+    elif words := WALLTIMES.get(first.label):
+        jobs = f"jobs with time limits {words if words.startswith('over') else f'of {words}'}"
+    else:
+        jobs = "jobs without a time limit"
+    loss = Slot(amounts.short_time(first.wait.value), f"loss after {advice.change}")
+    made = say(phrases.MORE if first.certain else phrases.PERHAPS_MORE, jobs=jobs, loss=loss)
+    if certain := sum(one.certain for one in others):
+        classes = f"{certain} other class{'' if certain == 1 else 'es'}"
+        made += say(phrases.OTHERS_MORE, classes=classes)
+    return made
+
+
+def _of_width(label: str, advice: Advice) -> str:
+    width = wording.width(label)
+    unit = wording.resource(advice.resource) if label == "1" else wording.resources(advice.resource)
+    return f"jobs {width} {unit}" if width.startswith("over") else f"jobs of {width} {unit}"
 
 
 def _questions(facts: PageFacts) -> Iterator[Sentence]:
@@ -143,7 +208,7 @@ def steps(facts: PageFacts) -> tuple[TrustStep, ...]:
     """Return the three steps of the evidence."""
     known = facts.known
     marks = (
-        "full",
+        "half" if _lacking(known) else "full",
         _mark(known.reasons, known.walltimes, max(known.queues, known.qos)),
         _mark(
             max(known.nodes, 1.0 if known.nodes_declared else 0.0),
@@ -158,6 +223,12 @@ def steps(facts: PageFacts) -> tuple[TrustStep, ...]:
     )
 
 
+def _lacking(known: Known) -> bool:
+    """Whether records are missing: of those that the header names, or refused ones."""
+    records, named = known.announced or (1, 1)
+    return records < ALL * named or known.refused > (1 - ALL) * known.records
+
+
 def _mark(*shares: float) -> str:
     if min(shares) >= ALL:
         return "full"
@@ -167,7 +238,7 @@ def _mark(*shares: float) -> str:
 def _records(facts: PageFacts) -> Sentence:
     known = facts.known
     if known.announced is not None:
-        n, m = (wording.count(of) for of in (known.records, known.announced))
+        n, m = map(wording.count, known.announced)
         slots = (Slot(n, "records of the file"), Slot(m, "records of the header"))
         return say(phrases.OF_HEADER, n=slots[0], m=slots[1])
     if not known.refused:

@@ -184,7 +184,7 @@ LIMIT_OR_CHAIN: Final = "A limit, a throttle or a dependency; the log does not s
 LOW_PRIORITY: Final = "A low priority, as the site intends"
 RELEASED: Final = "Held, or waiting for a node"
 FREE: Final = "Not known: {much} with enough free"
-MANY: Final = "Many causes; {cause} first"
+MANY: Final = "Many causes; the largest: {cause}"
 
 # --- what changed --------------------------------------------------------------------------------
 
@@ -200,6 +200,7 @@ NOT_CERTAIN: Final = (
     "Not certain, as few users decide it{than}: {what} {x}, then {y}; load {a}, then {b} %."
 )
 NO_COMPARISON: Final = "No comparison: the log covers {days}, and two weeks are needed."
+PART_OF_DAY: Final = "less than a day"
 FEW_TO_COMPARE: Final = "No comparison: one of the two spans has fewer than {n} jobs."
 WITHOUT: Final = "Without {user}: {what}."
 ABOUT_SAME: Final = "about the same"
@@ -211,6 +212,18 @@ THE_TENTH: Final = "the wait of one job in ten"
 
 # --- what to try ---------------------------------------------------------------------------------
 
+LESS: Final = "{change}. {jobs} wait {gain} less on average{within}{observed}{more}.{caveat}"
+LESS_BRIEFLY: Final = "{change}: {jobs} wait {gain} less on average"
+WITHIN: Final = " ({low} to {high})"
+OBSERVED: Final = ", of {time}"
+MORE: Final = "; {jobs} wait {loss} more"
+PERHAPS_MORE: Final = "; {jobs} perhaps wait {loss} more"
+OTHERS_MORE: Final = ", and {classes} wait longer"
+CAVEATS: Final = {
+    "--walltimes": " Users do not know run times in advance, so the real gain is smaller.",
+    "--per-node": " This assumes that jobs run as long on more nodes.",
+}
+"""What a replay cannot know, by option of the change."""
 TO_DECIDE: Final = "To decide: should the {rule} hold jobs while enough is free?"
 TO_SPREAD: Final = (
     "To decide: are small jobs spread over nodes on purpose? Packed, they free whole nodes."
@@ -222,7 +235,10 @@ UNTESTED: Final = (
 )
 UNKNOWN_REPLAY: Final = "No change was tested: it is not known how well a replay matches this log."
 UNTESTED_PART: Final = "No change was tested: the log holds only a part of the jobs."
-NONE_HELPED: Final = "No change helped: {n} {were} tested."
+NONE_HELPED: Final = "No change saves {share} of the waiting: {n} {were} tested."
+NOT_REPRODUCED: Final = (
+    "No change was tested: a replay of today’s rules misses the observed waits by over a quarter."
+)
 HARDLY: Final = "Nothing: hardly any job waits."
 
 # --- how far to trust this -----------------------------------------------------------------------
@@ -233,7 +249,7 @@ STEPS: Final = (
     "Nodes, limits, priorities",
 )
 COMPLETE: Final = "Complete. All records were read."
-OF_HEADER: Final = "The file has {n} of the {m} records that its header names."
+OF_HEADER: Final = "The log has {n} of the {m} records that its header names for this time."
 SOME_READ: Final = "{n} of {m} records read{empty}."
 EMPTY_DAYS: Final = "; {days} have none"
 NOT_IN_LOG: Final = "Not in this log."

@@ -11,7 +11,7 @@ from audit.metrics.attempts import base
 from audit.metrics.verdict import Gaps, VerdictBound, decide
 from audit.model import OBSERVED, Period
 from audit.periods import day_after, day_start, kind_of, parse_day, zone
-from audit.report.first_page import course, waiting
+from audit.report.first_page import course, outlook, waiting
 from audit.report.first_page.compose import compose
 from audit.report.first_page.facts import (
     Compared,
@@ -25,7 +25,7 @@ from audit.report.first_page.facts import (
 )
 from audit.report.first_page.people import Context, of_people
 from audit.report.record.page import Contents
-from audit.report.record.pool import PoolPart
+from audit.report.record.pool import Advice, PoolPart
 from audit.report.text import wording
 from audit.store import queries
 from audit.store.database import Connection
@@ -185,13 +185,27 @@ class _Reading:
             step=step,
             known=self._known(jobs, named),
             agreement=self._agreement(),
-            changes=(),
+            changes=self._changes(waited - outside, named),
             tried=len(pool.advised.tried),
+            reproduced=pool.advised.reproduced,
             part=bool(contents.part),
             missing_days=missing_days(contents),
             thresholds=thresholds.model_dump(exclude={"fail"}),
             long_waits=waiting.long_waits(jobs, LONGEST) if some else (),
         )
+
+    def _changes(
+        self, waited_s: float, named: Mapping[str, tuple[str, str, str]]
+    ) -> tuple[Advice, ...]:
+        """Return the changes that save enough of the waiting; their titles have rules' names."""
+        found = []
+        for one in self.pool.advised.changes:
+            title = one.title
+            for rule, (name, _, _) in named.items():
+                title = title.replace(f" the {rule}", f" the {name}")
+            if (one.saved_s or 0) >= outlook.MUCH * waited_s:
+                found.append(replace(one, title=title))
+        return tuple(found)
 
     @property
     def _covered(self) -> int:
@@ -313,7 +327,7 @@ class _Reading:
         return Known(
             contents.records,
             contents.refused,
-            None,
+            contents.announced,
             contents.coverage.empty,
             share(pl.col("has_reason")),
             share(pl.col("walltime_s").is_not_null()),

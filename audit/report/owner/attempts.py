@@ -169,12 +169,12 @@ def _since(period: Period) -> pl.Expr:
     return pl.lit(True) if period.whole_log else pl.col("to_time") > period.from_time
 
 
-def compare(scene: Scene, zone: ZoneInfo, resamples: int) -> tuple[Figure, Figure]:
+def compare(scene: Scene, zone: ZoneInfo, resamples: int) -> tuple[Figure, Figure, float | None]:
     """Compare the attempts of the period with all users' similar ones.
 
     Returns:
-        Σ wait / Σ mean wait of all users' attempts of the class in the block; and Σ (wait − that
-        mean) in s. Intervals are over days in ``zone``.
+        Σ wait / Σ mean wait of all users' attempts of the class in the block; Σ (wait − that mean)
+        in s; and the mean of those means, in s. Intervals are over days in ``zone``.
     """
     columns = ("wait_s", "similar_wait_s")
     compared = scene.subjects.drop_nulls(columns)
@@ -196,6 +196,7 @@ def compare(scene: Scene, zone: ZoneInfo, resamples: int) -> tuple[Figure, Figur
     return (
         Figure("class_ratio", wait.sum() / expected if expected else None, *within, "", number),
         Figure("excess_wait", excess if number else None, *of_excess, "s", number),
+        expected / number if number else None,
     )
 
 

@@ -176,7 +176,7 @@ def _part(
     sums = scene.sums([scene.period], in_zone)
     mean = course(sums, 1, SEED, resamples, ("wait_mean",)).figures[0]["wait_mean"]
     within = mean.within if sums.height >= LEAST_DAYS else (None, None)
-    ratio, excess = compare(scene, in_zone, resamples)
+    ratio, excess, similar = compare(scene, in_zone, resamples)
     who = scene.who
     found, tried = ways(scene)
     waits = scene.waits_by_cause
@@ -192,6 +192,7 @@ def _part(
         everybody=scene.everybody,
         ratio=ratio,
         excess=excess,
+        similar_s=similar,
         passed=next((one for one in pool.passed if (one.kind, one.name) == who), None),
         passed_why=row.passed_why,
         beyond=_beyond(scene.subjects),

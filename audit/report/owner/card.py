@@ -23,7 +23,7 @@ class CauseCard:
 
 @dataclass(frozen=True, kw_only=True)
 class PoolCard:
-    """The user's jobs in one pool, compared with similar jobs of all users."""
+    """The user's jobs in one pool, compared with all jobs of the same size and time limit."""
 
     pool: str
     verdict: str
@@ -31,7 +31,7 @@ class PoolCard:
     attempts: int
     never_started: int
     wait_mean_s: float | None
-    ratio: float | None  # of the waits to those of similar jobs
+    ratio: float | None  # of the waits to those of such jobs
     ratio_lower: float | None  # of its 95 % interval
     ratio_upper: float | None
     excess_s: float | None  # total of the differences

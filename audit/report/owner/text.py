@@ -6,7 +6,6 @@ from typing import Final, NamedTuple
 from audit.registry.passed import PassedWhy
 from audit.registry.requested import BEYONDS
 from audit.report.judgement.answers import Difference, changed
-from audit.report.judgement.place import how_passed
 from audit.report.owner.attempts import LEAST_DAYS
 from audit.report.record.owner import (
     FairshareCourse,
@@ -22,6 +21,9 @@ from audit.report.text import starts as wait_ends
 from audit.report.text.part import time_passed
 from audit.scenario.predict.calibration import Bounds
 
+_SIMILAR: Final = "jobs of this size and time limit"
+_ABOUT: Final = 0.8
+"""Least ratio of waits that are about the same."""
 _WALLTIMES: Final = {**advice.WALLTIMES, "unknown": "an unknown time"}
 _MUCH: Final = 1 / 3
 """Least share of all waiting for which a single wait is mentioned."""
@@ -44,20 +46,30 @@ def owner(who: Who) -> str:
 
 
 def verdict(of: OwnerPart, who: Who) -> str:
-    """Return whether an entity was passed over, else its waits compared with similar jobs."""
+    """Return how long an entity waited, and jobs of the same published classes."""
     name = wording.first_upper(owner(who))
     if not of.attempts:
         return f"{name}: no job started and ended in this period."
-    if of.passed is not None:
-        return f"{name} was passed over: {how_passed(of.passed)}."
-    if of.ratio.value is None or of.ratio.lower is None:
-        return f"{name} cannot be compared with others: {_why_not(of)}."
-    if of.longer:
-        times = f"{wording.rough(of.ratio)} times as long as similar jobs"
-        return f"{name} waited {times}: {wording.rough(of.excess)} more in total."
-    if of.shorter:
-        return f"{name} waited less than similar jobs: {wording.rough(of.ratio)} times as long."
-    return f"{name} did not wait significantly longer than similar jobs."
+    if of.ratio.value is None or of.similar_s is None:
+        return f"{name} waited {wording.rough(of.wait_mean)} on average. {_why_not(of)}."
+    own, similar = of.ratio.value * of.similar_s, wording.rough_duration(of.similar_s)
+    if not (of.longer or of.shorter) and _ABOUT <= of.ratio.value <= 1 / _ABOUT:
+        return f"{name} waited about as long as {_SIMILAR}: {similar} on average."
+    sure = ""
+    if of.ratio.lower is None:
+        sure = f" Too few days to be sure: their jobs arrived on fewer than {LEAST_DAYS}."
+    elif not (of.longer or of.shorter):
+        sure = " The difference is not significant."
+    both = f"{wording.rough_duration(own)} on average; {_SIMILAR} waited {similar}"
+    return f"{name} waited {both}.{sure}{_compared(of)}"
+
+
+def _compared(of: OwnerPart) -> str:
+    """Return how many of the jobs were compared; empty: all."""
+    number = of.ratio.attempts
+    if number is None or number >= of.attempts:
+        return ""
+    return f" Compared: {wording.count(number)} of {wording.plural(of.attempts, 'job')}."
 
 
 def notes(of: OwnerPart) -> tuple[str, ...]:
@@ -69,17 +81,22 @@ def notes(of: OwnerPart) -> tuple[str, ...]:
             f"One wait of {wording.rough_duration(longest)} is {share} of all their waiting time: "
             "look at it first."
         )
-    return tuple(filter(None, (one_wait, _both_true(of), _not_passed(of))))
+    return tuple(filter(None, (one_wait, _both_true(of), _order(of))))
 
 
-def _not_passed(of: OwnerPart) -> str:
-    """Return why the entity is not passed over, or cannot be tested."""
+def _order(of: OwnerPart) -> str:
+    """Return whether later jobs overtook them more often than others, or why none is named."""
+    if of.passed is not None:
+        return (
+            "Later jobs of the same queue, at least as large and long, overtook their jobs "
+            "significantly more often than those of others."
+        )
     if of.passed_why is None:
         return ""
     why = PassedWhy(of.passed_why)
     if why.tested:
-        return f"They are not listed as passed over by later jobs: {why.phrase}."
-    return f"The log cannot tell whether later jobs passed them over: {why.phrase}."
+        return f"They are not listed as overtaken more often than others: {why.phrase}."
+    return f"The log cannot tell whether later jobs overtook them more often: {why.phrase}."
 
 
 def starts(of: OwnerContents) -> list[str]:
@@ -115,12 +132,12 @@ def _shortly(of: OwnerPart) -> str:
     if not of.attempts:
         return "had no job that started"
     if of.passed is not None:
-        return "was passed over"
+        return "was overtaken more often than others"
     if of.ratio.value is None or of.ratio.lower is None:
         return f"waited {wording.rough(of.wait_mean)} per job"
     if of.longer:
-        return f"waited {wording.rough(of.ratio)} × as long as similar jobs"
-    return f"waited {'less' if of.shorter else 'no longer'} than similar jobs"
+        return f"waited {wording.rough(of.ratio)} × as long as {_SIMILAR}"
+    return f"waited {'less' if of.shorter else 'no longer'} than {_SIMILAR}"
 
 
 def fairshare(of: FairshareCourse, zone: str) -> str:
@@ -150,10 +167,8 @@ def best_way(of: OwnerPart) -> str:
 
 def _why_not(of: OwnerPart) -> str:
     if of.everybody is None:
-        return "no week of the period is closed yet, or too few other users had jobs"
-    if of.ratio.value is None:
-        return "too few other users had similar jobs in the same weeks"
-    return f"their jobs arrived on fewer than {LEAST_DAYS} days"
+        return "No comparison: no week is closed yet, or too few other users had jobs"
+    return "Too few other users had such jobs in the same weeks to compare"
 
 
 def answers(of: OwnerPart) -> tuple[Answer, ...]:
@@ -168,10 +183,10 @@ def answers(of: OwnerPart) -> tuple[Answer, ...]:
 
 
 def _beside(of: OwnerPart) -> Answer:
-    title = "Longer than similar jobs?"
+    title = "Longer than jobs of the same size and time limit?"
     ratio = of.ratio
     if ratio.value is None:
-        text = f"Cannot tell: {_why_not(of)}."
+        text = f"{_why_not(of)}."
         return Answer(title, wording.UNKNOWN, text)
     jobs = wording.plural(ratio.attempts or 0, "job")
     text = f"times as long{_within(ratio)}, {_more(of.excess)} over {jobs}."
@@ -215,7 +230,7 @@ def _both_true(of: OwnerPart) -> str:
         return ""
     return (
         "Their mean wait is longer than that of all jobs, but not significantly longer than that "
-        "of similar jobs. Jobs of this width and walltime wait long here for all users."
+        f"of {_SIMILAR}. Such jobs wait long here for all users."
     )
 
 
@@ -281,12 +296,12 @@ def no_way(of: OwnerPart) -> str:
     """Return why no other width or walltime is recommended."""
     if not of.tried:
         return (
-            "Too few other users had jobs of other widths or walltimes in closed weeks to compare "
+            "Too few other users had jobs of other sizes or time limits in closed weeks to compare "
             "with."
         )
     return (
-        f"The report compared {wording.plural(of.tried, 'other choice')} of width or walltime, and "
-        "found none with which similar jobs waited significantly less."
+        f"The report compared {wording.plural(of.tried, 'other choice')} of size or time limit. "
+        "Jobs waited significantly less with none of them."
     )
 
 
@@ -309,7 +324,9 @@ def explained(of: LongWait, who: Who, part: OwnerPart) -> tuple[str, ...]:
         sentences = [f"Other jobs of this {who.kind} used {held} {unit} meanwhile."]
     if of.similar_wait_s is not None:
         similar = wording.rough_duration(of.similar_wait_s)
-        sentences.append(f"Similar jobs waited {similar} on average in the same weeks.")
+        sentences.append(
+            f"{wording.first_upper(_SIMILAR)} waited {similar} on average in the same weeks."
+        )
     if of.job_id is not None and of.own_end is not None:
         sentences.append(holds.after_own_end(of.job_id, of.own_end, "this user"))
     return tuple(sentences)

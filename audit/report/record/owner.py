@@ -124,6 +124,8 @@ class OwnerPart:
     longest: tuple[LongWait, ...]
     ways: tuple[Way, ...]
     tried: int  # number of classes compared
+    similar_s: float | None = None
+    """Mean wait of all users' similar jobs, weighted by the jobs compared; None: none."""
 
     @property
     def longer(self) -> bool:

@@ -260,7 +260,7 @@ def _parts(change: Change, pool: Pool) -> Iterator[str]:
         factor = float(change.walltimes)
         close = {1.0: "equal to the run time", 2.0: "of at most twice the run time"}
         bound = close.get(factor, f"of at most {factor:g} times the run time")
-        yield f"Ask {named if users else 'users'} to request walltimes {bound}"
+        yield f"Ask {named if users else 'users'} for time limits {bound}"
     for wanted, unit in ((change.capacity, counted), (change.nodes, "nodes")):
         if wanted is not None:
             size = amount(abs(wanted.amount), unit)

@@ -98,7 +98,7 @@ def logs_on_nodes(draw: st.DrawFn) -> list[Job]:
 def found(
     jobs: list[Job], limits: tuple[Limit, ...], since: int, pool: Pool = ALL
 ) -> tuple[Plateaued, Stops, Climbs]:
-    """What the package finds."""
+    """The findings of the package."""
     now = max(t for job in jobs for t in (job.leave, job.end or 0)) + 1
     grouped = plateaued(describe(frame(attempts(jobs)), [pool]), pool, now)
     stops, climbs = swept(grouped, pool, limits, since, climbing=True)

@@ -48,7 +48,7 @@ class Outcome(NamedTuple):
     found: bool
     """Whether the victim was named; of a partition or QOS, whether the order was stated."""
     others: tuple[str, ...]
-    """Who else was named."""
+    """The others that were named."""
 
 
 @dataclass(frozen=True)

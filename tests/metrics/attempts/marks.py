@@ -37,7 +37,7 @@ class Group:
 
     @property
     def waits(self) -> int:
-        """What its startable jobs request."""
+        """The requests of its startable jobs."""
         return 0 if self.unstartable else self.size * len(self.jobs)
 
 

@@ -20,6 +20,7 @@ from audit.report.first_page.facts import (
     StepPoint,
     Strip,
 )
+from audit.report.record.pool import Advice, Figure, Loser
 
 RULE = RuleTime("daytime closure for jobs over 4 h", "window", "inferred", 90.0, 60.0)
 LIMIT = RuleTime("limit of 10 running jobs per user", "limit", "configured", 50.0, 48.0)
@@ -74,6 +75,17 @@ def known(**changes: Any) -> Known:
 def compared(**changes: Any) -> Compared:
     first, last = Half(540, 36_000, 0.71, 500, 100), Half(180, 30_000, 0.69, 170, 120)
     return Compared("", first, last, "3", significant=True)._replace(**changes)
+
+
+def advice(**changes: Any) -> Advice:
+    gain = Figure("wait_change", 7_200, 3_600, 10_800, "s")
+    loss = Figure("wait_change", 600, 300, 900, "s")
+    losers = (Loser("width_class", "1", loss, 500, certain=True),)
+    made = Advice(
+        *("--lift 1", "Lift the limit of 10 running jobs per user", "cpus", "65-128", gain),
+        *(losers, "SELECT 1", 30_000, 36_000, 40_000),
+    )
+    return replace(made, **changes)
 
 
 def strip(**changes: Any) -> Strip:

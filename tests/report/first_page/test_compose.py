@@ -171,6 +171,8 @@ def pages(draw: st.DrawFn) -> PageFacts:
         "compared": draw(st.sampled_from([None, *CHANGES])),
         "agreement": draw(st.sampled_from([None, 0.23, 0.8])),
         "tried": draw(st.integers(0, 3)),
+        "changes": draw(st.sampled_from([(), (sample.advice(),), ADVISED])),
+        "reproduced": draw(st.booleans()),
         "cancelled_s": draw(st.sampled_from([0.0, 90_000.0])),
         "lacked": draw(st.sampled_from([None, ("cpus", 0.9), ("gpus", 0.4)])),
         "queues": draw(st.sampled_from([(), QUEUES])),
@@ -192,6 +194,12 @@ CHANGES = (
     sample.compared(first=Half(2, 96, 0.55, 2, 99), last=Half(2, 49, 0.4, 2, 99)),
     sample.compared(user=None),
 )
+ADVISED = (
+    sample.advice(),
+    sample.advice(change="--walltimes 2", title="Ask ann, bob and cem for time limits of at "
+                  "most twice the run time", width=None, losers=sample.advice().losers * 3),
+    sample.advice(change="--placement exclusive", title="Give each job whole nodes", losers=()),
+)  # fmt: skip
 QUEUES = (QueueWait("high", 0.3, 0.2, 36_000), QueueWait("low", 0.7, 0.8, 90_000))
 ALL_KNOWN = sample.known(
     reasons=0.25, queues=1.0, qos=1.0, nodes=1.0, nodes_declared=True, limits="slurm",

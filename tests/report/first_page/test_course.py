@@ -1,4 +1,4 @@
-"""What changed: halves, significance by users, and complete steps."""
+"""Changes of waits: halves, significance by users, and complete steps."""
 
 from typing import Any
 

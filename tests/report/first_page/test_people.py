@@ -1,4 +1,4 @@
-"""Who is listed, and what is compared, from small frames made by hand."""
+"""The lists of users, and their comparison, from small frames made by hand."""
 
 from typing import Any
 

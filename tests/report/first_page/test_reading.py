@@ -95,7 +95,7 @@ def test_kth_sp2_without_windows(kth: tuple[Outcome, FirstPage]) -> None:
          "Large jobs: the machine was full, partly of later jobs"),
         ("User 14", "365 of 402", "5.6 %", "5.3 h", "4.7 h", "Not known: mostly with enough free"),
         ("User 6", "260 of 350", "4.8 %", "4.9 h", "11 h",
-         "Many causes; enough CPUs free in total, no reason logged first"),
+         "Many causes; the largest: enough CPUs free in total, no reason logged"),
     ]  # fmt: skip
     longer = "Longer waits than similar jobs: 10 of 119 users compared, 3 shown"
     assert page.who[1].title.plain == longer

@@ -47,6 +47,7 @@ def part(ratio: Figure | None = None, passed: PassedOver | None = None) -> Owner
         longest=(),
         ways=(),
         tried=0,
+        similar_s=None if ratio.value is None else 3.0 * HOUR,
     )
 
 

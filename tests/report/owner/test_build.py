@@ -77,8 +77,9 @@ def test_waits_are_compared_with_those_of_similar_jobs() -> None:
     ]
     figures = [(0, 30 * day, "x", "0-1h", "wait_mean", float(HOUR))]
     scene = scene_of(frame(rows), pl.DataFrame(figures, BLOCKS, orient="row"))
-    ratio, excess = compare(scene, zone("UTC"), 100)
+    ratio, excess, similar = compare(scene, zone("UTC"), 100)
     assert (ratio.value, ratio.lower, excess.value) == (5, 5, 20 * 4 * HOUR)
+    assert similar == HOUR
 
 
 @pytest.mark.thorough

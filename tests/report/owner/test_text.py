@@ -19,26 +19,36 @@ LONGER = figure("class_ratio", 1.5, 1.2, 2.0)
 @pytest.mark.parametrize(
     ("of", "expected"),
     [
-        (part(LONGER), "User ann waited 1.5 times as long as similar jobs: 20 h more in total."),
         (
-            part(LONGER, PASSED),
-            "User ann was passed over: 40 % of later jobs that requested at least as much started "
-            "first (17 % expected).",
+            part(LONGER),
+            "User ann waited 4.5 h on average; jobs of this size and time limit waited 3 h.",
         ),
-        (part(LESS, PASSED), "User ann was passed over"),
-        (part(), "User ann did not wait significantly longer than similar jobs."),
-        (part(LESS), "User ann waited less than similar jobs: 0.5 times as long."),
-        (part(figure("class_ratio", 2.0)), "their jobs arrived on fewer than 10 days"),
-        (part(figure("class_ratio", None)), "too few other users had similar jobs"),
+        (part(), "and time limit waited 3 h. The difference is not significant."),
+        (
+            part(figure("class_ratio", 1.1, 0.8, 1.4)),
+            "User ann waited about as long as jobs of this size and time limit: 3 h on average.",
+        ),
+        (part(LESS), "User ann waited 90 min on average; jobs of this size and time limit"),
+        (part(figure("class_ratio", 2.0)), "Too few days to be sure: their jobs arrived on fewer"),
+        (
+            part(figure("class_ratio", None)),
+            "User ann waited 5 h on average. Too few other users had such jobs",
+        ),
         (
             replace(part(figure("class_ratio", None)), everybody=None),
-            "cannot be compared with others: no week of the period is closed yet, or too few",
+            "No comparison: no week is closed yet, or too few other users had jobs.",
         ),
         (replace(part(), attempts=0), "no job started and ended"),
     ],
 )
 def test_the_verdict_goes_by_what_chance_leaves(of: OwnerPart, expected: str) -> None:
     assert expected in text.verdict(of, ANN)
+
+
+def test_a_page_says_how_many_jobs_were_compared() -> None:
+    some = replace(part(), ratio=replace(LONGER, attempts=60))
+    assert text.verdict(some, ANN).endswith("waited 3 h. Compared: 60 of 100 jobs.")
+    assert "Compared" not in text.verdict(replace(some, attempts=60), ANN)
 
 
 def test_three_figures_with_their_intervals() -> None:
@@ -81,7 +91,7 @@ def test_what_was_allocated_beyond_requests_comes_with_advice() -> None:
 
 def test_where_measures_disagree_one_sentence_says_how_both_are_true() -> None:
     (note,) = text.notes(part())
-    assert "Jobs of this width and walltime wait long here" in note
+    assert "Such jobs wait long here" in note
     assert text.notes(part(LONGER)) == ()
     short = replace(part(), wait_mean=figure("wait_mean", HOUR, HOUR / 2, 3.0 * HOUR, "s"))
     assert text.notes(short) == ()
@@ -117,7 +127,7 @@ def test_a_long_wait_is_told_without_anybody_else() -> None:
     )
     assert text.explained(LONG, ANN, part()) == (
         "Other jobs of this user used 6.4 CPUs meanwhile.",
-        "Similar jobs waited 2 h on average in the same weeks.",
+        "Jobs of this size and time limit waited 2 h on average in the same weeks.",
     )
     held = replace(LONG, own_end=OwnEnd("16", 40))
     assert text.explained(held, ANN, part())[-1] == (
@@ -128,6 +138,14 @@ def test_a_long_wait_is_told_without_anybody_else() -> None:
     assert text.explained(alone, ANN, part()) == ("No job of this user ran during that time.",)
 
 
+def test_a_page_says_that_later_jobs_overtook_and_counts_nobody() -> None:
+    (note,) = text.notes(part(LONGER, PASSED))
+    assert note == (
+        "Later jobs of the same queue, at least as large and long, overtook their jobs "
+        "significantly more often than those of others."
+    )
+
+
 BETTER = Trend(
     "month", (), (Change("wait_mean", 3_600.0, Figure("", -1_800.0, -2_400.0, -60.0)),), "2026-09"
 )
@@ -136,14 +154,17 @@ BETTER = Trend(
 @pytest.mark.parametrize(
     ("of", "expected"),
     [
-        (part(LONGER), "waited 1.5 × as long as similar jobs"),
-        (part(LONGER, PASSED), "was passed over"),
-        (part(), "waited no longer than similar jobs"),
-        (part(LESS), "waited less than similar jobs"),
+        (part(LONGER), "waited 1.5 × as long as jobs of this size and time limit"),
+        (part(LONGER, PASSED), "was overtaken more often than others"),
+        (part(), "waited no longer than jobs of this size and time limit"),
+        (part(LESS), "waited less than jobs of this size and time limit"),
         (part(figure("class_ratio", 2.0)), "waited 5 h per job"),
         (part(figure("class_ratio", None)), "waited 5 h per job"),
         (replace(part(), attempts=0), "had no job that started"),
-        (replace(part(), trend=BETTER), "waited no longer than similar jobs; shorter than 2026-09"),
+        (
+            replace(part(), trend=BETTER),
+            "waited no longer than jobs of this size and time limit; shorter than 2026-09",
+        ),
     ],
 )
 def test_the_subject_of_a_mail_says_it_in_a_few_words(of: OwnerPart, expected: str) -> None:
@@ -165,13 +186,13 @@ def test_a_period_of_which_there_is_nothing_to_tell() -> None:
         (None, ()),
         (
             PassedWhy.OWN_ORDER,
-            ("They are not listed as passed over by later jobs: own later jobs passed own earlier "
-             "jobs about as often.",),
+            ("They are not listed as overtaken more often than others: own later jobs passed own "
+             "earlier jobs about as often.",),
         ),
         (
             PassedWhy.FEW_JOBS,
-            ("The log cannot tell whether later jobs passed them over: fewer than 20 jobs waited "
-             "while later jobs of others requested as much.",),
+            ("The log cannot tell whether later jobs overtook them more often: fewer than 20 jobs "
+             "waited while later jobs of others requested as much.",),
         ),
     ],
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Attempts that ran at an unknown time: their usage, and what the report says of the rest."""
+"""Attempts that ran at an unknown time: their usage, and the rest in the report."""
 
 from __future__ import annotations
 

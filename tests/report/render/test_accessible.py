@@ -54,7 +54,7 @@ def _missing(program: Path) -> pytest.MarkDecorator:
 
 
 def _violations(browser: chromium.Page | firefox.Page) -> object:
-    """What axe finds on the page that is shown, with all parts unfolded."""
+    """The findings of axe on the page that is shown, with all parts unfolded."""
     browser.evaluate("document.querySelectorAll('details').forEach(e => e.open = true)")
     assert browser.evaluate("document.documentElement.scrollWidth <= innerWidth")
     browser.evaluate(f"{(files('axe_core_python') / 'axe.min.js').read_text(encoding='utf-8')};0")

@@ -1,4 +1,4 @@
-"""What the page says about the account of waits: no more than the log shows."""
+"""Sentences about the account of waits: no more than the log shows."""
 
 from dataclasses import replace
 

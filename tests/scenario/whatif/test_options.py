@@ -235,15 +235,15 @@ def test_relaxed_rules(rule: str, bound: int, expected: str) -> None:
     [
         (
             {"walltimes": Fraction(2)},
-            "Ask users to request walltimes of at most twice the run time",
+            "Ask users for time limits of at most twice the run time",
         ),
         (
             {"walltimes": Fraction(1), "walltimes_of": ("ann", "bob")},
-            "Ask ann, bob to request walltimes equal to the run time",
+            "Ask ann, bob for time limits equal to the run time",
         ),
         (
             {"walltimes": Fraction(3, 2), "walltimes_of": tuple("abcdefghij")},
-            "Ask 10 users to request walltimes of at most 1.5 times the run time",
+            "Ask 10 users for time limits of at most 1.5 times the run time",
         ),
         (
             {"limits": options.limits(["user:*=50:narrow", "long=8", "user:ann=1gpus"])},

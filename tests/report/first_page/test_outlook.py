@@ -1,0 +1,144 @@
+"""What to try, and how complete the records are, in words."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from audit.report.first_page import outlook
+from audit.report.first_page.facts import Half
+from audit.report.record.pool import Advice, Figure, Loser
+from tests.report.first_page.sample import advice, compared, facts, known
+
+LOSS = Figure("wait_change", 600, 300, 900, "s")
+EXACT = advice(
+    change="--walltimes exact",
+    title="Ask users for time limits equal to the run time",
+    width=None,
+    losers=(),
+    observed_s=None,
+)
+
+
+def lost(dimension: str, label: str, *, certain: bool = True) -> Loser:
+    return Loser(dimension, label, LOSS, 100, certain)
+
+
+@pytest.mark.parametrize(
+    ("of", "text"),
+    [
+        (
+            advice(),
+            "Lift the limit of 10 running jobs per user. Jobs of 65–128 CPUs wait 2 h less on "
+            "average (60 min to 3 h), of 10 h; jobs of 1 CPU wait 10 min more.",
+        ),
+        (
+            EXACT,
+            "Ask users for time limits equal to the run time. Jobs wait 2 h less on average "
+            "(60 min to 3 h). Users do not know run times in advance, so the real gain is smaller.",
+        ),
+        (
+            advice(title=" ".join("abcdefghijklmnop"), width=">128", losers=()),
+            "a b c d e f g h i j k l m n …. Jobs over 128 CPUs wait 2 h less on average "
+            "(60 min to 3 h), of 10 h.",
+        ),
+    ],
+)
+def test_a_change_says_who_gains_how_much_and_who_loses(of: Advice, text: str) -> None:
+    assert outlook.replayed(of).text.replace("\u00a0", " ") == text
+
+
+@pytest.mark.parametrize(
+    ("losers", "text"),
+    [
+        ((lost("walltime_class", "4-12h"),), "; jobs with time limits of 4–12 h wait 10 min more."),
+        ((lost("walltime_class", ">24h"),), "; jobs with time limits over 24 h wait 10 min more."),
+        ((lost("walltime_class", "unknown"),), "; jobs without a time limit wait 10 min more."),
+        (
+            (lost("width_class", "2-4", certain=False),),
+            "; jobs of 2–4 CPUs perhaps wait 10 min more.",
+        ),
+        (
+            (lost("width_class", "2-4"), lost("width_class", "1"), lost("width_class", "5-8")),
+            "; jobs of 2–4 CPUs wait 10 min more, and 2 other classes wait longer.",
+        ),
+    ],
+)
+def test_who_waits_longer_after_a_change(losers: tuple[Loser, ...], text: str) -> None:
+    assert outlook.replayed(replace(advice(), losers=losers)).plain.endswith(text)
+
+
+@pytest.mark.parametrize(
+    ("given", "texts"),
+    [
+        ({"agreement": 0.8, "changes": (advice(), advice())}, ["Lift", "Lift", "To ask"]),
+        ({"agreement": 0.8, "tried": 3}, ["To ask", "No change saves 5 % of the waiting: 3 were"]),
+        (
+            {"agreement": 0.8, "tried": 3, "reproduced": False},
+            ["To ask", "No change was tested: a replay of today’s rules misses"],
+        ),
+        ({"agreement": 0.23}, ["To ask", "No change was tested: a replay matches 23 %"]),
+    ],
+)
+def test_what_to_try_in_order(given: dict[str, Any], texts: list[str]) -> None:
+    found = outlook.to_try(facts(**given))
+    assert [one.plain.startswith(text) for one, text in zip(found, texts, strict=True)] == [
+        True
+    ] * len(texts)
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "text"),
+    [  # typical wait, that of one job in ten, load, the first without user 3, jobs, the second
+        ((540, 9_000, 0.7, 500), (180, 9_000, 0.7, 180), "fell from 9 min to 3 min"),
+        ((540, 9_000, 0.7, 500), (180, 9_000, 0.7, 500), "The change is that of User 3."),
+        ((180, 9_000, 0.7, 500), (540, 9_000, 0.7, 500), "The change is that of User 3."),
+        ((180, 9_000, 0.7, 500), (540, 9_000, 0.7, 400), "The change is that of User 3."),
+    ],
+)
+def test_a_change_without_the_largest_user(
+    first: tuple[Any, ...], last: tuple[Any, ...], text: str
+) -> None:
+    of = compared(first=Half(*first, 99), last=Half(*last, 99))
+    assert text in outlook.changed(facts(compared=of)).plain
+
+
+def test_a_log_of_less_than_a_day_compares_nothing() -> None:
+    short = facts(compared=None, log_days=0.04)
+    assert outlook.changed(short).plain == (
+        "No comparison: the log covers less than a day, and two weeks are needed."
+    )
+
+
+def test_waits_of_one_job_in_ten_are_compared_without_the_largest_user_too() -> None:
+    first, last = Half(2, 600, 0.5, 2, 99, 600), Half(2, 60, 0.5, 2, 99, 600)
+    alone = compared(first=first, last=last)
+    assert outlook.changed(facts(compared=alone)).plain == "The change is that of User 3."
+    others = alone._replace(last=last._replace(p90_without=55))
+    assert outlook.changed(facts(compared=others)).plain == (
+        "At almost the same load (50, then 50 %), the wait of one job in ten fell from 10 min to "
+        "1 min between the halves of the log. Without User 3: about the same."
+    )
+
+
+@pytest.mark.parametrize(
+    ("announced", "mark", "text"),
+    [
+        (None, "full", "Complete. All records were read."),
+        (
+            (970, 1_000),
+            "full",
+            "The log has 970 of the 1,000 records that its header names for this time.",
+        ),
+        (
+            (122_060, 201_387),
+            "half",
+            "The log has 122,060 of the 201,387 records that its header names for this time.",
+        ),
+    ],
+)
+def test_records_that_a_header_names(
+    announced: tuple[int, int] | None, mark: str, text: str
+) -> None:
+    first = outlook.steps(facts(known=known(announced=announced)))[0]
+    assert (first.mark, first.text.plain) == (mark, text)
