@@ -46,6 +46,7 @@ def test_the_readme_names_every_command_and_view() -> None:
         "archive",
         "backup",
         "restore",
+        "erase",
         "init",
         "simulate",
         "explain",

@@ -160,6 +160,34 @@ def restore(
     show(f"restored {sum(back.rows.values()):,} rows, as saved {back.made_at}")
 
 
+def erase(
+    user: Annotated[str, Option(metavar="NAME", help="The user's name in the logs.")],
+    config: opt.SiteConfig = opt.SITE,
+) -> None:
+    """Replace a user's name by a random one in everything that is kept; figures stay."""
+    from audit.nightly.keeping import erasing
+
+    site = opt.site(config)
+    done = erasing.erase(site, user, int(time.time()))
+    show(
+        f"{done.token} replaces the name in {done.records:,} records, {done.lines:,} refused lines "
+        f"and {done.months:,} archived months"
+    )
+    for page in done.night.reports:
+        show(page)
+    show(f"published {site.database}")
+    for file in done.removed:
+        show(f"removed {file}: its figures are no longer in the store")
+    warn(f"the {kind} of this name has jobs of others, and stays" for kind in done.shared)
+    show("not reached:")
+    for place in erasing.beyond(site, config, user):
+        show(f"  {place}")
+    for failure in done.night.failures:
+        say(f"fairaudit: {failure}; 'fairaudit run' tries again")
+    if done.night.failures:
+        raise Exit(done.night.exit_code)
+
+
 def archive(
     cluster: opt.ClusterName = None,
     back: Annotated[

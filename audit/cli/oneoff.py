@@ -72,12 +72,14 @@ def _options(
     user: list[str] | None,
     account: list[str] | None,
     no_pdf: bool | None,
+    predict: bool | None,
     **more: Any,
 ) -> Any:
     from audit.oneoff.audit import Options
 
     named = opt.owners(user, account)
-    return Options(out=out or opt.DEFAULT_OUT, database=db, pdf=not no_pdf, owners=named, **more)
+    given = {"database": db, "owners": named, **more}
+    return Options(out=out or opt.DEFAULT_OUT, pdf=not no_pdf, predict=bool(predict), **given)
 
 
 Audited: TypeAlias = Annotated[
@@ -101,6 +103,12 @@ Audited: TypeAlias = Annotated[
             user=opt.OfUsers,
             account=opt.OfAccounts,
             no_pdf=opt.optional(bool, "Make no PDF.", "--no-pdf"),
+            predict=opt.optional(
+                bool,
+                "Predict starts, and show how good the predictions are, also where no job is "
+                "pending.",
+                "--predict",
+            ),
         ),
     ),
 ]

@@ -36,7 +36,7 @@ from audit.metrics.attempts.summary import KINDS, Known, Options, conservation_o
 from audit.metrics.fairshare.requested import beyond_request
 from audit.metrics.passed.usage import Shares
 from audit.metrics.preemption import interrupted
-from audit.model import OBSERVED, Period, Pool
+from audit.model import OBSERVED, Period, Pool, Standing
 from audit.scenario import ownership
 from audit.scenario.advice.advise import advise
 from audit.scenario.driver import ALL, Effort
@@ -89,6 +89,8 @@ class Wanted(NamedTuple):
     """Seconds before the end of a period that are its log; None: all attempts are."""
     settings: Mapping[Period, Setting] = {}
     """Those of reported periods, which differ in evidence alone; others: that of the cluster."""
+    predict: bool = True
+    """Whether to predict starts also in pools without pending jobs."""
 
 
 class Rows(NamedTuple):
@@ -157,7 +159,7 @@ def compute(
 def _tables(work: _Work, attempts: pl.DataFrame, fairshare: Fairshare) -> Iterator[Rows]:
     """Yield as ``compute``, without the names of cluster and period."""
     setting, metrics = work.setting, work.chosen.metrics
-    seeds, kept, window, _, _ = work.wanted
+    seeds, kept, window = work.wanted[:3]
     described = population.compact(
         population.describe(attempts, setting.pools, setting.partition_pool, tau_s=metrics.tau_s)
     )
@@ -184,10 +186,11 @@ def _tables(work: _Work, attempts: pl.DataFrame, fairshare: Fairshare) -> Iterat
         jobs, agreed = _with_delivered(work, jobs, log)
         del log
         yield from _fidelities(work, scenario.described_by(jobs), booked, agreed)
-        work.progress(_STARTS, 0, 1)
-        starts = predicted(scenario, setting.zone, window)
-        yield Rows("prediction_result", None, starts.with_columns(pool=pl.lit(pool.name)))
-        work.progress(_STARTS, 1, 1)
+        if work.wanted.predict or (scenario.attempts["standing"] == Standing.PENDING).any():
+            work.progress(_STARTS, 0, 1)
+            starts = predicted(scenario, setting.zone, window)
+            yield Rows("prediction_result", None, starts.with_columns(pool=pl.lit(pool.name)))
+            work.progress(_STARTS, 1, 1)
         del scenario
         jobs = similar.similar_waits(jobs, [*seeds, *kept])
         stuck = similar.stuck(jobs, pool, setting.now, metrics.tolerance_s)
@@ -246,7 +249,7 @@ def _with_delivered(
     work: _Work, jobs: pl.DataFrame, log: Scenario
 ) -> tuple[pl.DataFrame, Mapping[Period, Agreed]]:
     """Add the delays of attempts by later arrivals; return also which rules agree with the log."""
-    seeds, kept, window, history_s, _ = work.wanted
+    seeds, kept, window, history_s = work.wanted[:4]
     if work.compared != work.ranked:
         log = log.but(fairshare=work.compared)
     work.progress(_DELIVERED, 0, 1)

@@ -22,6 +22,7 @@ from audit.scenario.delivered.agreement import (
     agreement_on_nodes,
     rule_of,
 )
+from audit.scenario.delivered.candidates import candidates
 from audit.scenario.delivered.fair_starts import ADDED, delivered_starts
 from audit.scenario.releases.holds import Holding, inferred_holds
 from audit.scenario.scenario import Scenario
@@ -38,8 +39,7 @@ class Agreed(NamedTuple):
     @property
     def replayed(self) -> float | None:
         """The agreement of the pool's policy, by sums or by free nodes; None: not known."""
-        plain = self.compared["agreement"][0]  # the pool's policy is the first candidate
-        return max((one for one in (plain, self.on_nodes) if one is not None), default=None)
+        return _larger(self.compared, self.on_nodes)
 
     def rows(self, pool: Pool) -> pl.DataFrame:
         """Return the rows of the view ``fidelity``, without their place."""
@@ -59,6 +59,19 @@ def agreed(log: Scenario, until: Ints | None = None) -> Agreed:
     compared = agreement(log, held_until=until)
     on_nodes = agreement_on_nodes(log, log.pool.policy)
     return Agreed(compared, rule_of(log, compared), on_nodes)
+
+
+def replayed_agreement(log: Scenario, holding: Holding) -> float | None:
+    """Return ``Agreed.replayed`` without the other candidates."""
+    until = held_until(log.attempts, log.pool, log.now, holding)
+    policy = agreement(log, candidates(log)[:1], held_until=until)
+    return _larger(policy, agreement_on_nodes(log, log.pool.policy))
+
+
+def _larger(compared: pl.DataFrame, on_nodes: float | None) -> float | None:
+    """Return the larger agreement of the pool's policy, which is the first candidate."""
+    both = (compared["agreement"][0], on_nodes)
+    return max((one for one in both if one is not None), default=None)
 
 
 def held_until(attempts: pl.DataFrame, pool: Pool, now: int, holding: Holding) -> Ints | None:

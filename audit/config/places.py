@@ -52,6 +52,16 @@ class Site:
         return self.folder / self.config.output.reports
 
     @property
+    def index(self) -> Path:
+        """The index page of the reports."""
+        return self.reports / "index.html"
+
+    @property
+    def lacks_index(self) -> bool:
+        """Whether there are reports, but no index page."""
+        return not self.index.exists() and any(self.reports.glob("*/*/report.html"))
+
+    @property
     def metrics_file(self) -> Path | None:
         """The file of metrics for monitors, if there is one."""
         name = self.config.service.metrics_file

@@ -359,10 +359,17 @@ def _periods(
     }
 
 
-def report(work: Work, cluster: Cluster, due: Sequence[tuple[str, int, int, str]]) -> None:
+def report(
+    work: Work,
+    cluster: Cluster,
+    due: Sequence[tuple[str, int, int, str]],
+    also: Mapping[str, Sequence[Who]] | None = None,
+) -> None:
     """Make the reports that are due; each file replaces the old one in one step.
 
-    ``due`` has the name, start and end (epoch s) of each period, and the run that computed it.
+    Args:
+        due: the name, start and end (epoch s) of each period, and the run that computed it.
+        also: by period, users and accounts that get a page besides those of recipients.
     """
     con, config, night, what = work.con, work.site.config, work.night, f"reports of {cluster.name}"
     named = [
@@ -371,16 +378,20 @@ def report(work: Work, cluster: Cluster, due: Sequence[tuple[str, int, int, str]
         if recipient.gets(cluster.name, cluster.period)
         for who in itertools.starmap(Who, recipient.owners)
     ]
-    if named and due:  # reads all attempts
+    asked = also or {}
+    if due and (named or asked):  # reads all attempts
         names = owners.names(con, cluster.name)
         named = [who for who in named if who in names]
+        asked = {period: [who for who in of if who in names] for period, of in asked.items()}
     for number, (name, start, end, run_id) in enumerate(due):
         work.progress(what, number, len(due))
         folder = work.site.report(cluster.name, name)
         privacy.shared_folder(folder, with_group=work.site.shared)
         period = Period(name, start, end)
         made = drawing.draw(
-            con, config, cluster.name, period, folder, pdf=config.report.pdf, also=named
+            *(con, config, cluster.name, period, folder),
+            pdf=config.report.pdf,
+            also=[*named, *asked.get(name, ())],
         )
         if made.failure is not None:
             night.failures.append(made.failure)
@@ -414,9 +425,6 @@ def _note_report(con: Connection, cluster: str, period: str, run_id: str, now: i
         )
 
 
-PAGE = "index.html"
-
-
 def write_index(con: Connection, site: Site) -> Path | None:
     """Write the index page; return None if there is no report yet."""
 
@@ -436,8 +444,8 @@ def write_index(con: Connection, site: Site) -> Path | None:
         return None
     found = _trends(con, shown, site.config.uncertainty.resamples)
     page = render_index(shown, found, href, pages)
-    replace.write(site.reports / PAGE, page.encode(), alone=True, with_group=site.shared)
-    return site.reports / PAGE
+    replace.write(site.index, page.encode(), alone=True, with_group=site.shared)
+    return site.index
 
 
 def _trends(con: Connection, shown: list[Answer], resamples: int) -> dict[str, Trend]:

@@ -132,8 +132,22 @@ class History:
     ) -> Iterator[int]:
         """Record a run and, when the block ends, its outcome; yield its id."""
         number = self.begin(stage, cluster, period)
-        try:
+        with self.ending(number, failures):
             yield number
+
+    def resume(self, number: int) -> None:
+        """Let a run go on after this history was opened again, which marked it as abandoned."""
+        self._write(
+            "UPDATE history SET state = 'running', exit_code = 0, error = NULL, ended_at = NULL "
+            "WHERE id = ?",
+            number,
+        )
+
+    @contextmanager
+    def ending(self, number: int, failures: Sequence[AuditError]) -> Iterator[None]:
+        """Record the outcome of a run that has begun when the block ends."""
+        try:
+            yield
         except BaseException as error:
             self.break_off(number, error)
             raise
@@ -196,6 +210,24 @@ class History:
             return self._con.execute(statement, values).lastrowid or 0
         except sqlite3.Error as error:
             raise failed(self._path, error) from error
+
+
+def rewrite(path: Path, to: Path, change: Callable[[str], str]) -> None:
+    """Copy the history at ``path`` to a new file, with its errors changed; make an empty one if
+    it is missing.
+
+    No page of the copy contains an older text. Raises StoreError if one cannot be read or written.
+    """
+    try:
+        with closing(sqlite3.connect(to, isolation_level=None)) as copy:
+            if path.exists():
+                with closing(_connect(path)) as con:
+                    con.backup(copy)
+                copy.create_function("changed", 1, change, deterministic=True)
+                copy.execute("UPDATE history SET error = changed(error) WHERE error IS NOT NULL")
+            copy.execute("VACUUM")
+    except sqlite3.Error as error:
+        raise failed(path, error) from error
 
 
 def read(state: Path) -> list[Entry]:

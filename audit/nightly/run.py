@@ -118,8 +118,9 @@ def _compute(work: Work, cluster: Cluster) -> None:
 
 
 def _report(work: Work, cluster: Cluster) -> None:
-    """Make the reports that are due, if any are."""
-    if missing := queries.rows(work.con, "unreported", cluster=cluster.name):
+    """Make the reports that are due, if any are, and the index."""
+    missing = queries.rows(work.con, "unreported", cluster=cluster.name)
+    if missing or work.site.lacks_index:
         from audit.nightly import due
 
         due.report(work, cluster, missing)

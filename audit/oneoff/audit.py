@@ -55,6 +55,7 @@ class Options:
     to_day: str | None = None
     log_from: str | None = None  # when the logs begin
     pdf: bool = True
+    predict: bool = False  # predict starts also in pools without pending jobs
     owners: Sequence[Who] = ()  # users and accounts that also get a page
 
     @property
@@ -233,6 +234,8 @@ def _planned(
         in_force["files"] = shares.in_force
         if options.policy is not None:
             in_force["stated"] = [options.order, options.backfill]
+    if options.predict:
+        in_force["predict"] = True
     if options.log_from is not None:
         in_force["log_begin"] = setting.log.from_time
     if setting.declared != NOTHING:
@@ -242,7 +245,7 @@ def _planned(
         in_force["missing"] = sorted(listed)
     silent = [] if options.policy is not None else fitted.silent(setting, site)
     pages = bool(options.owners) or config.report.owner_pages == "named"
-    task = Task(taken.attempts, setting, shares, [], pages=pages)
+    task = Task(taken.attempts, setting, shares, [], pages=pages, predict=options.predict)
     return _Audit(task, in_force, period, silent)
 
 

@@ -39,6 +39,7 @@ class Task:
     """The setting that describes the cluster; None: ``setting``."""
     pages: bool = True
     """Whether pages of users or accounts may be made, which compare them with all others."""
+    predict: bool = True  # see ``compute.Wanted``
 
 
 def compute_and_keep(
@@ -59,7 +60,9 @@ def compute_and_keep(
     """
     setting = task.setting
     seeds = {of.period: seed_of(task.attempts, of.period) for of in task.due}
-    wanted = compute.Wanted(seeds, task.kept.keys(), task.window, task.history_s, task.settings)
+    wanted = compute.Wanted(
+        *(seeds, task.kept.keys(), task.window, task.history_s, task.settings, task.predict)
+    )
     threads = config.simulation.threads
     with workers.executor(config.compute, threads, warned=warned) as executor:
         computed = compute.compute(

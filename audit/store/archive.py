@@ -263,6 +263,32 @@ def _write(
     return name, int(count), digest
 
 
+def rewrite(
+    con: Connection,
+    month: Month,
+    base: Path,
+    instead: Sequence[str | None],
+    *,
+    with_group: bool = False,
+) -> Month:
+    """Write new files for an archived month, and return it with these; ``archived`` stays.
+
+    Args:
+        base: the folder of the published database. instead: the query of the new records and that
+        of the new results, each in the order of its file; None: this file stays.
+
+    Raises StoreError if a file cannot be written.
+    """
+    files, digests = list(month.files), list(month.sha256)
+    for position, sql in enumerate(instead):
+        if sql is not None:
+            folder, _, name = month.files[position].rpartition("/")
+            stem = name.rpartition("-")[0]
+            made, _, digests[position] = _write(con, sql, base / folder, stem, with_group)
+            files[position] = f"{folder}/{made}"
+    return month._replace(files=(files[0], files[1]), sha256=(digests[0], digests[1]))
+
+
 def bring_back(con: Connection, cluster: str, since: int) -> list[Month]:
     """Move the months that end after an instant (epoch s) back into the tables; return them.
 

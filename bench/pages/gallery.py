@@ -46,9 +46,9 @@ class Log(NamedTuple):
     command: str = "audit"
 
 
-def _public(name: str) -> Callable[[Path], Iterator[str]]:
+def _public(name: str, *options: str) -> Callable[[Path], Iterator[str]]:
     def find(_: Path) -> Iterator[str]:
-        yield str(Path(os.environ["FAIRAUDIT_REAL_LOGS"], name))
+        yield from (str(Path(os.environ["FAIRAUDIT_REAL_LOGS"], name)), *options)
 
     return find
 
@@ -92,7 +92,7 @@ def _lab(folder: Path) -> Iterator[str]:
 
 LOGS = {
     "kth-sp2": Log(
-        _public("swf/KTH-SP2-1996-2.1-cln.swf.gz"),
+        _public("swf/KTH-SP2-1996-2.1-cln.swf.gz", "--predict"),
         (
             Shot(REPORT / "kth-sp2.png"),
             Shot(REPORT / "predicted.png", part="#pool-1-predicted", width=1_100, height=700),

@@ -36,7 +36,7 @@ class Log(NamedTuple):
     path: Callable[[], Path | None]
     """Returns its file, or None if this machine lacks it."""
     options: Sequence[str] = ()
-    """Options of `fairaudit audit` beside --no-pdf.
+    """Options of `fairaudit audit` beside --no-pdf and --predict.
 
     The budgets are the defaults: fairaudit spends them by a cost model, not by a clock.
     """
@@ -60,7 +60,8 @@ def audited(path: Path, options: Sequence[str], folder: Path) -> Record:
         SystemExit: the audit failed; its stderr is shown.
     """
     shutil.rmtree(folder, ignore_errors=True)
-    command = [sys.executable, "-m", "audit", "audit", str(path), "--no-pdf", *options]
+    fixed = ("--no-pdf", "--predict")
+    command = [sys.executable, "-m", "audit", "audit", str(path), *fixed, *options]
     done = subprocess.run(
         [*command, "--out", str(folder)], cwd=ROOT, check=False, capture_output=True, text=True
     )

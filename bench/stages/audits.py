@@ -19,6 +19,7 @@ BARE = "--no-fit --no-advice"
 SAID = {
     "": "with PDF",
     "--no-pdf": "without PDF",
+    "--no-pdf --predict": "without PDF, starts predicted",
     BARE: "with PDF, nothing inferred or advised",
     f"--no-pdf {BARE}": "without PDF, nothing inferred or advised",
 }

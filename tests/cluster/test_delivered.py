@@ -4,7 +4,7 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from audit.cluster.delivered import delivered, held_until
+from audit.cluster.delivered import delivered, held_until, replayed_agreement
 from audit.metrics.attempts.population import describe
 from audit.model import Limit, Period, Pool, Resource
 from audit.scenario.delivered.agreement import agreement, rule_of
@@ -30,6 +30,7 @@ def test_the_log_of_an_audit_is_all_that_it_read(site: slow.Site) -> None:
     assert found.equals(delivered_starts(log, known).select(*KEYS, *ADDED))
     assert agreed[FIRST] is agreed[SECOND]
     assert agreed[FIRST].known == known
+    assert agreed[FIRST].replayed == replayed_agreement(log, NOT_HOLDING)
 
 
 @settings(max_examples=examples(40))

@@ -8,13 +8,16 @@ import pytest
 
 from audit.cluster import predicted
 from audit.cluster.windows import Window
+from audit.config import Config
 from audit.model import Period
+from audit.oneoff.audit import Options, audit
+from audit.pipeline.opening import Request
 from audit.report.reading.predicted import of_pool, request
 from audit.report.record.predicted import Predicted
 from audit.store import database, queries
 from tests.cli.command import Run
 from tests.cli.conftest import run as run  # noqa: PLC0414 (a fixture)
-from tests.logs import write
+from tests.logs import busy, write
 from tests.nightly.test_run import published
 from tests.oneoff.test_when import JOBS, sacct_at
 from tests.oneoff.test_when import site as site  # noqa: PLC0414 (a fixture)
@@ -38,6 +41,41 @@ def test_a_window_has_the_predictions_of_its_own_attempts() -> None:
     ends = of.attempts["end_time"]
     made = predicted.predicted(of, UTC, Window(ends[20], ends[40]))
     assert made["job_id"].to_list() == of.attempts["job_id"][20:40].to_list()
+
+
+@pytest.mark.parametrize(
+    ("jobs_pending", "predict", "kinds"),
+    [
+        (False, False, set()),
+        (False, True, {predicted.SUBMISSION}),
+        (True, False, {predicted.SUBMISSION, predicted.PENDING}),
+    ],
+)
+def test_an_audit_predicts_where_jobs_are_pending_or_if_asked(
+    tmp_path: Path, jobs_pending: bool, predict: bool, kinds: set[str]
+) -> None:
+    log = write(tmp_path / "mine.swf", busy(120))
+    if jobs_pending:
+        log = write(tmp_path / "mine.psv", sacct_at(records(120)[-1]["submit_time"]))
+    options = Options(out=tmp_path / "out", pdf=False, predict=predict)
+    made = audit(Request(logs=[log]), options, Config())
+    with closing(database.open_snapshot(made.database)) as con:
+        found = database.rows(con, "SELECT DISTINCT kind FROM predictions")
+    assert {kind for (kind,) in found} == kinds
+    page = made.html.read_text()
+    assert ("How good predicted starts were" in page) is bool(kinds)
+    assert ("attempts that ended, evenly spaced by submission" in page) is bool(kinds)
+
+
+def test_audits_with_and_without_predictions_are_different_runs(tmp_path: Path) -> None:
+    log, runs = write(tmp_path / "mine.swf", busy(30)), set()
+    for predict in (False, True, False):
+        options = Options(out=tmp_path / "out", pdf=False, predict=predict)
+        made = audit(Request(logs=[log]), options, Config())
+        with closing(database.open_snapshot(made.database)) as con:
+            ((run_id,),) = database.rows(con, "SELECT DISTINCT run_id FROM runs")
+        runs.add((predict, run_id))
+    assert len(runs) == len({run_id for _, run_id in runs}) == 2
 
 
 @pytest.mark.thorough

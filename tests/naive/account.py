@@ -58,9 +58,12 @@ class Window(NamedTuple):
 
     def forbids(self, one: One, t: int) -> bool:
         """Whether it does not let an attempt start at t."""
+        return self.about(one.record) and any(self.closed(t + s) for s in range(self.reach(one)))
+
+    def reach(self, one: One) -> int:
+        """How many seconds from its start on it must be open."""
         length = one.record["walltime_s"] or occupancy(one.record)
-        reach = max(length, 1) if self.overlap else 1
-        return self.about(one.record) and any(self.closed(t + s) for s in range(reach))
+        return max(length, 1) if self.overlap else 1
 
 
 class One(NamedTuple):
@@ -130,12 +133,25 @@ class Site(NamedTuple):
         for one in self.held:
             last = max(last, one.leave if one.waits else 0, _start(one) if one.started else 0)
         if self.windows:
-            edges |= {t for t in range(first, last) if self._closed(t) != self._closed(t - 1)}
+            edges |= {t for t in range(first, last) if self._is_edge(t)}
         return {e for e in edges if first <= e <= last}
 
-    def _closed(self, t: int) -> list[bool]:
-        """Whether each attempt may not start at t because of each window."""
-        return [window.forbids(one, t) for window in self.windows for one in self.held if one.waits]
+    def _is_edge(self, t: int) -> bool:
+        """Whether a window begins or ceases at t to forbid anyone who waits.
+
+        A job that must end before a closing may be forbidden earlier than others, which matters
+        only while it waits.
+        """
+        waiting = [one for one in self.held if one.waits]
+        for window in self.windows:
+            long = window.overlap and any(
+                window.about(one.record) and window.reach(one) > 1 for one in waiting
+            )
+            for one in waiting:
+                now, before = window.forbids(one, t), window.forbids(one, t - 1)
+                if now != before and (before or not long or one.arrival < t < one.leave):
+                    return True
+        return False
 
     def mine(self, j: One, t: int, *, featured: bool = True) -> list[str]:
         """The nodes that ``j`` may use; or might, if it required no features."""

@@ -10,7 +10,6 @@ from urllib.parse import unquote
 import pytest
 
 from audit.config.places import Site
-from audit.nightly.due import PAGE
 from audit.nightly.run import run
 from tests.logs import write
 from tests.nightly.test_run import DAY, FIGURES, NOW, month, published, site
@@ -33,7 +32,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def page(folder: Path) -> str:
-    return (folder / "fairaudit-reports" / PAGE).read_text(encoding="utf-8")
+    return (folder / "fairaudit-reports" / "index.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.thorough
@@ -76,7 +75,7 @@ def test_without_reports_there_is_no_page(tmp_path: Path) -> None:
     settings = site(tmp_path)
     write(tmp_path / "logs" / "1.swf", "no log at all\n")
     run(Site(settings, tmp_path), NOW)
-    assert not (tmp_path / "fairaudit-reports" / PAGE).exists()
+    assert not (tmp_path / "fairaudit-reports" / "index.html").exists()
 
 
 PLANNED = (SLURM / "begin_in_future" / "sacct.txt").read_text().replace("03-12", "05-20")

@@ -124,3 +124,29 @@ def test_of_several_that_seem_to_run_only_the_last_can(tmp_path: Path) -> None:
         with lock.held(tmp_path / "store.duckdb"):
             states = [entry.state for entry in history.read(tmp_path)]
     assert states == ["running", "abandoned"]
+
+
+def test_it_is_written_anew_without_the_old_text(tmp_path: Path) -> None:
+    with closing(history.History(tmp_path, lambda: NOW)) as past:
+        failed = past.begin("run")
+        past.end(failed, "failed", 4, "no account for hedwig")
+        running = past.begin("erase")
+    new = tmp_path / "new"
+    new.mkdir()
+
+    def change(text: str) -> str:
+        return text.replace("hedwig", "erased")
+
+    history.rewrite(history.path_in(tmp_path), history.path_in(new), change)
+    history.examine(history.path_in(new))
+    assert b"hedwig" not in history.path_in(new).read_bytes()
+    with closing(history.History(new, lambda: NOW)) as past:
+        past.resume(running)
+        past.end(running, "done")
+    found = [(one.id, one.state, one.error) for one in history.read(new)]
+    assert found == [(running, "done", None), (failed, "failed", "no account for erased")]
+
+
+def test_a_history_that_is_missing_is_written_empty(tmp_path: Path) -> None:
+    history.rewrite(tmp_path / "none", tmp_path / "new", str)
+    history.examine(tmp_path / "new")

@@ -132,6 +132,7 @@ def test_what_commands_write_is_private_unless_shared(
         assert "next run" in said
         talk(site / "fairaudit.duckdb", home / "new" / "state", [b"SELECT 1;\n"])
         fairaudit(site, "backup", "saved.tar")
+        fairaudit(site, "erase", "--user", "2")
         found = everything(site)
         shutil.rmtree(site / "fairaudit-state")
         shutil.rmtree(site / "fairaudit-archive")

@@ -262,7 +262,7 @@ def remove_reports(con: Connection, site: Site, now: int) -> list[Path]:
             if (old or many) and report.is_dir() and not report.is_symlink():
                 with refusals(StoreError, report, "cannot be removed", "retention.reports"):
                     folders.require(report)
-                    for file in itertools.chain.from_iterable(map(report.glob, _FILES)):
+                    for file in report_files(report):
                         file.unlink()
                     if not any(report.iterdir()):
                         report.rmdir()
@@ -279,6 +279,11 @@ _FILES: Final = (
     ".*.draft",
 )
 """The files that ``pipeline.drawing`` and ``pipeline.owners`` write into a report's folder."""
+
+
+def report_files(folder: Path) -> list[Path]:
+    """Return the files of a report in its folder; no other files."""
+    return sorted({*itertools.chain.from_iterable(map(folder.glob, _FILES))})
 
 
 def remove_drafts(target: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import polars as pl
 
+from audit.metrics.attempts.fidelity import KNOWN
 from audit.metrics.claims import Outcome
 from audit.report.record.pool import Figure
 from audit.report.text import wording
@@ -27,12 +28,13 @@ ENOUGH_CORRELATION: Final = 0.65
 Row = dict[str, Any]
 
 
-def lead(parts: pl.DataFrame, fidelity: pl.DataFrame) -> str:
+def lead(parts: pl.DataFrame, fidelity: pl.DataFrame, agreement: float | None) -> str:
     """Return the effect of a change on a pool, in sentences.
 
     Args:
         parts: columns of ``comparison.COMPARED``.
         fidelity: columns of ``metrics.attempts.fidelity.FIDELITY_SCHEMA``, of today's replay.
+        agreement: of today's policy with the observed starts; None: not known.
     """
     overall = comparison.waits(parts, "all")
     if overall.is_empty():
@@ -43,14 +45,22 @@ def lead(parts: pl.DataFrame, fidelity: pl.DataFrame) -> str:
         if row["part"] is not None
     ]
     row = overall.row(0, named=True)
-    sentences = (
+    about = (
         _never(row, widths),
         _error(row, dict(fidelity.select("metric", "value").iter_rows())),
-        _whole(row),
-        *_widths(widths),
-        _accounts(parts),
     )
-    return " ".join(filter(None, sentences))
+    if row["outcome"] == comparison.NOT_AGREEING:
+        return " ".join(filter(None, (*about, _untested(agreement))))
+    return " ".join(filter(None, (*about, _whole(row), *_widths(widths), _accounts(parts))))
+
+
+def _untested(agreement: float | None) -> str:
+    """State why no effect is shown."""
+    known = "how far the replayed policy agrees with the observed starts is not known"
+    if agreement is not None:
+        share = wording.rough_percent(agreement)
+        known = f"the replayed policy agrees with {share} of the observed starts"
+    return f"No effect is shown: {known}, and {wording.rough_percent(KNOWN)} are required."
 
 
 def _never(row: Row, widths: Sequence[Row]) -> str:

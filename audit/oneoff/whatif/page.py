@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 import polars as pl
 
+from audit.metrics.attempts.fidelity import KNOWN
 from audit.metrics.claims import Outcome
 from audit.metrics.draws import Draws
 from audit.oneoff.whatif.lead import lead
@@ -17,7 +18,14 @@ from audit.report.charts.style import LATER, MUTED, OWN, Chart
 from audit.report.study.page import Cell, Column, Columns, Section, Study, Table, by_pool, table
 from audit.report.text import wording
 from audit.scenario.whatif import comparison
-from audit.scenario.whatif.comparison import COMPARED, NEVER_STARTS, NOT_REPRODUCED, Cut, Whole
+from audit.scenario.whatif.comparison import (
+    COMPARED,
+    NEVER_STARTS,
+    NOT_AGREEING,
+    NOT_REPRODUCED,
+    Cut,
+    Whole,
+)
 
 _ROWS: Final = 20
 _DRAWN: Final = 16
@@ -25,6 +33,7 @@ _DRAWN: Final = 16
 _LABELS: Final = {
     **{one.value: one.value for one in Outcome},
     NOT_REPRODUCED: "no figure",
+    NOT_AGREEING: "untested",
     NEVER_STARTS: "never starts",
 }
 """Labels of outcomes on the page; files have their keys."""
@@ -59,6 +68,7 @@ _EVERY_MEASURE: Final[Columns[Any]] = tuple(
 )
 _FIDELITY_OF: Final[Columns[Any]] = (
     Column("Policy", "policy", "text"),
+    Column("Agreement with the observed starts", "agreement", "percent"),
     Column("Attempts compared", "replayed", "count"),
     Column("Median error of the start", "start_error_median", "duration"),
     Column("90th percentile", "start_error_p90", "duration"),
@@ -74,8 +84,9 @@ _WHOLE: Final = (
 _FIDELITY: Final = (
     "The modelled policy is not the site's scheduler. The table compares the replay of today's "
     "rules with the log. The effect of the change is the difference of two replays. No effect "
-    "is shown for a width class or an account if the replay of today misses its observed mean wait "
-    "by more than a quarter."
+    f"is shown in a pool whose policy agrees with less than {wording.rough_percent(KNOWN)} of the "
+    "observed starts, nor for a width class or an account if the replay of today misses its "
+    "observed mean wait by more than a quarter."
 )
 _ACCOUNTS: Final = (
     "The days of an account's arrivals are resampled, as it may be a single user. Accounts are "
@@ -104,6 +115,7 @@ class Compared(NamedTuple):
     after: Whole
     parts: pl.DataFrame  # columns of ``comparison.COMPARED``
     fidelity: pl.DataFrame  # columns of ``metrics.attempts.fidelity.FIDELITY_SCHEMA``
+    agreement: float | None  # of today's policy with the observed starts; None: not known
     cut: Cut = Cut(0, 0.0)
     decay_today: str = ""  # how usage decays before a change of the half-life, in words
 
@@ -112,7 +124,7 @@ def study(log: str, title: str, options: str, pools: Sequence[Compared], draws: 
     """Return the page of a change with its title, an imperative, and its options."""
     leads = [
         f"Pool {wording.name(compared.pool)}: " * (len(pools) > 1)
-        + lead(compared.parts, compared.fidelity)
+        + lead(compared.parts, compared.fidelity, compared.agreement)
         for compared in pools
     ]
     return Study(
@@ -151,7 +163,7 @@ def _sections(compared: Compared) -> tuple[Section, ...]:
         "fidelity",
         "The replay of today's rules against the observed log",
         _FIDELITY_OF,
-        [unknown | values | {"policy": compared.today_policy}],
+        [unknown | values | {"policy": compared.today_policy, "agreement": compared.agreement}],
     )
     measures = table(
         "measures",

@@ -11,9 +11,11 @@ import polars as pl
 
 from audit import config
 from audit.cluster import charges, fairshare, ranking
+from audit.cluster.delivered import replayed_agreement
 from audit.cluster.fairshare import DAY_S, Fairshare
 from audit.cluster.setting import Setting
 from audit.errors import UsageError
+from audit.metrics.attempts.fidelity import KNOWN
 from audit.metrics.draws import Draws
 from audit.metrics.fairshare.usage import Windows
 from audit.model import BY_USAGE, Order, Pool
@@ -25,6 +27,7 @@ from audit.pipeline.opening import Log, pools
 from audit.report.study.cells import Cell, studied
 from audit.report.text import wording
 from audit.scenario.ownership import EQUAL_SHARES
+from audit.scenario.releases.holds import NOT_HOLDING
 from audit.scenario.scenario import Change, Scenario, changed
 from audit.scenario.whatif import comparison, options
 
@@ -36,6 +39,7 @@ class _Pair(NamedTuple):
 
     today: Scenario
     after: Scenario
+    agreement: float | None  # of today's policy with the observed starts; None: not known
 
 
 def plan(
@@ -57,7 +61,9 @@ def plan(
         log = in_force(log, folder=folder, only=None if only is None else (only,), fit=fit)
         for pool in pools(log, only):
             today = scenario(log.described, log.setting, pool, change, configured)
-            pairs.append(_Pair(today, changed(today, change)))
+            holding = log.setting.holding.get(pool.name, NOT_HOLDING)
+            known = replayed_agreement(today, holding)
+            pairs.append(_Pair(today, changed(today, change), known))
         cells = [
             Cell(
                 f"{pair.today.pool.name}: {name}",
@@ -106,7 +112,10 @@ def scenario(
 def _compared(
     pair: _Pair, before: pl.DataFrame, then: pl.DataFrame, draws: Draws, chosen: config.Config
 ) -> Compared:
-    today, after = pair
+    today, after, agreement = pair
+    parts = comparison.compared(before, then, draws, chosen.metrics.tolerance_s)
+    if agreement is None or agreement < KNOWN:
+        parts = comparison.untested(parts)
     first, last = today.attempts.select(
         first=pl.col("arrival_time").min().fill_null(0),
         last=pl.col("arrival_time").max().fill_null(0),
@@ -117,8 +126,9 @@ def _compared(
         after.pool.policy.name,
         comparison.whole(before, today.pool, (first, last)),
         comparison.whole(then, after.pool, (first, last)),
-        comparison.compared(before, then, draws, chosen.metrics.tolerance_s),
+        parts,
         comparison.replay_error(today.attempts, before),
+        agreement,
         comparison.cut(today, after),
     )
 
@@ -141,6 +151,8 @@ def _rows(compared: Compared, change: str) -> Iterator[tuple[object, ...]]:
             yield (compared.pool, change, *starts)
         for setting, *figure in figures:
             yield (compared.pool, setting, row["measure"], *part, *figure, *counted)
+    agreement = (compared.agreement, *none, "1", compared.today.attempts)
+    yield (compared.pool, "today", "agreement", "all", None, *agreement)
     for setting, whole in (("today", compared.today), (change, compared.after)):
         for metric, unit in _WHOLE.items():
             value = getattr(whole, metric)

@@ -331,7 +331,7 @@ _FILTERS: Final = {
     scattered: "lack_of request",
     account: "of_pool",
     passed: "passed_notes cannot_test",
-    predicted: "judged predicted_lead predicted_of simple",
+    predicted: "judged predicted_lead predicted_number predicted_of simple",
 }
 """Functions that templates use as filters."""
 

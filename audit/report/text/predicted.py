@@ -35,6 +35,13 @@ def predicted_lead(pool: PoolPart) -> str:
     )
 
 
+def predicted_number(pool: PoolPart) -> str:
+    """Return how many attempts have a prediction at their submission that was judged."""
+    of = [one for one in pool.predicted if one.dimension == "all" and one.kind == "submission"]
+    number = sum(one.predictions + one.withheld for one in of)
+    return f"{wording.count(number)} of {wording.count(pool.attempts)} attempts"
+
+
 def _sentence(one: Predicted) -> str:
     kind = _KINDS[one.kind]
     withheld = f"{wording.count(one.withheld)} predictions {kind} were withheld."

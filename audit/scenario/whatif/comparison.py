@@ -42,6 +42,7 @@ Floats = NDArray[np.float64]
 DAY_S: Final = 86_400
 MISSED: Final = 0.25  # share of the observed mean wait by which the replay of today may miss it
 NOT_REPRODUCED: Final = "not_reproduced"
+NOT_AGREEING: Final = "not_agreeing"
 NEVER_STARTS: Final = "never_starts"  # outcomes of parts without a figure of the change
 
 
@@ -81,7 +82,7 @@ COMPARED: Final = pl.Schema(
         "unit": pl.String,
         "attempts": pl.Int64,  # that ended in both schedules
         "never_start": pl.Int64,  # that ended today and never start after the change
-        "outcome": pl.String,  # Outcome, NOT_REPRODUCED, NEVER_STARTS
+        "outcome": pl.String,  # Outcome, NOT_REPRODUCED, NOT_AGREEING, NEVER_STARTS
     }
 )
 """One row for each measure of each part."""
@@ -215,6 +216,16 @@ def reproduced(observed: object, replayed: object) -> bool:
     return abs(replayed - observed) <= MISSED * observed
 
 
+def untested(compared: pl.DataFrame) -> pl.DataFrame:
+    """Return ``compared`` without effects: the replayed policy does not agree with the log."""
+    starts = pl.col("outcome") != NEVER_STARTS
+    return compared.with_columns(
+        pl.lit(None, pl.Float64).alias(one) for one in ("changed", "difference", "lower", "upper")
+    ).with_columns(
+        outcome=pl.when(starts).then(pl.lit(NOT_AGREEING)).otherwise("outcome"),
+    )
+
+
 def waits(compared: pl.DataFrame, dimension: str) -> pl.DataFrame:
     """Return rows of ``compared`` on the mean wait of each part of a dimension.
 
@@ -230,7 +241,7 @@ def waits(compared: pl.DataFrame, dimension: str) -> pl.DataFrame:
 def outcomes(compared: pl.DataFrame, measure: str) -> dict[str, int]:
     """Return the number of accounts of each outcome in a measure."""
     rows = compared.filter(pl.col("dimension") == "account", pl.col("measure") == measure)
-    every = (*(one.value for one in Outcome), NOT_REPRODUCED, NEVER_STARTS)
+    every = (*(one.value for one in Outcome), NOT_REPRODUCED, NOT_AGREEING, NEVER_STARTS)
     return {one: rows.filter(pl.col("outcome") == one).height for one in every}
 
 

@@ -94,9 +94,18 @@ def test_the_rest_of_equal_jobs_reserves_behind_those_of_them_that_start() -> No
     size = pool.capacity // 2 + 1
     records: Rows = [
         {
-            **{"submit_time": EPOCH, "start_time": EPOCH + begin, "end_time": EPOCH + begin},
-            **{"cpus": size, "nodes": size, "user": "ann", "state": "COMPLETED", "gpus": 0},
-            **{"job_id": str(number), "job_number": number, "reason": None, "walltime_s": None},
+            "submit_time": EPOCH,
+            "start_time": EPOCH + begin,
+            "end_time": EPOCH + begin,
+            "cpus": size,
+            "nodes": size,
+            "user": "ann",
+            "state": "COMPLETED",
+            "gpus": 0,
+            "job_id": str(number),
+            "job_number": number,
+            "reason": None,
+            "walltime_s": None,
         }
         for number, begin in enumerate((1, 1, 1, 2))
     ]

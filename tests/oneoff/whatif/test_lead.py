@@ -8,7 +8,13 @@ import pytest
 from audit.metrics.attempts.fidelity import FIDELITY_SCHEMA
 from audit.metrics.claims import outcome
 from audit.oneoff.whatif.lead import lead
-from audit.scenario.whatif.comparison import COMPARED, NEVER_STARTS, NOT_REPRODUCED
+from audit.scenario.whatif.comparison import (
+    COMPARED,
+    NEVER_STARTS,
+    NOT_AGREEING,
+    NOT_REPRODUCED,
+    untested,
+)
 
 HOUR = 3_600.0
 
@@ -34,7 +40,7 @@ def without(row: dict[str, Any], outcome: str, **more: Any) -> dict[str, Any]:
 def said(*parts: dict[str, Any], correlation: float | None = 0.8) -> str:
     rows = [("wait_correlation", correlation, "")]
     fidelity = pl.DataFrame(rows, schema=FIDELITY_SCHEMA, orient="row")
-    return lead(pl.DataFrame(parts, schema=COMPARED), fidelity)
+    return lead(pl.DataFrame(parts, schema=COMPARED), fidelity, 0.7)
 
 
 CLEAR = part("all", None, 4, 2, -3, -1)
@@ -84,6 +90,28 @@ def test_parts_that_the_replay_misses_get_no_figure() -> None:
     assert "with a figure would wait significantly longer. Jobs of width 1 would wait less." in text
     assert "Jobs of width 2 have no figure, because the replay misses their observed waits." in text
     assert text.endswith("it is unclear or the same; 1 have no figure.")
+
+
+@pytest.mark.parametrize(
+    ("agreement", "known"),
+    [
+        (0.534, "the replayed policy agrees with 53 % of the observed starts"),
+        (None, "how far the replayed policy agrees with the observed starts is not known"),
+    ],
+)
+def test_a_policy_that_does_not_agree_has_no_effect(agreement: float | None, known: str) -> None:
+    never = without(
+        part("width_class", "65-128", 9, 9, None, None), NEVER_STARTS, attempts=0, never_start=12
+    )
+    parts = untested(pl.DataFrame([{**CLEAR, "never_start": 12}, never], schema=COMPARED))
+    assert parts["outcome"].to_list() == [NOT_AGREEING, NEVER_STARTS]
+    assert parts.select("changed", "difference", "lower", "upper").null_count().row(0) == (2,) * 4
+    rows = [("wait_correlation", 0.8, "")]
+    fidelity = pl.DataFrame(rows, schema=FIDELITY_SCHEMA, orient="row")
+    text = lead(parts, fidelity, agreement)
+    assert text.startswith("12 of 111 jobs would never start")
+    assert text.endswith(f"No effect is shown: {known}, and 65 % are required.")
+    assert "would wait" not in text
 
 
 def test_what_is_clear_is_stated_with_its_interval() -> None:

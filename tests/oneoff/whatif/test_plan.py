@@ -66,6 +66,7 @@ def test_whatif_writes_a_page_tables_and_a_database(
     )
     assert float(wait["changed"]) < float(wait["today"]) == float(wait["observed"])
     assert wait["outcome"] == "gains"
+    assert float(table(out / "whatif-fidelity.csv")[0]["agreement"]) == 1
     rows = table(out / "whatif-account.csv")
     assert {row["account"] for row in rows} == {"1", "2"}
     assert all(float(row["wait_mean_changed"]) < float(row["wait_mean_today"]) for row in rows)
@@ -83,6 +84,27 @@ def test_whatif_writes_a_page_tables_and_a_database(
     again = ("--capacity", "+4", "--out", tmp_path / "again", "--threads", 1)
     assert run("whatif", full, *again) == 0
     assert (tmp_path / "again" / "whatif.html").read_bytes() == first
+
+
+def test_a_policy_that_started_hardly_any_job_shows_no_effect(tmp_path: Path) -> None:
+    """Each job takes the whole pool, and the last one to arrive starts first."""
+    lines = [
+        line(job, submit=job, wait=99 + 60 * (40 - job) - job, run=60, allocated=4, walltime=60)
+        for job in range(1, 41)
+    ]
+    log, out = write(tmp_path / "last.swf", text(lines, MaxProcs=4)), tmp_path / "out"
+    assert run("whatif", log, "--capacity", "+4", "--no-fit", "--out", out) == 0
+    page = (out / "whatif.html").read_text(encoding="utf-8").replace("\u00a0", " ")
+    assert (
+        "No effect is shown: the replayed policy agrees with 0 % of the observed starts, and 65 % "
+        "are required."
+    ) in page
+    measures = table(out / "whatif-measures.csv")
+    assert {row["outcome"] for row in measures} == {"not_agreeing"}
+    assert {row["changed"] + row["difference"] for row in measures} == {""}
+    with duckdb.connect(str(out / "whatif.duckdb"), read_only=True) as con:
+        found = con.execute("SELECT setting, value FROM studies WHERE metric = 'agreement'")
+        assert found.fetchall() == [("today", 0.0)]
 
 
 def test_a_limit_under_which_wide_jobs_never_start(tmp_path: Path) -> None:
@@ -105,7 +127,7 @@ def test_a_limit_under_which_wide_jobs_never_start(tmp_path: Path) -> None:
     first = "40 of 80 jobs would never start under this change, among them all of width 65–128."
     assert "What if: let no user have more than 64 CPUs at a time" in page
     lead = page.index(first)
-    assert lead < page.index("no difference to the mean wait")
+    assert lead < page.index("No effect is shown: how far the replayed policy agrees")
     rows = {row["width_class"]: row for row in table(out / "whatif-width-class.csv")}
     wide = rows["65–128"]
     assert (wide["attempts"], wide["never_start"]) == ("0", "40")

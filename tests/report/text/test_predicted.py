@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from audit.report.record.predicted import Predicted
 from audit.report.render import page
-from audit.report.text.predicted import judged, predicted_lead, predicted_of
+from audit.report.text.predicted import judged, predicted_lead, predicted_number, predicted_of
 from tests.report import sample
 
 WHOLE = Predicted(
@@ -39,6 +39,15 @@ def test_the_lead_says_how_often_they_were_right() -> None:
         "30 predictions at submission were withheld."
     )
     assert predicted_lead(replace(part, predicted=(OTHERS,))).startswith("No prediction of a start")
+
+
+def test_the_number_of_judged_submissions_counts_withheld_ones_once() -> None:
+    pending = WHOLE._replace(kind="pending")
+    part = replace(sample.pool(), predicted=(WHOLE, MONTH, OTHERS, pending))
+    assert predicted_number(part) == f"2,460 of {part.attempts:,} attempts"
+    assert f"repeated that for {predicted_number(part)} that ended" in page.render_html(
+        sample.contents(part)
+    ).replace("\u00a0", " ")
 
 
 def test_the_page_for_administrators_has_the_table() -> None:
