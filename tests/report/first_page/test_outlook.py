@@ -104,7 +104,7 @@ def test_what_to_try_in_order(given: dict[str, Any], texts: list[str]) -> None:
 def test_a_change_without_the_largest_user(
     first: tuple[Any, ...], last: tuple[Any, ...], text: str
 ) -> None:
-    of = compared(first=Half(*first, 99), last=Half(*last, 99))
+    of = compared(first=Half._make((*first, 99, None)), last=Half._make((*last, 99, None)))
     assert text in outlook.changed(facts(compared=of)).plain
 
 
