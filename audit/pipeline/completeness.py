@@ -102,7 +102,9 @@ def judged(
         f"it has {records:,}, or {_percent(share)}, of the {expected:,.0f} records that {announce} "
         "for this time"
     )
-    announced = (records, round(expected)) if share < _WHOLE else None
+    covered = [(of.records, _covered(of, numbers)) for of, _ in headers]
+    named = sum(count * (part if part < _WHOLE else 1) for count, part in covered)
+    announced = (records, round(named)) if share < _WHOLE else None
     density = 1.0 if numbers.density is None else numbers.density
     gaps = numbers.jobs >= _ENOUGH and density < _PART
     missing = f"{_percent(1 - density)} of the job numbers of its median month have no record"

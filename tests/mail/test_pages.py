@@ -68,7 +68,9 @@ def test_each_gets_what_is_about_them_and_of_nobody_else(
     assert len(done.sent) == 2
     mails = got(server)
     subject = mails["ann"]["Subject"]
-    assert subject.endswith("c, 2026-01: user annabella was overtaken more often than others")
+    assert subject.endswith(
+        "user annabella waited 1.4 × as long as jobs of this size and time limit"
+    )
     assert "account team-erasmus" in mails["head"]["Subject"]
     for name, own, others in (
         ("ann", "annabella", (*OTHERS, "team-", "mine")),

@@ -36,7 +36,7 @@ def judged(path: Path, *stated: Population | None) -> Completeness:
         before = Request(logs=[path]).setting(taken)
         setting = completeness.with_completeness(before, con, stated)
     assert before.warnings == setting.warnings[: len(before.warnings)]
-    return Completeness(setting.part, setting.warnings[len(before.warnings) :])
+    return Completeness(setting.part, setting.warnings[len(before.warnings) :], setting.announced)
 
 
 def swf(path: Path, days: float, records: int, **entries: object) -> Path:
@@ -72,6 +72,21 @@ def test_what_a_header_announces(
     for text, caution in zip(found.cautions, cautions, strict=True):
         assert text.startswith("the log may be a part of the workload: ")
         assert caution in text
+
+
+@pytest.mark.parametrize(
+    ("days", "named", "announced"),
+    [
+        (10, 203, None),  # 98 %
+        (10, 300, (200, 300)),  # nearly all of its time: the number of the header itself
+        (2, 3_000, (200, 597)),  # a fifth of its time
+    ],
+)
+def test_records_are_those_that_a_header_names_for_their_time(
+    tmp_path: Path, days: float, named: int, announced: tuple[int, int] | None
+) -> None:
+    path = swf(tmp_path / "a.swf", days, 200, MaxRecords=named, **SPAN)
+    assert judged(path).announced == announced
 
 
 def test_a_log_that_was_read_in_parts_counts_as_one(tmp_path: Path) -> None:
