@@ -99,7 +99,6 @@ TESTED_IN: Final = {
     "report/text/passed": "report/judgement/test_answers",
     "report/first_page/sections": "report/first_page/test_compose",
     "report/first_page/elsewhere": "report/first_page/test_compose",
-    "report/first_page/outlook": "report/first_page/test_compose",
     "report/first_page/reasons": "report/first_page/test_compose",
     "report/first_page/sentences": "report/first_page/test_compose",
     "kernels/events": "ingest/test_events",

@@ -98,7 +98,8 @@ def is_clear(first: Half, last: Half) -> bool:
 
 
 def _half(jobs: pl.DataFrame, busy: float | None, user: str | None) -> Half:
-    waits, without = jobs["wait_s"], (None, None)
+    waits = jobs["wait_s"]
+    without: tuple[int | None, int | None] = None, None
     if user is not None:
         rest = jobs.filter(pl.col("user").ne_missing(user))["wait_s"]
         without = (quantile(rest, MEDIAN), quantile(rest, P90)) if len(rest) else without
