@@ -245,7 +245,7 @@ class Plateaued:
             meets=(common > 0).astype(np.uint8),
             holds=(common == inside.sum(1)).astype(np.uint8),
             set_of=self.set_of,
-            part=nodes.part[:, groups] if self.with_nodes else nodes.part,
+            part=np.ascontiguousarray(nodes.part[:, groups]) if self.with_nodes else nodes.part,
             parts=nodes.parts[groups] if self.with_nodes else nodes.parts,
             most=nodes.most[groups] if self.with_nodes else nodes.most,
         )

@@ -102,9 +102,9 @@ def test_what_to_try_in_order(given: dict[str, Any], texts: list[str]) -> None:
     ],
 )
 def test_a_change_without_the_largest_user(
-    first: tuple[Any, ...], last: tuple[Any, ...], text: str
+    first: tuple[int, int, float, int], last: tuple[int, int, float, int], text: str
 ) -> None:
-    of = compared(first=Half._make((*first, 99, None)), last=Half._make((*last, 99, None)))
+    of = compared(first=Half(*first, jobs=99), last=Half(*last, jobs=99))
     assert text in outlook.changed(facts(compared=of)).plain
 
 
