@@ -63,7 +63,7 @@ def test_each_run_writes_the_figures_of_the_latest_report(
     assert [value for key, value in waits.items() if 'quantile="0.9"' in key] == [p90]
     assert {key.split("=")[0] for _, labels in found for key in re.findall(LABEL, labels)} == {
         *("cluster", "pool", "partition", "qos", "gpu_type"),
-        *("quantile", "cause"),
+        *("quantile", "cause", "verdict"),
     }
 
 

@@ -134,7 +134,7 @@ def test_for_programs_it_is_json_of_a_shape_that_stays(
     answer = status.answer(runs, Site(settings, tmp_path), 1)
     told: dict[str, Any] = json.loads(machines.written(answer))
     assert told.keys() == {"shape", "version", "in_order", "at_work", "clusters", "runs"}
-    assert (told["shape"], told["in_order"], told["at_work"]) == (1, True, None)
+    assert (told["shape"], told["in_order"], told["at_work"]) == (2, True, None)
     (entry,) = told["runs"]
     (cluster,) = told["clusters"]
     assert cluster.pop("last_run")["state"] == "done"

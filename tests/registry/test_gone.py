@@ -53,7 +53,13 @@ def test_a_threshold_of_an_unknown_measure_is_an_error(
 def test_a_backup_of_the_version_before_is_restored_and_migrates(tmp_path: Path) -> None:
     (packed,) = BEFORE.glob("backup-*.tar.xz")
     (tmp_path / "old.tar").write_bytes(lzma.decompress(packed.read_bytes()))
-    site = Site(config.load(BEFORE / "config.toml"), tmp_path)
+    settings = (BEFORE / "config.toml").read_text(encoding="utf-8")
+    (tmp_path / "config.toml").write_text(settings)
+    with pytest.raises(ConfigError, match="verdict: overtaken is no longer a bound"):
+        config.load(tmp_path / "config.toml")
+    kept = [line for line in settings.splitlines() if not line.startswith("overtaken")]
+    (tmp_path / "config.toml").write_text("\n".join(kept))
+    site = Site(config.load(tmp_path / "config.toml"), tmp_path)
     assert backup.restore(site, tmp_path / "old.tar", force=False).rows["records"] == 40
     with migrations.of_site(site, "test") as con:
         present = {

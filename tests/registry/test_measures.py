@@ -91,9 +91,11 @@ def judged(pool: Pool) -> pl.DataFrame:
 def passed() -> pl.DataFrame:
     """Return results for entities that are passed over, and for one that cannot be decided."""
     tested = (20, 8, 9.0, 8.0, 0.8, 0.1, 99, 0.5, 0.0)
-    named = ("x", *tested, True, None, 0.1, 2.0, *(None,) * 3)
-    stated = ("x", *tested, False, "order", None, None, "z", 9.0, 8.0)
-    unknown = ("y", 0, 0, 0.0, 0.0, *(None,) * 2, 0, *(None,) * 3, "few_jobs", *(None,) * 5)
+    passing = (8, 60, 0.0)
+    named = ("x", *tested, True, None, 0.1, 2.0, *(None,) * 3, *passing)
+    stated = ("x", *tested, False, "order", None, None, "z", 9.0, 8.0, *passing)
+    none = (0, None, None)
+    unknown = ("y", 0, 0, 0.0, 0.0, *(None,) * 2, 0, *(None,) * 3, "few_jobs", *(None,) * 5, *none)
     return pl.DataFrame(
         [(kind, *one) for kind in KINDS for one in (stated if kind in PLACES else named, unknown)],
         passed_over.RESULT_SCHEMA,
