@@ -57,13 +57,13 @@ def test_every_number_of_a_made_site(closed: tuple[Path, Path]) -> None:
 def test_a_wrong_number_is_found(closed: tuple[Path, Path], tmp_path: Path) -> None:
     log, page = closed
     text = page.read_text(encoding="utf-8")
-    begin = text.index('<p class="big">') + len('<p class="big">')
-    end = text.index("\u00a0%", begin)
+    begin = text.rindex("<b>", 0, text.index("typical wait (median)")) + len("<b>")
+    end = text.index("</b>", begin)
     wrong = tmp_path / "wrong.html"
-    wrong.write_text(f"{text[:begin]}99{text[end:]}", encoding="utf-8")
+    wrong.write_text(f"{text[:begin]}99 d{text[end:]}", encoding="utf-8")
     result = recomputed(log, wrong)
     assert result.returncode == 1
-    assert "    99 % | " in result.stdout
+    assert "    99 d | " in result.stdout
     assert "1 numbers differ" in result.stdout
 
 
