@@ -35,7 +35,7 @@ from replay import (
     width,
 )
 
-MOST_UNCHECKED = 4
+MOST_UNCHECKED = 1
 NOISE = 0.2
 RESAMPLES = 1_000
 LEAST_UNITS = 8
@@ -276,9 +276,8 @@ def paragraphs(page: str) -> list[str]:
     """Return the paragraphs and rows of page one and of all findings as text."""
     begin = page.index('id="top"')
     part = page[page.index(">", begin) + 1 : page.index("</ol>", page.index('id="findings"'))]
-    hidden = r'<svg.*?</svg>|<div class="bar[^>]*>.*?</div>|<details class="query">.*?</details>|<span class="shows">.*?</span>'
+    hidden = r'<svg.*?</svg>|<div class="bar[^>]*>.*?</div>|<details class="query">.*?</details>'
     part = re.sub(f"(?s){hidden}", "", part)
-    part = re.sub(r'</p>\s*<p class="of">', " ", part)
     part = re.sub(r'<span class="(?:what|than)">', " | ", part)
     part = re.sub(r"</t[hd]><t[hd][^>]*>", " | ", part)
     part = re.sub(r"</?(?:p|li|tr|h1|h2|figcaption|div|ul|ol|section)\b[^>]*>", "\0", part)

@@ -1,4 +1,4 @@
-"""Read a log and replay it under rules: what jobs waited for, and what EASY would have started.
+"""Read a log and replay it under rules: what jobs waited for.
 
 Part of recompute.py, which shares no code with fairaudit.
 """
@@ -207,16 +207,13 @@ class Rule:
 
 
 class Replay:
-    """The log by instants: what each wait was spent on, and what EASY would have started."""
+    """The log by instants: what each wait was spent on."""
 
     def __init__(self, log: Log, rules: list[Rule], depth: int = 0) -> None:
         self.jobs, self.capacity, self.rules, self.depth = log.jobs, log.capacity, rules, depth
         self.age = [0.0] * len(log.jobs)
         self.begin = min(job.end for job in log.jobs if job.start is not None)  # of the log
         self.booked = [dict.fromkeys((*CAUSES, "free"), 0.0) for _ in log.jobs]
-        self.barred: list[list[float]] = [[] for _ in log.jobs]  # begins and ends in turn
-        self.ready: dict[int, float] = {}
-        self.over: set[int] = set()
         self._idle: list[tuple[float, float, list[int]]] = []
         self._run()
 
@@ -237,16 +234,12 @@ class Replay:
             while arrived < len(jobs) and jobs[arrived].arrival <= now:
                 queue.append(arrived)
                 arrived += 1
-            if queue:
-                self._decide(now, queue, running)
             started = []
             while left < len(by_leave) and jobs[by_leave[left]].leave <= now:
                 queue.remove(by_leave[left])
                 started += [by_leave[left]] * (jobs[by_leave[left]].start is not None)
                 left += 1
             running += [k for k in started if jobs[k].length]
-            if sum(jobs[k].size for k in running) > self.capacity:
-                self.over.update(started)
             if not running and ended:
                 self._idle.append((now, after, [*queue]))
                 continue
@@ -297,7 +290,6 @@ class Replay:
         if cause == "rule":
             free = self.capacity - sum(jobs[r].size for r in running)
             book["free"] += seconds * (job.size <= free)
-            self.barred[k] += (now, until)
         if cause == "full":
             used = sum(jobs[r].size for r in running)
             own = sum(jobs[r].size for r in running if jobs[r].user == job.user)
@@ -357,40 +349,6 @@ class Replay:
         if self.depth == STRICT or not plan.reserved:
             return job.size <= left and not (self.depth == STRICT and failed)
         return job.size <= left and plan.has_room(job, left)
-
-    def _decide(self, now, queue, running) -> None:
-        """Note what one pass of first come, first served with EASY backfilling would start."""
-        jobs, ready = self.jobs, self.ready
-        aside = {k for k in queue if k in ready and now > ready[k] + TOLERANCE}
-        runs = [*running, *(k for k in aside if jobs[k].start == now and jobs[k].length)]
-        free, counted = self.capacity - sum(jobs[k].size for k in runs), self._used(runs)
-        until = [(jobs[k].start + estimate(jobs[k]), jobs[k].size) for k in runs]
-        shadow = extra = None
-        for k in queue:
-            job = jobs[k]
-            if k in aside or not 0 < job.size <= self.capacity:
-                continue
-            if free <= 0:
-                break
-            if self._forbidden(job, now, counted):
-                continue
-            if shadow is None and job.size > free:  # the first that does not fit: when will it?
-                soon, shadow, extra = free, math.inf, 0
-                for end, size in sorted(until):
-                    soon += size
-                    if soon >= job.size:
-                        shadow = end
-                        extra = free + sum(s for e, s in until if e <= end) - job.size
-                        break
-                continue
-            late = shadow is not None and now + estimate(job) > shadow
-            if job.size <= free and not (late and job.size > extra):
-                free -= job.size
-                extra = extra - job.size if late else extra
-                until.append((now + estimate(job), job.size))
-                ready.setdefault(k, now)
-                for rule in self.rules:
-                    rule.count([job], counted)
 
 
 class Plan:
