@@ -1,3 +1,3 @@
 """fairaudit: is a batch scheduler fair, to whom is it not, and why?"""
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
