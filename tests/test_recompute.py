@@ -1,5 +1,6 @@
 """The numbers on page one of a report, recomputed from the log by a script without fairaudit."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -54,16 +55,29 @@ def test_every_number_of_a_made_site(closed: tuple[Path, Path]) -> None:
     assert result.stdout.count("| yes") > 60
 
 
-def test_a_wrong_number_is_found(closed: tuple[Path, Path], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("pattern", "wrong"),
+    [
+        (r"<b>([^<]*)</b><span[^>]*>typical wait", "99 d"),
+        (r"full of earlier jobs</span></th><td>([^<]*)", "99 %"),
+        (r'data-label="Of all waiting">([^<]*)', "99 %"),
+        (r'<bdi>User \d+</bdi></th>.*?data-label="Similar jobs">([^<]*)', "99 d"),
+        (r"have [^<]* of all waiting, .*? their ([^<]*?) of the CPU", "99 %"),
+    ],
+    ids=["figure", "cause", "size", "user", "half"],
+)
+def test_a_wrong_number_is_found(
+    closed: tuple[Path, Path], tmp_path: Path, pattern: str, wrong: str
+) -> None:
     log, page = closed
     text = page.read_text(encoding="utf-8")
-    begin = text.rindex("<b>", 0, text.index("typical wait (median)")) + len("<b>")
-    end = text.index("</b>", begin)
-    wrong = tmp_path / "wrong.html"
-    wrong.write_text(f"{text[:begin]}99 d{text[end:]}", encoding="utf-8")
-    result = recomputed(log, wrong)
+    found = re.search(pattern, text)
+    assert found is not None
+    changed = tmp_path / "wrong.html"
+    changed.write_text(f"{text[: found.start(1)]}{wrong}{text[found.end(1) :]}", encoding="utf-8")
+    result = recomputed(log, changed)
     assert result.returncode == 1
-    assert "    99 d | " in result.stdout
+    assert f"    {wrong} | " in result.stdout
     assert "1 numbers differ" in result.stdout
 
 
