@@ -53,6 +53,9 @@ def verdict(of: OwnerPart, who: Who) -> str:
     if of.ratio.value is None or of.similar_s is None:
         return f"{name} waited {wording.rough(of.wait_mean)} on average. {_why_not(of)}."
     own, similar = of.ratio.value * of.similar_s, wording.rough_duration(of.similar_s)
+    if of.ratio.attempts is not None and of.ratio.attempts < of.attempts:
+        number, every = map(wording.count, (of.ratio.attempts, of.attempts))
+        name = f"In the {number} of {every} jobs that can be compared, {owner(who)}"
     if not (of.longer or of.shorter) and _ABOUT <= of.ratio.value <= 1 / _ABOUT:
         return f"{name} waited about as long as {_SIMILAR}: {similar} on average."
     sure = ""
@@ -61,15 +64,7 @@ def verdict(of: OwnerPart, who: Who) -> str:
     elif not (of.longer or of.shorter):
         sure = " The difference is not significant."
     both = f"{wording.rough_duration(own)} on average; {_SIMILAR} waited {similar}"
-    return f"{name} waited {both}.{sure}{_compared(of)}"
-
-
-def _compared(of: OwnerPart) -> str:
-    """Return how many of the jobs were compared; empty: all."""
-    number = of.ratio.attempts
-    if number is None or number >= of.attempts:
-        return ""
-    return f" Compared: {wording.count(number)} of {wording.plural(of.attempts, 'job')}."
+    return f"{name} waited {both}.{sure}"
 
 
 def notes(of: OwnerPart) -> tuple[str, ...]:

@@ -47,8 +47,10 @@ def test_the_verdict_goes_by_what_chance_leaves(of: OwnerPart, expected: str) ->
 
 def test_a_page_says_how_many_jobs_were_compared() -> None:
     some = replace(part(), ratio=replace(LONGER, attempts=60))
-    assert text.verdict(some, ANN).endswith("waited 3 h. Compared: 60 of 100 jobs.")
-    assert "Compared" not in text.verdict(replace(some, attempts=60), ANN)
+    assert text.verdict(some, ANN).startswith(
+        "In the 60 of 100 jobs that can be compared, user ann waited 4.5 h on average; "
+    )
+    assert "compared" not in text.verdict(replace(some, attempts=60), ANN)
 
 
 def test_three_figures_with_their_intervals() -> None:
