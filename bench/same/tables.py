@@ -51,6 +51,8 @@ def _bits(series: pl.Series) -> pl.Series:
         return series.cast(pl.Int64)
     if kind == pl.String:
         return series
+    if isinstance(kind, pl.List):
+        return series.cast(pl.List(pl.String)).list.join(", ")
     raise TypeError(f"column {series.name}: no way to compare values of type {kind}")
 
 
