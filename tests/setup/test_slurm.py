@@ -266,7 +266,7 @@ def test_a_lab_under_limits_from_its_files_to_the_figures() -> None:
         "3 limits, 0 windows; the logs have every name"
     ]
     query = (
-        "SELECT reason, count(*), count(decision) "
+        "SELECT reason, count(*), count(*) FILTER (fst_status IS DISTINCT FROM 'blocked') "
         "FROM job_fairness WHERE schedule = 'observed' GROUP BY reason"
     )
     with closing(database.open_snapshot(Path("fairaudit.duckdb"))) as con:
