@@ -190,7 +190,7 @@ class Key(NamedTuple):
 def published(night: Night) -> dict[Key, float]:
     """Return the published figures over all users."""
     with closing(database.open_snapshot(night.folder / "fairaudit.duckdb")) as con:
-        rows = queries.rows(con, "published_blocks", cluster="c", until=None)
+        rows = queries.rows(con, "published_blocks", cluster="c", until=None, definition=None)
     return {Key(*row[1:-1]): row[-1] for row in rows}
 
 
