@@ -76,14 +76,15 @@ class Reader:
         self._archive = archive or path.parent / ARCHIVE
         self._tables = {name: _rows_of(name, file) for name, file in (tables or {}).items()}
         self._frames = frames or bool(tables)
+        self._process: Process | None = None
         try:
             self._source = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
             raise failed(str(path), error) from error
         try:
-            self._process: Process | None = self._start()
+            self._process = self._start()
         except BaseException:
-            os.close(self._source)
+            self.close()
             raise
 
     def _start(self) -> Process:

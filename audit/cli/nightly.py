@@ -75,20 +75,17 @@ def _stages(
     with at_work(lines=verbose) as progress:
         night = by_hand(site, now, period, progress.say, progress.update, stages)
     warn(night.warnings)
-    for line in (
-        ()
-        if quiet
-        else (
+    if not quiet:
+        for line in (
             *night.read,
             *(f"computed {period}" for period in night.computed),
             *night.reports,
             *(f"sent {mail}" for mail in night.sent),
-        )
-    ):
-        show(line)
-    if "publish" in stages and not quiet:
-        database = site.config.output.database
-        show(f"published {database}" if night.published else "nothing to publish")
+        ):
+            show(line)
+        if "publish" in stages:
+            database = site.config.output.database
+            show(f"published {database}" if night.published else "nothing to publish")
     for exceeded in night.exceeded:
         say(f"failure by configuration: {exceeded}")
     for failure in night.failures:

@@ -21,7 +21,8 @@ from typing import Final
 
 from audit.progress import printable
 
-_MOST_LINKS: Final = 40  # maximum number of links on one path, as in Linux
+MOST_LINKS: Final = 40
+"""Maximum number of links on one path, as in Linux."""
 
 
 def require(path: Path) -> None:
@@ -81,7 +82,7 @@ def _follow(path: Path, prepare: Callable[[Path], None]) -> Path:
             here = place
             continue
         links += 1
-        if links > _MOST_LINKS:
+        if links > MOST_LINKS:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
         target = place.readlink()
         here = Path("/") if target.is_absolute() else here

@@ -10,9 +10,8 @@ import errno
 import os
 import stat
 from pathlib import Path
-from typing import Final
 
-_MOST_LINKS: Final = 40  # maximum number of links on one path, as in Linux
+from audit.files.folders import MOST_LINKS
 
 
 def opened(path: Path) -> int:
@@ -34,7 +33,7 @@ def opened(path: Path) -> int:
             if stat.S_ISLNK(seen.st_mode):
                 target = _target(name, here, path)
                 links += 1
-                if links > _MOST_LINKS:
+                if links > MOST_LINKS:
                     raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
                 names += [part for part in reversed(target.parts) if part != "/"]
                 if not target.is_absolute():

@@ -290,7 +290,7 @@ def test_failures_are_reported_with_the_place_to_look(made: Site) -> None:
         "the records are of several clusters; choose one (clusters.name of 'log-clusters')",
         "slurm.conf:1",
         "qos.txt:2",
-        "threshold: good 2023-11, pool all: re_unfairness of user u-",
+        "failure by configuration: good 2023-11, pool all: re_unfairness of user u-",
     ):
         assert message in said, said
 
