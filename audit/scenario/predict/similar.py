@@ -38,9 +38,14 @@ class Table:
         """ln(modelled wait + 60 s)"""
 
     def add(
-        self, made_at: int, jobs: Ints, waits: Ints, measured: NDArray[np.float64], labels: Ints
+        self,
+        made_at: int | Ints,
+        jobs: Ints,
+        waits: Ints,
+        measured: NDArray[np.float64],
+        labels: Ints,
     ) -> range:
-        """Add rows of one instant, and return their places."""
+        """Add rows of one instant, or of ascending ones, and return their places."""
         first, self.number = self.number, self.number + len(jobs)
         while self.number > len(self.job):
             for name in ("measured", "labels", "made_at", "job", "model"):
