@@ -31,8 +31,10 @@ from audit.scenario.predict.sweep import Scene, Sweep
 from audit.scenario.scenario import Scenario
 from audit.scenario.workload import NEVER, Bools, Ints
 
-SUBMISSIONS: Final = Search(window=12_000, known=25)
-PAIRS: Final = Search(window=30_000, known=50, per_job=3)
+SUBMISSIONS: Final = Search(window=12_000, known=25, per_group=1)
+"""A group is what a user submits in one hour: of a burst, 25 alike would hide all others."""
+PAIRS: Final = Search(window=30_000, known=50, per_group=3)
+"""A group is a job."""
 SAMPLED: Final = 10_000
 """Largest number of submissions that are predicted."""
 SIMULATED: Final = 20_000_000
@@ -99,6 +101,11 @@ class _Run:
         )
         return None if near is None else similar.estimate(near, float(self.table.model[row]))
 
+    def hours_of(self, jobs: Ints) -> Ints:
+        """Return a number for the user and the hour of each submission."""
+        hours = self.known.work.arrival[jobs] // HOUR_S
+        return hours * self.known.users + self.known.user[jobs]
+
     def life(self, job: int) -> Life:
         """Return what became of an attempt."""
         return Life(int(self.known.work.start[job]), int(self.known.leaves[job]))
@@ -127,10 +134,10 @@ class _Run:
         return pl.DataFrame(self.rows, schema=PREDICTIONS, orient="row")
 
 
-def step_of(known: Known, most: int = SAMPLED) -> int:
-    """Return n of *every n-th submission*: at most ``most``, and ``SIMULATED`` jobs in all."""
+def step_of(known: Known) -> int:
+    """Return n of *every n-th submission*: at most ``SAMPLED``, with ``SIMULATED`` jobs in all."""
     deep = depths(known.work)[known.subject]
-    return max(1, ceil(len(deep) / most), ceil(float(deep.sum()) / SIMULATED))
+    return max(1, ceil(len(deep) / SAMPLED), ceil(float(deep.sum()) / SIMULATED))
 
 
 def at_submission(scenario: Scenario, zone: str, every: int | None = None) -> pl.DataFrame:
@@ -168,7 +175,7 @@ def _predict(run: _Run, scene: Scene, job: int, levels: Levels, baselines: Basel
         run.none(job, now, Withheld.NEVER_STARTS)
         return
     features = run.sweep.features(scene, jobs, waits, ages=False)
-    (row,) = run.table.add(now, jobs, waits[0], *features)
+    (row,) = run.table.add(now, jobs, run.hours_of(jobs), waits[0], *features)
     found = run.estimated(row, row)
     if found is None:
         run.none(job, now, Withheld.FEW_SIMILAR)
@@ -195,7 +202,7 @@ def _add(run: _Run, scene: Scene, jobs: Ints) -> None:
     since = arrival[jobs] - scene.now
     of = [np.maximum(one[-len(starts) :][starts] - since, 0) for one in waits]
     features = sweep.features(scene, jobs, (of[0], of[1]), ages=False)
-    run.table.add(arrival[jobs], jobs, of[0], *features)
+    run.table.add(arrival[jobs], jobs, run.hours_of(jobs), of[0], *features)
 
 
 def pending(
@@ -266,7 +273,7 @@ def _pending_at(
     chosen = chosen[starts]
     jobs, of = queue[chosen], (waits[0][chosen], waits[1][chosen])
     before = run.table.number
-    rows = run.table.add(now, jobs, of[0], *sweep.features(scene, jobs, of, ages=True))
+    rows = run.table.add(now, jobs, jobs, of[0], *sweep.features(scene, jobs, of, ages=True))
     lower, upper = shifts.at(now)
     for row, job, wait in zip(rows, jobs.tolist(), of[0].tolist(), strict=True):
         found = run.estimated(row, before)
