@@ -97,14 +97,13 @@ def advised(kind: SiteKind, *seed: int) -> Advised:
     told = made.filter(pl.col("outcome") == Judgement.supported.value)
     compared = [
         Compared(
-            row["change"],
-            *(row[name] for name in ("gain_s", "gain_lower_s", "gain_upper_s")),
+            *(row["change"], row["gain_s"], row["gain_lower_s"], row["gain_upper_s"]),
             true_gain(site, under(changed), row["dimension"], row["dimension_value"]),
         )
         for row in told.iter_rows(named=True)
         if (changed := true_kind(kind, today.pool, after[row["change"]])) is not None
     ]
-    return Advised(agreement, made["gain_s"].is_not_null().sum(), tuple(compared))
+    return Advised(agreement, made.height - made["gain_s"].null_count(), tuple(compared))
 
 
 def known_pool(site: TrueSite) -> Pool:
@@ -116,7 +115,7 @@ def known_pool(site: TrueSite) -> Pool:
     policy = Policy(
         Order.fcfs, Backfill.none if kind.strict else backfill, interval_s=kind.interval_s or None
     )
-    return site.pool._replace(policy=policy, limits=tuple(planted_rules(kind)))
+    return site.pool._replace(policy=policy, limits=_limits(kind))
 
 
 def true_kind(kind: SiteKind, today: Pool, after: Pool) -> SiteKind | None:
@@ -144,9 +143,15 @@ def true_kind(kind: SiteKind, today: Pool, after: Pool) -> SiteKind | None:
     )
 
 
+def _limits(kind: SiteKind) -> tuple[Limit, ...]:
+    return tuple(rule for rule in planted_rules(kind) if isinstance(rule, Limit))
+
+
 def _true_rule(limit: Limit) -> TrueRule | None:
-    rule = TrueRule(limit.most, "jobs" if limit.resource is None else "cpus", limit.per or "user")
-    return rule if [*planted_rules(SiteKind(rules=(rule,)))] == [limit] else None
+    if limit.per is None or limit.per == "job":
+        return None
+    rule = TrueRule(limit.most, "jobs" if limit.resource is None else "cpus", limit.per)
+    return rule if _limits(SiteKind(rules=(rule,))) == (limit,) else None
 
 
 def true_gain(today: TrueSite, after: TrueSite, dimension: str, value: str | None) -> float:

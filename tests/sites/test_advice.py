@@ -5,7 +5,7 @@ docs/report/sites-advice.md.
 """
 
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -19,6 +19,7 @@ from tests.tables import write_row
 
 PAGE: Final = ROOT / "docs" / "report" / "sites-advice.md"
 SEEDS: Final = 20
+EVERY: Final[dict[str, SiteKind]] = {**KNOWN, **UNKNOWN}
 
 
 def test_a_gain_has_a_sign_and_an_interval() -> None:
@@ -46,7 +47,7 @@ LIMITED: Final = SiteKind(rules=(TrueRule(6),)).shorter(2)
     ],
 )  # fmt: skip
 def test_the_true_scheduler_is_changed_as_the_pool_is(
-    change: dict[str, object], expected: dict[str, object] | None
+    change: dict[str, Any], expected: dict[str, Any] | None
 ) -> None:
     today = known_pool(made(LIMITED, 0))
     after = today._replace(**change)
@@ -63,7 +64,7 @@ def test_the_true_scheduler_is_changed_as_the_pool_is(
     ],
 )
 def test_the_true_scheduler_backfills_as_the_pool_does(
-    backfill: Backfill, reservations: int | None, expected: dict[str, object]
+    backfill: Backfill, reservations: int | None, expected: dict[str, Any]
 ) -> None:
     today = known_pool(made(LIMITED, 0))
     policy = today.policy._replace(backfill=backfill, reservations=reservations)
@@ -90,7 +91,7 @@ def test_on_a_site_that_decides_otherwise_advice_states_no_figure(kind: str) -> 
 
 
 @pytest.mark.sites
-@pytest.mark.parametrize("kind", {**KNOWN, **UNKNOWN})
+@pytest.mark.parametrize("kind", EVERY)
 def test_twenty_sites(kind: str) -> None:
     sites = [_advised(kind, seed) for seed in range(SEEDS)]
     told = [one for site in sites for one in site.compared]
@@ -106,4 +107,4 @@ def test_twenty_sites(kind: str) -> None:
 
 
 def _advised(kind: str, seed: int) -> Advised:
-    return advised({**KNOWN, **UNKNOWN}[kind], seed, *kind.encode())
+    return advised(EVERY[kind], seed, *kind.encode())

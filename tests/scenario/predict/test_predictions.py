@@ -219,7 +219,9 @@ def test_submissions_between_two_predictions_are_searched(monkeypatch: pytest.Mo
     assert searched == [(job, EPOCH + 1_800 * job) for job in range(61)]
 
 
-def test_the_model_starts_of_what_follows_a_prediction_are_counted_from_its_own_submission() -> None:
+def test_the_model_starts_of_what_follows_a_prediction_are_counted_from_its_own_submission() -> (
+    None
+):
     """One job runs for an hour on the whole pool; two submissions wait for it."""
     runs = job(0, 0, 3_600, 4, user="ann", walltime_s=3_600)
     next_ = job(600, 3_600, 7_200, 4, user="bob", walltime_s=3_600)

@@ -57,7 +57,12 @@ def test_the_nearest_are_taken_until_enough_have_started(rows: list[slow.Row]) -
     count = len(earlier)
     start = np.array([500 + k if k % 7 else NEVER for k in range(count)])
     found = similar.neighbours(
-        table([*earlier, last]), count, count, Search(window=12, known=10, per_group=1), start, start
+        table([*earlier, last]),
+        count,
+        count,
+        Search(window=12, known=10, per_group=1),
+        start,
+        start,
     )
     nearest = sorted(range(count - 12, count), key=lambda k: slow.distance(earlier[k], last))
     nearest_known = [k for k in nearest if k % 7]
@@ -85,9 +90,7 @@ def test_one_group_is_taken_three_times() -> None:
             np.ones((2, 1)),
             label.repeat(2, 0),
         )
-    (row,) = made.add(
-        100, np.array([50]), np.array([50]), np.array([9]), np.ones((1, 1)), label
-    )
+    (row,) = made.add(100, np.array([50]), np.array([50]), np.array([9]), np.ones((1, 1)), label)
     start = np.full(51, 90)
     found = similar.neighbours(made, row, row, Search(100, known=99, per_group=3), start, start)
     assert found is not None
