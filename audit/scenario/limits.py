@@ -196,6 +196,9 @@ def _never_open(windows: Sequence[Window], combined: Ints, reach: Ints) -> Bools
         for number, window in enumerate(windows)
         if window.valid_from is None and window.valid_to is None
     ]
+    furthest = int(reach.max(initial=1))
+    if len({hour for _, window in always for hour in _forbidden(window, furthest)}) < WEEK:
+        return np.zeros(len(reach), np.bool_)
     kinds, place = np.unique(np.stack((combined, reach)), axis=1, return_inverse=True)
     shut = [
         len({h for bit, window in always if of & bit for h in _forbidden(window, own)}) == WEEK

@@ -48,7 +48,7 @@ class DeliveredCapacity:
         self, most: _Ints, blocks: _Ints, kept: bool, free: bool, bounded: bool, always: _Bools
     ) -> None: ...  # fmt: skip
 
-def capacities(log: ObservedPool, rule: PassRule, out: _Ints) -> None: ...
+def capacities(log: ObservedPool, rule: PassRule, wanted: _Bools, out: _Ints) -> None: ...
 def agreement(
     log: ObservedPool, rule: PassRule, most: _Ints, judged: _Bools, waited: _Bools, settings: _Ints,
     out: _Ints
