@@ -116,7 +116,7 @@ def limits_of(queue: pl.DataFrame, pool: Pool, known_to: int) -> Limits:
         known_to: the last instant of the log, epoch s.
     """
     throttled = names_throttles(queue) and queue.select(throttle().is_not_null().any()).item()
-    if not (pool.limits or pool.windows or throttled):
+    if queue.is_empty() or not (pool.limits or pool.windows or throttled):
         return UNLIMITED
     zone = periods.zone(pool.zone)
     since = queue.select(pl.min_horizontal("arrival_time", "start_time").min()).item() or 0

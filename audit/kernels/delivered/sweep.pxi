@@ -99,10 +99,32 @@ def capacities(
             out[i] = log.used[i] + scene.free
 
 
+@cython.final
+@cython.dataclasses.dataclass(eq=False, repr=False)
+cdef class AgreementGoal:
+    """The agreement below which rules do not matter."""
+    cdef double least  # 0 to 1
+    cdef const int64_t[::1] seen  # [m], observed starts that count, at each instant
+    cdef int64_t seen_in_all
+    cdef const int64_t[:, ::1] others  # rules × 2, as ``out``: sums at instants not judged
+
+
+@cython.cdivision(True)
+cdef bint is_lost(AgreementGoal goal, int64_t[:, ::1] sums, int64_t left) noexcept nogil:
+    """Return whether no rule can reach a goal, with ``left`` observed starts to come."""
+    cdef int64_t k
+    cdef double most
+    for k in range(sums.shape[0]):
+        most = sums[k, 0] + left
+        if most / max(goal.seen_in_all + sums[k, 1], 1) >= goal.least:
+            return False
+    return True
+
+
 def agreement(
     ObservedPool log not None, PassRule rule not None, const int64_t[::1] most,
-    const uint8_t[::1] judged,
-    const uint8_t[::1] waited, const int64_t[:, ::1] settings, int64_t[:, :, ::1] out
+    const uint8_t[::1] judged, const uint8_t[::1] waited, const int64_t[:, ::1] settings,
+    int64_t[:, :, ::1] out, AgreementGoal goal not None
 ):
     """Count how well rules that differ in their backfilling agree with the observed starts.
 
@@ -114,12 +136,19 @@ def agreement(
         settings: rules × (backfill, depth, reservations, window).
         out: rules × J × 2, to which are added: starts that were observed and chosen, and attempts
             chosen that did not start then.
+        goal: what the rules are compared for.
+
+    Returns:
+        Whether all instants were compared, as any of the rules may reach the goal.
 
     Source: SPEC §10, *Agreement*.
     """
     cdef ObservedSweep sweep = ObservedSweep(log, rule)
     cdef PassScene scene = sweep.scene
-    cdef int64_t i, k, running, place = 0
+    cdef int64_t i, k, running, place = 0, left = 0
+    cdef int64_t[:, ::1] sums = np.array(goal.others)
+    for i in range(judged.shape[0]):
+        left += goal.seen[i] if judged[i] else 0
     for k in range(settings.shape[0]):
         sweep.plans |= settings[k, 0] >= PassBackfill.EASY
     with nogil:
@@ -136,8 +165,14 @@ def agreement(
                     scene.free = most[i] - running
                     scene.planned = max(log.capacity[0, i], log.used[i]) - running
                     compare(scene, log, rule, waited, out, k, place)
+                    sums[k, 0] += out[k, place, 0]
+                    sums[k, 1] += out[k, place, 1]
                 place += 1
+                left -= goal.seen[i]
+                if is_lost(goal, sums, left):
+                    break
             start(sweep, scene, log, rule, i)
+    return place == out.shape[1]
 
 
 cdef void compare(

@@ -108,23 +108,23 @@ class ComparedStarts:
 
     def sums(self, group: Sequence[SiteRule]) -> Ints:
         """Return the sums of the rules of a group, rules × 3: common, observed, wrong."""
-        judged, turns = self.judged(group[0].policy.order), self.turns
-        at = np.searchsorted(turns.instants, turns.start[turns.waited])
-        observed = np.bincount(at, minlength=len(turns.instants))[judged].sum()
         common, wrong = self._chosen(group).sum(1).T
+        observed = self._seen[self.judged(group[0].policy.order)].sum()
         return np.stack((common, np.full(len(group), observed), wrong), 1)
 
-    def reaches(self, share: float) -> bool:
-        """Return whether the agreement of any rule is at least ``share``."""
+    def reaches(self, least: float) -> bool:
+        """Return whether the agreement of any rule is at least ``least``."""
         likely = self.groups if self._before is None else self._before.by_agreement
-        return any(_best(self.sums(group)) >= share for group in likely)
+        return any(
+            self._compare(group, least) and _best(self.sums(group)) >= least for group in likely
+        )
 
     @cached_property
     def by_agreement(self) -> list[list[SiteRule]]:
         """The groups, the best first."""
         return sorted(self.groups, key=lambda group: -_best(self.sums(group)))
 
-    @property
+    @cached_property
     def best(self) -> float | None:
         """The best agreement; None: nothing could be compared."""
         best = max(_best(self.sums(group)) for group in self.groups)
@@ -158,35 +158,46 @@ class ComparedStarts:
             wanted &= self._again
         return delivered_capacity(self.scenario, self.turns, MOST, wanted=wanted)
 
+    @cached_property
+    def _seen(self) -> Ints:
+        """The number of observed starts that count, at each instant, [m]."""
+        if self._before is not None:
+            return self._before._seen
+        at = np.searchsorted(self.turns.instants, self.turns.start[self.turns.waited])
+        return np.bincount(at, minlength=len(self.turns.instants))
+
     def _chosen(self, group: Sequence[SiteRule]) -> Ints:
         """Return what the rules of a group choose, rules × judged instants × 2: common, wrong."""
-        first = group[0]
-        if first not in self._counts:
-            judged = self.judged(first.policy.order)
-            again = np.ones(len(judged), np.bool_)
-            counts = np.zeros((len(group), len(judged), 2), np.int64)
-            if self._before is not None and self._again is not None:
-                again, counts = self._again[judged], self._before._chosen(group).copy()
-            counts[:, again] = self._compared(group, judged, judged[again])
-            self._counts[first] = counts
-        return self._counts[first]
+        self._compare(group)
+        return self._counts[group[0]]
 
-    def _compared(self, group: Sequence[SiteRule], judged: Ints, again: Ints) -> Ints:
-        """Return what the rules choose at some of the judged instants."""
-        turns, first = self.turns, group[0]
+    def _compare(self, group: Sequence[SiteRule], least: float = 0.0) -> bool:
+        """Find what the rules of a group choose, unless the agreement of none reaches ``least``."""
+        first, turns = group[0], self.turns
+        if first in self._counts:
+            return True
+        judged = self.judged(first.policy.order)
+        again, counts = np.ones(len(judged), np.bool_), np.zeros((len(group), len(judged), 2), int)
+        if self._before is not None and self._again is not None:
+            again, counts = self._again[judged], self._before._chosen(group).copy()
         if first not in self._orderings:
             at = turns.instants[judged]
             self._orderings[first] = pass_ordering(self.scenario, turns, first, at)
         wanted = np.zeros(len(turns.instants), np.bool_)
-        wanted[again] = True
+        wanted[judged[again]] = True
         settings = [pass_setting(within_depth(rule.policy)) for rule in group]
-        counts = np.zeros((len(group), len(again), 2), np.int64)
-        kernels.agreement(
+        found = np.zeros((len(group), int(again.sum()), 2), np.int64)
+        others = counts[:, ~again].sum(1)
+        goal = kernels.AgreementGoal(least, self._seen, int(self._seen[judged].sum()), others)
+        complete = kernels.agreement(
             turns.in_kernel,
             pass_rule(self.scenario, turns, first, ordering=self._orderings[first]),
-            *(self._most, wanted, turns.waited, np.array(settings, np.int64), counts),
+            *(self._most, wanted, turns.waited, np.array(settings, np.int64), found, goal),
         )
-        return counts
+        if complete:
+            counts[:, again] = found
+            self._counts[first] = counts
+        return complete
 
 
 def compared_starts(
