@@ -11,12 +11,15 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from functools import lru_cache
 from importlib import import_module
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
 from audit.errors import DialectError
 from audit.formats.lines import Block
+
+if TYPE_CHECKING:
+    from audit.config.table import TableMapping
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,7 @@ class Reading:
     """Column names of a log without a header row; ``_`` skips a column."""
     separator: str | None = None  # column separator; None detects it
     zone: str | None = None  # IANA name of the zone of local times; None: the log's own, or UTC
+    table: TableMapping | None = None  # the columns of a table with names of its own
 
 
 PLAIN = Reading()  # no options
@@ -107,7 +111,7 @@ HEAD_BYTES = 1 << 18  # size of the part of a log that determines its dialect an
 
 MODULES: Final = (
     *("sacct.json", "sacct.job_table", "sacct.text", "pbs.reader", "lsf.reader", "gridengine"),
-    *("htcondor.long", "htcondor.json", "htcondor.xml", "swf", "near_swf"),
+    *("htcondor.long", "htcondor.json", "htcondor.xml", "swf", "near_swf", "table.reader"),
 )
 """The modules with a ``DIALECT``; the first that recognises a log reads it."""
 
@@ -122,9 +126,13 @@ def table() -> Mapping[str, Dialect]:
 def detect(head: bytes, where: str, reading: Reading = PLAIN) -> Dialect:
     """Return the dialect of the log that begins with ``head``, called ``where`` in errors.
 
-    A log with declared columns that no other dialect recognises is sacct's text. Raises
-    DialectError, whose message describes the log, if no dialect recognises it.
+    A log with a mapping of its columns is a table; with declared columns, a log that no other
+    dialect recognises is sacct's text. Raises DialectError, whose message describes the log, if no
+    dialect recognises it.
     """
+    if reading.table is not None:
+        nearly = table()["near-swf"]
+        return nearly if reading.table.extends_swf and nearly.recognises(head) else table()["table"]
     for dialect in table().values():
         if dialect.recognises(head):
             return dialect
