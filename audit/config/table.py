@@ -7,6 +7,7 @@ A mapping is data: a preset, a TOML file, or an inline table of config.toml. Its
 from __future__ import annotations
 
 import difflib
+import hashlib
 import json
 import re
 import tomllib
@@ -272,6 +273,9 @@ def _given(value: object) -> object:
 TableOption = Annotated[str | TableMapping | None, BeforeValidator(_given)]
 """A mapping, or the name of a preset or of a file; see ``resolved``."""
 
+MAPPED: Final = "table"
+"""Beginning of the fingerprint of a mapping."""
+
 FOLDER: Final = Path(__file__).resolve().parent / "tables"
 
 
@@ -335,6 +339,17 @@ def of_options(table: str | None, maps: Sequence[str]) -> TableMapping | None:
         known = colon and unit in (*FACTORS, CLOCK)
         base[field] = {"column": name, "unit": unit} if known else {"column": column}
     return _checked(base, "--map" if table is None else f"--table {table}")
+
+
+def fingerprint(
+    table: TableMapping | None, columns: Sequence[str] | None, separator: str | None
+) -> str:
+    """Return what identifies the columns that a user names; empty if there are none."""
+    if table is None and columns is None:
+        return ""
+    said = json.dumps([columns, separator]) if table is None else table.as_json
+    digest = hashlib.sha256(said.encode(errors="surrogatepass")).hexdigest()[:16]
+    return f"{'columns' if table is None else MAPPED}:{digest}"
 
 
 @lru_cache(maxsize=8)

@@ -15,11 +15,15 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
+from audit.config.table import fingerprint
 from audit.errors import DialectError
 from audit.formats.lines import Block
 
 if TYPE_CHECKING:
     from audit.config.table import TableMapping
+
+
+TABLE: Final = "table"  # name of the dialect that only a mapping makes
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,11 @@ class Reading:
     separator: str | None = None  # column separator; None detects it
     zone: str | None = None  # IANA name of the zone of local times; None: the log's own, or UTC
     table: TableMapping | None = None  # the columns of a table with names of its own
+
+    @property
+    def fingerprint(self) -> str:
+        """What identifies the user's columns; empty if there are none."""
+        return fingerprint(self.table, self.columns, self.separator)
 
 
 PLAIN = Reading()  # no options
@@ -132,7 +141,7 @@ def detect(head: bytes, where: str, reading: Reading = PLAIN) -> Dialect:
     """
     if reading.table is not None:
         nearly = table()["near-swf"]
-        return nearly if reading.table.extends_swf and nearly.recognises(head) else table()["table"]
+        return nearly if reading.table.extends_swf and nearly.recognises(head) else table()[TABLE]
     for dialect in table().values():
         if dialect.recognises(head):
             return dialect

@@ -54,9 +54,11 @@ def header(head: bytes, reading: Reading = PLAIN) -> Header:
         entries |= {"form": "json", "begins": objects.begins(head)}
     else:
         entries |= {"form": "text", **_columns(head, mapping, reading)}
-    problems = [f"{mapping.title or 'the table'}: {mapping.caution}"] if mapping.caution else []
+    problems = []
     if mapping.population is not None:
-        entries |= {"population": mapping.population.value, "caution": mapping.caution}
+        entries["population"] = mapping.population.value
+    if mapping.caution:
+        entries["caution"] = f"{mapping.title}: {mapping.caution}".removeprefix(": ")
     if reading.columns is not None and "before" in entries and entries["before"] != "0":
         problems.append("the table has a row of names, which is used instead of --columns")
     stated = Header(zone, {}, entries, tuple(problems))

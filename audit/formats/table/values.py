@@ -42,7 +42,7 @@ LAST: Final = "#last"
 """Column that is not null in the last record of an object."""
 
 _KINDS: Final = {
-    "job": RecordKind.JOB,
+    "job": RecordKind.EXECUTION,
     "execution": RecordKind.EXECUTION,
     "run": RecordKind.RUN,
     "task": RecordKind.TASK,
