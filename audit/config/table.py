@@ -285,6 +285,11 @@ def presets() -> Mapping[str, TableMapping]:
     return {path.stem: read(path) for path in sorted(FOLDER.glob("*.toml"))}
 
 
+def in_toml(preset: str) -> str:
+    """Return the text of a preset."""
+    return (FOLDER / f"{preset}.toml").read_text(encoding="utf-8")
+
+
 def read(path: Path) -> TableMapping:
     """Return the mapping in a TOML file; ConfigError lists all that is wrong by key path."""
     try:
@@ -300,6 +305,11 @@ def read(path: Path) -> TableMapping:
 
 def _is_file(name: str) -> bool:
     return "/" in name or name.endswith(".toml")
+
+
+def is_new(name: str) -> bool:
+    """Return whether a name is that of a file that does not exist yet."""
+    return name not in presets() and _is_file(name) and not Path(name).exists()
 
 
 def named(name: str, folder: Path = Path()) -> TableMapping:

@@ -5,6 +5,7 @@ A record is a line: one whose text contains a line break is refused, since it ha
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -85,3 +86,21 @@ def rows(
     origin = lines if same else cut(np.frombuffer(block.data, dtype=np.uint8))
     numbers = pl.Series("number", np.flatnonzero(whole), dtype=pl.Int64)
     return Rows(read.insert_column(0, numbers), odd, origin)
+
+
+_NAME: Final = re.compile(r"[^\W\d][\w .:/()%#\[\]-]*")
+
+
+def names_row(line: bytes) -> tuple[list[str], str] | None:
+    """Return the names and their separator if a line seems to name columns, else None.
+
+    Names begin with a letter and are distinct; the first may be empty.
+    """
+    best: tuple[list[str], str] | None = None
+    for separator in SEPARATORS:
+        names = names_of(line.rstrip(b"\r"), separator)
+        first, *rest = names
+        good = all(map(_NAME.fullmatch, [*rest, *([first] if first else [])]))
+        if len(rest) > 1 and good and len(set(names)) == len(names) > len(best[0] if best else ()):
+            best = names, separator
+    return best

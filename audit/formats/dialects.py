@@ -154,6 +154,8 @@ def detect(head: bytes, where: str, reading: Reading = PLAIN) -> Dialect:
         if dialect.name != "sacct" and dialect.recognises(bare):  # which recognises much more
             looks = f"{where}: looks like {dialect.title}, but a file's name precedes each line"
             raise DialectError(f"{looks}, as grep prints it: write the lines without (grep -h)")
+    if (proposed := table()[TABLE].differs(head)) is not None:
+        raise DialectError(f"{where}: ", proposed, "a table that needs a mapping: pass --table")
     known = ", ".join(dialect.title for dialect in table().values())
     raise DialectError(f"{where}: not a log that fairaudit reads (known: {known})")
 
@@ -221,4 +223,5 @@ def describe(head: bytes) -> str | None:
             line = text.count("\n", 0, places[0].start()) + 1
             looks = f"this looks like {name} (line {line})"
             return f"{looks}; fairaudit does not read those yet: {remedy}"
-    return next(filter(None, (dialect.differs(head) for dialect in table().values())), None)
+    others = (dialect for name, dialect in table().items() if name != TABLE)
+    return next(filter(None, (dialect.differs(head) for dialect in others)), None)

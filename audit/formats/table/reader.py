@@ -20,6 +20,7 @@ from audit.formats.instants import is_zone
 from audit.formats.lines import Block
 from audit.formats.shaping import shaped
 from audit.formats.table import objects
+from audit.formats.table.proposals import propose
 from audit.formats.table.values import LAST, records
 
 MOST_COLUMNS: Final = 4096
@@ -137,6 +138,13 @@ def whole(data: bytes, header: Header) -> int:
     return data.rfind(b"\n") + 1
 
 
+def _proposed(head: bytes) -> str | None:
+    found = propose(head)
+    return None if found is None else found.message
+
+
 DIALECT: Final = Dialect(
-    "table", "tables of other names (--table)", recognises, header, parse, whole, scheduler="table"
+    *("table", "tables of other names (--table)", recognises, header, parse, whole),
+    differs=_proposed,
+    scheduler="table",
 )
