@@ -86,6 +86,7 @@ TESTED_IN: Final = {
     "analyst/messages": "security/test_statements",
     "cluster/results": "nightly/test_run",
     "config/runs": "config/test_file",
+    "config/faults": "config/test_file",
     "config/sections": "config/test_file",
     "files/privacy": "security/test_modes",
     "kernels/placement": "metrics/test_nodes",

@@ -66,14 +66,16 @@ NULLS: Final = (
 class Mapped(Section):
     """How the value of one field follows from a column."""
 
-    model_config = ConfigDict(validate_by_name=True, validate_by_alias=True, serialize_by_alias=True)
+    model_config = ConfigDict(
+        validate_by_name=True, validate_by_alias=True, serialize_by_alias=True
+    )
 
     column: str | None = Field(default=None, min_length=1)
     constant: str | int | float | None = None
     unit: str | None = None
     per: Literal["node", "cpu"] | None = None
     pattern: str | None = None
-    values: dict[str, str] = {}
+    values: dict[str, str] = Field(default_factory=dict)
     otherwise: str | None = Field(default=None, alias="else")
     nulls: tuple[str, ...] = ()
     round: Literal["up"] | None = None
@@ -94,21 +96,30 @@ class Mapped(Section):
     def fault(self, field: str) -> str | None:
         """Return what is wrong with it as the value of ``field``; None: nothing."""
         units = _UNITS.get(field, ())
-        if self.unit is None and field in _NEED_UNIT:
-            return f"needs a unit: {', '.join(units)}"
-        if self.unit is not None and self.unit not in units:
-            known = ", ".join(units) or "none"
-            return f"the unit {self.unit!r} does not fit (possible: {known})"
-        if self.per is not None and field not in _PER[self.per]:
-            return f"per = {self.per!r} is only for {', '.join(_PER[self.per])}"
-        if self.round is not None and field not in (*COUNTS, *MEMORY):
-            return "round is only for amounts"
-        if self.constant is not None and field in ("job_id", *TIMES):
-            return "needs a column: a constant would be the same in every row"
+        known = ", ".join(units) or "none"
         number = field not in TEXTS and isinstance(self.constant, str)
-        if number or (field in TEXTS and isinstance(self.constant, int | float)):
-            return f"the constant must be a {'number' if number else 'text'}"
-        return None
+        wrong_kind = number or (field in TEXTS and isinstance(self.constant, int | float))
+        tests = (
+            (self.unit is None and field in _NEED_UNIT, f"needs a unit: {known}"),
+            (
+                self.unit is not None and self.unit not in units,
+                f"the unit {self.unit!r} does not fit (possible: {known})",
+            ),
+            (
+                self.per is not None and field not in _PER[self.per],
+                f"per = {self.per!r} is only for {', '.join(_PER.get(self.per or '', ()))}",
+            ),
+            (
+                self.round is not None and field not in (*COUNTS, *MEMORY),
+                "round is only for amounts",
+            ),
+            (
+                self.constant is not None and field in ("job_id", *TIMES),
+                "needs a column: a constant would be the same in every row",
+            ),
+            (wrong_kind, f"the constant must be a {'number' if number else 'text'}"),
+        )
+        return next((said for holds, said in tests if holds), None)
 
 
 def _short(given: object) -> object:
@@ -131,7 +142,9 @@ class StateRule(Section):
     last: bool | None = None
     """Whether it is the last record of its object (``records``)."""
 
-    model_config = ConfigDict(validate_by_name=True, validate_by_alias=True, serialize_by_alias=True)
+    model_config = ConfigDict(
+        validate_by_name=True, validate_by_alias=True, serialize_by_alias=True
+    )
 
     @model_validator(mode="after")
     def _tests(self) -> Self:

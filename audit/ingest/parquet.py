@@ -1,14 +1,14 @@
-"""Parquet files as text: a row of names, then a line for each row.
+r"""Parquet files as text: a row of names, then a line for each row.
 
 The text is part of what fairaudit promises: its hash identifies a log in the store, so it must not
 change with the version of a library (a test holds a hash). Columns are separated by the unit
-separator, as in the output of ``sacct --delimiter=$'\\x1f'``; nothing is quoted:
+separator, as in the output of ``sacct --delimiter=$'\x1f'``; nothing is quoted:
 
 - whole numbers are decimal; others have six digits after the point, or Python's shortest form from
   10^15 on; booleans are ``true`` and ``false``
 - times are ISO 8601 to the second, with ``Z`` if the column has a zone; durations are seconds
 - the items of a list of texts, whole numbers or booleans are separated by commas
-- line breaks, NUL and the separator within texts become ``\\n``, ``\\r``, ``\\0`` and a blank
+- line breaks, NUL and the separator within texts become ``\n``, ``\r``, ``\0`` and a blank
 - null, and columns of any other type (lists of fractions, structures, bytes) are empty
 """
 
@@ -79,7 +79,7 @@ def _readable(kind: pl.DataType) -> bool:
     if isinstance(kind, pl.List | pl.Array):
         inner: Any = kind.inner
         return bool(inner in (pl.String, pl.Boolean) or inner.is_integer())
-    return bool(kind.is_numeric() or isinstance(kind, _TEXTS) or isinstance(kind, _TIMES))
+    return bool(kind.is_numeric() or isinstance(kind, (*_TEXTS, *_TIMES)))
 
 
 _TEXTS: Final = (pl.String, pl.Categorical, pl.Enum, pl.Boolean)

@@ -100,7 +100,7 @@ def test_archived_records_are_not_replaced(tmp_path: Path) -> None:
             "INSERT INTO archived_input BY NAME SELECT *, 5 AS records FROM "
             "(SELECT cluster, input_id, 1 AS to_time FROM inputs)",
         )
-        with pytest.raises(LogError, match="5 of its records are in the archive.*earlier mapping"):
+        with pytest.raises(LogError, match=r"5 of its records are in the archive.*earlier mapping"):
             take(con, HELIOS, CHANGED)
         assert stored(con) == before
 

@@ -77,9 +77,7 @@ def parse(block: Block, header: Header) -> Parsed:
     rows = found.texts
     deleted = (_column(rows, "deleted") == "1").fill_null(value=False)
     records = _records(rows.filter(~deleted))
-    return shaped(
-        block, found.origin, [records, found.odd], steps=int(deleted.sum()), by_line=True
-    )
+    return shaped(block, found.origin, [records, found.odd], steps=int(deleted.sum()), by_line=True)
 
 
 def _column(rows: pl.DataFrame, name: str) -> pl.Series:

@@ -63,7 +63,10 @@ class Objects(Found):
         items = [item for one in within for item in (one if isinstance(one, list) else [one])]
         last = len(items) - 1
         for number, item in enumerate(items or [None]):
-            yield (*(self._text(value, item, name) for name in self._columns), _LAST[number >= last])
+            yield (
+                *(self._text(value, item, name) for name in self._columns),
+                _LAST[number >= last],
+            )
 
     def _text(self, value: Mapping[str, Any], item: Any, name: str) -> str | None:
         path, depth = _path(name), len(self._records)

@@ -116,7 +116,10 @@ def propose(head: bytes) -> ProposedTable | None:
     tables = {name: of for name, of in presets().items() if not of.extends_swf}
     if re.match(rb"\s*[\[{]", head):
         keys = {key.decode() for key in re.findall(rb'"(\w+)"\s*:', head)}
-        ways = [(name, {part for way in of.columns for part in way.split(".")}) for name, of in tables.items()]
+        ways = [
+            (name, {part for way in of.columns for part in way.split(".")})
+            for name, of in tables.items()
+        ]
         return next((ProposedTable("", name) for name, way in ways if way <= keys), None)
     line, _, rest = head.lstrip(b"\n").partition(b"\n")
     found = delimited.names_row(line)
@@ -162,7 +165,7 @@ class _Proposal:
     def _instants(self, texts: pl.Series) -> pl.Series | None:
         read = instants(texts, "UTC")
         known = texts.is_not_null()
-        if (known & read.problem.is_not_null()).sum() > (1 - _NEARLY) * known.sum():
+        if int((known & read.problem.is_not_null()).sum()) > (1 - _NEARLY) * int(known.sum()):
             return None
         self.local |= bool(texts.str.contains(r":[0-9]{2}(?:\.[0-9]+)?$").any())
         return read.early
@@ -180,7 +183,7 @@ class _Proposal:
             yield '# zone = "Europe/Berlin"'
         ids = self.rows[self.named["job_id"]]
         if ids.drop_nulls().is_duplicated().any():
-            yield "# Ids repeat. What is a row: an execution, a run of a job, or a task (docs/tables.md)?"
+            yield "# Ids repeat. What is a row: an execution, a run, or a task (docs/tables.md)?"
             yield '# one = "run"'
         for field, column in self.named.items():
             yield from self._field(field, column)
@@ -224,14 +227,15 @@ class _Proposal:
         if known:
             yield f"state = {value({'column': column, 'values': known})}"
         if unknown := [text for text, of in meant.items() if of is None]:
-            yield f"# What do these values of {value(column)} mean: {', '.join(map(value, unknown))}?"
+            listed = ", ".join(map(value, unknown))
+            yield f"# What do these values of {value(column)} mean: {listed}?"
 
     def _misplaced(self, field: str) -> str:
         for first, last in _IN_ORDER:
             if field not in (first, last):
                 continue
             apart = self._apart(first, last)
-            if apart is not None and (apart < 0).sum() > (1 - _NEARLY) * apart.count():
+            if apart is not None and int((apart < 0).sum()) > (1 - _NEARLY) * apart.count():
                 return f"{first} is often after {last}"
         return ""
 

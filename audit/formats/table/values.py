@@ -78,22 +78,22 @@ class _Rows:
         self.texts, self.mapping, self.zone = texts, mapping, zone
         self.given = Texts(texts, "column")
         self.fields = mapping.fields
+        self.amounts: dict[str, pl.Series] = {}
         self.nothing = pl.Series([None], dtype=pl.String).new_from_index(0, len(texts))
 
     def records(self) -> pl.DataFrame:
-        ids = self.text("job_id")
+        ids = self.raw(self.fields["job_id"])
         name = self.fields["job_id"].column or ""
         self.given.check(name, ids.is_null(), "is not a job id")
         columns = self.columns()
         numbers = ids.str.extract(_NUMBERED).cast(pl.Int64)
-        lengths = (columns.pop(name, None) for name in ("elapsed", "wait"))
-        times = self.times(*lengths, columns.get("suspended"), numbers)
+        elapsed, wait = (columns.pop(name, None) for name in ("elapsed", "wait"))
+        times = self.times(elapsed, wait, columns.get("suspended"), numbers)
         frame = pl.DataFrame(
             {
                 "number": self.texts["number"],
                 "job_number": numbers,
-                "state": self.state(),
-                **{name: values for name, values in columns.items() if name != "state"},
+                **columns,
                 **times,
                 **self.given.faults(),
             }
@@ -102,7 +102,13 @@ class _Rows:
 
     def columns(self) -> dict[str, pl.Series]:
         """Return the fields that are no times."""
-        columns = {name: self.text(name) for name in TEXTS if name in self.fields}
+        columns: dict[str, pl.Series] = {
+            name: self.raw(of)
+            for name, of in self.fields.items()
+            if name in TEXTS and name != "state"
+        }
+        if "state" in self.fields or self.mapping.state_when:
+            columns["state"] = self.state()
         columns |= {name: self.duration(name) for name in DURATIONS if name in self.fields}
         columns |= {
             name: self.amount(name, LARGEST if name in COUNTS else _MOST_BYTES)
@@ -159,10 +165,6 @@ class _Rows:
             ).zip_with(found.is_not_null(), self.nothing)
         return found
 
-    def text(self, name: str) -> pl.Series:
-        """Return a field that is a text."""
-        return self.raw(self.fields[name])
-
     def number(self, name: str) -> pl.Series:
         """Return a field that is a number."""
         of = self.fields[name]
@@ -174,7 +176,11 @@ class _Rows:
 
     def amount(self, name: str, most: int) -> pl.Series:
         """Return a field that is a whole number ≥ 0 and ≤ ``most``."""
-        of = self.fields[name]
+        if name not in self.amounts:
+            self.amounts[name] = self._amount(self.fields[name], most)
+        return self.amounts[name]
+
+    def _amount(self, of: Mapped, most: int) -> pl.Series:
         text = self.raw(of)
         if of.unit == ITEMS:
             return text.str.count_matches(",", literal=True).cast(pl.Int64) + 1
@@ -296,4 +302,6 @@ def _scaled(value: pl.Series, factor: float) -> pl.Series:
 
 
 def _hostlists(lists: pl.Series) -> pl.DataFrame:
-    return pl.DataFrame({"good": [expand(text) is not None for text in lists]}, {"good": pl.Boolean})
+    return pl.DataFrame(
+        {"good": [expand(text) is not None for text in lists]}, {"good": pl.Boolean}
+    )
