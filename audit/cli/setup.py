@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from audit.cluster.declared import NodeFiles
     from audit.formats.dialects import Reading
     from audit.setup.asking import Answers, Plan
+    from audit.setup.init import Draft
     from audit.setup.slurm import SlurmFiles
 
 
@@ -74,9 +75,7 @@ def init(
 
     reading, table = how
     if table is not None and reading.table is None:
-        initial.write_table(Path(table), logs or [], reading)
-        say("Check every line of it, answer what it asks, and run the same command again.")
-        show(table)
+        _propose_table(Path(table), logs or [])
         return
     initial.refuse_existing(output, force=force)
     if not (slurm or logs or files.given or machines.given or name):
@@ -95,21 +94,35 @@ def init(
             *(logs or [], files, name, zone, reading, output.parent, progress.update),
             machines=machines,
         )
-    draft = initial.with_table(draft, table, output.parent)
     if plan is not None:
         draft = asking.pulled(draft, plan, zone_of_machine=reading.zone is None)
     if draft.name is None:
         if not sys.stdin.isatty():
             raise UsageError("init: the name of the cluster is unknown: give it with --name")
         draft = draft.named(typer.prompt("Name of the cluster", err=True))
-    for fact in draft.facts:
-        say(described(fact))
-    warn(fact.warning for fact in draft.facts if fact.warning)
-    initial.save(output, initial.write(draft), force=force)
+    initial.save(output, _written(initial.with_table(draft, table, output.parent)), force=force)
     if slurm:
         _first_audit(output, logs or [], draft.name)
     else:
         show(output)
+
+
+def _propose_table(path: Path, logs: list[Path]) -> None:
+    from audit.setup import init as initial
+
+    initial.write_table(path, logs)
+    say("Check every line of it, answer what it asks, and run the same command again.")
+    show(path)
+
+
+def _written(draft: Draft) -> str:
+    """Print where values are from, and return the text of config.toml."""
+    from audit.setup import init as initial
+
+    for fact in draft.facts:
+        say(described(fact))
+    warn(fact.warning for fact in draft.facts if fact.warning)
+    return initial.write(draft)
 
 
 def _answers(plan: Plan, folder: Path, *, yes: bool) -> Answers:

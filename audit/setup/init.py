@@ -302,12 +302,13 @@ def with_table(draft: Draft, name: str | None, folder: Path) -> Draft:
     """Return a draft whose sources name their mapping, instead of containing it."""
     if name is None:
         return draft
-    given = name if name in presets() else f"./{_from(folder, Path(name))}"
+    given = name if name in presets() else str(_from(folder, Path(name)))
+    given = given if name in presets() or "/" in given else f"./{given}"
     named = (source.model_copy(update={"table": given}) for source in draft.sources)
     return replace(draft, sources=tuple(named))
 
 
-def write_table(path: Path, logs: Sequence[Path], reading: Reading) -> None:
+def write_table(path: Path, logs: Sequence[Path]) -> None:
     """Write the mapping that is proposed for a log with columns of its own.
 
     Raises UsageError as ``refuse_existing``, or if nothing can be proposed.
