@@ -68,12 +68,12 @@ class Status:
 def look(site: Site, now: int) -> Status:
     """Return the state of a site's runs at ``now``; raise StoreError if there is no history."""
     entries = history.read(site.state)
-    stored = timetable.stored(timetable_in(site.state))
+    planned = history.planned(site.state)
     doubtful = _doubtful(site)
     hindrance = _hindrance([site.state, site.database.parent, site.reports])
     standings = []
     for cluster in site.config.clusters:
-        instant = due(site.config, cluster, entries, stored)
+        instant = due(site.config, cluster, entries, planned)
         ended = (one for one in entries if _covers(one, cluster) and one.state != "running")
         times = timetable.times_of(site.config, cluster)
         standings.append(
@@ -118,25 +118,20 @@ def _doubtful(site: Site) -> list[tuple[str, str]]:
     return []
 
 
-def timetable_in(state: Path) -> Path:
-    """Return the job store's file in the folder of the store."""
-    return state / "timetable.sqlite"
-
-
 def due(
-    config: Config, cluster: Cluster, entries: Sequence[Entry], stored: Mapping[str, int]
+    config: Config, cluster: Cluster, entries: Sequence[Entry], planned: Mapping[str, int]
 ) -> int | None:
     """Return when the run after the last is due, epoch s; None if none ever ran or was planned.
 
     A run that failed counts, because the next one retries the rest. A run that was killed or
-    stopped does not: the rest is due at once. ``stored`` is what the timetable had for clusters
-    that never ran.
+    stopped does not: the rest is due at once. ``planned`` has the first runs of clusters that
+    never ran.
     """
     for entry in entries:
         if _covers(entry, cluster) and entry.state in {"done", "failed"}:
             times = timetable.times_of(config, cluster)
             return timetable.next_after(times, cluster.zone, entry.started_at)
-    return stored.get(cluster.name)
+    return planned.get(cluster.name)
 
 
 def lines(status: Status, most: int) -> Iterator[str]:

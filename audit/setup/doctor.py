@@ -31,6 +31,7 @@ from audit.nightly import due, sources, stages
 from audit.nightly.keeping import archiving
 from audit.pipeline import owners
 from audit.pipeline.published import open_published
+from audit.report.charts import drawing
 from audit.report.record.page import Who
 from audit.report.render import page
 from audit.rules import KINDS, WEEK
@@ -70,6 +71,7 @@ def examine(config_path: Path | None, published: Path | None) -> list[Finding]:
             "as root: apt-get install libpango-1.0-0 libpangoft2-1.0-0 libharfbuzz-subset0 "
             "fonts-dejavu-core",
         ),
+        ("pictures in mails", _pictures, ""),
         (
             "configuration",
             lambda: str(config_path) if config_path and config.load(config_path) else "defaults",
@@ -120,6 +122,12 @@ def _kernels() -> str:
 
     resource_equality.resource_equality(pl.DataFrame(schema=DESCRIBED), 0)
     return "compiled"
+
+
+def _pictures() -> str:
+    if drawing.has_png():
+        return "resvg draws them"
+    return "mails have none: resvg-py is not installed; to add them: pip install resvg-py"
 
 
 def _configured(path: Path, published: Path | None) -> Iterator[Check]:

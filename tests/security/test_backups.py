@@ -395,6 +395,9 @@ def test_views_of_a_backup_are_made_anew(place: Path) -> None:
         ["UPDATE history SET state = 'new'"],
         ["UPDATE history SET stage = CAST(x'ff' AS TEXT)"],
         ["UPDATE history SET error = x'00'"],
+        ["INSERT INTO planned VALUES ('c', 'soon')"],
+        ["INSERT INTO planned VALUES (x'00', 1)"],
+        ["DROP TABLE planned", "CREATE TABLE planned (cluster)"],
     ],
 )
 def test_a_crafted_history_is_refused(place: Path, statements: list[str]) -> None:
