@@ -19,7 +19,7 @@ from audit.errors import UsageError
 if TYPE_CHECKING:
     from audit.cluster.declared import NodeFiles
     from audit.formats.dialects import Reading
-    from audit.setup.asking import Answers, Plan
+    from audit.setup.asking import CommandPlan, SlurmOutput
     from audit.setup.slurm import SlurmFiles
 
 
@@ -29,9 +29,9 @@ def _slurm_files(*, assoc: Path | None, **files: Path | None) -> Any:
     return SlurmFiles(associations=assoc, **files)
 
 
-OfSlurm: TypeAlias = Annotated["SlurmFiles", opt.Group(_slurm_files, opt.SLURM_FILES)]
-OfNodes: TypeAlias = Annotated["NodeFiles", opt.Group(opt.node_files, opt.NODE_FILES)]
-HowToRead: TypeAlias = Annotated["Reading", opt.Group(opt.reading, opt.READING)]
+OfSlurm: TypeAlias = Annotated["SlurmFiles", opt.OptionGroup(_slurm_files, opt.SLURM_FILES)]
+OfNodes: TypeAlias = Annotated["NodeFiles", opt.OptionGroup(opt.node_files, opt.NODE_FILES)]
+HowToRead: TypeAlias = Annotated["Reading", opt.OptionGroup(opt.reading, opt.READING)]
 
 
 @opt.grouped
@@ -93,7 +93,7 @@ def init(
         show(output)
 
 
-def _answers(plan: Plan, folder: Path, *, yes: bool) -> Answers:
+def _answers(plan: CommandPlan, folder: Path, *, yes: bool) -> SlurmOutput:
     """Show the commands, run them if the user agrees, and return their output."""
     from audit.setup import asking
 

@@ -59,7 +59,7 @@ _TYPES: Final = {
     **dict.fromkeys(("stage", "version"), "'text'"),
     **dict.fromkeys(("cluster", "period", "error"), "'text', 'null'"),
 }
-"""SQLite's types of what ``History`` writes; ``state`` is checked separately."""
+"""SQLite's types of what ``RunHistory`` writes; ``state`` is checked separately."""
 _COLUMNS: Final = "id, run, stage, cluster, period, state, exit_code, started_at, ended_at, error"
 
 
@@ -84,7 +84,7 @@ def path_in(state: Path) -> Path:
     return state / state_folder.HISTORY
 
 
-class History:
+class RunHistory:
     """The history, open for writing."""
 
     def __init__(self, state: Path, clock: Callable[[], int]) -> None:

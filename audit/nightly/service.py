@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Sequence
-from threading import Event
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Final
 
 from audit import memory

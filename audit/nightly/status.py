@@ -14,11 +14,11 @@ from typing import Literal
 from zoneinfo import ZoneInfo
 
 from audit import periods
-from audit.config import Cluster, Config, Source
+from audit.config import Cluster, Config, SourceConfig
 from audit.config.places import Site
 from audit.errors import AuditError
 from audit.files import caches, lock, state_folder
-from audit.machines import Answer, Instant
+from audit.machines import Instant, JsonAnswer
 from audit.nightly import history, sources, timetable
 from audit.nightly.history import WHOLE, Entry
 from audit.store import database, queries
@@ -26,7 +26,7 @@ from audit.words import RESEND
 
 
 @dataclass(frozen=True)
-class Standing:
+class ClusterStatus:
     """The state of one cluster's runs; times are epoch s."""
 
     cluster: str
@@ -61,7 +61,7 @@ class Status:
     """The state of a site's runs."""
 
     entries: Sequence[Entry]  # newest first
-    clusters: Sequence[Standing]
+    clusters: Sequence[ClusterStatus]
     holder: str | None  # the process that holds the store
 
 
@@ -77,7 +77,7 @@ def look(site: Site, now: int) -> Status:
         ended = (one for one in entries if _covers(one, cluster) and one.state != "running")
         times = timetable.times_of(site.config, cluster)
         standings.append(
-            Standing(
+            ClusterStatus(
                 cluster.name,
                 cluster.zone,
                 next(ended, None),
@@ -178,7 +178,7 @@ class ClusterAnswer:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StatusAnswer(Answer):
+class StatusAnswer(JsonAnswer):
     """The answer of ``fairaudit status --format json``."""
 
     in_order: bool
@@ -211,7 +211,7 @@ def answer(status: Status, site: Site, most: int) -> StatusAnswer:
     )
 
 
-def _source(source: Source, folder: Path) -> SourceAnswer:
+def _source(source: SourceConfig, folder: Path) -> SourceAnswer:
     if source.command is not None:
         return SourceAnswer("command", source.command[0], None, None)
     changed = []

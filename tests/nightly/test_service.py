@@ -60,7 +60,8 @@ def test_the_first_run_of_a_new_cluster_is_not_lost_when_the_service_is_killed(
 ) -> None:
     write(
         tmp_path / "config.toml",
-        '[[clusters]]\nname = "c"\nzone = "Europe/Berlin"\n[[clusters.sources]]\nfiles = "logs/*.swf"\n',
+        '[[clusters]]\nname = "c"\nzone = "Europe/Berlin"\n'
+        '[[clusters.sources]]\nfiles = "logs/*.swf"\n',
     )
     with begun(tmp_path) as process:
         assert errors(process).readline() == "c: next run is planned\n"
@@ -75,7 +76,7 @@ def test_the_first_run_of_a_new_cluster_is_not_lost_when_the_service_is_killed(
     (standing,) = status.look(Site(settings, tmp_path), later).clusters
     assert standing.problem is not None
     assert standing.problem.startswith("overdue: a run was due on")
-    history.History(state, lambda: later).begin("run")  # killed as well: due as before
+    history.RunHistory(state, lambda: later).begin("run")  # killed as well: due as before
     assert service.planned(settings, state, later + 60) == {"c": due}
 
 

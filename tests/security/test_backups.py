@@ -49,7 +49,7 @@ def work(folder: Path, job: str, *more: str) -> None:
     state = own_state(Site(SETTINGS, folder))
     with (
         state_folder.held(state, "test") as store,
-        closing(history.History(state, lambda: NOW)) as past,
+        closing(history.RunHistory(state, lambda: NOW)) as past,
     ):
         past.end(past.begin(job), "done")
         with migrations.migrated(store, base=folder) as con:
