@@ -110,7 +110,7 @@ def read_site(request: SshareRequest, config: Config, folder: Path) -> SshareSit
         return parsed
 
     conf = content(request.slurm_conf, fairshare.slurm_settings)
-    name = request.cluster or (cluster and cluster.name) or (conf and conf.cluster)
+    name = request.cluster or (cluster and cluster.name) or (conf.cluster if conf else None)
     associations = content(request.associations, lambda text: sacctmgr.associations(text, name))
     qos = content(request.qos, sacctmgr.qualities)
     listed = content(request.partitions, fairshare.partitions)
