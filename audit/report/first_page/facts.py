@@ -196,6 +196,14 @@ class StepPoint(NamedTuple):
     load: float | None
 
 
+class RuleMark(NamedTuple):
+    """A rule that begins or ends within the chart."""
+
+    text: str
+    place: float
+    """In steps from the left of the chart, from 0 to their number."""
+
+
 class Known(NamedTuple):
     """The contents of the log: the share of the records that has each."""
 
@@ -248,6 +256,7 @@ class PageFacts:
     cancelled_s: float
     causes: Shares
     rules: tuple[RuleTime, ...]
+    ended: frozenset[str]  # names of rules that are no longer in force
     lacked: tuple[str, float] | None  # what single nodes lacked most, and its part of that waiting
     where: Where | None
     sizes: tuple[SizeClass, ...]
@@ -257,6 +266,7 @@ class PageFacts:
     log_days: float
     steps: tuple[StepPoint, ...]
     step: str
+    marks: tuple[RuleMark, ...]
     known: Known
     agreement: float | None
     changes: tuple[Advice, ...]  # tested changes that saved much of the waiting

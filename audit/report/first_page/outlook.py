@@ -46,7 +46,8 @@ def changed(facts: PageFacts, *, than: bool = True) -> Sentence:
     if not course.is_clear(of.first, of.last):
         return _waits(phrases.SAME, of, compared)
     if not of.significant:
-        return _waits(phrases.NOT_CERTAIN, of, compared)
+        few = f"{compared}{phrases.FEW_DECIDE}" if than else ""
+        return _waits(phrases.NOT_CERTAIN, of, few)
     if _only_of_user(of):
         return say(phrases.ONLY_OF, user=reasons.name("user", of.user or ""))
     made = _clear(of, compared)
@@ -140,6 +141,9 @@ def to_try(facts: PageFacts) -> tuple[Sentence, ...]:
     elif not facts.changes and facts.tried:
         n, were = Slot(str(facts.tried), "changes tested"), "was" if facts.tried == 1 else "were"
         last = say(phrases.NONE_HELPED, share=amounts.short_share(MUCH), n=n, were=were)
+    elif not found:
+        own = facts.causes.get("own", 0.0) >= ALL
+        last = say(phrases.OWN_ALONE if own else phrases.NONE_TESTED)
     return (*found[: 2 if last else 3], *([last] if last else []))
 
 
@@ -194,7 +198,9 @@ def _of_width(label: str, advice: Advice) -> str:
 def _questions(facts: PageFacts) -> Iterator[Sentence]:
     shares = {} if facts.part else facts.causes
     if shares.get("rule", 0.0) >= MUCH and facts.rules:
-        yield say(phrases.TO_DECIDE, rule=reasons.rule_link(facts.rules[0].name))
+        first = facts.rules[0]
+        phrase = phrases.HAS_ENDED if first.name in facts.ended else phrases.TO_DECIDE
+        yield say(phrase, rule=reasons.rule_link(first.name))
     if shares.get("nodes", 0.0) >= MUCH:
         yield say(phrases.TO_SPREAD)
     if shares.get("none", 0.0) >= NO_REASON:
