@@ -105,6 +105,15 @@ def _months(kind: SiteKind) -> Iterator[Period]:
     yield from (month for month in every if month.to_time <= until)
 
 
+def lost(site: TrueSite, fair: TrueSite, entity: tuple[str, str]) -> float:
+    """Return how much longer an entity waits than on a fair site, as a share of all waiting."""
+    kind, name = entity
+    mine, theirs = (
+        int(of.jobs.filter(pl.col(kind) == name)["wait_s"].sum()) for of in (site, fair)
+    )
+    return (mine - theirs) / int(site.jobs["wait_s"].sum())
+
+
 class _Judge:
     """What is known of the whole log of a site."""
 
