@@ -95,7 +95,7 @@ def words(site: TrueSite) -> Words:
         before: frozenset[VerdictBound] = found[-1].bounds if found else frozenset()
         found.append(judge.of(month, before))
     every = Period("all", *judge.span)
-    return Words(tuple(one.word for one in found), judge.of(every, ()))
+    return Words(tuple(one.word for one in found), judge.of(every, frozenset()))
 
 
 def _months(kind: SiteKind) -> Iterator[Period]:

@@ -84,7 +84,7 @@ def _waited(seconds: float) -> str:
 def notes(of: OwnerPart) -> tuple[str, ...]:
     """Return what to know besides the three figures."""
     longest, one_wait = of.longest[0].wait_s if of.longest else 0, ""
-    if of.attempts >= _FEW and longest >= _MUCH * of.waited_s:
+    if of.attempts >= _FEW and longest and longest >= _MUCH * of.waited_s:
         share = wording.rough_percent(longest / of.waited_s)
         one_wait = (
             f"One wait of {wording.rough_duration(longest)} is {share} of all their waiting time: "

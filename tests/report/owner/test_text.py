@@ -120,6 +120,11 @@ def test_where_no_choice_is_better_it_says_how_many_were_compared() -> None:
     assert "compared 1 other choice of" in text.no_way(replace(part(), tried=1))
 
 
+def test_jobs_that_started_at_once_have_no_note() -> None:
+    made = replace(part(), waited_s=0, longest=(), passed_why=None)
+    assert text.notes(made) == ()
+
+
 def test_a_long_wait_is_told_without_anybody_else() -> None:
     assert text.long_title(LONG, part(), "UTC") == (
         "5 h: job 17, 8 CPUs for up to 4 h, from 2026-10-02 00:13"
