@@ -185,6 +185,7 @@ class Compared(NamedTuple):
     last: Half
     user: str | None  # with most waiting
     significant: bool
+    whole_log: bool = True  # whether halves are those of the log, else of the period
 
 
 class StepPoint(NamedTuple):

@@ -41,7 +41,8 @@ def changed(facts: PageFacts, *, than: bool = True) -> Sentence:
             days = Slot(text, "days of the log")
             return say(phrases.NO_COMPARISON, days=days)
         return say(phrases.FEW_TO_COMPARE, n=str(course.LEAST_JOBS))
-    unit = phrases.SINCE.format(unit=of.before) if of.before else phrases.HALVES
+    halves = phrases.HALVES.format(what="log" if of.whole_log else "period")
+    unit = phrases.SINCE.format(unit=of.before) if of.before else halves
     compared = f" {unit}" if than else ""
     if not course.is_clear(of.first, of.last):
         return _waits(phrases.SAME, of, compared)
@@ -197,10 +198,18 @@ def _of_width(label: str, advice: Advice) -> str:
 
 def _questions(facts: PageFacts) -> Iterator[Sentence]:
     shares = {} if facts.part else facts.causes
+    decision = facts.decision
+    if decision.word in (Word.MIXED, Word.UNFAIR):
+        first, *others = decision.carried
+        who = reasons.name(first.kind, first.name)
+        if others:
+            who = amounts.counted(len(decision.carried), decision.kind)
+        yield say(phrases.WHY_OVERTAKEN, who=who)
     if shares.get("rule", 0.0) >= MUCH and facts.rules:
-        first = facts.rules[0]
-        phrase = phrases.HAS_ENDED if first.name in facts.ended else phrases.TO_DECIDE
-        yield say(phrase, rule=reasons.rule_link(first.name))
+        rule = facts.rules[0].name
+        phrase = phrases.HAS_ENDED if rule in facts.ended else phrases.TO_DECIDE
+        if not any(rule in change.title for change in facts.changes[:MOST_CHANGES]):
+            yield say(phrase, rule=reasons.rule_link(rule))
     if shares.get("nodes", 0.0) >= MUCH:
         yield say(phrases.TO_SPREAD)
     if shares.get("none", 0.0) >= NO_REASON:

@@ -157,10 +157,14 @@ WHOLE_NODE: Final = "{jobs} often need a whole node: scattered free cores cost t
 HALF_OF: Final = "{users} {have} {much} of all waiting, {line} {cpu} of the CPU time."
 IN_LINE: Final = "in line with {whose}"
 SPREAD: Final = "Waiting is spread over many users."
-OVERTAKEN: Final = "Overtaken more often than others{base}: {n} of {m} {kind}s tested"
+OVERTAKEN: Final = (
+    "Overtaken more often than others{base}: {n} of {m} {kind}s tested; their overtaken jobs, and "
+    "the time these lost"
+)
 MOST: Final = "Most waiting"
 LONGER: Final = "Longer waits than similar jobs: {n} of {m} {kind}s compared{above}{shown}"
 ABOVE: Final = ", {n} of them above"
+ALL_ABOVE: Final = ", listed above"
 SHOWN: Final = ", {n} shown"
 NONE_LONGER: Final = "Longer waits than similar jobs: none of {m} {kind}s compared"
 NONE_COMPARABLE: Final = "Longer waits than similar jobs: no {kind} could be compared"
@@ -197,7 +201,7 @@ MANY: Final = "Many causes; the largest: {cause}"
 # --- what changed --------------------------------------------------------------------------------
 
 FEW_DECIDE: Final = ", as few users decide it"
-HALVES: Final = "between the halves of the log"
+HALVES: Final = "between the halves of the {what}"
 SINCE: Final = "since the {unit} before"
 ONLY_OF: Final = "The change is that of {user}."
 SAME_LOAD: Final = "At almost the same load ({a}, then {b} %), {change}{than}."
@@ -232,6 +236,7 @@ CAVEATS: Final = {
 }
 """What a replay cannot know, by option of the change."""
 TO_DECIDE: Final = "To decide: should the {rule} hold jobs while enough is free?"
+WHY_OVERTAKEN: Final = "To ask: why did later jobs, at least as large, start before those of {who}?"
 HAS_ENDED: Final = "To ask: has the {rule} ended, as the log shows?"
 TO_SPREAD: Final = (
     "To decide: are small jobs spread over nodes on purpose? Packed, they free whole nodes."

@@ -313,7 +313,8 @@ class _Reading:
                                                   pl.col("end_time") >= middle))  # fmt: skip
         daily = self._daily()
         loads = (course.load(daily, begin, middle), course.load(daily, middle, period.to_time))
-        return course.compared(first, last, loads, "")
+        made = course.compared(first, last, loads, "")
+        return made and made._replace(whole_log=period.whole_log)
 
     def _since(self, before: Period, jobs: pl.DataFrame) -> Compared | None:
         if min(before.to_time - before.from_time, self._covered) < course.LEAST_S:

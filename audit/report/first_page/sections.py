@@ -383,12 +383,13 @@ def _longer(people: People, facts: PageFacts) -> WhoGroup:
         return WhoGroup(say(phrases.NONE_LONGER, m=of, kind=people.kind), ())
     shown, fresh = len(people.longer_rows), people.longer - people.above
     above = Slot(wording.count(people.above), "of them above")
+    listed = say(phrases.ABOVE, n=above) if fresh else say(phrases.ALL_ABOVE)
     title = say(
         phrases.LONGER,
         n=Slot(wording.count(people.longer), "number with longer waits"),
         m=of,
         kind=people.kind,
-        above=say(phrases.ABOVE, n=above) if people.above else "",
+        above=listed if people.above else "",
         shown=say(phrases.SHOWN, n=Slot(str(shown), "number shown")) if shown < fresh else "",
     )
     return WhoGroup(title, tuple(_row(one, facts) for one in people.longer_rows))
