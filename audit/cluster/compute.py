@@ -357,7 +357,7 @@ def _base(
     chosen, zone = work.chosen, work.setting.zone
     of = (chosen.verdict, zone, seed, chosen.uncertainty.resamples)
     yield "base_result", base.of_base(jobs, judged_by, passed, *of)
-    yield "overtaken_result", base.overtaken(passed)
+    yield "overtaken_result", base.overtaken(jobs, judged_by, passed)
 
 
 def _summaries(

@@ -6,7 +6,7 @@ from typing import Final
 from audit.metrics.verdict import Word
 from audit.report.first_page import amounts, outlook, phrases, reasons, sections, verdicts
 from audit.report.first_page.causes import BY_KEY, CAUSES, FULL, ShownCause, largest
-from audit.report.first_page.facts import PageFacts, Person
+from audit.report.first_page.facts import PageFacts
 from audit.report.text import wording
 
 THREE: Final = 3
@@ -99,13 +99,12 @@ def _who(facts: PageFacts) -> str:
     of = wording.plural(people.compared, kind)
     if not people.longer:
         return f"{head}; of {of} compared, none waits longer than similar jobs"
-    if people.longer == 1 and people.longer_rows:
-        one = people.longer_rows[0]
+    one = people.longest
+    if people.longer == 1 and one is not None:
         who = reasons.name(one.kind, one.name)
         both = f"({amounts.short_time(one.median)}; {amounts.short_time(one.similar)})"
         return f"{head}; {who} waits longer than similar jobs {both}"
-    wait = "waits" if people.longer == 1 else "wait"
-    waits = f"{wording.count(people.longer)} of {of} compared {wait} longer than similar jobs"
+    waits = f"{wording.count(people.longer)} of {of} compared wait longer than similar jobs"
     return f"{head}; {waits}"
 
 
@@ -205,10 +204,9 @@ def _mail_who(facts: PageFacts) -> str:
     head = _most_of_waiting(facts)
     if people is None or not head:
         return ""
-    rows: tuple[Person, ...] = people.longer_rows
-    if not rows:
+    one = people.longest
+    if one is None:
         return f"{head}."
-    one = rows[0]
     who = reasons.name(one.kind, one.name)
     waits = (
         f"{amounts.short_time(one.median)}; similar jobs waited {amounts.short_time(one.similar)}"

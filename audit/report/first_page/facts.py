@@ -164,6 +164,7 @@ class People(NamedTuple):
     longer_rows: tuple[Person, ...]
     used_less: tuple[UsedLess, ...] = ()
     with_share: int = 0
+    longest: Person | None = None  # of those longer, the one with most excess
 
 
 class Half(NamedTuple):

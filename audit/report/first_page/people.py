@@ -78,6 +78,7 @@ def of_people(jobs: pl.DataFrame, context: Context) -> People | None:
         tuple(who.person(name) for name in fresh[:ROWS]),
         tuple(used_less(jobs, total, context)),
         len(context.shares),
+        who.person(longer[0]) if longer else None,
     )
 
 
@@ -183,7 +184,7 @@ class _Who(NamedTuple):
                     self.kind,
                     str(row["entity"]),
                     int(row["passed_jobs"]),  # type: ignore[call-overload]
-                    int(row["attempts"]),  # type: ignore[call-overload]
+                    int(row["jobs"] or row["attempts"]),  # type: ignore[call-overload]
                     seconds / w,
                     int(row["passed_median_s"] or 0),  # type: ignore[call-overload]
                     None if row["cause"] is None else KnownCause(str(row["cause"])).value,
