@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
 
 from typer import Argument, Option
 
@@ -346,10 +346,6 @@ def described(fact: Fact) -> str:
     return f"{fact.what}: {fact.value} (from {fact.source})"
 
 
-_DETAILS: Final = frozenset({"policy", "rule", "chain", "release", "limit", "own"})
-"""First words of facts that only ``--verbose`` prints."""
-
-
 def tell(progress: Progress, *, verbose: bool = True) -> Callable[[Fact], None]:
     """Return a callback that prints facts above the progress bars.
 
@@ -357,7 +353,7 @@ def tell(progress: Progress, *, verbose: bool = True) -> Callable[[Fact], None]:
     """
 
     def print_fact(fact: Fact) -> None:
-        if verbose or fact.what.split()[0] not in _DETAILS:
+        if verbose or not fact.detail:
             progress.say(described(fact))
 
     return print_fact

@@ -357,7 +357,7 @@ def _base(
     config, zone = work.config, work.setting.zone
     of = (config.verdict, zone, seed, config.uncertainty.resamples)
     yield "base_result", base.of_base(jobs, judged_by, passed, *of)
-    yield "overtaken_result", base.overtaken(passed)
+    yield "overtaken_result", base.overtaken(jobs, judged_by, passed)
 
 
 def _summaries(

@@ -14,7 +14,7 @@ import polars as pl
 from audit import config, periods
 from audit.cluster import hardware, inference, separate
 from audit.cluster.hardware import CONFIGURED
-from audit.cluster.inference import NOTHING, Fact
+from audit.cluster.inference import NOTHING, Fact, RuleFact
 from audit.cluster.log_begin import LogBegin
 from audit.errors import UsageError
 from audit.formats.dialects import Header
@@ -85,7 +85,7 @@ class Setting:
             states = pool.states_backfill or backfill is not None
             pools.append(pool._replace(policy=policy, states_backfill=states))
             of = f" of pool {pool.name!r}" if len(self.pools) > 1 else ""
-            facts.append(Fact(f"policy{of}", policy.name, "--order and --backfill"))
+            facts.append(RuleFact(f"policy{of}", policy.name, "--order and --backfill"))
         return replace(self, pools=tuple(pools), facts=tuple(facts))
 
     def begun(self, begin: LogBegin | None) -> Setting:
@@ -160,7 +160,7 @@ def one_off(
         tuple(pools),
         {part: pool.name for pool, group in zip(pools, groups, strict=True) for part in group},
         now,
-        (*facts, Fact("policy", policy.name, source)),
+        (*facts, RuleFact("policy", policy.name, source)),
         _warnings(facts, attempts, headers),
         declared=declared,
     )
