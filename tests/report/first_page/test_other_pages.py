@@ -15,7 +15,7 @@ import pytest
 from audit.cluster import declared
 from audit.config import Config
 from audit.formats import swf
-from audit.oneoff.audit import Options, AuditResult, audit
+from audit.oneoff.audit import AuditResult, Options, audit
 from audit.pipeline.opening import Request
 from audit.report.first_page.page import FirstPage
 from tests.places import DATA
