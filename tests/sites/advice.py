@@ -50,7 +50,7 @@ UNKNOWN: Final[Mapping[str, SiteKind]] = {
 """Kinds that do not decide as the policy that advice is told."""
 
 
-class Compared(NamedTuple):
+class Promise(NamedTuple):
     """A change that is advised, or would be if others did not save more."""
 
     change: str
@@ -78,7 +78,7 @@ class Advised(NamedTuple):
     agreement: float | None
     figures: int
     """Number of changes of which a gain is stated."""
-    compared: tuple[Compared, ...]
+    compared: tuple[Promise, ...]
 
 
 def advised(kind: SiteKind, *seed: int) -> Advised:
@@ -96,7 +96,7 @@ def advised(kind: SiteKind, *seed: int) -> Advised:
     after = {one.change: one.after.pool for one in candidates(today)}
     told = made.filter(pl.col("outcome") == Judgement.supported.value)
     compared = [
-        Compared(
+        Promise(
             *(row["change"], row["gain_s"], row["gain_lower_s"], row["gain_upper_s"]),
             true_gain(site, under(changed), row["dimension"], row["dimension_value"]),
         )

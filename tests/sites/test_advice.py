@@ -12,7 +12,7 @@ import pytest
 from audit.metrics.attempts.fidelity import KNOWN as LEAST_AGREEMENT
 from audit.model import Backfill, Limit
 from tests.places import ROOT
-from tests.sites.advice import KNOWN, UNKNOWN, Advised, Compared, advised, known_pool, true_kind
+from tests.sites.advice import KNOWN, UNKNOWN, Advised, Promise, advised, known_pool, true_kind
 from tests.sites.kinds import SiteKind, TrueRule
 from tests.sites.site import made
 from tests.tables import write_row
@@ -23,7 +23,7 @@ EVERY: Final[dict[str, SiteKind]] = {**KNOWN, **UNKNOWN}
 
 
 def test_a_gain_has_a_sign_and_an_interval() -> None:
-    gain = Compared("--lift 1", 100, 20, 200, 50.0)
+    gain = Promise("--lift 1", 100, 20, 200, 50.0)
     assert gain.same_sign
     assert gain.inside
     assert not gain._replace(true_s=-1.0).same_sign

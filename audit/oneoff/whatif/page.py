@@ -106,7 +106,7 @@ _READ: Final = (
 )
 
 
-class Compared(NamedTuple):
+class PoolChange(NamedTuple):
     """A pool today and after the change."""
 
     pool: str
@@ -129,7 +129,7 @@ class Compared(NamedTuple):
         return self.parts.filter(pl.col("dimension") == "all", untold).is_empty()
 
 
-def study(log: str, title: str, options: str, pools: Sequence[Compared], draws: Draws) -> Study:
+def study(log: str, title: str, options: str, pools: Sequence[PoolChange], draws: Draws) -> Study:
     """Return the page of a change with its title, an imperative, and its options."""
     leads = [
         f"Pool {wording.name(compared.pool)}: " * (len(pools) > 1)
@@ -168,7 +168,7 @@ def study(log: str, title: str, options: str, pools: Sequence[Compared], draws: 
     )
 
 
-def _sections(compared: Compared) -> tuple[Section, ...]:
+def _sections(compared: PoolChange) -> tuple[Section, ...]:
     unknown: dict[str, Cell] = dict.fromkeys(column.name for column in _FIDELITY_OF)
     values = dict(compared.fidelity.select("metric", "value").iter_rows())
     fidelity = table(
@@ -203,7 +203,7 @@ def _sections(compared: Compared) -> tuple[Section, ...]:
     )
 
 
-def _remarks(compared: Compared) -> Iterator[str]:
+def _remarks(compared: PoolChange) -> Iterator[str]:
     if compared.decay_today:
         yield f"Before the change {compared.decay_today}."
     if compared.cut.attempts:
@@ -215,7 +215,7 @@ def _remarks(compared: Compared) -> Iterator[str]:
         )
 
 
-def _all(compared: Compared) -> Table:
+def _all(compared: PoolChange) -> Table:
     whole = compared.parts.filter(pl.col("dimension") == "all")
     figures = {row["measure"]: row for row in whole.iter_rows(named=True)}
     titles = {
@@ -248,7 +248,7 @@ def _cell(row: dict[str, Any], column: str) -> Cell:
     return cell
 
 
-def _pool(compared: Compared) -> Table:
+def _pool(compared: PoolChange) -> Table:
     return table(
         "pool",
         "The pool and its users",
@@ -277,7 +277,7 @@ _SHOWN: Final[Columns[Any]] = (
 _OF_WAITS: Final = 4  # of them, those of waits: of a user there are no others
 
 
-def _table(compared: Compared, dimension: str, title: str) -> Table:
+def _table(compared: PoolChange, dimension: str, title: str) -> Table:
     """Return the parts: accounts and users by the change of their waits, widths from narrow on."""
     columns = _SHOWN[:_OF_WAITS] if dimension == "user" else _SHOWN
     rows: dict[str | None, dict[str, Cell]] = {
@@ -319,7 +319,7 @@ def _label(dimension: str, part: str | None) -> str:
     return wording.width(part) if dimension == "width_class" else part
 
 
-def _counts(compared: Compared) -> Table:
+def _counts(compared: PoolChange) -> Table:
     return table(
         "account-outcomes",
         "Number of accounts that gain and lose",
@@ -345,7 +345,7 @@ _MARKS: Final = {
 }
 
 
-def _chart(compared: Compared, dimension: str, shows: str) -> tuple[Chart, ...]:
+def _chart(compared: PoolChange, dimension: str, shows: str) -> tuple[Chart, ...]:
     """Return a chart of the changes of the mean wait; none where no change has an interval."""
     parts = comparison.waits(compared.parts, dimension).drop_nulls(["part", "lower"])
     if dimension in ENTITIES:
