@@ -167,7 +167,7 @@ def test_a_preset_says_what_it_is_of(name: str) -> None:
     assert preset.source.startswith("https://")
     assert table.named(name) == preset
     assert table.of_json(preset.as_json) == preset
-    if not preset.extends_swf:
+    if not preset.adds:
         assert preset.population is not None
 
 
