@@ -265,9 +265,8 @@ class TableMapping(Section):
         known = {*self.fields}
         if self.adds and (not known or known & {*TIMES, "elapsed", "wait"}):
             yield Fault(("job_id",), "is missing: it names the column of the job's id", None)
-        if not self.adds:
-            if self.submit_time is None and self.start_time is None and self.end_time is None:
-                yield Fault(("submit_time",), "is missing: no time is mapped", None)
+        if not self.adds and self.submit_time is self.start_time is self.end_time is None:
+            yield Fault(("submit_time",), "is missing: no time is mapped", None)
 
 
 def _given(value: object) -> object:

@@ -3,7 +3,7 @@
 Each admission of a workload is an attempt. A workload has the conditions of now only:
 
 - The last admission is exact: Admitted to Finished, and it waited since it was created, or requeued.
-- Of earlier ones, only their total length is known (``accumulatedPastExecutionTimeSeconds``), unless
+- Of earlier ones, only the total length is known (``accumulatedPastExecutionTimeSeconds``), unless
   the log has their events (QuotaReserved or Admitted, EvictedDueTo…), which clusters keep for an
   hour; or unless the only eviction is still in force.
 - Resources are those of the admission, else of the request. The type of a GPU is its flavor.
@@ -36,9 +36,14 @@ _API: Final = re.compile(rb'"apiVersion"\s*:\s*"kueue\.x-k8s\.io/')
 _KIND: Final = re.compile(rb'"kind"\s*:\s*"Workload"')
 _ITEMS: Final = re.compile(rb'"items"\s*:\s*\[[ \t\r]*\n([ \t]*)\{')
 _MOST: Final = 12 << 20  # bytes of a block: events of a workload may stand anywhere in it
-_QUANTITY: Final = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+|[numkMGTPE]|[KMGTPE]i)?")
+_QUANTITY: Final = re.compile(
+    r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+|[numkMGTPE]|[KMGTPE]i)?"
+)
 _SUFFIXES: Final = {
-    **{"n": Fraction(1, 10**9), "u": Fraction(1, 10**6), "m": Fraction(1, 1000), "k": Fraction(1000)},
+    "n": Fraction(1, 10**9),
+    "u": Fraction(1, 10**6),
+    "m": Fraction(1, 1000),
+    "k": Fraction(1000),
     **{unit: Fraction(1000 ** (power + 2)) for power, unit in enumerate("MGTPE")},
     **{f"{unit}i": Fraction(1024 ** (power + 1)) for power, unit in enumerate("KMGTPE")},
 }
@@ -87,7 +92,9 @@ def header(head: bytes, reading: Reading = PLAIN) -> Header:
     entries = {"indent": items[1].decode() if items else ""}
     mapping = reading.table
     if mapping is not None:
-        bare = {name for name, of in mapping.fields.items() if of == Mapped(column=of.column or "-")}
+        bare = {
+            name for name, of in mapping.fields.items() if of == Mapped(column=of.column or "-")
+        }
         if odd := [name for name in mapping.fields if name not in bare.intersection(_LABELLED)]:
             names = ", ".join(_LABELLED)
             raise DialectError(f"{odd[0]}: labels of Kueue's workloads can be {names}, unchanged")

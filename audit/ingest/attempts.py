@@ -102,14 +102,16 @@ def _distinct(records: pl.DataFrame) -> pl.DataFrame:
 
     Adds ``copy``: the rank of a burst or task among equal ones of one input; else 0.
     """
-    unset = records.with_columns(
-        suspended_s=pl.when(~_PAST).then("suspended_s")
-    ).with_columns(
-        pl.when(~_LATER_BURST).then(name).alias(name)
-        for name in ("eligible_time", "start_time", "end_time")
-    ).with_columns(  # of runs that started or left the queue, it may have been set
-        _stated=pl.when(~_RUN | pl.coalesce("start_time", "end_time").is_null()).then(
-            "eligible_time"
+    unset = (
+        records.with_columns(suspended_s=pl.when(~_PAST).then("suspended_s"))
+        .with_columns(
+            pl.when(~_LATER_BURST).then(name).alias(name)
+            for name in ("eligible_time", "start_time", "end_time")
+        )
+        .with_columns(  # of runs that started or left the queue, it may have been set
+            _stated=pl.when(~_RUN | pl.coalesce("start_time", "end_time").is_null()).then(
+                "eligible_time"
+            )
         )
     )
     content = [*(name for name in _CONTENT if name != "eligible_time"), "_stated"]
@@ -179,7 +181,7 @@ def _known_best(records: pl.DataFrame) -> pl.DataFrame:
 
 
 def _without_known(records: pl.DataFrame) -> pl.DataFrame:
-    """Let open runs that another one follows, and past runs that are known, not count (``best``)."""
+    """Unset ``best`` of open runs that another one follows, and of past runs that are known."""
     has_open = records.select((_RUN & pl.col("end_time").is_null()).any()).item()
     has_past = records.select(_PAST.any()).item()
     job = ["job_id", "submit_time"]
@@ -200,7 +202,9 @@ def _without_known(records: pl.DataFrame) -> pl.DataFrame:
         )
         records = records.with_columns(
             best=pl.when(_PAST).then(left).otherwise("best"),
-            suspended_s=pl.when(_PAST).then(pl.when(known > 0).then(known)).otherwise("suspended_s"),
+            suspended_s=pl.when(_PAST)
+            .then(pl.when(known > 0).then(known))
+            .otherwise("suspended_s"),
         )
     return records
 

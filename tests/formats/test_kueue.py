@@ -31,7 +31,9 @@ EVENTS: Final = (SAMPLE / "events.json").read_bytes()
 EXPECTED: Final = json.loads((SAMPLE / "expected.json").read_text(encoding="utf-8"))
 USER: Final = Reading(table=of_options(None, ["user=example.org/user"]))
 NAMES: Final = {
-    **{"submit": "submit_time", "arrival": "arrival_time", "start": "start_time"},
+    "submit": "submit_time",
+    "arrival": "arrival_time",
+    "start": "start_time",
     "end": "end_time",
 }
 
@@ -156,7 +158,10 @@ def test_snapshots_of_a_life_are_two_attempts_in_any_order() -> None:
         assert spans(attempts(*order)) == whole
     assert spans(attempts(snapshots[0])) == [("PENDING", 0, None, None)]
     assert spans(attempts(*snapshots[:2])) == [("RUNNING", 0, 10, None)]
-    assert spans(attempts(*snapshots[:3])) == [("PREEMPTED", 0, 10, 20), ("PENDING", 21, None, None)]
+    assert spans(attempts(*snapshots[:3])) == [
+        ("PREEMPTED", 0, 10, 20),
+        ("PENDING", 21, None, None),
+    ]
     assert spans(attempts(*snapshots[:4])) == [("PREEMPTED", 0, 10, 20), ("RUNNING", 21, 30, None)]
     without = attempts(snapshots[0], snapshots[4])  # nobody saw the first admission
     assert spans(without)[0] == ("COMPLETED", 21, 30, 40)
@@ -167,7 +172,9 @@ def test_a_job_may_be_resolved_again_with_more_records() -> None:
     """What the store keeps is resolved anew with each log, and stays the same."""
     snapshots = life()
     drawn = random.Random(1)
-    wanted = resolve(pl.concat(labelled(parse(data).records, n) for n, data in enumerate(snapshots)))
+    wanted = resolve(
+        pl.concat(labelled(parse(data).records, n) for n, data in enumerate(snapshots))
+    )
     for _ in range(5):
         order = drawn.sample(range(5), 5)
         held = labelled(parse(snapshots[order[0]]).records, order[0])
