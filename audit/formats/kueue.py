@@ -2,7 +2,7 @@
 
 Each admission of a workload is an attempt. A workload has the conditions of now only:
 
-- The last admission is exact: Admitted to Finished, and it waited since it was created, or requeued.
+- The last admission is exact: Admitted to Finished. It waited since it was created, or requeued.
 - Of earlier ones, only the total length is known (``accumulatedPastExecutionTimeSeconds``), unless
   the log has their events (QuotaReserved or Admitted, EvictedDueTo…), which clusters keep for an
   hour; or unless the only eviction is still in force.
