@@ -234,9 +234,9 @@ def test_a_changed_mapping_reads_files_again_and_restates(tmp_path: Path) -> Non
     new(log, age_s=DAY)
 
     def read(table: str | TableMapping) -> Night:
-        source = config.Source(files="logs/*", table=table)
+        source = config.SourceConfig(files="logs/*", table=table)
         cluster = config.Cluster(name="c", zone="Asia/Shanghai", sources=(source,))
-        settings = Config(clusters=(cluster,), report=config.Report(pdf=False))
+        settings = Config(clusters=(cluster,), report=config.ReportConfig(pdf=False))
         return run(Site(settings, tmp_path), NOW)
 
     query = "SELECT sum(cpus)::BIGINT AS cpus, count(*) AS n FROM job_fairness"
