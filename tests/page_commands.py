@@ -1,12 +1,11 @@
-"""The commands of docs/installation.md, for .ci/test-installation: ``python -m tests.page_commands``.
+"""The commands of docs/installation.md, as .ci/test-installation runs them.
 
-Prints the sections as sh: each is a function, ``main_N`` in the order of the page, or
-``other_NAME`` for a block after ``<!-- alternative: NAME -->``.
+``python -m tests.page_commands NAME`` prints the commands of a section, or of the block after
+``<!-- alternative: NAME -->``.
 """
 
 import re
 import sys
-from pathlib import Path
 from typing import Final, NamedTuple
 
 from tests.places import ROOT
@@ -45,5 +44,5 @@ def sections(text: str) -> dict[str, str]:
     return found
 
 
-if __name__ == "__main__":  # NAME: prints its commands
+if __name__ == "__main__":
     sys.stdout.write(sections(PAGE.read_text(encoding="utf-8"))[sys.argv[1]])
