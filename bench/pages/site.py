@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 CONFIG = ROOT / "docs" / "mkdocs.yml"
 SOURCE = ROOT / "var" / "site" / "source"  # docs_dir of CONFIG
 BUILT = SOURCE.with_name("html")
-SOURCES = ("*.md", "config.toml", "docs/**/*", "bench/*.md", "bench/*.svg")
+SOURCES = ("*.md", "*.cff", "config.toml", "docs/**/*", "bench/*.md", "bench/*.svg")
 NOT_SHOWN = (".py", ".yml", ".1")
 
 
@@ -32,10 +32,11 @@ def gather(target: Path) -> None:
 def main() -> None:
     """Build the site into var/site/html; stops at a link or anchor that leads nowhere."""
     gather(SOURCE)
-    command = [sys.executable, "-m", "mkdocs", "--quiet", "build", "--config-file", str(CONFIG)]
+    command = [sys.executable, "-m", "mkdocs", "build", "--config-file", str(CONFIG)]
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
-    if code := subprocess.run(command, env=environment, check=False).returncode:
-        sys.exit(code)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"{done.stdout}{done.stderr}")
     print(BUILT / "index.html")
 
 
