@@ -214,13 +214,19 @@ def pins(lock: str) -> dict[str, str]:
 def test_the_locks_pin_what_is_asked_for() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     runtime, development = pins("requirements.lock"), pins("requirements-dev.lock")
-    release = pins("requirements-release.lock")
+    others = {
+        "release": pins("requirements-release.lock"),
+        **{lock.stem: pins(f".ci/locks/{lock.name}") for lock in (ROOT / ".ci/locks").iterdir()},
+    }
     assert runtime.items() <= development.items()
-    assert runtime.items() <= release.items()
+    assert set(others) == {"release", "docs", "grafana", "notebooks"}
+    for name, lock in others.items():  # into one environment
+        assert runtime.items() <= lock.items()
+        assert all(development.get(package, pin) == pin for package, pin in lock.items()), name
     asked = [
         *((runtime, text) for text in project["dependencies"]),
         *(
-            (release if name == "release" else development, text)
+            (others.get(name, development), text)
             for name, extra in project["optional-dependencies"].items()
             for text in extra
         ),
