@@ -88,6 +88,13 @@ def test_units_and_page_agree_on_the_places() -> None:
             assert "User=fairaudit" in content
 
 
+def test_the_site_has_every_page() -> None:
+    """Where this fails, a page is missing in ``nav`` of docs/mkdocs.yml."""
+    listed = re.findall(r"[\w./-]+\.md$", (ROOT / "docs/mkdocs.yml").read_text(), re.M)
+    pages = {path.relative_to(ROOT) for pattern in site.SOURCES for path in ROOT.glob(pattern)}
+    assert sorted(listed) == sorted(str(page) for page in pages if page.suffix == ".md")
+
+
 class _Links(HTMLParser):
     """The addresses that a page loads, and those that it links to."""
 
