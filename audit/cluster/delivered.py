@@ -1,7 +1,7 @@
 """Fair starts on what a pool's machine delivered, by the rule that its log shows (SPEC §10).
 
-The log of an audit is all that it read. That of a period of ``run`` ends with the period, so that
-later arrivals change nothing in it.
+The log of an audit is all that it read. That of a period of ``run`` is what was known at its end,
+so nothing that came later changes it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from audit.metrics.attempts.fidelity import KEPT_ORDER, Rule, of_rules
-from audit.metrics.attempts.population import TAU_S, belongs_at
+from audit.metrics.attempts.population import TAU_S, as_of, belongs_at
 from audit.metrics.attempts.reasons import throttled
 from audit.model import Period, Pool
 from audit.scenario.delivered.agreement import (
@@ -111,42 +111,34 @@ def delivered(
         tau_s: τ of the fair slowdown, s.
 
     Returns:
-        ``workload.KEYS`` and the columns of ``delivered_starts``, of the wanted attempts; and what
-        the log of each period shows.
+        ``workload.KEYS`` and the columns of ``delivered_starts``, of the wanted attempts in the log
+        of their period; and what that log shows.
     """
     attempts = log.attempts
-    until = held_until(attempts, log.pool, log.now, holding)
     chosen = attempts.select(holds=pl.lit(value=True) if wanted is None else wanted)["holds"]
     mine = np.ones(attempts.height, np.bool_) & chosen.fill_null(value=False).to_numpy()
     every = sorted(periods, key=lambda period: period.from_time)
     if history_s is None:
-        found, made = _of_log(log, until, mine, tau_s)
+        found, made = _of_log(log, holding, mine, tau_s)
         return made, dict.fromkeys(every, found)
     at = attempts.select(belongs_at().fill_null(0)).to_series().to_numpy()
     begins = [period.from_time for period in every]
     place = np.maximum(np.searchsorted(begins, at, side="right") - 1, 0)
     parts, shown = [], {}
     for number, period in enumerate(every):
-        own = mine & (place == number)
-        in_log = attempts.select(_in_log(period, history_s)).to_series()
-        rows = np.flatnonzero(own | in_log.fill_null(value=False).to_numpy())
-        part = log.but(attempts=attempts[rows])
-        held = None if until is None else until[rows]
-        shown[period], made = _of_log(part, held, own[rows], tau_s)
+        own = attempts.with_columns(own=pl.Series(mine & (place == number)))
+        known = as_of(own, period.to_time - history_s, period.to_time)
+        part = log.but(attempts=known.drop("own"), now=min(log.now, period.to_time))
+        shown[period], made = _of_log(part, holding, known["own"].to_numpy(), tau_s)
         parts.append(made)
     return pl.concat(parts), shown
 
 
 def _of_log(
-    log: Scenario, until: Ints | None, mine: Bools, tau_s: int
+    log: Scenario, holding: Holding, mine: Bools, tau_s: int
 ) -> tuple[Agreed, pl.DataFrame]:
     """Return which rules agree with a log, and the fair starts of some of its attempts."""
+    until = held_until(log.attempts, log.pool, log.now, holding)
     found = agreed(log, until)
     made = delivered_starts(log, found.known, held_until=until, chosen=mine, tau_s=tau_s)
     return found, made.filter(pl.Series(mine)).select(*KEYS, *ADDED)
-
-
-def _in_log(period: Period, history_s: int) -> pl.Expr:
-    arrived, end = pl.coalesce("arrival_time", "start_time"), pl.col("end_time")
-    since = period.to_time - history_s
-    return (arrived < period.to_time) & (end.is_null() | (end >= since))

@@ -14,11 +14,11 @@ from audit.cluster.fairshare import Fairshare
 from audit.cluster.fitted import Fitted
 from audit.cluster.setting import Setting
 from audit.metrics.attempts.account import account
-from audit.metrics.attempts.population import describe
+from audit.metrics.attempts.population import as_of, describe
 from audit.metrics.waits.plan import Passes
 from audit.model import ATTEMPTS, JobState, Pool, Standing
 from audit.pipeline import inferring
-from audit.pipeline.inferring import SPAN_S, as_of, in_force
+from audit.pipeline.inferring import SPAN_S, in_force
 from audit.pipeline.opening import Log
 from audit.policies import Backfill
 from audit.scenario.releases.holds import NOT_HOLDING, inferred_holds
@@ -91,6 +91,15 @@ def test_attempts_as_they_were_known(rows: list[dict[str, Any]], since: int, unt
     assert found.schema == every.schema
     expected = [known(one, since, until) for one in every.rows(named=True)]
     assert found.rows(named=True) == [one for one in expected if one is not None]
+
+
+@given(attempts(), st.integers(0, 20), st.integers(0, 20))
+def test_descriptions_follow_what_was_known(
+    rows: list[dict[str, Any]], since: int, until: int
+) -> None:
+    every, pool = frame(rows).select(ATTEMPTS.names()), Pool("all", LIMITED[1].resource, 8)
+    described = as_of(describe(every, [pool]), since, until)
+    assert described.equals(describe(as_of(every, since, until), [pool]))
 
 
 def test_what_ended_later_was_running_or_waiting() -> None:
