@@ -1,6 +1,6 @@
 """One night, in a separate process: the cost of each stage, as a line of JSON.
 
-    python -m bench.scale.night FOLDER NOW [PERIOD] [STAGE ...]
+python -m bench.scale.night FOLDER NOW [PERIOD] [STAGE ...]
 """
 
 import json

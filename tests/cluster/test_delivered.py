@@ -1,13 +1,15 @@
 """Delivered fair starts by the rule that the log of each period shows."""
 
 import polars as pl
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from audit.cluster.delivered import delivered, held_until, replayed_agreement
+from audit.cluster.delivered import agreed, delivered, held_until, replayed_agreement
 from audit.metrics.attempts.population import as_of, describe
 from audit.model import Limit, Period, Pool, Resource
 from audit.scenario.delivered.agreement import agreement, rule_of
+from audit.scenario.delivered.candidates import candidates
 from audit.scenario.delivered.fair_starts import ADDED, delivered_starts
 from audit.scenario.releases.holds import NOT_HOLDING, Holding
 from audit.scenario.scenario import Scenario
@@ -45,6 +47,30 @@ def test_what_came_later_changes_nothing_in_a_period(site: slow.Site, history_s:
     assert alone.equals(both.join(alone, on=KEYS, how="semi", maintain_order="left"))
     assert shown[FIRST].known == agreed[FIRST].known
     assert shown[FIRST].compared.equals(agreed[FIRST].compared)
+
+
+@settings(max_examples=examples(20))
+@given(sites(20))
+def test_nothing_is_compared_twice(site: slow.Site) -> None:
+    log = scenario_of(site)
+    first = agreed(log)
+    known = {
+        rule[:2]: row for rule, row in zip(candidates(log), first.compared.rows(), strict=True)
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("audit.cluster.delivered.agreement", forbidden)
+        again = agreed(log, known=known)
+        assert again.compared.equals(first.compared)
+        assert again[1:] == first[1:]
+        named, shown = delivered(log, NOT_HOLDING, [FIRST], known={FIRST: known})
+    assert named.equals(delivered(log, NOT_HOLDING, [FIRST])[0])
+    assert shown[FIRST].known == first.known
+    part = dict([*known.items()][::2])
+    assert agreed(log, known=part).compared.equals(first.compared)
+
+
+def forbidden(*arguments: object, **named: object) -> None:
+    raise AssertionError
 
 
 def test_a_period_ends_with_what_ran_and_waited_by_hand() -> None:

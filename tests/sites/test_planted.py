@@ -18,7 +18,10 @@ from tests.tables import write_row
 PAGE: Final = ROOT / "docs" / "report" / "sites-rules.md"
 SEEDS: Final = 20
 LEAST: Final = 19
-LEAST_OF: Final[Mapping[str, int]] = {"jobs of a user, among decoys": 15, "CPUs × time of a user": 17}
+LEAST_OF: Final[Mapping[str, int]] = {
+    "jobs of a user, among decoys": 15,
+    "CPUs × time of a user": 17,
+}
 """Least number of the twenty sites of a kind on which each rule is found; ``LEAST`` of others.
 
 Few users reach the level of CPUs × time: it is three times that of the kind after it."""

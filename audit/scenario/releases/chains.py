@@ -78,9 +78,7 @@ def accepted_chains(jobs: UserJobs) -> tuple[JobChain, ...]:
     return tuple(one for one in find_chains(jobs) if one.accepted)
 
 
-def released(
-    described: pl.DataFrame, jobs: UserJobs, chains: Sequence[JobChain]
-) -> pl.DataFrame:
+def released(described: pl.DataFrame, jobs: UserJobs, chains: Sequence[JobChain]) -> pl.DataFrame:
     """Return attempts of which those that chains hold arrive when the previous one ends.
 
     Args:

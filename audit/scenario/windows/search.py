@@ -16,6 +16,8 @@ from functools import cached_property
 from itertools import count
 from typing import Final, NamedTuple
 
+import polars as pl
+
 from audit.metrics.attempts.miss import TOLERANCE_S
 from audit.model import Pool, Window
 from audit.scenario.delivered.agreement import agreement
@@ -64,6 +66,8 @@ class FoundWindows(NamedTuple):
     """Those that could have booked most of the others, at most ``MOST_FAILED``."""
     skipped: str = ""
     """Why the log was not searched; empty: it was."""
+    compared: pl.DataFrame | None = None
+    """The agreement of the candidates with the windows in force; None: not searched."""
 
 
 def find_windows(scenario: Scenario, held_until: Ints | None = None) -> FoundWindows:
@@ -94,9 +98,8 @@ def find_windows(scenario: Scenario, held_until: Ints | None = None) -> FoundWin
         ((most, one) for key, (most, one) in failed.items() if key not in kept),
         key=lambda pair: -pair[0],
     )
-    return FoundWindows(
-        agreed.scenario.pool, tuple(accepted), tuple(one for _, one in worst[:MOST_FAILED])
-    )
+    most = tuple(one for _, one in worst[:MOST_FAILED])
+    return FoundWindows(agreed.scenario.pool, tuple(accepted), most, compared=agreed.compared)
 
 
 class _Agreement:
@@ -111,10 +114,14 @@ class _Agreement:
         return _Agreement(self.scenario.but(pool=pool), self.held_until)
 
     @cached_property
+    def compared(self) -> pl.DataFrame:
+        """The agreement of all candidates."""
+        return agreement(self.scenario, held_until=self.held_until)
+
+    @cached_property
     def best(self) -> float | None:
         """The best agreement; None: nothing could be compared."""
-        compared = agreement(self.scenario, held_until=self.held_until)
-        best: float | None = compared["agreement"].max()  # type: ignore[assignment]
+        best: float | None = self.compared["agreement"].max()  # type: ignore[assignment]
         return best
 
     def falls(self, pool: Pool) -> bool:
