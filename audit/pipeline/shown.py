@@ -29,7 +29,7 @@ HELD: Final = "held, or waiting for a node"
 _NAMED: Final = 10  # greatest number of users about whom there are facts
 
 
-class Shown(NamedTuple):
+class ShownByLog(NamedTuple):
     """What the log of a pool shows."""
 
     plateaus: Plateaus
@@ -52,7 +52,7 @@ class Shown(NamedTuple):
         )
 
 
-def look(described: pl.DataFrame, pool: Pool, now: int, log_begin: int) -> Shown:
+def look(described: pl.DataFrame, pool: Pool, now: int, log_begin: int) -> ShownByLog:
     """Return the limits and chains that the log of a pool shows, in the order of SPEC §11.
 
     Jobs that wait for their user's previous one stop at each level at which the user then runs, so
@@ -69,7 +69,7 @@ def look(described: pl.DataFrame, pool: Pool, now: int, log_begin: int) -> Shown
         found = find_plateaus(released(described, jobs, chains), pool, now, log_begin)
         jobs = user_jobs(described, found.pool, now)
         chains = accepted_chains(jobs)
-    return Shown(
+    return ShownByLog(
         found,
         chains,
         tuple(find_releases(jobs)),
@@ -96,7 +96,7 @@ def shown(described: pl.DataFrame, pool: Pool, now: int, log_begin: int) -> Fitt
     )
 
 
-def _holds(found: Shown) -> Iterator[dict[str, Any]]:
+def _holds(found: ShownByLog) -> Iterator[dict[str, Any]]:
     """Yield the rows of the table ``hold_result``."""
 
     def row(kind: str, user: str | None, jobs: int, evidence: str) -> dict[str, Any]:
