@@ -11,6 +11,7 @@ any, by blanks; others are ignored. Source: the manual pages of squeue and sprio
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -46,6 +47,24 @@ class Sampled(NamedTuple):
 
     said: list[Remark]
     skipped: int
+
+
+class Looked(NamedTuple):
+    """Lines, and whether the first that is no time begins a JSON document."""
+
+    lines: Iterable[str]
+    is_json: bool
+
+
+def first_lines(lines: Iterable[str]) -> Looked:
+    """Look at the first lines without losing them."""
+    rest, seen = iter(lines), list[str]()
+    for line in rest:
+        seen.append(line)
+        if line.strip() and not STAMP.fullmatch(line):
+            break
+    is_json = bool(seen) and seen[-1].lstrip("\ufeff \t").startswith("{")
+    return Looked(itertools.chain(seen, rest), is_json)
 
 
 def tables(lines: Iterable[str], taken: str | None, state: str | None = None) -> Sampled:
@@ -132,7 +151,10 @@ def _statements(
         priority,
         known(cells["expected"][0]) if "expected" in cells else None,
     )
-    return [found.of(one, at) for one in tasks(job)]
+    names = [*tasks(job)]
+    if state is not None and job.isdigit():
+        names.append(f"{job}_*")  # sprio names arrays by their number
+    return [found.of(one, at) for one in names]
 
 
 class _Cells(NamedTuple):

@@ -24,7 +24,6 @@ from audit.formats.evidence.statements import (
     number,
 )
 from audit.hostlists import expand
-from audit.registry.reasons import PLANNED
 
 CTLD_LOG: Final = "SlurmctldLogFile of slurm.conf"
 """The file to look for."""
@@ -59,8 +58,6 @@ LINES: Final = (
     Line(rf"BACKFILL: test for {_ID} Prio=(?P<priority>[0-9]+)", PENDING),
     Line(rf"BACKFILL: {_ID} not runable now due to licenses", PENDING, "Licenses"),
     Line(rf"adding reservation for {_ID} blocked by acct_policy", PENDING, "AccountingPolicy"),
-    Line(rf"BACKFILL: {_ID} overlaps with existing reservation start_time=(?P<start>[0-9]+)",
-         PENDING, PLANNED),
     Line(rf"_dump_job_sched: {_ID} to start at (?P<expected>[-0-9T:]+),", PENDING),
     Line(rf"update_node: {_NODE} state set to (?P<state>\w+)", ""),
     Line(rf"drain_nodes: {_NODE} state set to (?P<state>DRAIN\w*)", ""),
@@ -125,6 +122,4 @@ def _remarks(at: str, kind: Line, parts: Mapping[str, str]) -> Iterator[Remark]:
     state, reason, priority = kind.state, kind.reason, number(parts.get("priority"))
     if priority == 0 and state == RELEASED:
         state, reason = HELD, "JobHeldUser"
-    if "start" in parts and not _is_now(parts["start"], at):
-        reason = None  # it would not fit before that
     yield Remark(at, parts["job"], None, state, reason, priority or None, parts.get("expected"))

@@ -21,6 +21,9 @@ STARTED, RELEASED, ENDED, REQUEUED = "RUNNING", "RELEASED", "ENDED", "REQUEUED"
 CHANGES: Final = (HELD, RELEASED, STARTED, ENDED, REQUEUED)
 """States that last until the next of them. Samples say what was true at their instant alone."""
 
+SAMPLES: Final = (EvidenceKind.SQUEUE, EvidenceKind.SPRIO)
+"""Kinds that repeat all jobs. What does not wait is left out, but for the end of a wait."""
+
 JOB: Final = re.compile(r"[0-9]{1,18}[^\s|;,]{0,200}")
 """A job id; those of array tasks and of PBS contain more than a number."""
 _UNKNOWN: Final = frozenset(("", "N/A", "None", "(null)", "Unknown", "NONE"))
@@ -76,7 +79,12 @@ def evidence(
         },
         schema=EVIDENCE,
     )
+    waits = pl.col("state") == PENDING
+    waited = waits.shift(1).over("job_id", order_by=["instant", waits], descending=False)
+    kept = pl.col("job_id").is_null() | waits | waited.fill_null(value=False)
     dated = rows.drop_nulls("instant").unique().sort(pl.all())
+    if kind in SAMPLES:
+        dated = dated.filter(kept)
     problem = None
     if dated.is_empty() and (skipped or said):
         problem = f"no line of it can be read as {kind.value}; let {remedy} write it"

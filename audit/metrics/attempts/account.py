@@ -277,8 +277,8 @@ def _posed(
         *(queue, pool.limits, pool.windows, pool.zone), recorded=len(recorded_rules(spans))
     )
     placed = placed_holds(spans, queue)
-    says = placed["recorded_as"].to_numpy()
-    placed = placed.with_columns(recorded_as=np.where(says < 0, says, says + rules.bounded))
+    says = pl.col("recorded_as")
+    placed = placed.with_columns(says + pl.when(says >= 0).then(rules.bounded).otherwise(0))
     known = Known(
         first_end(described) if log_begin is None else log_begin,
         INTERVAL_S if interval is None else interval,

@@ -117,6 +117,8 @@ def _applied(of_jobs: pl.DataFrame) -> pl.DataFrame:
 
 def _kind(reason: str) -> str | None:
     """Return what a recorded reason says, as a kind of ``account.NO_HOLDS``."""
+    if reason == PLANNED:
+        return PLANNED
     found = reason_of(reason)
     if found.cause == "held":
         return found.held_by
