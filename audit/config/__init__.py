@@ -10,6 +10,8 @@ from audit.config.clusters import (
     PREFIXES,
     Amounts,
     Cluster,
+    EvidenceOrigin,
+    Origin,
     People,
     Pool,
     Source,
@@ -36,7 +38,7 @@ from audit.config.usage import ByResource, Share, Usage, Weights
 from audit.rules import Limit, Preemption, Window
 
 __all__ = ["DIGITS", "Amounts", "ByResource", "Cluster", "Compute", "Config", "Ingest"]
-__all__ += ["Hardware", "Nodes"]
+__all__ += ["EvidenceOrigin", "Hardware", "Nodes", "Origin"]
 __all__ += ["PLACEHOLDERS", "PREFIXES", "Limit", "Mail", "Metrics", "Output", "People", "Pool"]
 __all__ += ["Preemption"]
 __all__ += ["Recipient", "Report", "Retention", "Service", "Share", "Simulation", "Slurm"]

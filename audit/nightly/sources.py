@@ -59,7 +59,7 @@ def begins(cluster: config.Cluster) -> dict[str, int]:
     }
 
 
-def files(source: config.Source, folder: Path) -> list[Path]:
+def files(source: config.Origin, folder: Path) -> list[Path]:
     """Return the files that match a source's pattern, sorted; if it names a folder, those in it.
 
     FIFOs, sockets and broken links are included, because a log is expected there. So are folders,
@@ -109,7 +109,7 @@ def identify(source: config.Source, zone: str) -> str:
 
 
 def words(
-    source: config.Source, zone: str, window: Window | None = None, now: int | None = None
+    source: config.Origin, zone: str, window: Window | None = None, now: int | None = None
 ) -> list[str]:
     """Return the words of a source's command with the edges of a window filled in.
 
@@ -130,7 +130,7 @@ def words(
 
 @contextmanager
 def printed(
-    source: config.Source,
+    source: config.Origin,
     folder: Path,
     spool: Path,
     zone: str = "UTC",
@@ -158,13 +158,13 @@ def printed(
             environment = minimal_environment(source.environment, zone)
             code, text = output(command, folder, environment, spool, source.timeout_s, watch)
         except subprocess.TimeoutExpired as error:
-            limit = f"{source.timeout_s} s (clusters.sources.timeout_s)"
+            limit = f"{source.timeout_s} s ({source.table}.timeout_s)"
             raise SourceError(f"{shown} took longer than {limit}") from error
         except (OSError, ValueError) as error:  # ValueError: a NUL in a word
             why = error.strerror if isinstance(error, OSError) else error
             raise SourceError(f"{shown} cannot be run: {why}") from error
         if code:
-            remedy = "; run it by hand to see what it says (clusters.sources)"
+            remedy = f"; run it by hand to see what it says ({source.table})"
             raise SourceError(f"{shown} failed with {ending(code)}", f": {text}", remedy)
         yield spool
     finally:

@@ -609,9 +609,7 @@ def walk(site: Site, t: int, ages: Mapping[Key, int], depth: Depth) -> dict[Key,
                 made[j.key] = Decided({"held": Fraction(1)})
                 continue
             if "planned" in _recorded(site, j, t):
-                first = next(iter(failed if depth.strict else [k for k, _, _ in plan.reserved]), None)
-                own = first is not None and user is not None and first.record["user"] == user
-                made[j.key] = Decided({"kept_own" if own else "kept": Fraction(1)}, fitting=True)
+                made[j.key] = _kept(j, failed, plan, depth)
                 continue
             if user is None or user not in passed:
                 plan.take(j, taken)
@@ -623,13 +621,20 @@ def walk(site: Site, t: int, ages: Mapping[Key, int], depth: Depth) -> dict[Key,
             own = site.placed(j, plan.lent(user), t) is not None
             made[j.key] = Decided({"own_queued" if own else "claimed": Fraction(1)}, fitting=True)
         else:
-            first = (failed if depth.strict else [k for k, _, _ in plan.reserved])[0]
-            own = user is not None and first.record["user"] == user
-            made[j.key] = Decided({"kept_own" if own else "kept": Fraction(1)}, fitting=True)
+            made[j.key] = _kept(j, failed, plan, depth)
         failed.append(j)
         if len(plan.reserved) < depth.reservations:
             plan.reserve(j)
     return made
+
+
+def _kept(j: One, failed: Sequence[One], plan: Plan, depth: Depth) -> Decided:
+    """What is kept for the first reservation, if there is any."""
+    users = [one.record["user"] for one in failed]
+    if not depth.strict:
+        users = [one.record["user"] for one, _, _ in plan.reserved]
+    own = j.record["user"] is not None and users[:1] == [j.record["user"]]
+    return Decided({"kept_own" if own else "kept": Fraction(1)}, fitting=True)
 
 
 def _behind(site: Site, j: One, t: int, running: list[One], plan: Plan) -> Decided:

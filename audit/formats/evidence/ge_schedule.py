@@ -32,14 +32,14 @@ def remarks(lines: Iterable[str]) -> tuple[list[Remark], int]:
     starting: dict[str, str] = {}
 
     def close() -> int:
-        instant = max(starting.values(), default=None)
+        instant = max(starting.values(), default="")
         for task, at in starting.items():
             said.extend(Remark(at, job, None, STARTED) for job in _names(task))
-        for task, start in reserved.items() if instant is not None else ():
+        for task, start in reserved.items() if instant else ():
             said.extend(
                 Remark(instant, job, None, PENDING, expected=start) for job in _names(task)
             )
-        lost = len(reserved) if instant is None else 0
+        lost = 0 if instant else len(reserved)
         reserved.clear()
         starting.clear()
         return lost

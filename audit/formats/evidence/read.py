@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import Final
 
 from audit.formats.evidence import ge_schedule, pbs_logs, samples, slurmctld
 from audit.formats.evidence.statements import PENDING, Evidence, evidence
@@ -19,9 +19,7 @@ WRITES: Final = {
 """What writes each kind."""
 
 
-def read(
-    kind: EvidenceKind, lines: Iterable[str], zone: str, taken: int | None = None
-) -> Evidence:
+def read(kind: EvidenceKind, lines: Iterable[str], zone: str, taken: int | None = None) -> Evidence:
     """Return the evidence in a text.
 
     Args:

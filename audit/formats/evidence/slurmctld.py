@@ -47,7 +47,7 @@ class Line(NamedTuple):
 # fmt: off
 LINES: Final = (
     Line(rf"_slurm_rpc_submit_batch_job: {_ID} InitPrio=(?P<priority>[0-9]+)", RELEASED),
-    Line(rf"sched: (?:_slurm_rpc_allocate_resources |Allocate |schedule: )?{_ID} NodeList=", STARTED),
+    Line(rf"sched: (?:_slurm_rpc_allocate_resources |Allocate )?{_ID} NodeList=", STARTED),
     Line(rf"backfill: (?:_start_job: )?Started {_ID} in ", STARTED),
     Line(rf"_job_complete: {_ID} done", ENDED),
     Line(rf"job_signal: [0-9x]+ of pending {_ID} successful", ENDED),

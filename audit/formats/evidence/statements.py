@@ -11,6 +11,7 @@ import polars as pl
 from audit.formats.instants import instants
 from audit.hostlists import LONGEST
 from audit.model import EVIDENCE
+from audit.registry.reasons import PLANNED, without_names
 from audit.words import EvidenceKind
 
 HELD: Final = "HELD"
@@ -74,7 +75,9 @@ def evidence(
             "instant": at,
             "job_id": text["job"],
             "node": text["node"],
-            **{name: text[name] for name in ("state", "reason", "priority")},
+            "state": text["state"],
+            "reason": _anonymous(text["reason"]),
+            "priority": text["priority"],
             "expected_start": expected,
         },
         schema=EVIDENCE,
@@ -89,6 +92,13 @@ def evidence(
     if dated.is_empty() and (skipped or said):
         problem = f"no line of it can be read as {kind.value}; let {remedy} write it"
     return Evidence(dated, skipped + rows["instant"].null_count(), problem)
+
+
+def _anonymous(reasons: pl.Series) -> pl.Series:
+    """Return reasons without names of users and nodes."""
+    every = reasons.drop_nulls().unique().to_list()
+    names = {text: text if text == PLANNED else without_names(text) for text in every}
+    return reasons.replace_strict(names, return_dtype=pl.String)
 
 
 def known(text: str | None) -> str | None:

@@ -51,8 +51,8 @@ import polars.selectors as cs
 from numpy.typing import NDArray
 
 from audit.metrics.attempts.contention import counted_resources
-from audit.metrics.attempts.recorded import recorded
 from audit.metrics.attempts.reasons import hold_kind, throttled
+from audit.metrics.attempts.recorded import recorded
 from audit.metrics.preemption import sides
 from audit.metrics.waits import plan as plans
 from audit.metrics.waits.held import longest_hold, placed_holds, recorded_rules
@@ -124,7 +124,7 @@ NO_HOLDS: Final = pl.DataFrame(
     schema={"row": pl.Int64, "begin": pl.Int64, "end": pl.Int64, "kind": pl.String}
 )
 """``row`` counts the rows of ``described``; begin and end are epoch s; kind is one of
-``registry.reasons.HELD_BY``, ``PLANNED``, or else the name of a rule that the scheduler recorded."""
+``registry.reasons.HELD_BY`` or ``PLANNED``, else the name of a rule that was recorded."""
 
 KEY: Final = ("job_id", "attempt")
 RULE_FREE: Final = "cause_rule_free_s"

@@ -24,6 +24,10 @@ its kind as in ``account.NO_HOLDS``. It is there where the store has evidence of
 REACH_S: Final = 1_800
 """The longest time to which a sample applies, s."""
 
+UNNAMED: Final = "AccountingPolicy"
+"""The reason of a limit that the scheduler does not name."""
+_RULE: Final = "limit "
+
 _STRETCH: Final = {"begin": pl.Int64, "end": pl.Int64, "kind": pl.String}
 _HOLDS: Final = pl.Schema({"row": pl.Int64, **_STRETCH})
 _CHANGES: Final = ("HELD", "RELEASED", "RUNNING", "ENDED", "REQUEUED")
@@ -70,6 +74,7 @@ def with_evidence(attempts: pl.DataFrame, evidence: pl.DataFrame) -> pl.DataFram
         )
         .filter(pl.col("begin") < pl.col("end"))
         .sort("row", "begin", "end", "kind")
+        .with_columns(_named(pl.col("kind")))
         .group_by("row", maintain_order=True)
         .agg(pl.struct(*_STRETCH).alias(RECORDED))
     )
@@ -122,7 +127,20 @@ def _kind(reason: str) -> str | None:
     found = reason_of(reason)
     if found.cause == "held":
         return found.held_by
-    return f"{without_names(reason)} (recorded)" if found.cause == "rule" else None
+    return rule_of(reason) if found.cause == "rule" else None
+
+
+def rule_of(reason: str) -> str:
+    """Return the name of the rule that a recorded reason names."""
+    return f"{_RULE}{without_names(reason)}"
+
+
+def _named(kind: pl.Expr) -> pl.Expr:
+    """Return kinds with the limits that slurmctld's log does not name as other samples do."""
+    unnamed = kind == rule_of(UNNAMED)
+    other = pl.when(kind.str.starts_with(_RULE) & ~unnamed).then(kind)
+    filled = other.forward_fill().over("row").fill_null(other.backward_fill().over("row"))
+    return pl.when(unnamed).then(pl.coalesce(filled, kind)).otherwise(kind)
 
 
 def _of_attempts(said: pl.DataFrame, waits: pl.DataFrame) -> pl.DataFrame:

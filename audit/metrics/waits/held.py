@@ -26,7 +26,7 @@ def placed_holds(holds: pl.DataFrame, queue: Queued) -> pl.DataFrame:
         the order of ``recorded_rules``.
     """
     rules = recorded_rules(holds)
-    numbers = {kind: AS_HELD for kind in HELD_BY} | {PLANNED: AS_PLANNED}
+    numbers = dict.fromkeys(HELD_BY, AS_HELD) | {PLANNED: AS_PLANNED}
     numbers |= {rule: number for number, rule in enumerate(rules)}
     sort = pl.col(SAYS).clip(upper_bound=0)
     places = queue.rows.select(
@@ -40,9 +40,7 @@ def placed_holds(holds: pl.DataFrame, queue: Queued) -> pl.DataFrame:
             end=pl.min_horizontal("end", "leave"),
             kind="kind",
         )
-        .with_columns(
-            pl.col("kind").replace_strict(numbers, return_dtype=pl.Int64).alias(SAYS)
-        )
+        .with_columns(pl.col("kind").replace_strict(numbers, return_dtype=pl.Int64).alias(SAYS))
         .filter(pl.col("begin") < pl.col("end"))
         .sort("row", "begin", "kind", "end")
         .with_columns(
