@@ -31,7 +31,7 @@ CTLD_LOG: Final = "SlurmctldLogFile of slurm.conf"
 _AT: Final = re.compile(
     r"\[([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}(?:\.[0-9]+)?(?:Z|[+-][0-9]{2}:?[0-9]{2})?)\]\s+"
 )
-_ID: Final = r"Job(?:Id=|ID |_id=)?(?P<job>[0-9]{1,18}(?:_[0-9]{1,9}|_\*|\+[0-9]{1,9})?)"
+_ID: Final = r"Job(?:Id=|ID |_id=)?(?P<job>[0-9]{1,18}(?:_[0-9]{1,9}|_\*|\+[0-9]{1,9})?)(?:\([0-9]+\))?"
 _NODE: Final = r"[Nn]odes? (?P<node>[^\s\x00-\x1f]{1,4000})"
 
 
