@@ -57,7 +57,7 @@ def test_what_is_wrong_names_the_file_and_the_remedy(tmp_path: Path) -> None:
         some = taken(con, tmp_path / "b", f"{AT}\n{TABLE}damaged\n")
         assert some is not None
         assert "1 lines are left out" in some
-        with pytest.raises(UsageError, match="cannot be read|no such file"):
+        with pytest.raises(UsageError, match=r"cannot be read|no such file"):
             evidence.take_in(con, "lab", EvidenceFile(EvidenceKind.SQUEUE, tmp_path / "c"), "UTC")
 
 

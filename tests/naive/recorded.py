@@ -16,9 +16,7 @@ KINDS = {
 """What reasons say; others say nothing."""
 
 
-def said_at(
-    attempt: Mapping[str, Any], said: Sequence[Mapping[str, Any]], second: int
-) -> set[str]:
+def said_at(attempt: Mapping[str, Any], said: Sequence[Mapping[str, Any]], second: int) -> set[str]:
     """The kinds of what is recorded of a second of the wait of an attempt."""
     ready = attempt["eligible_time"] if attempt["eligible_time"] is not None else None
     ready = attempt["submit_time"] if ready is None else ready

@@ -79,4 +79,3 @@ def test_what_fails_is_a_failure_and_the_rest_is_read(tmp_path: Path) -> None:
     found = night(settings, tmp_path)
     assert ["command 'false' failed" in str(error) for error in found.failures] == [True]
     assert published(tmp_path, "SELECT job_id, state FROM evidence") == [("1", "HELD")]
-

@@ -36,9 +36,7 @@ def remarks(lines: Iterable[str]) -> tuple[list[Remark], int]:
         for task, at in starting.items():
             said.extend(Remark(at, job, None, STARTED) for job in _names(task))
         for task, start in reserved.items() if instant else ():
-            said.extend(
-                Remark(instant, job, None, PENDING, expected=start) for job in _names(task)
-            )
+            said.extend(Remark(instant, job, None, PENDING, expected=start) for job in _names(task))
         lost = 0 if instant else len(reserved)
         reserved.clear()
         starting.clear()
