@@ -8,7 +8,7 @@ read.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from audit import periods
-from audit.config import Cluster, EvidenceOrigin, Source
+from audit.config import Cluster, Source
 from audit.errors import (
     AuditError,
     ChangedLogError,
@@ -33,7 +33,7 @@ from audit.errors import (
 )
 from audit.files.folders import readable
 from audit.ingest import streams
-from audit.nightly import sources
+from audit.nightly import evidence, sources
 from audit.nightly.stages import Work
 from audit.store import database, queries
 from audit.store.database import Connection
@@ -83,65 +83,7 @@ def ingest(work: Work, cluster: Cluster) -> None:
         there |= pull.files() if source.command is None else pull.command()
         pull.check_silence()
     _forget(work.con, cluster.name, there, others=True)
-    for number, origin in enumerate(cluster.evidence):
-        _Evidence(work, cluster, origin, number).pull()
-
-
-@dataclass(frozen=True)
-class _Evidence:
-    """Samples or logs of a cluster's scheduler."""
-
-    work: Work
-    cluster: Cluster
-    origin: EvidenceOrigin
-    number: int
-
-    def pull(self) -> None:
-        """Read the command's output, or the files that are new or look different.
-
-        What cannot be read is a failure; the rest is read.
-        """
-        work, origin, site = self.work, self.origin, self.work.site
-        if origin.command is None:
-            paths = sources.files(origin, site.folder)
-            if not paths:
-                why = f"cluster {self.cluster.name!r}: no file matches {origin.files!r}"
-                work.night.warnings.append(why)
-            for path in paths:
-                self._unless_wrong(partial(self._changed, path))
-            return
-        spool = site.state / f"evidence-{self.cluster.name}-{self.number}.txt"
-        with withholding(when=site.config.hides(self.cluster.name)):
-            self._unless_wrong(partial(self._printed, spool))
-
-    def _printed(self, spool: Path) -> None:
-        work, zone = self.work, self.cluster.zone
-        watch = partial(work.progress, f"pulling {self.cluster.name}", 0, 1)
-        with sources.printed(self.origin, work.site.folder, spool, zone, watch=watch) as path:
-            self._take(path, work.now)
-
-    def _changed(self, path: Path) -> None:
-        """Read a file unless it looks as it did when it was last read."""
-        look = streams.check_is_file(path)
-        key = {"cluster": self.cluster.name, "kind": self.origin.kind, "path": readable(path)}
-        looks = {"size": look.st_size, "modified_ns": look.st_mtime_ns}
-        if queries.rows(self.work.con, "evidence_seen", **key) != [tuple(looks.values())]:
-            self._take(path, None)
-            _note(self.work.con, "evidence_seen", key, looks)
-
-    def _take(self, path: Path, taken: int | None) -> None:
-        from audit.ingest.evidence import EvidenceFile, take_in  # an idle run loads no frames
-
-        of = (self.cluster.name, EvidenceFile(self.origin.kind, path), self.cluster.zone)
-        doubt = take_in(self.work.con, *of, taken)
-        if doubt is not None:
-            self.work.night.warnings.append(f"cluster {self.cluster.name!r}: {doubt}")
-
-    def _unless_wrong(self, do: Callable[[], None]) -> None:
-        try:
-            do()
-        except AuditError as error:
-            self.work.night.failures.append(error)
+    evidence.pull(work, cluster)
 
 
 @dataclass(frozen=True)
@@ -191,7 +133,7 @@ class _Pull:
             if window is not None:
                 key = {"cluster": cluster.name, "source": command}
                 edges = {"from_time": window.from_time, "to_time": window.to_time}
-                _note(work.con, "pulled", {**key, **edges}, {"pulled_at": work.now})
+                database.put(work.con, "pulled", {**key, **edges}, {"pulled_at": work.now})
         work.progress(f"pulling {cluster.name}", len(due), len(due))
 
     def files(self) -> set[str]:
@@ -223,7 +165,7 @@ class _Pull:
                 continue
             key = {"cluster": cluster.name, "path": readable(path)}
             values = _Seen(look.st_size, look.st_mtime_ns, texts[0])._asdict()
-            _note(work.con, "seen", key, values)
+            database.put(work.con, "seen", key, values)
         for path in taken:
             before = seen.get(readable(path))
             if before and looks[path].st_size < before.size and before.input_id not in stored:
@@ -365,7 +307,7 @@ class _Pull:
             "reason": log.reason,
             "found_at": found.get(log.where, self.work.now),
         }
-        _note(con, "set_aside", {"cluster": cluster, "path": log.where}, values)
+        database.put(con, "set_aside", {"cluster": cluster, "path": log.where}, values)
 
 
 def _changed(look: os.stat_result, path: Path) -> bool:
@@ -384,15 +326,3 @@ def _forget(con: Connection, cluster: str, paths: Set[str], *, others: bool = Fa
     if gone := noted - paths if others else noted & paths:
         where = "cluster = ? AND path IN (SELECT unnest(?))"
         database.execute(con, f"DELETE FROM set_aside WHERE {where}", [cluster, sorted(gone)])  # noqa: S608
-
-
-def _note(
-    con: Connection, table: str, key: Mapping[str, object], values: Mapping[str, object]
-) -> None:
-    """Write a row in place of the one with this key."""
-    import polars as pl
-
-    where = " AND ".join(f"{database.quote_name(column)} = ?" for column in key)
-    with database.transaction(con):
-        database.execute(con, f"DELETE FROM {table} WHERE {where}", list(key.values()))  # noqa: S608
-        database.insert(con, table, pl.DataFrame([{**key, **values}]))

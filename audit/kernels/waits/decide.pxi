@@ -157,9 +157,8 @@ cdef void _walk_all(Sweep s, int64_t now, int64_t then) noexcept nogil:
 
 cdef bint _keep_rules(Sweep s, int64_t slot, int64_t now) noexcept nogil:
     """Return whether a rule forbids a block, which then is in no class."""
-    cdef int64_t i = s.line.front[slot], c = s.line.of[slot]
+    cdef int64_t i = s.line.front[slot], c = s.line.of[slot], recorded
     cdef Py_ssize_t rule, known = s.line.forbids.shape[1] - s.rules.recorded
-    cdef int64_t recorded
     cdef bint barred = False, exceeds
     exceeds = s.state.out or state_of(s, c) == EXCEEDS
     if not exceeds:
@@ -222,16 +221,6 @@ cdef int64_t _claimed_by(Sweep s, int64_t slot, int64_t now) noexcept nogil:
     for rule in range(s.rules.most.shape[0]):
         count = min(count, allowed(s.rules, s.counting, rule, i, now))
     return count
-
-
-cdef bint _is_passed(Sweep s, int64_t user, int64_t i) noexcept nogil:
-    """Return whether an attempt of a user ahead of ``i`` has lapsed."""
-    cdef int64_t slot = s.line.first_lapsed[user]
-    while slot != NOBODY and s.line.first[slot] < i:
-        if s.walk.short[s.line.of[slot]] != EXCEEDS:
-            return True
-        slot = s.line.lapsed_after[slot]
-    return False
 
 
 cdef void _shrink(Sweep s, int64_t last) noexcept nogil:

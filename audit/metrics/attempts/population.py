@@ -71,10 +71,8 @@ def describe(
             bounded_slowdown=pl.when(start.is_not_null()).then(slowdown.clip(1)),
             width_class=width_class(pl.col("size")),
         )
-        .select(
-            *(pl.col(name).cast(dtype) for name, dtype in DESCRIBED.items()),
-            cs.by_name(RECORDED, require_all=False),
-        )
+        .select(*DESCRIBED.names(), cs.by_name(RECORDED, require_all=False))
+        .cast(DESCRIBED)
         .pipe(with_gpu_types, set().union(*map(named_resources, pools)))
     )
     if (backwards := described.filter(end < start)).height:

@@ -80,36 +80,47 @@ class Row(NamedTuple):
     """When drains begin, epoch s."""
 
 
-def with_files(log: Log, said: pl.DataFrame) -> Log:
-    """Return the log with evidence, as ``pipeline.opening`` reads it."""
+def unexplained(log: Log) -> float:
+    """Return the share of all waiting that is unexplained."""
+    (pool,) = log.setting.pools
+    made = account(log.described, pool, log.setting.now).attempts
+    seconds: float = made["cause_unexplained_s"].sum()
+    return seconds / sum(made[name].sum() for name in COLUMNS)
+
+
+def drains(log: Log) -> tuple[int, ...]:
+    """Return when drains begin, epoch s."""
+    (pool,) = log.setting.pools
+    return tuple(one.begin for one in pool.absences if one.why == "drained")
+
+
+def with_files(log: Log, said: pl.DataFrame, *, limits: bool = True) -> Log:
+    """Return the log with evidence, as ``pipeline.opening`` reads it.
+
+    Without ``limits``, those of the site are unknown.
+    """
     of_nodes = said.filter(pl.col("node").is_not_null()).sort("instant")
     nodes = declared.dated(log.setting.declared, of_nodes)
     pools = tuple(pool._replace(absences=nodes.absences) for pool in log.setting.pools)
+    if not limits:
+        pools = tuple(pool._replace(limits=(), windows=()) for pool in pools)
     setting = replace(log.setting, declared=nodes, pools=pools)
     return replace(log, described=with_evidence(log.described, said), setting=setting)
 
 
 def row(log: Log, usage: Fairshare, said: pl.DataFrame, *, limits: bool = True) -> Row:
-    """Return the figures of a log with evidence, but for the agreement with squeue.
-
-    Without ``limits``, those of the site are unknown.
-    """
-    log = with_files(log, said)
-    if not limits:
-        bare = tuple(pool._replace(limits=(), windows=()) for pool in log.setting.pools)
-        log = replace(log, setting=replace(log.setting, pools=bare))
+    """Return the figures of a log with evidence, but for the agreement with squeue."""
+    log = with_files(log, said, limits=limits)
     (pool,) = log.setting.pools
-    made = account(log.described, pool, log.setting.now).attempts
-    total = sum(made[name].sum() for name in COLUMNS)
     scenario = compared_with(log.described, pool, log.setting, usage)
     until = held_until(log.described, pool, log.setting.now, NOT_HOLDING)
     found = agreed(scenario, until)
     return Row(
-        made["cause_unexplained_s"].sum() / total,
+        unexplained(log),
         None,
         found.compared["agreement"][0],
         found.on_nodes,
-        tuple(one.begin for one in pool.absences if one.why == "drained"),
+        drains(log),
     )
 
 

@@ -1,8 +1,4 @@
-"""Logs of schedulers: slurmctld's, PBS's and Grid Engine's.
-
-The lines of slurmctld are recorded. Those of PBS and Grid Engine are made after public sources
-(OpenPBS, TORQUE; sge_schedule(5)).
-"""
+"""Lines of slurmctld.log, as recorded."""
 
 import gzip
 
@@ -11,15 +7,8 @@ import pytest
 
 from audit.formats.evidence.read import read
 from audit.words import EvidenceKind
+from tests.formats.evidence.said import AT, said
 from tests.places import DATA
-
-AT = 1_795_533_410  # 2026-11-24T15:16:50 UTC
-
-
-def said(kind: EvidenceKind, *lines: str) -> list[tuple[object, ...]]:
-    rows = read(kind, lines, "UTC").rows
-    names = ("instant", "job_id", "node", "state", "reason", "priority", "expected_start")
-    return [tuple(value for value in row if value is not None) for row in rows.select(names).rows()]
 
 
 def ctld(text: str) -> list[tuple[object, ...]]:
@@ -114,80 +103,3 @@ def test_the_recorded_drains_have_the_instants_of_their_commands() -> None:
         ("v02", 1_795_534_930, "IDLE"),
     ]
     assert found.skipped < len(text.splitlines())
-
-
-def pbs(text: str, about: str = "Job;21.srv") -> list[tuple[object, ...]]:
-    return said(EvidenceKind.PBS_LOG, f"11/24/2026 15:16:50;0040;pbs_sched;{about};{text}")
-
-
-@pytest.mark.parametrize(
-    ("text", "want"),
-    [
-        ("would exceed user ann's limit on resource ncpus in queue q", "ResourceLimitPerUser"),
-        ("would exceed group phys's limit on resource ncpus in queue q", "ResourceLimitPerGroup"),
-        ("would exceed overall limit on resource ngpus in queue gdev", "ResourceLimit"),
-        ("User has reached server running job limit.", "JobLimitPerUser"),
-        ("Queue job limit has been reached.", "JobLimit"),
-        ("Insufficient amount of resource: ncpus (R: 4 A: 2 T: 8)", "Resources"),
-        ("Not enough of the right type of nodes available", "Resources"),
-        ("Job would conflict with reservation or top job", "planned"),
-    ],
-)
-def test_what_pbs_says_of_a_job_that_waits(text: str, want: str) -> None:
-    assert pbs(text) == [(AT, "21.srv", "PENDING", want)]
-
-
-@pytest.mark.parametrize(
-    ("text", "want"),
-    [
-        ("Holds u set at request of ann@srv", ("HELD", "JobHeldUser")),
-        ("Holds u released at request of ann@srv", ("RELEASED",)),
-        ("Job Run at request of Scheduler@srv on exec_vnode (n1:ncpus=3)", ("RUNNING",)),
-        ("Exit_status=0 resources_used.cput=00:00:00", ("ENDED",)),
-    ],
-)
-def test_changes_that_pbs_logs(text: str, want: tuple[str, ...]) -> None:
-    assert pbs(text) == [(AT, "21.srv", *want)]
-
-
-@pytest.mark.parametrize(
-    ("text", "want"),
-    [
-        ("attributes set: state + offline", "OFFLINE"),
-        ("attributes set: state - offline", "IDLE"),
-        ("node down: communication closed", "DOWN"),
-        ("node up", "IDLE"),
-    ],
-)
-def test_nodes_of_pbs(text: str, want: str) -> None:
-    assert pbs(text, "Node;n1") == [(AT, "n1", want)]
-
-
-def test_other_lines_of_pbs_are_counted() -> None:
-    lines = [
-        "11/24/2026 15:16:50;0002;pbs_sched;Svr;Log;Log opened",
-        "11/24/2026 15:16:50;0040;pbs_sched;Job;21.srv;Considering job to run",
-        "13/41/2026 15:16:50;0040;pbs_sched;Job;21.srv;User has reached server running job limit.",
-        "11/24/2026 15:16:50;0040;pbs_sched;Job;'; DROP TABLE;User has reached server job limit.",
-    ]
-    assert read(EvidenceKind.PBS_LOG, lines, "UTC").skipped == len(lines)
-
-
-def test_a_pass_of_grid_engine_has_the_instant_of_its_starts() -> None:
-    found = said(
-        EvidenceKind.GE_SCHEDULE,
-        "::::::::",
-        f"8:1:STARTING:{AT}:3660:Q:all.q@n1:slots:4.000000",
-        f"8:1:STARTING:{AT}:3660:H:n1:slots:4.000000",
-        f"9:2:RESERVING:{AT + 60}:3660:Q:all.q@n1:slots:4.000000",
-        f"7:1:RUNNING:{AT - 60}:3660:Q:all.q@n1:slots:1.000000",
-        "::::::::",
-        f"9:2:RESERVING:{AT + 90}:3660:Q:all.q@n1:slots:4.000000",
-        "damaged",
-    )
-    assert found == [
-        (AT, "8", "RUNNING"),
-        (AT, "8.1", "RUNNING"),
-        (AT, "9.2", "PENDING", AT + 60),
-    ]
-    assert read(EvidenceKind.GE_SCHEDULE, ["::::::::", "damaged"], "UTC").skipped == 1
