@@ -254,7 +254,7 @@ OF_ENTITIES: Final = (
     Column("passed_s", BIGINT, "total time from the first start of such a job to the attempt's "
            "own start", SECONDS, _NO_PAIRS),
     Column("passed_named", BOOLEAN, "whether it is named as passed over by later jobs", ONE,
-           "where this cannot be told, or the log names one user"),
+           "if the test is not possible, or the log names one user"),
     Column("passed_why", VARCHAR, "why it is not named, or cannot be tested: "
            f"{', '.join(PassedWhy)}", ONE, "where it is named, or nothing was compared"),
     Column("preempted", BIGINT, "attempts that ended PREEMPTED or were requeued", ATTEMPTS,

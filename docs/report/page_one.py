@@ -399,4 +399,4 @@ UNCHECKED = {
     r".* wait .* less on average.*": REPLAYED,
     r"No change .*": REPLAYED,
 }
-"""What is not recomputed, with the reason."""
+"""Figures that are not recomputed, with the reason."""

@@ -311,7 +311,7 @@ def main(log_file: str, page_file: str) -> int:
         for shown, value, agrees in lines:
             print(f"    {shown} | {value} | {'yes' if agrees else 'NO'}")
             wrong += not agrees
-    print(f"\n{wrong} numbers differ. What is not recomputed, and why:")
+    print(f"\n{wrong} numbers differ. Not recomputed, with the reason:")
     print("", *(f"{n} × {reason}" for reason, n in skipped.items()), sep="\n    ")
     print(f"\nOther sentences that are not checked: {len(unchecked)} (at most {MOST_UNCHECKED})")
     print("", *unchecked, sep="\n    ")

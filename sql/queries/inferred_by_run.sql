@@ -1,4 +1,4 @@
--- What a run inferred, as JSON; NULL if it inferred nothing.
+-- Inferences of a run, as JSON; NULL if it inferred nothing.
 -- parameters: cluster VARCHAR, run_id VARCHAR
 SELECT (config -> '$.assumed')::VARCHAR AS inferred
 FROM run
