@@ -231,7 +231,7 @@ def _faults_of_orders(usage: Usage, pools: tuple[Pool, ...]) -> Iterator[Fault]:
 class Origin(Section):
     """Files, or a command, that a run reads."""
 
-    table: ClassVar[str]
+    section: ClassVar[str]
     """Its section."""
     files: str | None = None
     command: tuple[str, ...] | None = None
@@ -255,7 +255,7 @@ class Origin(Section):
 class EvidenceOrigin(Origin):
     """Where samples and logs of the scheduler come from."""
 
-    table: ClassVar[str] = "clusters.evidence"
+    section: ClassVar[str] = "clusters.evidence"
     kind: Annotated[EvidenceKind, Field(strict=False)]
 
     @property
@@ -267,7 +267,7 @@ class EvidenceOrigin(Origin):
 class Source(Origin):
     """Where logs of a cluster come from."""
 
-    table: ClassVar[str] = "clusters.sources"
+    section: ClassVar[str] = "clusters.sources"
     since: date | None = None
     window_days: int = Field(default=1, ge=1)
     overlap_days: int = Field(default=7, ge=0)

@@ -158,13 +158,13 @@ def printed(
             environment = minimal_environment(source.environment, zone)
             code, text = output(command, folder, environment, spool, source.timeout_s, watch)
         except subprocess.TimeoutExpired as error:
-            limit = f"{source.timeout_s} s ({source.table}.timeout_s)"
+            limit = f"{source.timeout_s} s ({source.section}.timeout_s)"
             raise SourceError(f"{shown} took longer than {limit}") from error
         except (OSError, ValueError) as error:  # ValueError: a NUL in a word
             why = error.strerror if isinstance(error, OSError) else error
             raise SourceError(f"{shown} cannot be run: {why}") from error
         if code:
-            remedy = f"; run it by hand to see what it says ({source.table})"
+            remedy = f"; run it by hand to see what it says ({source.section})"
             raise SourceError(f"{shown} failed with {ending(code)}", f": {text}", remedy)
         yield spool
     finally:

@@ -197,12 +197,12 @@ def _cluster(cluster: config.Cluster, folder: Path) -> str:
             continue
         program = shutil.which(source.command[0])
         if program is None:
-            raise AuditError(f"no program {source.command[0]!r} on the PATH ({source.table})")
+            raise AuditError(f"no program {source.command[0]!r} on the PATH ({source.section})")
         try:
             folders.require(folder / program)
         except OSError as error:
             raise AuditError(
-                f"{folder / program}: runs as this user, but {error.strerror} ({source.table})"
+                f"{folder / program}: runs as this user, but {error.strerror} ({source.section})"
             ) from error
         parts.append(f"command {program}")
     return "; ".join(parts) or "no sources: there are no logs to read"
