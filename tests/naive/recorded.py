@@ -50,7 +50,8 @@ def priority(attempt: Mapping[str, Any], said: Sequence[Mapping[str, Any]]) -> f
         and row["priority"]
         and (leave is None or row["instant"] <= leave)
     ]
-    return max(known)[1] if known else attempt["priority"]
+    last: float | None = max(known)[1] if known else attempt["priority"]
+    return last
 
 
 def _sample(row: Mapping[str, Any]) -> str | None:
