@@ -230,3 +230,24 @@ def test_nothing_is_left_that_nobody_imports() -> None:
     orphans = {dotted(path) for path in modules("audit")} - inside
     dialects = {f"audit.formats.{name}" for name in MODULES}
     assert orphans - dialects == set(IMPORTED_BY_NAME)
+
+
+ONE_NAME_EACH: Final = (
+    *("analyst", "cli", "config", "files", "nightly", "setup", "store", "studies", "workers"),
+)
+"""Folders whose classes have names that no other class of the package has."""
+
+REPEATED: Final = 79
+"""How many classes have the name of another: to be 0, and never more than it was."""
+
+
+def test_a_class_has_a_name_of_its_own() -> None:
+    places: dict[str, list[str]] = {}
+    for path in modules("audit"):
+        if path.suffix == ".py":
+            for node in ast.walk(tree(path)):
+                if isinstance(node, ast.ClassDef):
+                    places.setdefault(node.name, []).append(path.parts[1])
+    twice = {name: of for name, of in places.items() if len(of) > 1}
+    assert {name: of for name, of in twice.items() if {*of} & {*ONE_NAME_EACH}} == {}
+    assert sum(len(of) - 1 for of in twice.values()) == REPEATED

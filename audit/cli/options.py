@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
 
 from typer import Argument, Option
 
@@ -46,14 +46,14 @@ OfAccounts = Annotated[
 
 
 @dataclass(frozen=True)
-class Group:
+class OptionGroup:
     """Several options, and the function that makes a value of them."""
 
     make: Callable[..., Any]
     options: Mapping[str, inspect.Parameter]
 
     @classmethod
-    def of(cls, make: Callable[..., Any]) -> Group:
+    def of(cls, make: Callable[..., Any]) -> OptionGroup:
         """Return the group of the options that are parameters of ``make``."""
         return cls(make, inspect.signature(make, eval_str=True).parameters)
 
@@ -65,7 +65,7 @@ def grouped(function: Callable[..., Any]) -> Callable[..., Any]:
         name: group
         for name, parameter in own.items()
         for group in getattr(parameter.annotation, "__metadata__", ())
-        if isinstance(group, Group)
+        if isinstance(group, OptionGroup)
     }
     single = [
         option.replace(kind=_KIND)
@@ -119,7 +119,7 @@ def file(text: str) -> Any:
     return optional(Path, text, metavar="FILE")
 
 
-class Site(NamedTuple):
+class SiteOptions(NamedTuple):
     """The configuration in force."""
 
     config: Config
@@ -128,11 +128,11 @@ class Site(NamedTuple):
     file: Path | None
 
 
-def _site(config: ConfigFile = None) -> Site:
-    return Site(configuration(config), config.parent if config else Path(), config)
+def _site(config: ConfigFile = None) -> SiteOptions:
+    return SiteOptions(configuration(config), config.parent if config else Path(), config)
 
 
-Configured: TypeAlias = Annotated[Site, Group.of(_site)]
+Configured: TypeAlias = Annotated[SiteOptions, OptionGroup.of(_site)]
 
 READING = options(
     zone=optional(str, "Time zone of the cluster, such as Europe/Berlin."),
@@ -250,13 +250,13 @@ _OF_LOGS = {
 }
 
 
-def _of_logs(text: str, *, with_nodes: bool = False, **default: Any) -> Group:
+def _of_logs(text: str, *, with_nodes: bool = False, **default: Any) -> OptionGroup:
     annotation = Annotated[list[Path] | None, Argument(metavar="LOG...", help=text)]
     logs = inspect.Parameter("logs", _KIND, annotation=annotation, **default)
     if with_nodes:
         files = {**NODE_FILES, **EVIDENCE_FILES}
-        return Group(_request_with_nodes, {"logs": logs, **_OF_LOGS, **files})
-    return Group(request, {"logs": logs, **_OF_LOGS})
+        return OptionGroup(_request_with_nodes, {"logs": logs, **_OF_LOGS, **files})
+    return OptionGroup(request, {"logs": logs, **_OF_LOGS})
 
 
 _LOGS = "Accounting logs, or folders of them; they may be compressed."
@@ -360,10 +360,6 @@ def described(fact: Fact) -> str:
     return f"{fact.what}: {fact.value} (from {fact.source})"
 
 
-_DETAILS: Final = frozenset({"policy", "rule", "chain", "release", "limit", "own"})
-"""First words of facts that only ``--verbose`` prints."""
-
-
 def tell(progress: Progress, *, verbose: bool = True) -> Callable[[Fact], None]:
     """Return a callback that prints facts above the progress bars.
 
@@ -371,7 +367,7 @@ def tell(progress: Progress, *, verbose: bool = True) -> Callable[[Fact], None]:
     """
 
     def print_fact(fact: Fact) -> None:
-        if verbose or fact.what.split()[0] not in _DETAILS:
+        if verbose or not fact.detail:
             progress.say(described(fact))
 
     return print_fact

@@ -19,7 +19,7 @@ from audit.errors import UsageError
 if TYPE_CHECKING:
     from audit.cluster.declared import NodeFiles
     from audit.formats.dialects import Reading
-    from audit.setup.asking import Answers, Plan
+    from audit.setup.asking import CommandPlan, SlurmOutput
     from audit.setup.init import Draft
     from audit.setup.slurm import SlurmFiles
 
@@ -39,9 +39,9 @@ def _how(*, table: str | None, maps: list[str] | None, **given: Any) -> Any:
     return reading, None if maps else table
 
 
-OfSlurm: TypeAlias = Annotated["SlurmFiles", opt.Group(_slurm_files, opt.SLURM_FILES)]
-OfNodes: TypeAlias = Annotated["NodeFiles", opt.Group(opt.node_files, opt.NODE_FILES)]
-HowToRead: TypeAlias = Annotated["tuple[Reading, str | None]", opt.Group(_how, opt.READING)]
+OfSlurm: TypeAlias = Annotated["SlurmFiles", opt.OptionGroup(_slurm_files, opt.SLURM_FILES)]
+OfNodes: TypeAlias = Annotated["NodeFiles", opt.OptionGroup(opt.node_files, opt.NODE_FILES)]
+HowToRead: TypeAlias = Annotated["tuple[Reading, str | None]", opt.OptionGroup(_how, opt.READING)]
 
 
 @opt.grouped
@@ -129,7 +129,7 @@ def _written(draft: Draft) -> str:
     return initial.write(draft)
 
 
-def _answers(plan: Plan, folder: Path, *, yes: bool) -> Answers:
+def _answers(plan: CommandPlan, folder: Path, *, yes: bool) -> SlurmOutput:
     """Show the commands, run them if the user agrees, and return their output."""
     from audit.setup import asking
 

@@ -14,7 +14,7 @@ import polars as pl
 from audit import config, periods
 from audit.cluster import hardware, inference, separate
 from audit.cluster.hardware import CONFIGURED
-from audit.cluster.inference import NOTHING, Fact
+from audit.cluster.inference import NOTHING, Fact, RuleFact
 from audit.cluster.log_begin import LogBegin
 from audit.errors import UsageError
 from audit.formats.dialects import Header
@@ -85,7 +85,7 @@ class Setting:
             states = pool.states_backfill or backfill is not None
             pools.append(pool._replace(policy=policy, states_backfill=states))
             of = f" of pool {pool.name!r}" if len(self.pools) > 1 else ""
-            facts.append(Fact(f"policy{of}", policy.name, "--order and --backfill"))
+            facts.append(RuleFact(f"policy{of}", policy.name, "--order and --backfill"))
         return replace(self, pools=tuple(pools), facts=tuple(facts))
 
     def doubting(self, doubts: Iterable[str]) -> Setting:
@@ -164,7 +164,7 @@ def one_off(
         tuple(pools),
         {part: pool.name for pool, group in zip(pools, groups, strict=True) for part in group},
         now,
-        (*facts, Fact("policy", policy.name, source)),
+        (*facts, RuleFact("policy", policy.name, source)),
         _warnings(facts, attempts, headers),
         declared=declared,
     )
@@ -224,7 +224,7 @@ def configured(
     if extent is None:
         known = attempts["partition"].unique().sort().to_list()
         extent = Extent(known, latest_instant(attempts) or 0)
-    pools = cluster.pools or (config.Pool(name=inference.POOL),)
+    pools = cluster.pools or (config.PoolConfig(name=inference.POOL),)
     rest = next((pool.name for pool in pools if not pool.partitions), OTHERS)
     owner = {partition: pool.name for pool in pools for partition in pool.partitions}
 
@@ -243,7 +243,7 @@ def configured(
             f"are audited as pool {OTHERS!r}"
         )
         facts.append(Fact(f"pool {OTHERS!r}", listed, "partitions of the log", warning))
-        pools = (*pools, config.Pool(name=OTHERS))
+        pools = (*pools, config.PoolConfig(name=OTHERS))
     whole = list(headers.values()) if len(pools) == 1 else []  # a header is about all pools
     found = []
     for each in pools:
@@ -265,7 +265,7 @@ def configured(
     )
 
 
-def _facts_about_names(people: config.People) -> list[Fact]:
+def _facts_about_names(people: config.PeopleConfig) -> list[Fact]:
     facts = []
     if people.hidden:
         hidden = f"pseudonyms of each {', '.join(people.hidden)}"
@@ -278,7 +278,7 @@ def _facts_about_names(people: config.People) -> list[Fact]:
 
 
 def _pool(
-    chosen: config.Pool,
+    chosen: config.PoolConfig,
     attempts: pl.DataFrame,
     headers: Sequence[Header],
     zone: ZoneInfo,
@@ -337,7 +337,7 @@ def _pool(
     ), facts
 
 
-def _step(step: config.Step, zone: ZoneInfo) -> Step:
+def _step(step: config.StepConfig, zone: ZoneInfo) -> Step:
     amounts = step.model_dump(exclude_none=True, exclude={"since", "planned"})
     return Step(periods.day_start(step.since, zone), tuple(sorted(amounts.items())), step.planned)
 

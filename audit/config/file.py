@@ -13,14 +13,14 @@ from audit.config.clusters import Cluster
 from audit.config.compute import Compute
 from audit.config.faults import in_words, tuples
 from audit.config.runs import Ingest, Mail, Recipient, Retention, Service, allowed
-from audit.config.sections import MemoryAmount, Section
+from audit.config.sections import ConfigSection, MemoryAmount
 from audit.errors import ConfigError
 from audit.registry import gone
 from audit.registry.measures import SUMMARY
 from audit.words import ARCHIVE
 
 
-class Metrics(Section):
+class Metrics(ConfigSection):
     """How metrics are computed."""
 
     tau_s: int = Field(default=10, ge=1)
@@ -30,7 +30,7 @@ class Metrics(Section):
     tolerance_s: int = Field(default=60, ge=0)
 
 
-class Simulation(Section):
+class Simulation(ConfigSection):
     """How fair start times are computed."""
 
     threads: int = Field(default=0, ge=0)
@@ -38,19 +38,19 @@ class Simulation(Section):
     advice_budget_s: int = Field(default=60, ge=0)
 
 
-class Uncertainty(Section):
+class Uncertainty(ConfigSection):
     """Bootstrap intervals (SPEC §5)."""
 
     resamples: int = Field(default=1000, ge=100, le=100_000)
 
 
-class Store(Section):
+class Store(ConfigSection):
     """The database."""
 
     memory_limit: MemoryAmount = "512MB"
 
 
-class Sql(Section):
+class Sql(ConfigSection):
     """Limits of ``fairaudit sql``."""
 
     timeout_s: int = Field(default=60, ge=1)
@@ -58,7 +58,7 @@ class Sql(Section):
     rows: int = Field(default=1000, ge=1)
 
 
-class Report(Section):
+class ReportConfig(ConfigSection):
     """Contents of the report."""
 
     rows: int = Field(default=10, ge=1, le=100)
@@ -71,7 +71,7 @@ class Report(Section):
     pdf_memory_limit: MemoryAmount = "2GB"
 
 
-class Output(Section):
+class Output(ConfigSection):
     """Places of ``fairaudit run``, relative to the folder of the configuration."""
 
     state: str = "fairaudit-state"
@@ -81,7 +81,7 @@ class Output(Section):
     shared_with_group: bool = False
 
 
-class Threshold(Section):
+class Threshold(ConfigSection):
     """A maximum of a figure; ``run`` exits with code 1 where it is exceeded."""
 
     metric: str
@@ -103,7 +103,7 @@ class Threshold(Section):
 _Share = Annotated[float, Field(ge=0, le=1)]
 
 
-class Verdict(Section):
+class VerdictConfig(ConfigSection):
     """The thresholds of the verdict (``metrics.verdict``); shares are of 1."""
 
     few_jobs: int = Field(default=30, ge=1)
@@ -128,7 +128,7 @@ class Verdict(Section):
         return given
 
 
-class Config(Section):
+class Config(ConfigSection):
     """A whole config.toml."""
 
     metrics: Metrics = Metrics()
@@ -138,8 +138,8 @@ class Config(Section):
     ingest: Ingest = Ingest()
     store: Store = Store()
     sql: Sql = Sql()
-    report: Report = Report()
-    verdict: Verdict = Verdict()
+    report: ReportConfig = ReportConfig()
+    verdict: VerdictConfig = VerdictConfig()
     output: Output = Output()
     service: Service = Service()
     retention: Retention = Retention()

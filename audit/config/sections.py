@@ -16,7 +16,7 @@ BYTES: Final[dict[str, int]] = {
 """Units of memory, and their size in bytes."""
 
 
-class Section(BaseModel):
+class ConfigSection(BaseModel):
     """A section: frozen, with exact types, without unknown keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
@@ -65,7 +65,7 @@ def one_of(names: Sequence[str]) -> Callable[[Any], Any]:
     return check
 
 
-class Fault(NamedTuple):
+class ConfigFault(NamedTuple):
     """A fault in a section."""
 
     at: tuple[str | int, ...]
@@ -77,7 +77,7 @@ class Fault(NamedTuple):
     kind: str = "fault"
 
 
-def refusal(section: str, faults: Iterable[Fault]) -> ValidationError:
+def refusal(section: str, faults: Iterable[ConfigFault]) -> ValidationError:
     """Return faults as an error of pydantic, which lists them with those of single values."""
     return ValidationError.from_exception_data(
         section,

@@ -20,7 +20,7 @@ from typing import Annotated, Any, Final, Literal, Self
 from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from audit.config.faults import in_words, tuples
-from audit.config.sections import BYTES, Fault, Section, refusal
+from audit.config.sections import BYTES, ConfigFault, ConfigSection, refusal
 from audit.errors import ConfigError, UsageError
 from audit.periods import zone as zone_named
 from audit.words import Population
@@ -63,7 +63,7 @@ NULLS: Final = (
 """Texts that mean unknown in any table."""
 
 
-class Mapped(Section):
+class Mapped(ConfigSection):
     """How the value of one field follows from a column."""
 
     model_config = ConfigDict(
@@ -129,7 +129,7 @@ def _short(given: object) -> object:
 _Field = Annotated[Mapped | None, BeforeValidator(_short)]
 
 
-class StateRule(Section):
+class StateRule(ConfigSection):
     """A state that columns show; the first rule that holds decides."""
 
     state: str = Field(min_length=1)
@@ -155,7 +155,7 @@ class StateRule(Section):
         return self
 
 
-class TableMapping(Section):
+class TableMapping(ConfigSection):
     """Which columns of a table are the fields of a record, and what a row is."""
 
     title: str = ""
@@ -247,28 +247,30 @@ class TableMapping(Section):
             raise refusal("TableMapping", faults)
         return self
 
-    def _faults(self) -> Iterable[Fault]:
+    def _faults(self) -> Iterable[ConfigFault]:
         for name, of in self.fields.items():
             if wrong := of.fault(name):
                 given = of.model_dump(exclude_defaults=True)
-                yield Fault((name,), wrong, given)
+                yield ConfigFault((name,), wrong, given)
         try:
             zone_named(self.zone or "UTC")
         except UsageError as error:
-            yield Fault(("zone",), str(error), self.zone)
+            yield ConfigFault(("zone",), str(error), self.zone)
         else:
             try:
                 _ = self.origin_s
             except (ValueError, OverflowError):
                 what = "must be an instant such as 2023-01-01 or 2023-01-01T00:00:00Z"
-                yield Fault(("origin",), what, self.origin)
+                yield ConfigFault(("origin",), what, self.origin)
         if not self.columns:
-            yield Fault(("job_id",), "is missing: it names the column of the job's id", None)
+            yield ConfigFault(("job_id",), "is missing: it names the column of the job's id", None)
         elif not self.extends_swf:
             if self.job_id is None:
-                yield Fault(("job_id",), "is missing: it names the column of the job's id", None)
+                yield ConfigFault(
+                    ("job_id",), "is missing: it names the column of the job's id", None
+                )
             if self.submit_time is None and self.start_time is None and self.end_time is None:
-                yield Fault(("submit_time",), "is missing: no time is mapped", None)
+                yield ConfigFault(("submit_time",), "is missing: no time is mapped", None)
 
 
 def _given(value: object) -> object:

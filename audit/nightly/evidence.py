@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from audit.config import Cluster, EvidenceOrigin, places
+from audit.config import Cluster, EvidenceConfig, places
 from audit.errors import AuditError, withholding
 from audit.files.folders import readable
 from audit.ingest import streams
@@ -28,7 +28,7 @@ class _Pulled:
 
     work: Work
     cluster: Cluster
-    origin: EvidenceOrigin
+    origin: EvidenceConfig
     number: int
 
     def pull(self) -> None:

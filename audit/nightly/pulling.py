@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from audit import periods
-from audit.config import Cluster, Source
+from audit.config import Cluster, SourceConfig
 from audit.config.table import fingerprint, resolved
 from audit.errors import (
     AuditError,
@@ -95,7 +95,7 @@ class _Pull:
 
     work: Work
     cluster: Cluster
-    source: Source
+    source: SourceConfig
     origin: str  # its name in the store
 
     @cached_property
@@ -106,7 +106,7 @@ class _Pull:
     def command(self) -> set[str]:
         """Read the command's output, window by window; return the paths of its logs."""
         work, cluster, source = self.work, self.cluster, self.source
-        windows: list[sources.Window | None] = [None]
+        windows: list[sources.SourceWindow | None] = [None]
         if source.in_windows:
             windows = [*sources.windows(source, cluster.zone, work.now)]
         try:
@@ -116,14 +116,14 @@ class _Pull:
             work.night.failures.append(error)
         return {str(self._spool(window)) for window in windows}
 
-    def _spool(self, window: sources.Window | None) -> Path:
+    def _spool(self, window: sources.SourceWindow | None) -> Path:
         day = "" if window is None else f"-{window.day}"
         return self.work.site.state / f"{self.origin.removesuffix('.log')}{day}.log"
 
     def _run_command(self) -> None:
         work, cluster, source = self.work, self.cluster, self.source
         command = sources.identify(source, cluster.zone)
-        due: list[sources.Window | None] = [None]
+        due: list[sources.SourceWindow | None] = [None]
         if source.in_windows:
             known = queries.rows(work.con, "pulled", cluster=cluster.name, source=command)
             pulled = {(start, end): at for start, end, at in known}

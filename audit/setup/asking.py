@@ -52,7 +52,7 @@ _SHOWN: Final = 200  # maximum characters of a command's complaint that are show
 _ZONE_OF: Final = re.compile(r"zoneinfo/(?:posix/|right/)?(.+)$")
 
 
-class Query(NamedTuple):
+class SlurmCommand(NamedTuple):
     """A command, and the file that gets its output."""
 
     file: str
@@ -72,16 +72,16 @@ class Query(NamedTuple):
         return f"{' '.join(map(_typed, self.command))} > {FOLDER}/{self.file}"
 
 
-class Plan(NamedTuple):
+class CommandPlan(NamedTuple):
     """The commands in their order, and the source of later runs."""
 
     zone: str
-    source: config.Source
-    queries: tuple[Query, ...]
+    source: config.SourceConfig
+    queries: tuple[SlurmCommand, ...]
 
 
 @dataclass(frozen=True)
-class Answers:
+class SlurmOutput:
     """The output of Slurm's programs."""
 
     log: Path
@@ -104,42 +104,50 @@ class Answers:
         return shlex.join(["fairaudit", "init", str(self.log), *options])
 
 
-def plan(now: datetime, weeks: int, zone: str) -> Plan:
+def plan(now: datetime, weeks: int, zone: str) -> CommandPlan:
     """Return what to ask about the last weeks; ``now`` is aware, ``zone`` that of the cluster."""
     in_zone = periods.zone(zone)
     since = now.astimezone(in_zone).date() - timedelta(weeks=weeks)
-    source = config.Source(command=JOBS, since=since)
-    window = sources.Window(since, periods.day_start(since, in_zone), int(now.timestamp()))
+    source = config.SourceConfig(command=JOBS, since=since)
+    window = sources.SourceWindow(since, periods.day_start(since, in_zone), int(now.timestamp()))
     jobs = tuple(sources.words(source, zone, window))
     start = f"start={since}"
     show = ("sacctmgr", "-P", "show")
     queries = (
-        Query("config.txt", ("scontrol", "show", "config")),
-        Query(
+        SlurmCommand("config.txt", ("scontrol", "show", "config")),
+        SlurmCommand(
             "partitions.txt",
             ("scontrol", "show", "partition", "-o"),
             "partitions that share nodes are inferred from the jobs",
         ),
-        Query("nodes.txt", ("scontrol", "show", "node", "-o"), "nodes are described by sinfo"),
-        Query("qos.psv", (*show, "qos"), "limits and usage factors of QOS are unknown"),
-        Query(
+        SlurmCommand(
+            "nodes.txt", ("scontrol", "show", "node", "-o"), "nodes are described by sinfo"
+        ),
+        SlurmCommand("qos.psv", (*show, "qos"), "limits and usage factors of QOS are unknown"),
+        SlurmCommand(
             "assoc.psv",
             (*show, "assoc", f"format={sacctmgr.FORMAT}"),
             "shares and limits of accounts and users are unknown",
         ),
-        Query("events.psv", (*absences.EVENTS.split(), start), "drained nodes count as available"),
-        Query(
+        SlurmCommand(
+            "events.psv", (*absences.EVENTS.split(), start), "drained nodes count as available"
+        ),
+        SlurmCommand(
             "reservations.psv",
             (*absences.RESERVATIONS.split(), start),
             "reservations are inferred from their jobs",
         ),
-        Query("sinfo.psv", ("sinfo", "-a", "-N", "-o", "%all"), "only scontrol describes nodes"),
-        Query(_LOG, jobs, timeout_s=source.timeout_s),
+        SlurmCommand(
+            "sinfo.psv", ("sinfo", "-a", "-N", "-o", "%all"), "only scontrol describes nodes"
+        ),
+        SlurmCommand(_LOG, jobs, timeout_s=source.timeout_s),
     )
-    return Plan(zone, source, queries)
+    return CommandPlan(zone, source, queries)
 
 
-def ask(asked: Plan, folder: Path, progress: Progress = lambda what, done, of: None) -> Answers:
+def ask(
+    asked: CommandPlan, folder: Path, progress: Progress = lambda what, done, of: None
+) -> SlurmOutput:
     """Run the commands, and write their output to files in ``folder``.
 
     A command that fails is a warning if fairaudit can do without it.
@@ -175,11 +183,11 @@ def ask(asked: Plan, folder: Path, progress: Progress = lambda what, done, of: N
     machines = NodeFiles(nodes, found.get("events.psv"), found.get("reservations.psv"))
     log = _CONTROLLER_LOG.search(conf)
     controller_log = Path(log[1]) if log and os.access(log[1], os.R_OK) else None
-    return Answers(found[_LOG], SlurmFiles(**files), machines, tuple(warnings), controller_log)
+    return SlurmOutput(found[_LOG], SlurmFiles(**files), machines, tuple(warnings), controller_log)
 
 
 def pulled(
-    draft: Draft, asked: Plan, *, zone_of_machine: bool, controller_log: Path | None = None
+    draft: Draft, asked: CommandPlan, *, zone_of_machine: bool, controller_log: Path | None = None
 ) -> Draft:
     """Return the draft with a source and evidence that ask Slurm again in each run."""
     facts = [fact for fact in draft.facts if not fact.what.startswith("logs ")]
@@ -188,10 +196,10 @@ def pulled(
         origin = "the clock of this machine"
         facts = [replace(one, source=origin) if one.what == "time zone" else one for one in facts]
         notes["clusters.zone"] = f"From {origin}."
-    evidence = [config.EvidenceOrigin(kind=EvidenceKind.SQUEUE, command=QUEUE)]
+    evidence = [config.EvidenceConfig(kind=EvidenceKind.SQUEUE, command=QUEUE)]
     if controller_log is not None:  # also those that logrotate has moved
         files = f"{controller_log}*"
-        evidence.append(config.EvidenceOrigin(kind=EvidenceKind.CTLD_LOG, files=files))
+        evidence.append(config.EvidenceConfig(kind=EvidenceKind.CTLD_LOG, files=files))
     return replace(
         draft, sources=(asked.source,), evidence=tuple(evidence), facts=tuple(facts), notes=notes
     )
@@ -211,7 +219,7 @@ def machine_zone(environment: Mapping[str, str] = os.environ, etc: Path = Path("
     return "UTC"
 
 
-def _fault(query: Query, path: Path, environment: Mapping[str, str]) -> str | None:
+def _fault(query: SlurmCommand, path: Path, environment: Mapping[str, str]) -> str | None:
     """Run a command with its output to a file; return what went wrong, and then no file stays."""
     try:
         code, complaint = sources.output(

@@ -34,7 +34,7 @@ from audit.formats.table.proposals import propose
 from audit.ingest.ingest import Progress, take_in
 from audit.ingest.logs import Opened, inspect, logs_in, open_logs
 from audit.setup import slurm
-from audit.setup.pools import Seen, inferred, of_nodes, of_partitions
+from audit.setup.pools import SeenInLogs, inferred, of_nodes, of_partitions
 from audit.setup.slurm import NO_FILES, SlurmFiles
 from audit.store import database, migrations, queries
 
@@ -66,14 +66,14 @@ class Draft:
 
     name: str | None  # None if neither the user, nor a log, nor a file names it
     zone: str
-    pools: tuple[config.Pool, ...]
-    sources: tuple[config.Source, ...]
-    usage: config.Usage = field(default_factory=config.Usage)
-    hardware: config.Hardware = field(default_factory=config.Hardware)
+    pools: tuple[config.PoolConfig, ...]
+    sources: tuple[config.SourceConfig, ...]
+    usage: config.UsageConfig = field(default_factory=config.UsageConfig)
+    hardware: config.HardwareConfig = field(default_factory=config.HardwareConfig)
     facts: tuple[Fact, ...] = ()
     notes: Mapping[str, str] = field(default_factory=dict)
     """Comments by key path (``clusters.pools[0].capacity``)."""
-    evidence: tuple[config.EvidenceOrigin, ...] = ()
+    evidence: tuple[config.EvidenceConfig, ...] = ()
 
     def named(self, name: str) -> Draft:
         """Return the draft with a name for the cluster."""
@@ -146,7 +146,7 @@ def infer(
     named = None if cluster is None else cluster.value
     all_sources = tuple(source for source, _ in by_source)
     shapes = {key: str(_from(folder, path)) for key, path in machines.given.items()}
-    described = (all_sources, usage, config.Hardware(**shapes))
+    described = (all_sources, usage, config.HardwareConfig(**shapes))
     return Draft(named, in_zone.value, pools, *described, tuple(facts), notes)
 
 
@@ -157,8 +157,8 @@ def _origin(zone: Fact, *, asked: bool) -> str:
 
 def _usage(
     content: slurm.Content, folder: Path, facts: list[Fact], notes: dict[str, str]
-) -> config.Usage:
-    usage = config.Usage()
+) -> config.UsageConfig:
+    usage = config.UsageConfig()
     if content.files.tell_usage:
         paths = {key: str(_from(folder, path)) for key, path in content.files.given.items()}
         draft = slurm.usage(content, paths)
@@ -180,7 +180,7 @@ def _refuse_bytes(*texts: str) -> None:
             raise UsageError(f"{text!a}: not UTF-8, as config.toml must be: rename it") from error
 
 
-def _source(path: Path, reading: Reading, folder: Path) -> tuple[config.Source, list[Opened]]:
+def _source(path: Path, reading: Reading, folder: Path) -> tuple[config.SourceConfig, list[Opened]]:
     """Return a source for config.toml, and the logs that it has now."""
     pattern = glob.escape(str(_from(folder, path)))
     files = [path]
@@ -192,7 +192,7 @@ def _source(path: Path, reading: Reading, folder: Path) -> tuple[config.Source, 
     declared = least.columns is not None or least.separator is not None
     dialect = opened[0].dialect.name if declared else None
     columns, separator = least.columns, least.separator
-    source = config.Source(
+    source = config.SourceConfig(
         files=pattern,
         dialect=dialect,
         columns=columns,
@@ -232,7 +232,7 @@ def _least(reading: Reading, logs: Sequence[Opened]) -> Reading:
     return reading
 
 
-def _look_into(logs: Sequence[Opened], name: str | None, progress: Progress) -> Seen:
+def _look_into(logs: Sequence[Opened], name: str | None, progress: Progress) -> SeenInLogs:
     cluster = name or "cluster"
     limit = config.Ingest().refused_limit
     with migrations.temporary() as con:
@@ -253,11 +253,11 @@ def _look_into(logs: Sequence[Opened], name: str | None, progress: Progress) -> 
         )
     listed = attempts["partition"].drop_nulls().unique().to_list()
     partitions = {part for text in listed for part in text.split(",") if part}
-    return Seen(attempts, named[0] if named else None, tuple(sorted(partitions)))
+    return SeenInLogs(attempts, named[0] if named else None, tuple(sorted(partitions)))
 
 
 def _name(
-    name: str | None, seen: Seen | None, headers: Sequence[Header], content: slurm.Content
+    name: str | None, seen: SeenInLogs | None, headers: Sequence[Header], content: slurm.Content
 ) -> Fact | None:
     computers = {header.entries.get("Computer", "").strip() for header in headers} - {""}
     if name is not None:
@@ -282,8 +282,11 @@ def _doubted(zone: Fact, logs: Sequence[Opened]) -> Fact:
 
 
 def _deciding(
-    pools: Sequence[config.Pool], content: slurm.Content, facts: list[Fact], notes: dict[str, str]
-) -> tuple[config.Pool, ...]:
+    pools: Sequence[config.PoolConfig],
+    content: slurm.Content,
+    facts: list[Fact],
+    notes: dict[str, str],
+) -> tuple[config.PoolConfig, ...]:
     policy = slurm.policy(content, facts)
     limits = slurm.limits(content, pools, facts)
     preemption = slurm.preemption(content, pools, facts)

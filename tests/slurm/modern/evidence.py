@@ -25,7 +25,7 @@ from audit.metrics.attempts.account import account
 from audit.metrics.attempts.recorded import with_evidence
 from audit.model import EVIDENCE
 from audit.pipeline.deciding import compared_with
-from audit.pipeline.opening import Log
+from audit.pipeline.opening import ClusterLog
 from audit.registry.causes import COLUMNS
 from audit.scenario.releases.holds import NOT_HOLDING
 from audit.words import EvidenceKind
@@ -80,7 +80,7 @@ class Row(NamedTuple):
     """When drains begin, epoch s."""
 
 
-def unexplained(log: Log) -> float:
+def unexplained(log: ClusterLog) -> float:
     """Return the share of all waiting that is unexplained."""
     (pool,) = log.setting.pools
     made = account(log.described, pool, log.setting.now).attempts
@@ -88,13 +88,13 @@ def unexplained(log: Log) -> float:
     return seconds / sum(made[name].sum() for name in COLUMNS)
 
 
-def drains(log: Log) -> tuple[int, ...]:
+def drains(log: ClusterLog) -> tuple[int, ...]:
     """Return when drains begin, epoch s."""
     (pool,) = log.setting.pools
     return tuple(one.begin for one in pool.absences if one.why == "drained")
 
 
-def with_files(log: Log, said: pl.DataFrame, *, limits: bool = True) -> Log:
+def with_files(log: ClusterLog, said: pl.DataFrame, *, limits: bool = True) -> ClusterLog:
     """Return the log with evidence, as ``pipeline.opening`` reads it.
 
     Without ``limits``, those of the site are unknown.
@@ -108,7 +108,7 @@ def with_files(log: Log, said: pl.DataFrame, *, limits: bool = True) -> Log:
     return replace(log, described=with_evidence(log.described, said), setting=setting)
 
 
-def row(log: Log, usage: Fairshare, said: pl.DataFrame, *, limits: bool = True) -> Row:
+def row(log: ClusterLog, usage: Fairshare, said: pl.DataFrame, *, limits: bool = True) -> Row:
     """Return the figures of a log with evidence, but for the agreement with squeue."""
     log = with_files(log, said, limits=limits)
     (pool,) = log.setting.pools
@@ -124,7 +124,7 @@ def row(log: Log, usage: Fairshare, said: pl.DataFrame, *, limits: bool = True) 
     )
 
 
-def as_squeue(capture: Capture, log: Log, said: pl.DataFrame) -> float:
+def as_squeue(capture: Capture, log: ClusterLog, said: pl.DataFrame) -> float:
     """Return ``Row.with_squeue``; it takes minutes."""
     samples = enumerate(reasons.by_sample(capture, with_files(log, said)))
     return reasons.agreement([one for number, each in samples if number % GIVEN for one in each])

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 import polars as pl
 
 from audit.metrics.attempts.account import account
-from audit.pipeline.opening import Log
+from audit.pipeline.opening import ClusterLog
 from tests.slurm.modern.captured import CAPTURES, Capture, Waiting
 from tests.slurm.modern.record import CLUSTERS, SAMPLE_S
 
@@ -53,7 +53,7 @@ def class_of_cause(cause: str) -> str:
     return "competition" if cause in COMPETITION else cause
 
 
-def stretches(log: Log, jobs: Collection[str]) -> pl.DataFrame:
+def stretches(log: ClusterLog, jobs: Collection[str]) -> pl.DataFrame:
     """All stretches of the waits of some jobs: job_id, attempt, begin, end, cause, by."""
     found = []
     for pool in log.setting.pools:
@@ -75,7 +75,7 @@ def compared(capture: Capture, folder: Path) -> Iterator[Shown]:
         yield from sample
 
 
-def by_sample(capture: Capture, log: Log) -> Iterator[list[Shown]]:
+def by_sample(capture: Capture, log: ClusterLog) -> Iterator[list[Shown]]:
     """The same of each sample, by the account of a log.
 
     Before it was eligible a job is held. A job that never became eligible is in no accounting.
