@@ -94,6 +94,10 @@ class Setting:
             facts.append(RuleFact(f"policy{of}", policy.name, "--order and --backfill"))
         return replace(self, pools=tuple(pools), facts=tuple(facts))
 
+    def doubting(self, doubts: Iterable[str]) -> Setting:
+        """Return the setting with further warnings about files."""
+        return replace(self, warnings=(*self.warnings, *doubts))
+
     def begun(self, begin: LogBegin | None) -> Setting:
         """Return the setting of a log with this begin; None: it has no times.
 
