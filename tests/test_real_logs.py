@@ -7,7 +7,7 @@ import pytest
 from audit.config import Config
 from audit.oneoff.audit import Options, audit
 from audit.pipeline.opening import Request
-from audit.store import database
+from audit.store import database, snapshots
 
 LOGS = {
     # file: pool, records, ended, never started, start unknown
@@ -34,7 +34,7 @@ def test_a_public_log(name: str, real_logs: Path, tmp_path: Path) -> None:
         Options(out=tmp_path, pdf=False),
         config,
     )
-    con = database.open_snapshot(outcome.database)
+    con = snapshots.open_snapshot(outcome.database)
 
     def figure(metric: str, dimension: str = "all") -> float:
         found = database.fetch(

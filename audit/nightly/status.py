@@ -21,7 +21,7 @@ from audit.files import caches, lock, state_folder
 from audit.machines import Instant, JsonAnswer
 from audit.nightly import history, sources, timetable
 from audit.nightly.history import WHOLE, Entry
-from audit.store import database, queries
+from audit.store import queries, snapshots
 from audit.words import RESEND
 
 
@@ -112,7 +112,7 @@ def _doubtful(site: Site) -> list[tuple[str, str]]:
     addresses = [address.lower() for address in named]
     with suppress(AuditError):  # of another version, or just being replaced
         archive = site.archive_of(site.database)
-        with closing(database.open_snapshot(site.database, archive=archive)) as con:
+        with closing(snapshots.open_snapshot(site.database, archive=archive)) as con:
             found = queries.rows(con, "doubtful_mails", addresses=addresses)
             return [(cluster, f"{report} to {recipient}") for cluster, report, recipient in found]
     return []

@@ -28,7 +28,7 @@ from audit.pipeline.inferring import in_force
 from audit.pipeline.opening import ClusterLog, Request, open_log
 from audit.policies import Backfill, Order
 from audit.progress import printable
-from audit.store import archive, database, queries
+from audit.store import archive, database, queries, snapshots
 from audit.store.attempts import read_attempts
 from audit.store.database import Connection
 from audit.words import Resource
@@ -62,7 +62,7 @@ def open_published(
     """
     if not path.is_file():
         raise UsageError(f"{path}: no such database; make one with 'fairaudit audit LOG'")
-    opened = database.open_snapshot(path, memory_limit=config.sql.memory_limit, archive=archive)
+    opened = snapshots.open_snapshot(path, memory_limit=config.sql.memory_limit, archive=archive)
     with closing(opened) as con:
         names = database.fetch(con, "SELECT cluster FROM clusters ORDER BY ALL")["cluster"]
         cluster = _named(path, names.to_list(), name)

@@ -16,7 +16,7 @@ from audit.model import Pool, Resource
 from audit.oneoff.audit import Options, audit
 from audit.pipeline.opening import Request
 from audit.pipeline.published import open_published
-from audit.store import database
+from audit.store import database, snapshots
 from tests.places import DATA
 from tests.strategies import ended, frame
 
@@ -275,7 +275,7 @@ def test_scarce_gpus_are_found_on_their_nodes(tmp_path: Path, overlap: bool, nod
     )
     of_gpus = [(one, fits) for one, fits in results if one.job.gpus]
     truth = sum(fits for _, fits in of_gpus)
-    with closing(database.open_snapshot(outcome.database)) as con:
+    with closing(snapshots.open_snapshot(outcome.database)) as con:
         [(waited, lacked, scattered)] = database.rows(con, LACKED)
         assert database.rows(con, "SELECT rule FROM rules") == []
     assert waited == sum(one.start - one.job.submit for one, _ in of_gpus)
@@ -291,7 +291,7 @@ def audited(
     request = Request(logs=[folder / log], zone="UTC", files=NodeFiles(folder / nodes))
     outcome = audit(request, Options(out=tmp_path / log, pdf=False), settings)
     setting = open_published(outcome.database, settings).setting
-    with closing(database.open_snapshot(outcome.database)) as con:
+    with closing(snapshots.open_snapshot(outcome.database)) as con:
         [causes] = database.rows(con, CAUSES)
     return setting.pools, setting.warnings, [int(cause) for cause in causes]
 

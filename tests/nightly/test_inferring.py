@@ -20,7 +20,7 @@ from audit.oneoff.explain import explain
 from audit.pipeline import inferring
 from audit.pipeline.opening import Request
 from audit.pipeline.published import open_published
-from audit.store import archive, database
+from audit.store import archive, database, snapshots
 from tests.logs import line, log, write
 from tests.nightly.test_run import FIGURES, NOW, PowerCutError
 from tests.scenario.windows.sites import CPUS, DAY, EPOCH, Planted, made
@@ -90,7 +90,7 @@ def night(folder: Path, logs: Path, *numbers: int, months: int = 0, now: int = N
 
 
 def view(folder: Path, sql: str) -> pl.DataFrame:
-    with closing(database.open_snapshot(folder / "fairaudit.duckdb")) as con:
+    with closing(snapshots.open_snapshot(folder / "fairaudit.duckdb")) as con:
         return database.fetch(con, sql)
 
 
@@ -139,7 +139,7 @@ def test_nights_that_archive_infer_the_same_as_one_night(
     january = rules(tmp_path)
     assert night(tmp_path, logs, 1, months=1)[-1] == "c 2024-02"
     night(tmp_path, logs, 2, months=1)
-    with closing(database.open_snapshot(tmp_path / "fairaudit.duckdb")) as con:
+    with closing(snapshots.open_snapshot(tmp_path / "fairaudit.duckdb")) as con:
         assert len(archive.months(con)) == 1
     assert rules(tmp_path).equals(rules(whole))
     assert rules(tmp_path).head(1).select("period", "rule").equals(january.select("period", "rule"))

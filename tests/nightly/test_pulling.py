@@ -13,7 +13,7 @@ from audit.config.places import Site
 from audit.errors import SilentError
 from audit.nightly.run import run
 from audit.nightly.stages import Night
-from audit.store import database, queries
+from audit.store import database, queries, snapshots
 from tests.logs import line, log, write
 from tests.nightly.test_run import NOW, month, site
 
@@ -25,7 +25,7 @@ def night(settings: Config, folder: Path, now: int = NOW) -> Night:
 
 
 def held(folder: Path, wanted: str) -> list[tuple[object, ...]]:
-    with closing(database.open_snapshot(folder / "fairaudit-state" / "store.duckdb")) as con:
+    with closing(snapshots.open_snapshot(folder / "fairaudit-state" / "store.duckdb")) as con:
         assert queries.failed_checks(con) == {}
         return database.rows(con, wanted)
 

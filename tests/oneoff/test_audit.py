@@ -19,7 +19,7 @@ from audit.oneoff.audit import AuditResult, Options, audit
 from audit.pipeline.opening import Request, open_log
 from audit.pipeline.published import open_published
 from audit.policies import Backfill, Order
-from audit.store import database
+from audit.store import database, snapshots
 from tests.cli.command import left_in
 from tests.ingest import test_events as pbs
 from tests.logs import busy, line, log, write
@@ -72,7 +72,7 @@ def test_waits_are_unknown_if_arrivals_are(tmp_path: Path) -> None:
     )
     summary = "SELECT metric, value FROM summary WHERE dimension = 'all'"
     used = "SELECT count(*) FROM fairshare_history WHERE entity = 'ana' AND usage > 0"
-    with closing(database.open_snapshot(outcome.database)) as con:
+    with closing(snapshots.open_snapshot(outcome.database)) as con:
         assert database.fetch(con, counts).row(0) == (13, 0, 0, 0, 0, 0, 12)
         figures = dict(database.fetch(con, summary).iter_rows())
         assert database.fetch(con, used).item() > 0
@@ -112,7 +112,7 @@ def audited(log: Path, out: Path, settings: Config | None = None, **options: Any
 
 
 def notes(outcome: AuditResult) -> list[str]:
-    with closing(database.open_snapshot(outcome.database)) as con:
+    with closing(snapshots.open_snapshot(outcome.database)) as con:
         [text] = database.fetch(con, "SELECT notes::VARCHAR AS notes FROM clusters")["notes"]
     return list(json.loads(text)["notes"])
 
@@ -138,7 +138,7 @@ def test_rules_that_the_log_supports_are_assumed_and_named(site: Path, tmp_path:
     assert (pool.limits, pool.windows[0].hours) == (RULES["limits"], OFFICE)
     agreement = "SELECT max(value) FROM fidelity WHERE metric = 'agreement'"
     rows = "SELECT name, kind, source, level, breaks, stops > 20, free_s > 0 FROM rules"
-    with closing(database.open_snapshot(outcome.database)) as con:
+    with closing(snapshots.open_snapshot(outcome.database)) as con:
         assert database.fetch(con, agreement).item() > 0.9
         assert sorted(database.rows(con, rows)) == [
             ("daytime closure for jobs over 4 h", "window", "inferred", None, 0, True, True),
@@ -207,7 +207,7 @@ def test_an_audit_does_not_load_the_studies(tmp_path: Path) -> None:
 def figures(outcome: AuditResult, *metrics: str) -> list[float]:
     sql = "SELECT metric, value FROM summary WHERE dimension = 'all' UNION ALL "
     sql += "SELECT metric, value FROM fidelity"
-    with closing(database.open_snapshot(outcome.database)) as con:
+    with closing(snapshots.open_snapshot(outcome.database)) as con:
         found = dict(database.rows(con, sql))
     return [found[metric] for metric in metrics]
 
@@ -225,7 +225,7 @@ def test_a_begin_time_in_the_future_is_no_instant_of_the_log(tmp_path: Path) -> 
     assert "begin of the log: 2026-03-02 01:00:00 (the first end of a job)" in notes(outcome)
     assert not any("No job ended on" in warning for warning in outcome.warnings)
     held = "SELECT cause_held_s, held_by FROM job_fairness WHERE job_id = '6'"
-    with closing(database.open_snapshot(outcome.database)) as con:
+    with closing(snapshots.open_snapshot(outcome.database)) as con:
         assert database.rows(con, "SELECT day::VARCHAR FROM coverage") == [("2026-03-02",)]
         assert database.rows(con, held) == [(0, None)]  # it has not arrived yet
     assert "Fairness of sacct, 2 March 2026<" in outcome.html.read_text()
@@ -244,7 +244,7 @@ def early(folder: Path) -> Path:
 
 def outside(outcome: AuditResult) -> list[tuple[str, float, float]]:
     sql = "SELECT job_id, cause_outside_s, cause_earlier_s FROM job_fairness ORDER BY job_id"
-    with closing(database.open_snapshot(outcome.database)) as con:
+    with closing(snapshots.open_snapshot(outcome.database)) as con:
         return database.rows(con, sql)
 
 
@@ -269,7 +269,7 @@ def test_a_given_backfilling_decides_the_plan_of_the_account(tmp_path: Path) -> 
     same = plainly(log, tmp_path / "same", backfill=Backfill.easy)
     found, run_ids = [], set()
     for outcome in (assumed, given, same):
-        with closing(database.open_snapshot(outcome.database)) as con:
+        with closing(snapshots.open_snapshot(outcome.database)) as con:
             found.append(dict(database.rows(con, plan)))
             run_ids |= {run_id for (run_id,) in database.rows(con, "SELECT run_id FROM summary")}
     assert found[0].keys() > {"plan_behind", "plan_broken", "plan_stretches"}
@@ -321,7 +321,7 @@ def of_arrays(log: Path, out: Path) -> AuditResult:
 
 
 def stored(outcome: AuditResult, query: str) -> list[tuple[Any, ...]]:
-    with closing(database.open_snapshot(outcome.database)) as con:
+    with closing(snapshots.open_snapshot(outcome.database)) as con:
         return database.rows(con, query)
 
 
@@ -391,6 +391,6 @@ def test_limits_of_qmgr_are_in_force(tmp_path: Path) -> None:
     request = Request(logs=[source], files=NodeFiles(qmgr=file))
     outcome = audit(request, Options(out=tmp_path / "out", pdf=False), Config())
     assert only_pool(outcome).limits == (Limit(most=1, per="user"),)
-    with closing(database.open_snapshot(outcome.database)) as con:
+    with closing(snapshots.open_snapshot(outcome.database)) as con:
         found = database.rows(con, "SELECT name, source, waiting_s, free_s FROM rules")
         assert found == [("limit of 1 running job per user", "pbs", 100, 100)]

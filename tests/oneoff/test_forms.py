@@ -18,7 +18,7 @@ from audit.formats.dialects import Reading
 from audit.model import Period
 from audit.oneoff.audit import Options, audit
 from audit.pipeline.opening import Request
-from audit.store import database
+from audit.store import database, snapshots
 from tests.places import DATA
 
 NORTH = DATA / "modern" / "north"
@@ -77,7 +77,7 @@ def audited(folder: Path, logs: Sequence[Path]) -> Path:
 
 def tables(folder: Path) -> dict[str, list[str]]:
     """The rows of every table, as text, without what names inputs, lines and runs."""
-    with closing(database.open_snapshot(folder / "audit.duckdb")) as con:
+    with closing(snapshots.open_snapshot(folder / "audit.duckdb")) as con:
         names = database.fetch(con, "SELECT table_name FROM duckdb_tables()").to_series()
         rows = {name: database.fetch(con, f"FROM {name}") for name in names}
     return {

@@ -21,7 +21,7 @@ from audit.oneoff import study as studies
 from audit.oneoff.study import StudyPlan, StudyTarget
 from audit.pipeline.opening import ClusterLog, Request
 from audit.report.study.cells import Cell
-from audit.store import database
+from audit.store import database, snapshots
 from audit.studies import plans
 from audit.workers.executors import Threads
 from tests.logs import line, log, write
@@ -165,7 +165,7 @@ def content(out: Path) -> dict[str, bytes]:
 
 
 def rows(path: Path) -> pl.DataFrame:
-    with closing(database.open_snapshot(path)) as con:
+    with closing(snapshots.open_snapshot(path)) as con:
         return database.fetch(con, "SELECT * FROM studies")
 
 

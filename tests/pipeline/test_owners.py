@@ -19,7 +19,7 @@ from audit.oneoff.verify import verify
 from audit.pipeline.opening import Request
 from audit.pipeline.owners import EntityNames, found
 from audit.report.record.page import Who
-from audit.store import database
+from audit.store import database, snapshots
 from tests.logs import write
 from tests.nightly.test_run import NOW, site
 from tests.report.owner.conftest import OTHERS, jobs
@@ -144,7 +144,7 @@ def test_no_old_page_stays_beside_a_newer_report(place: Path) -> None:
 
 def published(path: Path) -> int:
     """How many figures there are for pages of users and accounts."""
-    with closing(database.open_snapshot(path)) as con:
+    with closing(snapshots.open_snapshot(path)) as con:
         tables = ("published_block", "published_wait")
         blocks, waits = (
             int(database.rows(con, f"SELECT count(*) FROM {table}")[0][0]) for table in tables

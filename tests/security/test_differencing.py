@@ -26,7 +26,7 @@ from audit.pipeline.opening import Request
 from audit.report.owner.build import build
 from audit.report.record.page import Who
 from audit.report.text import standing
-from audit.store import database, queries
+from audit.store import queries, snapshots
 from tests.logs import write
 from tests.nightly.test_run import NOW, site
 from tests.report.owner.conftest import HEADER
@@ -140,7 +140,7 @@ def seen(html: str) -> str:
 
 def letters(folder: Path, settings: config.Config) -> dict[Who, str]:
     """Return the text of the mail to each, its tables included."""
-    with closing(database.open_snapshot(folder / settings.output.database)) as con:
+    with closing(snapshots.open_snapshot(folder / settings.output.database)) as con:
         ((name, from_time, to_time, _), *_) = queries.rows(con, "computed", cluster="c")
         contents = drawing.contents_of(con, settings, "c", Period(name, from_time, to_time))
         stands = standing.standing(contents, NOW)
@@ -189,7 +189,7 @@ class Key(NamedTuple):
 
 def published(night: Night) -> dict[Key, float]:
     """Return the published figures over all users."""
-    with closing(database.open_snapshot(night.folder / "fairaudit.duckdb")) as con:
+    with closing(snapshots.open_snapshot(night.folder / "fairaudit.duckdb")) as con:
         rows = queries.rows(con, "published_blocks", cluster="c", until=None, definition=None)
     return {Key(*row[1:-1]): row[-1] for row in rows}
 

@@ -16,7 +16,7 @@ from audit.setup import init as initial
 from audit.setup.doctor import examine
 from audit.setup.init import infer
 from audit.setup.pools import of_nodes
-from audit.store import database
+from audit.store import database, snapshots
 from tests.cluster.test_declared import machine
 
 NODES = """\
@@ -46,7 +46,7 @@ def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def shown(path: Path) -> list[tuple[object, ...]]:
-    with closing(database.open_snapshot(path)) as con:
+    with closing(snapshots.open_snapshot(path)) as con:
         return database.fetch(con, VIEW).rows()
 
 

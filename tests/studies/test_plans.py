@@ -14,7 +14,7 @@ from audit.errors import UsageError
 from audit.oneoff import study as studies
 from audit.pipeline import opening
 from audit.report.study import page as study
-from audit.store import database
+from audit.store import database, snapshots
 from audit.studies import plans
 from audit.studies.workload import page as workload_study
 from audit.studies.workload.compute import model_files
@@ -74,7 +74,7 @@ def test_the_page_its_tables_the_database_and_the_models(files: tuple[Path, ...]
     assert groups["mean_occupancy_s"].to_list() == [600, 9600]
     sizes = pl.read_csv(files[0].with_name("workload-size.csv"))
     assert sizes["class"].to_list() == ["1", "9–16"]
-    con = database.open_snapshot(files[-1])
+    con = snapshots.open_snapshot(files[-1])
     found = database.fetch(
         con,
         "SELECT setting, metric, dimension_value, value, unit FROM studies "

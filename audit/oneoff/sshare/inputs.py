@@ -32,7 +32,7 @@ from audit.ingest.quarantine import EXAMPLES, Counted, beyond_limit
 from audit.metrics.slurm.shares import Places
 from audit.metrics.slurm.usage import COUNTED, Charged, stored, uncounted
 from audit.progress import printable
-from audit.store import database, queries
+from audit.store import queries, snapshots
 from audit.words import Algorithm
 
 _ALLOCATED: Final = "AllocTRES"
@@ -279,7 +279,7 @@ def _from_database(config: Config, folder: Path, site: SshareSite) -> Jobs:
     assert site.cluster is not None  # checked in read_site
     path = folder / config.output.database
     archive = places.Site(config, folder).archive_of(path)
-    with closing(database.open_snapshot(path, archive=archive)) as con:
+    with closing(snapshots.open_snapshot(path, archive=archive)) as con:
         attempts = queries.run(con, "attempts", cluster=site.cluster.name, since=None, until=None)
     if attempts.is_empty():
         raise UsageError(

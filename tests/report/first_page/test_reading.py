@@ -15,12 +15,12 @@ from audit.oneoff.audit import AuditResult, Options, audit
 from audit.pipeline.opening import Request
 from audit.report.build import build
 from audit.report.first_page.page import FirstPage
-from audit.store import database
+from audit.store import database, snapshots
 from tests.report.first_page.test_compose import accepted
 
 
 def page_of(outcome: AuditResult) -> FirstPage:
-    con = database.open_snapshot(outcome.database)
+    con = snapshots.open_snapshot(outcome.database)
     ((name, begin, end),) = database.rows(
         con, "SELECT period, from_time, to_time FROM run WHERE stage = 'compute'", {}
     )

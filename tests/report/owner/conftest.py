@@ -12,7 +12,7 @@ from audit.oneoff.audit import Options, audit
 from audit.pipeline import drawing
 from audit.pipeline.opening import Request
 from audit.report.record.page import Contents
-from audit.store import database, queries
+from audit.store import queries, snapshots
 from audit.store.database import Connection
 
 DEFAULT = Config()
@@ -77,5 +77,5 @@ def database_of_ann(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def ann(database_of_ann: Path) -> Iterator[Connection]:
-    with closing(database.open_snapshot(database_of_ann)) as con:
+    with closing(snapshots.open_snapshot(database_of_ann)) as con:
         yield con
