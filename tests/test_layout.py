@@ -20,6 +20,7 @@ BESIDE_THE_MIRROR: Final = {
     "tests/cluster/test_fair_starts.py": "a property of several nights, not of one module",
     "tests/cluster/test_gpu_types.py": "a made cluster, from its log to the account of waits",
     "tests/cluster/test_scavenger.py": "a made cluster, from its log to the account of waits",
+    "tests/formats/table/test_samples.py": "all modules of the dialect, over made data sets",
     "tests/formats/sacct/test_captures.py": "all modules of the dialect, over captures",
     "tests/ingest/test_pbs_logs.py": "the way of one dialect into the store",
     "tests/formats/test_older_dialects.py": "what all dialects owe, of two",

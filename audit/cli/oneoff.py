@@ -209,6 +209,8 @@ def _request(
     by_partition: bool | None,
     columns: str | None,
     separator: str | None,
+    table: str | None,
+    maps: list[str] | None,
     **more: Any,
 ) -> Any:
     from audit.oneoff.sshare.inputs import SshareRequest
@@ -217,7 +219,7 @@ def _request(
         sacct=sacct or (),
         associations=assoc,
         by_partition=bool(by_partition),
-        reading=opt.reading(columns=columns, separator=separator),
+        reading=opt.reading(columns=columns, separator=separator, table=table, maps=maps),
         **more,
     )
 

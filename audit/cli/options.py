@@ -138,6 +138,15 @@ READING = options(
     zone=optional(str, "Time zone of the cluster, such as Europe/Berlin."),
     columns=optional(str, "Columns of a log without a header row: JobID,User,…"),
     separator=optional(str, "Separator of the columns; default: detected."),
+    table=optional(
+        str, "Mapping of a table's columns: the name of a preset, or a file.", metavar="NAME|FILE"
+    ),
+    maps=optional(
+        list[str],
+        "Column of a field: walltime=timelimit:min; repeatable.",
+        "--map",
+        metavar="FIELD=COLUMN[:UNIT]",
+    ),
 )
 SLURM_FILES = options(
     partitions=file("Output of 'scontrol show partition'."),
@@ -154,12 +163,24 @@ NODE_FILES = options(
 )
 
 
-def reading(*, columns: str | None, separator: str | None, zone: str | None = None) -> Any:
+def reading(
+    *,
+    columns: str | None,
+    separator: str | None,
+    table: str | None,
+    maps: list[str] | None,
+    zone: str | None = None,
+) -> Any:
     """Return how to read logs (``formats.dialects.Reading``)."""
     from audit.formats.dialects import Reading
 
     names = tuple(name.strip() for name in columns.split(",")) if columns else None
-    return Reading(names, separator, zone)
+    mapping = None
+    if table is not None or maps:
+        from audit.config.table import of_options
+
+        mapping = of_options(table, maps or ())
+    return Reading(names, separator, zone, mapping)
 
 
 def request(
@@ -168,12 +189,14 @@ def request(
     zone: str | None,
     columns: str | None,
     separator: str | None,
+    table: str | None,
+    maps: list[str] | None,
     **more: Any,
 ) -> Any:
     """Return the logs and how to read them (``pipeline.opening.Request``)."""
     from audit.pipeline.opening import Request
 
-    how = reading(columns=columns, separator=separator, zone=zone)
+    how = reading(columns=columns, separator=separator, table=table, maps=maps, zone=zone)
     return Request(logs=logs or (), reading=how, zone=zone, **more)
 
 

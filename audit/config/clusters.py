@@ -14,6 +14,7 @@ from audit import periods
 from audit.config import hardware as of_nodes
 from audit.config.hardware import HardwareConfig, Nodes
 from audit.config.sections import ConfigFault, ConfigSection, one_of, refusal
+from audit.config.table import TableOption
 from audit.config.usage import UsageConfig
 from audit.errors import UsageError
 from audit.policies import BY_OWNER, BY_USAGE, SETTINGS, Backfill, Order, Policy, refused
@@ -247,6 +248,7 @@ class SourceConfig(ConfigSection):
     dialect: str | None = None
     columns: tuple[str, ...] | None = None
     separator: str | None = Field(default=None, min_length=1)
+    table: TableOption = None
     population: Annotated[Population, Field(strict=False)] | None = None
 
     @property

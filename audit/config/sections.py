@@ -8,11 +8,12 @@ from typing import Annotated, Any, Final, NamedTuple
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-_UNITS: Final[dict[str, int]] = {
+BYTES: Final[dict[str, int]] = {
     f"{unit}{middle}B": base**power
     for power, unit in enumerate("KMGT", start=1)
     for middle, base in (("", 1000), ("i", 1024))
 }
+"""Units of memory, and their size in bytes."""
 
 
 class ConfigSection(BaseModel):
@@ -35,7 +36,7 @@ def checked(test: Callable[[str], object], wrong: str) -> AfterValidator:
 def in_bytes(amount: str) -> int:
     """Return an amount of memory such as ``4GB`` or ``512MiB`` in bytes, or raise ValueError."""
     number = amount.rstrip("KMGTiB")
-    unit = _UNITS.get(amount.removeprefix(number))
+    unit = BYTES.get(amount.removeprefix(number))
     if unit is None or not (number.isascii() and number.isdigit()) or int(number) == 0:
         raise ValueError('must be an amount with its unit, such as "4GB"')
     return int(number) * unit

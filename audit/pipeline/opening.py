@@ -252,7 +252,18 @@ class ClusterFinder:
         if len(servers) == 1 and (server := servers.pop()) is not None:
             return Named(server, OF_RECORDS, None)
         name = min(log.name for log in self.logs)
-        for suffix in (".gz", ".bz2", ".xz", ".zst", ".swf", ".txt", ".log", ".csv", ".psv"):
+        for suffix in (
+            ".gz",
+            ".bz2",
+            ".xz",
+            ".zst",
+            ".swf",
+            ".txt",
+            ".log",
+            ".csv",
+            ".psv",
+            ".parquet",
+        ):
             name = name.removesuffix(suffix)
         return Named(name or "cluster", "the log's name", None)
 

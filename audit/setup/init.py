@@ -23,14 +23,16 @@ from audit import config, periods, resources
 from audit.cluster import declared, inference
 from audit.cluster.declared import NodeFiles
 from audit.cluster.inference import OF_RECORDS, Fact
+from audit.config.table import presets
 from audit.config.toml import escaped, value
 from audit.errors import DialectError, UsageError
 from audit.files import folders
 from audit.files.replace import write as replace_file
 from audit.formats import dialects
 from audit.formats.dialects import PLAIN, Header, Reading
+from audit.formats.table.proposals import propose
 from audit.ingest.ingest import Progress, take_in
-from audit.ingest.logs import Opened, logs_in, open_logs
+from audit.ingest.logs import Opened, inspect, logs_in, open_logs
 from audit.setup import slurm
 from audit.setup.pools import SeenInLogs, inferred, of_nodes, of_partitions
 from audit.setup.slurm import NO_FILES, SlurmFiles
@@ -190,7 +192,11 @@ def _source(path: Path, reading: Reading, folder: Path) -> tuple[config.SourceCo
     dialect = opened[0].dialect.name if declared else None
     columns, separator = least.columns, least.separator
     source = config.SourceConfig(
-        files=pattern, dialect=dialect, columns=columns, separator=separator
+        files=pattern,
+        dialect=dialect,
+        columns=columns,
+        separator=separator,
+        table=reading.table,
     )
     return source, opened
 
@@ -293,6 +299,35 @@ def _deciding(
         notes |= {f"clusters.pools[{index}].{key}": _AS_SLURM[key] for key in of_pool}
         made.append(pool.model_copy(update=of_pool))
     return tuple(made)
+
+
+def with_table(draft: Draft, name: str | None, folder: Path) -> Draft:
+    """Return a draft whose sources name their mapping, instead of containing it."""
+    if name is None:
+        return draft
+    given = name if name in presets() else str(_from(folder, Path(name)))
+    given = given if name in presets() or "/" in given else f"./{given}"
+    named = (source.model_copy(update={"table": given}) for source in draft.sources)
+    return replace(draft, sources=tuple(named))
+
+
+def write_table(path: Path, logs: Sequence[Path]) -> None:
+    """Write the mapping that is proposed for a log with columns of its own.
+
+    Raises UsageError as ``refuse_existing``, or if nothing can be proposed.
+    """
+    refuse_existing(path)
+    if not logs:
+        raise UsageError(f"--table {path}: no such file; name a log for which to propose it")
+    (first, *_) = logs_in(logs[0]) if logs[0].is_dir() else [logs[0]]
+    proposed = propose(inspect(first).head)
+    if proposed is None:
+        where = folders.readable(first)
+        raise UsageError(
+            f"{where}: no mapping can be proposed: its first lines name no job id and no time; "
+            "write one by hand (docs/tables.md)"
+        )
+    save(path, proposed.written)
 
 
 def write(draft: Draft) -> str:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from audit import config, resources
+from audit.config.table import TableMapping
 from audit.errors import ConfigError
 from audit.nightly.timetable import next_after
 from tests.config.refusals import cases, refusals
@@ -59,6 +60,7 @@ def test_the_shipped_file_shows_every_key_with_its_default() -> None:
         "compute.slurm": config.Slurm,
     }
     in_one_comment = {f"{path}.{key}" for path, of in tables.items() for key in of.model_fields}
+    in_one_comment |= keys(TableMapping, "clusters.sources.table.")
     assert keys(config.Config) - shown <= in_one_comment
     assert shown <= keys(config.Config)
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from audit import config, resources
 from audit.cluster.inference import Fact
+from audit.config.table import read as read_mapping
 from audit.config.toml import value
 from audit.errors import UsageError
 from audit.formats.dialects import Reading
@@ -476,3 +477,35 @@ def test_long_lists_have_lines_of_their_own() -> None:
 def test_other_types_are_refused() -> None:
     with pytest.raises(TypeError, match="values of type object"):
         value(object())
+
+
+def test_a_table_is_proposed_confirmed_and_named(tmp_path: Path) -> None:
+    log, table = tmp_path / "jobs.csv", tmp_path / "table.toml"
+    times = [f"2021-01-01 {hour:02d}:00:00" for hour in range(1, 4)]
+    rows = [f"{number},ann,{','.join(times)}" for number in range(5)]
+    log.write_text("\n".join(["jid,who,adt,sdt,edt", *rows]) + "\n", encoding="utf-8")
+    initial.write_table(table, [log])
+    with pytest.raises(UsageError, match="already exists"):
+        initial.write_table(table, [log])
+    reading = Reading(table=read_mapping(table))
+    draft = infer([log], name="site", zone="UTC", reading=reading, folder=tmp_path)
+    (source,) = initial.with_table(draft, str(table), tmp_path).sources
+    assert source.table == str(table)
+    (source,) = initial.with_table(draft, table.name, Path()).sources
+    assert source.table == "./table.toml"
+    (source,) = initial.with_table(draft, "helios", tmp_path).sources
+    assert source.table == "helios"
+    text = initial.write(draft)  # the whole mapping
+    written = tmp_path / "config.toml"
+    written.write_text(text, encoding="utf-8")
+    (cluster,) = config.load(written).clusters
+    assert cluster.sources[0].table == reading.table
+
+
+def test_a_log_without_jobs_has_no_proposal(tmp_path: Path) -> None:
+    log = tmp_path / "x.csv"
+    log.write_text("a,b,c\n1,2,3\n", encoding="utf-8")
+    with pytest.raises(UsageError, match="no mapping can be proposed"):
+        initial.write_table(tmp_path / "t.toml", [log])
+    with pytest.raises(UsageError, match="name a log for which to propose it"):
+        initial.write_table(tmp_path / "t.toml", [])
