@@ -350,7 +350,7 @@ _DETAILS: Final = frozenset({"policy", "rule", "chain", "release", "limit", "own
 """First words of facts that only ``--verbose`` prints."""
 
 
-def tell(progress: Progress, *, verbose: bool = True) -> Callable[[Fact], None]:
+def tell(on_progress: Progress, *, verbose: bool = True) -> Callable[[Fact], None]:
     """Return a callback that prints facts above the progress bars.
 
     Those about the policy and rules are left out unless ``verbose``.
@@ -358,6 +358,6 @@ def tell(progress: Progress, *, verbose: bool = True) -> Callable[[Fact], None]:
 
     def print_fact(fact: Fact) -> None:
         if verbose or fact.what.split()[0] not in _DETAILS:
-            progress.say(described(fact))
+            on_progress.say(described(fact))
 
     return print_fact

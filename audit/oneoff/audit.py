@@ -18,7 +18,6 @@ from audit.cluster.setting import ASSUMED, between_days
 from audit.config import Cluster, Config, UsageConfig
 from audit.errors import EmptyLogError, UsageError
 from audit.files import privacy
-from audit.ingest.ingest import Progress
 from audit.ingest.logs import Unread
 from audit.machines import JsonAnswer
 from audit.metrics.attempts import population
@@ -31,6 +30,7 @@ from audit.pipeline.inferring import inferred
 from audit.pipeline.opening import ClusterFinder, Request, TakenIn, take_in
 from audit.pipeline.workplace import replacing, workplace
 from audit.policies import Backfill, Order
+from audit.progress import OnProgress, silent
 from audit.report import index
 from audit.report.first_page import phrases
 from audit.report.record.page import Contents, Who
@@ -123,7 +123,7 @@ def audit(
     request: Request,
     options: Options,
     config: Config,
-    progress: Progress = lambda what, done, of: None,
+    on_progress: OnProgress = silent,
     tell: Inferred = lambda fact: None,
     fit: bool = False,
     folder: Path = Path(),
@@ -150,17 +150,17 @@ def audit(
                     "another database with --db"
                 )
             site = ClusterFinder(logs, request.cluster, config)
-            taken = take_in(con, logs, site, config, progress)
+            taken = take_in(con, logs, site, config, on_progress)
             cluster = taken.cluster.value
             missing = (*unread, *taken.kept_out)
             chosen = site.configured
             plan = _planned(con, taken, missing, request, options, config, chosen, folder)
             del taken  # its attempts are as large as the log
-            plan = _fitted(plan, config, progress, fit=fit)
-            of = (cluster, _compute(con, plan, config, tell, progress), work)
+            plan = _fitted(plan, config, on_progress, fit=fit)
+            of = (cluster, _compute(con, plan, config, tell, on_progress), work)
             del plan
             report = drawing.draw(
-                con, config, *of, pdf=options.pdf, also=options.owners, progress=progress
+                con, config, *of, pdf=options.pdf, also=options.owners, on_progress=on_progress
             )
             index.keep(con, report.contents)
             crowded = publish.free(con).worth_it
@@ -177,13 +177,13 @@ def audit(
 
 
 def _compute(
-    con: Connection, plan: _Audit, config: Config, tell: Inferred, progress: Progress
+    con: Connection, plan: _Audit, config: Config, tell: Inferred, on_progress: OnProgress
 ) -> Period:
     """Compute and store all figures, and return their period."""
     for fact in plan.task.setting.facts:
         tell(fact)
     identity = plan.identity(con)
-    compute_and_keep(con, replace(plan.task, due=[identity]), config, progress=progress)
+    compute_and_keep(con, replace(plan.task, due=[identity]), config, on_progress=on_progress)
     results.check(con)
     for stage in ("ingest", "report", "publish"):  # they are done together
         identity.note(con, stage)
@@ -251,7 +251,7 @@ def _planned(
     return _Audit(task, in_force, period, silent)
 
 
-def _fitted(plan: _Audit, config: Config, progress: Progress, *, fit: bool) -> _Audit:
+def _fitted(plan: _Audit, config: Config, on_progress: OnProgress, *, fit: bool) -> _Audit:
     """Return the plan with what the log shows."""
     task, setting = plan.task, plan.task.setting
     found = fitted.nothing(setting)
@@ -259,7 +259,7 @@ def _fitted(plan: _Audit, config: Config, progress: Progress, *, fit: bool) -> _
         described = population.describe(
             task.attempts, setting.pools, setting.partition_pool, tau_s=config.metrics.tau_s
         )
-        found = inferred(described, setting, task.fairshare, plan.silent, progress)
+        found = inferred(described, setting, task.fairshare, plan.silent, on_progress)
     return replace(
         plan,
         task=replace(task, setting=fitted.assuming(setting, found)),

@@ -20,7 +20,6 @@ from audit.config import Cluster, Config
 from audit.errors import UsageError
 from audit.files import folders, replace
 from audit.formats import swf
-from audit.ingest.ingest import Progress
 from audit.metrics.attempts import performance, population
 from audit.metrics.quantiles import MEDIAN, exact_sum, nearest_rank
 from audit.model import SEQUENCE, JobState, Policy, Pool, Standing
@@ -28,6 +27,7 @@ from audit.oneoff.whatif import plan as whatif
 from audit.pipeline.inferring import in_force
 from audit.pipeline.opening import Request, open_log
 from audit.policies import SETTINGS
+from audit.progress import OnProgress, silent
 from audit.report.text import wording
 from audit.scenario import engine
 from audit.scenario.check import check_simulated, require_sound
@@ -79,7 +79,7 @@ def simulate(
     change: Change,
     config: Config,
     out: Path | None = None,
-    progress: Progress = lambda what, done, of: None,
+    on_progress: OnProgress = silent,
     inferred: Callable[[Fact], None] = lambda fact: None,
     folder: Path = Path(),
     *,
@@ -97,7 +97,7 @@ def simulate(
     """
     if out is not None:
         _refuse_unfit(out, request.paths)
-    log = in_force(open_log(request, config, progress, folder), progress, folder, fit=fit)
+    log = in_force(open_log(request, config, on_progress, folder), on_progress, folder, fit=fit)
     setting, cluster = log.setting, log.cluster
     configured = fairshare.of_site(cluster, folder)
     pairs = []
@@ -111,14 +111,14 @@ def simulate(
         inferred(fact)
     schedules, comparisons = [], []
     for done, (today, after) in enumerate(pairs):
-        progress("simulating", done, len(pairs))
+        on_progress("simulating", done, len(pairs))
         schedule = _simulated(after, config.metrics.tau_s)
         schedules.append(schedule)
         last = latest_instant(schedule) or 0
         observed = _figures(today.attempts, today.attempts, today.pool, today.now)
         simulated = _figures(schedule, after.attempts, after.pool, last)
         comparisons.append(PoolComparison(*names[done], observed, simulated))
-    progress("simulating", len(pairs), len(pairs))
+    on_progress("simulating", len(pairs), len(pairs))
     if out is not None:
         whole = pl.concat(schedules)
         as_swf = out.suffix.lower() == ".swf"

@@ -24,11 +24,10 @@ from audit.cluster.inference import Fact
 from audit.config import Config
 from audit.errors import UsageError
 from audit.files import folders, lock, privacy, replace
-from audit.ingest.ingest import Progress
 from audit.metrics.draws import Draws
 from audit.pipeline.opening import ClusterLog, Request, open_log
 from audit.pipeline.workplace import replacing
-from audit.progress import stopped_by_signals
+from audit.progress import OnProgress, silent, stopped_by_signals
 from audit.report.study import page as pages
 from audit.report.study.cells import STUDIED, Cell
 from audit.report.study.page import Study
@@ -38,7 +37,7 @@ from audit.workers.executors import ONE_THREAD, Executor, computed
 from audit.workers.remote import program
 
 STOPPING: Final = "finishing the current parts; another signal stops at once"
-"""Progress message after a signal."""
+"""OnProgress message after a signal."""
 
 
 class StudyTarget(NamedTuple):
@@ -77,7 +76,7 @@ def conduct(
     target: StudyTarget,
     config: Config,
     plan: Callable[[ClusterLog, Draws], StudyPlan],
-    progress: Progress = lambda what, done, of: None,
+    on_progress: OnProgress = silent,
     inferred: Callable[[Fact], None] = lambda fact: None,
     warned: Callable[[str], None] = lambda text: None,
 ) -> tuple[Path, ...]:
@@ -90,7 +89,7 @@ def conduct(
         KeyboardInterrupt: a signal stopped it; finished cells are kept.
     """
     refuse_unfit(target.out)
-    log = open_log(request, config, progress, target.folder)
+    log = open_log(request, config, on_progress, target.folder)
     for fact in log.setting.facts:
         if fact.what != "policy":  # a study has its own
             inferred(fact)
@@ -108,12 +107,12 @@ def conduct(
     with lock.held(target.out / f"{key}.html", busy=busy), replacing(database):
         folder = target.out / f".{key}.cells"
         with workers.executor(config.compute, threads) as executor:
-            frames = run_cells(planned.cells, folder, cells_of, executor, progress)
-        progress("making the page", 0, 1)
+            frames = run_cells(planned.cells, folder, cells_of, executor, on_progress)
+        on_progress("making the page", 0, 1)
         result = planned.finish(frames)
         _keep(result, log.setting.cluster, database, config, add=target.database is not None)
         files = write(result.page, target.out, result.others)
-        progress("making the page", 1, 1)
+        on_progress("making the page", 1, 1)
     for file in files:
         privacy.share(file, with_group=config.output.shared_with_group)
     return (*files, database)
@@ -124,7 +123,7 @@ def run_cells(
     folder: Path,
     identity: str,
     executor: Executor = ONE_THREAD,
-    progress: Progress = lambda what, done, of: None,
+    on_progress: OnProgress = silent,
 ) -> list[pl.DataFrame]:
     """Compute cells, reuse those that an earlier run finished, and return frames in their order.
 
@@ -153,13 +152,13 @@ def run_cells(
     frames = [_finished(file) for file in files]
     missing = [number for number, frame in enumerate(frames) if frame is None]
     done = len(cells) - len(missing)
-    progress("computing", done, len(cells))
+    on_progress("computing", done, len(cells))
 
     with _stoppable() as stop:
 
         def stopped() -> bool:
             if stop.is_set():
-                progress(STOPPING, done, len(cells))
+                on_progress(STOPPING, done, len(cells))
             return stop.is_set()
 
         parts = [cells[number].compute for number in missing]
@@ -169,7 +168,7 @@ def run_cells(
                 frame.write_ipc(draft, compression="zstd")
             frames[number] = frame
             done += 1
-            progress("computing", done, len(cells))
+            on_progress("computing", done, len(cells))
     if stop.is_set() and done < len(cells):
         raise KeyboardInterrupt
     return [frame for frame in frames if frame is not None]

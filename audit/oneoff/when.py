@@ -12,14 +12,13 @@ import polars as pl
 from audit.cluster.inference import Fact
 from audit.config import Config
 from audit.errors import UsageError
-from audit.ingest.ingest import Progress
 from audit.machines import Instant, JsonAnswer
 from audit.metrics.attempts import population
 from audit.model import Pool, Standing
 from audit.oneoff.explain.explain import charged
 from audit.pipeline.opening import ClusterLog, Request
 from audit.pipeline.published import open_either
-from audit.progress import printable
+from audit.progress import OnProgress, printable, silent
 from audit.report.text import starts, wording
 from audit.scenario.predict import predictions
 from audit.scenario.predict.calibration import TOLERANCE_S, Bounds, Withheld
@@ -67,7 +66,7 @@ def when(
     subject: PendingJobs,
     database: Path,
     config: Config,
-    progress: Progress = lambda what, done, of: None,
+    on_progress: OnProgress = silent,
     inferred: Callable[[Fact], None] = lambda fact: None,
     folder: Path = Path(),
     *,
@@ -84,14 +83,14 @@ def when(
         UsageError: the job is unknown or not pending.
         AuditError: logs or the database cannot be read, see ``audit.errors``.
     """
-    log = open_either(request, database, config, progress, inferred, folder, fit=fit)
+    log = open_either(request, database, config, on_progress, inferred, folder, fit=fit)
     wanted = _wanted(log, subject)
     used = [pool for pool in log.setting.pools if (wanted["pool"] == pool.name).any()]
     made: list[Forecast] = []
     for number, pool in enumerate(used):
-        progress("predicting", number, len(used))
+        on_progress("predicting", number, len(used))
         made += forecasts(*_predicted(log, pool, folder), log, wanted)
-    progress("predicting", len(used), len(used))
+    on_progress("predicting", len(used), len(used))
     of = log.setting
     return WhenAnswer(cluster=of.cluster, zone=of.zone.key, as_of=of.now, jobs=tuple(made))
 

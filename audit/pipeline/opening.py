@@ -20,11 +20,12 @@ from audit.cluster.setting import Setting, configured, one_off
 from audit.config import Cluster, Config, PeopleConfig
 from audit.errors import EmptyLogError, LogError, UsageError
 from audit.formats.dialects import PLAIN, Header, Reading
-from audit.ingest.ingest import Named, Naming, Progress, called_by, take_in_by_name
+from audit.ingest.ingest import Named, Naming, called_by, take_in_by_name
 from audit.ingest.logs import Opened, Unread, logs_in, open_each, open_logs
 from audit.metrics.attempts import population
 from audit.model import Policy, Pool
 from audit.pipeline.completeness import with_completeness
+from audit.progress import OnProgress, silent
 from audit.store import migrations
 from audit.store.attempts import read_attempts
 from audit.store.database import Connection
@@ -147,7 +148,7 @@ def take_in(
     logs: Sequence[Opened],
     naming: Naming,
     config: Config,
-    progress: Progress = lambda what, done, of: None,
+    on_progress: OnProgress = silent,
 ) -> TakenIn:
     """Take logs into an open store.
 
@@ -155,7 +156,9 @@ def take_in(
     record.
     """
     limit = config.ingest.refused_limit
-    named, taken, kept_out = take_in_by_name(con, logs, naming, limit=limit, progress=progress)
+    named, taken, kept_out = take_in_by_name(
+        con, logs, naming, limit=limit, on_progress=on_progress
+    )
     if not any(one.records for one in taken):
         raise EmptyLogError(f"{logs[0].where}: empty: it contains comments but no records")
     left = {one.path for one in kept_out}
@@ -184,7 +187,7 @@ def _some(names: Sequence[str]) -> str:
 def open_log(
     request: Request,
     config: Config,
-    progress: Progress = lambda what, done, of: None,
+    on_progress: OnProgress = silent,
     folder: Path = Path(),
 ) -> ClusterLog:
     """Read logs, and find the setting of their cluster: by ``config``, if the cluster is in it.
@@ -196,7 +199,7 @@ def open_log(
     logs = request.open()
     naming = ClusterFinder(logs, request.cluster, config)
     with migrations.temporary(config.store.memory_limit) as con:
-        taken = take_in(con, logs, naming, config, progress)
+        taken = take_in(con, logs, naming, config, on_progress)
         for one in taken.kept_out:
             raise one.error
         cluster = naming.configured

@@ -20,14 +20,13 @@ from audit.cluster.windows import by_history
 from audit.config import Cluster, Config, places
 from audit.errors import UsageError
 from audit.formats.dialects import Header
-from audit.ingest.ingest import Progress
 from audit.metrics.attempts import population
 from audit.metrics.attempts.similar import LEAD_S
 from audit.model import BY_USAGE, Policy
 from audit.pipeline.inferring import in_force
 from audit.pipeline.opening import ClusterLog, Request, open_log
 from audit.policies import Backfill, Order
-from audit.progress import printable
+from audit.progress import OnProgress, printable, silent
 from audit.store import archive, database, queries, snapshots
 from audit.store.attempts import read_attempts
 from audit.store.database import Connection
@@ -79,7 +78,7 @@ def open_either(
     request: Request,
     database: Path,
     config: Config,
-    progress: Progress = lambda what, done, of: None,
+    on_progress: OnProgress = silent,
     inferred: Callable[[Fact], None] = lambda fact: None,
     folder: Path = Path(),
     job: str | None = None,
@@ -99,11 +98,11 @@ def open_either(
     Raises the errors of ``open_log`` or ``open_published``.
     """
     if request.logs:
-        log = in_force(open_log(request, config, progress, folder), progress, folder, fit=fit)
+        log = in_force(open_log(request, config, on_progress, folder), on_progress, folder, fit=fit)
         for fact in log.setting.facts:
             inferred(fact)
         return log
-    progress("reading", 0, 1)
+    on_progress("reading", 0, 1)
     kept = places.Site(config, folder).archive_of(database)
     return open_published(database, config, request.cluster, job, kept, fit=fit)
 

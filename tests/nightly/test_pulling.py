@@ -142,7 +142,7 @@ def test_a_log_that_is_rewritten_while_it_is_read_loses_nothing(
 
     before = path.stat()
     at = int(before.st_mtime)
-    found = run(Site(settings, tmp_path), at, stages=("ingest",), progress=rewrite)
+    found = run(Site(settings, tmp_path), at, stages=("ingest",), on_progress=rewrite)
     (warning,) = (text for text in found.warnings if "a.swf" in text)
     assert "a.swf: changed while it was read, so it is still being written" in warning
     assert found.failures == []
@@ -162,7 +162,7 @@ def test_a_log_that_grows_while_it_is_read_is_read_as_it_was(tmp_path: Path) -> 
             with path.open("a") as grown:
                 grown.write(lines(30, 40)[:-20])
 
-    found = run(Site(settings, tmp_path), NOW, stages=("ingest",), progress=grow)
+    found = run(Site(settings, tmp_path), NOW, stages=("ingest",), on_progress=grow)
     assert found.read == ["a.swf: 29 records, 0 refused"]
     path.write_text(HEADER + lines(1, 40))
     assert night(settings, tmp_path).read == ["a.swf: 10 records, 0 refused"]

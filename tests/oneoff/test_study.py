@@ -105,7 +105,7 @@ def test_a_signal_ends_it_between_cells(tmp_path: Path, number: signal.Signals) 
     before = signal.getsignal(number)
     cells = [cell("a", did), Cell("b", interrupted), cell("c", did), cell("d", did)]
     with pytest.raises(KeyboardInterrupt):
-        studies.run_cells(cells, tmp_path, "i", progress=on_progress)
+        studies.run_cells(cells, tmp_path, "i", on_progress=on_progress)
     assert did == ["a", "b"]
     assert signal.getsignal(number) == before
     studies.run_cells([cell(key, did) for key in "abcd"], tmp_path, "i")

@@ -18,7 +18,6 @@ from audit.cluster.delivered import agreed, held_until
 from audit.cluster.inference import Fact
 from audit.config import Config
 from audit.errors import UsageError
-from audit.ingest.ingest import Progress
 from audit.metrics.attempts.reasons import reason_of
 from audit.model import FstStatus, Pool, Standing
 from audit.oneoff.explain import facts
@@ -26,7 +25,7 @@ from audit.oneoff.explain.facts import NOTHING_KNOWN, LogEvidence
 from audit.oneoff.explain.story import Cost, Delay, Story
 from audit.pipeline.opening import ClusterLog, Request
 from audit.pipeline.published import open_either
-from audit.progress import printable
+from audit.progress import OnProgress, printable, silent
 from audit.report.text import wording
 from audit.scenario.delivered.fair_starts import delivered_starts, starts_without
 from audit.scenario.ownership import EQUAL_SHARES
@@ -47,7 +46,7 @@ def explain(
     subject: WaitToExplain,
     database: Path,
     config: Config,
-    progress: Progress = lambda what, done, of: None,
+    on_progress: OnProgress = silent,
     inferred: Callable[[Fact], None] = lambda fact: None,
     folder: Path = Path(),
     *,
@@ -65,7 +64,7 @@ def explain(
         AuditError: logs or the database cannot be read, see ``audit.errors``.
     """
     log = open_either(
-        *(request, database, config, progress, inferred, folder, subject.job), fit=fit
+        *(request, database, config, on_progress, inferred, folder, subject.job), fit=fit
     )
     found = _found(log.described, subject)
     pool = next(pool for pool in log.setting.pools if pool.name == found["pool"][0])
@@ -75,12 +74,12 @@ def explain(
     row = described.with_row_index("row").join(
         found.select("job_id", "attempt"), on=["job_id", "attempt"]
     )["row"]
-    progress("explaining", 0, 1)
+    on_progress("explaining", 0, 1)
     of = (log.setting.now, log.setting.zone.key, int(row[0]), ranked)
     passes = log.setting.passes.get(pool.name)
     known = LogEvidence(log.setting.log_begin, holding, passes)
     made = story(described, pool, *of, known)
-    progress("explaining", 1, 1)
+    on_progress("explaining", 1, 1)
     return replace(made, part=log.setting.part)
 
 
