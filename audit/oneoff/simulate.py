@@ -16,7 +16,7 @@ from audit import __version__
 from audit.cluster import fairshare
 from audit.cluster.inference import Fact
 from audit.cluster.setting import Setting, latest_instant
-from audit.config import Cluster, Config
+from audit.config import Cluster
 from audit.errors import UsageError
 from audit.files import folders, replace
 from audit.formats import swf
@@ -25,9 +25,9 @@ from audit.metrics.quantiles import MEDIAN, exact_sum, nearest_rank
 from audit.model import SEQUENCE, JobState, Policy, Pool, Standing
 from audit.oneoff.whatif import plan as whatif
 from audit.pipeline.inferring import in_force
-from audit.pipeline.opening import Request, open_log
+from audit.pipeline.opening import open_log
+from audit.pipeline.session import Session
 from audit.policies import SETTINGS
-from audit.progress import OnProgress, silent
 from audit.report.text import wording
 from audit.scenario import engine
 from audit.scenario.check import check_simulated, require_sound
@@ -74,30 +74,22 @@ class SimulateResult:
     warnings: tuple[str, ...]
 
 
-def simulate(
-    request: Request,
-    change: Change,
-    config: Config,
-    out: Path | None = None,
-    on_progress: OnProgress = silent,
-    inferred: Callable[[Fact], None] = lambda fact: None,
-    folder: Path = Path(),
-    *,
-    fit: bool = True,
-) -> SimulateResult:
+def simulate(session: Session, change: Change, out: Path | None = None) -> SimulateResult:
     """Simulate each pool of a log under a change, and write the schedule to ``out``, if any.
 
     Pools, steps and policies are those of the configured cluster of this name, if there is one.
-    With ``fit``, the rules that the log shows are in force beside configured ones. The suffix of
-    ``out`` chooses SWF or Parquet; it is written whole or not at all. The same logs and
+    With ``session.fit``, the rules that the log shows are in force beside configured ones. The
+    suffix of ``out`` chooses SWF or Parquet; it is written whole or not at all. The same logs and
     configuration give the same bytes.
 
     Raises:
         AuditError: see ``audit.errors``.
     """
+    config, folder, on_progress = session.config, session.folder, session.on_progress
     if out is not None:
-        _refuse_unfit(out, request.paths)
-    log = in_force(open_log(request, config, on_progress, folder), on_progress, folder, fit=fit)
+        _refuse_unfit(out, session.request.paths)
+    log = open_log(session.request, config, on_progress, folder)
+    log = in_force(log, on_progress, folder, fit=session.fit)
     setting, cluster = log.setting, log.cluster
     configured = fairshare.of_site(cluster, folder)
     pairs = []
@@ -108,7 +100,7 @@ def simulate(
     names = [(after.pool.name, after.pool.policy.name) for _, after in pairs]
     facts = [Fact(f"policy of pool {pool!r}", policy, source) for pool, policy in names]
     for fact in (*setting.facts, *facts):
-        inferred(fact)
+        session.on_inferred(fact)
     schedules, comparisons = [], []
     for done, (today, after) in enumerate(pairs):
         on_progress("simulating", done, len(pairs))

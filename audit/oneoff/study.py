@@ -25,7 +25,8 @@ from audit.config import Config
 from audit.errors import UsageError
 from audit.files import folders, lock, privacy, replace
 from audit.metrics.draws import Draws
-from audit.pipeline.opening import ClusterLog, Request, open_log
+from audit.pipeline.opening import ClusterLog, open_log
+from audit.pipeline.session import Session
 from audit.pipeline.workplace import replacing
 from audit.progress import OnProgress, silent, stopped_by_signals
 from audit.report.study import page as pages
@@ -37,7 +38,7 @@ from audit.workers.executors import ONE_THREAD, Executor, computed
 from audit.workers.remote import program
 
 STOPPING: Final = "finishing the current parts; another signal stops at once"
-"""OnProgress message after a signal."""
+"""Progress message after a signal."""
 
 
 class StudyTarget(NamedTuple):
@@ -47,8 +48,6 @@ class StudyTarget(NamedTuple):
     database: Path | None = None
     """A database to add the results to; default: a new ``STUDY.duckdb`` in ``out``."""
     threads: int | None = None  # default: as configured, else one per core
-    folder: Path = Path()
-    """The folder of the configuration."""
 
 
 class Made(NamedTuple):
@@ -71,13 +70,10 @@ class StudyPlan(NamedTuple):
 
 
 def conduct(
+    session: Session,
     key: str,
-    request: Request,
     target: StudyTarget,
-    config: Config,
     plan: Callable[[ClusterLog, Draws], StudyPlan],
-    on_progress: OnProgress = silent,
-    inferred: Callable[[Fact], None] = lambda fact: None,
     warned: Callable[[str], None] = lambda text: None,
 ) -> tuple[Path, ...]:
     """Make a study of logs; return its files, the page first and the database last.
@@ -88,16 +84,17 @@ def conduct(
         AuditError: see ``audit.errors``.
         KeyboardInterrupt: a signal stopped it; finished cells are kept.
     """
+    config, on_progress = session.config, session.on_progress
     refuse_unfit(target.out)
-    log = open_log(request, config, on_progress, target.folder)
+    log = open_log(session.request, config, on_progress, session.folder)
     for fact in log.setting.facts:
         if fact.what != "policy":  # a study has its own
-            inferred(fact)
+            session.on_inferred(fact)
     for warning in log.setting.warnings:
         warned(warning)
     planned = plan(log, Draws(seed_of(log.described), config.uncertainty.resamples))
     for fact in planned.facts:
-        inferred(fact)
+        session.on_inferred(fact)
     cells_of = identity(key, str(log.setting), *log.sha256, planned.settings, str(config.metrics))
     database = target.database or target.out / f"{key}.duckdb"
     threads = target.threads or config.simulation.threads

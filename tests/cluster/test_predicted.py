@@ -12,6 +12,7 @@ from audit.config import Config
 from audit.model import Period
 from audit.oneoff.audit import Options, audit
 from audit.pipeline.opening import Request
+from audit.pipeline.session import Session
 from audit.report.reading.predicted import of_pool, request
 from audit.report.record.predicted import Predicted
 from audit.store import database, queries, snapshots
@@ -58,7 +59,7 @@ def test_an_audit_predicts_where_jobs_are_pending_or_if_asked(
     if jobs_pending:
         log = write(tmp_path / "mine.psv", sacct_at(records(120)[-1]["submit_time"]))
     options = Options(out=tmp_path / "out", pdf=False, predict=predict)
-    made = audit(Request(logs=[log]), options, Config())
+    made = audit(Session(Request(logs=[log]), Config(), fit=False), options)
     with closing(snapshots.open_snapshot(made.database)) as con:
         found = database.rows(con, "SELECT DISTINCT kind FROM predictions")
     assert {kind for (kind,) in found} == kinds
@@ -71,7 +72,7 @@ def test_audits_with_and_without_predictions_are_different_runs(tmp_path: Path) 
     log, runs = write(tmp_path / "mine.swf", busy(30)), set()
     for predict in (False, True, False):
         options = Options(out=tmp_path / "out", pdf=False, predict=predict)
-        made = audit(Request(logs=[log]), options, Config())
+        made = audit(Session(Request(logs=[log]), Config(), fit=False), options)
         with closing(snapshots.open_snapshot(made.database)) as con:
             ((run_id,),) = database.rows(con, "SELECT DISTINCT run_id FROM runs")
         runs.add((predict, run_id))

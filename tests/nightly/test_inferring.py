@@ -1,6 +1,7 @@
 """What a run infers: once for each period, from the 400 days before its end, and kept with it."""
 
 from contextlib import closing
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from audit.oneoff.explain import explain
 from audit.pipeline import inferring
 from audit.pipeline.opening import Request
 from audit.pipeline.published import open_published
+from audit.pipeline.session import Session
 from audit.store import archive, database, snapshots
 from tests.logs import line, log, write
 from tests.nightly.test_run import FIGURES, NOW, PowerCutError
@@ -205,8 +207,8 @@ def test_a_job_is_explained_with_what_its_period_inferred(whole: Path, logs: Pat
     january, march = rules(whole)["starts"].to_list()[::2]
     assert found.evidence["all"][0]["starts"] == january
     assert open_published(published, settings).setting.evidence["all"][0]["starts"] == march
-    of = (Request(logs=()), explain.WaitToExplain(job), published, settings)
-    told = explain.explain(*of, folder=whole)
+    session = Session(Request(logs=()), settings, whole, published)
+    told = explain.explain(session, explain.WaitToExplain(job))
     assert told.account.causes["cause_rule_s"] == pytest.approx(waited)
-    plain = explain.explain(*of, folder=whole, fit=False)
+    plain = explain.explain(replace(session, fit=False), explain.WaitToExplain(job))
     assert plain.account.causes["cause_rule_s"] == 0

@@ -18,6 +18,7 @@ from audit.model import Limit, Pool
 from audit.oneoff.audit import AuditResult, Options, audit
 from audit.pipeline.opening import Request, open_log
 from audit.pipeline.published import open_published
+from audit.pipeline.session import Session
 from audit.policies import Backfill, Order
 from audit.store import database, snapshots
 from tests.cli.command import left_in
@@ -39,7 +40,7 @@ def test_the_same_again_gives_the_same_bytes(tmp_path: Path) -> None:
     made = ("report.html", "report.pdf", "audit.duckdb")
     assert alone.stdout.splitlines()[-1] == f"Report   fairaudit-out/{', '.join(made)}"
     assert left_in(tmp_path / "fairaudit-out") == sorted(made)
-    audit(Request(logs=[log]), Options(out=tmp_path / "here"), Config(), fit=True)
+    audit(Session(Request(logs=[log]), Config(), fit=True), Options(out=tmp_path / "here"))
     for name in made[:2]:
         before, again = (tmp_path / place / name for place in ("fairaudit-out", "here"))
         assert before.read_bytes() == again.read_bytes()
@@ -61,7 +62,7 @@ def undated(folder: Path) -> Path:
 
 def test_waits_are_unknown_if_arrivals_are(tmp_path: Path) -> None:
     options = Options(out=tmp_path / "out", pdf=False)
-    outcome = audit(Request(logs=[undated(tmp_path)]), options, Config())
+    outcome = audit(Session(Request(logs=[undated(tmp_path)]), Config(), fit=False), options)
     assert any("no column Submit" in warning for warning in outcome.warnings)
     assert any("with unknown arrival" in text and "13" in text for text in outcome.warnings)
     assert any("% busy" in text for text in outcome.summary)
@@ -108,7 +109,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def audited(log: Path, out: Path, settings: Config | None = None, **options: Any) -> AuditResult:
     given = Options(out=out, pdf=False, **options)
-    return audit(Request(logs=[log]), given, settings or Config(), fit=True)
+    return audit(Session(Request(logs=[log]), settings or Config(), fit=True), given)
 
 
 def notes(outcome: AuditResult) -> list[str]:
@@ -214,7 +215,7 @@ def figures(outcome: AuditResult, *metrics: str) -> list[float]:
 
 def plainly(log: Path, out: Path, **options: Any) -> AuditResult:
     request = Request(logs=[log], zone="UTC")
-    return audit(request, Options(out=out, pdf=False, **options), Config())
+    return audit(Session(request, Config(), fit=False), Options(out=out, pdf=False, **options))
 
 
 def test_a_begin_time_in_the_future_is_no_instant_of_the_log(tmp_path: Path) -> None:
@@ -317,7 +318,7 @@ ARRAYS = DATA / "arrays"
 
 def of_arrays(log: Path, out: Path) -> AuditResult:
     request = Request(logs=[log], cluster="c", zone="UTC")
-    return audit(request, Options(out=out, pdf=False), Config())
+    return audit(Session(request, Config(), fit=False), Options(out=out, pdf=False))
 
 
 def stored(outcome: AuditResult, query: str) -> list[tuple[Any, ...]]:
@@ -389,7 +390,7 @@ def test_limits_of_qmgr_are_in_force(tmp_path: Path) -> None:
     source = write(tmp_path / "a.swf", log(lines, MaxProcs=8))
     file = write(tmp_path / "qmgr.txt", "set server max_run = [u:PBS_GENERIC=1]\n")
     request = Request(logs=[source], files=NodeFiles(qmgr=file))
-    outcome = audit(request, Options(out=tmp_path / "out", pdf=False), Config())
+    outcome = audit(Session(request, Config(), fit=False), Options(out=tmp_path / "out", pdf=False))
     assert only_pool(outcome).limits == (Limit(most=1, per="user"),)
     with closing(snapshots.open_snapshot(outcome.database)) as con:
         found = database.rows(con, "SELECT name, source, waiting_s, free_s FROM rules")

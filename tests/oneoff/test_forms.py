@@ -18,6 +18,7 @@ from audit.formats.dialects import Reading
 from audit.model import Period
 from audit.oneoff.audit import Options, audit
 from audit.pipeline.opening import Request
+from audit.pipeline.session import Session
 from audit.store import database, snapshots
 from tests.places import DATA
 
@@ -71,7 +72,7 @@ def _write(path: Path, rows: Sequence[Sequence[str]]) -> Path:
 
 def audited(folder: Path, logs: Sequence[Path]) -> Path:
     request = Request(logs=logs, reading=Reading(zone="UTC"), zone="UTC")
-    audit(request, Options(out=folder / "out", pdf=False), Config())
+    audit(Session(request, Config(), fit=False), Options(out=folder / "out", pdf=False))
     return folder / "out"
 
 

@@ -20,6 +20,7 @@ from audit.metrics.uncertainty import Resamples
 from audit.oneoff import study as studies
 from audit.oneoff.study import StudyPlan, StudyTarget
 from audit.pipeline.opening import ClusterLog, Request
+from audit.pipeline.session import Session
 from audit.report.study.cells import Cell
 from audit.store import database, snapshots
 from audit.studies import plans
@@ -155,7 +156,9 @@ def conduct(
     database: Path | None = None,
 ) -> None:
     target = StudyTarget(out, database, threads=1)
-    studies.conduct("grid", Request(logs=[swf]), target, CHOSEN, PLAN, on_progress)
+    studies.conduct(
+        Session(Request(logs=[swf]), CHOSEN, on_progress=on_progress), "grid", target, PLAN
+    )
 
 
 def content(out: Path) -> dict[str, bytes]:
@@ -241,7 +244,7 @@ def test_impossible_studies_are_refused_at_once(
     swf: Path, tmp_path: Path, plan: Callable[[ClusterLog, Draws], StudyPlan], message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
-        studies.conduct("grid", Request(logs=[swf]), StudyTarget(tmp_path), Config(), plan)
+        studies.conduct(Session(Request(logs=[swf]), Config()), "grid", StudyTarget(tmp_path), plan)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -16,6 +16,7 @@ from audit.config import Config
 from audit.errors import AuditError
 from audit.oneoff.explain.explain import WaitToExplain, explain
 from audit.pipeline.opening import Request
+from audit.pipeline.session import Session
 from audit.pipeline.workplace import replacing
 from audit.setup import doctor
 from audit.store import catalogue, database, migrations, snapshots
@@ -117,7 +118,7 @@ def sql(path: Path) -> None:
 
 
 def explained(path: Path) -> None:
-    explain(Request(logs=()), WaitToExplain("old 0"), path, Config())
+    explain(Session(Request(logs=()), Config(), database=path), WaitToExplain("old 0"))
 
 
 def examined(path: Path) -> None:

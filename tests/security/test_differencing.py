@@ -23,6 +23,7 @@ from audit.oneoff.audit import Options, audit
 from audit.oneoff.verify import verify
 from audit.pipeline import drawing
 from audit.pipeline.opening import Request
+from audit.pipeline.session import Session
 from audit.report.owner.build import build
 from audit.report.record.page import Who
 from audit.report.text import standing
@@ -276,10 +277,9 @@ def test_a_one_off_audit_reveals_no_more(tmp_path: Path, account: str) -> None:
     pages = []
     for number, more in enumerate(([], alone(VICTIM, 15 * DAY))):
         file = write(tmp_path / f"{number}.txt", log([*jobs, *more], 0))
-        request = (
-            Request(logs=[file], cluster="c", pool_size=64),
-            Options(out=tmp_path / f"out{number}", pdf=False, owners=asked),
-        )
-        made = audit(*request, config.Config.model_validate({"uncertainty": {"resamples": 100}}))
+        quick = config.Config.model_validate({"uncertainty": {"resamples": 100}})
+        request = Request(logs=[file], cluster="c", pool_size=64)
+        options = Options(out=tmp_path / f"out{number}", pdf=False, owners=asked)
+        made = audit(Session(request, quick, fit=False), options)
         pages.append([seen(page.read_text()) for page in made.owners[: len(asked)]])
     assert pages[0] == pages[1]

@@ -29,6 +29,7 @@ from audit.oneoff.explain import explain
 from audit.oneoff.explain.story import Story
 from audit.pipeline.opening import Request
 from audit.pipeline.published import open_published
+from audit.pipeline.session import Session
 from audit.report.build import build
 from audit.report.owner import build as owner
 from audit.report.record.page import Contents, Who
@@ -363,12 +364,10 @@ def test_pools_must_be_known_without_all_attempts(
 def test_a_single_audit_leaves_such_a_database_alone(nights: Path, logs: list[Path]) -> None:
     published = nights / "fairaudit.duckdb"
     before = published.read_bytes()
-    request = (
-        Request(logs=[logs[0]]),
-        audit.Options(out=nights / "out", database=published, pdf=False),
-    )
+    session = Session(Request(logs=[logs[0]]), site(nights), fit=False)
+    options = audit.Options(out=nights / "out", database=published, pdf=False)
     with pytest.raises(UsageError, match="has months in the archive"):
-        audit.audit(*request, site(nights))
+        audit.audit(session, options)
     assert published.read_bytes() == before
 
 
@@ -386,7 +385,9 @@ def test_a_job_of_an_archived_month_is_explained(nights: Path) -> None:
 
 def _explained(folder: Path, settings: config.Config, job: str) -> Story:
     subject, database = explain.WaitToExplain(job), folder / "fairaudit.duckdb"
-    return explain.explain(Request(logs=()), subject, database, settings, folder=folder)
+    return explain.explain(
+        Session(Request(logs=()), settings, database=database, folder=folder), subject
+    )
 
 
 @pytest.mark.thorough

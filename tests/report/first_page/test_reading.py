@@ -13,6 +13,7 @@ from audit.config import Config
 from audit.model import Period
 from audit.oneoff.audit import AuditResult, Options, audit
 from audit.pipeline.opening import Request
+from audit.pipeline.session import Session
 from audit.report.build import build
 from audit.report.first_page.page import FirstPage
 from audit.store import database, snapshots
@@ -32,7 +33,7 @@ def audited(logs: Path, name: str, out: Path) -> tuple[AuditResult, FirstPage]:
     config = Config.model_validate(
         {"simulation": {"budget_s": 1, "advice_budget_s": 0}, "uncertainty": {"resamples": 1_000}}
     )
-    made = audit(request, Options(out=out, pdf=False), config)
+    made = audit(Session(request, config, fit=False), Options(out=out, pdf=False))
     return made, page_of(made)
 
 

@@ -11,6 +11,7 @@ from audit.config import Config
 from audit.model import Period
 from audit.oneoff.audit import AuditResult, Options, audit
 from audit.pipeline.opening import Request
+from audit.pipeline.session import Session
 from audit.report.build import build
 from audit.report.record.unplaced import Unplaced, UnplacedOf
 from audit.report.text import standing
@@ -22,7 +23,9 @@ NO_START = {"wait": -1, "run": 3_600}
 
 def audited(folder: Path, lines: list[str]) -> AuditResult:
     path = write(folder / "a.swf", log(lines, MaxProcs=4))
-    return audit(Request(logs=[path]), Options(out=folder / "out", pdf=False), Config())
+    return audit(
+        Session(Request(logs=[path]), Config(), fit=False), Options(out=folder / "out", pdf=False)
+    )
 
 
 def unplaced_lines(count: int) -> list[str]:
