@@ -100,7 +100,8 @@ class RunHistory:
         self._write(
             "UPDATE history SET state = 'abandoned', exit_code = 4, ended_at = ?, error = ? "
             "WHERE state = 'running'",
-            *(clock(), "ended without a message: killed, or the disk was full"),
+            clock(),
+            "ended without a message: killed, or the disk was full",
         )
 
     def close(self) -> None:

@@ -200,7 +200,8 @@ def mails(work: Work) -> WorkBasis:
     chosen = work.site.config.model_dump(mode="json", include={"mail", "recipients"})
     clusters = [
         [
-            *(cluster.name, cluster.period),
+            cluster.name,
+            cluster.period,
             queries.rows(work.con, "delivery_reports", cluster=cluster.name, now=work.now),
             queries.rows(work.con, "delivery_ledger", cluster=cluster.name),
         ]

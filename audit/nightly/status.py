@@ -232,7 +232,8 @@ def _row(entry: Entry, zone: ZoneInfo) -> tuple[str, ...]:
     why = (entry.error or "").replace("\n", " ")
     return (
         *(_shown(entry.started_at, zone), took, entry.cluster or "all"),
-        *(stage + (f" {entry.period}" if entry.period else ""), entry.state),
+        stage + (f" {entry.period}" if entry.period else ""),
+        entry.state,
         why if len(why) <= 200 else why[:199] + "…",
     )
 

@@ -61,7 +61,7 @@ def compute_and_keep(
     setting = task.setting
     seeds = {of.period: seed_of(task.attempts, of.period) for of in task.due}
     wanted = compute.Wanted(
-        *(seeds, task.kept.keys(), task.window, task.history_s, task.settings, task.predict)
+        seeds, task.kept.keys(), task.window, task.history_s, task.settings, task.predict
     )
     threads = config.simulation.threads
     with workers.executor(config.compute, threads, warned=warned) as executor:

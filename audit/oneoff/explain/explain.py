@@ -170,5 +170,6 @@ def _delay(log: Scenario, row: int, holding: Holding) -> Delay | str:
     return Delay(
         *(mine["fst_delivered"], mine["miss_delivered_s"], mine["miss_cautious_s"]),
         tuple(Cost(user, delay_s) for user, _, delay_s in delaying.iter_rows()),
-        *(found.known.rule.name, found.known.agreement),
+        found.known.rule.name,
+        found.known.agreement,
     )

@@ -95,10 +95,12 @@ def tables(story: Story) -> list[tuple[str, tuple[str, ...], Rows]]:
             ("Job", "User", "Arrived", "Started", unit, "Walltime"),
             [
                 (
-                    *(wording.name(one.job_id), wording.name(one.user)),
+                    wording.name(one.job_id),
+                    wording.name(one.user),
                     wording.instant(one.arrival, subject.zone),
                     wording.instant(one.start, subject.zone),
-                    *(wording.count(one.size), wording.duration(one.walltime_s)),
+                    wording.count(one.size),
+                    wording.duration(one.walltime_s),
                 )
                 for one in story.passers
             ],

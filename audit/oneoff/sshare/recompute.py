@@ -333,18 +333,18 @@ def rows(
         minutes = zip(resources, run_minutes[:, node], strict=True)
         lines.append(
             SshareRow(
-                " " * depth[node] + account,
-                user or "",
-                tree.partitions[node] or "",
-                "" if parent < 0 else "parent" if math.isnan(share) else f"{share:g}",
-                float(shares.norm_shares[node]),
-                float(raw_usage[node]),
-                float(shares.norm_usage[node]),
-                float(shares.effective_usage[node]),
-                float(shares.fairshare[node]),
-                float(shares.level_fs[node]),
-                limits.get((account, user, tree.partitions[node]), ""),
-                ",".join(f"{resource}={int(amount)}" for resource, amount in minutes),
+                account=" " * depth[node] + account,
+                user=user or "",
+                partition=tree.partitions[node] or "",
+                raw_shares="" if parent < 0 else "parent" if math.isnan(share) else f"{share:g}",
+                norm_shares=float(shares.norm_shares[node]),
+                raw_usage=float(raw_usage[node]),
+                norm_usage=float(shares.norm_usage[node]),
+                effective_usage=float(shares.effective_usage[node]),
+                fairshare=float(shares.fairshare[node]),
+                level_fs=float(shares.level_fs[node]),
+                grp_tres_mins=limits.get((account, user, tree.partitions[node]), ""),
+                tres_run_mins=",".join(f"{resource}={int(amount)}" for resource, amount in minutes),
             )
         )
     return tuple(lines)
