@@ -139,7 +139,7 @@ def audit(
     site: opt.Configured,
 ) -> None:
     """Audit accounting logs and write report.html, report.pdf and audit.duckdb."""
-    from audit import machines
+    from audit import json_answers
     from audit.oneoff.audit import audit as run_audit
 
     if no_advice and advice_budget is not None:
@@ -162,7 +162,7 @@ def audit(
         outcome = run_audit(session, options)
     warn(outcome.warnings)
     if form is AnswerFormat.json:
-        print(machines.written(outcome), end="")
+        print(json_answers.written(outcome), end="")
     else:
         for line in outcome.summary:
             show(line)
@@ -337,7 +337,7 @@ def when(
 
     The predictions hold for the time of the newest records.
     """
-    from audit import machines
+    from audit import json_answers
     from audit.oneoff import when as predicted
 
     if job is not None and (Path(job).is_file() or Path(job).is_dir()):
@@ -348,7 +348,7 @@ def when(
         session = site.session(logs, progress, database=site.database(db), fit=not no_fit)
         answer = predicted.when(session, predicted.PendingJobs(job, user))
     if form is AnswerFormat.json:
-        print(machines.written(answer), end="")
+        print(json_answers.written(answer), end="")
         return
     for sentence in predicted.lines(answer, user):
         show(sentence)

@@ -18,7 +18,7 @@ from typing import Final, Literal
 from audit import __version__
 from audit.errors import AuditError, StoreError, UnwritableError
 from audit.files import lock, state_folder
-from audit.machines import Instant
+from audit.json_answers import Instant
 from audit.store import database
 from audit.store.database import Connection
 

@@ -18,7 +18,7 @@ from audit.config import Cluster, Config, SourceConfig
 from audit.config.places import Site
 from audit.errors import AuditError
 from audit.files import caches, lock, state_folder
-from audit.machines import Instant, JsonAnswer
+from audit.json_answers import Instant, JsonAnswer
 from audit.nightly import history, sources, timetable
 from audit.nightly.history import WHOLE, Entry
 from audit.store import queries, snapshots

@@ -19,7 +19,7 @@ from audit.config import Cluster, Config, UsageConfig
 from audit.errors import EmptyLogError, UsageError
 from audit.files import privacy
 from audit.ingest.logs import Unread
-from audit.machines import JsonAnswer
+from audit.json_answers import JsonAnswer
 from audit.metrics.attempts import population
 from audit.metrics.verdict import Because, Word
 from audit.model import Period, Policy, Pool
@@ -27,7 +27,7 @@ from audit.pipeline import drawing, owners
 from audit.pipeline.completeness import with_completeness
 from audit.pipeline.computing import Task, compute_and_keep
 from audit.pipeline.inferring import inferred
-from audit.pipeline.opening import ClusterFinder, TakenIn, take_in
+from audit.pipeline.opening import ClusterFinder, Ingested, take_in
 from audit.pipeline.session import Session
 from audit.pipeline.workplace import replacing, workplace
 from audit.policies import Backfill, Order
@@ -184,7 +184,7 @@ def _compute(con: Connection, plan: _Audit, session: Session) -> Period:
 
 def _planned(
     con: Connection,
-    taken: TakenIn,
+    taken: Ingested,
     missing: Sequence[Unread],
     session: Session,
     options: Options,

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import polars as pl
 
 from audit.errors import UsageError
-from audit.machines import Instant, JsonAnswer
+from audit.json_answers import Instant, JsonAnswer
 from audit.metrics.attempts import population
 from audit.model import Pool, Standing
 from audit.oneoff.explain.explain import charged

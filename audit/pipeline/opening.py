@@ -82,7 +82,7 @@ class Request:
 
     def setting(
         self,
-        taken: TakenIn,
+        taken: Ingested,
         cluster: Cluster | None = None,
         policy: Policy | None = None,
         folder: Path = Path(),
@@ -122,7 +122,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class TakenIn:
+class Ingested:
     """The data of a cluster in a store into which its logs were taken."""
 
     cluster: Fact  # its name, and where that is from
@@ -149,7 +149,7 @@ def take_in(
     naming: Naming,
     config: Config,
     on_progress: OnProgress = silent,
-) -> TakenIn:
+) -> Ingested:
     """Take logs into an open store.
 
     Raises AuditError as of ``ingest.ingest.take_in_by_name``; EmptyLogError if no log contains a
@@ -163,7 +163,7 @@ def take_in(
         raise EmptyLogError(f"{logs[0].where}: empty: it contains comments but no records")
     left = {one.path for one in kept_out}
     kept = (log for log in logs if log.source.path not in left)
-    return TakenIn(
+    return Ingested(
         Fact("cluster", named.cluster, named.source),
         read_attempts(con, named.cluster),
         {
