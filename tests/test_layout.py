@@ -110,7 +110,7 @@ TESTED_IN: Final = {
     "mail/ledger": "mail/test_delivery",
     "pipeline/computing": "oneoff/test_audit",
     "report/index": "nightly/test_due",
-    "report/owner/card": "test_machines",
+    "report/owner/card": "test_json_answers",
     "metrics/waits/held": "metrics/attempts/test_account",
     "metrics/closed_hours": "scenario/test_limits",
     "report/charts/series": "report/charts/test_waiting",

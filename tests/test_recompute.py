@@ -11,6 +11,7 @@ from audit.config import Config
 from audit.formats import swf
 from audit.oneoff.audit import Options, audit
 from audit.pipeline.opening import Request
+from audit.pipeline.session import Session
 from tests.places import ROOT
 from tests.scenario.windows import sites
 
@@ -20,7 +21,7 @@ LOGS = ("KTH-SP2-1996-2.1-cln", "LANL-CM5-1994-4.1-cln", "UniLu-Gaia-2014-1")
 
 def audited(log: Path, out: Path) -> Path:
     """Return page one of a log."""
-    audit(Request(logs=[log]), Options(out=out, pdf=False), Config())
+    audit(Session(Request(logs=[log]), Config(), fit=False), Options(out=out, pdf=False))
     return out / "report.html"
 
 
