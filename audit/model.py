@@ -48,6 +48,8 @@ class RecordKind(StrEnum):
     """A whole job, or one attempt that the log identifies by itself."""
     BURST = "burst"
     """One of several executions of a job, which may also have a summary record (SWF)."""
+    TASK = "task"
+    """One of several records of a job that may be equal: each is an attempt (tables)."""
     EXECUTION = "execution"
     """One execution, identified by job id and submit time (Slurm); may have several records."""
     RUN = "run"

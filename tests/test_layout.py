@@ -20,6 +20,7 @@ BESIDE_THE_MIRROR: Final = {
     "tests/cluster/test_fair_starts.py": "a property of several nights, not of one module",
     "tests/cluster/test_gpu_types.py": "a made cluster, from its log to the account of waits",
     "tests/cluster/test_scavenger.py": "a made cluster, from its log to the account of waits",
+    "tests/formats/table/test_samples.py": "all modules of the dialect, over made data sets",
     "tests/formats/sacct/test_captures.py": "all modules of the dialect, over captures",
     "tests/ingest/test_pbs_logs.py": "the way of one dialect into the store",
     "tests/formats/test_older_dialects.py": "what all dialects owe, of two",
@@ -231,3 +232,24 @@ def test_nothing_is_left_that_nobody_imports() -> None:
     orphans = {dotted(path) for path in modules("audit")} - inside
     dialects = {f"audit.formats.{name}" for name in MODULES}
     assert orphans - dialects == set(IMPORTED_BY_NAME)
+
+
+ONE_NAME_EACH: Final = (
+    *("analyst", "cli", "config", "files", "nightly", "setup", "store", "studies", "workers"),
+)
+"""Folders whose classes have names that no other class of the package has."""
+
+REPEATED: Final = 79
+"""How many classes have the name of another: to be 0, and never more than it was."""
+
+
+def test_a_class_has_a_name_of_its_own() -> None:
+    places: dict[str, list[str]] = {}
+    for path in modules("audit"):
+        if path.suffix == ".py":
+            for node in ast.walk(tree(path)):
+                if isinstance(node, ast.ClassDef):
+                    places.setdefault(node.name, []).append(path.parts[1])
+    twice = {name: of for name, of in places.items() if len(of) > 1}
+    assert {name: of for name, of in twice.items() if {*of} & {*ONE_NAME_EACH}} == {}
+    assert sum(len(of) - 1 for of in twice.values()) == REPEATED

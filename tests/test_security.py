@@ -222,7 +222,7 @@ def test_no_secret_is_kept_or_told(made: Made, tmp_path: Path) -> None:
 
 
 def test_a_command_is_not_read_by_a_shell(tmp_path: Path) -> None:
-    source = config.Source(command=("cat", "x; touch pwned"))
+    source = config.SourceConfig(command=("cat", "x; touch pwned"))
     with (
         pytest.raises(SourceError, match="failed"),
         sources.printed(source, tmp_path, tmp_path / "spool"),

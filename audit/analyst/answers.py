@@ -19,7 +19,7 @@ from audit.errors import StoreError, UsageError
 from audit.progress import printable, printable_lines
 from audit.store import database, selection
 from audit.store.database import SNAPSHOT, Connection, quote_text
-from audit.store.selection import Column, Selection
+from audit.store.selection import SelectedColumn, SelectStatement
 from audit.words import Format
 
 CELL_WIDTH: Final = 200
@@ -36,7 +36,7 @@ _Row = tuple[str | None, ...]
 
 def write(
     con: Connection,
-    select: Selection,
+    select: SelectStatement,
     form: Format,
     out: BinaryIO,
     *,
@@ -68,7 +68,7 @@ def write(
 class _Rows:
     """The rows of a query, up to a maximum."""
 
-    def __init__(self, con: Connection, select: Selection, most: int | None) -> None:
+    def __init__(self, con: Connection, select: SelectStatement, most: int | None) -> None:
         self.columns = select.columns
         self.con = con
         self._select = select
@@ -132,7 +132,7 @@ def _table(rows: _Rows, out: BinaryIO) -> tuple[str, ...]:
     return remarks
 
 
-def _is_instant(column: Column) -> bool:
+def _is_instant(column: SelectedColumn) -> bool:
     return column.kind == "TIMESTAMP WITH TIME ZONE"
 
 
@@ -155,11 +155,11 @@ def _shown(cell: str | None) -> str:
     return printable(text)
 
 
-def _ruled(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> list[str]:
+def _ruled(columns: Sequence[SelectedColumn], rows: Sequence[Sequence[str]]) -> list[str]:
     names = [_shown(column.name) for column in columns]
     widths = [max(map(_width, cells)) for cells in zip(names, *rows, strict=True)]
 
-    def padded(cell: str, width: int, column: Column) -> str:
+    def padded(cell: str, width: int, column: SelectedColumn) -> str:
         blank = " " * (width - _width(cell))
         return blank + cell if _NUMBER.fullmatch(column.kind) else cell + blank
 
@@ -241,14 +241,14 @@ def _varchar(cell: str) -> str:
     return f"CAST({cell} AS VARCHAR)"
 
 
-def _text(cell: str, column: Column) -> str:
+def _text(cell: str, column: SelectedColumn) -> str:
     """Return SQL that gives a value as text; instants as ISO 8601."""
     if _is_instant(column):  # the connection's zone is UTC
         return f"regexp_replace(replace({_varchar(cell)}, ' ', 'T'), '\\+00$', 'Z')"
     return _varchar(cell)
 
 
-def _refuse_duplicates(columns: Sequence[Column], form: str) -> None:
+def _refuse_duplicates(columns: Sequence[SelectedColumn], form: str) -> None:
     name, times = Counter(column.name for column in columns).most_common(1)[0]
     if times > 1:
         raise UsageError(

@@ -20,7 +20,7 @@ from audit.words import Algorithm, AnswerFormat
 
 if TYPE_CHECKING:
     from audit.oneoff.audit import Options
-    from audit.oneoff.sshare.inputs import Request
+    from audit.oneoff.sshare.inputs import SshareRequest
 
 BUDGET_S = 5
 """Default CPU seconds for strict and relaxed fair start times without a configuration."""
@@ -62,7 +62,7 @@ CHANGES = opt.RULES | opt.options(
     without_user=opt.optional(list[str], "Omit the jobs of this user.", metavar="NAME"),
 )
 """The changes that ``simulate`` and ``whatif`` can make."""
-Changes: TypeAlias = Annotated["Change", opt.Group(opt.change, CHANGES)]
+Changes: TypeAlias = Annotated["Change", opt.OptionGroup(opt.change, CHANGES)]
 
 
 def _options(
@@ -84,7 +84,7 @@ def _options(
 
 Audited: TypeAlias = Annotated[
     "Options",
-    opt.Group(
+    opt.OptionGroup(
         _options,
         opt.options(
             out=opt.optional(Path, "Folder for the report and database; default: fairaudit-out."),
@@ -207,22 +207,24 @@ def _request(
     by_partition: bool | None,
     columns: str | None,
     separator: str | None,
+    table: str | None,
+    maps: list[str] | None,
     **more: Any,
 ) -> Any:
-    from audit.oneoff.sshare.inputs import Request
+    from audit.oneoff.sshare.inputs import SshareRequest
 
-    return Request(
+    return SshareRequest(
         sacct=sacct or (),
         associations=assoc,
         by_partition=bool(by_partition),
-        reading=opt.reading(columns=columns, separator=separator),
+        reading=opt.reading(columns=columns, separator=separator, table=table, maps=maps),
         **more,
     )
 
 
 OfSshare: TypeAlias = Annotated[
-    "Request",
-    opt.Group(
+    "SshareRequest",
+    opt.OptionGroup(
         _request,
         opt.options(
             sacct=opt.optional(
@@ -272,7 +274,7 @@ def sshare(
     if explain is None and not (since is None is back_at):
         raise UsageError("sshare: --since and --back-at require --explain")
     if explain is not None:
-        question = explained.Question(explain, since, back_at)
+        question = explained.FairShareQuestion(explain, since, back_at)
         with at_work() as progress:
             lines, facts, warnings = explained.explain(
                 request, question, site.config, site.folder, progress.update
@@ -308,13 +310,13 @@ def explain(
 ) -> None:
     """Explain why one job waited: a timeline of causes, similar jobs, and a model if it fits."""
     from audit.oneoff.explain import shown
-    from audit.oneoff.explain.explain import Subject
+    from audit.oneoff.explain.explain import WaitToExplain
     from audit.oneoff.explain.explain import explain as explain_wait
 
     with at_work() as progress:
         story = explain_wait(
             logs,
-            Subject(job, attempt),
+            WaitToExplain(job, attempt),
             db or opt.published(site.file, site.config),
             site.config,
             progress.update,
@@ -355,7 +357,7 @@ def when(
     with at_work() as progress:
         answer = predicted.when(
             logs,
-            predicted.Subject(job, user),
+            predicted.PendingJobs(job, user),
             database,
             site.config,
             progress.update,
@@ -393,8 +395,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from audit.metrics.draws import Draws
-    from audit.oneoff.study import Plan
-    from audit.pipeline.opening import Log
+    from audit.oneoff.study import StudyPlan
+    from audit.pipeline.opening import ClusterLog
     from audit.scenario.scenario import Change
 
 
@@ -413,16 +415,16 @@ class Given:
         int | None, Option(min=1, help="Number of threads; default: one per core.")
     ] = None
 
-    def conduct(self, key: str, plan: Callable[[Log, Draws], Plan]) -> None:
+    def conduct(self, key: str, plan: Callable[[ClusterLog, Draws], StudyPlan]) -> None:
         """Make a study and print its files."""
-        from audit.oneoff.study import Target, conduct
+        from audit.oneoff.study import StudyTarget, conduct
 
         prepare(self.out)
         with at_work() as progress:
             files = conduct(
                 key,
                 self.request,
-                Target(self.out, self.db, self.threads, self.site.folder),
+                StudyTarget(self.out, self.db, self.threads, self.site.folder),
                 self.site.config,
                 plan,
                 progress.update,
@@ -433,7 +435,7 @@ class Given:
             show(file)
 
 
-OfStudy: TypeAlias = Annotated[Given, opt.Group.of(opt.grouped(Given))]
+OfStudy: TypeAlias = Annotated[Given, opt.OptionGroup.of(opt.grouped(Given))]
 
 
 def prepare(out: Path) -> None:

@@ -46,14 +46,14 @@ OfAccounts = Annotated[
 
 
 @dataclass(frozen=True)
-class Group:
+class OptionGroup:
     """Several options, and the function that makes a value of them."""
 
     make: Callable[..., Any]
     options: Mapping[str, inspect.Parameter]
 
     @classmethod
-    def of(cls, make: Callable[..., Any]) -> Group:
+    def of(cls, make: Callable[..., Any]) -> OptionGroup:
         """Return the group of the options that are parameters of ``make``."""
         return cls(make, inspect.signature(make, eval_str=True).parameters)
 
@@ -65,7 +65,7 @@ def grouped(function: Callable[..., Any]) -> Callable[..., Any]:
         name: group
         for name, parameter in own.items()
         for group in getattr(parameter.annotation, "__metadata__", ())
-        if isinstance(group, Group)
+        if isinstance(group, OptionGroup)
     }
     single = [
         option.replace(kind=_KIND)
@@ -119,7 +119,7 @@ def file(text: str) -> Any:
     return optional(Path, text, metavar="FILE")
 
 
-class Site(NamedTuple):
+class SiteOptions(NamedTuple):
     """The configuration in force."""
 
     config: Config
@@ -128,16 +128,25 @@ class Site(NamedTuple):
     file: Path | None
 
 
-def _site(config: ConfigFile = None) -> Site:
-    return Site(configuration(config), config.parent if config else Path(), config)
+def _site(config: ConfigFile = None) -> SiteOptions:
+    return SiteOptions(configuration(config), config.parent if config else Path(), config)
 
 
-Configured: TypeAlias = Annotated[Site, Group.of(_site)]
+Configured: TypeAlias = Annotated[SiteOptions, OptionGroup.of(_site)]
 
 READING = options(
     zone=optional(str, "Time zone of the cluster, such as Europe/Berlin."),
     columns=optional(str, "Columns of a log without a header row: JobID,User,…"),
     separator=optional(str, "Separator of the columns; default: detected."),
+    table=optional(
+        str, "Mapping of a table's columns: the name of a preset, or a file.", metavar="NAME|FILE"
+    ),
+    maps=optional(
+        list[str],
+        "Column of a field: walltime=timelimit:min; repeatable.",
+        "--map",
+        metavar="FIELD=COLUMN[:UNIT]",
+    ),
 )
 SLURM_FILES = options(
     partitions=file("Output of 'scontrol show partition'."),
@@ -154,12 +163,24 @@ NODE_FILES = options(
 )
 
 
-def reading(*, columns: str | None, separator: str | None, zone: str | None = None) -> Any:
+def reading(
+    *,
+    columns: str | None,
+    separator: str | None,
+    table: str | None,
+    maps: list[str] | None,
+    zone: str | None = None,
+) -> Any:
     """Return how to read logs (``formats.dialects.Reading``)."""
     from audit.formats.dialects import Reading
 
     names = tuple(name.strip() for name in columns.split(",")) if columns else None
-    return Reading(names, separator, zone)
+    mapping = None
+    if table is not None or maps:
+        from audit.config.table import of_options
+
+        mapping = of_options(table, maps or ())
+    return Reading(names, separator, zone, mapping)
 
 
 def request(
@@ -168,12 +189,14 @@ def request(
     zone: str | None,
     columns: str | None,
     separator: str | None,
+    table: str | None,
+    maps: list[str] | None,
     **more: Any,
 ) -> Any:
     """Return the logs and how to read them (``pipeline.opening.Request``)."""
     from audit.pipeline.opening import Request
 
-    how = reading(columns=columns, separator=separator, zone=zone)
+    how = reading(columns=columns, separator=separator, table=table, maps=maps, zone=zone)
     return Request(logs=logs or (), reading=how, zone=zone, **more)
 
 
@@ -214,12 +237,12 @@ _OF_LOGS = {
 }
 
 
-def _of_logs(text: str, *, with_nodes: bool = False, **default: Any) -> Group:
+def _of_logs(text: str, *, with_nodes: bool = False, **default: Any) -> OptionGroup:
     annotation = Annotated[list[Path] | None, Argument(metavar="LOG...", help=text)]
     logs = inspect.Parameter("logs", _KIND, annotation=annotation, **default)
     if with_nodes:
-        return Group(_request_with_nodes, {"logs": logs, **_OF_LOGS, **NODE_FILES})
-    return Group(request, {"logs": logs, **_OF_LOGS})
+        return OptionGroup(_request_with_nodes, {"logs": logs, **_OF_LOGS, **NODE_FILES})
+    return OptionGroup(request, {"logs": logs, **_OF_LOGS})
 
 
 _LOGS = "Accounting logs, or folders of them; they may be compressed."

@@ -9,15 +9,15 @@ from typing import Final, NamedTuple
 import polars as pl
 import polars.selectors as cs
 
-from audit import config
 from audit.cluster import charges, ranking
 from audit.cluster.delivered import Agreed, delivered
-from audit.cluster.fairshare import Fairshare, histories
+from audit.cluster.fairshare import FairshareInputs, histories
 from audit.cluster.passed import OfLog
 from audit.cluster.predicted import predicted
 from audit.cluster.rules import rules_of, waiting_by_rule, with_waiting
 from audit.cluster.setting import Setting, covered
-from audit.cluster.windows import WHOLE, Window, of_days
+from audit.cluster.windows import WHOLE, ComputedWindow, of_days
+from audit.config import Config
 from audit.metrics import dominant_share
 from audit.metrics.attempts import (
     account,
@@ -84,7 +84,7 @@ class Wanted(NamedTuple):
     """The periods to report, and the seeds of their bootstraps."""
     kept: Collection[Period] = ()
     """The other current periods, whose figures stay."""
-    window: Window = WHOLE
+    window: ComputedWindow = WHOLE
     history_s: int | None = None
     """Seconds before the end of a period that are its log; None: all attempts are."""
     settings: Mapping[Period, Setting] = {}
@@ -107,7 +107,7 @@ class _Work(NamedTuple):
 
     setting: Setting
     wanted: Wanted
-    chosen: config.Config
+    config: Config
     ranked: ownership.Fairshare
     compared: ownership.Fairshare  # for orders that may be the site's
     shares: Shares
@@ -124,8 +124,8 @@ def compute(
     attempts: pl.DataFrame,
     setting: Setting,
     wanted: Wanted,
-    chosen: config.Config,
-    fairshare: Fairshare,
+    config: Config,
+    fairshare: FairshareInputs,
     known: pl.DataFrame | None = None,
     effort: Effort = ALL,
     progress: Progress = lambda what, done, of: None,
@@ -145,7 +145,7 @@ def compute(
     ranked = ranking.of(fairshare, setting, (pool.policy for pool in setting.pools))
     compared = ranking.of_candidates(fairshare, setting, ranked)
     work = _Work(
-        setting, wanted, chosen, ranked, compared, fairshare.of_all, known, effort, progress
+        setting, wanted, config, ranked, compared, fairshare.of_all, known, effort, progress
     )
     tables = _tables(work, attempts, fairshare)
     del attempts
@@ -156,9 +156,9 @@ def compute(
         del rows  # before more is made
 
 
-def _tables(work: _Work, attempts: pl.DataFrame, fairshare: Fairshare) -> Iterator[Rows]:
+def _tables(work: _Work, attempts: pl.DataFrame, fairshare: FairshareInputs) -> Iterator[Rows]:
     """Yield as ``compute``, without the names of cluster and period."""
-    setting, metrics = work.setting, work.chosen.metrics
+    setting, metrics = work.setting, work.config.metrics
     seeds, kept, window = work.wanted[:3]
     described = population.compact(
         population.describe(attempts, setting.pools, setting.partition_pool, tau_s=metrics.tau_s)
@@ -176,7 +176,7 @@ def _tables(work: _Work, attempts: pl.DataFrame, fairshare: Fairshare) -> Iterat
     attempts_of_all = charged.height
     for pool in setting.pools:
         of_pool = population.only(charged, pl.col("pool") == pool.name)
-        budget_s = work.chosen.simulation.budget_s * of_pool.height / max(attempts_of_all, 1)
+        budget_s = work.config.simulation.budget_s * of_pool.height / max(attempts_of_all, 1)
         if pool == setting.pools[-1]:
             del charged
         log = Scenario(of_pool, pool, setting.now, work.ranked)
@@ -211,7 +211,7 @@ def _completed(work: _Work, scenario: Scenario, budget_s: float) -> tuple[pl.Dat
     Args:
         budget_s: estimated CPU seconds for the fair start times of the papers.
     """
-    metrics, pool, setting = work.chosen.metrics, scenario.pool, work.setting
+    metrics, pool, setting = work.config.metrics, scenario.pool, work.setting
     window, effort = work.wanted.window, work.effort
     work.progress(_WAITS, 0, 1)
     shares = resource_equality(
@@ -259,7 +259,7 @@ def _with_delivered(
         [*seeds, *(period for period in kept if window.overlaps(period))],
         history_s,
         None if window.whole else window.holds(),
-        work.chosen.metrics.tau_s,
+        work.config.metrics.tau_s,
     )
     work.progress(_DELIVERED, 1, 1)
     jobs = jobs.drop("fair_slowdown")  # of the strict fair start
@@ -302,15 +302,15 @@ def _of_periods(
     agreed: Mapping[Period, Agreed],
 ) -> Iterator[Rows]:
     """Yield a pool's figures in each period; what periods share is computed once."""
-    setting, metrics = work.setting, work.chosen.metrics
+    setting, metrics = work.setting, work.config.metrics
     options = Options(
         keep_single=metrics.keep_single_job_users,
         count_never_started=metrics.count_never_started,
-        resamples=work.chosen.uncertainty.resamples,
+        resamples=work.config.uncertainty.resamples,
         tolerance_s=metrics.tolerance_s,
     )
     conserved = conservation_of(jobs, setting.now, options)
-    budget_s = work.chosen.simulation.advice_budget_s / len(setting.pools)
+    budget_s = work.config.simulation.advice_budget_s / len(setting.pools)
     scenario = Scenario(jobs, pool, setting.now, work.ranked)
     of_pool = pl.lit(pool.name).alias("pool")
     of_files = setting.declared.limits
@@ -354,8 +354,8 @@ def _base(
     work: _Work, jobs: pl.DataFrame, judged_by: Period, passed: pl.DataFrame, seed: int
 ) -> Iterator[tuple[str, pl.DataFrame]]:
     """Yield what the verdict on a period is decided by."""
-    chosen, zone = work.chosen, work.setting.zone
-    of = (chosen.verdict, zone, seed, chosen.uncertainty.resamples)
+    config, zone = work.config, work.setting.zone
+    of = (config.verdict, zone, seed, config.uncertainty.resamples)
     yield "base_result", base.of_base(jobs, judged_by, passed, *of)
     yield "overtaken_result", base.overtaken(jobs, judged_by, passed)
 

@@ -72,7 +72,7 @@ def configured(cluster: config.Cluster, folder: Path) -> Declared:
     return found
 
 
-def _counts_memory(usage: config.Usage, folder: Path) -> bool | None:
+def _counts_memory(usage: config.UsageConfig, folder: Path) -> bool | None:
     """Return what SelectTypeParameters says; faults of slurm.conf are those of ``Fairshare``."""
     if usage.slurm_conf is None:
         return None
@@ -100,7 +100,7 @@ def read(
     """
     if not files.given:
         return NOTHING
-    reading = _Reading(files, where, error)
+    reading = _NodesRead(files, where, error)
     listing = reading.of("nodes", read_nodes) or Listing()
     if files.nodes is not None and not listing.nodes:
         raise error(f"{files.nodes}: {listing.problems[0]} ({where.format('nodes')})")
@@ -119,7 +119,7 @@ def read(
 
 
 @dataclass
-class _Reading:
+class _NodesRead:
     files: NodeFiles
     where: str
     error: type[AuditError]

@@ -208,13 +208,15 @@ def _reasons(con: Connection, run: Identity, old: _MadeOf | None) -> Iterator[st
     )
     had, has = ({name.partition("-")[0] for name in one.inputs} for one in (old, new))
     moved = {name.partition("-")[0] for name in new.inputs - old.inputs} & had
+    # the store has no input that was read again by other columns, only its successor
+    again = bool(had - has) and not _logs(con, run, had - has)
     for ids, reason in (
-        (has - had, "records were added from"),
+        (has - had, "other columns are read of" if again else "records were added from"),
         (moved, "records were set aside or restored in"),
         (had - has, "records were removed from"),
     ):
-        if ids:
-            yield f"{reason} {_logs(con, run, sorted(ids))}"
+        if logs := _logs(con, run, sorted(ids)) if ids else "":
+            yield f"{reason} {logs}"
     if old.config_hash != new.config_hash:
         yield "settings changed"
     if old.version != new.version:

@@ -10,7 +10,7 @@ from typing import ClassVar
 import polars as pl
 
 from audit import arrays
-from audit.cluster.hardware import Hardware, hardware
+from audit.cluster.hardware import PoolHardware, hardware
 from audit.errors import UsageError
 from audit.formats.dialects import Header
 from audit.metrics.attempts import performance, population
@@ -119,7 +119,7 @@ def pool(
     return made._replace(absences=found.absences), facts
 
 
-def nodes_of(name: str, found: Hardware, shapes: Sequence[Node]) -> list[Fact]:
+def nodes_of(name: str, found: PoolHardware, shapes: Sequence[Node]) -> list[Fact]:
     """Return how many nodes a pool has, by source, and what contradicts that."""
     what = f"nodes of pool {name!r}"
     counts = Counter(node.source for node in (found.nodes or shapes))

@@ -220,7 +220,7 @@ def configured(
     if extent is None:
         known = attempts["partition"].unique().sort().to_list()
         extent = Extent(known, latest_instant(attempts) or 0)
-    pools = cluster.pools or (config.Pool(name=inference.POOL),)
+    pools = cluster.pools or (config.PoolConfig(name=inference.POOL),)
     rest = next((pool.name for pool in pools if not pool.partitions), OTHERS)
     owner = {partition: pool.name for pool in pools for partition in pool.partitions}
 
@@ -239,7 +239,7 @@ def configured(
             f"are audited as pool {OTHERS!r}"
         )
         facts.append(Fact(f"pool {OTHERS!r}", listed, "partitions of the log", warning))
-        pools = (*pools, config.Pool(name=OTHERS))
+        pools = (*pools, config.PoolConfig(name=OTHERS))
     whole = list(headers.values()) if len(pools) == 1 else []  # a header is about all pools
     found = []
     for each in pools:
@@ -261,7 +261,7 @@ def configured(
     )
 
 
-def _facts_about_names(people: config.People) -> list[Fact]:
+def _facts_about_names(people: config.PeopleConfig) -> list[Fact]:
     facts = []
     if people.hidden:
         hidden = f"pseudonyms of each {', '.join(people.hidden)}"
@@ -274,7 +274,7 @@ def _facts_about_names(people: config.People) -> list[Fact]:
 
 
 def _pool(
-    chosen: config.Pool,
+    chosen: config.PoolConfig,
     attempts: pl.DataFrame,
     headers: Sequence[Header],
     zone: ZoneInfo,
@@ -333,7 +333,7 @@ def _pool(
     ), facts
 
 
-def _step(step: config.Step, zone: ZoneInfo) -> Step:
+def _step(step: config.StepConfig, zone: ZoneInfo) -> Step:
     amounts = step.model_dump(exclude_none=True, exclude={"since", "planned"})
     return Step(periods.day_start(step.since, zone), tuple(sorted(amounts.items())), step.planned)
 

@@ -30,8 +30,8 @@ def resolve(records: pl.DataFrame) -> pl.DataFrame:
 
     SPEC §1, "From SWF": where a job has bursts, they are its attempts and its summary (status 0 or
     1) is superseded; a later burst has no submit and waits from the previous burst's end. Equal
-    bursts within one input are different attempts; the n-th of them in one input is the n-th of
-    them in another. All other equal records count once, also within one input.
+    bursts, or tasks, within one input are different attempts; the n-th of them in one input is the
+    n-th of them in another. All other equal records count once, also within one input.
 
     Executions (Slurm) are identified by job id and submit time. Of several records of one, the most
     complete supersedes the others: ended before running before pending; among those of one kind
@@ -96,7 +96,7 @@ def attempts_of(records: pl.DataFrame) -> pl.DataFrame:
 def _distinct(records: pl.DataFrame) -> pl.DataFrame:
     """Keep one of equal records, and undo an earlier resolution.
 
-    Adds ``copy``: the rank of a burst among equal ones of one input; 0 for other records.
+    Adds ``copy``: the rank of a burst or task among equal ones of one input; else 0.
     """
     unset = records.with_columns(
         pl.when(~_LATER_BURST).then(name).alias(name)
@@ -106,7 +106,7 @@ def _distinct(records: pl.DataFrame) -> pl.DataFrame:
     return (
         unset.sort("input_id", "line")
         .with_columns(
-            copy=pl.when(pl.col("kind") == RecordKind.BURST)
+            copy=pl.when(pl.col("kind").is_in([RecordKind.BURST, RecordKind.TASK]))
             .then(pl.int_range(pl.len()).over([*content, "input_id"]))
             .otherwise(0)
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,6 +17,7 @@ from audit.ingest.attempts import settle_new
 from audit.ingest.logs import Opened, Unread, clusters, lines_at, parsed_blocks
 from audit.ingest.people import AS_THEY_ARE, PeopleFilter
 from audit.ingest.quarantine import EXAMPLES, Counted, beyond_limit, weigh_ages, weigh_dates
+from audit.ingest.rereading import forget, held_as, identify, identify_text, settle_again
 from audit.model import REFUSALS, RefusalCode
 from audit.store import queries
 from audit.store.database import Connection, insert, transaction
@@ -235,7 +235,7 @@ def _paths(named: Named, logs: Sequence[Opened]) -> dict[str, Path]:
     if named.people_filter.hides:
         return {}
     return {
-        identify_text(named.cluster, text.sha256): log.source.path
+        identify_text(named.cluster, text.sha256, log.reading): log.source.path
         for log in logs
         for text in (log.source, log.source.known)
         if text is not None
@@ -298,6 +298,7 @@ def _take_in_all(
 ) -> list[Taken]:
     taken: list[Taken] = []
     new: list[str] = []
+    lost: list[str] = []  # jobs of which records were removed
     size = sum(log.source.size for log in logs)
     done = 0
     for number, log in enumerate(logs):
@@ -306,8 +307,15 @@ def _take_in_all(
         held = queries.run(con, "inputs_of_content", content_sha256=log.source.sha256)
         if not held.is_empty():
             names.now(_names_held(held, log))
-        known = not held.is_empty() and identify(names.now().cluster, log) in held["input_id"]
-        if not known:
+        known: str | None = None
+        outdated: list[str] = []
+        try:
+            if not held.is_empty() or log.source.outdated:
+                known, outdated = held_as(con, names.now().cluster, log)
+        except LogError as error:
+            raise _KeptOutError([log], error) from error
+        if known is None:
+            lost += forget(con, names.now().cluster, outdated) if outdated else []
             both = zip(logs, taken, strict=False)
             before = [(a, of) for a, of in both if not of.known and a.part == log.part]
             after = sum(a.source.size for a in logs[number + 1 :] if a.part == log.part)
@@ -323,30 +331,25 @@ def _take_in_all(
             new.append(identify(names.now().cluster, log))
         done += log.source.size
         progress(what, done, size)
-        input_id = identify(names.now().cluster, log)
+        input_id = known or identify(names.now().cluster, log)
         row = queries.run(con, "input", input_id=input_id).row(0, named=True)
-        counts = (row["records"], row["refused"], known, row["steps"], row["elsewhere"])
+        counts = (row["records"], row["refused"], known is not None, row["steps"])
         problems = tuple(json.loads(row["header"])["problems"])
-        taken.append(Taken(row["file"], *counts, problems))
+        problems += (_AGAIN,) if outdated else ()
+        taken.append(Taken(row["file"], *counts, row["elsewhere"], problems))
     if new:
         settle_new(con, names.now().cluster, new)
+        settle_again(con, names.now().cluster, lost)
     return taken
+
+
+_AGAIN: Final = "was read before by other columns: its records are replaced"
 
 
 def _names_held(held: pl.DataFrame, log: Opened) -> Iterable[str]:
     if (held["elsewhere"] > 0).any():
         return clusters(log)
     return held["log_cluster"].drop_nulls().to_list()
-
-
-def identify(cluster: str, log: Opened) -> str:
-    """Return the input id of a log."""
-    return identify_text(cluster, log.source.sha256)
-
-
-def identify_text(cluster: str, sha256: str) -> str:
-    """Return the input id of a log whose text has this hash."""
-    return hashlib.sha256(f"{cluster}\0{sha256}".encode()).hexdigest()
 
 
 def _take_in_one(
@@ -414,6 +417,7 @@ def _insert_input(
     said = named.people_filter.header(log)
     header = {
         "people": named.people_filter.fingerprint,
+        "reading": log.reading,
         "zone": said.zone,
         "capacity": dict(said.capacity),
         "entries": dict(said.entries),

@@ -292,6 +292,8 @@ def owner_pictures(of: OwnerContents) -> tuple[Picture, ...]:
 
 
 def _pictures(charts: Iterable[Chart | None], pool: str | None) -> tuple[Picture, ...]:
+    if not drawing.has_png():
+        return ()
     where = "" if pool is None else f" (pool {wording.name(pool)})"
     made = []
     for chart in charts:

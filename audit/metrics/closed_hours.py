@@ -5,6 +5,7 @@ Clock changes follow the zone's calendar; each span is half-open, in epoch s.
 
 from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
+from functools import cache
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -16,6 +17,7 @@ from audit.rules import WEEK
 Ints = NDArray[np.int64]
 HOUR_S: Final = 3_600
 DAY_S: Final = 86_400
+YEAR_S: Final = 365 * DAY_S
 EPOCH_HOUR: Final = 72  # hour of the week of the epoch: Thursday at 00:00
 
 
@@ -50,10 +52,23 @@ def spans_of_hours(hours: Collection[int], on: Sequence[Offset]) -> tuple[Ints, 
 
 def offsets(zone: ZoneInfo, since: int, until: int) -> Iterator[Offset]:
     """Yield the UTC offsets of a zone between two instants, epoch s."""
+    low, high = since // YEAR_S * YEAR_S, -(-until // YEAR_S) * YEAR_S
+    for begin, end, ahead in _of_years(zone, low, max(high, low + YEAR_S)):
+        if (begin < until and end > since) or begin <= since == until < end:
+            yield max(begin, since), min(end, until), ahead
+
+
+@cache
+def _of_years(zone: ZoneInfo, since: int, until: int) -> tuple[Offset, ...]:
+    return tuple(_offsets(zone, since, until))
+
+
+def _offsets(zone: ZoneInfo, since: int, until: int) -> Iterator[Offset]:
+    """Yield the UTC offsets of a zone between two instants, whose difference is whole days."""
     ahead = _ahead(zone, since)
     begin = low = since
     while low < until:
-        high = min(low + DAY_S, until)
+        high = low + DAY_S
         if _ahead(zone, high) != ahead:
             while high - low > 1:
                 middle = (low + high) // 2
@@ -61,7 +76,7 @@ def offsets(zone: ZoneInfo, since: int, until: int) -> Iterator[Offset]:
             yield begin, high, ahead
             begin, ahead = high, _ahead(zone, high)
         low = high
-    if begin < until or begin == since:
+    if begin < until:
         yield begin, until, ahead
 
 

@@ -23,12 +23,12 @@ import polars as pl
 
 from audit import periods
 from audit.cluster import declared, fairshare, fitted, results
-from audit.cluster.fairshare import Fairshare
+from audit.cluster.fairshare import FairshareInputs
 from audit.cluster.identity import Identity
 from audit.cluster.inference import NOTHING
 from audit.cluster.log_begin import log_begin
 from audit.cluster.setting import Setting, configured
-from audit.cluster.windows import BASE_S, Window, stretches, window_of
+from audit.cluster.windows import BASE_S, ComputedWindow, stretches, window_of
 from audit.config import Cluster, Config
 from audit.config.places import Site
 from audit.errors import UsageError
@@ -122,7 +122,7 @@ class _Stored:
     work: Work
     cluster: Cluster
     setting: Setting  # as configured
-    fairshare: Fairshare
+    fairshare: FairshareInputs
     periods: Mapping[Period, int]  # the current ones, in order, and the number of attempts in each
     attempts: pl.DataFrame | None = None  # all of them; None: read as needed
 
@@ -235,7 +235,7 @@ class _Stored:
             work.night.notes.append,
         )
 
-    def _read(self, window: Window) -> pl.DataFrame:
+    def _read(self, window: ComputedWindow) -> pl.DataFrame:
         """Return the attempts that matter for a window."""
         until = window.to_time  # whatever arrives later matters to none of their figures
         if self.attempts is None:
@@ -248,7 +248,7 @@ class _Stored:
         )
         return self.attempts.filter(arrived.is_null() | (arrived < until))
 
-    def _needed_since(self, window: Window) -> int | None:
+    def _needed_since(self, window: ComputedWindow) -> int | None:
         """Return the epoch second from which on attempts matter.
 
         They show the site's rules, count in usage, or are similar jobs.

@@ -20,7 +20,7 @@ from audit.config.places import Site
 from audit.errors import AuditError, StoreError, UsageError, withholding
 from audit.files import state_folder
 from audit.nightly import metrics_file, pinging, pulling, stages
-from audit.nightly.history import WHOLE, History
+from audit.nightly.history import WHOLE, RunHistory
 from audit.nightly.keeping import archiving
 from audit.nightly.stages import STAGES, Night, StoppedError, Work, own_state
 from audit.store import archive, database, migrations, publish, queries
@@ -70,7 +70,7 @@ def run(
     with (
         pinging.pinged(config, pinged, night) as begins,
         state_folder.held(state, who) as store,
-        closing(History(state, lambda: now + int(time.monotonic() - begun))) as past,
+        closing(RunHistory(state, lambda: now + int(time.monotonic() - begun))) as past,
         past.noted(what, cluster, only, night.failures) as number,
         withholding(when=config.hides(cluster)),
     ):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Final
 
 from audit import memory
+from audit.config import Config
 from audit.config.places import Site
 from audit.errors import AuditError, LockedError, StoreError, UsageError
 from audit.files import lock
@@ -32,9 +34,9 @@ def serve(site: Site, clock: Callable[[], float], stop: Event, say: Say) -> None
     Raises:
         LockedError: another service is at work there.
         UsageError: there is no cluster, or the state folder cannot be made.
-        StoreError: the timetable cannot be kept.
+        StoreError: the history cannot be read or written.
     """
-    from audit.nightly import history, status, timetable
+    from audit.nightly import timetable
 
     config = site.config
     if not config.clusters:
@@ -45,12 +47,12 @@ def serve(site: Site, clock: Callable[[], float], stop: Event, say: Say) -> None
         attend(site, cluster, clock, stop, say)
 
     with lock.held(state / "service", "fairaudit service", "another service is running here"):
-        path = status.timetable_in(state)
-        stored, entries = timetable.stored(path), history.read(state)
-        due = {one.name: status.due(config, one, entries, stored) for one in config.clusters}
-        table = timetable.Timetable(path, config, do)
-        for cluster, begin in table.start(due, int(clock())).items():
-            missed = begin <= clock()
+        now = int(clock())
+        coming = planned(config, state, now)
+        table = timetable.Timetable(config, do)
+        table.start(coming)
+        for cluster, begin in coming.items():
+            missed = begin <= now
             say(f"{cluster}: next run {'now: one was missed' if missed else 'is planned'}")
         try:
             while not stop.wait(1.0) and not table.ended.is_set():
@@ -59,10 +61,35 @@ def serve(site: Site, clock: Callable[[], float], stop: Event, say: Say) -> None
             stop.set()
             table.stop()
         if table.error is not None:
-            why = getattr(table.error, "orig", table.error)  # without SQL and links
-            remedy = "correct the cause, and start the service again"
-            raise StoreError(f"{path}: the timetable failed: {why}; {remedy}") from table.error
+            remedy = "start the service again"
+            raise StoreError(f"the timetable ended: {table.error}; {remedy}") from table.error
     say("stopped")
+
+
+def planned(config: Config, state: Path, now: int) -> dict[str, int]:
+    """Return when each cluster's next run is due (epoch s), and record the first runs.
+
+    An instant that has passed is that of a run that was missed. Raises StoreError if the history
+    cannot be read or written.
+    """
+    from audit.nightly import history, status, timetable
+
+    old = state / "timetable.sqlite"  # earlier versions planned there, in APScheduler's own format
+    entries, earlier = history.read(state), history.planned(state)
+    coming, first = {}, {}
+    for cluster in config.clusters:
+        due = status.due(config, cluster, entries, {})
+        if due is None:
+            due = earlier.get(cluster.name, now if old.exists() else None)
+            if due is None or due > now:  # the times may have been changed since
+                times = timetable.times_of(config, cluster)
+                due = timetable.next_after(times, cluster.zone, now)
+            first[cluster.name] = due
+        coming[cluster.name] = due
+    history.plan(state, first)
+    for ending in ("", "-journal"):
+        old.with_name(old.name + ending).unlink(missing_ok=True)
+    return coming
 
 
 def by_hand(

@@ -2,7 +2,8 @@
 
 To find out which periods are due, a run reads all attempts of a cluster and infers its pools; for
 the mails that are due, it reads the state of every report. Once no work is left, the history keeps
-a digest of everything that these depend on (``Basis``), so a run that finds nothing new ends early.
+a digest of everything that these depend on (``WorkBasis``), so a run that finds nothing new ends
+early.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from audit.config import Cluster
 from audit.config.places import Site
 from audit.errors import UNWRITABLE, AuditError, UsageError, failed, refusals, withholding
 from audit.files import caches, folders, privacy
-from audit.nightly.history import History
+from audit.nightly.history import RunHistory
 from audit.store import database, queries
 from audit.store.database import Connection
 
@@ -68,7 +69,7 @@ class Work:
     night: Night
     progress: Progress
     stages: Sequence[str]  # those of STAGES to do
-    past: History
+    past: RunHistory
     number: int  # of the run, in the history
     stopping: Callable[[], bool]
 
@@ -147,10 +148,10 @@ def own_state(site: Site) -> Path:
 
 
 @dataclass(frozen=True)
-class Basis:
+class WorkBasis:
     """The facts that decide whether any work of one kind is left."""
 
-    past: History
+    past: RunHistory
     what: str
     digest: str
 
@@ -164,7 +165,7 @@ class Basis:
         self.past.settle(self.what, self.digest)
 
 
-def figures(work: Work, cluster: Cluster) -> Basis:
+def figures(work: Work, cluster: Cluster) -> WorkBasis:
     """Return the facts that decide which figures of a cluster are due.
 
     These are the version, the configuration and the files that it names, the inputs, the figures
@@ -196,7 +197,7 @@ def in_force(work: Work, cluster: Cluster) -> dict[str, object]:
     }
 
 
-def mails(work: Work) -> Basis:
+def mails(work: Work) -> WorkBasis:
     """Return the facts that decide which mails are due: recipients, reports, and the ledger."""
     chosen = work.site.config.model_dump(mode="json", include={"mail", "recipients"})
     clusters = [
@@ -210,9 +211,9 @@ def mails(work: Work) -> Basis:
     return _basis(work, "mails", chosen, clusters)
 
 
-def _basis(work: Work, what: str, *parts: object) -> Basis:
+def _basis(work: Work, what: str, *parts: object) -> WorkBasis:
     text = json.dumps([__version__, *parts])
-    return Basis(work.past, what, hashlib.sha256(text.encode()).hexdigest())
+    return WorkBasis(work.past, what, hashlib.sha256(text.encode()).hexdigest())
 
 
 def _digest(file: Path) -> str | None:

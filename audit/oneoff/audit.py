@@ -11,16 +11,16 @@ from typing import Annotated, Any
 from pydantic import InstanceOf, PlainSerializer
 
 from audit.cluster import declared, fairshare, fitted, results
-from audit.cluster.fairshare import Fairshare
+from audit.cluster.fairshare import FairshareInputs
 from audit.cluster.identity import Identity
 from audit.cluster.inference import NOTHING, Fact
 from audit.cluster.setting import ASSUMED, between_days
-from audit.config import Cluster, Config, Usage
+from audit.config import Cluster, Config, UsageConfig
 from audit.errors import EmptyLogError, UsageError
 from audit.files import privacy
 from audit.ingest.ingest import Progress
 from audit.ingest.logs import Unread
-from audit.machines import Answer
+from audit.machines import JsonAnswer
 from audit.metrics.attempts import population
 from audit.metrics.verdict import Because, Word
 from audit.model import Period, Policy, Pool
@@ -28,7 +28,7 @@ from audit.pipeline import drawing, owners
 from audit.pipeline.completeness import with_completeness
 from audit.pipeline.computing import Task, compute_and_keep
 from audit.pipeline.inferring import inferred
-from audit.pipeline.opening import Request, Site, TakenIn, take_in
+from audit.pipeline.opening import ClusterFinder, Request, TakenIn, take_in
 from audit.pipeline.workplace import replacing, workplace
 from audit.policies import Backfill, Order
 from audit.report import index
@@ -76,7 +76,7 @@ def _reason(unread: Unread) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome(Answer):
+class AuditResult(JsonAnswer):
     """Results of an audit; the answer of ``fairaudit audit --format json``."""
 
     cluster: str
@@ -127,7 +127,7 @@ def audit(
     tell: Inferred = lambda fact: None,
     fit: bool = False,
     folder: Path = Path(),
-) -> Outcome:
+) -> AuditResult:
     """Read logs, compute all figures, and write report and database, each in one step.
 
     The same logs and configuration give the same report. ``fit`` infers rules, and policies
@@ -149,7 +149,7 @@ def audit(
                     f"{options.target}: has months in the archive of 'fairaudit run'; choose "
                     "another database with --db"
                 )
-            site = Site(logs, request.cluster, config)
+            site = ClusterFinder(logs, request.cluster, config)
             taken = take_in(con, logs, site, config, progress)
             cluster = taken.cluster.value
             missing = (*unread, *taken.kept_out)
@@ -201,7 +201,9 @@ def _planned(
     folder: Path,
 ) -> _Audit:
     if options.owners:
-        owners.Names(taken.attempts.select("user", "account").iter_rows()).require(options.owners)
+        owners.EntityNames(taken.attempts.select("user", "account").iter_rows()).require(
+            options.owners
+        )
     setting = request.setting(taken, site, options.policy, folder, options.log_from)
     if site is not None and options.policy is not None:
         setting = setting.stating(options.order, options.backfill)
@@ -214,8 +216,8 @@ def _planned(
     # a pool in which all jobs ran for 0 s has no CPUs
     counted = all("cpus" in dict(pool.amounts) for pool in setting.pools)
     cpus = counted and request.resource in (None, Resource.cpus)
-    usage = Usage(penalty="cpu" if cpus else "max")
-    shares = Fairshare(usage) if site is None else fairshare.of_site(site, folder)
+    usage = UsageConfig(penalty="cpu" if cpus else "max")
+    shares = FairshareInputs(usage) if site is None else fairshare.of_site(site, folder)
     in_force: dict[str, Any] = {
         # only settings that figures depend on, and none that may contain a secret
         "config": config.model_dump(mode="json", include={"metrics", "uncertainty"})
@@ -266,10 +268,10 @@ def _fitted(plan: _Audit, config: Config, progress: Progress, *, fit: bool) -> _
 
 
 def _outcome(
-    report: drawing.Report, database: Path, missing: tuple[Unread, ...], config: Config
-) -> Outcome:
+    report: drawing.WrittenReport, database: Path, missing: tuple[Unread, ...], config: Config
+) -> AuditResult:
     """Return the results of an audit whose report was written."""
-    return Outcome(
+    return AuditResult(
         cluster=report.contents.cluster,
         **_verdict(report.contents, config),
         warnings=_warnings(report.contents),
@@ -282,7 +284,7 @@ def _outcome(
 
 
 def _verdict(contents: Contents, config: Config) -> dict[str, Any]:
-    """Return the fields of ``Outcome`` about the verdict."""
+    """Return the fields of ``AuditResult`` about the verdict."""
     if contents.first:
         page = contents.first[0]
         word, sentence, lines = page.word.value, page.verdict, page.lines

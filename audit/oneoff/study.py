@@ -19,14 +19,14 @@ from typing import Final, NamedTuple
 
 import polars as pl
 
-from audit import config
 from audit.cluster.identity import seed_of
 from audit.cluster.inference import Fact
+from audit.config import Config
 from audit.errors import UsageError
 from audit.files import folders, lock, privacy, replace
 from audit.ingest.ingest import Progress
 from audit.metrics.draws import Draws
-from audit.pipeline.opening import Log, Request, open_log
+from audit.pipeline.opening import ClusterLog, Request, open_log
 from audit.pipeline.workplace import replacing
 from audit.progress import stopped_by_signals
 from audit.report.study import page as pages
@@ -41,7 +41,7 @@ STOPPING: Final = "finishing the current parts; another signal stops at once"
 """Progress message after a signal."""
 
 
-class Target(NamedTuple):
+class StudyTarget(NamedTuple):
     """Where the results of a study go, and the number of threads."""
 
     out: Path
@@ -60,7 +60,7 @@ class Made(NamedTuple):
     others: Mapping[str, str] = {}  # texts of further files, by name
 
 
-class Plan(NamedTuple):
+class StudyPlan(NamedTuple):
     """A study to be computed."""
 
     settings: str  # settings of the cells besides the log; cells of other settings are not reused
@@ -74,9 +74,9 @@ class Plan(NamedTuple):
 def conduct(
     key: str,
     request: Request,
-    target: Target,
-    chosen: config.Config,
-    plan: Callable[[Log, Draws], Plan],
+    target: StudyTarget,
+    config: Config,
+    plan: Callable[[ClusterLog, Draws], StudyPlan],
     progress: Progress = lambda what, done, of: None,
     inferred: Callable[[Fact], None] = lambda fact: None,
     warned: Callable[[str], None] = lambda text: None,
@@ -90,32 +90,32 @@ def conduct(
         KeyboardInterrupt: a signal stopped it; finished cells are kept.
     """
     refuse_unfit(target.out)
-    log = open_log(request, chosen, progress, target.folder)
+    log = open_log(request, config, progress, target.folder)
     for fact in log.setting.facts:
         if fact.what != "policy":  # a study has its own
             inferred(fact)
     for warning in log.setting.warnings:
         warned(warning)
-    planned = plan(log, Draws(seed_of(log.described), chosen.uncertainty.resamples))
+    planned = plan(log, Draws(seed_of(log.described), config.uncertainty.resamples))
     for fact in planned.facts:
         inferred(fact)
-    cells_of = identity(key, str(log.setting), *log.sha256, planned.settings, str(chosen.metrics))
+    cells_of = identity(key, str(log.setting), *log.sha256, planned.settings, str(config.metrics))
     database = target.database or target.out / f"{key}.duckdb"
-    threads = target.threads or chosen.simulation.threads
+    threads = target.threads or config.simulation.threads
     with _writing(target.out):
         folders.make(target.out)
     busy = "another process is computing this study"
     with lock.held(target.out / f"{key}.html", busy=busy), replacing(database):
         folder = target.out / f".{key}.cells"
-        with workers.executor(chosen.compute, threads) as executor:
+        with workers.executor(config.compute, threads) as executor:
             frames = run_cells(planned.cells, folder, cells_of, executor, progress)
         progress("making the page", 0, 1)
         result = planned.finish(frames)
-        _keep(result, log.setting.cluster, database, chosen, add=target.database is not None)
+        _keep(result, log.setting.cluster, database, config, add=target.database is not None)
         files = write(result.page, target.out, result.others)
         progress("making the page", 1, 1)
     for file in files:
-        privacy.share(file, with_group=chosen.output.shared_with_group)
+        privacy.share(file, with_group=config.output.shared_with_group)
     return (*files, database)
 
 
@@ -207,15 +207,15 @@ def write(study: Study, out: Path, others: Mapping[str, str] = {}) -> tuple[Path
     return tuple(out / name for name, _ in (page, *tables))
 
 
-def _keep(result: Made, log: str, target: Path, chosen: config.Config, *, add: bool) -> None:
+def _keep(result: Made, log: str, target: Path, config: Config, *, add: bool) -> None:
     """Add a study's rows to a database, or write them to a new one."""
     seed = target if add and target.exists() else None
-    with migrations.temporary(chosen.store.memory_limit, seed) as con:
+    with migrations.temporary(config.store.memory_limit, seed) as con:
         key = {"study": result.page.key, "log": log}
         delete = "DELETE FROM study_result WHERE study = ? AND log = ?"
         database.execute(con, delete, list(key.values()))
         database.insert(con, "study_result", result.rows.select(STUDIED.names()), key)
-        publish.publish(con, target, with_group=chosen.output.shared_with_group)
+        publish.publish(con, target, with_group=config.output.shared_with_group)
 
 
 @contextmanager

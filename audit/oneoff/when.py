@@ -9,15 +9,15 @@ from typing import Final, NamedTuple
 
 import polars as pl
 
-from audit import config
 from audit.cluster.inference import Fact
+from audit.config import Config
 from audit.errors import UsageError
 from audit.ingest.ingest import Progress
-from audit.machines import Answer, Instant
+from audit.machines import Instant, JsonAnswer
 from audit.metrics.attempts import population
 from audit.model import Pool, Standing
 from audit.oneoff.explain.explain import charged
-from audit.pipeline.opening import Log, Request
+from audit.pipeline.opening import ClusterLog, Request
 from audit.pipeline.published import open_either
 from audit.progress import printable
 from audit.report.text import starts, wording
@@ -29,7 +29,7 @@ DAY_S: Final = 86_400
 SHOWN_S: Final = 30 * DAY_S  # past whose intervals are counted
 
 
-class Subject(NamedTuple):
+class PendingJobs(NamedTuple):
     """The pending jobs to predict; neither: all."""
 
     job: str | None = None
@@ -53,7 +53,7 @@ class Forecast:
 
 
 @dataclass(frozen=True, kw_only=True)
-class WhenAnswer(Answer):
+class WhenAnswer(JsonAnswer):
     """The answer of ``fairaudit when --format json``."""
 
     cluster: str
@@ -64,9 +64,9 @@ class WhenAnswer(Answer):
 
 def when(
     request: Request,
-    subject: Subject,
+    subject: PendingJobs,
     database: Path,
-    chosen: config.Config,
+    config: Config,
     progress: Progress = lambda what, done, of: None,
     inferred: Callable[[Fact], None] = lambda fact: None,
     folder: Path = Path(),
@@ -84,7 +84,7 @@ def when(
         UsageError: the job is unknown or not pending.
         AuditError: logs or the database cannot be read, see ``audit.errors``.
     """
-    log = open_either(request, database, chosen, progress, inferred, folder, fit=fit)
+    log = open_either(request, database, config, progress, inferred, folder, fit=fit)
     wanted = _wanted(log, subject)
     used = [pool for pool in log.setting.pools if (wanted["pool"] == pool.name).any()]
     made: list[Forecast] = []
@@ -106,7 +106,7 @@ def lines(answer: WhenAnswer, user: str | None) -> Iterator[str]:
         yield job.sentence
 
 
-def _wanted(log: Log, subject: Subject) -> pl.DataFrame:
+def _wanted(log: ClusterLog, subject: PendingJobs) -> pl.DataFrame:
     """Return the pool, job and attempt of each pending job to predict."""
     pending = pl.col("standing") == Standing.PENDING
     if subject.job is not None:
@@ -139,7 +139,9 @@ def _shown_id() -> pl.Expr:
     return pl.when(pl.col("tasks") > 1).then(population.id_of_task()).otherwise("job_id")
 
 
-def _predicted(log: Log, pool: Pool, folder: Path) -> tuple[Scenario, pl.DataFrame, pl.DataFrame]:
+def _predicted(
+    log: ClusterLog, pool: Pool, folder: Path
+) -> tuple[Scenario, pl.DataFrame, pl.DataFrame]:
     """Return the attempts of a pool, past predictions, and those of what is pending."""
     described, ranked = charged(log, pool, folder)
     attempts = described.filter(pl.col("pool") == pool.name)
@@ -149,7 +151,11 @@ def _predicted(log: Log, pool: Pool, folder: Path) -> tuple[Scenario, pl.DataFra
 
 
 def forecasts(
-    scenario: Scenario, past: pl.DataFrame, present: pl.DataFrame, log: Log, wanted: pl.DataFrame
+    scenario: Scenario,
+    past: pl.DataFrame,
+    present: pl.DataFrame,
+    log: ClusterLog,
+    wanted: pl.DataFrame,
 ) -> Iterator[Forecast]:
     """Yield the predictions for the jobs ``wanted``, in the order of their arrival."""
     zone, record = log.setting.zone.key, _record(scenario, past)

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from audit.cluster import compute, results
-from audit.cluster.fairshare import Fairshare
+from audit.cluster.fairshare import FairshareInputs
 from audit.cluster.identity import Identity, seed_of
 from audit.cluster.setting import Setting
-from audit.cluster.windows import WHOLE, Window
+from audit.cluster.windows import WHOLE, ComputedWindow
 from audit.config import Config
 from audit.ingest.ingest import Progress
 from audit.model import Period
@@ -27,11 +27,11 @@ class Task:
 
     attempts: pl.DataFrame  # those that the window needs, or all; columns of ``model.ATTEMPTS``
     setting: Setting
-    fairshare: Fairshare
+    fairshare: FairshareInputs
     due: Sequence[Identity]  # the runs, one for each period
     kept: Mapping[Period, str] = field(default_factory=dict)
     """Other current periods and their runs, whose figures stay; all others are removed."""
-    window: Window = WHOLE  # the attempts and days of the due periods
+    window: ComputedWindow = WHOLE  # the attempts and days of the due periods
     history_s: int | None = None  # see ``compute.Wanted``
     settings: Mapping[Period, Setting] = field(default_factory=dict)
     """Those of the due periods, if each has evidence of its own."""

@@ -9,7 +9,7 @@ import polars as pl
 
 from audit.cluster import charges, ranking
 from audit.cluster.delivered import held_until
-from audit.cluster.fairshare import Fairshare
+from audit.cluster.fairshare import FairshareInputs
 from audit.cluster.fitted import Fitted
 from audit.cluster.inference import Fact, RuleFact
 from audit.cluster.setting import Setting
@@ -27,7 +27,7 @@ _INSTEAD = "--order and --backfill change it"
 
 
 def compared_with(
-    described: pl.DataFrame, pool: Pool, setting: Setting, usage: Fairshare
+    described: pl.DataFrame, pool: Pool, setting: Setting, usage: FairshareInputs
 ) -> Scenario:
     """Return a pool with all that its orders may be compared by.
 

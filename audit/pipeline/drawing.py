@@ -22,7 +22,7 @@ PDF = "report.pdf"
 
 
 @dataclass(frozen=True)
-class Report:
+class WrittenReport:
     """A report whose files were written."""
 
     contents: Contents
@@ -57,7 +57,7 @@ def draw(
     pdf: bool,
     also: Sequence[Who] = (),
     progress: Progress = lambda what, done, of: None,
-) -> Report:
+) -> WrittenReport:
     """Write the report of a computed period into a folder; each file is replaced in one step.
 
     An older PDF or page would have other figures, and is removed if no new one is made.
@@ -93,10 +93,10 @@ def draw(
         (folder / PDF).unlink(missing_ok=True)
     owners.remove_others(folder, pages)
     progress(what, 3, 3)
-    return Report(contents, html, pdf_file, failure, pages)
+    return WrittenReport(contents, html, pdf_file, failure, pages)
 
 
-def put_in_place(report: Report, folder: Path) -> Report:
+def put_in_place(report: WrittenReport, folder: Path) -> WrittenReport:
     """Move a report into another folder of the same file system, replacing the one there."""
     pages = tuple(page.replace(folder / page.name) for page in report.pages)
     html = report.html.replace(folder / HTML)
@@ -104,4 +104,4 @@ def put_in_place(report: Report, folder: Path) -> Report:
         (folder / PDF).unlink(missing_ok=True)
     pdf = report.pdf and report.pdf.replace(folder / PDF)
     owners.remove_others(folder, pages)
-    return Report(report.contents, html, pdf, report.failure, pages)
+    return WrittenReport(report.contents, html, pdf, report.failure, pages)

@@ -13,7 +13,7 @@ from typing import Final
 import polars as pl
 
 from audit.cluster import fairshare, fitted
-from audit.cluster.fairshare import Fairshare
+from audit.cluster.fairshare import FairshareInputs
 from audit.cluster.fitted import Fitted
 from audit.cluster.setting import Setting
 from audit.ingest.ingest import Progress
@@ -21,7 +21,7 @@ from audit.metrics.attempts import population
 from audit.metrics.attempts.account import passes_shown
 from audit.model import JobState, Pool
 from audit.pipeline.deciding import compared_with, decided
-from audit.pipeline.opening import Log
+from audit.pipeline.opening import ClusterLog
 from audit.pipeline.shown import shown
 from audit.scenario.releases.holds import inferred_holds
 
@@ -35,7 +35,7 @@ UNCHARGED: Final = fairshare.of_site(None, Path())
 def inferred(
     described: pl.DataFrame,
     setting: Setting,
-    usage: Fairshare = UNCHARGED,
+    usage: FairshareInputs = UNCHARGED,
     silent: Collection[Pool] = (),
     progress: Progress = lambda what, done, of: None,
 ) -> list[Fitted]:
@@ -59,13 +59,13 @@ def inferred(
 
 
 def in_force(
-    log: Log,
+    log: ClusterLog,
     progress: Progress = lambda what, done, of: None,
     folder: Path = Path(),
     only: Collection[str] | None = None,
     *,
     fit: bool = True,
-) -> Log:
+) -> ClusterLog:
     """Return a log whose setting has what its pools show; without ``fit``, what is configured.
 
     Args:
@@ -87,7 +87,7 @@ def of_period(
     attempts: pl.DataFrame,
     setting: Setting,
     to_time: int,
-    usage: Fairshare = UNCHARGED,
+    usage: FairshareInputs = UNCHARGED,
     silent: Collection[Pool] = (),
 ) -> list[Fitted]:
     """Return what the log shows up to the end of a period, of each pool that has attempts.

@@ -82,7 +82,7 @@ def found(folder: Path) -> dict[Path, Who]:
     return pages
 
 
-class Names:
+class EntityNames:
     """The users and accounts in a log; ``of`` has those of each attempt."""
 
     def __init__(self, of: Iterable[tuple[str | None, str | None]]) -> None:
@@ -109,6 +109,6 @@ class Names:
                 raise UsageError(f"--{who.kind} {printable(who.name)}: {known}")
 
 
-def names(con: Connection, cluster: str) -> Names:
+def names(con: Connection, cluster: str) -> EntityNames:
     """Return the users and accounts of a cluster in a database."""
-    return Names(queries.rows(con, "owner_names", cluster=cluster, schedule=OBSERVED))
+    return EntityNames(queries.rows(con, "owner_names", cluster=cluster, schedule=OBSERVED))

@@ -29,7 +29,7 @@ HELD: Final = "held, or waiting for a node"
 _NAMED: Final = 10  # greatest number of users about whom there are facts
 
 
-class Shown(NamedTuple):
+class ShownByLog(NamedTuple):
     """What the log of a pool shows."""
 
     plateaus: Plateaus
@@ -52,7 +52,7 @@ class Shown(NamedTuple):
         )
 
 
-def look(described: pl.DataFrame, pool: Pool, now: int, log_begin: int) -> Shown:
+def look(described: pl.DataFrame, pool: Pool, now: int, log_begin: int) -> ShownByLog:
     """Return the limits and chains that the log of a pool shows, in the order of SPEC §11.
 
     Args:
@@ -62,7 +62,7 @@ def look(described: pl.DataFrame, pool: Pool, now: int, log_begin: int) -> Shown
     """
     found = find_plateaus(described, pool, now, log_begin)
     jobs = user_jobs(described, found.pool, now)
-    return Shown(
+    return ShownByLog(
         found,
         tuple(one for one in find_chains(jobs) if one.accepted),
         tuple(find_releases(jobs)),
@@ -89,7 +89,7 @@ def shown(described: pl.DataFrame, pool: Pool, now: int, log_begin: int) -> Fitt
     )
 
 
-def _holds(found: Shown) -> Iterator[dict[str, Any]]:
+def _holds(found: ShownByLog) -> Iterator[dict[str, Any]]:
     """Yield the rows of the table ``hold_result``."""
 
     def row(kind: str, user: str | None, jobs: int, evidence: str) -> dict[str, Any]:

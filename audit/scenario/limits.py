@@ -116,7 +116,7 @@ def limits_of(queue: pl.DataFrame, pool: Pool, known_to: int) -> Limits:
         known_to: the last instant of the log, epoch s.
     """
     throttled = names_throttles(queue) and queue.select(throttle().is_not_null().any()).item()
-    if not (pool.limits or pool.windows or throttled):
+    if queue.is_empty() or not (pool.limits or pool.windows or throttled):
         return UNLIMITED
     zone = periods.zone(pool.zone)
     since = queue.select(pl.min_horizontal("arrival_time", "start_time").min()).item() or 0
@@ -196,6 +196,9 @@ def _never_open(windows: Sequence[Window], combined: Ints, reach: Ints) -> Bools
         for number, window in enumerate(windows)
         if window.valid_from is None and window.valid_to is None
     ]
+    furthest = int(reach.max(initial=1))
+    if len({hour for _, window in always for hour in _forbidden(window, furthest)}) < WEEK:
+        return np.zeros(len(reach), np.bool_)
     kinds, place = np.unique(np.stack((combined, reach)), axis=1, return_inverse=True)
     shut = [
         len({h for bit, window in always if of & bit for h in _forbidden(window, own)}) == WEEK

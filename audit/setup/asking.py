@@ -48,7 +48,7 @@ _SHOWN: Final = 200  # maximum characters of a command's complaint that are show
 _ZONE_OF: Final = re.compile(r"zoneinfo/(?:posix/|right/)?(.+)$")
 
 
-class Query(NamedTuple):
+class SlurmCommand(NamedTuple):
     """A command, and the file that gets its output."""
 
     file: str
@@ -68,16 +68,16 @@ class Query(NamedTuple):
         return f"{' '.join(map(_typed, self.command))} > {FOLDER}/{self.file}"
 
 
-class Plan(NamedTuple):
+class CommandPlan(NamedTuple):
     """The commands in their order, and the source of later runs."""
 
     zone: str
-    source: config.Source
-    queries: tuple[Query, ...]
+    source: config.SourceConfig
+    queries: tuple[SlurmCommand, ...]
 
 
 @dataclass(frozen=True)
-class Answers:
+class SlurmOutput:
     """The output of Slurm's programs."""
 
     log: Path
@@ -98,42 +98,50 @@ class Answers:
         return shlex.join(["fairaudit", "init", str(self.log), *options])
 
 
-def plan(now: datetime, weeks: int, zone: str) -> Plan:
+def plan(now: datetime, weeks: int, zone: str) -> CommandPlan:
     """Return what to ask about the last weeks; ``now`` is aware, ``zone`` that of the cluster."""
     in_zone = periods.zone(zone)
     since = now.astimezone(in_zone).date() - timedelta(weeks=weeks)
-    source = config.Source(command=JOBS, since=since)
-    window = sources.Window(since, periods.day_start(since, in_zone), int(now.timestamp()))
+    source = config.SourceConfig(command=JOBS, since=since)
+    window = sources.SourceWindow(since, periods.day_start(since, in_zone), int(now.timestamp()))
     jobs = tuple(sources.words(source, zone, window))
     start = f"start={since}"
     show = ("sacctmgr", "-P", "show")
     queries = (
-        Query("config.txt", ("scontrol", "show", "config")),
-        Query(
+        SlurmCommand("config.txt", ("scontrol", "show", "config")),
+        SlurmCommand(
             "partitions.txt",
             ("scontrol", "show", "partition", "-o"),
             "partitions that share nodes are inferred from the jobs",
         ),
-        Query("nodes.txt", ("scontrol", "show", "node", "-o"), "nodes are described by sinfo"),
-        Query("qos.psv", (*show, "qos"), "limits and usage factors of QOS are unknown"),
-        Query(
+        SlurmCommand(
+            "nodes.txt", ("scontrol", "show", "node", "-o"), "nodes are described by sinfo"
+        ),
+        SlurmCommand("qos.psv", (*show, "qos"), "limits and usage factors of QOS are unknown"),
+        SlurmCommand(
             "assoc.psv",
             (*show, "assoc", f"format={sacctmgr.FORMAT}"),
             "shares and limits of accounts and users are unknown",
         ),
-        Query("events.psv", (*absences.EVENTS.split(), start), "drained nodes count as available"),
-        Query(
+        SlurmCommand(
+            "events.psv", (*absences.EVENTS.split(), start), "drained nodes count as available"
+        ),
+        SlurmCommand(
             "reservations.psv",
             (*absences.RESERVATIONS.split(), start),
             "reservations are inferred from their jobs",
         ),
-        Query("sinfo.psv", ("sinfo", "-a", "-N", "-o", "%all"), "only scontrol describes nodes"),
-        Query(_LOG, jobs, timeout_s=source.timeout_s),
+        SlurmCommand(
+            "sinfo.psv", ("sinfo", "-a", "-N", "-o", "%all"), "only scontrol describes nodes"
+        ),
+        SlurmCommand(_LOG, jobs, timeout_s=source.timeout_s),
     )
-    return Plan(zone, source, queries)
+    return CommandPlan(zone, source, queries)
 
 
-def ask(asked: Plan, folder: Path, progress: Progress = lambda what, done, of: None) -> Answers:
+def ask(
+    asked: CommandPlan, folder: Path, progress: Progress = lambda what, done, of: None
+) -> SlurmOutput:
     """Run the commands, and write their output to files in ``folder``.
 
     A command that fails is a warning if fairaudit can do without it.
@@ -167,10 +175,10 @@ def ask(asked: Plan, folder: Path, progress: Progress = lambda what, done, of: N
     files = {key: found.get(name) for key, name in _SLURM_FILES.items()}
     nodes = found.get("nodes.txt") or found.get("sinfo.psv")
     machines = NodeFiles(nodes, found.get("events.psv"), found.get("reservations.psv"))
-    return Answers(found[_LOG], SlurmFiles(**files), machines, tuple(warnings))
+    return SlurmOutput(found[_LOG], SlurmFiles(**files), machines, tuple(warnings))
 
 
-def pulled(draft: Draft, asked: Plan, *, zone_of_machine: bool) -> Draft:
+def pulled(draft: Draft, asked: CommandPlan, *, zone_of_machine: bool) -> Draft:
     """Return the draft with a source that asks ``sacct`` again in each run."""
     facts = [fact for fact in draft.facts if not fact.what.startswith("logs ")]
     notes = dict(draft.notes)
@@ -195,7 +203,7 @@ def machine_zone(environment: Mapping[str, str] = os.environ, etc: Path = Path("
     return "UTC"
 
 
-def _fault(query: Query, path: Path, environment: Mapping[str, str]) -> str | None:
+def _fault(query: SlurmCommand, path: Path, environment: Mapping[str, str]) -> str | None:
     """Run a command with its output to a file; return what went wrong, and then no file stays."""
     try:
         code, complaint = sources.output(

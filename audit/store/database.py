@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 import duckdb
 
 from audit.errors import UNWRITABLE, LockedError, StoreError, UnwritableError
-from audit.store.streams import Stream
+from audit.store.streams import ArrowStream
 from audit.words import ARCHIVE
 
 if TYPE_CHECKING:
@@ -283,7 +283,7 @@ def fetch(
         relation = con.sql(sql, params=dict(parameters) if parameters else None)
         if relation is None:  # a statement without a result, whatever the stubs say
             return pl.DataFrame()  # type: ignore[unreachable]
-        rows: Any = Stream(relation.__arrow_c_stream__())
+        rows: Any = ArrowStream(relation.__arrow_c_stream__())
         return pl.DataFrame(rows)
 
 
@@ -331,7 +331,7 @@ def _execute_over(
     con: Connection, frame: pl.DataFrame, sql: str, parameters: Sequence[object] = ()
 ) -> None:
     """Run a statement for which the rows of ``frame`` are the view ``fairaudit_rows``."""
-    con.register("fairaudit_rows", Stream(frame.__arrow_c_stream__(None)))
+    con.register("fairaudit_rows", ArrowStream(frame.__arrow_c_stream__(None)))
     try:
         execute(con, sql, parameters)
     except BaseException:

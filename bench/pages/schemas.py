@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from audit import machines
 from audit.nightly.status import StatusAnswer
-from audit.oneoff.audit import Outcome
+from audit.oneoff.audit import AuditResult
 from audit.oneoff.explain.shown import Explanation
 from audit.oneoff.when import WhenAnswer
 from audit.report.owner.card import Card
@@ -19,8 +19,8 @@ from audit.store import database, migrations, saved
 
 FOLDER: Final = Path(__file__).resolve().parents[2] / "docs" / "schema"
 
-ANSWERS: Final[Mapping[str, type[machines.Answer]]] = {
-    "audit": Outcome,
+ANSWERS: Final[Mapping[str, type[machines.JsonAnswer]]] = {
+    "audit": AuditResult,
     "status": StatusAnswer,
     "explain": Explanation,
     "when": WhenAnswer,

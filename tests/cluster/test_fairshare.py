@@ -12,7 +12,7 @@ import pytest
 
 from audit import config
 from audit.cluster import charges, fairshare
-from audit.cluster.fairshare import Fairshare
+from audit.cluster.fairshare import FairshareInputs
 from audit.cluster.setting import Setting, configured
 from audit.config.places import Site
 from audit.errors import ConfigError
@@ -37,8 +37,8 @@ FILES = {
 AS_SLURM = {"method": "slurm", "penalty": "billing", "operator": "fair_tree", **FILES}
 
 
-def usage(**given: Any) -> config.Usage:
-    return config.Usage.model_validate(given)
+def usage(**given: Any) -> config.UsageConfig:
+    return config.UsageConfig.model_validate(given)
 
 
 def test_files_are_read_as_slurm_prints_them() -> None:
@@ -76,11 +76,11 @@ def test_shares_of_everything() -> None:
             row("history", "cem", math.nan),
         ]
     )
-    assert Fairshare(usage()).of_all == {"user": {}, "account": {}}
+    assert FairshareInputs(usage()).of_all == {"user": {}, "account": {}}
     found = fairshare.shares_of_all(tree)
     assert found["account"] == {"physics": 0.75, "history": 0.25}
     assert found["user"] == {"ann": 0.5, "bob": 0.5}
-    flat = Fairshare(usage(users={"ann": 0.3, "bob": 0.7}))
+    flat = FairshareInputs(usage(users={"ann": 0.3, "bob": 0.7}))
     assert flat.of_all["user"] == {"ann": 0.3, "bob": 0.7}
 
 
@@ -147,7 +147,7 @@ def samples() -> list[tuple[int, list[dict[str, str]]]]:
 
 
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> tuple[pl.DataFrame, Setting, Fairshare]:
+def lab(tmp_path_factory: pytest.TempPathFactory) -> tuple[pl.DataFrame, Setting, FairshareInputs]:
     """The lab's attempts, taken in by a configured run, its setting and shares."""
     folder = tmp_path_factory.mktemp("lab")
     shutil.copytree(SLURM / "decay", folder, dirs_exist_ok=True)
@@ -172,7 +172,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> tuple[pl.DataFrame, Setting
     return charges.charged(described, setting, shares), setting, shares
 
 
-def test_histories_equal_sshare(lab: tuple[pl.DataFrame, Setting, Fairshare]) -> None:
+def test_histories_equal_sshare(lab: tuple[pl.DataFrame, Setting, FairshareInputs]) -> None:
     charged, setting, shares = lab
     assert shares.tree is not None
     method = fairshare.decay_method(shares, setting)
@@ -210,7 +210,7 @@ def test_histories_equal_sshare(lab: tuple[pl.DataFrame, Setting, Fairshare]) ->
 
 
 def test_a_configured_run_keeps_the_history_of_the_tree(
-    lab: tuple[pl.DataFrame, Setting, Fairshare],
+    lab: tuple[pl.DataFrame, Setting, FairshareInputs],
 ) -> None:
     charged, setting, shares = lab
     day = Period("2026-11-21", 1795219200, 1795305600)

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from audit.cluster import predicted
-from audit.cluster.windows import Window
+from audit.cluster.windows import ComputedWindow
 from audit.config import Config
 from audit.model import Period
 from audit.oneoff.audit import Options, audit
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.usefixtures("short_paper")
 def test_of_many_submissions_every_nth_is_predicted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(predicted, "SAMPLED", 100)
     of = scenario(records(250))
-    made = predicted.predicted(of, UTC, Window())
+    made = predicted.predicted(of, UTC, ComputedWindow())
     assert made["job_id"].to_list() == [str(number) for number in range(1, 251, 3)]
     assert set(made["kind"]) == {predicted.SUBMISSION}
 
@@ -39,7 +39,7 @@ def test_of_many_submissions_every_nth_is_predicted(monkeypatch: pytest.MonkeyPa
 def test_a_window_has_the_predictions_of_its_own_attempts() -> None:
     of = scenario(records(60))
     ends = of.attempts["end_time"]
-    made = predicted.predicted(of, UTC, Window(ends[20], ends[40]))
+    made = predicted.predicted(of, UTC, ComputedWindow(ends[20], ends[40]))
     assert made["job_id"].to_list() == of.attempts["job_id"][20:40].to_list()
 
 

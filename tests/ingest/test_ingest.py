@@ -8,9 +8,10 @@ import polars as pl
 import pytest
 
 from audit.errors import DialectError, RefusedError, SeveralClustersError
-from audit.ingest.ingest import Named, called_by, identify, take_in, take_in_by_name
+from audit.ingest.ingest import Named, called_by, take_in, take_in_by_name
 from audit.ingest.logs import open_logs
 from audit.ingest.quarantine import count_refused
+from audit.ingest.rereading import identify
 from audit.store import queries
 from audit.store.database import Connection, fetch
 from tests import stores

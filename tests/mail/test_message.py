@@ -97,6 +97,11 @@ def test_pictures_are_of_the_pool_that_page_one_is_about() -> None:
     assert all(title.endswith("(pool large)") for title in titles)
 
 
+def test_without_resvg_a_mail_has_no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert mail.pictures(sample.contents()) == ()
+
+
 @pytest.mark.parametrize("state", [State.PARTIAL, State.EMPTY, State.STALE])
 def test_what_is_not_complete_never_looks_so(state: State) -> None:
     page = sample.empty() if state is State.EMPTY else sample.contents()

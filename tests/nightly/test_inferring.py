@@ -10,7 +10,7 @@ import pytest
 
 from audit import config
 from audit.cluster import fitted
-from audit.cluster.fairshare import Fairshare
+from audit.cluster.fairshare import FairshareInputs
 from audit.cluster.fitted import Fitted
 from audit.cluster.setting import Setting
 from audit.config.places import Site
@@ -123,7 +123,7 @@ def test_each_period_has_the_rules_of_the_log_up_to_its_end(whole: Path, logs: P
     # the last is what an audit of the whole log infers
     settings = site(whole, int((logs / "capacity").read_text()))
     read = open_published(whole / "fairaudit.duckdb", settings, fit=False)
-    usage = Fairshare(config.Usage())
+    usage = FairshareInputs(config.UsageConfig())
     [audited] = inferring.inferred(read.described, read.setting, usage, ())
     [evidence] = audited.details["evidence"]
     assert found.row(2, named=True)["starts"] == evidence["starts"]
@@ -205,7 +205,7 @@ def test_a_job_is_explained_with_what_its_period_inferred(whole: Path, logs: Pat
     january, march = rules(whole)["starts"].to_list()[::2]
     assert found.evidence["all"][0]["starts"] == january
     assert open_published(published, settings).setting.evidence["all"][0]["starts"] == march
-    of = (Request(logs=()), explain.Subject(job), published, settings)
+    of = (Request(logs=()), explain.WaitToExplain(job), published, settings)
     told = explain.explain(*of, folder=whole)
     assert told.account.causes["cause_rule_s"] == pytest.approx(waited)
     plain = explain.explain(*of, folder=whole, fit=False)

@@ -15,7 +15,7 @@ from audit.cluster.declared import NodeFiles
 from audit.config import Config
 from audit.errors import UsageError
 from audit.model import Limit, Pool
-from audit.oneoff.audit import Options, Outcome, audit
+from audit.oneoff.audit import AuditResult, Options, audit
 from audit.pipeline.opening import Request, open_log
 from audit.pipeline.published import open_published
 from audit.policies import Backfill, Order
@@ -106,18 +106,18 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write(folder / "site.swf", made.swf(made.pool(**RULES)))
 
 
-def audited(log: Path, out: Path, settings: Config | None = None, **options: Any) -> Outcome:
+def audited(log: Path, out: Path, settings: Config | None = None, **options: Any) -> AuditResult:
     given = Options(out=out, pdf=False, **options)
     return audit(Request(logs=[log]), given, settings or Config(), fit=True)
 
 
-def notes(outcome: Outcome) -> list[str]:
+def notes(outcome: AuditResult) -> list[str]:
     with closing(database.open_snapshot(outcome.database)) as con:
         [text] = database.fetch(con, "SELECT notes::VARCHAR AS notes FROM clusters")["notes"]
     return list(json.loads(text)["notes"])
 
 
-def only_pool(outcome: Outcome) -> Pool:
+def only_pool(outcome: AuditResult) -> Pool:
     [pool] = open_published(outcome.database, Config()).setting.pools
     return pool
 
@@ -204,7 +204,7 @@ def test_an_audit_does_not_load_the_studies(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=True, capture_output=True)
 
 
-def figures(outcome: Outcome, *metrics: str) -> list[float]:
+def figures(outcome: AuditResult, *metrics: str) -> list[float]:
     sql = "SELECT metric, value FROM summary WHERE dimension = 'all' UNION ALL "
     sql += "SELECT metric, value FROM fidelity"
     with closing(database.open_snapshot(outcome.database)) as con:
@@ -212,7 +212,7 @@ def figures(outcome: Outcome, *metrics: str) -> list[float]:
     return [found[metric] for metric in metrics]
 
 
-def plainly(log: Path, out: Path, **options: Any) -> Outcome:
+def plainly(log: Path, out: Path, **options: Any) -> AuditResult:
     request = Request(logs=[log], zone="UTC")
     return audit(request, Options(out=out, pdf=False, **options), Config())
 
@@ -242,7 +242,7 @@ def early(folder: Path) -> Path:
     return write(folder / "early.psv", "\n".join([head, *rows, ""]))
 
 
-def outside(outcome: Outcome) -> list[tuple[str, float, float]]:
+def outside(outcome: AuditResult) -> list[tuple[str, float, float]]:
     sql = "SELECT job_id, cause_outside_s, cause_earlier_s FROM job_fairness ORDER BY job_id"
     with closing(database.open_snapshot(outcome.database)) as con:
         return database.rows(con, sql)
@@ -315,12 +315,12 @@ def test_a_log_of_pbs_begins_at_its_first_record(tmp_path: Path) -> None:
 ARRAYS = DATA / "arrays"
 
 
-def of_arrays(log: Path, out: Path) -> Outcome:
+def of_arrays(log: Path, out: Path) -> AuditResult:
     request = Request(logs=[log], cluster="c", zone="UTC")
     return audit(request, Options(out=out, pdf=False), Config())
 
 
-def stored(outcome: Outcome, query: str) -> list[tuple[Any, ...]]:
+def stored(outcome: AuditResult, query: str) -> list[tuple[Any, ...]]:
     with closing(database.open_snapshot(outcome.database)) as con:
         return database.rows(con, query)
 

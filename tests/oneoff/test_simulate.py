@@ -19,7 +19,14 @@ from audit.formats import swf
 from audit.formats.lines import Block
 from audit.metrics.attempts.population import describe
 from audit.model import DESCRIBED, SEQUENCE, Backfill, Order, Policy, Pool, Resource, Standing
-from audit.oneoff.simulate import Figures, Outcome, simulate, table, to_parquet, to_swf
+from audit.oneoff.simulate import (
+    ScheduleFigures,
+    SimulateResult,
+    simulate,
+    table,
+    to_parquet,
+    to_swf,
+)
 from audit.pipeline.opening import Request
 from audit.scenario import engine
 from audit.scenario.whatif.options import change
@@ -68,7 +75,7 @@ backfill = "none"
 DEFAULTS = config.Config()
 
 
-def what_if(path: Path, chosen: config.Config = DEFAULTS, **asked: Any) -> Outcome:
+def what_if(path: Path, chosen: config.Config = DEFAULTS, **asked: Any) -> SimulateResult:
     of_log = {
         key: asked.pop(key) for key in ("cluster", "pool_size", "resource", "zone") if key in asked
     }
@@ -119,7 +126,7 @@ def test_the_schedule_is_the_policy_s_and_reads_back(hand: Path, tmp_path: Path)
 def test_figures_side_by_side(hand: Path) -> None:
     (found,) = what_if(hand, pool_size=4).comparisons
     assert (found.pool, found.schedule) == ("all", "fcfs-easy")
-    assert found.observed == Figures(
+    assert found.observed == ScheduleFigures(
         attempts=6,
         started=4,
         never_started=1,
@@ -130,7 +137,7 @@ def test_figures_side_by_side(hand: Path) -> None:
         utilization=(2 * 40 + 3 * 30 + 2 * 10 + 9 * 5) / (4 * 331),
         span_s=331,
     )
-    assert found.simulated == Figures(
+    assert found.simulated == ScheduleFigures(
         attempts=6,
         started=4,
         never_started=2,

@@ -18,8 +18,8 @@ from audit.files import lock
 from audit.metrics.draws import Draws
 from audit.metrics.uncertainty import Resamples
 from audit.oneoff import study as studies
-from audit.oneoff.study import Plan, Target
-from audit.pipeline.opening import Log, Request
+from audit.oneoff.study import StudyPlan, StudyTarget
+from audit.pipeline.opening import ClusterLog, Request
 from audit.report.study.cells import Cell
 from audit.store import database
 from audit.studies import plans
@@ -154,7 +154,7 @@ def conduct(
     on_progress: Callable[[str, int, int], None] = nothing,
     database: Path | None = None,
 ) -> None:
-    target = Target(out, database, threads=1)
+    target = StudyTarget(out, database, threads=1)
     studies.conduct("grid", Request(logs=[swf]), target, CHOSEN, PLAN, on_progress)
 
 
@@ -238,10 +238,10 @@ def test_one_run_at_a_time_in_a_folder(swf: Path, tmp_path: Path) -> None:
     ],
 )
 def test_impossible_studies_are_refused_at_once(
-    swf: Path, tmp_path: Path, plan: Callable[[Log, Draws], Plan], message: str
+    swf: Path, tmp_path: Path, plan: Callable[[ClusterLog, Draws], StudyPlan], message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
-        studies.conduct("grid", Request(logs=[swf]), Target(tmp_path), Config(), plan)
+        studies.conduct("grid", Request(logs=[swf]), StudyTarget(tmp_path), Config(), plan)
     assert list(tmp_path.iterdir()) == []
 
 

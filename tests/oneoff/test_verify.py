@@ -9,7 +9,7 @@ from audit.config.places import Site
 from audit.errors import ReportError, UsageError
 from audit.nightly.run import run
 from audit.oneoff.audit import Options, audit
-from audit.oneoff.verify import Verdict, verify
+from audit.oneoff.verify import Reproduction, verify
 from audit.pipeline.opening import Request
 from tests.logs import busy, write
 from tests.nightly.test_run import NOW, month, site
@@ -18,7 +18,9 @@ DEFAULT = config.Config()
 FEW = config.Uncertainty(resamples=100)
 
 
-def _verify(report: Path, db: Path | None = None, settings: config.Config = DEFAULT) -> Verdict:
+def _verify(
+    report: Path, db: Path | None = None, settings: config.Config = DEFAULT
+) -> Reproduction:
     return verify(report, db, settings, report.parents[-1])
 
 
@@ -27,7 +29,7 @@ def test_a_one_off_report_is_made_again_and_edits_are_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = write(tmp_path / "my.swf", busy())
-    settings = config.Config(uncertainty=FEW, report=config.Report(rows=3))
+    settings = config.Config(uncertainty=FEW, report=config.ReportConfig(rows=3))
     made = audit(Request(logs=[log], cluster="<b>|ü"), Options(out=tmp_path / "out"), settings)
     assert made.pdf is not None
     for report in (made.html, made.pdf):

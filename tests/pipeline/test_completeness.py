@@ -15,7 +15,7 @@ from audit.ingest import ingest
 from audit.ingest.logs import Part, open_log, open_logs
 from audit.pipeline import completeness
 from audit.pipeline.completeness import Completeness, Numbers
-from audit.pipeline.opening import Request, Site, take_in
+from audit.pipeline.opening import ClusterFinder, Request, take_in
 from audit.store import migrations, queries
 from audit.words import Population
 from tests.logs import line, log, write
@@ -32,7 +32,7 @@ def judged(path: Path, *stated: Population | None) -> Completeness:
     """The additions to a setting by the completeness of a log's cluster."""
     logs = open_logs([path])
     with migrations.temporary() as con:
-        taken = take_in(con, logs, Site(logs, "c", Config()), Config())
+        taken = take_in(con, logs, ClusterFinder(logs, "c", Config()), Config())
         before = Request(logs=[path]).setting(taken)
         setting = completeness.with_completeness(before, con, stated)
     assert before.warnings == setting.warnings[: len(before.warnings)]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from audit import config
 from audit.cluster import fitted
-from audit.cluster.fairshare import Fairshare
+from audit.cluster.fairshare import FairshareInputs
 from audit.cluster.fitted import Fitted
 from audit.cluster.setting import Setting
 from audit.metrics.attempts.account import account
@@ -19,14 +19,14 @@ from audit.metrics.waits.plan import Passes
 from audit.model import ATTEMPTS, JobState, Pool, Standing
 from audit.pipeline import inferring
 from audit.pipeline.inferring import SPAN_S, as_of, in_force
-from audit.pipeline.opening import Log
+from audit.pipeline.opening import ClusterLog
 from audit.policies import Backfill
 from audit.scenario.releases.holds import NOT_HOLDING, inferred_holds
 from tests.scenario.windows.sites import CPUS, DAY, EPOCH, Planted, made
 from tests.strategies import frame
 
 CHANGED = ("start_time", "end_time", "state", "reason", "occupancy_s")
-USAGE = Fairshare(config.Usage())
+USAGE = FairshareInputs(config.UsageConfig())
 LIMITED = made(Planted(CPUS), 1)
 
 
@@ -163,7 +163,7 @@ def test_a_stated_backfilling_needs_no_evidence() -> None:
 
 def test_without_fitting_only_what_is_configured_is_in_force() -> None:
     described, pool = LIMITED
-    log = Log(described, setting(described, pool), None, ())
+    log = ClusterLog(described, setting(described, pool), None, ())
     shown = in_force(log).setting
     assert shown.pools[0].limits == (CPUS,)
     assert [fact.what for fact in shown.facts] == ["policy", "limit 1 of 1"]

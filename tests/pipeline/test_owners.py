@@ -17,7 +17,7 @@ from audit.oneoff.audit import Options, audit
 from audit.oneoff.owners import from_published
 from audit.oneoff.verify import verify
 from audit.pipeline.opening import Request
-from audit.pipeline.owners import Names, found
+from audit.pipeline.owners import EntityNames, found
 from audit.report.record.page import Who
 from audit.store import database
 from tests.logs import write
@@ -183,10 +183,10 @@ def test_an_audit_lays_pages_beside_its_report_which_name_nobody_else(tmp_path: 
 
 
 def test_who_is_in_no_log_is_refused() -> None:
-    names = Names([("ann", "a"), ("ben", None), ("ann", "b")])
+    names = EntityNames([("ann", "a"), ("ben", None), ("ann", "b")])
     assert Who("user", "ben") in names
     assert Who("account", "ben") not in names
     names.require([Who("user", "ann"), Who("account", "b")])
     with pytest.raises(UsageError, match="--account x: the log names 2 accounts, but not this one"):
         names.require([Who("account", "x")])
-    assert Who("user", "ann") not in Names([])
+    assert Who("user", "ann") not in EntityNames([])

@@ -21,7 +21,16 @@ from audit.model import Period, Pool, Resource
 from audit.registry import columns, measures
 from audit.registry.causes import LACKS
 from audit.registry.columns import Column
-from audit.registry.measure import DURATION, ENDED, ONE, SECONDS, Measure, Quotient, Shown, Table
+from audit.registry.measure import (
+    DURATION,
+    ENDED,
+    ONE,
+    SECONDS,
+    Measure,
+    Presentation,
+    Quotient,
+    Table,
+)
 from audit.report.text import tables
 from audit.store import catalogue, database, migrations, publish
 from audit.store.database import Connection, execute, rows
@@ -150,7 +159,7 @@ def test_shares_are_shown_as_such() -> None:
     shown = {
         key
         for key, one in {**measures.SUMMARY, **measures.FIDELITY}.items()
-        if one.shown is Shown.SHARE
+        if one.shown is Presentation.SHARE
     }
     assert shares <= shown
     assert all(measures.unit_of(key) == ONE for key in shown)

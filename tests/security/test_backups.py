@@ -49,7 +49,7 @@ def work(folder: Path, job: str, *more: str) -> None:
     state = own_state(Site(SETTINGS, folder))
     with (
         state_folder.held(state, "test") as store,
-        closing(history.History(state, lambda: NOW)) as past,
+        closing(history.RunHistory(state, lambda: NOW)) as past,
     ):
         past.end(past.begin(job), "done")
         with migrations.migrated(store, base=folder) as con:
@@ -395,6 +395,9 @@ def test_views_of_a_backup_are_made_anew(place: Path) -> None:
         ["UPDATE history SET state = 'new'"],
         ["UPDATE history SET stage = CAST(x'ff' AS TEXT)"],
         ["UPDATE history SET error = x'00'"],
+        ["INSERT INTO planned VALUES ('c', 'soon')"],
+        ["INSERT INTO planned VALUES (x'00', 1)"],
+        ["DROP TABLE planned", "CREATE TABLE planned (cluster)"],
     ],
 )
 def test_a_crafted_history_is_refused(place: Path, statements: list[str]) -> None:

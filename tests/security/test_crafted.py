@@ -11,10 +11,10 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from audit.analyst.sql import Limits, Question, Reader, answer
+from audit.analyst.sql import Reader, SqlLimits, SqlStatement, answer
 from audit.config import Config
 from audit.errors import AuditError
-from audit.oneoff.explain.explain import Subject, explain
+from audit.oneoff.explain.explain import WaitToExplain, explain
 from audit.pipeline.opening import Request
 from audit.pipeline.workplace import replacing
 from audit.setup import doctor
@@ -103,7 +103,7 @@ def crafted(place: Place, script: str) -> Path:
 def sql(path: Path) -> None:
     """Read what an attacker wants to be read."""
     out = io.BytesIO()
-    with closing(Reader(path, Limits(1, "200MB"))) as reader:
+    with closing(Reader(path, SqlLimits(1, "200MB"))) as reader:
         for text in (
             "SELECT count(*) FROM all_records",
             "FROM all_records",
@@ -111,13 +111,13 @@ def sql(path: Path) -> None:
             "SHOW TABLES",
         ):
             try:
-                reader.query(Question(text, form=Format.csv), out, print)
+                reader.query(SqlStatement(text, form=Format.csv), out, print)
             finally:
                 assert b"root:" not in out.getvalue()
 
 
 def explained(path: Path) -> None:
-    explain(Request(logs=()), Subject("old 0"), path, Config())
+    explain(Request(logs=()), WaitToExplain("old 0"), path, Config())
 
 
 def examined(path: Path) -> None:
@@ -218,7 +218,13 @@ def test_logging_cannot_be_switched_on(place: Place) -> None:
     with pytest.raises(AuditError):
         opened(place.database)
     with pytest.raises(AuditError):
-        answer(place.database, Question("FROM job_fairness"), io.BytesIO(), Limits(5, "1GB"), print)
+        answer(
+            place.database,
+            SqlStatement("FROM job_fairness"),
+            io.BytesIO(),
+            SqlLimits(5, "1GB"),
+            print,
+        )
     assert place.state() == before
 
 
@@ -236,6 +242,6 @@ def test_an_archive_elsewhere_is_read_if_the_configuration_says_so(
     with pytest.raises(AuditError, match="not in the archive"):
         database.open_snapshot(place.database)
     out = io.BytesIO()
-    question = Question("SELECT count(*) AS n FROM job_result", form=Format.csv)
-    answer(place.database, question, out, Limits(9, "200MB"), print, elsewhere)
+    question = SqlStatement("SELECT count(*) AS n FROM job_result", form=Format.csv)
+    answer(place.database, question, out, SqlLimits(9, "200MB"), print, elsewhere)
     assert out.getvalue() == b"n\n1\n"

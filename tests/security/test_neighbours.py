@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from audit.config import Cluster, Config, Mail, People
+from audit.config import Cluster, Config, Mail, PeopleConfig
 from audit.errors import ConfigError, DeliveryError, UsageError
 from audit.ingest import people
 from audit.mail import transport
@@ -288,7 +288,7 @@ def test_secrets_and_names_of_another_user_are_not_read(place: Path) -> None:
         (place / name).chmod(0o600)
         os.chown(place / name, 65534, 65534)
     belongs = "belongs to user"
-    cluster = Cluster(name="c", people=People(key_file="key"))
+    cluster = Cluster(name="c", people=PeopleConfig(key_file="key"))
     with pytest.raises(ConfigError, match=belongs):
         people.filter_of(cluster, place)
     with pytest.raises(ConfigError, match=belongs):

@@ -10,7 +10,7 @@ import pytest
 
 from audit.errors import AuditError, UsageError
 from audit.setup import asking
-from audit.setup.asking import Answers, Plan
+from audit.setup.asking import CommandPlan, SlurmOutput
 from audit.setup.init import infer, write
 from tests.places import ROOT
 from tests.setup import programs
@@ -19,18 +19,21 @@ NOW = datetime(2026, 11, 24, 17, tzinfo=UTC)
 
 
 @pytest.fixture
-def plan() -> Plan:
+def plan() -> CommandPlan:
     return asking.plan(NOW, 2, "UTC")
 
 
 def ask(
-    plan: Plan, folder: Path, monkeypatch: pytest.MonkeyPatch, other: dict[str, str] | None = None
-) -> Answers:
+    plan: CommandPlan,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    other: dict[str, str] | None = None,
+) -> SlurmOutput:
     programs.install(folder / "site", monkeypatch, other)
     return asking.ask(plan, folder / "slurm")
 
 
-def test_the_commands_and_their_order(plan: Plan) -> None:
+def test_the_commands_and_their_order(plan: CommandPlan) -> None:
     shown = [query.shown for query in plan.queries]
     assert [line.split()[0] for line in shown] == (
         ["scontrol"] * 3 + ["sacctmgr"] * 4 + ["sinfo", "sacct"]
@@ -41,7 +44,7 @@ def test_the_commands_and_their_order(plan: Plan) -> None:
     assert plan.source.since == date(2026, 11, 10)
 
 
-def test_later_runs_use_the_command_of_the_shipped_configuration(plan: Plan) -> None:
+def test_later_runs_use_the_command_of_the_shipped_configuration(plan: CommandPlan) -> None:
     shipped = (ROOT / "config.toml").read_text(encoding="utf-8")
     (example,) = re.findall(r"^# (command = \[\n(?:# .*\n)+?# \])", shipped, re.MULTILINE)
     command = tomllib.loads(example.replace("\n# ", "\n"))["command"]
@@ -49,7 +52,7 @@ def test_later_runs_use_the_command_of_the_shipped_configuration(plan: Plan) -> 
 
 
 def test_answers_become_a_configuration(
-    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    plan: CommandPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers = ask(plan, tmp_path, monkeypatch)
     assert answers.warnings == ()
@@ -73,7 +76,7 @@ def test_answers_become_a_configuration(
 
 
 def test_missing_answers_are_warnings(
-    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    plan: CommandPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "slurm").mkdir()
     (tmp_path / "slurm/qos.psv").write_text("of an earlier call", encoding="utf-8")
@@ -93,7 +96,7 @@ def test_missing_answers_are_warnings(
 
 
 def test_a_command_that_hangs_is_killed(
-    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    plan: CommandPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     queries = tuple(
         query._replace(timeout_s=0) if query.file == "events.psv" else query
@@ -107,7 +110,7 @@ def test_a_command_that_hangs_is_killed(
 
 
 def test_without_slurm_nothing_is_asked(
-    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    plan: CommandPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UsageError, match="there is no program 'scontrol' in PATH; run --slurm"):
@@ -115,13 +118,15 @@ def test_without_slurm_nothing_is_asked(
     assert [*(tmp_path / "slurm").iterdir()] == []
 
 
-def test_jobs_are_needed(plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jobs_are_needed(
+    plan: CommandPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(UsageError, match=r"'sacct' failed with exit code 1 \(no slurmdbd\)"):
         ask(plan, tmp_path, monkeypatch, {"sacct --allusers": "echo no slurmdbd >&2; exit 1"})
 
 
 def test_hidden_jobs_are_a_warning(
-    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    plan: CommandPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     conf = {"scontrol show config": "echo 'PrivateData             = accounts,jobs'"}
     answers = ask(plan, tmp_path, monkeypatch, conf)
@@ -138,7 +143,7 @@ def test_hidden_jobs_are_a_warning(
     ],
 )
 def test_hostile_output_is_refused(
-    begin: str, line: str, plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    begin: str, line: str, plan: CommandPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers = ask(plan, tmp_path, monkeypatch, {begin: line})
     with pytest.raises(AuditError) as refused:

@@ -62,8 +62,8 @@ def test_init_writes_pools_and_files_and_a_run_uses_them() -> None:
     initial.save(path, initial.write(draft))
     settings = config.load(path)
     assert settings.clusters[0] == draft.cluster
-    assert settings.clusters[0].hardware == config.Hardware(nodes="nodes.txt")
-    site = Site(settings.model_copy(update={"report": config.Report(pdf=False)}), Path())
+    assert settings.clusters[0].hardware == config.HardwareConfig(nodes="nodes.txt")
+    site = Site(settings.model_copy(update={"report": config.ReportConfig(pdf=False)}), Path())
     assert not run(site, 1_800_000_000).failures
     assert shown(site.database) == SHOWN
     # what the files said is part of the figures: another shape makes them stale
@@ -88,7 +88,7 @@ def test_nodes_that_share_partitions_are_one_pool() -> None:
     notes: dict[str, str] = {}
     nodes = (machine("n1", ("a", "b"), cpus=4), machine("n2", ("b",), cpus=4))
     (pool,) = of_nodes(nodes, None, [], notes)
-    assert (pool.name, pool.partitions, pool.capacity) == ("all", (), config.Amounts())
+    assert (pool.name, pool.partitions, pool.capacity) == ("all", (), config.AmountsConfig())
     assert notes == {"clusters.pools[0].capacity": "Left out: each run takes it from its nodes."}
 
 
@@ -99,8 +99,11 @@ def test_doctor_says_where_nodes_come_from() -> None:
     table = config.Nodes(names="x[1-3]", cpus=4)
     cluster = config.Cluster(
         name="lab",
-        hardware=config.Hardware(nodes="nodes.txt", events="events.psv"),
-        pools=(config.Pool(name="rest"), config.Pool(name="x", partitions=("x",), nodes=(table,))),
+        hardware=config.HardwareConfig(nodes="nodes.txt", events="events.psv"),
+        pools=(
+            config.PoolConfig(name="rest"),
+            config.PoolConfig(name="x", partitions=("x",), nodes=(table,)),
+        ),
     )
     initial.save(Path("config.toml"), initial.annotated(cluster))
     (finding,) = (one for one in examine(Path("config.toml"), None) if "lab" in one.what)

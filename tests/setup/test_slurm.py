@@ -129,7 +129,7 @@ def test_paths_are_relative_to_the_configuration() -> None:
 
 def test_partitions_alone_do_not_change_usage() -> None:
     draft = infer([], SlurmFiles(FILES.partitions), name="lab")
-    assert written(draft).usage == config.Usage()
+    assert written(draft).usage == config.UsageConfig()
 
 
 def test_missing_values_have_slurm_s_defaults_and_a_note() -> None:
@@ -172,7 +172,7 @@ def test_usage_that_never_decays_is_summed_over_windows() -> None:
 
 def test_a_configuration_without_billing_weights_is_refused() -> None:
     write(Path("conf.txt"), "ClusterName = lab\n")
-    usage = config.Usage(method="slurm", penalty="billing", slurm_conf="conf.txt")
+    usage = config.UsageConfig(method="slurm", penalty="billing", slurm_conf="conf.txt")
     with pytest.raises(UsageError, match="no partition in it, so nothing says what jobs are"):
         fairshare.read(usage, Path(), "lab")
 

@@ -13,7 +13,7 @@ import polars as pl
 
 from audit import periods
 from audit.cluster.passed import OfLog
-from audit.config import Verdict
+from audit.config import VerdictConfig
 from audit.metrics.attempts import base
 from audit.metrics.attempts.account import account
 from audit.metrics.attempts.passed_over import EQUAL
@@ -30,7 +30,7 @@ from tests.sites.reasons import TrueReason
 from tests.sites.site import TrueSite
 
 UTC: Final = ZoneInfo("UTC")
-THRESHOLDS: Final = Verdict()
+THRESHOLDS: Final = VerdictConfig()
 ACCUSING: Final = (Word.MIXED, Word.UNFAIR)
 WORDS: Final = {
     TrueReason.FULL: "Resources",

@@ -19,7 +19,7 @@ from typing import Any, Final, Self
 import pytest
 
 from audit import config
-from audit.oneoff.sshare.inputs import Request
+from audit.oneoff.sshare.inputs import SshareRequest
 from audit.oneoff.sshare.recompute import psv, recompute
 from audit.store import database
 from tests.slurm import lab as slurm
@@ -589,7 +589,7 @@ def compare_shares(
     (folder / "sacct").write_text(text)
     for sample in samples:
         (folder / f"sample-{sample.at}").write_text(sample.text)  # to examine a failure
-        request = Request(
+        request = SshareRequest(
             sacct=(folder / "sacct",),
             associations=files["assoc"],
             qos=files["qos"],

@@ -18,8 +18,8 @@ from audit.cluster import charges, fairshare
 from audit.metrics.attempts.account import Durations
 from audit.metrics.attempts.account import account as booked_waits
 from audit.metrics.attempts.reasons import hold_kind
-from audit.oneoff.sshare.inputs import Request
-from audit.oneoff.sshare.recompute import Outcome, recompute
+from audit.oneoff.sshare.inputs import SshareRequest
+from audit.oneoff.sshare.recompute import SshareResult, recompute
 from audit.registry.causes import COLUMNS
 from tests.slurm.modern import ceiling, reasons
 from tests.slurm.modern.captured import CAPTURES, OF_SLURM, Capture
@@ -149,8 +149,8 @@ def test_sshare_is_recomputed(name: str, tmp_path: Path) -> None:
     assert equal >= {"north": 70, "south": 128}[name]
 
 
-def recomputed(folder: Path, at: int, tick: int) -> Outcome:
-    request = Request(
+def recomputed(folder: Path, at: int, tick: int) -> SshareResult:
+    request = SshareRequest(
         sacct=[folder / "sacct.txt"],
         associations=folder / OF_SLURM["associations"],
         qos=folder / OF_SLURM["qos"],

@@ -46,7 +46,7 @@ def text(seed: int = 1) -> str:
 
 def made(folder: Path, **options: object) -> tuple[Path, ...]:
     source = write(folder / "my.swf", text())
-    request = (opening.Request(logs=[source]), studies.Target(out=folder / "out", **options))  # type: ignore[arg-type]
+    request = (opening.Request(logs=[source]), studies.StudyTarget(out=folder / "out", **options))  # type: ignore[arg-type]
     return studies.conduct("workload", *request, Config(), plans.workload())
 
 
@@ -109,7 +109,7 @@ def test_the_page_says_who_arrives_when(files: tuple[Path, ...]) -> None:
 
 def test_no_ended_attempt_is_no_workload(tmp_path: Path) -> None:
     source = write(tmp_path / "my.swf", log([line(1, run=-1, status=5)], MaxProcs=4))
-    request = (opening.Request(logs=[source]), studies.Target(out=tmp_path / "out"))
+    request = (opening.Request(logs=[source]), studies.StudyTarget(out=tmp_path / "out"))
     with pytest.raises(UsageError, match="no attempt of the log has ended"):
         studies.conduct("workload", *request, Config(), plans.workload())
 
@@ -160,7 +160,7 @@ def test_the_command(
     def conduct(
         key: str,
         request: opening.Request,
-        target: studies.Target,
+        target: studies.StudyTarget,
         _: Config,
         plan: str,
         *__: object,
@@ -189,7 +189,7 @@ def test_a_browser_draws_it_without_complaint(files: tuple[Path, ...]) -> None:
 def test_a_real_log(real_logs: Path, tmp_path: Path) -> None:
     source = real_logs / "swf" / "KTH-SP2-1996-2.1-cln.swf.gz"
     out = tmp_path / "out"
-    request = (opening.Request(logs=[source]), studies.Target(out=out))
+    request = (opening.Request(logs=[source]), studies.StudyTarget(out=out))
     studies.conduct("workload", *request, Config(), plans.workload(clusters=4))
     likeness = pl.read_csv(out / "workload-likeness.csv")
     traits = {row["trait"]: row for row in likeness.iter_rows(named=True)}

@@ -48,11 +48,16 @@ class DeliveredCapacity:
         self, most: _Ints, blocks: _Ints, kept: bool, free: bool, bounded: bool, always: _Bools
     ) -> None: ...  # fmt: skip
 
-def capacities(log: ObservedPool, rule: PassRule, out: _Ints) -> None: ...
+class AgreementGoal:
+    def __init__(
+        self, least: float, seen: _Ints, seen_in_all: int, others: _Ints
+    ) -> None: ...  # fmt: skip
+
+def capacities(log: ObservedPool, rule: PassRule, wanted: _Bools, out: _Ints) -> None: ...
 def agreement(
     log: ObservedPool, rule: PassRule, most: _Ints, judged: _Bools, waited: _Bools, settings: _Ints,
-    out: _Ints
-) -> None: ...  # fmt: skip
+    out: _Ints, goal: AgreementGoal
+) -> bool: ...  # fmt: skip
 def held_from(log: ObservedPool, user: _Ints, users: int, out: _Ints) -> None: ...
 def fair_starts(
     log: ObservedPool, rule: PassRule, delivered: DeliveredCapacity, subject: _Bools,

@@ -73,8 +73,10 @@ cdef void find_least(
     scene.least = smallest.key[0] if smallest.number > 0 else HUGE
 
 
-def capacities(ObservedPool log not None, PassRule rule not None, int64_t[::1] out):
-    """Write the capacity that the machine delivered under a rule at each instant: C, [m].
+def capacities(
+    ObservedPool log not None, PassRule rule not None, const uint8_t[::1] wanted, int64_t[::1] out
+):
+    """Write the capacity that the machine delivered under a rule at each wanted instant: C, [m].
 
     Source: SPEC §10, *Delivered capacity*.
     """
@@ -86,6 +88,8 @@ def capacities(ObservedPool log not None, PassRule rule not None, int64_t[::1] o
         for i in range(log.instants.shape[0]):
             free_and_join(sweep, scene, log, rule, i)
             start(sweep, scene, log, rule, i)
+            if not wanted[i]:
+                continue
             whole = max(log.capacity[0, i], log.used[i])
             find_least(scene, sweep.smallest, log, True)
             scene.free = scene.planned = whole - log.used[i]
@@ -95,27 +99,56 @@ def capacities(ObservedPool log not None, PassRule rule not None, int64_t[::1] o
             out[i] = log.used[i] + scene.free
 
 
+@cython.final
+@cython.dataclasses.dataclass(eq=False, repr=False)
+cdef class AgreementGoal:
+    """The agreement below which rules do not matter."""
+    cdef double least  # 0 to 1
+    cdef const int64_t[::1] seen  # [m], observed starts that count, at each instant
+    cdef int64_t seen_in_all
+    cdef const int64_t[:, ::1] others  # rules × 2, as ``out``: sums at instants not judged
+
+
+@cython.cdivision(True)
+cdef bint is_lost(AgreementGoal goal, int64_t[:, ::1] sums, int64_t left) noexcept nogil:
+    """Return whether no rule can reach a goal, with ``left`` observed starts to come."""
+    cdef int64_t k
+    cdef double most
+    for k in range(sums.shape[0]):
+        most = sums[k, 0] + left
+        if most / max(goal.seen_in_all + sums[k, 1], 1) >= goal.least:
+            return False
+    return True
+
+
 def agreement(
     ObservedPool log not None, PassRule rule not None, const int64_t[::1] most,
-    const uint8_t[::1] judged,
-    const uint8_t[::1] waited, const int64_t[:, ::1] settings, int64_t[:, ::1] out
+    const uint8_t[::1] judged, const uint8_t[::1] waited, const int64_t[:, ::1] settings,
+    int64_t[:, :, ::1] out, AgreementGoal goal not None
 ):
     """Count how well rules that differ in their backfilling agree with the observed starts.
 
     Args:
         rule: their order and limits.
         most: [m], C of fcfs and no_guarantee.
-        judged: [m], whether an instant counts.
+        judged: [m], whether an instant counts; J do.
         waited: [n], whether an attempt waited long enough to count where it was started.
         settings: rules × (backfill, depth, reservations, window).
-        out: rules × 3, to which are added: starts that were observed and chosen, observed starts,
-            and attempts chosen that did not start then.
+        out: rules × J × 2, to which are added: starts that were observed and chosen, and attempts
+            chosen that did not start then.
+        goal: what the rules are compared for.
+
+    Returns:
+        Whether all instants were compared, as any of the rules may reach the goal.
 
     Source: SPEC §10, *Agreement*.
     """
     cdef ObservedSweep sweep = ObservedSweep(log, rule)
     cdef PassScene scene = sweep.scene
-    cdef int64_t i, k, job, running
+    cdef int64_t i, k, running, place = 0, left = 0
+    cdef int64_t[:, ::1] sums = np.array(goal.others)
+    for i in range(judged.shape[0]):
+        left += goal.seen[i] if judged[i] else 0
     for k in range(settings.shape[0]):
         sweep.plans |= settings[k, 0] >= PassBackfill.EASY
     with nogil:
@@ -131,16 +164,23 @@ def agreement(
                     rule.window = settings[k, 3]
                     scene.free = most[i] - running
                     scene.planned = max(log.capacity[0, i], log.used[i]) - running
-                    compare(scene, log, rule, waited, sweep.started, out, k)
+                    compare(scene, log, rule, waited, out, k, place)
+                    sums[k, 0] += out[k, place, 0]
+                    sums[k, 1] += out[k, place, 1]
+                place += 1
+                left -= goal.seen[i]
+                if is_lost(goal, sums, left):
+                    break
             start(sweep, scene, log, rule, i)
+    return place == out.shape[1]
 
 
 cdef void compare(
-    PassScene scene, ObservedPool log, PassRule rule, const uint8_t[::1] waited, int64_t started,
-    int64_t[:, ::1] out, int64_t row
+    PassScene scene, ObservedPool log, PassRule rule, const uint8_t[::1] waited,
+    int64_t[:, :, ::1] out, int64_t row, int64_t place
 ) noexcept nogil:
     """Make a pass, count its starts, and take it back."""
-    cdef int64_t i, k, x, job
+    cdef int64_t k, x, job
     make_pass(scene, log, rule, False)
     for k in range(scene.number):
         job = scene.chosen[k]
@@ -148,13 +188,9 @@ cdef void compare(
         for x in range(1, log.request.shape[0]):
             scene.left[x] += log.request[x, job]
         if log.start[job] != scene.now:
-            out[row, 2] += 1
+            out[row, place, 1] += 1
         else:
-            out[row, 0] += waited[job]
-    i = started
-    while i < log.by_start.shape[0] and log.start[log.by_start[i]] == scene.now:
-        out[row, 1] += waited[log.by_start[i]]
-        i += 1
+            out[row, place, 0] += waited[job]
 
 
 def held_from(ObservedPool log not None, const int64_t[::1] user, int64_t users, int64_t[::1] out):

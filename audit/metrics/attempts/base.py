@@ -22,7 +22,7 @@ import numpy as np
 import polars as pl
 
 from audit import periods
-from audit.config import Verdict as Thresholds
+from audit.config import VerdictConfig as Thresholds
 from audit.metrics.attempts.passed_over import HELD_ACCOUNT, HELD_USER, MANY_SHARES
 from audit.metrics.attempts.population import day_number, ended, in_period, width_class
 from audit.metrics.quantiles import MEDIAN, P90, rank

@@ -22,10 +22,10 @@ from pydantic import ValidationError
 from audit import periods
 from audit.config import Cluster, Retention, places
 from audit.config.places import Site
-from audit.config.sections import Section
+from audit.config.sections import ConfigSection
 from audit.errors import AuditError, StoreError, UsageError, refusals
 from audit.files import folders, lock, privacy, replace, state_folder
-from audit.nightly.history import History
+from audit.nightly.history import RunHistory
 from audit.nightly.stages import Work, own_state
 from audit.store import archive, database, migrations, queries
 from audit.store.archive import Month
@@ -145,7 +145,7 @@ CLAIM: Final = ".fairaudit-store"
 _LARGEST: Final = 10_000  # bytes of CLAIM that are read
 
 
-class Owner(Section):
+class Owner(ConfigSection):
     """A store, as CLAIM names it."""
 
     store: str  # its identity
@@ -229,7 +229,7 @@ def _owner(root: Path) -> Owner | None:
 DAY_S: Final = 86_400
 
 
-def forget(con: Connection, past: History, keep: Retention, now: int) -> None:
+def forget(con: Connection, past: RunHistory, keep: Retention, now: int) -> None:
     """Remove old entries of the history, and the text of lines that were refused long ago.
 
     The lines still count, because figures depend on their number.

@@ -29,7 +29,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from audit import __version__
 from audit.config.places import Site
-from audit.config.sections import Section
+from audit.config.sections import ConfigSection
 from audit.errors import AuditError, StoreError, UsageError
 from audit.files import folders, privacy, replace, state_folder
 from audit.files.state_folder import HISTORY, STORE
@@ -54,7 +54,7 @@ _Count = Annotated[int, Field(ge=0)]
 _Version = Annotated[str, StringConstraints(pattern="^[0-9A-Za-z.+-]{1,64}$")]
 
 
-class Backup(Section):
+class Backup(ConfigSection):
     """The manifest of a backup."""
 
     format: Annotated[int, Field(ge=1)]

@@ -13,10 +13,10 @@ from typing import Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from audit import config
 from audit.cluster import charges, fairshare, ranking
 from audit.cluster.delivered import agreed, held_until
 from audit.cluster.inference import Fact
+from audit.config import Config
 from audit.errors import UsageError
 from audit.ingest.ingest import Progress
 from audit.metrics.attempts.reasons import reason_of
@@ -24,7 +24,7 @@ from audit.model import FstStatus, Pool, Standing
 from audit.oneoff.explain import facts
 from audit.oneoff.explain.facts import NOTHING_KNOWN, LogEvidence
 from audit.oneoff.explain.story import Cost, Delay, Story
-from audit.pipeline.opening import Log, Request
+from audit.pipeline.opening import ClusterLog, Request
 from audit.pipeline.published import open_either
 from audit.progress import printable
 from audit.report.text import wording
@@ -35,7 +35,7 @@ from audit.scenario.releases.holds import NOT_HOLDING, Holding
 from audit.scenario.scenario import Scenario
 
 
-class Subject(NamedTuple):
+class WaitToExplain(NamedTuple):
     """The wait to explain."""
 
     job: str
@@ -44,9 +44,9 @@ class Subject(NamedTuple):
 
 def explain(
     request: Request,
-    subject: Subject,
+    subject: WaitToExplain,
     database: Path,
-    chosen: config.Config,
+    config: Config,
     progress: Progress = lambda what, done, of: None,
     inferred: Callable[[Fact], None] = lambda fact: None,
     folder: Path = Path(),
@@ -65,7 +65,7 @@ def explain(
         AuditError: logs or the database cannot be read, see ``audit.errors``.
     """
     log = open_either(
-        *(request, database, chosen, progress, inferred, folder, subject.job), fit=fit
+        *(request, database, config, progress, inferred, folder, subject.job), fit=fit
     )
     found = _found(log.described, subject)
     pool = next(pool for pool in log.setting.pools if pool.name == found["pool"][0])
@@ -84,7 +84,7 @@ def explain(
     return replace(made, part=log.setting.part)
 
 
-def _found(described: pl.DataFrame, subject: Subject) -> pl.DataFrame:
+def _found(described: pl.DataFrame, subject: WaitToExplain) -> pl.DataFrame:
     """Return the attempt as a frame of one row."""
     of_job = described.filter(pl.col("job_id") == subject.job)
     shown = printable(subject.job)
@@ -103,7 +103,7 @@ def _found(described: pl.DataFrame, subject: Subject) -> pl.DataFrame:
 
 
 def charged(
-    log: Log, pool: Pool, folder: Path, *, candidates: bool = False
+    log: ClusterLog, pool: Pool, folder: Path, *, candidates: bool = False
 ) -> tuple[pl.DataFrame, Ranked]:
     """Return the attempts, charged if the queue is ordered by usage, and the ranking of owners.
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Final
 
 from audit import __version__, machines
-from audit.machines import Answer
+from audit.machines import JsonAnswer
 from audit.oneoff.explain import sentences
 from audit.oneoff.explain.story import Story, Use
 from audit.progress import printable
@@ -37,7 +37,7 @@ def as_text(story: Story) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Explanation(Story, Answer):
+class Explanation(Story, JsonAnswer):
     """The answer of ``fairaudit explain --format json``: the story, and its sentences."""
 
     wait_s: int

@@ -6,7 +6,7 @@ from typing import Final
 
 import polars as pl
 
-from audit.config import Verdict as Thresholds
+from audit.config import VerdictConfig as Thresholds
 from audit.metrics.attempts import base
 from audit.metrics.verdict import Gaps, VerdictBound, decide
 from audit.model import OBSERVED, Period

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from audit.machines import Answer, Instant
+from audit.machines import Instant, JsonAnswer
 from audit.report.owner import text
 from audit.report.record.owner import OwnerContents, OwnerPart
 from audit.report.record.page import Who
@@ -53,7 +53,7 @@ class StartCard:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Card(Answer):
+class Card(JsonAnswer):
     """The waits of one user in a period: ``user-NAME.json`` beside the page."""
 
     cluster: str

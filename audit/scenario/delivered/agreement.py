@@ -9,27 +9,23 @@ after a wait of over 60 s, and *chosen* what one pass of the rule starts in the 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby
 from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
 
-from audit.kernels.delivered import starts as kernels
 from audit.kernels.scheduling import simulation
 from audit.metrics.attempts.fidelity import KNOWN, MaySay
-from audit.model import Backfill, Order, Policy
+from audit.model import Backfill, Policy
 from audit.scenario import engine
-from audit.scenario.delivered.candidates import (
-    BY_PRIORITY,
-    KEPT,
-    SiteRule,
-    candidates,
-    judged_as,
-    pass_rule,
-    pass_setting,
+from audit.scenario.delivered.candidates import KEPT, SiteRule, candidates, judged_as
+from audit.scenario.delivered.comparing import (
+    ComparedStarts,
+    compared_starts,
+    share,
+    within_depth,
 )
-from audit.scenario.delivered.observed import LONG_WAIT_S, ObservedTurns, observed_turns
+from audit.scenario.delivered.observed import LONG_WAIT_S
 from audit.scenario.scenario import Scenario
 from audit.scenario.workload import Bools, Ints, Workload, largest_snapshot
 
@@ -37,10 +33,6 @@ EXACT: Final = 0.98
 """The least A at which only starts up to the snapshot are pinned."""
 EXCEEDS: Final = 0.01
 """The least A above that of fcfs + easy with which another rule is told from it."""
-MOST_INSTANTS: Final = 20_000
-MOST_BY_PRIORITY: Final = 5_000
-PLAN_DEPTH: Final = 500
-
 AGREEMENT_SCHEMA: Final = pl.Schema(
     {
         "order": pl.String,
@@ -98,87 +90,30 @@ def agreement(
     Returns:
         One row for each rule, in their order, with ``AGREEMENT_SCHEMA``.
     """
-    turns = observed_turns(scenario, held_until)
     rules = candidates(scenario) if rules is None else rules
-    counted = np.flatnonzero((turns.starts > 0) & (turns.waiting > 0))
-    most = delivered_capacity(scenario, turns, MOST)
-    sums: dict[SiteRule, tuple[Ints, int]] = {}
-    by_state = sorted(rules, key=_state)
-    for _, group in groupby(by_state, key=_state):
-        same = list(group)
-        judged = _spread(counted, same[0].policy.order)
-        for rule, found in zip(same, _compared(scenario, turns, same, most, judged), strict=True):
-            sums[rule] = found, len(judged)
-    rows = [_row(rule, *sums[rule], len(counted)) for rule in rules]
+    return as_table(compared_starts(scenario, rules, held_until))
+
+
+def as_table(compared: ComparedStarts) -> pl.DataFrame:
+    """Return the agreement of compared rules, one row for each; see ``agreement``."""
+    sums = {
+        rule: found
+        for group in compared.groups
+        for rule, found in zip(group, compared.sums(group), strict=True)
+    }
+    rows = []
+    for rule in compared.rules:
+        policy = rule.policy
+        depth = within_depth(policy).depth
+        rows.append(
+            (
+                *(policy.order.value, policy.backfill.value, rule.own_peak, policy.name),
+                *(share(sums[rule]), *sums[rule].tolist()),
+                *(len(compared.counted), len(compared.judged(policy.order))),
+                depth if policy.backfill is Backfill.conservative_replan else None,
+            )
+        )
     return pl.DataFrame(rows, AGREEMENT_SCHEMA, orient="row")
-
-
-MOST: Final = SiteRule(Policy(backfill=Backfill.no_guarantee))
-"""The rule that starts whatever fits; its capacity is C_HI."""
-
-
-def delivered_capacity(
-    scenario: Scenario, turns: ObservedTurns, rule: SiteRule, *, cautious: bool = False
-) -> Ints:
-    """Return the largest capacity at which a rule starts nothing, at each instant: C, [m]."""
-    delivered = np.zeros(len(turns.instants), np.int64)
-    kernels.capacities(
-        turns.in_kernel, pass_rule(scenario, turns, rule, cautious=cautious), delivered
-    )
-    return delivered
-
-
-def _state(rule: SiteRule) -> tuple[str, bool]:
-    return rule.policy.order.value, rule.own_peak
-
-
-def _spread(counted: Ints, order: Order) -> Ints:
-    """Return at most the permitted number of instants, evenly spaced."""
-    most = MOST_BY_PRIORITY if order in BY_PRIORITY else MOST_INSTANTS
-    if len(counted) <= most:
-        return counted
-    return counted[np.arange(most) * len(counted) // most]
-
-
-def _compared(
-    scenario: Scenario,
-    turns: ObservedTurns,
-    rules: Sequence[SiteRule],
-    most: Ints,
-    judged: Ints,
-) -> Ints:
-    """Return the sums of rules that differ in their backfilling alone, rules × 3."""
-    chosen = np.zeros(len(turns.instants), np.bool_)
-    chosen[judged] = True
-    first = pass_rule(scenario, turns, rules[0], at=turns.instants[judged])
-    settings = [pass_setting(_within_depth(rule.policy)) for rule in rules]
-    sums = np.zeros((len(rules), 3), np.int64)
-    kernels.agreement(
-        *(turns.in_kernel, first, most, chosen, turns.waited, np.array(settings, np.int64), sums)
-    )
-    return sums
-
-
-def _within_depth(policy: Policy) -> Policy:
-    """Return the policy with the depth at which its agreement is found."""
-    if policy.backfill is not Backfill.conservative_replan:
-        return policy
-    return policy._replace(depth=min(policy.depth or PLAN_DEPTH, PLAN_DEPTH))
-
-
-def _row(rule: SiteRule, sums: Ints, judged: int, counted: int) -> tuple[object, ...]:
-    common, observed, wrong = sums.tolist()
-    policy = rule.policy
-    return (
-        *(policy.order.value, policy.backfill.value, rule.own_peak, policy.name),
-        *(_share(sums), common, observed, wrong, counted, judged),
-        _within_depth(policy).depth if policy.backfill is Backfill.conservative_replan else None,
-    )
-
-
-def _share(sums: Ints) -> float | None:
-    common, observed, wrong = sums.tolist()
-    return common / (observed + wrong) if observed + wrong else None
 
 
 def rule_of(scenario: Scenario, compared: pl.DataFrame) -> KnownRule:
@@ -234,7 +169,7 @@ def agreement_on_nodes(scenario: Scenario, policy: Policy) -> float | None:
         None where no start was observed or chosen, or the nodes are unknown.
     """
     work, _ = scenario.indexed
-    return None if work.machines is None else _share(compared_on_nodes(work, policy))
+    return None if work.machines is None else share(compared_on_nodes(work, policy))
 
 
 def compared_on_nodes(work: Workload, policy: Policy, long_wait_s: int = LONG_WAIT_S) -> Ints:

@@ -94,35 +94,56 @@ def pass_setting(policy: Policy) -> tuple[int, int, int, int]:
     return _FILLINGS[policy.backfill], depth, reservations, window
 
 
+class PassOrdering(NamedTuple):
+    """The order of a rule in the kernels."""
+
+    by: kernels.PassOrder
+    rank: Ints  # [n]
+    priorities: kernels.TickedPriorities
+
+
+def pass_ordering(
+    scenario: Scenario, turns: ObservedTurns, rule: SiteRule, at: Ints | None = None
+) -> PassOrdering:
+    """Return the order of a rule as the kernels take it.
+
+    Args:
+        at: the instants at which passes are made; None: any of ``turns``. Priorities are known at
+            these.
+    """
+    order, index = rule.policy.order, np.arange(len(turns.start))
+    if rule.kept:
+        return PassOrdering(kernels.PassOrder.RANK, _ranks(turns.start), NO_PRIORITIES)
+    if order is Order.lxf:
+        return PassOrdering(kernels.PassOrder.EXPANSION, index, NO_PRIORITIES)
+    if order in BY_USAGE:
+        ticked = observed_priorities(scenario, turns, order, at)
+        return PassOrdering(kernels.PassOrder.PRIORITY, index, ticked)
+    name = order.traits.rank_by
+    if name is not None:
+        values = getattr(turns.work, name.removeprefix("-"))
+        index = _ranks(-values if name[0] == "-" else values)
+    return PassOrdering(kernels.PassOrder.RANK, index, NO_PRIORITIES)
+
+
 def pass_rule(
     scenario: Scenario,
     turns: ObservedTurns,
     rule: SiteRule,
     *,
     cautious: bool = False,
-    at: Ints | None = None,
+    ordering: PassOrdering | None = None,
 ) -> kernels.PassRule:
     """Return a rule as the kernels take it.
 
     Args:
         cautious: attempts are also passed over where there is evidence that they were held.
-        at: the instants at which passes are made; None: any of ``turns``. Priorities are known at
-            these.
+        ordering: its order; None: that of passes at any instant.
     """
-    order = rule.policy.order
-    rank, by, priorities = np.arange(len(turns.start)), kernels.PassOrder.RANK, NO_PRIORITIES
-    if rule.kept:
-        rank = _ranks(turns.start)
-    elif order is Order.lxf:
-        by = kernels.PassOrder.EXPANSION
-    elif order in BY_USAGE:
-        by, priorities = kernels.PassOrder.PRIORITY, observed_priorities(scenario, turns, order, at)
-    elif (name := order.traits.rank_by) is not None:
-        values = getattr(turns.work, name.removeprefix("-"))
-        rank = _ranks(-values if name[0] == "-" else values)
+    by, rank, ticked = ordering or pass_ordering(scenario, turns, rule)
     nothing = np.zeros(0, np.int64)
     return kernels.PassRule(
-        *(by, *pass_setting(rule.policy), rank, pass_limits(turns, rule.own_peak), priorities),
+        *(by, *pass_setting(rule.policy), rank, pass_limits(turns, rule.own_peak), ticked),
         turns.held if cautious else nothing,
         nothing if turns.held_until is None else turns.held_until,
     )

@@ -22,8 +22,9 @@ from audit.metrics.attempts.miss import fair_slowdown
 from audit.metrics.attempts.population import TAU_S
 from audit.model import FstStatus, Standing
 from audit.scenario import driver
-from audit.scenario.delivered.agreement import KnownRule, delivered_capacity
+from audit.scenario.delivered.agreement import KnownRule
 from audit.scenario.delivered.candidates import pass_rule
+from audit.scenario.delivered.comparing import delivered_capacity
 from audit.scenario.delivered.observed import ObservedTurns, observed_turns
 from audit.scenario.scenario import Scenario
 from audit.scenario.workload import NEVER, Bools, Ints, instants

@@ -193,9 +193,9 @@ def _too_few(rule: Units, neighbours: Units) -> str:
     for name, side in (("occasions", rule), ("neighbours", neighbours)):
         if side.counts.sum() < LEAST:
             return name
-        if len(np.unique(side.user)) < LEAST_USERS:
+        if np.count_nonzero(np.bincount(side.user + 1)) < LEAST_USERS:
             return f"users of {name}"
-        if len(np.unique(side.day)) < LEAST_DAYS:
+        if np.count_nonzero(np.diff(side.day, prepend=-1)) < LEAST_DAYS:
             return f"days of {name}"
     return "units of neighbours" if len(neighbours.at) < LEAST else ""
 
@@ -205,9 +205,10 @@ def _broken_by_one(rule: Events, lasts: int) -> bool:
 
     A unit counts with its broken share: one exempt job in a campaign is no habit.
     """
-    for entity in np.unique(rule.entity[rule.broken]):
-        own = rule.of(rule.entity == entity)
-        if len(own.at) >= LEAST and units(own, lasts).mean > 0.5:
+    events = np.bincount(rule.entity + 1)
+    breaks = np.bincount(rule.entity[rule.broken] + 1, minlength=len(events))
+    for entity in np.flatnonzero((breaks > 0) & (events >= LEAST)) - 1:
+        if units(rule.of(rule.entity == entity), lasts).mean > 0.5:
             return True
     return False
 
@@ -226,7 +227,8 @@ def _stretch(rule: Units, most: float) -> Days:
 
     Ties go to the stretch that begins last and ends first.
     """
-    days, place = np.unique(rule.day, return_inverse=True)
+    changes = np.diff(rule.day, prepend=-1) != 0
+    days, place = rule.day[changes], changes.cumsum() - 1
     worth = most * np.bincount(place, rule.counts) - np.bincount(place, rule.breaks)
     sums = np.concatenate(([0.0], np.cumsum(worth)))
     lowest = np.minimum.accumulate(sums[:-1])

@@ -67,19 +67,31 @@ def clocks(zone: str, first: int, last: int) -> list[str]:
 # --- starts that a window forbids ----------------------------------------------------------------
 
 
-def forbidden_from(window: Window, begin: Ints, reach: Ints) -> Ints:
+def forbidden_from(window: Window, begin: Ints, hour: Ints, reach: Ints) -> Ints:
     """Return the time from which a window forbids starts until the hour ends, s on the clock.
+
+    Where it forbids none, the time is at or after the end of the hour.
 
     Args:
         begin: instants, s on the clock.
+        hour: the hour of the week of each.
         reach: the reach of the attempt at each, s.
     """
     closed = np.isin(np.arange(2 * WEEK) % WEEK, window.hours)
     ahead = np.where(closed, np.arange(2 * WEEK), 2 * WEEK)
     to_next = np.minimum.accumulate(ahead[::-1])[::-1][:WEEK] - np.arange(WEEK)
-    closes = (begin // HOUR_S + to_next[hour_of_week(begin)]) * HOUR_S
+    closes = (begin // HOUR_S + to_next[hour]) * HOUR_S
     since: Ints = np.maximum(begin, closes - (reach if window.overlap else 1) + 1)
     return since
+
+
+def may_forbid(window: Window, hour: Ints) -> Bools:
+    """Return whether a window may forbid starts within hours of the week."""
+    if window.overlap:
+        return np.ones(len(hour), np.bool_)
+    closed = np.zeros(WEEK, np.bool_)
+    closed[[*window.hours]] = True
+    return closed[hour]
 
 
 class Candidate(NamedTuple):
@@ -111,9 +123,9 @@ class Candidate(NamedTuple):
     def booked(self, seen: Seen) -> Booked:
         """Return the waiting time with free capacity that the window would book."""
         parts = seen.parts
-        about = np.flatnonzero(self.inside[parts.job])
-        begin = parts.begin[about]
-        since = forbidden_from(self.rule, begin, seen.observed.reach[parts.job[about]])
+        about = np.flatnonzero(self.inside[parts.job] & may_forbid(self.rule, parts.hour))
+        begin, reach = parts.begin[about], seen.observed.reach[parts.job[about]]
+        since = forbidden_from(self.rule, begin, parts.hour[about], reach)
         return Booked(since, np.maximum(begin + parts.seconds[about] - since, 0))
 
     def events(self, seen: Seen) -> tuple[Events, Events]:
@@ -141,11 +153,15 @@ class Forbidden(NamedTuple):
 def forbidden(seen: Seen, window: Window) -> Forbidden:
     """Return the starts that a window would forbid if it applied to all attempts."""
     parts, reach = seen.parts, seen.observed.reach
-    since = forbidden_from(window, parts.begin, reach[parts.job])
-    inside = np.flatnonzero((since < parts.begin + parts.seconds) & parts.claims)
+    inside = np.flatnonzero(parts.claims & may_forbid(window, parts.hour))
+    begin, job = parts.begin[inside], parts.job[inside]
+    since = forbidden_from(window, begin, parts.hour[inside], reach[job])
+    some = since < begin + parts.seconds[inside]
+    inside, since = inside[some], since[some]
     begin = seen.start_local
-    starts = np.flatnonzero(forbidden_from(window, begin, reach[seen.started]) <= begin)
-    at = np.concatenate((since[inside], begin[starts]))
+    from_ = forbidden_from(window, begin, seen.start_hour, reach[seen.started])
+    starts = np.flatnonzero(from_ <= begin)
+    at = np.concatenate((since, begin[starts]))
     return Forbidden(
         np.concatenate((parts.job[inside], seen.started[starts])),
         at,
@@ -220,7 +236,8 @@ def _also(seen: Seen, found: Forbidden, left: Window) -> Bools:
     """Return whether ``left``, a part of a window, forbids each start by itself."""
     if not left.hours:
         return np.zeros(len(found.job), np.bool_)
-    forbids: Bools = forbidden_from(left, found.at, seen.observed.reach[found.job]) <= found.at
+    hour, reach = hour_of_week(found.at), seen.observed.reach[found.job]
+    forbids: Bools = forbidden_from(left, found.at, hour, reach) <= found.at
     return forbids
 
 

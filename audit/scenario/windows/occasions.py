@@ -53,6 +53,7 @@ class Parts(NamedTuple):
     seconds: Ints  # > 0
     stretch: Ints
     claims: Bools
+    hour: Ints  # of the week
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,11 @@ class Seen:
         return local(self.observed.work.start[self.started], self.zone)
 
     @cached_property
+    def start_hour(self) -> Ints:
+        """The hours of the week of these."""
+        return hour_of_week(self.start_local)
+
+    @cached_property
     def days(self) -> float:
         """The length of the log."""
         return float(self.observed.last_arrival - self.observed.first) / DAY_S
@@ -98,7 +104,8 @@ class Seen:
         spans = self.spans
         place, since, until = by_hour(self.begin, spans.seconds)
         return Parts(
-            spans.job[place], since, until - since, spans.stretch[place], spans.claims[place]
+            *(spans.job[place], since, until - since, spans.stretch[place], spans.claims[place]),
+            hour_of_week(since),
         )
 
 

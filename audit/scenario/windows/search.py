@@ -12,13 +12,13 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable
 from datetime import date, timedelta
-from functools import cached_property
 from itertools import count
 from typing import Final, NamedTuple
 
 from audit.metrics.attempts.miss import TOLERANCE_S
 from audit.model import Pool, Window
-from audit.scenario.delivered.agreement import agreement
+from audit.scenario.delivered.candidates import candidates
+from audit.scenario.delivered.comparing import ComparedStarts, compared_starts
 from audit.scenario.scenario import Scenario
 from audit.scenario.windows import evidence, hours, occasions
 from audit.scenario.windows.evidence import Found
@@ -82,47 +82,27 @@ def find_windows(scenario: Scenario, held_until: Ints | None = None) -> FoundWin
         return FoundWindows(pool, skipped="the queue is too deep to examine each hour")
     accepted: list[InferredWindow] = []
     failed: dict[str, tuple[float, InferredWindow]] = {}
-    agreed = _Agreement(scenario, held_until)
+    compared = compared_starts(scenario, candidates(scenario), held_until)
     while True:
-        best = _Round(observed, agreed, failed).best()
+        best = _Round(observed, compared, failed).best()
         if best is None:
             break
         accepted.append(best)
-        agreed = agreed.under(best.on(agreed.scenario.pool))
+        compared = compared.under(best.on(compared.scenario.pool))
     kept = {_name(one) for one in accepted}
     worst = sorted(
         ((most, one) for key, (most, one) in failed.items() if key not in kept),
         key=lambda pair: -pair[0],
     )
     return FoundWindows(
-        agreed.scenario.pool, tuple(accepted), tuple(one for _, one in worst[:MOST_FAILED])
+        compared.scenario.pool, tuple(accepted), tuple(one for _, one in worst[:MOST_FAILED])
     )
 
 
-class _Agreement:
-    """The best agreement with the observed starts under a pool's rules: condition (c)."""
-
-    def __init__(self, scenario: Scenario, held_until: Ints | None) -> None:
-        self.scenario = scenario
-        self.held_until = held_until
-
-    def under(self, pool: Pool) -> _Agreement:
-        """Return the same under the rules of another pool."""
-        return _Agreement(self.scenario.but(pool=pool), self.held_until)
-
-    @cached_property
-    def best(self) -> float | None:
-        """The best agreement; None: nothing could be compared."""
-        compared = agreement(self.scenario, held_until=self.held_until)
-        best: float | None = compared["agreement"].max()  # type: ignore[assignment]
-        return best
-
-    def falls(self, pool: Pool) -> bool:
-        """Return whether the best agreement is lower under the rules of ``pool``."""
-        if self.best is None:
-            return False
-        other = self.under(pool).best
-        return other is None or other < self.best
+def _falls(compared: ComparedStarts, pool: Pool) -> bool:
+    """Return whether the best agreement is lower under the rules of ``pool``: condition (c)."""
+    best = compared.best
+    return best is not None and not compared.under(pool).reaches(best)
 
 
 class _Round:
@@ -131,12 +111,12 @@ class _Round:
     def __init__(
         self,
         observed: Observed,
-        agreed: _Agreement,
+        compared: ComparedStarts,
         failed: dict[str, tuple[float, InferredWindow]],
     ) -> None:
         self.observed = observed
-        self.agreed = agreed
-        self.pool = agreed.scenario.pool
+        self.compared = compared
+        self.pool = compared.scenario.pool
         self.waiting = max(float(observed.wait.sum()), 1.0)
         work = observed.under(self.pool)
         self.walker = occasions.Walker(work, work.limits, occasions.outages(work))
@@ -206,7 +186,7 @@ class _Round:
         """Return whether a window fails condition (c), now or in a round before."""
         before = self.failed.get(_name(one))
         failed = before is not None and before[1].found.fails == DISAGREES
-        return failed or self.agreed.falls(one.on(self.pool))
+        return failed or _falls(self.compared, one.on(self.pool))
 
     def _evidence(self, seen: Seen, trial: Seen, one: Candidate) -> tuple[int, Found]:
         """Return the seconds that a candidate books, and the test of its events in ``trial``.

@@ -5,7 +5,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from audit.config import Verdict
+from audit.config import VerdictConfig
 from audit.metrics.attempts import base
 from audit.metrics.attempts.passed_over import RESULT_SCHEMA
 from audit.metrics.verdict import KnownCause
@@ -42,7 +42,7 @@ PASSED = pl.DataFrame(schema=RESULT_SCHEMA)
 def of(*jobs: dict[str, Any], passed: pl.DataFrame = PASSED) -> dict[str, Any]:
     frame = pl.DataFrame(list(jobs), schema_overrides=SCHEMA)
     all_ = Period("all", 0, 10**9)
-    return base.of_base(frame, all_, passed, Verdict(), UTC, 1, 100).row(0, named=True)
+    return base.of_base(frame, all_, passed, VerdictConfig(), UTC, 1, 100).row(0, named=True)
 
 
 def test_a_period_shorter_than_91_days_is_judged_by_the_days_before_too() -> None:

@@ -385,7 +385,7 @@ def test_a_job_of_an_archived_month_is_explained(nights: Path) -> None:
 
 
 def _explained(folder: Path, settings: config.Config, job: str) -> Story:
-    subject, database = explain.Subject(job), folder / "fairaudit.duckdb"
+    subject, database = explain.WaitToExplain(job), folder / "fairaudit.duckdb"
     return explain.explain(Request(logs=()), subject, database, settings, folder=folder)
 
 

@@ -25,7 +25,7 @@ RULES: dict[str, Any] = {
 
 
 def conducted(source: Path, out: Path, **options: object) -> tuple[Path, ...]:
-    request = (Request(logs=[source]), studies.Target(out=out, threads=1))
+    request = (Request(logs=[source]), studies.StudyTarget(out=out, threads=1))
     plan = fit.plan(**options)  # type: ignore[arg-type]
     return studies.conduct(fit.KEY, *request, Config(), plan)
 
@@ -117,7 +117,7 @@ def test_a_configured_policy_is_written_whatever_the_log_shows(tmp_path: Path) -
     file = tmp_path / "config.toml"
     file.write_text('[[clusters]]\nname = "mine"\n[[clusters.pools]]\nname = "p"\norder = "sjf"\n')
     plan = fit.plan(write=tmp_path / "found.toml")
-    target = studies.Target(out=tmp_path / "out", threads=1)
+    target = studies.StudyTarget(out=tmp_path / "out", threads=1)
     studies.conduct(fit.KEY, Request(logs=[source]), target, config.load(file), plan)
     assert 'order = "sjf"' in (tmp_path / "found.toml").read_text()
 

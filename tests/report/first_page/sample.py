@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from audit.config import Verdict
+from audit.config import VerdictConfig
 from audit.metrics.verdict import Because, Decision, PassedEntity, VerdictBound, Word
 from audit.report.first_page.causes import KEYS
 from audit.report.first_page.facts import (
@@ -133,7 +133,7 @@ def facts(**changes: Any) -> PageFacts:
         agreement=0.23,
         changes=(),
         tried=0,
-        thresholds=Verdict().model_dump(exclude={"fail"}),
+        thresholds=VerdictConfig().model_dump(exclude={"fail"}),
     )
     return replace(made, **changes)
 

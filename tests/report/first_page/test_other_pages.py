@@ -15,7 +15,7 @@ import pytest
 from audit.cluster import declared
 from audit.config import Config
 from audit.formats import swf
-from audit.oneoff.audit import Options, Outcome, audit
+from audit.oneoff.audit import AuditResult, Options, audit
 from audit.pipeline.opening import Request
 from audit.report.first_page.page import FirstPage
 from tests.places import DATA
@@ -194,7 +194,7 @@ def test_a_made_site(name: str, tmp_path: Path) -> None:
     header = {"UnixStartTime": str(begin), "MaxProcs": str(site.pool.capacity)}
     log = tmp_path / "site.swf"
     log.write_bytes(swf.write(frame, {**header, "TimeZoneString": "UTC"}, comments))
-    outcome: Outcome
+    outcome: AuditResult
     outcome, page = audited(Request(logs=[log]), tmp_path / "out", fit=True)
     accepted(page)
     assert outcome.verdict == page.word.value

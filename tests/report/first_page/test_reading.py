@@ -12,7 +12,7 @@ import pytest
 
 from audit.config import Config
 from audit.model import Period
-from audit.oneoff.audit import Options, Outcome, audit
+from audit.oneoff.audit import AuditResult, Options, audit
 from audit.pipeline.opening import Request
 from audit.report.build import build
 from audit.report.first_page.page import FirstPage
@@ -22,7 +22,7 @@ from tests.report.first_page.test_compose import accepted
 KTH: Final = "KTH-SP2-1996-2.1-cln"
 
 
-def page_of(outcome: Outcome) -> FirstPage:
+def page_of(outcome: AuditResult) -> FirstPage:
     con = database.open_snapshot(outcome.database)
     ((name, begin, end),) = database.rows(
         con, "SELECT period, from_time, to_time FROM run WHERE stage = 'compute'", {}
@@ -38,7 +38,7 @@ BRIEF: Final = {
 
 def audited(
     request: Request, out: Path, *, fit: bool = False, **options: Any
-) -> tuple[Outcome, FirstPage]:
+) -> tuple[AuditResult, FirstPage]:
     settings = Config.model_validate(BRIEF)
     made = audit(request, Options(out=out, pdf=False, **options), settings, fit=fit)
     return made, page_of(made)
@@ -49,12 +49,14 @@ def public(logs: Path, name: str) -> Request:
 
 
 @pytest.fixture(scope="module")
-def kth(real_logs: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Outcome, FirstPage]:
+def kth(real_logs: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[AuditResult, FirstPage]:
     return audited(public(real_logs, KTH), tmp_path_factory.mktemp("kth"))
 
 
 @pytest.fixture(scope="module")
-def gaia(real_logs: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Outcome, FirstPage]:
+def gaia(
+    real_logs: Path, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[AuditResult, FirstPage]:
     return audited(public(real_logs, "UniLu-Gaia-2014-1"), tmp_path_factory.mktemp("gaia"))
 
 
@@ -63,7 +65,7 @@ def rows(page: FirstPage, group: int) -> list[tuple[str, ...]]:
 
 
 @pytest.mark.ci
-def test_kth_sp2_without_windows(kth: tuple[Outcome, FirstPage]) -> None:
+def test_kth_sp2_without_windows(kth: tuple[AuditResult, FirstPage]) -> None:
     outcome, page = kth
     accepted(page)
     assert page.verdict == outcome.sentence
@@ -161,7 +163,7 @@ def test_kth_sp2_without_windows(kth: tuple[Outcome, FirstPage]) -> None:
 
 
 @pytest.mark.ci
-def test_unilu_gaia(gaia: tuple[Outcome, FirstPage]) -> None:
+def test_unilu_gaia(gaia: tuple[AuditResult, FirstPage]) -> None:
     outcome, page = gaia
     accepted(page)
     assert outcome.verdict == "cannot tell"

@@ -9,7 +9,7 @@ import pytest
 
 from audit.config import Config
 from audit.model import Period
-from audit.oneoff.audit import Options, Outcome, audit
+from audit.oneoff.audit import AuditResult, Options, audit
 from audit.pipeline.opening import Request
 from audit.report.build import build
 from audit.report.record.unplaced import Unplaced, UnplacedOf
@@ -20,7 +20,7 @@ from tests.logs import line, log, write
 NO_START = {"wait": -1, "run": 3_600}
 
 
-def audited(folder: Path, lines: list[str]) -> Outcome:
+def audited(folder: Path, lines: list[str]) -> AuditResult:
     path = write(folder / "a.swf", log(lines, MaxProcs=4))
     return audit(Request(logs=[path]), Options(out=folder / "out", pdf=False), Config())
 

@@ -11,15 +11,14 @@ from audit.metrics.attempts.fidelity import MaySay
 from audit.model import Backfill, Limit, Order, Policy
 from audit.oneoff.explain.explain import charged
 from audit.scenario.delivered.agreement import (
-    MOST,
     KnownRule,
     agreement,
     agreement_on_nodes,
-    delivered_capacity,
     known_policy,
     rule_of,
 )
 from audit.scenario.delivered.candidates import KEPT, SiteRule, candidates
+from audit.scenario.delivered.comparing import MOST, delivered_capacity
 from audit.scenario.delivered.observed import observed_turns
 from audit.scenario.scenario import Scenario
 from tests.examples import examples
@@ -74,7 +73,7 @@ def test_delivered_capacity_by_hand() -> None:
 
 
 def test_instants_are_spread_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("audit.scenario.delivered.agreement.MOST_INSTANTS", 3)
+    monkeypatch.setattr("audit.scenario.delivered.comparing.MOST_INSTANTS", 3)
     jobs = [slow.Job(k, 10, 100, 100, k, 100 * k) for k in range(8)]
     site = slow.Site(tuple(jobs), 10)
     found = agreement(scenario_of(site), [EASY]).row(0, named=True)
@@ -147,7 +146,7 @@ def test_what_may_be_said(best: float, kept: bool, free: bool, say: MaySay) -> N
 def test_kth_as_in_the_specification(
     real_logs: Path, monkeypatch: pytest.MonkeyPatch, policy: str, own_peak: bool, share: float
 ) -> None:
-    monkeypatch.setattr("audit.scenario.delivered.agreement.MOST_INSTANTS", 10**9)
+    monkeypatch.setattr("audit.scenario.delivered.comparing.MOST_INSTANTS", 10**9)
     scenario = real(real_logs, "KTH-SP2-1996-2.1-cln")
     (rule,) = (
         each

@@ -7,6 +7,8 @@ import pytest
 
 from audit.metrics.attempts.population import describe
 from audit.model import Pool, Resource, Window
+from audit.scenario.delivered.candidates import candidates
+from audit.scenario.delivered.comparing import compared_starts
 from audit.scenario.scenario import Scenario
 from audit.scenario.windows import search
 from audit.scenario.windows.observed import observe
@@ -23,18 +25,19 @@ def planted(kind: str) -> Scenario:
 
 def test_agreement_rises_with_a_true_window_and_falls_with_a_false_one() -> None:
     site = planted("window by walltime")
-    agreed = search._Agreement(site, None)
+    compared = compared_starts(site, candidates(site))
     true, false = LONG, Window(hours=NIGHT, size_above=8)
-    assert agreed.best is not None
-    assert not agreed.falls(site.pool._replace(windows=(true,)))
-    assert agreed.falls(site.pool._replace(windows=(false,)))
-    assert not agreed.under(site.pool._replace(windows=(false,))).falls(site.pool)
+    assert compared.best is not None
+    assert not search._falls(compared, site.pool._replace(windows=(true,)))
+    assert search._falls(compared, site.pool._replace(windows=(false,)))
+    both = site.pool._replace(windows=(false, true))
+    assert not search._falls(compared.under(site.pool._replace(windows=(false,))), both)
 
 
 def test_a_window_that_lowers_the_agreement_is_not_accepted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(search._Agreement, "falls", lambda self, pool: True)
+    monkeypatch.setattr(search, "_falls", lambda compared, pool: True)
     found = find_windows(planted("window by walltime"))
     assert found.accepted == ()
     [first, *_] = found.failed

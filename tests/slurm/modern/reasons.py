@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 import polars as pl
 
 from audit.metrics.attempts.account import account
-from audit.pipeline.opening import Log
+from audit.pipeline.opening import ClusterLog
 from tests.slurm.modern.captured import CAPTURES, Capture
 from tests.slurm.modern.record import CLUSTERS, SAMPLE_S
 
@@ -53,7 +53,7 @@ def class_of_cause(cause: str) -> str:
     return "competition" if cause in COMPETITION else cause
 
 
-def stretches(log: Log, jobs: Collection[str]) -> pl.DataFrame:
+def stretches(log: ClusterLog, jobs: Collection[str]) -> pl.DataFrame:
     """All stretches of the waits of some jobs: job_id, attempt, begin, end, cause, by."""
     found = []
     for pool in log.setting.pools:

@@ -1,0 +1,246 @@
+"""Which starts rules choose in the observed states of a pool, beside those that were observed.
+
+Under further windows only those instants are compared anew at which an attempt waits that they
+forbid to start: at all others the passes are the same.
+
+Source: SPEC §10, *Agreement*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import groupby
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from audit.kernels.delivered import starts as kernels
+from audit.model import Backfill, Order, Policy, Pool
+from audit.scenario.delivered.candidates import (
+    BY_PRIORITY,
+    PassOrdering,
+    SiteRule,
+    pass_ordering,
+    pass_rule,
+    pass_setting,
+)
+from audit.scenario.delivered.observed import ObservedTurns, observed_turns
+from audit.scenario.limits import SHUT, Limits
+from audit.scenario.scenario import Scenario
+from audit.scenario.workload import Bools, Ints, limited
+
+MOST_INSTANTS: Final = 20_000
+MOST_BY_PRIORITY: Final = 5_000
+PLAN_DEPTH: Final = 500
+
+MOST: Final = SiteRule(Policy(backfill=Backfill.no_guarantee))
+"""The rule that starts whatever fits; its capacity is C_HI."""
+
+
+def delivered_capacity(
+    scenario: Scenario,
+    turns: ObservedTurns,
+    rule: SiteRule,
+    *,
+    cautious: bool = False,
+    wanted: Bools | None = None,
+) -> Ints:
+    """Return the largest capacity at which a rule starts nothing, at each instant: C, [m].
+
+    Args:
+        wanted: [m], at which instants it is needed, 0 at the others; None: at all.
+    """
+    delivered = np.zeros(len(turns.instants), np.int64)
+    every = np.ones(len(delivered), np.bool_) if wanted is None else wanted
+    kernels.capacities(
+        turns.in_kernel, pass_rule(scenario, turns, rule, cautious=cautious), every, delivered
+    )
+    return delivered
+
+
+def within_depth(policy: Policy) -> Policy:
+    """Return the policy with the depth at which its agreement is found."""
+    if policy.backfill is not Backfill.conservative_replan:
+        return policy
+    return policy._replace(depth=min(policy.depth or PLAN_DEPTH, PLAN_DEPTH))
+
+
+@dataclass(frozen=True, eq=False)
+class ComparedStarts:
+    """The starts that rules choose under the limits and windows of a pool."""
+
+    scenario: Scenario
+    turns: ObservedTurns
+    rules: Sequence[SiteRule]
+    _orderings: dict[SiteRule, PassOrdering] = field(default_factory=dict)
+    """Of the first rule of each group; the same under all windows."""
+    _before: ComparedStarts | None = None
+    """The starts under fewer windows;"""
+    _again: Bools | None = None
+    """[m], and the instants that may differ from them."""
+    _counts: dict[SiteRule, Ints] = field(default_factory=dict)
+
+    @cached_property
+    def groups(self) -> list[list[SiteRule]]:
+        """The rules, by what they share: those of a group differ in their backfilling alone."""
+
+        def shared(rule: SiteRule) -> tuple[str, bool]:
+            return rule.policy.order.value, rule.own_peak
+
+        return [list(group) for _, group in groupby(sorted(self.rules, key=shared), key=shared)]
+
+    @cached_property
+    def counted(self) -> Ints:
+        """The instants with starts at which more wait than start, by index."""
+        if self._before is not None:
+            return self._before.counted
+        return np.flatnonzero((self.turns.starts > 0) & (self.turns.waiting > 0))
+
+    def judged(self, order: Order) -> Ints:
+        """Return at most the permitted number of them, evenly spaced."""
+        most = MOST_BY_PRIORITY if order in BY_PRIORITY else MOST_INSTANTS
+        if len(self.counted) <= most:
+            return self.counted
+        return self.counted[np.arange(most) * len(self.counted) // most]
+
+    def sums(self, group: Sequence[SiteRule]) -> Ints:
+        """Return the sums of the rules of a group, rules × 3: common, observed, wrong."""
+        common, wrong = self._chosen(group).sum(1).T
+        observed = self._seen[self.judged(group[0].policy.order)].sum()
+        return np.stack((common, np.full(len(group), observed), wrong), 1)
+
+    def reaches(self, least: float) -> bool:
+        """Return whether the agreement of any rule is at least ``least``."""
+        likely = self.groups if self._before is None else self._before.by_agreement
+        return any(
+            self._compare(group, least) and _best(self.sums(group)) >= least for group in likely
+        )
+
+    @cached_property
+    def by_agreement(self) -> list[list[SiteRule]]:
+        """The groups, the best first."""
+        return sorted(self.groups, key=lambda group: -_best(self.sums(group)))
+
+    @cached_property
+    def best(self) -> float | None:
+        """The best agreement; None: nothing could be compared."""
+        best = max(_best(self.sums(group)) for group in self.groups)
+        return None if best < 0 else best
+
+    def under(self, pool: Pool) -> ComparedStarts:
+        """Return the starts under a pool with further windows, behind those of this one."""
+        turns, scenario = self.turns, self.scenario.but(pool=pool)
+        work = limited(turns.work, self._attempts, pool, scenario.now)
+        again = _touched(turns, turns.work.limits, work.limits)
+        return replace(
+            self,
+            scenario=scenario,
+            turns=replace(turns, work=work),
+            _before=self,
+            _again=again,
+            _counts={},
+        )
+
+    @cached_property
+    def _attempts(self) -> pl.DataFrame:
+        """The attempts that take part, row for row."""
+        return self.scenario.attempts[self.turns.rows]
+
+    @cached_property
+    def _most(self) -> Ints:
+        """C_HI, [m]; 0 where nothing is compared."""
+        wanted = np.zeros(len(self.turns.instants), np.bool_)
+        wanted[self.counted] = True
+        if self._again is not None:
+            wanted &= self._again
+        return delivered_capacity(self.scenario, self.turns, MOST, wanted=wanted)
+
+    @cached_property
+    def _seen(self) -> Ints:
+        """The number of observed starts that count, at each instant, [m]."""
+        if self._before is not None:
+            return self._before._seen
+        at = np.searchsorted(self.turns.instants, self.turns.start[self.turns.waited])
+        return np.bincount(at, minlength=len(self.turns.instants))
+
+    def _chosen(self, group: Sequence[SiteRule]) -> Ints:
+        """Return what the rules of a group choose, rules × judged instants × 2: common, wrong."""
+        self._compare(group)
+        return self._counts[group[0]]
+
+    def _compare(self, group: Sequence[SiteRule], least: float = 0.0) -> bool:
+        """Find what the rules of a group choose, unless the agreement of none reaches ``least``."""
+        first, turns = group[0], self.turns
+        if first in self._counts:
+            return True
+        judged = self.judged(first.policy.order)
+        again, counts = np.ones(len(judged), np.bool_), np.zeros((len(group), len(judged), 2), int)
+        if self._before is not None and self._again is not None:
+            again, counts = self._again[judged], self._before._chosen(group).copy()
+        if first not in self._orderings:
+            at = turns.instants[judged]
+            self._orderings[first] = pass_ordering(self.scenario, turns, first, at)
+        wanted = np.zeros(len(turns.instants), np.bool_)
+        wanted[judged[again]] = True
+        settings = [pass_setting(within_depth(rule.policy)) for rule in group]
+        found = np.zeros((len(group), int(again.sum()), 2), np.int64)
+        others = counts[:, ~again].sum(1)
+        goal = kernels.AgreementGoal(least, self._seen, int(self._seen[judged].sum()), others)
+        complete = kernels.agreement(
+            turns.in_kernel,
+            pass_rule(self.scenario, turns, first, ordering=self._orderings[first]),
+            *(self._most, wanted, turns.waited, np.array(settings, np.int64), found, goal),
+        )
+        if complete:
+            counts[:, again] = found
+            self._counts[first] = counts
+        return complete
+
+
+def compared_starts(
+    scenario: Scenario, rules: Sequence[SiteRule], held_until: Ints | None = None
+) -> ComparedStarts:
+    """Return the starts that rules choose in a pool.
+
+    Above ``MOST_INSTANTS`` instants (orders by priorities: ``MOST_BY_PRIORITY``), evenly spaced
+    ones are compared.
+
+    Args:
+        held_until: by row of the scenario, epoch s: attempts that a rule holds until then.
+    """
+    return ComparedStarts(scenario, observed_turns(scenario, held_until), rules)
+
+
+def share(sums: Ints) -> float | None:
+    """Return A by its three sums; None where no start was observed or chosen."""
+    common, observed, wrong = sums.tolist()
+    return common / (observed + wrong) if observed + wrong else None
+
+
+def _best(sums: Ints) -> float:
+    """Return the best agreement of a group; below 0 if there is none."""
+    return max(-1.0 if one is None else one for one in map(share, sums))
+
+
+def _touched(turns: ObservedTurns, before: Limits, after: Limits) -> Bools | None:
+    """Return the instants at which an attempt waits that only the added counters may forbid, [m].
+
+    Returns:
+        None if more than counters behind the others was added.
+    """
+    added, of_added = len(before.most), after.edges.counter >= len(before.most)
+    times, changes = after.edges.time, after.edges.change
+    kept = [column[~of_added] for column in after.edges[:3]]
+    if not all(map(np.array_equal, kept, before.edges[:3])):
+        return None
+    level = np.concatenate(([0], np.cumsum(changes[of_added] // SHUT)))
+    shut = level[np.searchsorted(times[of_added], turns.instants, side="right")] > 0
+    attempt = np.repeat(np.arange(len(turns.start)), np.diff(after.first))
+    inside = np.unique(attempt[after.counter >= added])
+    arrived, started = np.sort(turns.work.arrival[inside]), np.sort(turns.start[inside])
+    waiting = np.searchsorted(arrived, turns.instants, side="right")
+    touched: Bools = shut & (waiting > np.searchsorted(started, turns.instants, side="left"))
+    return touched
