@@ -64,8 +64,8 @@ def files(capture: Capture) -> Files:
         EvidenceKind.SPRIO: [SPRIO, *capture.text("sprio.txt").splitlines()],
         EvidenceKind.CTLD_LOG: info,
     }
-    found = [read(kind, lines, "UTC").rows for kind, lines in texts.items()]
-    return Files(*found, read(EvidenceKind.CTLD_LOG, log, "UTC").rows)
+    squeue, sprio, short = (read(kind, lines, "UTC").rows for kind, lines in texts.items())
+    return Files(squeue, sprio, short, read(EvidenceKind.CTLD_LOG, log, "UTC").rows)
 
 
 class Row(NamedTuple):
@@ -84,8 +84,8 @@ def unexplained(log: ClusterLog) -> float:
     """Return the share of all waiting that is unexplained."""
     (pool,) = log.setting.pools
     made = account(log.described, pool, log.setting.now).attempts
-    seconds: float = made["cause_unexplained_s"].sum()
-    return seconds / sum(made[name].sum() for name in COLUMNS)
+    share = pl.col("cause_unexplained_s").sum() / pl.sum_horizontal(pl.col(COLUMNS).sum())
+    return float(made.select(share).item())
 
 
 def drains(log: ClusterLog) -> tuple[int, ...]:
