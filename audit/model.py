@@ -55,6 +55,8 @@ class RecordKind(StrEnum):
     RUN = "run"
     """One finished execution (LSF, Grid Engine). Records with the same job id and submit time are
     successive runs; another submit time means another job with the same number."""
+    PAST = "past"
+    """Earlier runs of a job together: only how long they lasted (Kueue)."""
     SIGHTING = "sighting"
     """The start or end of a run, identified by job id and start time (PBS)."""
     QUEUED = "queued"

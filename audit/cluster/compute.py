@@ -262,6 +262,7 @@ def _with_delivered(
         history_s,
         None if window.whole else window.holds(),
         work.config.metrics.tau_s,
+        {period: work.of(period).compared.get(log.pool.name, {}) for period in seeds},
     )
     work.progress(_DELIVERED, 1, 1)
     jobs = jobs.drop("fair_slowdown")  # of the strict fair start
