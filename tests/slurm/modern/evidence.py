@@ -19,7 +19,7 @@ import polars as pl
 
 from audit.cluster import declared, fairshare
 from audit.cluster.delivered import agreed, held_until
-from audit.cluster.fairshare import Fairshare
+from audit.cluster.fairshare import FairshareInputs
 from audit.formats.evidence.read import read
 from audit.metrics.attempts.account import account
 from audit.metrics.attempts.recorded import with_evidence
@@ -108,7 +108,7 @@ def with_files(log: ClusterLog, said: pl.DataFrame, *, limits: bool = True) -> C
     return replace(log, described=with_evidence(log.described, said), setting=setting)
 
 
-def row(log: ClusterLog, usage: Fairshare, said: pl.DataFrame, *, limits: bool = True) -> Row:
+def row(log: ClusterLog, usage: FairshareInputs, said: pl.DataFrame, *, limits: bool = True) -> Row:
     """Return the figures of a log with evidence, but for the agreement with squeue."""
     log = with_files(log, said, limits=limits)
     (pool,) = log.setting.pools
