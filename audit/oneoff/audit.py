@@ -235,8 +235,7 @@ def _planned(
         in_force["log_begin"] = setting.log.from_time
     if setting.declared != NOTHING:
         in_force["declared"] = declared.stored(setting.declared)
-    if (said := evidence.digest(con, setting.cluster)) is not None:
-        in_force["evidence"] = said
+    in_force |= evidence.in_force(con, setting.cluster)
     listed = [[log.name, log.reason] for log in missing if not isinstance(log.error, EmptyLogError)]
     if listed:  # the report names them
         in_force["missing"] = sorted(listed)

@@ -185,7 +185,7 @@ def ask(asked: CommandPlan, folder: Path, on_progress: OnProgress = silent) -> S
 
 
 def pulled(
-    draft: Draft, asked: CommandPlan, *, zone_of_machine: bool, controller_log: Path | None = None
+    draft: Draft, asked: CommandPlan, answers: SlurmOutput, *, zone_of_machine: bool
 ) -> Draft:
     """Return the draft with a source and evidence that ask Slurm again in each run."""
     facts = [fact for fact in draft.facts if not fact.what.startswith("logs ")]
@@ -195,8 +195,8 @@ def pulled(
         facts = [replace(one, source=origin) if one.what == "time zone" else one for one in facts]
         notes["clusters.zone"] = f"From {origin}."
     evidence = [config.EvidenceConfig(kind=EvidenceKind.SQUEUE, command=QUEUE)]
-    if controller_log is not None:  # also those that logrotate has moved
-        files = f"{controller_log}*"
+    if answers.controller_log is not None:  # also those that logrotate has moved
+        files = f"{answers.controller_log}*"
         evidence.append(config.EvidenceConfig(kind=EvidenceKind.CTLD_LOG, files=files))
     return replace(
         draft, sources=(asked.source,), evidence=tuple(evidence), facts=tuple(facts), notes=notes

@@ -84,8 +84,8 @@ def unexplained(log: ClusterLog) -> float:
     """Return the share of all waiting that is unexplained."""
     (pool,) = log.setting.pools
     made = account(log.described, pool, log.setting.now).attempts
-    seconds = float(made["cause_unexplained_s"].sum())
-    return seconds / sum(float(made[name].sum()) for name in COLUMNS)
+    share = pl.col("cause_unexplained_s").sum() / pl.sum_horizontal(pl.col(COLUMNS).sum())
+    return float(made.select(share).item())
 
 
 def drains(log: ClusterLog) -> tuple[int, ...]:
