@@ -161,6 +161,16 @@ NODE_FILES = options(
     reservations=file("Output of 'scontrol' or 'sacctmgr -P show reservation'."),
     qmgr=file("Output of qmgr -c 'print server': limits of PBS."),
 )
+EVIDENCE_FILES = options(
+    squeue=optional(list[Path], "Samples of squeue, each after its time.", metavar="FILE"),
+    sprio=optional(list[Path], "Samples of 'sprio -l', each after its time.", metavar="FILE"),
+    ctld_log=optional(list[Path], "slurmctld.log.", metavar="FILE"),
+    pbs_log=optional(list[Path], "A file of PBS's sched_logs or server_logs.", metavar="FILE"),
+    ge_schedule=optional(
+        list[Path], "Grid Engine's file schedule (params MONITOR=1).", metavar="FILE"
+    ),
+)
+"""What schedulers said of jobs and nodes at instants; each option may be repeated."""
 
 
 def reading(
@@ -221,8 +231,11 @@ def _request_with_nodes(
     qmgr: Path | None,
     **more: Any,
 ) -> Any:
+    from audit.ingest.evidence import given
+
     files = node_files(nodes=nodes, events=events, reservations=reservations, qmgr=qmgr)
-    return request(files=files, **more)
+    evidence = given(**{name: more.pop(name) for name in EVIDENCE_FILES})
+    return request(files=files, evidence=evidence, **more)
 
 
 _OF_LOGS = {
@@ -241,7 +254,8 @@ def _of_logs(text: str, *, with_nodes: bool = False, **default: Any) -> OptionGr
     annotation = Annotated[list[Path] | None, Argument(metavar="LOG...", help=text)]
     logs = inspect.Parameter("logs", _KIND, annotation=annotation, **default)
     if with_nodes:
-        return OptionGroup(_request_with_nodes, {"logs": logs, **_OF_LOGS, **NODE_FILES})
+        files = {**NODE_FILES, **EVIDENCE_FILES}
+        return OptionGroup(_request_with_nodes, {"logs": logs, **_OF_LOGS, **files})
     return OptionGroup(request, {"logs": logs, **_OF_LOGS})
 
 
