@@ -134,6 +134,9 @@ def audit(
     verbose: Annotated[
         bool, Option("--verbose", help="Print the inferred policy and rules, too.")
     ] = False,
+    timings: Annotated[
+        bool, Option("--timings", help="Print CPU, elapsed time and peak memory of each stage.")
+    ] = False,
     form: OfAnswer = AnswerFormat.text,
     logs: opt.OfLogsAndNodes,
     site: opt.Configured,
@@ -151,15 +154,10 @@ def audit(
     settings = site.config.model_copy(
         update={"simulation": site.config.simulation.model_copy(update=given)}
     )
-    with at_work() as progress:
+    with at_work(timings=timings) as progress:
         outcome = run_audit(
-            logs,
-            options,
-            settings,
-            progress.update,
-            tell(progress, verbose=verbose),
-            not no_fit,
-            site.folder,
+            *(logs, options, settings, progress.update, tell(progress, verbose=verbose)),
+            *(not no_fit, site.folder),
         )
     warn(outcome.warnings)
     if form is AnswerFormat.json:

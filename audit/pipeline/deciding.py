@@ -17,7 +17,7 @@ from audit.metrics.attempts.fidelity import KNOWN
 from audit.model import Pool
 from audit.report.text import wording
 from audit.rule_text import rule_text
-from audit.scenario.delivered.agreement import agreement, known_policy
+from audit.scenario.delivered.agreement import agreement, as_table, known_policy
 from audit.scenario.ownership import EQUAL_SHARES
 from audit.scenario.releases.holds import Holding
 from audit.scenario.scenario import Scenario
@@ -60,7 +60,11 @@ def decided(scenario: Scenario, holding: Holding, *, silent: bool) -> Fitted:
     after = found.pool
     if silent:
         scenario = scenario.but(pool=after)
-        compared = agreement(scenario, held_until=until)
+        compared = (
+            agreement(scenario, held_until=until)
+            if found.compared is None
+            else as_table(found.compared)
+        )
         policy = known_policy(scenario, compared)
         facts.insert(0, _policy(after, compared, known=policy is not None))
         if policy is not None:

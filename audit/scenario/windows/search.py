@@ -64,6 +64,8 @@ class FoundWindows(NamedTuple):
     """Those that could have booked most of the others, at most ``MOST_FAILED``."""
     skipped: str = ""
     """Why the log was not searched; empty: it was."""
+    compared: ComparedStarts | None = None
+    """The starts that rules choose with the windows in force; None: the log was not searched."""
 
 
 def find_windows(scenario: Scenario, held_until: Ints | None = None) -> FoundWindows:
@@ -94,9 +96,8 @@ def find_windows(scenario: Scenario, held_until: Ints | None = None) -> FoundWin
         ((most, one) for key, (most, one) in failed.items() if key not in kept),
         key=lambda pair: -pair[0],
     )
-    return FoundWindows(
-        compared.scenario.pool, tuple(accepted), tuple(one for _, one in worst[:MOST_FAILED])
-    )
+    shown = tuple(one for _, one in worst[:MOST_FAILED])
+    return FoundWindows(compared.scenario.pool, tuple(accepted), shown, compared=compared)
 
 
 def _falls(compared: ComparedStarts, pool: Pool) -> bool:
