@@ -134,6 +134,9 @@ def audit(
     verbose: Annotated[
         bool, Option("--verbose", help="Print the inferred policy and rules, too.")
     ] = False,
+    timings: Annotated[
+        bool, Option("--timings", help="Print CPU, elapsed time and peak memory of each stage.")
+    ] = False,
     form: OfAnswer = AnswerFormat.text,
     logs: opt.OfLogsAndNodes,
     site: opt.Configured,
@@ -151,7 +154,7 @@ def audit(
     config = site.config.model_copy(
         update={"simulation": site.config.simulation.model_copy(update=given)}
     )
-    with at_work() as progress:
+    with at_work(timings=timings) as progress:
         session = site.session(
             logs,
             progress,
