@@ -147,12 +147,14 @@ def _first_audit(site: Path, logs: list[Path], cluster: str | None) -> None:
     """Audit the logs under a new configuration, and print what to do next."""
     from audit.oneoff.audit import Options, audit
     from audit.pipeline.opening import Request
+    from audit.pipeline.session import Session
 
     config = opt.configuration(site)
     options = Options(out=site.parent / opt.DEFAULT_OUT)
     with at_work() as progress:
         request = Request(logs=logs, cluster=cluster)
-        outcome = audit(request, options, config, progress.update, fit=True, folder=site.parent)
+        session = Session(request, config, site.parent, on_progress=progress.update)
+        outcome = audit(session, options)
     warn(outcome.warnings)
     verdict = outcome.sentence or "no job has ended yet"
     found = shutil.which(sys.argv[0])

@@ -23,8 +23,8 @@ from audit.errors import UsageError
 from audit.files import privacy
 from audit.formats.nodes import absences
 from audit.formats.slurm import sacctmgr
-from audit.ingest.ingest import Progress
 from audit.nightly import sources
+from audit.progress import OnProgress, silent
 from audit.setup.init import Draft
 from audit.setup.slurm import SlurmFiles
 from audit.words import EvidenceKind
@@ -145,9 +145,7 @@ def plan(now: datetime, weeks: int, zone: str) -> CommandPlan:
     return CommandPlan(zone, source, queries)
 
 
-def ask(
-    asked: CommandPlan, folder: Path, progress: Progress = lambda what, done, of: None
-) -> SlurmOutput:
+def ask(asked: CommandPlan, folder: Path, on_progress: OnProgress = silent) -> SlurmOutput:
     """Run the commands, and write their output to files in ``folder``.
 
     A command that fails is a warning if fairaudit can do without it.
@@ -162,7 +160,7 @@ def ask(
     found: dict[str, Path] = {}
     warnings = []
     for number, query in enumerate(asked.queries):
-        progress("asking Slurm", number, len(asked.queries))
+        on_progress("asking Slurm", number, len(asked.queries))
         path = folder / query.file
         fault = _fault(query, path, environment)
         if fault is None:
@@ -171,7 +169,7 @@ def ask(
             raise UsageError(f"{fault}; run --slurm where Slurm's programs work, or name files")
         else:
             warnings.append(f"{fault}; without it, {query.without}")
-    progress("asking Slurm", len(asked.queries), len(asked.queries))
+    on_progress("asking Slurm", len(asked.queries), len(asked.queries))
     conf = found["config.txt"].read_text(encoding="utf-8", errors="replace")
     if _PRIVATE.search(conf):
         warnings.append(
