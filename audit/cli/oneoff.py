@@ -166,8 +166,6 @@ def audit(
     else:
         for line in outcome.summary:
             show(line)
-    for _, error in outcome.missing:
-        say(f"fairaudit: {error}")
     if outcome.missing:
         raise Exit(max(error.exit_code for _, error in outcome.missing))
     if outcome.fails:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
 
 from typer import Argument, Option
 
@@ -173,6 +173,16 @@ NODE_FILES = options(
     reservations=file("Output of 'scontrol' or 'sacctmgr -P show reservation'."),
     qmgr=file("Output of qmgr -c 'print server': limits of PBS."),
 )
+EVIDENCE_FILES = options(
+    squeue=optional(list[Path], "Samples of squeue, each after its time.", metavar="FILE"),
+    sprio=optional(list[Path], "Samples of 'sprio -l', each after its time.", metavar="FILE"),
+    ctld_log=optional(list[Path], "slurmctld.log.", metavar="FILE"),
+    pbs_log=optional(list[Path], "A file of PBS's sched_logs or server_logs.", metavar="FILE"),
+    ge_schedule=optional(
+        list[Path], "Grid Engine's file schedule (params MONITOR=1).", metavar="FILE"
+    ),
+)
+"""What schedulers said of jobs and nodes at instants; each option may be repeated."""
 
 
 def reading(
@@ -233,8 +243,11 @@ def _request_with_nodes(
     qmgr: Path | None,
     **more: Any,
 ) -> Any:
+    from audit.ingest.evidence import given
+
     files = node_files(nodes=nodes, events=events, reservations=reservations, qmgr=qmgr)
-    return request(files=files, **more)
+    evidence = given(**{name: more.pop(name) for name in EVIDENCE_FILES})
+    return request(files=files, evidence=evidence, **more)
 
 
 _OF_LOGS = {
@@ -253,7 +266,8 @@ def _of_logs(text: str, *, with_nodes: bool = False, **default: Any) -> OptionGr
     annotation = Annotated[list[Path] | None, Argument(metavar="LOG...", help=text)]
     logs = inspect.Parameter("logs", _KIND, annotation=annotation, **default)
     if with_nodes:
-        return OptionGroup(_request_with_nodes, {"logs": logs, **_OF_LOGS, **NODE_FILES})
+        files = {**NODE_FILES, **EVIDENCE_FILES}
+        return OptionGroup(_request_with_nodes, {"logs": logs, **_OF_LOGS, **files})
     return OptionGroup(request, {"logs": logs, **_OF_LOGS})
 
 
@@ -358,18 +372,14 @@ def described(fact: Fact) -> str:
     return f"{fact.what}: {fact.value} (from {fact.source})"
 
 
-_DETAILS: Final = frozenset({"policy", "rule", "chain", "release", "limit", "own"})
-"""First words of facts that only ``--verbose`` prints."""
-
-
-def tell(on_progress: Progress, *, verbose: bool = True) -> Callable[[Fact], None]:
+def tell(progress: Progress, *, verbose: bool = True) -> Callable[[Fact], None]:
     """Return a callback that prints facts above the progress bars.
 
     Those about the policy and rules are left out unless ``verbose``.
     """
 
     def print_fact(fact: Fact) -> None:
-        if verbose or fact.what.split()[0] not in _DETAILS:
-            on_progress.say(described(fact))
+        if verbose or not fact.detail:
+            progress.say(described(fact))
 
     return print_fact

@@ -95,7 +95,11 @@ def init(
             machines=machines,
         )
     if plan is not None:
-        draft = asking.pulled(draft, plan, zone_of_machine=reading.zone is None)
+        draft = asking.pulled(
+            *(draft, plan),
+            zone_of_machine=reading.zone is None,
+            controller_log=answers.controller_log,
+        )
     if draft.name is None:
         if not sys.stdin.isatty():
             raise UsageError("init: the name of the cluster is unknown: give it with --name")

@@ -14,7 +14,7 @@ from audit.cluster.delivered import Agreed, delivered
 from audit.cluster.fairshare import FairshareInputs, histories
 from audit.cluster.passed import OfLog
 from audit.cluster.predicted import predicted
-from audit.cluster.rules import rules_of, waiting_by_rule, with_waiting
+from audit.cluster.rules import recorded_rules, rules_of, waiting_by_rule, with_waiting
 from audit.cluster.setting import Setting, covered
 from audit.cluster.windows import WHOLE, ComputedWindow, of_days
 from audit.config import Config
@@ -31,6 +31,7 @@ from audit.metrics.attempts import (
 from audit.metrics.attempts.account import Account
 from audit.metrics.attempts.fidelity import edges, of_account
 from audit.metrics.attempts.parts import Row
+from audit.metrics.attempts.recorded import RECORDED
 from audit.metrics.attempts.resource_equality import resource_equality
 from audit.metrics.attempts.summary import KINDS, Known, Options, conservation_of, summarise
 from audit.metrics.fairshare.requested import beyond_request
@@ -228,7 +229,8 @@ def _completed(work: _Work, scenario: Scenario, budget_s: float) -> tuple[pl.Dat
         passes=setting.passes.get(pool.name),
     )
     marked = unstartable(passed, pool, setting.now, setting.log.from_time, held.own)
-    booked = booked._replace(attempts=booked.attempts.with_columns(marked))
+    kept = booked.attempts.with_columns(marked).drop(RECORDED, strict=False)
+    booked = booked._replace(attempts=kept)
     work.progress(_WAITS, 1, 1)
     fair = fair_start_times(
         scenario.described_by(population.compact(booked.attempts)),
@@ -258,6 +260,7 @@ def _with_delivered(
         history_s,
         None if window.whole else window.holds(),
         work.config.metrics.tau_s,
+        {period: work.of(period).compared.get(log.pool.name, {}) for period in seeds},
     )
     work.progress(_DELIVERED, 1, 1)
     jobs = jobs.drop("fair_slowdown")  # of the strict fair start
@@ -313,11 +316,13 @@ def _of_periods(
     of_pool = pl.lit(pool.name).alias("pool")
     of_files = setting.declared.limits
     holding = setting.holding.get(pool.name, NOT_HOLDING)
+    recorded = recorded_rules(pool, jobs)
     evidence = OfLog.of(jobs, pool, setting.now, holding, booked.barred.filter("held"))
     for number, (period, seed) in enumerate(work.wanted.seeds.items()):
         work.progress(_FIGURES, number, len(work.wanted.seeds))
         own = work.of(period)
         rules = rules_of(pool, own.evidence.get(pool.name, ()), of_files)
+        rules = pl.concat([rules, recorded])
         holds = pl.DataFrame(own.holds.get(pool.name, ()), HOLDS)
         around = population.around(jobs, period)
         of_period = options._replace(covered=covered(period, setting.log))
@@ -355,7 +360,7 @@ def _base(
     config, zone = work.config, work.setting.zone
     of = (config.verdict, zone, seed, config.uncertainty.resamples)
     yield "base_result", base.of_base(jobs, judged_by, passed, *of)
-    yield "overtaken_result", base.overtaken(passed)
+    yield "overtaken_result", base.overtaken(jobs, judged_by, passed)
 
 
 def _summaries(

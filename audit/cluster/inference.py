@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import polars as pl
 
@@ -43,6 +44,14 @@ class Fact:
     value: str
     source: str
     warning: str | None = None
+    detail: ClassVar[bool] = False
+    """Whether only ``--verbose`` prints it."""
+
+
+class RuleFact(Fact):
+    """A policy, a rule or a hold, and its source."""
+
+    detail = True
 
 
 def zone(asked: str | None, headers: Sequence[Header]) -> Fact:

@@ -14,7 +14,7 @@ import polars as pl
 from audit import config, periods
 from audit.cluster import hardware, inference, separate
 from audit.cluster.hardware import CONFIGURED
-from audit.cluster.inference import NOTHING, Fact
+from audit.cluster.inference import NOTHING, Fact, RuleFact
 from audit.cluster.log_begin import LogBegin
 from audit.errors import UsageError
 from audit.formats.dialects import Header
@@ -29,6 +29,10 @@ ASSUMED = Policy()
 
 OTHERS = "others"
 """Name of the pool of partitions that no configured pool has."""
+
+
+Agreement = tuple[str | bool | int | float | None, ...]
+"""A row of ``scenario.delivered.agreement``."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,8 @@ class Setting:
     """Rows of the views ``chains`` and ``releases``, by pool."""
     passes: Mapping[str, Passes] = field(default_factory=dict)
     """How the scheduler goes through its queue, by pool; others: as the attempts show."""
+    compared: Mapping[str, Mapping[tuple[Policy, bool], Agreement]] = field(default_factory=dict)
+    """The agreement of policies without and with own peaks, by pool."""
     declared: Declared = NOTHING
     """The nodes by files."""
     log_begin: int | None = None
@@ -85,8 +91,12 @@ class Setting:
             states = pool.states_backfill or backfill is not None
             pools.append(pool._replace(policy=policy, states_backfill=states))
             of = f" of pool {pool.name!r}" if len(self.pools) > 1 else ""
-            facts.append(Fact(f"policy{of}", policy.name, "--order and --backfill"))
+            facts.append(RuleFact(f"policy{of}", policy.name, "--order and --backfill"))
         return replace(self, pools=tuple(pools), facts=tuple(facts))
+
+    def doubting(self, doubts: Iterable[str]) -> Setting:
+        """Return the setting with further warnings about files."""
+        return replace(self, warnings=(*self.warnings, *doubts))
 
     def begun(self, begin: LogBegin | None) -> Setting:
         """Return the setting of a log with this begin; None: it has no times.
@@ -160,7 +170,7 @@ def one_off(
         tuple(pools),
         {part: pool.name for pool, group in zip(pools, groups, strict=True) for part in group},
         now,
-        (*facts, Fact("policy", policy.name, source)),
+        (*facts, RuleFact("policy", policy.name, source)),
         _warnings(facts, attempts, headers),
         declared=declared,
     )

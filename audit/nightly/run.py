@@ -156,7 +156,9 @@ def _tell_monitors(work: Work) -> None:
     if target is None:
         return
     try:
-        metrics_file.write(work.con, target, work.now, len(work.night.failures))
+        accounts = work.site.config.service.metrics_accounts
+        failures = len(work.night.failures)
+        metrics_file.write(work.con, target, work.now, failures, accounts=accounts)
     except OSError as error:
         why = f"{target}: cannot be replaced: {error.strerror} (service.metrics_file)"
         work.night.failures.append(StoreError(why))

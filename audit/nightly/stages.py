@@ -166,8 +166,8 @@ class WorkBasis:
 def figures(work: Work, cluster: Cluster) -> WorkBasis:
     """Return the facts that decide which figures of a cluster are due.
 
-    These are the version, the configuration and the files that it names, the inputs, the figures
-    computed from them, and the beginnings of days in the cluster's zone.
+    These are the version, the configuration and the files that it names, the inputs, evidence, the
+    figures computed from them, and the beginnings of days in the cluster's zone.
     """
     rows = queries.rows(work.con, "basis", cluster=cluster.name)
     zone = periods.zone(cluster.zone)
@@ -181,8 +181,9 @@ def figures(work: Work, cluster: Cluster) -> WorkBasis:
     named = (usage.associations, usage.qos, usage.partitions, usage.slurm_conf)
     named += tuple(cluster.hardware.model_dump().values())
     files = [name and _digest(work.site.folder / name) for name in named]
+    said = queries.rows(work.con, "evidence_digest", cluster=cluster.name, until=None)
     since = [str(source.since) for source in cluster.sources]
-    known = (files, rows, edges, since)
+    known = (files, rows, edges, since, *said)
     return _basis(work, f"figures of {cluster.name}", [*chosen.values()], *known)
 
 

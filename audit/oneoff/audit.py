@@ -18,6 +18,7 @@ from audit.cluster.setting import ASSUMED, between_days
 from audit.config import Cluster, Config, UsageConfig
 from audit.errors import EmptyLogError, UsageError
 from audit.files import privacy
+from audit.ingest import evidence
 from audit.ingest.logs import Unread
 from audit.json_answers import JsonAnswer
 from audit.metrics.attempts import population
@@ -143,7 +144,8 @@ def audit(session: Session, options: Options) -> AuditResult:
                     "another database with --db"
                 )
             site = ClusterFinder(logs, request.cluster, config)
-            taken = take_in(con, logs, site, config, on_progress)
+            said = (request.evidence, request.zone)
+            taken = take_in(con, logs, site, config, on_progress, *said)
             cluster = taken.cluster.value
             missing = (*unread, *taken.kept_out)
             chosen = site.configured
@@ -233,6 +235,8 @@ def _planned(
         in_force["log_begin"] = setting.log.from_time
     if setting.declared != NOTHING:
         in_force["declared"] = declared.stored(setting.declared)
+    if (said := evidence.digest(con, setting.cluster)) is not None:
+        in_force["evidence"] = said
     listed = [[log.name, log.reason] for log in missing if not isinstance(log.error, EmptyLogError)]
     if listed:  # the report names them
         in_force["missing"] = sorted(listed)

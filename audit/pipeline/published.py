@@ -23,13 +23,13 @@ from audit.formats.dialects import Header
 from audit.metrics.attempts import population
 from audit.metrics.attempts.similar import LEAD_S
 from audit.model import BY_USAGE, Policy
+from audit.pipeline.evidence import recorded_attempts
 from audit.pipeline.inferring import in_force
 from audit.pipeline.opening import ClusterLog, open_log
 from audit.pipeline.session import Session
 from audit.policies import Backfill, Order
 from audit.progress import printable
 from audit.store import archive, database, queries, snapshots
-from audit.store.attempts import read_attempts
 from audit.store.database import Connection
 from audit.words import Resource
 
@@ -116,11 +116,11 @@ def _read(
             if first is None:
                 raise UsageError(f"cluster {cluster!r} has no job {printable(job)!r}")
             since, until = first - LEAD_S, None if last is None else last + 1
-            attempts = read_attempts(con, cluster, since, until)
+            attempts = recorded_attempts(con, cluster, since, until)
             setting = setting_of(attempts, extent(con, cluster))
             if not any(by_history(pool) for pool in setting.pools):
                 return attempts, setting
-    attempts = read_attempts(con, cluster)
+    attempts = recorded_attempts(con, cluster)
     return attempts, setting_of(attempts)
 
 

@@ -27,6 +27,7 @@ from audit.nightly import sources
 from audit.progress import OnProgress, silent
 from audit.setup.init import Draft
 from audit.setup.slurm import SlurmFiles
+from audit.words import EvidenceKind
 
 FOLDER: Final = "slurm"
 """Folder beside config.toml that gets the output."""
@@ -43,6 +44,9 @@ _SLURM_FILES: Final = {
     "associations": "assoc.psv",
     "qos": "qos.psv",
 }
+QUEUE: Final = ("squeue", "--all", "--array", "--format=%i|%T|%r|%Q|%S")
+"""What each run asks about pending jobs, as in the shipped config.toml."""
+_CONTROLLER_LOG: Final = re.compile(r"^SlurmctldLogFile\s*=\s*(/\S+)", re.MULTILINE)
 _PRIVATE: Final = re.compile(r"^PrivateData\s*=.*\bjobs\b", re.MULTILINE)
 _SHOWN: Final = 200  # maximum characters of a command's complaint that are shown
 _ZONE_OF: Final = re.compile(r"zoneinfo/(?:posix/|right/)?(.+)$")
@@ -84,6 +88,8 @@ class SlurmOutput:
     files: SlurmFiles
     machines: NodeFiles
     warnings: tuple[str, ...]
+    controller_log: Path | None = None
+    """slurmctld.log, if it can be read here."""
 
     @property
     def repeated(self) -> str:
@@ -173,18 +179,28 @@ def ask(asked: CommandPlan, folder: Path, on_progress: OnProgress = silent) -> S
     files = {key: found.get(name) for key, name in _SLURM_FILES.items()}
     nodes = found.get("nodes.txt") or found.get("sinfo.psv")
     machines = NodeFiles(nodes, found.get("events.psv"), found.get("reservations.psv"))
-    return SlurmOutput(found[_LOG], SlurmFiles(**files), machines, tuple(warnings))
+    log = _CONTROLLER_LOG.search(conf)
+    controller_log = Path(log[1]) if log and os.access(log[1], os.R_OK) else None
+    return SlurmOutput(found[_LOG], SlurmFiles(**files), machines, tuple(warnings), controller_log)
 
 
-def pulled(draft: Draft, asked: CommandPlan, *, zone_of_machine: bool) -> Draft:
-    """Return the draft with a source that asks ``sacct`` again in each run."""
+def pulled(
+    draft: Draft, asked: CommandPlan, *, zone_of_machine: bool, controller_log: Path | None = None
+) -> Draft:
+    """Return the draft with a source and evidence that ask Slurm again in each run."""
     facts = [fact for fact in draft.facts if not fact.what.startswith("logs ")]
     notes = dict(draft.notes)
     if zone_of_machine:
         origin = "the clock of this machine"
         facts = [replace(one, source=origin) if one.what == "time zone" else one for one in facts]
         notes["clusters.zone"] = f"From {origin}."
-    return replace(draft, sources=(asked.source,), facts=tuple(facts), notes=notes)
+    evidence = [config.EvidenceConfig(kind=EvidenceKind.SQUEUE, command=QUEUE)]
+    if controller_log is not None:  # also those that logrotate has moved
+        files = f"{controller_log}*"
+        evidence.append(config.EvidenceConfig(kind=EvidenceKind.CTLD_LOG, files=files))
+    return replace(
+        draft, sources=(asked.source,), evidence=tuple(evidence), facts=tuple(facts), notes=notes
+    )
 
 
 def machine_zone(environment: Mapping[str, str] = os.environ, etc: Path = Path("/etc")) -> str:

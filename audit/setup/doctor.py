@@ -199,19 +199,19 @@ def _cluster(cluster: Cluster, folder: Path) -> str:
     elif cluster.people.file is not None:
         parts.append("people.file is valid")
     parts += _nodes(cluster, folder)
-    for source in cluster.sources:
+    for source in (*cluster.sources, *cluster.evidence):
         if source.command is None:
             count = len(sources.files(source, folder))
             parts.append(f"{count} files match {source.files!r}")
             continue
         program = shutil.which(source.command[0])
         if program is None:
-            raise AuditError(f"no program {source.command[0]!r} on the PATH (clusters.sources)")
+            raise AuditError(f"no program {source.command[0]!r} on the PATH ({source.section})")
         try:
             folders.require(folder / program)
         except OSError as error:
             raise AuditError(
-                f"{folder / program}: runs as this user, but {error.strerror} (clusters.sources)"
+                f"{folder / program}: runs as this user, but {error.strerror} ({source.section})"
             ) from error
         parts.append(f"command {program}")
     return "; ".join(parts) or "no sources: there are no logs to read"

@@ -54,7 +54,7 @@ _AS_SLURM: Final = {
 }
 """Comments on the keys of a pool that ``slurm.policy`` fills."""
 
-_OF_CLUSTER: Final = ("zone", "pools", "sources", "usage", "hardware")
+_OF_CLUSTER: Final = ("zone", "pools", "sources", "evidence", "usage", "hardware")
 WIDTH: Final = 100  # maximum length of a line, where possible
 
 _SECTION = re.compile(r"(\[+)([\w.]+)\]+")
@@ -74,6 +74,7 @@ class Draft:
     facts: tuple[Fact, ...] = ()
     notes: Mapping[str, str] = field(default_factory=dict)
     """Comments by key path (``clusters.pools[0].capacity``)."""
+    evidence: tuple[config.EvidenceConfig, ...] = ()
 
     def named(self, name: str) -> Draft:
         """Return the draft with a name for the cluster."""

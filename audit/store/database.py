@@ -270,6 +270,18 @@ def insert(
     _execute_over(con, frame.select(filled), sql, list(own.values()))
 
 
+def put(
+    con: Connection, table: str, key: Mapping[str, object], values: Mapping[str, object]
+) -> None:
+    """Write a row in place of the one with this key."""
+    import polars as pl  # an idle run loads no frames
+
+    where = " AND ".join(f"{quote_name(column)} = ?" for column in key)
+    with transaction(con):
+        execute(con, f"DELETE FROM {quote_name(table)} WHERE {where}", list(key.values()))  # noqa: S608
+        insert(con, table, pl.DataFrame([{**key, **values}]))
+
+
 def keep(con: Connection, table: str, frame: pl.DataFrame) -> None:
     """Make a temporary table of the rows of ``frame``."""
     _execute_over(con, frame, f"CREATE TEMP TABLE {quote_name(table)} AS FROM fairaudit_rows")

@@ -250,6 +250,7 @@ def within(shown: str, share: float) -> str:
 
 N, P = r"(\d[\d,]*)", r"((?:under |over )?[\d.,]+ %)"
 T = r"([\d.,]+ (?:d|h|min|s))\b"
+BETWEEN = "between the halves of the (?:log|period)"
 HALF = "typical wait|one job in ten waited over|wait of one job in ten"
 Checked = list[object]
 
@@ -366,13 +367,14 @@ HEAD: list[tuple[str, Callable[[Head, re.Match], Checked]]] = [
      rf"(?:its|their)) {P} of the CPU time\.", _half),
     (rf"^((?:User|Account) \d+) \| (?:{N} of )?{N} \| {P} \| {T} \| ({T[1:-3]}|–) \| .*$", _user),
     (rf"Longer waits than similar jobs: {N} of {N} users compared(?:, \d+ of them above)?"
-     r"(?:, \d+ shown)?$", lambda h, m: [f"{h.longer[1]:,}", f"{h.longer[0]:,}"]),
+     r"(?:, listed above)?(?:, \d+ shown)?$",
+     lambda h, m: [f"{h.longer[1]:,}", f"{h.longer[0]:,}"]),
     (rf"Longer waits than similar jobs: none of {N} users compared$",
      lambda h, m: [f"{h.longer[0]:,}"]),
     (rf"(?:load .*?|load \()([\d.]+)(?:,| to) (?:then )?([\d.]+) %\)?, the ({HALF}) \w+ from {T} "
-     rf"to {T}(?: between the halves of the log)?\.", lambda h, m: _halves(h, m, loads=True)),
-    (rf"between the halves of the log: ({HALF}) {T}, then {T}; load ([\d.]+), then ([\d.]+) %\.",
-     lambda h, m: _halves(h, m, loads=False)),
+     rf"to {T}(?: {BETWEEN})?\.", lambda h, m: _halves(h, m, loads=True)),
+    (rf"{BETWEEN}(?:, as few users decide it)?: ({HALF}) {T}, then {T}; load ([\d.]+), then "
+     r"([\d.]+) %\.", lambda h, m: _halves(h, m, loads=False)),
     (rf"Without User (\d+): from {T} to {T}\.", _without),
     (r"Without User (\d+): about the same\.", lambda h, m: [h.by_user[0][1]]),
     (r"By queue, one job in ten waited over: (.+)\.$", _queues),

@@ -22,7 +22,7 @@ from datetime import date
 from functools import cached_property
 from pathlib import Path
 
-from page_one import HEAD, UNCHECKED, Head
+from page_one import HEAD, UNCHECKED, Head, short_share
 from pairs import Passed, passed_over
 from replay import (
     STRICT,
@@ -230,8 +230,8 @@ CLAIMS: list[tuple[str, Callable[[Facts, re.Match], Expected]]] = [
     (r"keep jobs waiting while capacity is free: .*\.$", lambda f, m: []),
     (rf"no job ended on {N} of the {N} days from the first end of a job to the last", lambda f, m: [
         f"{f.covered - len({f.log.day(job.end) for job in f.jobs}):,}", f"{f.covered:,}"]),
-    (r"More was in use \(up to ([\d,]+)\) than the pool's ([\d,]+) CPUs for ([\d.]+) % of the time",
-     lambda f, m: [f"{f.peak:,}", f"{f.log.capacity:,}", f"{100 * f.of_time(3):.1f}"]),
+    (rf"For {P} of the time, more than {N} CPUs were in use \(up to {N}\)",
+     lambda f, m: [short_share(f.of_time(3)), f"{f.log.capacity:,}", f"{f.peak:,}"]),
     (rf"{WHO}: {P} of {MORE} started first; {P} are expected", lambda f, m: [
         None, None, percent(f.passed[_who(m)].share), percent(f.passed[_who(m)].expected)]),
     (rf"^(.* in .*?) jobs received less .*?; the shortfall is {P} of all consumption{I}",

@@ -248,15 +248,15 @@ def test_a_query_opens_only_files_that_its_arguments_select(
     assert ended("other", None, None) == {"old"}
     of = {"cluster": "c", "period": "p", "schedule": "observed", "whole": False, "to_time": 100}
     assert queries.rows(con, "report_data_span", from_time=80, **of) == [(None, 95)]
-    assert queries.rows(con, "report_superseded", cluster="c", inputs=["late"]) == [(0,)]
+    of_records = {"cluster": "c", "whole": False, "to_time": 100}
+    assert queries.rows(con, "report_superseded", from_time=80, **of_records) == [(0,)]
     for since, until in ((14, 16), (79, 100), (None, None)):
         with pytest.raises(StoreError, match="records"):
             ended("c", since, until)
     with pytest.raises(StoreError, match="results"):
         queries.rows(con, "report_data_span", from_time=79, **of)
-    for inputs in (["i"], None):
-        with pytest.raises(StoreError, match="records"):
-            queries.rows(con, "report_superseded", cluster="c", inputs=inputs)
+    with pytest.raises(StoreError, match="records"):
+        queries.rows(con, "report_superseded", from_time=79, **of_records)
 
 
 def test_every_query_over_the_archive_names_the_cluster() -> None:

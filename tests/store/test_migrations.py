@@ -70,6 +70,7 @@ VIEWS = {
     "studies": """study log pool setting metric dimension dimension_value value lower upper unit
         attempts""",
     "coverage": "cluster day records refused state",
+    "evidence": "cluster kind instant job_id node state reason priority expected_start run_id",
     "refused_records": """cluster file line byte_offset reason text refused_at replayed_at code
         input""",
     "set_aside_logs": "cluster source file code reason found_at",

@@ -6,6 +6,7 @@ And they compared jobs of UniLu-Gaia across its queues, which similar jobs never
 
 import re
 from pathlib import Path
+from typing import Any, Final
 
 import pytest
 
@@ -19,6 +20,8 @@ from audit.report.first_page.page import FirstPage
 from audit.store import database, snapshots
 from tests.report.first_page.test_compose import accepted
 
+KTH: Final = "KTH-SP2-1996-2.1-cln"
+
 
 def page_of(outcome: AuditResult) -> FirstPage:
     con = snapshots.open_snapshot(outcome.database)
@@ -28,25 +31,34 @@ def page_of(outcome: AuditResult) -> FirstPage:
     return build(con, outcome.cluster, Period(name, begin, end)).first[0]
 
 
-def audited(logs: Path, name: str, out: Path) -> tuple[AuditResult, FirstPage]:
-    request = Request(logs=[logs / "swf" / f"{name}.swf.gz"])
-    config = Config.model_validate(
-        {"simulation": {"budget_s": 1, "advice_budget_s": 0}, "uncertainty": {"resamples": 1_000}}
-    )
-    made = audit(Session(request, config, fit=False), Options(out=out, pdf=False))
+BRIEF: Final = {
+    "simulation": {"budget_s": 1, "advice_budget_s": 0},
+    "uncertainty": {"resamples": 1_000},
+}
+
+
+def audited(
+    request: Request, out: Path, *, fit: bool = False, **options: Any
+) -> tuple[AuditResult, FirstPage]:
+    settings = Config.model_validate(BRIEF)
+    made = audit(Session(request, settings, fit=fit), Options(out=out, pdf=False, **options))
     return made, page_of(made)
+
+
+def public(logs: Path, name: str) -> Request:
+    return Request(logs=[logs / "swf" / f"{name}.swf.gz"])
 
 
 @pytest.fixture(scope="module")
 def kth(real_logs: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[AuditResult, FirstPage]:
-    return audited(real_logs, "KTH-SP2-1996-2.1-cln", tmp_path_factory.mktemp("kth"))
+    return audited(public(real_logs, KTH), tmp_path_factory.mktemp("kth"))
 
 
 @pytest.fixture(scope="module")
 def gaia(
     real_logs: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[AuditResult, FirstPage]:
-    return audited(real_logs, "UniLu-Gaia-2014-1", tmp_path_factory.mktemp("gaia"))
+    return audited(public(real_logs, "UniLu-Gaia-2014-1"), tmp_path_factory.mktemp("gaia"))
 
 
 def rows(page: FirstPage, group: int) -> list[tuple[str, ...]]:
