@@ -16,7 +16,9 @@ from audit.cluster.setting import Agreement
 from audit.metrics.attempts.fidelity import KEPT_ORDER, Rule, of_rules
 from audit.metrics.attempts.population import TAU_S, as_of, belongs_at
 from audit.metrics.attempts.reasons import throttled
+from audit.metrics.attempts.recorded import recorded
 from audit.model import Period, Policy, Pool
+from audit.registry.reasons import PLANNED
 from audit.scenario.delivered.agreement import (
     AGREEMENT_SCHEMA,
     KnownRule,
@@ -92,7 +94,9 @@ def _larger(compared: pl.DataFrame, on_nodes: float | None) -> float | None:
 
 
 def held_until(attempts: pl.DataFrame, pool: Pool, now: int, holding: Holding) -> Ints | None:
-    """Return until when each attempt was last held, by inference or a throttle; None: none was.
+    """Return until when each attempt was last held; None: none was.
+
+    Inferred holds, throttles, and what the scheduler recorded of holds and rules count.
 
     Args:
         attempts: columns of ``model.DESCRIBED``; all of one pool.
@@ -100,7 +104,8 @@ def held_until(attempts: pl.DataFrame, pool: Pool, now: int, holding: Holding) -
     Returns:
         [rows], epoch s; the arrival where it was not held.
     """
-    held = pl.concat([inferred_holds(attempts, pool, now, holding), throttled(attempts)])
+    said = recorded(attempts).filter(pl.col("kind") != PLANNED)
+    held = pl.concat([inferred_holds(attempts, pool, now, holding), throttled(attempts), said])
     if held.is_empty():
         return None
     last = held.group_by("row").agg(pl.col("end").max())

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from audit.files import caches
+from audit.pipeline.session import Session
 from bench.logs.real import real_log
 from bench.logs.repeated_log import repeated_logs
 from bench.measure.growth import exponent
@@ -49,7 +50,7 @@ def _measure(logs: list[Path], out: Path) -> Audit:
 
     simulation = config.Config().simulation.model_copy(update={"advice_budget_s": 0})
     chosen = config.Config(simulation=simulation)
-    audit.audit(Request(logs=logs), audit.Options(out=out, pdf=False), chosen)
+    audit.audit(Session(Request(logs=logs), chosen, fit=False), audit.Options(out=out, pdf=False))
     watch.count()
     return Audit(watch.cpu_s, peak_mib())
 
