@@ -17,7 +17,7 @@ TESTS ?= not thorough and not slow and not slurm and not sites
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup develop kernels demo test test-fresh test-thorough test-slow test-faults test-sites test-slurm test-security check bench bench-check bench-large same studies waits metrics-page schemas lock release clean libraries test-programs stale
+.PHONY: help setup develop kernels demo test test-fresh test-thorough test-slow test-faults test-sites test-slurm test-security check bench bench-check bench-large same studies waits metrics-page schemas docs dashboards extras lock release clean libraries test-programs stale
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -35,7 +35,7 @@ demo: setup $(filter var/demo.swf,$(DEMO_LOG)) ## audit a synthetic log, or your
 test: develop test-programs ## run the test suite, in a few minutes
 	@HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-few} $(PY) -m pytest -m "$(TESTS)" $(PYTEST_FLAGS)
 
-test-thorough: develop test-programs ## sweeps, fault injection, long scenarios, real logs, wheels
+test-thorough: extras test-programs ## sweeps, fault injection, long scenarios, real logs, wheels
 	@$(PY) -m pytest -m "thorough and not slow and not slurm and not sites" $(PYTEST_FLAGS)
 
 test-slow: develop test-programs ## tests that take minutes each
@@ -48,7 +48,7 @@ test-sites: develop ## simulate sites with known rules and victims, into docs/re
 	@$(PY) -m pytest -m sites $(PYTEST_FLAGS)
 
 test-slurm: develop ## start a Slurm cluster and compare with it (as root; installs Slurm)
-	@.ci/slurm-packages
+	@.ci/daemons
 	@$(PY) -m pytest -m slurm tests/slurm
 
 test-security: develop test-programs ## attacks: SQL, crafted databases and backups, neighbours, names
@@ -85,6 +85,16 @@ metrics-page: develop ## update the tables of docs/metrics.md and docs/simulatio
 	@$(PY) -m bench.pages.metrics_page
 	@$(PY) -m bench.pages.policies_page
 	@$(PY) -m bench.pages.man_page
+
+docs: develop ## make the documentation as a site that works offline, into var/site/html
+	@$(PY) -m pip --quiet install --no-compile --require-hashes -r .ci/locks/docs.lock
+	@$(PY) -m bench.pages.site
+
+dashboards: extras ## update docs/grafana
+	@$(PY) -m bench.pages.dashboards
+
+extras: develop ## install what tests of the site, the dashboards and the notebooks need
+	@$(PY) -m pip --quiet install --no-compile --require-hashes $(patsubst %,-r %,$(wildcard .ci/locks/*.lock))
 
 release: develop ## make dist/: sdist, wheels, image; and try them (as root; some 20 minutes)
 	@$(PY) -m pip --quiet install --require-hashes -r requirements-release.lock

@@ -217,7 +217,13 @@ def test_the_locks_pin_what_is_asked_for() -> None:
     development, release = pins("requirements-dev.lock"), pins("requirements-release.lock")
     assert runtime.items() <= build.items() <= development.items()
     assert build.items() <= release.items()
-    of_extras = {"build": build, "release": release}
+    folder = ROOT / ".ci" / "locks"
+    docs = {lock.stem: pins(str(lock.relative_to(ROOT))) for lock in folder.iterdir()}
+    assert set(docs) == {"docs", "grafana", "notebooks"}
+    for lock in docs.values():  # into the environment of development
+        assert runtime.items() <= lock.items()
+        assert all(development.get(package, pin) == pin for package, pin in lock.items())
+    of_extras = {"build": build, "release": release, **docs}
     asked = [(runtime, text) for text in project["dependencies"]]
     for name, extra in project["optional-dependencies"].items():
         asked += [(of_extras.get(name, development), text) for text in extra]

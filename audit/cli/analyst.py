@@ -137,9 +137,23 @@ def refused(
     replay: Annotated[bool, Option("--replay", help="Read the records again.")] = False,
     mended: Annotated[Path | None, Option(metavar="FILE", help="Corrected records (JSON).")] = None,
     accept: Annotated[bool, Option("--accept", help="Accept records with doubtful dates.")] = False,
+    head: Annotated[
+        Path | None,
+        Option("--head", metavar="LOG", help="Print the first lines of a log without its names."),
+    ] = None,
+    lines: Annotated[int, Option(min=1, help="Number of lines of --head.")] = 200,
     target: OfDatabase,
 ) -> None:
-    """List refused records and the reasons; accept them with --replay or --accept."""
+    """List refused records and the reasons; accept them with --replay or --accept.
+
+    --head prints the first lines of a log with all names replaced, for example for a report of a
+    log that fairaudit does not read. Numbers, dates and the words of schedulers stay.
+    """
+    if head is not None:
+        from audit.ingest.streams import head_without_names
+
+        sys.stdout.buffer.write(head_without_names(head, lines))
+        return
     if mended is not None and not replay:
         raise UsageError("--mended requires --replay")
     if not replay and not accept:

@@ -24,6 +24,7 @@ from audit.words import Resource
 if TYPE_CHECKING:
     from audit.config import Config, places
     from audit.pipeline.opening import Request
+    from audit.pipeline.session import Session
     from audit.report.record.page import Who
     from audit.scenario.scenario import Change
 
@@ -127,6 +128,17 @@ class SiteOptions(NamedTuple):
     """Its paths are relative to this folder."""
     file: Path | None
 
+    def database(self, given: Path | None) -> Path:
+        """Return the database that an option names, else that of the configuration."""
+        return given or published(self.file, self.config)
+
+    def session(self, request: Request, progress: Progress, **more: Any) -> Session:
+        """Return the session of a command that reports its progress and what it infers."""
+        from audit.pipeline.session import Session
+
+        given = {"config": self.config, "folder": self.folder, "on_inferred": tell(progress)}
+        return Session(request, on_progress=progress.update, **{**given, **more})
+
 
 def _site(config: ConfigFile = None) -> SiteOptions:
     return SiteOptions(configuration(config), config.parent if config else Path(), config)
@@ -161,6 +173,16 @@ NODE_FILES = options(
     reservations=file("Output of 'scontrol' or 'sacctmgr -P show reservation'."),
     qmgr=file("Output of qmgr -c 'print server': limits of PBS."),
 )
+EVIDENCE_FILES = options(
+    squeue=optional(list[Path], "Samples of squeue, each after its time.", metavar="FILE"),
+    sprio=optional(list[Path], "Samples of 'sprio -l', each after its time.", metavar="FILE"),
+    ctld_log=optional(list[Path], "slurmctld.log.", metavar="FILE"),
+    pbs_log=optional(list[Path], "A file of PBS's sched_logs or server_logs.", metavar="FILE"),
+    ge_schedule=optional(
+        list[Path], "Grid Engine's file schedule (params MONITOR=1).", metavar="FILE"
+    ),
+)
+"""What schedulers said of jobs and nodes at instants; each option may be repeated."""
 
 
 def reading(
@@ -221,8 +243,11 @@ def _request_with_nodes(
     qmgr: Path | None,
     **more: Any,
 ) -> Any:
+    from audit.ingest.evidence import given
+
     files = node_files(nodes=nodes, events=events, reservations=reservations, qmgr=qmgr)
-    return request(files=files, **more)
+    evidence = given(**{name: more.pop(name) for name in EVIDENCE_FILES})
+    return request(files=files, evidence=evidence, **more)
 
 
 _OF_LOGS = {
@@ -241,7 +266,8 @@ def _of_logs(text: str, *, with_nodes: bool = False, **default: Any) -> OptionGr
     annotation = Annotated[list[Path] | None, Argument(metavar="LOG...", help=text)]
     logs = inspect.Parameter("logs", _KIND, annotation=annotation, **default)
     if with_nodes:
-        return OptionGroup(_request_with_nodes, {"logs": logs, **_OF_LOGS, **NODE_FILES})
+        files = {**NODE_FILES, **EVIDENCE_FILES}
+        return OptionGroup(_request_with_nodes, {"logs": logs, **_OF_LOGS, **files})
     return OptionGroup(request, {"logs": logs, **_OF_LOGS})
 
 

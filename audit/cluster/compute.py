@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -14,7 +14,7 @@ from audit.cluster.delivered import Agreed, delivered
 from audit.cluster.fairshare import FairshareInputs, histories
 from audit.cluster.passed import OfLog
 from audit.cluster.predicted import predicted
-from audit.cluster.rules import rules_of, waiting_by_rule, with_waiting
+from audit.cluster.rules import recorded_rules, rules_of, waiting_by_rule, with_waiting
 from audit.cluster.setting import Setting, covered
 from audit.cluster.windows import WHOLE, ComputedWindow, of_days
 from audit.config import Config
@@ -31,12 +31,14 @@ from audit.metrics.attempts import (
 from audit.metrics.attempts.account import Account
 from audit.metrics.attempts.fidelity import edges, of_account
 from audit.metrics.attempts.parts import Row
+from audit.metrics.attempts.recorded import RECORDED
 from audit.metrics.attempts.resource_equality import resource_equality
 from audit.metrics.attempts.summary import KINDS, Known, Options, conservation_of, summarise
 from audit.metrics.fairshare.requested import beyond_request
 from audit.metrics.passed.usage import Shares
 from audit.metrics.preemption import interrupted
 from audit.model import OBSERVED, Period, Pool, Standing
+from audit.progress import OnProgress, silent
 from audit.scenario import ownership
 from audit.scenario.advice.advise import advise
 from audit.scenario.driver import ALL, Effort
@@ -47,9 +49,6 @@ from audit.scenario.releases.unstartable import unstartable
 from audit.scenario.scenario import Scenario
 from audit.scenario.workload import KEYS
 from audit.words import OF_TYPE
-
-Progress = Callable[[str, int, int], None]
-"""Callback with the current stage, its progress and its total."""
 
 _UNUSED: Final = (
     *("job_number", "array_task", "array_tasks", "het_offset", "kind", "eligible_time", "waited_s"),
@@ -113,7 +112,7 @@ class _Work(NamedTuple):
     shares: Shares
     known: pl.DataFrame | None
     effort: Effort
-    progress: Progress
+    progress: OnProgress
 
     def of(self, period: Period) -> Setting:
         """Return the setting of a period."""
@@ -128,7 +127,7 @@ def compute(
     fairshare: FairshareInputs,
     known: pl.DataFrame | None = None,
     effort: Effort = ALL,
-    progress: Progress = lambda what, done, of: None,
+    on_progress: OnProgress = silent,
 ) -> Iterator[Rows]:
     """Yield all results of a cluster as they are made, which keeps memory low.
 
@@ -145,7 +144,7 @@ def compute(
     ranked = ranking.of(fairshare, setting, (pool.policy for pool in setting.pools))
     compared = ranking.of_candidates(fairshare, setting, ranked)
     work = _Work(
-        setting, wanted, config, ranked, compared, fairshare.of_all, known, effort, progress
+        setting, wanted, config, ranked, compared, fairshare.of_all, known, effort, on_progress
     )
     tables = _tables(work, attempts, fairshare)
     del attempts
@@ -230,7 +229,8 @@ def _completed(work: _Work, scenario: Scenario, budget_s: float) -> tuple[pl.Dat
         passes=setting.passes.get(pool.name),
     )
     marked = unstartable(passed, pool, setting.now, setting.log.from_time, held.own)
-    booked = booked._replace(attempts=booked.attempts.with_columns(marked))
+    kept = booked.attempts.with_columns(marked).drop(RECORDED, strict=False)
+    booked = booked._replace(attempts=kept)
     work.progress(_WAITS, 1, 1)
     fair = fair_start_times(
         scenario.described_by(population.compact(booked.attempts)),
@@ -260,6 +260,7 @@ def _with_delivered(
         history_s,
         None if window.whole else window.holds(),
         work.config.metrics.tau_s,
+        {period: work.of(period).compared.get(log.pool.name, {}) for period in seeds},
     )
     work.progress(_DELIVERED, 1, 1)
     jobs = jobs.drop("fair_slowdown")  # of the strict fair start
@@ -315,11 +316,13 @@ def _of_periods(
     of_pool = pl.lit(pool.name).alias("pool")
     of_files = setting.declared.limits
     holding = setting.holding.get(pool.name, NOT_HOLDING)
+    recorded = recorded_rules(pool, jobs)
     evidence = OfLog.of(jobs, pool, setting.now, holding, booked.barred.filter("held"))
     for number, (period, seed) in enumerate(work.wanted.seeds.items()):
         work.progress(_FIGURES, number, len(work.wanted.seeds))
         own = work.of(period)
         rules = rules_of(pool, own.evidence.get(pool.name, ()), of_files)
+        rules = pl.concat([rules, recorded])
         holds = pl.DataFrame(own.holds.get(pool.name, ()), HOLDS)
         around = population.around(jobs, period)
         of_period = options._replace(covered=covered(period, setting.log))

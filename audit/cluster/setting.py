@@ -31,6 +31,10 @@ OTHERS = "others"
 """Name of the pool of partitions that no configured pool has."""
 
 
+Agreement = tuple[str | bool | int | float | None, ...]
+"""A row of ``scenario.delivered.agreement``."""
+
+
 @dataclass(frozen=True)
 class Setting:
     """The settings of a cluster."""
@@ -52,6 +56,8 @@ class Setting:
     """Rows of the views ``chains`` and ``releases``, by pool."""
     passes: Mapping[str, Passes] = field(default_factory=dict)
     """How the scheduler goes through its queue, by pool; others: as the attempts show."""
+    compared: Mapping[str, Mapping[tuple[Policy, bool], Agreement]] = field(default_factory=dict)
+    """The agreement of policies without and with own peaks, by pool."""
     declared: Declared = NOTHING
     """The nodes by files."""
     log_begin: int | None = None
@@ -87,6 +93,10 @@ class Setting:
             of = f" of pool {pool.name!r}" if len(self.pools) > 1 else ""
             facts.append(RuleFact(f"policy{of}", policy.name, "--order and --backfill"))
         return replace(self, pools=tuple(pools), facts=tuple(facts))
+
+    def doubting(self, doubts: Iterable[str]) -> Setting:
+        """Return the setting with further warnings about files."""
+        return replace(self, warnings=(*self.warnings, *doubts))
 
     def begun(self, begin: LogBegin | None) -> Setting:
         """Return the setting of a log with this begin; None: it has no times.
@@ -257,7 +267,7 @@ def configured(
     facts += _facts_about_nodes(declared)
     about = (tuple(facts), _warnings(facts, attempts, headers))
     return Setting(
-        *(cluster.name, zone, tuple(found), partition_pool, extent.now, *about), declared=declared
+        cluster.name, zone, tuple(found), partition_pool, extent.now, *about, declared=declared
     )
 
 
@@ -316,20 +326,22 @@ def _pool(
         why = "steps of the capacity do not say which nodes come or go"
         facts.append(Fact(f"simulation of pool {name!r}", "by sums over its nodes", why))
     return Pool(
-        *(name, resource, amounts[resource]),
-        tuple(_step(step, zone) for step in chosen.steps),
-        tuple(sorted(amounts.items())),
-        chosen.exclusive_nodes,
-        chosen.policy,
-        chosen.fair_order,
-        chosen.limits,
-        chosen.windows,
-        str(zone),
-        nodes,
-        absences,
-        chosen.placement,
-        chosen.preemption,
-        chosen.backfill is not None,
+        name=name,
+        resource=resource,
+        capacity=amounts[resource],
+        steps=tuple(_step(step, zone) for step in chosen.steps),
+        amounts=tuple(sorted(amounts.items())),
+        exclusive_nodes=chosen.exclusive_nodes,
+        policy=chosen.policy,
+        fair_order=chosen.fair_order,
+        limits=chosen.limits,
+        windows=chosen.windows,
+        zone=str(zone),
+        nodes=nodes,
+        absences=absences,
+        placement=chosen.placement,
+        preemption=chosen.preemption,
+        states_backfill=chosen.backfill is not None,
     ), facts
 
 

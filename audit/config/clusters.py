@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from datetime import date
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import BeforeValidator, Field, create_model, field_validator, model_validator
 
@@ -19,7 +19,7 @@ from audit.config.usage import UsageConfig
 from audit.errors import UsageError
 from audit.policies import BY_OWNER, BY_USAGE, SETTINGS, Backfill, Order, Policy, refused
 from audit.rules import Limit, Preemption, Window
-from audit.words import Placement, Population, Resource, is_amount
+from audit.words import EvidenceKind, Placement, Population, Resource, is_amount
 
 _Order = Annotated[Order, Field(strict=False)]
 _Count = Annotated[int | None, Field(ge=1)]
@@ -234,16 +234,49 @@ def _faults_of_orders(usage: UsageConfig, pools: tuple[PoolConfig, ...]) -> Iter
             yield ConfigFault(where, what, usage.operator)
 
 
-class SourceConfig(ConfigSection):
-    """Where logs of a cluster come from."""
+class OriginConfig(ConfigSection):
+    """Files, or a command, that a run reads."""
 
+    section: ClassVar[str]
+    """Its section."""
     files: str | None = None
     command: tuple[str, ...] | None = None
     timeout_s: int = Field(default=600, ge=1)
+    environment: tuple[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], ...] = ()
+
+    @model_validator(mode="after")
+    def _either(self) -> OriginConfig:
+        if (self.files is None) == (self.command is None):
+            raise ValueError(f"{self.what} needs either files or a command, and not both")
+        if self.command is not None and not self.command:
+            raise ValueError("a command needs at least a program")
+        return self
+
+    @property
+    def what(self) -> str:
+        """Its name in messages."""
+        return "a source"
+
+
+class EvidenceConfig(OriginConfig):
+    """Where samples and logs of the scheduler come from."""
+
+    section: ClassVar[str] = "clusters.evidence"
+    kind: Annotated[EvidenceKind, Field(strict=False)]
+
+    @property
+    def what(self) -> str:
+        """Its name in messages."""
+        return "evidence"
+
+
+class SourceConfig(OriginConfig):
+    """Where logs of a cluster come from."""
+
+    section: ClassVar[str] = "clusters.sources"
     since: date | None = None
     window_days: int = Field(default=1, ge=1)
     overlap_days: int = Field(default=7, ge=0)
-    environment: tuple[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], ...] = ()
     silent_days: float | None = Field(default=None, gt=0)
     dialect: str | None = None
     columns: tuple[str, ...] | None = None
@@ -262,11 +295,7 @@ class SourceConfig(ConfigSection):
         return {name.strip("{}").split("_")[0] for name in used}
 
     @model_validator(mode="after")
-    def _one_kind(self) -> SourceConfig:
-        if (self.files is None) == (self.command is None):
-            raise ValueError("a source needs either files or a command, and not both")
-        if self.command is not None and not self.command:
-            raise ValueError("a command needs at least a program")
+    def _in_windows(self) -> SourceConfig:
         faults = []
         if len(self._edges) == 1:
             (edge,) = self._edges
@@ -287,6 +316,7 @@ class Cluster(ConfigSection):
     period: Literal["day", "week", "month"] = "month"
     pools: tuple[PoolConfig, ...] = ()
     sources: tuple[SourceConfig, ...] = ()
+    evidence: tuple[EvidenceConfig, ...] = ()
     hardware: HardwareConfig = HardwareConfig()
     usage: UsageConfig = UsageConfig()
     people: PeopleConfig = PeopleConfig()
@@ -300,7 +330,7 @@ class Cluster(ConfigSection):
     def in_force(self) -> dict[str, Any]:
         """The part of the configuration that the cluster's figures and reports depend on."""
         stated = {"populations": self.populations} if any(self.populations) else {}
-        return {"cluster": self.model_dump(mode="json", exclude={"sources"}), **stated}
+        return {"cluster": self.model_dump(mode="json", exclude={"sources", "evidence"}), **stated}
 
     @field_validator("zone")
     @classmethod

@@ -123,6 +123,7 @@ class Service(ConfigSection):
     ping_by_cluster: dict[str, Ping] = Field(default={})
     ping_timeout_s: float = Field(default=10.0, gt=0, le=300)
     metrics_file: str | None = Field(default=None, pattern=r"\.prom$")
+    metrics_accounts: bool = False
 
 
 class Retention(ConfigSection):

@@ -226,9 +226,9 @@ class TableMapping(ConfigSection):
         return tuple(dict.fromkeys(name for name in (*of_fields, *of_states) if name is not None))
 
     @property
-    def extends_swf(self) -> bool:
-        """Whether it names columns of a table of numbers (SWF), by their numbers only."""
-        return all(name.isascii() and name.isdecimal() for name in self.columns)
+    def adds(self) -> bool:
+        """Whether it adds fields to those that the log's own dialect reads."""
+        return self.job_id is None
 
     @property
     def origin_s(self) -> int:
@@ -262,15 +262,11 @@ class TableMapping(ConfigSection):
             except (ValueError, OverflowError):
                 what = "must be an instant such as 2023-01-01 or 2023-01-01T00:00:00Z"
                 yield ConfigFault(("origin",), what, self.origin)
-        if not self.columns:
+        known = {*self.fields}
+        if self.adds and (not known or known & {*TIMES, "elapsed", "wait"}):
             yield ConfigFault(("job_id",), "is missing: it names the column of the job's id", None)
-        elif not self.extends_swf:
-            if self.job_id is None:
-                yield ConfigFault(
-                    ("job_id",), "is missing: it names the column of the job's id", None
-                )
-            if self.submit_time is None and self.start_time is None and self.end_time is None:
-                yield ConfigFault(("submit_time",), "is missing: no time is mapped", None)
+        if not self.adds and self.submit_time is self.start_time is self.end_time is None:
+            yield ConfigFault(("submit_time",), "is missing: no time is mapped", None)
 
 
 def _given(value: object) -> object:

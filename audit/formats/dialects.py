@@ -112,6 +112,8 @@ class Dialect:
     scheduler: str = ""  # the name that dialects of one scheduler share; default: the title
     needed: Callable[[Mapping[str, str]], dict[str, str]] = dict
     """The header entries that ``parse`` uses, without comments and other free text."""
+    takes_mapping: bool = False
+    """Whether a mapping without a job id adds fields to its own."""
     differs: Callable[[bytes], str | None] = lambda head: None
     """How a log that no dialect recognises differs from this one; None: it is not similar."""
 
@@ -120,7 +122,7 @@ HEAD_BYTES = 1 << 18  # size of the part of a log that determines its dialect an
 
 MODULES: Final = (
     *("sacct.json", "sacct.job_table", "sacct.text", "pbs.reader", "lsf.reader", "gridengine"),
-    *("htcondor.long", "htcondor.json", "htcondor.xml", "swf", "near_swf", "table.reader"),
+    *("htcondor.long", "htcondor.json", "htcondor.xml", "swf", "near_swf", "kueue", "table.reader"),
 )
 """The modules with a ``DIALECT``; the first that recognises a log reads it."""
 
@@ -139,11 +141,13 @@ def detect(head: bytes, where: str, reading: Reading = PLAIN) -> Dialect:
     dialect recognises is sacct's text. Raises DialectError, whose message describes the log, if no
     dialect recognises it.
     """
-    if reading.table is not None:
-        nearly = table()["near-swf"]
-        return nearly if reading.table.extends_swf and nearly.recognises(head) else table()[TABLE]
+    if reading.table is not None and not reading.table.adds:
+        return table()[TABLE]
     for dialect in table().values():
         if dialect.recognises(head):
+            if reading.table is not None and not dialect.takes_mapping:
+                what = f"{where}: looks like {dialect.title}, whose fields are known"
+                raise DialectError(f"{what}: a mapping of another table needs job_id")
             return dialect
     if reading.columns is not None:
         return table()["sacct"]

@@ -73,8 +73,7 @@ def header(head: bytes, reading: Reading = PLAIN) -> Header:
     notes = []
     if layout.separator != " ":
         notes.append(f"columns are separated by {SEPARATORS[layout.separator]}, in SWF by blanks")
-    mapped = [] if reading.table is None else sorted(map(int, reading.table.columns))
-    last = swf.FIELD_COUNT
+    mapped, last = _mapped(reading), swf.FIELD_COUNT
     if odd := [number for number in mapped if not 0 < number <= layout.columns]:
         raise DialectError(f"the mapping names column {odd[0]}, and this log has {layout.columns}")
     if mapped:
@@ -90,6 +89,14 @@ def header(head: bytes, reading: Reading = PLAIN) -> Header:
         entries[_MAPPING] = reading.table.as_json
     problems = (*(f"nearly SWF: {note}" for note in notes), *of_swf.problems)
     return Header(of_swf.zone, of_swf.capacity, entries, problems)
+
+
+def _mapped(reading: Reading) -> list[int]:
+    """Return the columns of the user's mapping, by their numbers."""
+    names = [] if reading.table is None else reading.table.columns
+    if odd := [name for name in names if not (name.isascii() and name.isdecimal())]:
+        raise DialectError(f"the mapping names column {odd[0]!r}: here, columns are numbers")
+    return sorted(map(int, names))
 
 
 def needed(entries: Mapping[str, str]) -> dict[str, str]:
@@ -140,7 +147,7 @@ def _with(
     """Return records with the fields of the mapping."""
     schema = {"number": pl.Int64, **dict.fromkeys(mapping.columns, pl.String)}
     found = added(pl.DataFrame(more, schema=schema, orient="row"), mapping)
-    both = read.drop(mapping.fields, strict=False).join(
+    both = read.drop(set(found.columns) - {"number", "remarks"}, strict=False).join(
         found, on="number", how="left", maintain_order="left"
     )
     doubts = [pl.col(name).fill_null([]) for name in ("remarks", "remarks_right")]
@@ -283,5 +290,9 @@ def _mostly(holds: npt.NDArray[np.bool_]) -> bool:
 
 _TITLE: Final = "tables of numbers that are nearly SWF"
 DIALECT = Dialect(
-    "near-swf", _TITLE, recognises, header, parse, needed=needed, differs=differs, scheduler="SWF"
+    *("near-swf", _TITLE, recognises, header, parse),
+    needed=needed,
+    takes_mapping=True,
+    differs=differs,
+    scheduler="SWF",
 )

@@ -34,7 +34,7 @@ from audit.errors import (
 )
 from audit.files.folders import readable
 from audit.ingest import streams
-from audit.nightly import sources
+from audit.nightly import evidence, sources
 from audit.nightly.stages import Work
 from audit.store import database, queries
 from audit.store.database import Connection
@@ -86,6 +86,7 @@ def ingest(work: Work, cluster: Cluster) -> None:
         there |= pull.files() if source.command is None else pull.command()
         pull.check_silence()
     _forget(work.con, cluster.name, there, others=True)
+    evidence.pull(work, cluster)
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,7 @@ class _Pull:
             if window is not None:
                 key = {"cluster": cluster.name, "source": command}
                 edges = {"from_time": window.from_time, "to_time": window.to_time}
-                _note(work.con, "pulled", {**key, **edges}, {"pulled_at": work.now})
+                database.put(work.con, "pulled", {**key, **edges}, {"pulled_at": work.now})
         work.progress(f"pulling {cluster.name}", len(due), len(due))
 
     def files(self) -> set[str]:
@@ -174,7 +175,7 @@ class _Pull:
                 continue
             key = {"cluster": cluster.name, "path": readable(path)}
             values = _Seen(look.st_size, look.st_mtime_ns, texts[0], own)._asdict()
-            _note(work.con, "seen", key, values)
+            database.put(work.con, "seen", key, values)
         for path in taken:
             before = seen.get(readable(path))
             if before and looks[path].st_size < before.size and before.input_id not in stored:
@@ -260,7 +261,7 @@ class _Pull:
             called = called_by(cluster.name, names, f"clusters.name of {cluster.name!r}")
             return Named(cluster.name, "config.toml", called, people_filter)
 
-        take_in = partial(take_in_by_name, now=work.now, progress=work.progress)
+        take_in = partial(take_in_by_name, now=work.now, on_progress=work.progress)
         limit = work.site.config.ingest.refused_limit
         try:
             intake = take_in(work.con, logs, naming, limit=limit) if logs else None
@@ -318,7 +319,7 @@ class _Pull:
             "reason": log.reason,
             "found_at": found.get(log.where, self.work.now),
         }
-        _note(con, "set_aside", {"cluster": cluster, "path": log.where}, values)
+        database.put(con, "set_aside", {"cluster": cluster, "path": log.where}, values)
 
 
 def _changed(look: os.stat_result, path: Path) -> bool:
@@ -337,15 +338,3 @@ def _forget(con: Connection, cluster: str, paths: Set[str], *, others: bool = Fa
     if gone := noted - paths if others else noted & paths:
         where = "cluster = ? AND path IN (SELECT unnest(?))"
         database.execute(con, f"DELETE FROM set_aside WHERE {where}", [cluster, sorted(gone)])  # noqa: S608
-
-
-def _note(
-    con: Connection, table: str, key: Mapping[str, object], values: Mapping[str, object]
-) -> None:
-    """Write a row in place of the one with this key."""
-    import polars as pl
-
-    where = " AND ".join(f"{database.quote_name(column)} = ?" for column in key)
-    with database.transaction(con):
-        database.execute(con, f"DELETE FROM {table} WHERE {where}", list(key.values()))  # noqa: S608
-        database.insert(con, table, pl.DataFrame([{**key, **values}]))

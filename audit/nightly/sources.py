@@ -59,7 +59,7 @@ def begins(cluster: config.Cluster) -> dict[str, int]:
     }
 
 
-def files(source: config.SourceConfig, folder: Path) -> list[Path]:
+def files(source: config.OriginConfig, folder: Path) -> list[Path]:
     """Return the files that match a source's pattern, sorted; if it names a folder, those in it.
 
     FIFOs, sockets and broken links are included, because a log is expected there. So are folders,
@@ -109,7 +109,7 @@ def identify(source: config.SourceConfig, zone: str) -> str:
 
 
 def words(
-    source: config.SourceConfig,
+    source: config.OriginConfig,
     zone: str,
     window: SourceWindow | None = None,
     now: int | None = None,
@@ -133,7 +133,7 @@ def words(
 
 @contextmanager
 def printed(
-    source: config.SourceConfig,
+    source: config.OriginConfig,
     folder: Path,
     spool: Path,
     zone: str = "UTC",
@@ -161,13 +161,13 @@ def printed(
             environment = minimal_environment(source.environment, zone)
             code, text = output(command, folder, environment, spool, source.timeout_s, watch)
         except subprocess.TimeoutExpired as error:
-            limit = f"{source.timeout_s} s (clusters.sources.timeout_s)"
+            limit = f"{source.timeout_s} s ({source.section}.timeout_s)"
             raise SourceError(f"{shown} took longer than {limit}") from error
         except (OSError, ValueError) as error:  # ValueError: a NUL in a word
             why = error.strerror if isinstance(error, OSError) else error
             raise SourceError(f"{shown} cannot be run: {why}") from error
         if code:
-            remedy = "; run it by hand to see what it says (clusters.sources)"
+            remedy = f"; run it by hand to see what it says ({source.section})"
             raise SourceError(f"{shown} failed with {ending(code)}", f": {text}", remedy)
         yield spool
     finally:

@@ -18,6 +18,7 @@ from audit.model import Pool
 from audit.report.text import wording
 from audit.rule_text import rule_text
 from audit.scenario.delivered.agreement import agreement, known_policy
+from audit.scenario.delivered.candidates import candidates
 from audit.scenario.ownership import EQUAL_SHARES
 from audit.scenario.releases.holds import Holding
 from audit.scenario.scenario import Scenario
@@ -58,15 +59,21 @@ def decided(scenario: Scenario, holding: Holding, *, silent: bool) -> Fitted:
     rows = [_row(one, pool) for one in found.accepted]
     says = [f"{row['rule'][:1].upper()}{row['rule'][1:]}" for row in rows]
     after = found.pool
-    if silent:
-        scenario = scenario.but(pool=after)
+    scenario = scenario.but(pool=after)
+    compared = found.compared
+    if compared is None:
         compared = agreement(scenario, held_until=until)
+    rules = zip(candidates(scenario), compared.rows(), strict=True)
+    if silent:
         policy = known_policy(scenario, compared)
         facts.insert(0, _policy(after, compared, known=policy is not None))
         if policy is not None:
             after = after._replace(policy=policy)
             facts[0] = RuleFact("policy", policy.name, facts[0].source)
-    return Fitted(after, tuple(facts), {"evidence": rows, "says": says}, holding)
+    return Fitted(
+        *(after, tuple(facts), {"evidence": rows, "says": says}, holding),
+        compared=tuple((rule.policy, rule.own_peak, row) for rule, row in rules),
+    )
 
 
 def _policy(pool: Pool, compared: pl.DataFrame, *, known: bool) -> Fact:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import polars as pl
@@ -20,13 +20,15 @@ from audit.cluster.setting import Setting, configured, one_off
 from audit.config import Cluster, Config, PeopleConfig
 from audit.errors import EmptyLogError, LogError, UsageError
 from audit.formats.dialects import PLAIN, Header, Reading
-from audit.ingest.ingest import Named, Naming, Progress, called_by, take_in_by_name
+from audit.ingest.evidence import EvidenceFile, about_nodes
+from audit.ingest.ingest import Named, Naming, called_by, take_in_by_name
 from audit.ingest.logs import Opened, Unread, logs_in, open_each, open_logs
 from audit.metrics.attempts import population
-from audit.model import Policy, Pool
+from audit.model import EVIDENCE, Policy, Pool
 from audit.pipeline.completeness import with_completeness
+from audit.pipeline.evidence import recorded_attempts, take_in_all
+from audit.progress import OnProgress, silent
 from audit.store import migrations
-from audit.store.attempts import read_attempts
 from audit.store.database import Connection
 from audit.words import Resource
 
@@ -43,6 +45,7 @@ class Request:
     resource: Resource | None = None
     zone: str | None = None
     files: NodeFiles = declared.NO_FILES
+    evidence: Sequence[EvidenceFile] = ()
 
     @property
     def paths(self) -> list[Path]:
@@ -81,7 +84,7 @@ class Request:
 
     def setting(
         self,
-        taken: TakenIn,
+        taken: Ingested,
         cluster: Cluster | None = None,
         policy: Policy | None = None,
         folder: Path = Path(),
@@ -106,22 +109,24 @@ class Request:
         if cluster is None:
             size, zone_name = self.pool_size, self.zone
             nodes = declared.read(self.files, zone, taken.cluster.value)
+            nodes = declared.dated(nodes, taken.of_nodes)
             asked = (taken.cluster, *of_logs, self.resource, size, zone_name)
-            return one_off(*asked, policy, nodes).begun(begin)
+            return one_off(*asked, policy, nodes).begun(begin).doubting(taken.doubts)
         own = {"pool-size": self.pool_size, "resource": self.resource, "zone": self.zone}
         flags: dict[str, object] = {**own, **self.files.given}
         for flag, value in flags.items():
             if value is not None:
                 described = f"the configuration describes cluster {cluster.name!r}"
                 raise UsageError(f"--{flag}: {described}; change it there")
-        nodes = declared.configured(cluster, folder)
+        nodes = declared.dated(declared.configured(cluster, folder), taken.of_nodes)
         setting = configured(cluster, *of_logs, declared=nodes).begun(begin)
+        setting = setting.doubting(taken.doubts)
         of_zone = Fact("time zone", cluster.zone, "config.toml")
         return replace(setting, facts=(taken.cluster, of_zone, *setting.facts))
 
 
 @dataclass(frozen=True)
-class TakenIn:
+class Ingested:
     """The data of a cluster in a store into which its logs were taken."""
 
     cluster: Fact  # its name, and where that is from
@@ -130,6 +135,10 @@ class TakenIn:
     headers: Mapping[str, Header]  # by name of the log's file
     begin: LogBegin | None  # that of all its logs; None: they have no times
     kept_out: Sequence[Unread] = ()  # see ``ingest.ingest.Intake``
+    of_nodes: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=EVIDENCE))
+    """What the scheduler said of nodes; columns of ``model.EVIDENCE``."""
+    doubts: Sequence[str] = ()
+    """Warnings about files of evidence."""
 
 
 @dataclass(frozen=True)
@@ -147,28 +156,41 @@ def take_in(
     logs: Sequence[Opened],
     naming: Naming,
     config: Config,
-    progress: Progress = lambda what, done, of: None,
-) -> TakenIn:
-    """Take logs into an open store.
+    on_progress: OnProgress = silent,
+    said: Sequence[EvidenceFile] = (),
+    zone: str | None = None,
+) -> Ingested:
+    """Take logs, and files of what the scheduler ``said``, into an open store.
 
-    Raises AuditError as of ``ingest.ingest.take_in_by_name``; EmptyLogError if no log contains a
-    record.
+    Args:
+        zone: time zone of files of evidence, if the configuration has none; None: that of the logs.
+
+    Raises AuditError as of ``ingest.ingest.take_in_by_name`` and ``ingest.evidence.take_in``;
+    EmptyLogError if no log contains a record.
     """
     limit = config.ingest.refused_limit
-    named, taken, kept_out = take_in_by_name(con, logs, naming, limit=limit, progress=progress)
+    named, taken, kept_out = take_in_by_name(
+        con, logs, naming, limit=limit, on_progress=on_progress
+    )
     if not any(one.records for one in taken):
         raise EmptyLogError(f"{logs[0].where}: empty: it contains comments but no records")
     left = {one.path for one in kept_out}
     kept = (log for log in logs if log.source.path not in left)
-    return TakenIn(
+    headers = {
+        log.name: replace(log.header, problems=(*of.problems, *(_GREW,) * log.source.has_grown))
+        for log, of in zip(kept, taken, strict=True)
+    }
+    site = _configured_cluster(config, None, named.cluster) if said and zone is None else None
+    in_zone = inference.zone(zone, [*headers.values()]).value if site is None else site.zone
+    doubts = take_in_all(con, named.cluster, said, in_zone)
+    return Ingested(
         Fact("cluster", named.cluster, named.source),
-        read_attempts(con, named.cluster),
-        {
-            log.name: replace(log.header, problems=(*of.problems, *(_GREW,) * log.source.has_grown))
-            for log, of in zip(kept, taken, strict=True)
-        },
+        recorded_attempts(con, named.cluster),
+        headers,
         log_begin(con, named.cluster),
         kept_out,
+        about_nodes(con, named.cluster),
+        doubts,
     )
 
 
@@ -184,7 +206,7 @@ def _some(names: Sequence[str]) -> str:
 def open_log(
     request: Request,
     config: Config,
-    progress: Progress = lambda what, done, of: None,
+    on_progress: OnProgress = silent,
     folder: Path = Path(),
 ) -> ClusterLog:
     """Read logs, and find the setting of their cluster: by ``config``, if the cluster is in it.
@@ -196,7 +218,7 @@ def open_log(
     logs = request.open()
     naming = ClusterFinder(logs, request.cluster, config)
     with migrations.temporary(config.store.memory_limit) as con:
-        taken = take_in(con, logs, naming, config, progress)
+        taken = take_in(con, logs, naming, config, on_progress, request.evidence, request.zone)
         for one in taken.kept_out:
             raise one.error
         cluster = naming.configured

@@ -16,7 +16,7 @@ from audit.rule_text import amount, rule_text
 from audit.scenario.plateaus.capacity import CapacityBelow
 from audit.scenario.plateaus.search import PlateauRule, Plateaus, find_plateaus
 from audit.scenario.releases.begin import BeginTime, find_begin_times
-from audit.scenario.releases.chains import JobChain, find_chains
+from audit.scenario.releases.chains import JobChain, accepted_chains, released
 from audit.scenario.releases.holds import Holding
 from audit.scenario.releases.joint import JointRelease, find_releases
 from audit.scenario.releases.queue import user_jobs
@@ -55,6 +55,9 @@ class ShownByLog(NamedTuple):
 def look(described: pl.DataFrame, pool: Pool, now: int, log_begin: int) -> ShownByLog:
     """Return the limits and chains that the log of a pool shows, in the order of SPEC §11.
 
+    Jobs that wait for their user's previous one stop at each level at which the user then runs, so
+    many chains look like a limit. Where there are chains, limits are sought again with these held.
+
     Args:
         described: columns of ``model.DESCRIBED``; attempts of other pools are ignored.
         pool: with the rules of configuration and of the scheduler's files.
@@ -62,9 +65,13 @@ def look(described: pl.DataFrame, pool: Pool, now: int, log_begin: int) -> Shown
     """
     found = find_plateaus(described, pool, now, log_begin)
     jobs = user_jobs(described, found.pool, now)
+    if chains := accepted_chains(jobs):
+        found = find_plateaus(released(described, jobs, chains), pool, now, log_begin)
+        jobs = user_jobs(described, found.pool, now)
+        chains = accepted_chains(jobs)
     return ShownByLog(
         found,
-        tuple(one for one in find_chains(jobs) if one.accepted),
+        chains,
         tuple(find_releases(jobs)),
         tuple(find_triggered(jobs)),
         tuple(find_begin_times(jobs)),

@@ -23,10 +23,11 @@ from audit.errors import UsageError
 from audit.files import privacy
 from audit.formats.nodes import absences
 from audit.formats.slurm import sacctmgr
-from audit.ingest.ingest import Progress
 from audit.nightly import sources
+from audit.progress import OnProgress, silent
 from audit.setup.init import Draft
 from audit.setup.slurm import SlurmFiles
+from audit.words import EvidenceKind
 
 FOLDER: Final = "slurm"
 """Folder beside config.toml that gets the output."""
@@ -43,6 +44,9 @@ _SLURM_FILES: Final = {
     "associations": "assoc.psv",
     "qos": "qos.psv",
 }
+QUEUE: Final = ("squeue", "--all", "--array", "--format=%i|%T|%r|%Q|%S")
+"""What each run asks about pending jobs, as in the shipped config.toml."""
+_CONTROLLER_LOG: Final = re.compile(r"^SlurmctldLogFile\s*=\s*(/\S+)", re.MULTILINE)
 _PRIVATE: Final = re.compile(r"^PrivateData\s*=.*\bjobs\b", re.MULTILINE)
 _SHOWN: Final = 200  # maximum characters of a command's complaint that are shown
 _ZONE_OF: Final = re.compile(r"zoneinfo/(?:posix/|right/)?(.+)$")
@@ -84,6 +88,8 @@ class SlurmOutput:
     files: SlurmFiles
     machines: NodeFiles
     warnings: tuple[str, ...]
+    controller_log: Path | None = None
+    """slurmctld.log, if it can be read here."""
 
     @property
     def repeated(self) -> str:
@@ -139,9 +145,7 @@ def plan(now: datetime, weeks: int, zone: str) -> CommandPlan:
     return CommandPlan(zone, source, queries)
 
 
-def ask(
-    asked: CommandPlan, folder: Path, progress: Progress = lambda what, done, of: None
-) -> SlurmOutput:
+def ask(asked: CommandPlan, folder: Path, on_progress: OnProgress = silent) -> SlurmOutput:
     """Run the commands, and write their output to files in ``folder``.
 
     A command that fails is a warning if fairaudit can do without it.
@@ -156,7 +160,7 @@ def ask(
     found: dict[str, Path] = {}
     warnings = []
     for number, query in enumerate(asked.queries):
-        progress("asking Slurm", number, len(asked.queries))
+        on_progress("asking Slurm", number, len(asked.queries))
         path = folder / query.file
         fault = _fault(query, path, environment)
         if fault is None:
@@ -165,7 +169,7 @@ def ask(
             raise UsageError(f"{fault}; run --slurm where Slurm's programs work, or name files")
         else:
             warnings.append(f"{fault}; without it, {query.without}")
-    progress("asking Slurm", len(asked.queries), len(asked.queries))
+    on_progress("asking Slurm", len(asked.queries), len(asked.queries))
     conf = found["config.txt"].read_text(encoding="utf-8", errors="replace")
     if _PRIVATE.search(conf):
         warnings.append(
@@ -175,18 +179,28 @@ def ask(
     files = {key: found.get(name) for key, name in _SLURM_FILES.items()}
     nodes = found.get("nodes.txt") or found.get("sinfo.psv")
     machines = NodeFiles(nodes, found.get("events.psv"), found.get("reservations.psv"))
-    return SlurmOutput(found[_LOG], SlurmFiles(**files), machines, tuple(warnings))
+    log = _CONTROLLER_LOG.search(conf)
+    controller_log = Path(log[1]) if log and os.access(log[1], os.R_OK) else None
+    return SlurmOutput(found[_LOG], SlurmFiles(**files), machines, tuple(warnings), controller_log)
 
 
-def pulled(draft: Draft, asked: CommandPlan, *, zone_of_machine: bool) -> Draft:
-    """Return the draft with a source that asks ``sacct`` again in each run."""
+def pulled(
+    draft: Draft, asked: CommandPlan, answers: SlurmOutput, *, zone_of_machine: bool
+) -> Draft:
+    """Return the draft with a source and evidence that ask Slurm again in each run."""
     facts = [fact for fact in draft.facts if not fact.what.startswith("logs ")]
     notes = dict(draft.notes)
     if zone_of_machine:
         origin = "the clock of this machine"
         facts = [replace(one, source=origin) if one.what == "time zone" else one for one in facts]
         notes["clusters.zone"] = f"From {origin}."
-    return replace(draft, sources=(asked.source,), facts=tuple(facts), notes=notes)
+    evidence = [config.EvidenceConfig(kind=EvidenceKind.SQUEUE, command=QUEUE)]
+    if answers.controller_log is not None:  # also those that logrotate has moved
+        files = f"{answers.controller_log}*"
+        evidence.append(config.EvidenceConfig(kind=EvidenceKind.CTLD_LOG, files=files))
+    return replace(
+        draft, sources=(asked.source,), evidence=tuple(evidence), facts=tuple(facts), notes=notes
+    )
 
 
 def machine_zone(environment: Mapping[str, str] = os.environ, etc: Path = Path("/etc")) -> str:

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from audit import config
@@ -15,7 +16,7 @@ from audit.config.hardware import Nodes
 from audit.errors import ConfigError, UsageError
 from audit.metrics.attempts.account import Durations, account
 from audit.metrics.attempts.population import describe
-from audit.model import Absence, Declared, Node
+from audit.model import EVIDENCE, Absence, Declared, Node
 from tests.strategies import ended, frame
 
 AT = 1_795_233_600  # 2026-11-21T04:00:00 UTC
@@ -253,3 +254,48 @@ def test_jobs_wait_for_a_drained_node() -> None:
     ).attempts.sort("line")
     assert booked["cause_unavailable_s"].to_list() == [0, 20]
     assert booked["cause_unexplained_s"].to_list() == [0, 10]
+
+
+def logged(*rows: tuple[str, int, str]) -> pl.DataFrame:
+    """What a scheduler said of nodes: node, seconds since AT, state."""
+    found = [
+        {**dict.fromkeys(EVIDENCE.names()), "kind": "ctld-log"}
+        | {"node": node, "instant": AT + second, "state": state}
+        for node, second, state in rows
+    ]
+    return pl.DataFrame(found, EVIDENCE).sort("instant")
+
+
+def test_the_schedulers_log_dates_each_drain_to_the_second(tmp_path: Path) -> None:
+    rows = (
+        ("n1", -11_000, "DRAINING"),
+        ("n1", -7_200, "IDLE"),
+        ("n1", -60, "DRAINING"),
+        ("n1", 1_800, "DRAINED"),
+    )
+    found = declared.dated(said(tmp_path, "Unknown"), logged(*rows))
+    assert found.absences == (
+        Absence("n1", AT - 11_000, AT - 7_200, "drained"),
+        Absence("n1", AT - 60, None, "drained"),
+    )
+    assert found.cautions == ()
+
+
+def test_a_command_before_the_last_return_is_of_another_drain(tmp_path: Path) -> None:
+    found = declared.dated(said(tmp_path, "Unknown"), logged(("n1", -11_000, "DRAINING")))
+    assert found.absences[1] == Absence("n1", AT + 1_800, None, "drained")
+    (caution,) = found.cautions
+    assert caution.startswith("1 drain may have begun earlier")
+
+
+def test_nodes_without_events_are_absent_as_logged(tmp_path: Path) -> None:
+    rows = (("n2", 0, "DOWN"), ("n2", 60, "IDLE"), ("n2", 90, "DRAINING"), ("x", 0, "DOWN"))
+    found = declared.dated(said(tmp_path), logged(*rows))
+    assert found.absences[2:] == (
+        Absence("n2", AT, AT + 60, "down"),
+        Absence("n2", AT + 90, None, "drained"),
+    )
+
+
+def test_without_a_log_nothing_changes(tmp_path: Path) -> None:
+    assert declared.dated(said(tmp_path), logged()) == said(tmp_path)

@@ -58,6 +58,7 @@ def test_the_shipped_file_shows_every_key_with_its_default() -> None:
         "clusters.pools.preemption": config.Preemption,
         "clusters.pools.nodes": config.Nodes,
         "compute.slurm": config.Slurm,
+        "clusters.evidence": config.EvidenceConfig,
     }
     in_one_comment = {f"{path}.{key}" for path, of in tables.items() for key in of.model_fields}
     in_one_comment |= keys(TableMapping, "clusters.sources.table.")

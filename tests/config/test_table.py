@@ -88,13 +88,8 @@ def test_faults_are_told_by_key_path(tmp_path: Path, more: str, said: str) -> No
 
 
 def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
-    found = faults(tmp_path, 'walltime = "limit"\nmem_bytes = "mem"')
-    assert [line.split(":")[0] for line in found] == [
-        "walltime",
-        "mem_bytes",
-        "job_id",
-        "submit_time",
-    ]
+    found = faults(tmp_path, 'walltime = "limit"\nend_time = { column = "e", unit = "min" }')
+    assert [line.split(":")[0] for line in found] == ["end_time", "walltime", "job_id"]
 
 
 def test_a_mapping_of_config_toml_is_told_by_its_key_path(tmp_path: Path) -> None:
@@ -167,7 +162,7 @@ def test_a_preset_says_what_it_is_of(name: str) -> None:
     assert preset.source.startswith("https://")
     assert table.named(name) == preset
     assert table.of_json(preset.as_json) == preset
-    if not preset.extends_swf:
+    if not preset.adds:
         assert preset.population is not None
 
 
@@ -197,3 +192,12 @@ def test_the_fingerprint_tells_mappings_and_columns_apart() -> None:
     assert len(set(found)) == len(found)
     assert found[0] == ""
     assert [name.split(":")[0] for name in found[1:]] == ["columns", "columns", "table", "table"]
+
+
+def test_a_mapping_without_ids_adds_to_what_a_dialect_reads(tmp_path: Path) -> None:
+    added = table.of_options(None, ["gpus=19", "walltime=20:min"])
+    assert added is not None
+    assert added.adds
+    assert not table.presets()["helios"].adds
+    (found,) = faults(tmp_path, 'elapsed = { column = "e", unit = "s" }')
+    assert found == "job_id: is missing: it names the column of the job's id"

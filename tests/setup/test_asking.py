@@ -3,6 +3,7 @@
 import re
 import stat
 import tomllib
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -60,8 +61,12 @@ def test_answers_become_a_configuration(
     assert answers.machines.nodes == tmp_path / "slurm/nodes.txt"
     assert stat.S_IMODE((tmp_path / "slurm").stat().st_mode) == 0o700
     draft = infer([answers.log], answers.files, zone="UTC", machines=answers.machines)
-    draft = asking.pulled(draft, plan, zone_of_machine=True)
+    log = Path("/var/log/slurmctld.log")
+    said = replace(answers, controller_log=log)
+    draft = asking.pulled(draft, plan, said, zone_of_machine=True)
     cluster = draft.cluster
+    assert [one.kind for one in cluster.evidence] == ["squeue", "ctld-log"]
+    assert cluster.evidence[1].files == "/var/log/slurmctld.log*"
     assert (cluster.name, cluster.usage.method) == ("north", "slurm")
     assert cluster.sources == (plan.source,)
     assert str(cluster.hardware.events).endswith("slurm/events.psv")
@@ -70,6 +75,9 @@ def test_answers_become_a_configuration(
     (source,) = tomllib.loads(text)["clusters"][0]["sources"]
     assert tuple(source["command"]) == asking.JOBS
     assert source["since"] == date(2026, 11, 10)
+    squeue, log_of_slurm = tomllib.loads(text)["clusters"][0]["evidence"]
+    assert tuple(squeue["command"]) == asking.QUEUE
+    assert log_of_slurm["kind"] == "ctld-log"
     assert answers.repeated.startswith(f"fairaudit init {answers.log} --partitions ")
     assert f"--assoc {tmp_path}/slurm/assoc.psv" in answers.repeated
     assert f"--slurm-conf {tmp_path}/slurm/config.txt" in answers.repeated

@@ -87,7 +87,7 @@ def _column(rows: pl.DataFrame, name: str) -> pl.Series:
 
 def _records(rows: pl.DataFrame) -> pl.DataFrame:
     """Convert rows to the columns of sacct, and these to records."""
-    frame = pl.DataFrame({name: _column(rows, name) for name in _READ})
+    frame = pl.DataFrame({name: _column(rows, name) for name in READ})
     tres = {name: by_distinct(frame[of], _tres) for name, of in _LISTED.items()}
     texts = frame.select(
         _positive(PENDING_TASKS).alias(PENDING_TASKS),
@@ -127,7 +127,7 @@ def _records(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 _LISTED: Final = {"AllocTRES": "tres_alloc", "ReqTRES": "tres_req"}
-_READ: Final = (
+READ: Final = (
     *("id_job", "id_array_job", "id_array_task", "array_task_str", PENDING_TASKS),
     *("het_job_id", "het_job_offset"),
     *("pack_job_id", "pack_job_offset", "user", "id_user", "account", "id_group", "partition"),

@@ -113,7 +113,7 @@ class ProposedTable(NamedTuple):
 def propose(head: bytes) -> ProposedTable | None:
     """Return a mapping for the table that begins with ``head``; None if it is no table of jobs."""
     head = head[:_SAMPLE]
-    tables = {name: of for name, of in presets().items() if not of.extends_swf}
+    tables = {name: of for name, of in presets().items() if not of.adds}
     if re.match(rb"\s*[\[{]", head):
         keys = {key.decode() for key in re.findall(rb'"(\w+)"\s*:', head)}
         ways = [

@@ -53,6 +53,7 @@ _TASK: Final = r"^([0-9]{1,15})_([0-9]{1,15})$"
 _LONGEST_S: Final = 1 << 33
 _MOST_BYTES: Final = 1 << 62
 _LATE: Final = "elapsed is not end − start, and is not used"
+_LENGTHS: Final = {"walltime": "walltime_s", "suspended": "suspended_s"}
 _SLURM_TIMES: Final = dict(zip(TIMES, ("Submit", "Eligible", "Start", "End"), strict=True))
 
 
@@ -61,19 +62,18 @@ def records(texts: pl.DataFrame, mapping: TableMapping, zone: str) -> pl.DataFra
 
     ``texts`` holds ``number`` and the columns of the mapping, null where unknown.
     """
-    return _Rows(texts, mapping, zone).records()
+    return _RowReader(texts, mapping, zone).records()
 
 
 def added(texts: pl.DataFrame, mapping: TableMapping) -> pl.DataFrame:
     """Convert columns that a dialect has beside its own; return ``number``, fields, ``remarks``."""
-    rows = _Rows(texts, mapping, "UTC")
+    rows = _RowReader(texts, mapping, "UTC")
     columns = rows.columns()
-    return pl.DataFrame({"number": texts["number"], **columns}).with_columns(
-        remarks=remarks(*rows.given.doubts)
-    )
+    frame = pl.DataFrame({"number": texts["number"], **columns}).rename(_LENGTHS, strict=False)
+    return frame.with_columns(remarks=remarks(*rows.given.doubts))
 
 
-class _Rows:
+class _RowReader:
     def __init__(self, texts: pl.DataFrame, mapping: TableMapping, zone: str) -> None:
         self.texts, self.mapping, self.zone = texts, mapping, zone
         self.given = Texts(texts, "column")
@@ -140,7 +140,7 @@ class _Rows:
             kind=pl.lit(_KINDS[self.mapping.one]),
             remarks=remarks(*doubts),
             **faulted([order, late], "problem", "code"),
-        ).rename({"walltime": "walltime_s", "suspended": "suspended_s"}, strict=False)
+        ).rename(_LENGTHS, strict=False)
 
     def has(self, name: str) -> bool:
         return name in self.fields

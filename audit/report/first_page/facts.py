@@ -223,6 +223,7 @@ class Known(NamedTuple):
     priorities: float
     dialects: tuple[str, ...]
     by_priority: float | None  # of the starts before an earlier job: those of higher priority
+    evidence: tuple[str, ...] = ()  # kinds of samples and logs of the scheduler
 
 
 @dataclass(frozen=True, slots=True)

@@ -362,26 +362,47 @@ _SACCT: Final = Source("sacct with Reason, Priority, QOS and ReqTRES", True)
 _NODES: Final = Source("scontrol show node -o", True)
 _ASSOC: Final = Source("sacctmgr -P show assoc", True)
 _LOG: Final = Source("slurmctld.log", True)
+_SQUEUE: Final = Source("squeue, once a minute", True)
+_PBS_LOG: Final = Source("sched_logs", True, "They")
 _QMGR: Final = Source("qmgr -c 'print server'", True)
 _PBSNODES: Final = Source("pbsnodes -a", True)
 
 
 def next_source(facts: PageFacts) -> Source:
     """Return the file that answers the largest open part of the waiting."""
-    known = facts.known
-    dialects = " ".join(known.dialects).lower()
+    dialects = " ".join(facts.known.dialects).lower()
+    missing: list[Source] = []
     if "slurm" in dialects or "sacct" in dialects:
-        if known.reasons < ANY and known.priorities < ALL:
-            return _SACCT
-        if not known.nodes_declared:
-            return _NODES
-        return _LOG if known.limits else _ASSOC
-    if "pbs" in dialects or "torque" in dialects:
-        if not known.limits:
-            return _QMGR
-        if not known.nodes_declared:
-            return _PBSNODES
-    return CONFIGURATION
+        missing = [*_missing_of_slurm(facts)]
+    elif "pbs" in dialects or "torque" in dialects:
+        missing = [*_missing_of_pbs(facts.known)]
+    return next(iter(missing), CONFIGURATION)
+
+
+def _missing_of_slurm(facts: PageFacts) -> Iterator[Source]:
+    known = facts.known
+    if known.reasons < ANY and known.priorities < ALL:
+        yield _SACCT
+    if not known.nodes_declared:
+        yield _NODES
+    if not known.limits:
+        yield _ASSOC
+    samples, log = "squeue" not in known.evidence, "ctld-log" not in known.evidence
+    if samples and facts.causes.get("none", 0.0) >= NO_REASON:
+        yield _SQUEUE
+    if log:
+        yield _LOG
+    if samples:
+        yield _SQUEUE
+
+
+def _missing_of_pbs(known: Known) -> Iterator[Source]:
+    if not known.limits:
+        yield _QMGR
+    if not known.nodes_declared:
+        yield _PBSNODES
+    if "pbs-log" not in known.evidence:
+        yield _PBS_LOG
 
 
 def next_file(facts: PageFacts) -> Sentence:

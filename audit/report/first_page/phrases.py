@@ -126,6 +126,7 @@ SOURCES: Final = {
     "pbs": "site’s settings",
     "inferred": "found, unconfirmed",
     "configured": "configured",
+    "recorded": "recorded by the scheduler",
 }
 SCATTERED: Final = "Scattered: mostly too {what} on one node."
 LACKED: Final = {"cpus": "few cores", "mem": "little memory", "gpus": "few GPUs"}

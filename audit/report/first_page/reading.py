@@ -333,12 +333,13 @@ class _Reading:
 
     def _known(self, jobs: pl.DataFrame, named: Mapping[str, tuple[str, str, str]]) -> Known:
         contents = self.contents
-        sources = {source for _, _, source in named.values()} - {"inferred"}
+        sources = {source for _, _, source in named.values()} - {"inferred", "recorded"}
 
         def share(of: pl.Expr) -> float:
             return float(jobs.select(of.mean()).item() or 0.0) if jobs.height else 0.0
 
         queues = jobs["partition"].drop_nulls().n_unique() > 1 if jobs.height else False
+        of = {"cluster": contents.cluster}
         return Known(
             contents.records,
             contents.refused,
@@ -354,6 +355,7 @@ class _Reading:
             share(pl.col("priority").is_not_null()),
             tuple(dict.fromkeys(log.dialect for log in contents.inputs)),
             waiting.by_priority(jobs) if jobs.height else None,
+            tuple(kind for (kind,) in queries.rows(self.con, "evidence_kinds", **of)),
         )  # fmt: skip
 
     def _nodes(self) -> tuple[int, int]:

@@ -15,8 +15,11 @@ from datetime import date, timedelta
 from itertools import count
 from typing import Final, NamedTuple
 
+import polars as pl
+
 from audit.metrics.attempts.miss import TOLERANCE_S
 from audit.model import Pool, Window
+from audit.scenario.delivered.agreement import as_table
 from audit.scenario.delivered.candidates import candidates
 from audit.scenario.delivered.comparing import ComparedStarts, compared_starts
 from audit.scenario.scenario import Scenario
@@ -64,6 +67,8 @@ class FoundWindows(NamedTuple):
     """Those that could have booked most of the others, at most ``MOST_FAILED``."""
     skipped: str = ""
     """Why the log was not searched; empty: it was."""
+    compared: pl.DataFrame | None = None
+    """The agreement of the candidates with the windows in force; None: not searched."""
 
 
 def find_windows(scenario: Scenario, held_until: Ints | None = None) -> FoundWindows:
@@ -94,9 +99,8 @@ def find_windows(scenario: Scenario, held_until: Ints | None = None) -> FoundWin
         ((most, one) for key, (most, one) in failed.items() if key not in kept),
         key=lambda pair: -pair[0],
     )
-    return FoundWindows(
-        compared.scenario.pool, tuple(accepted), tuple(one for _, one in worst[:MOST_FAILED])
-    )
+    most = tuple(one for _, one in worst[:MOST_FAILED])
+    return FoundWindows(compared.scenario.pool, tuple(accepted), most, compared=as_table(compared))
 
 
 def _falls(compared: ComparedStarts, pool: Pool) -> bool:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from audit.config.faults import tuples
-from audit.config.table import TableMapping, presets
+from audit.config.table import Mapped, TableMapping, presets
 from audit.errors import DialectError, LogError
 from audit.formats import dialects
 from audit.formats.dialects import HEAD_BYTES, Header, Parsed, Reading
 from audit.formats.lines import Block
 from audit.formats.table import reader
+from audit.ingest.attempts import attempts_of
 from audit.ingest.logs import open_log, parsed_blocks
 from tests.formats.contract import HOSTILE
 
@@ -141,3 +143,30 @@ def test_what_a_table_shows_is_known_again_from_the_store() -> None:
     stated = header(TEXT)
     again = reader.parse(Block(b"9,x,5\n", 100, 9), stated)
     assert again.records.select("job_id", "line", "byte_offset").rows() == [("9", 9, 100)]
+
+
+def test_equal_tasks_are_different_attempts() -> None:
+    """1,000 good rows with shared ids are 1,000 attempts, in one log or in two copies of it."""
+    text = b"id,who,at,end\n" + b"".join(
+        b"%d,u%d,%d,%d\n" % (number % 40, number % 3, 10**9 + number % 200, 2 * 10**9)
+        for number in range(1000)
+    )
+    ended = Reading(table=MAPPING.model_copy(update={"end_time": Mapped(column="end")}))
+    task = Reading(
+        table=MAPPING.model_copy(update={"one": "task", "end_time": Mapped(column="end")})
+    )
+    found = labelled(parse(text, task).records)
+    assert attempts_of(found).height == 1000
+    again = pl.concat([found, found.with_columns(input_id=pl.lit("j"))])
+    assert attempts_of(again).height == 1000
+    job = labelled(parse(text, ended).records)
+    assert attempts_of(job).height == job.unique(["job_id", "submit_time"]).height < 1000
+
+
+def labelled(records: pl.DataFrame) -> pl.DataFrame:
+    return records.with_columns(
+        cluster=pl.lit("c"),
+        input_id=pl.lit("i"),
+        attempt=pl.lit(1, pl.Int64),
+        superseded=pl.lit(value=False),
+    )
