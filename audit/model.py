@@ -71,7 +71,8 @@ class RecordKind(StrEnum):
 
 EVENTS: Final = (
     *(RecordKind.SIGHTING, RecordKind.QUEUED, RecordKind.LEFT),
-    *(RecordKind.PAUSED, RecordKind.RESUMED),
+    RecordKind.PAUSED,
+    RecordKind.RESUMED,
 )
 """Kinds of records that are combined into attempts."""
 

@@ -5,15 +5,25 @@ from __future__ import annotations
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Event, current_thread, main_thread
 from types import FrameType
 from typing import TYPE_CHECKING, Final, Self
 
+from audit.timings import Timings
+
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
     from rich.progress import TaskID
+
+OnProgress = Callable[[str, int, int], None]
+"""Called with what is done, how many units of it are, and of how many."""
+
+
+def silent(what: str, done: int, of: int) -> None:
+    """Report no progress."""
+
 
 QUIET_S: Final = 60
 """Minimum seconds between two lines about the same work in a log."""
@@ -36,11 +46,13 @@ def printable_lines(text: str) -> str:
 class Progress:
     """Shows progress on stderr while its ``with`` block runs.
 
-    With ``lines``, steps are printed where stderr is no terminal.
+    With ``lines``, steps are printed where stderr is no terminal. With ``timings``, a table of what
+    each stage cost follows.
     """
 
-    def __init__(self, *, lines: bool = True) -> None:
+    def __init__(self, *, lines: bool = True, timings: bool = False) -> None:
         self._lines = lines
+        self._timings = Timings() if timings else None
         self._bars: Bars | None = None
         self._tasks: dict[str, TaskID] = {}
         self._last_line: dict[str, float] = {}
@@ -63,9 +75,15 @@ class Progress:
     def __exit__(self, *error: object) -> None:
         if self._bars is not None:
             self._bars.stop()
+        if self._timings is not None:
+            self._timings.end()
+            for line in self._timings.lines():
+                print(printable(line), file=sys.stderr)
 
     def update(self, what: str, done: int, of: int) -> None:
         """Report that ``done`` of ``of`` units of ``what`` are done."""
+        if self._timings is not None:
+            self._timings.update(what, done, of)
         now = time.monotonic()
         begun = self._begun.setdefault(what, now)
         if self._bars is not None:

@@ -17,7 +17,7 @@ from audit.cli.app import INTERRUPTED, app, main
 from audit.config import Config
 from audit.registry.causes import LACKS
 from audit.registry.requested import MEASURES
-from audit.store import database
+from audit.store import database, snapshots
 from audit.studies.operators import rules
 from bench.pages import man_page
 from tests.logs import busy, write
@@ -175,7 +175,7 @@ def test_every_figure_of_a_summary_is_documented(
     monkeypatch.setattr("sys.argv", ["fairaudit", "audit", "my.swf", "--no-pdf"])
     with pytest.raises(SystemExit):
         main()
-    con = database.open_snapshot(tmp_path / "fairaudit-out" / "audit.duckdb")
+    con = snapshots.open_snapshot(tmp_path / "fairaudit-out" / "audit.duckdb")
     metrics = database.fetch(con, "SELECT DISTINCT metric FROM summary")["metric"].to_list()
     con.close()
     documented: set[str] = set()

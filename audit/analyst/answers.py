@@ -51,7 +51,7 @@ def write(
         UsageError: this result cannot be written in this format.
         StoreError: reading the rows fails.
     """
-    rows = _Rows(con, select, most)
+    rows = _ResultRows(con, select, most)
     if form is Format.parquet:
         _parquet(rows, out)
     elif form is Format.table:
@@ -65,7 +65,7 @@ def write(
     return rows.remarks()
 
 
-class _Rows:
+class _ResultRows:
     """The rows of a query, up to a maximum."""
 
     def __init__(self, con: Connection, select: SelectStatement, most: int | None) -> None:
@@ -105,7 +105,7 @@ class _Rows:
         return (f"only the first {self._most:,} rows are shown; --rows N shows more",)
 
 
-def _table(rows: _Rows, out: BinaryIO) -> tuple[str, ...]:
+def _table(rows: _ResultRows, out: BinaryIO) -> tuple[str, ...]:
     zone = _zone(rows.con) if any(map(_is_instant, rows.columns)) else "UTC"
     cells = [
         _varchar(
@@ -180,7 +180,7 @@ def _width(text: str) -> int:
     )
 
 
-def _csv(rows: _Rows, out: BinaryIO, show: Callable[[str], str], *, raw: bool) -> None:
+def _csv(rows: _ResultRows, out: BinaryIO, show: Callable[[str], str], *, raw: bool) -> None:
     """Write RFC 4180 with LF: NULL is empty, an empty text is ``""``, times are ISO 8601 in UTC.
 
     Unless ``raw``, cells are made safe as by ``audit.spreadsheets``.
@@ -218,7 +218,7 @@ def _quoted(text: str) -> str:
     return '"' + text.replace('"', '""') + '"' if special else text
 
 
-def _json(rows: _Rows, out: BinaryIO, show: Callable[[str], str]) -> None:
+def _json(rows: _ResultRows, out: BinaryIO, show: Callable[[str], str]) -> None:
     """Write an array with one object per row and line."""
     _refuse_duplicates(rows.columns, "json")
     pairs = []
@@ -257,7 +257,7 @@ def _refuse_duplicates(columns: Sequence[SelectedColumn], form: str) -> None:
         )
 
 
-def _parquet(rows: _Rows, out: BinaryIO) -> None:
+def _parquet(rows: _ResultRows, out: BinaryIO) -> None:
     """Write Parquet; types that it or its readers lack become text, HUGEINT decimals."""
     _refuse_duplicates(rows.columns, "parquet")
     cells = []

@@ -134,12 +134,15 @@ def audit(
     verbose: Annotated[
         bool, Option("--verbose", help="Print the inferred policy and rules, too.")
     ] = False,
+    timings: Annotated[
+        bool, Option("--timings", help="Print CPU, elapsed time and peak memory of each stage.")
+    ] = False,
     form: OfAnswer = AnswerFormat.text,
     logs: opt.OfLogsAndNodes,
     site: opt.Configured,
 ) -> None:
     """Audit accounting logs and write report.html, report.pdf and audit.duckdb."""
-    from audit import machines
+    from audit import json_answers
     from audit.oneoff.audit import audit as run_audit
 
     if no_advice and advice_budget is not None:
@@ -148,22 +151,21 @@ def audit(
     fair_s = budget or (None if site.file else BUDGET_S)
     budgets = {"budget_s": fair_s, "advice_budget_s": advice_s}
     given = {key: seconds for key, seconds in budgets.items() if seconds is not None}
-    settings = site.config.model_copy(
+    config = site.config.model_copy(
         update={"simulation": site.config.simulation.model_copy(update=given)}
     )
-    with at_work() as progress:
-        outcome = run_audit(
+    with at_work(timings=timings) as progress:
+        session = site.session(
             logs,
-            options,
-            settings,
-            progress.update,
-            tell(progress, verbose=verbose),
-            not no_fit,
-            site.folder,
+            progress,
+            config=config,
+            on_inferred=tell(progress, verbose=verbose),
+            fit=not no_fit,
         )
+        outcome = run_audit(session, options)
     warn(outcome.warnings)
     if form is AnswerFormat.json:
-        print(machines.written(outcome), end="")
+        print(json_answers.written(outcome), end="")
     else:
         for line in outcome.summary:
             show(line)
@@ -189,10 +191,8 @@ def simulate(
     from audit.oneoff import simulate as simulation
 
     with at_work() as progress:
-        outcome = simulation.simulate(
-            *(logs, change, site.config, out, progress.update, tell(progress), site.folder),
-            fit=not no_fit,
-        )
+        session = site.session(logs, progress, fit=not no_fit)
+        outcome = simulation.simulate(session, change, out)
     warn(outcome.warnings)
     if outcome.written is not None:
         show(outcome.written)
@@ -314,16 +314,8 @@ def explain(
     from audit.oneoff.explain.explain import explain as explain_wait
 
     with at_work() as progress:
-        story = explain_wait(
-            logs,
-            WaitToExplain(job, attempt),
-            db or opt.published(site.file, site.config),
-            site.config,
-            progress.update,
-            tell(progress),
-            site.folder,
-            fit=not no_fit,
-        )
+        session = site.session(logs, progress, database=site.database(db), fit=not no_fit)
+        story = explain_wait(session, WaitToExplain(job, attempt))
     write = {"text": shown.as_text, "html": shown.as_html, "json": shown.as_json}[form]
     sys.stdout.write(write(story))
 
@@ -346,27 +338,18 @@ def when(
 
     The predictions hold for the time of the newest records.
     """
-    from audit import machines
+    from audit import json_answers
     from audit.oneoff import when as predicted
 
     if job is not None and (Path(job).is_file() or Path(job).is_dir()):
         logs, job = replace(logs, logs=[Path(job), *logs.logs]), None
     if job is not None and user is not None:
         raise UsageError("when: give either JOB or --user, not both")
-    database = db or opt.published(site.file, site.config)
     with at_work() as progress:
-        answer = predicted.when(
-            logs,
-            predicted.PendingJobs(job, user),
-            database,
-            site.config,
-            progress.update,
-            tell(progress),
-            site.folder,
-            fit=not no_fit,
-        )
+        session = site.session(logs, progress, database=site.database(db), fit=not no_fit)
+        answer = predicted.when(session, predicted.PendingJobs(job, user))
     if form is AnswerFormat.json:
-        print(machines.written(answer), end="")
+        print(json_answers.written(answer), end="")
         return
     for sentence in predicted.lines(answer, user):
         show(sentence)
@@ -421,15 +404,10 @@ class Given:
 
         prepare(self.out)
         with at_work() as progress:
+            session = self.site.session(self.request, progress)
+            target = StudyTarget(self.out, self.db, self.threads)
             files = conduct(
-                key,
-                self.request,
-                StudyTarget(self.out, self.db, self.threads, self.site.folder),
-                self.site.config,
-                plan,
-                progress.update,
-                tell(progress),
-                lambda warning: progress.say(f"warning: {warning}"),
+                session, key, target, plan, lambda text: progress.say(f"warning: {text}")
             )
         for file in files:
             show(file)

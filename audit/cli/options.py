@@ -24,6 +24,7 @@ from audit.words import Resource
 if TYPE_CHECKING:
     from audit.config import Config, places
     from audit.pipeline.opening import Request
+    from audit.pipeline.session import Session
     from audit.report.record.page import Who
     from audit.scenario.scenario import Change
 
@@ -126,6 +127,17 @@ class SiteOptions(NamedTuple):
     folder: Path
     """Its paths are relative to this folder."""
     file: Path | None
+
+    def database(self, given: Path | None) -> Path:
+        """Return the database that an option names, else that of the configuration."""
+        return given or published(self.file, self.config)
+
+    def session(self, request: Request, progress: Progress, **more: Any) -> Session:
+        """Return the session of a command that reports its progress and what it infers."""
+        from audit.pipeline.session import Session
+
+        given = {"config": self.config, "folder": self.folder, "on_inferred": tell(progress)}
+        return Session(request, on_progress=progress.update, **{**given, **more})
 
 
 def _site(config: ConfigFile = None) -> SiteOptions:

@@ -95,11 +95,7 @@ def init(
             machines=machines,
         )
     if plan is not None:
-        draft = asking.pulled(
-            *(draft, plan),
-            zone_of_machine=reading.zone is None,
-            controller_log=answers.controller_log,
-        )
+        draft = asking.pulled(draft, plan, answers, zone_of_machine=reading.zone is None)
     if draft.name is None:
         if not sys.stdin.isatty():
             raise UsageError("init: the name of the cluster is unknown: give it with --name")
@@ -151,12 +147,14 @@ def _first_audit(site: Path, logs: list[Path], cluster: str | None) -> None:
     """Audit the logs under a new configuration, and print what to do next."""
     from audit.oneoff.audit import Options, audit
     from audit.pipeline.opening import Request
+    from audit.pipeline.session import Session
 
     config = opt.configuration(site)
     options = Options(out=site.parent / opt.DEFAULT_OUT)
     with at_work() as progress:
         request = Request(logs=logs, cluster=cluster)
-        outcome = audit(request, options, config, progress.update, fit=True, folder=site.parent)
+        session = Session(request, config, site.parent, on_progress=progress.update)
+        outcome = audit(session, options)
     warn(outcome.warnings)
     verdict = outcome.sentence or "no job has ended yet"
     found = shutil.which(sys.argv[0])

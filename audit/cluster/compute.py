@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -38,6 +38,7 @@ from audit.metrics.fairshare.requested import beyond_request
 from audit.metrics.passed.usage import Shares
 from audit.metrics.preemption import interrupted
 from audit.model import OBSERVED, Period, Pool, Standing
+from audit.progress import OnProgress, silent
 from audit.scenario import ownership
 from audit.scenario.advice.advise import advise
 from audit.scenario.driver import ALL, Effort
@@ -48,9 +49,6 @@ from audit.scenario.releases.unstartable import unstartable
 from audit.scenario.scenario import Scenario
 from audit.scenario.workload import KEYS
 from audit.words import OF_TYPE
-
-Progress = Callable[[str, int, int], None]
-"""Callback with the current stage, its progress and its total."""
 
 _UNUSED: Final = (
     *("job_number", "array_task", "array_tasks", "het_offset", "kind", "eligible_time", "waited_s"),
@@ -114,7 +112,7 @@ class _Work(NamedTuple):
     shares: Shares
     known: pl.DataFrame | None
     effort: Effort
-    progress: Progress
+    progress: OnProgress
 
     def of(self, period: Period) -> Setting:
         """Return the setting of a period."""
@@ -129,7 +127,7 @@ def compute(
     fairshare: FairshareInputs,
     known: pl.DataFrame | None = None,
     effort: Effort = ALL,
-    progress: Progress = lambda what, done, of: None,
+    on_progress: OnProgress = silent,
 ) -> Iterator[Rows]:
     """Yield all results of a cluster as they are made, which keeps memory low.
 
@@ -146,7 +144,7 @@ def compute(
     ranked = ranking.of(fairshare, setting, (pool.policy for pool in setting.pools))
     compared = ranking.of_candidates(fairshare, setting, ranked)
     work = _Work(
-        setting, wanted, config, ranked, compared, fairshare.of_all, known, effort, progress
+        setting, wanted, config, ranked, compared, fairshare.of_all, known, effort, on_progress
     )
     tables = _tables(work, attempts, fairshare)
     del attempts

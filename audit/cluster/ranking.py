@@ -97,10 +97,10 @@ def _multifactor(fairshare: FairshareInputs, setting: Setting, where: str) -> Mu
 
     amounts = scontrol.capacity(partitions)
     return Multifactor(
-        tree,
-        usage,
-        {**conf.weights, **chosen.priority_weights.given},
-        Scale(
+        tree=tree,
+        usage=usage,
+        weights={**conf.weights, **chosen.priority_weights.given},
+        scale=Scale(
             cpus=amounts.get("cpus", 1),
             nodes=amounts.get("nodes", 1),
             max_age_s=conf.max_age_s,
@@ -109,13 +109,13 @@ def _multifactor(fairshare: FairshareInputs, setting: Setting, where: str) -> Mu
             favor_small=conf.favor_small,
             relative_to_time="SMALL_RELATIVE_TO_TIME" in conf.flags,
         ),
-        Algorithm.fair_tree if conf.fair_tree else Algorithm.classic,
-        fairshare.dampening,
-        {each.name: each.job_factor for each in partitions},
-        {each.name: each.tier for each in partitions},
-        fairshare.qos,
-        conf.tres_weights,
-        {each.name: each.total for each in partitions},
+        algorithm=Algorithm.fair_tree if conf.fair_tree else Algorithm.classic,
+        dampening=fairshare.dampening,
+        job_factors={each.name: each.job_factor for each in partitions},
+        tiers={each.name: each.tier for each in partitions},
+        qos=fairshare.qos,
+        tres=conf.tres_weights,
+        totals={each.name: each.total for each in partitions},
     )
 
 

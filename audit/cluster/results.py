@@ -27,7 +27,8 @@ from audit.words import gpu_type
 BY_PERIOD: Final = (
     *("entity_result", "summary_result", "fidelity_result"),
     *("penalty_result", "charge_result", "course_result"),
-    *("base_result", "overtaken_result"),
+    "base_result",
+    "overtaken_result",
     *("advice_result", "advice_part", "rule_result", "hold_result", "outage_result"),
     *("run_note", "run_input", "run"),
 )

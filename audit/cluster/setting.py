@@ -267,7 +267,7 @@ def configured(
     facts += _facts_about_nodes(declared)
     about = (tuple(facts), _warnings(facts, attempts, headers))
     return Setting(
-        *(cluster.name, zone, tuple(found), partition_pool, extent.now, *about), declared=declared
+        cluster.name, zone, tuple(found), partition_pool, extent.now, *about, declared=declared
     )
 
 
@@ -326,20 +326,22 @@ def _pool(
         why = "steps of the capacity do not say which nodes come or go"
         facts.append(Fact(f"simulation of pool {name!r}", "by sums over its nodes", why))
     return Pool(
-        *(name, resource, amounts[resource]),
-        tuple(_step(step, zone) for step in chosen.steps),
-        tuple(sorted(amounts.items())),
-        chosen.exclusive_nodes,
-        chosen.policy,
-        chosen.fair_order,
-        chosen.limits,
-        chosen.windows,
-        str(zone),
-        nodes,
-        absences,
-        chosen.placement,
-        chosen.preemption,
-        chosen.backfill is not None,
+        name=name,
+        resource=resource,
+        capacity=amounts[resource],
+        steps=tuple(_step(step, zone) for step in chosen.steps),
+        amounts=tuple(sorted(amounts.items())),
+        exclusive_nodes=chosen.exclusive_nodes,
+        policy=chosen.policy,
+        fair_order=chosen.fair_order,
+        limits=chosen.limits,
+        windows=chosen.windows,
+        zone=str(zone),
+        nodes=nodes,
+        absences=absences,
+        placement=chosen.placement,
+        preemption=chosen.preemption,
+        states_backfill=chosen.backfill is not None,
     ), facts
 
 

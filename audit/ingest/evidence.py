@@ -84,6 +84,12 @@ def digest(con: Connection, cluster: str, until: int | None = None) -> str | Non
     return hashlib.sha256(f"{count} {mixed}".encode()).hexdigest()[:16]
 
 
+def in_force(con: Connection, cluster: str, until: int | None = None) -> dict[str, str]:
+    """Return ``digest`` as a part of the configuration in force; empty without evidence."""
+    found = digest(con, cluster, until)
+    return {} if found is None else {"evidence": found}
+
+
 def _lines(path: Path) -> Iterator[str]:
     """Yield the lines of a file, decompressed; errors as of ``streams.opened``."""
     size, rest = 0, b""

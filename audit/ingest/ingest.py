@@ -19,11 +19,9 @@ from audit.ingest.people import AS_THEY_ARE, PeopleFilter
 from audit.ingest.quarantine import EXAMPLES, Counted, beyond_limit, weigh_ages, weigh_dates
 from audit.ingest.rereading import forget, held_as, identify, identify_text, settle_again
 from audit.model import REFUSALS, RefusalCode
+from audit.progress import OnProgress, silent
 from audit.store import queries
 from audit.store.database import Connection, insert, transaction
-
-Progress = Callable[[str, int, int], None]
-"""Callback with the current work, its progress and its total (bytes, steps)."""
 
 BATCH_ROWS: Final = 2 * 122_880
 """Minimum number of records of an insert, unless it is the last: two row groups of DuckDB."""
@@ -141,7 +139,7 @@ def take_in(
     now: int | None = None,
     called: str | None = None,
     limit: float = 1.0,
-    progress: Progress = lambda what, done, of: None,
+    on_progress: OnProgress = silent,
 ) -> list[Taken]:
     """Ingest logs of a cluster with a known name; errors as ``take_in_by_name``, of any log.
 
@@ -150,7 +148,7 @@ def take_in(
     """
     named = Named(cluster, "the caller", called)
     intake = take_in_by_name(
-        con, logs, lambda names: named, limit=limit, now=now, progress=progress
+        con, logs, lambda names: named, limit=limit, now=now, on_progress=on_progress
     )
     for log in intake.kept_out:
         raise log.error
@@ -176,7 +174,7 @@ def take_in_by_name(
     *,
     limit: float = 1.0,
     now: int | None = None,
-    progress: Progress = lambda what, done, of: None,
+    on_progress: OnProgress = silent,
 ) -> Intake:
     """Ingest logs under the cluster name of their records, or of the caller.
 
@@ -204,7 +202,7 @@ def take_in_by_name(
     while True:
         try:
             with transaction(con):
-                taken = _take_in_all(con, left, names, now, limit, progress)
+                taken = _take_in_all(con, left, names, now, limit, on_progress)
                 named = names.now()
                 _refuse_beyond(con, named.cluster, left, taken, limit)
                 people.check(con, named.cluster)
@@ -294,7 +292,7 @@ def _take_in_all(
     names: Names,
     now: int | None,
     limit: float,
-    progress: Progress,
+    on_progress: OnProgress,
 ) -> list[Taken]:
     taken: list[Taken] = []
     new: list[str] = []
@@ -303,7 +301,7 @@ def _take_in_all(
     done = 0
     for number, log in enumerate(logs):
         what = f"reading {log.name}"
-        progress(what, done, size)
+        on_progress(what, done, size)
         held = queries.run(con, "inputs_of_content", content_sha256=log.source.sha256)
         if not held.is_empty():
             names.now(_names_held(held, log))
@@ -325,12 +323,12 @@ def _take_in_all(
                     if unread >= WORTH_STOPPING:
                         part = [*before, (log, of)]
                         _judge(con, names.now().cluster, logs, part, limit, unread)
-                    progress(what, done + position, size)
+                    on_progress(what, done + position, size)
             except LogError as error:  # it changed while it was read
                 raise _KeptOutError([log], error) from error
             new.append(identify(names.now().cluster, log))
         done += log.source.size
-        progress(what, done, size)
+        on_progress(what, done, size)
         input_id = known or identify(names.now().cluster, log)
         row = queries.run(con, "input", input_id=input_id).row(0, named=True)
         counts = (row["records"], row["refused"], known is not None, row["steps"])

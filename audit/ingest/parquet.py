@@ -32,7 +32,7 @@ _SECOND: Final = "%Y-%m-%dT%H:%M:%S"
 
 
 class Text:
-    """The text of a Parquet file, read piece by piece; see ``streams.Stream``."""
+    """The text of a Parquet file, read piece by piece; see ``streams.ArrowStream``."""
 
     def __init__(self, raw: BinaryIO) -> None:
         self._pieces = _pieces(Path(f"/dev/fd/{raw.fileno()}"))

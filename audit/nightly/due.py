@@ -152,8 +152,7 @@ class _Stored:
         found = []
         for period in current:
             more: dict[str, Any] = {"inferred_from": _inferred_from(inputs, period)}
-            if (said := evidence.digest(con, name, period.to_time)) is not None:
-                more["evidence"] = said
+            more |= evidence.in_force(con, name, period.to_time)
             if period in missing:
                 more["missing"] = missing[period]
             if period.from_time <= max(begin, until or begin):  # no later figure depends on it

@@ -18,7 +18,7 @@ from typing import Final, Literal
 from audit import __version__
 from audit.errors import AuditError, StoreError, UnwritableError
 from audit.files import lock, state_folder
-from audit.machines import Instant
+from audit.json_answers import Instant
 from audit.store import database
 from audit.store.database import Connection
 
@@ -100,7 +100,8 @@ class RunHistory:
         self._write(
             "UPDATE history SET state = 'abandoned', exit_code = 4, ended_at = ?, error = ? "
             "WHERE state = 'running'",
-            *(clock(), "ended without a message: killed, or the disk was full"),
+            clock(),
+            "ended without a message: killed, or the disk was full",
         )
 
     def close(self) -> None:

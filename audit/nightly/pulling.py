@@ -261,7 +261,7 @@ class _Pull:
             called = called_by(cluster.name, names, f"clusters.name of {cluster.name!r}")
             return Named(cluster.name, "config.toml", called, people_filter)
 
-        take_in = partial(take_in_by_name, now=work.now, progress=work.progress)
+        take_in = partial(take_in_by_name, now=work.now, on_progress=work.progress)
         limit = work.site.config.ingest.refused_limit
         try:
             intake = take_in(work.con, logs, naming, limit=limit) if logs else None

@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import partial
-from typing import TYPE_CHECKING
 
 from audit.config import Cluster
 from audit.config.places import Site
@@ -23,17 +22,15 @@ from audit.nightly import metrics_file, pinging, pulling, stages
 from audit.nightly.history import WHOLE, RunHistory
 from audit.nightly.keeping import archiving
 from audit.nightly.stages import STAGES, Night, StoppedError, Work, own_state
+from audit.progress import OnProgress, silent
 from audit.store import archive, database, migrations, publish, queries
-
-if TYPE_CHECKING:
-    from audit.ingest.ingest import Progress
 
 
 def run(
     site: Site,
     now: int,
     only: str | None = None,
-    progress: Progress = lambda what, done, of: None,
+    on_progress: OnProgress = silent,
     cluster: str | None = None,
     stages: Sequence[str] = STAGES,
     stopping: Callable[[], bool] = lambda: False,
@@ -60,7 +57,7 @@ def run(
     def watched(what: str, done: int, of: int) -> None:
         if stopping():
             raise StoppedError
-        progress(what, done, of)
+        on_progress(what, done, of)
 
     night = Night()
     what = WHOLE if tuple(stages) == STAGES else "part"

@@ -6,7 +6,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from audit import memory
 from audit.config import Config
@@ -15,9 +15,7 @@ from audit.errors import AuditError, LockedError, StoreError, UsageError
 from audit.files import lock
 from audit.nightly.run import run
 from audit.nightly.stages import STAGES, Night, StoppedError, own_state
-
-if TYPE_CHECKING:
-    from audit.ingest.ingest import Progress
+from audit.progress import OnProgress, silent
 
 Say = Callable[[str], None]
 
@@ -97,7 +95,7 @@ def by_hand(
     now: int,
     only: str | None,
     say: Say,
-    progress: Progress = lambda what, done, of: None,
+    on_progress: OnProgress = silent,
     stages: Sequence[str] = STAGES,
 ) -> Night:
     """Do a run for ``fairaudit run`` and its stages, and mail its failures to the operators.
@@ -105,7 +103,7 @@ def by_hand(
     Arguments and errors are those of ``run.run``; ``say`` reports that no mail could be sent.
     """
     try:
-        night = run(site, now, only, progress, stages=stages)
+        night = run(site, now, only, on_progress, stages=stages)
     except LockedError:
         raise
     except AuditError as error:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from audit import __version__, memory, periods
 from audit.config import Cluster
@@ -22,11 +22,9 @@ from audit.config.places import Site
 from audit.errors import UNWRITABLE, AuditError, UsageError, failed, refusals, withholding
 from audit.files import caches, folders, privacy
 from audit.nightly.history import RunHistory
+from audit.progress import OnProgress
 from audit.store import database, queries
 from audit.store.database import Connection
-
-if TYPE_CHECKING:
-    from audit.ingest.ingest import Progress
 
 STAGES: Final = ("ingest", "compute", "report", "publish", "deliver")
 """The stages of a run, in order."""
@@ -67,7 +65,7 @@ class Work:
     now: int  # epoch s, to record when things were done
     only: str | None  # the one period to compute and report; None: all
     night: Night
-    progress: Progress
+    progress: OnProgress
     stages: Sequence[str]  # those of STAGES to do
     past: RunHistory
     number: int  # of the run, in the history
@@ -203,7 +201,8 @@ def mails(work: Work) -> WorkBasis:
     chosen = work.site.config.model_dump(mode="json", include={"mail", "recipients"})
     clusters = [
         [
-            *(cluster.name, cluster.period),
+            cluster.name,
+            cluster.period,
             queries.rows(work.con, "delivery_reports", cluster=cluster.name, now=work.now),
             queries.rows(work.con, "delivery_ledger", cluster=cluster.name),
         ]

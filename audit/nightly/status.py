@@ -18,10 +18,10 @@ from audit.config import Cluster, Config, SourceConfig
 from audit.config.places import Site
 from audit.errors import AuditError
 from audit.files import caches, lock, state_folder
-from audit.machines import Instant, JsonAnswer
+from audit.json_answers import Instant, JsonAnswer
 from audit.nightly import history, sources, timetable
 from audit.nightly.history import WHOLE, Entry
-from audit.store import database, queries
+from audit.store import queries, snapshots
 from audit.words import RESEND
 
 
@@ -112,7 +112,7 @@ def _doubtful(site: Site) -> list[tuple[str, str]]:
     addresses = [address.lower() for address in named]
     with suppress(AuditError):  # of another version, or just being replaced
         archive = site.archive_of(site.database)
-        with closing(database.open_snapshot(site.database, archive=archive)) as con:
+        with closing(snapshots.open_snapshot(site.database, archive=archive)) as con:
             found = queries.rows(con, "doubtful_mails", addresses=addresses)
             return [(cluster, f"{report} to {recipient}") for cluster, report, recipient in found]
     return []
@@ -232,7 +232,8 @@ def _row(entry: Entry, zone: ZoneInfo) -> tuple[str, ...]:
     why = (entry.error or "").replace("\n", " ")
     return (
         *(_shown(entry.started_at, zone), took, entry.cluster or "all"),
-        *(stage + (f" {entry.period}" if entry.period else ""), entry.state),
+        stage + (f" {entry.period}" if entry.period else ""),
+        entry.state,
         why if len(why) <= 200 else why[:199] + "…",
     )
 

@@ -19,9 +19,8 @@ from audit.config import Cluster, Config, UsageConfig
 from audit.errors import EmptyLogError, UsageError
 from audit.files import privacy
 from audit.ingest import evidence
-from audit.ingest.ingest import Progress
 from audit.ingest.logs import Unread
-from audit.machines import JsonAnswer
+from audit.json_answers import JsonAnswer
 from audit.metrics.attempts import population
 from audit.metrics.verdict import Because, Word
 from audit.model import Period, Policy, Pool
@@ -29,7 +28,8 @@ from audit.pipeline import drawing, owners
 from audit.pipeline.completeness import with_completeness
 from audit.pipeline.computing import Task, compute_and_keep
 from audit.pipeline.inferring import inferred
-from audit.pipeline.opening import ClusterFinder, Request, TakenIn, take_in
+from audit.pipeline.opening import ClusterFinder, Ingested, take_in
+from audit.pipeline.session import Session
 from audit.pipeline.workplace import replacing, workplace
 from audit.policies import Backfill, Order
 from audit.report import index
@@ -120,24 +120,17 @@ class _Audit:
         return Identity.of(con, self.task.setting.cluster, self.period, in_force)
 
 
-def audit(
-    request: Request,
-    options: Options,
-    config: Config,
-    progress: Progress = lambda what, done, of: None,
-    tell: Inferred = lambda fact: None,
-    fit: bool = False,
-    folder: Path = Path(),
-) -> AuditResult:
+def audit(session: Session, options: Options) -> AuditResult:
     """Read logs, compute all figures, and write report and database, each in one step.
 
-    The same logs and configuration give the same report. ``fit`` infers rules, and policies
-    that are not set.
+    The same logs and configuration give the same report. With ``session.fit``, rules are
+    inferred, and policies that are not set.
 
     Raises:
         AuditError: see ``audit.errors``. If only the PDF fails, the page and the database have been
             written. A log that cannot be read is an error only if there is no other.
     """
+    request, config, on_progress = session.request, session.config, session.on_progress
     logs, unread = request.open_each()
     drawing.prepare(config, pdf=options.pdf)
     new = not options.out.exists()
@@ -152,17 +145,17 @@ def audit(
                 )
             site = ClusterFinder(logs, request.cluster, config)
             said = (request.evidence, request.zone)
-            taken = take_in(con, logs, site, config, progress, *said)
+            taken = take_in(con, logs, site, config, on_progress, *said)
             cluster = taken.cluster.value
             missing = (*unread, *taken.kept_out)
             chosen = site.configured
-            plan = _planned(con, taken, missing, request, options, config, chosen, folder)
+            plan = _planned(con, taken, missing, session, options, chosen)
             del taken  # its attempts are as large as the log
-            plan = _fitted(plan, config, progress, fit=fit)
-            of = (cluster, _compute(con, plan, config, tell, progress), work)
+            plan = _fitted(plan, session)
+            of = (cluster, _compute(con, plan, session), work)
             del plan
             report = drawing.draw(
-                con, config, *of, pdf=options.pdf, also=options.owners, progress=progress
+                con, config, *of, pdf=options.pdf, also=options.owners, on_progress=on_progress
             )
             index.keep(con, report.contents)
             crowded = publish.free(con).worth_it
@@ -178,14 +171,13 @@ def audit(
     return _outcome(report, options.target, missing, config)
 
 
-def _compute(
-    con: Connection, plan: _Audit, config: Config, tell: Inferred, progress: Progress
-) -> Period:
+def _compute(con: Connection, plan: _Audit, session: Session) -> Period:
     """Compute and store all figures, and return their period."""
     for fact in plan.task.setting.facts:
-        tell(fact)
+        session.on_inferred(fact)
     identity = plan.identity(con)
-    compute_and_keep(con, replace(plan.task, due=[identity]), config, progress=progress)
+    task = replace(plan.task, due=[identity])
+    compute_and_keep(con, task, session.config, on_progress=session.on_progress)
     results.check(con)
     for stage in ("ingest", "report", "publish"):  # they are done together
         identity.note(con, stage)
@@ -194,14 +186,13 @@ def _compute(
 
 def _planned(
     con: Connection,
-    taken: TakenIn,
+    taken: Ingested,
     missing: Sequence[Unread],
-    request: Request,
+    session: Session,
     options: Options,
-    config: Config,
     site: Cluster | None,
-    folder: Path,
 ) -> _Audit:
+    request, config, folder = session.request, session.config, session.folder
     if options.owners:
         owners.EntityNames(taken.attempts.select("user", "account").iter_rows()).require(
             options.owners
@@ -244,8 +235,7 @@ def _planned(
         in_force["log_begin"] = setting.log.from_time
     if setting.declared != NOTHING:
         in_force["declared"] = declared.stored(setting.declared)
-    if (said := evidence.digest(con, setting.cluster)) is not None:
-        in_force["evidence"] = said
+    in_force |= evidence.in_force(con, setting.cluster)
     listed = [[log.name, log.reason] for log in missing if not isinstance(log.error, EmptyLogError)]
     if listed:  # the report names them
         in_force["missing"] = sorted(listed)
@@ -255,15 +245,15 @@ def _planned(
     return _Audit(task, in_force, period, silent)
 
 
-def _fitted(plan: _Audit, config: Config, progress: Progress, *, fit: bool) -> _Audit:
+def _fitted(plan: _Audit, session: Session) -> _Audit:
     """Return the plan with what the log shows."""
     task, setting = plan.task, plan.task.setting
     found = fitted.nothing(setting)
-    if fit:
+    if session.fit:
         described = population.describe(
-            task.attempts, setting.pools, setting.partition_pool, tau_s=config.metrics.tau_s
+            task.attempts, setting.pools, setting.partition_pool, tau_s=session.config.metrics.tau_s
         )
-        found = inferred(described, setting, task.fairshare, plan.silent, progress)
+        found = inferred(described, setting, task.fairshare, plan.silent, session.on_progress)
     return replace(
         plan,
         task=replace(task, setting=fitted.assuming(setting, found)),

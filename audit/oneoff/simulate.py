@@ -16,17 +16,17 @@ from audit import __version__
 from audit.cluster import fairshare
 from audit.cluster.inference import Fact
 from audit.cluster.setting import Setting, latest_instant
-from audit.config import Cluster, Config
+from audit.config import Cluster
 from audit.errors import UsageError
 from audit.files import folders, replace
 from audit.formats import swf
-from audit.ingest.ingest import Progress
 from audit.metrics.attempts import performance, population
 from audit.metrics.quantiles import MEDIAN, exact_sum, nearest_rank
 from audit.model import SEQUENCE, JobState, Policy, Pool, Standing
 from audit.oneoff.whatif import plan as whatif
 from audit.pipeline.inferring import in_force
-from audit.pipeline.opening import Request, open_log
+from audit.pipeline.opening import open_log
+from audit.pipeline.session import Session
 from audit.policies import SETTINGS
 from audit.report.text import wording
 from audit.scenario import engine
@@ -74,30 +74,22 @@ class SimulateResult:
     warnings: tuple[str, ...]
 
 
-def simulate(
-    request: Request,
-    change: Change,
-    config: Config,
-    out: Path | None = None,
-    progress: Progress = lambda what, done, of: None,
-    inferred: Callable[[Fact], None] = lambda fact: None,
-    folder: Path = Path(),
-    *,
-    fit: bool = True,
-) -> SimulateResult:
+def simulate(session: Session, change: Change, out: Path | None = None) -> SimulateResult:
     """Simulate each pool of a log under a change, and write the schedule to ``out``, if any.
 
     Pools, steps and policies are those of the configured cluster of this name, if there is one.
-    With ``fit``, the rules that the log shows are in force beside configured ones. The suffix of
-    ``out`` chooses SWF or Parquet; it is written whole or not at all. The same logs and
+    With ``session.fit``, the rules that the log shows are in force beside configured ones. The
+    suffix of ``out`` chooses SWF or Parquet; it is written whole or not at all. The same logs and
     configuration give the same bytes.
 
     Raises:
         AuditError: see ``audit.errors``.
     """
+    config, folder, on_progress = session.config, session.folder, session.on_progress
     if out is not None:
-        _refuse_unfit(out, request.paths)
-    log = in_force(open_log(request, config, progress, folder), progress, folder, fit=fit)
+        _refuse_unfit(out, session.request.paths)
+    log = open_log(session.request, config, on_progress, folder)
+    log = in_force(log, on_progress, folder, fit=session.fit)
     setting, cluster = log.setting, log.cluster
     configured = fairshare.of_site(cluster, folder)
     pairs = []
@@ -108,17 +100,17 @@ def simulate(
     names = [(after.pool.name, after.pool.policy.name) for _, after in pairs]
     facts = [Fact(f"policy of pool {pool!r}", policy, source) for pool, policy in names]
     for fact in (*setting.facts, *facts):
-        inferred(fact)
+        session.on_inferred(fact)
     schedules, comparisons = [], []
     for done, (today, after) in enumerate(pairs):
-        progress("simulating", done, len(pairs))
+        on_progress("simulating", done, len(pairs))
         schedule = _simulated(after, config.metrics.tau_s)
         schedules.append(schedule)
         last = latest_instant(schedule) or 0
         observed = _figures(today.attempts, today.attempts, today.pool, today.now)
         simulated = _figures(schedule, after.attempts, after.pool, last)
         comparisons.append(PoolComparison(*names[done], observed, simulated))
-    progress("simulating", len(pairs), len(pairs))
+    on_progress("simulating", len(pairs), len(pairs))
     if out is not None:
         whole = pl.concat(schedules)
         as_swf = out.suffix.lower() == ".swf"

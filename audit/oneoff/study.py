@@ -24,11 +24,11 @@ from audit.cluster.inference import Fact
 from audit.config import Config
 from audit.errors import UsageError
 from audit.files import folders, lock, privacy, replace
-from audit.ingest.ingest import Progress
 from audit.metrics.draws import Draws
-from audit.pipeline.opening import ClusterLog, Request, open_log
+from audit.pipeline.opening import ClusterLog, open_log
+from audit.pipeline.session import Session
 from audit.pipeline.workplace import replacing
-from audit.progress import stopped_by_signals
+from audit.progress import OnProgress, silent, stopped_by_signals
 from audit.report.study import page as pages
 from audit.report.study.cells import STUDIED, Cell
 from audit.report.study.page import Study
@@ -48,8 +48,6 @@ class StudyTarget(NamedTuple):
     database: Path | None = None
     """A database to add the results to; default: a new ``STUDY.duckdb`` in ``out``."""
     threads: int | None = None  # default: as configured, else one per core
-    folder: Path = Path()
-    """The folder of the configuration."""
 
 
 class Made(NamedTuple):
@@ -72,13 +70,10 @@ class StudyPlan(NamedTuple):
 
 
 def conduct(
+    session: Session,
     key: str,
-    request: Request,
     target: StudyTarget,
-    config: Config,
     plan: Callable[[ClusterLog, Draws], StudyPlan],
-    progress: Progress = lambda what, done, of: None,
-    inferred: Callable[[Fact], None] = lambda fact: None,
     warned: Callable[[str], None] = lambda text: None,
 ) -> tuple[Path, ...]:
     """Make a study of logs; return its files, the page first and the database last.
@@ -89,16 +84,17 @@ def conduct(
         AuditError: see ``audit.errors``.
         KeyboardInterrupt: a signal stopped it; finished cells are kept.
     """
+    config, on_progress = session.config, session.on_progress
     refuse_unfit(target.out)
-    log = open_log(request, config, progress, target.folder)
+    log = open_log(session.request, config, on_progress, session.folder)
     for fact in log.setting.facts:
         if fact.what != "policy":  # a study has its own
-            inferred(fact)
+            session.on_inferred(fact)
     for warning in log.setting.warnings:
         warned(warning)
     planned = plan(log, Draws(seed_of(log.described), config.uncertainty.resamples))
     for fact in planned.facts:
-        inferred(fact)
+        session.on_inferred(fact)
     cells_of = identity(key, str(log.setting), *log.sha256, planned.settings, str(config.metrics))
     database = target.database or target.out / f"{key}.duckdb"
     threads = target.threads or config.simulation.threads
@@ -108,12 +104,12 @@ def conduct(
     with lock.held(target.out / f"{key}.html", busy=busy), replacing(database):
         folder = target.out / f".{key}.cells"
         with workers.executor(config.compute, threads) as executor:
-            frames = run_cells(planned.cells, folder, cells_of, executor, progress)
-        progress("making the page", 0, 1)
+            frames = run_cells(planned.cells, folder, cells_of, executor, on_progress)
+        on_progress("making the page", 0, 1)
         result = planned.finish(frames)
         _keep(result, log.setting.cluster, database, config, add=target.database is not None)
         files = write(result.page, target.out, result.others)
-        progress("making the page", 1, 1)
+        on_progress("making the page", 1, 1)
     for file in files:
         privacy.share(file, with_group=config.output.shared_with_group)
     return (*files, database)
@@ -124,7 +120,7 @@ def run_cells(
     folder: Path,
     identity: str,
     executor: Executor = ONE_THREAD,
-    progress: Progress = lambda what, done, of: None,
+    on_progress: OnProgress = silent,
 ) -> list[pl.DataFrame]:
     """Compute cells, reuse those that an earlier run finished, and return frames in their order.
 
@@ -153,13 +149,13 @@ def run_cells(
     frames = [_finished(file) for file in files]
     missing = [number for number, frame in enumerate(frames) if frame is None]
     done = len(cells) - len(missing)
-    progress("computing", done, len(cells))
+    on_progress("computing", done, len(cells))
 
     with _stoppable() as stop:
 
         def stopped() -> bool:
             if stop.is_set():
-                progress(STOPPING, done, len(cells))
+                on_progress(STOPPING, done, len(cells))
             return stop.is_set()
 
         parts = [cells[number].compute for number in missing]
@@ -169,7 +165,7 @@ def run_cells(
                 frame.write_ipc(draft, compression="zstd")
             frames[number] = frame
             done += 1
-            progress("computing", done, len(cells))
+            on_progress("computing", done, len(cells))
     if stop.is_set() and done < len(cells):
         raise KeyboardInterrupt
     return [frame for frame in frames if frame is not None]

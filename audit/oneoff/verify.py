@@ -15,7 +15,7 @@ from audit.report import build
 from audit.report.owner import build as pages
 from audit.report.render import identity, owner, page, sandbox
 from audit.report.render.identity import Claim
-from audit.store import database, queries
+from audit.store import queries, snapshots
 from audit.store.database import Connection
 
 _SHOWN: Final = 60
@@ -60,7 +60,7 @@ def verify(report: Path, published: Path | None, config: Config, folder: Path) -
     who = claim.owner
     what = "report of" if who is None else f"page of {who.kind} {who.name} on"
     named = f"{what} {claim.cluster}, {claim.period.name}, by run {claim.run_id}"
-    with closing(database.open_snapshot(path, archive=archive)) as con:
+    with closing(snapshots.open_snapshot(path, archive=archive)) as con:
         difference = _difference(con, claim, given, config.report)
     text = difference or "the same, byte for byte"
     return Reproduction(difference is None, f"{named}: {text}")

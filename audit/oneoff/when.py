@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import polars as pl
 
-from audit.cluster.inference import Fact
-from audit.config import Config
 from audit.errors import UsageError
-from audit.ingest.ingest import Progress
-from audit.machines import Instant, JsonAnswer
+from audit.json_answers import Instant, JsonAnswer
 from audit.metrics.attempts import population
 from audit.model import Pool, Standing
 from audit.oneoff.explain.explain import charged
-from audit.pipeline.opening import ClusterLog, Request
+from audit.pipeline.opening import ClusterLog
 from audit.pipeline.published import open_either
+from audit.pipeline.session import Session
 from audit.progress import printable
 from audit.report.text import starts, wording
 from audit.scenario.predict import predictions
@@ -62,36 +60,21 @@ class WhenAnswer(JsonAnswer):
     jobs: tuple[Forecast, ...]
 
 
-def when(
-    request: Request,
-    subject: PendingJobs,
-    database: Path,
-    config: Config,
-    progress: Progress = lambda what, done, of: None,
-    inferred: Callable[[Fact], None] = lambda fact: None,
-    folder: Path = Path(),
-    *,
-    fit: bool = True,
-) -> WhenAnswer:
+def when(session: Session, subject: PendingJobs) -> WhenAnswer:
     """Return the prediction for each pending job.
-
-    Args:
-        request: logs, if any.
-        database: a published one, where no logs are given.
-        fit: whether what the logs show of their pools is in force.
 
     Raises:
         UsageError: the job is unknown or not pending.
         AuditError: logs or the database cannot be read, see ``audit.errors``.
     """
-    log = open_either(request, database, config, progress, inferred, folder, fit=fit)
+    log, on_progress = open_either(session), session.on_progress
     wanted = _wanted(log, subject)
     used = [pool for pool in log.setting.pools if (wanted["pool"] == pool.name).any()]
     made: list[Forecast] = []
     for number, pool in enumerate(used):
-        progress("predicting", number, len(used))
-        made += forecasts(*_predicted(log, pool, folder), log, wanted)
-    progress("predicting", len(used), len(used))
+        on_progress("predicting", number, len(used))
+        made += forecasts(*_predicted(log, pool, session.folder), log, wanted)
+    on_progress("predicting", len(used), len(used))
     of = log.setting
     return WhenAnswer(cluster=of.cluster, zone=of.zone.key, as_of=of.now, jobs=tuple(made))
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from audit.config import Config
 from audit.errors import ReportError
 from audit.files import replace
-from audit.ingest.ingest import Progress
 from audit.model import Period
 from audit.pipeline import owners
+from audit.progress import OnProgress, silent
 from audit.report import build
 from audit.report.record.page import Contents, Options, Who
 from audit.report.render import owner, page, sandbox
@@ -56,7 +56,7 @@ def draw(
     *,
     pdf: bool,
     also: Sequence[Who] = (),
-    progress: Progress = lambda what, done, of: None,
+    on_progress: OnProgress = silent,
 ) -> WrittenReport:
     """Write the report of a computed period into a folder; each file is replaced in one step.
 
@@ -76,13 +76,13 @@ def draw(
         return folder / name
 
     what = "making the report"
-    progress(what, 0, 3)
+    on_progress(what, 0, 3)
     contents = owners.with_pages(contents_of(con, config, cluster, period), config, also)
     pages = owners.write(con, config, contents, contents.options.pages, folder, linked=True)
     drawn = page.draw(contents)
-    progress(what, 1, 3)
+    on_progress(what, 1, 3)
     html = put(HTML, page.render_html(contents, drawn).encode())
-    progress(what, 2, 3)
+    on_progress(what, 2, 3)
     pdf_file, failure = None, None
     if pdf:
         try:
@@ -92,7 +92,7 @@ def draw(
     if pdf_file is None:
         (folder / PDF).unlink(missing_ok=True)
     owners.remove_others(folder, pages)
-    progress(what, 3, 3)
+    on_progress(what, 3, 3)
     return WrittenReport(contents, html, pdf_file, failure, pages)
 
 

@@ -16,13 +16,13 @@ from audit.cluster import fairshare, fitted
 from audit.cluster.fairshare import FairshareInputs
 from audit.cluster.fitted import Fitted
 from audit.cluster.setting import Setting
-from audit.ingest.ingest import Progress
 from audit.metrics.attempts import population
 from audit.metrics.attempts.account import passes_shown
 from audit.model import Pool
 from audit.pipeline.deciding import compared_with, decided
 from audit.pipeline.opening import ClusterLog
 from audit.pipeline.shown import shown
+from audit.progress import OnProgress, silent
 from audit.scenario.releases.holds import inferred_holds
 
 DAYS: Final = 400
@@ -37,7 +37,7 @@ def inferred(
     setting: Setting,
     usage: FairshareInputs = UNCHARGED,
     silent: Collection[Pool] = (),
-    progress: Progress = lambda what, done, of: None,
+    on_progress: OnProgress = silent,
 ) -> list[Fitted]:
     """Return what the log shows of each pool that has attempts.
 
@@ -49,18 +49,18 @@ def inferred(
     """
     found = []
     for number, pool in enumerate(setting.pools):
-        progress("inferring rules", number, len(setting.pools))
+        on_progress("inferring rules", number, len(setting.pools))
         if (described["pool"] == pool.name).any():
             one = shown(described, pool, setting.now, setting.log.from_time)
             scenario = compared_with(described, one.pool, setting, usage)
             found.append(one.then(decided(scenario, one.holding, silent=pool in silent)))
-    progress("inferring rules", len(setting.pools), len(setting.pools))
+    on_progress("inferring rules", len(setting.pools), len(setting.pools))
     return found
 
 
 def in_force(
     log: ClusterLog,
-    progress: Progress = lambda what, done, of: None,
+    on_progress: OnProgress = silent,
     folder: Path = Path(),
     only: Collection[str] | None = None,
     *,
@@ -79,7 +79,7 @@ def in_force(
     usage = fairshare.of_site(log.cluster, folder)
     silent = fitted.silent(setting, log.cluster)
     of_these = replace(setting, pools=tuple(named))
-    found = inferred(log.described, of_these, usage, silent, progress)
+    found = inferred(log.described, of_these, usage, silent, on_progress)
     return replace(log, setting=fitted.assuming(setting, found))
 
 

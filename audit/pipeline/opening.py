@@ -21,12 +21,13 @@ from audit.config import Cluster, Config, PeopleConfig
 from audit.errors import EmptyLogError, LogError, UsageError
 from audit.formats.dialects import PLAIN, Header, Reading
 from audit.ingest.evidence import EvidenceFile, about_nodes
-from audit.ingest.ingest import Named, Naming, Progress, called_by, take_in_by_name
+from audit.ingest.ingest import Named, Naming, called_by, take_in_by_name
 from audit.ingest.logs import Opened, Unread, logs_in, open_each, open_logs
 from audit.metrics.attempts import population
 from audit.model import EVIDENCE, Policy, Pool
 from audit.pipeline.completeness import with_completeness
 from audit.pipeline.evidence import recorded_attempts, take_in_all
+from audit.progress import OnProgress, silent
 from audit.store import migrations
 from audit.store.database import Connection
 from audit.words import Resource
@@ -83,7 +84,7 @@ class Request:
 
     def setting(
         self,
-        taken: TakenIn,
+        taken: Ingested,
         cluster: Cluster | None = None,
         policy: Policy | None = None,
         folder: Path = Path(),
@@ -125,7 +126,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class TakenIn:
+class Ingested:
     """The data of a cluster in a store into which its logs were taken."""
 
     cluster: Fact  # its name, and where that is from
@@ -155,10 +156,10 @@ def take_in(
     logs: Sequence[Opened],
     naming: Naming,
     config: Config,
-    progress: Progress = lambda what, done, of: None,
+    on_progress: OnProgress = silent,
     said: Sequence[EvidenceFile] = (),
     zone: str | None = None,
-) -> TakenIn:
+) -> Ingested:
     """Take logs, and files of what the scheduler ``said``, into an open store.
 
     Args:
@@ -168,7 +169,9 @@ def take_in(
     EmptyLogError if no log contains a record.
     """
     limit = config.ingest.refused_limit
-    named, taken, kept_out = take_in_by_name(con, logs, naming, limit=limit, progress=progress)
+    named, taken, kept_out = take_in_by_name(
+        con, logs, naming, limit=limit, on_progress=on_progress
+    )
     if not any(one.records for one in taken):
         raise EmptyLogError(f"{logs[0].where}: empty: it contains comments but no records")
     left = {one.path for one in kept_out}
@@ -180,7 +183,7 @@ def take_in(
     site = _configured_cluster(config, None, named.cluster) if said and zone is None else None
     in_zone = inference.zone(zone, [*headers.values()]).value if site is None else site.zone
     doubts = take_in_all(con, named.cluster, said, in_zone)
-    return TakenIn(
+    return Ingested(
         Fact("cluster", named.cluster, named.source),
         recorded_attempts(con, named.cluster),
         headers,
@@ -203,7 +206,7 @@ def _some(names: Sequence[str]) -> str:
 def open_log(
     request: Request,
     config: Config,
-    progress: Progress = lambda what, done, of: None,
+    on_progress: OnProgress = silent,
     folder: Path = Path(),
 ) -> ClusterLog:
     """Read logs, and find the setting of their cluster: by ``config``, if the cluster is in it.
@@ -215,7 +218,7 @@ def open_log(
     logs = request.open()
     naming = ClusterFinder(logs, request.cluster, config)
     with migrations.temporary(config.store.memory_limit) as con:
-        taken = take_in(con, logs, naming, config, progress, request.evidence, request.zone)
+        taken = take_in(con, logs, naming, config, on_progress, request.evidence, request.zone)
         for one in taken.kept_out:
             raise one.error
         cluster = naming.configured

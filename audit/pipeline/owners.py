@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from audit import machines
+from audit import json_answers
 from audit.config import Config, places
 from audit.errors import ReportError, UsageError
 from audit.files import replace
@@ -59,7 +59,7 @@ def write(
         replace.write(files[-1], html, alone=True, with_group=shared)
         if config.report.owner_cards and made.who.kind == "user":
             files.append(files[-1].with_suffix(_CARD))
-            json = machines.written(card(made)).encode()
+            json = json_answers.written(card(made)).encode()
             replace.write(files[-1], json, alone=True, with_group=shared)
     return tuple(files)
 

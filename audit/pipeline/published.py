@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -20,16 +20,16 @@ from audit.cluster.windows import by_history
 from audit.config import Cluster, Config, places
 from audit.errors import UsageError
 from audit.formats.dialects import Header
-from audit.ingest.ingest import Progress
 from audit.metrics.attempts import population
 from audit.metrics.attempts.similar import LEAD_S
 from audit.model import BY_USAGE, Policy
 from audit.pipeline.evidence import recorded_attempts
 from audit.pipeline.inferring import in_force
-from audit.pipeline.opening import ClusterLog, Request, open_log
+from audit.pipeline.opening import ClusterLog, open_log
+from audit.pipeline.session import Session
 from audit.policies import Backfill, Order
 from audit.progress import printable
-from audit.store import archive, database, queries
+from audit.store import archive, database, queries, snapshots
 from audit.store.database import Connection
 from audit.words import Resource
 
@@ -62,7 +62,7 @@ def open_published(
     """
     if not path.is_file():
         raise UsageError(f"{path}: no such database; make one with 'fairaudit audit LOG'")
-    opened = database.open_snapshot(path, memory_limit=config.sql.memory_limit, archive=archive)
+    opened = snapshots.open_snapshot(path, memory_limit=config.sql.memory_limit, archive=archive)
     with closing(opened) as con:
         names = database.fetch(con, "SELECT cluster FROM clusters ORDER BY ALL")["cluster"]
         cluster = _named(path, names.to_list(), name)
@@ -75,37 +75,22 @@ def open_published(
     return ClusterLog(described, setting, site, tuple(sorted(read["content_sha256"])))
 
 
-def open_either(
-    request: Request,
-    database: Path,
-    config: Config,
-    progress: Progress = lambda what, done, of: None,
-    inferred: Callable[[Fact], None] = lambda fact: None,
-    folder: Path = Path(),
-    job: str | None = None,
-    *,
-    fit: bool = True,
-) -> ClusterLog:
-    """Return the attempts of the logs of ``request``; without logs, those of a published database.
+def open_either(session: Session, job: str | None = None) -> ClusterLog:
+    """Return the attempts of the logs of a session; without logs, those of its database.
 
-    Its setting has what the logs show.
-
-    Args:
-        inferred: called with each value that is inferred from the logs.
-        folder: that of the configuration.
-        job: see ``open_published``.
-        fit: whether what the logs show is in force.
-
-    Raises the errors of ``open_log`` or ``open_published``.
+    ``job`` as of ``open_published``. Raises the errors of ``open_log`` or ``open_published``.
     """
+    request, config, folder = session.request, session.config, session.folder
+    on_progress, fit = session.on_progress, session.fit
     if request.logs:
-        log = in_force(open_log(request, config, progress, folder), progress, folder, fit=fit)
+        log = in_force(open_log(request, config, on_progress, folder), on_progress, folder, fit=fit)
         for fact in log.setting.facts:
-            inferred(fact)
+            session.on_inferred(fact)
         return log
-    progress("reading", 0, 1)
-    kept = places.Site(config, folder).archive_of(database)
-    return open_published(database, config, request.cluster, job, kept, fit=fit)
+    assert session.database is not None  # a command without logs has one
+    on_progress("reading", 0, 1)
+    kept = places.Site(config, folder).archive_of(session.database)
+    return open_published(session.database, config, request.cluster, job, kept, fit=fit)
 
 
 def _read(

@@ -23,8 +23,8 @@ from audit.errors import UsageError
 from audit.files import privacy
 from audit.formats.nodes import absences
 from audit.formats.slurm import sacctmgr
-from audit.ingest.ingest import Progress
 from audit.nightly import sources
+from audit.progress import OnProgress, silent
 from audit.setup.init import Draft
 from audit.setup.slurm import SlurmFiles
 from audit.words import EvidenceKind
@@ -145,9 +145,7 @@ def plan(now: datetime, weeks: int, zone: str) -> CommandPlan:
     return CommandPlan(zone, source, queries)
 
 
-def ask(
-    asked: CommandPlan, folder: Path, progress: Progress = lambda what, done, of: None
-) -> SlurmOutput:
+def ask(asked: CommandPlan, folder: Path, on_progress: OnProgress = silent) -> SlurmOutput:
     """Run the commands, and write their output to files in ``folder``.
 
     A command that fails is a warning if fairaudit can do without it.
@@ -162,7 +160,7 @@ def ask(
     found: dict[str, Path] = {}
     warnings = []
     for number, query in enumerate(asked.queries):
-        progress("asking Slurm", number, len(asked.queries))
+        on_progress("asking Slurm", number, len(asked.queries))
         path = folder / query.file
         fault = _fault(query, path, environment)
         if fault is None:
@@ -171,7 +169,7 @@ def ask(
             raise UsageError(f"{fault}; run --slurm where Slurm's programs work, or name files")
         else:
             warnings.append(f"{fault}; without it, {query.without}")
-    progress("asking Slurm", len(asked.queries), len(asked.queries))
+    on_progress("asking Slurm", len(asked.queries), len(asked.queries))
     conf = found["config.txt"].read_text(encoding="utf-8", errors="replace")
     if _PRIVATE.search(conf):
         warnings.append(
@@ -187,7 +185,7 @@ def ask(
 
 
 def pulled(
-    draft: Draft, asked: CommandPlan, *, zone_of_machine: bool, controller_log: Path | None = None
+    draft: Draft, asked: CommandPlan, answers: SlurmOutput, *, zone_of_machine: bool
 ) -> Draft:
     """Return the draft with a source and evidence that ask Slurm again in each run."""
     facts = [fact for fact in draft.facts if not fact.what.startswith("logs ")]
@@ -197,8 +195,8 @@ def pulled(
         facts = [replace(one, source=origin) if one.what == "time zone" else one for one in facts]
         notes["clusters.zone"] = f"From {origin}."
     evidence = [config.EvidenceConfig(kind=EvidenceKind.SQUEUE, command=QUEUE)]
-    if controller_log is not None:  # also those that logrotate has moved
-        files = f"{controller_log}*"
+    if answers.controller_log is not None:  # also those that logrotate has moved
+        files = f"{answers.controller_log}*"
         evidence.append(config.EvidenceConfig(kind=EvidenceKind.CTLD_LOG, files=files))
     return replace(
         draft, sources=(asked.source,), evidence=tuple(evidence), facts=tuple(facts), notes=notes

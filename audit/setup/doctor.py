@@ -36,7 +36,7 @@ from audit.report.charts import drawing
 from audit.report.record.page import Who
 from audit.report.render import page
 from audit.rules import KINDS, WEEK
-from audit.store import database, migrations, queries
+from audit.store import database, migrations, queries, snapshots
 from audit.words import plural
 from audit.workers import chosen
 
@@ -235,7 +235,7 @@ def _decay(cluster: Cluster, folder: Path, path: Path, archive: Path | None) -> 
     longest = None
     if path.is_file():
         sql = "SELECT max(walltime_s) FROM all_results WHERE cluster = $cluster"
-        with closing(database.open_snapshot(path, archive=archive)) as con:
+        with closing(snapshots.open_snapshot(path, archive=archive)) as con:
             ((longest,),) = database.rows(con, sql, {"cluster": cluster.name})
     with withholding(when=bool(cluster.people.hidden)):
         usage = fairshare.read(cluster.usage, folder, cluster.name)
@@ -251,7 +251,7 @@ def _memory(config: Config, path: Path, archive: Path | None) -> str:
     """Compare the memory for the largest cluster with what this process may use."""
     attempts = 0
     if path.is_file():
-        with closing(database.open_snapshot(path, archive=archive)) as con:
+        with closing(snapshots.open_snapshot(path, archive=archive)) as con:
             counts = database.rows(con, "SELECT count(*) FROM all_results GROUP BY cluster")
         attempts = max((count for (count,) in counts), default=0)
     at_once = min(attempts, due.AT_ONCE) if config.retention.archive_months else attempts
@@ -276,7 +276,7 @@ def _named(config: Config, path: Path, archive: Path | None) -> str:
     """Look for users and accounts of recipients in the logs; missing ones may be typos or new."""
     if not path.is_file():
         return "nothing is published yet"
-    with closing(database.open_snapshot(path, archive=archive)) as con:
+    with closing(snapshots.open_snapshot(path, archive=archive)) as con:
         known = {one.name: owners.names(con, one.name) for one in config.clusters}
     unknown = []
     for number, entry in enumerate(config.recipients):
@@ -293,7 +293,7 @@ def _published(path: Path, site: Path | None) -> str:
     archive = None
     with suppress(AuditError):  # the configuration has a separate check
         archive = site and places.Site(load_config(site), site.parent).archive_of(path)
-    with closing(database.open_snapshot(path, archive=archive)) as con:
+    with closing(snapshots.open_snapshot(path, archive=archive)) as con:
         if failed := queries.failed_checks(con):
             raise AuditError(f"failed checks: {', '.join(failed)}")
         attempts = database.fetch(con, "SELECT count(*) FROM all_results").item()

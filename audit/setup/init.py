@@ -31,8 +31,9 @@ from audit.files.replace import write as replace_file
 from audit.formats import dialects
 from audit.formats.dialects import PLAIN, Header, Reading
 from audit.formats.table.proposals import propose
-from audit.ingest.ingest import Progress, take_in
+from audit.ingest.ingest import take_in
 from audit.ingest.logs import Opened, inspect, logs_in, open_logs
+from audit.progress import OnProgress, silent
 from audit.setup import slurm
 from audit.setup.pools import SeenInLogs, inferred, of_nodes, of_partitions
 from audit.setup.slurm import NO_FILES, SlurmFiles
@@ -96,7 +97,7 @@ def infer(
     zone: str | None = None,
     reading: Reading = PLAIN,
     folder: Path = Path(),
-    progress: Progress = lambda what, done, of: None,
+    on_progress: OnProgress = silent,
     machines: NodeFiles = declared.NO_FILES,
 ) -> Draft:
     """Return the values in logs and the output of Slurm's programs.
@@ -124,7 +125,7 @@ def infer(
     by_source = [_source(path, reading, folder) for path in logs]
     opened = [log for _, logs_of_source in by_source for log in logs_of_source]
     headers = [log.header for log in opened]
-    seen = _look_into(opened, name, progress) if opened else None
+    seen = _look_into(opened, name, on_progress) if opened else None
     content = slurm.read(files, texts, name or (seen.cluster if seen else None))
     cluster = _name(name, seen, headers, content)
     in_zone = _doubted(inference.zone(zone, headers), opened)
@@ -232,12 +233,12 @@ def _least(reading: Reading, logs: Sequence[Opened]) -> Reading:
     return reading
 
 
-def _look_into(logs: Sequence[Opened], name: str | None, progress: Progress) -> SeenInLogs:
+def _look_into(logs: Sequence[Opened], name: str | None, on_progress: OnProgress) -> SeenInLogs:
     cluster = name or "cluster"
     limit = config.Ingest().refused_limit
     with migrations.temporary() as con:
         try:
-            taken = take_in(con, cluster, logs, called=name, limit=limit, progress=progress)
+            taken = take_in(con, cluster, logs, called=name, limit=limit, on_progress=on_progress)
         except UsageError as error:
             raise UsageError(f"{error} (--name)") from error
         query = "SELECT DISTINCT log_cluster AS name FROM inputs WHERE name IS NOT NULL ORDER BY 1"

@@ -342,7 +342,8 @@ def _sides(conf: SlurmConf, content: Content, pool: config.PoolConfig) -> tuple[
         parts = [one for one in content.listing.partitions if one.name in pool.partitions]
         return "partition", [
             _Side(
-                *(one.name, one.preempt_mode),
+                one.name,
+                one.preempt_mode,
                 tuple(other.name for other in parts if other.tier > one.tier),
             )
             for one in parts
@@ -350,7 +351,8 @@ def _sides(conf: SlurmConf, content: Content, pool: config.PoolConfig) -> tuple[
     qos = content.qos if conf.preempt_type == "preempt/qos" else ()
     return "qos", [
         _Side(
-            *(one.name, one.preempt_mode),
+            one.name,
+            one.preempt_mode,
             tuple(other.name for other in qos if one.name in other.preempts),
         )
         for one in qos

@@ -95,7 +95,8 @@ def dashboard(uid: str, title: str, about: str, panels: Sequence[Any]) -> str:
         )
     for panel in panels:
         made = made.with_panel(panel)
-    return JSONEncoder(sort_keys=True, indent=2).encode(made.build()) + "\n"
+    text: str = JSONEncoder(sort_keys=True, indent=2).encode(made.build())
+    return text + "\n"
 
 
 def dashboards() -> dict[str, str]:

@@ -24,6 +24,14 @@ LOGS = {
     "lanl-cm5": "LANL-CM5-1994-4.1-cln",
     "unilu-gaia": "UniLu-Gaia-2014-1",
 }
+PARTS = {
+    "agreement": "Agreement of candidates with the observed starts",
+    "limits": "Limits that the log shows",
+    "own-limits": "Limits of single users",
+    "windows": "Windows that the log shows",
+    "failed-windows": "Windows that fail a condition",
+}
+"""The tables of `fit-policy`."""
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "studies"
 EXPLAINED = 3
 SHARES = f"""
@@ -94,9 +102,10 @@ def rows_of(path: Path) -> list[list[str]]:
 
     def shown(cell: str) -> str:
         try:
-            return f"{float(cell):.4g}"
+            number = float(cell)
         except ValueError:
             return cell
+        return f"{number:,.0f}" if number.is_integer() else f"{number:.4g}"
 
     with path.open(encoding="utf-8", newline="") as file:
         header, *rows = csv.reader(file)
@@ -116,9 +125,9 @@ def made(title: str, log: Path, folder: Path) -> str:
     lines += ["## Account of waits", "", f"`fairaudit audit {log.name}`", ""]
     lines += account(database)
     lines += ["## The site's policy", "", f"`fairaudit fit-policy {log.name}`", ""]
-    for part in ("agreement", "limits", "own-limits", "windows", "failed-windows"):
+    for part, heading in PARTS.items():
         header, *rows = rows_of(folder / f"fit-policy-{part}.csv")
-        lines += table(header, rows)
+        lines += [f"### {heading}", "", *(table(header, rows) if rows else ["None.", ""])]
     lines += ["## The jobs that later arrivals delayed most", ""]
     for row in asked(database, DELAYED):
         story = fairaudit("explain", row["job_id"], "--db", database)

@@ -41,4 +41,5 @@ def main(folder: Path, now: int, only: str | None = None, stages: Sequence[str] 
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]), (sys.argv[3:4] or [None])[0], sys.argv[4:] or STAGES)
+    only = sys.argv[3] if len(sys.argv) > 3 else None
+    main(Path(sys.argv[1]), int(sys.argv[2]), only, sys.argv[4:] or STAGES)

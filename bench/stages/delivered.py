@@ -1,4 +1,4 @@
-"""Fair starts on delivered capacity, and agreement, in queues that stay deep.
+"""Fair starts on delivered capacity, agreement, and the search for windows, in deep queues.
 
 Logs into which slightly more arrives than the pool can do, scheduled under first come, first served
 with ``easy``; the queue grows with their size. Beside one replay of the same log by the simulator.
@@ -12,12 +12,15 @@ import polars as pl
 
 from audit.metrics.attempts.account import account
 from audit.metrics.attempts.population import describe
+from audit.metrics.fairshare import trees
 from audit.model import Policy, Pool, Resource
 from audit.scenario import engine
 from audit.scenario.delivered.agreement import KnownRule, agreement
 from audit.scenario.delivered.candidates import KEPT, SiteRule
 from audit.scenario.delivered.fair_starts import delivered_starts
+from audit.scenario.ownership import Fairshare
 from audit.scenario.scenario import Scenario
+from audit.scenario.windows.search import find_windows
 from audit.scenario.workload import Workload
 from bench.logs.workloads import CAPACITY, EASY, plain, scheduled, waiting
 from bench.measure.figures import Figure
@@ -68,6 +71,14 @@ def as_scenario(work: Workload) -> Scenario:
     return Scenario(describe(log, [pool]), pool, begin + int(work.end.max()))
 
 
+def with_shares(log: Scenario) -> Scenario:
+    """The log of a site with a share tree and recorded priorities."""
+    users = sorted(log.attempts["user"].drop_nulls().unique())
+    tree = trees.flat(users, {user: 1 + number % 5 for number, user in enumerate(users)})
+    attempts = log.attempts.with_columns(priority=pl.col("size").cast(pl.Float64))
+    return Scenario(attempts, log.pool, log.now, Fairshare(operator="relative", tree=tree))
+
+
 def throttled(count: int) -> tuple[pl.DataFrame, Pool, int]:
     """Arrays of which few tasks run at one time in a pool that is never full."""
     made = attempts(count)
@@ -97,12 +108,22 @@ def measure(sizes: Sequence[int]) -> Iterator[Figure]:
         for name, known in RULES.items():
             what = f"fair starts, {name}"
             yield measured(STAGE, what, size, partial(delivered_starts, log, known), limit=beside)
+        yield measured(
+            *(STAGE, "search for windows", size),
+            partial(find_windows, log),
+            limit=("one agreement", partial(agreement, log)),
+        )
     for size in WALKED:
         work = deep(size)
         log = as_scenario(work)
         yield measured(
             *(STAGE, "account of waits, unequal jobs", size),
             partial(account, log.attempts, log.pool, log.now),
+            limit=("one replay", partial(engine.replay, work, EASY)),
+        )
+        yield measured(
+            *(STAGE, "agreement, orders by priority too", size),
+            partial(agreement, with_shares(log)),
             limit=("one replay", partial(engine.replay, work, EASY)),
         )
     for size in THROTTLED:

@@ -23,7 +23,7 @@ from audit.metrics.slurm.usage import SlurmUsage
 from audit.model import Period
 from audit.nightly.run import run
 from audit.oneoff.verify import verify
-from audit.store import database, queries
+from audit.store import database, queries, snapshots
 from tests.logs import write
 from tests.nightly.test_run import NOW, month, site
 from tests.places import SLURM
@@ -163,7 +163,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> tuple[pl.DataFrame, Setting
     )
     done = run(Site(settings, folder), NOW, stages=("ingest", "compute", "publish"))
     assert done.failures == []
-    con = database.open_snapshot(folder / "fairaudit.duckdb")
+    con = snapshots.open_snapshot(folder / "fairaudit.duckdb")
     attempts = queries.run(con, "attempts", cluster="lab", since=None, until=None)
     con.close()
     setting = configured(settings.clusters[0], attempts, {})
@@ -236,7 +236,7 @@ def test_a_changed_file_computes_all_anew(tmp_path: Path) -> None:
     assert run(Site(settings, tmp_path), NOW, stages=without_report).computed == []
     write(tmp_path / "assoc.psv", ASSOCIATIONS.format(3))
     assert run(Site(settings, tmp_path), NOW, stages=without_report).computed == first.computed
-    con = database.open_snapshot(tmp_path / "fairaudit.duckdb")
+    con = snapshots.open_snapshot(tmp_path / "fairaudit.duckdb")
     shares = database.fetch(
         con, "SELECT DISTINCT entity, share FROM fairshare_history WHERE share < 1 ORDER BY entity"
     )
@@ -294,7 +294,7 @@ def test_the_report_of_a_share_tree_is_made_again_byte_for_byte(tmp_path: Path) 
         assert text in page, text
     verdict = verify(report, None, settings, tmp_path)
     assert verdict.same, verdict.text
-    con = database.open_snapshot(tmp_path / "fairaudit.duckdb")
+    con = snapshots.open_snapshot(tmp_path / "fairaudit.duckdb")
     moved = database.fetch(con, "SELECT DISTINCT penalty FROM penalty_usage WHERE configured")
     con.close()
     assert moved["penalty"].to_list() == ["root"]

@@ -27,7 +27,7 @@ from audit.ingest.logs import Unread, open_logs
 from audit.ingest.people import AS_THEY_ARE, PeopleFilter
 from audit.model import RECORDS, REFUSALS
 from audit.nightly.run import run
-from audit.store import database
+from audit.store import database, snapshots
 from tests import stores
 from tests.ingest.test_quarantine import odd, of_2026, ordinary
 from tests.logs import line, log, write
@@ -264,7 +264,7 @@ def test_a_night_stores_no_name_and_refuses_another_key(tmp_path: Path) -> None:
         content = path.read_bytes()
         for name in (b"zoology-department", b"hedwig", KEY):
             assert name not in content, path
-    con = database.open_snapshot(tmp_path / "fairaudit.duckdb")
+    con = snapshots.open_snapshot(tmp_path / "fairaudit.duckdb")
     users = database.rows(con, 'SELECT DISTINCT "user" FROM job_fairness ORDER BY ALL')
     (reason,) = database.rows(con, "SELECT reason, text FROM refused_records")
     con.close()

@@ -21,7 +21,7 @@ from audit.config.places import Site
 from audit.nightly import metrics_file
 from audit.nightly.metrics_file import EDGES_S
 from audit.nightly.run import run
-from audit.store import database
+from audit.store import database, snapshots
 from tests.places import ROOT
 from tests.shared import once
 
@@ -64,7 +64,7 @@ def night(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def waits(night: Path, where: str) -> list[int]:
-    with closing(database.open_snapshot(night / "fairaudit.duckdb")) as con:
+    with closing(snapshots.open_snapshot(night / "fairaudit.duckdb")) as con:
         query = f"SELECT wait_s FROM job_fairness WHERE wait_s IS NOT NULL AND {where}"
         return [wait for (wait,) in database.rows(con, query)]
 

@@ -16,7 +16,7 @@ from audit.config.table import TableMapping, presets
 from audit.errors import SilentError
 from audit.nightly.run import run
 from audit.nightly.stages import Night
-from audit.store import database, queries
+from audit.store import database, queries, snapshots
 from tests.logs import line, log, write
 from tests.nightly.test_run import NOW, month, site
 from tests.places import DATA
@@ -29,7 +29,7 @@ def night(settings: Config, folder: Path, now: int = NOW) -> Night:
 
 
 def held(folder: Path, wanted: str) -> list[tuple[object, ...]]:
-    with closing(database.open_snapshot(folder / "fairaudit-state" / "store.duckdb")) as con:
+    with closing(snapshots.open_snapshot(folder / "fairaudit-state" / "store.duckdb")) as con:
         assert queries.failed_checks(con) == {}
         return database.rows(con, wanted)
 
@@ -146,7 +146,7 @@ def test_a_log_that_is_rewritten_while_it_is_read_loses_nothing(
 
     before = path.stat()
     at = int(before.st_mtime)
-    found = run(Site(settings, tmp_path), at, stages=("ingest",), progress=rewrite)
+    found = run(Site(settings, tmp_path), at, stages=("ingest",), on_progress=rewrite)
     (warning,) = (text for text in found.warnings if "a.swf" in text)
     assert "a.swf: changed while it was read, so it is still being written" in warning
     assert found.failures == []
@@ -166,7 +166,7 @@ def test_a_log_that_grows_while_it_is_read_is_read_as_it_was(tmp_path: Path) -> 
             with path.open("a") as grown:
                 grown.write(lines(30, 40)[:-20])
 
-    found = run(Site(settings, tmp_path), NOW, stages=("ingest",), progress=grow)
+    found = run(Site(settings, tmp_path), NOW, stages=("ingest",), on_progress=grow)
     assert found.read == ["a.swf: 29 records, 0 refused"]
     path.write_text(HEADER + lines(1, 40))
     assert night(settings, tmp_path).read == ["a.swf: 10 records, 0 refused"]

@@ -28,6 +28,7 @@ from audit.oneoff.simulate import (
     to_swf,
 )
 from audit.pipeline.opening import Request
+from audit.pipeline.session import Session
 from audit.scenario import engine
 from audit.scenario.whatif.options import change
 from tests.examples import examples
@@ -80,7 +81,7 @@ def what_if(path: Path, chosen: config.Config = DEFAULTS, **asked: Any) -> Simul
         key: asked.pop(key) for key in ("cluster", "pool_size", "resource", "zone") if key in asked
     }
     out = asked.pop("out", None)
-    return simulate(Request(logs=[path], **of_log), change(**asked), chosen, out)
+    return simulate(Session(Request(logs=[path], **of_log), chosen), change(**asked), out)
 
 
 def read(path: Path) -> pl.DataFrame:
@@ -274,7 +275,7 @@ def test_pools_steps_and_policies_are_those_of_the_configuration(
     chosen = config.load(path)
     told: list[Fact] = []
     out = tmp_path / "s.swf"
-    done = simulate(Request(logs=[hand]), change(), chosen, out, inferred=told.append)
+    done = simulate(Session(Request(logs=[hand]), chosen, on_inferred=told.append), change(), out)
     assert [(pool.pool, pool.schedule) for pool in done.comparisons] == [
         ("small", "sjf-easy-depth2"),
         ("large", "fcfs-none"),

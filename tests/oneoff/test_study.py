@@ -20,8 +20,9 @@ from audit.metrics.uncertainty import Resamples
 from audit.oneoff import study as studies
 from audit.oneoff.study import StudyPlan, StudyTarget
 from audit.pipeline.opening import ClusterLog, Request
+from audit.pipeline.session import Session
 from audit.report.study.cells import Cell
-from audit.store import database
+from audit.store import database, snapshots
 from audit.studies import plans
 from audit.workers.executors import Threads
 from tests.logs import line, log, write
@@ -105,7 +106,7 @@ def test_a_signal_ends_it_between_cells(tmp_path: Path, number: signal.Signals) 
     before = signal.getsignal(number)
     cells = [cell("a", did), Cell("b", interrupted), cell("c", did), cell("d", did)]
     with pytest.raises(KeyboardInterrupt):
-        studies.run_cells(cells, tmp_path, "i", progress=on_progress)
+        studies.run_cells(cells, tmp_path, "i", on_progress=on_progress)
     assert did == ["a", "b"]
     assert signal.getsignal(number) == before
     studies.run_cells([cell(key, did) for key in "abcd"], tmp_path, "i")
@@ -155,7 +156,9 @@ def conduct(
     database: Path | None = None,
 ) -> None:
     target = StudyTarget(out, database, threads=1)
-    studies.conduct("grid", Request(logs=[swf]), target, CHOSEN, PLAN, on_progress)
+    studies.conduct(
+        Session(Request(logs=[swf]), CHOSEN, on_progress=on_progress), "grid", target, PLAN
+    )
 
 
 def content(out: Path) -> dict[str, bytes]:
@@ -165,7 +168,7 @@ def content(out: Path) -> dict[str, bytes]:
 
 
 def rows(path: Path) -> pl.DataFrame:
-    with closing(database.open_snapshot(path)) as con:
+    with closing(snapshots.open_snapshot(path)) as con:
         return database.fetch(con, "SELECT * FROM studies")
 
 
@@ -241,7 +244,7 @@ def test_impossible_studies_are_refused_at_once(
     swf: Path, tmp_path: Path, plan: Callable[[ClusterLog, Draws], StudyPlan], message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
-        studies.conduct("grid", Request(logs=[swf]), StudyTarget(tmp_path), Config(), plan)
+        studies.conduct(Session(Request(logs=[swf]), Config()), "grid", StudyTarget(tmp_path), plan)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -32,7 +32,7 @@ from audit.registry.measure import (
     Table,
 )
 from audit.report.text import tables
-from audit.store import catalogue, database, migrations, publish
+from audit.store import catalogue, migrations, publish, snapshots
 from audit.store.database import Connection, execute, rows
 from bench.pages import metrics_page
 from tests.metrics.attempts.booked import booked
@@ -215,7 +215,7 @@ def test_an_entry_is_all_that_a_new_measure_needs(store: Connection) -> None:
 def checked(store: Connection, folder: Path) -> int:
     """Check the tables of a published copy of a store."""
     publish.publish(store, folder / "published.duckdb")
-    with closing(database.open_snapshot(folder / "published.duckdb", tables_only=True)) as con:
+    with closing(snapshots.open_snapshot(folder / "published.duckdb", tables_only=True)) as con:
         return catalogue.check_tables(con)
 
 

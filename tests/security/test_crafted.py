@@ -16,9 +16,10 @@ from audit.config import Config
 from audit.errors import AuditError
 from audit.oneoff.explain.explain import WaitToExplain, explain
 from audit.pipeline.opening import Request
+from audit.pipeline.session import Session
 from audit.pipeline.workplace import replacing
 from audit.setup import doctor
-from audit.store import catalogue, database, migrations
+from audit.store import catalogue, database, migrations, snapshots
 from audit.words import ARCHIVE, Format
 from tests.security.conftest import Place, published
 
@@ -117,7 +118,7 @@ def sql(path: Path) -> None:
 
 
 def explained(path: Path) -> None:
-    explain(Request(logs=()), WaitToExplain("old 0"), path, Config())
+    explain(Session(Request(logs=()), Config(), database=path), WaitToExplain("old 0"))
 
 
 def examined(path: Path) -> None:
@@ -128,7 +129,7 @@ def examined(path: Path) -> None:
 
 def opened(path: Path) -> None:
     """Open it as ``verify``, ``report``, ``sshare`` and the pages of users do."""
-    with closing(database.open_snapshot(path)):
+    with closing(snapshots.open_snapshot(path)):
         pass
 
 
@@ -170,7 +171,7 @@ def place(original: Path, tmp_path: Path) -> Place:
 
 
 def test_the_columns_of_the_archives_table_are_those_of_its_script(original: Path) -> None:
-    with closing(database.open_snapshot(original / "fairaudit.duckdb")) as con:
+    with closing(snapshots.open_snapshot(original / "fairaudit.duckdb")) as con:
         found = database.rows(
             con,
             "SELECT column_name, data_type FROM duckdb_columns() WHERE table_name = 'archived'",
@@ -240,7 +241,7 @@ def test_an_archive_elsewhere_is_read_if_the_configuration_says_so(
             {"old": ARCHIVE, "new": "../elsewhere"},
         )
     with pytest.raises(AuditError, match="not in the archive"):
-        database.open_snapshot(place.database)
+        snapshots.open_snapshot(place.database)
     out = io.BytesIO()
     question = SqlStatement("SELECT count(*) AS n FROM job_result", form=Format.csv)
     answer(place.database, question, out, SqlLimits(9, "200MB"), print, elsewhere)

@@ -16,7 +16,7 @@ import pytest
 from audit.analyst import reader
 from audit.analyst.sql import Reader, SqlLimits, SqlStatement, answer
 from audit.errors import StoreError, UsageError
-from audit.store import database, selection
+from audit.store import selection, snapshots
 from audit.store.database import Connection
 from audit.store.grammar import Grammar
 from audit.words import Format
@@ -37,7 +37,7 @@ import json, sys
 sys.path[:] = json.loads(sys.argv[1])
 from audit.analyst import confined
 from audit.files import confine
-from audit.store import database
+from audit.store import database, snapshots
 
 def nothing_is_locked(con, *_):
     con.execute("USE fairaudit")
@@ -65,7 +65,7 @@ def opened(place: Place) -> Iterator[Reader]:
 
 @pytest.fixture(scope="module")
 def con(place: Place) -> Iterator[Connection]:
-    with closing(database.open_snapshot(place.database)) as con:
+    with closing(snapshots.open_snapshot(place.database)) as con:
         yield con
 
 

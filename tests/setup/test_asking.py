@@ -3,6 +3,7 @@
 import re
 import stat
 import tomllib
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -61,7 +62,8 @@ def test_answers_become_a_configuration(
     assert stat.S_IMODE((tmp_path / "slurm").stat().st_mode) == 0o700
     draft = infer([answers.log], answers.files, zone="UTC", machines=answers.machines)
     log = Path("/var/log/slurmctld.log")
-    draft = asking.pulled(draft, plan, zone_of_machine=True, controller_log=log)
+    said = replace(answers, controller_log=log)
+    draft = asking.pulled(draft, plan, said, zone_of_machine=True)
     cluster = draft.cluster
     assert [one.kind for one in cluster.evidence] == ["squeue", "ctld-log"]
     assert cluster.evidence[1].files == "/var/log/slurmctld.log*"

@@ -12,11 +12,12 @@ from audit.nightly.run import run
 from audit.oneoff.audit import Options, audit
 from audit.pipeline.opening import Request
 from audit.pipeline.published import open_published
+from audit.pipeline.session import Session
 from audit.setup import init as initial
 from audit.setup.doctor import examine
 from audit.setup.init import infer
 from audit.setup.pools import of_nodes
-from audit.store import database
+from audit.store import database, snapshots
 from tests.cluster.test_declared import machine
 
 NODES = """\
@@ -46,7 +47,7 @@ def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def shown(path: Path) -> list[tuple[object, ...]]:
-    with closing(database.open_snapshot(path)) as con:
+    with closing(snapshots.open_snapshot(path)) as con:
         return database.fetch(con, VIEW).rows()
 
 
@@ -75,7 +76,9 @@ def test_init_writes_pools_and_files_and_a_run_uses_them() -> None:
 
 def test_an_audit_uses_them_and_keeps_what_they_said() -> None:
     request = Request(logs=[Path("log.psv")], cluster="lab", files=NodeFiles(Path("nodes.txt")))
-    outcome = audit(request, Options(out=Path("out"), pdf=False), config.Config())
+    outcome = audit(
+        Session(request, config.Config(), fit=False), Options(out=Path("out"), pdf=False)
+    )
     assert shown(outcome.database) == SHOWN
     Path("nodes.txt").unlink()
     log = open_published(outcome.database, config.Config())

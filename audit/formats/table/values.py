@@ -62,18 +62,18 @@ def records(texts: pl.DataFrame, mapping: TableMapping, zone: str) -> pl.DataFra
 
     ``texts`` holds ``number`` and the columns of the mapping, null where unknown.
     """
-    return _Rows(texts, mapping, zone).records()
+    return _RowReader(texts, mapping, zone).records()
 
 
 def added(texts: pl.DataFrame, mapping: TableMapping) -> pl.DataFrame:
     """Convert columns that a dialect has beside its own; return ``number``, fields, ``remarks``."""
-    rows = _Rows(texts, mapping, "UTC")
+    rows = _RowReader(texts, mapping, "UTC")
     columns = rows.columns()
     frame = pl.DataFrame({"number": texts["number"], **columns}).rename(_LENGTHS, strict=False)
     return frame.with_columns(remarks=remarks(*rows.given.doubts))
 
 
-class _Rows:
+class _RowReader:
     def __init__(self, texts: pl.DataFrame, mapping: TableMapping, zone: str) -> None:
         self.texts, self.mapping, self.zone = texts, mapping, zone
         self.given = Texts(texts, "column")

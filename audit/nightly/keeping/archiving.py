@@ -27,7 +27,7 @@ from audit.errors import AuditError, StoreError, UsageError, refusals
 from audit.files import folders, lock, privacy, replace, state_folder
 from audit.nightly.history import RunHistory
 from audit.nightly.stages import Work, own_state
-from audit.store import archive, database, migrations, queries
+from audit.store import archive, database, migrations, queries, snapshots
 from audit.store.archive import Month
 from audit.store.database import Connection, transaction
 
@@ -126,7 +126,7 @@ def listed(site: Site, cluster: str | None) -> list[str]:
     published = site.database
     if not published.is_file():
         raise UsageError(f"{published}: nothing is published yet; 'fairaudit run' does so")
-    with closing(database.open_snapshot(published, tables_only=True)) as con:
+    with closing(snapshots.open_snapshot(published, tables_only=True)) as con:
         months = archive.months(con, cluster)
     zones = {one.name: one.zone for one in site.config.clusters}
     lines = []
@@ -198,7 +198,7 @@ def examine_owner(site: Site) -> str:
     """Check the archive folder without writing anything, and describe it; errors as above."""
     store = None
     if site.database.is_file():
-        with closing(database.open_snapshot(site.database, tables_only=True)) as con:
+        with closing(snapshots.open_snapshot(site.database, tables_only=True)) as con:
             store = archive.identity(con)
     if not site.config.retention.archive_months and store is None:
         return "nothing is archived (retention.archive_months)"

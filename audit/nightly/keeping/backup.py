@@ -36,7 +36,7 @@ from audit.files.state_folder import HISTORY, STORE
 from audit.nightly import history
 from audit.nightly.keeping import archiving
 from audit.nightly.stages import own_state
-from audit.store import archive, catalogue, database, queries
+from audit.store import archive, catalogue, database, queries, snapshots
 
 FORMAT: Final = 2
 """Format 1 contained no files of the archive."""
@@ -302,7 +302,7 @@ def _checked_archive(site: Site, of: Backup, place: Path) -> str | None:
         raise StoreError("is damaged: its store names other files of the archive")
     for name in of.archive:
         catalogue.path_in(site.archive, site.database.parent, name)
-    with closing(database.open_snapshot(place / STORE, tables_only=True)) as con:
+    with closing(snapshots.open_snapshot(place / STORE, tables_only=True)) as con:
         return archive.identity(con)
 
 
@@ -349,10 +349,10 @@ def _unpacked(file: Path, named: Path, place: Path) -> Backup:
 
 def _examined(path: Path, *, checks: bool) -> tuple[int, dict[str, int], list[str]]:
     """Return the newest migration of a store, the rows of each table, and the checks that fail."""
-    with closing(database.open_snapshot(path, timeout_s=_CATALOG_S, tables_only=True)) as con:
+    with closing(snapshots.open_snapshot(path, timeout_s=_CATALOG_S, tables_only=True)) as con:
         newest = catalogue.check_tables(con)
     tables = "SELECT table_name FROM duckdb_tables() WHERE NOT internal ORDER BY table_name"
-    with closing(database.open_snapshot(path, tables_only=True)) as con:
+    with closing(snapshots.open_snapshot(path, tables_only=True)) as con:
         rows = {}
         for (table,) in database.rows(con, tables):
             # the hash reads every column, and so every block
@@ -367,6 +367,6 @@ def _examined(path: Path, *, checks: bool) -> tuple[int, dict[str, int], list[st
 
 def _archived(store: Path) -> dict[str, str]:
     """Return the SHA-256 of each file of the archive that a store names."""
-    with closing(database.open_snapshot(store, tables_only=True)) as con:
+    with closing(snapshots.open_snapshot(store, tables_only=True)) as con:
         months = archive.months(con)
     return {file: sha for of in months for file, sha in zip(of.files, of.sha256, strict=True)}

@@ -5,7 +5,6 @@ A ``Story`` has the facts of the log, and the delay by later arrivals (SPEC §10
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -15,17 +14,15 @@ import polars as pl
 
 from audit.cluster import charges, fairshare, ranking
 from audit.cluster.delivered import agreed, held_until
-from audit.cluster.inference import Fact
-from audit.config import Config
 from audit.errors import UsageError
-from audit.ingest.ingest import Progress
 from audit.metrics.attempts.reasons import reason_of
 from audit.model import FstStatus, Pool, Standing
 from audit.oneoff.explain import facts
 from audit.oneoff.explain.facts import NOTHING_KNOWN, LogEvidence
 from audit.oneoff.explain.story import Cost, Delay, Story
-from audit.pipeline.opening import ClusterLog, Request
+from audit.pipeline.opening import ClusterLog
 from audit.pipeline.published import open_either
+from audit.pipeline.session import Session
 from audit.progress import printable
 from audit.report.text import wording
 from audit.scenario.delivered.fair_starts import delivered_starts, starts_without
@@ -42,45 +39,28 @@ class WaitToExplain(NamedTuple):
     attempt: int | None = None  # None: the only one, else the one that waited longest
 
 
-def explain(
-    request: Request,
-    subject: WaitToExplain,
-    database: Path,
-    config: Config,
-    progress: Progress = lambda what, done, of: None,
-    inferred: Callable[[Fact], None] = lambda fact: None,
-    folder: Path = Path(),
-    *,
-    fit: bool = True,
-) -> Story:
+def explain(session: Session, subject: WaitToExplain) -> Story:
     """Return the story of one wait.
-
-    Args:
-        request: logs, if any.
-        database: a published one, where no logs are given.
-        fit: whether what the logs show of their pools is in force.
 
     Raises:
         UsageError: there is no such job, or its arrival is unknown.
         AuditError: logs or the database cannot be read, see ``audit.errors``.
     """
-    log = open_either(
-        *(request, database, config, progress, inferred, folder, subject.job), fit=fit
-    )
+    log = open_either(session, subject.job)
     found = _found(log.described, subject)
     pool = next(pool for pool in log.setting.pools if pool.name == found["pool"][0])
     holding = log.setting.holding.get(pool.name, NOT_HOLDING)
-    described, ranked = charged(log, pool, folder, candidates=True)
+    described, ranked = charged(log, pool, session.folder, candidates=True)
     described = described.filter(pl.col("pool") == pool.name)
     row = described.with_row_index("row").join(
         found.select("job_id", "attempt"), on=["job_id", "attempt"]
     )["row"]
-    progress("explaining", 0, 1)
+    session.on_progress("explaining", 0, 1)
     of = (log.setting.now, log.setting.zone.key, int(row[0]), ranked)
     passes = log.setting.passes.get(pool.name)
     known = LogEvidence(log.setting.log_begin, holding, passes)
     made = story(described, pool, *of, known)
-    progress("explaining", 1, 1)
+    session.on_progress("explaining", 1, 1)
     return replace(made, part=log.setting.part)
 
 
@@ -190,5 +170,6 @@ def _delay(log: Scenario, row: int, holding: Holding) -> Delay | str:
     return Delay(
         *(mine["fst_delivered"], mine["miss_delivered_s"], mine["miss_cautious_s"]),
         tuple(Cost(user, delay_s) for user, _, delay_s in delaying.iter_rows()),
-        *(found.known.rule.name, found.known.agreement),
+        found.known.rule.name,
+        found.known.agreement,
     )

@@ -52,10 +52,23 @@ def scene(described: pl.DataFrame, pool: Pool, now: int, zone: str, row: int) ->
     one = described.row(row, named=True)
     instants = (one["start_time"], one["end_time"], now)
     subject = ExplainedAttempt(
-        *(one["cluster"], zone, pool, one["job_id"], one["attempt"], one["user"]),
-        *(one["account"], one["partition"], one["qos"], one["state"], one["reason"]),
-        *(one["standing"], one["size"], one["walltime_s"]),
-        *(one["arrival_time"], one["start_time"], one["end_time"]),
+        cluster=one["cluster"],
+        zone=zone,
+        pool=pool,
+        job_id=one["job_id"],
+        attempt=one["attempt"],
+        user=one["user"],
+        account=one["account"],
+        partition=one["partition"],
+        qos=one["qos"],
+        state=one["state"],
+        reason=one["reason"],
+        standing=one["standing"],
+        size=one["size"],
+        walltime_s=one["walltime_s"],
+        arrival=one["arrival_time"],
+        start=one["start_time"],
+        end=one["end_time"],
         until=next(instant for instant in instants if instant is not None),
     )
     queue = queued(described.with_row_index("row"), now, pl.col("size") > 0)

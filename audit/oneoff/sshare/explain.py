@@ -14,7 +14,6 @@ import polars as pl
 
 from audit.config import Config
 from audit.errors import UsageError
-from audit.ingest.ingest import Progress
 from audit.metrics.fairshare.trees import Floats
 from audit.metrics.slurm import explained
 from audit.metrics.slurm.explained import Back, Effect, Ground, Moved
@@ -22,7 +21,7 @@ from audit.metrics.slurm.shares import classic, fair_tree
 from audit.oneoff.sshare.inputs import SshareRequest
 from audit.oneoff.sshare.recompute import SshareBasis, assumptions, facts, prepare
 from audit.periods import instant
-from audit.progress import printable
+from audit.progress import OnProgress, printable, silent
 from audit.words import Algorithm
 
 _POINTS: Final = 14
@@ -45,7 +44,7 @@ def explain(
     question: FairShareQuestion,
     config: Config,
     folder: Path = Path(),
-    progress: Progress = lambda what, done, of: None,
+    on_progress: OnProgress = silent,
 ) -> tuple[list[str], list[str], list[str]]:
     """Return the explanation as lines, the settings used, and warnings.
 
@@ -53,7 +52,7 @@ def explain(
         UsageError: as ``recompute``; or the user has no association, or ``since`` is not before the
             instant.
     """
-    basis = prepare(request, config, folder, progress)
+    basis = prepare(request, config, folder, on_progress)
     names, is_user = np.array(basis.tree.names), basis.tree.is_user
     nodes = np.flatnonzero(is_user & (names == question.user)).tolist()
     if not nodes:

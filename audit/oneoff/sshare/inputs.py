@@ -26,13 +26,13 @@ from audit.formats.slurm.fields import tres_columns
 from audit.formats.slurm.sacctmgr import Association, Fault
 from audit.formats.slurm.slurm_conf import SlurmConf
 from audit.ingest.attempts import attempts_of
-from audit.ingest.ingest import Progress, called_by
+from audit.ingest.ingest import called_by
 from audit.ingest.logs import Opened, open_logs, parsed_blocks
 from audit.ingest.quarantine import EXAMPLES, Counted, beyond_limit
 from audit.metrics.slurm.shares import Places
 from audit.metrics.slurm.usage import COUNTED, Charged, stored, uncounted
-from audit.progress import printable
-from audit.store import database, queries
+from audit.progress import OnProgress, printable
+from audit.store import queries, snapshots
 from audit.words import Algorithm
 
 _ALLOCATED: Final = "AllocTRES"
@@ -209,7 +209,7 @@ class Jobs:
 
 
 def read_jobs(
-    request: SshareRequest, config: Config, folder: Path, site: SshareSite, progress: Progress
+    request: SshareRequest, config: Config, folder: Path, site: SshareSite, on_progress: OnProgress
 ) -> Jobs:
     """Return the jobs in the files of the request, else in the published database.
 
@@ -218,7 +218,7 @@ def read_jobs(
         AuditError: a log or the database cannot be read, see ``audit.errors``.
     """
     if request.sacct:
-        jobs = _from_files(request, config, site, progress)
+        jobs = _from_files(request, config, site, on_progress)
     else:
         jobs = _from_database(config, folder, site)
     if not jobs.attempts["start_time"].count():
@@ -227,13 +227,13 @@ def read_jobs(
 
 
 def _from_files(
-    request: SshareRequest, config: Config, site: SshareSite, progress: Progress
+    request: SshareRequest, config: Config, site: SshareSite, on_progress: OnProgress
 ) -> Jobs:
     zone = request.zone or (site.cluster.zone if site.cluster else None)
     logs = open_logs(request.sacct, sacct.DIALECT.name, replace(request.reading, zone=zone))
     frames, refused, warnings = [], [], []
     for done, log in enumerate(logs):
-        progress("reading sacct", done, len(logs))
+        on_progress("reading sacct", done, len(logs))
         records, refusals = _with_allocated(log)
         count = len(records) + len(refusals)
         first = tuple((log.name, line, reason) for line, reason in refusals[:EXAMPLES])
@@ -245,7 +245,7 @@ def _from_files(
         warnings += [f"{log.where}: {problem}" for problem in log.header.problems]
         if log.header.local_times:
             warnings.append(f"{log.where}: times are read as UTC; --zone sets another zone")
-    progress("reading sacct", len(logs), len(logs))
+    on_progress("reading sacct", len(logs), len(logs))
     if refused:
         warnings.append(f"{len(refused):,} records were refused, the first: {refused[0]}")
     records = pl.concat(frames)
@@ -279,7 +279,7 @@ def _from_database(config: Config, folder: Path, site: SshareSite) -> Jobs:
     assert site.cluster is not None  # checked in read_site
     path = folder / config.output.database
     archive = places.Site(config, folder).archive_of(path)
-    with closing(database.open_snapshot(path, archive=archive)) as con:
+    with closing(snapshots.open_snapshot(path, archive=archive)) as con:
         attempts = queries.run(con, "attempts", cluster=site.cluster.name, since=None, until=None)
     if attempts.is_empty():
         raise UsageError(

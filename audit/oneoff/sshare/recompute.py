@@ -26,7 +26,6 @@ from audit.errors import UsageError
 from audit.formats.instants import LATEST
 from audit.formats.slurm import slurm_conf
 from audit.formats.slurm.sacctmgr import Association
-from audit.ingest.ingest import Progress
 from audit.metrics.fairshare.trees import Floats, Tree
 from audit.metrics.fairshare.usage import Grouped, by_number
 from audit.metrics.slurm.explained import misfits
@@ -49,7 +48,7 @@ from audit.oneoff.sshare.inputs import (
     text_of,
 )
 from audit.periods import instant
-from audit.progress import printable
+from audit.progress import OnProgress, printable, silent
 from audit.words import Algorithm
 
 _OPEN_END: Final = LATEST << 1  # end of attempts that have not ended: after all instants
@@ -116,7 +115,7 @@ def recompute(
     request: SshareRequest,
     config: Config,
     folder: Path = Path(),
-    progress: Progress = lambda what, done, of: None,
+    on_progress: OnProgress = silent,
 ) -> SshareResult:
     """Return the figures at one instant.
 
@@ -124,7 +123,7 @@ def recompute(
         UsageError: a file is missing or wrong, or settings conflict.
         AuditError: a log or the database cannot be read, see ``audit.errors``.
     """
-    basis = prepare(request, config, folder, progress)
+    basis = prepare(request, config, folder, on_progress)
     site, tree, ticks, at, conf = basis.site, basis.tree, basis.ticks, basis.at, basis.site.conf
     raw_usage, shares = usage_and_shares(
         *(tree, basis.grouped, ticks.method, at),
@@ -169,11 +168,11 @@ class SshareBasis(NamedTuple):
 
 
 def prepare(
-    request: SshareRequest, config: Config, folder: Path, progress: Progress
+    request: SshareRequest, config: Config, folder: Path, on_progress: OnProgress
 ) -> SshareBasis:
     """Return what the figures of the requested instant follow from; errors as of ``recompute``."""
     site = read_site(request, config, folder)
-    jobs = read_jobs(request, config, folder, site, progress)
+    jobs = read_jobs(request, config, folder, site, on_progress)
     site = site.with_partitions(jobs.attempts["partition"].drop_nulls().unique().sort())
     zone = periods.zone(jobs.zone)
     at = instant(request.as_of, zone, "--as-of") if request.as_of else jobs.known_to
@@ -334,18 +333,18 @@ def rows(
         minutes = zip(resources, run_minutes[:, node], strict=True)
         lines.append(
             SshareRow(
-                " " * depth[node] + account,
-                user or "",
-                tree.partitions[node] or "",
-                "" if parent < 0 else "parent" if math.isnan(share) else f"{share:g}",
-                float(shares.norm_shares[node]),
-                float(raw_usage[node]),
-                float(shares.norm_usage[node]),
-                float(shares.effective_usage[node]),
-                float(shares.fairshare[node]),
-                float(shares.level_fs[node]),
-                limits.get((account, user, tree.partitions[node]), ""),
-                ",".join(f"{resource}={int(amount)}" for resource, amount in minutes),
+                account=" " * depth[node] + account,
+                user=user or "",
+                partition=tree.partitions[node] or "",
+                raw_shares="" if parent < 0 else "parent" if math.isnan(share) else f"{share:g}",
+                norm_shares=float(shares.norm_shares[node]),
+                raw_usage=float(raw_usage[node]),
+                norm_usage=float(shares.norm_usage[node]),
+                effective_usage=float(shares.effective_usage[node]),
+                fairshare=float(shares.fairshare[node]),
+                level_fs=float(shares.level_fs[node]),
+                grp_tres_mins=limits.get((account, user, tree.partitions[node]), ""),
+                tres_run_mins=",".join(f"{resource}={int(amount)}" for resource, amount in minutes),
             )
         )
     return tuple(lines)

@@ -35,7 +35,7 @@ def changes(
     if len(points) < 2 or not step:
         return None
     canvas = Canvas()
-    top = _TOP + _ROW * len(marks)
+    highest = _TOP + _ROW * len(marks)
     low = log(_LEAST_S)
     high = log(max(3_600, *(point.p90 for point in points)) * 1.2)
     wide = (WIDTH - _LEFT - _RIGHT) / len(points)
@@ -44,7 +44,7 @@ def changes(
         return _LEFT + wide * (place + 0.5)
 
     def y(seconds: float) -> float:
-        return _MIDDLE - (_MIDDLE - top) * (log(max(seconds, _LEAST_S)) - low) / (high - low)
+        return _MIDDLE - (_MIDDLE - highest) * (log(max(seconds, _LEAST_S)) - low) / (high - low)
 
     end = WIDTH - _RIGHT
     for seconds, label in _TICKS:
@@ -79,17 +79,18 @@ def changes(
     canvas.text((end + 7, upper), "one in ten over", MUTED, size=11)
     canvas.text((end + 7, lower), "typical wait", INK, size=11, weight="600")
     canvas.text((end + 7, _BOTTOM - 14), "busy", MUTED, size=11)
+    return Chart("changes", "", _said(points, step, marks), canvas.body, _HEIGHT)
+
+
+def _said(points: tuple[StepPoint, ...], step: str, marks: tuple[RuleMark, ...]) -> str:
+    """Return the chart in words."""
     first, last = points[0], points[-1]
-    alt = (
+    begins = (f" {wording.first_upper(m.text)} in {points[int(m.place)].label}." for m in marks)
+    return (
         f"Typical wait, wait of one job in ten, and load by {step}, {first.label} to {last.label}. "
         f"Typical wait: first {amounts.short_time(first.median)}, "
         f"last {amounts.short_time(last.median)}."
-    )
-    alt += "".join(
-        f" {mark.text[:1].upper()}{mark.text[1:]} in {points[int(mark.place)].label}."
-        for mark in marks
-    )
-    return Chart("changes", "", alt, canvas.body, _HEIGHT)
+    ) + "".join(begins)
 
 
 def _draw_marks(canvas: Canvas, marks: tuple[RuleMark, ...], wide: float) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from audit.machines import Instant, JsonAnswer
+from audit.json_answers import Instant, JsonAnswer
 from audit.report.owner import text
 from audit.report.record.owner import OwnerContents, OwnerPart
 from audit.report.record.page import Who

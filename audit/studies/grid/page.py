@@ -86,7 +86,8 @@ def study(results: GridResults) -> Study:
         "widths": [(wording.width(label), *row) for label, *row in widths.iter_rows()],
         "figures": results.figures.select(
             *("setting", "metric", "dimension_value", "value", "lower", "upper"),
-            *("unit", "attempts"),
+            "unit",
+            "attempts",
         ).rows(),
         "how": [
             f"{number}. {verdict.claim}: {verdict.holds.value}. {verdict.because}."
@@ -196,7 +197,8 @@ def _point_rows(loads: Sequence[Fraction], by_point: Mapping[GridPoint, Means]) 
         ],
         "exact_estimates": [
             (
-                *(load_name(own.load), own.backfill.value),
+                load_name(own.load),
+                own.backfill.value,
                 *(
                     value(point, metric)
                     for metric in (STRICT, RELAXED, WAIT)

@@ -8,6 +8,7 @@ import polars as pl
 
 from audit.metrics.fairshare import operators
 from audit.metrics.fairshare.operators import OPERATORS
+from audit.progress import OnProgress, silent
 from audit.report.charts.marks import frame, scales
 from audit.report.charts.marks.frame import Box
 from audit.report.charts.marks.svg import Canvas
@@ -17,7 +18,7 @@ from audit.report.study.charts import Layout, Value, heat_map
 from audit.report.study.page import Study
 from audit.report.text import wording
 from audit.studies.operators import resolution, rules
-from audit.studies.operators.resolution import AREAS, TARGETS, Profile, Progress, ResolutionSetting
+from audit.studies.operators.resolution import AREAS, TARGETS, Profile, ResolutionSetting
 from audit.studies.operators.rules import RULES, JudgedOperator, OperatorPoint, OperatorWitness
 
 BITS: Final = 3
@@ -222,7 +223,7 @@ _FORMULAS: Final[Mapping[str, tuple[str, str]]] = {
 }
 
 
-def study(setting: ResolutionSetting, on_progress: Progress = lambda what, done, of: None) -> Study:
+def study(setting: ResolutionSetting, on_progress: OnProgress = silent) -> Study:
     """Return the study of all operators; it needs no log. ``setting`` is that of the job sizes."""
     judged = rules.conformance()
     sizes = resolution.job_sizes(setting, on_progress)

@@ -19,7 +19,7 @@ Source: [R] G. Rodrigo, P.-O. Östberg, E. Elmroth, Priority Operators for Fairs
 """
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from audit.metrics.fairshare import operators
 from audit.metrics.fairshare.operators import OPERATORS
+from audit.progress import OnProgress, silent
 
 Floats = NDArray[np.float64]
 
@@ -175,8 +176,6 @@ def _of_digits(name: str, bounds: Floats, columns: Mapping[str, object]) -> pl.D
     return pl.DataFrame({**digits, **columns}, nan_to_null=True)
 
 
-Progress = Callable[[str, int, int], None]
-
 PRINTED_BITS: Final[Mapping[str, tuple[int, int, int, int]]] = {
     "absolute": (12, 14, 12, 14),
     "relative": (9, 14, 9, 14),
@@ -214,9 +213,7 @@ _NEARLY_1: Final = 1e-12
 """A state that differs from 1 by less than this equals 1, up to rounding."""
 
 
-def job_sizes(
-    setting: ResolutionSetting, on_progress: Progress = lambda what, done, of: None
-) -> pl.DataFrame:
+def job_sizes(setting: ResolutionSetting, on_progress: OnProgress = silent) -> pl.DataFrame:
     """Return the smallest jobs that change a digit, by operator, area, bits and target.
 
     Columns are ``SIZES``: the number of digits of the area that a job can change at that target and

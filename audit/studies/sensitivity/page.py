@@ -171,7 +171,8 @@ def _responses(
     groups = range(len(answers.labels))
     rows = [
         (
-            *(sweep.key, value),
+            sweep.key,
+            value,
             *(answers.sums[point].mean_response(group) for group in groups),
             *_of_pool(answers, point),
         )

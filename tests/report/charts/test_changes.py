@@ -1,10 +1,12 @@
 """The chart of page one."""
 
+import re
+
 import pytest
 
 from audit.report.charts import drawing
 from audit.report.charts.changes import changes
-from audit.report.first_page.facts import StepPoint
+from audit.report.first_page.facts import RuleMark, StepPoint
 from tests.report.sample import present
 
 
@@ -36,3 +38,26 @@ def test_waits_of_0_and_of_months_stay_inside() -> None:
     made = present(changes(far, "month"))
     assert "nan" not in made.body
     assert "inf" not in made.body
+
+
+def test_rules_that_begin_or_end_are_dashed_lines_with_their_names() -> None:
+    marks = (RuleMark("weekday closure ends", 2.5), RuleMark("limit of 8 jobs begins", 10.0))
+    made = present(changes(points(12, "month"), "month", marks))
+    assert made.body.count('stroke-dasharray="5 4"') == 2
+    for mark in marks:
+        assert f">{mark.text}</text>" in made.body
+    assert made.alt.endswith("Weekday closure ends in 2026-03. Limit of 8 jobs begins in 2026-11.")
+    without = present(changes(points(12, "month"), "month"))
+    assert "dasharray" not in without.body
+
+
+@pytest.mark.parametrize("number", [0, 2])
+def test_longer_waits_are_higher_and_all_are_below_the_names_of_rules(number: int) -> None:
+    marks = tuple(RuleMark("limit of 8 jobs ends", 2.0 + k) for k in range(number))
+    made = present(changes(points(12, "month"), "month", marks))
+    heights = [float(y) for y in re.findall(r'<circle[^>]* cy="([\d.]+)"', made.body)]
+    tenths, typical = heights[::2], heights[1::2]
+    assert typical == sorted(typical, reverse=True)  # each wait is longer than the one before
+    assert all(above < below for above, below in zip(tenths, typical, strict=True))
+    assert 12 + 13 * number <= min(heights)
+    assert max(heights) <= 134

@@ -17,6 +17,7 @@ from audit.config import Config
 from audit.formats import swf
 from audit.oneoff.audit import AuditResult, Options, audit
 from audit.pipeline.opening import Request
+from audit.pipeline.session import Session
 from audit.report.first_page.page import FirstPage
 from tests.places import DATA
 from tests.report.first_page.test_compose import accepted
@@ -49,7 +50,7 @@ def test_kth_sp2_with_its_closed_hours(real_logs: Path, tmp_path: Path) -> None:
     cluster = {"name": "KTH-SP2", "zone": "Etc/GMT-1", "pools": (pool,)}
     config = Config.model_validate({**BRIEF, "clusters": (cluster,)})
     request = replace(public(real_logs, KTH), cluster="KTH-SP2")
-    page = page_of(audit(request, Options(out=tmp_path, pdf=False), config))
+    page = page_of(audit(Session(request, config, fit=False), Options(out=tmp_path, pdf=False)))
     accepted(page)
     assert page.verdict == (
         "Fair: No user was overtaken clearly more often than others; closed hours and a full "

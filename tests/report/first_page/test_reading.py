@@ -14,16 +14,17 @@ from audit.config import Config
 from audit.model import Period
 from audit.oneoff.audit import AuditResult, Options, audit
 from audit.pipeline.opening import Request
+from audit.pipeline.session import Session
 from audit.report.build import build
 from audit.report.first_page.page import FirstPage
-from audit.store import database
+from audit.store import database, snapshots
 from tests.report.first_page.test_compose import accepted
 
 KTH: Final = "KTH-SP2-1996-2.1-cln"
 
 
 def page_of(outcome: AuditResult) -> FirstPage:
-    con = database.open_snapshot(outcome.database)
+    con = snapshots.open_snapshot(outcome.database)
     ((name, begin, end),) = database.rows(
         con, "SELECT period, from_time, to_time FROM run WHERE stage = 'compute'", {}
     )
@@ -40,7 +41,7 @@ def audited(
     request: Request, out: Path, *, fit: bool = False, **options: Any
 ) -> tuple[AuditResult, FirstPage]:
     settings = Config.model_validate(BRIEF)
-    made = audit(request, Options(out=out, pdf=False, **options), settings, fit=fit)
+    made = audit(Session(request, settings, fit=fit), Options(out=out, pdf=False, **options))
     return made, page_of(made)
 
 

@@ -22,7 +22,7 @@ from audit.report.record.owner import FairshareCourse, OwnerContents, WaitPart
 from audit.report.record.page import Who
 from audit.report.record.pool import Figure
 from audit.report.render import owner as render
-from audit.store import database, migrations, queries
+from audit.store import migrations, queries, snapshots
 from audit.store.database import Connection
 from tests.report import chromium
 from tests.report.owner.conftest import HOUR, OTHERS, audited, jobs, report
@@ -160,7 +160,7 @@ def test_the_page_of_an_account_names_no_member_and_no_job(ann: Connection) -> N
 def test_of_fewer_than_five_others_nothing_is_told(several: int, tmp_path: Path) -> None:
     """Of five others' narrow jobs one of the five would know those of four."""
     path = audited(tmp_path, jobs("annabella", OTHERS[:several]))
-    with closing(database.open_snapshot(path)) as con:
+    with closing(snapshots.open_snapshot(path)) as con:
         (part,) = page(con).parts
     told, compared = several >= 5, several >= 6
     assert (part.everybody is not None) is (part.used_share is not None) is told
@@ -173,7 +173,7 @@ def test_of_fewer_than_five_others_nothing_is_told(several: int, tmp_path: Path)
 
 
 def page_of(path: Path, who: Who = ANN) -> OwnerContents:
-    with closing(database.open_snapshot(path)) as con:
+    with closing(snapshots.open_snapshot(path)) as con:
         return page(con, who)
 
 
@@ -215,7 +215,7 @@ def test_the_target_is_that_of_the_report(tmp_path: Path) -> None:
     shares = {"annabella": 0.5, "beatrix": 0.5}
     usage = {"users": shares, "operator": "relative"}
     config = Config.model_validate({"clusters": ({"name": "demo", "usage": usage},)})
-    with closing(database.open_snapshot(audited(tmp_path, jobs("annabella"), config))) as con:
+    with closing(snapshots.open_snapshot(audited(tmp_path, jobs("annabella"), config))) as con:
         ((target,), none) = (page(con, who).targets for who in (ANN, Who("user", "cornelius")))
         rows = {row.name: row for of in report(con).usages for row in of.users.rows}
     assert (target.share, none) == (0.5, ())

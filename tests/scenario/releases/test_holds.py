@@ -69,7 +69,7 @@ def test_holds_of_an_attempt_leave_no_time_between_them(real_logs: Path) -> None
     whole = held.group_by("row").agg(s=pl.col("end").max() - pl.col("arrival_time").min())
     assert found.holding.own != ()
     assert whole["s"].sum() > 1_000_000
-    assert between <= 1e-5 * whole["s"].sum()
+    assert between <= 1e-5 * float(whole["s"].sum())
 
 
 def record(

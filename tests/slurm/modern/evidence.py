@@ -19,7 +19,7 @@ import polars as pl
 
 from audit.cluster import declared, fairshare
 from audit.cluster.delivered import agreed, held_until
-from audit.cluster.fairshare import Fairshare
+from audit.cluster.fairshare import FairshareInputs
 from audit.formats.evidence.read import read
 from audit.metrics.attempts.account import account
 from audit.metrics.attempts.recorded import with_evidence
@@ -64,8 +64,8 @@ def files(capture: Capture) -> Files:
         EvidenceKind.SPRIO: [SPRIO, *capture.text("sprio.txt").splitlines()],
         EvidenceKind.CTLD_LOG: info,
     }
-    found = [read(kind, lines, "UTC").rows for kind, lines in texts.items()]
-    return Files(*found, read(EvidenceKind.CTLD_LOG, log, "UTC").rows)
+    squeue, sprio, short = (read(kind, lines, "UTC").rows for kind, lines in texts.items())
+    return Files(squeue, sprio, short, read(EvidenceKind.CTLD_LOG, log, "UTC").rows)
 
 
 class Row(NamedTuple):
@@ -84,8 +84,8 @@ def unexplained(log: ClusterLog) -> float:
     """Return the share of all waiting that is unexplained."""
     (pool,) = log.setting.pools
     made = account(log.described, pool, log.setting.now).attempts
-    seconds: float = made["cause_unexplained_s"].sum()
-    return seconds / sum(made[name].sum() for name in COLUMNS)
+    share = pl.col("cause_unexplained_s").sum() / pl.sum_horizontal(pl.col(COLUMNS).sum())
+    return float(made.select(share).item())
 
 
 def drains(log: ClusterLog) -> tuple[int, ...]:
@@ -108,7 +108,7 @@ def with_files(log: ClusterLog, said: pl.DataFrame, *, limits: bool = True) -> C
     return replace(log, described=with_evidence(log.described, said), setting=setting)
 
 
-def row(log: ClusterLog, usage: Fairshare, said: pl.DataFrame, *, limits: bool = True) -> Row:
+def row(log: ClusterLog, usage: FairshareInputs, said: pl.DataFrame, *, limits: bool = True) -> Row:
     """Return the figures of a log with evidence, but for the agreement with squeue."""
     log = with_files(log, said, limits=limits)
     (pool,) = log.setting.pools
