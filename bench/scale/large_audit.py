@@ -3,9 +3,9 @@
     make bench-large                                  # up to 3 M attempts; half an hour
     python -m bench.scale.large_audit --attempts 10000000   # one size, printed
 
-KTH-SP2 repeated end to end (`repeated_log`), audited without PDF, one process for each size. CPU is
-user time of all threads; peak memory is that of the process (VmHWM). A stage's exponent is the
-power of the number of attempts with which its CPU grew from the smallest size to the largest.
+KTH-SP2 repeated end to end (`repeated_log`), audited without PDF and advice, one process for each
+size. Stages are those of `audit --timings`. A stage's exponent is the power of the number of
+attempts with which its CPU grew from the smallest size to the largest.
 """
 
 import argparse
@@ -19,12 +19,11 @@ from typing import NamedTuple
 
 from audit.files import caches
 from audit.pipeline.session import Session
+from audit.timings import Timings
 from bench.logs.real import real_log
 from bench.logs.repeated_log import repeated_logs
 from bench.measure.growth import exponent
-from bench.measure.machine import machine, peak_mib
-from bench.scale.stopwatch import AUDIT as STAGES
-from bench.scale.stopwatch import Stopwatch
+from bench.measure.machine import machine
 
 SCALE = Path(__file__).resolve().parents[2] / "docs" / "scale.md"
 TITLE = "## Whole audits"
@@ -43,16 +42,22 @@ class Audit(NamedTuple):
 def _measure(logs: list[Path], out: Path) -> Audit:
     """Audits logs in this process."""
     caches.give_back()
-    watch = Stopwatch(STAGES)
+    watch = Timings()
     from audit import config
     from audit.oneoff import audit
     from audit.pipeline.opening import Request
 
     simulation = config.Config().simulation.model_copy(update={"advice_budget_s": 0})
     chosen = config.Config(simulation=simulation)
-    audit.audit(Session(Request(logs=logs), chosen, fit=False), audit.Options(out=out, pdf=False))
-    watch.count()
-    return Audit(watch.cpu_s, peak_mib())
+    options = audit.Options(out=out, pdf=False)
+    session = Session(Request(logs=logs), chosen, on_progress=watch.update)
+    audit.audit(session, options)
+    watch.end()
+    cpu_s: dict[str, float] = {}
+    for stage in watch.stages:
+        name = "reading" if stage.name.startswith("reading ") else stage.name
+        cpu_s[name] = cpu_s.get(name, 0.0) + stage.cpu_s
+    return Audit(cpu_s, max(stage.peak_mib or 0.0 for stage in watch.stages))
 
 
 def audit(attempts: int) -> Audit:
@@ -73,7 +78,7 @@ def audit(attempts: int) -> Audit:
             stdout=subprocess.PIPE,
             text=True,
         )
-    *stages, peak = child.stdout.splitlines()[-len(set(STAGES.values())) - 1 :]
+    *stages, peak = child.stdout.splitlines()
     cpu = {stage: float(seconds) for stage, seconds in (line.split("\t") for line in stages)}
     return Audit(cpu, float(peak))
 
@@ -94,6 +99,7 @@ def exponents(made: dict[int, Audit]) -> dict[str, float]:
     powers = {
         stage: exponent([(first, made[first].cpu_s[stage]), (last, spent)])
         for stage, spent in made[last].cpu_s.items()
+        if stage in made[first].cpu_s
     }
     return {stage: math.nan if power is None else power for stage, power in powers.items()}
 
@@ -153,8 +159,8 @@ def main() -> int:
     print(table(made))
     if not arguments.attempts:
         _write(
-            f"{TITLE}\n\nKTH-SP2 repeated end to end and audited without PDF: user CPU of all "
-            f"threads, in seconds, by stage ({machine()}), measured by "
+            f"{TITLE}\n\nKTH-SP2 repeated end to end and audited without PDF and advice: CPU of "
+            f"all threads, in seconds, by stage of `audit --timings` ({machine()}), measured by "
             f"`make bench-large`.\n\n{table(made)}\n\nGoals: 1 M attempts in "
             f"≤ {GOALS['cpu_s']:.0f} CPU s and ≤ {GOALS['peak_mib']:,.0f} MiB, and no stage that "
             f"grows with a power above {GOALS['exponent']}."
