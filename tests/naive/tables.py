@@ -42,7 +42,7 @@ class RefusedRowError(Exception):
 
 
 def record(row: Mapping[str, str | None], mapping: TableMapping) -> dict[str, Any]:
-    """Return the fields of a row; RefusedRowError if it has none."""
+    """Return the fields of a row; RefusedRowError if it is refused."""
     fields = mapping.fields
     found: dict[str, Any] = {}
     for name in (*TEXTS, *COUNTS, *MEMORY, *DURATIONS, *TIMES):

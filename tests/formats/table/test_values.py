@@ -249,7 +249,7 @@ def test_each_row_is_what_its_mapping_says(given_table: tuple[TableMapping, Rows
 
 @pytest.mark.parametrize("name", [name for name, of in presets().items() if not of.adds])
 def test_every_unit_of_a_preset_matters(name: str) -> None:
-    """Whoever changes one unit changes a figure; the samples' expectations then fail."""
+    """Another unit gives another figure, so that a sample no longer agrees."""
     preset = presets()[name]
     for field, of in preset.fields.items():
         if field in (*MEMORY, "walltime"):
