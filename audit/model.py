@@ -48,11 +48,15 @@ class RecordKind(StrEnum):
     """A whole job, or one attempt that the log identifies by itself."""
     BURST = "burst"
     """One of several executions of a job, which may also have a summary record (SWF)."""
+    TASK = "task"
+    """One of several records of a job that may be equal: each is an attempt (tables)."""
     EXECUTION = "execution"
     """One execution, identified by job id and submit time (Slurm); may have several records."""
     RUN = "run"
     """One finished execution (LSF, Grid Engine). Records with the same job id and submit time are
     successive runs; another submit time means another job with the same number."""
+    PAST = "past"
+    """Earlier runs of a job together: only how long they lasted (Kueue)."""
     SIGHTING = "sighting"
     """The start or end of a run, identified by job id and start time (PBS)."""
     QUEUED = "queued"
@@ -67,7 +71,8 @@ class RecordKind(StrEnum):
 
 EVENTS: Final = (
     *(RecordKind.SIGHTING, RecordKind.QUEUED, RecordKind.LEFT),
-    *(RecordKind.PAUSED, RecordKind.RESUMED),
+    RecordKind.PAUSED,
+    RecordKind.RESUMED,
 )
 """Kinds of records that are combined into attempts."""
 
@@ -131,6 +136,20 @@ class RefusalCode(StrEnum):
     CLUSTER = "cluster"  # another cluster than nearly all records of the log
     DOUBTFUL = "doubtful"  # readable, but its times are far from all others of its source
 
+
+EVIDENCE: Final = pl.Schema(
+    {
+        "kind": pl.String,  # one of ``words.EvidenceKind``
+        "instant": pl.Int64,  # at which it was so
+        "job_id": pl.String,  # as in ``RECORDS``; null: it is about a node
+        "node": pl.String,  # null: it is about a job
+        "state": pl.String,
+        "reason": pl.String,  # why the job was pending
+        "priority": pl.Float64,
+        "expected_start": pl.Int64,  # as the scheduler planned it
+    }
+)
+"""One row for each statement of a scheduler about a job or a node at an instant."""
 
 REFUSALS: Final = pl.Schema(
     {

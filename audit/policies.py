@@ -5,7 +5,7 @@ its label, its code in the kernels, what it needs, its cost and its settings. An
 cannot be imported. Nothing heavy is imported, so that ``--help`` is fast.
 
 Costs are constants a (CPU seconds) and exponents b of ``a · (n + 1)^b``, with n attempts that run
-or wait; ``scenario.cost`` says how they were fitted.
+or wait; ``scenario.budget`` says how they were fitted.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ __all__ = [
     "Order",
     "OrderTraits",
     "Policy",
-    "Setting",
+    "PolicySetting",
 ]
 
 Cost = tuple[float, float]
@@ -172,7 +172,7 @@ class Backfill(StrEnum):
 
 
 @dataclass(frozen=True)
-class Setting:
+class PolicySetting:
     """The properties of a number that a policy may have."""
 
     flag: str  # its option on the command line
@@ -190,14 +190,14 @@ class Policy(NamedTuple):
     backfill: Backfill = Backfill.easy
     depth: Annotated[
         int | None,
-        Setting(
+        PolicySetting(
             "--depth", "Maximum number of queued jobs examined per pass.", "depth", "a depth of"
         ),
     ] = None
     """None: all of the queue."""
     window_s: Annotated[
         int | None,
-        Setting(
+        PolicySetting(
             "--window",
             "Longest walltime that may overtake, in seconds.",
             "window",
@@ -208,7 +208,7 @@ class Policy(NamedTuple):
     """Attempts with a longer estimate never start, or are planned, before one that has to wait."""
     interval_s: Annotated[
         int | None,
-        Setting(
+        PolicySetting(
             "--interval",
             "Seconds between two passes.",
             "every",
@@ -220,7 +220,7 @@ class Policy(NamedTuple):
     """Passes take place at its multiples since the first arrival; None: at each event."""
     reservations: Annotated[
         int | None,
-        Setting(
+        PolicySetting(
             "--reservations",
             "Number of waiting jobs with reservations in conservative_replan; 1 equals easy.",
             "reserve",
@@ -232,7 +232,7 @@ class Policy(NamedTuple):
     backfill_depth."""
     resolution_s: Annotated[
         int | None,
-        Setting(
+        PolicySetting(
             "--resolution",
             "Seconds to which conservative_replan rounds its plans down.",
             "resolution",
@@ -245,7 +245,7 @@ class Policy(NamedTuple):
     bf_resolution."""
     batch_delay_s: Annotated[
         int | None,
-        Setting(
+        PolicySetting(
             "--batch-delay",
             "Least seconds between two passes of Slurm's main scheduler.",
             "delay",
@@ -286,11 +286,11 @@ class Policy(NamedTuple):
         return after._replace(**{k: v for k, v in kept.items() if after.backfill in takers(k)})
 
 
-SETTINGS: Final[Mapping[str, Setting]] = {
+SETTINGS: Final[Mapping[str, PolicySetting]] = {
     key: setting
     for key, hint in get_type_hints(Policy, include_extras=True).items()
     for setting in getattr(hint, "__metadata__", ())
-    if isinstance(setting, Setting)
+    if isinstance(setting, PolicySetting)
 }
 """By key in config.toml, which is the field of ``Policy``."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Event, current_thread, main_thread
 from types import FrameType
@@ -16,6 +16,14 @@ from audit.timings import Timings
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
     from rich.progress import TaskID
+
+OnProgress = Callable[[str, int, int], None]
+"""Called with what is done, how many units of it are, and of how many."""
+
+
+def silent(what: str, done: int, of: int) -> None:
+    """Report no progress."""
+
 
 QUIET_S: Final = 60
 """Minimum seconds between two lines about the same work in a log."""

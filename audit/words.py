@@ -35,6 +35,16 @@ class Population(StrEnum):
     LENGTH_BIASED = "length-biased"
 
 
+class EvidenceKind(StrEnum):
+    """What a scheduler said of jobs and nodes at instants: samples, and its own logs."""
+
+    SQUEUE = "squeue"
+    SPRIO = "sprio"
+    CTLD_LOG = "ctld-log"
+    PBS_LOG = "pbs-log"
+    GE_SCHEDULE = "ge-schedule"
+
+
 AMOUNTS: Final = ("cpus", "mem_bytes", "gpus", "nodes")
 """Columns of ``model.ATTEMPTS`` with the amounts of a request or a pool."""
 

@@ -13,6 +13,7 @@ from bench.measure.comparing import LEAST, NOISES, changes
 from bench.measure.figures import Beside, Figure, dumped, loaded
 from bench.measure.growth import exponent, growths
 from bench.measure.pictures import picture
+from bench.scale import stopwatch
 
 SQL = Beside("plain SQL", 2.0, 0.5, 0.02)
 SORT = Beside("one sort", 0.1, 10.0, 0.1)
@@ -218,3 +219,9 @@ def test_the_committed_results_can_be_compared() -> None:
     assert len({one.key for one in kept}) == len(kept) > 0
     assert all(math.isfinite(one.seconds) and one.seconds >= 0 for one in kept)
     assert run.PAGE.read_text(encoding="utf-8").count("\n## ") == 1 + len({k.stage for k in kept})
+
+
+def test_the_stopwatch_finds_what_each_stage_calls() -> None:
+    for place in {**stopwatch.AUDIT, **stopwatch.NIGHT}:
+        owner, name = stopwatch.place_of(place)
+        assert callable(getattr(owner, name, None)), place

@@ -2,19 +2,22 @@
 
 import re
 import runpy
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
+from pydantic import BaseModel
 from typer import Context
 from typer.core import TyperGroup
 from typer.main import get_command
 
 from audit import errors
 from audit.cli.app import INTERRUPTED, app, main
+from audit.config import Config
 from audit.registry.causes import LACKS
 from audit.registry.requested import MEASURES
-from audit.store import database
+from audit.store import database, snapshots
 from audit.studies.operators import rules
 from bench.pages import man_page
 from tests.logs import busy, write
@@ -125,6 +128,45 @@ def test_keys_in_the_documents_exist() -> None:
                 assert key in keys, f"{page.name}: {table}.{key}"
 
 
+def test_names_of_modules_and_their_members_exist() -> None:
+    """Such as ``pipeline.opening.Request`` in a docstring, and `nightly.history` in a document."""
+    tops = {path.stem for path in (ROOT / "audit").iterdir()} | {"audit"}
+    config = {tuple(key.split(".")) for key in keys_of(Config)}
+    files = {"py", "html", "pdf", "duckdb", "md", "j2"}
+    unknown, count = [], 0
+    for page in [*pages(), *(ROOT / "audit").rglob("*.py")]:
+        mark = "``" if page.suffix == ".py" else "`"
+        for name in re.findall(rf"(?<!`){mark}([a-z_]+(?:\.\w+)+){mark}(?!`)", page.read_text()):
+            first, *rest = name.split(".")
+            if first in tops and rest[-1] not in files and (first, *rest) not in config:
+                count += 1
+                names = rest if first == "audit" else [first, *rest]
+                if not (exists(ROOT / "audit", names) or exists(page.parent, names)):
+                    unknown.append(f"{page.relative_to(ROOT)}: {name}")
+    assert unknown == []
+    assert count > 100
+
+
+def keys_of(section: type[BaseModel]) -> Iterator[str]:
+    """The keys of a part of the configuration, and of all tables in it."""
+    for name, field in section.model_fields.items():
+        yield name
+        for part in (field.annotation, *get_args(field.annotation)):
+            if isinstance(part, type) and issubclass(part, BaseModel):
+                yield from (f"{name}.{key}" for key in keys_of(part))
+
+
+def exists(place: Path, names: Sequence[str]) -> bool:
+    """Whether a folder has a module of this name, and it has the member that is named."""
+    if not names:
+        return True
+    first, *rest = names
+    if (place / first).is_dir():
+        return exists(place / first, rest)
+    files = [path for path in place.glob(f"{first}.p*") if path.suffix in {".py", ".pyi", ".pxd"}]
+    return any(not rest or re.search(rf"\b{rest[-1]}\b", path.read_text()) for path in files)
+
+
 def test_every_figure_of_a_summary_is_documented(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,7 +175,7 @@ def test_every_figure_of_a_summary_is_documented(
     monkeypatch.setattr("sys.argv", ["fairaudit", "audit", "my.swf", "--no-pdf"])
     with pytest.raises(SystemExit):
         main()
-    con = database.open_snapshot(tmp_path / "fairaudit-out" / "audit.duckdb")
+    con = snapshots.open_snapshot(tmp_path / "fairaudit-out" / "audit.duckdb")
     metrics = database.fetch(con, "SELECT DISTINCT metric FROM summary")["metric"].to_list()
     con.close()
     documented: set[str] = set()

@@ -14,7 +14,7 @@ from audit.config.places import Site
 from audit.errors import UnwritableError, UsageError
 from audit.nightly import status
 from audit.nightly.run import run
-from audit.store import database
+from audit.store import database, snapshots
 from audit.store.database import FullDiskError
 from audit.store.migrations import migrated
 from tests.logs import busy, write
@@ -107,7 +107,7 @@ def _failed(where: Site) -> str:
 
 
 def _rows(where: Site) -> dict[str, list[tuple[object, ...]]]:
-    with closing(database.open_snapshot(where.database)) as con:
+    with closing(snapshots.open_snapshot(where.database)) as con:
         return {view: database.rows(con, f"FROM {view} ORDER BY ALL") for view in VIEWS}
 
 

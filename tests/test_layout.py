@@ -20,6 +20,8 @@ BESIDE_THE_MIRROR: Final = {
     "tests/cluster/test_fair_starts.py": "a property of several nights, not of one module",
     "tests/cluster/test_gpu_types.py": "a made cluster, from its log to the account of waits",
     "tests/cluster/test_scavenger.py": "a made cluster, from its log to the account of waits",
+    "tests/formats/sacct/test_slurmrestd.py": "all modules of the dialect, over made answers",
+    "tests/formats/table/test_samples.py": "all modules of the dialect, over made data sets",
     "tests/formats/sacct/test_captures.py": "all modules of the dialect, over captures",
     "tests/ingest/test_pbs_logs.py": "the way of one dialect into the store",
     "tests/formats/test_older_dialects.py": "what all dialects owe, of two",
@@ -65,9 +67,15 @@ BESIDE_THE_MIRROR: Final = {
     "tests/sites/test_outlook.py": "a part of the true scheduler of made sites",
     "tests/sites/test_scheduler.py": "the true scheduler of made sites",
     "tests/sites/test_site.py": "what every made site owes",
+    "tests/sites/test_words.py": "the words that months of made sites get",
+    "tests/mail/test_quiet.py": "a circumstance: a period without waits",
+    "tests/report/first_page/test_other_pages.py": "page one of more logs, against other programs",
     "tests/workers/test_commands.py": "every command that has work for them",
     "tests/workers/test_ending.py": "a command that a signal ends while they work",
     "tests/test_docs.py": "what the documents promise",
+    "tests/test_notebooks.py": "the notebooks of the documents",
+    "tests/test_project.py": "what surrounds the code: forms, citation, the site of the documents",
+    "tests/nightly/test_dashboards.py": "the file of metrics as Prometheus and Grafana read it",
     "tests/test_full_disk.py": "a circumstance",
     "tests/faults/test_commands.py": "a circumstance, over several nights",
     "tests/faults/test_kills.py": "a circumstance, over several nights",
@@ -104,8 +112,7 @@ TESTED_IN: Final = {
     "kernels/events": "ingest/test_events",
     "mail/ledger": "mail/test_delivery",
     "pipeline/computing": "oneoff/test_audit",
-    "report/index": "nightly/test_due",
-    "report/owner/card": "test_machines",
+    "report/owner/card": "test_json_answers",
     "metrics/waits/held": "metrics/attempts/test_account",
     "metrics/closed_hours": "scenario/test_limits",
     "report/charts/series": "report/charts/test_waiting",
@@ -229,3 +236,24 @@ def test_nothing_is_left_that_nobody_imports() -> None:
     orphans = {dotted(path) for path in modules("audit")} - inside
     dialects = {f"audit.formats.{name}" for name in MODULES}
     assert orphans - dialects == set(IMPORTED_BY_NAME)
+
+
+ONE_NAME_EACH: Final = (
+    *("analyst", "cli", "config", "files", "nightly", "setup", "store", "studies", "workers"),
+)
+"""Folders whose classes have names that no other class of the package has."""
+
+REPEATED: Final = 79
+"""How many classes have the name of another: to be 0, and never more than it was."""
+
+
+def test_a_class_has_a_name_of_its_own() -> None:
+    places: dict[str, list[str]] = {}
+    for path in modules("audit"):
+        if path.suffix == ".py":
+            for node in ast.walk(tree(path)):
+                if isinstance(node, ast.ClassDef):
+                    places.setdefault(node.name, []).append(path.parts[1])
+    twice = {name: of for name, of in places.items() if len(of) > 1}
+    assert {name: of for name, of in twice.items() if {*of} & {*ONE_NAME_EACH}} == {}
+    assert sum(len(of) - 1 for of in twice.values()) == REPEATED

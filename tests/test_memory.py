@@ -140,7 +140,7 @@ def test_doctor_compares_the_need_of_the_largest_cluster_with_what_there_is(
     run(Site(settings, tmp_path), NOW, stages=("ingest", "compute", "publish"))
     write(tmp_path / "config.toml", '[[clusters]]\nname = "c"\n')
 
-    def found() -> doctor.Finding:
+    def found() -> doctor.CheckResult:
         every = doctor.examine(tmp_path / "config.toml", None)
         return next(one for one in every if one.what == "memory")
 

@@ -213,19 +213,25 @@ def pins(lock: str) -> dict[str, str]:
 
 def test_the_locks_pin_what_is_asked_for() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    runtime, development = pins("requirements.lock"), pins("requirements-dev.lock")
-    release = pins("requirements-release.lock")
-    assert runtime.items() <= development.items()
-    assert runtime.items() <= release.items()
-    asked = [
-        *((runtime, text) for text in project["dependencies"]),
-        *(
-            (release if name == "release" else development, text)
-            for name, extra in project["optional-dependencies"].items()
-            for text in extra
-        ),
-    ]
+    runtime, build = pins("requirements.lock"), pins("requirements-build.lock")
+    development, release = pins("requirements-dev.lock"), pins("requirements-release.lock")
+    assert runtime.items() <= build.items() <= development.items()
+    assert build.items() <= release.items()
+    folder = ROOT / ".ci" / "locks"
+    docs = {lock.stem: pins(str(lock.relative_to(ROOT))) for lock in folder.iterdir()}
+    assert set(docs) == {"docs", "grafana", "notebooks"}
+    for lock in docs.values():  # into the environment of development
+        assert runtime.items() <= lock.items()
+        assert all(development.get(package, pin) == pin for package, pin in lock.items())
+    of_extras = {"build": build, "release": release, **docs}
+    asked = [(runtime, text) for text in project["dependencies"]]
+    for name, extra in project["optional-dependencies"].items():
+        asked += [(of_extras.get(name, development), text) for text in extra]
     for lock, text in asked:
         requirement = Requirement(text)
         version = lock.get(requirement.name.replace(".", "-"), "")
         assert requirement.specifier.contains(version or "0"), f"{text}: run `make lock`"
+    extras = project["optional-dependencies"]
+    for text in (*extras["pictures"], *extras["studies"], *extras["dask"], *extras["dev"]):
+        name = Requirement(text).name
+        assert name not in build, f"{name} is installed by `make demo`"

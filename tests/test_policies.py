@@ -102,10 +102,10 @@ from audit.scenario.whatif import options
 from bench.pages import policies_page
 from tests.strategies import ended, frame
 
-pool = config.Pool.model_validate({"name": "p", "order": "widest"})
+pool = config.PoolConfig.model_validate({"name": "p", "order": "widest"})
 print(pool.policy.name)
 try:
-    config.Pool.model_validate({"name": "p", "order": "wides"})
+    config.PoolConfig.model_validate({"name": "p", "order": "wides"})
 except ValidationError as error:
     print(error)
 print(policies_page.table())
@@ -145,10 +145,10 @@ from audit.scenario.whatif import options
 from audit.scenario.scenario import decided
 from bench.pages import policies_page
 
-pool = config.Pool.model_validate({"name": "p", "quota": 3})
+pool = config.PoolConfig.model_validate({"name": "p", "quota": 3})
 print(pool.policy.name)
 try:
-    config.Pool.model_validate({"name": "p", "quota": 10})
+    config.PoolConfig.model_validate({"name": "p", "quota": 10})
 except ValidationError as error:
     print(error)
 print(policies_page.table())

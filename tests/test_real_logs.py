@@ -7,7 +7,8 @@ import pytest
 from audit.config import Config
 from audit.oneoff.audit import Options, audit
 from audit.pipeline.opening import Request
-from audit.store import database
+from audit.pipeline.session import Session
+from audit.store import database, snapshots
 
 LOGS = {
     # file: pool, records, ended, never started, start unknown
@@ -30,11 +31,10 @@ def test_a_public_log(name: str, real_logs: Path, tmp_path: Path) -> None:
     capacity, records, ended, never_started, start_unknown = LOGS[name]
     config = Config.model_validate({"uncertainty": {"resamples": 100}})
     outcome = audit(
-        Request(logs=[real_logs / "swf" / f"{name}.swf.gz"]),
+        Session(Request(logs=[real_logs / "swf" / f"{name}.swf.gz"]), config, fit=False),
         Options(out=tmp_path, pdf=False),
-        config,
     )
-    con = database.open_snapshot(outcome.database)
+    con = snapshots.open_snapshot(outcome.database)
 
     def figure(metric: str, dimension: str = "all") -> float:
         found = database.fetch(

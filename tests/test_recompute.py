@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,16 +12,19 @@ from audit.config import Config
 from audit.formats import swf
 from audit.oneoff.audit import Options, audit
 from audit.pipeline.opening import Request
+from audit.pipeline.session import Session
 from tests.places import ROOT
 from tests.scenario.windows import sites
+from tests.sites.planted import PLANTED, QUEUE, WITHOUT
+from tests.sites.site import made as true_site
 
 SCRIPT = ROOT / "docs" / "report" / "recompute.py"
 LOGS = ("KTH-SP2-1996-2.1-cln", "LANL-CM5-1994-4.1-cln", "UniLu-Gaia-2014-1")
 
 
-def audited(log: Path, out: Path) -> Path:
-    """Return page one of a log."""
-    audit(Request(logs=[log]), Options(out=out, pdf=False), Config())
+def audited(log: Path, out: Path, *, fit: bool = False) -> Path:
+    """Return page one of a log; ``fit``: with the rules that it shows."""
+    audit(Session(Request(logs=[log]), Config(), fit=fit), Options(out=out, pdf=False))
     return out / "report.html"
 
 
@@ -63,8 +67,9 @@ def test_every_number_of_a_made_site(closed: tuple[Path, Path]) -> None:
         (r'data-label="Of all waiting">([^<]*)', "99 %"),
         (r'<bdi>User \d+</bdi></th>.*?data-label="Similar jobs">([^<]*)', "99 d"),
         (r"have [^<]* of all waiting, .*? their ([^<]*?) of the CPU", "99 %"),
+        (r'<span class="word"><svg.*?</svg>([^<]*)', "Mixed"),
     ],
-    ids=["figure", "cause", "size", "user", "half"],
+    ids=["figure", "cause", "size", "user", "half", "word"],
 )
 def test_a_wrong_number_is_found(
     closed: tuple[Path, Path], tmp_path: Path, pattern: str, wrong: str
@@ -100,6 +105,32 @@ def test_a_sentence_that_the_script_does_not_know_is_listed(
 )
 def test_every_number_of_a_public_log(name: str, real_logs: Path, tmp_path: Path) -> None:
     log = real_logs / "swf" / f"{name}.swf.gz"
-    result = recomputed(log, audited(log, tmp_path))
+    result = recomputed(log, audited(log, tmp_path, fit=name == LOGS[0]))
     assert result.returncode == 0, result.stdout + result.stderr
     assert result.stdout.count("| yes") > 60
+    assert re.search(r"^    (Fair|Cannot tell) \| \1 \| yes$", result.stdout, re.MULTILINE)
+
+
+MADE = {
+    "fair": (WITHOUT["EASY"], "Fair"),
+    "limited": (PLANTED["jobs of a user"], "Fair"),
+    "victim": (replace(QUEUE, last=("user", "u01")), "Mixed"),
+}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", MADE)
+def test_every_number_and_the_word_of_a_site_with_a_true_scheduler(
+    name: str, tmp_path: Path
+) -> None:
+    kind, word = MADE[name]
+    made = true_site(kind, 1)
+    numbered, comments = swf.numbered(made.jobs)
+    begin = int(made.jobs["submit_time"].to_numpy().min())
+    header = {"UnixStartTime": str(begin), "MaxProcs": str(made.pool.capacity)}
+    log = tmp_path / "made.swf"
+    log.write_bytes(swf.write(numbered, header | {"TimeZoneString": "UTC"}, comments))
+    result = recomputed(log, audited(log, tmp_path / "out", fit=True))
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert result.stdout.count("| yes") > 60
+    assert f"    {word} | {word} | yes" in result.stdout

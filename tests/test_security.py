@@ -21,7 +21,7 @@ from audit.errors import SourceError
 from audit.nightly import sources
 from audit.nightly.run import run
 from audit.report.text import wording
-from audit.store import database
+from audit.store import database, snapshots
 from tests.logs import write
 from tests.nightly.test_run import NOW, month, site
 from tests.places import ROOT
@@ -165,7 +165,7 @@ def test_hostile_names_do_nothing_at_any_door(made: Made, door: str) -> None:
             assert not cell.lstrip().startswith(("=", "+", "@"))
             assert not cell.startswith("-") or float(cell) <= 0
     elif door == "sql":
-        con = database.open_snapshot(made.out / "audit.duckdb")
+        con = snapshots.open_snapshot(made.out / "audit.duckdb")
         found = database.fetch(con, 'SELECT DISTINCT "user" AS name FROM job_fairness')["name"]
         for name in NAMES.values():
             query = 'SELECT count(*) FROM records WHERE "user" = $name'
@@ -222,7 +222,7 @@ def test_no_secret_is_kept_or_told(made: Made, tmp_path: Path) -> None:
 
 
 def test_a_command_is_not_read_by_a_shell(tmp_path: Path) -> None:
-    source = config.Source(command=("cat", "x; touch pwned"))
+    source = config.SourceConfig(command=("cat", "x; touch pwned"))
     with (
         pytest.raises(SourceError, match="failed"),
         sources.printed(source, tmp_path, tmp_path / "spool"),

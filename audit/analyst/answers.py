@@ -19,7 +19,7 @@ from audit.errors import StoreError, UsageError
 from audit.progress import printable, printable_lines
 from audit.store import database, selection
 from audit.store.database import SNAPSHOT, Connection, quote_text
-from audit.store.selection import Column, Selection
+from audit.store.selection import SelectedColumn, SelectStatement
 from audit.words import Format
 
 CELL_WIDTH: Final = 200
@@ -36,7 +36,7 @@ _Row = tuple[str | None, ...]
 
 def write(
     con: Connection,
-    select: Selection,
+    select: SelectStatement,
     form: Format,
     out: BinaryIO,
     *,
@@ -51,7 +51,7 @@ def write(
         UsageError: this result cannot be written in this format.
         StoreError: reading the rows fails.
     """
-    rows = _Rows(con, select, most)
+    rows = _ResultRows(con, select, most)
     if form is Format.parquet:
         _parquet(rows, out)
     elif form is Format.table:
@@ -65,10 +65,10 @@ def write(
     return rows.remarks()
 
 
-class _Rows:
+class _ResultRows:
     """The rows of a query, up to a maximum."""
 
-    def __init__(self, con: Connection, select: Selection, most: int | None) -> None:
+    def __init__(self, con: Connection, select: SelectStatement, most: int | None) -> None:
         self.columns = select.columns
         self.con = con
         self._select = select
@@ -105,7 +105,7 @@ class _Rows:
         return (f"only the first {self._most:,} rows are shown; --rows N shows more",)
 
 
-def _table(rows: _Rows, out: BinaryIO) -> tuple[str, ...]:
+def _table(rows: _ResultRows, out: BinaryIO) -> tuple[str, ...]:
     zone = _zone(rows.con) if any(map(_is_instant, rows.columns)) else "UTC"
     cells = [
         _varchar(
@@ -132,7 +132,7 @@ def _table(rows: _Rows, out: BinaryIO) -> tuple[str, ...]:
     return remarks
 
 
-def _is_instant(column: Column) -> bool:
+def _is_instant(column: SelectedColumn) -> bool:
     return column.kind == "TIMESTAMP WITH TIME ZONE"
 
 
@@ -155,11 +155,11 @@ def _shown(cell: str | None) -> str:
     return printable(text)
 
 
-def _ruled(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> list[str]:
+def _ruled(columns: Sequence[SelectedColumn], rows: Sequence[Sequence[str]]) -> list[str]:
     names = [_shown(column.name) for column in columns]
     widths = [max(map(_width, cells)) for cells in zip(names, *rows, strict=True)]
 
-    def padded(cell: str, width: int, column: Column) -> str:
+    def padded(cell: str, width: int, column: SelectedColumn) -> str:
         blank = " " * (width - _width(cell))
         return blank + cell if _NUMBER.fullmatch(column.kind) else cell + blank
 
@@ -180,7 +180,7 @@ def _width(text: str) -> int:
     )
 
 
-def _csv(rows: _Rows, out: BinaryIO, show: Callable[[str], str], *, raw: bool) -> None:
+def _csv(rows: _ResultRows, out: BinaryIO, show: Callable[[str], str], *, raw: bool) -> None:
     """Write RFC 4180 with LF: NULL is empty, an empty text is ``""``, times are ISO 8601 in UTC.
 
     Unless ``raw``, cells are made safe as by ``audit.spreadsheets``.
@@ -218,7 +218,7 @@ def _quoted(text: str) -> str:
     return '"' + text.replace('"', '""') + '"' if special else text
 
 
-def _json(rows: _Rows, out: BinaryIO, show: Callable[[str], str]) -> None:
+def _json(rows: _ResultRows, out: BinaryIO, show: Callable[[str], str]) -> None:
     """Write an array with one object per row and line."""
     _refuse_duplicates(rows.columns, "json")
     pairs = []
@@ -241,14 +241,14 @@ def _varchar(cell: str) -> str:
     return f"CAST({cell} AS VARCHAR)"
 
 
-def _text(cell: str, column: Column) -> str:
+def _text(cell: str, column: SelectedColumn) -> str:
     """Return SQL that gives a value as text; instants as ISO 8601."""
     if _is_instant(column):  # the connection's zone is UTC
         return f"regexp_replace(replace({_varchar(cell)}, ' ', 'T'), '\\+00$', 'Z')"
     return _varchar(cell)
 
 
-def _refuse_duplicates(columns: Sequence[Column], form: str) -> None:
+def _refuse_duplicates(columns: Sequence[SelectedColumn], form: str) -> None:
     name, times = Counter(column.name for column in columns).most_common(1)[0]
     if times > 1:
         raise UsageError(
@@ -257,7 +257,7 @@ def _refuse_duplicates(columns: Sequence[Column], form: str) -> None:
         )
 
 
-def _parquet(rows: _Rows, out: BinaryIO) -> None:
+def _parquet(rows: _ResultRows, out: BinaryIO) -> None:
     """Write Parquet; types that it or its readers lack become text, HUGEINT decimals."""
     _refuse_duplicates(rows.columns, "parquet")
     cells = []

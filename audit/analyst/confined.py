@@ -43,13 +43,13 @@ def serve(channel: int) -> None:
     confine.status()
     saved.every()  # its files are out of reach later
     with socket.socket(fileno=channel) as peer:
-        process = _Process(peer, offline=offline)
+        process = _ConfinedProcess(peer, offline=offline)
         while (message := receive(peer)) is not None:
             _, content, descriptors = message
             process.answer(json.loads(content), descriptors)
 
 
-class _Process:
+class _ConfinedProcess:
     """The requests, and what they opened."""
 
     def __init__(self, peer: socket.socket, *, offline: bool) -> None:

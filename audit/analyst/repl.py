@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from audit.analyst.sql import Question, Reader, describe_saved, typed_values, warn
+from audit.analyst.sql import Reader, SqlStatement, describe_saved, typed_values, warn
 from audit.errors import AuditError, UsageError
 from audit.files import folders
 from audit.store import database, saved, selection
@@ -61,7 +61,7 @@ _COLUMNS: Final = (
 
 
 @dataclass(frozen=True)
-class Words:
+class CompletionWords:
     """The words that Tab completes."""
 
     views: Mapping[str, tuple[str, ...]]
@@ -70,7 +70,7 @@ class Words:
     keywords: tuple[str, ...]
 
     @classmethod
-    def of(cls, opened: Reader) -> Words:
+    def of(cls, opened: Reader) -> CompletionWords:
         """Return the words of a published database."""
         reserved = {row["keyword_name"] for row in _rows(opened, _RESERVED)}
         quoted = {*reserved, "user"}  # unquoted, it is a function of SQL
@@ -112,7 +112,7 @@ class Words:
 def _rows(opened: Reader, text: str) -> list[dict[str, Any]]:
     """Return the rows of one of fairaudit's own queries."""
     written = io.BytesIO()
-    opened.query(Question(text, form=Format.json), written, lambda _: None)
+    opened.query(SqlStatement(text, form=Format.json), written, lambda _: None)
     found: list[dict[str, Any]] = json.loads(written.getvalue())
     return found
 
@@ -146,7 +146,7 @@ def converse(
         UsageError: there is no such database.
         LockedError: a run is writing the file.
     """
-    session = _Session(opening, form, rows, say)
+    session = _OpenDatabase(opening, form, rows, say)
     try:
         session.open()
         _edit(session, history, say)
@@ -157,7 +157,7 @@ def converse(
         _keep(history, say)
 
 
-def _talk(session: _Session, say: Callable[[str], None], read: Callable[[str], str]) -> None:
+def _talk(session: _OpenDatabase, say: Callable[[str], None], read: Callable[[str], str]) -> None:
     pending: list[str] = []
     while True:
         try:
@@ -181,7 +181,7 @@ def _talk(session: _Session, say: Callable[[str], None], read: Callable[[str], s
             say(str(error))
 
 
-class _Session:
+class _OpenDatabase:
     """An open database, and the output format."""
 
     def __init__(
@@ -192,7 +192,7 @@ class _Session:
         self._rows = rows
         self._say = say
         self._opened: Reader | None = None
-        self.words = Words({}, (), ())
+        self.words = CompletionWords({}, (), ())
 
     def open(self) -> None:
         """Open or reopen the database."""
@@ -201,7 +201,7 @@ class _Session:
             warn(later, self._say)
         self.close()
         self._opened = later
-        self.words = Words.of(later)
+        self.words = CompletionWords.of(later)
 
     def close(self) -> None:
         if self._opened is not None:
@@ -244,10 +244,10 @@ class _Session:
         assert self._opened is not None
         in_table = self._form is Format.table  # which contains the remarks
         say = (lambda _: None) if in_table else self._say
-        self._opened.query(Question(text, parameters, self._form, rows), sys.stdout.buffer, say)
+        self._opened.query(SqlStatement(text, parameters, self._form, rows), sys.stdout.buffer, say)
 
 
-def _edit(session: _Session, history: Path | None, say: Callable[[str], None]) -> None:
+def _edit(session: _OpenDatabase, history: Path | None, say: Callable[[str], None]) -> None:
     if not EDITS:
         return
     found: list[str] = []

@@ -23,7 +23,7 @@ _NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
 
 
 @dataclass(frozen=True)
-class Limits:
+class SqlLimits:
     """Limits of one statement; the keys of section [sql] of config.toml."""
 
     timeout_s: int
@@ -32,7 +32,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Question:
+class SqlStatement:
     """One statement, and how to write its rows."""
 
     text: str
@@ -54,7 +54,7 @@ class Reader:
     def __init__(
         self,
         path: Path,
-        limits: Limits,
+        limits: SqlLimits,
         archive: Path | None = None,
         *,
         frames: bool = False,
@@ -123,7 +123,7 @@ class Reader:
             self._process.end()
         self._process = None
 
-    def query(self, question: Question, out: BinaryIO, say: Callable[[str], None]) -> None:
+    def query(self, question: SqlStatement, out: BinaryIO, say: Callable[[str], None]) -> None:
         """Write the rows of a statement or saved query to ``out``, and remarks to ``say``.
 
         Raises UsageError if the statement is wrong, not allowed, or exceeds a limit.
@@ -206,9 +206,9 @@ def _rows_of(name: str, file: Path) -> int:
 
 def answer(
     path: Path,
-    question: Question,
+    question: SqlStatement,
     out: BinaryIO,
-    limits: Limits,
+    limits: SqlLimits,
     say: Callable[[str], None],
     archive: Path | None = None,
     tables: Mapping[str, Path] | None = None,

@@ -15,7 +15,7 @@ from audit.cli.options import (
     SITE,
     ClusterName,
     ConfigFile,
-    Group,
+    OptionGroup,
     configuration,
     grouped,
     published,
@@ -27,7 +27,7 @@ from audit.errors import UsageError
 from audit.words import Format
 
 if TYPE_CHECKING:
-    from audit.analyst.sql import Limits, Question
+    from audit.analyst.sql import SqlLimits, SqlStatement
     from audit.config import Config
 
 Published = Annotated[
@@ -37,35 +37,35 @@ Published = Annotated[
 
 
 @dataclass(frozen=True)
-class Target:
+class QueryTarget:
     """Which database a query reads, and the output format."""
 
     db: Published = None
     form: Annotated[Format, Option("--format", help="Output format.")] = Format.table
     config: ConfigFile = None
 
-    def opened(self) -> tuple[Config, Path, Limits, Path | None]:
+    def opened(self) -> tuple[Config, Path, SqlLimits, Path | None]:
         """Start the process that reads; return settings, database, limits and archive."""
         from audit.analyst.reader import prepare
-        from audit.analyst.sql import Limits
+        from audit.analyst.sql import SqlLimits
         from audit.config import places
 
         prepare()
         settings = configuration(self.config)
         path = self.db or published(self.config, settings)
         archive = self.config and places.Site(settings, self.config.parent).archive_of(path)
-        return settings, path, Limits(settings.sql.timeout_s, settings.sql.memory_limit), archive
+        return settings, path, SqlLimits(settings.sql.timeout_s, settings.sql.memory_limit), archive
 
     def saved(self, name: str, rows: int | None = None, **parameters: object) -> None:
         """Print the answer to a saved query; None leaves a parameter at its default."""
-        from audit.analyst.sql import Question
+        from audit.analyst.sql import SqlStatement
 
         _, path, limits, archive = self.opened()
         given = {key: str(value) for key, value in parameters.items() if value is not None}
-        _answer(path, Question(name, given, self.form, rows), limits, archive)
+        _answer(path, SqlStatement(name, given, self.form, rows), limits, archive)
 
 
-OfDatabase: TypeAlias = Annotated[Target, Group.of(Target)]
+OfDatabase: TypeAlias = Annotated[QueryTarget, OptionGroup.of(QueryTarget)]
 
 
 @grouped
@@ -85,7 +85,7 @@ def sql(
     target: OfDatabase,
 ) -> None:
     """Query a published database, read-only; without a query, interactively."""
-    from audit.analyst.sql import Question, Reader, describe_saved, typed_values
+    from audit.analyst.sql import Reader, SqlStatement, describe_saved, typed_values
 
     if show_saved:
         print(describe_saved(), end="")
@@ -107,7 +107,7 @@ def sql(
         return
     most = rows or (settings.sql.rows if target.form is Format.table else None)
     text, values = _statement(query, file), typed_values(param or [])
-    _answer(path, Question(text, values, target.form, most, raw), limits, archive, tables)
+    _answer(path, SqlStatement(text, values, target.form, most, raw), limits, archive, tables)
 
 
 @grouped
@@ -137,9 +137,23 @@ def refused(
     replay: Annotated[bool, Option("--replay", help="Read the records again.")] = False,
     mended: Annotated[Path | None, Option(metavar="FILE", help="Corrected records (JSON).")] = None,
     accept: Annotated[bool, Option("--accept", help="Accept records with doubtful dates.")] = False,
+    head: Annotated[
+        Path | None,
+        Option("--head", metavar="LOG", help="Print the first lines of a log without its names."),
+    ] = None,
+    lines: Annotated[int, Option(min=1, help="Number of lines of --head.")] = 200,
     target: OfDatabase,
 ) -> None:
-    """List refused records and the reasons; accept them with --replay or --accept."""
+    """List refused records and the reasons; accept them with --replay or --accept.
+
+    --head prints the first lines of a log with all names replaced, for example for a report of a
+    log that fairaudit does not read. Numbers, dates and the words of schedulers stay.
+    """
+    if head is not None:
+        from audit.ingest.streams import head_without_names
+
+        sys.stdout.buffer.write(head_without_names(head, lines))
+        return
     if mended is not None and not replay:
         raise UsageError("--mended requires --replay")
     if not replay and not accept:
@@ -161,8 +175,8 @@ def refused(
 
 def _answer(
     path: Path,
-    question: Question,
-    limits: Limits,
+    question: SqlStatement,
+    limits: SqlLimits,
     archive: Path | None,
     tables: Mapping[str, Path] | None = None,
 ) -> None:

@@ -73,7 +73,8 @@ app = typer.Typer(
 for command in (
     *(oneoff.audit, nightly.run, nightly.ingest, nightly.report, nightly.service, nightly.status),
     *(nightly.deliver, nightly.archive, nightly.backup, nightly.restore),
-    *(nightly.erase, setup.init),
+    nightly.erase,
+    setup.init,
     *(oneoff.explain, oneoff.when, oneoff.sshare),
     *(oneoff.simulate, oneoff.whatif, oneoff.fit_policy),
     *(analyst.sql, analyst.stuck, analyst.refused, oneoff.verify, setup.doctor, setup.pseudonym),

@@ -116,7 +116,7 @@ def status(
     form: Annotated[AnswerFormat, Option("--format", help="Output format.")] = AnswerFormat.text,
 ) -> None:
     """Show past runs, their results, and when the next run is due."""
-    from audit import machines
+    from audit import json_answers
     from audit.nightly import status
 
     site = opt.site(config)
@@ -124,7 +124,7 @@ def status(
         raise UsageError("status: the configuration has no [[clusters]]")
     runs = status.look(site, int(time.time()))
     if form is AnswerFormat.json:
-        print(machines.written(status.answer(runs, site, rows)), end="")
+        print(json_answers.written(status.answer(runs, site, rows)), end="")
     else:
         for line in status.lines(runs, rows):
             show(line)

@@ -20,7 +20,7 @@ from audit.words import Algorithm, AnswerFormat
 
 if TYPE_CHECKING:
     from audit.oneoff.audit import Options
-    from audit.oneoff.sshare.inputs import Request
+    from audit.oneoff.sshare.inputs import SshareRequest
 
 BUDGET_S = 5
 """Default CPU seconds for strict and relaxed fair start times without a configuration."""
@@ -62,7 +62,7 @@ CHANGES = opt.RULES | opt.options(
     without_user=opt.optional(list[str], "Omit the jobs of this user.", metavar="NAME"),
 )
 """The changes that ``simulate`` and ``whatif`` can make."""
-Changes: TypeAlias = Annotated["Change", opt.Group(opt.change, CHANGES)]
+Changes: TypeAlias = Annotated["Change", opt.OptionGroup(opt.change, CHANGES)]
 
 
 def _options(
@@ -84,7 +84,7 @@ def _options(
 
 Audited: TypeAlias = Annotated[
     "Options",
-    opt.Group(
+    opt.OptionGroup(
         _options,
         opt.options(
             out=opt.optional(Path, "Folder for the report and database; default: fairaudit-out."),
@@ -142,7 +142,7 @@ def audit(
     site: opt.Configured,
 ) -> None:
     """Audit accounting logs and write report.html, report.pdf and audit.duckdb."""
-    from audit import machines
+    from audit import json_answers
     from audit.oneoff.audit import audit as run_audit
 
     if no_advice and advice_budget is not None:
@@ -151,22 +151,19 @@ def audit(
     fair_s = budget or (None if site.file else BUDGET_S)
     budgets = {"budget_s": fair_s, "advice_budget_s": advice_s}
     given = {key: seconds for key, seconds in budgets.items() if seconds is not None}
-    settings = site.config.model_copy(
+    config = site.config.model_copy(
         update={"simulation": site.config.simulation.model_copy(update=given)}
     )
     with at_work(timings=timings) as progress:
-        outcome = run_audit(
-            *(logs, options, settings, progress.update, tell(progress, verbose=verbose)),
-            *(not no_fit, site.folder),
-        )
+        heard, fit = tell(progress, verbose=verbose), not no_fit
+        session = site.session(logs, progress, config=config, on_inferred=heard, fit=fit)
+        outcome = run_audit(session, options)
     warn(outcome.warnings)
     if form is AnswerFormat.json:
-        print(machines.written(outcome), end="")
+        print(json_answers.written(outcome), end="")
     else:
         for line in outcome.summary:
             show(line)
-    for _, error in outcome.missing:
-        say(f"fairaudit: {error}")
     if outcome.missing:
         raise Exit(max(error.exit_code for _, error in outcome.missing))
     if outcome.fails:
@@ -189,10 +186,8 @@ def simulate(
     from audit.oneoff import simulate as simulation
 
     with at_work() as progress:
-        outcome = simulation.simulate(
-            *(logs, change, site.config, out, progress.update, tell(progress), site.folder),
-            fit=not no_fit,
-        )
+        session = site.session(logs, progress, fit=not no_fit)
+        outcome = simulation.simulate(session, change, out)
     warn(outcome.warnings)
     if outcome.written is not None:
         show(outcome.written)
@@ -207,22 +202,24 @@ def _request(
     by_partition: bool | None,
     columns: str | None,
     separator: str | None,
+    table: str | None,
+    maps: list[str] | None,
     **more: Any,
 ) -> Any:
-    from audit.oneoff.sshare.inputs import Request
+    from audit.oneoff.sshare.inputs import SshareRequest
 
-    return Request(
+    return SshareRequest(
         sacct=sacct or (),
         associations=assoc,
         by_partition=bool(by_partition),
-        reading=opt.reading(columns=columns, separator=separator),
+        reading=opt.reading(columns=columns, separator=separator, table=table, maps=maps),
         **more,
     )
 
 
 OfSshare: TypeAlias = Annotated[
-    "Request",
-    opt.Group(
+    "SshareRequest",
+    opt.OptionGroup(
         _request,
         opt.options(
             sacct=opt.optional(
@@ -272,7 +269,7 @@ def sshare(
     if explain is None and not (since is None is back_at):
         raise UsageError("sshare: --since and --back-at require --explain")
     if explain is not None:
-        question = explained.Question(explain, since, back_at)
+        question = explained.FairShareQuestion(explain, since, back_at)
         with at_work() as progress:
             lines, facts, warnings = explained.explain(
                 request, question, site.config, site.folder, progress.update
@@ -308,20 +305,12 @@ def explain(
 ) -> None:
     """Explain why one job waited: a timeline of causes, similar jobs, and a model if it fits."""
     from audit.oneoff.explain import shown
-    from audit.oneoff.explain.explain import Subject
+    from audit.oneoff.explain.explain import WaitToExplain
     from audit.oneoff.explain.explain import explain as explain_wait
 
     with at_work() as progress:
-        story = explain_wait(
-            logs,
-            Subject(job, attempt),
-            db or opt.published(site.file, site.config),
-            site.config,
-            progress.update,
-            tell(progress),
-            site.folder,
-            fit=not no_fit,
-        )
+        session = site.session(logs, progress, database=site.database(db), fit=not no_fit)
+        story = explain_wait(session, WaitToExplain(job, attempt))
     write = {"text": shown.as_text, "html": shown.as_html, "json": shown.as_json}[form]
     sys.stdout.write(write(story))
 
@@ -344,27 +333,18 @@ def when(
 
     The predictions hold for the time of the newest records.
     """
-    from audit import machines
+    from audit import json_answers
     from audit.oneoff import when as predicted
 
     if job is not None and (Path(job).is_file() or Path(job).is_dir()):
         logs, job = replace(logs, logs=[Path(job), *logs.logs]), None
     if job is not None and user is not None:
         raise UsageError("when: give either JOB or --user, not both")
-    database = db or opt.published(site.file, site.config)
     with at_work() as progress:
-        answer = predicted.when(
-            logs,
-            predicted.Subject(job, user),
-            database,
-            site.config,
-            progress.update,
-            tell(progress),
-            site.folder,
-            fit=not no_fit,
-        )
+        session = site.session(logs, progress, database=site.database(db), fit=not no_fit)
+        answer = predicted.when(session, predicted.PendingJobs(job, user))
     if form is AnswerFormat.json:
-        print(machines.written(answer), end="")
+        print(json_answers.written(answer), end="")
         return
     for sentence in predicted.lines(answer, user):
         show(sentence)
@@ -393,8 +373,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from audit.metrics.draws import Draws
-    from audit.oneoff.study import Plan
-    from audit.pipeline.opening import Log
+    from audit.oneoff.study import StudyPlan
+    from audit.pipeline.opening import ClusterLog
     from audit.scenario.scenario import Change
 
 
@@ -413,27 +393,22 @@ class Given:
         int | None, Option(min=1, help="Number of threads; default: one per core.")
     ] = None
 
-    def conduct(self, key: str, plan: Callable[[Log, Draws], Plan]) -> None:
+    def conduct(self, key: str, plan: Callable[[ClusterLog, Draws], StudyPlan]) -> None:
         """Make a study and print its files."""
-        from audit.oneoff.study import Target, conduct
+        from audit.oneoff.study import StudyTarget, conduct
 
         prepare(self.out)
         with at_work() as progress:
+            session = self.site.session(self.request, progress)
+            target = StudyTarget(self.out, self.db, self.threads)
             files = conduct(
-                key,
-                self.request,
-                Target(self.out, self.db, self.threads, self.site.folder),
-                self.site.config,
-                plan,
-                progress.update,
-                tell(progress),
-                lambda warning: progress.say(f"warning: {warning}"),
+                session, key, target, plan, lambda text: progress.say(f"warning: {text}")
             )
         for file in files:
             show(file)
 
 
-OfStudy: TypeAlias = Annotated[Given, opt.Group.of(opt.grouped(Given))]
+OfStudy: TypeAlias = Annotated[Given, opt.OptionGroup.of(opt.grouped(Given))]
 
 
 def prepare(out: Path) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
 
 from typer import Argument, Option
 
@@ -24,6 +24,7 @@ from audit.words import Resource
 if TYPE_CHECKING:
     from audit.config import Config, places
     from audit.pipeline.opening import Request
+    from audit.pipeline.session import Session
     from audit.report.record.page import Who
     from audit.scenario.scenario import Change
 
@@ -46,14 +47,14 @@ OfAccounts = Annotated[
 
 
 @dataclass(frozen=True)
-class Group:
+class OptionGroup:
     """Several options, and the function that makes a value of them."""
 
     make: Callable[..., Any]
     options: Mapping[str, inspect.Parameter]
 
     @classmethod
-    def of(cls, make: Callable[..., Any]) -> Group:
+    def of(cls, make: Callable[..., Any]) -> OptionGroup:
         """Return the group of the options that are parameters of ``make``."""
         return cls(make, inspect.signature(make, eval_str=True).parameters)
 
@@ -65,7 +66,7 @@ def grouped(function: Callable[..., Any]) -> Callable[..., Any]:
         name: group
         for name, parameter in own.items()
         for group in getattr(parameter.annotation, "__metadata__", ())
-        if isinstance(group, Group)
+        if isinstance(group, OptionGroup)
     }
     single = [
         option.replace(kind=_KIND)
@@ -119,7 +120,7 @@ def file(text: str) -> Any:
     return optional(Path, text, metavar="FILE")
 
 
-class Site(NamedTuple):
+class SiteOptions(NamedTuple):
     """The configuration in force."""
 
     config: Config
@@ -127,17 +128,37 @@ class Site(NamedTuple):
     """Its paths are relative to this folder."""
     file: Path | None
 
+    def database(self, given: Path | None) -> Path:
+        """Return the database that an option names, else that of the configuration."""
+        return given or published(self.file, self.config)
 
-def _site(config: ConfigFile = None) -> Site:
-    return Site(configuration(config), config.parent if config else Path(), config)
+    def session(self, request: Request, progress: Progress, **more: Any) -> Session:
+        """Return the session of a command that reports its progress and what it infers."""
+        from audit.pipeline.session import Session
+
+        given = {"config": self.config, "folder": self.folder, "on_inferred": tell(progress)}
+        return Session(request, on_progress=progress.update, **{**given, **more})
 
 
-Configured: TypeAlias = Annotated[Site, Group.of(_site)]
+def _site(config: ConfigFile = None) -> SiteOptions:
+    return SiteOptions(configuration(config), config.parent if config else Path(), config)
+
+
+Configured: TypeAlias = Annotated[SiteOptions, OptionGroup.of(_site)]
 
 READING = options(
     zone=optional(str, "Time zone of the cluster, such as Europe/Berlin."),
     columns=optional(str, "Columns of a log without a header row: JobID,User,…"),
     separator=optional(str, "Separator of the columns; default: detected."),
+    table=optional(
+        str, "Mapping of a table's columns: the name of a preset, or a file.", metavar="NAME|FILE"
+    ),
+    maps=optional(
+        list[str],
+        "Column of a field: walltime=timelimit:min; repeatable.",
+        "--map",
+        metavar="FIELD=COLUMN[:UNIT]",
+    ),
 )
 SLURM_FILES = options(
     partitions=file("Output of 'scontrol show partition'."),
@@ -152,14 +173,36 @@ NODE_FILES = options(
     reservations=file("Output of 'scontrol' or 'sacctmgr -P show reservation'."),
     qmgr=file("Output of qmgr -c 'print server': limits of PBS."),
 )
+EVIDENCE_FILES = options(
+    squeue=optional(list[Path], "Samples of squeue, each after its time.", metavar="FILE"),
+    sprio=optional(list[Path], "Samples of 'sprio -l', each after its time.", metavar="FILE"),
+    ctld_log=optional(list[Path], "slurmctld.log.", metavar="FILE"),
+    pbs_log=optional(list[Path], "A file of PBS's sched_logs or server_logs.", metavar="FILE"),
+    ge_schedule=optional(
+        list[Path], "Grid Engine's file schedule (params MONITOR=1).", metavar="FILE"
+    ),
+)
+"""What schedulers said of jobs and nodes at instants; each option may be repeated."""
 
 
-def reading(*, columns: str | None, separator: str | None, zone: str | None = None) -> Any:
+def reading(
+    *,
+    columns: str | None,
+    separator: str | None,
+    table: str | None,
+    maps: list[str] | None,
+    zone: str | None = None,
+) -> Any:
     """Return how to read logs (``formats.dialects.Reading``)."""
     from audit.formats.dialects import Reading
 
     names = tuple(name.strip() for name in columns.split(",")) if columns else None
-    return Reading(names, separator, zone)
+    mapping = None
+    if table is not None or maps:
+        from audit.config.table import of_options
+
+        mapping = of_options(table, maps or ())
+    return Reading(names, separator, zone, mapping)
 
 
 def request(
@@ -168,12 +211,14 @@ def request(
     zone: str | None,
     columns: str | None,
     separator: str | None,
+    table: str | None,
+    maps: list[str] | None,
     **more: Any,
 ) -> Any:
     """Return the logs and how to read them (``pipeline.opening.Request``)."""
     from audit.pipeline.opening import Request
 
-    how = reading(columns=columns, separator=separator, zone=zone)
+    how = reading(columns=columns, separator=separator, table=table, maps=maps, zone=zone)
     return Request(logs=logs or (), reading=how, zone=zone, **more)
 
 
@@ -198,8 +243,11 @@ def _request_with_nodes(
     qmgr: Path | None,
     **more: Any,
 ) -> Any:
+    from audit.ingest.evidence import given
+
     files = node_files(nodes=nodes, events=events, reservations=reservations, qmgr=qmgr)
-    return request(files=files, **more)
+    evidence = given(**{name: more.pop(name) for name in EVIDENCE_FILES})
+    return request(files=files, evidence=evidence, **more)
 
 
 _OF_LOGS = {
@@ -214,12 +262,13 @@ _OF_LOGS = {
 }
 
 
-def _of_logs(text: str, *, with_nodes: bool = False, **default: Any) -> Group:
+def _of_logs(text: str, *, with_nodes: bool = False, **default: Any) -> OptionGroup:
     annotation = Annotated[list[Path] | None, Argument(metavar="LOG...", help=text)]
     logs = inspect.Parameter("logs", _KIND, annotation=annotation, **default)
     if with_nodes:
-        return Group(_request_with_nodes, {"logs": logs, **_OF_LOGS, **NODE_FILES})
-    return Group(request, {"logs": logs, **_OF_LOGS})
+        files = {**NODE_FILES, **EVIDENCE_FILES}
+        return OptionGroup(_request_with_nodes, {"logs": logs, **_OF_LOGS, **files})
+    return OptionGroup(request, {"logs": logs, **_OF_LOGS})
 
 
 _LOGS = "Accounting logs, or folders of them; they may be compressed."
@@ -323,18 +372,14 @@ def described(fact: Fact) -> str:
     return f"{fact.what}: {fact.value} (from {fact.source})"
 
 
-_DETAILS: Final = frozenset({"policy", "rule", "chain", "release", "limit", "own"})
-"""First words of facts that only ``--verbose`` prints."""
-
-
-def tell(progress: Progress, *, verbose: bool = True) -> Callable[[Fact], None]:
+def tell(on_progress: Progress, *, verbose: bool = True) -> Callable[[Fact], None]:
     """Return a callback that prints facts above the progress bars.
 
     Those about the policy and rules are left out unless ``verbose``.
     """
 
     def print_fact(fact: Fact) -> None:
-        if verbose or fact.what.split()[0] not in _DETAILS:
-            progress.say(described(fact))
+        if verbose or not fact.detail:
+            on_progress.say(described(fact))
 
     return print_fact

@@ -19,7 +19,8 @@ from audit.errors import UsageError
 if TYPE_CHECKING:
     from audit.cluster.declared import NodeFiles
     from audit.formats.dialects import Reading
-    from audit.setup.asking import Answers, Plan
+    from audit.setup.asking import CommandPlan, SlurmOutput
+    from audit.setup.init import Draft
     from audit.setup.slurm import SlurmFiles
 
 
@@ -29,9 +30,18 @@ def _slurm_files(*, assoc: Path | None, **files: Path | None) -> Any:
     return SlurmFiles(associations=assoc, **files)
 
 
-OfSlurm: TypeAlias = Annotated["SlurmFiles", opt.Group(_slurm_files, opt.SLURM_FILES)]
-OfNodes: TypeAlias = Annotated["NodeFiles", opt.Group(opt.node_files, opt.NODE_FILES)]
-HowToRead: TypeAlias = Annotated["Reading", opt.Group(opt.reading, opt.READING)]
+def _how(*, table: str | None, maps: list[str] | None, **given: Any) -> Any:
+    """Return how to read logs, and the name of the mapping; one to be written is not read."""
+    from audit.config.table import is_new
+
+    new = table is not None and not maps and is_new(table)
+    reading = opt.reading(table=None if new else table, maps=maps, **given)
+    return reading, None if maps else table
+
+
+OfSlurm: TypeAlias = Annotated["SlurmFiles", opt.OptionGroup(_slurm_files, opt.SLURM_FILES)]
+OfNodes: TypeAlias = Annotated["NodeFiles", opt.OptionGroup(opt.node_files, opt.NODE_FILES)]
+HowToRead: TypeAlias = Annotated["tuple[Reading, str | None]", opt.OptionGroup(_how, opt.READING)]
 
 
 @opt.grouped
@@ -56,44 +66,66 @@ def init(
     output: Annotated[Path, Option(help="File to write.")] = opt.SITE,
     force: Annotated[bool, Option("--force", help="Replace the file if it exists.")] = False,
 ) -> None:
-    """Write a commented config.toml for a site, from its logs and the output of Slurm."""
+    """Write a commented config.toml for a site, from its logs and the output of Slurm.
+
+    With --table FILE, where FILE does not exist, write a mapping of the log's columns to confirm.
+    """
     from audit.setup import asking
     from audit.setup import init as initial
 
+    reading, table = how
+    if table is not None and reading.table is None:
+        _propose_table(Path(table), logs or [])
+        return
     initial.refuse_existing(output, force=force)
     if not (slurm or logs or files.given or machines.given or name):
         remedy = "'fairaudit init LOG', or 'fairaudit init --slurm' on a machine with Slurm"
         raise UsageError(f"init: there is nothing to infer a configuration from: {remedy}")
     plan = None
     if slurm:
-        if logs or files.given or machines.given or how.columns or how.separator:
-            raise UsageError("--slurm asks Slurm itself: omit logs, files, columns and separator")
-        plan = asking.plan(datetime.now(UTC), weeks, how.zone or asking.machine_zone())
+        if logs or files.given or machines.given or reading.columns or reading.separator or table:
+            raise UsageError("--slurm asks Slurm itself: omit logs, files and columns")
+        plan = asking.plan(datetime.now(UTC), weeks, reading.zone or asking.machine_zone())
         answers = _answers(plan, output.parent / asking.FOLDER, yes=yes)
         logs, files, machines = [answers.log], answers.files, answers.machines
-    zone = how.zone if plan is None else plan.zone
+    zone = reading.zone if plan is None else plan.zone
     with at_work() as progress:
         draft = initial.infer(
-            *(logs or [], files, name, zone, how, output.parent, progress.update),
+            *(logs or [], files, name, zone, reading, output.parent, progress.update),
             machines=machines,
         )
     if plan is not None:
-        draft = asking.pulled(draft, plan, zone_of_machine=how.zone is None)
+        draft = asking.pulled(draft, plan, answers, zone_of_machine=reading.zone is None)
     if draft.name is None:
         if not sys.stdin.isatty():
             raise UsageError("init: the name of the cluster is unknown: give it with --name")
         draft = draft.named(typer.prompt("Name of the cluster", err=True))
-    for fact in draft.facts:
-        say(described(fact))
-    warn(fact.warning for fact in draft.facts if fact.warning)
-    initial.save(output, initial.write(draft), force=force)
+    initial.save(output, _written(initial.with_table(draft, table, output.parent)), force=force)
     if slurm:
         _first_audit(output, logs or [], draft.name)
     else:
         show(output)
 
 
-def _answers(plan: Plan, folder: Path, *, yes: bool) -> Answers:
+def _propose_table(path: Path, logs: list[Path]) -> None:
+    from audit.setup import init as initial
+
+    initial.write_table(path, logs)
+    say("Check every line of it, answer what it asks, and run the same command again.")
+    show(path)
+
+
+def _written(draft: Draft) -> str:
+    """Print where values are from, and return the text of config.toml."""
+    from audit.setup import init as initial
+
+    for fact in draft.facts:
+        say(described(fact))
+    warn(fact.warning for fact in draft.facts if fact.warning)
+    return initial.write(draft)
+
+
+def _answers(plan: CommandPlan, folder: Path, *, yes: bool) -> SlurmOutput:
     """Show the commands, run them if the user agrees, and return their output."""
     from audit.setup import asking
 
@@ -115,12 +147,14 @@ def _first_audit(site: Path, logs: list[Path], cluster: str | None) -> None:
     """Audit the logs under a new configuration, and print what to do next."""
     from audit.oneoff.audit import Options, audit
     from audit.pipeline.opening import Request
+    from audit.pipeline.session import Session
 
     config = opt.configuration(site)
     options = Options(out=site.parent / opt.DEFAULT_OUT)
     with at_work() as progress:
         request = Request(logs=logs, cluster=cluster)
-        outcome = audit(request, options, config, progress.update, fit=True, folder=site.parent)
+        session = Session(request, config, site.parent, on_progress=progress.update)
+        outcome = audit(session, options)
     warn(outcome.warnings)
     verdict = outcome.sentence or "no job has ended yet"
     found = shutil.which(sys.argv[0])

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 import polars as pl
 
-from audit.cluster.fairshare import Fairshare
+from audit.cluster.fairshare import FairshareInputs
 from audit.cluster.setting import Setting
 from audit.errors import ConfigError
 from audit.metrics.attempts import performance
@@ -63,7 +63,7 @@ _READ: Final = (
 Amounts = Mapping[str, float]
 
 
-class Compared(NamedTuple):
+class PenaltyComparison(NamedTuple):
     """Usage within a period under several penalties."""
 
     penalties: pl.DataFrame
@@ -72,7 +72,7 @@ class Compared(NamedTuple):
     """Columns of ``CHARGES``."""
 
 
-def charged(described: pl.DataFrame, setting: Setting, fairshare: Fairshare) -> pl.DataFrame:
+def charged(described: pl.DataFrame, setting: Setting, fairshare: FairshareInputs) -> pl.DataFrame:
     """Return the attempts of all pools with ``penalty``, their charge per second; same order.
 
     Raises ConfigError if the configuration lacks an amount that the penalty needs.
@@ -84,7 +84,7 @@ def charged(described: pl.DataFrame, setting: Setting, fairshare: Fairshare) -> 
 
 
 def beyond_requests(
-    with_penalty: pl.DataFrame, setting: Setting, fairshare: Fairshare
+    with_penalty: pl.DataFrame, setting: Setting, fairshare: FairshareInputs
 ) -> pl.DataFrame:
     """Add ``beyond_penalty``: what an attempt would save with its requested CPUs and memory.
 
@@ -105,9 +105,9 @@ def beyond_requests(
 def compare(
     with_penalty: pl.DataFrame,
     setting: Setting,
-    fairshare: Fairshare,
+    fairshare: FairshareInputs,
     periods: Collection[Period],
-) -> Iterator[tuple[Period, Compared]]:
+) -> Iterator[tuple[Period, PenaltyComparison]]:
     """Yield the usage of entities in each period under the configured and the other penalties.
 
     Usage is not decayed: it is the charge of the seconds within the period. Raises ConfigError as
@@ -143,7 +143,7 @@ def compare(
             _charges(started, pool, *known[pool.name], period, setting.now, fairshare)
             for pool in setting.pools
         )
-        yield period, Compared(pl.concat(penalties), pl.concat(charges))
+        yield period, PenaltyComparison(pl.concat(penalties), pl.concat(charges))
 
 
 def _configured(pool: Pool) -> dict[str, float]:
@@ -171,7 +171,7 @@ def _relative(
     setting: Setting,
     amounts: Mapping[str, Amounts],
     name: str,
-    fairshare: Fairshare,
+    fairshare: FairshareInputs,
 ) -> pl.DataFrame:
     """Return the attempts, in their order, with the relative penalty ``name``."""
     chosen = fairshare.chosen
@@ -210,7 +210,7 @@ def _hardware(amounts: Amounts, basis: str) -> penalty.Hardware:
     return penalty.Hardware(available=of_node, basis="node", pool_nodes=round(nodes))
 
 
-def _billed(described: pl.DataFrame, fairshare: Fairshare) -> pl.DataFrame:
+def _billed(described: pl.DataFrame, fairshare: FairshareInputs) -> pl.DataFrame:
     """Charge by Slurm's billing; method ``slurm`` multiplies it by the QOS's usage factor."""
     chosen = fairshare.chosen
     factors = fairshare.factors if chosen.method == "slurm" else {}
@@ -235,7 +235,7 @@ def _charges(
     inferred: frozenset[str],
     period: Period,
     now: int,
-    fairshare: Fairshare,
+    fairshare: FairshareInputs,
 ) -> pl.DataFrame:
     """Return a pool's amounts, and how many requests of a period are unknown or exceed them."""
     of_pool = started.filter(pl.col("pool") == pool.name)

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 from typing import Final, NamedTuple
 
 import polars as pl
 import polars.selectors as cs
 
-from audit import config
 from audit.cluster import charges, ranking
 from audit.cluster.delivered import Agreed, delivered
-from audit.cluster.fairshare import Fairshare, histories
+from audit.cluster.fairshare import FairshareInputs, histories
 from audit.cluster.passed import OfLog
 from audit.cluster.predicted import predicted
-from audit.cluster.rules import rules_of, waiting_by_rule, with_waiting
+from audit.cluster.rules import recorded_rules, rules_of, waiting_by_rule, with_waiting
 from audit.cluster.setting import Setting, covered
-from audit.cluster.windows import WHOLE, Window, of_days
+from audit.cluster.windows import WHOLE, ComputedWindow, of_days
+from audit.config import Config
 from audit.metrics import dominant_share
 from audit.metrics.attempts import (
     account,
@@ -31,12 +31,14 @@ from audit.metrics.attempts import (
 from audit.metrics.attempts.account import Account
 from audit.metrics.attempts.fidelity import edges, of_account
 from audit.metrics.attempts.parts import Row
+from audit.metrics.attempts.recorded import RECORDED
 from audit.metrics.attempts.resource_equality import resource_equality
 from audit.metrics.attempts.summary import KINDS, Known, Options, conservation_of, summarise
 from audit.metrics.fairshare.requested import beyond_request
 from audit.metrics.passed.usage import Shares
 from audit.metrics.preemption import interrupted
 from audit.model import OBSERVED, Period, Pool, Standing
+from audit.progress import OnProgress, silent
 from audit.scenario import ownership
 from audit.scenario.advice.advise import advise
 from audit.scenario.driver import ALL, Effort
@@ -47,9 +49,6 @@ from audit.scenario.releases.unstartable import unstartable
 from audit.scenario.scenario import Scenario
 from audit.scenario.workload import KEYS
 from audit.words import OF_TYPE
-
-Progress = Callable[[str, int, int], None]
-"""Callback with the current stage, its progress and its total."""
 
 _UNUSED: Final = (
     *("job_number", "array_task", "array_tasks", "het_offset", "kind", "eligible_time", "waited_s"),
@@ -84,7 +83,7 @@ class Wanted(NamedTuple):
     """The periods to report, and the seeds of their bootstraps."""
     kept: Collection[Period] = ()
     """The other current periods, whose figures stay."""
-    window: Window = WHOLE
+    window: ComputedWindow = WHOLE
     history_s: int | None = None
     """Seconds before the end of a period that are its log; None: all attempts are."""
     settings: Mapping[Period, Setting] = {}
@@ -107,13 +106,13 @@ class _Work(NamedTuple):
 
     setting: Setting
     wanted: Wanted
-    chosen: config.Config
+    config: Config
     ranked: ownership.Fairshare
     compared: ownership.Fairshare  # for orders that may be the site's
     shares: Shares
     known: pl.DataFrame | None
     effort: Effort
-    progress: Progress
+    progress: OnProgress
 
     def of(self, period: Period) -> Setting:
         """Return the setting of a period."""
@@ -124,11 +123,11 @@ def compute(
     attempts: pl.DataFrame,
     setting: Setting,
     wanted: Wanted,
-    chosen: config.Config,
-    fairshare: Fairshare,
+    config: Config,
+    fairshare: FairshareInputs,
     known: pl.DataFrame | None = None,
     effort: Effort = ALL,
-    progress: Progress = lambda what, done, of: None,
+    on_progress: OnProgress = silent,
 ) -> Iterator[Rows]:
     """Yield all results of a cluster as they are made, which keeps memory low.
 
@@ -145,7 +144,7 @@ def compute(
     ranked = ranking.of(fairshare, setting, (pool.policy for pool in setting.pools))
     compared = ranking.of_candidates(fairshare, setting, ranked)
     work = _Work(
-        setting, wanted, chosen, ranked, compared, fairshare.of_all, known, effort, progress
+        setting, wanted, config, ranked, compared, fairshare.of_all, known, effort, on_progress
     )
     tables = _tables(work, attempts, fairshare)
     del attempts
@@ -156,9 +155,9 @@ def compute(
         del rows  # before more is made
 
 
-def _tables(work: _Work, attempts: pl.DataFrame, fairshare: Fairshare) -> Iterator[Rows]:
+def _tables(work: _Work, attempts: pl.DataFrame, fairshare: FairshareInputs) -> Iterator[Rows]:
     """Yield as ``compute``, without the names of cluster and period."""
-    setting, metrics = work.setting, work.chosen.metrics
+    setting, metrics = work.setting, work.config.metrics
     seeds, kept, window = work.wanted[:3]
     described = population.compact(
         population.describe(attempts, setting.pools, setting.partition_pool, tau_s=metrics.tau_s)
@@ -176,7 +175,7 @@ def _tables(work: _Work, attempts: pl.DataFrame, fairshare: Fairshare) -> Iterat
     attempts_of_all = charged.height
     for pool in setting.pools:
         of_pool = population.only(charged, pl.col("pool") == pool.name)
-        budget_s = work.chosen.simulation.budget_s * of_pool.height / max(attempts_of_all, 1)
+        budget_s = work.config.simulation.budget_s * of_pool.height / max(attempts_of_all, 1)
         if pool == setting.pools[-1]:
             del charged
         log = Scenario(of_pool, pool, setting.now, work.ranked)
@@ -211,7 +210,7 @@ def _completed(work: _Work, scenario: Scenario, budget_s: float) -> tuple[pl.Dat
     Args:
         budget_s: estimated CPU seconds for the fair start times of the papers.
     """
-    metrics, pool, setting = work.chosen.metrics, scenario.pool, work.setting
+    metrics, pool, setting = work.config.metrics, scenario.pool, work.setting
     window, effort = work.wanted.window, work.effort
     work.progress(_WAITS, 0, 1)
     shares = resource_equality(
@@ -230,7 +229,8 @@ def _completed(work: _Work, scenario: Scenario, budget_s: float) -> tuple[pl.Dat
         passes=setting.passes.get(pool.name),
     )
     marked = unstartable(passed, pool, setting.now, setting.log.from_time, held.own)
-    booked = booked._replace(attempts=booked.attempts.with_columns(marked))
+    kept = booked.attempts.with_columns(marked).drop(RECORDED, strict=False)
+    booked = booked._replace(attempts=kept)
     work.progress(_WAITS, 1, 1)
     fair = fair_start_times(
         scenario.described_by(population.compact(booked.attempts)),
@@ -259,7 +259,8 @@ def _with_delivered(
         [*seeds, *(period for period in kept if window.overlaps(period))],
         history_s,
         None if window.whole else window.holds(),
-        work.chosen.metrics.tau_s,
+        work.config.metrics.tau_s,
+        {period: work.of(period).compared.get(log.pool.name, {}) for period in seeds},
     )
     work.progress(_DELIVERED, 1, 1)
     jobs = jobs.drop("fair_slowdown")  # of the strict fair start
@@ -302,24 +303,26 @@ def _of_periods(
     agreed: Mapping[Period, Agreed],
 ) -> Iterator[Rows]:
     """Yield a pool's figures in each period; what periods share is computed once."""
-    setting, metrics = work.setting, work.chosen.metrics
+    setting, metrics = work.setting, work.config.metrics
     options = Options(
         keep_single=metrics.keep_single_job_users,
         count_never_started=metrics.count_never_started,
-        resamples=work.chosen.uncertainty.resamples,
+        resamples=work.config.uncertainty.resamples,
         tolerance_s=metrics.tolerance_s,
     )
     conserved = conservation_of(jobs, setting.now, options)
-    budget_s = work.chosen.simulation.advice_budget_s / len(setting.pools)
+    budget_s = work.config.simulation.advice_budget_s / len(setting.pools)
     scenario = Scenario(jobs, pool, setting.now, work.ranked)
     of_pool = pl.lit(pool.name).alias("pool")
     of_files = setting.declared.limits
     holding = setting.holding.get(pool.name, NOT_HOLDING)
+    recorded = recorded_rules(pool, jobs)
     evidence = OfLog.of(jobs, pool, setting.now, holding, booked.barred.filter("held"))
     for number, (period, seed) in enumerate(work.wanted.seeds.items()):
         work.progress(_FIGURES, number, len(work.wanted.seeds))
         own = work.of(period)
         rules = rules_of(pool, own.evidence.get(pool.name, ()), of_files)
+        rules = pl.concat([rules, recorded])
         holds = pl.DataFrame(own.holds.get(pool.name, ()), HOLDS)
         around = population.around(jobs, period)
         of_period = options._replace(covered=covered(period, setting.log))
@@ -354,10 +357,10 @@ def _base(
     work: _Work, jobs: pl.DataFrame, judged_by: Period, passed: pl.DataFrame, seed: int
 ) -> Iterator[tuple[str, pl.DataFrame]]:
     """Yield what the verdict on a period is decided by."""
-    chosen, zone = work.chosen, work.setting.zone
-    of = (chosen.verdict, zone, seed, chosen.uncertainty.resamples)
+    config, zone = work.config, work.setting.zone
+    of = (config.verdict, zone, seed, config.uncertainty.resamples)
     yield "base_result", base.of_base(jobs, judged_by, passed, *of)
-    yield "overtaken_result", base.overtaken(passed)
+    yield "overtaken_result", base.overtaken(jobs, judged_by, passed)
 
 
 def _summaries(

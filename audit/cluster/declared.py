@@ -8,12 +8,13 @@ from ``sacctmgr show reservation`` or ``scontrol show reservation``.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+import polars as pl
 from pydantic import TypeAdapter
 
 from audit import config
@@ -21,13 +22,17 @@ from audit.cluster.fairshare import slurm_settings, text
 from audit.cluster.inference import NOTHING
 from audit.errors import AuditError, ConfigError, UsageError
 from audit.formats.nodes import absences
-from audit.formats.nodes.machine import Drain, Listing
+from audit.formats.nodes.machine import Drain, Listing, out_of_service
 from audit.formats.nodes.read import read as read_nodes
 from audit.formats.pbs import qmgr
 from audit.model import Absence, Declared, Limit
 from audit.words import plural
 
 _SHOWN: Final = 5  # maximum number of problems of a file that are listed
+_EARLIER: Final = (
+    "{} may have begun earlier: sacctmgr dates a drain from the end of the last job on the node, "
+    "not from the command, which slurmctld.log has (--ctld-log)"
+)
 _ADAPTER: Final = TypeAdapter(Declared)
 T = TypeVar("T")
 
@@ -72,7 +77,7 @@ def configured(cluster: config.Cluster, folder: Path) -> Declared:
     return found
 
 
-def _counts_memory(usage: config.Usage, folder: Path) -> bool | None:
+def _counts_memory(usage: config.UsageConfig, folder: Path) -> bool | None:
     """Return what SelectTypeParameters says; faults of slurm.conf are those of ``Fairshare``."""
     if usage.slurm_conf is None:
         return None
@@ -100,7 +105,7 @@ def read(
     """
     if not files.given:
         return NOTHING
-    reading = _Reading(files, where, error)
+    reading = _NodesRead(files, where, error)
     listing = reading.of("nodes", read_nodes) or Listing()
     if files.nodes is not None and not listing.nodes:
         raise error(f"{files.nodes}: {listing.problems[0]} ({where.format('nodes')})")
@@ -119,7 +124,7 @@ def read(
 
 
 @dataclass
-class _Reading:
+class _NodesRead:
     files: NodeFiles
     where: str
     error: type[AuditError]
@@ -173,15 +178,69 @@ def _drained(
     def cautions() -> Iterator[str]:
         early = sum(one.why == "drained" for k, one in enumerate(events) if k not in dated)
         if early:
-            yield (
-                f"{plural(early, 'drain')} may have begun earlier: sacctmgr dates a drain from "
-                "the end of the last job on the node, not from the command"
-            )
+            yield _EARLIER.format(plural(early, "drain"))
         undated = sum(drain.node not in known and drain.node not in latest for drain in drains)
         if undated:
             yield f"no file says when {plural(undated, 'node')} went out of service"
 
     return tuple(found), cautions()
+
+
+def dated(declared: Declared, said: pl.DataFrame) -> Declared:
+    """Return what is declared, with drains and failures from the instants that schedulers logged.
+
+    A drain begins with the last command before its event that is later than the event before. Nodes
+    without any event are out of service as the scheduler says, if they are declared.
+
+    Args:
+        said: columns of ``model.EVIDENCE``, about nodes, ascending.
+    """
+    if said.is_empty():
+        return declared
+    found, begun = [], 0
+    logged: dict[str, list[tuple[int, str | None]]] = {}
+    for node, instant, state in said.select("node", "instant", "state").iter_rows():
+        logged.setdefault(node, []).append((instant, out_of_service(state or "")))
+    listed = {one.node for one in declared.absences if one.why != "reserved"}
+    ended: dict[str, int] = {}
+    for one in sorted(declared.absences, key=lambda absence: absence.begin):
+        begin = one.begin
+        if one.why != "reserved":
+            since = ended.get(one.node, 0)
+            begin = min(_spell(logged.get(one.node, ()), one.why, since, begin), begin)
+            ended[one.node] = one.end or begin
+        begun += begin < one.begin
+        found.append(one._replace(begin=begin))
+    shapes = {node.name for node in declared.nodes}
+    for node in sorted(logged.keys() & shapes - listed):
+        found += _spells(node, logged[node])
+    cautions = [text for text in declared.cautions if not text.endswith(_EARLIER.partition("}")[2])]
+    undated = sum(one.why == "drained" for one in declared.absences) - begun
+    if undated > 0 and len(cautions) < len(declared.cautions):
+        cautions.append(_EARLIER.format(plural(undated, "drain")))
+    return declared._replace(absences=tuple(found), cautions=tuple(cautions))
+
+
+def _spell(logged: Iterable[tuple[int, str | None]], why: str, since: int, until: int) -> int:
+    """Return when the spell of a state begins that lasts at ``until``; it began after ``since``."""
+    begin, before = until, None
+    for instant, state in logged:
+        if since <= instant <= until:
+            if state == why and before != why:
+                begin = instant
+            before = state
+    return begin if before == why else until
+
+
+def _spells(node: str, logged: Iterable[tuple[int, str | None]]) -> Iterator[Absence]:
+    begin, why = 0, None
+    for instant, state in logged:
+        if state != why:
+            if why is not None and instant > begin:
+                yield Absence(node, begin, instant, why)
+            begin, why = instant, state
+    if why is not None:
+        yield Absence(node, begin, None, why)
 
 
 def stored(declared: Declared) -> dict[str, Any]:

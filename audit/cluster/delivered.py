@@ -1,32 +1,40 @@
 """Fair starts on what a pool's machine delivered, by the rule that its log shows (SPEC §10).
 
-The log of an audit is all that it read. That of a period of ``run`` ends with the period, so that
-later arrivals change nothing in it.
+The log of an audit is all that it read. That of a period of ``run`` is what was known at its end,
+so nothing that came later changes it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
 
+from audit.cluster.setting import Agreement
 from audit.metrics.attempts.fidelity import KEPT_ORDER, Rule, of_rules
-from audit.metrics.attempts.population import TAU_S, belongs_at
+from audit.metrics.attempts.population import TAU_S, as_of, belongs_at
 from audit.metrics.attempts.reasons import throttled
-from audit.model import Period, Pool
+from audit.metrics.attempts.recorded import recorded
+from audit.model import Period, Policy, Pool
+from audit.registry.reasons import PLANNED
 from audit.scenario.delivered.agreement import (
+    AGREEMENT_SCHEMA,
     KnownRule,
     agreement,
     agreement_on_nodes,
     rule_of,
 )
-from audit.scenario.delivered.candidates import candidates
+from audit.scenario.delivered.candidates import BY_PRIORITY, candidates
 from audit.scenario.delivered.fair_starts import ADDED, delivered_starts
 from audit.scenario.releases.holds import Holding, inferred_holds
 from audit.scenario.scenario import Scenario
 from audit.scenario.workload import KEYS, Bools, Ints
+
+Known = Mapping[tuple[Policy, bool], Agreement]
+"""Of ``Setting.compared``, of one pool."""
+NOTHING: Final[Known] = {}
 
 
 class Agreed(NamedTuple):
@@ -50,13 +58,24 @@ class Agreed(NamedTuple):
         return of_rules(self.compared, used, policy, self.on_nodes)
 
 
-def agreed(log: Scenario, until: Ints | None = None) -> Agreed:
+def agreed(log: Scenario, until: Ints | None = None, known: Known = NOTHING) -> Agreed:
     """Return which rules agree with the observed starts of a log.
 
     Args:
         until: of ``held_until``.
+        known: what was compared before in this log. Orders by priorities are compared again, as
+            usage may have been charged since.
     """
-    compared = agreement(log, held_until=until)
+    rules = candidates(log)
+    rows = {
+        rule: known[rule[:2]]
+        for rule in rules
+        if rule[:2] in known and rule.policy.order not in BY_PRIORITY
+    }
+    if missing := [rule for rule in rules if rule not in rows]:
+        found = agreement(log, missing, held_until=until)
+        rows |= zip(missing, found.rows(), strict=True)
+    compared = pl.DataFrame([rows[rule] for rule in rules], AGREEMENT_SCHEMA, orient="row")
     on_nodes = agreement_on_nodes(log, log.pool.policy)
     return Agreed(compared, rule_of(log, compared), on_nodes)
 
@@ -75,7 +94,9 @@ def _larger(compared: pl.DataFrame, on_nodes: float | None) -> float | None:
 
 
 def held_until(attempts: pl.DataFrame, pool: Pool, now: int, holding: Holding) -> Ints | None:
-    """Return until when each attempt was last held, by inference or a throttle; None: none was.
+    """Return until when each attempt was last held; None: none was.
+
+    Inferred holds, throttles, and what the scheduler recorded of holds and rules count.
 
     Args:
         attempts: columns of ``model.DESCRIBED``; all of one pool.
@@ -83,7 +104,8 @@ def held_until(attempts: pl.DataFrame, pool: Pool, now: int, holding: Holding) -
     Returns:
         [rows], epoch s; the arrival where it was not held.
     """
-    held = pl.concat([inferred_holds(attempts, pool, now, holding), throttled(attempts)])
+    said = recorded(attempts).filter(pl.col("kind") != PLANNED)
+    held = pl.concat([inferred_holds(attempts, pool, now, holding), throttled(attempts), said])
     if held.is_empty():
         return None
     last = held.group_by("row").agg(pl.col("end").max())
@@ -99,6 +121,7 @@ def delivered(
     history_s: int | None = None,
     wanted: pl.Expr | None = None,
     tau_s: int = TAU_S,
+    known: Mapping[Period, Known] | None = None,
 ) -> tuple[pl.DataFrame, Mapping[Period, Agreed]]:
     """Return the delivered fair starts of attempts, by the rule that the log of each period shows.
 
@@ -109,44 +132,39 @@ def delivered(
         history_s: seconds before the end of a period that are its log; None: all attempts are.
         wanted: selects the attempts to compute, by columns of ``model.DESCRIBED``; None: all.
         tau_s: τ of the fair slowdown, s.
+        known: what was compared before in the log of each period.
 
     Returns:
-        ``workload.KEYS`` and the columns of ``delivered_starts``, of the wanted attempts; and what
-        the log of each period shows.
+        ``workload.KEYS`` and the columns of ``delivered_starts``, of the wanted attempts in the log
+        of their period; and what that log shows.
     """
     attempts = log.attempts
-    until = held_until(attempts, log.pool, log.now, holding)
     chosen = attempts.select(holds=pl.lit(value=True) if wanted is None else wanted)["holds"]
     mine = np.ones(attempts.height, np.bool_) & chosen.fill_null(value=False).to_numpy()
     every = sorted(periods, key=lambda period: period.from_time)
+    before = known or {}
     if history_s is None:
-        found, made = _of_log(log, until, mine, tau_s)
+        found, made = _of_log(log, holding, mine, tau_s, before.get(every[0], NOTHING))
         return made, dict.fromkeys(every, found)
     at = attempts.select(belongs_at().fill_null(0)).to_series().to_numpy()
     begins = [period.from_time for period in every]
     place = np.maximum(np.searchsorted(begins, at, side="right") - 1, 0)
     parts, shown = [], {}
     for number, period in enumerate(every):
-        own = mine & (place == number)
-        in_log = attempts.select(_in_log(period, history_s)).to_series()
-        rows = np.flatnonzero(own | in_log.fill_null(value=False).to_numpy())
-        part = log.but(attempts=attempts[rows])
-        held = None if until is None else until[rows]
-        shown[period], made = _of_log(part, held, own[rows], tau_s)
+        own = attempts.with_columns(own=pl.Series(mine & (place == number)))
+        seen = as_of(own, period.to_time - history_s, period.to_time)
+        part = log.but(attempts=seen.drop("own"), now=min(log.now, period.to_time))
+        of_period = before.get(period, NOTHING)
+        shown[period], made = _of_log(part, holding, seen["own"].to_numpy(), tau_s, of_period)
         parts.append(made)
     return pl.concat(parts), shown
 
 
 def _of_log(
-    log: Scenario, until: Ints | None, mine: Bools, tau_s: int
+    log: Scenario, holding: Holding, mine: Bools, tau_s: int, known: Known
 ) -> tuple[Agreed, pl.DataFrame]:
     """Return which rules agree with a log, and the fair starts of some of its attempts."""
-    found = agreed(log, until)
+    until = held_until(log.attempts, log.pool, log.now, holding)
+    found = agreed(log, until, known)
     made = delivered_starts(log, found.known, held_until=until, chosen=mine, tau_s=tau_s)
     return found, made.filter(pl.Series(mine)).select(*KEYS, *ADDED)
-
-
-def _in_log(period: Period, history_s: int) -> pl.Expr:
-    arrived, end = pl.coalesce("arrival_time", "start_time"), pl.col("end_time")
-    since = period.to_time - history_s
-    return (arrived < period.to_time) & (end.is_null() | (end >= since))

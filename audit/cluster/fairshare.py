@@ -46,10 +46,10 @@ _LONGEST_RESET_S: Final = 366 * DAY_S
 
 
 @dataclass(frozen=True)
-class Fairshare:
+class FairshareInputs:
     """Settings and files that usage and fairshare of a cluster are computed from."""
 
-    chosen: config.Usage
+    chosen: config.UsageConfig
     associations: tuple[Association, ...] = ()
     """Those of the share tree; empty: no tree."""
     partitions: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
@@ -160,17 +160,17 @@ def shares_of_all(tree: Tree) -> dict[str, dict[str, float]]:
     }
 
 
-def of_site(site: config.Cluster | None, folder: Path) -> Fairshare:
+def of_site(site: config.Cluster | None, folder: Path) -> FairshareInputs:
     """Return how usage is charged and compared today; the defaults where nothing is configured.
 
     Raises ConfigError as of ``read``.
     """
     if site is None:
-        return Fairshare(config.Usage())
+        return FairshareInputs(config.UsageConfig())
     return read(site.usage, folder, site.name)
 
 
-def read(chosen: config.Usage, folder: Path, cluster: str) -> Fairshare:
+def read(chosen: config.UsageConfig, folder: Path, cluster: str) -> FairshareInputs:
     """Return the settings of a cluster's ``[clusters.usage]``, with the content of its files.
 
     Raises ConfigError with all faults of all files.
@@ -210,7 +210,7 @@ def read(chosen: config.Usage, folder: Path, cluster: str) -> Fairshare:
         raise ConfigError(
             f"{len(wrong)} wrong in the files that config.toml names:", details, places
         )
-    return Fairshare(
+    return FairshareInputs(
         chosen,
         _configured(chosen.shares) if rows is None else tuple(rows),
         weights,
@@ -221,11 +221,11 @@ def read(chosen: config.Usage, folder: Path, cluster: str) -> Fairshare:
     )
 
 
-def _billed_by_partition(chosen: config.Usage) -> bool:
+def _billed_by_partition(chosen: config.UsageConfig) -> bool:
     return chosen.penalty == "billing" and not chosen.billing_weights.given
 
 
-def _faults(chosen: config.Usage, conf: SlurmConf) -> Iterator[str]:
+def _faults(chosen: config.UsageConfig, conf: SlurmConf) -> Iterator[str]:
     """Yield why slurm.conf does not suffice."""
     if _billed_by_partition(chosen) and chosen.partitions is None and not conf.partitions:
         yield (
@@ -299,7 +299,7 @@ def _configured(shares: Sequence[config.Share]) -> tuple[Association, ...]:
     )
 
 
-def decay_method(fairshare: Fairshare, setting: Setting) -> Method:
+def decay_method(fairshare: FairshareInputs, setting: Setting) -> Method:
     """Return how usage decays; raises ConfigError if the configured values do not fit together."""
     usage = fairshare.chosen
     try:
@@ -324,7 +324,7 @@ def decay_method(fairshare: Fairshare, setting: Setting) -> Method:
         raise ConfigError(f"clusters.usage of cluster {setting.cluster!r}: {error}") from error
 
 
-def lead_s(fairshare: Fairshare, setting: Setting) -> int:
+def lead_s(fairshare: FairshareInputs, setting: Setting) -> int:
     """Return after how many seconds past use no longer matters.
 
     With a half-life this is ``_FORGOTTEN`` half-lives, which neglects less than 1e-9 of the use.
@@ -338,7 +338,7 @@ def lead_s(fairshare: Fairshare, setting: Setting) -> int:
 
 
 def histories(
-    with_penalty: pl.DataFrame, setting: Setting, period: Period, fairshare: Fairshare
+    with_penalty: pl.DataFrame, setting: Setting, period: Period, fairshare: FairshareInputs
 ) -> Iterator[pl.DataFrame]:
     """Yield, in parts, usage against targets of all entities at the end of each day of a period."""
     usage = fairshare.chosen

@@ -11,13 +11,17 @@ from pydantic import TypeAdapter
 
 from audit import config
 from audit.cluster.inference import Fact
-from audit.cluster.setting import Setting
+from audit.cluster.setting import Agreement, Setting
 from audit.metrics.waits.plan import Passes
 from audit.model import Limit, Policy, Pool, Window
 from audit.scenario.releases.holds import NOT_HOLDING, Holding
 
 STATED = {"order", "backfill"}
 """Keys of a configured pool; with any of them its policy counts as configured."""
+
+
+ComparedRule = tuple[Policy, bool, Agreement]
+"""A policy as it is judged, whether with own peaks, and its agreement."""
 
 
 class Fitted(NamedTuple):
@@ -32,6 +36,8 @@ class Fitted(NamedTuple):
     holding: Holding = NOT_HOLDING
     passes: Passes | None = None
     """None: the attempts of which the account is made show them."""
+    compared: tuple[ComparedRule, ...] = ()
+    """The agreement of policies, with the rules in force."""
 
     def then(self, more: Fitted) -> Fitted:
         """Return what was inferred here and, from its pool, in ``more``."""
@@ -41,7 +47,7 @@ class Fitted(NamedTuple):
         }
         details = {**self.details, **more.details, **both}
         facts = (*more.facts, *self.facts)
-        return Fitted(more.pool, facts, details, self.holding, self.passes)
+        return Fitted(more.pool, facts, details, self.holding, self.passes, more.compared)
 
 
 UNKNOWN: Final = Passes()
@@ -64,6 +70,7 @@ class Rules(NamedTuple):
     capacity: int | None = None
     holding: Holding = NOT_HOLDING
     passes: Passes | None = None
+    compared: tuple[ComparedRule, ...] = ()
 
     @classmethod
     def of(cls, found: Fitted, pool: Pool) -> Rules:
@@ -79,6 +86,7 @@ class Rules(NamedTuple):
             tuple(window for window in seen.windows if window not in pool.windows),
             holding=found.holding,
             passes=found.passes,
+            compared=found.compared,
             **changed,
         )
 
@@ -123,6 +131,10 @@ def assuming(setting: Setting, found: Sequence[Fitted]) -> Setting:
         holding={one.pool.name: one.holding for one in found},
         holds={one.pool.name: one.details.get("holds", []) for one in found},
         passes={one.pool.name: one.passes for one in found if one.passes is not None},
+        compared={
+            one.pool.name: {(policy, own): row for policy, own, row in one.compared}
+            for one in found
+        },
     )
 
 
@@ -164,6 +176,6 @@ def again(setting: Setting, kept: Mapping[str, Any]) -> Setting:
             details = dict(kept[pool.name])
             rules = _RULES.validate_json(json.dumps(details.pop("rules")))
             facts = _FACTS.validate_json(json.dumps(details.pop("facts")))
-            of = (rules.on(pool), facts, details, rules.holding, rules.passes)
+            of = (rules.on(pool), facts, details, rules.holding, rules.passes, rules.compared)
             found.append(Fitted(*of))
     return assuming(setting, found)

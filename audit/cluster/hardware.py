@@ -123,7 +123,7 @@ def _requested(attempts: pl.DataFrame, resources: Iterable[str]) -> dict[str, fl
     return shares
 
 
-class Hardware(NamedTuple):
+class PoolHardware(NamedTuple):
     """The parts of a pool."""
 
     counted: Resource
@@ -143,7 +143,7 @@ def hardware(
     shapes: Sequence[Node] = (),
     resource: Resource | None = None,
     counts_memory: bool | None = None,
-) -> Hardware:
+) -> PoolHardware:
     """Return what a pool consists of: its declared nodes, else what ran at most.
 
     CPUs, GPUs, each type of GPUs and declared memory limit starts if a hundredth of the attempts,
@@ -174,11 +174,11 @@ def hardware(
     sums = Counter[str]()
     for node in nodes:
         sums.update(dict(node.amounts))
-    return Hardware(found, {name: max(peak, sums[name]) for name, peak in peaks.items()}, nodes)
+    return PoolHardware(found, {name: max(peak, sums[name]) for name, peak in peaks.items()}, nodes)
 
 
 def nodes_of(attempts: pl.DataFrame, resources: Sequence[str]) -> tuple[Node, ...]:
-    """Return the nodes of a pool, with the most of each resource that ran there; see ``Hardware``.
+    """Return the nodes of a pool, with the most of each resource used there; see ``PoolHardware``.
 
     Args:
         attempts: columns of ``model.ATTEMPTS``; all of the pool.
@@ -196,7 +196,7 @@ def _declared(
     shapes: Sequence[Node],
     spans: pl.DataFrame,
     counts_memory: bool | None,
-) -> Hardware:
+) -> PoolHardware:
     """Return declared nodes, with those on which jobs ran and which are not declared."""
     known = {node.name for node in shapes}
     used = {node.name: node for node in _nodes(spans, order, known)}
@@ -237,7 +237,7 @@ def _declared(
     filled = [_filled(node, used.get(node.name), order, listed) for node in shapes]
     amounts = {name: sum(dict(node.amounts)[name] for node in filled) for name in order}
     nodes = (*filled, *strays) if used else ()
-    return Hardware(counted, amounts, nodes, tuple(_outside(strays, spans)), tuple(cautions))
+    return PoolHardware(counted, amounts, nodes, tuple(_outside(strays, spans)), tuple(cautions))
 
 
 def _filled(node: Node, used: Node | None, order: Sequence[str], listed: Collection[str]) -> Node:
@@ -275,7 +275,7 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:SHOWN]) + more
 
 
-def tables(pool: config.Pool) -> tuple[Node, ...]:
+def tables(pool: config.PoolConfig) -> tuple[Node, ...]:
     """Return the nodes of ``[[clusters.pools.nodes]]``."""
     return tuple(
         Node(name, _amounts(table), table.partitions, table.features, CONFIGURED)

@@ -16,9 +16,9 @@ from audit.model import Period
 from audit.store import database, queries
 from audit.store.database import Connection
 
-_OF_LOGS: Final = frozenset(("missing", "assumed", "inferred_from"))
+_OF_LOGS: Final = frozenset(("missing", "assumed", "inferred_from", "evidence"))
 """Keys of the configuration in force that logs decide: those that are missing, what was inferred,
-and the digest of the logs from which."""
+the digest of the logs from which, and that of what schedulers said at instants."""
 
 
 @dataclass(frozen=True)
@@ -144,6 +144,7 @@ class _MadeOf(NamedTuple):
     config_hash: str
     version: str
     inferred_from: str | None
+    evidence: str | None
     inputs: frozenset[str]
 
 
@@ -158,8 +159,8 @@ class Before(NamedTuple):
 def before(con: Connection, cluster: str) -> Before:
     """Return the figures of a cluster that the store holds now."""
     made_of = {
-        period: _MadeOf(config, version, inferred_from, frozenset(inputs))
-        for period, config, version, inferred_from, inputs in queries.rows(
+        period: _MadeOf(config, version, inferred_from, evidence, frozenset(inputs))
+        for period, config, version, inferred_from, evidence, inputs in queries.rows(
             con, "run_inputs", cluster=cluster
         )
     }
@@ -200,25 +201,30 @@ def _reasons(con: Connection, run: Identity, old: _MadeOf | None) -> Iterator[st
     if old is None:
         yield "the inputs of its earlier figures are unknown"
         return
+    of_logs = json.loads(run.config)
     new = _MadeOf(
         run.config_hash,
         __version__,
-        json.loads(run.config).get("inferred_from"),
+        *(of_logs.get("inferred_from"), of_logs.get("evidence")),
         frozenset(run.inputs),
     )
     had, has = ({name.partition("-")[0] for name in one.inputs} for one in (old, new))
     moved = {name.partition("-")[0] for name in new.inputs - old.inputs} & had
+    # the store has no input that was read again by other columns, only its successor
+    again = bool(had - has) and not _logs(con, run, had - has)
     for ids, reason in (
-        (has - had, "records were added from"),
+        (has - had, "other columns are read of" if again else "records were added from"),
         (moved, "records were set aside or restored in"),
         (had - has, "records were removed from"),
     ):
-        if ids:
-            yield f"{reason} {_logs(con, run, sorted(ids))}"
+        if logs := _logs(con, run, sorted(ids)) if ids else "":
+            yield f"{reason} {logs}"
     if old.config_hash != new.config_hash:
         yield "settings changed"
     if old.version != new.version:
         yield f"version {old.version} became {new.version}"
+    if old.evidence != new.evidence:
+        yield "evidence of the scheduler was added"
     if old.inputs == new.inputs and old.inferred_from != new.inferred_from:
         yield "records changed from which its rules were inferred"
     if old == new:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import polars as pl
 
 from audit import arrays
-from audit.cluster.hardware import Hardware, hardware
+from audit.cluster.hardware import PoolHardware, hardware
 from audit.errors import UsageError
 from audit.formats.dialects import Header
 from audit.metrics.attempts import performance, population
@@ -43,6 +44,14 @@ class Fact:
     value: str
     source: str
     warning: str | None = None
+    detail: ClassVar[bool] = False
+    """Whether only ``--verbose`` prints it."""
+
+
+class RuleFact(Fact):
+    """A policy, a rule or a hold, and its source."""
+
+    detail = True
 
 
 def zone(asked: str | None, headers: Sequence[Header]) -> Fact:
@@ -110,7 +119,7 @@ def pool(
     return made._replace(absences=found.absences), facts
 
 
-def nodes_of(name: str, found: Hardware, shapes: Sequence[Node]) -> list[Fact]:
+def nodes_of(name: str, found: PoolHardware, shapes: Sequence[Node]) -> list[Fact]:
     """Return how many nodes a pool has, by source, and what contradicts that."""
     what = f"nodes of pool {name!r}"
     counts = Counter(node.source for node in (found.nodes or shapes))

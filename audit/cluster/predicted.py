@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 
-from audit.cluster.windows import Window
+from audit.cluster.windows import ComputedWindow
 from audit.model import Standing
 from audit.scenario.predict import predictions
 from audit.scenario.scenario import Scenario
@@ -25,7 +25,7 @@ SUBMISSION: Final = "submission"
 PENDING: Final = "pending"
 
 
-def predicted(scenario: Scenario, zone: ZoneInfo, window: Window) -> pl.DataFrame:
+def predicted(scenario: Scenario, zone: ZoneInfo, window: ComputedWindow) -> pl.DataFrame:
     """Return the predictions of a pool's attempts in a window, columns of ``prediction_result``.
 
     The columns ``cluster`` and ``pool`` are missing.

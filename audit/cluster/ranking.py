@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
-from audit.cluster.fairshare import DAY_S, Fairshare, decay_method
+from audit.cluster.fairshare import DAY_S, FairshareInputs, decay_method
 from audit.cluster.setting import Setting
 from audit.errors import ConfigError
 from audit.formats.slurm import scontrol
@@ -34,7 +34,7 @@ RESET_DAYS: Final[Mapping[str, int]] = {
 
 
 def of(
-    fairshare: Fairshare,
+    fairshare: FairshareInputs,
     setting: Setting,
     policies: Iterable[Policy],
     *,
@@ -60,7 +60,7 @@ def of(
 
 
 def of_candidates(
-    fairshare: Fairshare, setting: Setting, ranked: ownership.Fairshare
+    fairshare: FairshareInputs, setting: Setting, ranked: ownership.Fairshare
 ) -> ownership.Fairshare:
     """Return ``ranked`` with what the configuration knows of shares and of Slurm's priorities.
 
@@ -77,7 +77,7 @@ def of_candidates(
     return ranked
 
 
-def _multifactor(fairshare: Fairshare, setting: Setting, where: str) -> Multifactor:
+def _multifactor(fairshare: FairshareInputs, setting: Setting, where: str) -> Multifactor:
     """Return how slurmctld computes priorities, by the files of ``[clusters.usage]``."""
     chosen, conf, tree = fairshare.chosen, fairshare.conf, fairshare.tree
     partitions = fairshare.hardware
@@ -97,10 +97,10 @@ def _multifactor(fairshare: Fairshare, setting: Setting, where: str) -> Multifac
 
     amounts = scontrol.capacity(partitions)
     return Multifactor(
-        tree,
-        usage,
-        {**conf.weights, **chosen.priority_weights.given},
-        Scale(
+        tree=tree,
+        usage=usage,
+        weights={**conf.weights, **chosen.priority_weights.given},
+        scale=Scale(
             cpus=amounts.get("cpus", 1),
             nodes=amounts.get("nodes", 1),
             max_age_s=conf.max_age_s,
@@ -109,18 +109,18 @@ def _multifactor(fairshare: Fairshare, setting: Setting, where: str) -> Multifac
             favor_small=conf.favor_small,
             relative_to_time="SMALL_RELATIVE_TO_TIME" in conf.flags,
         ),
-        Algorithm.fair_tree if conf.fair_tree else Algorithm.classic,
-        fairshare.dampening,
-        {each.name: each.job_factor for each in partitions},
-        {each.name: each.tier for each in partitions},
-        fairshare.qos,
-        conf.tres_weights,
-        {each.name: each.total for each in partitions},
+        algorithm=Algorithm.fair_tree if conf.fair_tree else Algorithm.classic,
+        dampening=fairshare.dampening,
+        job_factors={each.name: each.job_factor for each in partitions},
+        tiers={each.name: each.tier for each in partitions},
+        qos=fairshare.qos,
+        tres=conf.tres_weights,
+        totals={each.name: each.total for each in partitions},
     )
 
 
 def _configured(
-    fairshare: Fairshare, setting: Setting, where: str, nearest_decay: bool
+    fairshare: FairshareInputs, setting: Setting, where: str, nearest_decay: bool
 ) -> ownership.Fairshare:
     """Return the configured targets, operator and decay for a simulation.
 
@@ -148,7 +148,7 @@ def _configured(
 
 
 def _decay(
-    fairshare: Fairshare, setting: Setting, where: str, *, nearest: bool
+    fairshare: FairshareInputs, setting: Setting, where: str, *, nearest: bool
 ) -> Windows | HalfLife:
     """Return the configured decay, or the nearest one that can order a queue."""
     method = decay_method(fairshare, setting)

@@ -13,7 +13,7 @@ from audit.cluster import predicted
 from audit.cluster.compute import HISTORY, Rows
 from audit.cluster.identity import FIGURE, Identity, before, restated
 from audit.cluster.setting import Setting
-from audit.cluster.windows import WHOLE, Window, edges_of
+from audit.cluster.windows import WHOLE, ComputedWindow, edges_of
 from audit.errors import StoreError
 from audit.metrics import disclosure
 from audit.metrics.attempts.population import belongs_at
@@ -27,7 +27,8 @@ from audit.words import gpu_type
 BY_PERIOD: Final = (
     *("entity_result", "summary_result", "fidelity_result"),
     *("penalty_result", "charge_result", "course_result"),
-    *("base_result", "overtaken_result"),
+    "base_result",
+    "overtaken_result",
     *("advice_result", "advice_part", "rule_result", "hold_result", "outage_result"),
     *("run_note", "run_input", "run"),
 )
@@ -60,7 +61,7 @@ def replace(
     computed: Sequence[Identity],
     kept: Mapping[Period, str],
     now: int | None = None,
-    window: Window = WHOLE,
+    window: ComputedWindow = WHOLE,
     *,
     pages: bool = True,
 ) -> None:
@@ -140,7 +141,7 @@ def check(con: Connection) -> None:
         raise StoreError(f"sql/checks/{name}.sql found {len(broken)} rows: a defect of fairaudit")
 
 
-def _clear(con: Connection, setting: Setting, window: Window) -> None:
+def _clear(con: Connection, setting: Setting, window: ComputedWindow) -> None:
     """Delete the rows of a window's attempts and days, also of attempts that were open before."""
     cluster = setting.cluster
     made = [cluster, predicted.SUBMISSION, predicted.PENDING, setting.now]

@@ -59,6 +59,18 @@ def rules_of(
     return pl.DataFrame(rows, RULES)
 
 
+def recorded_rules(pool: Pool, jobs: pl.DataFrame) -> pl.DataFrame:
+    """Return the rules that the scheduler recorded of jobs, columns of ``RULES``.
+
+    Args:
+        jobs: with the column ``rule`` of the account.
+    """
+    known = account.rule_names(pool)
+    names = [name for name in jobs["rule"].drop_nulls().unique().sort() if name not in known]
+    rows = [{"rule": name, "name": name, "kind": "limit", "source": "recorded"} for name in names]
+    return pl.DataFrame(rows, RULES)
+
+
 def with_waiting(rules: pl.DataFrame, ended: pl.DataFrame) -> pl.DataFrame:
     """Add waiting_s and free_s: the seconds under rules of the jobs that each delayed longest."""
     spent = ended.group_by("rule").agg(

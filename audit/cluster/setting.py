@@ -14,7 +14,7 @@ import polars as pl
 from audit import config, periods
 from audit.cluster import hardware, inference, separate
 from audit.cluster.hardware import CONFIGURED
-from audit.cluster.inference import NOTHING, Fact
+from audit.cluster.inference import NOTHING, Fact, RuleFact
 from audit.cluster.log_begin import LogBegin
 from audit.errors import UsageError
 from audit.formats.dialects import Header
@@ -29,6 +29,10 @@ ASSUMED = Policy()
 
 OTHERS = "others"
 """Name of the pool of partitions that no configured pool has."""
+
+
+Agreement = tuple[str | bool | int | float | None, ...]
+"""A row of ``scenario.delivered.agreement``."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,8 @@ class Setting:
     """Rows of the views ``chains`` and ``releases``, by pool."""
     passes: Mapping[str, Passes] = field(default_factory=dict)
     """How the scheduler goes through its queue, by pool; others: as the attempts show."""
+    compared: Mapping[str, Mapping[tuple[Policy, bool], Agreement]] = field(default_factory=dict)
+    """The agreement of policies without and with own peaks, by pool."""
     declared: Declared = NOTHING
     """The nodes by files."""
     log_begin: int | None = None
@@ -85,8 +91,12 @@ class Setting:
             states = pool.states_backfill or backfill is not None
             pools.append(pool._replace(policy=policy, states_backfill=states))
             of = f" of pool {pool.name!r}" if len(self.pools) > 1 else ""
-            facts.append(Fact(f"policy{of}", policy.name, "--order and --backfill"))
+            facts.append(RuleFact(f"policy{of}", policy.name, "--order and --backfill"))
         return replace(self, pools=tuple(pools), facts=tuple(facts))
+
+    def doubting(self, doubts: Iterable[str]) -> Setting:
+        """Return the setting with further warnings about files."""
+        return replace(self, warnings=(*self.warnings, *doubts))
 
     def begun(self, begin: LogBegin | None) -> Setting:
         """Return the setting of a log with this begin; None: it has no times.
@@ -160,7 +170,7 @@ def one_off(
         tuple(pools),
         {part: pool.name for pool, group in zip(pools, groups, strict=True) for part in group},
         now,
-        (*facts, Fact("policy", policy.name, source)),
+        (*facts, RuleFact("policy", policy.name, source)),
         _warnings(facts, attempts, headers),
         declared=declared,
     )
@@ -220,7 +230,7 @@ def configured(
     if extent is None:
         known = attempts["partition"].unique().sort().to_list()
         extent = Extent(known, latest_instant(attempts) or 0)
-    pools = cluster.pools or (config.Pool(name=inference.POOL),)
+    pools = cluster.pools or (config.PoolConfig(name=inference.POOL),)
     rest = next((pool.name for pool in pools if not pool.partitions), OTHERS)
     owner = {partition: pool.name for pool in pools for partition in pool.partitions}
 
@@ -239,7 +249,7 @@ def configured(
             f"are audited as pool {OTHERS!r}"
         )
         facts.append(Fact(f"pool {OTHERS!r}", listed, "partitions of the log", warning))
-        pools = (*pools, config.Pool(name=OTHERS))
+        pools = (*pools, config.PoolConfig(name=OTHERS))
     whole = list(headers.values()) if len(pools) == 1 else []  # a header is about all pools
     found = []
     for each in pools:
@@ -257,11 +267,11 @@ def configured(
     facts += _facts_about_nodes(declared)
     about = (tuple(facts), _warnings(facts, attempts, headers))
     return Setting(
-        *(cluster.name, zone, tuple(found), partition_pool, extent.now, *about), declared=declared
+        cluster.name, zone, tuple(found), partition_pool, extent.now, *about, declared=declared
     )
 
 
-def _facts_about_names(people: config.People) -> list[Fact]:
+def _facts_about_names(people: config.PeopleConfig) -> list[Fact]:
     facts = []
     if people.hidden:
         hidden = f"pseudonyms of each {', '.join(people.hidden)}"
@@ -274,7 +284,7 @@ def _facts_about_names(people: config.People) -> list[Fact]:
 
 
 def _pool(
-    chosen: config.Pool,
+    chosen: config.PoolConfig,
     attempts: pl.DataFrame,
     headers: Sequence[Header],
     zone: ZoneInfo,
@@ -316,24 +326,26 @@ def _pool(
         why = "steps of the capacity do not say which nodes come or go"
         facts.append(Fact(f"simulation of pool {name!r}", "by sums over its nodes", why))
     return Pool(
-        *(name, resource, amounts[resource]),
-        tuple(_step(step, zone) for step in chosen.steps),
-        tuple(sorted(amounts.items())),
-        chosen.exclusive_nodes,
-        chosen.policy,
-        chosen.fair_order,
-        chosen.limits,
-        chosen.windows,
-        str(zone),
-        nodes,
-        absences,
-        chosen.placement,
-        chosen.preemption,
-        chosen.backfill is not None,
+        name=name,
+        resource=resource,
+        capacity=amounts[resource],
+        steps=tuple(_step(step, zone) for step in chosen.steps),
+        amounts=tuple(sorted(amounts.items())),
+        exclusive_nodes=chosen.exclusive_nodes,
+        policy=chosen.policy,
+        fair_order=chosen.fair_order,
+        limits=chosen.limits,
+        windows=chosen.windows,
+        zone=str(zone),
+        nodes=nodes,
+        absences=absences,
+        placement=chosen.placement,
+        preemption=chosen.preemption,
+        states_backfill=chosen.backfill is not None,
     ), facts
 
 
-def _step(step: config.Step, zone: ZoneInfo) -> Step:
+def _step(step: config.StepConfig, zone: ZoneInfo) -> Step:
     amounts = step.model_dump(exclude_none=True, exclude={"since", "planned"})
     return Step(periods.day_start(step.since, zone), tuple(sorted(amounts.items())), step.planned)
 

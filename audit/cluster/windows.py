@@ -30,7 +30,7 @@ def by_history(pool: Pool) -> bool:
     return bool(by_usage or pool.policy.interval_s)
 
 
-class Window(NamedTuple):
+class ComputedWindow(NamedTuple):
     """The attempts whose rows are computed: those that ended within a span, in epoch s."""
 
     from_time: int | None = None
@@ -73,7 +73,7 @@ class Window(NamedTuple):
         return population.only(of_pool, matters)
 
 
-WHOLE: Final = Window()
+WHOLE: Final = ComputedWindow()
 
 
 def stretches(
@@ -99,7 +99,7 @@ def stretches(
     return found
 
 
-def window_of(current: Collection[Period], stretch: Sequence[Period]) -> Window:
+def window_of(current: Collection[Period], stretch: Sequence[Period]) -> ComputedWindow:
     """Return the attempts of adjacent periods, and of the gap before each.
 
     Args:
@@ -109,10 +109,10 @@ def window_of(current: Collection[Period], stretch: Sequence[Period]) -> Window:
     first, last = every.index(stretch[0]), every.index(stretch[-1])
     begin = every[first - 1].to_time if first else None
     end = every[last].to_time if last + 1 < len(every) else None
-    return Window(begin, end)
+    return ComputedWindow(begin, end)
 
 
-def of_days(described: pl.DataFrame, zone: ZoneInfo, window: Window) -> pl.DataFrame:
+def of_days(described: pl.DataFrame, zone: ZoneInfo, window: ComputedWindow) -> pl.DataFrame:
     """Return the number of records that ended on each day of a window, empty days included.
 
     A window without a bound begins (or ends) with the first (last) day of the records.
@@ -143,7 +143,7 @@ def of_days(described: pl.DataFrame, zone: ZoneInfo, window: Window) -> pl.DataF
     )
 
 
-def edges_of(window: Window, zone: ZoneInfo) -> tuple[date | None, date | None]:
+def edges_of(window: ComputedWindow, zone: ZoneInfo) -> tuple[date | None, date | None]:
     """Return a window's first day, and the first day after it; None: no bound."""
     begin, end = (
         None if edge is None else day_of(edge, zone) for edge in (window.from_time, window.to_time)

@@ -8,37 +8,76 @@ from audit.config.clusters import (
     DIGITS,
     PLACEHOLDERS,
     PREFIXES,
-    Amounts,
+    AmountsConfig,
     Cluster,
-    People,
-    Pool,
-    Source,
-    Step,
+    EvidenceConfig,
+    OriginConfig,
+    PeopleConfig,
+    PoolConfig,
+    SourceConfig,
+    StepConfig,
 )
 from audit.config.compute import Compute, Slurm, Tls
 from audit.config.file import (
     Config,
     Metrics,
     Output,
-    Report,
+    ReportConfig,
     Simulation,
     Sql,
     Store,
     Threshold,
     Uncertainty,
-    Verdict,
+    VerdictConfig,
     load,
 )
-from audit.config.hardware import Hardware, Nodes
+from audit.config.hardware import HardwareConfig, Nodes
 from audit.config.runs import Ingest, Mail, Recipient, Retention, Service, allowed, is_loopback
 from audit.config.sections import in_bytes
-from audit.config.usage import ByResource, Share, Usage, Weights
+from audit.config.usage import ByResource, Share, UsageConfig, Weights
 from audit.rules import Limit, Preemption, Window
 
-__all__ = ["DIGITS", "Amounts", "ByResource", "Cluster", "Compute", "Config", "Ingest"]
-__all__ += ["Hardware", "Nodes"]
-__all__ += ["PLACEHOLDERS", "PREFIXES", "Limit", "Mail", "Metrics", "Output", "People", "Pool"]
-__all__ += ["Preemption"]
-__all__ += ["Recipient", "Report", "Retention", "Service", "Share", "Simulation", "Slurm"]
-__all__ += ["Source", "Sql", "Step", "Store", "Threshold", "Tls", "Uncertainty", "Usage"]
-__all__ += ["Verdict", "Weights", "Window", "allowed", "in_bytes", "is_loopback", "load"]
+__all__ = [
+    "DIGITS",
+    "PLACEHOLDERS",
+    "PREFIXES",
+    "AmountsConfig",
+    "ByResource",
+    "Cluster",
+    "Compute",
+    "Config",
+    "EvidenceConfig",
+    "HardwareConfig",
+    "Ingest",
+    "Limit",
+    "Mail",
+    "Metrics",
+    "Nodes",
+    "OriginConfig",
+    "Output",
+    "PeopleConfig",
+    "PoolConfig",
+    "Preemption",
+    "Recipient",
+    "ReportConfig",
+    "Retention",
+    "Service",
+    "Share",
+    "Simulation",
+    "Slurm",
+    "SourceConfig",
+    "Sql",
+    "StepConfig",
+    "Store",
+    "Threshold",
+    "Tls",
+    "Uncertainty",
+    "UsageConfig",
+    "VerdictConfig",
+    "Weights",
+    "Window",
+    "allowed",
+    "in_bytes",
+    "is_loopback",
+    "load",
+]

@@ -6,25 +6,26 @@ import re
 from collections.abc import Iterator
 from datetime import date
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import BeforeValidator, Field, create_model, field_validator, model_validator
 
 from audit import periods
 from audit.config import hardware as of_nodes
-from audit.config.hardware import Hardware, Nodes
-from audit.config.sections import Fault, Section, one_of, refusal
-from audit.config.usage import Usage
+from audit.config.hardware import HardwareConfig, Nodes
+from audit.config.sections import ConfigFault, ConfigSection, one_of, refusal
+from audit.config.table import TableOption
+from audit.config.usage import UsageConfig
 from audit.errors import UsageError
 from audit.policies import BY_OWNER, BY_USAGE, SETTINGS, Backfill, Order, Policy, refused
 from audit.rules import Limit, Preemption, Window
-from audit.words import Placement, Population, Resource, is_amount
+from audit.words import EvidenceKind, Placement, Population, Resource, is_amount
 
 _Order = Annotated[Order, Field(strict=False)]
 _Count = Annotated[int | None, Field(ge=1)]
 
 
-class Amounts(Section, extra="allow"):
+class AmountsConfig(ConfigSection, extra="allow"):
     """Amounts of resources, also of types of GPUs such as ``gpus:a100``."""
 
     __pydantic_extra__: dict[str, int]
@@ -34,20 +35,20 @@ class Amounts(Section, extra="allow"):
     mem_bytes: _Count = None
 
     @model_validator(mode="after")
-    def _of_types(self) -> Amounts:
+    def _of_types(self) -> AmountsConfig:
         faults = []
         for name, amount in self.__pydantic_extra__.items():
             if not is_amount(name):
-                faults.append(Fault((name,), "", amount, kind="extra_forbidden"))
+                faults.append(ConfigFault((name,), "", amount, kind="extra_forbidden"))
             elif amount < 1:
                 least = "Input should be greater than or equal to 1"
-                faults.append(Fault((name,), least, amount))
+                faults.append(ConfigFault((name,), least, amount))
         if faults:
             raise refusal("Amounts", faults)
         return self
 
 
-class Step(Amounts):
+class StepConfig(AmountsConfig):
     """Amounts from the start of a day on."""
 
     since: date
@@ -56,7 +57,7 @@ class Step(Amounts):
 
 if TYPE_CHECKING:
 
-    class _Decides(Section):
+    class _Decides(ConfigSection):
         """Also has a field for each setting of a policy."""
 
         order: Order = Order.fcfs
@@ -64,7 +65,7 @@ if TYPE_CHECKING:
 else:
     _Decides = create_model(
         "_Decides",
-        __base__=Section,
+        __base__=ConfigSection,
         order=(_Order, Order.fcfs),
         backfill=(Annotated[Backfill | None, Field(strict=False)], None),
         **{
@@ -74,14 +75,14 @@ else:
     )
 
 
-class Pool(_Decides):
+class PoolConfig(_Decides):
     """A set of partitions that share hardware."""
 
     name: str = Field(min_length=1)
     partitions: tuple[str, ...] = ()
     resource: Annotated[Resource, Field(strict=False)] = Resource.cpus
-    capacity: Amounts = Amounts()
-    steps: tuple[Step, ...] = ()
+    capacity: AmountsConfig = AmountsConfig()
+    steps: tuple[StepConfig, ...] = ()
     exclusive_nodes: bool = False
     by_nodes: bool | None = None
     placement: Annotated[Placement, Field(strict=False)] = Placement.packed
@@ -98,8 +99,10 @@ class Pool(_Decides):
         return Policy(**{key: value for key, value in chosen.items() if value is not None})
 
     @model_validator(mode="after")
-    def _consistent(self) -> Pool:
-        faults = [Fault((key,), refused(key), getattr(self, key)) for key in self.policy.not_taken]
+    def _consistent(self) -> PoolConfig:
+        faults = [
+            ConfigFault((key,), refused(key), getattr(self, key)) for key in self.policy.not_taken
+        ]
         if faults:
             raise refusal("Pool", faults)
         if any(later.since <= earlier.since for earlier, later in pairwise(self.steps)):
@@ -122,7 +125,7 @@ DIGITS: Final = 12
 Column = Literal["user", "account", "group", "reservation"]
 
 
-class People(Section):
+class PeopleConfig(ConfigSection):
     """Groups and accounts of users, and pseudonyms."""
 
     file: str | None = Field(default=None, min_length=1)
@@ -136,17 +139,19 @@ class People(Section):
         return () if self.key_file is None else tuple(sorted(set(self.pseudonyms)))
 
 
-def faults(people: People, usage: Usage, pools: tuple[Pool, ...]) -> Iterator[Fault]:
+def faults(
+    people: PeopleConfig, usage: UsageConfig, pools: tuple[PoolConfig, ...]
+) -> Iterator[ConfigFault]:
     """Yield the names in a cluster's configuration where records have pseudonyms."""
     if usage.associations is not None and {"user", "account"} & set(people.hidden):
-        yield Fault(
+        yield ConfigFault(
             ("usage", "associations"),
             "contains names, but records have pseudonyms (people.key_file): use usage.shares",
             usage.associations,
         )
     for where, column, name in _named(usage, pools):
         if column in people.hidden and not is_pseudonym(column, name):
-            yield Fault(
+            yield ConfigFault(
                 where,
                 "is a name, but records have pseudonyms (people.key_file): 'fairaudit pseudonym "
                 f"--{column} NAME' prints it",
@@ -160,7 +165,7 @@ def is_pseudonym(column: str, name: str) -> bool:
 
 
 def _named(
-    usage: Usage, pools: tuple[Pool, ...]
+    usage: UsageConfig, pools: tuple[PoolConfig, ...]
 ) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
     """Yield the key path, the column and the name of each user and account."""
     for key, column in (("users", "user"), ("accounts", "account")):
@@ -183,26 +188,28 @@ PLACEHOLDERS = ("{from}", "{to}", "{from_epoch}", "{to_epoch}")
 """Placeholders in a source's command for the edges of the requested window of time."""
 
 
-def _faults_of_pools(usage: Usage, pools: tuple[Pool, ...]) -> Iterator[Fault]:
+def _faults_of_pools(usage: UsageConfig, pools: tuple[PoolConfig, ...]) -> Iterator[ConfigFault]:
     """Yield resources of pools that usage requires but that are missing."""
     if usage.basis == "node" and not pools:
-        yield Fault(("usage", "basis"), "'node' needs pools with a number of nodes", usage.basis)
+        yield ConfigFault(
+            ("usage", "basis"), "'node' needs pools with a number of nodes", usage.basis
+        )
     for k, pool in enumerate(pools):
         given = pool.capacity.model_dump(exclude_none=True)
         known = given.keys() | {pool.resource}
         capacity = ("pools", k, "capacity")
         if usage.basis == "node" and pool.capacity.nodes is None:
-            yield Fault(capacity, "usage.basis 'node' needs the number of nodes", given)
+            yield ConfigFault(capacity, "usage.basis 'node' needs the number of nodes", given)
         # of a pool without any capacity, all amounts are inferred
         if usage.penalty in ("cpu", "pe") and given and "cpus" not in known:
-            yield Fault(capacity, f"usage.penalty {usage.penalty!r} needs the cpus", given)
+            yield ConfigFault(capacity, f"usage.penalty {usage.penalty!r} needs the cpus", given)
         charged = known - ({"nodes"} if usage.basis == "node" else set())
         if usage.exempt and charged <= set(usage.exempt):
             what = f"every resource of pool {pool.name!r} is exempt: leave out at least one"
-            yield Fault(("usage", "exempt"), what, usage.exempt)
+            yield ConfigFault(("usage", "exempt"), what, usage.exempt)
 
 
-def _faults_of_orders(usage: Usage, pools: tuple[Pool, ...]) -> Iterator[Fault]:
+def _faults_of_orders(usage: UsageConfig, pools: tuple[PoolConfig, ...]) -> Iterator[ConfigFault]:
     """Yield the settings of usage that define no order by fairshare."""
     targets = usage.users or usage.accounts or usage.has_tree
     orders = [
@@ -214,33 +221,67 @@ def _faults_of_orders(usage: Usage, pools: tuple[Pool, ...]) -> Iterator[Fault]:
     for where in orders:
         if usage.operator == "classic":
             what = 'needs another usage.operator than "classic", such as "slurm"'
-            yield Fault(where, what, "classic")
+            yield ConfigFault(where, what, "classic")
         if usage.alignment == "calendar" and usage.method == "windows":
-            yield Fault(where, 'needs usage.alignment "trailing"', usage.alignment)
+            yield ConfigFault(where, 'needs usage.alignment "trailing"', usage.alignment)
         if usage.method == "slurm" and usage.half_life_days == 0:
-            yield Fault(where, "needs a half-life; a reset alone defines no order", 0)
+            yield ConfigFault(where, "needs a half-life; a reset alone defines no order", 0)
         if usage.operator != "absolute" and not targets:
             what = (
                 f"needs shares for usage.operator {usage.operator!r} (usage.shares, "
                 'associations, users or accounts); only "absolute" works without them'
             )
-            yield Fault(where, what, usage.operator)
+            yield ConfigFault(where, what, usage.operator)
 
 
-class Source(Section):
-    """Where logs of a cluster come from."""
+class OriginConfig(ConfigSection):
+    """Files, or a command, that a run reads."""
 
+    section: ClassVar[str]
+    """Its section."""
     files: str | None = None
     command: tuple[str, ...] | None = None
     timeout_s: int = Field(default=600, ge=1)
+    environment: tuple[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], ...] = ()
+
+    @model_validator(mode="after")
+    def _either(self) -> OriginConfig:
+        if (self.files is None) == (self.command is None):
+            raise ValueError(f"{self.what} needs either files or a command, and not both")
+        if self.command is not None and not self.command:
+            raise ValueError("a command needs at least a program")
+        return self
+
+    @property
+    def what(self) -> str:
+        """Its name in messages."""
+        return "a source"
+
+
+class EvidenceConfig(OriginConfig):
+    """Where samples and logs of the scheduler come from."""
+
+    section: ClassVar[str] = "clusters.evidence"
+    kind: Annotated[EvidenceKind, Field(strict=False)]
+
+    @property
+    def what(self) -> str:
+        """Its name in messages."""
+        return "evidence"
+
+
+class SourceConfig(OriginConfig):
+    """Where logs of a cluster come from."""
+
+    section: ClassVar[str] = "clusters.sources"
     since: date | None = None
     window_days: int = Field(default=1, ge=1)
     overlap_days: int = Field(default=7, ge=0)
-    environment: tuple[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], ...] = ()
     silent_days: float | None = Field(default=None, gt=0)
     dialect: str | None = None
     columns: tuple[str, ...] | None = None
     separator: str | None = Field(default=None, min_length=1)
+    table: TableOption = None
     population: Annotated[Population, Field(strict=False)] | None = None
 
     @property
@@ -254,11 +295,7 @@ class Source(Section):
         return {name.strip("{}").split("_")[0] for name in used}
 
     @model_validator(mode="after")
-    def _one_kind(self) -> Source:
-        if (self.files is None) == (self.command is None):
-            raise ValueError("a source needs either files or a command, and not both")
-        if self.command is not None and not self.command:
-            raise ValueError("a command needs at least a program")
+    def _in_windows(self) -> SourceConfig:
         faults = []
         if len(self._edges) == 1:
             (edge,) = self._edges
@@ -271,17 +308,18 @@ class Source(Section):
         return self
 
 
-class Cluster(Section):
+class Cluster(ConfigSection):
     """A cluster."""
 
     name: str = Field(min_length=1)
     zone: str = "UTC"
     period: Literal["day", "week", "month"] = "month"
-    pools: tuple[Pool, ...] = ()
-    sources: tuple[Source, ...] = ()
-    hardware: Hardware = Hardware()
-    usage: Usage = Usage()
-    people: People = People()
+    pools: tuple[PoolConfig, ...] = ()
+    sources: tuple[SourceConfig, ...] = ()
+    evidence: tuple[EvidenceConfig, ...] = ()
+    hardware: HardwareConfig = HardwareConfig()
+    usage: UsageConfig = UsageConfig()
+    people: PeopleConfig = PeopleConfig()
 
     @property
     def populations(self) -> list[Population | None]:
@@ -292,7 +330,7 @@ class Cluster(Section):
     def in_force(self) -> dict[str, Any]:
         """The part of the configuration that the cluster's figures and reports depend on."""
         stated = {"populations": self.populations} if any(self.populations) else {}
-        return {"cluster": self.model_dump(mode="json", exclude={"sources"}), **stated}
+        return {"cluster": self.model_dump(mode="json", exclude={"sources", "evidence"}), **stated}
 
     @field_validator("zone")
     @classmethod

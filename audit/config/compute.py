@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
-from audit.config.sections import Fault, MemoryAmount, Section, checked, refusal
+from audit.config.sections import ConfigFault, ConfigSection, MemoryAmount, checked, refusal
 
 
 def _address(value: str) -> str:
@@ -60,7 +60,7 @@ Place = Annotated[
 ]
 
 
-class Tls(Section):
+class Tls(ConfigSection):
     """PEM files that encrypt and authenticate the connections of Dask."""
 
     ca_file: Place
@@ -68,7 +68,7 @@ class Tls(Section):
     key: Place
 
 
-class Slurm(Section):
+class Slurm(ConfigSection):
     """Jobs in which workers run."""
 
     partition: Word | None = None
@@ -82,7 +82,7 @@ class Slurm(Section):
     interface: Word | None = None
 
 
-class Compute(Section):
+class Compute(ConfigSection):
     """Where fair start times, modelled starts, advice, studies and resamples are computed."""
 
     engine: Literal["local", "dask"] = "local"
@@ -106,11 +106,11 @@ class Compute(Section):
             raise refusal("compute", faults)
         return self
 
-    def _faults(self) -> Iterator[Fault]:
+    def _faults(self) -> Iterator[ConfigFault]:
         dask = self.engine == "dask"
         named = [key for key in ("scheduler", "workers", "slurm") if getattr(self, key) is not None]
         if dask and len(named) != 1:
-            yield Fault(
+            yield ConfigFault(
                 ("engine",),
                 "dask needs one of compute.workers (processes on this machine), compute.scheduler "
                 "(an address) or compute.slurm (jobs of this site); it has "
@@ -119,11 +119,11 @@ class Compute(Section):
             )
         if dask and self.folder is None and set(named) & {"scheduler", "slurm"}:
             what = "is missing: name a folder that this machine and all workers share"
-            yield Fault(("folder",), what, None)
+            yield ConfigFault(("folder",), what, None)
         encrypted = self.scheduler is not None and self.scheduler.startswith("tls:")
         if encrypted and self.tls is None:
             what = "is missing: a tls:// scheduler needs { ca_file = …, cert = …, key = … }"
-            yield Fault(("tls",), what, None)
+            yield ConfigFault(("tls",), what, None)
         if self.scheduler is not None and not encrypted and self.tls is not None:
             what = "is not encrypted, but compute.tls is set: write tls://, or remove compute.tls"
-            yield Fault(("scheduler",), what, self.scheduler)
+            yield ConfigFault(("scheduler",), what, self.scheduler)

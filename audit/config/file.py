@@ -5,21 +5,22 @@ from __future__ import annotations
 import difflib
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Literal
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from audit.config.clusters import Cluster
 from audit.config.compute import Compute
+from audit.config.faults import in_words, tuples
 from audit.config.runs import Ingest, Mail, Recipient, Retention, Service, allowed
-from audit.config.sections import MemoryAmount, Section
+from audit.config.sections import ConfigSection, MemoryAmount
 from audit.errors import ConfigError
 from audit.registry import gone
 from audit.registry.measures import SUMMARY
 from audit.words import ARCHIVE
 
 
-class Metrics(Section):
+class Metrics(ConfigSection):
     """How metrics are computed."""
 
     tau_s: int = Field(default=10, ge=1)
@@ -29,7 +30,7 @@ class Metrics(Section):
     tolerance_s: int = Field(default=60, ge=0)
 
 
-class Simulation(Section):
+class Simulation(ConfigSection):
     """How fair start times are computed."""
 
     threads: int = Field(default=0, ge=0)
@@ -37,19 +38,19 @@ class Simulation(Section):
     advice_budget_s: int = Field(default=60, ge=0)
 
 
-class Uncertainty(Section):
+class Uncertainty(ConfigSection):
     """Bootstrap intervals (SPEC §5)."""
 
     resamples: int = Field(default=1000, ge=100, le=100_000)
 
 
-class Store(Section):
+class Store(ConfigSection):
     """The database."""
 
     memory_limit: MemoryAmount = "512MB"
 
 
-class Sql(Section):
+class Sql(ConfigSection):
     """Limits of ``fairaudit sql``."""
 
     timeout_s: int = Field(default=60, ge=1)
@@ -57,7 +58,7 @@ class Sql(Section):
     rows: int = Field(default=1000, ge=1)
 
 
-class Report(Section):
+class ReportConfig(ConfigSection):
     """Contents of the report."""
 
     rows: int = Field(default=10, ge=1, le=100)
@@ -70,7 +71,7 @@ class Report(Section):
     pdf_memory_limit: MemoryAmount = "2GB"
 
 
-class Output(Section):
+class Output(ConfigSection):
     """Places of ``fairaudit run``, relative to the folder of the configuration."""
 
     state: str = "fairaudit-state"
@@ -80,7 +81,7 @@ class Output(Section):
     shared_with_group: bool = False
 
 
-class Threshold(Section):
+class Threshold(ConfigSection):
     """A maximum of a figure; ``run`` exits with code 1 where it is exceeded."""
 
     metric: str
@@ -102,7 +103,7 @@ class Threshold(Section):
 _Share = Annotated[float, Field(ge=0, le=1)]
 
 
-class Verdict(Section):
+class VerdictConfig(ConfigSection):
     """The thresholds of the verdict (``metrics.verdict``); shares are of 1."""
 
     few_jobs: int = Field(default=30, ge=1)
@@ -127,7 +128,7 @@ class Verdict(Section):
         return given
 
 
-class Config(Section):
+class Config(ConfigSection):
     """A whole config.toml."""
 
     metrics: Metrics = Metrics()
@@ -137,8 +138,8 @@ class Config(Section):
     ingest: Ingest = Ingest()
     store: Store = Store()
     sql: Sql = Sql()
-    report: Report = Report()
-    verdict: Verdict = Verdict()
+    report: ReportConfig = ReportConfig()
+    verdict: VerdictConfig = VerdictConfig()
     output: Output = Output()
     service: Service = Service()
     retention: Retention = Retention()
@@ -212,58 +213,8 @@ def load(path: Path) -> Config:
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path}: not valid TOML: {error}") from error
     try:
-        return Config.model_validate(_tuples(content))
+        return Config.model_validate(tuples(content))
     except ValidationError as error:
-        lines = [f"  {_describe(dict(item))}" for item in error.errors()]
+        lines = [f"  {in_words(dict(item), Config)}" for item in error.errors()]
         # without its cause, which repeats the input, perhaps a password in the wrong place
         raise ConfigError(f"{path}: {len(lines)} wrong:\n" + "\n".join(lines)) from None
-
-
-def _tuples(value: Any) -> Any:
-    """Return arrays as tuples, which frozen sections hold."""
-    if isinstance(value, dict):
-        return {key: _tuples(item) for key, item in value.items()}
-    return tuple(_tuples(item) for item in value) if isinstance(value, list) else value
-
-
-def _describe(error: dict[str, Any]) -> str:
-    path = [part for part in error["loc"] if part != "[key]"]
-    key = _path(path)
-    if error["type"] == "missing":
-        return f"{key}: is missing"
-    if error["type"] == "extra_forbidden":
-        if path == ["mail", "password"]:
-            return (
-                f"{key}: a password must not be in this file; name the environment variable "
-                "(mail.password_env) or the private file (mail.password_file) that holds it"
-            )
-        *parents, last = path
-        known = _keys(parents)
-        near = difflib.get_close_matches(str(last), known, n=1, cutoff=0.5)
-        hint = f"did you mean {_path([*parents, *near])}?" if near else f"known: {', '.join(known)}"
-        return f"{key}: no such key; {hint}"
-    message = str(error["msg"]).removeprefix("Value error, ")
-    if not path:  # a fault of several sections, whose message names the keys
-        return message
-    shown = repr(error["input"])
-    # a section or a value that is not a host may contain a password; an address to ping is a secret
-    secret = path[:2] in (["mail", "host"], ["service", "ping"], ["service", "ping_by_cluster"])
-    tell = len(shown) < 80 and not isinstance(error["input"], dict) and not secret
-    return f"{key}: {message}" + (f" (it is {shown})" if tell else "")
-
-
-def _path(parts: list[Any]) -> str:
-    """Return a key path such as ``clusters[0].zone``."""
-    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)
-    return text.removeprefix(".") or "the file"
-
-
-def _keys(parents: list[Any]) -> list[str]:
-    """Return the keys of a section."""
-    section: Any = Config
-    for parent in parents:
-        if not isinstance(parent, int):
-            section = section.model_fields[parent].annotation
-        inner = [part for part in get_args(section) if part is not Ellipsis]
-        section = inner[0] if isinstance(parent, int) and inner else section
-    return list(section.model_fields)

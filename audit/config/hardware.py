@@ -8,14 +8,14 @@ from typing import Annotated
 
 from pydantic import Field
 
-from audit.config.sections import Fault, Section, checked, in_bytes
+from audit.config.sections import ConfigFault, ConfigSection, checked, in_bytes
 from audit.hostlists import expand
 
 _Count = Annotated[int | None, Field(ge=0)]
 _Text = Annotated[str | None, Field(min_length=1)]
 
 
-class Nodes(Section):
+class Nodes(ConfigSection):
     """Some equal nodes of a pool."""
 
     names: Annotated[
@@ -34,7 +34,7 @@ class Nodes(Section):
         return expand(self.names) or []
 
 
-class Hardware(Section):
+class HardwareConfig(ConfigSection):
     """Files that describe a cluster's nodes, when they were out of service, and its limits."""
 
     nodes: _Text = None
@@ -43,10 +43,12 @@ class Hardware(Section):
     qmgr: _Text = None
 
 
-def faults(pools: Sequence[Sequence[Nodes]]) -> Iterator[Fault]:
+def faults(pools: Sequence[Sequence[Nodes]]) -> Iterator[ConfigFault]:
     """Yield the names of nodes that occur several times in the tables of a cluster's pools."""
     counts = Counter(name for tables in pools for table in tables for name in table.each)
     twice = sorted(name for name, number in counts.items() if number > 1)
     if twice:
         more = f" and {len(twice) - 10} more" if len(twice) > 10 else ""
-        yield Fault(("pools",), f"nodes that occur twice: {', '.join(twice[:10])}{more}", twice[0])
+        yield ConfigFault(
+            ("pools",), f"nodes that occur twice: {', '.join(twice[:10])}{more}", twice[0]
+        )

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
-from audit.config.sections import Section, checked
+from audit.config.sections import ConfigSection, checked
 
 _DAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _MONTHS: Final = (
@@ -107,13 +107,13 @@ Ping = Annotated[str, AfterValidator(_ping)]
 Times = Annotated[str, AfterValidator(_times)]
 
 
-class Ingest(Section):
+class Ingest(ConfigSection):
     """How logs are read."""
 
     refused_limit: float = Field(default=0.05, ge=0.0, le=1.0)
 
 
-class Service(Section):
+class Service(ConfigSection):
     """When ``fairaudit service`` runs, and the monitors that it pings."""
 
     times: Times = "30 4 * * *"
@@ -123,9 +123,10 @@ class Service(Section):
     ping_by_cluster: dict[str, Ping] = Field(default={})
     ping_timeout_s: float = Field(default=10.0, gt=0, le=300)
     metrics_file: str | None = Field(default=None, pattern=r"\.prom$")
+    metrics_accounts: bool = False
 
 
-class Retention(Section):
+class Retention(ConfigSection):
     """How long data is kept; 0: for ever."""
 
     reports: int = Field(default=0, ge=0)
@@ -177,7 +178,7 @@ Host = Annotated[
 ]
 
 
-class Mail(Section):
+class Mail(ConfigSection):
     """How reports are delivered."""
 
     via: Literal["none", "smtp", "outbox"] = "none"
@@ -226,7 +227,7 @@ class Mail(Section):
         return self
 
 
-class Recipient(Section):
+class Recipient(ConfigSection):
     """Recipients of reports."""
 
     addresses: tuple[str, ...] = Field(min_length=1)

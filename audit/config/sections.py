@@ -8,14 +8,15 @@ from typing import Annotated, Any, Final, NamedTuple
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-_UNITS: Final[dict[str, int]] = {
+BYTES: Final[dict[str, int]] = {
     f"{unit}{middle}B": base**power
     for power, unit in enumerate("KMGT", start=1)
     for middle, base in (("", 1000), ("i", 1024))
 }
+"""Units of memory, and their size in bytes."""
 
 
-class Section(BaseModel):
+class ConfigSection(BaseModel):
     """A section: frozen, with exact types, without unknown keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
@@ -35,7 +36,7 @@ def checked(test: Callable[[str], object], wrong: str) -> AfterValidator:
 def in_bytes(amount: str) -> int:
     """Return an amount of memory such as ``4GB`` or ``512MiB`` in bytes, or raise ValueError."""
     number = amount.rstrip("KMGTiB")
-    unit = _UNITS.get(amount.removeprefix(number))
+    unit = BYTES.get(amount.removeprefix(number))
     if unit is None or not (number.isascii() and number.isdigit()) or int(number) == 0:
         raise ValueError('must be an amount with its unit, such as "4GB"')
     return int(number) * unit
@@ -64,7 +65,7 @@ def one_of(names: Sequence[str]) -> Callable[[Any], Any]:
     return check
 
 
-class Fault(NamedTuple):
+class ConfigFault(NamedTuple):
     """A fault in a section."""
 
     at: tuple[str | int, ...]
@@ -76,7 +77,7 @@ class Fault(NamedTuple):
     kind: str = "fault"
 
 
-def refusal(section: str, faults: Iterable[Fault]) -> ValidationError:
+def refusal(section: str, faults: Iterable[ConfigFault]) -> ValidationError:
     """Return faults as an error of pydantic, which lists them with those of single values."""
     return ValidationError.from_exception_data(
         section,

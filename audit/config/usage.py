@@ -16,7 +16,7 @@ from pydantic import (
     model_validator,
 )
 
-from audit.config.sections import Fault, Section, one_of, refusal
+from audit.config.sections import ConfigFault, ConfigSection, one_of, refusal
 from audit.words import AMOUNTS
 
 _NotNegative = Annotated[float | None, Field(ge=0.0)]
@@ -24,7 +24,7 @@ _Positive = Annotated[float | None, Field(gt=0.0)]
 _Text = Annotated[str | None, Field(min_length=1)]
 
 
-class _Numbers(Section):
+class _Numbers(ConfigSection):
     @property
     def given(self) -> dict[str, float]:
         """The numbers that are set, by key."""
@@ -59,7 +59,7 @@ class PriorityWeights(_Numbers):
     qos: _NotNegative = None
 
 
-class Share(Section):
+class Share(ConfigSection):
     """The share of an account, or of a user in an account, relative to its siblings."""
 
     account: str = Field(min_length=1)
@@ -102,7 +102,7 @@ _EXEMPTING: Final = ("root", "root_weighted")
 _SUM_TOLERANCE: Final = 1e-6
 
 
-class Usage(Section):
+class UsageConfig(ConfigSection):
     """Decayed usage, and the targets it is compared with."""
 
     method: Literal["windows", "half_life", "slurm"] = "windows"
@@ -147,7 +147,7 @@ class Usage(Section):
                 raise
             sound = handler({key: given for key, given in value.items() if key not in wrong})
             found = [
-                Fault(item["loc"], item["msg"], item["input"], kind=item["type"])
+                ConfigFault(item["loc"], item["msg"], item["input"], kind=item["type"])
                 for item in error.errors()
             ]
             found += [fault for fault in _faults(sound) if not fault.judged & wrong]
@@ -157,23 +157,23 @@ class Usage(Section):
         return usage
 
 
-def _faults(usage: Usage) -> Iterator[Fault]:
+def _faults(usage: UsageConfig) -> Iterator[ConfigFault]:
     """Yield the conflicts between the keys of valid settings."""
     yield from _of_penalty(usage)
     yield from _of_decay(usage)
     yield from _of_targets(usage)
     for at, what, given in _of_shares(usage.shares):
-        yield Fault(("shares", *at), what, given, frozenset({"shares"}))
+        yield ConfigFault(("shares", *at), what, given, frozenset({"shares"}))
 
 
-def _conflict(usage: Usage, key: str, what: str, *others: str) -> Fault:
+def _conflict(usage: UsageConfig, key: str, what: str, *others: str) -> ConfigFault:
     """Return a fault of ``key`` that also depends on ``others``."""
     value = getattr(usage, key)
     given = value.given if isinstance(value, _Numbers) else value
-    return Fault((key,), what, given, frozenset({key, *others}))
+    return ConfigFault((key,), what, given, frozenset({key, *others}))
 
 
-def _of_penalty(usage: Usage) -> Iterator[Fault]:
+def _of_penalty(usage: UsageConfig) -> Iterator[ConfigFault]:
     name, billing = usage.penalty, usage.penalty == "billing"
     if usage.weights.given and name not in _WEIGHTED:
         what = f"penalty {name!r} does not use weights; these do: {', '.join(_WEIGHTED)}"
@@ -197,7 +197,7 @@ def _of_penalty(usage: Usage) -> Iterator[Fault]:
         yield _conflict(usage, "max_tres", f"needs penalty 'billing', not {name!r}", "penalty")
 
 
-def _of_decay(usage: Usage) -> Iterator[Fault]:
+def _of_decay(usage: UsageConfig) -> Iterator[ConfigFault]:
     slurm, no_decay = usage.method == "slurm", usage.half_life_days == 0
     if slurm and usage.penalty != "billing":
         what = "method 'slurm' charges what Slurm bills: 'billing'"
@@ -218,7 +218,7 @@ def _of_decay(usage: Usage) -> Iterator[Fault]:
         yield _conflict(usage, "reset", f"needs method 'slurm', not {usage.method!r}", "method")
 
 
-def _of_targets(usage: Usage) -> Iterator[Fault]:
+def _of_targets(usage: UsageConfig) -> Iterator[ConfigFault]:
     for key in ("users", "accounts"):
         given: dict[str, float] = getattr(usage, key)
         total = sum(given.values())

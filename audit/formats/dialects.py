@@ -11,12 +11,19 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from functools import lru_cache
 from importlib import import_module
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
+from audit.config.table import fingerprint
 from audit.errors import DialectError
 from audit.formats.lines import Block
+
+if TYPE_CHECKING:
+    from audit.config.table import TableMapping
+
+
+TABLE: Final = "table"  # name of the dialect that only a mapping makes
 
 
 @dataclass(frozen=True)
@@ -27,6 +34,12 @@ class Reading:
     """Column names of a log without a header row; ``_`` skips a column."""
     separator: str | None = None  # column separator; None detects it
     zone: str | None = None  # IANA name of the zone of local times; None: the log's own, or UTC
+    table: TableMapping | None = None  # the columns of a table with names of its own
+
+    @property
+    def fingerprint(self) -> str:
+        """What identifies the user's columns; empty if there are none."""
+        return fingerprint(self.table, self.columns, self.separator)
 
 
 PLAIN = Reading()  # no options
@@ -99,6 +112,8 @@ class Dialect:
     scheduler: str = ""  # the name that dialects of one scheduler share; default: the title
     needed: Callable[[Mapping[str, str]], dict[str, str]] = dict
     """The header entries that ``parse`` uses, without comments and other free text."""
+    takes_mapping: bool = False
+    """Whether a mapping without a job id adds fields to its own."""
     differs: Callable[[bytes], str | None] = lambda head: None
     """How a log that no dialect recognises differs from this one; None: it is not similar."""
 
@@ -107,7 +122,7 @@ HEAD_BYTES = 1 << 18  # size of the part of a log that determines its dialect an
 
 MODULES: Final = (
     *("sacct.json", "sacct.job_table", "sacct.text", "pbs.reader", "lsf.reader", "gridengine"),
-    *("htcondor.long", "htcondor.json", "htcondor.xml", "swf", "near_swf"),
+    *("htcondor.long", "htcondor.json", "htcondor.xml", "swf", "near_swf", "kueue", "table.reader"),
 )
 """The modules with a ``DIALECT``; the first that recognises a log reads it."""
 
@@ -122,11 +137,17 @@ def table() -> Mapping[str, Dialect]:
 def detect(head: bytes, where: str, reading: Reading = PLAIN) -> Dialect:
     """Return the dialect of the log that begins with ``head``, called ``where`` in errors.
 
-    A log with declared columns that no other dialect recognises is sacct's text. Raises
-    DialectError, whose message describes the log, if no dialect recognises it.
+    A log with a mapping of its columns is a table; with declared columns, a log that no other
+    dialect recognises is sacct's text. Raises DialectError, whose message describes the log, if no
+    dialect recognises it.
     """
+    if reading.table is not None and not reading.table.adds:
+        return table()[TABLE]
     for dialect in table().values():
         if dialect.recognises(head):
+            if reading.table is not None and not dialect.takes_mapping:
+                what = f"{where}: looks like {dialect.title}, whose fields are known"
+                raise DialectError(f"{what}: a mapping of another table needs job_id")
             return dialect
     if reading.columns is not None:
         return table()["sacct"]
@@ -137,6 +158,8 @@ def detect(head: bytes, where: str, reading: Reading = PLAIN) -> Dialect:
         if dialect.name != "sacct" and dialect.recognises(bare):  # which recognises much more
             looks = f"{where}: looks like {dialect.title}, but a file's name precedes each line"
             raise DialectError(f"{looks}, as grep prints it: write the lines without (grep -h)")
+    if (proposed := table()[TABLE].differs(head)) is not None:
+        raise DialectError(f"{where}: ", proposed, "a table that needs a mapping: pass --table")
     known = ", ".join(dialect.title for dialect in table().values())
     raise DialectError(f"{where}: not a log that fairaudit reads (known: {known})")
 
@@ -204,4 +227,5 @@ def describe(head: bytes) -> str | None:
             line = text.count("\n", 0, places[0].start()) + 1
             looks = f"this looks like {name} (line {line})"
             return f"{looks}; fairaudit does not read those yet: {remedy}"
-    return next(filter(None, (dialect.differs(head) for dialect in table().values())), None)
+    others = (dialect for name, dialect in table().items() if name != TABLE)
+    return next(filter(None, (dialect.differs(head) for dialect in others)), None)

@@ -75,14 +75,14 @@ class Found:
         at: int,
         starts: Sequence[int],
         between: re.Pattern[bytes],
-        row: Callable[[Any], Row],
+        rows: Callable[[Any], Iterable[Row]],
         words: Words,
         tries: int = 1,
     ) -> int:
         """Read the elements of a JSON array from ``at`` on; return the end of the array or block.
 
         ``starts`` are possible beginnings of elements, ascending; an element ends at one of the
-        next ``tries``. ``between`` matches what is between two elements. ``row`` converts an
+        next ``tries``. ``between`` matches what is between two elements. ``rows`` converts an
         element and raises ValueError for an invalid one.
         """
         data = self.data
@@ -105,7 +105,8 @@ class Found:
                 at = ends[0]
                 continue
             try:
-                self.take(at, stop, row(value))
+                for row in [*rows(value)]:
+                    self.take(at, stop, row)
             except ValueError as error:
                 self.refuse(at, stop, str(error), RefusalCode.VALUE)
             at = stop

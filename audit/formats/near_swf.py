@@ -1,7 +1,8 @@
 """Tables of numbers that are nearly SWF: more columns after its 18, or other separators.
 
-Each line is converted to SWF and read by ``swf``. Columns after the 18th are skipped and reported
-(``Header.problems``); an empty field is unknown. The first thousand lines are checked for whether
+Each line is converted to SWF and read by ``swf``. A mapping (``config.table``) may name columns by
+their numbers; without one, those after the 18th are skipped and reported (``Header.problems``). An
+empty field is unknown. The first thousand lines are checked for whether
 the columns can have SWF's meaning: if not, the log is refused, with the reason.
 """
 
@@ -14,12 +15,15 @@ from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
+from audit.config.table import NULLS, TableMapping, of_json
 from audit.errors import DialectError
 from audit.formats import swf
 from audit.formats.dialects import PLAIN, Dialect, Header, Parsed, Reading
 from audit.formats.lines import Block, cut
 from audit.formats.shaping import refused, shaped
+from audit.formats.table.values import added
 from audit.model import RefusalCode
 
 SEPARATORS: Final = {" ": "blanks", ",": "commas", ";": "semicolons", "|": "bars"}
@@ -28,6 +32,7 @@ MOST: Final = 24  # maximum number of columns: beyond, the first may not be SWF'
 
 _SEPARATOR: Final = "separator of the columns"
 _COLUMNS: Final = "number of columns"  # keys of entries of ``Header`` that no log has
+_MAPPING: Final = "mapping of columns by their numbers"
 
 _LIKELY_WIDTHS: Final = range(12, 41)
 _FIRST: Final = 100  # number of lines that determine the layout
@@ -68,20 +73,36 @@ def header(head: bytes, reading: Reading = PLAIN) -> Header:
     notes = []
     if layout.separator != " ":
         notes.append(f"columns are separated by {SEPARATORS[layout.separator]}, in SWF by blanks")
-    if layout.columns > (last := swf.FIELD_COUNT):
+    mapped, last = _mapped(reading), swf.FIELD_COUNT
+    if odd := [number for number in mapped if not 0 < number <= layout.columns]:
+        raise DialectError(f"the mapping names column {odd[0]}, and this log has {layout.columns}")
+    if mapped:
+        notes.append(f"columns {', '.join(map(str, mapped))} are read as the mapping says")
+    elif layout.columns > last:
         several = layout.columns > last + 1
         which = f"columns {last + 1} to {layout.columns}" if several else f"column {last + 1}"
         notes.append(f"{layout.columns} columns, SWF has {last}: {which} left out")
     if lines and _names_columns(_cut(lines[0], layout.separator)):
         notes.append("the first row names columns: left out")
     entries = {**of_swf.entries, _SEPARATOR: layout.separator, _COLUMNS: str(layout.columns)}
+    if reading.table is not None:
+        entries[_MAPPING] = reading.table.as_json
     problems = (*(f"nearly SWF: {note}" for note in notes), *of_swf.problems)
     return Header(of_swf.zone, of_swf.capacity, entries, problems)
 
 
+def _mapped(reading: Reading) -> list[int]:
+    """Return the columns of the user's mapping, by their numbers."""
+    names = [] if reading.table is None else reading.table.columns
+    if odd := [name for name in names if not (name.isascii() and name.isdecimal())]:
+        raise DialectError(f"the mapping names column {odd[0]!r}: here, columns are numbers")
+    return sorted(map(int, names))
+
+
 def needed(entries: Mapping[str, str]) -> dict[str, str]:
     """Return those of SWF, and the layout."""
-    return {**swf.needed(entries), **{key: entries[key] for key in (_SEPARATOR, _COLUMNS)}}
+    own = (_SEPARATOR, _COLUMNS, _MAPPING)
+    return {**swf.needed(entries), **{key: entries[key] for key in own if key in entries}}
 
 
 def parse(block: Block, header: Header) -> Parsed:
@@ -89,6 +110,9 @@ def parse(block: Block, header: Header) -> Parsed:
     layout = Layout(header.entries[_SEPARATOR], int(header.entries[_COLUMNS]))
     rows: list[bytes] = []  # as SWF; empty for others, comments and the row of names
     other: list[tuple[int, str, RefusalCode]] = []
+    stated = header.entries.get(_MAPPING)
+    mapping = None if stated is None else of_json(stated)
+    more: list[tuple[int | str | None, ...]] = []
     at_top = block.first_line == 1
     for number, line in enumerate(block.data.removesuffix(b"\n").split(b"\n")):
         row = b""
@@ -98,13 +122,36 @@ def parse(block: Block, header: Header) -> Parsed:
             at_top = False
             if len(fields) == layout.columns and not names:
                 row = b" ".join(field or b"-1" for field in fields[: swf.FIELD_COUNT])
+                if mapping is not None:
+                    more.append((number, *_texts(fields, mapping)))
             elif not names:
                 why = f"{len(fields)} fields, this log has {layout.columns}"
                 other.append((number, why, RefusalCode.SHAPE))
         rows.append(row)
     read = swf.read(b"".join(row + b"\n" for row in rows), header)
+    if mapping is not None:
+        read = [_with(read[0], more, mapping), *read[1:]]
     spans = cut(np.frombuffer(block.data, dtype=np.uint8))
     return shaped(block, spans, [*read, refused(other)], by_line=True)
+
+
+def _texts(fields: list[bytes], mapping: TableMapping) -> Iterator[str | None]:
+    for name in mapping.columns:
+        text = fields[int(name) - 1].decode("utf-8", "backslashreplace")
+        yield None if text in (*NULLS, "-1") else text
+
+
+def _with(
+    read: pl.DataFrame, more: list[tuple[int | str | None, ...]], mapping: TableMapping
+) -> pl.DataFrame:
+    """Return records with the fields of the mapping."""
+    schema = {"number": pl.Int64, **dict.fromkeys(mapping.columns, pl.String)}
+    found = added(pl.DataFrame(more, schema=schema, orient="row"), mapping)
+    both = read.drop(set(found.columns) - {"number", "remarks"}, strict=False).join(
+        found, on="number", how="left", maintain_order="left"
+    )
+    doubts = [pl.col(name).fill_null([]) for name in ("remarks", "remarks_right")]
+    return both.with_columns(remarks=pl.concat_list(doubts)).drop("remarks_right")
 
 
 def _is_record(line: bytes) -> bool:
@@ -243,5 +290,9 @@ def _mostly(holds: npt.NDArray[np.bool_]) -> bool:
 
 _TITLE: Final = "tables of numbers that are nearly SWF"
 DIALECT = Dialect(
-    "near-swf", _TITLE, recognises, header, parse, needed=needed, differs=differs, scheduler="SWF"
+    *("near-swf", _TITLE, recognises, header, parse),
+    needed=needed,
+    takes_mapping=True,
+    differs=differs,
+    scheduler="SWF",
 )

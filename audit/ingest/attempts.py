@@ -23,6 +23,8 @@ _ORDER = ("job_id", "superseded", "submit_time", "start_time", "end_time", "line
 _LATER_BURST = (pl.col("kind") == RecordKind.BURST) & pl.col("submit_time").is_null()
 RESIZING = "RESIZING"  # Slurm's state of a part of a job that ended as it changed its size
 _RUN = pl.col("kind") == RecordKind.RUN
+_PAST = pl.col("kind") == RecordKind.PAST
+_EVICTED = ("PREEMPTED", "REQUEUED")
 
 
 def resolve(records: pl.DataFrame) -> pl.DataFrame:
@@ -30,8 +32,8 @@ def resolve(records: pl.DataFrame) -> pl.DataFrame:
 
     SPEC §1, "From SWF": where a job has bursts, they are its attempts and its summary (status 0 or
     1) is superseded; a later burst has no submit and waits from the previous burst's end. Equal
-    bursts within one input are different attempts; the n-th of them in one input is the n-th of
-    them in another. All other equal records count once, also within one input.
+    bursts, or tasks, within one input are different attempts; the n-th of them in one input is the
+    n-th of them in another. All other equal records count once, also within one input.
 
     Executions (Slurm) are identified by job id and submit time. Of several records of one, the most
     complete supersedes the others: ended before running before pending; among those of one kind
@@ -42,7 +44,9 @@ def resolve(records: pl.DataFrame) -> pl.DataFrame:
 
     Runs (LSF, Grid Engine) of one job id and submit time follow each other: each waited from the
     end of the one before, unless it states a later time. Runs with one start are records of one
-    execution. For PBS see ``events``.
+    execution. A run that has not ended is superseded by a later one of its job (Kueue). Of records
+    of a job's earlier runs together, the longest counts, without the evicted runs that are known
+    (``suspended_s``), and none if these are all. For PBS see ``events``.
 
     ``records`` are all records of some jobs of a cluster, resolved before or not, with ``cluster``
     and ``input_id``. Returned are those that remain, with ``attempt`` (1, 2, … within a job; 0
@@ -68,7 +72,7 @@ def _resolved(records: pl.DataFrame) -> pl.DataFrame:
         has_bursts & (pl.col("kind") == RecordKind.JOB) & pl.col("state").is_in(_SUMMARY_STATES)
     )
     ordered = (
-        _known_best(_distinct(_without_resizes(records)))
+        _without_known(_known_best(_distinct(_without_resizes(records))))
         .with_columns(superseded=summary | ~pl.col("best"))
         .sort(
             "job_id",
@@ -96,17 +100,25 @@ def attempts_of(records: pl.DataFrame) -> pl.DataFrame:
 def _distinct(records: pl.DataFrame) -> pl.DataFrame:
     """Keep one of equal records, and undo an earlier resolution.
 
-    Adds ``copy``: the rank of a burst among equal ones of one input; 0 for other records.
+    Adds ``copy``: the rank of a burst or task among equal ones of one input; else 0.
     """
-    unset = records.with_columns(
-        pl.when(~_LATER_BURST).then(name).alias(name)
-        for name in ("eligible_time", "start_time", "end_time")
-    ).with_columns(_stated=pl.when(~_RUN).then("eligible_time"))  # of runs it may have been set
+    unset = (
+        records.with_columns(suspended_s=pl.when(~_PAST).then("suspended_s"))
+        .with_columns(
+            pl.when(~_LATER_BURST).then(name).alias(name)
+            for name in ("eligible_time", "start_time", "end_time")
+        )
+        .with_columns(  # of runs that started or left the queue, it may have been set
+            _stated=pl.when(~_RUN | pl.coalesce("start_time", "end_time").is_null()).then(
+                "eligible_time"
+            )
+        )
+    )
     content = [*(name for name in _CONTENT if name != "eligible_time"), "_stated"]
     return (
         unset.sort("input_id", "line")
         .with_columns(
-            copy=pl.when(pl.col("kind") == RecordKind.BURST)
+            copy=pl.when(pl.col("kind").is_in([RecordKind.BURST, RecordKind.TASK]))
             .then(pl.int_range(pl.len()).over([*content, "input_id"]))
             .otherwise(0)
         )
@@ -166,6 +178,35 @@ def _known_best(records: pl.DataFrame) -> pl.DataFrame:
         )
         .drop("_start", "_stage", "_known", "_eligible")
     )
+
+
+def _without_known(records: pl.DataFrame) -> pl.DataFrame:
+    """Unset ``best`` of open runs that another one follows, and of past runs that are known."""
+    has_open = records.select((_RUN & pl.col("end_time").is_null()).any()).item()
+    has_past = records.select(_PAST.any()).item()
+    job = ["job_id", "submit_time"]
+    if has_open:
+        started, ended = pl.col("start_time").is_not_null(), pl.col("end_time").is_not_null()
+        moment = pl.coalesce("start_time", "end_time", "eligible_time", "submit_time")
+        order = pl.struct(moment.alias("moment"), started.alias("began"), ended.alias("ended"))
+        latest = pl.when(_RUN).then(order.rank("ordinal")).over(job)
+        last = latest == latest.max().over(job)
+        records = records.with_columns(best=pl.col("best") & (~_RUN | ended | last))
+    if has_past:
+        evicted = _RUN & pl.col("best") & pl.col("state").is_in(_EVICTED)
+        spent = pl.when(evicted).then(pl.col("end_time") - pl.col("start_time"))
+        known = spent.sum().over(job)
+        longest = pl.when(_PAST).then(pl.col("occupancy_s").rank("ordinal")).over(job)
+        left = (known + evicted.sum().over(job) < pl.col("occupancy_s")) & (
+            longest == longest.max().over(job)
+        )
+        records = records.with_columns(
+            best=pl.when(_PAST).then(left).otherwise("best"),
+            suspended_s=pl.when(_PAST)
+            .then(pl.when(known > 0).then(known))
+            .otherwise("suspended_s"),
+        )
+    return records
 
 
 def _set_in_time(ordered: pl.DataFrame) -> pl.DataFrame:

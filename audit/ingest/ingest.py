@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,12 +17,11 @@ from audit.ingest.attempts import settle_new
 from audit.ingest.logs import Opened, Unread, clusters, lines_at, parsed_blocks
 from audit.ingest.people import AS_THEY_ARE, PeopleFilter
 from audit.ingest.quarantine import EXAMPLES, Counted, beyond_limit, weigh_ages, weigh_dates
+from audit.ingest.rereading import forget, held_as, identify, identify_text, settle_again
 from audit.model import REFUSALS, RefusalCode
+from audit.progress import OnProgress, silent
 from audit.store import queries
 from audit.store.database import Connection, insert, transaction
-
-Progress = Callable[[str, int, int], None]
-"""Callback with the current work, its progress and its total (bytes, steps)."""
 
 BATCH_ROWS: Final = 2 * 122_880
 """Minimum number of records of an insert, unless it is the last: two row groups of DuckDB."""
@@ -141,7 +139,7 @@ def take_in(
     now: int | None = None,
     called: str | None = None,
     limit: float = 1.0,
-    progress: Progress = lambda what, done, of: None,
+    on_progress: OnProgress = silent,
 ) -> list[Taken]:
     """Ingest logs of a cluster with a known name; errors as ``take_in_by_name``, of any log.
 
@@ -150,7 +148,7 @@ def take_in(
     """
     named = Named(cluster, "the caller", called)
     intake = take_in_by_name(
-        con, logs, lambda names: named, limit=limit, now=now, progress=progress
+        con, logs, lambda names: named, limit=limit, now=now, on_progress=on_progress
     )
     for log in intake.kept_out:
         raise log.error
@@ -176,7 +174,7 @@ def take_in_by_name(
     *,
     limit: float = 1.0,
     now: int | None = None,
-    progress: Progress = lambda what, done, of: None,
+    on_progress: OnProgress = silent,
 ) -> Intake:
     """Ingest logs under the cluster name of their records, or of the caller.
 
@@ -204,7 +202,7 @@ def take_in_by_name(
     while True:
         try:
             with transaction(con):
-                taken = _take_in_all(con, left, names, now, limit, progress)
+                taken = _take_in_all(con, left, names, now, limit, on_progress)
                 named = names.now()
                 _refuse_beyond(con, named.cluster, left, taken, limit)
                 people.check(con, named.cluster)
@@ -235,7 +233,7 @@ def _paths(named: Named, logs: Sequence[Opened]) -> dict[str, Path]:
     if named.people_filter.hides:
         return {}
     return {
-        identify_text(named.cluster, text.sha256): log.source.path
+        identify_text(named.cluster, text.sha256, log.reading): log.source.path
         for log in logs
         for text in (log.source, log.source.known)
         if text is not None
@@ -294,20 +292,28 @@ def _take_in_all(
     names: Names,
     now: int | None,
     limit: float,
-    progress: Progress,
+    on_progress: OnProgress,
 ) -> list[Taken]:
     taken: list[Taken] = []
     new: list[str] = []
+    lost: list[str] = []  # jobs of which records were removed
     size = sum(log.source.size for log in logs)
     done = 0
     for number, log in enumerate(logs):
         what = f"reading {log.name}"
-        progress(what, done, size)
+        on_progress(what, done, size)
         held = queries.run(con, "inputs_of_content", content_sha256=log.source.sha256)
         if not held.is_empty():
             names.now(_names_held(held, log))
-        known = not held.is_empty() and identify(names.now().cluster, log) in held["input_id"]
-        if not known:
+        known: str | None = None
+        outdated: list[str] = []
+        try:
+            if not held.is_empty() or log.source.outdated:
+                known, outdated = held_as(con, names.now().cluster, log)
+        except LogError as error:
+            raise _KeptOutError([log], error) from error
+        if known is None:
+            lost += forget(con, names.now().cluster, outdated) if outdated else []
             both = zip(logs, taken, strict=False)
             before = [(a, of) for a, of in both if not of.known and a.part == log.part]
             after = sum(a.source.size for a in logs[number + 1 :] if a.part == log.part)
@@ -317,36 +323,31 @@ def _take_in_all(
                     if unread >= WORTH_STOPPING:
                         part = [*before, (log, of)]
                         _judge(con, names.now().cluster, logs, part, limit, unread)
-                    progress(what, done + position, size)
+                    on_progress(what, done + position, size)
             except LogError as error:  # it changed while it was read
                 raise _KeptOutError([log], error) from error
             new.append(identify(names.now().cluster, log))
         done += log.source.size
-        progress(what, done, size)
-        input_id = identify(names.now().cluster, log)
+        on_progress(what, done, size)
+        input_id = known or identify(names.now().cluster, log)
         row = queries.run(con, "input", input_id=input_id).row(0, named=True)
-        counts = (row["records"], row["refused"], known, row["steps"], row["elsewhere"])
+        counts = (row["records"], row["refused"], known is not None, row["steps"])
         problems = tuple(json.loads(row["header"])["problems"])
-        taken.append(Taken(row["file"], *counts, problems))
+        problems += (_AGAIN,) if outdated else ()
+        taken.append(Taken(row["file"], *counts, row["elsewhere"], problems))
     if new:
         settle_new(con, names.now().cluster, new)
+        settle_again(con, names.now().cluster, lost)
     return taken
+
+
+_AGAIN: Final = "was read before by other columns: its records are replaced"
 
 
 def _names_held(held: pl.DataFrame, log: Opened) -> Iterable[str]:
     if (held["elsewhere"] > 0).any():
         return clusters(log)
     return held["log_cluster"].drop_nulls().to_list()
-
-
-def identify(cluster: str, log: Opened) -> str:
-    """Return the input id of a log."""
-    return identify_text(cluster, log.source.sha256)
-
-
-def identify_text(cluster: str, sha256: str) -> str:
-    """Return the input id of a log whose text has this hash."""
-    return hashlib.sha256(f"{cluster}\0{sha256}".encode()).hexdigest()
 
 
 def _take_in_one(
@@ -414,6 +415,7 @@ def _insert_input(
     said = named.people_filter.header(log)
     header = {
         "people": named.people_filter.fingerprint,
+        "reading": log.reading,
         "zone": said.zone,
         "capacity": dict(said.capacity),
         "entries": dict(said.entries),

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import polars as pl
 
+from audit.config.table import MAPPED
 from audit.errors import (
     AuditError,
     ChangedLogError,
@@ -45,6 +46,7 @@ class Part(NamedTuple):
 
     size: int
     sha256: str
+    reading: str | None = ""  # see ``Reading.fingerprint``; None: unknown
 
 
 class Source(NamedTuple):
@@ -56,6 +58,8 @@ class Source(NamedTuple):
     head: bytes  # its first HEAD_BYTES
     known: Part | None = None
     """The part that was ingested before it grew: the longest earlier log that it begins with."""
+    outdated: tuple[Part, ...] = ()
+    """Earlier logs that it begins with, or is, and that were read by other columns."""
     disk_bytes: int = 0  # size of the file when it was opened
 
     @property
@@ -75,6 +79,7 @@ class Opened(NamedTuple):
     header: Header
     origin: str | None = None
     """Its source in config.toml, whose new logs are judged together; None: it is judged alone."""
+    reading: str = ""  # ``Reading.fingerprint``
 
     @property
     def where(self) -> str:
@@ -167,7 +172,10 @@ def open_log(
 ) -> Opened:
     """Open one log; see ``open_logs``."""
     where = readable(path)
-    source = inspect(path, lambda head: _check_known(head, where, reading), earlier)
+    own = reading.fingerprint
+    same = [part for part in earlier if is_same(part.reading, own)]
+    others = [part for part in earlier if not is_same(part.reading, own)]
+    source = inspect(path, lambda head: _check_known(head, where, reading), same, others)
     found = dialects.detect(source.head, where, reading)
     if dialect is not None and found.name != dialect:
         if dialect not in (known := dialects.table()):
@@ -179,7 +187,15 @@ def open_log(
         raise DialectError(
             f"{where}: ", str(error), f"is {found.title}, but its columns cannot be read: {_LOOK}"
         ) from error
-    return Opened(source, found, header, origin)
+    return Opened(source, found, header, origin, own)
+
+
+def is_same(stored: str | None, own: str) -> bool:
+    """Return whether a log was read by the columns by which it is read now.
+
+    Earlier versions did not store them (None), and knew no mappings.
+    """
+    return stored == own or (stored is None and not own.startswith(MAPPED))
 
 
 def _check_known(head: bytes, where: str, reading: Reading) -> None:
@@ -241,14 +257,18 @@ def parsed_blocks(log: Opened) -> Iterator[tuple[int, Parsed]]:
 
 
 def inspect(
-    path: Path, check: Callable[[bytes], None] = lambda head: None, earlier: Collection[Part] = ()
+    path: Path,
+    check: Callable[[bytes], None] = lambda head: None,
+    earlier: Collection[Part] = (),
+    others: Collection[Part] = (),
 ) -> Source:
     """Read a log once, for its hash and its head; errors as ``streams.opened``, or EmptyLogError.
 
     ``check`` is called with the head as soon as it is known; what it raises ends the reading.
-    ``earlier`` are whole logs that were ingested before.
+    ``earlier`` are whole logs that were ingested before, ``others`` those that were read by other
+    columns.
     """
-    digest = _Digest(earlier)
+    digest = _Digest(earlier, others)
     head = b""
     checked = False
     with streams.opened(path) as stream:
@@ -264,21 +284,28 @@ def inspect(
         raise EmptyLogError(f"{readable(path)}: empty: there is no record in it")
     if not checked:
         check(head)
-    return Source(path, digest.size, digest.sha256, head, digest.known, disk_bytes)
+    outdated = digest.outdated()
+    return Source(path, digest.size, digest.sha256, head, digest.known, outdated, disk_bytes)
 
 
 class _Digest:
-    def __init__(self, earlier: Collection[Part]) -> None:
+    def __init__(self, earlier: Collection[Part], others: Collection[Part] = ()) -> None:
         self.size = 0
         self.known: Part | None = None
-        self._earlier = frozenset(earlier)
-        self._ends = sorted({part.size for part in earlier}, reverse=True)
+        self._earlier = frozenset(part[:2] for part in earlier)
+        self._others = others
+        self._begun: set[tuple[int, str]] = set()
+        self._ends = sorted({part.size for part in (*earlier, *others)}, reverse=True)
         self._sum = hashlib.sha256()
         self._ends_with_line = False
 
     @property
     def sha256(self) -> str:
         return self._sum.hexdigest()
+
+    def outdated(self) -> tuple[Part, ...]:
+        begun = self._begun | {(self.size, self.sha256)}
+        return tuple(part for part in self._others if part[:2] in begun)
 
     def update(self, chunk: bytes) -> None:
         """Add bytes. An earlier log that ended within a line is not continued."""
@@ -287,8 +314,9 @@ class _Digest:
             cut = self._ends.pop() - self.size
             self._add(data[:cut])
             part = Part(self.size, self.sha256)
-            if self._ends_with_line and part in self._earlier:
+            if self._ends_with_line and part[:2] in self._earlier:
                 self.known = part
+            self._begun.add(part[:2])
             data = data[cut:]
         self._add(data)
 

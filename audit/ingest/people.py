@@ -42,7 +42,7 @@ _MOST_FAULTS: Final = 20
 _WITHHELD: Final = "withheld: it may hold names (clusters.people)"
 
 
-class Row(NamedTuple):
+class MappingRow(NamedTuple):
     """A line of a mapping file: a user's membership, half-open; times are epoch s."""
 
     line: int
@@ -65,7 +65,7 @@ class PeopleFilter:
         replace: bool = False,
         features: Collection[str] = (),
     ) -> None:
-        """Names in ``columns`` become pseudonyms by ``key``; ``mapping`` has columns of ``Row``.
+        """Replace names in ``columns`` by pseudonyms (``key``); ``mapping`` has ``MappingRow``s.
 
         With ``replace`` the mapping takes precedence over the log. With a key, only constraints
         of these ``features`` are kept, and reasons without names.
@@ -177,7 +177,7 @@ def check_same(cluster: str, found: Sequence[str | None]) -> None:
     )
 
 
-def read(path: Path, zone: ZoneInfo) -> list[Row]:
+def read(path: Path, zone: ZoneInfo) -> list[MappingRow]:
     """Read a mapping file: CSV in UTF-8 with a header row, or raise ConfigError.
 
     Columns are ``user``, ``account``, ``group`` or both, and optionally ``from`` (the first day,
@@ -205,7 +205,7 @@ def read(path: Path, zone: ZoneInfo) -> list[Row]:
         )
     if not set(header) & set(_MAPPED):
         raise ConfigError(f"{path}:1: has neither a column account nor a column group")
-    rows: list[Row] = []
+    rows: list[MappingRow] = []
     wrong: list[str] = []
     while True:
         try:
@@ -224,7 +224,7 @@ def read(path: Path, zone: ZoneInfo) -> list[Row]:
     return rows
 
 
-def _row(line: int, header: Sequence[str], fields: Sequence[str], zone: ZoneInfo) -> Row:
+def _row(line: int, header: Sequence[str], fields: Sequence[str], zone: ZoneInfo) -> MappingRow:
     if len(fields) != len(header):
         raise ValueError(f"has {len(fields)} fields, the header {len(header)}")
     given = {name: field.strip() or None for name, field in zip(header, fields, strict=True)}
@@ -244,12 +244,12 @@ def _row(line: int, header: Sequence[str], fields: Sequence[str], zone: ZoneInfo
     begin, end = edges
     if begin is not None and end is not None and begin >= end:
         raise ValueError("ends (to) before it begins (from)")
-    return Row(line, user, given.get("account"), given.get("group"), begin, end)
+    return MappingRow(line, user, given.get("account"), given.get("group"), begin, end)
 
 
-def _overlaps(rows: Sequence[Row]) -> Iterator[str]:
+def _overlaps(rows: Sequence[MappingRow]) -> Iterator[str]:
     """Yield the lines whose period overlaps an earlier one of the same user."""
-    by_user: dict[str, list[Row]] = {}
+    by_user: dict[str, list[MappingRow]] = {}
     for row in rows:
         by_user.setdefault(row.user, []).append(row)
     for of in by_user.values():
@@ -264,9 +264,9 @@ def _overlaps(rows: Sequence[Row]) -> Iterator[str]:
             open_row = row
 
 
-def _frame(rows: Sequence[Row]) -> pl.DataFrame:
+def _frame(rows: Sequence[MappingRow]) -> pl.DataFrame:
     kinds = {"line": pl.Int64, "from_time": pl.Int64, "to_time": pl.Int64}
-    schema = {name: kinds.get(name, pl.String) for name in Row._fields}
+    schema = {name: kinds.get(name, pl.String) for name in MappingRow._fields}
     return pl.DataFrame(rows, schema=schema, orient="row").drop("line")
 
 

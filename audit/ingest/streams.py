@@ -21,6 +21,8 @@ from typing import Any, BinaryIO, Final, NamedTuple, Protocol, TypeVar, cast
 from audit.errors import LogError, TruncatedLogError, UsageError
 from audit.files import links
 from audit.files.folders import readable
+from audit.formats.anonymous import without_names
+from audit.formats.dialects import HEAD_BYTES
 
 _LOOK: Final = 1 << 12  # bytes examined for UTF-16 without a byte order mark
 _LOOK_FOR_BREAK: Final = 1 << 18  # bytes examined for the line break
@@ -134,8 +136,8 @@ _KINDS: Final = {
 }
 
 
-class _Damage(Exception):  # noqa: N818 - becomes a LogError
-    pass
+class UndecodableError(Exception):
+    """Compressed data is damaged; becomes a LogError."""
 
 
 class _Members:
@@ -152,7 +154,7 @@ class _Members:
         """Return about ``size`` bytes; fewer at the end.
 
         Raises:
-            _Damage: a member is damaged, or followed by other data.
+            UndecodableError: a member is damaged, or followed by other data.
             EOFError: the file ends in the middle of a member.
         """
         found: list[bytes] = []
@@ -179,7 +181,7 @@ class _Members:
             try:
                 found: bytes = self._member.decompress(data, size)
             except self._damage as error:
-                raise _Damage(str(error)) from error
+                raise UndecodableError(str(error)) from error
             if self._member.eof:
                 self._rest = self._member.unused_data
             if found:
@@ -208,6 +210,12 @@ def _zstd(raw: BinaryIO) -> Stream:
     return _Members(raw, lambda: zstd.ZstdDecompressor(options=options), zstd.ZstdError)
 
 
+def _parquet(raw: BinaryIO) -> Stream:
+    from audit.ingest.parquet import Text  # an idle run loads no frames
+
+    return Text(raw)
+
+
 class Compression(NamedTuple):
     """A compression format."""
 
@@ -221,6 +229,7 @@ COMPRESSIONS: Final[Mapping[bytes, Compression]] = {
     b"BZh": Compression(".bz2", _bzip2),
     b"\xfd7zXZ\0": Compression(".xz", _xz),
     b"\x28\xb5\x2f\xfd": _ZSTD,
+    b"PAR1": Compression("Parquet", _parquet),
     # the skippable frames that pzstd writes first
     **{bytes([first]) + b"\x2a\x4d\x18": _ZSTD for first in range(0x50, 0x60)},
 }
@@ -266,7 +275,7 @@ def opened(path: Path) -> Iterator[Stream]:
         raise TruncatedLogError(
             f"{shown}: truncated: the {name} ends in the middle of its data; fetch it again"
         ) from error
-    except (_Damage, gzip.BadGzipFile, zlib.error) as error:
+    except (UndecodableError, gzip.BadGzipFile, zlib.error) as error:
         name = compression.name if compression else "file"
         raise LogError(f"{shown}: damaged {name}: {error}; fetch it again") from error
     except OSError as error:
@@ -299,6 +308,17 @@ def _check_kind(path: Path, look: os.stat_result) -> None:
     if not stat.S_ISREG(look.st_mode):
         kind = _KINDS.get(stat.S_IFMT(look.st_mode), "not a file")
         raise UsageError(f"{readable(path)}: {kind}")
+
+
+def head_without_names(path: Path, lines: int) -> bytes:
+    """Return the first lines of a log (at most 256 KiB) without names; errors as ``opened``."""
+    with opened(path) as stream:
+        data = b""
+        while len(data) < HEAD_BYTES and (more := stream.read(HEAD_BYTES - len(data))):
+            data += more
+    if len(data) == HEAD_BYTES:  # without the line that was cut, unless there is only one
+        data = data[: data.rfind(b"\n") + 1] or data
+    return without_names(b"".join(data.splitlines(keepends=True)[:lines])).encode()
 
 
 Found = TypeVar("Found")

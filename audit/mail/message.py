@@ -7,7 +7,7 @@ escape the rest.
 
 import itertools
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email import policy
@@ -191,59 +191,66 @@ def headline(
     spoken = () if wish.whole else wish.owners
     first, last = _days(contents)
     if spoken:
-        verdict = _of_owners(owners)
+        verdicts = [*_of_owners(owners)]
     elif one is not None:
-        verdict = one.word.value + (f", mainly {one.mainly}" if one.mainly else "")
+        mainly = f", mainly {one.mainly}" if one.mainly else ""
+        verdicts = [one.word.value + mainly, one.word.value]
     else:
         days = contents.covered_days if contents.brief else 0
-        verdict = f"only {wording.plural(days, 'day')} covered so far" if days else "no data"
+        verdicts = [f"only {wording.plural(days, 'day')} covered so far" if days else "no data"]
     names = {
         "cluster": wording.name(contents.cluster),
         "period": wording.brief_days(*_ends(contents)),
         "from": first,
         "to": last,
         "state": state.value if state is State.COMPLETE else f"[{state.value.upper()}]",
-        "verdict": verdict,
     }
     for kind in ("user", "account"):
         of_kind = [wording.name(who.name) for who in spoken if who.kind == kind]
         names[f"{kind}s"] = ", ".join(of_kind) or ("none" if spoken else f"all {kind}s")
-    line = _filled(template, names, one)
+    before = "Corrected: " if corrected else ""
+    if state is not State.COMPLETE and "{state}" not in template:
+        before = f"{names['state']} {before}"
+    line = _filled(template, names, verdicts, LONGEST - len(before))
     named = {"{users}", "{accounts}", "{verdict}"} & set(re.findall(r"\{.*?\}", template))
     if spoken and not named:
         line = f"{line}: {', '.join(owner_text.owner(who) for who in spoken)}"
-    if corrected:
-        line = f"Corrected: {line}"
-    if state is not State.COMPLETE and "{state}" not in template:
-        line = f"{names['state']} {line}"
-    return wording.name(line, 200)
+    return wording.name(before + line, 200)
 
 
-def _filled(template: str, names: dict[str, str], one: FirstPage | None) -> str:
-    """Return a subject of at most ``LONGEST`` characters, if shorter words and names reach that."""
+def _filled(template: str, names: dict[str, str], verdicts: Sequence[str], most: int) -> str:
+    """Return a subject of at most ``most`` characters, if shorter words and names reach that.
+
+    ``verdicts``: the same, the longest first.
+    """
 
     def line(**changed: str) -> str:
         # in one pass, so that placeholders within a name stay as they are
         values = names | changed
         return re.sub(r"\{(.*?)\}", lambda placeholder: values[placeholder[1]], template)
 
-    text = line()
-    if one is None or len(text) <= LONGEST:
-        return text
-    text = line(verdict=one.word.value)
-    if (over := len(text) - LONGEST) <= 0 or not template.count("{cluster}"):
+    texts = (line(verdict=verdict) for verdict in verdicts)
+    text = next((text for text in texts if len(text) <= most), line(verdict=verdicts[-1]))
+    if (over := len(text) - most) <= 0 or not template.count("{cluster}"):
         return text
     least = max(len(names["cluster"]) - over, SHORTEST)
-    return line(verdict=one.word.value, cluster=wording.name(names["cluster"], least))
+    return line(verdict=verdicts[-1], cluster=wording.name(names["cluster"], least))
 
 
-def _of_owners(owners: Sequence[OwnerContents]) -> str:
-    """Return the verdicts on users and accounts for a subject; of many, how many waited longer."""
+def _of_owners(owners: Sequence[OwnerContents]) -> Iterator[str]:
+    """Yield the verdicts on users and accounts for a subject, the longest first.
+
+    Of several users, the shortest is how many waited longer.
+    """
     if len(owners) <= _VERDICTS:
-        return "; ".join(map(owner_text.short, owners))
+        yield "; ".join(map(owner_text.short, owners))
+        yield "; ".join(owner_text.short(of, trend=False) for of in owners)
+    if len(owners) == 1:
+        yield owner_text.shortest(owners[0])
+        return
     longer = sum(any(part.longer for part in of.parts) for of in owners)
-    of = f"{wording.count(longer)} of {len(owners)}"
-    return f"{of} waited longer than jobs of the same size and time limit"
+    of_all = f"{wording.count(longer)} of {len(owners)} waited longer"
+    yield from (f"{of_all} than others", of_all)
 
 
 def _part(of: OwnerContents) -> Part:
@@ -255,7 +262,7 @@ def _part(of: OwnerContents) -> Part:
         title = wording.first_upper(owner_text.long_title(wait, most, of.span.zone))
         longest.append(" ".join((f"{title}.", *owner_text.explained(wait, who, most))))
     return Part(
-        owner_text.verdict(most, who),
+        owner_text.verdict(most, who, named=True),
         wording.name(most.pool.name) if len(of.parts) > 1 else "",
         owner_text.answers(most) if most.attempts else (),
         owner_text.notes(most),
@@ -285,6 +292,8 @@ def owner_pictures(of: OwnerContents) -> tuple[Picture, ...]:
 
 
 def _pictures(charts: Iterable[Chart | None], pool: str | None) -> tuple[Picture, ...]:
+    if not drawing.has_png():
+        return ()
     where = "" if pool is None else f" (pool {wording.name(pool)})"
     made = []
     for chart in charts:

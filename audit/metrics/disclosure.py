@@ -46,6 +46,8 @@ BLOCKS: Final = pl.Schema(
     }
 )
 """Published figures. ``wait_mean`` in s: over attempts, or in a class the mean of the users' means.
+``wait_median`` in s, of a class: half of the attempts waited at most this, each user's attempts
+together having equal weight, so that no user decides it alone.
 ``cause_CAUSE_share``: parts of all waiting. ``consumed``: resource-seconds."""
 
 WAITS: Final = pl.Schema(
@@ -59,6 +61,10 @@ WAITS: Final = pl.Schema(
     }
 )
 """The waits of each user's and account's own attempts in a block, by cause."""
+
+_CLASS: Final = ("width", "walltime")
+_ROUNDING: Final = 1e-6
+"""Of sums of weights."""
 
 Pair = tuple[str | None, str | None]  # user and account of an attempt
 Class = tuple[str | None, str]  # width and walltime class of an attempt
@@ -210,14 +216,29 @@ def _figures(of: pl.DataFrame) -> Iterator[tuple[str | None, str | None, str, fl
         passed = float(of[cause.column].to_numpy().sum())
         yield None, None, cause.share, round(passed / waited, 2)
     chosen = published_classes(_pairs(of, "width", "walltime"))
+    known = of.filter(pl.col("user").is_not_null())
     means = (
-        of.filter(pl.col("user").is_not_null())
-        .group_by("width", "walltime", "user", maintain_order=True)
+        known.group_by(*_CLASS, "user", maintain_order=True)
         .agg(pl.col("wait_s").mean())
-        .group_by("width", "walltime", maintain_order=True)
+        .group_by(_CLASS, maintain_order=True)
         .agg(pl.col("wait_s").mean())
-        .sort("width", "walltime")
+        .join(_medians(known), on=_CLASS, nulls_equal=True)
+        .sort(_CLASS)
     )
-    for width, walltime, wait_mean in means.iter_rows():
+    for width, walltime, *waits_s in means.iter_rows():
         if (width, walltime) in chosen:
-            yield width, walltime, "wait_mean", rounded(wait_mean)
+            for metric, wait_s in zip(("wait_mean", "wait_median"), waits_s, strict=True):
+                yield width, walltime, metric, rounded(wait_s)
+
+
+def _medians(of: pl.DataFrame) -> pl.DataFrame:
+    """Return the median wait of each class, in which each user has equal weight."""
+    weight = 1 / pl.len().over(*_CLASS, "user")
+    passed = of.sort("wait_s").select(
+        *_CLASS,
+        wait_median="wait_s",
+        passed=weight.cum_sum().over(_CLASS),
+        users=pl.col("user").n_unique().over(_CLASS),
+    )
+    at_least_half = passed.filter(2 * pl.col("passed") >= pl.col("users") - _ROUNDING)
+    return at_least_half.group_by(_CLASS).agg(pl.col("wait_median").min())

@@ -39,7 +39,7 @@ ANY_NUMBER: Final = 1 << 40
 
 
 class OnNodes(NamedTuple):
-    """The nodes of a pool as the sweep takes them; see ``kernels.waiting.Nodes``."""
+    """The nodes of a pool as the sweep takes them; see ``kernels.placement``."""
 
     capacity: Ints  # [R, N]
     first_member: Ints  # [sets + 1]

@@ -31,7 +31,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from audit.config import Verdict as Thresholds
+from audit.config import VerdictConfig as Thresholds
 
 
 class Word(StrEnum):

@@ -23,16 +23,17 @@ import polars as pl
 
 from audit import periods
 from audit.cluster import declared, fairshare, fitted, results
-from audit.cluster.fairshare import Fairshare
+from audit.cluster.fairshare import FairshareInputs
 from audit.cluster.identity import Identity
 from audit.cluster.inference import NOTHING
 from audit.cluster.log_begin import log_begin
 from audit.cluster.setting import Setting, configured
-from audit.cluster.windows import BASE_S, Window, stretches, window_of
+from audit.cluster.windows import BASE_S, ComputedWindow, stretches, window_of
 from audit.config import Cluster, Config
 from audit.config.places import Site
 from audit.errors import UsageError
 from audit.files import privacy, replace
+from audit.ingest import evidence
 from audit.metrics.attempts.similar import LEAD_S
 from audit.model import ATTEMPTS, OBSERVED, Period
 from audit.nightly import sources
@@ -42,6 +43,7 @@ from audit.pipeline import drawing, owners, published
 from audit.pipeline.completeness import with_completeness
 from audit.pipeline.computing import Task, compute_and_keep
 from audit.pipeline.drawing import HTML
+from audit.pipeline.evidence import dated, recorded_attempts
 from audit.pipeline.inferring import SPAN_S, of_period
 from audit.report import index
 from audit.report.index import Answer, Link, answers, render_index
@@ -51,7 +53,7 @@ from audit.report.record.pool import Trend
 from audit.report.text.notices import notices
 from audit.report.text.standing import standing
 from audit.store import archive, database, queries
-from audit.store.attempts import first_arrival, read_attempts
+from audit.store.attempts import first_arrival
 from audit.store.database import Connection
 
 AT_ONCE = 2_000_000
@@ -122,7 +124,7 @@ class _Stored:
     work: Work
     cluster: Cluster
     setting: Setting  # as configured
-    fairshare: Fairshare
+    fairshare: FairshareInputs
     periods: Mapping[Period, int]  # the current ones, in order, and the number of attempts in each
     attempts: pl.DataFrame | None = None  # all of them; None: read as needed
 
@@ -150,6 +152,7 @@ class _Stored:
         found = []
         for period in current:
             more: dict[str, Any] = {"inferred_from": _inferred_from(inputs, period)}
+            more |= evidence.in_force(con, name, period.to_time)
             if period in missing:
                 more["missing"] = missing[period]
             if period.from_time <= max(begin, until or begin):  # no later figure depends on it
@@ -186,7 +189,7 @@ class _Stored:
             attempts = self.attempts
             if attempts is None:
                 since = period.to_time - SPAN_S
-                attempts = read_attempts(self.work.con, name, since, period.to_time)
+                attempts = recorded_attempts(self.work.con, name, since, period.to_time)
             found = of_period(
                 *(attempts, self.setting, period.to_time, self.fairshare),
                 fitted.silent(self.setting, self.cluster),
@@ -235,12 +238,12 @@ class _Stored:
             work.night.notes.append,
         )
 
-    def _read(self, window: Window) -> pl.DataFrame:
+    def _read(self, window: ComputedWindow) -> pl.DataFrame:
         """Return the attempts that matter for a window."""
         until = window.to_time  # whatever arrives later matters to none of their figures
         if self.attempts is None:
             since = self._needed_since(window)
-            return read_attempts(self.work.con, self.cluster.name, since, until)
+            return recorded_attempts(self.work.con, self.cluster.name, since, until)
         if until is None:
             return self.attempts
         arrived = pl.min_horizontal(
@@ -248,7 +251,7 @@ class _Stored:
         )
         return self.attempts.filter(arrived.is_null() | (arrived < until))
 
-    def _needed_since(self, window: Window) -> int | None:
+    def _needed_since(self, window: ComputedWindow) -> int | None:
         """Return the epoch second from which on attempts matter.
 
         They show the site's rules, count in usage, or are similar jobs.
@@ -279,11 +282,11 @@ def _stored(work: Work, cluster: Cluster) -> _Stored | None:
     if hours.is_empty():
         return None
     usage = fairshare.read(cluster.usage, work.site.folder, name)
-    nodes = declared.configured(cluster, work.site.folder)
+    nodes = dated(con, name, declared.configured(cluster, work.site.folder))
     headers, months = published.headers(con, name), archive.months(con, name)
     begin = log_begin(con, name, sources.begins(cluster))
     if not months and not work.site.config.retention.archive_months:
-        attempts = read_attempts(con, name)
+        attempts = recorded_attempts(con, name)
         setting = configured(cluster, attempts, headers, declared=nodes).begun(begin)
         setting = with_completeness(setting, con, cluster.populations)
         current = _periods(hours, cluster, setting, None)

@@ -3,13 +3,13 @@
 A small SQLite file beside the store, which can be read while a run writes the store, and when the
 store cannot be opened. A run adds its row before it does anything else, and marks the rows of
 killed runs as abandoned. The published database holds a copy (view ``runs``). Only the holder of
-the store's lock writes.
+the store's lock writes, except for ``plan``, which the service calls under its own lock.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import Final, Literal
 from audit import __version__
 from audit.errors import AuditError, StoreError, UnwritableError
 from audit.files import lock, state_folder
-from audit.machines import Instant
+from audit.json_answers import Instant
 from audit.store import database
 from audit.store.database import Connection
 
@@ -47,6 +47,11 @@ CREATE TABLE IF NOT EXISTS settled (
     what TEXT PRIMARY KEY,      -- work of which nothing is left to be done
     basis TEXT NOT NULL         -- digest of what that rests on
 )""",
+    """
+CREATE TABLE IF NOT EXISTS planned (
+    cluster TEXT PRIMARY KEY,
+    instant INTEGER NOT NULL    -- when its first run is due, epoch s
+)""",
 )
 _TYPES: Final = {
     **dict.fromkeys(("id", "exit_code", "started_at"), "'integer'"),
@@ -54,7 +59,7 @@ _TYPES: Final = {
     **dict.fromkeys(("stage", "version"), "'text'"),
     **dict.fromkeys(("cluster", "period", "error"), "'text', 'null'"),
 }
-"""SQLite's types of what ``History`` writes; ``state`` is checked separately."""
+"""SQLite's types of what ``RunHistory`` writes; ``state`` is checked separately."""
 _COLUMNS: Final = "id, run, stage, cluster, period, state, exit_code, started_at, ended_at, error"
 
 
@@ -79,7 +84,7 @@ def path_in(state: Path) -> Path:
     return state / state_folder.HISTORY
 
 
-class History:
+class RunHistory:
     """The history, open for writing."""
 
     def __init__(self, state: Path, clock: Callable[[], int]) -> None:
@@ -95,7 +100,8 @@ class History:
         self._write(
             "UPDATE history SET state = 'abandoned', exit_code = 4, ended_at = ?, error = ? "
             "WHERE state = 'running'",
-            *(clock(), "ended without a message: killed, or the disk was full"),
+            clock(),
+            "ended without a message: killed, or the disk was full",
         )
 
     def close(self) -> None:
@@ -212,6 +218,40 @@ class History:
             raise failed(self._path, error) from error
 
 
+def planned(state: Path) -> dict[str, int]:
+    """Return when the first run of each cluster is or was due (epoch s), as ``plan`` recorded it.
+
+    Raises StoreError if the file cannot be read.
+    """
+    path = path_in(state)
+    if not path.exists():
+        return {}
+    try:
+        with closing(_connect(path)) as con:
+            tables = "SELECT name FROM sqlite_master WHERE name = 'planned'"
+            if not con.execute(tables).fetchall():  # written by an earlier version
+                return {}
+            return dict(con.execute("SELECT cluster, instant FROM planned").fetchall())
+    except sqlite3.Error as error:
+        raise failed(path, error) from error
+
+
+def plan(state: Path, first: Mapping[str, int]) -> None:
+    """Record when the first run of each of these clusters is due (epoch s).
+
+    Without it, a run that an outage prevents would leave no trace. Raises StoreError if the file
+    cannot be written.
+    """
+    path = path_in(state)
+    try:
+        with closing(_connect(path)) as con:
+            for table in _TABLES:
+                con.execute(table)
+            con.executemany("INSERT OR REPLACE INTO planned VALUES (?, ?)", first.items())
+    except sqlite3.Error as error:
+        raise failed(path, error) from error
+
+
 def rewrite(path: Path, to: Path, change: Callable[[str], str]) -> None:
     """Copy the history at ``path`` to a new file, with its errors changed; make an empty one if
     it is missing.
@@ -268,7 +308,7 @@ def examine(path: Path) -> None:
                 "SELECT count(*) FROM sqlite_master WHERE type NOT IN ('table', 'index')"
                 " OR (type = 'index' AND sql IS NOT NULL) OR sql LIKE 'CREATE VIRTUAL%'"
             )
-            known = {"history", "settled", "sqlite_sequence"}
+            known = {"history", "planned", "settled", "sqlite_sequence"}
             if rest or not {name for (name,) in tables} <= known:
                 raise StoreError("contains more than a history of runs")
             if tables:
@@ -277,6 +317,11 @@ def examine(path: Path) -> None:
                 con.execute("SELECT what, basis FROM settled").fetchall()
                 if count:
                     raise StoreError("contains entries that no run wrote")
+                if ("planned",) in tables:
+                    plans = con.execute("SELECT cluster, instant FROM planned").fetchall()
+                    for cluster, instant in plans:
+                        if type(cluster) is not str or type(instant) is not int:
+                            raise StoreError("contains plans that no service wrote")
                 _select(con, "")
     except sqlite3.Error as error:
         raise StoreError(f"is damaged: {error}") from error
@@ -301,9 +346,9 @@ def _select(con: sqlite3.Connection, rest: str, *values: object) -> list[Entry]:
     return [Entry(*row) for row in rows]
 
 
-def failed(path: Path, error: sqlite3.Error, what: str = "the history of runs") -> StoreError:
+def failed(path: Path, error: sqlite3.Error) -> StoreError:
     """Describe SQLite's error with a remedy: for the place, the disk, or the file."""
-    text = f"{path}: {what} cannot be read or written: {error}"
+    text = f"{path}: the history of runs cannot be read or written: {error}"
     kind = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if kind in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
         remedy = "change the permissions there, or choose another place (output.state)"

@@ -1,14 +1,15 @@
 """The latest figures in Prometheus' text format, for the textfile collector of node_exporter.
 
-It names clusters, pools, partitions and QOS, and never users or accounts.
+It names clusters, pools, partitions, QOS and, on request, accounts, but never users: an account
+that has the name of a user is left out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from audit.files import replace
 from audit.progress import printable
@@ -23,43 +24,73 @@ _HELP: Final = {
     "fairaudit_newest_record_timestamp_seconds": "Latest instant in the accounting records.",
     "fairaudit_ended_jobs": "Attempts that ended in the period, with a known wait.",
     "fairaudit_wait_seconds": "Quantiles of their waits.",
+    "fairaudit_wait_distribution_seconds": "Histogram of their waits.",
+    "fairaudit_account_ended_jobs": "Such attempts by account.",
+    "fairaudit_account_wait_seconds": "Quantiles of the waits of accounts.",
+    "fairaudit_account_wait_distribution_seconds": "Histogram of the waits of accounts.",
     "fairaudit_wait_share": "Share of all waiting by cause; the causes of a pool add up to 1.",
     "fairaudit_verdict": "1 for the verdict of the report.",
 }
-"""The metrics, in the order of the file; all are gauges."""
+"""The metrics, in the order of the file; those without buckets are gauges."""
+
+EDGES_S: Final = (
+    *(0, 60, 300, 900, 1_800, 3_600, 2 * 3_600, 4 * 3_600, 8 * 3_600, 86_400, 2 * 86_400),
+    *(7 * 86_400,),
+)
+"""Upper edges of the buckets of waits, in s; the last bucket has none."""
 
 _MOST_SERIES: Final = 10_000
 """Most series of one metric: partitions and QOS are as many as a log names."""
 
 
-def write(con: Connection, target: Path, now: int, failures: int) -> None:
+_Row: TypeAlias = tuple[str, Mapping[str, str], float, Mapping[int, int] | None]
+"""A metric, its labels, its value, and of a histogram the number of values in each bucket."""
+
+
+def write(con: Connection, target: Path, now: int, failures: int, *, accounts: bool) -> None:
     """Replace the file by the figures in the store; raises OSError if it cannot be replaced."""
-    replace.write(target, text(con, now, failures).encode())
+    replace.write(target, text(con, now, failures, accounts=accounts).encode())
     target.chmod(0o644)  # node_exporter runs as another user
 
 
-def text(con: Connection, now: int, failures: int) -> str:
+def text(con: Connection, now: int, failures: int, *, accounts: bool = False) -> str:
     """Return the content of the file for a run that began at ``now``, epoch s."""
-    run: list[tuple[str, Mapping[str, str], float]] = [
-        ("fairaudit_last_run_timestamp_seconds", {}, now),
-        ("fairaudit_last_run_failures", {}, failures),
+    run: list[_Row] = [
+        ("fairaudit_last_run_timestamp_seconds", {}, now, None),
+        ("fairaudit_last_run_failures", {}, failures, None),
     ]
     order = list(_HELP)
     causes = [cause.key for cause in CAUSES]
-    rows = [*run, *queries.rows(con, "metrics_file", causes=causes)]
-    rows.sort(key=lambda row: order.index(row[0]))
+    figures = queries.rows(
+        con, "metrics_file", causes=causes, edges=list(EDGES_S), accounts=accounts
+    )
+    rows = sorted([*run, *figures], key=lambda row: order.index(row[0]))
     return "".join(
         line for name, series in groupby(rows, lambda row: row[0]) for line in _metric(name, series)
     )
 
 
-def _metric(name: str, series: Iterator[tuple[str, Mapping[str, str], float]]) -> Iterator[str]:
-    yield f"# HELP {name} {_HELP[name]}\n# TYPE {name} gauge\n"
-    for number, (_, labels, value) in enumerate(series):
-        if number == _MOST_SERIES:
-            return
-        named = ",".join(f'{label}="{_escaped(text)}"' for label, text in labels.items())
-        yield f"{name}{named and f'{{{named}}}'} {value:.15g}\n"
+def _metric(name: str, series: Iterator[_Row]) -> Iterator[str]:
+    rows = list(islice(series, _MOST_SERIES))
+    kind = "gauge" if rows[0][3] is None else "histogram"
+    yield f"# HELP {name} {_HELP[name]}\n# TYPE {name} {kind}\n"
+    for _, labels, value, buckets in rows:
+        if buckets is None:
+            yield _line(name, labels, value)
+            continue
+        number = 0
+        for edge in EDGES_S:
+            number += buckets.get(edge, 0)
+            yield _line(f"{name}_bucket", {**labels, "le": str(edge)}, number)
+        number = sum(buckets.values())
+        yield _line(f"{name}_bucket", {**labels, "le": "+Inf"}, number)
+        yield _line(f"{name}_sum", labels, value)
+        yield _line(f"{name}_count", labels, number)
+
+
+def _line(name: str, labels: Mapping[str, str], value: float) -> str:
+    named = ",".join(f'{label}="{_escaped(text)}"' for label, text in labels.items())
+    return f"{name}{named and f'{{{named}}}'} {value:.15g}\n"
 
 
 def _escaped(text: str) -> str:

@@ -12,12 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from audit import periods
-from audit.config import Cluster, Source
+from audit.config import Cluster, SourceConfig
+from audit.config.table import fingerprint, resolved
 from audit.errors import (
     AuditError,
     ChangedLogError,
@@ -33,13 +34,14 @@ from audit.errors import (
 )
 from audit.files.folders import readable
 from audit.ingest import streams
-from audit.nightly import sources
+from audit.nightly import evidence, sources
 from audit.nightly.stages import Work
 from audit.store import database, queries
 from audit.store.database import Connection
 from audit.words import SetAsideCode
 
 if TYPE_CHECKING:
+    from audit.config.table import TableMapping
     from audit.ingest.ingest import Named
     from audit.ingest.logs import Unread
 
@@ -73,6 +75,7 @@ class _Seen(NamedTuple):
     size: int
     modified_ns: int
     input_id: str
+    reading: str  # see ``Reading.fingerprint``
 
 
 def ingest(work: Work, cluster: Cluster) -> None:
@@ -83,6 +86,7 @@ def ingest(work: Work, cluster: Cluster) -> None:
         there |= pull.files() if source.command is None else pull.command()
         pull.check_silence()
     _forget(work.con, cluster.name, there, others=True)
+    evidence.pull(work, cluster)
 
 
 @dataclass(frozen=True)
@@ -91,13 +95,18 @@ class _Pull:
 
     work: Work
     cluster: Cluster
-    source: Source
+    source: SourceConfig
     origin: str  # its name in the store
+
+    @cached_property
+    def mapping(self) -> TableMapping | None:
+        """The mapping of its columns; ConfigError if its file is wrong."""
+        return resolved(self.source.table, self.work.site.folder)
 
     def command(self) -> set[str]:
         """Read the command's output, window by window; return the paths of its logs."""
         work, cluster, source = self.work, self.cluster, self.source
-        windows: list[sources.Window | None] = [None]
+        windows: list[sources.SourceWindow | None] = [None]
         if source.in_windows:
             windows = [*sources.windows(source, cluster.zone, work.now)]
         try:
@@ -107,14 +116,14 @@ class _Pull:
             work.night.failures.append(error)
         return {str(self._spool(window)) for window in windows}
 
-    def _spool(self, window: sources.Window | None) -> Path:
+    def _spool(self, window: sources.SourceWindow | None) -> Path:
         day = "" if window is None else f"-{window.day}"
         return self.work.site.state / f"{self.origin.removesuffix('.log')}{day}.log"
 
     def _run_command(self) -> None:
         work, cluster, source = self.work, self.cluster, self.source
         command = sources.identify(source, cluster.zone)
-        due: list[sources.Window | None] = [None]
+        due: list[sources.SourceWindow | None] = [None]
         if source.in_windows:
             known = queries.rows(work.con, "pulled", cluster=cluster.name, source=command)
             pulled = {(start, end): at for start, end, at in known}
@@ -132,7 +141,7 @@ class _Pull:
             if window is not None:
                 key = {"cluster": cluster.name, "source": command}
                 edges = {"from_time": window.from_time, "to_time": window.to_time}
-                _note(work.con, "pulled", {**key, **edges}, {"pulled_at": work.now})
+                database.put(work.con, "pulled", {**key, **edges}, {"pulled_at": work.now})
         work.progress(f"pulling {cluster.name}", len(due), len(due))
 
     def files(self) -> set[str]:
@@ -142,6 +151,7 @@ class _Pull:
         if not paths:
             why = f"cluster {cluster.name!r}: no file matches {self.source.files!r}"
             work.night.warnings.append(why)
+        own = fingerprint(self.mapping, self.source.columns, self.source.separator)
         rows = queries.rows(work.con, "seen", cluster=cluster.name)
         seen = {path: _Seen(*look) for path, *look in rows}
         looks: dict[Path, os.stat_result] = {}
@@ -150,7 +160,8 @@ class _Pull:
             with self._unless_unreadable(path):
                 look = streams.check_is_file(path)
                 before = seen.get(readable(path))
-                if before and before[:2] == (look.st_size, look.st_mtime_ns):
+                same = before is not None and before.reading == own
+                if before and before[:2] == (look.st_size, look.st_mtime_ns) and same:
                     stored.add(before.input_id)
                 elif self._is_recent(look) and not streams.ends_with_line(path):
                     self._leave(path, "ends in the middle of a line")
@@ -163,8 +174,8 @@ class _Pull:
             if _changed(look, path):  # its next look might equal this one
                 continue
             key = {"cluster": cluster.name, "path": readable(path)}
-            values = _Seen(look.st_size, look.st_mtime_ns, texts[0])._asdict()
-            _note(work.con, "seen", key, values)
+            values = _Seen(look.st_size, look.st_mtime_ns, texts[0], own)._asdict()
+            database.put(work.con, "seen", key, values)
         for path in taken:
             before = seen.get(readable(path))
             if before and looks[path].st_size < before.size and before.input_id not in stored:
@@ -233,22 +244,24 @@ class _Pull:
             return {}
         from audit.formats.dialects import Reading
         from audit.ingest import people
-        from audit.ingest.ingest import Named, called_by, identify_text, take_in_by_name
+        from audit.ingest.ingest import Named, called_by, take_in_by_name
         from audit.ingest.logs import Part, Unread, open_each
+        from audit.ingest.rereading import identify_text
 
         work, cluster, source = self.work, self.cluster, self.source
         work.prepare()
         people_filter = people.filter_of(cluster, work.site.folder)
-        reading = Reading(source.columns, source.separator, cluster.zone)
+        zone = cluster.zone if self.mapping is None else self.mapping.zone or cluster.zone
+        reading = Reading(source.columns, source.separator, zone, self.mapping)
         texts = queries.rows(work.con, "texts_of_inputs", cluster=cluster.name)
-        parts = [Part(size, sha256) for size, sha256 in texts]
+        parts = [Part(*text) for text in texts]
         logs, unread = open_each(paths, source.dialect, reading, self.origin, parts)
 
         def naming(names: Sequence[str]) -> Named:
             called = called_by(cluster.name, names, f"clusters.name of {cluster.name!r}")
             return Named(cluster.name, "config.toml", called, people_filter)
 
-        take_in = partial(take_in_by_name, now=work.now, progress=work.progress)
+        take_in = partial(take_in_by_name, now=work.now, on_progress=work.progress)
         limit = work.site.config.ingest.refused_limit
         try:
             intake = take_in(work.con, logs, naming, limit=limit) if logs else None
@@ -270,7 +283,7 @@ class _Pull:
         _forget(work.con, cluster.name, {readable(log.source.path) for log in logs})
         return {
             log.source.path: [
-                identify_text(cluster.name, text.sha256)
+                identify_text(cluster.name, text.sha256, log.reading)
                 for text in (log.source, log.source.known)
                 if text is not None
             ]
@@ -306,7 +319,7 @@ class _Pull:
             "reason": log.reason,
             "found_at": found.get(log.where, self.work.now),
         }
-        _note(con, "set_aside", {"cluster": cluster, "path": log.where}, values)
+        database.put(con, "set_aside", {"cluster": cluster, "path": log.where}, values)
 
 
 def _changed(look: os.stat_result, path: Path) -> bool:
@@ -325,15 +338,3 @@ def _forget(con: Connection, cluster: str, paths: Set[str], *, others: bool = Fa
     if gone := noted - paths if others else noted & paths:
         where = "cluster = ? AND path IN (SELECT unnest(?))"
         database.execute(con, f"DELETE FROM set_aside WHERE {where}", [cluster, sorted(gone)])  # noqa: S608
-
-
-def _note(
-    con: Connection, table: str, key: Mapping[str, object], values: Mapping[str, object]
-) -> None:
-    """Write a row in place of the one with this key."""
-    import polars as pl
-
-    where = " AND ".join(f"{database.quote_name(column)} = ?" for column in key)
-    with database.transaction(con):
-        database.execute(con, f"DELETE FROM {table} WHERE {where}", list(key.values()))  # noqa: S608
-        database.insert(con, table, pl.DataFrame([{**key, **values}]))

@@ -13,27 +13,24 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import partial
-from typing import TYPE_CHECKING
 
 from audit.config import Cluster
 from audit.config.places import Site
 from audit.errors import AuditError, StoreError, UsageError, withholding
 from audit.files import state_folder
 from audit.nightly import metrics_file, pinging, pulling, stages
-from audit.nightly.history import WHOLE, History
+from audit.nightly.history import WHOLE, RunHistory
 from audit.nightly.keeping import archiving
 from audit.nightly.stages import STAGES, Night, StoppedError, Work, own_state
+from audit.progress import OnProgress, silent
 from audit.store import archive, database, migrations, publish, queries
-
-if TYPE_CHECKING:
-    from audit.ingest.ingest import Progress
 
 
 def run(
     site: Site,
     now: int,
     only: str | None = None,
-    progress: Progress = lambda what, done, of: None,
+    on_progress: OnProgress = silent,
     cluster: str | None = None,
     stages: Sequence[str] = STAGES,
     stopping: Callable[[], bool] = lambda: False,
@@ -60,7 +57,7 @@ def run(
     def watched(what: str, done: int, of: int) -> None:
         if stopping():
             raise StoppedError
-        progress(what, done, of)
+        on_progress(what, done, of)
 
     night = Night()
     what = WHOLE if tuple(stages) == STAGES else "part"
@@ -70,7 +67,7 @@ def run(
     with (
         pinging.pinged(config, pinged, night) as begins,
         state_folder.held(state, who) as store,
-        closing(History(state, lambda: now + int(time.monotonic() - begun))) as past,
+        closing(RunHistory(state, lambda: now + int(time.monotonic() - begun))) as past,
         past.noted(what, cluster, only, night.failures) as number,
         withholding(when=config.hides(cluster)),
     ):
@@ -159,7 +156,9 @@ def _tell_monitors(work: Work) -> None:
     if target is None:
         return
     try:
-        metrics_file.write(work.con, target, work.now, len(work.night.failures))
+        accounts = work.site.config.service.metrics_accounts
+        failures = len(work.night.failures)
+        metrics_file.write(work.con, target, work.now, failures, accounts=accounts)
     except OSError as error:
         why = f"{target}: cannot be replaced: {error.strerror} (service.metrics_file)"
         work.night.failures.append(StoreError(why))

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from audit import memory
+from audit.config import Config
 from audit.config.places import Site
 from audit.errors import AuditError, LockedError, StoreError, UsageError
 from audit.files import lock
 from audit.nightly.run import run
 from audit.nightly.stages import STAGES, Night, StoppedError, own_state
-
-if TYPE_CHECKING:
-    from audit.ingest.ingest import Progress
+from audit.progress import OnProgress, silent
 
 Say = Callable[[str], None]
 
@@ -32,9 +32,9 @@ def serve(site: Site, clock: Callable[[], float], stop: Event, say: Say) -> None
     Raises:
         LockedError: another service is at work there.
         UsageError: there is no cluster, or the state folder cannot be made.
-        StoreError: the timetable cannot be kept.
+        StoreError: the history cannot be read or written.
     """
-    from audit.nightly import history, status, timetable
+    from audit.nightly import timetable
 
     config = site.config
     if not config.clusters:
@@ -45,12 +45,12 @@ def serve(site: Site, clock: Callable[[], float], stop: Event, say: Say) -> None
         attend(site, cluster, clock, stop, say)
 
     with lock.held(state / "service", "fairaudit service", "another service is running here"):
-        path = status.timetable_in(state)
-        stored, entries = timetable.stored(path), history.read(state)
-        due = {one.name: status.due(config, one, entries, stored) for one in config.clusters}
-        table = timetable.Timetable(path, config, do)
-        for cluster, begin in table.start(due, int(clock())).items():
-            missed = begin <= clock()
+        now = int(clock())
+        coming = planned(config, state, now)
+        table = timetable.Timetable(config, do)
+        table.start(coming)
+        for cluster, begin in coming.items():
+            missed = begin <= now
             say(f"{cluster}: next run {'now: one was missed' if missed else 'is planned'}")
         try:
             while not stop.wait(1.0) and not table.ended.is_set():
@@ -59,10 +59,35 @@ def serve(site: Site, clock: Callable[[], float], stop: Event, say: Say) -> None
             stop.set()
             table.stop()
         if table.error is not None:
-            why = getattr(table.error, "orig", table.error)  # without SQL and links
-            remedy = "correct the cause, and start the service again"
-            raise StoreError(f"{path}: the timetable failed: {why}; {remedy}") from table.error
+            remedy = "start the service again"
+            raise StoreError(f"the timetable ended: {table.error}; {remedy}") from table.error
     say("stopped")
+
+
+def planned(config: Config, state: Path, now: int) -> dict[str, int]:
+    """Return when each cluster's next run is due (epoch s), and record the first runs.
+
+    An instant that has passed is that of a run that was missed. Raises StoreError if the history
+    cannot be read or written.
+    """
+    from audit.nightly import history, status, timetable
+
+    old = state / "timetable.sqlite"  # earlier versions planned there, in APScheduler's own format
+    entries, earlier = history.read(state), history.planned(state)
+    coming, first = {}, {}
+    for cluster in config.clusters:
+        due = status.due(config, cluster, entries, {})
+        if due is None:
+            due = earlier.get(cluster.name, now if old.exists() else None)
+            if due is None or due > now:  # the times may have been changed since
+                times = timetable.times_of(config, cluster)
+                due = timetable.next_after(times, cluster.zone, now)
+            first[cluster.name] = due
+        coming[cluster.name] = due
+    history.plan(state, first)
+    for ending in ("", "-journal"):
+        old.with_name(old.name + ending).unlink(missing_ok=True)
+    return coming
 
 
 def by_hand(
@@ -70,7 +95,7 @@ def by_hand(
     now: int,
     only: str | None,
     say: Say,
-    progress: Progress = lambda what, done, of: None,
+    on_progress: OnProgress = silent,
     stages: Sequence[str] = STAGES,
 ) -> Night:
     """Do a run for ``fairaudit run`` and its stages, and mail its failures to the operators.
@@ -78,7 +103,7 @@ def by_hand(
     Arguments and errors are those of ``run.run``; ``say`` reports that no mail could be sent.
     """
     try:
-        night = run(site, now, only, progress, stages=stages)
+        night = run(site, now, only, on_progress, stages=stages)
     except LockedError:
         raise
     except AuditError as error:

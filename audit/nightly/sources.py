@@ -36,7 +36,7 @@ _SHOWN: Final = 500  # bytes at the end of a command's error output that are sho
 _WATCH_S: Final = 0.2  # seconds between two checks of a running command
 
 
-class Window(NamedTuple):
+class SourceWindow(NamedTuple):
     """A half-open span of whole days in a zone, for which a command is run."""
 
     day: date  # the first
@@ -59,7 +59,7 @@ def begins(cluster: config.Cluster) -> dict[str, int]:
     }
 
 
-def files(source: config.Source, folder: Path) -> list[Path]:
+def files(source: config.OriginConfig, folder: Path) -> list[Path]:
     """Return the files that match a source's pattern, sorted; if it names a folder, those in it.
 
     FIFOs, sockets and broken links are included, because a log is expected there. So are folders,
@@ -74,7 +74,7 @@ def files(source: config.Source, folder: Path) -> list[Path]:
     return sorted(path for path in paths if not (any_name and path.is_dir()))
 
 
-def windows(source: config.Source, zone: str, now: int) -> list[Window]:
+def windows(source: config.SourceConfig, zone: str, now: int) -> list[SourceWindow]:
     """Return the windows of a source that begin before ``now``, the earliest first."""
     assert source.since is not None  # config requires it
     in_zone = periods.zone(zone)
@@ -82,14 +82,14 @@ def windows(source: config.Source, zone: str, now: int) -> list[Window]:
     day = source.since
     while (start := periods.day_start(day, in_zone)) < now:
         after = day + timedelta(days=source.window_days)
-        listed.append(Window(day, start, periods.day_start(after, in_zone)))
+        listed.append(SourceWindow(day, start, periods.day_start(after, in_zone)))
         day = after
     return listed
 
 
 def due(
-    source: config.Source, zone: str, now: int, pulled: Mapping[tuple[int, int], int]
-) -> list[Window]:
+    source: config.SourceConfig, zone: str, now: int, pulled: Mapping[tuple[int, int], int]
+) -> list[SourceWindow]:
     """Return the windows that were never pulled, or last pulled when records could still arrive.
 
     ``pulled`` has the epoch second at which each window, by its edges, was last pulled completely.
@@ -102,14 +102,17 @@ def due(
     ]
 
 
-def identify(source: config.Source, zone: str) -> str:
+def identify(source: config.SourceConfig, zone: str) -> str:
     """Return the id of a command in the store: part of a hash, which reveals none of its words."""
     text = json.dumps([source.command, zone])
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
 
 
 def words(
-    source: config.Source, zone: str, window: Window | None = None, now: int | None = None
+    source: config.OriginConfig,
+    zone: str,
+    window: SourceWindow | None = None,
+    now: int | None = None,
 ) -> list[str]:
     """Return the words of a source's command with the edges of a window filled in.
 
@@ -130,11 +133,11 @@ def words(
 
 @contextmanager
 def printed(
-    source: config.Source,
+    source: config.OriginConfig,
     folder: Path,
     spool: Path,
     zone: str = "UTC",
-    window: Window | None = None,
+    window: SourceWindow | None = None,
     now: int | None = None,
     watch: Callable[[], None] = lambda: None,
 ) -> Iterator[Path]:
@@ -158,13 +161,13 @@ def printed(
             environment = minimal_environment(source.environment, zone)
             code, text = output(command, folder, environment, spool, source.timeout_s, watch)
         except subprocess.TimeoutExpired as error:
-            limit = f"{source.timeout_s} s (clusters.sources.timeout_s)"
+            limit = f"{source.timeout_s} s ({source.section}.timeout_s)"
             raise SourceError(f"{shown} took longer than {limit}") from error
         except (OSError, ValueError) as error:  # ValueError: a NUL in a word
             why = error.strerror if isinstance(error, OSError) else error
             raise SourceError(f"{shown} cannot be run: {why}") from error
         if code:
-            remedy = "; run it by hand to see what it says (clusters.sources)"
+            remedy = f"; run it by hand to see what it says ({source.section})"
             raise SourceError(f"{shown} failed with {ending(code)}", f": {text}", remedy)
         yield spool
     finally:

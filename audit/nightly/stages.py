@@ -2,7 +2,8 @@
 
 To find out which periods are due, a run reads all attempts of a cluster and infers its pools; for
 the mails that are due, it reads the state of every report. Once no work is left, the history keeps
-a digest of everything that these depend on (``Basis``), so a run that finds nothing new ends early.
+a digest of everything that these depend on (``WorkBasis``), so a run that finds nothing new ends
+early.
 """
 
 from __future__ import annotations
@@ -13,19 +14,17 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from audit import __version__, memory, periods
 from audit.config import Cluster
 from audit.config.places import Site
 from audit.errors import UNWRITABLE, AuditError, UsageError, failed, refusals, withholding
 from audit.files import caches, folders, privacy
-from audit.nightly.history import History
+from audit.nightly.history import RunHistory
+from audit.progress import OnProgress
 from audit.store import database, queries
 from audit.store.database import Connection
-
-if TYPE_CHECKING:
-    from audit.ingest.ingest import Progress
 
 STAGES: Final = ("ingest", "compute", "report", "publish", "deliver")
 """The stages of a run, in order."""
@@ -66,9 +65,9 @@ class Work:
     now: int  # epoch s, to record when things were done
     only: str | None  # the one period to compute and report; None: all
     night: Night
-    progress: Progress
+    progress: OnProgress
     stages: Sequence[str]  # those of STAGES to do
-    past: History
+    past: RunHistory
     number: int  # of the run, in the history
     stopping: Callable[[], bool]
 
@@ -147,10 +146,10 @@ def own_state(site: Site) -> Path:
 
 
 @dataclass(frozen=True)
-class Basis:
+class WorkBasis:
     """The facts that decide whether any work of one kind is left."""
 
-    past: History
+    past: RunHistory
     what: str
     digest: str
 
@@ -164,11 +163,11 @@ class Basis:
         self.past.settle(self.what, self.digest)
 
 
-def figures(work: Work, cluster: Cluster) -> Basis:
+def figures(work: Work, cluster: Cluster) -> WorkBasis:
     """Return the facts that decide which figures of a cluster are due.
 
-    These are the version, the configuration and the files that it names, the inputs, the figures
-    computed from them, and the beginnings of days in the cluster's zone.
+    These are the version, the configuration and the files that it names, the inputs, evidence, the
+    figures computed from them, and the beginnings of days in the cluster's zone.
     """
     rows = queries.rows(work.con, "basis", cluster=cluster.name)
     zone = periods.zone(cluster.zone)
@@ -182,8 +181,9 @@ def figures(work: Work, cluster: Cluster) -> Basis:
     named = (usage.associations, usage.qos, usage.partitions, usage.slurm_conf)
     named += tuple(cluster.hardware.model_dump().values())
     files = [name and _digest(work.site.folder / name) for name in named]
+    said = queries.rows(work.con, "evidence_digest", cluster=cluster.name, until=None)
     since = [str(source.since) for source in cluster.sources]
-    known = (files, rows, edges, since)
+    known = (files, rows, edges, since, *said)
     return _basis(work, f"figures of {cluster.name}", [*chosen.values()], *known)
 
 
@@ -196,12 +196,13 @@ def in_force(work: Work, cluster: Cluster) -> dict[str, object]:
     }
 
 
-def mails(work: Work) -> Basis:
+def mails(work: Work) -> WorkBasis:
     """Return the facts that decide which mails are due: recipients, reports, and the ledger."""
     chosen = work.site.config.model_dump(mode="json", include={"mail", "recipients"})
     clusters = [
         [
-            *(cluster.name, cluster.period),
+            cluster.name,
+            cluster.period,
             queries.rows(work.con, "delivery_reports", cluster=cluster.name, now=work.now),
             queries.rows(work.con, "delivery_ledger", cluster=cluster.name),
         ]
@@ -210,9 +211,9 @@ def mails(work: Work) -> Basis:
     return _basis(work, "mails", chosen, clusters)
 
 
-def _basis(work: Work, what: str, *parts: object) -> Basis:
+def _basis(work: Work, what: str, *parts: object) -> WorkBasis:
     text = json.dumps([__version__, *parts])
-    return Basis(work.past, what, hashlib.sha256(text.encode()).hexdigest())
+    return WorkBasis(work.past, what, hashlib.sha256(text.encode()).hexdigest())
 
 
 def _digest(file: Path) -> str | None:

@@ -14,19 +14,19 @@ from typing import Literal
 from zoneinfo import ZoneInfo
 
 from audit import periods
-from audit.config import Cluster, Config, Source
+from audit.config import Cluster, Config, SourceConfig
 from audit.config.places import Site
 from audit.errors import AuditError
 from audit.files import caches, lock, state_folder
-from audit.machines import Answer, Instant
+from audit.json_answers import Instant, JsonAnswer
 from audit.nightly import history, sources, timetable
 from audit.nightly.history import WHOLE, Entry
-from audit.store import database, queries
+from audit.store import queries, snapshots
 from audit.words import RESEND
 
 
 @dataclass(frozen=True)
-class Standing:
+class ClusterStatus:
     """The state of one cluster's runs; times are epoch s."""
 
     cluster: str
@@ -61,23 +61,23 @@ class Status:
     """The state of a site's runs."""
 
     entries: Sequence[Entry]  # newest first
-    clusters: Sequence[Standing]
+    clusters: Sequence[ClusterStatus]
     holder: str | None  # the process that holds the store
 
 
 def look(site: Site, now: int) -> Status:
     """Return the state of a site's runs at ``now``; raise StoreError if there is no history."""
     entries = history.read(site.state)
-    stored = timetable.stored(timetable_in(site.state))
+    planned = history.planned(site.state)
     doubtful = _doubtful(site)
     hindrance = _hindrance([site.state, site.database.parent, site.reports])
     standings = []
     for cluster in site.config.clusters:
-        instant = due(site.config, cluster, entries, stored)
+        instant = due(site.config, cluster, entries, planned)
         ended = (one for one in entries if _covers(one, cluster) and one.state != "running")
         times = timetable.times_of(site.config, cluster)
         standings.append(
-            Standing(
+            ClusterStatus(
                 cluster.name,
                 cluster.zone,
                 next(ended, None),
@@ -112,31 +112,26 @@ def _doubtful(site: Site) -> list[tuple[str, str]]:
     addresses = [address.lower() for address in named]
     with suppress(AuditError):  # of another version, or just being replaced
         archive = site.archive_of(site.database)
-        with closing(database.open_snapshot(site.database, archive=archive)) as con:
+        with closing(snapshots.open_snapshot(site.database, archive=archive)) as con:
             found = queries.rows(con, "doubtful_mails", addresses=addresses)
             return [(cluster, f"{report} to {recipient}") for cluster, report, recipient in found]
     return []
 
 
-def timetable_in(state: Path) -> Path:
-    """Return the job store's file in the folder of the store."""
-    return state / "timetable.sqlite"
-
-
 def due(
-    config: Config, cluster: Cluster, entries: Sequence[Entry], stored: Mapping[str, int]
+    config: Config, cluster: Cluster, entries: Sequence[Entry], planned: Mapping[str, int]
 ) -> int | None:
     """Return when the run after the last is due, epoch s; None if none ever ran or was planned.
 
     A run that failed counts, because the next one retries the rest. A run that was killed or
-    stopped does not: the rest is due at once. ``stored`` is what the timetable had for clusters
-    that never ran.
+    stopped does not: the rest is due at once. ``planned`` has the first runs of clusters that
+    never ran.
     """
     for entry in entries:
         if _covers(entry, cluster) and entry.state in {"done", "failed"}:
             times = timetable.times_of(config, cluster)
             return timetable.next_after(times, cluster.zone, entry.started_at)
-    return stored.get(cluster.name)
+    return planned.get(cluster.name)
 
 
 def lines(status: Status, most: int) -> Iterator[str]:
@@ -183,7 +178,7 @@ class ClusterAnswer:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StatusAnswer(Answer):
+class StatusAnswer(JsonAnswer):
     """The answer of ``fairaudit status --format json``."""
 
     in_order: bool
@@ -216,7 +211,7 @@ def answer(status: Status, site: Site, most: int) -> StatusAnswer:
     )
 
 
-def _source(source: Source, folder: Path) -> SourceAnswer:
+def _source(source: SourceConfig, folder: Path) -> SourceAnswer:
     if source.command is not None:
         return SourceAnswer("command", source.command[0], None, None)
     changed = []
@@ -237,7 +232,8 @@ def _row(entry: Entry, zone: ZoneInfo) -> tuple[str, ...]:
     why = (entry.error or "").replace("\n", " ")
     return (
         *(_shown(entry.started_at, zone), took, entry.cluster or "all"),
-        *(stage + (f" {entry.period}" if entry.period else ""), entry.state),
+        stage + (f" {entry.period}" if entry.period else ""),
+        entry.state,
         why if len(why) <= 200 else why[:199] + "…",
     )
 

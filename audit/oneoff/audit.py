@@ -11,16 +11,16 @@ from typing import Annotated, Any
 from pydantic import InstanceOf, PlainSerializer
 
 from audit.cluster import declared, fairshare, fitted, results
-from audit.cluster.fairshare import Fairshare
+from audit.cluster.fairshare import FairshareInputs
 from audit.cluster.identity import Identity
 from audit.cluster.inference import NOTHING, Fact
 from audit.cluster.setting import ASSUMED, between_days
-from audit.config import Cluster, Config, Usage
+from audit.config import Cluster, Config, UsageConfig
 from audit.errors import EmptyLogError, UsageError
 from audit.files import privacy
-from audit.ingest.ingest import Progress
+from audit.ingest import evidence
 from audit.ingest.logs import Unread
-from audit.machines import Answer
+from audit.json_answers import JsonAnswer
 from audit.metrics.attempts import population
 from audit.metrics.verdict import Because, Word
 from audit.model import Period, Policy, Pool
@@ -28,7 +28,8 @@ from audit.pipeline import drawing, owners
 from audit.pipeline.completeness import with_completeness
 from audit.pipeline.computing import Task, compute_and_keep
 from audit.pipeline.inferring import inferred
-from audit.pipeline.opening import Request, Site, TakenIn, take_in
+from audit.pipeline.opening import ClusterFinder, Ingested, take_in
+from audit.pipeline.session import Session
 from audit.pipeline.workplace import replacing, workplace
 from audit.policies import Backfill, Order
 from audit.report import index
@@ -76,7 +77,7 @@ def _reason(unread: Unread) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome(Answer):
+class AuditResult(JsonAnswer):
     """Results of an audit; the answer of ``fairaudit audit --format json``."""
 
     cluster: str
@@ -119,24 +120,17 @@ class _Audit:
         return Identity.of(con, self.task.setting.cluster, self.period, in_force)
 
 
-def audit(
-    request: Request,
-    options: Options,
-    config: Config,
-    progress: Progress = lambda what, done, of: None,
-    tell: Inferred = lambda fact: None,
-    fit: bool = False,
-    folder: Path = Path(),
-) -> Outcome:
+def audit(session: Session, options: Options) -> AuditResult:
     """Read logs, compute all figures, and write report and database, each in one step.
 
-    The same logs and configuration give the same report. ``fit`` infers rules, and policies
-    that are not set.
+    The same logs and configuration give the same report. With ``session.fit``, rules are
+    inferred, and policies that are not set.
 
     Raises:
         AuditError: see ``audit.errors``. If only the PDF fails, the page and the database have been
             written. A log that cannot be read is an error only if there is no other.
     """
+    request, config, on_progress = session.request, session.config, session.on_progress
     logs, unread = request.open_each()
     drawing.prepare(config, pdf=options.pdf)
     new = not options.out.exists()
@@ -149,18 +143,19 @@ def audit(
                     f"{options.target}: has months in the archive of 'fairaudit run'; choose "
                     "another database with --db"
                 )
-            site = Site(logs, request.cluster, config)
-            taken = take_in(con, logs, site, config, progress)
+            site = ClusterFinder(logs, request.cluster, config)
+            said = (request.evidence, request.zone)
+            taken = take_in(con, logs, site, config, on_progress, *said)
             cluster = taken.cluster.value
             missing = (*unread, *taken.kept_out)
             chosen = site.configured
-            plan = _planned(con, taken, missing, request, options, config, chosen, folder)
+            plan = _planned(con, taken, missing, session, options, chosen)
             del taken  # its attempts are as large as the log
-            plan = _fitted(plan, config, progress, fit=fit)
-            of = (cluster, _compute(con, plan, config, tell, progress), work)
+            plan = _fitted(plan, session)
+            of = (cluster, _compute(con, plan, session), work)
             del plan
             report = drawing.draw(
-                con, config, *of, pdf=options.pdf, also=options.owners, progress=progress
+                con, config, *of, pdf=options.pdf, also=options.owners, on_progress=on_progress
             )
             index.keep(con, report.contents)
             crowded = publish.free(con).worth_it
@@ -176,14 +171,13 @@ def audit(
     return _outcome(report, options.target, missing, config)
 
 
-def _compute(
-    con: Connection, plan: _Audit, config: Config, tell: Inferred, progress: Progress
-) -> Period:
+def _compute(con: Connection, plan: _Audit, session: Session) -> Period:
     """Compute and store all figures, and return their period."""
     for fact in plan.task.setting.facts:
-        tell(fact)
+        session.on_inferred(fact)
     identity = plan.identity(con)
-    compute_and_keep(con, replace(plan.task, due=[identity]), config, progress=progress)
+    task = replace(plan.task, due=[identity])
+    compute_and_keep(con, task, session.config, on_progress=session.on_progress)
     results.check(con)
     for stage in ("ingest", "report", "publish"):  # they are done together
         identity.note(con, stage)
@@ -192,16 +186,17 @@ def _compute(
 
 def _planned(
     con: Connection,
-    taken: TakenIn,
+    taken: Ingested,
     missing: Sequence[Unread],
-    request: Request,
+    session: Session,
     options: Options,
-    config: Config,
     site: Cluster | None,
-    folder: Path,
 ) -> _Audit:
+    request, config, folder = session.request, session.config, session.folder
     if options.owners:
-        owners.Names(taken.attempts.select("user", "account").iter_rows()).require(options.owners)
+        owners.EntityNames(taken.attempts.select("user", "account").iter_rows()).require(
+            options.owners
+        )
     setting = request.setting(taken, site, options.policy, folder, options.log_from)
     if site is not None and options.policy is not None:
         setting = setting.stating(options.order, options.backfill)
@@ -214,8 +209,8 @@ def _planned(
     # a pool in which all jobs ran for 0 s has no CPUs
     counted = all("cpus" in dict(pool.amounts) for pool in setting.pools)
     cpus = counted and request.resource in (None, Resource.cpus)
-    usage = Usage(penalty="cpu" if cpus else "max")
-    shares = Fairshare(usage) if site is None else fairshare.of_site(site, folder)
+    usage = UsageConfig(penalty="cpu" if cpus else "max")
+    shares = FairshareInputs(usage) if site is None else fairshare.of_site(site, folder)
     in_force: dict[str, Any] = {
         # only settings that figures depend on, and none that may contain a secret
         "config": config.model_dump(mode="json", include={"metrics", "uncertainty"})
@@ -240,6 +235,7 @@ def _planned(
         in_force["log_begin"] = setting.log.from_time
     if setting.declared != NOTHING:
         in_force["declared"] = declared.stored(setting.declared)
+    in_force |= evidence.in_force(con, setting.cluster)
     listed = [[log.name, log.reason] for log in missing if not isinstance(log.error, EmptyLogError)]
     if listed:  # the report names them
         in_force["missing"] = sorted(listed)
@@ -249,15 +245,15 @@ def _planned(
     return _Audit(task, in_force, period, silent)
 
 
-def _fitted(plan: _Audit, config: Config, progress: Progress, *, fit: bool) -> _Audit:
+def _fitted(plan: _Audit, session: Session) -> _Audit:
     """Return the plan with what the log shows."""
     task, setting = plan.task, plan.task.setting
     found = fitted.nothing(setting)
-    if fit:
+    if session.fit:
         described = population.describe(
-            task.attempts, setting.pools, setting.partition_pool, tau_s=config.metrics.tau_s
+            task.attempts, setting.pools, setting.partition_pool, tau_s=session.config.metrics.tau_s
         )
-        found = inferred(described, setting, task.fairshare, plan.silent, progress)
+        found = inferred(described, setting, task.fairshare, plan.silent, session.on_progress)
     return replace(
         plan,
         task=replace(task, setting=fitted.assuming(setting, found)),
@@ -266,10 +262,10 @@ def _fitted(plan: _Audit, config: Config, progress: Progress, *, fit: bool) -> _
 
 
 def _outcome(
-    report: drawing.Report, database: Path, missing: tuple[Unread, ...], config: Config
-) -> Outcome:
+    report: drawing.WrittenReport, database: Path, missing: tuple[Unread, ...], config: Config
+) -> AuditResult:
     """Return the results of an audit whose report was written."""
-    return Outcome(
+    return AuditResult(
         cluster=report.contents.cluster,
         **_verdict(report.contents, config),
         warnings=_warnings(report.contents),
@@ -282,7 +278,7 @@ def _outcome(
 
 
 def _verdict(contents: Contents, config: Config) -> dict[str, Any]:
-    """Return the fields of ``Outcome`` about the verdict."""
+    """Return the fields of ``AuditResult`` about the verdict."""
     if contents.first:
         page = contents.first[0]
         word, sentence, lines = page.word.value, page.verdict, page.lines

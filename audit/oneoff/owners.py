@@ -13,7 +13,7 @@ from audit.model import Period
 from audit.pipeline import drawing, owners
 from audit.progress import printable
 from audit.report.record.page import Who
-from audit.store import database, queries
+from audit.store import database, queries, snapshots
 from audit.store.database import Connection
 
 
@@ -36,7 +36,7 @@ def from_published(
     if not path.is_file():
         raise UsageError(f"{path}: no such database; 'fairaudit run' makes it")
     archive = places.Site(config, folder).archive_of(path)
-    opened = database.open_snapshot(path, memory_limit=config.sql.memory_limit, archive=archive)
+    opened = snapshots.open_snapshot(path, memory_limit=config.sql.memory_limit, archive=archive)
     with closing(opened) as con:
         name, of = _computed(con, cluster, period)
         owners.names(con, name).require(whose)

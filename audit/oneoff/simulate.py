@@ -12,20 +12,21 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from audit import __version__, config
+from audit import __version__
 from audit.cluster import fairshare
 from audit.cluster.inference import Fact
 from audit.cluster.setting import Setting, latest_instant
+from audit.config import Cluster
 from audit.errors import UsageError
 from audit.files import folders, replace
 from audit.formats import swf
-from audit.ingest.ingest import Progress
 from audit.metrics.attempts import performance, population
 from audit.metrics.quantiles import MEDIAN, exact_sum, nearest_rank
 from audit.model import SEQUENCE, JobState, Policy, Pool, Standing
 from audit.oneoff.whatif import plan as whatif
 from audit.pipeline.inferring import in_force
-from audit.pipeline.opening import Request, open_log
+from audit.pipeline.opening import open_log
+from audit.pipeline.session import Session
 from audit.policies import SETTINGS
 from audit.report.text import wording
 from audit.scenario import engine
@@ -40,7 +41,7 @@ _SWF_STATES: Final = (JobState.COMPLETED.value, JobState.CANCELLED.value)
 
 
 @dataclass(frozen=True)
-class Figures:
+class ScheduleFigures:
     """Figures of a schedule; None where there is nothing to measure."""
 
     attempts: int
@@ -55,48 +56,40 @@ class Figures:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class PoolComparison:
     """A pool as observed, and as simulated."""
 
     pool: str
     schedule: str
-    observed: Figures
-    simulated: Figures
+    observed: ScheduleFigures
+    simulated: ScheduleFigures
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SimulateResult:
     """The result of a simulation."""
 
     written: Path | None
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[PoolComparison, ...]
     warnings: tuple[str, ...]
 
 
-def simulate(
-    request: Request,
-    change: Change,
-    chosen: config.Config,
-    out: Path | None = None,
-    progress: Progress = lambda what, done, of: None,
-    inferred: Callable[[Fact], None] = lambda fact: None,
-    folder: Path = Path(),
-    *,
-    fit: bool = True,
-) -> Outcome:
+def simulate(session: Session, change: Change, out: Path | None = None) -> SimulateResult:
     """Simulate each pool of a log under a change, and write the schedule to ``out``, if any.
 
     Pools, steps and policies are those of the configured cluster of this name, if there is one.
-    With ``fit``, the rules that the log shows are in force beside configured ones. The suffix of
-    ``out`` chooses SWF or Parquet; it is written whole or not at all. The same logs and
+    With ``session.fit``, the rules that the log shows are in force beside configured ones. The
+    suffix of ``out`` chooses SWF or Parquet; it is written whole or not at all. The same logs and
     configuration give the same bytes.
 
     Raises:
         AuditError: see ``audit.errors``.
     """
+    config, folder, on_progress = session.config, session.folder, session.on_progress
     if out is not None:
-        _refuse_unfit(out, request.paths)
-    log = in_force(open_log(request, chosen, progress, folder), progress, folder, fit=fit)
+        _refuse_unfit(out, session.request.paths)
+    log = open_log(session.request, config, on_progress, folder)
+    log = in_force(log, on_progress, folder, fit=session.fit)
     setting, cluster = log.setting, log.cluster
     configured = fairshare.of_site(cluster, folder)
     pairs = []
@@ -107,17 +100,17 @@ def simulate(
     names = [(after.pool.name, after.pool.policy.name) for _, after in pairs]
     facts = [Fact(f"policy of pool {pool!r}", policy, source) for pool, policy in names]
     for fact in (*setting.facts, *facts):
-        inferred(fact)
+        session.on_inferred(fact)
     schedules, comparisons = [], []
     for done, (today, after) in enumerate(pairs):
-        progress("simulating", done, len(pairs))
-        schedule = _simulated(after, chosen.metrics.tau_s)
+        on_progress("simulating", done, len(pairs))
+        schedule = _simulated(after, config.metrics.tau_s)
         schedules.append(schedule)
         last = latest_instant(schedule) or 0
         observed = _figures(today.attempts, today.attempts, today.pool, today.now)
         simulated = _figures(schedule, after.attempts, after.pool, last)
-        comparisons.append(Comparison(*names[done], observed, simulated))
-    progress("simulating", len(pairs), len(pairs))
+        comparisons.append(PoolComparison(*names[done], observed, simulated))
+    on_progress("simulating", len(pairs), len(pairs))
     if out is not None:
         whole = pl.concat(schedules)
         as_swf = out.suffix.lower() == ".swf"
@@ -126,7 +119,7 @@ def simulate(
         except OSError as error:
             why = error.strerror or error
             raise UsageError(f"{out}: cannot be written: {why} (--out)") from error
-    return Outcome(out, tuple(comparisons), setting.warnings)
+    return SimulateResult(out, tuple(comparisons), setting.warnings)
 
 
 _SHOWN: Final[Mapping[str, tuple[str, Callable[[Any], str]]]] = {
@@ -140,10 +133,10 @@ _SHOWN: Final[Mapping[str, tuple[str, Callable[[Any], str]]]] = {
     "utilization": ("utilization", wording.percent),
     "span_s": ("first arrival to last end", wording.duration),
 }
-"""By field of ``Figures``: label and format."""
+"""By field of ``ScheduleFigures``: label and format."""
 
 
-def table(comparison: Comparison) -> str:
+def table(comparison: PoolComparison) -> str:
     """Return the figures of a pool, observed and simulated, for a terminal."""
     lines = [(f"pool {wording.name(comparison.pool)}", "observed", comparison.schedule)]
     for field, (label, shown) in _SHOWN.items():
@@ -228,7 +221,7 @@ def _refuse_unfit(out: Path, logs: Sequence[Path]) -> None:
         raise UsageError(f"{out}: is the log itself; name another file to write (--out)")
 
 
-def _policy_source(change: Change, cluster: config.Cluster | None) -> str:
+def _policy_source(change: Change, cluster: Cluster | None) -> str:
     """Return what sets the policy of the simulation."""
     sources = [
         SETTINGS[key].flag if key in SETTINGS else f"--{key}"
@@ -257,7 +250,9 @@ def _simulated(after: Scenario, tau_s: int) -> pl.DataFrame:
     ).drop("_ran")
 
 
-def _figures(schedule: pl.DataFrame, observed: pl.DataFrame, pool: Pool, now: int) -> Figures:
+def _figures(
+    schedule: pl.DataFrame, observed: pl.DataFrame, pool: Pool, now: int
+) -> ScheduleFigures:
     """Return figures of a schedule. Open attempts count in the utilization alone."""
     is_open = observed.filter(pl.col("standing").is_in(_OPEN)).select(KEYS)
     closed = schedule.join(is_open, on=KEYS, how="anti", nulls_equal=True)
@@ -270,7 +265,7 @@ def _figures(schedule: pl.DataFrame, observed: pl.DataFrame, pool: Pool, now: in
     edges = sorted({begin, now, *(s.since for s in pool.steps if begin < s.since < now)})
     capacities = [pool.capacity_at(edge) for edge in edges[:-1]]
     activity = performance.activity(schedule, capacities or pool.capacity, edges, now)
-    return Figures(
+    return ScheduleFigures(
         attempts=closed.height,
         started=started.height,
         never_started=int((standings == Standing.NEVER_STARTED).sum()),

@@ -19,16 +19,16 @@ from typing import Final, NamedTuple
 
 import polars as pl
 
-from audit import config
 from audit.cluster.identity import seed_of
 from audit.cluster.inference import Fact
+from audit.config import Config
 from audit.errors import UsageError
 from audit.files import folders, lock, privacy, replace
-from audit.ingest.ingest import Progress
 from audit.metrics.draws import Draws
-from audit.pipeline.opening import Log, Request, open_log
+from audit.pipeline.opening import ClusterLog, open_log
+from audit.pipeline.session import Session
 from audit.pipeline.workplace import replacing
-from audit.progress import stopped_by_signals
+from audit.progress import OnProgress, silent, stopped_by_signals
 from audit.report.study import page as pages
 from audit.report.study.cells import STUDIED, Cell
 from audit.report.study.page import Study
@@ -41,15 +41,13 @@ STOPPING: Final = "finishing the current parts; another signal stops at once"
 """Progress message after a signal."""
 
 
-class Target(NamedTuple):
+class StudyTarget(NamedTuple):
     """Where the results of a study go, and the number of threads."""
 
     out: Path
     database: Path | None = None
     """A database to add the results to; default: a new ``STUDY.duckdb`` in ``out``."""
     threads: int | None = None  # default: as configured, else one per core
-    folder: Path = Path()
-    """The folder of the configuration."""
 
 
 class Made(NamedTuple):
@@ -60,7 +58,7 @@ class Made(NamedTuple):
     others: Mapping[str, str] = {}  # texts of further files, by name
 
 
-class Plan(NamedTuple):
+class StudyPlan(NamedTuple):
     """A study to be computed."""
 
     settings: str  # settings of the cells besides the log; cells of other settings are not reused
@@ -72,13 +70,10 @@ class Plan(NamedTuple):
 
 
 def conduct(
+    session: Session,
     key: str,
-    request: Request,
-    target: Target,
-    chosen: config.Config,
-    plan: Callable[[Log, Draws], Plan],
-    progress: Progress = lambda what, done, of: None,
-    inferred: Callable[[Fact], None] = lambda fact: None,
+    target: StudyTarget,
+    plan: Callable[[ClusterLog, Draws], StudyPlan],
     warned: Callable[[str], None] = lambda text: None,
 ) -> tuple[Path, ...]:
     """Make a study of logs; return its files, the page first and the database last.
@@ -89,33 +84,34 @@ def conduct(
         AuditError: see ``audit.errors``.
         KeyboardInterrupt: a signal stopped it; finished cells are kept.
     """
+    config, on_progress = session.config, session.on_progress
     refuse_unfit(target.out)
-    log = open_log(request, chosen, progress, target.folder)
+    log = open_log(session.request, config, on_progress, session.folder)
     for fact in log.setting.facts:
         if fact.what != "policy":  # a study has its own
-            inferred(fact)
+            session.on_inferred(fact)
     for warning in log.setting.warnings:
         warned(warning)
-    planned = plan(log, Draws(seed_of(log.described), chosen.uncertainty.resamples))
+    planned = plan(log, Draws(seed_of(log.described), config.uncertainty.resamples))
     for fact in planned.facts:
-        inferred(fact)
-    cells_of = identity(key, str(log.setting), *log.sha256, planned.settings, str(chosen.metrics))
+        session.on_inferred(fact)
+    cells_of = identity(key, str(log.setting), *log.sha256, planned.settings, str(config.metrics))
     database = target.database or target.out / f"{key}.duckdb"
-    threads = target.threads or chosen.simulation.threads
+    threads = target.threads or config.simulation.threads
     with _writing(target.out):
         folders.make(target.out)
     busy = "another process is computing this study"
     with lock.held(target.out / f"{key}.html", busy=busy), replacing(database):
         folder = target.out / f".{key}.cells"
-        with workers.executor(chosen.compute, threads) as executor:
-            frames = run_cells(planned.cells, folder, cells_of, executor, progress)
-        progress("making the page", 0, 1)
+        with workers.executor(config.compute, threads) as executor:
+            frames = run_cells(planned.cells, folder, cells_of, executor, on_progress)
+        on_progress("making the page", 0, 1)
         result = planned.finish(frames)
-        _keep(result, log.setting.cluster, database, chosen, add=target.database is not None)
+        _keep(result, log.setting.cluster, database, config, add=target.database is not None)
         files = write(result.page, target.out, result.others)
-        progress("making the page", 1, 1)
+        on_progress("making the page", 1, 1)
     for file in files:
-        privacy.share(file, with_group=chosen.output.shared_with_group)
+        privacy.share(file, with_group=config.output.shared_with_group)
     return (*files, database)
 
 
@@ -124,7 +120,7 @@ def run_cells(
     folder: Path,
     identity: str,
     executor: Executor = ONE_THREAD,
-    progress: Progress = lambda what, done, of: None,
+    on_progress: OnProgress = silent,
 ) -> list[pl.DataFrame]:
     """Compute cells, reuse those that an earlier run finished, and return frames in their order.
 
@@ -153,13 +149,13 @@ def run_cells(
     frames = [_finished(file) for file in files]
     missing = [number for number, frame in enumerate(frames) if frame is None]
     done = len(cells) - len(missing)
-    progress("computing", done, len(cells))
+    on_progress("computing", done, len(cells))
 
     with _stoppable() as stop:
 
         def stopped() -> bool:
             if stop.is_set():
-                progress(STOPPING, done, len(cells))
+                on_progress(STOPPING, done, len(cells))
             return stop.is_set()
 
         parts = [cells[number].compute for number in missing]
@@ -169,7 +165,7 @@ def run_cells(
                 frame.write_ipc(draft, compression="zstd")
             frames[number] = frame
             done += 1
-            progress("computing", done, len(cells))
+            on_progress("computing", done, len(cells))
     if stop.is_set() and done < len(cells):
         raise KeyboardInterrupt
     return [frame for frame in frames if frame is not None]
@@ -207,15 +203,15 @@ def write(study: Study, out: Path, others: Mapping[str, str] = {}) -> tuple[Path
     return tuple(out / name for name, _ in (page, *tables))
 
 
-def _keep(result: Made, log: str, target: Path, chosen: config.Config, *, add: bool) -> None:
+def _keep(result: Made, log: str, target: Path, config: Config, *, add: bool) -> None:
     """Add a study's rows to a database, or write them to a new one."""
     seed = target if add and target.exists() else None
-    with migrations.temporary(chosen.store.memory_limit, seed) as con:
+    with migrations.temporary(config.store.memory_limit, seed) as con:
         key = {"study": result.page.key, "log": log}
         delete = "DELETE FROM study_result WHERE study = ? AND log = ?"
         database.execute(con, delete, list(key.values()))
         database.insert(con, "study_result", result.rows.select(STUDIED.names()), key)
-        publish.publish(con, target, with_group=chosen.output.shared_with_group)
+        publish.publish(con, target, with_group=config.output.shared_with_group)
 
 
 @contextmanager

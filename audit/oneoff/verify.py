@@ -8,28 +8,28 @@ from pathlib import Path
 from typing import Final
 
 from audit import __version__
-from audit.config import Config, Report, places
+from audit.config import Config, ReportConfig, places
 from audit.errors import ReportError, UsageError
 from audit.model import Period
 from audit.report import build
 from audit.report.owner import build as pages
 from audit.report.render import identity, owner, page, sandbox
 from audit.report.render.identity import Claim
-from audit.store import database, queries
+from audit.store import queries, snapshots
 from audit.store.database import Connection
 
 _SHOWN: Final = 60
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Reproduction:
     """Whether a report equals what the database gives; if not, where it differs and why."""
 
     same: bool
     text: str
 
 
-def verify(report: Path, published: Path | None, config: Config, folder: Path) -> Verdict:
+def verify(report: Path, published: Path | None, config: Config, folder: Path) -> Reproduction:
     """Make a report (page or PDF) or an owner's page again, and compare the bytes.
 
     The database is ``published``, else ``audit.duckdb`` beside the report, else the one that
@@ -60,13 +60,13 @@ def verify(report: Path, published: Path | None, config: Config, folder: Path) -
     who = claim.owner
     what = "report of" if who is None else f"page of {who.kind} {who.name} on"
     named = f"{what} {claim.cluster}, {claim.period.name}, by run {claim.run_id}"
-    with closing(database.open_snapshot(path, archive=archive)) as con:
+    with closing(snapshots.open_snapshot(path, archive=archive)) as con:
         difference = _difference(con, claim, given, config.report)
     text = difference or "the same, byte for byte"
-    return Verdict(difference is None, f"{named}: {text}")
+    return Reproduction(difference is None, f"{named}: {text}")
 
 
-def _difference(con: Connection, claim: Claim, given: bytes, chosen: Report) -> str | None:
+def _difference(con: Connection, claim: Claim, given: bytes, chosen: ReportConfig) -> str | None:
     current = queries.run(con, "report_run", cluster=claim.cluster, period=claim.period.name)
     if current.is_empty():
         return "the database has no such period; is it the right one?"
@@ -90,7 +90,7 @@ def _difference(con: Connection, claim: Claim, given: bytes, chosen: Report) -> 
     return f"differs {_where(again, given)}: {why}"
 
 
-def _again(con: Connection, claim: Claim, chosen: Report, *, pdf: bool) -> tuple[bytes, str]:
+def _again(con: Connection, claim: Claim, chosen: ReportConfig, *, pdf: bool) -> tuple[bytes, str]:
     """Return the file made again, and for an owner's page the digest of its data."""
     limits = sandbox.limits(chosen)
     period = claim.period

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import polars as pl
 
-from audit import config
-from audit.cluster.inference import Fact
 from audit.errors import UsageError
-from audit.ingest.ingest import Progress
-from audit.machines import Answer, Instant
+from audit.json_answers import Instant, JsonAnswer
 from audit.metrics.attempts import population
 from audit.model import Pool, Standing
 from audit.oneoff.explain.explain import charged
-from audit.pipeline.opening import Log, Request
+from audit.pipeline.opening import ClusterLog
 from audit.pipeline.published import open_either
+from audit.pipeline.session import Session
 from audit.progress import printable
 from audit.report.text import starts, wording
 from audit.scenario.predict import predictions
@@ -29,7 +27,7 @@ DAY_S: Final = 86_400
 SHOWN_S: Final = 30 * DAY_S  # past whose intervals are counted
 
 
-class Subject(NamedTuple):
+class PendingJobs(NamedTuple):
     """The pending jobs to predict; neither: all."""
 
     job: str | None = None
@@ -53,7 +51,7 @@ class Forecast:
 
 
 @dataclass(frozen=True, kw_only=True)
-class WhenAnswer(Answer):
+class WhenAnswer(JsonAnswer):
     """The answer of ``fairaudit when --format json``."""
 
     cluster: str
@@ -62,36 +60,21 @@ class WhenAnswer(Answer):
     jobs: tuple[Forecast, ...]
 
 
-def when(
-    request: Request,
-    subject: Subject,
-    database: Path,
-    chosen: config.Config,
-    progress: Progress = lambda what, done, of: None,
-    inferred: Callable[[Fact], None] = lambda fact: None,
-    folder: Path = Path(),
-    *,
-    fit: bool = True,
-) -> WhenAnswer:
+def when(session: Session, subject: PendingJobs) -> WhenAnswer:
     """Return the prediction for each pending job.
-
-    Args:
-        request: logs, if any.
-        database: a published one, where no logs are given.
-        fit: whether what the logs show of their pools is in force.
 
     Raises:
         UsageError: the job is unknown or not pending.
         AuditError: logs or the database cannot be read, see ``audit.errors``.
     """
-    log = open_either(request, database, chosen, progress, inferred, folder, fit=fit)
+    log, on_progress = open_either(session), session.on_progress
     wanted = _wanted(log, subject)
     used = [pool for pool in log.setting.pools if (wanted["pool"] == pool.name).any()]
     made: list[Forecast] = []
     for number, pool in enumerate(used):
-        progress("predicting", number, len(used))
-        made += forecasts(*_predicted(log, pool, folder), log, wanted)
-    progress("predicting", len(used), len(used))
+        on_progress("predicting", number, len(used))
+        made += forecasts(*_predicted(log, pool, session.folder), log, wanted)
+    on_progress("predicting", len(used), len(used))
     of = log.setting
     return WhenAnswer(cluster=of.cluster, zone=of.zone.key, as_of=of.now, jobs=tuple(made))
 
@@ -106,7 +89,7 @@ def lines(answer: WhenAnswer, user: str | None) -> Iterator[str]:
         yield job.sentence
 
 
-def _wanted(log: Log, subject: Subject) -> pl.DataFrame:
+def _wanted(log: ClusterLog, subject: PendingJobs) -> pl.DataFrame:
     """Return the pool, job and attempt of each pending job to predict."""
     pending = pl.col("standing") == Standing.PENDING
     if subject.job is not None:
@@ -139,7 +122,9 @@ def _shown_id() -> pl.Expr:
     return pl.when(pl.col("tasks") > 1).then(population.id_of_task()).otherwise("job_id")
 
 
-def _predicted(log: Log, pool: Pool, folder: Path) -> tuple[Scenario, pl.DataFrame, pl.DataFrame]:
+def _predicted(
+    log: ClusterLog, pool: Pool, folder: Path
+) -> tuple[Scenario, pl.DataFrame, pl.DataFrame]:
     """Return the attempts of a pool, past predictions, and those of what is pending."""
     described, ranked = charged(log, pool, folder)
     attempts = described.filter(pl.col("pool") == pool.name)
@@ -149,7 +134,11 @@ def _predicted(log: Log, pool: Pool, folder: Path) -> tuple[Scenario, pl.DataFra
 
 
 def forecasts(
-    scenario: Scenario, past: pl.DataFrame, present: pl.DataFrame, log: Log, wanted: pl.DataFrame
+    scenario: Scenario,
+    past: pl.DataFrame,
+    present: pl.DataFrame,
+    log: ClusterLog,
+    wanted: pl.DataFrame,
 ) -> Iterator[Forecast]:
     """Yield the predictions for the jobs ``wanted``, in the order of their arrival."""
     zone, record = log.setting.zone.key, _record(scenario, past)

@@ -2,7 +2,8 @@
 
 In a part of the workload, capacity that no job of the log used may have been in use. Logs tell by
 the size and the end that their headers announce, by gaps in the job numbers, and by arrays with
-fewer tasks than they had. A source's ``population`` decides if all sources of the cluster state it.
+fewer tasks than they had. A source's ``population`` decides if all sources of the cluster state it,
+else that of the mappings by which its tables were read.
 """
 
 from __future__ import annotations
@@ -66,13 +67,23 @@ def with_completeness(
     """
     cluster = setting.cluster
     headers: Counter[Announced] = Counter()
+    tables: list[Population | None] = []
+    cautions: dict[str, None] = {}
     for _, _, header, records in queries.rows(con, "headers", cluster=cluster):
-        if of := swf.announced(json.loads(header)["entries"]):
+        entries = json.loads(header)["entries"]
+        if of := swf.announced(entries):
             headers[of] += records  # a log that grew is several inputs
+        tables.append(Population(entries["population"]) if "population" in entries else None)
+        cautions |= dict.fromkeys(filter(None, [entries.get("caution")]))
     (numbers,) = queries.rows(con, "job_numbers", cluster=cluster)
     latest = setting.now or None
-    found = judged([*stated], [*headers.items()], Numbers(*numbers), latest)
-    warnings = (*setting.warnings, *found.cautions)
+    by_source = [*stated]
+    known = by_source if any(by_source) else tables
+    found = judged(known, [*headers.items()], Numbers(*numbers), latest)
+    if found.part and any(tables) and not any(by_source):
+        found = found._replace(part="; ".join(cautions) or found.part)
+        cautions = {}
+    warnings = (*setting.warnings, *found.cautions, *cautions)
     return replace(setting, part=found.part, warnings=warnings, announced=found.announced)
 
 

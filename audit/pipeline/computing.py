@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from audit.cluster import compute, results
-from audit.cluster.fairshare import Fairshare
+from audit.cluster.fairshare import FairshareInputs
 from audit.cluster.identity import Identity, seed_of
 from audit.cluster.setting import Setting
-from audit.cluster.windows import WHOLE, Window
+from audit.cluster.windows import WHOLE, ComputedWindow
 from audit.config import Config
-from audit.ingest.ingest import Progress
 from audit.model import Period
+from audit.progress import OnProgress, silent
 from audit.scenario.driver import Effort
 from audit.store import queries
 from audit.store.database import Connection
@@ -27,11 +27,11 @@ class Task:
 
     attempts: pl.DataFrame  # those that the window needs, or all; columns of ``model.ATTEMPTS``
     setting: Setting
-    fairshare: Fairshare
+    fairshare: FairshareInputs
     due: Sequence[Identity]  # the runs, one for each period
     kept: Mapping[Period, str] = field(default_factory=dict)
     """Other current periods and their runs, whose figures stay; all others are removed."""
-    window: Window = WHOLE  # the attempts and days of the due periods
+    window: ComputedWindow = WHOLE  # the attempts and days of the due periods
     history_s: int | None = None  # see ``compute.Wanted``
     settings: Mapping[Period, Setting] = field(default_factory=dict)
     """Those of the due periods, if each has evidence of its own."""
@@ -47,7 +47,7 @@ def compute_and_keep(
     task: Task,
     config: Config,
     now: int | None = None,
-    progress: Progress = lambda what, done, of: None,
+    on_progress: OnProgress = silent,
     warned: Callable[[str], None] = lambda text: None,
 ) -> None:
     """Compute the figures of periods, replacing those in the store.
@@ -61,7 +61,7 @@ def compute_and_keep(
     setting = task.setting
     seeds = {of.period: seed_of(task.attempts, of.period) for of in task.due}
     wanted = compute.Wanted(
-        *(seeds, task.kept.keys(), task.window, task.history_s, task.settings, task.predict)
+        seeds, task.kept.keys(), task.window, task.history_s, task.settings, task.predict
     )
     threads = config.simulation.threads
     with workers.executor(config.compute, threads, warned=warned) as executor:
@@ -73,7 +73,7 @@ def compute_and_keep(
             task.fairshare,
             queries.run(con, "known_fair_starts", cluster=setting.cluster),
             Effort(executor),
-            progress,
+            on_progress,
         )
         described = results.Described(setting, task.settings, task.newest or setting)
         results.replace(

@@ -9,15 +9,16 @@ import polars as pl
 
 from audit.cluster import charges, ranking
 from audit.cluster.delivered import held_until
-from audit.cluster.fairshare import Fairshare
+from audit.cluster.fairshare import FairshareInputs
 from audit.cluster.fitted import Fitted
-from audit.cluster.inference import Fact
+from audit.cluster.inference import Fact, RuleFact
 from audit.cluster.setting import Setting
 from audit.metrics.attempts.fidelity import KNOWN
 from audit.model import Pool
 from audit.report.text import wording
 from audit.rule_text import rule_text
-from audit.scenario.delivered.agreement import agreement, as_table, known_policy
+from audit.scenario.delivered.agreement import agreement, known_policy
+from audit.scenario.delivered.candidates import candidates
 from audit.scenario.ownership import EQUAL_SHARES
 from audit.scenario.releases.holds import Holding
 from audit.scenario.scenario import Scenario
@@ -27,7 +28,7 @@ _INSTEAD = "--order and --backfill change it"
 
 
 def compared_with(
-    described: pl.DataFrame, pool: Pool, setting: Setting, usage: Fairshare
+    described: pl.DataFrame, pool: Pool, setting: Setting, usage: FairshareInputs
 ) -> Scenario:
     """Return a pool with all that its orders may be compared by.
 
@@ -58,39 +59,41 @@ def decided(scenario: Scenario, holding: Holding, *, silent: bool) -> Fitted:
     rows = [_row(one, pool) for one in found.accepted]
     says = [f"{row['rule'][:1].upper()}{row['rule'][1:]}" for row in rows]
     after = found.pool
+    scenario = scenario.but(pool=after)
+    compared = found.compared
+    if compared is None:
+        compared = agreement(scenario, held_until=until)
+    rules = zip(candidates(scenario), compared.rows(), strict=True)
     if silent:
-        scenario = scenario.but(pool=after)
-        compared = (
-            agreement(scenario, held_until=until)
-            if found.compared is None
-            else as_table(found.compared)
-        )
         policy = known_policy(scenario, compared)
         facts.insert(0, _policy(after, compared, known=policy is not None))
         if policy is not None:
             after = after._replace(policy=policy)
-            facts[0] = Fact("policy", policy.name, facts[0].source)
-    return Fitted(after, tuple(facts), {"evidence": rows, "says": says}, holding)
+            facts[0] = RuleFact("policy", policy.name, facts[0].source)
+    return Fitted(
+        *(after, tuple(facts), {"evidence": rows, "says": says}, holding),
+        compared=tuple((rule.policy, rule.own_peak, row) for rule, row in rules),
+    )
 
 
 def _policy(pool: Pool, compared: pl.DataFrame, *, known: bool) -> Fact:
     best = compared.drop_nulls("agreement").sort("agreement", descending=True, maintain_order=True)
     if best.is_empty():
         why = f"the default: no start of the log can be compared with a policy; {_INSTEAD}"
-        return Fact("policy", pool.policy.name, why)
+        return RuleFact("policy", pool.policy.name, why)
     name, share = best.select("policy", "agreement").row(0)
     agrees = f"agrees with {wording.percent(share)} of the starts"
     if known:
-        return Fact("policy", name, f"the log: it {agrees}; {_INSTEAD}")
+        return RuleFact("policy", name, f"the log: it {agrees}; {_INSTEAD}")
     required = f"{wording.percent(KNOWN)} are required"
     why = f"the default: the best policy, {name}, {agrees}, and {required}; {_INSTEAD}"
-    return Fact("policy", pool.policy.name, why)
+    return RuleFact("policy", pool.policy.name, why)
 
 
 def _windows(found: tuple[InferredWindow, ...], pool: Pool) -> Iterator[Fact]:
     for number, one in enumerate(found, 1):
         text = rule_text(one.window, pool.resource.value, one.zone)
-        yield Fact(f"window {number} of {len(found)}", text, f"the log: {window_words(one)}")
+        yield RuleFact(f"window {number} of {len(found)}", text, f"the log: {window_words(one)}")
 
 
 def window_words(one: InferredWindow) -> str:

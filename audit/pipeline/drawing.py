@@ -9,9 +9,9 @@ from pathlib import Path
 from audit.config import Config
 from audit.errors import ReportError
 from audit.files import replace
-from audit.ingest.ingest import Progress
 from audit.model import Period
 from audit.pipeline import owners
+from audit.progress import OnProgress, silent
 from audit.report import build
 from audit.report.record.page import Contents, Options, Who
 from audit.report.render import owner, page, sandbox
@@ -22,7 +22,7 @@ PDF = "report.pdf"
 
 
 @dataclass(frozen=True)
-class Report:
+class WrittenReport:
     """A report whose files were written."""
 
     contents: Contents
@@ -56,8 +56,8 @@ def draw(
     *,
     pdf: bool,
     also: Sequence[Who] = (),
-    progress: Progress = lambda what, done, of: None,
-) -> Report:
+    on_progress: OnProgress = silent,
+) -> WrittenReport:
     """Write the report of a computed period into a folder; each file is replaced in one step.
 
     An older PDF or page would have other figures, and is removed if no new one is made.
@@ -76,13 +76,13 @@ def draw(
         return folder / name
 
     what = "making the report"
-    progress(what, 0, 3)
+    on_progress(what, 0, 3)
     contents = owners.with_pages(contents_of(con, config, cluster, period), config, also)
     pages = owners.write(con, config, contents, contents.options.pages, folder, linked=True)
     drawn = page.draw(contents)
-    progress(what, 1, 3)
+    on_progress(what, 1, 3)
     html = put(HTML, page.render_html(contents, drawn).encode())
-    progress(what, 2, 3)
+    on_progress(what, 2, 3)
     pdf_file, failure = None, None
     if pdf:
         try:
@@ -92,11 +92,11 @@ def draw(
     if pdf_file is None:
         (folder / PDF).unlink(missing_ok=True)
     owners.remove_others(folder, pages)
-    progress(what, 3, 3)
-    return Report(contents, html, pdf_file, failure, pages)
+    on_progress(what, 3, 3)
+    return WrittenReport(contents, html, pdf_file, failure, pages)
 
 
-def put_in_place(report: Report, folder: Path) -> Report:
+def put_in_place(report: WrittenReport, folder: Path) -> WrittenReport:
     """Move a report into another folder of the same file system, replacing the one there."""
     pages = tuple(page.replace(folder / page.name) for page in report.pages)
     html = report.html.replace(folder / HTML)
@@ -104,4 +104,4 @@ def put_in_place(report: Report, folder: Path) -> Report:
         (folder / PDF).unlink(missing_ok=True)
     pdf = report.pdf and report.pdf.replace(folder / PDF)
     owners.remove_others(folder, pages)
-    return Report(report.contents, html, pdf, report.failure, pages)
+    return WrittenReport(report.contents, html, pdf, report.failure, pages)

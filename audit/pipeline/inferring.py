@@ -13,16 +13,16 @@ from typing import Final
 import polars as pl
 
 from audit.cluster import fairshare, fitted
-from audit.cluster.fairshare import Fairshare
+from audit.cluster.fairshare import FairshareInputs
 from audit.cluster.fitted import Fitted
 from audit.cluster.setting import Setting
-from audit.ingest.ingest import Progress
 from audit.metrics.attempts import population
 from audit.metrics.attempts.account import passes_shown
-from audit.model import JobState, Pool
+from audit.model import Pool
 from audit.pipeline.deciding import compared_with, decided
-from audit.pipeline.opening import Log
+from audit.pipeline.opening import ClusterLog
 from audit.pipeline.shown import shown
+from audit.progress import OnProgress, silent
 from audit.scenario.releases.holds import inferred_holds
 
 DAYS: Final = 400
@@ -35,9 +35,9 @@ UNCHARGED: Final = fairshare.of_site(None, Path())
 def inferred(
     described: pl.DataFrame,
     setting: Setting,
-    usage: Fairshare = UNCHARGED,
+    usage: FairshareInputs = UNCHARGED,
     silent: Collection[Pool] = (),
-    progress: Progress = lambda what, done, of: None,
+    on_progress: OnProgress = silent,
 ) -> list[Fitted]:
     """Return what the log shows of each pool that has attempts.
 
@@ -49,23 +49,23 @@ def inferred(
     """
     found = []
     for number, pool in enumerate(setting.pools):
-        progress("inferring rules", number, len(setting.pools))
+        on_progress("inferring rules", number, len(setting.pools))
         if (described["pool"] == pool.name).any():
             one = shown(described, pool, setting.now, setting.log.from_time)
             scenario = compared_with(described, one.pool, setting, usage)
             found.append(one.then(decided(scenario, one.holding, silent=pool in silent)))
-    progress("inferring rules", len(setting.pools), len(setting.pools))
+    on_progress("inferring rules", len(setting.pools), len(setting.pools))
     return found
 
 
 def in_force(
-    log: Log,
-    progress: Progress = lambda what, done, of: None,
+    log: ClusterLog,
+    on_progress: OnProgress = silent,
     folder: Path = Path(),
     only: Collection[str] | None = None,
     *,
     fit: bool = True,
-) -> Log:
+) -> ClusterLog:
     """Return a log whose setting has what its pools show; without ``fit``, what is configured.
 
     Args:
@@ -79,7 +79,7 @@ def in_force(
     usage = fairshare.of_site(log.cluster, folder)
     silent = fitted.silent(setting, log.cluster)
     of_these = replace(setting, pools=tuple(named))
-    found = inferred(log.described, of_these, usage, silent, progress)
+    found = inferred(log.described, of_these, usage, silent, on_progress)
     return replace(log, setting=fitted.assuming(setting, found))
 
 
@@ -87,7 +87,7 @@ def of_period(
     attempts: pl.DataFrame,
     setting: Setting,
     to_time: int,
-    usage: Fairshare = UNCHARGED,
+    usage: FairshareInputs = UNCHARGED,
     silent: Collection[Pool] = (),
 ) -> list[Fitted]:
     """Return what the log shows up to the end of a period, of each pool that has attempts.
@@ -105,41 +105,12 @@ def of_period(
     now = min(setting.now, to_time)
     begin = max(setting.log.from_time, to_time - SPAN_S)
     setting = replace(setting, now=now, log_begin=min(begin, now))
-    known = as_of(attempts, to_time - SPAN_S, to_time)
+    known = population.as_of(attempts, to_time - SPAN_S, to_time)
     described = population.compact(
         population.describe(known, setting.pools, setting.partition_pool)
     )
     found = inferred(described, setting, usage, silent)
     return [_with_passes(one, described, setting) for one in found]
-
-
-def as_of(attempts: pl.DataFrame, since: int, until: int) -> pl.DataFrame:
-    """Return the attempts that ended since an instant, as they were known at another (epoch s).
-
-    Args:
-        attempts: columns of ``model.ATTEMPTS``.
-    """
-    start, end = pl.col("start_time"), pl.col("end_time")
-    arrived = pl.min_horizontal(pl.coalesce("eligible_time", "submit_time"), start, end)
-    ends, starts = end >= until, start >= until
-    runs, waits = ends & (start < until), ends & (starts | start.is_null())
-    return attempts.filter(
-        end.is_null() | (end >= since), arrived.is_null() | (arrived < until)
-    ).with_columns(
-        start_time=pl.when(starts).then(None).otherwise(start),
-        end_time=pl.when(ends).then(None).otherwise(end),
-        state=pl.when(runs)
-        .then(pl.lit(JobState.RUNNING.value))
-        .when(waits | starts)
-        .then(pl.lit(JobState.PENDING.value))
-        .otherwise("state"),
-        reason=pl.when(waits | starts).then(None).otherwise("reason"),
-        occupancy_s=pl.when(runs)
-        .then(until - start)
-        .when(waits | starts)
-        .then(None)
-        .otherwise("occupancy_s"),
-    )
 
 
 def _with_passes(one: Fitted, described: pl.DataFrame, setting: Setting) -> Fitted:

@@ -6,26 +6,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import polars as pl
 
-from audit import config, periods
+from audit import periods
 from audit.cluster import declared, inference
 from audit.cluster.declared import NodeFiles
 from audit.cluster.inference import OF_RECORDS, Fact
 from audit.cluster.log_begin import LogBegin, log_begin
 from audit.cluster.setting import Setting, configured, one_off
+from audit.config import Cluster, Config, PeopleConfig
 from audit.errors import EmptyLogError, LogError, UsageError
 from audit.formats.dialects import PLAIN, Header, Reading
-from audit.ingest.ingest import Named, Naming, Progress, called_by, take_in_by_name
+from audit.ingest.evidence import EvidenceFile, about_nodes
+from audit.ingest.ingest import Named, Naming, called_by, take_in_by_name
 from audit.ingest.logs import Opened, Unread, logs_in, open_each, open_logs
 from audit.metrics.attempts import population
-from audit.model import Policy, Pool
+from audit.model import EVIDENCE, Policy, Pool
 from audit.pipeline.completeness import with_completeness
+from audit.pipeline.evidence import recorded_attempts, take_in_all
+from audit.progress import OnProgress, silent
 from audit.store import migrations
-from audit.store.attempts import read_attempts
 from audit.store.database import Connection
 from audit.words import Resource
 
@@ -42,6 +45,7 @@ class Request:
     resource: Resource | None = None
     zone: str | None = None
     files: NodeFiles = declared.NO_FILES
+    evidence: Sequence[EvidenceFile] = ()
 
     @property
     def paths(self) -> list[Path]:
@@ -80,8 +84,8 @@ class Request:
 
     def setting(
         self,
-        taken: TakenIn,
-        cluster: config.Cluster | None = None,
+        taken: Ingested,
+        cluster: Cluster | None = None,
         policy: Policy | None = None,
         folder: Path = Path(),
         log_from: str | None = None,
@@ -105,22 +109,24 @@ class Request:
         if cluster is None:
             size, zone_name = self.pool_size, self.zone
             nodes = declared.read(self.files, zone, taken.cluster.value)
+            nodes = declared.dated(nodes, taken.of_nodes)
             asked = (taken.cluster, *of_logs, self.resource, size, zone_name)
-            return one_off(*asked, policy, nodes).begun(begin)
+            return one_off(*asked, policy, nodes).begun(begin).doubting(taken.doubts)
         own = {"pool-size": self.pool_size, "resource": self.resource, "zone": self.zone}
         flags: dict[str, object] = {**own, **self.files.given}
         for flag, value in flags.items():
             if value is not None:
                 described = f"the configuration describes cluster {cluster.name!r}"
                 raise UsageError(f"--{flag}: {described}; change it there")
-        nodes = declared.configured(cluster, folder)
+        nodes = declared.dated(declared.configured(cluster, folder), taken.of_nodes)
         setting = configured(cluster, *of_logs, declared=nodes).begun(begin)
+        setting = setting.doubting(taken.doubts)
         of_zone = Fact("time zone", cluster.zone, "config.toml")
         return replace(setting, facts=(taken.cluster, of_zone, *setting.facts))
 
 
 @dataclass(frozen=True)
-class TakenIn:
+class Ingested:
     """The data of a cluster in a store into which its logs were taken."""
 
     cluster: Fact  # its name, and where that is from
@@ -128,16 +134,20 @@ class TakenIn:
     """All its attempts, those of earlier logs too; columns of ``model.ATTEMPTS``."""
     headers: Mapping[str, Header]  # by name of the log's file
     begin: LogBegin | None  # that of all its logs; None: they have no times
-    kept_out: Sequence[Unread] = ()  # see ``ingest.Intake``
+    kept_out: Sequence[Unread] = ()  # see ``ingest.ingest.Intake``
+    of_nodes: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=EVIDENCE))
+    """What the scheduler said of nodes; columns of ``model.EVIDENCE``."""
+    doubts: Sequence[str] = ()
+    """Warnings about files of evidence."""
 
 
 @dataclass(frozen=True)
-class Log:
+class ClusterLog:
     """The content of a cluster's logs."""
 
     described: pl.DataFrame  # all attempts of all pools; columns of ``model.DESCRIBED``
     setting: Setting
-    cluster: config.Cluster | None  # the cluster in the configuration, if it is there
+    cluster: Cluster | None  # the cluster in the configuration, if it is there
     sha256: tuple[str, ...]  # of the logs' decompressed bytes, sorted
 
 
@@ -145,28 +155,42 @@ def take_in(
     con: Connection,
     logs: Sequence[Opened],
     naming: Naming,
-    chosen: config.Config,
-    progress: Progress = lambda what, done, of: None,
-) -> TakenIn:
-    """Take logs into an open store.
+    config: Config,
+    on_progress: OnProgress = silent,
+    said: Sequence[EvidenceFile] = (),
+    zone: str | None = None,
+) -> Ingested:
+    """Take logs, and files of what the scheduler ``said``, into an open store.
 
-    Raises AuditError as of ``ingest.take_in_by_name``; EmptyLogError if no log contains a record.
+    Args:
+        zone: time zone of files of evidence, if the configuration has none; None: that of the logs.
+
+    Raises AuditError as of ``ingest.ingest.take_in_by_name`` and ``ingest.evidence.take_in``;
+    EmptyLogError if no log contains a record.
     """
-    limit = chosen.ingest.refused_limit
-    named, taken, kept_out = take_in_by_name(con, logs, naming, limit=limit, progress=progress)
+    limit = config.ingest.refused_limit
+    named, taken, kept_out = take_in_by_name(
+        con, logs, naming, limit=limit, on_progress=on_progress
+    )
     if not any(one.records for one in taken):
         raise EmptyLogError(f"{logs[0].where}: empty: it contains comments but no records")
     left = {one.path for one in kept_out}
     kept = (log for log in logs if log.source.path not in left)
-    return TakenIn(
+    headers = {
+        log.name: replace(log.header, problems=(*of.problems, *(_GREW,) * log.source.has_grown))
+        for log, of in zip(kept, taken, strict=True)
+    }
+    site = _configured_cluster(config, None, named.cluster) if said and zone is None else None
+    in_zone = inference.zone(zone, [*headers.values()]).value if site is None else site.zone
+    doubts = take_in_all(con, named.cluster, said, in_zone)
+    return Ingested(
         Fact("cluster", named.cluster, named.source),
-        read_attempts(con, named.cluster),
-        {
-            log.name: replace(log.header, problems=(*of.problems, *(_GREW,) * log.source.has_grown))
-            for log, of in zip(kept, taken, strict=True)
-        },
+        recorded_attempts(con, named.cluster),
+        headers,
         log_begin(con, named.cluster),
         kept_out,
+        about_nodes(con, named.cluster),
+        doubts,
     )
 
 
@@ -181,20 +205,20 @@ def _some(names: Sequence[str]) -> str:
 
 def open_log(
     request: Request,
-    chosen: config.Config,
-    progress: Progress = lambda what, done, of: None,
+    config: Config,
+    on_progress: OnProgress = silent,
     folder: Path = Path(),
-) -> Log:
-    """Read logs, and find the setting of their cluster: by ``chosen``, if the cluster is in it.
+) -> ClusterLog:
+    """Read logs, and find the setting of their cluster: by ``config``, if the cluster is in it.
 
     ``folder`` is that of the configuration.
 
     Raises the errors of ``audit.errors``; UsageError also if no arrival is known.
     """
     logs = request.open()
-    naming = Site(logs, request.cluster, chosen)
-    with migrations.temporary(chosen.store.memory_limit) as con:
-        taken = take_in(con, logs, naming, chosen, progress)
+    naming = ClusterFinder(logs, request.cluster, config)
+    with migrations.temporary(config.store.memory_limit) as con:
+        taken = take_in(con, logs, naming, config, on_progress, request.evidence, request.zone)
         for one in taken.kept_out:
             raise one.error
         cluster = naming.configured
@@ -202,24 +226,24 @@ def open_log(
         stated = () if cluster is None else cluster.populations
         setting = with_completeness(setting, con, stated)
     described = population.describe(
-        taken.attempts, setting.pools, setting.partition_pool, tau_s=chosen.metrics.tau_s
+        taken.attempts, setting.pools, setting.partition_pool, tau_s=config.metrics.tau_s
     )
     if described.height and described["arrival_time"].is_null().all():
         raise UsageError(
             "the logs do not say when jobs arrived (sacct: columns Submit and Eligible); schedules "
             "cannot be simulated or studied without that"
         )
-    return Log(described, setting, cluster, tuple(sorted(log.source.sha256 for log in logs)))
+    return ClusterLog(described, setting, cluster, tuple(sorted(log.source.sha256 for log in logs)))
 
 
 @dataclass
-class Site:
+class ClusterFinder:
     """Names the cluster of logs, once their records are known, and finds its configuration."""
 
     logs: Sequence[Opened]
     option: str | None  # ``--cluster``
-    chosen: config.Config
-    configured: config.Cluster | None = None
+    config: Config
+    configured: Cluster | None = None
     """The cluster in the configuration, if it is there; set once it is named."""
 
     def __call__(self, names: Sequence[str]) -> Named:
@@ -229,8 +253,8 @@ class Site:
         clusters and none was chosen.
         """
         named = self._named(names)
-        self.configured = _configured_cluster(self.chosen, self.option, named.called)
-        if self.configured is not None and self.configured.people != config.People():
+        self.configured = _configured_cluster(self.config, self.option, named.called)
+        if self.configured is not None and self.configured.people != PeopleConfig():
             raise UsageError(
                 f"cluster {self.configured.name!r} has clusters.people in config.toml, which "
                 "replaces names or groups. Use 'fairaudit run' to read its logs, or omit --config "
@@ -250,12 +274,23 @@ class Site:
         if len(servers) == 1 and (server := servers.pop()) is not None:
             return Named(server, OF_RECORDS, None)
         name = min(log.name for log in self.logs)
-        for suffix in (".gz", ".bz2", ".xz", ".zst", ".swf", ".txt", ".log", ".csv", ".psv"):
+        for suffix in (
+            ".gz",
+            ".bz2",
+            ".xz",
+            ".zst",
+            ".swf",
+            ".txt",
+            ".log",
+            ".csv",
+            ".psv",
+            ".parquet",
+        ):
             name = name.removesuffix(suffix)
         return Named(name or "cluster", "the log's name", None)
 
 
-def pools(log: Log, only: str | None = None) -> list[Pool]:
+def pools(log: ClusterLog, only: str | None = None) -> list[Pool]:
     """Return the pools with attempts in the log, or the one ``only``.
 
     Raise UsageError if there is none.
@@ -270,19 +305,17 @@ def pools(log: Log, only: str | None = None) -> list[Pool]:
     return used
 
 
-def largest_pool(log: Log, name: str | None = None) -> Pool:
+def largest_pool(log: ClusterLog, name: str | None = None) -> Pool:
     """Return the pool ``name``, or the one in which most attempts ended."""
     counts = dict(population.ended(log.described)["pool"].value_counts().iter_rows())
     return max(pools(log, name), key=lambda pool: counts.get(pool.name, 0))
 
 
-def _configured_cluster(
-    chosen: config.Config, option: str | None, called: str | None
-) -> config.Cluster | None:
+def _configured_cluster(config: Config, option: str | None, called: str | None) -> Cluster | None:
     """Return the configured cluster with the chosen name, the log's name, or the only one."""
-    if not chosen.clusters:
+    if not config.clusters:
         return None
-    clusters = {cluster.name: cluster for cluster in chosen.clusters}
+    clusters = {cluster.name: cluster for cluster in config.clusters}
     listed = ", ".join(clusters)
     name = called if option is None else option
     if name in clusters:
@@ -291,4 +324,4 @@ def _configured_cluster(
         raise UsageError(f"the configuration has no cluster {option!r}; it has: {listed}")
     if len(clusters) > 1:
         raise UsageError(f"the configuration has several clusters: {listed}; choose (--cluster)")
-    return chosen.clusters[0]
+    return config.clusters[0]

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from audit import machines
+from audit import json_answers
 from audit.config import Config, places
 from audit.errors import ReportError, UsageError
 from audit.files import replace
@@ -59,7 +59,7 @@ def write(
         replace.write(files[-1], html, alone=True, with_group=shared)
         if config.report.owner_cards and made.who.kind == "user":
             files.append(files[-1].with_suffix(_CARD))
-            json = machines.written(card(made)).encode()
+            json = json_answers.written(card(made)).encode()
             replace.write(files[-1], json, alone=True, with_group=shared)
     return tuple(files)
 
@@ -82,7 +82,7 @@ def found(folder: Path) -> dict[Path, Who]:
     return pages
 
 
-class Names:
+class EntityNames:
     """The users and accounts in a log; ``of`` has those of each attempt."""
 
     def __init__(self, of: Iterable[tuple[str | None, str | None]]) -> None:
@@ -109,6 +109,6 @@ class Names:
                 raise UsageError(f"--{who.kind} {printable(who.name)}: {known}")
 
 
-def names(con: Connection, cluster: str) -> Names:
+def names(con: Connection, cluster: str) -> EntityNames:
     """Return the users and accounts of a cluster in a database."""
-    return Names(queries.rows(con, "owner_names", cluster=cluster, schedule=OBSERVED))
+    return EntityNames(queries.rows(con, "owner_names", cluster=cluster, schedule=OBSERVED))

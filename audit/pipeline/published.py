@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -12,38 +12,37 @@ from typing import Any
 import polars as pl
 from pydantic import TypeAdapter
 
-from audit import config
 from audit.cluster import declared, fitted
 from audit.cluster.inference import Fact
 from audit.cluster.log_begin import LogBegin, log_begin
 from audit.cluster.setting import Extent, Setting, configured, one_off
 from audit.cluster.windows import by_history
-from audit.config import places
+from audit.config import Cluster, Config, places
 from audit.errors import UsageError
 from audit.formats.dialects import Header
-from audit.ingest.ingest import Progress
 from audit.metrics.attempts import population
 from audit.metrics.attempts.similar import LEAD_S
 from audit.model import BY_USAGE, Policy
+from audit.pipeline.evidence import recorded_attempts
 from audit.pipeline.inferring import in_force
-from audit.pipeline.opening import Log, Request, open_log
+from audit.pipeline.opening import ClusterLog, open_log
+from audit.pipeline.session import Session
 from audit.policies import Backfill, Order
 from audit.progress import printable
-from audit.store import archive, database, queries
-from audit.store.attempts import read_attempts
+from audit.store import archive, database, queries, snapshots
 from audit.store.database import Connection
 from audit.words import Resource
 
 
 def open_published(
     path: Path,
-    chosen: config.Config,
+    config: Config,
     name: str | None = None,
     job: str | None = None,
     archive: Path | None = None,
     *,
     fit: bool = True,
-) -> Log:
+) -> ClusterLog:
     """Return the attempts of a cluster, and its pools as its figures were computed with them.
 
     Args:
@@ -63,54 +62,39 @@ def open_published(
     """
     if not path.is_file():
         raise UsageError(f"{path}: no such database; make one with 'fairaudit audit LOG'")
-    opened = database.open_snapshot(path, memory_limit=chosen.sql.memory_limit, archive=archive)
+    opened = snapshots.open_snapshot(path, memory_limit=config.sql.memory_limit, archive=archive)
     with closing(opened) as con:
         names = database.fetch(con, "SELECT cluster FROM clusters ORDER BY ALL")["cluster"]
         cluster = _named(path, names.to_list(), name)
-        site = next((each for each in chosen.clusters if each.name == cluster), None)
+        site = next((each for each in config.clusters if each.name == cluster), None)
         attempts, setting = _read(con, cluster, site, job, fit=fit)
         setting = replace(setting, part=_part(con, cluster))
         read = queries.run(con, "report_inputs", cluster=cluster, whole=True, inputs=[])
-    tau_s = chosen.metrics.tau_s
+    tau_s = config.metrics.tau_s
     described = population.describe(attempts, setting.pools, setting.partition_pool, tau_s=tau_s)
-    return Log(described, setting, site, tuple(sorted(read["content_sha256"])))
+    return ClusterLog(described, setting, site, tuple(sorted(read["content_sha256"])))
 
 
-def open_either(
-    request: Request,
-    database: Path,
-    chosen: config.Config,
-    progress: Progress = lambda what, done, of: None,
-    inferred: Callable[[Fact], None] = lambda fact: None,
-    folder: Path = Path(),
-    job: str | None = None,
-    *,
-    fit: bool = True,
-) -> Log:
-    """Return the attempts of the logs of ``request``; without logs, those of a published database.
+def open_either(session: Session, job: str | None = None) -> ClusterLog:
+    """Return the attempts of the logs of a session; without logs, those of its database.
 
-    Its setting has what the logs show.
-
-    Args:
-        inferred: called with each value that is inferred from the logs.
-        folder: that of the configuration.
-        job: see ``open_published``.
-        fit: whether what the logs show is in force.
-
-    Raises the errors of ``open_log`` or ``open_published``.
+    ``job`` as of ``open_published``. Raises the errors of ``open_log`` or ``open_published``.
     """
+    request, config, folder = session.request, session.config, session.folder
+    on_progress, fit = session.on_progress, session.fit
     if request.logs:
-        log = in_force(open_log(request, chosen, progress, folder), progress, folder, fit=fit)
+        log = in_force(open_log(request, config, on_progress, folder), on_progress, folder, fit=fit)
         for fact in log.setting.facts:
-            inferred(fact)
+            session.on_inferred(fact)
         return log
-    progress("reading", 0, 1)
-    kept = places.Site(chosen, folder).archive_of(database)
-    return open_published(database, chosen, request.cluster, job, kept, fit=fit)
+    assert session.database is not None  # a command without logs has one
+    on_progress("reading", 0, 1)
+    kept = places.Site(config, folder).archive_of(session.database)
+    return open_published(session.database, config, request.cluster, job, kept, fit=fit)
 
 
 def _read(
-    con: Connection, cluster: str, site: config.Cluster | None, job: str | None, *, fit: bool
+    con: Connection, cluster: str, site: Cluster | None, job: str | None, *, fit: bool
 ) -> tuple[pl.DataFrame, Setting]:
     """Return the attempts and the setting; see ``open_published``."""
 
@@ -132,11 +116,11 @@ def _read(
             if first is None:
                 raise UsageError(f"cluster {cluster!r} has no job {printable(job)!r}")
             since, until = first - LEAD_S, None if last is None else last + 1
-            attempts = read_attempts(con, cluster, since, until)
+            attempts = recorded_attempts(con, cluster, since, until)
             setting = setting_of(attempts, extent(con, cluster))
             if not any(by_history(pool) for pool in setting.pools):
                 return attempts, setting
-    attempts = read_attempts(con, cluster)
+    attempts = recorded_attempts(con, cluster)
     return attempts, setting_of(attempts)
 
 
@@ -184,7 +168,7 @@ def _stated(
     con: Connection,
     cluster: str,
     attempts: pl.DataFrame,
-    site: config.Cluster | None,
+    site: Cluster | None,
     settings: Mapping[str, Any],
     known: Extent | None,
 ) -> Setting:
@@ -195,7 +179,7 @@ def _stated(
         return configured(site, attempts, of_logs, known, nodes).begun(begin)
     if "cluster" in settings:
         described = {key: settings["cluster"][key] for key in ("name", "zone", "pools")}
-        site = config.Cluster.model_validate_json(json.dumps(described))
+        site = Cluster.model_validate_json(json.dumps(described))
         for pool in site.pools:
             if {pool.order, pool.fair_order} & {*BY_USAGE}:  # by files beside config.toml
                 of = f"pool {pool.name!r} of cluster {site.name!r}"

@@ -10,13 +10,13 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from audit.cluster.fitted import Fitted
-from audit.cluster.inference import Fact
+from audit.cluster.inference import Fact, RuleFact
 from audit.model import Pool
 from audit.rule_text import amount, rule_text
 from audit.scenario.plateaus.capacity import CapacityBelow
 from audit.scenario.plateaus.search import PlateauRule, Plateaus, find_plateaus
 from audit.scenario.releases.begin import BeginTime, find_begin_times
-from audit.scenario.releases.chains import JobChain, find_chains
+from audit.scenario.releases.chains import JobChain, accepted_chains, released
 from audit.scenario.releases.holds import Holding
 from audit.scenario.releases.joint import JointRelease, find_releases
 from audit.scenario.releases.queue import user_jobs
@@ -29,7 +29,7 @@ HELD: Final = "held, or waiting for a node"
 _NAMED: Final = 10  # greatest number of users about whom there are facts
 
 
-class Shown(NamedTuple):
+class ShownByLog(NamedTuple):
     """What the log of a pool shows."""
 
     plateaus: Plateaus
@@ -52,8 +52,11 @@ class Shown(NamedTuple):
         )
 
 
-def look(described: pl.DataFrame, pool: Pool, now: int, log_begin: int) -> Shown:
+def look(described: pl.DataFrame, pool: Pool, now: int, log_begin: int) -> ShownByLog:
     """Return the limits and chains that the log of a pool shows, in the order of SPEC §11.
+
+    Jobs that wait for their user's previous one stop at each level at which the user then runs, so
+    many chains look like a limit. Where there are chains, limits are sought again with these held.
 
     Args:
         described: columns of ``model.DESCRIBED``; attempts of other pools are ignored.
@@ -62,9 +65,13 @@ def look(described: pl.DataFrame, pool: Pool, now: int, log_begin: int) -> Shown
     """
     found = find_plateaus(described, pool, now, log_begin)
     jobs = user_jobs(described, found.pool, now)
-    return Shown(
+    if chains := accepted_chains(jobs):
+        found = find_plateaus(released(described, jobs, chains), pool, now, log_begin)
+        jobs = user_jobs(described, found.pool, now)
+        chains = accepted_chains(jobs)
+    return ShownByLog(
         found,
-        tuple(one for one in find_chains(jobs) if one.accepted),
+        chains,
         tuple(find_releases(jobs)),
         tuple(find_triggered(jobs)),
         tuple(find_begin_times(jobs)),
@@ -89,7 +96,7 @@ def shown(described: pl.DataFrame, pool: Pool, now: int, log_begin: int) -> Fitt
     )
 
 
-def _holds(found: Shown) -> Iterator[dict[str, Any]]:
+def _holds(found: ShownByLog) -> Iterator[dict[str, Any]]:
     """Yield the rows of the table ``hold_result``."""
 
     def row(kind: str, user: str | None, jobs: int, evidence: str) -> dict[str, Any]:
@@ -138,18 +145,18 @@ def _rules(found: Plateaus) -> Iterator[Fact]:
     for k, rule in enumerate(found.rules, 1):
         text = rule_text(rule.limit, found.pool.resource.value, found.pool.zone)
         stops = f"jobs stop at it {rule.judged.counts.at:,} times"
-        yield Fact(f"limit {k} of {number}", text, f"the log: {stops}; {rule.evidence}")
+        yield RuleFact(f"limit {k} of {number}", text, f"the log: {stops}; {rule.evidence}")
 
 
 def _own(found: Plateaus) -> Iterator[Fact]:
     for rule in found.own[:_NAMED]:
         level = rule_text(rule.limit, found.pool.resource.value, found.pool.zone)
-        yield Fact(f"limit of user {rule.entity!r}", level, own_words(rule, found.pool))
+        yield RuleFact(f"limit of user {rule.entity!r}", level, own_words(rule, found.pool))
     yield from _more("limits of users", len(found.own))
     for one in found.shared:
         measure = one.measure.resource
         value = f"{amount(one.level, measure)} of {len(one.users)} users"
-        yield Fact("limit of several users", value, f"the log; {_UNCLEAR}")
+        yield RuleFact("limit of several users", value, f"the log; {_UNCLEAR}")
 
 
 def own_words(rule: PlateauRule, pool: Pool) -> str:
@@ -162,7 +169,7 @@ def own_words(rule: PlateauRule, pool: Pool) -> str:
 
 def _chains(chains: Sequence[JobChain]) -> Iterator[Fact]:
     for one in chains[:_NAMED]:
-        yield Fact(f"chain of user {one.user!r}", f"{len(one.held):,} jobs", chain_words(one))
+        yield RuleFact(f"chain of user {one.user!r}", f"{len(one.held):,} jobs", chain_words(one))
     yield from _more("chains", len(chains))
 
 
@@ -176,7 +183,9 @@ def chain_words(one: JobChain) -> str:
 
 def _more(what: str, number: int) -> Iterator[Fact]:
     if number > _NAMED:
-        yield Fact(what, f"{number - _NAMED:,} more", "the log; see the views chains and releases")
+        yield RuleFact(
+            what, f"{number - _NAMED:,} more", "the log; see the views chains and releases"
+        )
 
 
 def _capacity(below: CapacityBelow | None, pool: Pool) -> Iterator[Fact]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from audit.errors import LockedError, StoreError, UsageError
 from audit.files import folders, lock
-from audit.store import database
+from audit.store import database, snapshots
 
 
 @contextmanager
@@ -63,7 +63,7 @@ def replacing(target: Path) -> Iterator[None]:
 
 def _check_replaceable(target: Path) -> None:
     try:
-        with closing(database.open_snapshot(target, tables_only=True)) as con:
+        with closing(snapshots.open_snapshot(target, tables_only=True)) as con:
             try:
                 database.rows(con, "SELECT number FROM migrations")
             except StoreError as error:

@@ -14,7 +14,7 @@ class Cause:
 
     key: str
     booked: tuple[str, ...]
-    """Its entries of ``metrics.waits.queue.BOOKED``."""
+    """Its entries of ``metrics.waits.walk.BOOKED``."""
     label: str
     """Label of its share of all waiting in tables."""
     heading: str

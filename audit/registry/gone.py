@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from audit.registry.columns import BIGINT, DOUBLE, VARCHAR
 
 
-class Column(NamedTuple):
+class GoneColumn(NamedTuple):
     """A column of a table of results that a script of sql/schema drops.
 
     It may exist again, with another type and definition.
@@ -22,9 +22,9 @@ class Column(NamedTuple):
     """The number of the script."""
 
 
-def _columns(table: str, script: int, types: Mapping[str, str]) -> tuple[Column, ...]:
+def _columns(table: str, script: int, types: Mapping[str, str]) -> tuple[GoneColumn, ...]:
     return tuple(
-        Column(table, name, type_, script)
+        GoneColumn(table, name, type_, script)
         for type_, names in types.items()
         for name in names.split()
     )

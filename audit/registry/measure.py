@@ -14,7 +14,7 @@ ENTITIES: Final = "users, accounts"
 """The unit ``users`` for users, and ``accounts`` for accounts."""
 
 
-class Shown(Enum):
+class Presentation(Enum):
     """How a reader sees a value."""
 
     COUNT = "a whole number"
@@ -70,7 +70,7 @@ class Quotient(NamedTuple):
     below: str = "one"
 
 
-class Range(NamedTuple):
+class RatioRange(NamedTuple):
     """A quotient of which the log gives only bounds: from Σ least / Σ below to Σ most / Σ below.
 
     Its value is the upper bound.
@@ -104,7 +104,7 @@ class Total(NamedTuple):
     term: str
 
 
-Figure = Quotient | Range | Quantile | Greatest | Total
+Figure = Quotient | RatioRange | Quantile | Greatest | Total
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class Measure:
     key: str
     label: str
     unit: str
-    shown: Shown
+    shown: Presentation
     dimensions: tuple[str, ...]
     meaning: str
     """One sentence without a full stop, with the formula."""
@@ -134,5 +134,5 @@ class Measure:
         return isinstance(self.figure, Quotient) and self.figure.below == "wait_s"
 
 
-COUNT, NUMBER, SHARE = Shown.COUNT, Shown.NUMBER, Shown.SHARE
-DURATION, RESOURCE_TIME = Shown.DURATION, Shown.RESOURCE_TIME
+COUNT, NUMBER, SHARE = Presentation.COUNT, Presentation.NUMBER, Presentation.SHARE
+DURATION, RESOURCE_TIME = Presentation.DURATION, Presentation.RESOURCE_TIME

@@ -39,7 +39,7 @@ from audit.registry.measure import (
     Of,
     Quantile,
     Quotient,
-    Range,
+    RatioRange,
     Table,
     Total,
 )
@@ -202,7 +202,7 @@ _ANATOMY: Final = (
             "later jobs or running jobs of the same user; `lower` leaves out jobs that could have "
             "started earlier for 15 min in all, or two intervals of passes: they may have been "
             "held meanwhile", _SPEC_CAUSES, when=_BOOKED,
-            figure=Range(BOOKED, "surely_full", "full", "wait_s")),
+            figure=RatioRange(BOOKED, "surely_full", "full", "wait_s")),
 )
 
 _SIMILAR: Final = (
@@ -226,7 +226,8 @@ _PASSED: Final = (
     Measure("passed_named", "Is passed over", ONE, COUNT, _NAMED,
             "1 where passed_excess is significant (jackknife over stretches of days; "
             "Benjamini-Hochberg at 5 %, by kind of entity), and no other condition of `passed_why` "
-            "fails; else 0; NULL if the test is not possible", when="where the log names several users"),
+            "fails; else 0; NULL if the test is not possible",
+            when="where the log names several users"),
     Measure("passed_ahead", "Its later jobs started first, of pairs with those it passed over", ONE,
             SHARE, _PLACED, "Σ lost / Σ pairs of the partitions (QOS) that would be named as "
             "passed over, if these were users, with the later jobs of this one",

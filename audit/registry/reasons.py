@@ -75,6 +75,9 @@ HELD_BY: Final = (
 )
 """Kinds of holds; of the inferred ones the log has no record (SPEC §11)."""
 
+PLANNED: Final = "planned"
+"""Kind of a stretch in which the scheduler's own plan started the job later (backfill)."""
+
 _WORDS: Final = frozenset(
     " ".join(
         (

@@ -7,7 +7,7 @@ from audit.registry.measure import ONE, REQUESTED, SHARE, Measure, Quotient, Tab
 
 
 @dataclass(frozen=True, slots=True)
-class Beyond:
+class RequestedReason:
     """One reason; see ``metrics.fairshare.requested``."""
 
     key: str
@@ -23,22 +23,22 @@ class Beyond:
 
 
 BEYONDS: Final = (
-    Beyond(
+    RequestedReason(
         "memory",
         "for memory above the limit per CPU",
         "Request less memory per CPU, or as many CPUs as this memory is charged for.",
     ),
-    Beyond(
+    RequestedReason(
         "whole",
         "as whole nodes",
         "Request all CPUs of a node, or use nodes that jobs share.",
     ),
-    Beyond(
+    RequestedReason(
         "cores",
         "as whole cores with all their threads",
         "Request CPUs in multiples of the threads of a core.",
     ),
-    Beyond(
+    RequestedReason(
         "unknown",
         "for a reason that the log does not show",
         "Check the minimum sizes of jobs in these partitions.",

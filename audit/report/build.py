@@ -71,8 +71,8 @@ def build(
     noted = _noted(text)
     settings = settings_of(con, cluster, period)
     of_inputs = _of_inputs(con, cluster, period)
-    ids = None if period.whole_log else of_inputs["inputs"]
-    ((superseded,),) = queries.rows(con, "report_superseded", cluster=cluster, inputs=ids)
+    span = {"whole": period.whole_log, "from_time": period.from_time, "to_time": period.to_time}
+    ((superseded,),) = queries.rows(con, "report_superseded", cluster=cluster, **span)
     inputs = _inputs(con, of_inputs)
     missing = queries.run(con, "report_missing", **of_period)["missing"].drop_nulls()
     run = records(Provenance, queries.run(con, "report_run", **of_period))

@@ -306,7 +306,7 @@ def kernel_pool(
     first_begun: Ints,
     **bounds: int,
 ) -> kernels.Pool:
-    """Return a ``kernels.Pool`` for at most ``attempts`` of a workload at one time.
+    """Return the kernels' pool for at most ``attempts`` of a workload at one time.
 
     ``bounds`` are its parameters for long queues: ``block_bits``, ``long_queue``, ``few_gaps``.
     """

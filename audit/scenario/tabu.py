@@ -45,7 +45,7 @@ _WORDS: Final = 1 << 16
 Bound = Callable[[Ints], AbstractContextManager[Callable[[], None]]]
 """A bound on the time of one search. It takes a flag and returns a context whose value is called
 when a search begins: that sets the flag to 0; the bound sets it to 1 when the time is over. The
-core has no clock; ``studies.users.plan`` has."""
+core has no clock; ``studies.plans`` has."""
 
 
 class Search(NamedTuple):

@@ -23,10 +23,11 @@ from audit.errors import UsageError
 from audit.files import privacy
 from audit.formats.nodes import absences
 from audit.formats.slurm import sacctmgr
-from audit.ingest.ingest import Progress
 from audit.nightly import sources
+from audit.progress import OnProgress, silent
 from audit.setup.init import Draft
 from audit.setup.slurm import SlurmFiles
+from audit.words import EvidenceKind
 
 FOLDER: Final = "slurm"
 """Folder beside config.toml that gets the output."""
@@ -43,12 +44,15 @@ _SLURM_FILES: Final = {
     "associations": "assoc.psv",
     "qos": "qos.psv",
 }
+QUEUE: Final = ("squeue", "--all", "--array", "--format=%i|%T|%r|%Q|%S")
+"""What each run asks about pending jobs, as in the shipped config.toml."""
+_CONTROLLER_LOG: Final = re.compile(r"^SlurmctldLogFile\s*=\s*(/\S+)", re.MULTILINE)
 _PRIVATE: Final = re.compile(r"^PrivateData\s*=.*\bjobs\b", re.MULTILINE)
 _SHOWN: Final = 200  # maximum characters of a command's complaint that are shown
 _ZONE_OF: Final = re.compile(r"zoneinfo/(?:posix/|right/)?(.+)$")
 
 
-class Query(NamedTuple):
+class SlurmCommand(NamedTuple):
     """A command, and the file that gets its output."""
 
     file: str
@@ -68,22 +72,24 @@ class Query(NamedTuple):
         return f"{' '.join(map(_typed, self.command))} > {FOLDER}/{self.file}"
 
 
-class Plan(NamedTuple):
+class CommandPlan(NamedTuple):
     """The commands in their order, and the source of later runs."""
 
     zone: str
-    source: config.Source
-    queries: tuple[Query, ...]
+    source: config.SourceConfig
+    queries: tuple[SlurmCommand, ...]
 
 
 @dataclass(frozen=True)
-class Answers:
+class SlurmOutput:
     """The output of Slurm's programs."""
 
     log: Path
     files: SlurmFiles
     machines: NodeFiles
     warnings: tuple[str, ...]
+    controller_log: Path | None = None
+    """slurmctld.log, if it can be read here."""
 
     @property
     def repeated(self) -> str:
@@ -98,42 +104,48 @@ class Answers:
         return shlex.join(["fairaudit", "init", str(self.log), *options])
 
 
-def plan(now: datetime, weeks: int, zone: str) -> Plan:
+def plan(now: datetime, weeks: int, zone: str) -> CommandPlan:
     """Return what to ask about the last weeks; ``now`` is aware, ``zone`` that of the cluster."""
     in_zone = periods.zone(zone)
     since = now.astimezone(in_zone).date() - timedelta(weeks=weeks)
-    source = config.Source(command=JOBS, since=since)
-    window = sources.Window(since, periods.day_start(since, in_zone), int(now.timestamp()))
+    source = config.SourceConfig(command=JOBS, since=since)
+    window = sources.SourceWindow(since, periods.day_start(since, in_zone), int(now.timestamp()))
     jobs = tuple(sources.words(source, zone, window))
     start = f"start={since}"
     show = ("sacctmgr", "-P", "show")
     queries = (
-        Query("config.txt", ("scontrol", "show", "config")),
-        Query(
+        SlurmCommand("config.txt", ("scontrol", "show", "config")),
+        SlurmCommand(
             "partitions.txt",
             ("scontrol", "show", "partition", "-o"),
             "partitions that share nodes are inferred from the jobs",
         ),
-        Query("nodes.txt", ("scontrol", "show", "node", "-o"), "nodes are described by sinfo"),
-        Query("qos.psv", (*show, "qos"), "limits and usage factors of QOS are unknown"),
-        Query(
+        SlurmCommand(
+            "nodes.txt", ("scontrol", "show", "node", "-o"), "nodes are described by sinfo"
+        ),
+        SlurmCommand("qos.psv", (*show, "qos"), "limits and usage factors of QOS are unknown"),
+        SlurmCommand(
             "assoc.psv",
             (*show, "assoc", f"format={sacctmgr.FORMAT}"),
             "shares and limits of accounts and users are unknown",
         ),
-        Query("events.psv", (*absences.EVENTS.split(), start), "drained nodes count as available"),
-        Query(
+        SlurmCommand(
+            "events.psv", (*absences.EVENTS.split(), start), "drained nodes count as available"
+        ),
+        SlurmCommand(
             "reservations.psv",
             (*absences.RESERVATIONS.split(), start),
             "reservations are inferred from their jobs",
         ),
-        Query("sinfo.psv", ("sinfo", "-a", "-N", "-o", "%all"), "only scontrol describes nodes"),
-        Query(_LOG, jobs, timeout_s=source.timeout_s),
+        SlurmCommand(
+            "sinfo.psv", ("sinfo", "-a", "-N", "-o", "%all"), "only scontrol describes nodes"
+        ),
+        SlurmCommand(_LOG, jobs, timeout_s=source.timeout_s),
     )
-    return Plan(zone, source, queries)
+    return CommandPlan(zone, source, queries)
 
 
-def ask(asked: Plan, folder: Path, progress: Progress = lambda what, done, of: None) -> Answers:
+def ask(asked: CommandPlan, folder: Path, on_progress: OnProgress = silent) -> SlurmOutput:
     """Run the commands, and write their output to files in ``folder``.
 
     A command that fails is a warning if fairaudit can do without it.
@@ -148,7 +160,7 @@ def ask(asked: Plan, folder: Path, progress: Progress = lambda what, done, of: N
     found: dict[str, Path] = {}
     warnings = []
     for number, query in enumerate(asked.queries):
-        progress("asking Slurm", number, len(asked.queries))
+        on_progress("asking Slurm", number, len(asked.queries))
         path = folder / query.file
         fault = _fault(query, path, environment)
         if fault is None:
@@ -157,7 +169,7 @@ def ask(asked: Plan, folder: Path, progress: Progress = lambda what, done, of: N
             raise UsageError(f"{fault}; run --slurm where Slurm's programs work, or name files")
         else:
             warnings.append(f"{fault}; without it, {query.without}")
-    progress("asking Slurm", len(asked.queries), len(asked.queries))
+    on_progress("asking Slurm", len(asked.queries), len(asked.queries))
     conf = found["config.txt"].read_text(encoding="utf-8", errors="replace")
     if _PRIVATE.search(conf):
         warnings.append(
@@ -167,18 +179,28 @@ def ask(asked: Plan, folder: Path, progress: Progress = lambda what, done, of: N
     files = {key: found.get(name) for key, name in _SLURM_FILES.items()}
     nodes = found.get("nodes.txt") or found.get("sinfo.psv")
     machines = NodeFiles(nodes, found.get("events.psv"), found.get("reservations.psv"))
-    return Answers(found[_LOG], SlurmFiles(**files), machines, tuple(warnings))
+    log = _CONTROLLER_LOG.search(conf)
+    controller_log = Path(log[1]) if log and os.access(log[1], os.R_OK) else None
+    return SlurmOutput(found[_LOG], SlurmFiles(**files), machines, tuple(warnings), controller_log)
 
 
-def pulled(draft: Draft, asked: Plan, *, zone_of_machine: bool) -> Draft:
-    """Return the draft with a source that asks ``sacct`` again in each run."""
+def pulled(
+    draft: Draft, asked: CommandPlan, answers: SlurmOutput, *, zone_of_machine: bool
+) -> Draft:
+    """Return the draft with a source and evidence that ask Slurm again in each run."""
     facts = [fact for fact in draft.facts if not fact.what.startswith("logs ")]
     notes = dict(draft.notes)
     if zone_of_machine:
         origin = "the clock of this machine"
         facts = [replace(one, source=origin) if one.what == "time zone" else one for one in facts]
         notes["clusters.zone"] = f"From {origin}."
-    return replace(draft, sources=(asked.source,), facts=tuple(facts), notes=notes)
+    evidence = [config.EvidenceConfig(kind=EvidenceKind.SQUEUE, command=QUEUE)]
+    if answers.controller_log is not None:  # also those that logrotate has moved
+        files = f"{answers.controller_log}*"
+        evidence.append(config.EvidenceConfig(kind=EvidenceKind.CTLD_LOG, files=files))
+    return replace(
+        draft, sources=(asked.source,), evidence=tuple(evidence), facts=tuple(facts), notes=notes
+    )
 
 
 def machine_zone(environment: Mapping[str, str] = os.environ, etc: Path = Path("/etc")) -> str:
@@ -195,7 +217,7 @@ def machine_zone(environment: Mapping[str, str] = os.environ, etc: Path = Path("
     return "UTC"
 
 
-def _fault(query: Query, path: Path, environment: Mapping[str, str]) -> str | None:
+def _fault(query: SlurmCommand, path: Path, environment: Mapping[str, str]) -> str | None:
     """Run a command with its output to a file; return what went wrong, and then no file stays."""
     try:
         code, complaint = sources.output(

@@ -14,11 +14,12 @@ from typing import Final
 
 import polars as pl
 
-from audit import config, memory, periods, resources
+from audit import memory, periods, resources
 from audit.analyst import reader
 from audit.cluster import declared, fairshare, hardware
 from audit.cluster.setting import Setting
-from audit.config import places
+from audit.config import Cluster, Config, places
+from audit.config import load as load_config
 from audit.errors import AuditError, DeliveryError, UsageError, withholding
 from audit.files import folders
 from audit.formats import dialects
@@ -31,10 +32,11 @@ from audit.nightly import due, sources, stages
 from audit.nightly.keeping import archiving
 from audit.pipeline import owners
 from audit.pipeline.published import open_published
+from audit.report.charts import drawing
 from audit.report.record.page import Who
 from audit.report.render import page
 from audit.rules import KINDS, WEEK
-from audit.store import database, migrations, queries
+from audit.store import database, migrations, queries, snapshots
 from audit.words import plural
 from audit.workers import chosen
 
@@ -42,7 +44,7 @@ _SHOWN: Final = 10  # maximum number of names of one kind that are listed
 
 
 @dataclass(frozen=True)
-class Finding:
+class CheckResult:
     """The result of one check."""
 
     what: str
@@ -55,7 +57,7 @@ Check = tuple[str, Callable[[], str], str]
 """A name, a function that returns a finding or raises, and the remedy."""
 
 
-def examine(config_path: Path | None, published: Path | None) -> list[Finding]:
+def examine(config_path: Path | None, published: Path | None) -> list[CheckResult]:
     """Check the installation, the configuration and, if named, a published database."""
     checks: list[Check] = [
         ("Python", _python, "use Python 3.11 or newer"),
@@ -70,9 +72,10 @@ def examine(config_path: Path | None, published: Path | None) -> list[Finding]:
             "as root: apt-get install libpango-1.0-0 libpangoft2-1.0-0 libharfbuzz-subset0 "
             "fonts-dejavu-core",
         ),
+        ("pictures in mails", _pictures, ""),
         (
             "configuration",
-            lambda: str(config_path) if config_path and config.load(config_path) else "defaults",
+            lambda: str(config_path) if config_path and load_config(config_path) else "defaults",
             "correct the keys above; config.toml in fairaudit's checkout shows all keys",
         ),
     ]
@@ -84,11 +87,11 @@ def examine(config_path: Path | None, published: Path | None) -> list[Finding]:
     return [_done(*check) for check in checks]
 
 
-def _done(what: str, check: Callable[[], str], remedy: str) -> Finding:
+def _done(what: str, check: Callable[[], str], remedy: str) -> CheckResult:
     try:
-        return Finding(what, True, check())
+        return CheckResult(what, True, check())
     except (AuditError, OSError, ImportError) as error:
-        return Finding(what, False, str(error), remedy)
+        return CheckResult(what, False, str(error), remedy)
 
 
 def _python() -> str:
@@ -122,14 +125,20 @@ def _kernels() -> str:
     return "compiled"
 
 
+def _pictures() -> str:
+    if drawing.has_png():
+        return "resvg draws them"
+    return "mails have none: resvg-py is not installed; to add them: pip install resvg-py"
+
+
 def _configured(path: Path, published: Path | None) -> Iterator[Check]:
     """Yield the checks of a configuration, unless it cannot be loaded."""
     try:
-        settings = config.load(path)
+        config = load_config(path)
     except AuditError:
         return
     folder = path.parent
-    site = places.Site(settings, folder)
+    site = places.Site(config, folder)
     data = published or site.database
     archive = site.archive_of(data)
     change = "change the permissions named above"
@@ -139,17 +148,17 @@ def _configured(path: Path, published: Path | None) -> Iterator[Check]:
         partial(_own, stages.require_own_outputs, site),
         f"{change}, or name other folders in [output]",
     )
-    for cluster in settings.clusters:
+    for cluster in config.clusters:
         remedy = "correct clusters.sources, hardware or usage of this cluster"
         yield f"cluster {cluster.name!r}", partial(_cluster, cluster, folder), remedy
-    for cluster in settings.clusters:
+    for cluster in config.clusters:
         if any(pool.limits or pool.windows for pool in cluster.pools):
             yield (
                 f"limits and windows of {cluster.name!r}",
-                partial(_rules, cluster, settings, data, archive),
+                partial(_rules, cluster, config, data, archive),
                 "correct limits and windows of clusters.pools of this cluster",
             )
-    for cluster in settings.clusters:
+    for cluster in config.clusters:
         if cluster.usage.method != "windows":
             yield (
                 f"half-life and reset of {cluster.name!r}",
@@ -158,18 +167,18 @@ def _configured(path: Path, published: Path | None) -> Iterator[Check]:
             )
     yield (
         "memory",
-        partial(_memory, settings, data, archive),
+        partial(_memory, config, data, archive),
         "give it more memory, or set retention.archive_months so that fewer jobs are read at once",
     )
-    yield "mail", partial(_mail, settings, folder), "correct [mail]"
-    if settings.mail.via != "none" and any(entry.owners for entry in settings.recipients):
+    yield "mail", partial(_mail, config, folder), "correct [mail]"
+    if config.mail.via != "none" and any(entry.owners for entry in config.recipients):
         yield (
             "users and accounts of recipients",
-            partial(_named, settings, data, archive),
+            partial(_named, config, data, archive),
             "correct users and accounts of [[recipients]]",
         )
-    if settings.compute.engine == "dask":
-        try_out = partial(chosen.tried, settings.compute)
+    if config.compute.engine == "dask":
+        try_out = partial(chosen.tried, config.compute)
         yield "workers", try_out, "correct [compute], or the workers; see docs/service.md"
     examine_archive = partial(archiving.examine_owner, site)
     yield "archive", examine_archive, "choose another folder (output.archive)"
@@ -180,7 +189,7 @@ def _own(require: Callable[..., object], *arguments: object) -> str:
     return "no other user can change this"
 
 
-def _cluster(cluster: config.Cluster, folder: Path) -> str:
+def _cluster(cluster: Cluster, folder: Path) -> str:
     setting = Setting(cluster.name, periods.zone(cluster.zone), (), {}, 0, (), ())
     with withholding(when=bool(cluster.people.hidden)):
         fairshare.decay_method(fairshare.read(cluster.usage, folder, cluster.name), setting)
@@ -190,25 +199,25 @@ def _cluster(cluster: config.Cluster, folder: Path) -> str:
     elif cluster.people.file is not None:
         parts.append("people.file is valid")
     parts += _nodes(cluster, folder)
-    for source in cluster.sources:
+    for source in (*cluster.sources, *cluster.evidence):
         if source.command is None:
             count = len(sources.files(source, folder))
             parts.append(f"{count} files match {source.files!r}")
             continue
         program = shutil.which(source.command[0])
         if program is None:
-            raise AuditError(f"no program {source.command[0]!r} on the PATH (clusters.sources)")
+            raise AuditError(f"no program {source.command[0]!r} on the PATH ({source.section})")
         try:
             folders.require(folder / program)
         except OSError as error:
             raise AuditError(
-                f"{folder / program}: runs as this user, but {error.strerror} (clusters.sources)"
+                f"{folder / program}: runs as this user, but {error.strerror} ({source.section})"
             ) from error
         parts.append(f"command {program}")
     return "; ".join(parts) or "no sources: there are no logs to read"
 
 
-def _nodes(cluster: config.Cluster, folder: Path) -> Iterator[str]:
+def _nodes(cluster: Cluster, folder: Path) -> Iterator[str]:
     """Yield how many nodes are declared, where, and what is wrong with the files."""
     found = declared.configured(cluster, folder)
     if found.nodes:
@@ -221,12 +230,12 @@ def _nodes(cluster: config.Cluster, folder: Path) -> Iterator[str]:
     yield from found.cautions
 
 
-def _decay(cluster: config.Cluster, folder: Path, path: Path, archive: Path | None) -> str:
+def _decay(cluster: Cluster, folder: Path, path: Path, archive: Path | None) -> str:
     """Compare half-life, reset and the longest walltime; a site may have reasons for a misfit."""
     longest = None
     if path.is_file():
         sql = "SELECT max(walltime_s) FROM all_results WHERE cluster = $cluster"
-        with closing(database.open_snapshot(path, archive=archive)) as con:
+        with closing(snapshots.open_snapshot(path, archive=archive)) as con:
             ((longest,),) = database.rows(con, sql, {"cluster": cluster.name})
     with withholding(when=bool(cluster.people.hidden)):
         usage = fairshare.read(cluster.usage, folder, cluster.name)
@@ -238,14 +247,14 @@ def _decay(cluster: config.Cluster, folder: Path, path: Path, archive: Path | No
     return "; ".join(found) or "they fit together, also with the longest walltime of the logs"
 
 
-def _memory(settings: config.Config, path: Path, archive: Path | None) -> str:
+def _memory(config: Config, path: Path, archive: Path | None) -> str:
     """Compare the memory for the largest cluster with what this process may use."""
     attempts = 0
     if path.is_file():
-        with closing(database.open_snapshot(path, archive=archive)) as con:
+        with closing(snapshots.open_snapshot(path, archive=archive)) as con:
             counts = database.rows(con, "SELECT count(*) FROM all_results GROUP BY cluster")
         attempts = max((count for (count,) in counts), default=0)
-    at_once = min(attempts, due.AT_ONCE) if settings.retention.archive_months else attempts
+    at_once = min(attempts, due.AT_ONCE) if config.retention.archive_months else attempts
     need, have = memory.needed(at_once), memory.available()
     text = f"{need / 1e9:,.1f} GB for {at_once:,} attempts at once; {have / 1e9:,.1f} GB available"
     if need > have:
@@ -253,24 +262,24 @@ def _memory(settings: config.Config, path: Path, archive: Path | None) -> str:
     return text
 
 
-def _mail(settings: config.Config, folder: Path) -> str:
+def _mail(config: Config, folder: Path) -> str:
     """Check everything about mail except sending one."""
-    mail = settings.mail
+    mail = config.mail
     if mail.via == "none":
         return "none is sent (mail.via)"
-    if why := transport.post(mail, folder, hides=settings.hides()).reach():
+    if why := transport.post(mail, folder, hides=config.hides()).reach():
         raise DeliveryError(why.said)
     return f"outbox {mail.outbox}" if mail.via == "outbox" else f"{mail.host} accepts mail"
 
 
-def _named(settings: config.Config, path: Path, archive: Path | None) -> str:
+def _named(config: Config, path: Path, archive: Path | None) -> str:
     """Look for users and accounts of recipients in the logs; missing ones may be typos or new."""
     if not path.is_file():
         return "nothing is published yet"
-    with closing(database.open_snapshot(path, archive=archive)) as con:
-        known = {one.name: owners.names(con, one.name) for one in settings.clusters}
+    with closing(snapshots.open_snapshot(path, archive=archive)) as con:
+        known = {one.name: owners.names(con, one.name) for one in config.clusters}
     unknown = []
-    for number, entry in enumerate(settings.recipients):
+    for number, entry in enumerate(config.recipients):
         of = [names for name, names in known.items() if name in (entry.clusters or known)]
         for who in itertools.starmap(Who, entry.owners):
             if not any(who in names for names in of):
@@ -283,8 +292,8 @@ def _named(settings: config.Config, path: Path, archive: Path | None) -> str:
 def _published(path: Path, site: Path | None) -> str:
     archive = None
     with suppress(AuditError):  # the configuration has a separate check
-        archive = site and places.Site(config.load(site), site.parent).archive_of(path)
-    with closing(database.open_snapshot(path, archive=archive)) as con:
+        archive = site and places.Site(load_config(site), site.parent).archive_of(path)
+    with closing(snapshots.open_snapshot(path, archive=archive)) as con:
         if failed := queries.failed_checks(con):
             raise AuditError(f"failed checks: {', '.join(failed)}")
         attempts = database.fetch(con, "SELECT count(*) FROM all_results").item()
@@ -292,13 +301,13 @@ def _published(path: Path, site: Path | None) -> str:
 
 
 def pseudonyms(
-    settings: config.Config, folder: Path, cluster: str | None, names: Sequence[tuple[str, str]]
+    config: Config, folder: Path, cluster: str | None, names: Sequence[tuple[str, str]]
 ) -> list[tuple[str, str, str]]:
     """Return columns, names and their pseudonyms; without a cluster, under the only key.
 
     Raises UsageError if there are no names, not exactly one key, or a column without pseudonyms.
     """
-    keyed = [of for of in settings.clusters if of.people.hidden and cluster in (None, of.name)]
+    keyed = [of for of in config.clusters if of.people.hidden and cluster in (None, of.name)]
     if len(keyed) != 1:
         listed = ", ".join(of.name for of in keyed) or "none"
         raise UsageError(f"pseudonym: clusters with people.key_file: {listed}; choose (--cluster)")
@@ -311,9 +320,7 @@ def pseudonyms(
     return [(column, name, people_filter.pseudonym(column, name)) for column, name in names]
 
 
-def _rules(
-    cluster: config.Cluster, settings: config.Config, published: Path, archive: Path | None
-) -> str:
+def _rules(cluster: Cluster, config: Config, published: Path, archive: Path | None) -> str:
     """Count a cluster's limits and windows, and look for their names in the published logs."""
     limits, windows = (
         sum(len(getattr(pool, key)) for pool in cluster.pools) for key in ("limits", "windows")
@@ -322,7 +329,7 @@ def _rules(
     if not published.is_file():
         return f"{has}; no database yet to compare names with"
     try:
-        log = open_published(published, settings, cluster.name, archive=archive)
+        log = open_published(published, config, cluster.name, archive=archive)
     except UsageError:
         return f"{has}; {published} has no cluster {cluster.name!r} yet"
     if found := list(_impossible(log.described, log.setting.pools)):

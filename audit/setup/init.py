@@ -23,16 +23,19 @@ from audit import config, periods, resources
 from audit.cluster import declared, inference
 from audit.cluster.declared import NodeFiles
 from audit.cluster.inference import OF_RECORDS, Fact
+from audit.config.table import presets
 from audit.config.toml import escaped, value
 from audit.errors import DialectError, UsageError
 from audit.files import folders
 from audit.files.replace import write as replace_file
 from audit.formats import dialects
 from audit.formats.dialects import PLAIN, Header, Reading
-from audit.ingest.ingest import Progress, take_in
-from audit.ingest.logs import Opened, logs_in, open_logs
+from audit.formats.table.proposals import propose
+from audit.ingest.ingest import take_in
+from audit.ingest.logs import Opened, inspect, logs_in, open_logs
+from audit.progress import OnProgress, silent
 from audit.setup import slurm
-from audit.setup.pools import Seen, inferred, of_nodes, of_partitions
+from audit.setup.pools import SeenInLogs, inferred, of_nodes, of_partitions
 from audit.setup.slurm import NO_FILES, SlurmFiles
 from audit.store import database, migrations, queries
 
@@ -51,7 +54,7 @@ _AS_SLURM: Final = {
 }
 """Comments on the keys of a pool that ``slurm.policy`` fills."""
 
-_OF_CLUSTER: Final = ("zone", "pools", "sources", "usage", "hardware")
+_OF_CLUSTER: Final = ("zone", "pools", "sources", "evidence", "usage", "hardware")
 WIDTH: Final = 100  # maximum length of a line, where possible
 
 _SECTION = re.compile(r"(\[+)([\w.]+)\]+")
@@ -64,13 +67,14 @@ class Draft:
 
     name: str | None  # None if neither the user, nor a log, nor a file names it
     zone: str
-    pools: tuple[config.Pool, ...]
-    sources: tuple[config.Source, ...]
-    usage: config.Usage = field(default_factory=config.Usage)
-    hardware: config.Hardware = field(default_factory=config.Hardware)
+    pools: tuple[config.PoolConfig, ...]
+    sources: tuple[config.SourceConfig, ...]
+    usage: config.UsageConfig = field(default_factory=config.UsageConfig)
+    hardware: config.HardwareConfig = field(default_factory=config.HardwareConfig)
     facts: tuple[Fact, ...] = ()
     notes: Mapping[str, str] = field(default_factory=dict)
     """Comments by key path (``clusters.pools[0].capacity``)."""
+    evidence: tuple[config.EvidenceConfig, ...] = ()
 
     def named(self, name: str) -> Draft:
         """Return the draft with a name for the cluster."""
@@ -93,7 +97,7 @@ def infer(
     zone: str | None = None,
     reading: Reading = PLAIN,
     folder: Path = Path(),
-    progress: Progress = lambda what, done, of: None,
+    on_progress: OnProgress = silent,
     machines: NodeFiles = declared.NO_FILES,
 ) -> Draft:
     """Return the values in logs and the output of Slurm's programs.
@@ -121,7 +125,7 @@ def infer(
     by_source = [_source(path, reading, folder) for path in logs]
     opened = [log for _, logs_of_source in by_source for log in logs_of_source]
     headers = [log.header for log in opened]
-    seen = _look_into(opened, name, progress) if opened else None
+    seen = _look_into(opened, name, on_progress) if opened else None
     content = slurm.read(files, texts, name or (seen.cluster if seen else None))
     cluster = _name(name, seen, headers, content)
     in_zone = _doubted(inference.zone(zone, headers), opened)
@@ -143,7 +147,7 @@ def infer(
     named = None if cluster is None else cluster.value
     all_sources = tuple(source for source, _ in by_source)
     shapes = {key: str(_from(folder, path)) for key, path in machines.given.items()}
-    described = (all_sources, usage, config.Hardware(**shapes))
+    described = (all_sources, usage, config.HardwareConfig(**shapes))
     return Draft(named, in_zone.value, pools, *described, tuple(facts), notes)
 
 
@@ -154,8 +158,8 @@ def _origin(zone: Fact, *, asked: bool) -> str:
 
 def _usage(
     content: slurm.Content, folder: Path, facts: list[Fact], notes: dict[str, str]
-) -> config.Usage:
-    usage = config.Usage()
+) -> config.UsageConfig:
+    usage = config.UsageConfig()
     if content.files.tell_usage:
         paths = {key: str(_from(folder, path)) for key, path in content.files.given.items()}
         draft = slurm.usage(content, paths)
@@ -177,7 +181,7 @@ def _refuse_bytes(*texts: str) -> None:
             raise UsageError(f"{text!a}: not UTF-8, as config.toml must be: rename it") from error
 
 
-def _source(path: Path, reading: Reading, folder: Path) -> tuple[config.Source, list[Opened]]:
+def _source(path: Path, reading: Reading, folder: Path) -> tuple[config.SourceConfig, list[Opened]]:
     """Return a source for config.toml, and the logs that it has now."""
     pattern = glob.escape(str(_from(folder, path)))
     files = [path]
@@ -189,7 +193,13 @@ def _source(path: Path, reading: Reading, folder: Path) -> tuple[config.Source, 
     declared = least.columns is not None or least.separator is not None
     dialect = opened[0].dialect.name if declared else None
     columns, separator = least.columns, least.separator
-    source = config.Source(files=pattern, dialect=dialect, columns=columns, separator=separator)
+    source = config.SourceConfig(
+        files=pattern,
+        dialect=dialect,
+        columns=columns,
+        separator=separator,
+        table=reading.table,
+    )
     return source, opened
 
 
@@ -223,12 +233,12 @@ def _least(reading: Reading, logs: Sequence[Opened]) -> Reading:
     return reading
 
 
-def _look_into(logs: Sequence[Opened], name: str | None, progress: Progress) -> Seen:
+def _look_into(logs: Sequence[Opened], name: str | None, on_progress: OnProgress) -> SeenInLogs:
     cluster = name or "cluster"
     limit = config.Ingest().refused_limit
     with migrations.temporary() as con:
         try:
-            taken = take_in(con, cluster, logs, called=name, limit=limit, progress=progress)
+            taken = take_in(con, cluster, logs, called=name, limit=limit, on_progress=on_progress)
         except UsageError as error:
             raise UsageError(f"{error} (--name)") from error
         query = "SELECT DISTINCT log_cluster AS name FROM inputs WHERE name IS NOT NULL ORDER BY 1"
@@ -244,11 +254,11 @@ def _look_into(logs: Sequence[Opened], name: str | None, progress: Progress) -> 
         )
     listed = attempts["partition"].drop_nulls().unique().to_list()
     partitions = {part for text in listed for part in text.split(",") if part}
-    return Seen(attempts, named[0] if named else None, tuple(sorted(partitions)))
+    return SeenInLogs(attempts, named[0] if named else None, tuple(sorted(partitions)))
 
 
 def _name(
-    name: str | None, seen: Seen | None, headers: Sequence[Header], content: slurm.Content
+    name: str | None, seen: SeenInLogs | None, headers: Sequence[Header], content: slurm.Content
 ) -> Fact | None:
     computers = {header.entries.get("Computer", "").strip() for header in headers} - {""}
     if name is not None:
@@ -273,8 +283,11 @@ def _doubted(zone: Fact, logs: Sequence[Opened]) -> Fact:
 
 
 def _deciding(
-    pools: Sequence[config.Pool], content: slurm.Content, facts: list[Fact], notes: dict[str, str]
-) -> tuple[config.Pool, ...]:
+    pools: Sequence[config.PoolConfig],
+    content: slurm.Content,
+    facts: list[Fact],
+    notes: dict[str, str],
+) -> tuple[config.PoolConfig, ...]:
     policy = slurm.policy(content, facts)
     limits = slurm.limits(content, pools, facts)
     preemption = slurm.preemption(content, pools, facts)
@@ -288,6 +301,35 @@ def _deciding(
         notes |= {f"clusters.pools[{index}].{key}": _AS_SLURM[key] for key in of_pool}
         made.append(pool.model_copy(update=of_pool))
     return tuple(made)
+
+
+def with_table(draft: Draft, name: str | None, folder: Path) -> Draft:
+    """Return a draft whose sources name their mapping, instead of containing it."""
+    if name is None:
+        return draft
+    given = name if name in presets() else str(_from(folder, Path(name)))
+    given = given if name in presets() or "/" in given else f"./{given}"
+    named = (source.model_copy(update={"table": given}) for source in draft.sources)
+    return replace(draft, sources=tuple(named))
+
+
+def write_table(path: Path, logs: Sequence[Path]) -> None:
+    """Write the mapping that is proposed for a log with columns of its own.
+
+    Raises UsageError as ``refuse_existing``, or if nothing can be proposed.
+    """
+    refuse_existing(path)
+    if not logs:
+        raise UsageError(f"--table {path}: no such file; name a log for which to propose it")
+    (first, *_) = logs_in(logs[0]) if logs[0].is_dir() else [logs[0]]
+    proposed = propose(inspect(first).head)
+    if proposed is None:
+        where = folders.readable(first)
+        raise UsageError(
+            f"{where}: no mapping can be proposed: its first lines name no job id and no time; "
+            "write one by hand (docs/tables.md)"
+        )
+    save(path, proposed.written)
 
 
 def write(draft: Draft) -> str:

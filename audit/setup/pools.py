@@ -23,7 +23,7 @@ _PEAK: Final = "each run uses the peak in use, node by node if the log names the
 
 
 @dataclass(frozen=True)
-class Seen:
+class SeenInLogs:
     """The content of logs."""
 
     attempts: pl.DataFrame
@@ -34,20 +34,20 @@ class Seen:
 def of_partitions(
     listing: scontrol.Listing,
     path: Path,
-    seen: Seen | None,
+    seen: SeenInLogs | None,
     facts: list[Fact],
     notes: dict[str, str],
-) -> tuple[config.Pool, ...]:
+) -> tuple[config.PoolConfig, ...]:
     """Return a pool for each group of partitions that share nodes in Slurm's listing."""
     source = f"scontrol ({path.name})"
     groups = scontrol.shared(listing.partitions)
     pools = []
     for index, group in enumerate(groups):
         amounts = scontrol.capacity(group)
-        pool = config.Pool(
+        pool = config.PoolConfig(
             name=_pool_name(group, alone=len(groups) == 1),
             partitions=tuple(sorted(partition.name for partition in group)),
-            capacity=config.Amounts(**amounts),
+            capacity=config.AmountsConfig(**amounts),
             exclusive_nodes="nodes" in amounts and all(part.exclusive for part in group),
         )
         pools.append(pool)
@@ -76,7 +76,7 @@ def of_partitions(
         )
         facts.append(Fact("partitions in no pool", listed, "the log", warning))
         notes["clusters.pools[0].partitions"] = f"To add, from the log: {value(tuple(strays))}"
-    return tuple(pools) or (config.Pool(name=inference.POOL),)
+    return tuple(pools) or (config.PoolConfig(name=inference.POOL),)
 
 
 def _pool_name(group: Sequence[scontrol.Partition], *, alone: bool) -> str:
@@ -86,13 +86,13 @@ def _pool_name(group: Sequence[scontrol.Partition], *, alone: bool) -> str:
 
 
 def inferred(
-    seen: Seen | None, headers: Sequence[Header], facts: list[Fact], notes: dict[str, str]
-) -> tuple[config.Pool, ...]:
+    seen: SeenInLogs | None, headers: Sequence[Header], facts: list[Fact], notes: dict[str, str]
+) -> tuple[config.PoolConfig, ...]:
     """Return the pools of a cluster whose hardware no file describes."""
     path = "clusters.pools[0]"
     if seen is None:
         notes[f"{path}.capacity"] = f"To fill in, such as {{ cpus = 512 }}; without it, {_PEAK}."
-        return (config.Pool(name=inference.POOL),)
+        return (config.PoolConfig(name=inference.POOL),)
     groups, divided = separate.pools(seen.attempts, headers=headers)
     if divided is not None:
         return _groups(seen.attempts, groups, divided, facts, notes, f"Left out: {_PEAK}.")
@@ -119,13 +119,13 @@ def inferred(
             fact = replace(fact, warning=warning)
     facts.append(fact)
     notes[f"{path}.capacity"] = note
-    capacity = config.Amounts(**amounts)
-    return (config.Pool(name=inference.POOL, resource=resource, capacity=capacity),)
+    capacity = config.AmountsConfig(**amounts)
+    return (config.PoolConfig(name=inference.POOL, resource=resource, capacity=capacity),)
 
 
 def of_nodes(
-    nodes: Sequence[Node], seen: Seen | None, facts: list[Fact], notes: dict[str, str]
-) -> tuple[config.Pool, ...]:
+    nodes: Sequence[Node], seen: SeenInLogs | None, facts: list[Fact], notes: dict[str, str]
+) -> tuple[config.PoolConfig, ...]:
     """Return a pool for each group of partitions that share declared nodes."""
     attempts = pl.DataFrame(schema=ATTEMPTS) if seen is None else seen.attempts
     named = sorted({name for node in nodes for name in node.partitions} - {*attempts["partition"]})
@@ -137,7 +137,7 @@ def of_nodes(
     if divided is not None:
         return _groups(attempts, groups, divided, facts, notes, note)
     notes["clusters.pools[0].capacity"] = note
-    return (config.Pool(name=inference.POOL, resource=hardware.counted(attempts)),)
+    return (config.PoolConfig(name=inference.POOL, resource=hardware.counted(attempts)),)
 
 
 def _groups(
@@ -147,13 +147,13 @@ def _groups(
     facts: list[Fact],
     notes: dict[str, str],
     note: str,
-) -> tuple[config.Pool, ...]:
+) -> tuple[config.PoolConfig, ...]:
     """Return a pool for each group of partitions that share hardware."""
     pools = []
     facts.append(divided)
     for number, group in enumerate(groups):
         names = tuple(name for name in group if name is not None)
         counted = hardware.counted(attempts.filter(pl.col("partition").is_in(names)))
-        pools.append(config.Pool(name=names[0], partitions=names, resource=counted))
+        pools.append(config.PoolConfig(name=names[0], partitions=names, resource=counted))
         notes[f"clusters.pools[{number}].capacity"] = note
     return tuple(pools)

@@ -87,9 +87,9 @@ class UsageDraft:
     facts: list[Fact] = field(default_factory=list)
 
     @property
-    def usage(self) -> config.Usage:
+    def usage(self) -> config.UsageConfig:
         """The section."""
-        return config.Usage.model_validate(self.values)
+        return config.UsageConfig.model_validate(self.values)
 
     def put(self, key: str, value: object, note: str) -> None:
         """Set a key and its comment."""
@@ -282,7 +282,7 @@ def allocation(content: Content, facts: list[Fact]) -> dict[str, Any]:
     return found
 
 
-def without_memory(pool: config.Pool) -> config.Pool:
+def without_memory(pool: config.PoolConfig) -> config.PoolConfig:
     """Return a pool whose memory does not limit jobs."""
     capacity = pool.capacity.model_copy(update={"mem_bytes": None})
     return pool.model_copy(update={"capacity": capacity})
@@ -297,7 +297,7 @@ class _Side(NamedTuple):
 
 
 def preemption(
-    content: Content, pools: Sequence[config.Pool], facts: list[Fact]
+    content: Content, pools: Sequence[config.PoolConfig], facts: list[Fact]
 ) -> tuple[tuple[Preemption, ...], ...]:
     """Return which jobs of each pool give way to which, by partition or by QOS.
 
@@ -336,13 +336,14 @@ def preemption(
     return tuple(made)
 
 
-def _sides(conf: SlurmConf, content: Content, pool: config.Pool) -> tuple[str, list[_Side]]:
+def _sides(conf: SlurmConf, content: Content, pool: config.PoolConfig) -> tuple[str, list[_Side]]:
     """Return the partitions of a pool, or all QOS, with what those are called in a rule."""
     if conf.preempt_type == "preempt/partition_prio" and content.listing is not None:
         parts = [one for one in content.listing.partitions if one.name in pool.partitions]
         return "partition", [
             _Side(
-                *(one.name, one.preempt_mode),
+                one.name,
+                one.preempt_mode,
                 tuple(other.name for other in parts if other.tier > one.tier),
             )
             for one in parts
@@ -350,7 +351,8 @@ def _sides(conf: SlurmConf, content: Content, pool: config.Pool) -> tuple[str, l
     qos = content.qos if conf.preempt_type == "preempt/qos" else ()
     return "qos", [
         _Side(
-            *(one.name, one.preempt_mode),
+            one.name,
+            one.preempt_mode,
             tuple(other.name for other in qos if one.name in other.preempts),
         )
         for one in qos
@@ -358,7 +360,7 @@ def _sides(conf: SlurmConf, content: Content, pool: config.Pool) -> tuple[str, l
 
 
 def limits(
-    content: Content, pools: Sequence[config.Pool], facts: list[Fact]
+    content: Content, pools: Sequence[config.PoolConfig], facts: list[Fact]
 ) -> tuple[tuple[Limit, ...], ...]:
     """Return the limits of each pool in the files, without those that Slurm does not enforce.
 
@@ -388,7 +390,7 @@ def limits(
             warning = "limits of accounts, users and QOS hold over all pools; here each has its own"
         facts.append(Fact("limits", f"{len(found.limits):,}", source, warning))
 
-    def concerns(limit: Limit, pool: config.Pool) -> bool:
+    def concerns(limit: Limit, pool: config.PoolConfig) -> bool:
         whole = not pool.partitions or limit.partition is None
         return whole or {*(limit.partition or ())} <= {*pool.partitions}
 

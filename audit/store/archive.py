@@ -153,17 +153,6 @@ def over_archive(table: str, files: Sequence[str]) -> str:
     return query
 
 
-def ends_of_inputs(con: Connection, cluster: str, inputs: Sequence[str]) -> set[int]:
-    """Return the ends (epoch s) of months with archived records of some inputs of a cluster."""
-    found = rows(
-        con,
-        "SELECT DISTINCT to_time FROM archived_input "
-        "WHERE cluster = $cluster AND list_contains($inputs::VARCHAR[], input_id)",
-        {"cluster": cluster, "inputs": inputs},
-    )
-    return {to_time for (to_time,) in found}
-
-
 def move(
     con: Connection,
     cluster: str,

@@ -1,4 +1,4 @@
-"""The only module that opens DuckDB: the service's store, and read-only snapshots for readers.
+"""The only module that opens DuckDB: the service's store, and read-only connections.
 
 DuckDB lets one process write or many read, never both. So a run writes a store that no other
 process opens, and publishes a snapshot of it (``audit.store.publish``), which readers can keep.
@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 import duckdb
 
 from audit.errors import UNWRITABLE, LockedError, StoreError, UnwritableError
-from audit.store.streams import Stream
-from audit.words import ARCHIVE
+from audit.store.streams import ArrowStream
 
 if TYPE_CHECKING:
     import polars as pl
@@ -119,57 +118,6 @@ def looking_into(con: Connection, path: Path) -> Iterator[None]:
     finally:
         execute(con, f"USE {STORE}")
         execute(con, "DETACH other")
-
-
-def open_snapshot(
-    path: Path,
-    *,
-    memory_limit: str = "2GB",
-    timeout_s: int = LONGEST_S,
-    archive: Path | None = None,
-    tables_only: bool = False,
-) -> Connection:
-    """Open a published database for reading: a file that anyone may have made.
-
-    The connection is locked, and its limits hold, from the first statement on: no other file, no
-    network, no extension and no variable of this program can be reached, and no setting changed
-    back. Of the files that the database names, only those in the archive can be read. Only the
-    views of this version run, which ``audit.store.catalogue`` checks.
-
-    Args:
-        memory_limit: nothing is spilled to disk.
-        archive: the folder of the archive; None: the default, beside the database.
-        tables_only: views will not be used. Those of other versions are accepted, and no file of
-            the archive can be read.
-
-    Raises:
-        LockedError: a process is writing the file.
-        StoreError: it does not exist, is not a database, or holds something that is not allowed.
-    """
-    from audit.store import catalogue  # which needs this module
-
-    if not path.is_file():
-        raise StoreError(f"{path}: no such database; make one with 'fairaudit audit LOG'")
-    base = Path(os.path.abspath(path.parent))  # noqa: PTH100 - does not follow links
-    folder = base / ARCHIVE if archive is None else Path(os.path.abspath(archive))  # noqa: PTH100
-    con = open_locked(path, memory_limit, timeout_s)
-    try:
-        catalogue.refuse_programs(con, SNAPSHOT)
-        files = catalogue.archived(con, SNAPSHOT)
-        if tables_only:
-            return con
-        if files:
-            names = [name for pair in files for name in pair]
-            catalogue.close(catalogue.open_files(folder, base, names))
-            con.close()
-            con = open_locked(path, memory_limit, timeout_s, names, base)
-            if catalogue.archived(con, SNAPSHOT) != files:
-                raise LockedError("it was replaced while it was opened; try again")
-        catalogue.check(con, SNAPSHOT, files)
-    except StoreError as error:
-        con.close()
-        raise type(error)(f"{path}: {error}") from error
-    return con
 
 
 def open_locked(path: Path, memory_limit: str, timeout_s: int, *reach: Any) -> Connection:
@@ -283,7 +231,7 @@ def fetch(
         relation = con.sql(sql, params=dict(parameters) if parameters else None)
         if relation is None:  # a statement without a result, whatever the stubs say
             return pl.DataFrame()  # type: ignore[unreachable]
-        rows: Any = Stream(relation.__arrow_c_stream__())
+        rows: Any = ArrowStream(relation.__arrow_c_stream__())
         return pl.DataFrame(rows)
 
 
@@ -322,6 +270,18 @@ def insert(
     _execute_over(con, frame.select(filled), sql, list(own.values()))
 
 
+def put(
+    con: Connection, table: str, key: Mapping[str, object], values: Mapping[str, object]
+) -> None:
+    """Write a row in place of the one with this key."""
+    import polars as pl  # an idle run loads no frames
+
+    where = " AND ".join(f"{quote_name(column)} = ?" for column in key)
+    with transaction(con):
+        execute(con, f"DELETE FROM {quote_name(table)} WHERE {where}", list(key.values()))  # noqa: S608
+        insert(con, table, pl.DataFrame([{**key, **values}]))
+
+
 def keep(con: Connection, table: str, frame: pl.DataFrame) -> None:
     """Make a temporary table of the rows of ``frame``."""
     _execute_over(con, frame, f"CREATE TEMP TABLE {quote_name(table)} AS FROM fairaudit_rows")
@@ -331,7 +291,7 @@ def _execute_over(
     con: Connection, frame: pl.DataFrame, sql: str, parameters: Sequence[object] = ()
 ) -> None:
     """Run a statement for which the rows of ``frame`` are the view ``fairaudit_rows``."""
-    con.register("fairaudit_rows", Stream(frame.__arrow_c_stream__(None)))
+    con.register("fairaudit_rows", ArrowStream(frame.__arrow_c_stream__(None)))
     try:
         execute(con, sql, parameters)
     except BaseException:

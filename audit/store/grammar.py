@@ -47,7 +47,8 @@ _PARTS: Final = frozenset(
         *("is_null type value", "is_null type", "expression name", "then_expr when_expr"),
         "catalog column schema table",
         "is_percentage method repeatable sample_rate sample_size seed",
-        *("entries pivot_enum pivot_expressions unpivot_names", "alias star_expr values"),
+        "entries pivot_enum pivot_expressions unpivot_names",
+        "alias star_expr values",
     )
 )
 """The keys of objects that are not nodes."""

@@ -7,8 +7,7 @@ agree.
 A query over ``all_records`` or ``all_results`` reads archived attempts too: those of ``$cluster``,
 from the files of all months, or of fewer if the declaration says so. ``-- archive: since, until``
 names the parameters (numbers or lists of them, epoch s; NULL: no bound) between which the attempts
-were queued or running. ``-- archive: inputs`` names the parameter with the logs of the records
-(NULL: all logs).
+were queued or running.
 """
 
 from __future__ import annotations
@@ -139,13 +138,10 @@ def _of_months(con: Connection, query: Query, arguments: Mapping[str, object]) -
         return query.sql
     cluster = str(arguments["cluster"])
     months = [month for month in every if month.cluster == cluster]
-    match [arguments[name] for name in query.archive]:
-        case [since, until]:
-            first, last = _edge(min, since), _edge(max, until)
-            months = [month for month in months if month.touches(first, last)]
-        case [[*inputs]]:
-            ends = archive.ends_of_inputs(con, cluster, [*map(str, inputs)])
-            months = [month for month in months if month.to_time in ends]
+    if query.archive:
+        since, until = (arguments[name] for name in query.archive)
+        first, last = _edge(min, since), _edge(max, until)
+        months = [month for month in months if month.touches(first, last)]
     if len(months) == len(every):
         return query.sql
     rows_of = {

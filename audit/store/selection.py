@@ -36,7 +36,7 @@ _SEALED_OR_END: Final = re.compile(rf"{_SEALED}|;", re.DOTALL)
 _OPEN: Final = re.compile(r"['\"]|\$\w*\$|/\*")
 
 
-class Column(NamedTuple):
+class SelectedColumn(NamedTuple):
     """A column of a result, and its SQL type."""
 
     name: str
@@ -44,11 +44,11 @@ class Column(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Selection:
+class SelectStatement:
     """A statement that selects; its columns are called ``c0``, ``c1``, … where it is read."""
 
     query: str
-    columns: tuple[Column, ...]
+    columns: tuple[SelectedColumn, ...]
     parameters: Mapping[str, object] = field(default_factory=dict)
 
 
@@ -64,7 +64,7 @@ def select(
     names: frozenset[str],
     text: str,
     parameters: Mapping[str, object],
-) -> Selection:
+) -> SelectStatement:
     """Return the one statement of ``text``, if it selects; a semicolon may end it.
 
     Values of its ``$name`` parameters never become part of the text. Raises StoreError if it is
@@ -80,8 +80,8 @@ def select(
         if checked.table:
             return _kept(con, grammar, checked, parameters)
         relation = con.sql(checked.query, params=dict(parameters) or None)
-        columns = tuple(map(Column, relation.columns, map(str, relation.types)))
-    return Selection(checked.query, columns, parameters)
+        columns = tuple(map(SelectedColumn, relation.columns, map(str, relation.types)))
+    return SelectStatement(checked.query, columns, parameters)
 
 
 def readable(con: Connection, database_name: str = SNAPSHOT) -> frozenset[str]:
@@ -105,28 +105,29 @@ def _values(con: Connection, query: str, parameters: Mapping[str, object]) -> li
 
 def _kept(
     con: Connection, grammar: Grammar, checked: Statement, parameters: Mapping[str, object]
-) -> Selection:
+) -> SelectStatement:
     """Make a temporary table, and return how many rows it has, as a selection."""
     used = database.named_parameters(con, checked.query)
     given = {name: value for name, value in parameters.items() if name in used}
     table = f"temp.main.{database.quote_name(checked.table)}"
     con.execute(f"CREATE OR REPLACE TEMP TABLE {table} AS {checked.query}", given or None)
     grammar.keep(checked.table)
-    return Selection(f"SELECT count(*) AS rows FROM {table}", (Column("rows", "BIGINT"),))  # noqa: S608
+    rows = SelectedColumn("rows", "BIGINT")
+    return SelectStatement(f"SELECT count(*) AS rows FROM {table}", (rows,))  # noqa: S608
 
 
-def _explained(con: Connection, query: str, parameters: Mapping[str, object]) -> Selection:
+def _explained(con: Connection, query: str, parameters: Mapping[str, object]) -> SelectStatement:
     """Return the plan of a statement that selects, as another selection."""
     key, plan = con.execute(query, dict(parameters) or None).fetchall()[-1][:2]
-    return Selection(
+    return SelectStatement(
         "SELECT $explain_key AS explain_key, $explain_value AS explain_value",
-        (Column("explain_key", "VARCHAR"), Column("explain_value", "VARCHAR")),
+        (SelectedColumn("explain_key", "VARCHAR"), SelectedColumn("explain_value", "VARCHAR")),
         {"explain_key": key, "explain_value": plan},
     )
 
 
 def rows(
-    con: Connection, selection: Selection, cells: Sequence[str], most: int | None
+    con: Connection, selection: SelectStatement, cells: Sequence[str], most: int | None
 ) -> Iterator[list[tuple[str | None, ...]]]:
     """Yield the first ``most`` rows (None: all), in batches.
 
@@ -144,7 +145,7 @@ def rows(
 
 
 def frame(
-    con: Connection, selection: Selection, cells: Sequence[str], most: int | None
+    con: Connection, selection: SelectStatement, cells: Sequence[str], most: int | None
 ) -> pl.DataFrame:
     """As ``rows``, but complete and with the types of ``cells``; columns are ``c0``, ``c1``, …
 
@@ -173,7 +174,7 @@ def _refusals() -> Iterator[None]:
         raise
 
 
-def _reading(selection: Selection, cells: Sequence[str], most: int | None) -> str:
+def _reading(selection: SelectStatement, cells: Sequence[str], most: int | None) -> str:
     names = ", ".join(f"c{number}" for number in range(len(selection.columns)))
     limit = "" if most is None else f"\nLIMIT {int(most)}"
     # on separate lines, as it may end with a comment

@@ -6,7 +6,7 @@ long, which they report on stderr.
 """
 
 
-class Stream:
+class ArrowStream:
     """An Arrow stream capsule, which can be read once."""
 
     def __init__(self, capsule: object) -> None:

@@ -33,7 +33,7 @@ NOW: Final = 0
 _RAN: Final = (Standing.ENDED.value, Standing.START_UNKNOWN.value)
 
 
-class Part(NamedTuple):
+class SimulatedPart(NamedTuple):
     """The attempts that a study simulates, and the number of those left out before their end."""
 
     described: pl.DataFrame
@@ -71,7 +71,7 @@ class Part(NamedTuple):
 
 def part(
     described: pl.DataFrame, pool: Pool, attempts: int = ATTEMPTS, top_width: int = TOP_WIDTH
-) -> Part:
+) -> SimulatedPart:
     """Return the first ``attempts`` ≥ 1 that started in ``pool``, or all if there are fewer.
 
     Left out are attempts that never started, were open in the snapshot, ran in a reservation, have
@@ -106,7 +106,7 @@ def part(
     until = pl.col("arrival_time") <= chosen["arrival_time"][-1]
     before = of_pool.filter(until)
     standings = before["standing"]
-    return Part(
+    return SimulatedPart(
         chosen,
         constant,
         never_started=int((standings == Standing.NEVER_STARTED).sum()),
@@ -116,7 +116,7 @@ def part(
     )
 
 
-def scaled(part: Part, load: Fraction) -> Part:
+def scaled(part: SimulatedPart, load: Fraction) -> SimulatedPart:
     """Return the part with run times and walltimes multiplied, so that it offers ``load`` > 0.
 
     Raises UsageError if all arrive at once, or all requests are 0.
@@ -139,12 +139,12 @@ def scaled(part: Part, load: Fraction) -> Part:
     return part._replace(described=part.described.with_columns(stretched))
 
 
-def exact(part: Part) -> Part:
+def exact(part: SimulatedPart) -> SimulatedPart:
     """Return the part with run times as estimates."""
     return part._replace(described=part.described.with_columns(walltime_s=pl.col("occupancy_s")))
 
 
-def arrays(part: Part, name: str) -> Ints:
+def arrays(part: SimulatedPart, name: str) -> Ints:
     """Return a column of a part as int64, with 0 for unknown values."""
     return np.ascontiguousarray(part.described[name].fill_null(0).to_numpy(), np.int64)
 
@@ -169,7 +169,7 @@ def _at(pool: Pool, instant: int) -> Pool:
     )
 
 
-def _offered(part: Part) -> Fraction:
+def _offered(part: SimulatedPart) -> Fraction:
     area = int(arrays(part, "occupancy_s") @ arrays(part, "size"))
     if part.span_s == 0 or area == 0:
         what = "arrive at the same time" if area else "occupy nothing"

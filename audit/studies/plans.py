@@ -25,9 +25,9 @@ from audit.metrics.attempts.population import TOP_WIDTH
 from audit.metrics.claims import Estimate
 from audit.metrics.draws import Draws
 from audit.model import Backfill, Pool
-from audit.oneoff.study import Made, Plan
+from audit.oneoff.study import Made, StudyPlan
 from audit.pipeline import opening
-from audit.pipeline.opening import Log
+from audit.pipeline.opening import ClusterLog
 from audit.report.study.cells import Cell, studied
 from audit.report.study.page import pool_prefix
 from audit.scenario.tabu import Search
@@ -45,7 +45,7 @@ from audit.studies.workload.compute import likeness, model_files, synthetic
 from audit.studies.workload.compute.classes import TECHNIQUES
 from audit.studies.workload.compute.model import model_of, place, population
 
-Planner: TypeAlias = Callable[[Log, Draws], Plan]
+Planner: TypeAlias = Callable[[ClusterLog, Draws], StudyPlan]
 
 # --- grid ----------------------------------------------------------------------------------------
 
@@ -77,7 +77,7 @@ def grid(
 ) -> Planner:
     """Return the plan for the pool ``only``, or for the pool in which most attempts started."""
 
-    def of(log: Log, draws: Draws) -> Plan:
+    def of(log: ClusterLog, draws: Draws) -> StudyPlan:
         pool = opening.largest_pool(log, only)
         part = parts.part(log.described, pool, attempts, top_width)
         part.offered_load  # noqa: B018 - refuses a part without load before the long work
@@ -88,7 +88,7 @@ def grid(
             grid = grids.grid(part, loads, named, draws)
             figures, ranked = grids.figures(grid), grids.correlations(grid)
             decided = grid_claims.decide(grid, ranked)
-            results = grid_page.Results(
+            results = grid_page.GridResults(
                 log.setting.cluster, grid, figures, ranked, decided, draws.seed, top_width
             )
             rows = [
@@ -102,7 +102,7 @@ def grid(
             ]
             return Made(grid_page.study(results), pl.concat([figures, studied(rows)]))
 
-        return Plan(f"{pool.name} {attempts} {' '.join(map(str, loads))}", cells, finish)
+        return StudyPlan(f"{pool.name} {attempts} {' '.join(map(str, loads))}", cells, finish)
 
     return of
 
@@ -114,7 +114,7 @@ def users(only: str | None = None, search_s: float | None = None) -> Planner:
     """Return the plan; ``search_s`` limits the wall-clock time of each tabu search, s."""
     bound = None if search_s is None else Stopwatch(search_s)
 
-    def of(log: Log, draws: Draws) -> Plan:
+    def of(log: ClusterLog, draws: Draws) -> StudyPlan:
         search = Search(seed=draws.seed, bound=bound)
         chosen = opening.pools(log, only)
         cells = [
@@ -135,7 +135,7 @@ def users(only: str | None = None, search_s: float | None = None) -> Planner:
             study = users_page.study(log.setting.cluster, compared, search, draws)
             return Made(study, pl.concat(map(policies.rows, compared)))
 
-        return Plan(f"{only} {search}", cells, finish)
+        return StudyPlan(f"{only} {search}", cells, finish)
 
     return of
 
@@ -198,7 +198,7 @@ def sensitivity(
     Without ``backfill``, that of the pool's configuration applies.
     """
 
-    def of(log: Log, draws: Draws) -> Plan:
+    def of(log: ClusterLog, draws: Draws) -> StudyPlan:
         points = settings.points()
         pools = [
             (pool, settings.grouped(log.described.filter(pool=pool.name), by, most))
@@ -223,13 +223,13 @@ def sensitivity(
                         base, answers, two_at_once=base is settings.BASES[0]
                     )
                 ]
-                results.append(sensitivity_page.Results(pool, groups, answers, verdicts))
+                results.append(sensitivity_page.SensitivityResults(pool, groups, answers, verdicts))
             return Made(
                 sensitivity_page.study(log.setting.cluster, results, backfills, draws),
                 pl.concat(answers_.rows(one.pool.name, one.answers) for one in results),
             )
 
-        return Plan(f"{only} {by} {most} {backfills}", cells, finish)
+        return StudyPlan(f"{only} {by} {most} {backfills}", cells, finish)
 
     return of
 
@@ -249,7 +249,7 @@ traits of the drawn logs."""
 def workload(only: str | None = None, clusters: int | None = None) -> Planner:
     """Return the plan, which also writes the models; ``clusters`` ≥ 1 by k-means, None chooses."""
 
-    def of(log: Log, draws: Draws) -> Plan:
+    def of(log: ClusterLog, draws: Draws) -> StudyPlan:
         pools = [
             pool for pool in opening.pools(log, only) if population(log.described, pool).height
         ]
@@ -276,12 +276,14 @@ def workload(only: str | None = None, clusters: int | None = None) -> Planner:
             page = workload_page.study(log.setting.cluster, studies, draws)
             return Made(page, pl.concat(rows), files)
 
-        return Plan(f"{only} clusters {clusters} {draws.number}", cells, finish)
+        return StudyPlan(f"{only} clusters {clusters} {draws.number}", cells, finish)
 
     return of
 
 
-def _computed(log: Log, pool: Pool, by: str, draws: Draws, clusters: int | None) -> pl.DataFrame:
+def _computed(
+    log: ClusterLog, pool: Pool, by: str, draws: Draws, clusters: int | None
+) -> pl.DataFrame:
     """Return a model as columns of ``_FRAME``."""
     placed = place(log.described, pool, log.setting.zone, by, draws.seed, clusters)
     model = model_of(placed, pool, log.setting.cluster, draws.seed)

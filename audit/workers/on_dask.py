@@ -52,7 +52,7 @@ LOSSES: Final = 20
 _LOST: Final = "the workers were lost while they computed"
 
 
-class _Session(NamedTuple):
+class _DaskSession(NamedTuple):
     """A connection to workers, and a folder for this run alone, which is removed in the end."""
 
     client: Any
@@ -331,7 +331,7 @@ class Dask:
     # --- the connection --------------------------------------------------------------------------
 
     @cached_property
-    def _session(self) -> _Session:
+    def _session(self) -> _DaskSession:
         """The connection, made when it is first needed."""
         dask, distributed = self._libraries()
         for name in ("distributed", "asyncio"):  # errors that matter are raised here
@@ -346,7 +346,7 @@ class Dask:
                 cluster = clusters.started(distributed, self.options, folder, self._refused)
                 how = {"address": self._open.enter_context(cluster)}
             client = self._open.enter_context(distributed.Client(**how, set_as_default=False))
-            session = _Session(client, folder)
+            session = _DaskSession(client, folder)
             self.__dict__["_session"] = session
             workers = self._workers()
         except (OSError, RuntimeError, ValueError) as error:

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from audit import machines
+from audit import json_answers
 from audit.nightly.status import StatusAnswer
-from audit.oneoff.audit import Outcome
+from audit.oneoff.audit import AuditResult
 from audit.oneoff.explain.shown import Explanation
 from audit.oneoff.when import WhenAnswer
 from audit.report.owner.card import Card
@@ -19,8 +19,8 @@ from audit.store import database, migrations, saved
 
 FOLDER: Final = Path(__file__).resolve().parents[2] / "docs" / "schema"
 
-ANSWERS: Final[Mapping[str, type[machines.Answer]]] = {
-    "audit": Outcome,
+ANSWERS: Final[Mapping[str, type[json_answers.JsonAnswer]]] = {
+    "audit": AuditResult,
     "status": StatusAnswer,
     "explain": Explanation,
     "when": WhenAnswer,
@@ -38,7 +38,7 @@ _TYPES: Final = (
 
 def schemas() -> dict[str, dict[str, Any]]:
     """Return all schemas by name."""
-    made = {name: machines.schema(kind) for name, kind in ANSWERS.items()}
+    made = {name: json_answers.schema(kind) for name, kind in ANSWERS.items()}
     return {**made, "stuck": of_saved("stuck")}
 
 
@@ -51,7 +51,7 @@ def of_saved(name: str) -> dict[str, Any]:
     columns = {column: _of(kind) for column, kind, *_ in described}
     row = {"type": "object", "properties": columns, "required": [*columns]}
     return {
-        "$schema": machines.DRAFT,
+        "$schema": json_answers.DRAFT,
         "title": name,
         "description": query.doc,
         "type": "array",

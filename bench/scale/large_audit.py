@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from audit.files import caches
+from audit.pipeline.session import Session
 from audit.timings import Timings
 from bench.logs.real import real_log
 from bench.logs.repeated_log import repeated_logs
@@ -48,8 +49,8 @@ def _measure(logs: list[Path], out: Path) -> Audit:
 
     simulation = config.Config().simulation.model_copy(update={"advice_budget_s": 0})
     chosen = config.Config(simulation=simulation)
-    options = audit.Options(out=out, pdf=False)
-    audit.audit(Request(logs=logs), options, chosen, watch.update, fit=True)
+    session = Session(Request(logs=logs), chosen, on_progress=watch.update)
+    audit.audit(session, audit.Options(out=out, pdf=False))
     watch.end()
     cpu_s: dict[str, float] = {}
     for stage in watch.stages:

@@ -56,12 +56,12 @@ def report(path: Path) -> None:
     from audit import config
     from audit.pipeline import drawing
     from audit.report.render import page
-    from audit.store import database, queries
+    from audit.store import database, queries, snapshots
 
     counted = _Queries()
     for module, name in ((queries, "fetch"), (database, "rows")):
         setattr(module, name, counted.around(getattr(module, name)))
-    con = database.open_snapshot(path)
+    con = snapshots.open_snapshot(path)
     [(cluster, name)] = database.rows(con, "SELECT DISTINCT cluster, period FROM summary")
     span = "SELECT min(arrival_time), max(end_time) FROM job_result"
     [(first, last)] = database.rows(con, span)

@@ -19,11 +19,23 @@ AUDIT: Mapping[str, str] = {
     "audit.cluster.compute.histories": "history of usage",
     "audit.cluster.compute.resource_equality": "resource equality, overtakes",
     "audit.cluster.compute.performance.overtakes": "resource equality, overtakes",
-    "audit.cluster.compute.account.anatomy": "anatomy of waits",
-    "audit.cluster.compute.peers.peer_waits": "similar jobs",
-    "audit.cluster.compute.peers.stuck": "stuck jobs",
+    "audit.pipeline.inferring.inferred": "inferring rules",
+    "audit.pipeline.inferring.shown": "limits and chains",
+    "audit.pipeline.deciding.find_windows": "windows",
+    "audit.scenario.windows.search.agreement": "agreement with each window",
+    "audit.pipeline.deciding.agreement": "agreement of policies",
+    "audit.pipeline.inferring.passes_shown": "causes of waits",
+    "audit.cluster.compute.account.account": "causes of waits",
+    "audit.cluster.compute.unstartable": "unstartable jobs",
+    "audit.cluster.compute.similar.similar_waits": "similar jobs",
+    "audit.cluster.compute.similar.stuck": "similar jobs",
     "audit.cluster.compute.fair_start_times": "fair start times",
     "audit.cluster.compute.delivered": "delays by later arrivals",
+    "audit.cluster.delivered.agreement": "agreement of policies",
+    "audit.cluster.delivered.agreement_on_nodes": "agreement of policies",
+    "audit.cluster.compute.predicted": "predicted starts",
+    "audit.cluster.compute.OfLog.of": "passed over",
+    "audit.cluster.compute.OfLog.passed_over": "passed over",
     "audit.cluster.compute.model_fidelity": "model fidelity",
     "audit.cluster.compute.users.by_entities": "users and accounts",
     "audit.cluster.compute.summarise": "summary",
@@ -35,7 +47,7 @@ AUDIT: Mapping[str, str] = {
     "audit.report.build.trends": "trend",
     "audit.report.reading.pools.pictured": "charts",
     "audit.pipeline.drawing.draw": "making the page",
-    "audit.oneoff.audit.compaction.free": "writing the file",
+    "audit.oneoff.audit.publish.free": "writing the file",
 }
 
 NIGHT: Mapping[str, str] = {
@@ -48,6 +60,7 @@ NIGHT: Mapping[str, str] = {
     "audit.nightly.run.pulling.ingest": "reading",
     "audit.nightly.due.compute": "due periods",
     "audit.nightly.due.read_attempts": "attempts from the store",
+    "audit.nightly.due.of_period": "inferring rules",
     "audit.nightly.keeping.archiving.put_away": "archiving",
     "audit.nightly.due.report": "making the page",
     "audit.nightly.run._publish": "publishing",
@@ -68,8 +81,9 @@ class Stopwatch:
         self._at_work = ["other"]
         self._since = 0.0
         for place, stage in stages.items():
-            owner, name = _owner(place)
-            setattr(owner, name, self.around(stage, getattr(owner, name)))
+            owner, name = place_of(place)
+            timed = self.around(stage, getattr(owner, name))
+            setattr(owner, name, staticmethod(timed) if _is_made(owner, name) else timed)
 
     def around(self, stage: str, do: Callable[..., Any]) -> Callable[..., Any]:
         """``do``, whose time is counted for a stage; of a generator, that of each of its parts."""
@@ -107,7 +121,12 @@ class Stopwatch:
         self._since = now
 
 
-def _owner(place: str) -> tuple[Any, str]:
+def _is_made(owner: Any, name: str) -> bool:
+    """Whether a class makes itself by that name; its method is bound already."""
+    return isinstance(owner, type) and isinstance(vars(owner).get(name), classmethod)
+
+
+def place_of(place: str) -> tuple[Any, str]:
     """The module or class that holds what is called ``place``, and its name there."""
     parts = place.split(".")
     owner: Any = import_module("audit")

@@ -21,7 +21,7 @@ import numpy as np
 
 from audit.config import Compute, Config
 from audit.oneoff import study as studies
-from audit.pipeline.opening import Log, Request, largest_pool, open_log
+from audit.pipeline.opening import ClusterLog, Request, largest_pool, open_log
 from audit.scenario.driver import Effort
 from audit.scenario.fair_start import fair_starts
 from audit.scenario.workload import Workload, workload
@@ -59,7 +59,7 @@ def starts(work: Workload) -> Callable[[Executor], Any]:
     return run
 
 
-def grid_of(log: Log) -> Callable[[Executor], Any]:
+def grid_of(log: ClusterLog) -> Callable[[Executor], Any]:
     """The cells of `experiment grid`."""
     cells = grid.cells(parts.part(log.described, largest_pool(log)))
 

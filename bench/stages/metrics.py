@@ -32,7 +32,7 @@ from audit.metrics.fairshare.usage import HalfLife, Method, Windows
 from audit.model import ATTEMPTS, Pool, Resource
 from audit.registry.causes import COLUMNS
 from audit.store.database import fetch
-from audit.store.streams import Stream
+from audit.store.streams import ArrowStream
 from bench.measure.figures import Figure
 from bench.measure.pairs import measured
 
@@ -79,7 +79,7 @@ class Made:
         for name in ("attempts", "described", "judged"):
             frame = getattr(self, name)
             filled = [column for column in frame.columns if frame[column].null_count() == 0]
-            self.con.register("rows", Stream(frame.select(filled).__arrow_c_stream__(None)))
+            self.con.register("rows", ArrowStream(frame.select(filled).__arrow_c_stream__(None)))
             self.con.execute(f"CREATE TABLE {name} AS FROM rows")
             self.con.unregister("rows")
         self.con.execute(f"SET VARIABLE capacity = {POOL.capacity}")

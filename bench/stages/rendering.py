@@ -35,9 +35,9 @@ def _measure(which: str, path: Path) -> Iterator[Figure]:
     from audit.model import Period
     from audit.pipeline import drawing
     from audit.report.render import page, paper
-    from audit.store import database
+    from audit.store import database, snapshots
 
-    con = database.open_snapshot(path)
+    con = snapshots.open_snapshot(path)
     [(cluster, period)] = database.rows(con, "SELECT DISTINCT cluster, period FROM summary")
     span = "SELECT min(arrival_time), max(end_time) FROM job_result"
     [(first, last)] = database.rows(con, span)

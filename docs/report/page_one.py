@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterable
 from datetime import date, timedelta
 from functools import cached_property
 
-from replay import CAUSES, Job, Log, Replay, whole
+from pairs import Passed
+from replay import CAUSES, Job, Log, Replay, Rule, whole
+from word import decided
 
 DAY = 86_400
 LABELS = {
@@ -55,9 +57,15 @@ class Head:
     """The statements at the head of a page, computed from the log."""
 
     def __init__(
-        self, log: Log, replay: Callable[[], Replay], machine: dict[date, list[float]]
+        self,
+        log: Log,
+        rules: list[Rule],
+        replay: Callable[[], Replay],
+        machine: dict[date, list[float]],
+        passed: Callable[[], dict[tuple[str, str], Passed]],
     ) -> None:
-        self.log, self._replay, self._machine = log, replay, machine
+        self.log, self.rules, self._machine = log, rules, machine
+        self._replay, self._passed = replay, passed
         self.jobs = [job for job in log.jobs if job.start is not None and job.size > 0]
         self.total = sum(job.wait for job in self.jobs)
 
@@ -67,6 +75,11 @@ class Head:
         pairs = zip(self.log.jobs, self._replay().booked, strict=True)
         return [(job, book) for job, book in pairs if job.start is not None and job.size > 0]
 
+    def word(self) -> str:
+        """Return the word; under limits, which pairs do not know, no one counts as overtaken."""
+        limited = any(rule.per or rule.kind for rule in self.rules if rule.most is not None)
+        return decided(self.log, self.books, {} if limited else self._passed())
+
     @cached_property
     def causes(self) -> dict[str, float]:
         """The share of each cause of all waiting."""
@@ -75,6 +88,11 @@ class Head:
             found["unexplained"] += found["cycle"]
             found["cycle"] = 0.0
         return found
+
+    def free(self) -> str:
+        """Return in words the part of the time under rules while enough was free."""
+        free, rule = (sum(book[cause] for _, book in self.books) for cause in ("free", "rule"))
+        return plain(free / rule).replace("nearly all", "nearly always")
 
     def wait(self, part: float, jobs: Iterable[Job] | None = None) -> str:
         return short_time(quantile((j.wait for j in (self.jobs if jobs is None else jobs)), part))
@@ -250,6 +268,9 @@ def within(shown: str, share: float) -> str:
 
 N, P = r"(\d[\d,]*)", r"((?:under |over )?[\d.,]+ %)"
 T = r"([\d.,]+ (?:d|h|min|s))\b"
+BETWEEN = "between the halves of the (?:log|period)"
+OVERTAKEN = "(?:Not known: later jobs|Later jobs|A chain|It used)"
+"""Beginnings of reasons of those whom later jobs overtook."""
 HALF = "typical wait|one job in ten waited over|wait of one job in ten"
 Checked = list[object]
 
@@ -359,20 +380,27 @@ HEAD: list[tuple[str, Callable[[Head, re.Match], Checked]]] = [
         _hours(h.total), _hours(sum(j.wait for j in h.log.jobs if j.start is None))]),
     (rf"^({'|'.join(GROUPS)}) \| {P}$", _group),
     (rf"^({'|'.join(LABELS)}) \| {P}$", _cause),
+    (r"^Limit or rule: .*, ([^,]+?)(?: of the time)? while enough was free\.$",
+     lambda h, m: [h.free()]),
     (rf"No reason: (.+?) of it is that of (?:jobs with time limits over {N} h|jobs over {N} CPUs?|"
      rf"User (\d+)), {P} of all jobs\.", _where),
     (rf"^(\d+)(?:–(\d+))? \|(?: \|)? {N} \| {P} \| {T} \| {T}$", _size),
     (rf"^(\w+) users? (?:have|has) (half|{P[1:-1]}) of all waiting, (?:and|in line with "
      rf"(?:its|their)) {P} of the CPU time\.", _half),
-    (rf"^((?:User|Account) \d+) \| (?:{N} of )?{N} \| {P} \| {T} \| ({T[1:-3]}|–) \| .*$", _user),
+    (rf"^((?:User|Account) \d+) \| {N} of {N} \| {P} \| {T} \| – \| {OVERTAKEN}.*$",
+     lambda h, m: [None, None, f"{len(h.of_user(m[1])):,}", None, None]),
+    (rf"^((?:User|Account) \d+) \| (?:{N} of )?{N} \| {P} \| {T} \| ({T[1:-3]}|–) \| "
+     rf"(?!{OVERTAKEN}).*$", _user),
+    (r"^(Fair|Mixed|Unfair|Quiet|Cannot tell) [A-Z].*\.$", lambda h, m: [h.word()]),
     (rf"Longer waits than similar jobs: {N} of {N} users compared(?:, \d+ of them above)?"
-     r"(?:, \d+ shown)?$", lambda h, m: [f"{h.longer[1]:,}", f"{h.longer[0]:,}"]),
+     r"(?:, listed above)?(?:, \d+ shown)?$",
+     lambda h, m: [f"{h.longer[1]:,}", f"{h.longer[0]:,}"]),
     (rf"Longer waits than similar jobs: none of {N} users compared$",
      lambda h, m: [f"{h.longer[0]:,}"]),
     (rf"(?:load .*?|load \()([\d.]+)(?:,| to) (?:then )?([\d.]+) %\)?, the ({HALF}) \w+ from {T} "
-     rf"to {T}(?: between the halves of the log)?\.", lambda h, m: _halves(h, m, loads=True)),
-    (rf"between the halves of the log: ({HALF}) {T}, then {T}; load ([\d.]+), then ([\d.]+) %\.",
-     lambda h, m: _halves(h, m, loads=False)),
+     rf"to {T}(?: {BETWEEN})?\.", lambda h, m: _halves(h, m, loads=True)),
+    (rf"{BETWEEN}(?:, as few users decide it)?: ({HALF}) {T}, then {T}; load ([\d.]+), then "
+     r"([\d.]+) %\.", lambda h, m: _halves(h, m, loads=False)),
     (rf"Without User (\d+): from {T} to {T}\.", _without),
     (r"Without User (\d+): about the same\.", lambda h, m: [h.by_user[0][1]]),
     (r"By queue, one job in ten waited over: (.+)\.$", _queues),
@@ -385,18 +413,24 @@ HEAD: list[tuple[str, Callable[[Head, re.Match], Checked]]] = [
 
 BOUND, VERDICT = "a bound, which is given", "the verdict, which has its own tests"
 DEFINED, ASKED = "a definition", "a question about a class that is checked"
-REPLAYED = "a replay of a change"
+REPLAYED, UNSTARTABLE = "a replay of a change", "a test that depends on unstartable jobs"
 UNCHECKED = {
     r"^\w+ \| [\d.]+$": BOUND,
     r"Listed from .*": BOUND,
     r"^.* \| (?:fair|unfair|mixed|cannot tell|quiet) \| .*": VERDICT,
     r"(?:Close: )?[^.;]* of the waiting cannot be judged .*?(?:;|$)": VERDICT,
-    r"Order: .* could be tested, .*? of all waiting\.": "a test that depends on unstartable jobs",
+    r"Order: .* could be tested, .*? of all waiting\.": UNSTARTABLE,
     r"Similar jobs: .*": DEFINED,
     r"The base is .*": DEFINED,
-    r"(?:They|It) would show .*": ASKED,
+    r"(?:They|It) would (?:show|confirm) .*": ASKED,
+    r"^.* \| (?:inferred|configured) \| .*": "a rule, which is given",
+    r".*: [\d.]+ % of later jobs that requested at least as much started first; .*": UNSTARTABLE,
     r"To (?:ask|decide): .*": ASKED,
     r".* wait .* less on average.*": REPLAYED,
     r"No change .*": REPLAYED,
+    r"Replay: it matches .*": REPLAYED,
+    r".* of (?:all|their) waiting time is delay by later arrivals .*": REPLAYED,
+    r"\d+ jobs? that gave up waited longer than .*": "a comparison of similar jobs",
+    r"Overtaken more often than others: .*": UNSTARTABLE,
 }
 """Figures that are not recomputed, with the reason."""

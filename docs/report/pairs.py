@@ -1,4 +1,4 @@
-"""Pairs of jobs with later ones that request at least as much, and tests for users who are passed over.
+"""Pairs of jobs with later ones that request at least as much; tests of users passed over.
 
 Part of recompute.py, which shares no code with fairaudit. Logs have no holds, reservations or GPUs,
 and no limits of users or accounts.

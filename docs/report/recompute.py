@@ -22,7 +22,7 @@ from datetime import date
 from functools import cached_property
 from pathlib import Path
 
-from page_one import HEAD, UNCHECKED, Head
+from page_one import HEAD, UNCHECKED, Head, short_share
 from pairs import Passed, passed_over
 from replay import (
     STRICT,
@@ -53,7 +53,7 @@ class Facts:
 
     @cached_property
     def head(self) -> Head:
-        return Head(self.log, lambda: self.replay, self.machine)
+        return Head(self.log, self.rules, lambda: self.replay, self.machine, lambda: self.passed)
 
     @property
     def covered(self) -> int:
@@ -206,13 +206,7 @@ def long_date(day: date) -> str:
 
 N, P = r"(\d[\d,]*)", r"((?:under )?[\d.,]+ %)"
 I = r"(?: \(([^()]*\d[^()]*) %\))?"  # noqa: E741
-WHO = r"(User|Account|Partition|QOS) (.+?)"
-MORE = "later jobs that requested at least as much"
 Expected = list[object]  # of each group: text, the ends of an interval, or None for what is given
-
-
-def _who(m: re.Match) -> tuple[str, str]:
-    return m[1].lower(), m[2]
 
 
 CLAIMS: list[tuple[str, Callable[[Facts, re.Match], Expected]]] = [
@@ -230,10 +224,8 @@ CLAIMS: list[tuple[str, Callable[[Facts, re.Match], Expected]]] = [
     (r"keep jobs waiting while capacity is free: .*\.$", lambda f, m: []),
     (rf"no job ended on {N} of the {N} days from the first end of a job to the last", lambda f, m: [
         f"{f.covered - len({f.log.day(job.end) for job in f.jobs}):,}", f"{f.covered:,}"]),
-    (r"More was in use \(up to ([\d,]+)\) than the pool's ([\d,]+) CPUs for ([\d.]+) % of the time",
-     lambda f, m: [f"{f.peak:,}", f"{f.log.capacity:,}", f"{100 * f.of_time(3):.1f}"]),
-    (rf"{WHO}: {P} of {MORE} started first; {P} are expected", lambda f, m: [
-        None, None, percent(f.passed[_who(m)].share), percent(f.passed[_who(m)].expected)]),
+    (rf"For {P} of the time, more than {N} CPUs were in use \(up to {N}\)",
+     lambda f, m: [short_share(f.of_time(3)), f"{f.log.capacity:,}", f"{f.peak:,}"]),
     (rf"^(.* in .*?) jobs received less .*?; the shortfall is {P} of all consumption{I}",
      lambda f, m: [one_in(sum(s > 0 for _, s in f.shortfalls) / len(f.shortfalls)),
                    percent(f.shortfall()[0]), f.shortfall()[1]]),
@@ -297,7 +289,7 @@ def main(log_file: str, page_file: str) -> int:
     text = (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode("latin-1")
     page = Path(page_file).read_text(encoding="utf-8").replace("\u00a0", " ")
     log = read_swf(text.splitlines())
-    named = re.findall(r"<li>rule \d+ of \d+: (.*?) \([^()]*\)</li>", page)
+    named = re.findall(r"<li>(?:window|limit) \d+ of \d+: (.*?) \([^()]*\)</li>", page)
     rules = read_rules([html.unescape(re.sub(r"<[^>]+>", "", x)) for x in named], log)
     facts = Facts(log, rules, reservations(page))
     wrong, unchecked, skipped = 0, [], Counter()

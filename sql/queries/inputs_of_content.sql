@@ -1,3 +1,7 @@
--- The inputs with a log's content, one for each cluster.
+-- The inputs with a log's content, and the columns by which they were read (NULL: by an earlier
+-- version).
 -- parameters: content_sha256 VARCHAR
-SELECT input_id, log_cluster, elsewhere FROM inputs WHERE content_sha256 = $content_sha256
+SELECT input_id, cluster, log_cluster, elsewhere, header ->> 'reading' AS reading
+FROM inputs
+WHERE content_sha256 = $content_sha256
+ORDER BY input_id

@@ -10,7 +10,13 @@ WITH numbers AS (  -- numbers are cheaper to group than texts; in most logs none
 ),
 repeated AS (
     SELECT job_id FROM records
-    WHERE cluster = $cluster AND job_number IN (SELECT job_number FROM numbers)
+    WHERE cluster = $cluster AND (
+        job_number IN (SELECT job_number FROM numbers)
+        OR (job_number IS NULL AND job_id IN (  -- ids without a number, such as hashes
+            SELECT job_id FROM records
+            WHERE cluster = $cluster AND input_id = $input_id AND job_number IS NULL
+        ))
+    )
     GROUP BY job_id
     HAVING
         (count(*) > 1 OR bool_or(kind IN ('left', 'paused', 'resumed')))

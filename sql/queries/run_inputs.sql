@@ -1,8 +1,9 @@
--- Hash of the configuration, version, digest of the records from which rules were inferred (NULL: of
--- none), and inputs behind the figures of a cluster's periods.
+-- Hash of the configuration, version, digests of the records from which rules were inferred and of
+-- evidence (NULL: of none), and inputs behind the figures of a cluster's periods.
 -- parameters: cluster VARCHAR
 SELECT run.period, run.config_hash, run.version,
-    run.config ->> '$.inferred_from' AS inferred_from, list_sort(list(input)) AS inputs
+    run.config ->> '$.inferred_from' AS inferred_from,
+    run.config ->> '$.evidence' AS evidence, list_sort(list(input)) AS inputs
 FROM run JOIN run_input USING (run_id, cluster, period)
 WHERE run.cluster = $cluster AND stage = 'compute'
 GROUP BY ALL

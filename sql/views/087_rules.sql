@@ -15,7 +15,7 @@ COMMENT ON COLUMN rules.name IS 'the rule in words, without its days and its clo
 COMMENT ON COLUMN rules.kind IS 'limit, window, or overlap window (walltimes may not run into its hours)';
 COMMENT ON COLUMN rules.scope IS 'the jobs to which it applies; NULL: all';
 COMMENT ON COLUMN rules.level IS 'limit: running jobs, or the amount of a resource (memory in bytes), or amount × s of remaining walltime; NULL: a window';
-COMMENT ON COLUMN rules.source IS 'configured (config.toml), pbs (the file of qmgr) or inferred (from the log)';
+COMMENT ON COLUMN rules.source IS 'configured (config.toml), pbs (the file of qmgr), inferred (from the log) or recorded (the reason that the scheduler gave)';
 COMMENT ON COLUMN rules.valid_from IS 'first day on which it applies; NULL: from the beginning';
 COMMENT ON COLUMN rules.valid_to IS 'day after the last day on which it applies; NULL: to the end';
 COMMENT ON COLUMN rules.starts IS 'starts of jobs to which the rule applied; NULL unless inferred';

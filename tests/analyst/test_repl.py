@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 from audit.analyst import repl
-from audit.analyst.sql import Limits, Reader
+from audit.analyst.sql import Reader, SqlLimits
 from audit.errors import UsageError
 from audit.store import selection
 from audit.words import Format
 from tests.places import ROOT
 from tests.published import HOSTILE, hostile
 
-LIMITS = Limits(60, "1GB")
+LIMITS = SqlLimits(60, "1GB")
 
 
 @pytest.fixture(scope="module")
@@ -28,9 +28,9 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def words(published: Path) -> Iterator[repl.Words]:
+def words(published: Path) -> Iterator[repl.CompletionWords]:
     con = Reader(published, LIMITS)
-    yield repl.Words.of(con)
+    yield repl.CompletionWords.of(con)
     con.close()
 
 
@@ -125,7 +125,7 @@ def test_statements_and_commands(published: Path, capfd: pytest.CaptureFixture[s
         converse(published.with_name("none"), capfd)
 
 
-def test_what_tab_completes(words: repl.Words) -> None:
+def test_what_tab_completes(words: repl.CompletionWords) -> None:
     for line, completions in {
         "\\": ["\\?", "\\d", "\\f", "\\q", "\\r", "\\s"],
         "\\d cov": ["coverage"],

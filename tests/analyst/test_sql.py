@@ -15,7 +15,7 @@ import duckdb
 import polars as pl
 import pytest
 
-from audit.analyst.sql import Limits, Question, Reader, typed_values
+from audit.analyst.sql import Reader, SqlLimits, SqlStatement, typed_values
 from audit.errors import StoreError, UsageError
 from audit.spreadsheets import cell
 from audit.store import database, grammar, publish
@@ -24,7 +24,7 @@ from tests.places import ROOT
 from tests.published import HOSTILE, add, full, hostile
 from tests.shared import once
 
-LIMITS = Limits(60, "1GB")
+LIMITS = SqlLimits(60, "1GB")
 MIXED = """
     SELECT 'a,"b' AS text, 1.5 AS number, -2 AS whole, NULL AS nothing, '' AS blank,
            to_timestamp(0) AS instant, DATE '2026-01-02' AS day, [1, 2] AS list,
@@ -56,7 +56,7 @@ def ask(
 ) -> tuple[bytes, list[str]]:
     """The output, and the remarks."""
     out, said = io.BytesIO(), list[str]()
-    con.query(Question(text, given, form, rows, raw), out, said.append)
+    con.query(SqlStatement(text, given, form, rows, raw), out, said.append)
     return out.getvalue(), said
 
 

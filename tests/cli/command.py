@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, Protocol
 
 HEAVY: Final = frozenset(
     {"apscheduler", "duckdb", "jinja2", "numpy", "polars", "pydantic", "rich"}
-    | {"scipy", "sklearn", "sqlalchemy", "resvg_py", "weasyprint"}
+    | {"scipy", "sklearn", "resvg_py", "weasyprint"}
 )
 """Libraries that take long to load."""
 

@@ -10,6 +10,7 @@ from audit.cli.app import main
 from audit.config import Config
 from audit.oneoff.audit import Options, audit
 from audit.pipeline.opening import Request
+from audit.pipeline.session import Session
 from tests.cli.command import Done, Run
 from tests.logs import busy, write
 from tests.shared import once
@@ -39,7 +40,10 @@ def audited(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> Path:
 
     def make(folder: Path) -> None:
         log = write(folder / "a.swf", busy(60))
-        audit(Request(logs=[log]), Options(out=folder / "fairaudit-out", pdf=False), Config())
+        audit(
+            Session(Request(logs=[log]), Config(), fit=False),
+            Options(out=folder / "fairaudit-out", pdf=False),
+        )
 
     shutil.copytree(once(tmp_path_factory, "audited-busy", make), tmp_path, dirs_exist_ok=True)
     return tmp_path / "fairaudit-out" / "audit.duckdb"

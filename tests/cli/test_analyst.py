@@ -1,5 +1,6 @@
 """``sql``, ``stuck`` and ``refused``."""
 
+import gzip
 import json
 import subprocess
 import sys
@@ -103,3 +104,16 @@ def test_refused_records_are_listed_corrected_and_accepted(run: Run, tmp_path: P
         (["--accept", "--db", "fairaudit.duckdb"], "--db is read-only"),
     ):
         assert message in run("refused", *arguments, check=2).stderr
+
+
+def test_the_head_of_a_log_is_printed_without_names(run: Run, tmp_path: Path) -> None:
+    rows = [f"{job}|anna|physics|COMPLETED|{job}\n" for job in range(1, 400)]
+    with gzip.open(tmp_path / "log.gz", "wt") as file:
+        file.writelines(["JobID|User|Account|State|Submit\n", *rows])
+    found = run("refused", "--head", "log.gz").stdout.splitlines()
+    assert len(found) == 200
+    assert found[:2] == ["JobID|User|Account|State|Submit", "1|name1|name2|COMPLETED|1"]
+    assert len(run("refused", "--head", "log.gz", "--lines", 3).stdout.splitlines()) == 3
+    assert "none.psv: no such file" in run("refused", "--head", "none.psv", check=2).stderr
+    write(tmp_path / "one", "anna " * 100_000)
+    assert "anna" not in run("refused", "--head", "one").stdout

@@ -359,7 +359,7 @@ def test_every_study_of_logs_has_the_shared_options() -> None:
     shared = set.intersection(*(options(*study[:2]) for study in STUDIES[1:]))
     assert shared - {"--help"} == {
         *("logs", "--out", "--db", "--pool", "--pool-size", "--resource", "--zone", "--columns"),
-        *("--separator", "--dialect", "--cluster", "--threads", "--config"),
+        *("--separator", "--table", "--map", "--dialect", "--cluster", "--threads", "--config"),
     }
     assert shared < options("whatif")
     assert {"--max-walltime", "--limit"} < options("whatif")

@@ -21,7 +21,7 @@ def test_doctor(run: Run, tmp_path: Path) -> None:
     sick = run("doctor", "--config", "my.toml", "--db", "none.duckdb", check=2)
     assert "WRONG" in sick.stdout
     assert "did you mean metrics.tau_s?" in sick.stdout
-    assert "2 of 9 checks failed" in sick.stderr
+    assert "2 of 10 checks failed" in sick.stderr
 
 
 @pytest.mark.parametrize("breaks", [True, False])
@@ -35,6 +35,11 @@ def test_doctor_names_a_python_that_breaks_headers(
 
 
 @pytest.mark.thorough
+def test_doctor_says_that_mails_have_no_pictures(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("audit.report.charts.drawing.has_png", lambda: False)
+    assert "mails have none: resvg-py is not installed" in run("doctor").stdout
+
+
 @pytest.mark.usefixtures("audited")
 def test_doctor_compares_limits_with_the_logs(run: Run, tmp_path: Path) -> None:
     # Users 1 to 3 request 1 to 4 CPUs.

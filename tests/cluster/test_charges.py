@@ -7,7 +7,7 @@ import pytest
 
 from audit import config
 from audit.cluster import charges
-from audit.cluster.fairshare import Fairshare
+from audit.cluster.fairshare import FairshareInputs
 from audit.cluster.setting import Setting
 from audit.errors import ConfigError
 from audit.metrics.attempts import population
@@ -67,8 +67,8 @@ def by_user(frame: pl.DataFrame, value: str = "penalty") -> dict[str, float]:
     return dict(frame.select("user", value).iter_rows())
 
 
-def usage(**given: Any) -> Fairshare:
-    return Fairshare(config.Usage.model_validate(given))
+def usage(**given: Any) -> FairshareInputs:
+    return FairshareInputs(config.UsageConfig.model_validate(given))
 
 
 def test_attempts_are_charged_relative_to_their_pool_in_order() -> None:
@@ -130,8 +130,8 @@ def test_billing_by_weights_here_and_by_partition() -> None:
     assert by_user(charges.charged(described(one), one, here))["gpu"] == 17.0
     most = usage(penalty="billing", billing_weights={"cpus": 1.0, "gpus": 8.0}, max_tres=True)
     assert by_user(charges.charged(described(one), one, most))["gpu"] == 16.0
-    by_partition = Fairshare(
-        config.Usage(penalty="billing", partitions="partitions.txt"),
+    by_partition = FairshareInputs(
+        config.UsageConfig(penalty="billing", partitions="partitions.txt"),
         partitions={"p": {"cpu": 2.0, "mem": 0.25 / 1024}},
     )
     billed = charges.charged(described(one), one, by_partition)
@@ -146,21 +146,23 @@ def test_only_method_slurm_applies_usage_factors() -> None:
     one = setting(TEN)
     frame = described(one).with_columns(qos=pl.lit("free"))
     chosen = {"penalty": "billing", "billing_weights": {"cpus": 1.0}}
-    slurm = Fairshare(
-        config.Usage.model_validate({**chosen, "method": "slurm"}), factors={"free": 0.25}
+    slurm = FairshareInputs(
+        config.UsageConfig.model_validate({**chosen, "method": "slurm"}), factors={"free": 0.25}
     )
     assert by_user(charges.charged(frame, one, slurm))["cpu"] == 1.0
-    windows = Fairshare(config.Usage.model_validate(chosen), factors={"free": 0.25})
+    windows = FairshareInputs(config.UsageConfig.model_validate(chosen), factors={"free": 0.25})
     assert by_user(charges.charged(frame, one, windows))["cpu"] == 4.0
 
 
-def compared(of: Setting, chosen: Fairshare, period: Period = WHOLE) -> charges.Compared:
+def compared(
+    of: Setting, chosen: FairshareInputs, period: Period = WHOLE
+) -> charges.PenaltyComparison:
     charged = charges.charged(described(of), of, chosen)
     ((_, of_period),) = charges.compare(charged, of, chosen, [period])
     return of_period
 
 
-def parts(found: charges.Compared, penalty: str) -> dict[str, float]:
+def parts(found: charges.PenaltyComparison, penalty: str) -> dict[str, float]:
     return by_user(
         found.penalties.filter(penalty=penalty, entity_kind="user").rename({"entity": "user"}),
         "usage_fraction",

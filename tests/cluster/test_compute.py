@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from audit.cluster import compute
 from audit.cluster.compute import outages_in
-from audit.cluster.fairshare import Fairshare
+from audit.cluster.fairshare import FairshareInputs
 from audit.cluster.rules import rules_of, waiting_by_rule, with_waiting
 from audit.cluster.setting import Setting
-from audit.cluster.windows import WHOLE, Window, of_days
-from audit.config import Config, Metrics, Usage
+from audit.cluster.windows import WHOLE, ComputedWindow, of_days
+from audit.config import Config, Metrics, UsageConfig
 from audit.config.places import Site
 from audit.metrics.attempts import account
 from audit.metrics.attempts.summary import summarise
@@ -24,7 +24,7 @@ from audit.model import ATTEMPTS, Limit, Period, Pool, Resource
 from audit.model import Window as Hours
 from audit.nightly.run import run
 from audit.scenario.workload import workload_of_rows
-from audit.store import database
+from audit.store import database, snapshots
 from tests.examples import examples
 from tests.logs import line, log
 from tests.nightly.test_run import FIGURES, NOW, site
@@ -76,7 +76,7 @@ def test_views_show_who_is_passed_over(tmp_path: Path) -> None:
     (tmp_path / "logs" / "days.swf").write_text(log(lines, MaxProcs=4))
     run(Site(config, tmp_path), NOW, stages=FIGURES)
     figures = "passed_share, passed_expected, passed_s"
-    with closing(database.open_snapshot(tmp_path / "fairaudit.duckdb")) as con:
+    with closing(snapshots.open_snapshot(tmp_path / "fairaudit.duckdb")) as con:
         for kind, entity in (("user", "1"), ("account", "7")):
             view = f"{kind}_fairness WHERE {kind} = $of"
             asked = f"SELECT sum(passed_s), min(passed_share) FROM {view}"
@@ -88,7 +88,7 @@ def test_views_show_who_is_passed_over(tmp_path: Path) -> None:
 SETTING = Setting("c", ZoneInfo("UTC"), (), {}, 9 * DAY, (), ())
 
 
-def days(window: Window, *ends: int | None) -> list[tuple[int, int, str]]:
+def days(window: ComputedWindow, *ends: int | None) -> list[tuple[int, int, str]]:
     times = {name: pl.Series(ends, dtype=pl.Int64) for name in ("end_time", "arrival_time")}
     unknown = pl.Series([None] * len(ends), dtype=pl.Int64)
     frame = pl.DataFrame({**times, "start_time": unknown, "submit_time": unknown})
@@ -104,9 +104,13 @@ def test_days_without_records_are_empty() -> None:
 
 def test_a_window_has_all_of_its_own_days() -> None:
     ends = (0, 2 * DAY, 6 * DAY)
-    assert days(Window(None, 3 * DAY), *ends) == [(0, 1, "full"), (1, 0, "empty"), (2, 1, "full")]
-    assert days(Window(3 * DAY, 5 * DAY), *ends) == [(3, 0, "empty"), (4, 0, "empty")]
-    assert days(Window(5 * DAY, None), *ends) == [(5, 0, "empty"), (6, 1, "full")]
+    assert days(ComputedWindow(None, 3 * DAY), *ends) == [
+        (0, 1, "full"),
+        (1, 0, "empty"),
+        (2, 1, "full"),
+    ]
+    assert days(ComputedWindow(3 * DAY, 5 * DAY), *ends) == [(3, 0, "empty"), (4, 0, "empty")]
+    assert days(ComputedWindow(5 * DAY, None), *ends) == [(5, 0, "empty"), (6, 1, "full")]
 
 
 POOL = Pool(
@@ -213,7 +217,9 @@ def results(held: pl.DataFrame, chosen: Config) -> dict[str, pl.DataFrame]:
     setting = Setting("c", ZoneInfo("UTC"), (pool,), {None: "all"}, LAST, (), ())
     wanted = compute.Wanted({Period("all", EPOCH, LAST): 1})
     made: dict[str, list[pl.DataFrame]] = {}
-    for table, _, rows in compute.compute(held, setting, wanted, chosen, Fairshare(Usage())):
+    for table, _, rows in compute.compute(
+        held, setting, wanted, chosen, FairshareInputs(UsageConfig())
+    ):
         made.setdefault(table, []).append(rows)
     return {table: pl.concat(made[table], how="diagonal") for table in TABLES if table in made}
 

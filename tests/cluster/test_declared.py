@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from audit import config
@@ -15,7 +16,7 @@ from audit.config.hardware import Nodes
 from audit.errors import ConfigError, UsageError
 from audit.metrics.attempts.account import Durations, account
 from audit.metrics.attempts.population import describe
-from audit.model import Absence, Declared, Node
+from audit.model import EVIDENCE, Absence, Declared, Node
 from tests.strategies import ended, frame
 
 AT = 1_795_233_600  # 2026-11-21T04:00:00 UTC
@@ -77,7 +78,7 @@ def test_a_file_of_no_use_is_an_error(tmp_path: Path, text: str | None) -> None:
         path.write_text(text)
     with pytest.raises(UsageError, match=r"nodes.txt: .*\(--nodes\)"):
         declared.read(NodeFiles(path), "UTC", None)
-    cluster = config.Cluster(name="lab", hardware=config.Hardware(nodes="nodes.txt"))
+    cluster = config.Cluster(name="lab", hardware=config.HardwareConfig(nodes="nodes.txt"))
     with pytest.raises(ConfigError, match=r"clusters.hardware.nodes of cluster 'lab'"):
         declared.configured(cluster, tmp_path)
 
@@ -85,9 +86,9 @@ def test_a_file_of_no_use_is_an_error(tmp_path: Path, text: str | None) -> None:
 def test_reservations_have_no_names_where_these_are_pseudonyms(tmp_path: Path) -> None:
     text = "ReservationName=secret StartTime=2026-11-21T04:00:00 EndTime=Unknown Nodes=n1\n"
     (tmp_path / "res.txt").write_text(text)
-    hidden = config.People(key_file="key", pseudonyms=("reservation",))
+    hidden = config.PeopleConfig(key_file="key", pseudonyms=("reservation",))
     cluster = config.Cluster(
-        name="lab", hardware=config.Hardware(reservations="res.txt"), people=hidden
+        name="lab", hardware=config.HardwareConfig(reservations="res.txt"), people=hidden
     )
     found = declared.configured(cluster, tmp_path)
     assert found.absences == (Absence("n1", AT, None, "reserved", None),)
@@ -157,8 +158,8 @@ def test_slurm_conf_says_whether_memory_counts() -> None:
 def test_slurm_conf_of_the_usage_is_read(tmp_path: Path, line: str, counts: bool | None) -> None:
     (tmp_path / "slurm.conf").write_text(f"ClusterName=lab\n{line}\n")
     (tmp_path / "nodes.txt").write_text(NODES)
-    usage = config.Usage(slurm_conf="slurm.conf")
-    hardware = config.Hardware(nodes="nodes.txt")
+    usage = config.UsageConfig(slurm_conf="slurm.conf")
+    hardware = config.HardwareConfig(nodes="nodes.txt")
     cluster = config.Cluster(name="lab", usage=usage, hardware=hardware)
     found = declared.configured(cluster, tmp_path)
     assert found.counts_memory is counts
@@ -211,7 +212,7 @@ def test_partitions_of_declared_nodes_make_pools() -> None:
 
 def test_tables_of_config_toml_describe_nodes() -> None:
     table = Nodes(names="n[1-2]", cpus=4, mem="8GiB", gpus=1, gpu_type="A100")
-    pool = config.Pool(name="all", nodes=(table,))
+    pool = config.PoolConfig(name="all", nodes=(table,))
     cluster = config.Cluster(name="lab", pools=(pool,))
     (found,) = configured(cluster, frame([job(0, 10, 1, "n1")]), {}).pools
     amounts = (("cpus", 4), ("mem_bytes", 8 * GIB), ("nodes", 1), ("gpus", 1), ("gpus:a100", 1))
@@ -221,9 +222,9 @@ def test_tables_of_config_toml_describe_nodes() -> None:
 
 def test_steps_of_a_capacity_and_other_amounts_are_cautions() -> None:
     table = Nodes(names="n[1-2]", cpus=4)
-    step = config.Step.model_validate({"since": "2026-01-01", "cpus": 6}, strict=False)
-    capacity = config.Amounts(cpus=7)
-    pool = config.Pool(name="all", nodes=(table,), capacity=capacity, steps=(step,))
+    step = config.StepConfig.model_validate({"since": "2026-01-01", "cpus": 6}, strict=False)
+    capacity = config.AmountsConfig(cpus=7)
+    pool = config.PoolConfig(name="all", nodes=(table,), capacity=capacity, steps=(step,))
     cluster = config.Cluster(name="lab", pools=(pool,))
     setting = configured(cluster, frame([job(0, 10, 1, "n1")]), {})
     assert (setting.pools[0].capacity, setting.pools[0].nodes) == (7, ())
@@ -235,7 +236,7 @@ def test_steps_of_a_capacity_and_other_amounts_are_cautions() -> None:
 
 def test_a_node_occurs_once() -> None:
     tables = (Nodes(names="n[1-3]", cpus=4), Nodes(names="n3", cpus=8))
-    pool = config.Pool(name="all", nodes=tables)
+    pool = config.PoolConfig(name="all", nodes=tables)
     with pytest.raises(ValueError, match="nodes that occur twice: n3"):
         config.Cluster(name="lab", pools=(pool,))
 
@@ -253,3 +254,48 @@ def test_jobs_wait_for_a_drained_node() -> None:
     ).attempts.sort("line")
     assert booked["cause_unavailable_s"].to_list() == [0, 20]
     assert booked["cause_unexplained_s"].to_list() == [0, 10]
+
+
+def logged(*rows: tuple[str, int, str]) -> pl.DataFrame:
+    """What a scheduler said of nodes: node, seconds since AT, state."""
+    found = [
+        {**dict.fromkeys(EVIDENCE.names()), "kind": "ctld-log"}
+        | {"node": node, "instant": AT + second, "state": state}
+        for node, second, state in rows
+    ]
+    return pl.DataFrame(found, EVIDENCE).sort("instant")
+
+
+def test_the_schedulers_log_dates_each_drain_to_the_second(tmp_path: Path) -> None:
+    rows = (
+        ("n1", -11_000, "DRAINING"),
+        ("n1", -7_200, "IDLE"),
+        ("n1", -60, "DRAINING"),
+        ("n1", 1_800, "DRAINED"),
+    )
+    found = declared.dated(said(tmp_path, "Unknown"), logged(*rows))
+    assert found.absences == (
+        Absence("n1", AT - 11_000, AT - 7_200, "drained"),
+        Absence("n1", AT - 60, None, "drained"),
+    )
+    assert found.cautions == ()
+
+
+def test_a_command_before_the_last_return_is_of_another_drain(tmp_path: Path) -> None:
+    found = declared.dated(said(tmp_path, "Unknown"), logged(("n1", -11_000, "DRAINING")))
+    assert found.absences[1] == Absence("n1", AT + 1_800, None, "drained")
+    (caution,) = found.cautions
+    assert caution.startswith("1 drain may have begun earlier")
+
+
+def test_nodes_without_events_are_absent_as_logged(tmp_path: Path) -> None:
+    rows = (("n2", 0, "DOWN"), ("n2", 60, "IDLE"), ("n2", 90, "DRAINING"), ("x", 0, "DOWN"))
+    found = declared.dated(said(tmp_path), logged(*rows))
+    assert found.absences[2:] == (
+        Absence("n2", AT, AT + 60, "down"),
+        Absence("n2", AT + 90, None, "drained"),
+    )
+
+
+def test_without_a_log_nothing_changes(tmp_path: Path) -> None:
+    assert declared.dated(said(tmp_path), logged()) == said(tmp_path)

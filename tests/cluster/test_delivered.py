@@ -1,13 +1,15 @@
 """Delivered fair starts by the rule that the log of each period shows."""
 
 import polars as pl
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from audit.cluster.delivered import delivered, held_until, replayed_agreement
-from audit.metrics.attempts.population import describe
+from audit.cluster.delivered import agreed, delivered, held_until, replayed_agreement
+from audit.metrics.attempts.population import as_of, describe
 from audit.model import Limit, Period, Pool, Resource
 from audit.scenario.delivered.agreement import agreement, rule_of
+from audit.scenario.delivered.candidates import candidates
 from audit.scenario.delivered.fair_starts import ADDED, delivered_starts
 from audit.scenario.releases.holds import NOT_HOLDING, Holding
 from audit.scenario.scenario import Scenario
@@ -35,17 +37,60 @@ def test_the_log_of_an_audit_is_all_that_it_read(site: slow.Site) -> None:
 
 @settings(max_examples=examples(40))
 @given(sites(20), st.sampled_from([50, 1_000]))
-def test_later_arrivals_change_nothing_in_a_period(site: slow.Site, history_s: int) -> None:
+def test_what_came_later_changes_nothing_in_a_period(site: slow.Site, history_s: int) -> None:
     log = scenario_of(site)
     both, agreed = delivered(log, NOT_HOLDING, [FIRST, SECOND], history_s)
-    assert both.height == log.attempts.height
-    before = log.but(attempts=log.attempts.filter(pl.col("arrival_time") < MIDDLE))
+    before = log.but(attempts=as_of(log.attempts, EPOCH, MIDDLE), now=min(log.now, MIDDLE))
     alone, shown = delivered(
         before, NOT_HOLDING, [FIRST], history_s, wanted=pl.col("end_time") < MIDDLE
     )
     assert alone.equals(both.join(alone, on=KEYS, how="semi", maintain_order="left"))
     assert shown[FIRST].known == agreed[FIRST].known
     assert shown[FIRST].compared.equals(agreed[FIRST].compared)
+
+
+@settings(max_examples=examples(20))
+@given(sites(20))
+def test_nothing_is_compared_twice(site: slow.Site) -> None:
+    log = scenario_of(site)
+    first = agreed(log)
+    known = {
+        rule[:2]: row for rule, row in zip(candidates(log), first.compared.rows(), strict=True)
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("audit.cluster.delivered.agreement", forbidden)
+        again = agreed(log, known=known)
+        assert again.compared.equals(first.compared)
+        assert again[1:] == first[1:]
+        named, shown = delivered(log, NOT_HOLDING, [FIRST], known={FIRST: known})
+    assert named.equals(delivered(log, NOT_HOLDING, [FIRST])[0])
+    assert shown[FIRST].known == first.known
+    part = dict([*known.items()][::2])
+    assert agreed(log, known=part).compared.equals(first.compared)
+
+
+def forbidden(*arguments: object, **named: object) -> None:
+    raise AssertionError
+
+
+def test_a_period_ends_with_what_ran_and_waited_by_hand() -> None:
+    # Two wait at the end of the period. Afterwards the later one starts first, against EASY; in
+    # the period all started in their order.
+    records = [
+        ended(EPOCH, EPOCH, EPOCH + 100, 4),
+        ended(EPOCH, EPOCH + 100, EPOCH + 190, 4),
+        ended(EPOCH + 1, EPOCH + 190, EPOCH + 290, 4),
+        ended(EPOCH + 2, EPOCH + 390, EPOCH + 490, 4),
+        ended(EPOCH + 3, EPOCH + 290, EPOCH + 390, 4),
+    ]
+    pool = Pool("main", Resource.cpus, 4)
+    log = Scenario(describe(frame(records), [pool]), pool, EPOCH + 490)
+    _, shown = delivered(log, NOT_HOLDING, [FIRST, SECOND], 10_000)
+    assert shown[FIRST].known.agreement == 1.0
+    second = shown[SECOND].known.agreement
+    assert second is not None
+    assert second < 1.0
+    assert delivered(log, NOT_HOLDING, [FIRST])[1][FIRST].known == shown[SECOND].known
 
 
 def test_what_ended_before_its_log_does_not_count() -> None:

@@ -14,7 +14,7 @@ from audit.scenario.budget import Floats
 from audit.scenario.driver import Effort
 from audit.scenario.fair_start import fair_start_times
 from audit.scenario.workload import Workload
-from audit.store import database
+from audit.store import database, snapshots
 from tests.logs import line, log
 from tests.nightly.test_run import FIGURES, NOW, site
 
@@ -38,7 +38,7 @@ def jobs(first: int, last: int) -> str:
 
 
 def results(folder: Path) -> pl.DataFrame:
-    con = database.open_snapshot(folder / "fairaudit.duckdb")
+    con = snapshots.open_snapshot(folder / "fairaudit.duckdb")
     columns = "job_id, fst_strict, fst_relaxed, fst_status, miss_strict_s, fair_slowdown"
     found = database.fetch(con, f"SELECT {columns} FROM job_fairness ORDER BY job_id")
     con.close()

@@ -12,7 +12,7 @@ import pytest
 
 from audit import config
 from audit.cluster import charges, fairshare
-from audit.cluster.fairshare import Fairshare
+from audit.cluster.fairshare import FairshareInputs
 from audit.cluster.setting import Setting, configured
 from audit.config.places import Site
 from audit.errors import ConfigError
@@ -23,7 +23,7 @@ from audit.metrics.slurm.usage import SlurmUsage
 from audit.model import Period
 from audit.nightly.run import run
 from audit.oneoff.verify import verify
-from audit.store import database, queries
+from audit.store import database, queries, snapshots
 from tests.logs import write
 from tests.nightly.test_run import NOW, month, site
 from tests.places import SLURM
@@ -37,8 +37,8 @@ FILES = {
 AS_SLURM = {"method": "slurm", "penalty": "billing", "operator": "fair_tree", **FILES}
 
 
-def usage(**given: Any) -> config.Usage:
-    return config.Usage.model_validate(given)
+def usage(**given: Any) -> config.UsageConfig:
+    return config.UsageConfig.model_validate(given)
 
 
 def test_files_are_read_as_slurm_prints_them() -> None:
@@ -76,11 +76,11 @@ def test_shares_of_everything() -> None:
             row("history", "cem", math.nan),
         ]
     )
-    assert Fairshare(usage()).of_all == {"user": {}, "account": {}}
+    assert FairshareInputs(usage()).of_all == {"user": {}, "account": {}}
     found = fairshare.shares_of_all(tree)
     assert found["account"] == {"physics": 0.75, "history": 0.25}
     assert found["user"] == {"ann": 0.5, "bob": 0.5}
-    flat = Fairshare(usage(users={"ann": 0.3, "bob": 0.7}))
+    flat = FairshareInputs(usage(users={"ann": 0.3, "bob": 0.7}))
     assert flat.of_all["user"] == {"ann": 0.3, "bob": 0.7}
 
 
@@ -147,7 +147,7 @@ def samples() -> list[tuple[int, list[dict[str, str]]]]:
 
 
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> tuple[pl.DataFrame, Setting, Fairshare]:
+def lab(tmp_path_factory: pytest.TempPathFactory) -> tuple[pl.DataFrame, Setting, FairshareInputs]:
     """The lab's attempts, taken in by a configured run, its setting and shares."""
     folder = tmp_path_factory.mktemp("lab")
     shutil.copytree(SLURM / "decay", folder, dirs_exist_ok=True)
@@ -163,7 +163,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> tuple[pl.DataFrame, Setting
     )
     done = run(Site(settings, folder), NOW, stages=("ingest", "compute", "publish"))
     assert done.failures == []
-    con = database.open_snapshot(folder / "fairaudit.duckdb")
+    con = snapshots.open_snapshot(folder / "fairaudit.duckdb")
     attempts = queries.run(con, "attempts", cluster="lab", since=None, until=None)
     con.close()
     setting = configured(settings.clusters[0], attempts, {})
@@ -172,7 +172,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> tuple[pl.DataFrame, Setting
     return charges.charged(described, setting, shares), setting, shares
 
 
-def test_histories_equal_sshare(lab: tuple[pl.DataFrame, Setting, Fairshare]) -> None:
+def test_histories_equal_sshare(lab: tuple[pl.DataFrame, Setting, FairshareInputs]) -> None:
     charged, setting, shares = lab
     assert shares.tree is not None
     method = fairshare.decay_method(shares, setting)
@@ -210,7 +210,7 @@ def test_histories_equal_sshare(lab: tuple[pl.DataFrame, Setting, Fairshare]) ->
 
 
 def test_a_configured_run_keeps_the_history_of_the_tree(
-    lab: tuple[pl.DataFrame, Setting, Fairshare],
+    lab: tuple[pl.DataFrame, Setting, FairshareInputs],
 ) -> None:
     charged, setting, shares = lab
     day = Period("2026-11-21", 1795219200, 1795305600)
@@ -236,7 +236,7 @@ def test_a_changed_file_computes_all_anew(tmp_path: Path) -> None:
     assert run(Site(settings, tmp_path), NOW, stages=without_report).computed == []
     write(tmp_path / "assoc.psv", ASSOCIATIONS.format(3))
     assert run(Site(settings, tmp_path), NOW, stages=without_report).computed == first.computed
-    con = database.open_snapshot(tmp_path / "fairaudit.duckdb")
+    con = snapshots.open_snapshot(tmp_path / "fairaudit.duckdb")
     shares = database.fetch(
         con, "SELECT DISTINCT entity, share FROM fairshare_history WHERE share < 1 ORDER BY entity"
     )
@@ -294,7 +294,7 @@ def test_the_report_of_a_share_tree_is_made_again_byte_for_byte(tmp_path: Path) 
         assert text in page, text
     verdict = verify(report, None, settings, tmp_path)
     assert verdict.same, verdict.text
-    con = database.open_snapshot(tmp_path / "fairaudit.duckdb")
+    con = snapshots.open_snapshot(tmp_path / "fairaudit.duckdb")
     moved = database.fetch(con, "SELECT DISTINCT penalty FROM penalty_usage WHERE configured")
     con.close()
     assert moved["penalty"].to_list() == ["root"]

@@ -32,8 +32,8 @@ RULED = POOLS[1]._replace(
 
 def test_pools_without_a_configured_policy() -> None:
     assert fitted.silent(SETTING, None) == list(POOLS)
-    late = config.Pool.model_validate({"name": "b", "partitions": ("b",), "backfill": "none"})
-    site = config.Cluster(name="c", pools=(config.Pool(name="a"), late))
+    late = config.PoolConfig.model_validate({"name": "b", "partitions": ("b",), "backfill": "none"})
+    site = config.Cluster(name="c", pools=(config.PoolConfig(name="a"), late))
     assert fitted.silent(SETTING, site) == [POOLS[0]]
 
 

@@ -11,7 +11,8 @@ from audit.model import Pool, Resource
 from audit.oneoff.audit import Options, audit
 from audit.pipeline.opening import Request
 from audit.pipeline.published import open_published
-from audit.store import database
+from audit.pipeline.session import Session
+from audit.store import database, snapshots
 from tests.cluster.test_hardware import CPUS, DAY, GPUS, Job, Ran, clock, run
 
 NODES = {"c": 4, "a": 3, "h": 4}
@@ -77,10 +78,12 @@ def audited(folder: Path, results: list[tuple[Ran, float]], *, types: bool) -> t
     """Return the pool, and the seconds of waiting for A100s in which such a job fitted."""
     log = write_log(folder, [one for one, _ in results], types=types)
     settings = Config()
-    outcome = audit(Request(logs=[log]), Options(out=folder, pdf=False), settings, fit=True)
+    outcome = audit(
+        Session(Request(logs=[log]), settings, fit=True), Options(out=folder, pdf=False)
+    )
     (pool,) = open_published(outcome.database, settings).setting.pools
     numbers = ",".join(f"'{one.job.number}'" for one, _ in results if one.job.partition == "a100")
-    with closing(database.open_snapshot(outcome.database)) as con:
+    with closing(snapshots.open_snapshot(outcome.database)) as con:
         assert database.rows(con, "SELECT rule FROM rules") == []
         [(fitted,)] = database.rows(con, FITTED.format(numbers))
     return pool, round(fitted)

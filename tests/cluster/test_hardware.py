@@ -16,7 +16,8 @@ from audit.model import Pool, Resource
 from audit.oneoff.audit import Options, audit
 from audit.pipeline.opening import Request
 from audit.pipeline.published import open_published
-from audit.store import database
+from audit.pipeline.session import Session
+from audit.store import database, snapshots
 from tests.places import DATA
 from tests.strategies import ended, frame
 
@@ -263,7 +264,9 @@ def test_scarce_gpus_are_found_on_their_nodes(tmp_path: Path, overlap: bool, nod
     results = list(made(overlap, nodes, jobs(Random(5), nodes)))
     log = write_log(tmp_path, [one for one, _ in results])
     settings = Config()
-    outcome = audit(Request(logs=[log]), Options(out=tmp_path, pdf=False), settings, fit=True)
+    outcome = audit(
+        Session(Request(logs=[log]), settings, fit=True), Options(out=tmp_path, pdf=False)
+    )
     pools = {pool.name: pool for pool in open_published(outcome.database, settings).setting.pools}
     pool = pools["all" if overlap else "gpu"]
     assert {name: len(pool.nodes) for name, pool in pools.items()} == (
@@ -275,7 +278,7 @@ def test_scarce_gpus_are_found_on_their_nodes(tmp_path: Path, overlap: bool, nod
     )
     of_gpus = [(one, fits) for one, fits in results if one.job.gpus]
     truth = sum(fits for _, fits in of_gpus)
-    with closing(database.open_snapshot(outcome.database)) as con:
+    with closing(snapshots.open_snapshot(outcome.database)) as con:
         [(waited, lacked, scattered)] = database.rows(con, LACKED)
         assert database.rows(con, "SELECT rule FROM rules") == []
     assert waited == sum(one.start - one.job.submit for one, _ in of_gpus)
@@ -289,9 +292,9 @@ def audited(
     """Return the pools of an audited case, its warnings, and its seconds of ``CAUSES``."""
     folder, settings = DATA / "cases" / case, Config()
     request = Request(logs=[folder / log], zone="UTC", files=NodeFiles(folder / nodes))
-    outcome = audit(request, Options(out=tmp_path / log, pdf=False), settings)
+    outcome = audit(Session(request, settings, fit=False), Options(out=tmp_path / log, pdf=False))
     setting = open_published(outcome.database, settings).setting
-    with closing(database.open_snapshot(outcome.database)) as con:
+    with closing(snapshots.open_snapshot(outcome.database)) as con:
         [causes] = database.rows(con, CAUSES)
     return setting.pools, setting.warnings, [int(cause) for cause in causes]
 

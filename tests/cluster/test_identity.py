@@ -11,7 +11,7 @@ from audit.config.places import Site
 from audit.model import Period
 from audit.nightly.keeping import quarantine
 from audit.nightly.run import run
-from audit.store import database
+from audit.store import database, snapshots
 from tests import stores
 from tests.logs import line, write
 from tests.nightly.nights import after_a_night
@@ -20,7 +20,7 @@ from tests.nightly.test_run import DAY, FIGURES, NOW, month, site
 
 def changes(folder: Path) -> list[tuple[object, ...]]:
     """The number of attempts before and after, and why, in the order of the database."""
-    con = database.open_snapshot(folder / "fairaudit.duckdb")
+    con = snapshots.open_snapshot(folder / "fairaudit.duckdb")
     asked = "SELECT old_value, new_value, because FROM restatements WHERE metric = 'attempts'"
     rows = database.fetch(con, f"{asked} AND dimension = 'all'").rows()
     con.close()
@@ -28,7 +28,7 @@ def changes(folder: Path) -> list[tuple[object, ...]]:
 
 
 def reasons(folder: Path) -> set[str]:
-    con = database.open_snapshot(folder / "fairaudit.duckdb")
+    con = snapshots.open_snapshot(folder / "fairaudit.duckdb")
     rows = database.fetch(con, "SELECT DISTINCT because FROM restatements").rows()
     con.close()
     return {because for (because,) in rows}

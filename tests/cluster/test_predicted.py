@@ -7,14 +7,15 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from audit.cluster import predicted
-from audit.cluster.windows import Window
+from audit.cluster.windows import ComputedWindow
 from audit.config import Config
 from audit.model import Period
 from audit.oneoff.audit import Options, audit
 from audit.pipeline.opening import Request
+from audit.pipeline.session import Session
 from audit.report.reading.predicted import of_pool, request
 from audit.report.record.predicted import Predicted
-from audit.store import database, queries
+from audit.store import database, queries, snapshots
 from tests.cli.command import Run
 from tests.cli.conftest import run as run  # noqa: PLC0414 (a fixture)
 from tests.logs import busy, write
@@ -31,7 +32,7 @@ pytestmark = pytest.mark.usefixtures("short_paper")
 def test_of_many_submissions_every_nth_is_predicted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(predicted, "SAMPLED", 100)
     of = scenario(records(250))
-    made = predicted.predicted(of, UTC, Window())
+    made = predicted.predicted(of, UTC, ComputedWindow())
     assert made["job_id"].to_list() == [str(number) for number in range(1, 251, 3)]
     assert set(made["kind"]) == {predicted.SUBMISSION}
 
@@ -39,7 +40,7 @@ def test_of_many_submissions_every_nth_is_predicted(monkeypatch: pytest.MonkeyPa
 def test_a_window_has_the_predictions_of_its_own_attempts() -> None:
     of = scenario(records(60))
     ends = of.attempts["end_time"]
-    made = predicted.predicted(of, UTC, Window(ends[20], ends[40]))
+    made = predicted.predicted(of, UTC, ComputedWindow(ends[20], ends[40]))
     assert made["job_id"].to_list() == of.attempts["job_id"][20:40].to_list()
 
 
@@ -58,8 +59,8 @@ def test_an_audit_predicts_where_jobs_are_pending_or_if_asked(
     if jobs_pending:
         log = write(tmp_path / "mine.psv", sacct_at(records(120)[-1]["submit_time"]))
     options = Options(out=tmp_path / "out", pdf=False, predict=predict)
-    made = audit(Request(logs=[log]), options, Config())
-    with closing(database.open_snapshot(made.database)) as con:
+    made = audit(Session(Request(logs=[log]), Config(), fit=False), options)
+    with closing(snapshots.open_snapshot(made.database)) as con:
         found = database.rows(con, "SELECT DISTINCT kind FROM predictions")
     assert {kind for (kind,) in found} == kinds
     page = made.html.read_text()
@@ -71,8 +72,8 @@ def test_audits_with_and_without_predictions_are_different_runs(tmp_path: Path) 
     log, runs = write(tmp_path / "mine.swf", busy(30)), set()
     for predict in (False, True, False):
         options = Options(out=tmp_path / "out", pdf=False, predict=predict)
-        made = audit(Request(logs=[log]), options, Config())
-        with closing(database.open_snapshot(made.database)) as con:
+        made = audit(Session(Request(logs=[log]), Config(), fit=False), options)
+        with closing(snapshots.open_snapshot(made.database)) as con:
             ((run_id,),) = database.rows(con, "SELECT DISTINCT run_id FROM runs")
         runs.add((predict, run_id))
     assert len(runs) == len({run_id for _, run_id in runs}) == 2
@@ -113,6 +114,6 @@ def test_predictions_of_pending_jobs_are_kept_and_judged(
 
 def judgements(folder: Path) -> tuple[Predicted, ...]:
     """How good the predictions in the published database were, as a report shows it."""
-    with closing(database.open_snapshot(folder / "fairaudit.duckdb")) as con:
+    with closing(snapshots.open_snapshot(folder / "fairaudit.duckdb")) as con:
         asked = request("c", Period("all", 0, 1 << 40), "UTC")
         return of_pool(queries.run(con, "report_predicted", **asked).drop("pool"))

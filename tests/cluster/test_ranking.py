@@ -14,7 +14,7 @@ from audit.kernels.scheduling import simulation as kernels
 from audit.metrics.fairshare.usage import Windows
 from audit.metrics.slurm.multifactor import Scale
 from audit.model import Order, Policy
-from audit.pipeline.opening import Log, Request, open_log
+from audit.pipeline.opening import ClusterLog, Request, open_log
 from audit.scenario.multifactor import kernel_slurm
 from audit.scenario.ownership import EQUAL_SHARES
 from audit.scenario.workload import NEVER, workload
@@ -22,7 +22,7 @@ from tests.places import SLURM
 
 LAB = SLURM / "decay"
 SLURM_S = Policy(Order.multifactor)
-USAGE = config.Usage(
+USAGE = config.UsageConfig(
     method="slurm",
     penalty="billing",
     operator="fair_tree",
@@ -33,7 +33,7 @@ USAGE = config.Usage(
 )
 
 
-def opened() -> Log:
+def opened() -> ClusterLog:
     return open_log(Request(logs=(LAB / "sacct.txt",), zone="UTC", cluster="lab"), config.Config())
 
 
@@ -84,7 +84,7 @@ def test_factors_are_normalised_by_the_greatest() -> None:
 def test_orders_without_usage_are_not_ranked() -> None:
     log, shares = opened(), fairshare.read(USAGE, LAB, "lab")
     assert ranking.of(shares, log.setting, [Policy(Order.recorded)]) is EQUAL_SHARES
-    plain_shares = fairshare.Fairshare(config.Usage())
+    plain_shares = fairshare.FairshareInputs(config.UsageConfig())
     by_share = ranking.of(plain_shares, log.setting, [Policy(Order.fairshare)])
     assert isinstance(by_share.method, Windows)
     assert by_share.multifactor is None

@@ -16,7 +16,8 @@ from audit.config import Config
 from audit.oneoff.audit import Options, audit
 from audit.pipeline.opening import Request
 from audit.pipeline.published import open_published
-from audit.store import database
+from audit.pipeline.session import Session
+from audit.store import database, snapshots
 from tests.cluster.test_hardware import CPUS, DAY, GPUS, Job, clock
 
 CPU_NODES, GPU_NODES, LENT = 12, 4, 32
@@ -164,12 +165,14 @@ def test_overlapping_partitions_and_a_scavenger(tmp_path: Path) -> None:
     runs = list(site.run(jobs(Random(7))))
     log = write_log(tmp_path, runs)
     settings = Config()
-    outcome = audit(Request(logs=[log]), Options(out=tmp_path, pdf=False), settings, fit=True)
+    outcome = audit(
+        Session(Request(logs=[log]), settings, fit=True), Options(out=tmp_path, pdf=False)
+    )
     (pool,) = open_published(outcome.database, settings).setting.pools
     assert dict(pool.amounts)["gpus"] == GPU_NODES * GPUS
     assert len(pool.nodes) == CPU_NODES + GPU_NODES
     gpu = [run for run in runs if run.job.gpus]
-    with closing(database.open_snapshot(outcome.database)) as con:
+    with closing(snapshots.open_snapshot(outcome.database)) as con:
         [(waited, fitted)] = database.rows(con, SHARES)
         assert database.rows(con, "SELECT rule FROM rules") == []
         used = "SELECT value FROM summary WHERE metric LIKE 'utilization%' AND value > 1"

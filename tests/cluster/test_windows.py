@@ -4,7 +4,7 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.cluster.windows import BASE_S, WHOLE, Window, stretches, window_of
+from audit.cluster.windows import BASE_S, WHOLE, ComputedWindow, stretches, window_of
 from audit.metrics.attempts.similar import LEAD_S
 from audit.model import Order, Period, Policy, Pool, Resource
 from audit.policies import Backfill
@@ -23,9 +23,9 @@ def named(frame: pl.DataFrame) -> list[int]:
 
 def test_a_window_has_attempts_that_ended_in_it_and_the_last_one_open_ones() -> None:
     log = jobs((1, 0, 1, 9), (2, 0, 5, 10), (3, 0, 5, 19), (4, 0, 6, 20), (5, 0, 7, None))
-    assert named(Window(None, 10).own(log)) == [1]
-    assert named(Window(10, 20).own(log)) == [2, 3]
-    assert named(Window(10, None).own(log)) == [2, 3, 4, 5]
+    assert named(ComputedWindow(None, 10).own(log)) == [1]
+    assert named(ComputedWindow(10, 20).own(log)) == [2, 3]
+    assert named(ComputedWindow(10, None).own(log)) == [2, 3, 4, 5]
     assert named(WHOLE.own(log)) == [1, 2, 3, 4, 5]
 
 
@@ -40,9 +40,9 @@ def test_a_window_needs_simultaneous_attempts_and_earlier_peers() -> None:
     shifted = log.with_columns(times - pl.when(pl.col("job") < 3).then(BASE_S).otherwise(0))
     late = shifted.with_columns(pl.col("arrival_time").clip(50 - BASE_S - LEAD_S))
     early = late.with_columns(pl.col("arrival_time") - pl.when(job=1).then(LEAD_S).otherwise(0))
-    span = Window(100, 200)
+    span = ComputedWindow(100, 200)
     assert named(span.needed(early, POOL)) in ([2, 3, 4], [3, 4])
-    assert named(Window(None, 200).needed(early, POOL)) == [1, 2, 3, 4]
+    assert named(ComputedWindow(None, 200).needed(early, POOL)) == [1, 2, 3, 4]
 
 
 def test_a_window_needs_the_base_of_its_verdicts() -> None:
@@ -52,16 +52,16 @@ def test_a_window_needs_the_base_of_its_verdicts() -> None:
         (2, 0 - BASE_S - LEAD_S, 1 - BASE_S, 89 - BASE_S),  # came too long before that
         (3, 50, 120, 130),  # the window's own
     )
-    assert named(Window(100, 200).needed(log, POOL)) == [1, 3]
+    assert named(ComputedWindow(100, 200).needed(log, POOL)) == [1, 3]
 
 
 def test_orders_by_history_need_all_attempts() -> None:
     log = jobs((1, -BASE_S - LEAD_S, 1 - BASE_S, 2 - BASE_S), (2, 50, 120, 130))
     by_usage = POOL._replace(policy=Policy(Order.fairshare, Backfill.easy))
     counted = POOL._replace(policy=Policy(interval_s=30))
-    assert named(Window(100, None).needed(log, POOL)) == [2]
+    assert named(ComputedWindow(100, None).needed(log, POOL)) == [2]
     for pool in (by_usage, counted, POOL._replace(fair_order=Order.nuwt)):
-        assert named(Window(100, None).needed(log, pool)) == [1, 2]
+        assert named(ComputedWindow(100, None).needed(log, pool)) == [1, 2]
 
 
 def months(*attempts: int) -> dict[Period, int]:
@@ -79,9 +79,9 @@ def test_stretches_are_adjacent_and_bounded() -> None:
     assert cut == [every[:2], [every[2]], [every[4]]]
     # the days between two periods are of the later one
     assert [window_of(current, part) for part in cut] == [
-        Window(None, 190),
-        Window(190, 290),
-        Window(390, None),
+        ComputedWindow(None, 190),
+        ComputedWindow(190, 290),
+        ComputedWindow(390, None),
     ]
     assert stretches(current, due, None) == [every[:3], [every[4]]]
     (whole,) = stretches(current, every, None)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from audit import config, resources
+from audit.config.table import TableMapping
 from audit.errors import ConfigError
 from audit.nightly.timetable import next_after
 from tests.config.refusals import cases, refusals
@@ -33,7 +34,7 @@ def test_the_shipped_file_shows_every_key_with_its_default() -> None:
     examples = {"clusters", "recipients", "thresholds"}
     assert shipped.model_dump(exclude=examples) == config.Config().model_dump(exclude=examples)
     (cluster,) = shipped.clusters
-    assert cluster.usage == config.Usage()
+    assert cluster.usage == config.UsageConfig()
     section, shown, commented = "", set(), False
     for line in path.read_text(encoding="utf-8").splitlines():
         if match := re.fullmatch(r"\[+([\w.]+)\]+", line):
@@ -47,8 +48,8 @@ def test_the_shipped_file_shows_every_key_with_its_default() -> None:
             continue
         commented = line.startswith("#") or (commented and bool(line))
     tables: dict[str, type[BaseModel]] = {
-        "clusters.pools.capacity": config.Amounts,
-        "clusters.pools.steps": config.Amounts,
+        "clusters.pools.capacity": config.AmountsConfig,
+        "clusters.pools.steps": config.AmountsConfig,
         "clusters.usage.weights": config.Weights,
         "clusters.usage.billing_weights": config.ByResource,
         "clusters.usage.shares": config.Share,
@@ -57,8 +58,10 @@ def test_the_shipped_file_shows_every_key_with_its_default() -> None:
         "clusters.pools.preemption": config.Preemption,
         "clusters.pools.nodes": config.Nodes,
         "compute.slurm": config.Slurm,
+        "clusters.evidence": config.EvidenceConfig,
     }
     in_one_comment = {f"{path}.{key}" for path, of in tables.items() for key in of.model_fields}
+    in_one_comment |= keys(TableMapping, "clusters.sources.table.")
     assert keys(config.Config) - shown <= in_one_comment
     assert shown <= keys(config.Config)
 

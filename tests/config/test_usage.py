@@ -105,4 +105,4 @@ def test_consistent_settings_are_accepted(tmp_path: Path, keys: str) -> None:
     lines = keys.replace(" ; ", "\n")
     path.write_text(f'[[clusters]]\nname = "c"\n[clusters.usage]\n{lines}\n')
     (cluster,) = config.load(path).clusters
-    assert cluster.usage != config.Usage()
+    assert cluster.usage != config.UsageConfig()

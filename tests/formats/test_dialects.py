@@ -83,7 +83,7 @@ def test_a_dialect_is_one_folder_and_one_line(
         assert rows_of_docs()[-1] == "| `dummy` | Dummy's diary |"
     finally:
         dialects.table.cache_clear()
-    assert found.endswith(", near-swf, dummy")
+    assert found.endswith(", near-swf, kueue, table, dummy")
     ((_, parsed),) = parsed_blocks(opened)
     assert parsed.records.select("job_id", "cpus", "line").rows() == [("a", 4, 2), ("c", 2, 4)]
     assert parsed.refusals.select("line", "reason").rows() == [(3, "names no CPUs")]

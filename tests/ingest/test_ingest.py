@@ -8,9 +8,10 @@ import polars as pl
 import pytest
 
 from audit.errors import DialectError, RefusedError, SeveralClustersError
-from audit.ingest.ingest import Named, called_by, identify, take_in, take_in_by_name
+from audit.ingest.ingest import Named, called_by, take_in, take_in_by_name
 from audit.ingest.logs import open_logs
 from audit.ingest.quarantine import count_refused
+from audit.ingest.rereading import identify
 from audit.store import queries
 from audit.store.database import Connection, fetch
 from tests import stores
@@ -102,7 +103,7 @@ def test_a_log_of_bad_lines_is_not_read_to_its_end(
             read.append(done)
 
     named = Named("c", "the caller", None)
-    intake = take_in_by_name(con, logs, lambda names: named, limit=0.05, progress=progress)
+    intake = take_in_by_name(con, logs, lambda names: named, limit=0.05, on_progress=progress)
     assert max(read) < bad.stat().st_size / 2
     assert [log.name for log in intake.kept_out] == ["bad.psv"]
     assert "of the first " in intake.kept_out[0].reason
@@ -167,7 +168,7 @@ def test_progress_counts_bytes_to_the_end(tmp_path: Path) -> None:
     con = stores.new(tmp_path / "db")
     logs = open_logs([write(tmp_path / f"{n}.swf", busy(n)) for n in (5, 9)])
     told: list[tuple[str, int, int]] = []
-    take_in(con, "c", logs, progress=lambda *said: told.append(said))
+    take_in(con, "c", logs, on_progress=lambda *said: told.append(said))
     total = sum(opened.source.size for opened in logs)
     assert told[-1] == ("reading 9.swf", total, total)
     done = [step for _, step, _ in told]

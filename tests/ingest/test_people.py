@@ -27,7 +27,7 @@ from audit.ingest.logs import Unread, open_logs
 from audit.ingest.people import AS_THEY_ARE, PeopleFilter
 from audit.model import RECORDS, REFUSALS
 from audit.nightly.run import run
-from audit.store import database
+from audit.store import database, snapshots
 from tests import stores
 from tests.ingest.test_quarantine import odd, of_2026, ordinary
 from tests.logs import line, log, write
@@ -89,7 +89,7 @@ def test_a_record_gets_what_held_when_it_was_submitted(tmp_path: Path) -> None:
 def test_at_each_instant_a_user_belongs_to_at_most_one_place(edges: list[int], day: int) -> None:
     edges.sort()
     spans = list(pairwise(edges))
-    rows = [people.Row(begin, "u", str(begin), None, begin, end) for begin, end in spans]
+    rows = [people.MappingRow(begin, "u", str(begin), None, begin, end) for begin, end in spans]
     assert not list(people._overlaps(rows[::-1]))
     asked = records({"user": "u", "submit_time": day})
     found = PeopleFilter(people._frame(rows)).records(asked)["account"].item()
@@ -226,7 +226,7 @@ def test_a_header_is_stored_without_what_its_writer_added(tmp_path: Path) -> Non
 
 def test_keys_are_private_and_long_enough(tmp_path: Path) -> None:
     path = tmp_path / "people.key"
-    cluster = config.Cluster(name="c", people=config.People(key_file="people.key"))
+    cluster = config.Cluster(name="c", people=config.PeopleConfig(key_file="people.key"))
     for content, mode, said in [
         (b"short", 0o600, "must hold 16 to 10,000 bytes"),
         (KEY, 0o644, "others can read the key"),
@@ -264,7 +264,7 @@ def test_a_night_stores_no_name_and_refuses_another_key(tmp_path: Path) -> None:
         content = path.read_bytes()
         for name in (b"zoology-department", b"hedwig", KEY):
             assert name not in content, path
-    con = database.open_snapshot(tmp_path / "fairaudit.duckdb")
+    con = snapshots.open_snapshot(tmp_path / "fairaudit.duckdb")
     users = database.rows(con, 'SELECT DISTINCT "user" FROM job_fairness ORDER BY ALL')
     (reason,) = database.rows(con, "SELECT reason, text FROM refused_records")
     con.close()

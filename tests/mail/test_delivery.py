@@ -25,7 +25,7 @@ from audit.mail.transport import post
 from audit.nightly import status
 from audit.nightly.run import run
 from audit.report.text import standing
-from audit.setup.doctor import Finding, examine
+from audit.setup.doctor import CheckResult, examine
 from audit.store import database, migrations
 from audit.store.database import Connection
 from tests import mailserver
@@ -257,7 +257,7 @@ def test_how_far_a_mail_would_come(place: Path, server: Server, cert: Path) -> N
 
 
 def test_doctor_asks_whether_mail_would_go(place: Path) -> None:
-    def doctor(mail: str) -> Finding:
+    def doctor(mail: str) -> CheckResult:
         write(place / "my.toml", mail)
         (found,) = (of for of in examine(place / "my.toml", None) if of.what == "mail")
         return found
@@ -404,7 +404,7 @@ def test_who_gets_what(place: Path) -> None:
     )
     (place / "fairaudit-reports" / "c" / "2026-02" / "report.pdf").write_bytes(b"%PDF")
     settings = mailing(place, *recipients)
-    settings = settings.model_copy(update={"report": config.Report(pdf=True)})
+    settings = settings.model_copy(update={"report": config.ReportConfig(pdf=True)})
     assert len(deliver(place, settings).sent) == 3
     got = {}
     for file in outbox(place):

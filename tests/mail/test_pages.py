@@ -13,7 +13,7 @@ from audit.mail import delivery
 from audit.mail.delivery import Delivered
 from audit.nightly.run import run
 from audit.oneoff.verify import verify
-from audit.setup.doctor import Finding, examine
+from audit.setup.doctor import CheckResult, examine
 from tests.logs import write
 from tests.mail.test_delivery import NOW, ledger, mailing, store
 from tests.mailserver import Server
@@ -150,7 +150,7 @@ def test_as_pdf_and_where_there_was_no_job(
 
 
 def test_doctor_names_whom_no_log_names(place: Path) -> None:
-    def doctor(users: str) -> Finding:
+    def doctor(users: str) -> CheckResult:
         cluster = '[[clusters]]\nname = "c"\nzone = "Europe/Berlin"\n'
         mail = '[mail]\nvia = "outbox"\nsender = "a@example.org"\n'
         to = f'[[recipients]]\naddresses = ["a@example.org"]\nusers = [{users}]\n'

@@ -117,7 +117,11 @@ def test_figures_are_those_of_whole_weeks_and_rounded() -> None:
         "consumed": 360.0,
     }
     classes = made.filter(pl.col("width").is_not_null())
-    assert classes.rows() == [(0, WEEK, "1", "0-1h", "wait_mean", 1_000.0)]
+    of_class = (0, WEEK, "1", "0-1h")
+    assert classes.rows() == [
+        (*of_class, "wait_mean", 1_000.0),
+        (*of_class, "wait_median", 1_000.0),
+    ]
 
 
 def test_weeks_of_too_few_users_are_put_together() -> None:
@@ -152,3 +156,26 @@ def test_what_waits_are_made_of_has_the_same_bits_in_any_order() -> None:
     for seed in range(3):
         again = held.sample(fraction=1.0, shuffle=True, seed=seed)
         assert disclosure.waits(again, published).equals(made)
+
+
+def test_no_user_decides_a_median_alone() -> None:
+    """One of seven users has 900 of the 906 jobs, which waited for a day; the others, for 60 s."""
+    many = pl.concat([attempts(1, 0, wait_s=86_400)] * 900)
+    others = (
+        attempts(7, 0, wait_s=60)
+        .filter(pl.col("user") != "u0")
+        .with_columns(wait_s=pl.lit(60, pl.Int64))
+    )
+    made = publish(pl.concat([many, others]), weeks(0))
+    assert made.filter(metric="wait_median")["value"].to_list() == [60.0]
+
+
+@given(st.lists(st.tuples(st.integers(0, 8), st.integers(0, 99)), min_size=1, max_size=30))
+def test_medians_are_those_of_users_with_equal_weight(waits: list[tuple[int, int]]) -> None:
+    base = attempts(9, 0)
+    rows = [base[user].with_columns(wait_s=pl.lit(wait_s, pl.Int64)) for user, wait_s in waits]
+    made = publish(pl.concat(rows), weeks(0)).filter(metric="wait_median")
+    if made.is_empty():
+        assert len({user for user, _ in waits}) <= disclosure.FEWEST
+    else:
+        assert made["value"].item() == rounded(naive.median(waits))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.config import Verdict
+from audit.config import VerdictConfig
 from audit.metrics.verdict import (
     COMPLETE,
     Because,
@@ -21,7 +21,7 @@ from audit.metrics.verdict import (
 )
 from tests.naive import verdict as naive
 
-OF = Verdict()
+OF = VerdictConfig()
 BASE = VerdictBase(
     ended=1_000,
     placed=1_000,

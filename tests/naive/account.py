@@ -89,6 +89,13 @@ class One(NamedTuple):
         return self.waits and self.arrival <= t < self.leave
 
 
+class Known(NamedTuple):
+    """What is recorded of a stretch of a wait: a hold, a rule (its number), or a later plan."""
+
+    span: range
+    says: str | int = "held"
+
+
 class Site(NamedTuple):
     """All that decides."""
 
@@ -96,7 +103,7 @@ class Site(NamedTuple):
     pool: Log
     limits: Sequence[Limit]
     windows: Sequence[Window]
-    holds: Mapping[Key, Sequence[range]]
+    holds: Mapping[Key, Sequence[Known]]
     begin: int
     """Where the log begins."""
     interval: int
@@ -125,7 +132,10 @@ class Site(NamedTuple):
         edges |= {step.time for step in self.pool.steps} | {self.begin}
         edges |= {e for spans in self.absent.values() for s in spans for e in (s.start, s.stop)}
         edges |= {
-            e for one in waiting for s in self.holds.get(one.key, ()) for e in (s.start, s.stop)
+            e
+            for one in waiting
+            for k in self.holds.get(one.key, ())
+            for e in (k.span.start, k.span.stop)
         }
         edges |= {e for limit in self.limits for e in (limit.valid.start, limit.valid.stop)}
         edges |= {e for span in self.outages for e in (span.start, span.stop)}
@@ -276,7 +286,7 @@ def site_of(
     begin: int,
     limits: Sequence[Limit] = (),
     windows: Sequence[Window] = (),
-    holds: Mapping[Key, Sequence[range]] | None = None,
+    holds: Mapping[Key, Sequence[Known]] | None = None,
     interval: int = 60,
     lapse: int = 900,
     outage: int = 600,
@@ -484,7 +494,7 @@ def _could(site: Site, s: int) -> bool:
         one.queued(s)
         and fits(one.request, site.amounts(one, (), s)[0])
         and site.placed(one, site.nodes_at(s, ()), s) is not None
-        and not any(s in hold for hold in site.holds.get(one.key, ()))
+        and not any(says != "planned" for says in _recorded(site, one, s))
         and not site.forbidden(one, s, ())
         for one in site.held
     )
@@ -598,6 +608,9 @@ def walk(site: Site, t: int, ages: Mapping[Key, int], depth: Depth) -> dict[Key,
             if _noted(site, j, t):
                 made[j.key] = Decided({"held": Fraction(1)})
                 continue
+            if "planned" in _recorded(site, j, t):
+                made[j.key] = _kept(j, failed, plan, depth)
+                continue
             if user is None or user not in passed:
                 plan.take(j, taken)
             made[j.key] = Decided({"unexplained": Fraction(1)}, ages=True, fitting=True)
@@ -608,13 +621,20 @@ def walk(site: Site, t: int, ages: Mapping[Key, int], depth: Depth) -> dict[Key,
             own = site.placed(j, plan.lent(user), t) is not None
             made[j.key] = Decided({"own_queued" if own else "claimed": Fraction(1)}, fitting=True)
         else:
-            first = (failed if depth.strict else [k for k, _, _ in plan.reserved])[0]
-            own = user is not None and first.record["user"] == user
-            made[j.key] = Decided({"kept_own" if own else "kept": Fraction(1)}, fitting=True)
+            made[j.key] = _kept(j, failed, plan, depth)
         failed.append(j)
         if len(plan.reserved) < depth.reservations:
             plan.reserve(j)
     return made
+
+
+def _kept(j: One, failed: Sequence[One], plan: Plan, depth: Depth) -> Decided:
+    """What is kept for the first reservation, if there is any."""
+    users = [one.record["user"] for one in failed]
+    if not depth.strict:
+        users = [one.record["user"] for one, _, _ in plan.reserved]
+    own = j.record["user"] is not None and users[:1] == [j.record["user"]]
+    return Decided({"kept_own" if own else "kept": Fraction(1)}, fitting=True)
 
 
 def _behind(site: Site, j: One, t: int, running: list[One], plan: Plan) -> Decided:
@@ -638,9 +658,11 @@ def _first_step(site: Site, j: One, t: int, running: Sequence[One], plan: Plan) 
         return Decided({"outside": Fraction(1)})
     if never or any(t in span for span in site.outages):
         return Decided({"unavailable": Fraction(1)})
-    if any(t in hold for hold in site.holds.get(j.key, ())):
+    known = _recorded(site, j, t)
+    if "held" in known:
         return Decided({"held": Fraction(1)})
     rules = site.forbidden(j, t, [*running, *(one for one, _ in plan.claims)])
+    rules = rules or [says for says in known if isinstance(says, int)][:1]
     return Decided({"rule": Fraction(1)}, rules=rules, fitting=fitting) if rules else None
 
 
@@ -688,6 +710,10 @@ def _lacking(site: Site, j: One, t: int, nodes: on.Free) -> str | None:
         *(j.request, j.record["nodes"], nodes, site.mine(j, t)),
         *(site.mine(j, t, featured=False), site.resources),
     )
+
+
+def _recorded(site: Site, j: One, t: int) -> list[str | int]:
+    return [known.says for known in site.holds.get(j.key, ()) if t in known.span]
 
 
 def _noted(site: Site, j: One, t: int) -> bool:

@@ -1,6 +1,8 @@
 """Publishable sets of attempts, by trying what each reader could take out."""
 
+from collections import Counter
 from collections.abc import Iterable
+from fractions import Fraction
 
 Pair = tuple[str | None, str | None]
 FEWEST = 5
@@ -23,3 +25,17 @@ def may_be_published(pairs: set[Pair]) -> bool:
         if anything and len(others) < FEWEST:
             return False
     return True
+
+
+def median(waits: list[tuple[int, int]]) -> int:
+    """The least wait of (user, wait) pairs up to which half of the weight lies.
+
+    Each user has the weight 1.
+    """
+    jobs = Counter(user for user, _ in waits)
+    passed = Fraction(0)
+    for wait, user in sorted((wait, user) for user, wait in waits):
+        passed += Fraction(1, jobs[user])
+        if 2 * passed >= len(jobs):
+            return wait
+    raise AssertionError("there are no waits")

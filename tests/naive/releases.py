@@ -46,6 +46,15 @@ def chained(
     return could, hits
 
 
+def freed(jobs: Sequence[Job], job: Job) -> int:
+    """When the previous job of a chain's job ends: until then it is held."""
+    own = sorted((one for one in jobs if one.user == job.user), key=lambda one: one.number)
+    previous = own[own.index(job) - 1]
+    assert previous.end is not None
+    assert job.start is not None
+    return min(previous.end, job.start)
+
+
 def chain(jobs: Sequence[Job], capacity: int, user: str) -> tuple[int, Fraction, Fraction] | None:
     """The number of these jobs, the share that starts then, and the shifted one; days are UTC's."""
     could, hits = chained(jobs, capacity, user)

@@ -18,7 +18,7 @@ from audit.config.places import Site
 from audit.nightly import status
 from audit.nightly.run import run
 from audit.nightly.timetable import next_after
-from audit.store import database
+from audit.store import database, snapshots
 from tests.logs import line, log, write
 from tests.nightly import test_run
 from tests.nightly.test_run import DAY, STAGES
@@ -144,7 +144,7 @@ def left(folder: Path) -> dict[str, object]:
         name: CHANGED.sub(b"", text) if isinstance(text, bytes) else text
         for name, text in test_run.content(folder).items()
     }
-    con = database.open_snapshot(folder / "fairaudit.duckdb")
+    con = snapshots.open_snapshot(folder / "fairaudit.duckdb")
     # re_conservation is of all that was known when it was computed, not of the period alone
     summary = "FROM summary WHERE metric <> 're_conservation' ORDER BY ALL"
     found["summary"] = database.fetch(con, summary).rows()

@@ -107,7 +107,7 @@ def test_what_is_old_is_forgotten_but_for_the_last_of_each_state(
     tmp_path: Path, states: tuple[history.State, ...], kept: list[tuple[int, str]]
 ) -> None:
     clock = iter(range(0, 10_000, 100))
-    with closing(history.History(tmp_path, lambda: next(clock))) as past:
+    with closing(history.RunHistory(tmp_path, lambda: next(clock))) as past:
         for state in states:
             number = past.begin("run", "c")
             past.end(past.begin("ingest", "c", run=number), state)
@@ -118,7 +118,7 @@ def test_what_is_old_is_forgotten_but_for_the_last_of_each_state(
 
 
 def test_of_several_that_seem_to_run_only_the_last_can(tmp_path: Path) -> None:
-    with closing(history.History(tmp_path, lambda: 1)) as past:
+    with closing(history.RunHistory(tmp_path, lambda: 1)) as past:
         past.begin("run", "c")  # killed, which is not recorded yet
         past.begin("run", "c")
         with lock.held(tmp_path / "store.duckdb"):
@@ -127,7 +127,7 @@ def test_of_several_that_seem_to_run_only_the_last_can(tmp_path: Path) -> None:
 
 
 def test_it_is_written_anew_without_the_old_text(tmp_path: Path) -> None:
-    with closing(history.History(tmp_path, lambda: NOW)) as past:
+    with closing(history.RunHistory(tmp_path, lambda: NOW)) as past:
         failed = past.begin("run")
         past.end(failed, "failed", 4, "no account for hedwig")
         running = past.begin("erase")
@@ -140,7 +140,7 @@ def test_it_is_written_anew_without_the_old_text(tmp_path: Path) -> None:
     history.rewrite(history.path_in(tmp_path), history.path_in(new), change)
     history.examine(history.path_in(new))
     assert b"hedwig" not in history.path_in(new).read_bytes()
-    with closing(history.History(new, lambda: NOW)) as past:
+    with closing(history.RunHistory(new, lambda: NOW)) as past:
         past.resume(running)
         past.end(running, "done")
     found = [(one.id, one.state, one.error) for one in history.read(new)]

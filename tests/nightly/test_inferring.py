@@ -1,6 +1,7 @@
 """What a run infers: once for each period, from the 400 days before its end, and kept with it."""
 
 from contextlib import closing
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 
 from audit import config
 from audit.cluster import fitted
-from audit.cluster.fairshare import Fairshare
+from audit.cluster.fairshare import FairshareInputs
 from audit.cluster.fitted import Fitted
 from audit.cluster.setting import Setting
 from audit.config.places import Site
@@ -20,7 +21,8 @@ from audit.oneoff.explain import explain
 from audit.pipeline import inferring
 from audit.pipeline.opening import Request
 from audit.pipeline.published import open_published
-from audit.store import archive, database
+from audit.pipeline.session import Session
+from audit.store import archive, database, snapshots
 from tests.logs import line, log, write
 from tests.nightly.test_run import FIGURES, NOW, PowerCutError
 from tests.scenario.windows.sites import CPUS, DAY, EPOCH, Planted, made
@@ -90,7 +92,7 @@ def night(folder: Path, logs: Path, *numbers: int, months: int = 0, now: int = N
 
 
 def view(folder: Path, sql: str) -> pl.DataFrame:
-    with closing(database.open_snapshot(folder / "fairaudit.duckdb")) as con:
+    with closing(snapshots.open_snapshot(folder / "fairaudit.duckdb")) as con:
         return database.fetch(con, sql)
 
 
@@ -123,7 +125,7 @@ def test_each_period_has_the_rules_of_the_log_up_to_its_end(whole: Path, logs: P
     # the last is what an audit of the whole log infers
     settings = site(whole, int((logs / "capacity").read_text()))
     read = open_published(whole / "fairaudit.duckdb", settings, fit=False)
-    usage = Fairshare(config.Usage())
+    usage = FairshareInputs(config.UsageConfig())
     [audited] = inferring.inferred(read.described, read.setting, usage, ())
     [evidence] = audited.details["evidence"]
     assert found.row(2, named=True)["starts"] == evidence["starts"]
@@ -139,7 +141,7 @@ def test_nights_that_archive_infer_the_same_as_one_night(
     january = rules(tmp_path)
     assert night(tmp_path, logs, 1, months=1)[-1] == "c 2024-02"
     night(tmp_path, logs, 2, months=1)
-    with closing(database.open_snapshot(tmp_path / "fairaudit.duckdb")) as con:
+    with closing(snapshots.open_snapshot(tmp_path / "fairaudit.duckdb")) as con:
         assert len(archive.months(con)) == 1
     assert rules(tmp_path).equals(rules(whole))
     assert rules(tmp_path).head(1).select("period", "rule").equals(january.select("period", "rule"))
@@ -205,8 +207,8 @@ def test_a_job_is_explained_with_what_its_period_inferred(whole: Path, logs: Pat
     january, march = rules(whole)["starts"].to_list()[::2]
     assert found.evidence["all"][0]["starts"] == january
     assert open_published(published, settings).setting.evidence["all"][0]["starts"] == march
-    of = (Request(logs=()), explain.Subject(job), published, settings)
-    told = explain.explain(*of, folder=whole)
+    session = Session(Request(logs=()), settings, whole, published)
+    told = explain.explain(session, explain.WaitToExplain(job))
     assert told.account.causes["cause_rule_s"] == pytest.approx(waited)
-    plain = explain.explain(*of, folder=whole, fit=False)
+    plain = explain.explain(replace(session, fit=False), explain.WaitToExplain(job))
     assert plain.account.causes["cause_rule_s"] == 0

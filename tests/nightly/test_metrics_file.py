@@ -30,7 +30,7 @@ def series(text: str) -> dict[tuple[str, str], float]:
             continue
         match = SERIES.fullmatch(line)
         assert match is not None, line
-        assert match[1] in described
+        assert re.sub("_(bucket|sum|count)$", "", match[1]) in described
         found[match[1], match[2] or ""] = float(match[3])
     return found
 
@@ -63,7 +63,7 @@ def test_each_run_writes_the_figures_of_the_latest_report(
     assert [value for key, value in waits.items() if 'quantile="0.9"' in key] == [p90]
     assert {key.split("=")[0] for _, labels in found for key in re.findall(LABEL, labels)} == {
         *("cluster", "pool", "partition", "qos", "gpu_type"),
-        *("quantile", "cause", "verdict"),
+        *("quantile", "cause", "verdict", "le"),
     }
 
 

@@ -3,19 +3,23 @@
 import bz2
 import gzip
 import os
+import shutil
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from audit import config
 from audit.config import Config
 from audit.config.places import Site
+from audit.config.table import TableMapping, presets
 from audit.errors import SilentError
 from audit.nightly.run import run
 from audit.nightly.stages import Night
-from audit.store import database, queries
+from audit.store import database, queries, snapshots
 from tests.logs import line, log, write
 from tests.nightly.test_run import NOW, month, site
+from tests.places import DATA
 
 DAY = 86_400
 
@@ -25,7 +29,7 @@ def night(settings: Config, folder: Path, now: int = NOW) -> Night:
 
 
 def held(folder: Path, wanted: str) -> list[tuple[object, ...]]:
-    with closing(database.open_snapshot(folder / "fairaudit-state" / "store.duckdb")) as con:
+    with closing(snapshots.open_snapshot(folder / "fairaudit-state" / "store.duckdb")) as con:
         assert queries.failed_checks(con) == {}
         return database.rows(con, wanted)
 
@@ -142,7 +146,7 @@ def test_a_log_that_is_rewritten_while_it_is_read_loses_nothing(
 
     before = path.stat()
     at = int(before.st_mtime)
-    found = run(Site(settings, tmp_path), at, stages=("ingest",), progress=rewrite)
+    found = run(Site(settings, tmp_path), at, stages=("ingest",), on_progress=rewrite)
     (warning,) = (text for text in found.warnings if "a.swf" in text)
     assert "a.swf: changed while it was read, so it is still being written" in warning
     assert found.failures == []
@@ -162,7 +166,7 @@ def test_a_log_that_grows_while_it_is_read_is_read_as_it_was(tmp_path: Path) -> 
             with path.open("a") as grown:
                 grown.write(lines(30, 40)[:-20])
 
-    found = run(Site(settings, tmp_path), NOW, stages=("ingest",), progress=grow)
+    found = run(Site(settings, tmp_path), NOW, stages=("ingest",), on_progress=grow)
     assert found.read == ["a.swf: 29 records, 0 refused"]
     path.write_text(HEADER + lines(1, 40))
     assert night(settings, tmp_path).read == ["a.swf: 10 records, 0 refused"]
@@ -221,3 +225,31 @@ def test_a_source_gone_silent_is_an_alarm(tmp_path: Path, source: dict[str, obje
     assert isinstance(failure, SilentError)
     assert "is silent: its newest record is of 2026-01-0" in str(failure)
     assert found.exit_code == 1
+
+
+def test_a_changed_mapping_reads_files_again_and_restates(tmp_path: Path) -> None:
+    log = tmp_path / "logs" / "log.csv"
+    log.parent.mkdir()
+    shutil.copy(DATA / "tables" / "helios" / "cluster_log.csv", log)
+    new(log, age_s=DAY)
+
+    def read(table: str | TableMapping) -> Night:
+        source = config.SourceConfig(files="logs/*", table=table)
+        cluster = config.Cluster(name="c", zone="Asia/Shanghai", sources=(source,))
+        settings = Config(clusters=(cluster,), report=config.ReportConfig(pdf=False))
+        return run(Site(settings, tmp_path), NOW)
+
+    query = "SELECT sum(cpus)::BIGINT AS cpus, count(*) AS n FROM job_fairness"
+    assert read("helios").read == ["log.csv: 26 records, 0 refused"]
+    assert held(tmp_path, query) == [(688, 26)]
+    assert read("helios").read == []
+    by_gpus = TableMapping.model_validate(
+        presets()["helios"].model_dump(exclude_defaults=True, by_alias=True)
+        | {"cpus": {"column": "gpu_num"}}
+    )
+    assert read(by_gpus).read == ["log.csv: 26 records, 0 refused"]
+    assert held(tmp_path, query) == [(256, 26)]
+    reasons = "SELECT DISTINCT because FROM restatements"
+    ((because,),) = held(tmp_path, reasons)
+    assert str(because).startswith("other columns are read of log.csv (26 of this period)")
+    assert read(by_gpus).read == []

@@ -14,7 +14,7 @@ from audit.errors import AuditError, UsageError
 from audit.files import lock
 from audit.nightly.run import run
 from audit.nightly.stages import Night
-from audit.store import database
+from audit.store import database, snapshots
 from tests.logs import line, log, write
 
 NOW = 2_000_000_000
@@ -63,7 +63,7 @@ def month(number: int, jobs: int = 40, first: int = 0) -> str:
 
 def published(folder: Path, sql: str) -> list[tuple[Any, ...]]:
     """The rows of a query over the published database."""
-    with closing(database.open_snapshot(folder / "fairaudit.duckdb")) as con:
+    with closing(snapshots.open_snapshot(folder / "fairaudit.duckdb")) as con:
         return database.rows(con, sql)
 
 
@@ -73,7 +73,7 @@ def content(folder: Path) -> dict[str, object]:
     Of the runs those that made figures and reports; what else was tried is history.
     """
     found: dict[str, object] = {}
-    with closing(database.open_snapshot(folder / "fairaudit.duckdb")) as con:
+    with closing(snapshots.open_snapshot(folder / "fairaudit.duckdb")) as con:
         for view in (*VIEWS, "runs"):
             made = "WHERE config_hash IS NOT NULL" if view == "runs" else ""
             found[view] = database.fetch(con, f"FROM {view} {made}").sort(pl.all()).rows()

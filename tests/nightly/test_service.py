@@ -2,9 +2,11 @@
 
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 from threading import Event
 from typing import IO
@@ -13,7 +15,7 @@ import pytest
 
 from audit.config.places import Site
 from audit.files import lock
-from audit.nightly import service, status
+from audit.nightly import history, service, status
 from audit.nightly.run import run
 from audit.nightly.stages import StoppedError
 from tests.logs import write
@@ -51,6 +53,56 @@ def test_two_at_once_and_a_signal(tmp_path: Path) -> None:
         first.send_signal(signal.SIGTERM)
         assert errors(first).read() == "stopped\n"
     assert first.returncode == 0
+
+
+def test_the_first_run_of_a_new_cluster_is_not_lost_when_the_service_is_killed(
+    tmp_path: Path,
+) -> None:
+    write(
+        tmp_path / "config.toml",
+        '[[clusters]]\nname = "c"\nzone = "Europe/Berlin"\n'
+        '[[clusters.sources]]\nfiles = "logs/*.swf"\n',
+    )
+    with begun(tmp_path) as process:
+        assert errors(process).readline() == "c: next run is planned\n"
+        process.kill()
+    settings, state = site(tmp_path), tmp_path / "fairaudit-state"
+    now = int(time.time())
+    due = history.planned(state)["c"]
+    assert now < due <= now + 86_400 + 3600
+    assert service.planned(settings, state, due - 1) == {"c": due}
+    later = due + 3 * 86_400  # it stayed down for days
+    assert service.planned(settings, state, later) == {"c": due}
+    (standing,) = status.look(Site(settings, tmp_path), later).clusters
+    assert standing.problem is not None
+    assert standing.problem.startswith("overdue: a run was due on")
+    history.RunHistory(state, lambda: later).begin("run")  # killed as well: due as before
+    assert service.planned(settings, state, later + 60) == {"c": due}
+
+
+def test_a_planned_first_run_follows_the_times_of_the_configuration(tmp_path: Path) -> None:
+    settings = site(tmp_path)
+    history.plan(tmp_path, {"c": NOW + 5 * 86_400})  # by times that have been changed
+    (coming,) = service.planned(settings, tmp_path, NOW).values()
+    assert NOW < coming <= NOW + 86_400 + 3600
+    assert history.planned(tmp_path) == {"c": coming}
+
+
+def test_after_an_update_the_first_start_catches_up_and_removes_the_old_job_store(
+    tmp_path: Path,
+) -> None:
+    settings = site(tmp_path)
+    for name in ("timetable.sqlite", "timetable.sqlite-journal"):
+        write(tmp_path / name, "pickled jobs")
+    assert service.planned(settings, tmp_path, NOW) == {"c": NOW}
+    assert [path.name for path in tmp_path.glob("timetable*")] == []
+    assert service.planned(settings, tmp_path, NOW + 60) == {"c": NOW}  # killed before it began
+
+
+def test_a_history_of_an_earlier_version_has_no_plans(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(history.path_in(tmp_path))) as con:
+        con.execute("CREATE TABLE history (id)")
+    assert history.planned(tmp_path) == {}
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ from audit.config import places
 from audit.errors import ConfigError, SourceError
 from audit.nightly import sources
 from audit.nightly.run import run
-from audit.nightly.sources import Window
+from audit.nightly.sources import SourceWindow
 from audit.nightly.stages import Night, StoppedError
 from audit.store import database
 from tests.nightly.test_run import site
@@ -31,11 +31,11 @@ ZONES = ("UTC", "Europe/Berlin", "America/Havana", "Asia/Kathmandu", "Pacific/Ap
 MIDNIGHT = int(datetime(2026, 3, 1, tzinfo=UTC).timestamp())
 
 
-def source(*words: str, **more: object) -> config.Source:
+def source(*words: str, **more: object) -> config.SourceConfig:
     given_words = words or ("sacct", "--starttime={from}", "--endtime={to}")
     asked = any(name in word for word in given_words for name in config.PLACEHOLDERS)
     known = {"since": date(2026, 3, 1)} if asked else {}
-    return config.Source.model_validate({"command": given_words, **known, **more})
+    return config.SourceConfig.model_validate({"command": given_words, **known, **more})
 
 
 # --- windows
@@ -106,7 +106,7 @@ def test_what_is_settled_is_not_asked_for_again() -> None:
 
 def test_edges_are_written_in_the_clusters_zone_and_never_lie_ahead() -> None:
     asked = source("c", "{from}|{to}", "-S{from_epoch}", "{to_epoch}")
-    window = Window(date(2026, 3, 29), 1_774_738_800, 1_774_821_600)  # of 23 hours in Berlin
+    window = SourceWindow(date(2026, 3, 29), 1_774_738_800, 1_774_821_600)  # of 23 hours in Berlin
     assert sources.words(asked, "Europe/Berlin", window) == [
         *("c", "2026-03-29T00:00:00|2026-03-30T00:00:00", "-S1774738800", "1774821600")
     ]
@@ -158,7 +158,7 @@ def test_mistakes_are_said_by_key_path(tmp_path: Path, text: str, said: str) -> 
 # --- what a command sees, and how it ends
 
 
-def output(asked: config.Source, folder: Path, zone: str = "UTC") -> str:
+def output(asked: config.SourceConfig, folder: Path, zone: str = "UTC") -> str:
     with sources.printed(asked, folder, folder / "state" / "spool", zone) as path:
         text = path.read_text()
     assert not path.exists()
@@ -425,8 +425,8 @@ def test_the_shipped_example_is_a_command_in_windows() -> None:
     begin = lines.index("# command = [")
     shown = [line.removeprefix("# ") for line in lines[begin : lines.index("# ]", begin) + 1]]
     command = tomllib.loads("\n".join(shown))["command"]
-    found = config.Source(command=tuple(command), since=date(2026, 1, 1))
-    filled = sources.words(found, "UTC", Window(date(2026, 3, 1), MIDNIGHT, MIDNIGHT + DAY))
+    found = config.SourceConfig(command=tuple(command), since=date(2026, 1, 1))
+    filled = sources.words(found, "UTC", SourceWindow(date(2026, 3, 1), MIDNIGHT, MIDNIGHT + DAY))
     assert "--starttime=2026-03-01T00:00:00" in filled
     assert "--endtime=2026-03-02T00:00:00" in filled
     assert "--delimiter=\x1f" in filled

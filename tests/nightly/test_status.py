@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from audit import config, machines
+from audit import config, json_answers
 from audit.cli.app import main
 from audit.config.places import Site
 from audit.nightly import status
@@ -132,7 +132,7 @@ def test_for_programs_it_is_json_of_a_shape_that_stays(
     run(Site(site(tmp_path), tmp_path), NIGHT)
     runs = status.look(Site(settings, tmp_path), NIGHT)
     answer = status.answer(runs, Site(settings, tmp_path), 1)
-    told: dict[str, Any] = json.loads(machines.written(answer))
+    told: dict[str, Any] = json.loads(json_answers.written(answer))
     assert told.keys() == {"shape", "version", "in_order", "at_work", "clusters", "runs"}
     assert (told["shape"], told["in_order"], told["at_work"]) == (2, True, None)
     (entry,) = told["runs"]

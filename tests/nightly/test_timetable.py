@@ -1,9 +1,7 @@
-"""Every time on the clock's face once; after an outage one run; nothing old is unpickled."""
+"""Every time on the clock's face once; after an outage one run."""
 
-import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Event
@@ -14,7 +12,6 @@ from apscheduler.schedulers.blocking import BlockingScheduler
 from apscheduler.triggers.base import BaseTrigger
 
 from audit.errors import ConfigError
-from audit.nightly import timetable
 from audit.nightly.timetable import Times, Timetable, next_after
 from tests.nightly.test_run import site
 
@@ -88,9 +85,6 @@ def test_times_that_cannot_be_are_named(times: str) -> None:
 
 
 def test_however_many_were_missed_one_run_makes_up_for_them(tmp_path: Path) -> None:
-    path = tmp_path / "timetable #1?.sqlite"
-    config = site(tmp_path)
-    missed = weeks_ago()
     ran = Event()
     calls: list[str] = []
 
@@ -98,36 +92,27 @@ def test_however_many_were_missed_one_run_makes_up_for_them(tmp_path: Path) -> N
         calls.append(cluster)
         ran.set()
 
-    with closing(sqlite3.connect(path)) as con:  # what another version left
-        con.execute("CREATE TABLE apscheduler_jobs (id TEXT, next_run_time REAL, job_state BLOB)")
-        con.execute("INSERT INTO apscheduler_jobs VALUES ('c', ?, x'00')", [float(missed)])
-        con.commit()
-    kept = timetable.stored(path)
-    assert kept == {"c": missed}
-    now = int(datetime.now(UTC).timestamp())
-    table = Timetable(path, config, do)
-    assert table.start(kept, now) == kept
+    table = Timetable(site(tmp_path), do)
+    table.start({"c": weeks_ago()})
     assert ran.wait(60)
     table.stop()
     assert calls == ["c"]
     assert table.error is None
-    (coming,) = timetable.stored(path).values()
-    assert coming in {next_after("30 4 * * *", "Europe/Berlin", now + more) for more in (0, 60)}
 
 
-def test_a_timetable_that_cannot_be_kept_ends_and_says_why(
+def test_a_timetable_that_fails_ends_and_says_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A full disk must not leave a service that sits there and does nothing."""
+    """A service must not sit there and do nothing."""
 
-    def full(*_: object) -> None:
-        raise OSError("disk full")
+    def broken(*_: object) -> None:
+        raise OSError("broken")
 
-    monkeypatch.setattr("apscheduler.jobstores.sqlalchemy.SQLAlchemyJobStore.update_job", full)
-    table = Timetable(tmp_path / "timetable.sqlite", site(tmp_path), lambda _: None)
-    table.start({"c": weeks_ago()}, weeks_ago())
+    monkeypatch.setattr("apscheduler.jobstores.memory.MemoryJobStore.update_job", broken)
+    table = Timetable(site(tmp_path), lambda _: None)
+    table.start({"c": weeks_ago()})
     assert table.ended.wait(60)
-    assert str(table.error) == "disk full"
+    assert str(table.error) == "broken"
     table.stop()
 
 
@@ -139,9 +124,8 @@ def test_it_can_be_stopped_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         start(scheduler)
 
     monkeypatch.setattr(BlockingScheduler, "start", late)
-    table = Timetable(tmp_path / "timetable.sqlite", site(tmp_path), lambda _: None)
-    now = int(datetime.now(UTC).timestamp())
-    table.start({"c": now + 86_400}, now)
+    table = Timetable(site(tmp_path), lambda _: None)
+    table.start({"c": int(datetime.now(UTC).timestamp()) + 86_400})
     table.stop()
     assert table.ended.is_set()
     assert table.error is None

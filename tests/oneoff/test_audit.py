@@ -15,11 +15,12 @@ from audit.cluster.declared import NodeFiles
 from audit.config import Config
 from audit.errors import UsageError
 from audit.model import Limit, Pool
-from audit.oneoff.audit import Options, Outcome, audit
+from audit.oneoff.audit import AuditResult, Options, audit
 from audit.pipeline.opening import Request, open_log
 from audit.pipeline.published import open_published
+from audit.pipeline.session import Session
 from audit.policies import Backfill, Order
-from audit.store import database
+from audit.store import database, snapshots
 from tests.cli.command import left_in
 from tests.ingest import test_events as pbs
 from tests.logs import busy, line, log, write
@@ -39,7 +40,7 @@ def test_the_same_again_gives_the_same_bytes(tmp_path: Path) -> None:
     made = ("report.html", "report.pdf", "audit.duckdb")
     assert alone.stdout.splitlines()[-1] == f"Report   fairaudit-out/{', '.join(made)}"
     assert left_in(tmp_path / "fairaudit-out") == sorted(made)
-    audit(Request(logs=[log]), Options(out=tmp_path / "here"), Config(), fit=True)
+    audit(Session(Request(logs=[log]), Config(), fit=True), Options(out=tmp_path / "here"))
     for name in made[:2]:
         before, again = (tmp_path / place / name for place in ("fairaudit-out", "here"))
         assert before.read_bytes() == again.read_bytes()
@@ -61,7 +62,7 @@ def undated(folder: Path) -> Path:
 
 def test_waits_are_unknown_if_arrivals_are(tmp_path: Path) -> None:
     options = Options(out=tmp_path / "out", pdf=False)
-    outcome = audit(Request(logs=[undated(tmp_path)]), options, Config())
+    outcome = audit(Session(Request(logs=[undated(tmp_path)]), Config(), fit=False), options)
     assert any("no column Submit" in warning for warning in outcome.warnings)
     assert any("with unknown arrival" in text and "13" in text for text in outcome.warnings)
     assert any("% busy" in text for text in outcome.summary)
@@ -72,7 +73,7 @@ def test_waits_are_unknown_if_arrivals_are(tmp_path: Path) -> None:
     )
     summary = "SELECT metric, value FROM summary WHERE dimension = 'all'"
     used = "SELECT count(*) FROM fairshare_history WHERE entity = 'ana' AND usage > 0"
-    with closing(database.open_snapshot(outcome.database)) as con:
+    with closing(snapshots.open_snapshot(outcome.database)) as con:
         assert database.fetch(con, counts).row(0) == (13, 0, 0, 0, 0, 0, 12)
         figures = dict(database.fetch(con, summary).iter_rows())
         assert database.fetch(con, used).item() > 0
@@ -106,18 +107,18 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write(folder / "site.swf", made.swf(made.pool(**RULES)))
 
 
-def audited(log: Path, out: Path, settings: Config | None = None, **options: Any) -> Outcome:
+def audited(log: Path, out: Path, settings: Config | None = None, **options: Any) -> AuditResult:
     given = Options(out=out, pdf=False, **options)
-    return audit(Request(logs=[log]), given, settings or Config(), fit=True)
+    return audit(Session(Request(logs=[log]), settings or Config(), fit=True), given)
 
 
-def notes(outcome: Outcome) -> list[str]:
-    with closing(database.open_snapshot(outcome.database)) as con:
+def notes(outcome: AuditResult) -> list[str]:
+    with closing(snapshots.open_snapshot(outcome.database)) as con:
         [text] = database.fetch(con, "SELECT notes::VARCHAR AS notes FROM clusters")["notes"]
     return list(json.loads(text)["notes"])
 
 
-def only_pool(outcome: Outcome) -> Pool:
+def only_pool(outcome: AuditResult) -> Pool:
     [pool] = open_published(outcome.database, Config()).setting.pools
     return pool
 
@@ -138,7 +139,7 @@ def test_rules_that_the_log_supports_are_assumed_and_named(site: Path, tmp_path:
     assert (pool.limits, pool.windows[0].hours) == (RULES["limits"], OFFICE)
     agreement = "SELECT max(value) FROM fidelity WHERE metric = 'agreement'"
     rows = "SELECT name, kind, source, level, breaks, stops > 20, free_s > 0 FROM rules"
-    with closing(database.open_snapshot(outcome.database)) as con:
+    with closing(snapshots.open_snapshot(outcome.database)) as con:
         assert database.fetch(con, agreement).item() > 0.9
         assert sorted(database.rows(con, rows)) == [
             ("daytime closure for jobs over 4 h", "window", "inferred", None, 0, True, True),
@@ -204,17 +205,17 @@ def test_an_audit_does_not_load_the_studies(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=True, capture_output=True)
 
 
-def figures(outcome: Outcome, *metrics: str) -> list[float]:
+def figures(outcome: AuditResult, *metrics: str) -> list[float]:
     sql = "SELECT metric, value FROM summary WHERE dimension = 'all' UNION ALL "
     sql += "SELECT metric, value FROM fidelity"
-    with closing(database.open_snapshot(outcome.database)) as con:
+    with closing(snapshots.open_snapshot(outcome.database)) as con:
         found = dict(database.rows(con, sql))
     return [found[metric] for metric in metrics]
 
 
-def plainly(log: Path, out: Path, **options: Any) -> Outcome:
+def plainly(log: Path, out: Path, **options: Any) -> AuditResult:
     request = Request(logs=[log], zone="UTC")
-    return audit(request, Options(out=out, pdf=False, **options), Config())
+    return audit(Session(request, Config(), fit=False), Options(out=out, pdf=False, **options))
 
 
 def test_a_begin_time_in_the_future_is_no_instant_of_the_log(tmp_path: Path) -> None:
@@ -225,7 +226,7 @@ def test_a_begin_time_in_the_future_is_no_instant_of_the_log(tmp_path: Path) -> 
     assert "begin of the log: 2026-03-02 01:00:00 (the first end of a job)" in notes(outcome)
     assert not any("No job ended on" in warning for warning in outcome.warnings)
     held = "SELECT cause_held_s, held_by FROM job_fairness WHERE job_id = '6'"
-    with closing(database.open_snapshot(outcome.database)) as con:
+    with closing(snapshots.open_snapshot(outcome.database)) as con:
         assert database.rows(con, "SELECT day::VARCHAR FROM coverage") == [("2026-03-02",)]
         assert database.rows(con, held) == [(0, None)]  # it has not arrived yet
     assert "Fairness of sacct, 2 March 2026<" in outcome.html.read_text()
@@ -242,9 +243,9 @@ def early(folder: Path) -> Path:
     return write(folder / "early.psv", "\n".join([head, *rows, ""]))
 
 
-def outside(outcome: Outcome) -> list[tuple[str, float, float]]:
+def outside(outcome: AuditResult) -> list[tuple[str, float, float]]:
     sql = "SELECT job_id, cause_outside_s, cause_earlier_s FROM job_fairness ORDER BY job_id"
-    with closing(database.open_snapshot(outcome.database)) as con:
+    with closing(snapshots.open_snapshot(outcome.database)) as con:
         return database.rows(con, sql)
 
 
@@ -269,7 +270,7 @@ def test_a_given_backfilling_decides_the_plan_of_the_account(tmp_path: Path) -> 
     same = plainly(log, tmp_path / "same", backfill=Backfill.easy)
     found, run_ids = [], set()
     for outcome in (assumed, given, same):
-        with closing(database.open_snapshot(outcome.database)) as con:
+        with closing(snapshots.open_snapshot(outcome.database)) as con:
             found.append(dict(database.rows(con, plan)))
             run_ids |= {run_id for (run_id,) in database.rows(con, "SELECT run_id FROM summary")}
     assert found[0].keys() > {"plan_behind", "plan_broken", "plan_stretches"}
@@ -315,13 +316,13 @@ def test_a_log_of_pbs_begins_at_its_first_record(tmp_path: Path) -> None:
 ARRAYS = DATA / "arrays"
 
 
-def of_arrays(log: Path, out: Path) -> Outcome:
+def of_arrays(log: Path, out: Path) -> AuditResult:
     request = Request(logs=[log], cluster="c", zone="UTC")
-    return audit(request, Options(out=out, pdf=False), Config())
+    return audit(Session(request, Config(), fit=False), Options(out=out, pdf=False))
 
 
-def stored(outcome: Outcome, query: str) -> list[tuple[Any, ...]]:
-    with closing(database.open_snapshot(outcome.database)) as con:
+def stored(outcome: AuditResult, query: str) -> list[tuple[Any, ...]]:
+    with closing(snapshots.open_snapshot(outcome.database)) as con:
         return database.rows(con, query)
 
 
@@ -389,8 +390,8 @@ def test_limits_of_qmgr_are_in_force(tmp_path: Path) -> None:
     source = write(tmp_path / "a.swf", log(lines, MaxProcs=8))
     file = write(tmp_path / "qmgr.txt", "set server max_run = [u:PBS_GENERIC=1]\n")
     request = Request(logs=[source], files=NodeFiles(qmgr=file))
-    outcome = audit(request, Options(out=tmp_path / "out", pdf=False), Config())
+    outcome = audit(Session(request, Config(), fit=False), Options(out=tmp_path / "out", pdf=False))
     assert only_pool(outcome).limits == (Limit(most=1, per="user"),)
-    with closing(database.open_snapshot(outcome.database)) as con:
+    with closing(snapshots.open_snapshot(outcome.database)) as con:
         found = database.rows(con, "SELECT name, source, waiting_s, free_s FROM rules")
         assert found == [("limit of 1 running job per user", "pbs", 100, 100)]

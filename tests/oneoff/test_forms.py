@@ -18,7 +18,8 @@ from audit.formats.dialects import Reading
 from audit.model import Period
 from audit.oneoff.audit import Options, audit
 from audit.pipeline.opening import Request
-from audit.store import database
+from audit.pipeline.session import Session
+from audit.store import database, snapshots
 from tests.places import DATA
 
 NORTH = DATA / "modern" / "north"
@@ -71,13 +72,13 @@ def _write(path: Path, rows: Sequence[Sequence[str]]) -> Path:
 
 def audited(folder: Path, logs: Sequence[Path]) -> Path:
     request = Request(logs=logs, reading=Reading(zone="UTC"), zone="UTC")
-    audit(request, Options(out=folder / "out", pdf=False), Config())
+    audit(Session(request, Config(), fit=False), Options(out=folder / "out", pdf=False))
     return folder / "out"
 
 
 def tables(folder: Path) -> dict[str, list[str]]:
     """The rows of every table, as text, without what names inputs, lines and runs."""
-    with closing(database.open_snapshot(folder / "audit.duckdb")) as con:
+    with closing(snapshots.open_snapshot(folder / "audit.duckdb")) as con:
         names = database.fetch(con, "SELECT table_name FROM duckdb_tables()").to_series()
         rows = {name: database.fetch(con, f"FROM {name}") for name in names}
     return {

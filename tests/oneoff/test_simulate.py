@@ -19,8 +19,16 @@ from audit.formats import swf
 from audit.formats.lines import Block
 from audit.metrics.attempts.population import describe
 from audit.model import DESCRIBED, SEQUENCE, Backfill, Order, Policy, Pool, Resource, Standing
-from audit.oneoff.simulate import Figures, Outcome, simulate, table, to_parquet, to_swf
+from audit.oneoff.simulate import (
+    ScheduleFigures,
+    SimulateResult,
+    simulate,
+    table,
+    to_parquet,
+    to_swf,
+)
 from audit.pipeline.opening import Request
+from audit.pipeline.session import Session
 from audit.scenario import engine
 from audit.scenario.whatif.options import change
 from tests.examples import examples
@@ -68,12 +76,12 @@ backfill = "none"
 DEFAULTS = config.Config()
 
 
-def what_if(path: Path, chosen: config.Config = DEFAULTS, **asked: Any) -> Outcome:
+def what_if(path: Path, chosen: config.Config = DEFAULTS, **asked: Any) -> SimulateResult:
     of_log = {
         key: asked.pop(key) for key in ("cluster", "pool_size", "resource", "zone") if key in asked
     }
     out = asked.pop("out", None)
-    return simulate(Request(logs=[path], **of_log), change(**asked), chosen, out)
+    return simulate(Session(Request(logs=[path], **of_log), chosen), change(**asked), out)
 
 
 def read(path: Path) -> pl.DataFrame:
@@ -119,7 +127,7 @@ def test_the_schedule_is_the_policy_s_and_reads_back(hand: Path, tmp_path: Path)
 def test_figures_side_by_side(hand: Path) -> None:
     (found,) = what_if(hand, pool_size=4).comparisons
     assert (found.pool, found.schedule) == ("all", "fcfs-easy")
-    assert found.observed == Figures(
+    assert found.observed == ScheduleFigures(
         attempts=6,
         started=4,
         never_started=1,
@@ -130,7 +138,7 @@ def test_figures_side_by_side(hand: Path) -> None:
         utilization=(2 * 40 + 3 * 30 + 2 * 10 + 9 * 5) / (4 * 331),
         span_s=331,
     )
-    assert found.simulated == Figures(
+    assert found.simulated == ScheduleFigures(
         attempts=6,
         started=4,
         never_started=2,
@@ -267,7 +275,7 @@ def test_pools_steps_and_policies_are_those_of_the_configuration(
     chosen = config.load(path)
     told: list[Fact] = []
     out = tmp_path / "s.swf"
-    done = simulate(Request(logs=[hand]), change(), chosen, out, inferred=told.append)
+    done = simulate(Session(Request(logs=[hand]), chosen, on_inferred=told.append), change(), out)
     assert [(pool.pool, pool.schedule) for pool in done.comparisons] == [
         ("small", "sjf-easy-depth2"),
         ("large", "fcfs-none"),

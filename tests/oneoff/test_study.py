@@ -18,10 +18,11 @@ from audit.files import lock
 from audit.metrics.draws import Draws
 from audit.metrics.uncertainty import Resamples
 from audit.oneoff import study as studies
-from audit.oneoff.study import Plan, Target
-from audit.pipeline.opening import Log, Request
+from audit.oneoff.study import StudyPlan, StudyTarget
+from audit.pipeline.opening import ClusterLog, Request
+from audit.pipeline.session import Session
 from audit.report.study.cells import Cell
-from audit.store import database
+from audit.store import database, snapshots
 from audit.studies import plans
 from audit.workers.executors import Threads
 from tests.logs import line, log, write
@@ -105,7 +106,7 @@ def test_a_signal_ends_it_between_cells(tmp_path: Path, number: signal.Signals) 
     before = signal.getsignal(number)
     cells = [cell("a", did), Cell("b", interrupted), cell("c", did), cell("d", did)]
     with pytest.raises(KeyboardInterrupt):
-        studies.run_cells(cells, tmp_path, "i", progress=on_progress)
+        studies.run_cells(cells, tmp_path, "i", on_progress=on_progress)
     assert did == ["a", "b"]
     assert signal.getsignal(number) == before
     studies.run_cells([cell(key, did) for key in "abcd"], tmp_path, "i")
@@ -154,8 +155,10 @@ def conduct(
     on_progress: Callable[[str, int, int], None] = nothing,
     database: Path | None = None,
 ) -> None:
-    target = Target(out, database, threads=1)
-    studies.conduct("grid", Request(logs=[swf]), target, CHOSEN, PLAN, on_progress)
+    target = StudyTarget(out, database, threads=1)
+    studies.conduct(
+        Session(Request(logs=[swf]), CHOSEN, on_progress=on_progress), "grid", target, PLAN
+    )
 
 
 def content(out: Path) -> dict[str, bytes]:
@@ -165,7 +168,7 @@ def content(out: Path) -> dict[str, bytes]:
 
 
 def rows(path: Path) -> pl.DataFrame:
-    with closing(database.open_snapshot(path)) as con:
+    with closing(snapshots.open_snapshot(path)) as con:
         return database.fetch(con, "SELECT * FROM studies")
 
 
@@ -238,10 +241,10 @@ def test_one_run_at_a_time_in_a_folder(swf: Path, tmp_path: Path) -> None:
     ],
 )
 def test_impossible_studies_are_refused_at_once(
-    swf: Path, tmp_path: Path, plan: Callable[[Log, Draws], Plan], message: str
+    swf: Path, tmp_path: Path, plan: Callable[[ClusterLog, Draws], StudyPlan], message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
-        studies.conduct("grid", Request(logs=[swf]), Target(tmp_path), Config(), plan)
+        studies.conduct(Session(Request(logs=[swf]), Config()), "grid", StudyTarget(tmp_path), plan)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -10,15 +10,18 @@ import pytest
 
 from audit.cluster.setting import Setting
 from audit.config import Config
+from audit.config.table import presets
+from audit.formats.dialects import Reading
 from audit.formats.swf import Announced
 from audit.ingest import ingest
 from audit.ingest.logs import Part, open_log, open_logs
 from audit.pipeline import completeness
 from audit.pipeline.completeness import Completeness, Numbers
-from audit.pipeline.opening import Request, Site, take_in
+from audit.pipeline.opening import ClusterFinder, Request, take_in
 from audit.store import migrations, queries
 from audit.words import Population
 from tests.logs import line, log, write
+from tests.places import DATA
 
 DAY_S = 86_400
 T0 = 1_000_000_000
@@ -32,7 +35,7 @@ def judged(path: Path, *stated: Population | None) -> Completeness:
     """The additions to a setting by the completeness of a log's cluster."""
     logs = open_logs([path])
     with migrations.temporary() as con:
-        taken = take_in(con, logs, Site(logs, "c", Config()), Config())
+        taken = take_in(con, logs, ClusterFinder(logs, "c", Config()), Config())
         before = Request(logs=[path]).setting(taken)
         setting = completeness.with_completeness(before, con, stated)
     assert before.warnings == setting.warnings[: len(before.warnings)]
@@ -186,3 +189,35 @@ def test_the_beginning_of_a_public_log(real_logs: Path, tmp_path: Path) -> None:
     bare = [text for text in head if not text.startswith(("; StartTime", "; EndTime"))]
     found = judged(write(tmp_path / "bare.swf", "".join(bare)))
     assert found.part.startswith("it has 2,976, or 10 %, of the 28,490 records")
+
+
+TABLES = DATA / "tables"
+
+
+def of_table(name: str, file: str, *stated: Population) -> Completeness:
+    path = TABLES / name / file
+    request = Request(logs=[path], reading=Reading(table=presets()[name]))
+    with migrations.temporary() as con:
+        taken = take_in(con, request.open(), ClusterFinder(request.open(), "c", Config()), Config())
+        before = request.setting(taken)
+        setting = completeness.with_completeness(before, con, stated)
+    return Completeness(setting.part, setting.warnings[len(before.warnings) :], setting.announced)
+
+
+def test_what_a_preset_states_reaches_the_report() -> None:
+    pm100 = presets()["pm100"]
+    assert of_table("pm100", "job_table.parquet").part == f"{pm100.title}: {pm100.caution}"
+    philly = presets()["philly"]
+    found = of_table("philly", "cluster_job_log")
+    assert found == Completeness(cautions=(f"{philly.title}: {philly.caution}",))
+    assert of_table("helios", "cluster_log.csv") == Completeness()
+
+
+def test_what_a_source_states_takes_precedence_over_its_preset() -> None:
+    found = of_table("pm100", "job_table.parquet", Population.ALL)
+    assert found.part == ""
+    assert [text.partition(": ")[0] for text in found.cautions] == ["PM100"]
+    assert (
+        "(clusters.sources.population)"
+        in of_table("philly", "cluster_job_log", Population.PART).part
+    )

@@ -1,5 +1,6 @@
 """What is in force: the same for every command, and up to the end of a period for a run."""
 
+import json
 from dataclasses import replace
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -10,23 +11,27 @@ from hypothesis import strategies as st
 
 from audit import config
 from audit.cluster import fitted
-from audit.cluster.fairshare import Fairshare
+from audit.cluster.delivered import held_until
+from audit.cluster.fairshare import FairshareInputs
 from audit.cluster.fitted import Fitted
 from audit.cluster.setting import Setting
 from audit.metrics.attempts.account import account
-from audit.metrics.attempts.population import describe
+from audit.metrics.attempts.population import as_of, describe
 from audit.metrics.waits.plan import Passes
 from audit.model import ATTEMPTS, JobState, Pool, Standing
 from audit.pipeline import inferring
-from audit.pipeline.inferring import SPAN_S, as_of, in_force
-from audit.pipeline.opening import Log
+from audit.pipeline.inferring import SPAN_S, in_force
+from audit.pipeline.opening import ClusterLog
 from audit.policies import Backfill
+from audit.scenario.delivered.agreement import agreement
+from audit.scenario.delivered.candidates import candidates
 from audit.scenario.releases.holds import NOT_HOLDING, inferred_holds
+from audit.scenario.scenario import Scenario
 from tests.scenario.windows.sites import CPUS, DAY, EPOCH, Planted, made
 from tests.strategies import frame
 
 CHANGED = ("start_time", "end_time", "state", "reason", "occupancy_s")
-USAGE = Fairshare(config.Usage())
+USAGE = FairshareInputs(config.UsageConfig())
 LIMITED = made(Planted(CPUS), 1)
 
 
@@ -93,6 +98,15 @@ def test_attempts_as_they_were_known(rows: list[dict[str, Any]], since: int, unt
     assert found.rows(named=True) == [one for one in expected if one is not None]
 
 
+@given(attempts(), st.integers(0, 20), st.integers(0, 20))
+def test_descriptions_follow_what_was_known(
+    rows: list[dict[str, Any]], since: int, until: int
+) -> None:
+    every, pool = frame(rows).select(ATTEMPTS.names()), Pool("all", LIMITED[1].resource, 8)
+    described = as_of(describe(every, [pool]), since, until)
+    assert described.equals(describe(as_of(every, since, until), [pool]))
+
+
 def test_what_ended_later_was_running_or_waiting() -> None:
     one = {"submit_time": 5, "start_time": 10, "end_time": 30, "cpus": 1, "occupancy_s": 20}
     log = frame([one | {"state": "COMPLETED"}])
@@ -122,6 +136,19 @@ def test_all_of_the_log_is_that_of_an_audit() -> None:
         passes=found.passes,
     )
     assert again.attempts.equals(booked.attempts)
+
+
+def test_the_agreement_of_a_period_is_that_of_its_log() -> None:
+    described, pool = LIMITED
+    until = EPOCH + 35 * DAY
+    [found] = of_period(described.select(ATTEMPTS.names()), setting(described, pool), until)
+    log = Scenario(as_of(described, until - SPAN_S, until), found.pool, until)
+    rows = agreement(log, held_until=held_until(log.attempts, log.pool, until, found.holding))
+    assert [row for _, _, row in found.compared] == rows.rows()
+    assert [rule[:2] for rule in candidates(log)] == [one[:2] for one in found.compared]
+    kept = fitted.in_force(setting(described, pool), [found])
+    again = fitted.again(setting(described, pool), json.loads(json.dumps(kept)))
+    assert again.compared == {pool.name: {one[:2]: one[2] for one in found.compared}}
 
 
 def test_what_came_after_a_period_does_not_matter() -> None:
@@ -163,7 +190,7 @@ def test_a_stated_backfilling_needs_no_evidence() -> None:
 
 def test_without_fitting_only_what_is_configured_is_in_force() -> None:
     described, pool = LIMITED
-    log = Log(described, setting(described, pool), None, ())
+    log = ClusterLog(described, setting(described, pool), None, ())
     shown = in_force(log).setting
     assert shown.pools[0].limits == (CPUS,)
     assert [fact.what for fact in shown.facts] == ["policy", "limit 1 of 1"]

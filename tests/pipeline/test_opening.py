@@ -9,7 +9,7 @@ import pytest
 from audit.config import Config
 from audit.errors import UsageError
 from audit.ingest.logs import open_logs
-from audit.pipeline.opening import Request, Site, open_log, take_in
+from audit.pipeline.opening import ClusterFinder, Request, open_log, take_in
 from audit.store import migrations
 from tests.logs import busy, write
 
@@ -34,7 +34,7 @@ def test_a_log_that_grew_while_it_was_read_is_named(tmp_path: Path) -> None:
     logs = open_logs([path])
     write(path, SACCT + SACCT)
     with migrations.temporary() as con:
-        taken = take_in(con, logs, Site(logs, "c", Config()), Config())
+        taken = take_in(con, logs, ClusterFinder(logs, "c", Config()), Config())
     assert taken.attempts.height == 50
     assert any(text.startswith("grew while") for text in taken.headers["a.psv"].problems)
 

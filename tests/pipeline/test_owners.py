@@ -17,9 +17,10 @@ from audit.oneoff.audit import Options, audit
 from audit.oneoff.owners import from_published
 from audit.oneoff.verify import verify
 from audit.pipeline.opening import Request
-from audit.pipeline.owners import Names, found
+from audit.pipeline.owners import EntityNames, found
+from audit.pipeline.session import Session
 from audit.report.record.page import Who
-from audit.store import database
+from audit.store import database, snapshots
 from tests.logs import write
 from tests.nightly.test_run import NOW, site
 from tests.report.owner.conftest import OTHERS, jobs
@@ -144,7 +145,7 @@ def test_no_old_page_stays_beside_a_newer_report(place: Path) -> None:
 
 def published(path: Path) -> int:
     """How many figures there are for pages of users and accounts."""
-    with closing(database.open_snapshot(path)) as con:
+    with closing(snapshots.open_snapshot(path)) as con:
         tables = ("published_block", "published_wait")
         blocks, waits = (
             int(database.rows(con, f"SELECT count(*) FROM {table}")[0][0]) for table in tables
@@ -156,12 +157,10 @@ def published(path: Path) -> int:
 @pytest.mark.thorough
 def test_an_audit_lays_pages_beside_its_report_which_name_nobody_else(tmp_path: Path) -> None:
     log = write(tmp_path / "jobs.txt", jobs("annabella"))
-    request = (
-        Request(logs=[log], cluster="c", pool_size=56),
-        Options(out=tmp_path / "out", pdf=False, owners=(BEATRIX,)),
-    )
+    request = Request(logs=[log], cluster="c", pool_size=56)
+    options = Options(out=tmp_path / "out", pdf=False, owners=(BEATRIX,))
     quick = {"uncertainty": {"resamples": 100}}
-    made = audit(*request, config.Config.model_validate(quick))
+    made = audit(Session(request, config.Config.model_validate(quick), fit=False), options)
     assert [page.name for page in made.owners] == ["user-beatrix.html", "user-annabella.html"]
     assert published(made.database)
     own = write(tmp_path / "out" / "account-list.html", "mine")
@@ -170,12 +169,8 @@ def test_an_audit_lays_pages_beside_its_report_which_name_nobody_else(tmp_path: 
         said = itself(page)
         assert who.name in said
         assert not any(name in said for name in {"annabella", *OTHERS, "team-"} - {who.name})
-    plain = (
-        Request(logs=[log], cluster="c", pool_size=56),
-        Options(out=tmp_path / "out", pdf=False),
-    )
     none = config.Config.model_validate({**quick, "report": {"owner_pages": "asked"}})
-    made = audit(*plain, none)
+    made = audit(Session(request, none, fit=False), Options(out=tmp_path / "out", pdf=False))
     assert made.owners == ()
     assert not published(made.database)
     left = sorted(path.name for path in (tmp_path / "out").glob("*.html"))
@@ -183,10 +178,10 @@ def test_an_audit_lays_pages_beside_its_report_which_name_nobody_else(tmp_path: 
 
 
 def test_who_is_in_no_log_is_refused() -> None:
-    names = Names([("ann", "a"), ("ben", None), ("ann", "b")])
+    names = EntityNames([("ann", "a"), ("ben", None), ("ann", "b")])
     assert Who("user", "ben") in names
     assert Who("account", "ben") not in names
     names.require([Who("user", "ann"), Who("account", "b")])
     with pytest.raises(UsageError, match="--account x: the log names 2 accounts, but not this one"):
         names.require([Who("account", "x")])
-    assert Who("user", "ann") not in Names([])
+    assert Who("user", "ann") not in EntityNames([])

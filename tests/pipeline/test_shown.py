@@ -1,16 +1,21 @@
 """The content of logs as facts and settings of their pools."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from audit.cluster import fitted
 from audit.model import Limit, Window
-from audit.pipeline.shown import shown
+from audit.pipeline.shown import look, shown
+from audit.scenario.plateaus.search import find_plateaus
 from audit.scenario.releases.holds import Holding
 from tests.metrics.attempts.test_real_logs import described
 from tests.scenario.releases.test_chains import ALL, attempts, chain_of
 from tests.scenario.windows.sites import CPUS, Planted, made
+from tests.sites.kinds import TrueRule
+from tests.sites.planted import SITE, WITHOUT
+from tests.sites.site import made as made_site
 
 
 def of(planted: Planted) -> fitted.Fitted:
@@ -62,6 +67,26 @@ def test_a_chain_holds() -> None:
     [fact] = found.facts
     assert (fact.what, fact.value) == ("chain of user 'ann'", "11 jobs")
     assert fact.source.startswith("100% of 11 jobs that would have fitted start when the user's")
+
+
+@pytest.mark.parametrize("seed", [2, 3])
+def test_many_chains_are_no_limit(seed: int) -> None:
+    """While most users who wait in a partition or QOS have chains, they run one job at a time."""
+    site = made_site(WITHOUT["chains"], seed, *b"chains")
+    begin = min(site.jobs["end_time"].drop_nulls().to_list())
+    assert find_plateaus(site.jobs, site.pool, site.now, begin).limits != ()
+    found = look(site.jobs, site.pool, site.now, begin)
+    assert found.plateaus.limits == ()
+    assert {one.user for one in found.chains} == site.tied
+
+
+def test_one_job_for_every_user_is_a_limit() -> None:
+    """Their jobs start when the user's previous one ends, as those of chains."""
+    site = made_site(replace(SITE, rules=(TrueRule(1),)), 0)
+    begin = min(site.jobs["end_time"].drop_nulls().to_list())
+    found = look(site.jobs, site.pool, site.now, begin)
+    assert len(found.chains) > 20
+    assert found.plateaus.limits == (Limit(most=1, per="user"),)
 
 
 @pytest.mark.parametrize("rule", [None, Window(hours=(8, 9), size_above=8)])

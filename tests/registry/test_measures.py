@@ -21,9 +21,18 @@ from audit.model import Period, Pool, Resource
 from audit.registry import columns, measures
 from audit.registry.causes import LACKS
 from audit.registry.columns import Column
-from audit.registry.measure import DURATION, ENDED, ONE, SECONDS, Measure, Quotient, Shown, Table
+from audit.registry.measure import (
+    DURATION,
+    ENDED,
+    ONE,
+    SECONDS,
+    Measure,
+    Presentation,
+    Quotient,
+    Table,
+)
 from audit.report.text import tables
-from audit.store import catalogue, database, migrations, publish
+from audit.store import catalogue, migrations, publish, snapshots
 from audit.store.database import Connection, execute, rows
 from bench.pages import metrics_page
 from tests.metrics.attempts.booked import booked
@@ -150,7 +159,7 @@ def test_shares_are_shown_as_such() -> None:
     shown = {
         key
         for key, one in {**measures.SUMMARY, **measures.FIDELITY}.items()
-        if one.shown is Shown.SHARE
+        if one.shown is Presentation.SHARE
     }
     assert shares <= shown
     assert all(measures.unit_of(key) == ONE for key in shown)
@@ -206,7 +215,7 @@ def test_an_entry_is_all_that_a_new_measure_needs(store: Connection) -> None:
 def checked(store: Connection, folder: Path) -> int:
     """Check the tables of a published copy of a store."""
     publish.publish(store, folder / "published.duckdb")
-    with closing(database.open_snapshot(folder / "published.duckdb", tables_only=True)) as con:
+    with closing(snapshots.open_snapshot(folder / "published.duckdb", tables_only=True)) as con:
         return catalogue.check_tables(con)
 
 

@@ -23,7 +23,7 @@ from audit.files import state_folder
 from audit.nightly import history
 from audit.nightly.keeping import archiving, backup
 from audit.nightly.stages import own_state
-from audit.store import archive, database, migrations, publish
+from audit.store import archive, database, migrations, publish, snapshots
 from tests.places import ROOT
 from tests.shared import once
 from tests.store.test_archive import fill, record
@@ -49,7 +49,7 @@ def work(folder: Path, job: str, *more: str) -> None:
     state = own_state(Site(SETTINGS, folder))
     with (
         state_folder.held(state, "test") as store,
-        closing(history.History(state, lambda: NOW)) as past,
+        closing(history.RunHistory(state, lambda: NOW)) as past,
     ):
         past.end(past.begin(job), "done")
         with migrations.migrated(store, base=folder) as con:
@@ -395,6 +395,9 @@ def test_views_of_a_backup_are_made_anew(place: Path) -> None:
         ["UPDATE history SET state = 'new'"],
         ["UPDATE history SET stage = CAST(x'ff' AS TEXT)"],
         ["UPDATE history SET error = x'00'"],
+        ["INSERT INTO planned VALUES ('c', 'soon')"],
+        ["INSERT INTO planned VALUES (x'00', 1)"],
+        ["DROP TABLE planned", "CREATE TABLE planned (cluster)"],
     ],
 )
 def test_a_crafted_history_is_refused(place: Path, statements: list[str]) -> None:
@@ -510,7 +513,7 @@ def test_an_archived_file_that_is_damaged_is_replaced_and_a_whole_one_left(place
     assert damaged.stat().st_mode & 0o777 == 0o400
     assert damaged.stat().st_size > 0
     assert other.stat().st_mtime_ns == stamp  # readers of what is published still need it
-    with closing(database.open_snapshot(place / "fairaudit.duckdb")) as con:
+    with closing(snapshots.open_snapshot(place / "fairaudit.duckdb")) as con:
         assert database.rows(con, "SELECT count(*) FROM all_records") == [(len(LATER[0]),)]
     assert found(place) == BEFORE
 

@@ -11,14 +11,15 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from audit.analyst.sql import Limits, Question, Reader, answer
+from audit.analyst.sql import Reader, SqlLimits, SqlStatement, answer
 from audit.config import Config
 from audit.errors import AuditError
-from audit.oneoff.explain.explain import Subject, explain
+from audit.oneoff.explain.explain import WaitToExplain, explain
 from audit.pipeline.opening import Request
+from audit.pipeline.session import Session
 from audit.pipeline.workplace import replacing
 from audit.setup import doctor
-from audit.store import catalogue, database, migrations
+from audit.store import catalogue, database, migrations, snapshots
 from audit.words import ARCHIVE, Format
 from tests.security.conftest import Place, published
 
@@ -103,7 +104,7 @@ def crafted(place: Place, script: str) -> Path:
 def sql(path: Path) -> None:
     """Read what an attacker wants to be read."""
     out = io.BytesIO()
-    with closing(Reader(path, Limits(1, "200MB"))) as reader:
+    with closing(Reader(path, SqlLimits(1, "200MB"))) as reader:
         for text in (
             "SELECT count(*) FROM all_records",
             "FROM all_records",
@@ -111,13 +112,13 @@ def sql(path: Path) -> None:
             "SHOW TABLES",
         ):
             try:
-                reader.query(Question(text, form=Format.csv), out, print)
+                reader.query(SqlStatement(text, form=Format.csv), out, print)
             finally:
                 assert b"root:" not in out.getvalue()
 
 
 def explained(path: Path) -> None:
-    explain(Request(logs=()), Subject("old 0"), path, Config())
+    explain(Session(Request(logs=()), Config(), database=path), WaitToExplain("old 0"))
 
 
 def examined(path: Path) -> None:
@@ -128,7 +129,7 @@ def examined(path: Path) -> None:
 
 def opened(path: Path) -> None:
     """Open it as ``verify``, ``report``, ``sshare`` and the pages of users do."""
-    with closing(database.open_snapshot(path)):
+    with closing(snapshots.open_snapshot(path)):
         pass
 
 
@@ -170,7 +171,7 @@ def place(original: Path, tmp_path: Path) -> Place:
 
 
 def test_the_columns_of_the_archives_table_are_those_of_its_script(original: Path) -> None:
-    with closing(database.open_snapshot(original / "fairaudit.duckdb")) as con:
+    with closing(snapshots.open_snapshot(original / "fairaudit.duckdb")) as con:
         found = database.rows(
             con,
             "SELECT column_name, data_type FROM duckdb_columns() WHERE table_name = 'archived'",
@@ -218,7 +219,13 @@ def test_logging_cannot_be_switched_on(place: Place) -> None:
     with pytest.raises(AuditError):
         opened(place.database)
     with pytest.raises(AuditError):
-        answer(place.database, Question("FROM job_fairness"), io.BytesIO(), Limits(5, "1GB"), print)
+        answer(
+            place.database,
+            SqlStatement("FROM job_fairness"),
+            io.BytesIO(),
+            SqlLimits(5, "1GB"),
+            print,
+        )
     assert place.state() == before
 
 
@@ -234,8 +241,8 @@ def test_an_archive_elsewhere_is_read_if_the_configuration_says_so(
             {"old": ARCHIVE, "new": "../elsewhere"},
         )
     with pytest.raises(AuditError, match="not in the archive"):
-        database.open_snapshot(place.database)
+        snapshots.open_snapshot(place.database)
     out = io.BytesIO()
-    question = Question("SELECT count(*) AS n FROM job_result", form=Format.csv)
-    answer(place.database, question, out, Limits(9, "200MB"), print, elsewhere)
+    question = SqlStatement("SELECT count(*) AS n FROM job_result", form=Format.csv)
+    answer(place.database, question, out, SqlLimits(9, "200MB"), print, elsewhere)
     assert out.getvalue() == b"n\n1\n"

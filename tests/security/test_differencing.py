@@ -23,10 +23,11 @@ from audit.oneoff.audit import Options, audit
 from audit.oneoff.verify import verify
 from audit.pipeline import drawing
 from audit.pipeline.opening import Request
+from audit.pipeline.session import Session
 from audit.report.owner.build import build
 from audit.report.record.page import Who
 from audit.report.text import standing
-from audit.store import database, queries
+from audit.store import queries, snapshots
 from tests.logs import write
 from tests.nightly.test_run import NOW, site
 from tests.report.owner.conftest import HEADER
@@ -140,7 +141,7 @@ def seen(html: str) -> str:
 
 def letters(folder: Path, settings: config.Config) -> dict[Who, str]:
     """Return the text of the mail to each, its tables included."""
-    with closing(database.open_snapshot(folder / settings.output.database)) as con:
+    with closing(snapshots.open_snapshot(folder / settings.output.database)) as con:
         ((name, from_time, to_time, _), *_) = queries.rows(con, "computed", cluster="c")
         contents = drawing.contents_of(con, settings, "c", Period(name, from_time, to_time))
         stands = standing.standing(contents, NOW)
@@ -189,7 +190,7 @@ class Key(NamedTuple):
 
 def published(night: Night) -> dict[Key, float]:
     """Return the published figures over all users."""
-    with closing(database.open_snapshot(night.folder / "fairaudit.duckdb")) as con:
+    with closing(snapshots.open_snapshot(night.folder / "fairaudit.duckdb")) as con:
         rows = queries.rows(con, "published_blocks", cluster="c", until=None, definition=None)
     return {Key(*row[1:-1]): row[-1] for row in rows}
 
@@ -276,10 +277,9 @@ def test_a_one_off_audit_reveals_no_more(tmp_path: Path, account: str) -> None:
     pages = []
     for number, more in enumerate(([], alone(VICTIM, 15 * DAY))):
         file = write(tmp_path / f"{number}.txt", log([*jobs, *more], 0))
-        request = (
-            Request(logs=[file], cluster="c", pool_size=64),
-            Options(out=tmp_path / f"out{number}", pdf=False, owners=asked),
-        )
-        made = audit(*request, config.Config.model_validate({"uncertainty": {"resamples": 100}}))
+        quick = config.Config.model_validate({"uncertainty": {"resamples": 100}})
+        request = Request(logs=[file], cluster="c", pool_size=64)
+        options = Options(out=tmp_path / f"out{number}", pdf=False, owners=asked)
+        made = audit(Session(request, quick, fit=False), options)
         pages.append([seen(page.read_text()) for page in made.owners[: len(asked)]])
     assert pages[0] == pages[1]

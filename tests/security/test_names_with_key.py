@@ -27,7 +27,7 @@ from audit.errors import AuditError, ConfigError, DefectError
 from audit.model import RECORDS
 from audit.nightly import history, pulling, service
 from audit.nightly.run import run
-from audit.store import database
+from audit.store import database, snapshots
 from bench.logs.writers import gridengine, htcondor, lsf, pbs, sacct, sacct_json
 from tests import mailserver
 from tests.formats.contract import EPOCH, PLAIN_JOB
@@ -261,7 +261,7 @@ def test_every_failure_happened(made: Site) -> None:
     failed = {entry.cluster for entry in entries if entry.state == "failed"} - {None}
     known = [of.name for of in config.load(made.folder / "config.toml").clusters]
     assert failed == {*known} - {"good"}
-    with closing(database.open_snapshot(made.folder / "fairaudit.duckdb")) as con:
+    with closing(snapshots.open_snapshot(made.folder / "fairaudit.duckdb")) as con:
         refused = database.rows(
             con,
             "SELECT dialect, count(DISTINCT code), max(records) > max(inputs.refused) FROM inputs "
@@ -298,7 +298,7 @@ def test_failures_are_reported_with_the_place_to_look(made: Site) -> None:
 @pytest.mark.slow
 def test_no_command_prints_a_name(made: Site) -> None:
     folder = made.folder
-    with closing(database.open_snapshot(folder / "fairaudit.duckdb")) as con:
+    with closing(snapshots.open_snapshot(folder / "fairaudit.duckdb")) as con:
         ((job,),) = database.rows(con, "SELECT min(job_id) FROM job_fairness")
     of_config = ("--config", "config.toml")
     of_site = ("--db", "fairaudit.duckdb")
@@ -372,7 +372,7 @@ def forms(name: str, content: bytes, path: Path) -> Iterator[tuple[str, bytes]]:
     """Yield the bytes of a file, and its encoded or compressed parts."""
     yield "bytes", content
     if name.endswith(".duckdb"):
-        con = database.open_snapshot(path)
+        con = snapshots.open_snapshot(path)
         with closing(con):
             for (table,) in database.rows(con, "SELECT table_name FROM duckdb_tables()"):
                 rows = database.rows(con, f"SELECT * FROM {database.quote_name(table)}")
@@ -437,7 +437,7 @@ def test_answers_of_a_mail_server_are_not_kept(
     (failure,) = night.failures
     assert "550 5.1.1; the rest is withheld" in str(failure)
     assert REAL not in str(failure)
-    with closing(database.open_snapshot(tmp_path / "fairaudit.duckdb")) as con:
+    with closing(snapshots.open_snapshot(tmp_path / "fairaudit.duckdb")) as con:
         ((error,),) = database.rows(con, "SELECT error FROM deliveries")
     assert "550 5.1.1; the rest is withheld" in error
     assert REAL not in error

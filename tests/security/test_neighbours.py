@@ -15,12 +15,13 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from audit.config import Cluster, Config, Mail, People
+from audit.config import Cluster, Config, Mail, PeopleConfig
 from audit.errors import ConfigError, DeliveryError, UsageError
 from audit.ingest import people
 from audit.mail import transport
 from audit.oneoff.audit import Options, audit
 from audit.pipeline.opening import Request
+from audit.pipeline.session import Session
 from tests.cli import conftest
 from tests.cli.command import Run
 from tests.logs import busy, write
@@ -148,7 +149,10 @@ def test_exchanging_folders_while_an_audit_runs_gains_nothing(place: Path, log: 
             )
 
     victim = place / "victim"
-    outcome = audit(Request(logs=[log]), Options(out=shared / "out", pdf=False), SETTINGS, attack)
+    outcome = audit(
+        Session(Request(logs=[log]), SETTINGS, on_progress=attack, fit=False),
+        Options(out=shared / "out", pdf=False),
+    )
     assert len(tried) > 20
     assert 0 not in tried
     assert outcome.html.read_text().startswith("<!DOCTYPE html>")
@@ -168,7 +172,10 @@ def test_a_working_folder_cannot_be_exchanged_for_a_link(place: Path, log: Path)
         neighbour('mv "$1" "$1.$$" && ln -s "$2" "$1"', theirs / ".fairaudit", victim)
 
     with pytest.raises(UsageError, match="belongs to user nobody"):
-        audit(Request(logs=[log]), Options(out=theirs, pdf=False), SETTINGS, attack)
+        audit(
+            Session(Request(logs=[log]), SETTINGS, on_progress=attack, fit=False),
+            Options(out=theirs, pdf=False),
+        )
     assert seen(victim) == before
     assert list(theirs.iterdir()) == []
 
@@ -197,7 +204,7 @@ def test_files_placed_while_the_folder_was_open_are_not_written_through(
     out.chmod(0o755)
     before = seen(victim)
     with suppress(UsageError):  # or it replaces the file
-        audit(Request(logs=[log]), Options(out=out, pdf=False), SETTINGS)
+        audit(Session(Request(logs=[log]), SETTINGS, fit=False), Options(out=out, pdf=False))
     assert seen(victim) == before
 
 
@@ -210,7 +217,7 @@ def test_a_folder_that_a_neighbour_made_first_is_refused(place: Path, log: Path)
         out = shared / "out"
         assert neighbour(script, out, victim) == 0
         with pytest.raises(UsageError, match="belongs to user nobody"):
-            audit(Request(logs=[log]), Options(out=out, pdf=False), SETTINGS)
+            audit(Session(Request(logs=[log]), SETTINGS, fit=False), Options(out=out, pdf=False))
         assert neighbour('rm -r "$1"', out) == 0
     assert seen(victim) == before
 
@@ -288,7 +295,7 @@ def test_secrets_and_names_of_another_user_are_not_read(place: Path) -> None:
         (place / name).chmod(0o600)
         os.chown(place / name, 65534, 65534)
     belongs = "belongs to user"
-    cluster = Cluster(name="c", people=People(key_file="key"))
+    cluster = Cluster(name="c", people=PeopleConfig(key_file="key"))
     with pytest.raises(ConfigError, match=belongs):
         people.filter_of(cluster, place)
     with pytest.raises(ConfigError, match=belongs):

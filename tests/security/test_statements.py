@@ -14,9 +14,9 @@ import duckdb
 import pytest
 
 from audit.analyst import reader
-from audit.analyst.sql import Limits, Question, Reader, answer
+from audit.analyst.sql import Reader, SqlLimits, SqlStatement, answer
 from audit.errors import StoreError, UsageError
-from audit.store import database, selection
+from audit.store import selection, snapshots
 from audit.store.database import Connection
 from audit.store.grammar import Grammar
 from audit.words import Format
@@ -25,7 +25,7 @@ from tests.security.conftest import Place, published
 from tests.security.statements import BOMBS, LEGITIMATE, READING, WRITING
 
 ATTACKS = (*WRITING, *READING)
-LIMITS = Limits(20, "200MB")
+LIMITS = SqlLimits(20, "200MB")
 DESTROYING = [
     statement
     for statement in WRITING
@@ -37,7 +37,7 @@ import json, sys
 sys.path[:] = json.loads(sys.argv[1])
 from audit.analyst import confined
 from audit.files import confine
-from audit.store import database
+from audit.store import database, snapshots
 
 def nothing_is_locked(con, *_):
     con.execute("USE fairaudit")
@@ -51,7 +51,7 @@ def query(self, **request):
         return [f"failed: {error}"]
 
 database._lock = nothing_is_locked
-confined._Process._query = query
+confined._ConfinedProcess._query = query
 """
 """The process without the layer of the syntax tree, and without DuckDB's own locks."""
 SERVE = "confined.serve(int(sys.argv[2]))\n"
@@ -65,7 +65,7 @@ def opened(place: Place) -> Iterator[Reader]:
 
 @pytest.fixture(scope="module")
 def con(place: Place) -> Iterator[Connection]:
-    with closing(database.open_snapshot(place.database)) as con:
+    with closing(snapshots.open_snapshot(place.database)) as con:
         yield con
 
 
@@ -83,7 +83,7 @@ def grammar() -> Iterator[Grammar]:
 def ask(opened: Reader, text: str, **given: str) -> list[str]:
     """Return the lines of the result, then the remarks."""
     out, said = io.BytesIO(), list[str]()
-    opened.query(Question(text, given, Format.csv, raw=True), out, said.append)
+    opened.query(SqlStatement(text, given, Format.csv, raw=True), out, said.append)
     return [*out.getvalue().decode().splitlines(), *said]
 
 
@@ -160,7 +160,7 @@ def test_without_landlock_it_warns_once(place: Place, monkeypatch: pytest.Monkey
     reader.end()
     said: list[str] = []
     out = io.BytesIO()
-    answer(place.database, Question("SELECT 1 AS a", form=Format.csv), out, LIMITS, said.append)
+    answer(place.database, SqlStatement("SELECT 1 AS a", form=Format.csv), out, LIMITS, said.append)
     assert out.getvalue() == b"a\n1\n"
     [warning] = said
     assert warning.startswith("sql: this kernel has no Landlock")
@@ -218,7 +218,7 @@ def test_nothing_is_changed_or_told(place: Place, opened: Reader, statement: str
 @pytest.mark.parametrize("statement", BOMBS)
 def test_statements_beyond_the_limits_are_ended(place: Place, statement: str) -> None:
     before = place.state()
-    limits = Limits(1, "100MB")
+    limits = SqlLimits(1, "100MB")
     with closing(Reader(place.database, limits)) as opened:
         with pytest.raises(UsageError, match=r"^sql: "):
             ask(opened, statement)
@@ -258,7 +258,7 @@ def test_its_output_is_a_file_that_it_cannot_open(place: Place, tmp_path: Path) 
 def test_a_prompt_keeps_the_database_that_it_opened(tmp_path: Path) -> None:
     """Also when a statement was ended with its process."""
     place = published(tmp_path)
-    with closing(Reader(place.database, Limits(1, "100MB"))) as opened:
+    with closing(Reader(place.database, SqlLimits(1, "100MB"))) as opened:
         shutil.rmtree(tmp_path / "gone", ignore_errors=True)
         with duckdb.connect(str(tmp_path / "later.duckdb")) as con:
             con.execute("CREATE TABLE all_records AS SELECT 1")
@@ -311,7 +311,7 @@ def test_legitimate_statements_return_the_same_as_in_duckdb(
     assert con.execute(statement, given or None).fetchall() == found
     assert [column[0] for column in con.description or ()] == columns
     out = io.BytesIO()
-    opened.query(Question(statement, given, Format.csv), out, print)
+    opened.query(SqlStatement(statement, given, Format.csv), out, print)
     assert len(list(csv.reader(io.StringIO(out.getvalue().decode())))) == 1 + len(found)
 
 

@@ -2,6 +2,7 @@
 
 import gzip
 import shlex
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -25,16 +26,17 @@ ASKED: Final = {
 """Beginnings of commands, and the captures with their output."""
 
 
-def install(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, other: Mapping[str, str] | None = None
-) -> None:
-    """Make the programs the only ones in PATH; ``other`` maps beginnings to lines of sh."""
+def write(folder: Path, seen_as: Path, other: Mapping[str, str] | None = None) -> Path:
+    """Return a folder with the programs; their captures are read from ``seen_as``.
+
+    ``other`` maps beginnings of commands to lines of sh.
+    """
     lines = {}
     for begin, name in ASKED.items():
         capture = folder / name
         capture.parent.mkdir(parents=True, exist_ok=True)
         capture.write_bytes(gzip.decompress((NORTH / f"{name}.gz").read_bytes()))
-        lines[begin] = f"exec /bin/cat {shlex.quote(str(capture))}"
+        lines[begin] = f"exec /bin/cat {shlex.quote(str(seen_as / name))}"
     lines |= other or {}
     programs = folder / "bin"
     programs.mkdir()
@@ -47,4 +49,15 @@ def install(
         path = programs / program
         path.write_text(f'#!/bin/sh\ncase "{program} $*" in\n{cases}esac\n', encoding="utf-8")
         path.chmod(0o755)
-    monkeypatch.setenv("PATH", str(programs))
+    return programs
+
+
+def install(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, other: Mapping[str, str] | None = None
+) -> None:
+    """Make the programs the only ones in PATH."""
+    monkeypatch.setenv("PATH", str(write(folder, folder, other)))
+
+
+if __name__ == "__main__":  # .ci/test-installation
+    write(Path(sys.argv[1]), Path(sys.argv[2]))

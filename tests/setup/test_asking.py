@@ -3,6 +3,7 @@
 import re
 import stat
 import tomllib
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 from audit.errors import AuditError, UsageError
 from audit.setup import asking
-from audit.setup.asking import Answers, Plan
+from audit.setup.asking import CommandPlan, SlurmOutput
 from audit.setup.init import infer, write
 from tests.places import ROOT
 from tests.setup import programs
@@ -19,18 +20,21 @@ NOW = datetime(2026, 11, 24, 17, tzinfo=UTC)
 
 
 @pytest.fixture
-def plan() -> Plan:
+def plan() -> CommandPlan:
     return asking.plan(NOW, 2, "UTC")
 
 
 def ask(
-    plan: Plan, folder: Path, monkeypatch: pytest.MonkeyPatch, other: dict[str, str] | None = None
-) -> Answers:
+    plan: CommandPlan,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    other: dict[str, str] | None = None,
+) -> SlurmOutput:
     programs.install(folder / "site", monkeypatch, other)
     return asking.ask(plan, folder / "slurm")
 
 
-def test_the_commands_and_their_order(plan: Plan) -> None:
+def test_the_commands_and_their_order(plan: CommandPlan) -> None:
     shown = [query.shown for query in plan.queries]
     assert [line.split()[0] for line in shown] == (
         ["scontrol"] * 3 + ["sacctmgr"] * 4 + ["sinfo", "sacct"]
@@ -41,7 +45,7 @@ def test_the_commands_and_their_order(plan: Plan) -> None:
     assert plan.source.since == date(2026, 11, 10)
 
 
-def test_later_runs_use_the_command_of_the_shipped_configuration(plan: Plan) -> None:
+def test_later_runs_use_the_command_of_the_shipped_configuration(plan: CommandPlan) -> None:
     shipped = (ROOT / "config.toml").read_text(encoding="utf-8")
     (example,) = re.findall(r"^# (command = \[\n(?:# .*\n)+?# \])", shipped, re.MULTILINE)
     command = tomllib.loads(example.replace("\n# ", "\n"))["command"]
@@ -49,7 +53,7 @@ def test_later_runs_use_the_command_of_the_shipped_configuration(plan: Plan) -> 
 
 
 def test_answers_become_a_configuration(
-    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    plan: CommandPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers = ask(plan, tmp_path, monkeypatch)
     assert answers.warnings == ()
@@ -57,8 +61,12 @@ def test_answers_become_a_configuration(
     assert answers.machines.nodes == tmp_path / "slurm/nodes.txt"
     assert stat.S_IMODE((tmp_path / "slurm").stat().st_mode) == 0o700
     draft = infer([answers.log], answers.files, zone="UTC", machines=answers.machines)
-    draft = asking.pulled(draft, plan, zone_of_machine=True)
+    log = Path("/var/log/slurmctld.log")
+    said = replace(answers, controller_log=log)
+    draft = asking.pulled(draft, plan, said, zone_of_machine=True)
     cluster = draft.cluster
+    assert [one.kind for one in cluster.evidence] == ["squeue", "ctld-log"]
+    assert cluster.evidence[1].files == "/var/log/slurmctld.log*"
     assert (cluster.name, cluster.usage.method) == ("north", "slurm")
     assert cluster.sources == (plan.source,)
     assert str(cluster.hardware.events).endswith("slurm/events.psv")
@@ -67,13 +75,16 @@ def test_answers_become_a_configuration(
     (source,) = tomllib.loads(text)["clusters"][0]["sources"]
     assert tuple(source["command"]) == asking.JOBS
     assert source["since"] == date(2026, 11, 10)
+    squeue, log_of_slurm = tomllib.loads(text)["clusters"][0]["evidence"]
+    assert tuple(squeue["command"]) == asking.QUEUE
+    assert log_of_slurm["kind"] == "ctld-log"
     assert answers.repeated.startswith(f"fairaudit init {answers.log} --partitions ")
     assert f"--assoc {tmp_path}/slurm/assoc.psv" in answers.repeated
     assert f"--slurm-conf {tmp_path}/slurm/config.txt" in answers.repeated
 
 
 def test_missing_answers_are_warnings(
-    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    plan: CommandPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "slurm").mkdir()
     (tmp_path / "slurm/qos.psv").write_text("of an earlier call", encoding="utf-8")
@@ -93,7 +104,7 @@ def test_missing_answers_are_warnings(
 
 
 def test_a_command_that_hangs_is_killed(
-    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    plan: CommandPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     queries = tuple(
         query._replace(timeout_s=0) if query.file == "events.psv" else query
@@ -107,7 +118,7 @@ def test_a_command_that_hangs_is_killed(
 
 
 def test_without_slurm_nothing_is_asked(
-    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    plan: CommandPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UsageError, match="there is no program 'scontrol' in PATH; run --slurm"):
@@ -115,13 +126,15 @@ def test_without_slurm_nothing_is_asked(
     assert [*(tmp_path / "slurm").iterdir()] == []
 
 
-def test_jobs_are_needed(plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jobs_are_needed(
+    plan: CommandPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(UsageError, match=r"'sacct' failed with exit code 1 \(no slurmdbd\)"):
         ask(plan, tmp_path, monkeypatch, {"sacct --allusers": "echo no slurmdbd >&2; exit 1"})
 
 
 def test_hidden_jobs_are_a_warning(
-    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    plan: CommandPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     conf = {"scontrol show config": "echo 'PrivateData             = accounts,jobs'"}
     answers = ask(plan, tmp_path, monkeypatch, conf)
@@ -138,7 +151,7 @@ def test_hidden_jobs_are_a_warning(
     ],
 )
 def test_hostile_output_is_refused(
-    begin: str, line: str, plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    begin: str, line: str, plan: CommandPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers = ask(plan, tmp_path, monkeypatch, {begin: line})
     with pytest.raises(AuditError) as refused:

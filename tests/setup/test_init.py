@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from audit import config, resources
 from audit.cluster.inference import Fact
+from audit.config.table import read as read_mapping
 from audit.config.toml import value
 from audit.errors import UsageError
 from audit.formats.dialects import Reading
@@ -76,8 +77,8 @@ def test_an_swf_log() -> None:
     draft = infer([put("mine.swf", busy(Computer="IBM SP2"))])
     cluster = loaded(draft)
     assert (cluster.name, cluster.zone) == ("IBM SP2", "Europe/Berlin")
-    assert cluster.pools == (config.Pool(name="all", capacity=config.Amounts(cpus=4)),)
-    assert cluster.sources == (config.Source(files="mine.swf"),)
+    assert cluster.pools == (config.PoolConfig(name="all", capacity=config.AmountsConfig(cpus=4)),)
+    assert cluster.sources == (config.SourceConfig(files="mine.swf"),)
     assert fact(draft, "cluster").source == "the log's header"
     assert fact(draft, "capacity of pool 'all'").value == "4 CPUs"
     assert not any(one.warning for one in draft.facts)
@@ -91,14 +92,14 @@ def test_missing_values_are_left_out() -> None:
         initial.write(draft)
     draft = draft.named("mine")
     cluster = loaded(draft)
-    assert (cluster.zone, cluster.pools) == ("UTC", (config.Pool(name="all"),))
+    assert (cluster.zone, cluster.pools) == ("UTC", (config.PoolConfig(name="all"),))
     note = "Left out, since it is not in the log's header: each run uses the peak"
     assert note in initial.write(draft)
 
 
 def test_a_header_that_the_log_contradicts_is_left_out() -> None:
     draft = infer([put("mine.swf", busy(MaxProcs=2))], name="mine")
-    assert loaded(draft).pools == (config.Pool(name="all"),)
+    assert loaded(draft).pools == (config.PoolConfig(name="all"),)
     warning = str(fact(draft, "capacity of pool 'all'").warning)
     assert "the log contradicts its header's 2 cpus" in warning
 
@@ -121,7 +122,7 @@ def test_a_log_of_sacct() -> None:
     draft = infer([put("a.psv", sacct(job(1), job(2, "short,fat")))])
     cluster = loaded(draft)
     assert (cluster.name, cluster.zone) == ("lab", "UTC")
-    assert cluster.sources == (config.Source(files="a.psv"),)
+    assert cluster.sources == (config.SourceConfig(files="a.psv"),)
     assert fact(draft, "partitions").value == "batch, fat, short"
     assert '# Seen in the log: ["batch", "fat", "short"]\npartitions = []' in initial.write(draft)
     assert "--zone" in str(fact(draft, "time zone").warning)
@@ -132,11 +133,11 @@ def test_a_log_of_sacct() -> None:
 def test_partitions_that_share_nodes_form_a_pool() -> None:
     log_path = put("a.psv", sacct(job(1), job(2, "old")))
     draft = infer([log_path], SlurmFiles(put("parts.txt", PARTITIONS)), name="lab")
-    batch = config.Amounts(cpus=64, nodes=4, gpus=16, mem_bytes=250 * GIB)
-    fat = config.Amounts(cpus=128, nodes=1, mem_bytes=1024 * GIB)
+    batch = config.AmountsConfig(cpus=64, nodes=4, gpus=16, mem_bytes=250 * GIB)
+    fat = config.AmountsConfig(cpus=128, nodes=1, mem_bytes=1024 * GIB)
     assert loaded(draft).pools == (
-        config.Pool(name="batch", partitions=("batch", "short"), capacity=batch),
-        config.Pool(name="fat", partitions=("fat",), capacity=fat),
+        config.PoolConfig(name="batch", partitions=("batch", "short"), capacity=batch),
+        config.PoolConfig(name="fat", partitions=("fat",), capacity=fat),
     )
     assert fact(draft, "partitions without nodes").value == "cloud"
     assert fact(draft, "partitions in no pool").value == "old"
@@ -164,7 +165,7 @@ def test_a_pool_of_several_is_named_after_its_largest_partition() -> None:
 def test_without_any_log_the_source_is_left_to_fill_in() -> None:
     draft = infer([], name="lab")
     cluster = loaded(draft)
-    assert (cluster.sources, cluster.pools) == ((), (config.Pool(name="all"),))
+    assert (cluster.sources, cluster.pools) == ((), (config.PoolConfig(name="all"),))
     text = initial.write(draft)
     assert "# [[clusters.sources]]\n" in text
     assert "# To fill in" in text
@@ -175,11 +176,11 @@ def test_columns_are_written_only_if_they_had_to_be_declared() -> None:
     with pytest.raises(Exception, match="--columns"):
         infer([bare])
     draft = infer([bare], reading=Reading(columns=COLUMNS))
-    source = config.Source(files="bare.psv", dialect="sacct", columns=COLUMNS)
+    source = config.SourceConfig(files="bare.psv", dialect="sacct", columns=COLUMNS)
     assert loaded(draft).sources == (source,)
     whole = put("whole.psv", sacct(job(1)))
     draft = infer([whole], reading=Reading(columns=COLUMNS, separator="|"))
-    assert loaded(draft).sources == (config.Source(files="whole.psv"),)
+    assert loaded(draft).sources == (config.SourceConfig(files="whole.psv"),)
 
 
 def test_a_separator_is_written_if_it_had_to_be_declared() -> None:
@@ -323,9 +324,9 @@ def _trees(draw: st.DrawFn) -> tuple[config.Share, ...]:
 
 _of_resources = st.builds(config.Weights, cpus=st.none() | _numbers, gpus=st.none() | _numbers)
 _usages = st.one_of(
-    st.builds(config.Usage, users=_targets, accounts=_targets, decay=st.floats(0, 1e300)),
+    st.builds(config.UsageConfig, users=_targets, accounts=_targets, decay=st.floats(0, 1e300)),
     st.builds(
-        config.Usage,
+        config.UsageConfig,
         method=st.sampled_from(["windows", "half_life"]),
         penalty=st.just("root_weighted"),
         weights=_of_resources,
@@ -342,14 +343,14 @@ _commands = (
 )
 _sources = st.one_of(
     st.builds(
-        config.Source,
+        config.SourceConfig,
         files=_texts,
         dialect=st.none() | _texts,
         columns=st.none() | st.lists(_texts, max_size=3).map(tuple),
         separator=st.none() | _names,
         timeout_s=st.integers(1, 10_000),
     ),
-    st.builds(config.Source, command=_commands),
+    st.builds(config.SourceConfig, command=_commands),
 )
 
 
@@ -374,7 +375,9 @@ def clusters(draw: st.DrawFn) -> config.Cluster:
         steps = []
         for days in draw(st.lists(st.integers(1, 100), max_size=2)):
             day += timedelta(days=days)
-            step = st.builds(config.Step, since=st.just(day), planned=st.booleans(), **_amounts)
+            step = st.builds(
+                config.StepConfig, since=st.just(day), planned=st.booleans(), **_amounts
+            )
             steps.append(draw(step))
         fill = draw(st.sampled_from(Backfill))
         settings: dict[str, Any] = {
@@ -383,11 +386,13 @@ def clusters(draw: st.DrawFn) -> config.Cluster:
             if fill in takers(key)
         }
         pools.append(
-            config.Pool(
+            config.PoolConfig(
                 name=name,
                 partitions=tuple(f"{name}{part}" for part in draw(_parts)),
                 resource=draw(st.sampled_from(Resource)),
-                capacity=draw(st.builds(config.Amounts, **_amounts | {"cpus": st.integers(1)})),
+                capacity=draw(
+                    st.builds(config.AmountsConfig, **_amounts | {"cpus": st.integers(1)})
+                ),
                 steps=tuple(steps),
                 exclusive_nodes=draw(st.booleans()),
                 order=draw(st.sampled_from(sorted(set(Order) - set(BY_OWNER)))),
@@ -434,7 +439,7 @@ def test_the_shipped_cluster_gives_the_shipped_file() -> None:
 
 
 def test_a_policy_is_written_only_if_it_is_known() -> None:
-    pool = config.Pool(name="a")
+    pool = config.PoolConfig(name="a")
     known = pool.model_copy(update={"order": Order.multifactor, "backfill": Backfill.easy})
     for of, start in ((pool, "# "), (known, "")):
         lines = annotated(config.Cluster(name="c", pools=(of,))).splitlines()
@@ -448,7 +453,7 @@ def test_a_policy_is_written_only_if_it_is_known() -> None:
 
 
 def test_only_the_first_of_several_pools_has_comments() -> None:
-    pools = tuple(config.Pool(name=name, partitions=(name,)) for name in ("a", "b"))
+    pools = tuple(config.PoolConfig(name=name, partitions=(name,)) for name in ("a", "b"))
     notes = {"clusters.pools[1].capacity": "Noted.\nOn one line."}
     text = annotated(config.Cluster(name="c", pools=pools), notes)
     assert text.count("# Resource in which sizes") == 1
@@ -463,7 +468,7 @@ def test_only_the_first_of_several_pools_has_comments() -> None:
 
 def test_long_lists_have_lines_of_their_own() -> None:
     names = tuple(f"partition-{number:02}" for number in range(20))
-    pool = config.Pool(name="a", partitions=names)
+    pool = config.PoolConfig(name="a", partitions=names)
     text = annotated(config.Cluster(name="c", pools=(pool,)))
     assert 'partitions = [\n    "partition-00",\n' in text
     assert max(map(len, text.splitlines())) <= initial.WIDTH
@@ -472,3 +477,35 @@ def test_long_lists_have_lines_of_their_own() -> None:
 def test_other_types_are_refused() -> None:
     with pytest.raises(TypeError, match="values of type object"):
         value(object())
+
+
+def test_a_table_is_proposed_confirmed_and_named(tmp_path: Path) -> None:
+    log, table = tmp_path / "jobs.csv", tmp_path / "table.toml"
+    times = [f"2021-01-01 {hour:02d}:00:00" for hour in range(1, 4)]
+    rows = [f"{number},ann,{','.join(times)}" for number in range(5)]
+    log.write_text("\n".join(["jid,who,adt,sdt,edt", *rows]) + "\n", encoding="utf-8")
+    initial.write_table(table, [log])
+    with pytest.raises(UsageError, match="already exists"):
+        initial.write_table(table, [log])
+    reading = Reading(table=read_mapping(table))
+    draft = infer([log], name="site", zone="UTC", reading=reading, folder=tmp_path)
+    (source,) = initial.with_table(draft, str(table), tmp_path).sources
+    assert source.table == str(table)
+    (source,) = initial.with_table(draft, table.name, Path()).sources
+    assert source.table == "./table.toml"
+    (source,) = initial.with_table(draft, "helios", tmp_path).sources
+    assert source.table == "helios"
+    text = initial.write(draft)  # the whole mapping
+    written = tmp_path / "config.toml"
+    written.write_text(text, encoding="utf-8")
+    (cluster,) = config.load(written).clusters
+    assert cluster.sources[0].table == reading.table
+
+
+def test_a_log_without_jobs_has_no_proposal(tmp_path: Path) -> None:
+    log = tmp_path / "x.csv"
+    log.write_text("a,b,c\n1,2,3\n", encoding="utf-8")
+    with pytest.raises(UsageError, match="no mapping can be proposed"):
+        initial.write_table(tmp_path / "t.toml", [log])
+    with pytest.raises(UsageError, match="name a log for which to propose it"):
+        initial.write_table(tmp_path / "t.toml", [])

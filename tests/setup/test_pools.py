@@ -12,11 +12,12 @@ from audit.nightly.run import run
 from audit.oneoff.audit import Options, audit
 from audit.pipeline.opening import Request
 from audit.pipeline.published import open_published
+from audit.pipeline.session import Session
 from audit.setup import init as initial
 from audit.setup.doctor import examine
 from audit.setup.init import infer
 from audit.setup.pools import of_nodes
-from audit.store import database
+from audit.store import database, snapshots
 from tests.cluster.test_declared import machine
 
 NODES = """\
@@ -46,7 +47,7 @@ def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def shown(path: Path) -> list[tuple[object, ...]]:
-    with closing(database.open_snapshot(path)) as con:
+    with closing(snapshots.open_snapshot(path)) as con:
         return database.fetch(con, VIEW).rows()
 
 
@@ -62,8 +63,8 @@ def test_init_writes_pools_and_files_and_a_run_uses_them() -> None:
     initial.save(path, initial.write(draft))
     settings = config.load(path)
     assert settings.clusters[0] == draft.cluster
-    assert settings.clusters[0].hardware == config.Hardware(nodes="nodes.txt")
-    site = Site(settings.model_copy(update={"report": config.Report(pdf=False)}), Path())
+    assert settings.clusters[0].hardware == config.HardwareConfig(nodes="nodes.txt")
+    site = Site(settings.model_copy(update={"report": config.ReportConfig(pdf=False)}), Path())
     assert not run(site, 1_800_000_000).failures
     assert shown(site.database) == SHOWN
     # what the files said is part of the figures: another shape makes them stale
@@ -75,7 +76,9 @@ def test_init_writes_pools_and_files_and_a_run_uses_them() -> None:
 
 def test_an_audit_uses_them_and_keeps_what_they_said() -> None:
     request = Request(logs=[Path("log.psv")], cluster="lab", files=NodeFiles(Path("nodes.txt")))
-    outcome = audit(request, Options(out=Path("out"), pdf=False), config.Config())
+    outcome = audit(
+        Session(request, config.Config(), fit=False), Options(out=Path("out"), pdf=False)
+    )
     assert shown(outcome.database) == SHOWN
     Path("nodes.txt").unlink()
     log = open_published(outcome.database, config.Config())
@@ -88,7 +91,7 @@ def test_nodes_that_share_partitions_are_one_pool() -> None:
     notes: dict[str, str] = {}
     nodes = (machine("n1", ("a", "b"), cpus=4), machine("n2", ("b",), cpus=4))
     (pool,) = of_nodes(nodes, None, [], notes)
-    assert (pool.name, pool.partitions, pool.capacity) == ("all", (), config.Amounts())
+    assert (pool.name, pool.partitions, pool.capacity) == ("all", (), config.AmountsConfig())
     assert notes == {"clusters.pools[0].capacity": "Left out: each run takes it from its nodes."}
 
 
@@ -99,8 +102,11 @@ def test_doctor_says_where_nodes_come_from() -> None:
     table = config.Nodes(names="x[1-3]", cpus=4)
     cluster = config.Cluster(
         name="lab",
-        hardware=config.Hardware(nodes="nodes.txt", events="events.psv"),
-        pools=(config.Pool(name="rest"), config.Pool(name="x", partitions=("x",), nodes=(table,))),
+        hardware=config.HardwareConfig(nodes="nodes.txt", events="events.psv"),
+        pools=(
+            config.PoolConfig(name="rest"),
+            config.PoolConfig(name="x", partitions=("x",), nodes=(table,)),
+        ),
     )
     initial.save(Path("config.toml"), initial.annotated(cluster))
     (finding,) = (one for one in examine(Path("config.toml"), None) if "lab" in one.what)

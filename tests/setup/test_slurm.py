@@ -17,7 +17,7 @@ from audit.setup import doctor
 from audit.setup import init as initial
 from audit.setup.init import Draft, infer
 from audit.setup.slurm import SlurmFiles
-from audit.store import database
+from audit.store import database, snapshots
 from tests.logs import write
 from tests.places import SLURM
 
@@ -97,7 +97,7 @@ def test_the_content_of_the_files_is_written_and_a_run_computes_usage_as_slurm_d
     assert [check.what for check in checks if not check.ok] == []
     night = run(Site(config.load(Path("config.toml")), Path()), 1_800_000_000)
     assert night.failures == []
-    with closing(database.open_snapshot(Path("fairaudit.duckdb"))) as con:
+    with closing(snapshots.open_snapshot(Path("fairaudit.duckdb"))) as con:
         history = database.fetch(con, "SELECT DISTINCT method FROM fairshare_history")
     assert history["method"].to_list() == ["slurm:billing:fair_tree"]
 
@@ -129,7 +129,7 @@ def test_paths_are_relative_to_the_configuration() -> None:
 
 def test_partitions_alone_do_not_change_usage() -> None:
     draft = infer([], SlurmFiles(FILES.partitions), name="lab")
-    assert written(draft).usage == config.Usage()
+    assert written(draft).usage == config.UsageConfig()
 
 
 def test_missing_values_have_slurm_s_defaults_and_a_note() -> None:
@@ -172,7 +172,7 @@ def test_usage_that_never_decays_is_summed_over_windows() -> None:
 
 def test_a_configuration_without_billing_weights_is_refused() -> None:
     write(Path("conf.txt"), "ClusterName = lab\n")
-    usage = config.Usage(method="slurm", penalty="billing", slurm_conf="conf.txt")
+    usage = config.UsageConfig(method="slurm", penalty="billing", slurm_conf="conf.txt")
     with pytest.raises(UsageError, match="no partition in it, so nothing says what jobs are"):
         fairshare.read(usage, Path(), "lab")
 
@@ -269,7 +269,7 @@ def test_a_lab_under_limits_from_its_files_to_the_figures() -> None:
         "SELECT reason, count(*), count(*) FILTER (fst_status IS DISTINCT FROM 'blocked') "
         "FROM job_fairness WHERE schedule = 'observed' GROUP BY reason"
     )
-    with closing(database.open_snapshot(Path("fairaudit.duckdb"))) as con:
+    with closing(snapshots.open_snapshot(Path("fairaudit.duckdb"))) as con:
         judged = database.fetch(con, query)
         status = database.fetch(con, "SELECT DISTINCT fst_status FROM job_fairness")["fst_status"]
     counted = {reason: counts for reason, *counts in judged.rows()}

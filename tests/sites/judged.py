@@ -7,8 +7,9 @@ from typing import Any, Final, NamedTuple
 import polars as pl
 
 from audit.model import Limit, Window
+from audit.pipeline.shown import look
 from audit.scenario.plateaus.capacity import CapacityBelow
-from audit.scenario.plateaus.search import Plateaus, find_plateaus
+from audit.scenario.plateaus.search import Plateaus
 from audit.scenario.scenario import Scenario
 from audit.scenario.windows.search import find_windows
 from tests.sites.kinds import EPOCH, ClosedHours, SiteKind, TrueRule
@@ -64,7 +65,7 @@ def judged(site: TrueSite) -> Judged:
 def _shown(site: TrueSite) -> tuple[Plateaus, list[Window]]:
     """Return the limits that the log shows, and the windows with these in force."""
     ends = site.jobs.filter(pl.col("start_time").is_not_null())["end_time"]
-    found = find_plateaus(site.jobs, site.pool, site.now, int(ends.to_numpy().min()))
+    found = look(site.jobs, site.pool, site.now, int(ends.to_numpy().min())).plateaus
     windows = find_windows(Scenario(site.jobs, found.pool, site.now))
     return found, [one.window for one in windows.accepted]
 

@@ -19,9 +19,9 @@ from typing import Any, Final, Self
 import pytest
 
 from audit import config
-from audit.oneoff.sshare.inputs import Request
+from audit.oneoff.sshare.inputs import SshareRequest
 from audit.oneoff.sshare.recompute import psv, recompute
-from audit.store import database
+from audit.store import database, snapshots
 from tests.slurm import lab as slurm
 from tests.slurm.lab import Cluster, Lab, until
 
@@ -338,7 +338,7 @@ since = {since}
 
     def attempts(self, cluster: str, of: Path | None = None) -> list[dict[str, Any]]:
         """The attempts of a cluster that a database has; the published one, unless told."""
-        con = database.open_snapshot(of or self.published)
+        con = snapshots.open_snapshot(of or self.published)
         try:
             found = database.fetch(
                 con,
@@ -589,7 +589,7 @@ def compare_shares(
     (folder / "sacct").write_text(text)
     for sample in samples:
         (folder / f"sample-{sample.at}").write_text(sample.text)  # to examine a failure
-        request = Request(
+        request = SshareRequest(
             sacct=(folder / "sacct",),
             associations=files["assoc"],
             qos=files["qos"],

@@ -18,10 +18,11 @@ from audit.cluster import charges, fairshare
 from audit.metrics.attempts.account import Durations
 from audit.metrics.attempts.account import account as booked_waits
 from audit.metrics.attempts.reasons import hold_kind
-from audit.oneoff.sshare.inputs import Request
-from audit.oneoff.sshare.recompute import Outcome, recompute
+from audit.model import EVIDENCE
+from audit.oneoff.sshare.inputs import SshareRequest
+from audit.oneoff.sshare.recompute import SshareResult, recompute
 from audit.registry.causes import COLUMNS
-from tests.slurm.modern import ceiling, reasons
+from tests.slurm.modern import ceiling, evidence, reasons
 from tests.slurm.modern.captured import CAPTURES, OF_SLURM, Capture
 from tests.slurm.modern.record import CLUSTERS
 
@@ -46,6 +47,30 @@ def test_causes_agree_with_squeue(name: str, least: float, tmp_path: Path) -> No
     shown = [*reasons.compared(capture, tmp_path)]
     assert len(shown) > 6_000
     assert reasons.agreement(shown) >= least
+
+
+@pytest.mark.parametrize("name", CLUSTERS)
+def test_evidence_halves_what_is_unexplained(name: str, tmp_path: Path) -> None:
+    """docs/report/evidence.md has all figures; squeue once a minute and the logs."""
+    capture = Capture(CAPTURES / name)
+    log, of = capture.site(tmp_path), evidence.files(capture)
+    nothing = pl.DataFrame(schema=EVIDENCE)
+    for limits in (True, False):
+        shares = [
+            evidence.unexplained(evidence.with_files(log, said, limits=limits))
+            for said in (nothing, pl.concat([of.squeue, of.sprio, of.log]), pl.concat(of))
+        ]
+        assert shares[1] < shares[0] / 3
+        assert shares[2] < shares[0] / 6
+
+
+def test_drains_are_dated_to_the_second(tmp_path: Path) -> None:
+    capture = Capture(CAPTURES / "north")
+    log, of = capture.site(tmp_path), evidence.files(capture)
+    commands = [at for at, act in capture.blocks("acts.txt") if "state=drain" in act]
+    assert evidence.drains(evidence.with_files(log, of.log)) == tuple(map(int, commands))
+    late = [a - b for a, b in zip(evidence.drains(log), map(int, commands), strict=True)]
+    assert late == [435, 287]
 
 
 @pytest.mark.parametrize("name", CLUSTERS)
@@ -149,8 +174,8 @@ def test_sshare_is_recomputed(name: str, tmp_path: Path) -> None:
     assert equal >= {"north": 70, "south": 128}[name]
 
 
-def recomputed(folder: Path, at: int, tick: int) -> Outcome:
-    request = Request(
+def recomputed(folder: Path, at: int, tick: int) -> SshareResult:
+    request = SshareRequest(
         sacct=[folder / "sacct.txt"],
         associations=folder / OF_SLURM["associations"],
         qos=folder / OF_SLURM["qos"],

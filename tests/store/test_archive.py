@@ -11,7 +11,7 @@ import pytest
 
 from audit import resources
 from audit.errors import StoreError
-from audit.store import archive, database, migrations, publish, queries
+from audit.store import archive, database, migrations, publish, queries, snapshots
 from audit.store.database import Connection, fetch, insert, rows, transaction
 from audit.words import ARCHIVE
 
@@ -171,7 +171,7 @@ def test_a_store_keeps_the_identity_that_it_chose(con: Connection, tmp_path: Pat
     chosen = archive.identified(con)
     assert archive.identified(con) == archive.identity(con) == chosen
     publish.publish(con, tmp_path / "audit.duckdb")
-    with closing(database.open_snapshot(tmp_path / "audit.duckdb")) as reader:
+    with closing(snapshots.open_snapshot(tmp_path / "audit.duckdb")) as reader:
         assert archive.identity(reader) == chosen
     database.execute(con, "UPDATE identity SET store = '../../etc/passwd'")
     with pytest.raises(StoreError, match="identity is damaged"):
@@ -204,7 +204,7 @@ def test_readers_see_the_files_and_no_others(con: Connection, tmp_path: Path, fo
     secret = database.quote_text(f"{kept}/secret.parquet")
     database.execute(con, f"COPY (SELECT 1) TO {secret} (FORMAT parquet)")
     publish.publish(con, tmp_path / "audit.duckdb")
-    with closing(database.open_snapshot(tmp_path / "audit.duckdb", archive=kept)) as reader:
+    with closing(snapshots.open_snapshot(tmp_path / "audit.duckdb", archive=kept)) as reader:
         assert rows(reader, "SELECT count(*) FROM job_fairness") == [(9,)]
         for file in ("secret.parquet", "../store.duckdb"):
             for path in (f"{kept}/{file}", f"{folder}/{file}"):
@@ -217,7 +217,7 @@ def test_a_published_database_moves_with_its_archive(con: Connection, tmp_path: 
     (tmp_path / "there").mkdir()
     publish.publish(con, tmp_path / "there" / "audit.duckdb")
     (tmp_path / ARCHIVE).rename(tmp_path / "there" / ARCHIVE)
-    with closing(database.open_snapshot(tmp_path / "there" / "audit.duckdb")) as reader:
+    with closing(snapshots.open_snapshot(tmp_path / "there" / "audit.duckdb")) as reader:
         assert rows(reader, "SELECT count(*) FROM job_fairness") == [(9,)]
 
 
@@ -248,15 +248,15 @@ def test_a_query_opens_only_files_that_its_arguments_select(
     assert ended("other", None, None) == {"old"}
     of = {"cluster": "c", "period": "p", "schedule": "observed", "whole": False, "to_time": 100}
     assert queries.rows(con, "report_data_span", from_time=80, **of) == [(None, 95)]
-    assert queries.rows(con, "report_superseded", cluster="c", inputs=["late"]) == [(0,)]
+    of_records = {"cluster": "c", "whole": False, "to_time": 100}
+    assert queries.rows(con, "report_superseded", from_time=80, **of_records) == [(0,)]
     for since, until in ((14, 16), (79, 100), (None, None)):
         with pytest.raises(StoreError, match="records"):
             ended("c", since, until)
     with pytest.raises(StoreError, match="results"):
         queries.rows(con, "report_data_span", from_time=79, **of)
-    for inputs in (["i"], None):
-        with pytest.raises(StoreError, match="records"):
-            queries.rows(con, "report_superseded", cluster="c", inputs=inputs)
+    with pytest.raises(StoreError, match="records"):
+        queries.rows(con, "report_superseded", from_time=79, **of_records)
 
 
 def test_every_query_over_the_archive_names_the_cluster() -> None:

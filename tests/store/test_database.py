@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from audit.errors import LockedError, StoreError
-from audit.store import database, publish
+from audit.store import database, publish, snapshots
 from audit.store.database import Connection
 
 
@@ -43,7 +43,7 @@ def test_names_and_texts_are_quoted(store: Connection, tmp_path: Path) -> None:
     assert database.fetch(store, f"SELECT {database.quote_text(text)} AS a").item() == text
     odd = tmp_path / "it's.duckdb"
     publish.publish(store, odd)
-    with closing(database.open_snapshot(odd)) as con:
+    with closing(snapshots.open_snapshot(odd)) as con:
         assert database.fetch(con, f"SELECT a FROM {database.quote_name(name)}").item() == text
 
 
@@ -61,7 +61,7 @@ REFUSED = (
 def test_a_snapshot_reads_itself_and_nothing_else(store: Connection, tmp_path: Path) -> None:
     path = tmp_path / "snapshot.duckdb"
     publish.publish(store, path)
-    with closing(database.open_snapshot(path)) as con:
+    with closing(snapshots.open_snapshot(path)) as con:
         for statement in REFUSED:
             with pytest.raises(StoreError):
                 database.fetch(con, statement)
@@ -75,7 +75,7 @@ def test_a_long_query_is_interrupted(store: Connection, tmp_path: Path) -> None:
     publish.publish(store, path)
     endless = "SELECT count(*) FROM range(1000000) a, range(1000000) b"
     with (
-        closing(database.open_snapshot(path, timeout_s=1)) as con,
+        closing(snapshots.open_snapshot(path, timeout_s=1)) as con,
         pytest.raises(StoreError, match=r"(?i)interrupt|time"),
     ):
         database.fetch(con, endless)
@@ -83,10 +83,10 @@ def test_a_long_query_is_interrupted(store: Connection, tmp_path: Path) -> None:
 
 def test_files_that_are_no_database(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="no such database"):
-        database.open_snapshot(tmp_path / "none")
+        snapshots.open_snapshot(tmp_path / "none")
     text = tmp_path / "text"
     text.write_text("not a database, but long enough to look like one" * 100)
-    for opening in (database.open_snapshot, database.open_store):
+    for opening in (snapshots.open_snapshot, database.open_store):
         with pytest.raises(StoreError, match="not a DuckDB database"):
             opening(text)
 
@@ -105,7 +105,7 @@ def test_a_writer_in_another_process_locks_the_file(tmp_path: Path) -> None:
     ) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == "open\n"
-        for opening in (database.open_snapshot, database.open_store):
+        for opening in (snapshots.open_snapshot, database.open_store):
             with pytest.raises(LockedError, match="another run or reader") as caught:
                 opening(path)
             assert caught.value.exit_code == 75
@@ -117,7 +117,7 @@ def test_nothing_is_reported_on_stderr_when_a_process_ends() -> None:
     script = """
 from pathlib import Path
 import tempfile
-from audit.store import database, migrations
+from audit.store import database, migrations, snapshots
 with tempfile.TemporaryDirectory() as folder:
     con = database.open_store(Path(folder) / "db")
     migrations.migrate(con)

@@ -8,7 +8,7 @@ import pytest
 
 from audit import resources
 from audit.errors import StoreError, UsageError
-from audit.store import catalogue, database, migrations, publish
+from audit.store import catalogue, database, migrations, publish, snapshots
 from audit.store.database import Connection, execute, fetch
 
 KINDS = ("user", "account")
@@ -70,6 +70,7 @@ VIEWS = {
     "studies": """study log pool setting metric dimension dimension_value value lower upper unit
         attempts""",
     "coverage": "cluster day records refused state",
+    "evidence": "cluster kind instant job_id node state reason priority expected_start run_id",
     "refused_records": """cluster file line byte_offset reason text refused_at replayed_at code
         input""",
     "set_aside_logs": "cluster source file code reason found_at",
@@ -199,7 +200,7 @@ def test_a_temporary_store_begins_with_what_was_published_and_leaves_nothing(
     with migrations.temporary(seed=published) as con:
         assert fetch(con, "SELECT cluster FROM clusters").item() == "c"
         execute(con, "DELETE FROM clusters")
-    with closing(database.open_snapshot(published)) as reader:
+    with closing(snapshots.open_snapshot(published)) as reader:
         assert fetch(reader, "SELECT cluster FROM clusters").item() == "c"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["private", "published.duckdb"]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from audit.errors import StoreError
-from audit.store import database, migrations, publish
+from audit.store import database, migrations, publish, snapshots
 from audit.store.database import Connection, execute, fetch
 from tests.places import ROOT
 
@@ -37,10 +37,10 @@ def test_readers_keep_their_snapshot_through_ten_publishes(
     path = tmp_path / "snapshot.duckdb"
     execute(store, "INSERT INTO t VALUES (0)")
     publish.publish(store, path)
-    first = database.open_snapshot(path)
+    first = snapshots.open_snapshot(path)
     script = (
         "import sys; from pathlib import Path; from audit.store import database\n"
-        "con = database.open_snapshot(Path(sys.argv[1]))\n"
+        "con = snapshots.open_snapshot(Path(sys.argv[1]))\n"
         "print(database.fetch(con, 'SELECT max(a) FROM t').item()); con.close()"
     )
     for step in range(1, 11):
@@ -58,7 +58,7 @@ def test_readers_keep_their_snapshot_through_ten_publishes(
 def test_comments_and_views_are_published(store: Connection, tmp_path: Path) -> None:
     path = tmp_path / "snapshot.duckdb"
     publish.publish(store, path)
-    con = database.open_snapshot(path)
+    con = snapshots.open_snapshot(path)
     views = fetch(
         con,
         "SELECT comment FROM duckdb_views() "
@@ -97,7 +97,7 @@ def test_a_store_that_is_handed_over_becomes_the_published_file(tmp_path: Path) 
             execute(con, "CREATE TABLE t (a BIGINT)")
             execute(con, "INSERT INTO t VALUES (?)", [value])
         publish.hand_over(store, path, with_group=True)
-        with closing(database.open_snapshot(path)) as reader:
+        with closing(snapshots.open_snapshot(path)) as reader:
             assert number(reader) == value
         assert names(tmp_path) == ["audit.duckdb"]
         assert path.stat().st_mode & 0o777 == 0o440
@@ -116,7 +116,7 @@ def test_a_published_file_is_read_only_and_replaced(
     publish.publish(store, path, with_group=shared)
     assert path.stat().st_mode & 0o777 == (0o440 if shared else 0o400)
     assert names(tmp_path) == ["audit.duckdb", "private"]
-    with closing(database.open_snapshot(path)) as reader, pytest.raises(StoreError):
+    with closing(snapshots.open_snapshot(path)) as reader, pytest.raises(StoreError):
         fetch(reader, "FROM t")
 
 
@@ -127,7 +127,7 @@ OWNER = """
 import sys
 from contextlib import closing
 from pathlib import Path
-from audit.store import archive, database, migrations, publish
+from audit.store import archive, database, migrations, publish, snapshots
 from tests.store.test_archive import fill, record
 folder = Path(sys.argv[1])
 target, store = folder / "audit.duckdb", folder / "store.duckdb"
@@ -156,7 +156,7 @@ try:
     database.open_store(target)
 except database.StoreError as error:
     print(error)
-with closing(database.open_snapshot(target)) as con:
+with closing(snapshots.open_snapshot(target)) as con:
     print(database.rows(con, "SELECT count(*) FROM migrations"))
 files = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
 print(files - named, len(named))

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from audit.errors import StoreError, UsageError
-from audit.store import database, saved, selection
+from audit.store import database, saved, selection, snapshots
 from audit.store.database import Connection
 from audit.store.grammar import Grammar
 from tests.published import full
@@ -21,7 +21,7 @@ NEEDED = {"user": "1"}
 
 @pytest.fixture(scope="module")
 def published(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connection]:
-    con = database.open_snapshot(once(tmp_path_factory, "full", full) / "fairaudit.duckdb")
+    con = snapshots.open_snapshot(once(tmp_path_factory, "full", full) / "fairaudit.duckdb")
     yield con
     con.close()
 

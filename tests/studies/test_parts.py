@@ -17,7 +17,7 @@ from tests.strategies import EPOCH, POOLS, Rows, ended, frame, rows
 POOL = Pool("all", Resource.cpus, 4, amounts=(("cpus", 4),))
 
 
-def cut(records: Rows, pool: Pool = POOL, attempts: int = 5_000) -> parts.Part:
+def cut(records: Rows, pool: Pool = POOL, attempts: int = 5_000) -> parts.SimulatedPart:
     return parts.part(describe(frame(records), [pool]), pool, attempts)
 
 

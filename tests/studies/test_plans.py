@@ -13,8 +13,9 @@ from audit.config import Config
 from audit.errors import UsageError
 from audit.oneoff import study as studies
 from audit.pipeline import opening
+from audit.pipeline.session import Session
 from audit.report.study import page as study
-from audit.store import database
+from audit.store import database, snapshots
 from audit.studies import plans
 from audit.studies.workload import page as workload_study
 from audit.studies.workload.compute import model_files
@@ -46,8 +47,9 @@ def text(seed: int = 1) -> str:
 
 def made(folder: Path, **options: object) -> tuple[Path, ...]:
     source = write(folder / "my.swf", text())
-    request = (opening.Request(logs=[source]), studies.Target(out=folder / "out", **options))  # type: ignore[arg-type]
-    return studies.conduct("workload", *request, Config(), plans.workload())
+    target = studies.StudyTarget(out=folder / "out", **options)  # type: ignore[arg-type]
+    session = Session(opening.Request(logs=[source]))
+    return studies.conduct(session, "workload", target, plans.workload())
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +76,7 @@ def test_the_page_its_tables_the_database_and_the_models(files: tuple[Path, ...]
     assert groups["mean_occupancy_s"].to_list() == [600, 9600]
     sizes = pl.read_csv(files[0].with_name("workload-size.csv"))
     assert sizes["class"].to_list() == ["1", "9–16"]
-    con = database.open_snapshot(files[-1])
+    con = snapshots.open_snapshot(files[-1])
     found = database.fetch(
         con,
         "SELECT setting, metric, dimension_value, value, unit FROM studies "
@@ -109,9 +111,11 @@ def test_the_page_says_who_arrives_when(files: tuple[Path, ...]) -> None:
 
 def test_no_ended_attempt_is_no_workload(tmp_path: Path) -> None:
     source = write(tmp_path / "my.swf", log([line(1, run=-1, status=5)], MaxProcs=4))
-    request = (opening.Request(logs=[source]), studies.Target(out=tmp_path / "out"))
+    session = Session(opening.Request(logs=[source]))
     with pytest.raises(UsageError, match="no attempt of the log has ended"):
-        studies.conduct("workload", *request, Config(), plans.workload())
+        studies.conduct(
+            session, "workload", studies.StudyTarget(out=tmp_path / "out"), plans.workload()
+        )
 
 
 @pytest.mark.thorough
@@ -158,13 +162,9 @@ def test_the_command(
         return "the plan"
 
     def conduct(
-        key: str,
-        request: opening.Request,
-        target: studies.Target,
-        _: Config,
-        plan: str,
-        *__: object,
+        session: Session, key: str, target: studies.StudyTarget, plan: str, _: object
     ) -> list[Path]:
+        request = session.request
         asked.extend([key, plan, request.logs, request.pool_size, request.zone, target.threads])
         return [target.out / "workload.html"]
 
@@ -189,8 +189,8 @@ def test_a_browser_draws_it_without_complaint(files: tuple[Path, ...]) -> None:
 def test_a_real_log(real_logs: Path, tmp_path: Path) -> None:
     source = real_logs / "swf" / "KTH-SP2-1996-2.1-cln.swf.gz"
     out = tmp_path / "out"
-    request = (opening.Request(logs=[source]), studies.Target(out=out))
-    studies.conduct("workload", *request, Config(), plans.workload(clusters=4))
+    session, target = Session(opening.Request(logs=[source])), studies.StudyTarget(out=out)
+    studies.conduct(session, "workload", target, plans.workload(clusters=4))
     likeness = pl.read_csv(out / "workload-likeness.csv")
     traits = {row["trait"]: row for row in likeness.iter_rows(named=True)}
     assert traits["Attempts"]["log"] == 28_475

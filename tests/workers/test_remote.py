@@ -17,9 +17,9 @@ from audit.errors import UsageError
 from audit.metrics.draws import Draws
 from audit.model import Policy
 from audit.oneoff.fit_policy import plan as fit
-from audit.oneoff.study import Plan
+from audit.oneoff.study import StudyPlan
 from audit.oneoff.whatif import plan as whatif
-from audit.pipeline.opening import Log, Request, open_log
+from audit.pipeline.opening import ClusterLog, Request, open_log
 from audit.scenario import driver
 from audit.scenario.driver import Effort
 from audit.scenario.fair_start import fair_starts
@@ -66,7 +66,7 @@ def test_a_worker_gets_a_slice_of_the_log(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Log:
+def small(tmp_path_factory: pytest.TempPathFactory) -> ClusterLog:
     path = tmp_path_factory.mktemp("logs") / "small.swf"
     write(path, small_log())
     return open_log(Request(logs=[path], zone="UTC"), Config())
@@ -84,7 +84,9 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Log:
     ],
     ids=["grid", "users", "sensitivity", "fit", "whatif", "workload"],
 )
-def test_the_cells_of_every_study_can_be_sent(of: Callable[[Log, Draws], Plan], small: Log) -> None:
+def test_the_cells_of_every_study_can_be_sent(
+    of: Callable[[ClusterLog, Draws], StudyPlan], small: ClusterLog
+) -> None:
     cell = of(small, Draws(1, 100)).cells[-1]
     [(_, there)] = Scattered().each(computed, None, [cell.compute])
     assert there.equals(cell.compute())

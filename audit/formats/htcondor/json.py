@@ -69,7 +69,7 @@ def parse(block: Block, header: Header) -> Parsed:
     """Read a stretch of ads."""
     found, parted = Found(block), header.entries["parted"].encode()
     starts = [at + len(parted) - 1 for at in starts_of(block.data, parted)]
-    found.walk(0, starts, _BETWEEN, texts_of, _WORDS, _TRIES)
+    found.walk(0, starts, _BETWEEN, lambda ad: [texts_of(ad)], _WORDS, _TRIES)
     return found.parsed(*typed(found.texts(ATTRIBUTES)))
 
 

@@ -17,15 +17,14 @@ from __future__ import annotations
 import re
 from typing import Final
 
-import numpy as np
 import polars as pl
 
+from audit.formats import delimited
 from audit.formats.dialects import Dialect, Header, Parsed, Reading, named_by_log
-from audit.formats.lines import UNQUOTED, Block, as_text, cut, select, unquoted
+from audit.formats.lines import Block
 from audit.formats.sacct.json import tasks_of
 from audit.formats.sacct.records import PENDING_TASKS, typed
-from audit.formats.shaping import by_distinct, case, refused, shaped
-from audit.model import RefusalCode
+from audit.formats.shaping import by_distinct, case, shaped
 
 _NEEDED: Final = {"id_job", "time_submit", "time_start", "time_end", "state"}
 _UNSET: Final = 2**32 - 2  # Slurm's unset; 2**32 - 1 is infinite
@@ -55,7 +54,7 @@ def _names(head: bytes) -> tuple[list[str], str] | None:
     """Return the names of the columns and their separator; None if they are not of this table."""
     first = head.removeprefix(b"\xef\xbb\xbf").split(b"\n", 1)[0].rstrip(b"\r")
     line = first.decode("utf-8", errors="backslashreplace").replace('"', "").replace("`", "")
-    for separator in ",\t;|":
+    for separator in delimited.SEPARATORS:
         names = [name.strip().lower() for name in line.split(separator)]
         if set(names) >= _NEEDED:
             return names, separator
@@ -74,39 +73,11 @@ def header(head: bytes, reading: Reading) -> Header:
 def parse(block: Block, header: Header) -> Parsed:
     """Read whole lines."""
     names, separator = header.entries["columns"].split(","), header.entries["separator"]
-    text = as_text(block.data)
-    if separator != "\t" and b'"' in text:  # `mysql --batch` writes tabs, and no quotes
-        text, separator = unquoted(text, separator), UNQUOTED
-    data = np.frombuffer(text, dtype=np.uint8)
-    lines = cut(data)
-    marks = np.flatnonzero(data == ord(separator))
-    fields = np.diff(np.searchsorted(marks, lines.ends), prepend=0) + 1
-    filled = lines.ends > lines.starts
-    if block.byte_offset == 0:
-        filled[0] = False  # the names
-    whole = filled & (fields == len(names))
-    if whole.any() and not text.endswith(b"\n"):
-        whole[-1] = False
-    rows = pl.DataFrame(schema=dict.fromkeys(names, pl.String))
-    if whole.any():
-        rows = pl.read_csv(
-            select(data, lines, whole),
-            separator=separator,
-            has_header=False,
-            schema=dict.fromkeys(names, pl.String),
-            quote_char=None,
-            null_values=_NULLS,
-        )
-    rows = rows.with_columns(number=pl.Series(np.flatnonzero(whole), dtype=pl.Int64))
+    found = delimited.rows(block, names, separator, _NULLS)
+    rows = found.texts
     deleted = (_column(rows, "deleted") == "1").fill_null(value=False)
     records = _records(rows.filter(~deleted))
-    wrong = f"fields, not the {len(names)} of the columns"
-    odd = refused(
-        (int(number), f"{fields[number]} {wrong}", RefusalCode.SHAPE)
-        for number in np.flatnonzero(filled & ~whole)
-    )
-    origin = cut(np.frombuffer(block.data, dtype=np.uint8))
-    return shaped(block, origin, [records, odd], steps=int(deleted.sum()), by_line=True)
+    return shaped(block, found.origin, [records, found.odd], steps=int(deleted.sum()), by_line=True)
 
 
 def _column(rows: pl.DataFrame, name: str) -> pl.Series:
@@ -116,7 +87,7 @@ def _column(rows: pl.DataFrame, name: str) -> pl.Series:
 
 def _records(rows: pl.DataFrame) -> pl.DataFrame:
     """Convert rows to the columns of sacct, and these to records."""
-    frame = pl.DataFrame({name: _column(rows, name) for name in _READ})
+    frame = pl.DataFrame({name: _column(rows, name) for name in READ})
     tres = {name: by_distinct(frame[of], _tres) for name, of in _LISTED.items()}
     texts = frame.select(
         _positive(PENDING_TASKS).alias(PENDING_TASKS),
@@ -156,7 +127,7 @@ def _records(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 _LISTED: Final = {"AllocTRES": "tres_alloc", "ReqTRES": "tres_req"}
-_READ: Final = (
+READ: Final = (
     *("id_job", "id_array_job", "id_array_task", "array_task_str", PENDING_TASKS),
     *("het_job_id", "het_job_offset"),
     *("pack_job_id", "pack_job_offset", "user", "id_user", "account", "id_group", "partition"),

@@ -122,16 +122,16 @@ class _Walk:
         inside = not (self._first or _DOCUMENT.match(self.data))
         while at < len(self.data):
             if inside:
-                at = self.found.walk(at, self._starts, _BETWEEN, self._row, _WORDS)
+                at = self.found.walk(at, self._starts, _BETWEEN, self._rows, _WORDS)
             else:
                 at = self._outside(at)
             inside = not inside
 
-    def _row(self, job: Any) -> Row:
+    def _rows(self, job: Any) -> list[Row]:
         row = tuple(None if text is None else holdable(text) for text in columns_of(job))
         steps = job.get("steps")
         self.steps += len(steps) if isinstance(steps, list) else 0
-        return row
+        return [row]
 
     def _outside(self, at: int) -> int:
         """Check the text outside arrays of jobs; return the beginning of the next array."""

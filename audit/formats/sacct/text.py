@@ -36,6 +36,7 @@ import numpy as np
 import polars as pl
 
 from audit.errors import DialectError
+from audit.formats.delimited import names_row
 from audit.formats.dialects import HEAD_BYTES, Dialect, Header, Parsed, Reading
 from audit.formats.instants import is_zone
 from audit.formats.lines import (
@@ -80,6 +81,8 @@ def recognises(head: bytes) -> bool:
         return heads.table_for_people(lines) is None
     if lines[0].text.lstrip().startswith((";", "#", "{", "<")):
         return False
+    if names_row(lines[0].text.encode()) is not None:
+        return False  # a table of other names
     return differs(head) is None and proposals.sniff(_texts(lines)) is not None
 
 

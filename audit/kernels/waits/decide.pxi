@@ -157,14 +157,19 @@ cdef void _walk_all(Sweep s, int64_t now, int64_t then) noexcept nogil:
 
 cdef bint _keep_rules(Sweep s, int64_t slot, int64_t now) noexcept nogil:
     """Return whether a rule forbids a block, which then is in no class."""
-    cdef int64_t i = s.line.front[slot], c = s.line.of[slot]
-    cdef Py_ssize_t rule
+    cdef int64_t i = s.line.front[slot], c = s.line.of[slot], recorded
+    cdef Py_ssize_t rule, known = s.line.forbids.shape[1] - s.rules.recorded
     cdef bint barred = False, exceeds
     exceeds = s.state.out or state_of(s, c) == EXCEEDS
     if not exceeds:
-        for rule in range(s.line.forbids.shape[1]):
+        for rule in range(known):
             s.line.forbids[slot, rule] = forbids(s.rules, s.counting, rule, i, now)
             barred = barred or s.line.forbids[slot, rule]
+        s.line.forbids[slot, known:] = 0
+        if not barred:
+            recorded = recorded_rule(s.log, s.course, i, now)
+            if recorded != NOTHING:
+                s.line.forbids[slot, recorded] = barred = True
     if barred:
         if s.line.joined[slot]:
             part(s.log, s.line, s.shares, s.state, slot)
@@ -189,6 +194,8 @@ cdef int64_t _start(Sweep s, int64_t slot, int64_t now, int64_t then) noexcept n
         s.walk.notes += 1
         s.line.stepped[slot] = -s.state.walk
         return count
+    if is_planned(s.log, s.course, i, now):
+        return count  # something is kept that it would use
     if user == UNKNOWN or not _is_passed(s, user, i):
         count = _claimed_by(s, slot, now)
         if count < s.line.number[slot]:
@@ -214,16 +221,6 @@ cdef int64_t _claimed_by(Sweep s, int64_t slot, int64_t now) noexcept nogil:
     for rule in range(s.rules.most.shape[0]):
         count = min(count, allowed(s.rules, s.counting, rule, i, now))
     return count
-
-
-cdef bint _is_passed(Sweep s, int64_t user, int64_t i) noexcept nogil:
-    """Return whether an attempt of a user ahead of ``i`` has lapsed."""
-    cdef int64_t slot = s.line.first_lapsed[user]
-    while slot != NOBODY and s.line.first[slot] < i:
-        if s.walk.short[s.line.of[slot]] != EXCEEDS:
-            return True
-        slot = s.line.lapsed_after[slot]
-    return False
 
 
 cdef void _shrink(Sweep s, int64_t last) noexcept nogil:
@@ -473,7 +470,8 @@ cdef int64_t _see_ahead(Sweep s, int64_t slot, int64_t i, int64_t now) noexcept 
                 and not (
                     state_of(s, s.line.of[slot]) == FITS and _fits_left(s, s.line.of[slot])
                 )
-                and not is_forbidden(s.rules, s.counting, s.line.front[slot], now),
+                and not is_forbidden(s.rules, s.counting, s.line.front[slot], now)
+                and recorded_rule(s.log, s.course, s.line.front[slot], now) == NOTHING,
             ):
                 break
             slot = s.line.behind[slot]

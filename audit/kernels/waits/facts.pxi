@@ -20,6 +20,13 @@ cdef enum:
 cdef enum:
     RECORDED = 1  # a hold was recorded when it left the queue
     TRACED = 2  # every stretch of its wait is kept, not only holds and rules
+
+
+cdef enum Hold:
+    # What is recorded of a stretch of a wait, but for rules.
+    NOTHING = -3
+    AS_PLANNED = -2  # the scheduler planned a later start
+    AS_HELD = -1
     SPAN = 5  # numbers of a stretch
 
 
@@ -68,6 +75,7 @@ cdef class Course:
     cdef const int64_t[::1] held  # [holds], the attempt
     cdef const int64_t[::1] hold_from
     cdef const int64_t[::1] hold_to
+    cdef const int64_t[::1] hold_as  # the number of a recorded rule, or one of ``Hold``
     cdef const int64_t[::1] by_hold  # the holds that last, by their begin and by their end
     cdef const int64_t[::1] by_release
     cdef const int64_t[::1] outage_from  # ascending
@@ -92,15 +100,32 @@ cdef class Ruled:
     cdef const int64_t[::1] span_from
     cdef const int64_t[::1] span_to
     cdef Py_ssize_t counters
+    cdef Py_ssize_t recorded  # rules without a bound: ``Course.hold_as`` says when they forbid
 
 
 cdef inline bint is_held(Waits log, Course course, int64_t i, int64_t at) noexcept nogil:
     """Return whether a known hold of attempt ``i`` lasts at an instant."""
+    return _recorded_as(log, course, i, at, AS_HELD, AS_HELD) != NOTHING
+
+
+cdef inline int64_t recorded_rule(Waits log, Course course, int64_t i, int64_t at) noexcept nogil:
+    """Return the number of the rule that is recorded to forbid attempt ``i``, or NOTHING."""
+    return _recorded_as(log, course, i, at, 0, NEVER)
+
+
+cdef inline bint is_planned(Waits log, Course course, int64_t i, int64_t at) noexcept nogil:
+    """Return whether the scheduler's own plan starts attempt ``i`` later than an instant."""
+    return _recorded_as(log, course, i, at, AS_PLANNED, AS_PLANNED) != NOTHING
+
+
+cdef inline int64_t _recorded_as(
+    Waits log, Course course, int64_t i, int64_t at, int64_t low, int64_t high
+) noexcept nogil:
     cdef Py_ssize_t hold
     for hold in range(log.first_hold[i], log.last_hold[i]):
-        if course.hold_from[hold] <= at < course.hold_to[hold]:
-            return True
-    return False
+        if course.hold_from[hold] <= at < course.hold_to[hold] and low <= course.hold_as[hold] <= high:
+            return course.hold_as[hold]
+    return NOTHING
 
 
 cdef int64_t MOST = NEVER // 2  # amounts × time end here

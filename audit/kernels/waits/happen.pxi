@@ -274,3 +274,13 @@ cdef int64_t _next_lapse(Sweep s, int64_t now) noexcept nogil:
     for k in range(s.walk.steps):
         oldest = max(oldest, s.line.sums[s.walk.step[k], AGE])
     return NEVER if oldest < 0 else now + s.line.lapse - oldest
+
+
+cdef bint _is_passed(Sweep s, int64_t user, int64_t i) noexcept nogil:
+    """Return whether an attempt of a user ahead of ``i`` has lapsed."""
+    cdef int64_t slot = s.line.first_lapsed[user]
+    while slot != NOBODY and s.line.first[slot] < i:
+        if s.walk.short[s.line.of[slot]] != EXCEEDS:
+            return True
+        slot = s.line.lapsed_after[slot]
+    return False

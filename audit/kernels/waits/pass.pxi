@@ -152,7 +152,9 @@ cdef int64_t _cause(Sweep s, int64_t slot, int64_t i) noexcept nogil:
     if s.line.stepped[slot] == s.state.walk:
         return UNEXPLAINED
     if i < s.walk.cut[c]:
-        return KEPT_OWN if user != UNKNOWN and user == s.walk.first_user else KEPT
+        if user != UNKNOWN and user == s.walk.first_user and i > s.walk.first_place:
+            return KEPT_OWN
+        return KEPT
     for k in range(s.walk.ranges):
         if s.walk.range_group[k] == s.line.group[i] and s.walk.range_from[k] <= i < s.walk.range_to[k]:
             return OWN_QUEUED

@@ -47,6 +47,7 @@ class Course:
         held: Ints,
         hold_from: Ints,
         hold_to: Ints,
+        hold_as: Ints,
         by_hold: Ints,
         by_release: Ints,
         outage_from: Ints,
@@ -71,6 +72,7 @@ class Ruled:
         span_from: Ints,
         span_to: Ints,
         counters: int,
+        recorded: int,
     ) -> None: ...
 
 @final

@@ -265,7 +265,7 @@ cdef Sweep _sweep_of(
     int64_t lapse_s, int64_t depth, bint strict, Bookings made, Idle idle
 ):
     cdef Py_ssize_t users = int(np.max(log.user, initial=UNKNOWN)) + 1
-    cdef Py_ssize_t count = rules.most.shape[0] + rules.first_span.shape[0] - 1
+    cdef Py_ssize_t count = rules.most.shape[0] + rules.first_span.shape[0] - 1 + rules.recorded
     cdef Line line = Line(log, nodes, users, most, count, lapse_s)
     cdef Floor floor = Floor(nodes, log.by_end.shape[0], most, depth)
     cdef Shares shares = Shares(log, nodes, floor, line, users)
@@ -324,6 +324,7 @@ cdef void _watch(Sweep s, int64_t now) noexcept nogil:
         if (
             state_of(s, s.line.of[slot]) == FITS
             and not is_forbidden(s.rules, s.counting, s.line.first[slot], s.state.now)
+            and recorded_rule(s.log, s.course, s.line.first[slot], s.state.now) == NOTHING
         ):
             s.idle.waited[s.idle.count - 1] += now - s.state.now
             return

@@ -52,11 +52,21 @@ from numpy.typing import NDArray
 
 from audit.metrics.attempts.contention import counted_resources
 from audit.metrics.attempts.reasons import hold_kind, throttled
+from audit.metrics.attempts.recorded import recorded
 from audit.metrics.preemption import sides
 from audit.metrics.waits import plan as plans
-from audit.metrics.waits.held import longest_hold, placed_holds
+from audit.metrics.waits.held import longest_hold, placed_holds, recorded_rules
 from audit.metrics.waits.plan import Passes
-from audit.metrics.waits.queue import NEVER, Holds, InForce, Ints, Queued, in_force, queued
+from audit.metrics.waits.queue import (
+    AS_HELD,
+    NEVER,
+    Holds,
+    InForce,
+    Ints,
+    Queued,
+    in_force,
+    queued,
+)
 from audit.metrics.waits.walk import (
     BOOKED,
     FIRST_RULE,
@@ -80,7 +90,7 @@ OUTAGE_S: Final = 600
 _READ: Final = cs.by_name(
     *("standing", "arrival_time", "submit_time", "start_time", "end_time", "user", "reason"),
     *("reservation", "node_list", "node_amounts", "cpus", "nodes", "gpus", "mem_bytes"),
-    *("account", "partition", "qos", "size", "walltime_s", "occupancy_s", *SEQUENCE),
+    *("account", "partition", "qos", "size", "walltime_s", "occupancy_s", *SEQUENCE, "recorded"),
     *("any_gpu_type", "constraints", "required_nodes", "array_throttle"),
     require_all=False,
 ) | cs.starts_with(OF_TYPE)
@@ -114,7 +124,7 @@ NO_HOLDS: Final = pl.DataFrame(
     schema={"row": pl.Int64, "begin": pl.Int64, "end": pl.Int64, "kind": pl.String}
 )
 """``row`` counts the rows of ``described``; begin and end are epoch s; kind is one of
-``registry.reasons.HELD_BY``."""
+``registry.reasons.HELD_BY`` or ``PLANNED``, else the name of a rule that was recorded."""
 
 KEY: Final = ("job_id", "attempt")
 RULE_FREE: Final = "cause_rule_free_s"
@@ -194,18 +204,21 @@ def account(
         found = plans.Chosen(passes.plan, book(of.scene, passes.plan), passes.starts)
     again = _Again(queue, pool, of.rules, of.known, durations.outage_s, found.plan)
     booked, preemptible = _over_preemptible(found.booked, again)
-    made = _columns(booked, queue, pool, of.scene.guessed).with_columns(
+    made = _columns(booked, queue, pool, of.rule_names, of.scene.guessed).with_columns(
         preemptible.alias(PREEMPTIBLE),
         held_by=longest_hold(placed, queue.rows.height).fill_null(kinds),
     )
     made = made.with_columns(held_by=pl.when(pl.col("cause_held_s") > 0).then("held_by"))
-    names, outages = rule_names(pool), of.scene.outages
+    outages = of.scene.outages
     return Account(
         _with(described, queue, made),
         _outages(outages, now),
         _barred(booked.stretches, queue, described),
         _before(queue, of.scene.outside, place).vstack(
-            _traced(booked, place, names, placed, kinds, outages, _absent(queue, pool, place))
+            _traced(
+                *(booked, place, of.rule_names, placed, kinds),
+                *(outages, _absent(queue, pool, place)),
+            )
         ),
         *(of.scene.guessed, found.plan, found.starts, of.interval_s),
     )
@@ -237,6 +250,7 @@ class _Posed(NamedTuple):
     placed: pl.DataFrame  # all other holds, by place in the queue
     known: Known
     rules: InForce
+    rule_names: Sequence[str]  # recorded ones last
     scene: Scene
     interval_s: int | None
 
@@ -258,7 +272,13 @@ def _posed(
     if interval is None:
         interval = _interval(queue, pool, passes)
     kinds = hold_kind(queue.rows)
-    placed = placed_holds(pl.concat([holds, throttled(described)]), queue)
+    spans = pl.concat([holds, throttled(described), recorded(described)])
+    rules = in_force(
+        *(queue, pool.limits, pool.windows, pool.zone), recorded=len(recorded_rules(spans))
+    )
+    placed = placed_holds(spans, queue)
+    says = pl.col("recorded_as")
+    placed = placed.with_columns(says + pl.when(says >= 0).then(rules.bounded).otherwise(0))
     known = Known(
         first_end(described) if log_begin is None else log_begin,
         INTERVAL_S if interval is None else interval,
@@ -267,12 +287,14 @@ def _posed(
         None if traced is None else queue.rows["row"].index_of(traced),
         durations.lapse_s,
     )
-    rules = in_force(queue, pool.limits, pool.windows, pool.zone)
     posed = scene(queue, pool, rules, known, outage_s=durations.outage_s)
-    return _Posed(queue, kinds, placed, known, rules, posed, interval)
+    names = [*rule_names(pool), *recorded_rules(spans)]
+    return _Posed(queue, kinds, placed, known, rules, names, posed, interval)
 
 
-def _columns(booked: Booked, queue: Queued, pool: Pool, guessed: float | None) -> pl.DataFrame:
+def _columns(
+    booked: Booked, queue: Queued, pool: Pool, names: Sequence[str], guessed: float | None
+) -> pl.DataFrame:
     """Return the columns that the bookings tell, of each attempt in the queue's order."""
     return pl.DataFrame(
         {
@@ -283,7 +305,7 @@ def _columns(booked: Booked, queue: Queued, pool: Pool, guessed: float | None) -
             RELEASED: np.where(_released(queue), booked.of("unexplained"), 0.0),
             IDLE: booked.idle,
             HAS_LAPSED: booked.lapsed,
-            "rule": _longest_rule(booked, rule_names(pool)),
+            "rule": _longest_rule(booked, names),
         }
     )
 
@@ -422,7 +444,8 @@ def _traced(
     if place is None:
         return pl.DataFrame(schema=_TRACED)
     keys = {BOOKED.index(key): cause.key for cause in CAUSES for key in cause.booked}
-    holds = placed.filter(pl.col("row") == place).select("begin", "end", "kind").rows()
+    mine = placed.filter(pl.col("row") == place, pl.col("recorded_as") == AS_HELD)
+    holds = mine.select("begin", "end", "kind").rows()
     rows = []
     mine = booked.stretches.filter(pl.col("place") == place)
     for number, begin, end in mine.select("cause", "begin", "end").iter_rows():

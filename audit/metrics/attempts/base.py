@@ -22,7 +22,7 @@ import numpy as np
 import polars as pl
 
 from audit import periods
-from audit.config import Verdict as Thresholds
+from audit.config import VerdictConfig as Thresholds
 from audit.metrics.attempts.passed_over import HELD_ACCOUNT, HELD_USER, MANY_SHARES
 from audit.metrics.attempts.population import day_number, ended, in_period, width_class
 from audit.metrics.quantiles import MEDIAN, P90, rank
@@ -65,6 +65,7 @@ OVERTAKEN_SCHEMA: Final = pl.Schema(
     {
         "entity_kind": pl.String,
         "entity": pl.String,
+        "jobs": pl.Int64,
         "attempts": pl.Int64,
         "passed_jobs": pl.Int64,
         "passed_median_s": pl.Int64,
@@ -199,13 +200,19 @@ def _tested(passed: pl.DataFrame) -> list[str]:
     return [name for name, why in users.iter_rows() if why is None or PassedWhy(why).tested]
 
 
-def overtaken(passed: pl.DataFrame) -> pl.DataFrame:
+def overtaken(jobs: pl.DataFrame, base: Period, passed: pl.DataFrame) -> pl.DataFrame:
     """Return the users and accounts that have pairs in the base, columns of ``OVERTAKEN_SCHEMA``.
 
-    ``passed`` is what ``passed_over.of_period`` gave for it.
+    Args: as of ``of_base``.
     """
-    of_entities = pl.col("entity_kind").is_in(["user", "account"]) & (pl.col("attempts") > 0)
-    rows = passed.filter(of_entities)
+    subjects = ended(in_period(jobs, base))
+    counts = pl.concat(
+        subjects.group_by(entity=kind).len("jobs").with_columns(entity_kind=pl.lit(kind))
+        for kind in ("user", "account")
+    ).cast({"jobs": pl.Int64})
+    rows = passed.filter(pl.col("attempts") > 0).join(
+        counts, on=("entity_kind", "entity"), maintain_order="left"
+    )
     causes = pl.Series("cause", list(_causes(rows)), pl.String)
     return rows.with_columns(causes).select(OVERTAKEN_SCHEMA.names())
 

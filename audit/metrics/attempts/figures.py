@@ -40,7 +40,7 @@ from audit.metrics.preemption import LOST
 from audit.metrics.uncertainty import RESAMPLES, Resamples
 from audit.model import FstStatus
 from audit.registry.causes import CAUSES, LACKS
-from audit.registry.measure import Measure, Of, Quotient, Range
+from audit.registry.measure import Measure, Of, Quotient, RatioRange
 from audit.registry.measures import SUMMARY
 from audit.registry.requested import BEYONDS
 from audit.words import is_amount
@@ -139,7 +139,7 @@ def _measures(subjects: Of) -> Iterator[Measure]:
 def _named(measure: Measure) -> tuple[str, ...]:
     figure = measure.figure
     assert figure is not None
-    if isinstance(figure, Range):
+    if isinstance(figure, RatioRange):
         return figure.least, figure.most, figure.below
     return (figure.above, figure.below) if isinstance(figure, Quotient) else (figure.term,)
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from audit.metrics.attempts.population import day_number, local_arrival, only
 from audit.metrics.quantiles import add_ints, grouped_sums, nearest_rank, renumbered
 from audit.metrics.uncertainty import FEWEST, NONE, Interval, Resamples
-from audit.registry.measure import Greatest, Measure, Quantile, Quotient, Range, Total
+from audit.registry.measure import Greatest, Measure, Quantile, Quotient, RatioRange, Total
 from audit.registry.measures import unit_of
 
 Ints = NDArray[np.int64]
@@ -219,7 +219,7 @@ class Part(NamedTuple):
                     quantiles.setdefault(one.figure.term, {})[one.key] = one.figure.thousandths
                 case Total():
                     rows.append(self.row(one.key, self.cells.total(self.number, one.figure.term)))
-                case Range():
+                case RatioRange():
                     rows.append(self.range(one.key, one.figure))
                 case Greatest():
                     values, _ = self.cells.ascending(self.number, one.figure.term)
@@ -228,7 +228,7 @@ class Part(NamedTuple):
             rows += self.quantiles(metrics, term, resamples)
         return rows
 
-    def range(self, metric: str, of: Range) -> Row:
+    def range(self, metric: str, of: RatioRange) -> Row:
         """Return the row of a range, null for 0/0; its ends are bounds, not an interval."""
         least, most, below = (
             self.cells.total(self.number, term) for term in (of.least, of.most, of.below)

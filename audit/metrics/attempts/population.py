@@ -7,10 +7,12 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 
 from audit import arrays
 from audit.metrics.attempts.contention import named_resources, with_gpu_types
-from audit.model import DESCRIBED, OBSERVED, SEQUENCE, WAITING, Period, Pool, Standing
+from audit.metrics.attempts.recorded import RECORDED
+from audit.model import DESCRIBED, OBSERVED, SEQUENCE, WAITING, JobState, Period, Pool, Standing
 
 TOP_WIDTH: Final = 128  # upper end of the last bounded width class, as in [S] table 2
 TAU_S = 10  # shortest runtime that bounded slowdown divides by, s
@@ -69,7 +71,7 @@ def describe(
             bounded_slowdown=pl.when(start.is_not_null()).then(slowdown.clip(1)),
             width_class=width_class(pl.col("size")),
         )
-        .select(DESCRIBED.names())
+        .select(*DESCRIBED.names(), cs.by_name(RECORDED, require_all=False))
         .cast(DESCRIBED)
         .pipe(with_gpu_types, set().union(*map(named_resources, pools)))
     )
@@ -295,6 +297,55 @@ def unplannable() -> pl.Expr:
     """
     unknown = pl.col("walltime_s").is_null() | pl.col("size").is_null()
     return (pl.col("standing") == Standing.PENDING) & unknown
+
+
+def as_of(attempts: pl.DataFrame, since: int, until: int) -> pl.DataFrame:
+    """Return the attempts that ended since an instant, as they were known at another (epoch s).
+
+    Args:
+        attempts: columns of ``model.ATTEMPTS`` or ``model.DESCRIBED``.
+
+    Returns:
+        Those that arrived before ``until``, in their order.
+    """
+    start, end = pl.col("start_time"), pl.col("end_time")
+    arrived = pl.min_horizontal(pl.coalesce("eligible_time", "submit_time"), start, end)
+    later = start >= until
+    waits = (end >= until) & (later | start.is_null()) | later
+    runs = (end >= until) & (start < until)
+    known = {
+        "start_time": pl.when(later).then(None).otherwise(start),
+        "end_time": pl.when(runs | waits).then(None).otherwise(end),
+        "state": pl.when(runs)
+        .then(pl.lit(JobState.RUNNING.value))
+        .when(waits)
+        .then(pl.lit(JobState.PENDING.value))
+        .otherwise("state"),
+        "reason": pl.when(waits).then(None).otherwise("reason"),
+        "occupancy_s": pl.when(runs)
+        .then(until - start)
+        .when(waits)
+        .then(None)
+        .otherwise("occupancy_s"),
+        "standing": pl.when(runs)
+        .then(pl.lit(Standing.RUNNING.value))
+        .when(waits)
+        .then(pl.lit(Standing.PENDING.value))
+        .otherwise("standing"),
+        "wait_s": pl.when(waits).then(None).otherwise("wait_s"),
+        "runtime_s": pl.when(runs)
+        .then((until - start - pl.col("suspended_s").fill_null(0)).clip(0))
+        .when(waits)
+        .then(None)
+        .otherwise("runtime_s"),
+        "bounded_slowdown": pl.when(runs | waits).then(None).otherwise("bounded_slowdown"),
+    }
+    return (
+        attempts.lazy()
+        .filter(end.is_null() | (end >= since), arrived.is_null() | (arrived < until))
+        .with_columns(**{name: one for name, one in known.items() if name in attempts.columns})
+        .collect()
+    )
 
 
 def width_class(size: pl.Expr, top: int = TOP_WIDTH) -> pl.Expr:

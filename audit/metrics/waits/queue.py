@@ -31,16 +31,24 @@ TRACED: Final = 2  # flag of the attempt of which the kernel keeps every stretch
 NEVER: Final = int(np.iinfo(np.int64).max)
 
 
+AS_HELD, AS_PLANNED = -1, -2
+"""Kinds of ``Holds.recorded_as``: somebody or something held it; the scheduler planned it later."""
+
+
 class Holds(NamedTuple):
-    """Times in which single attempts may not start; those of one attempt ascend, disjoint."""
+    """Times in which single attempts may not start.
+
+    Those of one attempt and kind ascend and are disjoint.
+    """
 
     row: Ints  # place in the order of attempts, ascending
     begin: Ints
     end: Ints
+    recorded_as: Ints  # ``AS_HELD``, ``AS_PLANNED``, or the number of a recorded rule
 
 
 _NONE: Final[Ints] = np.zeros(0, np.int64)
-NO_HOLDS: Final = Holds(_NONE, _NONE, _NONE)
+NO_HOLDS: Final = Holds(_NONE, _NONE, _NONE, _NONE)
 NO_STEPS: Final = CapacitySteps(_NONE, np.zeros((0, 0), np.int64), np.zeros(0, np.bool_))
 
 
@@ -105,12 +113,23 @@ class InForce(NamedTuple):
     span_from: Ints
     span_to: Ints
     counters: int
+    recorded: int = 0
+    """Rules that the scheduler recorded, behind the windows; ``Holds`` says when they forbid."""
+
+    @property
+    def bounded(self) -> int:
+        """The number of limits and windows."""
+        return len(self.most) + len(self.first_span) - 1
 
 
 def in_force(
-    queue: Queued, limits: Sequence[Limit], windows: Sequence[Window], zone: str
+    queue: Queued,
+    limits: Sequence[Limit],
+    windows: Sequence[Window],
+    zone: str,
+    recorded: int = 0,
 ) -> InForce:
-    """Return limits and windows as the kernel takes them."""
+    """Return limits, windows and a number of recorded rules as the kernel takes them."""
     held = queue.rows.with_columns(occupancy=pl.col("occupancy_s"))
     n, clock = held.height, periods.zone(zone)
     counter = np.full((len(limits), n), -1)
@@ -152,7 +171,7 @@ def in_force(
         np.cumsum([0, *(len(begins) for begins, _ in spans)]),
         np.concatenate([_NONE, *(begins for begins, _ in spans)]),
         np.concatenate([_NONE, *(ends for _, ends in spans)]),
-        counters,
+        *(counters, recorded),
     )
 
 

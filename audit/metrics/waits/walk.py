@@ -175,6 +175,7 @@ def scene(queue: Queued, pool: Pool, rules: InForce, known: Known, *, outage_s: 
             held=holds.row,
             hold_from=holds.begin,
             hold_to=holds.end,
+            hold_as=holds.recorded_as,
             by_hold=lasts[time_order(holds.begin[lasts])],
             by_release=lasts[time_order(holds.end[lasts])],
             outage_from=outages[0],
@@ -195,7 +196,7 @@ def scene(queue: Queued, pool: Pool, rules: InForce, known: Known, *, outage_s: 
             known.lapses_at,
             outages,
             len(counted_resources(pool)),
-            len(rules.most) + len(rules.first_span) - 1,
+            rules.bounded + rules.recorded,
         ),
         *(pl.DataFrame({"place": waiting, "leave": leave[waiting]}), found.guessed),
     )

@@ -22,12 +22,12 @@ from pydantic import ValidationError
 from audit import periods
 from audit.config import Cluster, Retention, places
 from audit.config.places import Site
-from audit.config.sections import Section
+from audit.config.sections import ConfigSection
 from audit.errors import AuditError, StoreError, UsageError, refusals
 from audit.files import folders, lock, privacy, replace, state_folder
-from audit.nightly.history import History
+from audit.nightly.history import RunHistory
 from audit.nightly.stages import Work, own_state
-from audit.store import archive, database, migrations, queries
+from audit.store import archive, database, migrations, queries, snapshots
 from audit.store.archive import Month
 from audit.store.database import Connection, transaction
 
@@ -126,7 +126,7 @@ def listed(site: Site, cluster: str | None) -> list[str]:
     published = site.database
     if not published.is_file():
         raise UsageError(f"{published}: nothing is published yet; 'fairaudit run' does so")
-    with closing(database.open_snapshot(published, tables_only=True)) as con:
+    with closing(snapshots.open_snapshot(published, tables_only=True)) as con:
         months = archive.months(con, cluster)
     zones = {one.name: one.zone for one in site.config.clusters}
     lines = []
@@ -145,7 +145,7 @@ CLAIM: Final = ".fairaudit-store"
 _LARGEST: Final = 10_000  # bytes of CLAIM that are read
 
 
-class Owner(Section):
+class Owner(ConfigSection):
     """A store, as CLAIM names it."""
 
     store: str  # its identity
@@ -198,7 +198,7 @@ def examine_owner(site: Site) -> str:
     """Check the archive folder without writing anything, and describe it; errors as above."""
     store = None
     if site.database.is_file():
-        with closing(database.open_snapshot(site.database, tables_only=True)) as con:
+        with closing(snapshots.open_snapshot(site.database, tables_only=True)) as con:
             store = archive.identity(con)
     if not site.config.retention.archive_months and store is None:
         return "nothing is archived (retention.archive_months)"
@@ -229,7 +229,7 @@ def _owner(root: Path) -> Owner | None:
 DAY_S: Final = 86_400
 
 
-def forget(con: Connection, past: History, keep: Retention, now: int) -> None:
+def forget(con: Connection, past: RunHistory, keep: Retention, now: int) -> None:
     """Remove old entries of the history, and the text of lines that were refused long ago.
 
     The lines still count, because figures depend on their number.

@@ -29,14 +29,14 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from audit import __version__
 from audit.config.places import Site
-from audit.config.sections import Section
+from audit.config.sections import ConfigSection
 from audit.errors import AuditError, StoreError, UsageError
 from audit.files import folders, privacy, replace, state_folder
 from audit.files.state_folder import HISTORY, STORE
 from audit.nightly import history
 from audit.nightly.keeping import archiving
 from audit.nightly.stages import own_state
-from audit.store import archive, catalogue, database, queries
+from audit.store import archive, catalogue, database, queries, snapshots
 
 FORMAT: Final = 2
 """Format 1 contained no files of the archive."""
@@ -54,7 +54,7 @@ _Count = Annotated[int, Field(ge=0)]
 _Version = Annotated[str, StringConstraints(pattern="^[0-9A-Za-z.+-]{1,64}$")]
 
 
-class Backup(Section):
+class Backup(ConfigSection):
     """The manifest of a backup."""
 
     format: Annotated[int, Field(ge=1)]
@@ -302,7 +302,7 @@ def _checked_archive(site: Site, of: Backup, place: Path) -> str | None:
         raise StoreError("is damaged: its store names other files of the archive")
     for name in of.archive:
         catalogue.path_in(site.archive, site.database.parent, name)
-    with closing(database.open_snapshot(place / STORE, tables_only=True)) as con:
+    with closing(snapshots.open_snapshot(place / STORE, tables_only=True)) as con:
         return archive.identity(con)
 
 
@@ -349,10 +349,10 @@ def _unpacked(file: Path, named: Path, place: Path) -> Backup:
 
 def _examined(path: Path, *, checks: bool) -> tuple[int, dict[str, int], list[str]]:
     """Return the newest migration of a store, the rows of each table, and the checks that fail."""
-    with closing(database.open_snapshot(path, timeout_s=_CATALOG_S, tables_only=True)) as con:
+    with closing(snapshots.open_snapshot(path, timeout_s=_CATALOG_S, tables_only=True)) as con:
         newest = catalogue.check_tables(con)
     tables = "SELECT table_name FROM duckdb_tables() WHERE NOT internal ORDER BY table_name"
-    with closing(database.open_snapshot(path, tables_only=True)) as con:
+    with closing(snapshots.open_snapshot(path, tables_only=True)) as con:
         rows = {}
         for (table,) in database.rows(con, tables):
             # the hash reads every column, and so every block
@@ -367,6 +367,6 @@ def _examined(path: Path, *, checks: bool) -> tuple[int, dict[str, int], list[st
 
 def _archived(store: Path) -> dict[str, str]:
     """Return the SHA-256 of each file of the archive that a store names."""
-    with closing(database.open_snapshot(store, tables_only=True)) as con:
+    with closing(snapshots.open_snapshot(store, tables_only=True)) as con:
         months = archive.months(con)
     return {file: sha for of in months for file, sha in zip(of.files, of.sha256, strict=True)}

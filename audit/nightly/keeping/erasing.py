@@ -26,7 +26,7 @@ from audit.files import folders, replace, state_folder
 from audit.files.state_folder import HISTORY, STORE
 from audit.ingest import people
 from audit.nightly import due, history
-from audit.nightly.history import History
+from audit.nightly.history import RunHistory
 from audit.nightly.keeping import archiving
 from audit.nightly.keeping.renaming import Changed, Renaming, copy
 from audit.nightly.stages import Night, Work, own_state
@@ -94,7 +94,7 @@ def erase(site: Site, user: str, now: int) -> Erased:
             (new := place / "new").mkdir()
             for name in (STORE, HISTORY):
                 (place / name).rename(new / name)
-            with closing(History(new, clock)) as past:
+            with closing(RunHistory(new, clock)) as past:
                 number = past.begin(STAGE)
             for name in (STORE, HISTORY):
                 replace.sync(new / name)
@@ -102,7 +102,7 @@ def erase(site: Site, user: str, now: int) -> Erased:
             _remove([site.index])  # it links to the user's pages
             state_folder.replace(state, new)
         with (
-            closing(History(state, clock)) as past,
+            closing(RunHistory(state, clock)) as past,
             past.ending(number, done.night.failures),
             migrations.migrated(
                 store, site.config.store.memory_limit, base=site.database.parent

@@ -29,7 +29,8 @@ LEFT: Final = frozenset(
         *("path", "file", "source", "records_file", "results_file", "store", "log", "log_cluster"),
         *("records_sha256", "results_sha256", "content_sha256", "config_hash", "input_hash"),
         *("input", "node_list", "required_nodes", "node_amounts", "constraints"),
-        *("message_id", "report"),
+        "message_id",
+        "report",
     )
 )
 """Columns that never change; also ``set_aside``, which each run writes anew from the logs."""

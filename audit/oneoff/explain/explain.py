@@ -5,7 +5,6 @@ A ``Story`` has the facts of the log, and the delay by later arrivals (SPEC §10
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -13,19 +12,17 @@ from typing import Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from audit import config
 from audit.cluster import charges, fairshare, ranking
 from audit.cluster.delivered import agreed, held_until
-from audit.cluster.inference import Fact
 from audit.errors import UsageError
-from audit.ingest.ingest import Progress
 from audit.metrics.attempts.reasons import reason_of
 from audit.model import FstStatus, Pool, Standing
 from audit.oneoff.explain import facts
 from audit.oneoff.explain.facts import NOTHING_KNOWN, LogEvidence
 from audit.oneoff.explain.story import Cost, Delay, Story
-from audit.pipeline.opening import Log, Request
+from audit.pipeline.opening import ClusterLog
 from audit.pipeline.published import open_either
+from audit.pipeline.session import Session
 from audit.progress import printable
 from audit.report.text import wording
 from audit.scenario.delivered.fair_starts import delivered_starts, starts_without
@@ -35,56 +32,39 @@ from audit.scenario.releases.holds import NOT_HOLDING, Holding
 from audit.scenario.scenario import Scenario
 
 
-class Subject(NamedTuple):
+class WaitToExplain(NamedTuple):
     """The wait to explain."""
 
     job: str
     attempt: int | None = None  # None: the only one, else the one that waited longest
 
 
-def explain(
-    request: Request,
-    subject: Subject,
-    database: Path,
-    chosen: config.Config,
-    progress: Progress = lambda what, done, of: None,
-    inferred: Callable[[Fact], None] = lambda fact: None,
-    folder: Path = Path(),
-    *,
-    fit: bool = True,
-) -> Story:
+def explain(session: Session, subject: WaitToExplain) -> Story:
     """Return the story of one wait.
-
-    Args:
-        request: logs, if any.
-        database: a published one, where no logs are given.
-        fit: whether what the logs show of their pools is in force.
 
     Raises:
         UsageError: there is no such job, or its arrival is unknown.
         AuditError: logs or the database cannot be read, see ``audit.errors``.
     """
-    log = open_either(
-        *(request, database, chosen, progress, inferred, folder, subject.job), fit=fit
-    )
+    log = open_either(session, subject.job)
     found = _found(log.described, subject)
     pool = next(pool for pool in log.setting.pools if pool.name == found["pool"][0])
     holding = log.setting.holding.get(pool.name, NOT_HOLDING)
-    described, ranked = charged(log, pool, folder, candidates=True)
+    described, ranked = charged(log, pool, session.folder, candidates=True)
     described = described.filter(pl.col("pool") == pool.name)
     row = described.with_row_index("row").join(
         found.select("job_id", "attempt"), on=["job_id", "attempt"]
     )["row"]
-    progress("explaining", 0, 1)
+    session.on_progress("explaining", 0, 1)
     of = (log.setting.now, log.setting.zone.key, int(row[0]), ranked)
     passes = log.setting.passes.get(pool.name)
     known = LogEvidence(log.setting.log_begin, holding, passes)
     made = story(described, pool, *of, known)
-    progress("explaining", 1, 1)
+    session.on_progress("explaining", 1, 1)
     return replace(made, part=log.setting.part)
 
 
-def _found(described: pl.DataFrame, subject: Subject) -> pl.DataFrame:
+def _found(described: pl.DataFrame, subject: WaitToExplain) -> pl.DataFrame:
     """Return the attempt as a frame of one row."""
     of_job = described.filter(pl.col("job_id") == subject.job)
     shown = printable(subject.job)
@@ -103,7 +83,7 @@ def _found(described: pl.DataFrame, subject: Subject) -> pl.DataFrame:
 
 
 def charged(
-    log: Log, pool: Pool, folder: Path, *, candidates: bool = False
+    log: ClusterLog, pool: Pool, folder: Path, *, candidates: bool = False
 ) -> tuple[pl.DataFrame, Ranked]:
     """Return the attempts, charged if the queue is ordered by usage, and the ranking of owners.
 
@@ -190,5 +170,6 @@ def _delay(log: Scenario, row: int, holding: Holding) -> Delay | str:
     return Delay(
         *(mine["fst_delivered"], mine["miss_delivered_s"], mine["miss_cautious_s"]),
         tuple(Cost(user, delay_s) for user, _, delay_s in delaying.iter_rows()),
-        *(found.known.rule.name, found.known.agreement),
+        found.known.rule.name,
+        found.known.agreement,
     )

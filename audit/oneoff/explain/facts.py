@@ -17,15 +17,15 @@ from audit.metrics.waits.plan import UNLIMITED, Passes
 from audit.metrics.waits.queue import NEVER, Ints, queued
 from audit.model import Pool, Standing
 from audit.oneoff.explain.story import (
-    Account,
     Crossing,
     Crowd,
+    ExplainedAttempt,
     Idling,
-    Line,
-    Part,
+    LineCause,
     Passer,
-    Subject,
+    TimelineLine,
     Use,
+    WaitCauses,
 )
 from audit.registry.causes import COLUMNS
 from audit.registry.reasons import INFERRED_HOLDS
@@ -37,25 +37,38 @@ from audit.scenario.releases.holds import NOT_HOLDING, Holding, inferred_holds
 PASSERS: Final = 10  # largest number of listed attempts that arrived later and started earlier
 
 
-class Scene(NamedTuple):
+class PoolScene(NamedTuple):
     """A pool's attempts, and the one that is explained."""
 
-    subject: Subject
+    subject: ExplainedAttempt
     queue: pl.DataFrame
     """In the order of the queue, with ``before``, ``own`` (of the same user) and ``subject``."""
     steps: tuple[Ints, Ints]
     """Times of capacity steps, and the levels of the counted resource before and after them."""
 
 
-def scene(described: pl.DataFrame, pool: Pool, now: int, zone: str, row: int) -> Scene:
+def scene(described: pl.DataFrame, pool: Pool, now: int, zone: str, row: int) -> PoolScene:
     """Return the scene of the attempt in row ``row``, whose arrival is known."""
     one = described.row(row, named=True)
     instants = (one["start_time"], one["end_time"], now)
-    subject = Subject(
-        *(one["cluster"], zone, pool, one["job_id"], one["attempt"], one["user"]),
-        *(one["account"], one["partition"], one["qos"], one["state"], one["reason"]),
-        *(one["standing"], one["size"], one["walltime_s"]),
-        *(one["arrival_time"], one["start_time"], one["end_time"]),
+    subject = ExplainedAttempt(
+        cluster=one["cluster"],
+        zone=zone,
+        pool=pool,
+        job_id=one["job_id"],
+        attempt=one["attempt"],
+        user=one["user"],
+        account=one["account"],
+        partition=one["partition"],
+        qos=one["qos"],
+        state=one["state"],
+        reason=one["reason"],
+        standing=one["standing"],
+        size=one["size"],
+        walltime_s=one["walltime_s"],
+        arrival=one["arrival_time"],
+        start=one["start_time"],
+        end=one["end_time"],
         until=next(instant for instant in instants if instant is not None),
     )
     queue = queued(described.with_row_index("row"), now, pl.col("size") > 0)
@@ -72,27 +85,27 @@ def scene(described: pl.DataFrame, pool: Pool, now: int, zone: str, row: int) ->
     )
     steps = capacity_steps(pool, queue.reserved)
     capacity = amounts(pool)[0] + np.concatenate(([0], steps.change[:, 0].cumsum()))
-    return Scene(subject, rows, (steps.time, capacity))
+    return PoolScene(subject, rows, (steps.time, capacity))
 
 
-def running(found: Scene) -> Crowd:
+def running(found: PoolScene) -> Crowd:
     """Return the attempts that ran when the subject arrived."""
     at = found.subject.arrival
     return _crowd(found, (pl.col("start_time") < at) & (pl.col("end") > at))
 
 
-def ahead(found: Scene) -> Crowd:
+def ahead(found: PoolScene) -> Crowd:
     """Return the attempts that waited ahead of the subject when it arrived."""
     at = found.subject.arrival
     return _crowd(found, pl.col("waits") & pl.col("before") & (pl.col("leave") >= at))
 
 
-def _crowd(found: Scene, which: pl.Expr) -> Crowd:
+def _crowd(found: PoolScene, which: pl.Expr) -> Crowd:
     crowd = found.queue.filter(which, ~pl.col("subject"))
     return Crowd(crowd.height, int(crowd["size"].sum()), int(crowd["own"].sum()))
 
 
-def passers(found: Scene) -> tuple[tuple[Passer, ...], int]:
+def passers(found: PoolScene) -> tuple[tuple[Passer, ...], int]:
     """Return the attempts of most use that arrived later and started earlier; and their number."""
     passed = found.queue.filter(
         ~pl.col("before"), ~pl.col("subject"), pl.col("start_time") < found.subject.until
@@ -103,7 +116,7 @@ def passers(found: Scene) -> tuple[tuple[Passer, ...], int]:
     return tuple(Passer(*row) for row in most.select(columns).iter_rows()), passed.height
 
 
-def uses(found: Scene) -> tuple[Use, ...]:
+def uses(found: PoolScene) -> tuple[Use, ...]:
     """Return the use during the wait, by owner and arrival."""
     begin, end = found.subject.arrival, found.subject.until
     if end <= begin:
@@ -141,11 +154,11 @@ NOTHING_KNOWN: Final = LogEvidence()
 
 def booked(
     described: pl.DataFrame,
-    found: Scene,
+    found: PoolScene,
     now: int,
     row: int,
     known: LogEvidence = NOTHING_KNOWN,
-) -> Account:
+) -> WaitCauses:
     """Return the account of the wait, beside the waits of similar jobs at any time."""
     pool = found.subject.pool
     holds = inferred_holds(described, pool, now, known.holding)
@@ -158,7 +171,7 @@ def booked(
     )
     one = similar_waits(made.attempts, ()).row(row, named=True)
     causes = {column: one[column] for column in COLUMNS}
-    return Account(
+    return WaitCauses(
         {} if None in causes.values() else causes,
         one[accounts.RULE_FREE] or 0.0,
         timeline(made.traced, found.queue),
@@ -168,7 +181,7 @@ def booked(
     )
 
 
-def own_end(found: Scene, account: Account) -> OwnEnd | None:
+def own_end(found: PoolScene, account: WaitCauses) -> OwnEnd | None:
     """Return the end of the same user's job after which a held attempt started."""
     held = {part.by for line in account.timeline for part in line.parts}
     subject = found.subject
@@ -199,7 +212,7 @@ def _reservations(made: accounts.Account) -> Reservations:
     return Reservations(most, plan.strict, *seen)
 
 
-def crossing(subject: Subject, now: int) -> Crossing | None:
+def crossing(subject: ExplainedAttempt, now: int) -> Crossing | None:
     """Return the first planned reduction that a pending attempt would cross if it started now."""
     pool = subject.pool
     if subject.standing != Standing.PENDING or subject.walltime_s is None:
@@ -247,12 +260,12 @@ class _Group:
         return self.end - self.begin
 
 
-def timeline(traced: pl.DataFrame, queue: pl.DataFrame) -> tuple[Line, ...]:
+def timeline(traced: pl.DataFrame, queue: pl.DataFrame) -> tuple[TimelineLine, ...]:
     """Return the lines of a timeline, ascending, without gaps.
 
     Args:
         traced: ``account.Account.traced``.
-        queue: see ``Scene``.
+        queue: see ``PoolScene``.
     """
     groups = [
         _Group(begin, end, Counter({(cause, by): end - begin}), [((cause, by), begin, end)])
@@ -266,7 +279,7 @@ def timeline(traced: pl.DataFrame, queue: pl.DataFrame) -> tuple[Line, ...]:
     while least < LEAST * wait_s or len(groups) > LINES:
         least = min(2 * least, LEAST * wait_s) if least < LEAST * wait_s else 2 * least
         groups = _merged(groups, least)
-    return tuple(Line(group.begin, group.end, _parts(group, queue)) for group in groups)
+    return tuple(TimelineLine(group.begin, group.end, _parts(group, queue)) for group in groups)
 
 
 def _merged(groups: list[_Group], least: float) -> list[_Group]:
@@ -283,11 +296,11 @@ def _merged(groups: list[_Group], least: float) -> list[_Group]:
     return made
 
 
-def _parts(group: _Group, queue: pl.DataFrame) -> tuple[Part, ...]:
+def _parts(group: _Group, queue: pl.DataFrame) -> tuple[LineCause, ...]:
     made = []
     for cause, seconds in group.seconds.most_common():
         spans = np.array([(begin, end) for of, begin, end in group.spans if of == cause])
-        made.append(Part(*cause, seconds, _jobs(queue, cause[0], spans)))
+        made.append(LineCause(*cause, seconds, _jobs(queue, cause[0], spans)))
     return tuple(made)
 
 

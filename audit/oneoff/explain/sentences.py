@@ -11,7 +11,7 @@ from audit.metrics.attempts.account import LAPSE
 from audit.metrics.attempts.fidelity import KNOWN
 from audit.metrics.attempts.reasons import reason_of
 from audit.model import Standing
-from audit.oneoff.explain.story import Crossing, Crowd, Delay, Line, Part, Story
+from audit.oneoff.explain.story import Crossing, Crowd, Delay, LineCause, Story, TimelineLine
 from audit.registry.causes import CAUSES, Cause
 from audit.registry.reasons import INFERRED_HOLDS, OTHER
 from audit.report.text import wording
@@ -99,7 +99,7 @@ def timeline(story: Story) -> list[str]:
     return [_line(line, story.subject.zone) for line in story.account.timeline]
 
 
-def _line(line: Line, zone: str) -> str:
+def _line(line: TimelineLine, zone: str) -> str:
     begin, end = (datetime.fromtimestamp(at, ZoneInfo(zone)) for at in (line.begin, line.end))
     first, last = (f"{DAYS[at.weekday()]} {at:%m-%d %H:%M}" for at in (begin, end))
     until = f"{end:%H:%M}" if begin.date() == end.date() else last
@@ -114,7 +114,7 @@ def _line(line: Line, zone: str) -> str:
     return text
 
 
-def _why(part: Part) -> str:
+def _why(part: LineCause) -> str:
     """Return the cause of a part of a line."""
     running = f"{wording.plural(part.jobs, 'running job')} of others"
     behind = {

@@ -7,8 +7,8 @@ from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import Final
 
-from audit import __version__, machines
-from audit.machines import Answer
+from audit import __version__, json_answers
+from audit.json_answers import JsonAnswer
 from audit.oneoff.explain import sentences
 from audit.oneoff.explain.story import Story, Use
 from audit.progress import printable
@@ -37,7 +37,7 @@ def as_text(story: Story) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Explanation(Story, Answer):
+class Explanation(Story, JsonAnswer):
     """The answer of ``fairaudit explain --format json``: the story, and its sentences."""
 
     wait_s: int
@@ -54,7 +54,7 @@ def as_json(story: Story) -> str:
         sentences=(sentences.lead(story), *sentences.sentences(story)),
         lines=tuple(sentences.timeline(story)),
     )
-    return machines.written(explanation)
+    return json_answers.written(explanation)
 
 
 def as_html(story: Story) -> str:
@@ -95,10 +95,12 @@ def tables(story: Story) -> list[tuple[str, tuple[str, ...], Rows]]:
             ("Job", "User", "Arrived", "Started", unit, "Walltime"),
             [
                 (
-                    *(wording.name(one.job_id), wording.name(one.user)),
+                    wording.name(one.job_id),
+                    wording.name(one.user),
                     wording.instant(one.arrival, subject.zone),
                     wording.instant(one.start, subject.zone),
-                    *(wording.count(one.size), wording.duration(one.walltime_s)),
+                    wording.count(one.size),
+                    wording.duration(one.walltime_s),
                 )
                 for one in story.passers
             ],

@@ -14,7 +14,7 @@ from audit.scenario.releases.chains import OwnEnd
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class PoolOfJob:
     """The pool in which it waited, for programs."""
 
     name: str
@@ -23,12 +23,12 @@ class Ground:
     policy: str
 
 
-def _ground(pool: Pool) -> Ground:
-    return Ground(pool.name, pool.resource.value, pool.capacity, pool.policy.name)
+def _ground(pool: Pool) -> PoolOfJob:
+    return PoolOfJob(pool.name, pool.resource.value, pool.capacity, pool.policy.name)
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class ExplainedAttempt:
     """The attempt that is explained, as the log has it; times in epoch s, durations in s."""
 
     cluster: str
@@ -90,7 +90,7 @@ class Use:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class LineCause:
     """One cause within a line of the timeline."""
 
     cause: str  # key of ``registry.causes.CAUSES``
@@ -100,12 +100,12 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class TimelineLine:
     """A line of the timeline, with its causes; the longest cause comes first."""
 
     begin: int
     end: int
-    parts: tuple[Part, ...]
+    parts: tuple[LineCause, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +117,12 @@ class Idling:
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class WaitCauses:
     """The causes of the wait (SPEC §11), and the waits of similar jobs; s."""
 
     causes: Mapping[str, float]  # by column of each cause; empty: it has no account
     rule_free_s: float  # of the time under rules, while enough was free
-    timeline: tuple[Line, ...]
+    timeline: tuple[TimelineLine, ...]
     similar_wait_s: int | None  # their median; None: too few
     idling: Idling | None  # None: something else kept it waiting to the end
     reservations: Reservations
@@ -161,10 +161,10 @@ class Delay:
 class Story:
     """All that is known of one wait."""
 
-    subject: Subject
+    subject: ExplainedAttempt
     running: Crowd  # at its arrival
     queued: Crowd  # ahead of it, at its arrival
-    account: Account
+    account: WaitCauses
     passers: tuple[Passer, ...]  # those that used most, most first
     passed_by: int  # how many there are
     uses: tuple[Use, ...]  # over the whole wait; ascending, without gaps

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Final
 
 from audit.model import Pool
-from audit.pipeline.shown import CERTAIN, Shown, chain_words
+from audit.pipeline.shown import CERTAIN, ShownByLog, chain_words
 from audit.report.study.page import Column, Columns, Table, table
 from audit.report.text import wording
 from audit.rule_text import amount, duration, rule_text
@@ -26,7 +26,7 @@ _HOLDS: Final = (
 _FAILED: Final = "The best candidates for limits of the site, with the first condition that fails."
 
 
-def of_pool(found: Shown, interval_s: int | None) -> tuple[str | Table, ...]:
+def of_pool(found: ShownByLog, interval_s: int | None) -> tuple[str | Table, ...]:
     """Return the tables of a pool, with their texts."""
     plateaus = found.plateaus
     pool = plateaus.pool
@@ -42,7 +42,7 @@ def of_pool(found: Shown, interval_s: int | None) -> tuple[str | Table, ...]:
     )
 
 
-def _lead(found: Shown, interval_s: int | None) -> str:
+def _lead(found: ShownByLog, interval_s: int | None) -> str:
     """Return the interval of the scheduler and the capacity in force, as sentences."""
     says = ["The starts show no interval of the scheduler."]
     if interval_s is not None:

@@ -11,26 +11,26 @@ import polars as pl
 from audit.metrics.attempts.fidelity import KNOWN
 from audit.model import Policy, Pool
 from audit.oneoff.fit_policy import limits
-from audit.pipeline.shown import Shown
+from audit.pipeline.shown import ShownByLog
 from audit.report.study.page import Column, Columns, Section, Study, Table, by_pool, table
 from audit.report.text import wording
 from audit.rule_text import rule_text
 from audit.scenario.windows.search import FoundWindows, InferredWindow
 
 
-class Found(NamedTuple):
+class PoolFit(NamedTuple):
     """The result for a pool."""
 
     pool: Pool  # as it was assumed at first
     stated: Policy | None  # None: its policy is not configured
     policy: Policy | None  # of the known rule; None: there is none
     compared: pl.DataFrame  # of ``agreement``
-    shown: Shown  # the limits and chains of the log
+    shown: ShownByLog  # the limits and chains of the log
     windows: FoundWindows
     interval_s: int | None  # at whose multiples jobs start; None: there is none
 
 
-def study(log: str, found: Sequence[Found]) -> Study:
+def study(log: str, found: Sequence[PoolFit]) -> Study:
     """Return the page of a log."""
     return Study(
         key="fit-policy",
@@ -56,7 +56,7 @@ def candidate(row: Mapping[str, Any]) -> str:
     return f"{row['policy']}, own peak" if row["own_peak"] else str(row["policy"])
 
 
-def _lead(found: Found, *, several: bool) -> str:
+def _lead(found: PoolFit, *, several: bool) -> str:
     begin = f"Pool {wording.name(found.pool.name)}: " if several else ""
     best = found.compared.drop_nulls("agreement").sort(
         "agreement", descending=True, maintain_order=True
@@ -79,7 +79,7 @@ def _lead(found: Found, *, several: bool) -> str:
     return f"{begin}The policy is {candidate(first)}, which {agrees} ({required}). {rest}"
 
 
-def _sections(found: Found) -> tuple[Section, ...]:
+def _sections(found: PoolFit) -> tuple[Section, ...]:
     return (
         Section("Agreement with the observed starts", (_AGREES, _agreement(found.compared))),
         Section("Limits and holds", limits.of_pool(found.shown, found.interval_s)),

@@ -21,10 +21,10 @@ from audit.metrics.draws import Draws
 from audit.metrics.waits.plan import inferred_interval
 from audit.model import Policy, Pool
 from audit.oneoff.fit_policy import page
-from audit.oneoff.fit_policy.page import Found
-from audit.oneoff.study import Made, Plan
+from audit.oneoff.fit_policy.page import PoolFit
+from audit.oneoff.study import Made, StudyPlan
 from audit.pipeline.deciding import compared_with
-from audit.pipeline.opening import Log, pools
+from audit.pipeline.opening import ClusterLog, pools
 from audit.pipeline.shown import look
 from audit.report.study.cells import Cell, studied
 from audit.scenario.delivered.agreement import agreement, known_policy
@@ -35,7 +35,7 @@ KEY: Final = "fit-policy"
 
 def plan(
     only: str | None = None, write: Path | None = None, folder: Path = Path()
-) -> Callable[[Log, Draws], Plan]:
+) -> Callable[[ClusterLog, Draws], StudyPlan]:
     """Return what to do with a log.
 
     Args:
@@ -49,7 +49,7 @@ def plan(
     if write is not None:
         _refuse(write)
 
-    def of_log(log: Log, draws: Draws) -> Plan:
+    def of_log(log: ClusterLog, draws: Draws) -> StudyPlan:
         usage = fairshare.of_site(log.cluster, folder)
         silent = fitted.silent(log.setting, log.cluster)
         looked = []
@@ -72,13 +72,13 @@ def plan(
                 policy = known_policy(scenario, frame)
                 interval_s = _interval(log.described, pool)
                 stated = None if pool in silent else pool.policy
-                found.append(Found(pool, stated, policy, frame, shown, windows, interval_s))
+                found.append(PoolFit(pool, stated, policy, frame, shown, windows, interval_s))
             if write is not None:
                 _put(write, config_toml(log.setting.cluster, str(log.setting.zone), found))
             rows = [row for one in found for row in _rows(one)]
             return Made(page.study(log.setting.cluster, found), studied(rows))
 
-        return Plan(json.dumps([only, usage.in_force]), cells, finish)
+        return StudyPlan(json.dumps([only, usage.in_force]), cells, finish)
 
     return of_log
 
@@ -107,7 +107,7 @@ def _interval(described: pl.DataFrame, pool: Pool) -> int | None:
     return inferred_interval(times["arrival_time"].to_numpy(), times["start_time"].to_numpy())
 
 
-def _rows(found: Found) -> Iterator[tuple[object, ...]]:
+def _rows(found: PoolFit) -> Iterator[tuple[object, ...]]:
     """Yield the agreement of each candidate, as rows of the database."""
     for row in found.compared.iter_rows(named=True):
         counted = (None, None, "1", row["observed"])
@@ -124,7 +124,7 @@ HEAD: Final = """\
 _LISTS: Final = ("steps", "limits", "windows")  # keys whose entries have a line each
 
 
-def config_toml(cluster: str, zone: str, found: Sequence[Found]) -> str:
+def config_toml(cluster: str, zone: str, found: Sequence[PoolFit]) -> str:
     """Return a config.toml with one cluster.
 
     Its zone is that of the first pool with windows, else ``zone``. It has an order and a
@@ -146,7 +146,7 @@ def config_toml(cluster: str, zone: str, found: Sequence[Found]) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _holds(found: Sequence[Found]) -> Iterator[str]:
+def _holds(found: Sequence[PoolFit]) -> Iterator[str]:
     """Yield the chains, and the limits of single users, as comments."""
     users = [chain.user for one in found for chain in one.shown.chains]
     if users:

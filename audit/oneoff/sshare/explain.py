@@ -12,17 +12,16 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import polars as pl
 
-from audit import config
+from audit.config import Config
 from audit.errors import UsageError
-from audit.ingest.ingest import Progress
 from audit.metrics.fairshare.trees import Floats
 from audit.metrics.slurm import explained
 from audit.metrics.slurm.explained import Back, Effect, Ground, Moved
 from audit.metrics.slurm.shares import classic, fair_tree
-from audit.oneoff.sshare.inputs import Request
-from audit.oneoff.sshare.recompute import Basis, assumptions, facts, prepare
+from audit.oneoff.sshare.inputs import SshareRequest
+from audit.oneoff.sshare.recompute import SshareBasis, assumptions, facts, prepare
 from audit.periods import instant
-from audit.progress import printable
+from audit.progress import OnProgress, printable, silent
 from audit.words import Algorithm
 
 _POINTS: Final = 14
@@ -32,7 +31,7 @@ _WIDTHS: Final = (54, 16, 12, 12)
 
 
 @dataclass(frozen=True)
-class Question:
+class FairShareQuestion:
     """The user whose FairShare is explained, and options; None: the default."""
 
     user: str
@@ -41,11 +40,11 @@ class Question:
 
 
 def explain(
-    request: Request,
-    question: Question,
-    chosen: config.Config,
+    request: SshareRequest,
+    question: FairShareQuestion,
+    config: Config,
     folder: Path = Path(),
-    progress: Progress = lambda what, done, of: None,
+    on_progress: OnProgress = silent,
 ) -> tuple[list[str], list[str], list[str]]:
     """Return the explanation as lines, the settings used, and warnings.
 
@@ -53,7 +52,7 @@ def explain(
         UsageError: as ``recompute``; or the user has no association, or ``since`` is not before the
             instant.
     """
-    basis = prepare(request, chosen, folder, progress)
+    basis = prepare(request, config, folder, on_progress)
     names, is_user = np.array(basis.tree.names), basis.tree.is_user
     nodes = np.flatnonzero(is_user & (names == question.user)).tolist()
     if not nodes:
@@ -72,12 +71,14 @@ def explain(
     )
     lines: list[str] = []
     for node in nodes:
-        shown = _Shown(basis, ground, attempts["job_id"], node, before, after, question.back_at)
+        shown = _ExplainedAssociation(
+            basis, ground, attempts["job_id"], node, before, after, question.back_at
+        )
         lines += [*([""] if lines else []), *shown.lines()]
     return lines, list(facts(request, basis)), assumptions(basis)
 
 
-def _ticks(basis: Basis, question: Question) -> tuple[int, int]:
+def _ticks(basis: SshareBasis, question: FairShareQuestion) -> tuple[int, int]:
     """Return the ticks between which FairShare is explained."""
     method = basis.ticks.method
     since = basis.at - round(method.half_life_s or _DEFAULT_S)
@@ -91,7 +92,7 @@ def _ticks(basis: Basis, question: Question) -> tuple[int, int]:
     return before, after
 
 
-def _judge(basis: Basis) -> Callable[[Floats], Floats]:
+def _judge(basis: SshareBasis) -> Callable[[Floats], Floats]:
     conf = basis.site.conf
 
     def judge(usage: Floats) -> Floats:
@@ -104,10 +105,10 @@ def _judge(basis: Basis) -> Callable[[Floats], Floats]:
 
 
 @dataclass(frozen=True)
-class _Shown:
+class _ExplainedAssociation:
     """The explanation of one association."""
 
-    basis: Basis
+    basis: SshareBasis
     ground: Ground
     jobs: pl.Series  # id of each attempt
     node: int

@@ -14,11 +14,10 @@ from typing import Final, TypeVar
 
 import polars as pl
 
-from audit import config
 from audit.cluster import fairshare
-from audit.cluster.fairshare import Fairshare
+from audit.cluster.fairshare import FairshareInputs
 from audit.cluster.setting import latest_instant
-from audit.config import places
+from audit.config import Cluster, Config, places
 from audit.errors import UsageError
 from audit.formats.dialects import PLAIN, Reading
 from audit.formats.sacct import text as sacct
@@ -27,13 +26,13 @@ from audit.formats.slurm.fields import tres_columns
 from audit.formats.slurm.sacctmgr import Association, Fault
 from audit.formats.slurm.slurm_conf import SlurmConf
 from audit.ingest.attempts import attempts_of
-from audit.ingest.ingest import Progress, called_by
+from audit.ingest.ingest import called_by
 from audit.ingest.logs import Opened, open_logs, parsed_blocks
 from audit.ingest.quarantine import EXAMPLES, Counted, beyond_limit
 from audit.metrics.slurm.shares import Places
 from audit.metrics.slurm.usage import COUNTED, Charged, stored, uncounted
-from audit.progress import printable
-from audit.store import database, queries
+from audit.progress import OnProgress, printable
+from audit.store import queries, snapshots
 from audit.words import Algorithm
 
 _ALLOCATED: Final = "AllocTRES"
@@ -45,7 +44,7 @@ Weights = Mapping[str, float]
 
 
 @dataclass(frozen=True)
-class Request:
+class SshareRequest:
     """Jobs, settings and instant; None leaves the value to the configuration or Slurm."""
 
     sacct: Sequence[Path] = ()  # if empty, jobs come from the published database
@@ -74,7 +73,7 @@ def text_of(path: Path) -> str:
 
 
 @dataclass(frozen=True)
-class Site:
+class SshareSite:
     """Accounts and settings of a cluster."""
 
     associations: tuple[Association, ...]
@@ -82,24 +81,24 @@ class Site:
     weights: Mapping[str, Weights]  # by partition
     everywhere: Weights  # of all partitions, if there are none by partition
     conf: SlurmConf
-    cluster: config.Cluster | None
+    cluster: Cluster | None
     warnings: tuple[str, ...] = ()
 
-    def with_partitions(self, names: Iterable[str]) -> Site:
+    def with_partitions(self, names: Iterable[str]) -> SshareSite:
         """Return the same site with the weights of all partitions set for each of ``names``."""
         if not self.everywhere:
             return self
         return replace(self, weights=dict.fromkeys(names, self.everywhere))
 
 
-def read_site(request: Request, chosen: config.Config, folder: Path) -> Site:
+def read_site(request: SshareRequest, config: Config, folder: Path) -> SshareSite:
     """Return accounts and settings from the files of the flags, else from the configuration.
 
     Raises:
         UsageError: files are missing or wrong (all faults are listed), or there are no accounts.
         ConfigError: files named in the configuration are missing or wrong.
     """
-    cluster = _cluster(request, chosen)
+    cluster = _cluster(request, config)
     base = fairshare.read(cluster.usage, folder, cluster.name) if cluster else None
     faults: list[str] = []
 
@@ -111,9 +110,7 @@ def read_site(request: Request, chosen: config.Config, folder: Path) -> Site:
         return parsed
 
     conf = content(request.slurm_conf, fairshare.slurm_settings)
-    name = (
-        request.cluster or (cluster.name if cluster else None) or (conf.cluster if conf else None)
-    )
+    name = request.cluster or (cluster and cluster.name) or (conf.cluster if conf else None)
     associations = content(request.associations, lambda text: sacctmgr.associations(text, name))
     qos = content(request.qos, sacctmgr.qualities)
     listed = content(request.partitions, fairshare.partitions)
@@ -151,10 +148,11 @@ def read_site(request: Request, chosen: config.Config, folder: Path) -> Site:
     weights = weights or conf.partitions
     if not (weights or everywhere):
         warnings.append("without --partitions, jobs are billed their CPUs")
-    return Site(associations, factors or {}, weights, everywhere, conf, cluster, tuple(warnings))
+    noted = tuple(warnings)
+    return SshareSite(associations, factors or {}, weights, everywhere, conf, cluster, noted)
 
 
-def _of_config(base: Fairshare) -> SlurmConf | None:
+def _of_config(base: FairshareInputs) -> SlurmConf | None:
     """Return the settings of the configuration; None if it does not use method "slurm"."""
     if base.chosen.method != "slurm":
         return None
@@ -173,12 +171,12 @@ def _by_base_unit(weights: Mapping[str, float]) -> dict[str, float]:
     return {by_column[key][0]: weight / by_column[key][1] for key, weight in weights.items()}
 
 
-def _cluster(request: Request, chosen: config.Config) -> config.Cluster | None:
+def _cluster(request: SshareRequest, config: Config) -> Cluster | None:
     """Return the configured cluster, None if jobs come from files, or raise UsageError."""
-    configured = {cluster.name: cluster for cluster in chosen.clusters}
+    configured = {cluster.name: cluster for cluster in config.clusters}
     if request.cluster in configured:
         return configured[request.cluster]
-    only = chosen.clusters[0] if len(configured) == 1 and request.cluster is None else None
+    only = config.clusters[0] if len(configured) == 1 and request.cluster is None else None
     if request.sacct or only is not None:
         return only
     if not configured:
@@ -211,7 +209,7 @@ class Jobs:
 
 
 def read_jobs(
-    request: Request, chosen: config.Config, folder: Path, site: Site, progress: Progress
+    request: SshareRequest, config: Config, folder: Path, site: SshareSite, on_progress: OnProgress
 ) -> Jobs:
     """Return the jobs in the files of the request, else in the published database.
 
@@ -220,32 +218,34 @@ def read_jobs(
         AuditError: a log or the database cannot be read, see ``audit.errors``.
     """
     if request.sacct:
-        jobs = _from_files(request, chosen, site, progress)
+        jobs = _from_files(request, config, site, on_progress)
     else:
-        jobs = _from_database(chosen, folder, site)
+        jobs = _from_database(config, folder, site)
     if not jobs.attempts["start_time"].count():
         raise UsageError("sshare: no job has started, so there is no usage")
     return jobs
 
 
-def _from_files(request: Request, chosen: config.Config, site: Site, progress: Progress) -> Jobs:
+def _from_files(
+    request: SshareRequest, config: Config, site: SshareSite, on_progress: OnProgress
+) -> Jobs:
     zone = request.zone or (site.cluster.zone if site.cluster else None)
     logs = open_logs(request.sacct, sacct.DIALECT.name, replace(request.reading, zone=zone))
     frames, refused, warnings = [], [], []
     for done, log in enumerate(logs):
-        progress("reading sacct", done, len(logs))
+        on_progress("reading sacct", done, len(logs))
         records, refusals = _with_allocated(log)
         count = len(records) + len(refusals)
         first = tuple((log.name, line, reason) for line, reason in refusals[:EXAMPLES])
         counted = Counted(log.where, log.dialect.title, count, len(refusals), first)
-        if len(refusals) > chosen.ingest.refused_limit * count:
-            raise beyond_limit(counted, chosen.ingest.refused_limit)
+        if len(refusals) > config.ingest.refused_limit * count:
+            raise beyond_limit(counted, config.ingest.refused_limit)
         frames.append(records.with_columns(input_id=pl.lit(log.source.sha256)))
         refused += [f"{log.where}:{line}: {reason}" for line, reason in refusals]
         warnings += [f"{log.where}: {problem}" for problem in log.header.problems]
         if log.header.local_times:
             warnings.append(f"{log.where}: times are read as UTC; --zone sets another zone")
-    progress("reading sacct", len(logs), len(logs))
+    on_progress("reading sacct", len(logs), len(logs))
     if refused:
         warnings.append(f"{len(refused):,} records were refused, the first: {refused[0]}")
     records = pl.concat(frames)
@@ -275,11 +275,11 @@ def _with_allocated(log: Opened) -> tuple[pl.DataFrame, list[tuple[int, str]]]:
     return pl.concat([part.records for part in parts], how="diagonal"), refusals
 
 
-def _from_database(chosen: config.Config, folder: Path, site: Site) -> Jobs:
+def _from_database(config: Config, folder: Path, site: SshareSite) -> Jobs:
     assert site.cluster is not None  # checked in read_site
-    path = folder / chosen.output.database
-    archive = places.Site(chosen, folder).archive_of(path)
-    with closing(database.open_snapshot(path, archive=archive)) as con:
+    path = folder / config.output.database
+    archive = places.Site(config, folder).archive_of(path)
+    with closing(snapshots.open_snapshot(path, archive=archive)) as con:
         attempts = queries.run(con, "attempts", cluster=site.cluster.name, since=None, until=None)
     if attempts.is_empty():
         raise UsageError(
@@ -288,7 +288,7 @@ def _from_database(chosen: config.Config, folder: Path, site: Site) -> Jobs:
     return Jobs(attempts, stored(attempts), site.cluster.zone)
 
 
-def assumed(site: Site, jobs: Jobs, charged: Charged, places: Places) -> list[str]:
+def assumed(site: SshareSite, jobs: Jobs, charged: Charged, places: Places) -> list[str]:
     """Return the assumptions about jobs as sentences."""
     lines = []
     if unknown := uncounted(site.weights, jobs.amounts):

@@ -19,13 +19,13 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import polars as pl
 
-from audit import config, periods, spreadsheets
+from audit import periods, spreadsheets
 from audit.cluster.fairshare import share_tree
+from audit.config import Config
 from audit.errors import UsageError
 from audit.formats.instants import LATEST
 from audit.formats.slurm import slurm_conf
 from audit.formats.slurm.sacctmgr import Association
-from audit.ingest.ingest import Progress
 from audit.metrics.fairshare.trees import Floats, Tree
 from audit.metrics.fairshare.usage import Grouped, by_number
 from audit.metrics.slurm.explained import misfits
@@ -40,15 +40,15 @@ from audit.metrics.slurm.shares import (
 from audit.metrics.slurm.usage import Charged, SlurmUsage, charge, fit_phase
 from audit.oneoff.sshare.inputs import (
     Jobs,
-    Request,
-    Site,
+    SshareRequest,
+    SshareSite,
     assumed,
     read_jobs,
     read_site,
     text_of,
 )
 from audit.periods import instant
-from audit.progress import printable
+from audit.progress import OnProgress, printable, silent
 from audit.words import Algorithm
 
 _OPEN_END: Final = LATEST << 1  # end of attempts that have not ended: after all instants
@@ -60,7 +60,7 @@ _COLUMNS: Final = (
 )
 
 
-class Row(NamedTuple):
+class SshareRow(NamedTuple):
     """One row of ``sshare``, with the fields of ``_COLUMNS``."""
 
     account: str  # indented by its depth
@@ -78,11 +78,11 @@ class Row(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SshareResult:
     """The output of ``sshare``."""
 
     columns: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[SshareRow, ...]
     facts: tuple[str, ...]  # the settings that were used
     warnings: tuple[str, ...]
 
@@ -112,18 +112,18 @@ class Ticks(NamedTuple):
 
 
 def recompute(
-    request: Request,
-    chosen: config.Config,
+    request: SshareRequest,
+    config: Config,
     folder: Path = Path(),
-    progress: Progress = lambda what, done, of: None,
-) -> Outcome:
+    on_progress: OnProgress = silent,
+) -> SshareResult:
     """Return the figures at one instant.
 
     Raises:
         UsageError: a file is missing or wrong, or settings conflict.
         AuditError: a log or the database cannot be read, see ``audit.errors``.
     """
-    basis = prepare(request, chosen, folder, progress)
+    basis = prepare(request, config, folder, on_progress)
     site, tree, ticks, at, conf = basis.site, basis.tree, basis.ticks, basis.at, basis.site.conf
     raw_usage, shares = usage_and_shares(
         *(tree, basis.grouped, ticks.method, at),
@@ -143,7 +143,7 @@ def recompute(
             tick=tick,
             period_s=ticks.method.period_s,
         )
-    return Outcome(
+    return SshareResult(
         columns(basis.algorithm, by_partition=request.by_partition),
         rows(tree, site.associations, raw_usage, shares, conf.tres, minutes),
         tuple(facts(request, basis)),
@@ -151,10 +151,10 @@ def recompute(
     )
 
 
-class Basis(NamedTuple):
+class SshareBasis(NamedTuple):
     """Jobs, shares and settings from which the figures of one instant follow."""
 
-    site: Site
+    site: SshareSite
     jobs: Jobs
     tree: Tree
     charged: Charged
@@ -167,10 +167,12 @@ class Basis(NamedTuple):
     open_end: int = _OPEN_END
 
 
-def prepare(request: Request, chosen: config.Config, folder: Path, progress: Progress) -> Basis:
+def prepare(
+    request: SshareRequest, config: Config, folder: Path, on_progress: OnProgress
+) -> SshareBasis:
     """Return what the figures of the requested instant follow from; errors as of ``recompute``."""
-    site = read_site(request, chosen, folder)
-    jobs = read_jobs(request, chosen, folder, site, progress)
+    site = read_site(request, config, folder)
+    jobs = read_jobs(request, config, folder, site, on_progress)
     site = site.with_partitions(jobs.attempts["partition"].drop_nulls().unique().sort())
     zone = periods.zone(jobs.zone)
     at = instant(request.as_of, zone, "--as-of") if request.as_of else jobs.known_to
@@ -182,10 +184,10 @@ def prepare(request: Request, chosen: config.Config, folder: Path, progress: Pro
     algorithm = request.algorithm
     if algorithm is None:
         algorithm = Algorithm.fair_tree if site.conf.fair_tree else Algorithm.classic
-    return Basis(site, jobs, tree, charged, placed, grouped, ticks, algorithm, at, zone)
+    return SshareBasis(site, jobs, tree, charged, placed, grouped, ticks, algorithm, at, zone)
 
 
-def assumptions(basis: Basis) -> list[str]:
+def assumptions(basis: SshareBasis) -> list[str]:
     """Return what was assumed, and which settings do not fit together, as sentences."""
     site, jobs, method = basis.site, basis.jobs, basis.ticks.method
     warnings = [*site.warnings, *jobs.warnings]
@@ -199,7 +201,7 @@ def assumptions(basis: Basis) -> list[str]:
     return [*warnings, *assumed(site, jobs, basis.charged, basis.placed)]
 
 
-def facts(request: Request, basis: Basis) -> Iterator[str]:
+def facts(request: SshareRequest, basis: SshareBasis) -> Iterator[str]:
     """Yield the settings that were used, as sentences."""
     ticks, algorithm, at, zone = basis.ticks, basis.algorithm, basis.at, basis.zone
     yield f"as of {_shown(at, zone)}" + ("" if request.as_of else ", the last known instant")
@@ -218,7 +220,7 @@ def _shown(at: int, zone: ZoneInfo) -> str:
     return f"{datetime.fromtimestamp(at, zone):%Y-%m-%dT%H:%M:%S} ({zone.key})"
 
 
-def _decay(request: Request, site: Site, zone: ZoneInfo) -> SlurmUsage:
+def _decay(request: SshareRequest, site: SshareSite, zone: ZoneInfo) -> SlurmUsage:
     """Return the decay of the request, else that of slurm.conf."""
     half_life = site.conf.half_life_s
     if request.half_life is not None:
@@ -238,7 +240,12 @@ def _decay(request: Request, site: Site, zone: ZoneInfo) -> SlurmUsage:
 
 
 def _ticks(
-    request: Request, method: SlurmUsage, grouped: Grouped, tree: Tree, at: int, zone: ZoneInfo
+    request: SshareRequest,
+    method: SlurmUsage,
+    grouped: Grouped,
+    tree: Tree,
+    at: int,
+    zone: ZoneInfo,
 ) -> Ticks:
     """Return the recalculations of the request, else one at ``at`` (epoch s)."""
     if request.sample is not None:
@@ -308,7 +315,7 @@ def rows(
     shares: Shares,
     resources: Sequence[str],
     run_minutes: Floats,
-) -> tuple[Row, ...]:
+) -> tuple[SshareRow, ...]:
     """Return a row for each node, in the order of ``sshare``.
 
     ``raw_usage`` and ``shares`` are by node; ``run_minutes`` has a row for each of ``resources``
@@ -325,25 +332,25 @@ def rows(
         account, user = (tree.names[parent], name) if is_user else (name, None)
         minutes = zip(resources, run_minutes[:, node], strict=True)
         lines.append(
-            Row(
-                " " * depth[node] + account,
-                user or "",
-                tree.partitions[node] or "",
-                "" if parent < 0 else "parent" if math.isnan(share) else f"{share:g}",
-                float(shares.norm_shares[node]),
-                float(raw_usage[node]),
-                float(shares.norm_usage[node]),
-                float(shares.effective_usage[node]),
-                float(shares.fairshare[node]),
-                float(shares.level_fs[node]),
-                limits.get((account, user, tree.partitions[node]), ""),
-                ",".join(f"{resource}={int(amount)}" for resource, amount in minutes),
+            SshareRow(
+                account=" " * depth[node] + account,
+                user=user or "",
+                partition=tree.partitions[node] or "",
+                raw_shares="" if parent < 0 else "parent" if math.isnan(share) else f"{share:g}",
+                norm_shares=float(shares.norm_shares[node]),
+                raw_usage=float(raw_usage[node]),
+                norm_usage=float(shares.norm_usage[node]),
+                effective_usage=float(shares.effective_usage[node]),
+                fairshare=float(shares.fairshare[node]),
+                level_fs=float(shares.level_fs[node]),
+                grp_tres_mins=limits.get((account, user, tree.partitions[node]), ""),
+                tres_run_mins=",".join(f"{resource}={int(amount)}" for resource, amount in minutes),
             )
         )
     return tuple(lines)
 
 
-def psv(outcome: Outcome) -> str:
+def psv(outcome: SshareResult) -> str:
     """Return the output of ``sshare -alP``; characters that break lines or fields are escaped."""
 
     def field(text: str) -> str:
@@ -352,7 +359,7 @@ def psv(outcome: Outcome) -> str:
     return "".join("|".join(map(field, line)) + "\n" for line in outcome.cells())
 
 
-def comma_separated(outcome: Outcome) -> str:
+def comma_separated(outcome: SshareResult) -> str:
     """Return RFC 4180 with LF, with the cells of ``audit.spreadsheets``."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")

@@ -105,7 +105,7 @@ _READ: Final = (
 )
 
 
-class Compared(NamedTuple):
+class PoolChange(NamedTuple):
     """A pool today and after the change."""
 
     pool: str
@@ -120,7 +120,7 @@ class Compared(NamedTuple):
     decay_today: str = ""  # how usage decays before a change of the half-life, in words
 
 
-def study(log: str, title: str, options: str, pools: Sequence[Compared], draws: Draws) -> Study:
+def study(log: str, title: str, options: str, pools: Sequence[PoolChange], draws: Draws) -> Study:
     """Return the page of a change with its title, an imperative, and its options."""
     leads = [
         f"Pool {wording.name(compared.pool)}: " * (len(pools) > 1)
@@ -156,7 +156,7 @@ def study(log: str, title: str, options: str, pools: Sequence[Compared], draws: 
     )
 
 
-def _sections(compared: Compared) -> tuple[Section, ...]:
+def _sections(compared: PoolChange) -> tuple[Section, ...]:
     unknown: dict[str, Cell] = dict.fromkeys(column.name for column in _FIDELITY_OF)
     values = dict(compared.fidelity.select("metric", "value").iter_rows())
     fidelity = table(
@@ -185,7 +185,7 @@ def _sections(compared: Compared) -> tuple[Section, ...]:
     )
 
 
-def _remarks(compared: Compared) -> Iterator[str]:
+def _remarks(compared: PoolChange) -> Iterator[str]:
     if compared.decay_today:
         yield f"Before the change {compared.decay_today}."
     if compared.cut.attempts:
@@ -197,7 +197,7 @@ def _remarks(compared: Compared) -> Iterator[str]:
         )
 
 
-def _all(compared: Compared) -> Table:
+def _all(compared: PoolChange) -> Table:
     whole = compared.parts.filter(pl.col("dimension") == "all")
     figures = {row["measure"]: row for row in whole.iter_rows(named=True)}
     titles = {
@@ -230,7 +230,7 @@ def _cell(row: dict[str, Any], column: str) -> Cell:
     return cell
 
 
-def _pool(compared: Compared) -> Table:
+def _pool(compared: PoolChange) -> Table:
     return table(
         "pool",
         "The pool and its users",
@@ -257,7 +257,7 @@ _SHOWN: Final[Columns[Any]] = (
 """Figures that the page shows of each part, by measure and column of ``COMPARED``."""
 
 
-def _table(compared: Compared, dimension: str, title: str) -> Table:
+def _table(compared: PoolChange, dimension: str, title: str) -> Table:
     """Return the parts: accounts by the change of their waits, widths from narrow to wide."""
     rows: dict[str | None, dict[str, Cell]] = {
         part: {
@@ -298,7 +298,7 @@ def _label(dimension: str, part: str | None) -> str:
     return wording.width(part) if dimension == "width_class" else part
 
 
-def _counts(compared: Compared) -> Table:
+def _counts(compared: PoolChange) -> Table:
     return table(
         "account-outcomes",
         "Number of accounts that gain and lose",
@@ -324,7 +324,7 @@ _MARKS: Final = {
 }
 
 
-def _chart(compared: Compared, dimension: str, shows: str) -> tuple[Chart, ...]:
+def _chart(compared: PoolChange, dimension: str, shows: str) -> tuple[Chart, ...]:
     """Return a chart of the changes of the mean wait; none where no change has an interval."""
     parts = comparison.waits(compared.parts, dimension).drop_nulls(["part", "lower"])
     if dimension == "account":

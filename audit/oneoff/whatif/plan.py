@@ -9,21 +9,21 @@ from typing import Final, NamedTuple
 
 import polars as pl
 
-from audit import config
 from audit.cluster import charges, fairshare, ranking
 from audit.cluster.delivered import replayed_agreement
-from audit.cluster.fairshare import DAY_S, Fairshare
+from audit.cluster.fairshare import DAY_S, FairshareInputs
 from audit.cluster.setting import Setting
+from audit.config import Config
 from audit.errors import UsageError
 from audit.metrics.attempts.fidelity import KNOWN
 from audit.metrics.draws import Draws
 from audit.metrics.fairshare.usage import Windows
 from audit.model import BY_USAGE, Order, Pool
-from audit.oneoff.study import Made, Plan
+from audit.oneoff.study import Made, StudyPlan
 from audit.oneoff.whatif import page
-from audit.oneoff.whatif.page import Compared
+from audit.oneoff.whatif.page import PoolChange
 from audit.pipeline.inferring import in_force
-from audit.pipeline.opening import Log, pools
+from audit.pipeline.opening import ClusterLog, pools
 from audit.report.study.cells import Cell, studied
 from audit.report.text import wording
 from audit.scenario.ownership import EQUAL_SHARES
@@ -43,8 +43,8 @@ class _Pair(NamedTuple):
 
 
 def plan(
-    change: Change, only: str | None, chosen: config.Config, folder: Path, *, fit: bool = True
-) -> Callable[[Log, Draws], Plan]:
+    change: Change, only: str | None, config: Config, folder: Path, *, fit: bool = True
+) -> Callable[[ClusterLog, Draws], StudyPlan]:
     """Return what to do with a log.
 
     Args:
@@ -54,7 +54,7 @@ def plan(
     if change == Change():
         raise UsageError("whatif: say what to change, such as --order sjf or --capacity +10")
 
-    def of(log: Log, draws: Draws) -> Plan:
+    def of(log: ClusterLog, draws: Draws) -> StudyPlan:
         configured = fairshare.of_site(log.cluster, folder)
         pairs = []
         stated = log.setting.facts
@@ -67,7 +67,7 @@ def plan(
         cells = [
             Cell(
                 f"{pair.today.pool.name}: {name}",
-                partial(comparison.played, replayed, chosen.metrics.tau_s),
+                partial(comparison.played, replayed, config.metrics.tau_s),
             )
             for pair in pairs
             for name, replayed in (("today", pair.today), ("after", pair.after))
@@ -76,7 +76,7 @@ def plan(
         def finish(frames: Sequence[pl.DataFrame]) -> Made:
             compared = []
             for pair, before, then in zip(pairs, frames[::2], frames[1::2], strict=True):
-                one = _compared(pair, before, then, draws, chosen)
+                one = _compared(pair, before, then, draws, config)
                 if change.half_life_s is not None:
                     one = one._replace(decay_today=decay_today(configured, pair.today))
                 compared.append(one)
@@ -90,13 +90,17 @@ def plan(
         of_log = (only, fit, configured.chosen, configured.in_force)
         settings = " ".join(map(str, (options.written(change), *of_log)))
         facts = [fact for fact in log.setting.facts if fact not in stated]
-        return Plan(settings, cells, finish, facts)
+        return StudyPlan(settings, cells, finish, facts)
 
     return of
 
 
 def scenario(
-    described: pl.DataFrame, setting: Setting, pool: Pool, change: Change, configured: Fairshare
+    described: pl.DataFrame,
+    setting: Setting,
+    pool: Pool,
+    change: Change,
+    configured: FairshareInputs,
 ) -> Scenario:
     """Return a pool as it is today, with usage where it or the change needs it."""
     orders = {pool.policy.order, change.policy.get("order"), pool.fair_order}
@@ -110,17 +114,17 @@ def scenario(
 
 
 def _compared(
-    pair: _Pair, before: pl.DataFrame, then: pl.DataFrame, draws: Draws, chosen: config.Config
-) -> Compared:
+    pair: _Pair, before: pl.DataFrame, then: pl.DataFrame, draws: Draws, config: Config
+) -> PoolChange:
     today, after, agreement = pair
-    parts = comparison.compared(before, then, draws, chosen.metrics.tolerance_s)
+    parts = comparison.compared(before, then, draws, config.metrics.tolerance_s)
     if agreement is None or agreement < KNOWN:
         parts = comparison.untested(parts)
     first, last = today.attempts.select(
         first=pl.col("arrival_time").min().fill_null(0),
         last=pl.col("arrival_time").max().fill_null(0),
     ).row(0)
-    return Compared(
+    return PoolChange(
         today.pool.name,
         today.pool.policy.name,
         after.pool.policy.name,
@@ -133,7 +137,7 @@ def _compared(
     )
 
 
-def _rows(compared: Compared, change: str) -> Iterator[tuple[object, ...]]:
+def _rows(compared: PoolChange, change: str) -> Iterator[tuple[object, ...]]:
     """Yield rows of ``cells.STUDIED``: every figure today, after the change, and the difference."""
     none = (None, None)
     for row in compared.parts.iter_rows(named=True):
@@ -170,7 +174,7 @@ _WHOLE: Final = {
 }
 
 
-def decay_today(configured: Fairshare, today: Scenario) -> str:
+def decay_today(configured: FairshareInputs, today: Scenario) -> str:
     """Describe how usage decays before a change of the half-life, and how that is replayed."""
     chosen = configured.chosen
     if chosen.method == "windows":

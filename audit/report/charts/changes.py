@@ -6,7 +6,8 @@ from typing import Final
 from audit.report.charts.marks.svg import Canvas
 from audit.report.charts.style import INK, LINE, MUTED, WIDTH, Chart
 from audit.report.first_page import amounts
-from audit.report.first_page.facts import StepPoint
+from audit.report.first_page.facts import RuleMark, StepPoint
+from audit.report.text import wording
 
 _LEFT, _RIGHT = 50.0, 112.0
 _TOP, _MIDDLE, _BOTTOM = 12.0, 134.0, 204.0
@@ -20,13 +21,21 @@ _TICKS: Final = (
 _APART: Final = 14.0
 """Least distance of two labels."""
 _LABELS: Final = 12
+_ROW: Final = 13.0
+"""Distance of the names of rules."""
 
 
-def changes(points: tuple[StepPoint, ...], step: str) -> Chart | None:
-    """Draw typical wait, the wait of one job in ten and load by step; None below two steps."""
+def changes(
+    points: tuple[StepPoint, ...], step: str, marks: tuple[RuleMark, ...] = ()
+) -> Chart | None:
+    """Draw typical wait, the wait of one job in ten and load by step; None below two steps.
+
+    Rules that begin or end are dashed lines with their names.
+    """
     if len(points) < 2 or not step:
         return None
     canvas = Canvas()
+    top = _TOP + _ROW * len(marks)
     low = log(_LEAST_S)
     high = log(max(3_600, *(point.p90 for point in points)) * 1.2)
     wide = (WIDTH - _LEFT - _RIGHT) / len(points)
@@ -35,7 +44,7 @@ def changes(points: tuple[StepPoint, ...], step: str) -> Chart | None:
         return _LEFT + wide * (place + 0.5)
 
     def y(seconds: float) -> float:
-        return _MIDDLE - (_MIDDLE - _TOP) * (log(max(seconds, _LEAST_S)) - low) / (high - low)
+        return _MIDDLE - (_MIDDLE - top) * (log(max(seconds, _LEAST_S)) - low) / (high - low)
 
     end = WIDTH - _RIGHT
     for seconds, label in _TICKS:
@@ -63,19 +72,36 @@ def changes(points: tuple[StepPoint, ...], step: str) -> Chart | None:
         for at, seconds, colour in both:
             tip = f"{point.label}: {amounts.short_time(seconds)}"
             canvas.dot(at, "circle", colour, size=2.6, tip=tip)
+    _draw_marks(canvas, marks, wide)
     upper, lower = tenths[-1][1] + 4, typical[-1][1] + 4
     if lower - upper < _APART:
         upper, lower = ((upper + lower) / 2 + by for by in (-_APART / 2, _APART / 2))
     canvas.text((end + 7, upper), "one in ten over", MUTED, size=11)
     canvas.text((end + 7, lower), "typical wait", INK, size=11, weight="600")
     canvas.text((end + 7, _BOTTOM - 14), "busy", MUTED, size=11)
+    return Chart("changes", "", _said(points, step, marks), canvas.body, _HEIGHT)
+
+
+def _said(points: tuple[StepPoint, ...], step: str, marks: tuple[RuleMark, ...]) -> str:
+    """Return the chart in words."""
     first, last = points[0], points[-1]
-    alt = (
+    begins = (f" {wording.first_upper(m.text)} in {points[int(m.place)].label}." for m in marks)
+    return (
         f"Typical wait, wait of one job in ten, and load by {step}, {first.label} to {last.label}. "
         f"Typical wait: first {amounts.short_time(first.median)}, "
         f"last {amounts.short_time(last.median)}."
-    )
-    return Chart("changes", "", alt, canvas.body, _HEIGHT)
+    ) + "".join(begins)
+
+
+def _draw_marks(canvas: Canvas, marks: tuple[RuleMark, ...], wide: float) -> None:
+    """Draw the begins and ends of rules, each with its name on the side with more space."""
+    middle = (_LEFT + WIDTH - _RIGHT) / 2
+    for number, mark in enumerate(marks):
+        x, top = _LEFT + wide * mark.place, _TOP + _ROW * number
+        canvas.line((x, _TOP - _ROW / 2), (x, _BOTTOM), INK, dash="5 4")
+        side = -5 if x > middle else 5
+        anchor = "end" if x > middle else "start"
+        canvas.text((x + side, top), wording.name(mark.text, 40), INK, anchor=anchor, size=11)
 
 
 _MONTHS: Final = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()  # noqa: SIM905

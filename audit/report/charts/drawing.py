@@ -3,6 +3,7 @@
 On a page, a chart has the page's light or dark colours; elsewhere it has light ones.
 """
 
+import importlib.util
 import re
 from functools import cache
 from pathlib import Path
@@ -33,6 +34,11 @@ def alone(svg: str) -> str:
     own = re.sub(r'role="img" aria-label="[^"]*"', _ALONE, svg, count=1)
     seen = re.sub(r'<g fill="none" pointer-events="all">.*?</g>', "", own)
     return re.sub(r' data-tip="[^"]*"', "", _VARIABLE.sub(_light, seen))
+
+
+def has_png() -> bool:
+    """Return whether resvg is installed; it is an extra, and without it mails have no pictures."""
+    return importlib.util.find_spec("resvg_py") is not None
 
 
 def png(chart: Chart, scale: float) -> bytes:

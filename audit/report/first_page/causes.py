@@ -4,6 +4,7 @@ The account's causes (``registry.causes``) are divided by the kind of hold, and 
 as not known.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -79,7 +80,17 @@ KEYS: Final = tuple(BY_KEY)
 IN_TOTAL: Final = "Enough {resources} free in total, no reason logged"
 """Label of the last where nodes are unknown."""
 BEHIND: Final = ("earlier", "later", "claimed", "kept")
+FULL: Final = ("earlier", "later")
 NOT_KNOWN: Final = ("outside", "held_unknown", "none")
+
+
+def largest(shares: Mapping[str, float]) -> tuple[str, ...]:
+    """Return the keys of the largest cause; a full machine is one of two keys, as in a verdict."""
+    rest: dict[tuple[str, ...], float] = {
+        (key,): share for key, share in shares.items() if key not in FULL
+    }
+    rest[FULL] = sum(shares[key] for key in FULL)
+    return max(rest, key=lambda keys: (rest[keys], keys))
 
 
 def shown_causes() -> list[pl.Expr]:

@@ -13,7 +13,7 @@ from audit.report.first_page import (
 from audit.report.first_page.causes import NOT_KNOWN
 from audit.report.first_page.facts import PageFacts
 from audit.report.first_page.page import FirstPage, LongWait
-from audit.report.first_page.sentences import NOTHING, Sentence, Slot, say
+from audit.report.first_page.sentences import Sentence, Slot, say
 from audit.report.text import wording
 
 
@@ -42,10 +42,11 @@ def compose(facts: PageFacts, zone: str) -> FirstPage:
         who_sub=sections.who_sub(facts),
         who_label=wording.first_upper(people.kind) if people else "User",
         who=who,
-        who_foot=sections.who_foot(who) if who else NOTHING,
+        who_foot=sections.who_foot(who, facts),
         changed=outlook.changed(facts),
         steps=facts.steps,
         step=facts.step,
+        marks=facts.marks,
         to_try=outlook.to_try(facts),
         trust=outlook.steps(facts),
         trust_lines=outlook.lines(facts),

@@ -9,13 +9,16 @@ import polars as pl
 
 from audit.metrics.quantiles import MEDIAN, P90
 from audit.model import Period
-from audit.periods import covering
-from audit.report.first_page.facts import Compared, Half, StepPoint
+from audit.periods import covering, day_start
+from audit.report.first_page import phrases
+from audit.report.first_page.facts import Compared, Half, RuleInForce, RuleMark, StepPoint
 from audit.report.first_page.waiting import quantile
 
 STEPS: Final = ("month", "week", "day")
 LEAST_STEPS: Final = 6
 MOST_STEPS: Final = 60
+MOST_MARKS: Final = 3
+"""Begins and ends of rules in a chart."""
 LEAST_S: Final = 7 * 86_400
 LEAST_JOBS: Final = 30
 TIMES: Final = 1.5
@@ -54,6 +57,33 @@ def points(
             point = StepPoint(span.name, quantile(waits, MEDIAN), quantile(waits, P90), load)
             made.append(point)
     return tuple(made)
+
+
+def marks(
+    rules: Sequence[RuleInForce],
+    spans: Sequence[Period],
+    shown: Sequence[StepPoint],
+    zone: ZoneInfo,
+) -> tuple[RuleMark, ...]:
+    """Return when rules begin and end within the steps of a chart, most waiting first.
+
+    Args:
+        rules: of one pool, most waiting first.
+        spans: the steps, of which ``shown`` are drawn.
+    """
+    drawn = {point.label: number for number, point in enumerate(shown)}
+    made = []
+    for rule in rules:
+        words = phrases.brief_rule(rule.name)
+        for day, verb in ((rule.valid_from, "begins"), (rule.valid_to, "ends")):
+            at = None if day is None else day_start(day, zone)
+            for span in spans:
+                if at is None or span.name not in drawn or not span.from_time <= at < span.to_time:
+                    continue
+                part = (at - span.from_time) / (span.to_time - span.from_time)
+                if place := drawn[span.name] + part:
+                    made.append(RuleMark(f"{words} {verb}", place))
+    return tuple(made[:MOST_MARKS])
 
 
 def load(daily: Sequence[tuple[int, int, float]], begin: int, end: int) -> float | None:

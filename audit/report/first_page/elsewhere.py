@@ -5,8 +5,8 @@ from typing import Final
 
 from audit.metrics.verdict import Word
 from audit.report.first_page import amounts, outlook, phrases, reasons, sections, verdicts
-from audit.report.first_page.causes import BY_KEY, CAUSES, ShownCause
-from audit.report.first_page.facts import PageFacts, Person
+from audit.report.first_page.causes import BY_KEY, CAUSES, FULL, ShownCause, largest
+from audit.report.first_page.facts import PageFacts
 from audit.report.text import wording
 
 THREE: Final = 3
@@ -25,7 +25,7 @@ def lines(facts: PageFacts) -> tuple[tuple[str, str], ...]:
     else:
         made += [("Why", _why(facts)), ("Who", _who(facts))]
         made += [("Changed", outlook.changed(facts, than=False).plain.rstrip("."))]
-        made += [("Try", _lower(_to_try(facts))), ("Trust", _trust(facts))]
+        made += [("Try", _lower(_to_try(facts)).rstrip(".")), ("Trust", _trust(facts))]
     return tuple((title, cut(text, MOST_IN_LINE)) for title, text in made if text)
 
 
@@ -83,20 +83,24 @@ def _why(facts: PageFacts) -> str:
     return ", ".join(_largest(facts, THREE))
 
 
+def _most_of_waiting(facts: PageFacts) -> str:
+    """Return how few users have half of the waiting, without their CPU time; or nothing."""
+    return sections.who_sub(facts).plain.rstrip(".").split(", ")[0]
+
+
 def _who(facts: PageFacts) -> str:
     people = facts.people
-    if people is None:
+    head = _lower(_most_of_waiting(facts))
+    if people is None or not head:
         return ""
-    sub = sections.who_sub(facts).plain.rstrip(".")
-    head = _lower(sub.split(", ")[0])
     kind = people.kind
     if not people.compared:
         return head
     of = wording.plural(people.compared, kind)
     if not people.longer:
         return f"{head}; of {of} compared, none waits longer than similar jobs"
-    if people.longer == 1 and people.longer_rows:
-        one = people.longer_rows[0]
+    one = people.longest
+    if people.longer == 1 and one is not None:
         who = reasons.name(one.kind, one.name)
         both = f"({amounts.short_time(one.median)}; {amounts.short_time(one.similar)})"
         return f"{head}; {who} waits longer than similar jobs {both}"
@@ -175,18 +179,21 @@ def _mail_why(facts: PageFacts) -> str:
     shares = facts.causes
     if not any(shares.values()):
         return ""
-    key = max(shares, key=lambda key: (shares[key], key))
+    key, *later = largest(shares)
     part = sections.shown_share(key, facts)
     if key == "none":
         return f"{part} of all waiting: no reason in the log."
     text = f"{part} of all waiting: {_brief(BY_KEY[key], facts)}."
-    if key == "rule":
-        total = sum(one.waiting_s for one in facts.rules)
-        first = facts.rules[0] if facts.rules else None
-        one = first is not None and first.waiting_s >= verdicts.ONE_NAME * total
-        text = (
-            f"{part} of all waiting came from {f'the {first.name}' if one and first else 'rules'}."
-        )
+    if later:
+        part = amounts.short_share(sum(shares[key] for key in FULL))
+        text = f"{part} of all waiting: {phrases.FULL_MACHINE}."
+    if key == "rule" and facts.rules:
+        first, *others = facts.rules
+        rules = f"the {first.name}"
+        if others:
+            much = first.waiting_s >= verdicts.ONE_NAME * sum(one.waiting_s for one in facts.rules)
+            rules = f"rules, mainly the {first.name}" if much else "rules"
+        text = f"{part} of all waiting came from {rules}."
     if shares.get("none", 0.0) >= LISTED:
         text += f" For {sections.shown_share('none', facts)} the log gives no reason."
     return text
@@ -194,13 +201,12 @@ def _mail_why(facts: PageFacts) -> str:
 
 def _mail_who(facts: PageFacts) -> str:
     people = facts.people
-    if people is None:
+    head = _most_of_waiting(facts)
+    if people is None or not head:
         return ""
-    head = sections.who_sub(facts).plain.rstrip(".").split(", ")[0]
-    rows: tuple[Person, ...] = people.longer_rows
-    if not rows:
+    one = people.longest
+    if one is None:
         return f"{head}."
-    one = rows[0]
     who = reasons.name(one.kind, one.name)
     waits = (
         f"{amounts.short_time(one.median)}; similar jobs waited {amounts.short_time(one.similar)}"
@@ -215,13 +221,12 @@ def mainly(facts: PageFacts) -> str:
     """Return the main rule or cause for a subject; only for mixed and unfair."""
     if facts.decision.word not in (Word.MIXED, Word.UNFAIR):
         return ""
-    shares = facts.causes
-    if not any(shares.values()):
+    if not any(facts.causes.values()):
         return ""
-    key = max(shares, key=lambda key: (shares[key], key))
+    key, *later = largest(facts.causes)
     if key == "rule" and facts.rules:
         return facts.rules[0].name
-    return next(cause.brief for cause in CAUSES if cause.key == key)
+    return phrases.FULL_MACHINE if later else BY_KEY[key].brief
 
 
 def because(facts: PageFacts) -> str:

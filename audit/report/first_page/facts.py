@@ -164,6 +164,7 @@ class People(NamedTuple):
     longer_rows: tuple[Person, ...]
     used_less: tuple[UsedLess, ...] = ()
     with_share: int = 0
+    longest: Person | None = None  # of those longer, the one with most excess
 
 
 class Half(NamedTuple):
@@ -185,6 +186,7 @@ class Compared(NamedTuple):
     last: Half
     user: str | None  # with most waiting
     significant: bool
+    whole_log: bool = True  # whether halves are those of the log, else of the period
 
 
 class StepPoint(NamedTuple):
@@ -194,6 +196,14 @@ class StepPoint(NamedTuple):
     median: int
     p90: int
     load: float | None
+
+
+class RuleMark(NamedTuple):
+    """A rule that begins or ends within the chart."""
+
+    text: str
+    place: float
+    """In steps from the left of the chart, from 0 to their number."""
 
 
 class Known(NamedTuple):
@@ -213,6 +223,7 @@ class Known(NamedTuple):
     priorities: float
     dialects: tuple[str, ...]
     by_priority: float | None  # of the starts before an earlier job: those of higher priority
+    evidence: tuple[str, ...] = ()  # kinds of samples and logs of the scheduler
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +259,7 @@ class PageFacts:
     cancelled_s: float
     causes: Shares
     rules: tuple[RuleTime, ...]
+    ended: frozenset[str]  # names of rules that are no longer in force
     lacked: tuple[str, float] | None  # what single nodes lacked most, and its part of that waiting
     where: Where | None
     sizes: tuple[SizeClass, ...]
@@ -257,6 +269,7 @@ class PageFacts:
     log_days: float
     steps: tuple[StepPoint, ...]
     step: str
+    marks: tuple[RuleMark, ...]
     known: Known
     agreement: float | None
     changes: tuple[Advice, ...]  # tested changes that saved much of the waiting

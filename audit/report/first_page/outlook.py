@@ -41,12 +41,14 @@ def changed(facts: PageFacts, *, than: bool = True) -> Sentence:
             days = Slot(text, "days of the log")
             return say(phrases.NO_COMPARISON, days=days)
         return say(phrases.FEW_TO_COMPARE, n=str(course.LEAST_JOBS))
-    unit = phrases.SINCE.format(unit=of.before) if of.before else phrases.HALVES
+    halves = phrases.HALVES.format(what="log" if of.whole_log else "period")
+    unit = phrases.SINCE.format(unit=of.before) if of.before else halves
     compared = f" {unit}" if than else ""
     if not course.is_clear(of.first, of.last):
         return _waits(phrases.SAME, of, compared)
     if not of.significant:
-        return _waits(phrases.NOT_CERTAIN, of, compared)
+        few = f"{compared}{phrases.FEW_DECIDE}" if than else ""
+        return _waits(phrases.NOT_CERTAIN, of, few)
     if _only_of_user(of):
         return say(phrases.ONLY_OF, user=reasons.name("user", of.user or ""))
     made = _clear(of, compared)
@@ -140,6 +142,9 @@ def to_try(facts: PageFacts) -> tuple[Sentence, ...]:
     elif not facts.changes and facts.tried:
         n, were = Slot(str(facts.tried), "changes tested"), "was" if facts.tried == 1 else "were"
         last = say(phrases.NONE_HELPED, share=amounts.short_share(MUCH), n=n, were=were)
+    elif not found:
+        own = facts.causes.get("own", 0.0) >= ALL
+        last = say(phrases.OWN_ALONE if own else phrases.NONE_TESTED)
     return (*found[: 2 if last else 3], *([last] if last else []))
 
 
@@ -193,8 +198,18 @@ def _of_width(label: str, advice: Advice) -> str:
 
 def _questions(facts: PageFacts) -> Iterator[Sentence]:
     shares = {} if facts.part else facts.causes
+    decision = facts.decision
+    if decision.word in (Word.MIXED, Word.UNFAIR):
+        first, *others = decision.carried
+        who = reasons.name(first.kind, first.name)
+        if others:
+            who = amounts.counted(len(decision.carried), decision.kind)
+        yield say(phrases.WHY_OVERTAKEN, who=who)
     if shares.get("rule", 0.0) >= MUCH and facts.rules:
-        yield say(phrases.TO_DECIDE, rule=reasons.rule_link(facts.rules[0].name))
+        rule = facts.rules[0].name
+        phrase = phrases.HAS_ENDED if rule in facts.ended else phrases.TO_DECIDE
+        if not any(rule in change.title for change in facts.changes[:MOST_CHANGES]):
+            yield say(phrase, rule=reasons.rule_link(rule))
     if shares.get("nodes", 0.0) >= MUCH:
         yield say(phrases.TO_SPREAD)
     if shares.get("none", 0.0) >= NO_REASON:
@@ -347,26 +362,47 @@ _SACCT: Final = Source("sacct with Reason, Priority, QOS and ReqTRES", True)
 _NODES: Final = Source("scontrol show node -o", True)
 _ASSOC: Final = Source("sacctmgr -P show assoc", True)
 _LOG: Final = Source("slurmctld.log", True)
+_SQUEUE: Final = Source("squeue, once a minute", True)
+_PBS_LOG: Final = Source("sched_logs", True, "They")
 _QMGR: Final = Source("qmgr -c 'print server'", True)
 _PBSNODES: Final = Source("pbsnodes -a", True)
 
 
 def next_source(facts: PageFacts) -> Source:
     """Return the file that answers the largest open part of the waiting."""
-    known = facts.known
-    dialects = " ".join(known.dialects).lower()
+    dialects = " ".join(facts.known.dialects).lower()
+    missing: list[Source] = []
     if "slurm" in dialects or "sacct" in dialects:
-        if known.reasons < ANY and known.priorities < ALL:
-            return _SACCT
-        if not known.nodes_declared:
-            return _NODES
-        return _LOG if known.limits else _ASSOC
-    if "pbs" in dialects or "torque" in dialects:
-        if not known.limits:
-            return _QMGR
-        if not known.nodes_declared:
-            return _PBSNODES
-    return CONFIGURATION
+        missing = [*_missing_of_slurm(facts)]
+    elif "pbs" in dialects or "torque" in dialects:
+        missing = [*_missing_of_pbs(facts.known)]
+    return next(iter(missing), CONFIGURATION)
+
+
+def _missing_of_slurm(facts: PageFacts) -> Iterator[Source]:
+    known = facts.known
+    if known.reasons < ANY and known.priorities < ALL:
+        yield _SACCT
+    if not known.nodes_declared:
+        yield _NODES
+    if not known.limits:
+        yield _ASSOC
+    samples, log = "squeue" not in known.evidence, "ctld-log" not in known.evidence
+    if samples and facts.causes.get("none", 0.0) >= NO_REASON:
+        yield _SQUEUE
+    if log:
+        yield _LOG
+    if samples:
+        yield _SQUEUE
+
+
+def _missing_of_pbs(known: Known) -> Iterator[Source]:
+    if not known.limits:
+        yield _QMGR
+    if not known.nodes_declared:
+        yield _PBSNODES
+    if "pbs-log" not in known.evidence:
+        yield _PBS_LOG
 
 
 def next_file(facts: PageFacts) -> Sentence:

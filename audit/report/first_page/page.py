@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from audit.metrics.verdict import Word
-from audit.report.first_page.facts import StepPoint
+from audit.report.first_page.facts import RuleMark, StepPoint
 from audit.report.first_page.sentences import Sentence
 
 
@@ -117,6 +117,7 @@ class FirstPage:
     changed: Sentence
     steps: tuple[StepPoint, ...]
     step: str
+    marks: tuple[RuleMark, ...]
     to_try: tuple[Sentence, ...]
     trust: tuple[TrustStep, ...]
     trust_lines: tuple[Sentence, ...]

@@ -78,6 +78,7 @@ def of_people(jobs: pl.DataFrame, context: Context) -> People | None:
         tuple(who.person(name) for name in fresh[:ROWS]),
         tuple(used_less(jobs, total, context)),
         len(context.shares),
+        who.person(longer[0]) if longer else None,
     )
 
 
@@ -105,7 +106,7 @@ class _Who(NamedTuple):
         """Return the row of an entity."""
         mine = self.jobs.filter(pl.col(self.kind) == name)
         alike = mine.drop_nulls("similar_wait_s")
-        some = alike if _comparable(alike.height, mine.height) else None
+        some = alike if comparable(alike.height, mine.height) else None
         waits = (mine if some is None else some)["wait_s"]
         own_rules = rules(mine, self.context.rules)
         waited = float(mine["wait_s"].sum())
@@ -156,7 +157,7 @@ class _Who(NamedTuple):
         )
         compared, found = 0, []
         for name, number, jobs, more, waits, similar in middle.sort(self.kind).iter_rows():
-            if not _comparable(number, jobs):
+            if not comparable(number, jobs):
                 continue
             compared += 1
             mine, theirs = (quantile(pl.Series(of), MEDIAN) for of in (waits, similar))
@@ -183,7 +184,7 @@ class _Who(NamedTuple):
                     self.kind,
                     str(row["entity"]),
                     int(row["passed_jobs"]),  # type: ignore[call-overload]
-                    int(row["attempts"]),  # type: ignore[call-overload]
+                    int(row["jobs"] or row["attempts"]),  # type: ignore[call-overload]
                     seconds / w,
                     int(row["passed_median_s"] or 0),  # type: ignore[call-overload]
                     None if row["cause"] is None else KnownCause(str(row["cause"])).value,
@@ -194,7 +195,8 @@ class _Who(NamedTuple):
         return tuple(made)
 
 
-def _comparable(alike: int, jobs: int) -> bool:
+def comparable(alike: int, jobs: int) -> bool:
+    """Whether enough jobs have similar ones."""
     return alike >= FEWEST and 2 * alike >= jobs
 
 

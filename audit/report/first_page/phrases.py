@@ -61,8 +61,9 @@ OWN_MUCH: Final = "users mostly waited for their own jobs"
 OWN_MOST: Final = "users waited most for their own jobs"
 NO_REASON: Final = "{much} the waiting has no known reason"
 LARGEST_NO_REASON: Final = "the largest part has no known reason"
+FULL_MACHINE: Final = "a full machine"
 PAIRED: Final = {
-    "full": "a full machine",
+    "full": FULL_MACHINE,
     "nodes": "scattered free {what}",
     "down": "outages",
     "held": "holds",
@@ -125,11 +126,18 @@ SOURCES: Final = {
     "pbs": "site’s settings",
     "inferred": "found, unconfirmed",
     "configured": "configured",
+    "recorded": "recorded by the scheduler",
 }
 SCATTERED: Final = "Scattered: mostly too {what} on one node."
 LACKED: Final = {"cpus": "few cores", "mem": "little memory", "gpus": "few GPUs"}
 SCATTERED_WHAT: Final = {"cpus": "cores", "mem": "memory", "gpus": "GPUs"}
 WHERE: Final = "No reason: {much} of it is that of {jobs}, {part} of all jobs."
+
+
+def brief_rule(name: str) -> str:
+    """Return a rule's name at its second mention: ``daytime closure``, ``limit of 8 jobs``."""
+    return name.partition(" for jobs")[0].partition(" per ")[0]
+
 
 OVER_TIME: Final = "jobs with time limits over {time}"
 OF_QUEUE: Final = "jobs of queue {queue}"
@@ -150,10 +158,14 @@ WHOLE_NODE: Final = "{jobs} often need a whole node: scattered free cores cost t
 HALF_OF: Final = "{users} {have} {much} of all waiting, {line} {cpu} of the CPU time."
 IN_LINE: Final = "in line with {whose}"
 SPREAD: Final = "Waiting is spread over many users."
-OVERTAKEN: Final = "Overtaken more often than others{base}: {n} of {m} {kind}s tested"
+OVERTAKEN: Final = (
+    "Overtaken more often than others{base}: {n} of {m} {kind}s tested; their overtaken jobs, and "
+    "the time these lost"
+)
 MOST: Final = "Most waiting"
 LONGER: Final = "Longer waits than similar jobs: {n} of {m} {kind}s compared{above}{shown}"
 ABOVE: Final = ", {n} of them above"
+ALL_ABOVE: Final = ", listed above"
 SHOWN: Final = ", {n} shown"
 NONE_LONGER: Final = "Longer waits than similar jobs: none of {m} {kind}s compared"
 NONE_COMPARABLE: Final = "Longer waits than similar jobs: no {kind} could be compared"
@@ -189,7 +201,8 @@ MANY: Final = "Many causes; the largest: {cause}"
 
 # --- what changed --------------------------------------------------------------------------------
 
-HALVES: Final = "between the halves of the log"
+FEW_DECIDE: Final = ", as few users decide it"
+HALVES: Final = "between the halves of the {what}"
 SINCE: Final = "since the {unit} before"
 ONLY_OF: Final = "The change is that of {user}."
 SAME_LOAD: Final = "At almost the same load ({a}, then {b} %), {change}{than}."
@@ -197,9 +210,7 @@ WITH_LOAD: Final = "With the load {way} from {a} to {b} %, {change}{than}."
 AGAINST_LOAD: Final = "Although the load {way} from {a} to {b} %, {change}{than}."
 CHANGE: Final = "{what} {way} from {x} to {y}"
 SAME: Final = "About the same{than}: {what} {x}, then {y}; load {a}, then {b} %."
-NOT_CERTAIN: Final = (
-    "Not certain, as few users decide it{than}: {what} {x}, then {y}; load {a}, then {b} %."
-)
+NOT_CERTAIN: Final = "No certain change{than}: {what} {x}, then {y}; load {a}, then {b} %."
 NO_COMPARISON: Final = "No comparison: the log covers {days}, and two weeks are needed."
 PART_OF_DAY: Final = "less than a day"
 FEW_TO_COMPARE: Final = "No comparison: one of the two spans has fewer than {n} jobs."
@@ -226,6 +237,8 @@ CAVEATS: Final = {
 }
 """What a replay cannot know, by option of the change."""
 TO_DECIDE: Final = "To decide: should the {rule} hold jobs while enough is free?"
+WHY_OVERTAKEN: Final = "To ask: why did later jobs, at least as large, start before those of {who}?"
+HAS_ENDED: Final = "To ask: has the {rule} ended, as the log shows?"
 TO_SPREAD: Final = (
     "To decide: are small jobs spread over nodes on purpose? Packed, they free whole nodes."
 )
@@ -240,6 +253,8 @@ NONE_HELPED: Final = "No change saves {share} of the waiting: {n} {were} tested.
 NOT_REPRODUCED: Final = (
     "No change was tested: a replay of today’s rules misses the observed waits by over a quarter."
 )
+NONE_TESTED: Final = "No change was tested."
+OWN_ALONE: Final = "No change was tested: users waited for their own jobs."
 HARDLY: Final = "Nothing: hardly any job waits."
 
 # --- how far to trust this -----------------------------------------------------------------------

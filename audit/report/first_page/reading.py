@@ -6,11 +6,11 @@ from typing import Final
 
 import polars as pl
 
-from audit.config import Verdict as Thresholds
+from audit.config import VerdictConfig as Thresholds
 from audit.metrics.attempts import base
 from audit.metrics.verdict import Gaps, VerdictBound, decide
 from audit.model import OBSERVED, Period
-from audit.periods import day_after, day_start, kind_of, parse_day, zone
+from audit.periods import day_after, day_of, day_start, kind_of, parse_day, zone
 from audit.report.first_page import course, outlook, waiting
 from audit.report.first_page.compose import compose
 from audit.report.first_page.facts import (
@@ -20,6 +20,7 @@ from audit.report.first_page.facts import (
     PageFacts,
     PoolVerdict,
     RuleInForce,
+    RuleMark,
     StepPoint,
     Strip,
 )
@@ -150,7 +151,7 @@ class _Reading:
             pool.capacity, whole, waited - outside, named, scopes, holds,
             self._overtaken(), row["waited_s"], self.of.decision, row["tested"], self._shares(),
         )  # fmt: skip
-        step, points = self._steps(jobs)
+        step, points, marks = self._steps(jobs)
         own = waiting.rules(jobs, named) if some else ()
         shorter = not contents.span.whole_log and row["from_time"] < contents.span.from_time
         return PageFacts(
@@ -174,6 +175,7 @@ class _Reading:
             cancelled_s=pool.figure("gave_up_wait_s").value or 0.0,
             causes=whole,
             rules=own,
+            ended=self._ended(),
             lacked=waiting.lacked(jobs) if some else None,
             where=waiting.where(jobs) if some else None,
             sizes=waiting.sizes(jobs, whole, pool.capacity) if some else (),
@@ -183,6 +185,7 @@ class _Reading:
             log_days=self._covered / _DAY_S,
             steps=points,
             step=step,
+            marks=marks,
             known=self._known(jobs, named),
             agreement=self._agreement(),
             changes=self._changes(waited - outside, named),
@@ -232,6 +235,14 @@ class _Reading:
                 scopes[row["name"] or row["key"]] = row["scope"] or ""
         return named, scopes, holds
 
+    def _ended(self) -> frozenset[str]:
+        """Return the names of rules that ended before the period did."""
+        span = self.contents.span
+        last = day_of(span.to_time - 1, zone(span.zone))
+        mine = [rule for rule in self.contents.rules if rule.pool == self.pool.name]
+        over = {rule for rule in mine if rule.valid_to is not None and rule.valid_to <= last}
+        return frozenset({rule.name for rule in over} - {rule.name for rule in {*mine} - over})
+
     def _shares(self) -> dict[str, tuple[float, float]]:
         for usage in self.contents.usages:
             if usage.accounts.targets:
@@ -250,13 +261,16 @@ class _Reading:
                 made.append((*edges, busy))
         return made
 
-    def _steps(self, jobs: pl.DataFrame) -> tuple[str, tuple[StepPoint, ...]]:
+    def _steps(self, jobs: pl.DataFrame) -> tuple[str, tuple[StepPoint, ...], tuple[RuleMark, ...]]:
         span = self.contents.span
         inside = Period("inside", max(span.log_begin or 0, span.from_time), span.to_time)
-        kind, spans = course.steps(inside, zone(span.zone))
+        in_zone = zone(span.zone)
+        kind, spans = course.steps(inside, in_zone)
         daily = self._daily()
         loads = [course.load(daily, one.from_time, one.to_time) for one in spans]
-        return kind, course.points(jobs, spans, loads)
+        points = course.points(jobs, spans, loads)
+        rules = [rule for rule in self.contents.rules if rule.pool == self.pool.name]
+        return kind, points, course.marks(rules, spans, points, in_zone)
 
     def _strip(self, jobs: pl.DataFrame) -> Strip:
         return waiting.strip(jobs)
@@ -299,7 +313,8 @@ class _Reading:
                                                   pl.col("end_time") >= middle))  # fmt: skip
         daily = self._daily()
         loads = (course.load(daily, begin, middle), course.load(daily, middle, period.to_time))
-        return course.compared(first, last, loads, "")
+        made = course.compared(first, last, loads, "")
+        return made and made._replace(whole_log=period.whole_log)
 
     def _since(self, before: Period, jobs: pl.DataFrame) -> Compared | None:
         if min(before.to_time - before.from_time, self._covered) < course.LEAST_S:
@@ -318,12 +333,13 @@ class _Reading:
 
     def _known(self, jobs: pl.DataFrame, named: Mapping[str, tuple[str, str, str]]) -> Known:
         contents = self.contents
-        sources = {source for _, _, source in named.values()} - {"inferred"}
+        sources = {source for _, _, source in named.values()} - {"inferred", "recorded"}
 
         def share(of: pl.Expr) -> float:
             return float(jobs.select(of.mean()).item() or 0.0) if jobs.height else 0.0
 
         queues = jobs["partition"].drop_nulls().n_unique() > 1 if jobs.height else False
+        of = {"cluster": contents.cluster}
         return Known(
             contents.records,
             contents.refused,
@@ -339,6 +355,7 @@ class _Reading:
             share(pl.col("priority").is_not_null()),
             tuple(dict.fromkeys(log.dialect for log in contents.inputs)),
             waiting.by_priority(jobs) if jobs.height else None,
+            tuple(kind for (kind,) in queries.rows(self.con, "evidence_kinds", **of)),
         )  # fmt: skip
 
     def _nodes(self) -> tuple[int, int]:

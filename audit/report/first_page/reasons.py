@@ -48,8 +48,7 @@ def rule_link(rule: str) -> Slot:
 
 def mention(rule: str) -> Slot:
     """Return a rule's name at its second mention: ``daytime closure``."""
-    first = rule.partition(" for jobs")[0].partition(" per ")[0]
-    return rule_link(first)
+    return rule_link(phrases.brief_rule(rule))
 
 
 def jobs_of(where: Where, facts: PageFacts, *, ask: bool = False) -> str:

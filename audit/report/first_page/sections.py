@@ -1,10 +1,10 @@
 """Strip, causes, sizes and users of page one, in words."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
 from audit.report.first_page import amounts, phrases, reasons
-from audit.report.first_page.causes import BEHIND, CAUSES, GROUPS
+from audit.report.first_page.causes import BEHIND, CAUSES, GROUPS, largest
 from audit.report.first_page.facts import PageFacts, People, Person, Shares, SizeClass
 from audit.report.first_page.page import Cell, KeyGroup, KeyRow, Segment, SizeRow, WhoGroup, WhoRow
 from audit.report.first_page.reasons import label, name
@@ -120,11 +120,13 @@ def groups(facts: PageFacts) -> tuple[KeyGroup, ...]:
         return ()
     exact = {title: sum(shares[c.key] for c in CAUSES if c.group == title) for title in GROUPS}
     totals = amounts.adding_up({title: of for title, of in exact.items() if of}, 100)
-    most = max(shares, key=lambda key: (shares[key], key))
+    most = largest(shares)
     return tuple(_group(title, total, shares, most, facts) for title, total in totals.items())
 
 
-def _group(title: str, total: int, shares: Shares, most: str, facts: PageFacts) -> KeyGroup:
+def _group(
+    title: str, total: int, shares: Shares, most: Collection[str], facts: PageFacts
+) -> KeyGroup:
     listed = [c for c in CAUSES if c.group == title and shares[c.key] >= 100 * LISTED]
     shown = {c.key: shares[c.key] for c in listed}
     values = {key: round(share) for key, share in shown.items()}
@@ -139,7 +141,7 @@ def _group(title: str, total: int, shares: Shares, most: str, facts: PageFacts) 
             figure(amounts.whole(values[cause.key]), f"share of {cause.key}")
             if len(listed) > 1
             else NOTHING,
-            cause.key == most,
+            cause.key in most,
         )
         for cause in listed
     )
@@ -211,7 +213,9 @@ def _rule_note(facts: PageFacts) -> Sentence:
 
 
 def size_rows(facts: PageFacts) -> tuple[SizeRow, ...]:
-    """Return the classes of sizes."""
+    """Return the classes of sizes; of one alone nothing, as the other parts say it all."""
+    if len(facts.sizes) == 1:
+        return ()
     mixed = len({one.gpus for one in facts.sizes}) > 1
     made = []
     for one in facts.sizes:
@@ -272,6 +276,8 @@ def size_note(facts: PageFacts) -> Sentence:
         made = say(phrases.BY_QUEUE, queues=Sentence(tuple(parts)))
         if len(made.text.split()) <= MOST_WORDS:
             return made
+    if len(facts.sizes) == 1:
+        return NOTHING
     by_waiting = sorted(facts.sizes, key=lambda one: -one.waiting_s)
     some = [one for one in by_waiting if one.waiting_s >= MUCH * facts.waiting_s]
     for note in (_behind_later, _one_user, _whole_node):
@@ -314,9 +320,9 @@ def _whole_node(one: SizeClass, facts: PageFacts) -> Sentence:
 
 
 def who_sub(facts: PageFacts) -> Sentence:
-    """Return how few users have half of the waiting."""
+    """Return how few users have half of the waiting; nothing about one user alone."""
     people = facts.people
-    if people is None:
+    if people is None or people.users == 1:
         return NOTHING
     if people.users >= 20 and people.half > people.users / 5:
         return say(phrases.SPREAD)
@@ -358,7 +364,8 @@ def _groups(people: People, facts: PageFacts) -> Iterator[WhoGroup]:
         yield WhoGroup(title, tuple(_overtaken_rows(people, facts)))
     if people.most:
         yield WhoGroup(say(phrases.MOST), tuple(_row(one, facts) for one in people.most))
-    yield _longer(people, facts)
+    if people.users > 1:
+        yield _longer(people, facts)
     if people.used_less:
         title = say(
             phrases.USED_LESS,
@@ -376,12 +383,13 @@ def _longer(people: People, facts: PageFacts) -> WhoGroup:
         return WhoGroup(say(phrases.NONE_LONGER, m=of, kind=people.kind), ())
     shown, fresh = len(people.longer_rows), people.longer - people.above
     above = Slot(wording.count(people.above), "of them above")
+    listed = say(phrases.ABOVE, n=above) if fresh else say(phrases.ALL_ABOVE)
     title = say(
         phrases.LONGER,
         n=Slot(wording.count(people.longer), "number with longer waits"),
         m=of,
         kind=people.kind,
-        above=say(phrases.ABOVE, n=above) if people.above else "",
+        above=listed if people.above else "",
         shown=say(phrases.SHOWN, n=Slot(str(shown), "number shown")) if shown < fresh else "",
     )
     return WhoGroup(title, tuple(_row(one, facts) for one in people.longer_rows))
@@ -429,8 +437,12 @@ def _less_rows(people: People, facts: PageFacts) -> Iterator[WhoRow]:
         )
 
 
-def who_foot(groups_: tuple[WhoGroup, ...]) -> Sentence:
+def who_foot(groups_: tuple[WhoGroup, ...], facts: PageFacts) -> Sentence:
     """Return the footnote: what *not known* may be, and what similar jobs are."""
     rows = [row for group in groups_ for row in group.rows]
     unknown = any(row.reason.text.startswith("Not known") for row in rows)
-    return joined(say(phrases.NOT_KNOWN) if unknown else NOTHING, say(phrases.SIMILAR))
+    several = facts.people is not None and facts.people.users > 1
+    return joined(
+        say(phrases.NOT_KNOWN) if unknown else NOTHING,
+        say(phrases.SIMILAR) if several and rows else NOTHING,
+    )

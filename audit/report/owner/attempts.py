@@ -16,12 +16,15 @@ import polars as pl
 
 from audit.metrics.attempts.similar import WALLTIMES, WALLTIMES_S, walltime_class
 from audit.metrics.course import SUMS
+from audit.metrics.quantiles import MEDIAN
 from audit.metrics.uncertainty import NONE, Resamples, interval
 from audit.model import Period, Standing
 from audit.registry.causes import CAUSES, Cause
 from audit.registry.reasons import INFERRED_HOLDS
+from audit.report.first_page.people import comparable
+from audit.report.first_page.waiting import quantile
 from audit.report.reading import records
-from audit.report.record.owner import Everybody, LongWait, Way
+from audit.report.record.owner import Everybody, LongWait, Typical, Way
 from audit.report.record.page import Who
 from audit.report.record.pool import Figure
 from audit.scenario.releases.chains import own_end
@@ -53,7 +56,8 @@ class Scene:
         """The ended attempts with known waits, of any period.
 
         They have ``walltime``, a class; ``block``, the start of the published block in which they
-        ended; and ``similar_wait_s``, the mean wait of all users' attempts of their class in it.
+        ended; and of all users' attempts of their class in it the mean wait, ``similar_wait_s``,
+        and the median, ``similar_median_s``.
         """
         known = (pl.col("standing") == Standing.ENDED.value) & pl.col("wait_s").is_not_null()
         ended = self.attempts.filter(known)
@@ -78,9 +82,15 @@ class Scene:
 
     @cached_property
     def similar(self) -> pl.DataFrame:
-        """The published mean waits by block, width and walltime class."""
-        held = self.published.filter(pl.col("width").is_not_null(), metric="wait_mean")
-        return held.select("width", "walltime", block="from_time", similar_wait_s="value")
+        """The published waits by block, width and walltime class."""
+        classes = self.published.filter(pl.col("width").is_not_null())
+
+        def held(metric: str, name: str) -> pl.DataFrame:
+            of = classes.filter(metric=metric)
+            return of.select("width", "walltime", block="from_time", **{name: "value"})
+
+        medians = held("wait_median", "similar_median_s")
+        return held("wait_mean", "similar_wait_s").join(medians, on=_CELL, how="left")
 
     @cached_property
     def subjects(self) -> pl.DataFrame:
@@ -169,12 +179,27 @@ def _since(period: Period) -> pl.Expr:
     return pl.lit(True) if period.whole_log else pl.col("to_time") > period.from_time
 
 
-def compare(scene: Scene, zone: ZoneInfo, resamples: int) -> tuple[Figure, Figure, float | None]:
+def typical(scene: Scene) -> Typical | None:
+    """Return the typical wait of the attempts of the period, and that of all users' similar ones.
+
+    They are compared if enough of them have similar ones, as on page one.
+    """
+    waits = scene.subjects["wait_s"]
+    if waits.is_empty():
+        return None
+    compared = scene.subjects.drop_nulls("similar_median_s")
+    if not comparable(compared.height, len(waits)):
+        return Typical(quantile(waits, MEDIAN), None, compared.height)
+    own, similar = (quantile(compared[name], MEDIAN) for name in ("wait_s", "similar_median_s"))
+    return Typical(own, similar, compared.height)
+
+
+def compare(scene: Scene, zone: ZoneInfo, resamples: int) -> tuple[Figure, Figure]:
     """Compare the attempts of the period with all users' similar ones.
 
     Returns:
-        Σ wait / Σ mean wait of all users' attempts of the class in the block; Σ (wait − that mean)
-        in s; and the mean of those means, in s. Intervals are over days in ``zone``.
+        Σ wait / Σ mean wait of all users' attempts of the class in the block, and Σ (wait − that
+        mean) in s. Intervals are over days in ``zone``.
     """
     columns = ("wait_s", "similar_wait_s")
     compared = scene.subjects.drop_nulls(columns)
@@ -196,7 +221,6 @@ def compare(scene: Scene, zone: ZoneInfo, resamples: int) -> tuple[Figure, Figur
     return (
         Figure("class_ratio", wait.sum() / expected if expected else None, *within, "", number),
         Figure("excess_wait", excess if number else None, *of_excess, "s", number),
-        expected / number if number else None,
     )
 
 

@@ -14,7 +14,7 @@ from audit.metrics.course import course
 from audit.model import OBSERVED, Period
 from audit.periods import zone
 from audit.registry.requested import MATERIAL
-from audit.report.owner.attempts import LEAST_DAYS, SEED, Scene, compare, longest, ways
+from audit.report.owner.attempts import LEAST_DAYS, SEED, Scene, compare, longest, typical, ways
 from audit.report.reading import records
 from audit.report.reading.trending import Stretches, stretches, trend_of
 from audit.report.record.owner import (
@@ -176,13 +176,14 @@ def _part(
     sums = scene.sums([scene.period], in_zone)
     mean = course(sums, 1, SEED, resamples, ("wait_mean",)).figures[0]["wait_mean"]
     within = mean.within if sums.height >= LEAST_DAYS else (None, None)
-    ratio, excess, similar = compare(scene, in_zone, resamples)
+    ratio, excess = compare(scene, in_zone, resamples)
     who = scene.who
     found, tried = ways(scene)
     waits = scene.waits_by_cause
     whole = sum(waits.values())
     return OwnerPart(
         pool=Ground(pool.name, pool.resource, bool(pool.part)),
+        typical=typical(scene),
         wait_mean=Figure("wait_mean", mean.value, *within, "s", row.attempts),
         attempts=row.attempts,
         jobs=row.jobs,
@@ -192,7 +193,6 @@ def _part(
         everybody=scene.everybody,
         ratio=ratio,
         excess=excess,
-        similar_s=similar,
         passed=next((one for one in pool.passed if (one.kind, one.name) == who), None),
         passed_why=row.passed_why,
         beyond=_beyond(scene.subjects),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from audit.machines import Answer, Instant
+from audit.json_answers import Instant, JsonAnswer
 from audit.report.owner import text
 from audit.report.record.owner import OwnerContents, OwnerPart
 from audit.report.record.page import Who
@@ -30,6 +30,8 @@ class PoolCard:
     jobs: int
     attempts: int
     never_started: int
+    wait_median_s: float | None
+    similar_median_s: float | None  # of such jobs; null: too few to compare
     wait_mean_s: float | None
     ratio: float | None  # of the waits to those of such jobs
     ratio_lower: float | None  # of its 95 % interval
@@ -51,7 +53,7 @@ class StartCard:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Card(Answer):
+class Card(JsonAnswer):
     """The waits of one user in a period: ``user-NAME.json`` beside the page."""
 
     cluster: str
@@ -85,6 +87,8 @@ def _pool(of: OwnerPart, who: Who) -> PoolCard:
         jobs=of.jobs,
         attempts=of.attempts,
         never_started=of.never_started,
+        wait_median_s=None if of.typical is None else of.typical.own,
+        similar_median_s=None if of.typical is None else of.typical.similar,
         wait_mean_s=of.wait_mean.value,
         ratio=of.ratio.value,
         ratio_lower=of.ratio.lower,

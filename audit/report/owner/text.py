@@ -5,8 +5,8 @@ from typing import Final, NamedTuple
 
 from audit.registry.passed import PassedWhy
 from audit.registry.requested import BEYONDS
+from audit.report.first_page import amounts
 from audit.report.judgement.answers import Difference, changed
-from audit.report.owner.attempts import LEAST_DAYS
 from audit.report.record.owner import (
     FairshareCourse,
     LongWait,
@@ -22,11 +22,13 @@ from audit.report.text.part import time_passed
 from audit.scenario.predict.calibration import Bounds
 
 _SIMILAR: Final = "jobs of this size and time limit"
+_AT_ONCE_S: Final = 1
 _ABOUT: Final = 0.8
 """Least ratio of waits that are about the same."""
 _WALLTIMES: Final = {**advice.WALLTIMES, "unknown": "an unknown time"}
 _MUCH: Final = 1 / 3
 """Least share of all waiting for which a single wait is mentioned."""
+_SHORT_NAME: Final = 8
 _FEW: Final = 5
 """With fewer jobs, no single wait is mentioned."""
 
@@ -45,32 +47,44 @@ def owner(who: Who) -> str:
     return f"{who.kind} {wording.name(who.name, 40)}"
 
 
-def verdict(of: OwnerPart, who: Who) -> str:
-    """Return how long an entity waited, and jobs of the same published classes."""
-    name = wording.first_upper(owner(who))
-    if not of.attempts:
-        return f"{name}: no job started and ended in this period."
-    if of.ratio.value is None or of.similar_s is None:
-        return f"{name} waited {wording.rough(of.wait_mean)} on average. {_why_not(of)}."
-    own, similar = of.ratio.value * of.similar_s, wording.rough_duration(of.similar_s)
-    if of.ratio.attempts is not None and of.ratio.attempts < of.attempts:
-        number, every = map(wording.count, (of.ratio.attempts, of.attempts))
-        name = f"In the {number} of {every} jobs that can be compared, {owner(who)}"
-    if not (of.longer or of.shorter) and _ABOUT <= of.ratio.value <= 1 / _ABOUT:
-        return f"{name} waited about as long as {_SIMILAR}: {similar} on average."
-    sure = ""
-    if of.ratio.lower is None:
-        sure = f" Too few days to be sure: their jobs arrived on fewer than {LEAST_DAYS}."
-    elif not (of.longer or of.shorter):
-        sure = " The difference is not significant."
-    both = f"{wording.rough_duration(own)} on average; {_SIMILAR} waited {similar}"
-    return f"{name} waited {both}.{sure}"
+def verdict(of: OwnerPart, who: Who, *, named: bool = False) -> str:
+    """Return how long an entity typically waited, and jobs of the same published classes.
+
+    ``named``: whether to use the name, where others than the user may read it.
+    """
+    name, their = ("You", "your") if who.kind == "user" else ("The account", "its")
+    if named:
+        name, their = wording.first_upper(owner(who)), "their"
+    if not of.attempts or of.typical is None:
+        nothing = "No job started and ended in this period"
+        return f"{name}: {nothing[:1].lower()}{nothing[1:]}." if named else f"{nothing}."
+    own, similar, compared = of.typical
+    waited = f"{name} typically {_waited(own)}"
+    if similar is None:
+        return f"{waited}. {_why_not(of)}."
+    if max(own, similar) < _AT_ONCE_S:
+        said = f"{waited}, as {_SIMILAR}."
+    elif max(own, similar) * _ABOUT <= min(own, similar):
+        said = f"{name} waited about as long as {_SIMILAR}: {amounts.short_time(own)}."
+    else:
+        said = f"{waited}; {_SIMILAR} {_waited(similar)}."
+    if compared < of.attempts:
+        number, every = map(wording.count, (compared, of.attempts))
+        said += f" Compared: {number} of {their} {every} jobs."
+    return said
+
+
+def _waited(seconds: float) -> str:
+    """Return how long jobs waited; ``started at once`` below a second."""
+    if seconds < _AT_ONCE_S:
+        return "started at once"
+    return f"waited {amounts.short_time(seconds)}"
 
 
 def notes(of: OwnerPart) -> tuple[str, ...]:
     """Return what to know besides the three figures."""
     longest, one_wait = of.longest[0].wait_s if of.longest else 0, ""
-    if of.attempts >= _FEW and longest >= _MUCH * of.waited_s:
+    if of.attempts >= _FEW and longest and longest >= _MUCH * of.waited_s:
         share = wording.rough_percent(longest / of.waited_s)
         one_wait = (
             f"One wait of {wording.rough_duration(longest)} is {share} of all their waiting time: "
@@ -110,17 +124,24 @@ def nothing(of: OwnerContents) -> str:
     return f"{name}: no job ended in this period."
 
 
-def short(of: OwnerContents) -> str:
-    """Return the verdict in a few words, for the subject of a mail."""
+def short(of: OwnerContents, *, trend: bool = True) -> str:
+    """Return the verdict in a few words, for the subject of a mail; ``trend``: and the change."""
     name = owner(of.who)
     if not of.parts:
         return f"{name}: {'too few covered days' if of.brief else 'no job ended'}"
     part = of.parts[0]
-    change = changed(part.trend, "wait_mean", "time")
+    change = changed(part.trend, "wait_mean", "time") if trend else None
     if change is None or change.better is None or part.trend is None:
         return f"{name} {_shortly(part)}"
     side = "shorter" if change.better else "longer"
     return f"{name} {_shortly(part)}; {side} than {part.trend.before}"
+
+
+def shortest(of: OwnerContents) -> str:
+    """Return the verdict on a user or account in the fewest words, with a part of its name."""
+    longer = any(part.longer for part in of.parts)
+    waited = "waited longer" if longer else "did not wait longer"
+    return f"{of.who.kind} {wording.name(of.who.name, _SHORT_NAME)} {waited}"
 
 
 def _shortly(of: OwnerPart) -> str:
@@ -131,8 +152,8 @@ def _shortly(of: OwnerPart) -> str:
     if of.ratio.value is None or of.ratio.lower is None:
         return f"waited {wording.rough(of.wait_mean)} per job"
     if of.longer:
-        return f"waited {wording.rough(of.ratio)} × as long as {_SIMILAR}"
-    return f"waited {'less' if of.shorter else 'no longer'} than {_SIMILAR}"
+        return f"waited {wording.rough(of.ratio)} × as long as others"
+    return f"waited {'less' if of.shorter else 'no longer'} than others"
 
 
 def fairshare(of: FairshareCourse, zone: str) -> str:
@@ -163,7 +184,7 @@ def best_way(of: OwnerPart) -> str:
 def _why_not(of: OwnerPart) -> str:
     if of.everybody is None:
         return "No comparison: no week is closed yet, or too few other users had jobs"
-    return "Too few other users had such jobs in the same weeks to compare"
+    return "Too few jobs exist to compare"
 
 
 def answers(of: OwnerPart) -> tuple[Answer, ...]:

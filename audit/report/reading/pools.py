@@ -424,7 +424,7 @@ def _bursts(attempts: pl.DataFrame, from_time: int) -> pl.DataFrame:
 
 
 def advices(con: Connection, cluster: str, period: Period, pool: str) -> Advised:
-    """Return the advice for a pool that ``cluster.advice`` found by replays of the period."""
+    """Return the advice for a pool that ``scenario.advice`` found by replays of the period."""
     of = {"cluster": cluster, "period": period.name}
     rows = queries.run(con, "report_advice", **of, pool=pool)
     if rows.is_empty():

@@ -30,6 +30,14 @@ class Everybody(NamedTuple):
     consumed: float  # resource-seconds
 
 
+class Typical(NamedTuple):
+    """Typical waits, medians in s."""
+
+    own: int  # of the jobs compared; where they are too few, of all
+    similar: float | None  # median of their classes' published medians; None: too few compared
+    compared: int  # jobs
+
+
 class WaitPart(NamedTuple):
     """One cause of the waiting in published blocks."""
 
@@ -106,6 +114,7 @@ class OwnerPart:
     """One pool on the page of a user or account."""
 
     pool: Ground
+    typical: Typical | None  # None: no wait is known
     wait_mean: Figure  # interval over days
     attempts: int
     jobs: int
@@ -124,8 +133,6 @@ class OwnerPart:
     longest: tuple[LongWait, ...]
     ways: tuple[Way, ...]
     tried: int  # number of classes compared
-    similar_s: float | None = None
-    """Mean wait of all users' similar jobs, weighted by the jobs compared; None: none."""
 
     @property
     def longer(self) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from audit.config import Metrics, Uncertainty, Verdict, places
+from audit.config import Metrics, Uncertainty, VerdictConfig, places
 from audit.report.first_page.facts import PoolVerdict, RuleInForce
 from audit.report.first_page.page import FirstPage
 from audit.report.record.pool import Figure, PoolPart
@@ -39,7 +39,7 @@ class Options:
     rows: int = 10  # users and accounts at each end of a table
     examples: int = 3  # refused lines quoted for each reason
     gaps: int = 5  # stretches of days without records
-    thresholds: Verdict = field(default_factory=Verdict)
+    thresholds: VerdictConfig = field(default_factory=VerdictConfig)
     starts: bool = False  # whether pages of users show predicted starts
     pages: tuple[Who, ...] = ()  # those with a page beside the report, which links to it
 

@@ -14,7 +14,7 @@ from typing import Final
 
 from pydantic import TypeAdapter
 
-from audit.config import Verdict
+from audit.config import VerdictConfig
 from audit.errors import ReportError
 from audit.model import Period
 from audit.report.record.owner import OwnerContents
@@ -63,7 +63,7 @@ def _word(contents: Contents | OwnerContents, more: Mapping[str, object]) -> str
     return _MARK + base64.urlsafe_b64encode(text).decode()
 
 
-def _thresholds(of: Verdict) -> dict[str, object]:
+def _thresholds(of: VerdictConfig) -> dict[str, object]:
     """Return the thresholds of the verdict; which words fail is not part of a report."""
     return of.model_dump(exclude={"fail"})
 

@@ -194,7 +194,7 @@ def _page(contents: Contents, drawn: Drawn, medium: Medium) -> str:
             "one": one,
             "has_why": bool(main and main.pool.figure(UNEXPLAINED).value is not None),
             "one_number": main.number if main else 1,
-            "drawn_one": pictures([changes(one.steps, one.step)]) if one else {},
+            "drawn_one": pictures([changes(one.steps, one.step, one.marks)]) if one else {},
             "asked": phrases.ASKED,
             "long_sub": phrases.LONG_SUB,
             "thresholds": contents.options.thresholds.model_dump(exclude={"fail"}),

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final
 
 import audit
-from audit.config import Report, in_bytes
+from audit.config import ReportConfig, in_bytes
 from audit.errors import ReportError
 from audit.report.render import paper
 
@@ -49,7 +49,7 @@ class Limits:
 DEFAULT: Final = Limits()
 
 
-def limits(report: Report) -> Limits:
+def limits(report: ReportConfig) -> Limits:
     """Return the configured limits."""
     return Limits(report.pdf_timeout_s, in_bytes(report.pdf_memory_limit))
 

@@ -18,7 +18,8 @@ _OVER: Final = 0.05
 _GRAVE: Final = 0.01
 """Share of lines or of time above which a defect of the log is grave."""
 MISSING_SHOWN: Final = 3
-"""Most missing logs that have a notice each; one more notice counts the others."""
+"""Most reasons for missing logs that have a notice each; one more notice counts the other logs."""
+FILES_SHOWN: Final = 3
 _DAY_S: Final = 86_400
 
 
@@ -68,16 +69,29 @@ def _of_part(contents: Contents) -> Iterator[Notice]:
         yield Notice(True, f"{wording.first_upper(part.VERDICT)}: {why}. {part.CAUTION}")
 
 
+def reasons_missing(contents: Contents) -> list[tuple[str, list[str]]]:
+    """Return why logs could not be read, in their order, each reason with the files."""
+    files: dict[str, list[str]] = {}
+    for log in contents.missing:
+        files.setdefault(log.reason, []).append(log.file)
+    return [*files.items()]
+
+
+def _unread(files: Sequence[str]) -> str:
+    if len(files) == 1:
+        return f"Log {wording.name(files[0])} could not be read, so its records are missing"
+    named = ", ".join(map(wording.name, files[:FILES_SHOWN]))
+    more = ", …" if len(files) > FILES_SHOWN else ""
+    number = wording.count(len(files))
+    return f"{number} logs could not be read, so their records are missing ({named}{more})"
+
+
 def _of_missing(contents: Contents) -> Iterator[Notice]:
-    for log in contents.missing[:MISSING_SHOWN]:
-        yield Notice(
-            True,
-            f"Log {wording.name(log.file)} could not be read, so its records are missing: "
-            f"{wording.name(log.reason, 400)}",
-            first=True,
-        )
-    if more := contents.missing[MISSING_SHOWN:]:
-        yield Notice(True, f"{wording.plural(len(more), 'more log')} could not be read.")
+    reasons = reasons_missing(contents)
+    for reason, files in reasons[:MISSING_SHOWN]:
+        yield Notice(True, f"{_unread(files)}: {wording.name(reason, 400)}", first=True)
+    if more := sum(len(files) for _, files in reasons[MISSING_SHOWN:]):
+        yield Notice(True, f"{wording.plural(more, 'more log')} could not be read.")
     if contents.silent_since is not None:
         zone = contents.span.zone
         since = wording.instant(contents.silent_since, zone)
@@ -121,10 +135,10 @@ def _of_pool(pool: PoolPart, contents: Contents) -> Iterator[Notice]:
     if over > 0:
         yield Notice(
             pool.overfilled,
-            f"More was in use{where} (up to {wording.count(pool.figure('peak_in_use').value)}) "
-            f"than the pool's {wording.plural(pool.capacity, wording.resource(pool.resource))} for "
-            f"{wording.percent(over)} of the time. Either the size of the pool or the allocations "
-            "in the log are wrong.",
+            f"For {wording.rough_percent(over)} of the time, more than "
+            f"{wording.plural(pool.capacity, wording.resource(pool.resource))} were in use{where} "
+            f"(up to {wording.count(pool.figure('peak_in_use').value)}). Either the size of the "
+            "machine or the allocations in the log are wrong.",
             first=over > _OVER,
         )
     for metric, text in _COUNTS:

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from audit.report.record.page import Contents
 from audit.report.text import part, wording
-from audit.report.text.notices import MISSING_SHOWN, notices
+from audit.report.text.notices import MISSING_SHOWN, notices, reasons_missing
 
 _DAY_S: Final = 86_400
 _STALE_S: Final = 31 * _DAY_S
@@ -124,7 +124,7 @@ def _lacking(contents: Contents) -> Iterator[str]:
             yield f"no fair start times in pool {wording.name(pool.name)}"
     if not contents.usages:
         yield "no usage over time"
-    stated = min(len(contents.missing), MISSING_SHOWN + 1) + bool(contents.part)
+    stated = min(len(reasons_missing(contents)), MISSING_SHOWN + 1) + bool(contents.part)
     grave = sum(notice.grave for notice in notices(contents)) - stated
     if grave > 0:
         yield wording.plural(grave, "caution") + " below"

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 from audit import words
 from audit.registry import measures
-from audit.registry.measure import SECONDS, Shown
+from audit.registry.measure import SECONDS, Presentation
 from audit.report.record.pool import Figure
 from audit.words import gpu_type, kind_of
 
@@ -260,30 +260,32 @@ def value(figure: Figure, kind: str) -> str:
     if figure.value is None:
         return UNKNOWN
     match _shown(figure):
-        case Shown.RESOURCE_TIME:
+        case Presentation.RESOURCE_TIME:
             shown = hours(figure.value)
             return f"{shown} {resource(kind)}-hour{'' if shown == '1' else 's'}"
-        case Shown.DURATION:
+        case Presentation.DURATION:
             return duration(figure.value)
-        case Shown.COUNT:
+        case Presentation.COUNT:
             return count(figure.value)
-        case Shown.SHARE:
+        case Presentation.SHARE:
             return percent(figure.value)
-        case Shown.NUMBER:
+        case Presentation.NUMBER:
             return number(figure.value)
 
 
 def bare(figure: Figure) -> str:
     """Return the value of a figure for a column whose title names the unit."""
-    return hours(figure.value) if _shown(figure) is Shown.RESOURCE_TIME else value(figure, "")
+    return (
+        hours(figure.value) if _shown(figure) is Presentation.RESOURCE_TIME else value(figure, "")
+    )
 
 
-def _shown(figure: Figure) -> Shown:
+def _shown(figure: Figure) -> Presentation:
     """Return how the measure is shown; a study's, which the registry does not know, by its unit."""
     measure = measures.find(figure.metric)
     if measure is not None:
         return measure.shown
-    return Shown.DURATION if figure.unit == SECONDS else Shown.NUMBER
+    return Presentation.DURATION if figure.unit == SECONDS else Presentation.NUMBER
 
 
 def interval(figure: Figure) -> str:
@@ -294,14 +296,14 @@ def interval(figure: Figure) -> str:
     if figure.lower is None or figure.upper is None:
         return ""
     shown = _shown(figure)
-    if shown is Shown.DURATION:
+    if shown is Presentation.DURATION:
         unit, size = time_unit(abs(figure.upper))
         if figure.lower and time_unit(abs(figure.lower))[1] != size:
             return f"{duration(figure.lower)} to {duration(figure.upper)}"
         return f"{number(figure.lower / size)} to {number(figure.upper / size)} {unit}"
-    if shown is Shown.SHARE:
+    if shown is Presentation.SHARE:
         return f"{_hundredths(figure.lower)} to {_hundredths(figure.upper)} %"
-    form = hours if shown is Shown.RESOURCE_TIME else number
+    form = hours if shown is Presentation.RESOURCE_TIME else number
     return f"{form(figure.lower)} to {form(figure.upper)}"
 
 
@@ -336,14 +338,14 @@ def rough_percent(share: float) -> str:
 
 def _rough_unit(figure: Figure) -> tuple[str, float]:
     match _shown(figure):
-        case Shown.DURATION:
+        case Presentation.DURATION:
             unit, size = time_unit(abs(figure.value or 0.0))
             return f" {unit}", size
-        case Shown.SHARE:
+        case Presentation.SHARE:
             return " %", 0.01
-        case Shown.RESOURCE_TIME:
+        case Presentation.RESOURCE_TIME:
             return "", 3_600
-        case Shown.COUNT | Shown.NUMBER:
+        case Presentation.COUNT | Presentation.NUMBER:
             return "", 1
 
 

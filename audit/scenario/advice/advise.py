@@ -342,8 +342,8 @@ def candidates(today: Scenario, shares: Mapping[str, float] | None = None) -> tu
     Families take turns: a budget that ends leaves out the last of each, and no whole family.
 
     Args:
-        shares: share of all waiting that each rule causes, by its name (``scenario.rules_of``), and
-            the ``nodes``, in [0, 1]; None: unknown, and all are tried.
+        shares: share of all waiting that each rule (``scenario.scenario.rules_of``) and the
+            ``nodes`` cause, in [0, 1], by name; None: unknown, and all are tried.
     """
     families = {
         "reservations": _reservations(today),

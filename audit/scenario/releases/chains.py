@@ -7,7 +7,7 @@ Source: SPEC §11, *Chains, releases, begin times*.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -71,6 +71,23 @@ def find_chains(jobs: UserJobs) -> list[JobChain]:
             )
         )
     return found
+
+
+def accepted_chains(jobs: UserJobs) -> tuple[JobChain, ...]:
+    """Return the chains of all users whose jobs are held."""
+    return tuple(one for one in find_chains(jobs) if one.accepted)
+
+
+def released(described: pl.DataFrame, jobs: UserJobs, chains: Sequence[JobChain]) -> pl.DataFrame:
+    """Return attempts of which those that chains hold arrive when the previous one ends.
+
+    Args:
+        described: columns of ``model.DESCRIBED``, of which ``jobs`` were made.
+    """
+    arrival = described["arrival_time"].clone()
+    for one in chains:
+        arrival.scatter(jobs.row[one.held], np.minimum(one.until, jobs.start[one.held]))
+    return described.with_columns(arrival)
 
 
 def chain_holds(jobs: UserJobs, users: Collection[str]) -> tuple[Ints, Ints]:

@@ -15,8 +15,11 @@ from datetime import date, timedelta
 from itertools import count
 from typing import Final, NamedTuple
 
+import polars as pl
+
 from audit.metrics.attempts.miss import TOLERANCE_S
 from audit.model import Pool, Window
+from audit.scenario.delivered.agreement import as_table
 from audit.scenario.delivered.candidates import candidates
 from audit.scenario.delivered.comparing import ComparedStarts, compared_starts
 from audit.scenario.scenario import Scenario
@@ -64,8 +67,8 @@ class FoundWindows(NamedTuple):
     """Those that could have booked most of the others, at most ``MOST_FAILED``."""
     skipped: str = ""
     """Why the log was not searched; empty: it was."""
-    compared: ComparedStarts | None = None
-    """The starts that rules choose with the windows in force; None: the log was not searched."""
+    compared: pl.DataFrame | None = None
+    """The agreement of the candidates with the windows in force; None: not searched."""
 
 
 def find_windows(scenario: Scenario, held_until: Ints | None = None) -> FoundWindows:
@@ -96,8 +99,8 @@ def find_windows(scenario: Scenario, held_until: Ints | None = None) -> FoundWin
         ((most, one) for key, (most, one) in failed.items() if key not in kept),
         key=lambda pair: -pair[0],
     )
-    shown = tuple(one for _, one in worst[:MOST_FAILED])
-    return FoundWindows(compared.scenario.pool, tuple(accepted), shown, compared=compared)
+    most = tuple(one for _, one in worst[:MOST_FAILED])
+    return FoundWindows(compared.scenario.pool, tuple(accepted), most, compared=as_table(compared))
 
 
 def _falls(compared: ComparedStarts, pool: Pool) -> bool:

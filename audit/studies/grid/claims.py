@@ -31,7 +31,7 @@ from audit.studies.grid.compute import (
     UNFAIRNESS,
     Correlation,
     Grid,
-    Point,
+    GridPoint,
     load_name,
 )
 
@@ -53,7 +53,7 @@ LOG_RATIO: Final = "|ln ratio|"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison(claims.Comparison):
+class GridComparison(claims.Comparison):
     """A comparison for a claim, by one metric, at one load or all (``ALL_LOADS``)."""
 
     metric: str
@@ -77,7 +77,7 @@ class Decided(NamedTuple):
 
     number: int
     verdict: Verdict
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[GridComparison, ...]
 
 
 # --- figures that are compared -------------------------------------------------------------------
@@ -150,7 +150,7 @@ def _over(above: Floats, below: Floats) -> Floats:
 # --- the claims ----------------------------------------------------------------------------------
 
 
-class Group(NamedTuple):
+class Combinations(NamedTuple):
     """Combinations of the grid that are averaged."""
 
     orders: Sequence[Order] = ORDERS
@@ -160,7 +160,7 @@ class Group(NamedTuple):
     def unfairness(self, grid: Grid, metric: str, load: str) -> Floats:
         """Return each attempt's mean over the group's points at one load, or at all."""
         points = [
-            Point(at, order, fill, self.exact)
+            GridPoint(at, order, fill, self.exact)
             for at in grid.loads
             if load in (ALL_LOADS, load_name(at))
             for order in self.orders
@@ -171,51 +171,51 @@ class Group(NamedTuple):
         return grid.mean_of(metric, points)
 
 
-class Question(NamedTuple):
+class GridQuestion(NamedTuple):
     """A comparison of two groups, over all loads and at each, by each of ``metrics``."""
 
     what: str
-    one: Group
-    other: Group = Group()
+    one: Combinations
+    other: Combinations = Combinations()
     figure: Figure = _difference
     asked: Asked = ABOVE_0
     metrics: Sequence[str] = UNFAIRNESS
 
 
-class Conclusion(NamedTuple):
+class PaperConclusion(NamedTuple):
     """A conclusion of [S], and the comparisons that decide it."""
 
     number: int
     sentence: str
     source: str
-    questions: Sequence[Question] = ()
+    questions: Sequence[GridQuestion] = ()
     besides: Callable[[Grid], str] | None = None  # a remark on the log
 
 
-_FCFS, _SJF, _LXF = (Group(orders=[order]) for order in ORDERS)
-_NO_GUARANTEE, _EASY, _CONSERVATIVE = (Group(backfills=[fill]) for fill in BACKFILLS)
-_FCFS_NO_GUARANTEE, _FCFS_EASY = (Group([Order.fcfs], [fill]) for fill in BACKFILLS[:2])
+_FCFS, _SJF, _LXF = (Combinations(orders=[order]) for order in ORDERS)
+_NO_GUARANTEE, _EASY, _CONSERVATIVE = (Combinations(backfills=[fill]) for fill in BACKFILLS)
+_FCFS_NO_GUARANTEE, _FCFS_EASY = (Combinations([Order.fcfs], [fill]) for fill in BACKFILLS[:2])
 _NO_MORE: Final = within(0.0, NEAR[1])
 _NEARLY: Final = within(*NEAR)
 
 
-def _distinct(what: str, one: Group, other: Group) -> Question:
+def _distinct(what: str, one: Combinations, other: Combinations) -> GridQuestion:
     what = f"distinction of {what}, relaxed − strict"
-    return Question(what, one, other, _clearer, metrics=[LOG_RATIO])
+    return GridQuestion(what, one, other, _clearer, metrics=[LOG_RATIO])
 
 
-NO_GUARANTEE: Final = Conclusion(
+NO_GUARANTEE: Final = PaperConclusion(
     1,
     "Backfilling without guarantee is unfair, most of all to wide attempts",
     "[S §5]",
     [
-        Question("no_guarantee − easy", _NO_GUARANTEE, _EASY),
-        Question("no_guarantee − conservative", _NO_GUARANTEE, _CONSERVATIVE),
+        GridQuestion("no_guarantee − easy", _NO_GUARANTEE, _EASY),
+        GridQuestion("no_guarantee − conservative", _NO_GUARANTEE, _CONSERVATIVE),
         # of width under FCFS, as [S] shows it
-        Question(
+        GridQuestion(
             "fcfs-no_guarantee, wide − other attempts", _FCFS_NO_GUARANTEE, figure=_wide_less_others
         ),
-        Question(
+        GridQuestion(
             "wide attempts, fcfs-no_guarantee − fcfs-easy", _FCFS_NO_GUARANTEE, _FCFS_EASY, _of_wide
         ),
     ],
@@ -224,7 +224,7 @@ NO_GUARANTEE: Final = Conclusion(
         "pool"
     ),
 )
-SHORTEST_FIRST: Final = Conclusion(
+SHORTEST_FIRST: Final = PaperConclusion(
     2,
     "SJF is more unfair than FCFS and LXF by fair start times, but not by resource equality",
     "[S §5]",
@@ -232,45 +232,45 @@ SHORTEST_FIRST: Final = Conclusion(
         question
         for name, other in (("fcfs", _FCFS), ("lxf", _LXF))
         for question in (
-            Question(f"sjf − {name}", _SJF, other, metrics=FSTS),
-            Question(f"sjf / {name}", _SJF, other, _ratio, _NO_MORE, (RE, RAQFM)),
+            GridQuestion(f"sjf − {name}", _SJF, other, metrics=FSTS),
+            GridQuestion(f"sjf / {name}", _SJF, other, _ratio, _NO_MORE, (RE, RAQFM)),
         )
     ],
 )
-EXPANSION_NEAR_ARRIVAL: Final = Conclusion(
+EXPANSION_NEAR_ARRIVAL: Final = PaperConclusion(
     3,
     "LXF is about as unfair as FCFS",
     "[S §§5, 7]",
-    [Question("lxf / fcfs", _LXF, _FCFS, _ratio, _NEARLY)],
+    [GridQuestion("lxf / fcfs", _LXF, _FCFS, _ratio, _NEARLY)],
 )
-CONSERVATIVE_NEAR_EASY: Final = Conclusion(
+CONSERVATIVE_NEAR_EASY: Final = PaperConclusion(
     4,
     "Conservative backfilling is about as unfair as EASY",
     "[S §§5, 7]",
-    [Question("conservative / easy", _CONSERVATIVE, _EASY, _ratio, _NEARLY)],
+    [GridQuestion("conservative / easy", _CONSERVATIVE, _EASY, _ratio, _NEARLY)],
 )
-RELAXED_CLEARER: Final = Conclusion(
+RELAXED_CLEARER: Final = PaperConclusion(
     5,
     "The relaxed fair start time distinguishes policies more clearly than the strict one",
     "[S §5]",
     [  # the pairs that [S] names
-        _distinct("no_guarantee and the others", _NO_GUARANTEE, Group(backfills=RESERVING)),
+        _distinct("no_guarantee and the others", _NO_GUARANTEE, Combinations(backfills=RESERVING)),
         _distinct("lxf and fcfs", _LXF, _FCFS),
         _distinct("easy and conservative", _EASY, _CONSERVATIVE),
     ],
 )
-SUBSETS_ALIKE: Final = Conclusion(
+SUBSETS_ALIKE: Final = PaperConclusion(
     6, "Subsets of the attempts rank the combinations like all attempts", "[S §5.1, Table 2]"
 )
-INEXACT_ESTIMATES: Final = Conclusion(
+INEXACT_ESTIMATES: Final = PaperConclusion(
     7,
     "The unfairness under FCFS comes from inexact estimates",
     "[S §5]",
     [
-        Question(
+        GridQuestion(
             f"fcfs-{fill.value}, exact / own estimates",
-            Group([Order.fcfs], [fill], exact=True),
-            Group([Order.fcfs], [fill]),
+            Combinations([Order.fcfs], [fill], exact=True),
+            Combinations([Order.fcfs], [fill]),
             _ratio,
             within(0.0, EXPLAINED),
             FSTS,
@@ -294,11 +294,11 @@ def decide(grid: Grid, ranked: Sequence[Correlation]) -> tuple[Decided, ...]:
     )
 
 
-def decided(conclusion: Conclusion, grid: Grid) -> Decided:
+def decided(conclusion: PaperConclusion, grid: Grid) -> Decided:
     """Decide a conclusion that compares groups of points."""
     loads = [ALL_LOADS, *(map(load_name, grid.loads) if len(grid.loads) > 1 else ())]
     comparisons = [
-        Comparison(
+        GridComparison(
             question.what,
             question.figure(
                 grid,
@@ -323,7 +323,7 @@ def subsets_alike(ranked: Iterable[Correlation]) -> Decided:
     """Decide claim 6: by each metric, the subsets' median correlation is at least ``ALIKE``."""
     asked = Asked(f"at least {ALIKE:g}", lambda figure: between(figure, ALIKE, 1.0))
     comparisons = [
-        Comparison(
+        GridComparison(
             "median correlation of the subsets" if subset is None else f"subset {subset}",
             estimate,
             asked,
@@ -338,7 +338,7 @@ def subsets_alike(ranked: Iterable[Correlation]) -> Decided:
 
 
 def _verdict(
-    conclusion: Conclusion, comparisons: Sequence[Comparison], besides: Sequence[str] = ()
+    conclusion: PaperConclusion, comparisons: Sequence[GridComparison], besides: Sequence[str] = ()
 ) -> Decided:
     claim = Claim(conclusion.sentence, conclusion.source, comparisons)
     because = [str(one) for one in comparisons if one.decides]

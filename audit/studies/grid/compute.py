@@ -36,7 +36,7 @@ from audit.scenario.fair_start import fair_start_times
 from audit.scenario.scenario import Scenario
 from audit.scenario.workload import KEYS
 from audit.studies import parts
-from audit.studies.parts import NOW, Part
+from audit.studies.parts import NOW, SimulatedPart
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -48,7 +48,7 @@ RESERVING: Final = (Backfill.easy, Backfill.conservative)
 """Backfilling that uses estimates; only these are run with exact estimates."""
 
 
-class Measure(NamedTuple):
+class GridMeasure(NamedTuple):
     """A figure of each attempt, ≥ 0."""
 
     mean: str  # name of the mean over attempts
@@ -57,12 +57,12 @@ class Measure(NamedTuple):
 
 
 STRICT, RELAXED, RE, RAQFM, WAIT = "strict", "relaxed", "re", "raqfm", "wait"
-MEASURES: Final[Mapping[str, Measure]] = {
-    STRICT: Measure("miss_strict_mean", SECONDS, "strict FST"),
-    RELAXED: Measure("miss_relaxed_mean", SECONDS, "relaxed FST"),
-    RE: Measure("re_unfairness", PER_ATTEMPT, "resource equality"),
-    RAQFM: Measure("raqfm_unfairness", PER_ATTEMPT, "RAQFM"),
-    WAIT: Measure("wait_mean", SECONDS),
+MEASURES: Final[Mapping[str, GridMeasure]] = {
+    STRICT: GridMeasure("miss_strict_mean", SECONDS, "strict FST"),
+    RELAXED: GridMeasure("miss_relaxed_mean", SECONDS, "relaxed FST"),
+    RE: GridMeasure("re_unfairness", PER_ATTEMPT, "resource equality"),
+    RAQFM: GridMeasure("raqfm_unfairness", PER_ATTEMPT, "RAQFM"),
+    WAIT: GridMeasure("wait_mean", SECONDS),
 }
 """max(start − FST, 0); max(deserved − consumed, 0) with the share by size (RE) or equal for each
 job (RAQFM); wait."""
@@ -72,7 +72,7 @@ SUBSETS: Final = 10
 """Of Table 2: an attempt's subset is its arrival's position modulo this."""
 
 
-class Point(NamedTuple):
+class GridPoint(NamedTuple):
     """A combination that is simulated."""
 
     load: Fraction
@@ -98,13 +98,18 @@ def load_name(load: Fraction) -> str:
     return digits.ljust(digits.index(".") + 3, "0")
 
 
-def points(loads: Sequence[Fraction] = LOADS) -> tuple[Point, ...]:
+def points(loads: Sequence[Fraction] = LOADS) -> tuple[GridPoint, ...]:
     """Return the grid, 9 combinations for each load, and FCFS with exact estimates, 2 for each."""
-    grid = [Point(load, order, fill) for load in loads for order in ORDERS for fill in BACKFILLS]
-    return (*grid, *(Point(load, Order.fcfs, fill, True) for load in loads for fill in RESERVING))
+    grid = [
+        GridPoint(load, order, fill) for load in loads for order in ORDERS for fill in BACKFILLS
+    ]
+    return (
+        *grid,
+        *(GridPoint(load, Order.fcfs, fill, True) for load in loads for fill in RESERVING),
+    )
 
 
-def cells(part: Part, loads: Sequence[Fraction] = LOADS) -> list[Cell]:
+def cells(part: SimulatedPart, loads: Sequence[Fraction] = LOADS) -> list[Cell]:
     """Return a cell for each of ``points``, the slowest first."""
     slowest = sorted(
         points(loads), key=lambda of: (of.backfill is Backfill.conservative, of.load), reverse=True
@@ -112,7 +117,7 @@ def cells(part: Part, loads: Sequence[Fraction] = LOADS) -> list[Cell]:
     return [Cell(of.name, partial(measure, part, of)) for of in slowest]
 
 
-def measure(part: Part, point: Point) -> pl.DataFrame:
+def measure(part: SimulatedPart, point: GridPoint) -> pl.DataFrame:
     """Simulate a part at one point of the grid; return ``MEASURES`` of each attempt, in its order.
 
     Raises UsageError if the part has no load; SimulationError if the schedule fails its check.
@@ -143,9 +148,9 @@ def measure(part: Part, point: Point) -> pl.DataFrame:
 class Grid(NamedTuple):
     """The results of all points; every array has one element per attempt."""
 
-    part: Part
+    part: SimulatedPart
     loads: tuple[Fraction, ...]
-    values: Mapping[Point, Mapping[str, Floats]]  # by point and measure
+    values: Mapping[GridPoint, Mapping[str, Floats]]  # by point and measure
     units: Ints  # number of each attempt's user
     resamples: Resamples  # of the users
 
@@ -154,7 +159,7 @@ class Grid(NamedTuple):
         """Amount of the counted resource."""
         return parts.arrays(self.part, "size")
 
-    def mean_of(self, metric: str, chosen: Iterable[Point]) -> Floats:
+    def mean_of(self, metric: str, chosen: Iterable[GridPoint]) -> Floats:
         """Return each attempt's mean over some points."""
         values = [self.values[point][metric] for point in chosen]
         means: Floats = np.sum(values, axis=0) / len(values)
@@ -162,7 +167,7 @@ class Grid(NamedTuple):
 
 
 def grid(
-    part: Part, loads: Sequence[Fraction], frames: Mapping[str, pl.DataFrame], draws: Draws
+    part: SimulatedPart, loads: Sequence[Fraction], frames: Mapping[str, pl.DataFrame], draws: Draws
 ) -> Grid:
     """Return the grid of the frames of ``points(loads)``, given by their cells' keys."""
     units = number_users(part.described)["unit"].to_numpy()
@@ -212,7 +217,7 @@ def means(figures: pl.DataFrame) -> dict[str, dict[tuple[str, str | None], Estim
     return by_point
 
 
-def classes(part: Part, top: int = population.TOP_WIDTH) -> pl.DataFrame:
+def classes(part: SimulatedPart, top: int = population.TOP_WIDTH) -> pl.DataFrame:
     """Return [S] Table 1: the width classes that occur, narrow to wide.
 
     Columns: width_class, attempts, area (share of all occupied resource-seconds).

@@ -31,8 +31,8 @@ from audit.studies.grid.compute import (
     WAIT,
     Correlation,
     Grid,
+    GridPoint,
     Means,
-    Point,
     load_name,
 )
 
@@ -42,7 +42,7 @@ HOUR_S: Final = 3_600
 _HOLDS: Final = {Holds.yes: "hold", Holds.no: "do not hold", Holds.undecided: "cannot be decided"}
 
 
-class Drawn(NamedTuple):
+class ChartTitles(NamedTuple):
     """Titles of a metric's charts, and the number of their first figure in [S]."""
 
     title: str
@@ -50,15 +50,15 @@ class Drawn(NamedTuple):
     figure: int | None = None
 
 
-DRAWN: Final[Mapping[str, Drawn]] = {
-    STRICT: Drawn("Mean miss of the strict fair start time", "Mean strict miss", 7),
-    RELAXED: Drawn("Mean miss of the relaxed fair start time", "Mean relaxed miss", 11),
-    RE: Drawn("Unfairness by resource equality", "Below an equal share", 15),
-    RAQFM: Drawn("Unfairness by RAQFM", "Below a share by RAQFM"),
+DRAWN: Final[Mapping[str, ChartTitles]] = {
+    STRICT: ChartTitles("Mean miss of the strict fair start time", "Mean strict miss", 7),
+    RELAXED: ChartTitles("Mean miss of the relaxed fair start time", "Mean relaxed miss", 11),
+    RE: ChartTitles("Unfairness by resource equality", "Below an equal share", 15),
+    RAQFM: ChartTitles("Unfairness by RAQFM", "Below a share by RAQFM"),
 }
 
 
-class Results(NamedTuple):
+class GridResults(NamedTuple):
     """The results of one pool of one log."""
 
     log: str  # name of the cluster
@@ -75,7 +75,7 @@ class Results(NamedTuple):
         return self.grid.part.pool.resource.value
 
 
-def study(results: Results) -> Study:
+def study(results: GridResults) -> Study:
     """Return the page of one pool of one log."""
     means = compute.means(results.figures)
     by_point = {point: means[point.name] for point in results.grid.values}
@@ -86,7 +86,8 @@ def study(results: Results) -> Study:
         "widths": [(wording.width(label), *row) for label, *row in widths.iter_rows()],
         "figures": results.figures.select(
             *("setting", "metric", "dimension_value", "value", "lower", "upper"),
-            *("unit", "attempts"),
+            "unit",
+            "attempts",
         ).rows(),
         "how": [
             f"{number}. {verdict.claim}: {verdict.holds.value}. {verdict.because}."
@@ -99,7 +100,7 @@ def study(results: Results) -> Study:
     return layout.study("grid", parts, _values(results))
 
 
-def _values(results: Results) -> dict[str, object]:
+def _values(results: GridResults) -> dict[str, object]:
     part, resamples = results.grid.part, results.grid.resamples
     counts = tally(one.verdict for one in results.decided)
     left_out = ", ".join(
@@ -180,11 +181,11 @@ def _verdict_rows(decided: Sequence[Decided]) -> dict[str, Any]:
     }
 
 
-def _point_rows(loads: Sequence[Fraction], by_point: Mapping[Point, Means]) -> dict[str, Any]:
-    def value(point: Point, metric: str) -> float:
+def _point_rows(loads: Sequence[Fraction], by_point: Mapping[GridPoint, Means]) -> dict[str, Any]:
+    def value(point: GridPoint, metric: str) -> float:
         return by_point[point][metric, None].value
 
-    fcfs = [Point(load, Order.fcfs, fill) for load in loads for fill in RESERVING]
+    fcfs = [GridPoint(load, Order.fcfs, fill) for load in loads for fill in RESERVING]
     return {
         "combinations": [
             (
@@ -196,7 +197,8 @@ def _point_rows(loads: Sequence[Fraction], by_point: Mapping[Point, Means]) -> d
         ],
         "exact_estimates": [
             (
-                *(load_name(own.load), own.backfill.value),
+                load_name(own.load),
+                own.backfill.value,
                 *(
                     value(point, metric)
                     for metric in (STRICT, RELAXED, WAIT)
@@ -219,7 +221,7 @@ def _correlation_rows(correlations: Sequence[Correlation]) -> list[tuple[object,
 # --- figures 7 to 18 -----------------------------------------------------------------------------
 
 
-class Bar(NamedTuple):
+class GridBar(NamedTuple):
     """A bar and its place; the estimate is in the unit of the chart."""
 
     panel: str
@@ -229,14 +231,14 @@ class Bar(NamedTuple):
 
 
 def _charts(
-    results: Results, by_point: Mapping[Point, Means], metric: str, widths: pl.Series
+    results: GridResults, by_point: Mapping[GridPoint, Means], metric: str, widths: pl.Series
 ) -> tuple[Chart, Chart]:
     """Return the unfairness of each policy, and under FCFS by width class, at two loads."""
 
-    def bar(point: Point, group: str, series: str, width: str | None = None) -> Bar:
+    def bar(point: GridPoint, group: str, series: str, width: str | None = None) -> GridBar:
         mean = by_point[point][metric, width]
         hours = (None if end is None else end / HOUR_S for end in mean)
-        return Bar(f"Load {load_name(point.load)}", group, series, Estimate(*hours))  # type: ignore[arg-type]
+        return GridBar(f"Load {load_name(point.load)}", group, series, Estimate(*hours))  # type: ignore[arg-type]
 
     title, short, figure = DRAWN[metric]
     resource = results.resource
@@ -248,13 +250,13 @@ def _charts(
     )
     loads = _drawn(results.grid.loads)
     overall = [
-        bar(Point(load, order, fill), fill.value, order.value)
+        bar(GridPoint(load, order, fill), fill.value, order.value)
         for load in loads
         for fill in BACKFILLS
         for order in ORDERS
     ]
     by_width = [
-        bar(Point(load, Order.fcfs, fill), wording.width(width), fill.value, width)
+        bar(GridPoint(load, Order.fcfs, fill), wording.width(width), fill.value, width)
         for load in loads
         for width in widths
         for fill in BACKFILLS
@@ -292,7 +294,7 @@ def _bars(
     titles: tuple[str, str],
     what: str,
     where: str,
-    shown: Sequence[Bar],
+    shown: Sequence[GridBar],
     axes: tuple[str, str],
 ) -> Chart:
     """Return grouped bars with 95 % intervals, a panel for each load, on one scale.
@@ -331,7 +333,7 @@ def _bars(
     return Chart(key, _title(titles[0], shown, unit), alt, body, height, note)
 
 
-def _title(what: str, shown: Sequence[Bar], unit: str) -> str:
+def _title(what: str, shown: Sequence[GridBar], unit: str) -> str:
     """Return a title that names the least and the most in the last panel."""
 
     def say(value: float) -> str:

@@ -8,6 +8,7 @@ import polars as pl
 
 from audit.metrics.fairshare import operators
 from audit.metrics.fairshare.operators import OPERATORS
+from audit.progress import OnProgress, silent
 from audit.report.charts.marks import frame, scales
 from audit.report.charts.marks.frame import Box
 from audit.report.charts.marks.svg import Canvas
@@ -17,8 +18,8 @@ from audit.report.study.charts import Layout, Value, heat_map
 from audit.report.study.page import Study
 from audit.report.text import wording
 from audit.studies.operators import resolution, rules
-from audit.studies.operators.resolution import AREAS, TARGETS, Profile, Progress, Setting
-from audit.studies.operators.rules import RULES, Judged, Sample, Witness
+from audit.studies.operators.resolution import AREAS, TARGETS, Profile, ResolutionSetting
+from audit.studies.operators.rules import RULES, JudgedOperator, OperatorPoint, OperatorWitness
 
 BITS: Final = 3
 """Resolution of the charts of densities, as in [R]."""
@@ -222,7 +223,7 @@ _FORMULAS: Final[Mapping[str, tuple[str, str]]] = {
 }
 
 
-def study(setting: Setting, on_progress: Progress = lambda what, done, of: None) -> Study:
+def study(setting: ResolutionSetting, on_progress: OnProgress = silent) -> Study:
     """Return the study of all operators; it needs no log. ``setting`` is that of the job sizes."""
     judged = rules.conformance()
     sizes = resolution.job_sizes(setting, on_progress)
@@ -249,7 +250,7 @@ def study(setting: Setting, on_progress: Progress = lambda what, done, of: None)
     return layout.study("operators", parts, values)
 
 
-def _lead(judged: Iterable[Judged]) -> dict[str, object]:
+def _lead(judged: Iterable[JudgedOperator]) -> dict[str, object]:
     # Operators that keep (4) break (13), so (13) does not count.
     keeping = [
         name
@@ -263,7 +264,7 @@ def _lead(judged: Iterable[Judged]) -> dict[str, object]:
     }
 
 
-def _numbers(setting: Setting) -> dict[str, object]:
+def _numbers(setting: ResolutionSetting) -> dict[str, object]:
     k = setting.job_hours / setting.used_hours
     at_1, at_0 = (wording.count(digits) for digits in resolution.digits_of_absolute(setting))
     return {
@@ -280,7 +281,7 @@ def _numbers(setting: Setting) -> dict[str, object]:
     }
 
 
-def _differences(beside: pl.DataFrame, setting: Setting) -> dict[str, object]:
+def _differences(beside: pl.DataFrame, setting: ResolutionSetting) -> dict[str, object]:
     """Return how the figures printed in [R] differ from those by its own formulas."""
     areas = beside.filter(pl.col("area") != "overall")
     equal = areas.filter(difference=0)
@@ -303,7 +304,7 @@ def _differences(beside: pl.DataFrame, setting: Setting) -> dict[str, object]:
 # --- rules ---------------------------------------------------------------------------------------
 
 
-def _rule_parts(judged: Iterable[Judged]) -> dict[str, Any]:
+def _rule_parts(judged: Iterable[JudgedOperator]) -> dict[str, Any]:
     verdicts = {(name, one.rule): one.witness for name, found in judged for one in found}
     alike = rules.equivalence()
     alike = {**alike, **{(other, one): witness for (one, other), witness in alike.items()}}
@@ -342,7 +343,7 @@ def _rule_parts(judged: Iterable[Judged]) -> dict[str, Any]:
     }
 
 
-def _where(witness: Witness) -> str:
+def _where(witness: OperatorWitness) -> str:
     return "; ".join(
         f"{one.target:.4g}, {one.state:.4g} → {_signed(one.priority)}" for one in witness.samples
     )
@@ -352,7 +353,7 @@ def _signed(value: float) -> str:
     return f"{value:.4g}".replace("-", "−")
 
 
-def _ordered(one: Sample, other: Sample) -> str:
+def _ordered(one: OperatorPoint, other: OperatorPoint) -> str:
     """Return the priorities of two siblings, with the sign between them."""
     gap = one.priority - other.priority
     sign = "=" if abs(gap) < 1e-9 else ">" if gap > 0 else "<"
@@ -362,7 +363,7 @@ def _ordered(one: Sample, other: Sample) -> str:
 # --- stored priorities ---------------------------------------------------------------------------
 
 
-def _density_parts(setting: Setting) -> dict[str, Any]:
+def _density_parts(setting: ResolutionSetting) -> dict[str, Any]:
     densities = resolution.input_densities(BITS).rows_by_key(
         ["operator", "as_published"], include_key=False, named=True
     )
@@ -391,7 +392,7 @@ def _density_parts(setting: Setting) -> dict[str, Any]:
 
 
 def _job_parts(
-    sizes: pl.DataFrame, beside: pl.DataFrame, needed: pl.DataFrame, setting: Setting
+    sizes: pl.DataFrame, beside: pl.DataFrame, needed: pl.DataFrame, setting: ResolutionSetting
 ) -> dict[str, Any]:
     def bits(number: int | None) -> str:
         return f">\u00a0{max(setting.bits)}" if number is None else str(number)

@@ -19,7 +19,7 @@ Source: [R] G. Rodrigo, P.-O. Östberg, E. Elmroth, Priority Operators for Fairs
 """
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from audit.metrics.fairshare import operators
 from audit.metrics.fairshare.operators import OPERATORS
+from audit.progress import OnProgress, silent
 
 Floats = NDArray[np.float64]
 
@@ -46,7 +47,7 @@ JOB_HOURS: Final = 2_000
 
 
 @dataclass(frozen=True)
-class Setting:
+class ResolutionSetting:
     """Settings of the study of job sizes; [R]'s own by default."""
 
     bits: Sequence[int] = BITS
@@ -81,7 +82,7 @@ def input_densities(bits: int) -> pl.DataFrame:
     return pl.concat(parts)
 
 
-def greatest_input_density(setting: Setting) -> pl.DataFrame:
+def greatest_input_density(setting: ResolutionSetting) -> pl.DataFrame:
     """Return the greatest input density among the digits of each area, for all numbers of bits.
 
     Columns: as_published, operator, area, bits, density.
@@ -97,7 +98,9 @@ def greatest_input_density(setting: Setting) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=columns, orient="row")
 
 
-def areas(setting: Setting, bits: int, *, as_published: bool) -> Iterator[tuple[str, Floats]]:
+def areas(
+    setting: ResolutionSetting, bits: int, *, as_published: bool
+) -> Iterator[tuple[str, Floats]]:
     """Yield the bounds of the digits whose effective priorities are in each area."""
     bounds = edges(bits, as_published=as_published)
     for area, (least, most) in setting.areas.items():
@@ -173,8 +176,6 @@ def _of_digits(name: str, bounds: Floats, columns: Mapping[str, object]) -> pl.D
     return pl.DataFrame({**digits, **columns}, nan_to_null=True)
 
 
-Progress = Callable[[str, int, int], None]
-
 PRINTED_BITS: Final[Mapping[str, tuple[int, int, int, int]]] = {
     "absolute": (12, 14, 12, 14),
     "relative": (9, 14, 9, 14),
@@ -212,9 +213,7 @@ _NEARLY_1: Final = 1e-12
 """A state that differs from 1 by less than this equals 1, up to rounding."""
 
 
-def job_sizes(
-    setting: Setting, on_progress: Progress = lambda what, done, of: None
-) -> pl.DataFrame:
+def job_sizes(setting: ResolutionSetting, on_progress: OnProgress = silent) -> pl.DataFrame:
     """Return the smallest jobs that change a digit, by operator, area, bits and target.
 
     Columns are ``SIZES``: the number of digits of the area that a job can change at that target and
@@ -337,7 +336,7 @@ def bits_by_target(needed: pl.DataFrame, sizes: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def digits_of_absolute(setting: Setting) -> tuple[float, float]:
+def digits_of_absolute(setting: ResolutionSetting) -> tuple[float, float]:
     """Return r ≥ 2/(k² + (1 + s) k) by (25) for the operator absolute, at s = 1 and s = 0."""
     k = setting.job_hours / setting.used_hours
     at_1, at_0 = (2 / (k * k + (1 + s) * k) for s in (1.0, 0.0))

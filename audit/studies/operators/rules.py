@@ -80,7 +80,7 @@ _SPREAD: Final = (
 """Targets and states of the grid, and of points spread evenly over the unit square."""
 
 
-class Sample(NamedTuple):
+class OperatorPoint(NamedTuple):
     """An operator at a point."""
 
     target: float
@@ -88,18 +88,18 @@ class Sample(NamedTuple):
     priority: float
 
 
-class Witness(NamedTuple):
+class OperatorWitness(NamedTuple):
     """A counterexample to a rule."""
 
     says: str  # a clause
-    samples: tuple[Sample, ...]
+    samples: tuple[OperatorPoint, ...]
 
 
-class Verdict(NamedTuple):
+class OperatorVerdict(NamedTuple):
     """A rule, a key of ``RULES``, and the clearest counterexample; None where it is kept."""
 
     rule: str
-    witness: Witness | None
+    witness: OperatorWitness | None
 
     @property
     def kept(self) -> bool:
@@ -107,11 +107,11 @@ class Verdict(NamedTuple):
         return self.witness is None
 
 
-class Judged(NamedTuple):
+class JudgedOperator(NamedTuple):
     """The verdicts on an operator."""
 
     operator: str
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[OperatorVerdict, ...]
 
 
 def named(name: str) -> Operator:
@@ -123,17 +123,17 @@ def named(name: str) -> Operator:
     return lambda targets, states: operators.priority(name, targets, states)
 
 
-def conformance() -> tuple[Judged, ...]:
+def conformance() -> tuple[JudgedOperator, ...]:
     """Return the verdicts on all operators."""
-    return tuple(Judged(name, check(named(name))) for name in OPERATORS)
+    return tuple(JudgedOperator(name, check(named(name))) for name in OPERATORS)
 
 
-def check(operator: Operator) -> tuple[Verdict, ...]:
+def check(operator: Operator) -> tuple[OperatorVerdict, ...]:
     """Return the verdicts on an operator, in the order of ``RULES``.
 
     Raises ValueError if a priority is not a number.
     """
-    at = _At(operator)
+    at = _OperatorAt(operator)
     inside, zeros = _LEVELS[1:], np.zeros(_STEPS)
     witnesses = {
         "range": at.worst("beyond −1 or 1", *_SPREAD, np.abs(at(*_SPREAD)) - 1.0),
@@ -147,10 +147,10 @@ def check(operator: Operator) -> tuple[Verdict, ...]:
         "redistribution": _reordered(at),
         "ratio": _off_ratio(at),
     }
-    return tuple(Verdict(rule, witnesses[rule]) for rule in RULES)
+    return tuple(OperatorVerdict(rule, witnesses[rule]) for rule in RULES)
 
 
-def equivalence() -> Mapping[tuple[str, str], Witness | None]:
+def equivalence() -> Mapping[tuple[str, str], OperatorWitness | None]:
     """Return siblings that two operators order differently, for every pair of operators."""
     return {
         (one, other): equivalent(named(one), named(other))
@@ -158,20 +158,22 @@ def equivalence() -> Mapping[tuple[str, str], Witness | None]:
     }
 
 
-def equivalent(one: Operator, other: Operator) -> Witness | None:
+def equivalent(one: Operator, other: Operator) -> OperatorWitness | None:
     """Return siblings that two operators order differently; None if none are found.
 
     The samples are both siblings' priorities by ``one``, then those by ``other``.
     """
-    first, second = _At(one), _At(other)
+    first, second = _OperatorAt(one), _OperatorAt(other)
     pair = _ordered_differently(first(_T, _S), second(_T, _S), _siblings(1.0))
     if pair is None:
         return None
     samples = (at.sample(_T[k], _S[k]) for at in (first, second) for k in pair)
-    return Witness("two siblings change their order, or tie by only one operator", tuple(samples))
+    return OperatorWitness(
+        "two siblings change their order, or tie by only one operator", tuple(samples)
+    )
 
 
-class _At:
+class _OperatorAt:
     """An operator whose priorities must be numbers."""
 
     def __init__(self, operator: Operator) -> None:
@@ -185,19 +187,21 @@ class _At:
             raise ValueError(f"the priority of target {t:g} and state {s:g} is {p}: not a number")
         return priorities
 
-    def sample(self, target: float, state: float) -> Sample:
+    def sample(self, target: float, state: float) -> OperatorPoint:
         [priority] = self(np.array([target]), np.array([state]))
-        return Sample(float(target), float(state), float(priority))
+        return OperatorPoint(float(target), float(state), float(priority))
 
-    def worst(self, says: str, t: Floats, s: Floats, fault: Floats) -> Witness | None:
+    def worst(self, says: str, t: Floats, s: Floats, fault: Floats) -> OperatorWitness | None:
         """Return the point with the greatest fault, if that is above the tolerance."""
         place = int(fault.argmax())
         return (
-            Witness(says, (self.sample(t[place], s[place]),)) if fault[place] > TOLERANCE else None
+            OperatorWitness(says, (self.sample(t[place], s[place]),))
+            if fault[place] > TOLERANCE
+            else None
         )
 
 
-def _wrong_sign(at: _At) -> Witness | None:
+def _wrong_sign(at: _OperatorAt) -> OperatorWitness | None:
     t, s = _SPREAD
     signs = np.sign(at(t, s))
     for says, wrong in (
@@ -210,7 +214,7 @@ def _wrong_sign(at: _At) -> Witness | None:
     return None
 
 
-def _not_monotone(at: _At, levels: Floats, *, grows: bool) -> Witness | None:
+def _not_monotone(at: _OperatorAt, levels: Floats, *, grows: bool) -> OperatorWitness | None:
     """Compare neighbours along t, where F must grow, or along s, where it must fall."""
     table = at(*_lattice(levels, levels)).reshape(len(levels), len(levels))
     steps = np.diff(table, axis=0) if grows else -np.diff(table, axis=1)
@@ -224,10 +228,10 @@ def _not_monotone(at: _At, levels: Floats, *, grows: bool) -> Witness | None:
         else "not less, although the state is greater"
     )
     pair = ((levels[i], levels[j]), (levels[i_next], levels[j_next]))
-    return Witness(says, tuple(at.sample(*point) for point in pair))
+    return OperatorWitness(says, tuple(at.sample(*point) for point in pair))
 
 
-def _changing(at: _At) -> Witness | None:
+def _changing(at: _OperatorAt) -> OperatorWitness | None:
     """Compute the same points again, in reverse order, and one by one."""
     first = at(_T, _S)
     again = at(_T[::-1].copy(), _S[::-1].copy())[::-1]
@@ -237,11 +241,11 @@ def _changing(at: _At) -> Witness | None:
         return None
     k = changed[0]
     other = again[k] if again[k] != first[k] else alone[k]
-    both = (Sample(float(_T[k]), float(_S[k]), float(p)) for p in (first[k], other))
-    return Witness("not the same when computed again", tuple(both))
+    both = (OperatorPoint(float(_T[k]), float(_S[k]), float(p)) for p in (first[k], other))
+    return OperatorWitness("not the same when computed again", tuple(both))
 
 
-def _reordered(at: _At) -> Witness | None:
+def _reordered(at: _OperatorAt) -> OperatorWitness | None:
     for used in USED:
         # Whole steps make virtual targets that are levels exact; where F is steep,
         # the last bit matters.
@@ -253,11 +257,11 @@ def _reordered(at: _At) -> Witness | None:
         if pair is not None:
             samples = tuple(at.sample(t[k], _S[k]) for t in (virtual, _T) for k in pair)
             says = f"another order under virtual targets, with {1 - used} of the share unused"
-            return Witness(says, samples)
+            return OperatorWitness(says, samples)
     return None
 
 
-def _off_ratio(at: _At) -> Witness | None:
+def _off_ratio(at: _OperatorAt) -> OperatorWitness | None:
     i, j, k = _lattice(*[np.arange(1, _STEPS + 1)] * 3)
     reachable = j * k <= i * _STEPS
     i, j, k = i[reachable], j[reachable], k[reachable]
@@ -266,7 +270,7 @@ def _off_ratio(at: _At) -> Witness | None:
     place = int(off.argmax())
     if off[place] <= TOLERANCE:
         return None
-    return Witness(
+    return OperatorWitness(
         "not the same, although the same fraction of the target was used",
         (at.sample(t[place], s[place]), at.sample(other[place], same[place])),
     )

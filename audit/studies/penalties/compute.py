@@ -23,8 +23,8 @@ from audit.metrics.fairshare.penalty import (
 from audit.metrics.fairshare.usage import Windows
 from audit.studies.penalties.rules import (
     Floats,
+    PenaltyVerdict,
     SymmetricLine,
-    Verdict,
     check_at,
     named,
     rules,
@@ -38,7 +38,7 @@ STEPS: Final = 16
 """Steps of a surface from 0 to 1."""
 
 
-class Row(NamedTuple):
+class RuledPenalty(NamedTuple):
     """A penalty of the table of rules."""
 
     label: str
@@ -50,34 +50,34 @@ class Row(NamedTuple):
 
 
 ROWS: Final = (
-    Row("cpu", "cpu", 2, True),
-    Row("max", "max", 3, True),
-    Row("max_capped", "max_capped", 4, weights=WEIGHTS),
-    Row("max_scaled", "max_scaled", 5, weights=WEIGHTS),
-    Row("product", "product", 7),
-    Row("product_weighted", "product_weighted", 8, True, WEIGHTS),
-    Row("sum", "sum", 9),
-    Row("sum_weighted", "sum_weighted", 10, True, WEIGHTS),
-    Row("root", "root", 11),
-    Row("root_weighted", "root_weighted", 12, True, WEIGHTS),
-    Row("root, GPUs exempt", "root", None, weights=(1.0, 1.0, 1.0), exempt=("gpus",)),
-    Row("pe", "pe", None),
+    RuledPenalty("cpu", "cpu", 2, True),
+    RuledPenalty("max", "max", 3, True),
+    RuledPenalty("max_capped", "max_capped", 4, weights=WEIGHTS),
+    RuledPenalty("max_scaled", "max_scaled", 5, weights=WEIGHTS),
+    RuledPenalty("product", "product", 7),
+    RuledPenalty("product_weighted", "product_weighted", 8, True, WEIGHTS),
+    RuledPenalty("sum", "sum", 9),
+    RuledPenalty("sum_weighted", "sum_weighted", 10, True, WEIGHTS),
+    RuledPenalty("root", "root", 11),
+    RuledPenalty("root_weighted", "root_weighted", 12, True, WEIGHTS),
+    RuledPenalty("root, GPUs exempt", "root", None, weights=(1.0, 1.0, 1.0), exempt=("gpus",)),
+    RuledPenalty("pe", "pe", None),
     # Divided by the bill of the whole pool, with weights times amounts as weights.
-    Row("billing", "sum_weighted", None, weights=WEIGHTS),
-    Row("billing, MAX_TRES", "max_scaled", None, weights=WEIGHTS),
+    RuledPenalty("billing", "sum_weighted", None, weights=WEIGHTS),
+    RuledPenalty("billing, MAX_TRES", "max_scaled", None, weights=WEIGHTS),
 )
 """All penalties of SPEC §7."""
 
 
-class Judged(NamedTuple):
+class JudgedPenalty(NamedTuple):
     """The checker's verdicts on a row."""
 
-    row: Row
-    verdicts: tuple[Verdict, ...]
+    row: RuledPenalty
+    verdicts: tuple[PenaltyVerdict, ...]
     line: SymmetricLine
 
 
-def judged() -> tuple[Judged, ...]:
+def judged() -> tuple[JudgedPenalty, ...]:
     """Return the verdicts on each of ``ROWS``: rules 1 to 4 under the row's weights, and rule 5."""
     found = []
     for row in ROWS:
@@ -85,7 +85,7 @@ def judged() -> tuple[Judged, ...]:
         form, weights = named(row.penalty, resources, row.exempt), np.array(row.weights)
         fifth = rules(row.penalty, resources, row.exempt)[4]
         line = symmetric_line(form, weights)
-        found.append(Judged(row, (*check_at(form, weights), fifth), line))
+        found.append(JudgedPenalty(row, (*check_at(form, weights), fifth), line))
     return tuple(found)
 
 
@@ -100,7 +100,7 @@ def surface(penalty: str, weights: tuple[float, float] = EVEN) -> pl.DataFrame:
     return pl.DataFrame({"cpus": cpus, "mem_bytes": memory, "penalty": heights})
 
 
-class Figure(NamedTuple):
+class Surfaces(NamedTuple):
     """A figure of [M]: two surfaces side by side."""
 
     number: int
@@ -109,10 +109,10 @@ class Figure(NamedTuple):
 
 
 FIGURES: Final = (
-    Figure(3, (("cpu", EVEN), ("max", EVEN))),
-    Figure(4, (("product", EVEN), ("sum", EVEN))),
-    Figure(5, (("root", EVEN), ("root_weighted", WEIGHTS))),
-    Figure(6, (("max", EVEN), ("root", EVEN)), marked=True),
+    Surfaces(3, (("cpu", EVEN), ("max", EVEN))),
+    Surfaces(4, (("product", EVEN), ("sum", EVEN))),
+    Surfaces(5, (("root", EVEN), ("root_weighted", WEIGHTS))),
+    Surfaces(6, (("max", EVEN), ("root", EVEN)), marked=True),
 )
 
 

@@ -13,8 +13,8 @@ from audit.report.charts.style import INK, LINE, MAIN, MUTED, PAPER, Chart
 from audit.report.study import layout
 from audit.report.study.page import Study
 from audit.studies.penalties import compute as penalties
-from audit.studies.penalties.compute import Figure
-from audit.studies.penalties.rules import RULES, Witness
+from audit.studies.penalties.compute import Surfaces
+from audit.studies.penalties.rules import RULES, PenaltyWitness
 
 _ASKED: Final = (
     "It depends on more than one resource.",
@@ -78,7 +78,7 @@ def _listed(weights: Iterable[float]) -> str:
     return ", ".join(f"{weight:g}" for weight in weights)
 
 
-def _where(witness: Witness) -> tuple[str, str]:
+def _where(witness: PenaltyWitness) -> tuple[str, str]:
     names = ("CPUs", "memory", "GPUs")
     points = [
         ", ".join(f"{name} {part:.6g}" for name, part in zip(names, one.fractions, strict=False))
@@ -113,7 +113,7 @@ Point = tuple[float, float, float]
 """Fraction of the processors, fraction of the memory, penalty."""
 
 
-def _chart(figure: Figure) -> Chart:
+def _chart(figure: Surfaces) -> Chart:
     def label(penalty: str, weights: tuple[float, float]) -> str:
         weighted = weights[0] != weights[1]
         return f"{penalty}, weights {weights[0]:g} and {weights[1]:g}" if weighted else penalty

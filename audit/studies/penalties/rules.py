@@ -66,7 +66,7 @@ _NEAR: Final = np.array([0.0, 0.001, 0.5, 0.999, 1.0])
 _SPREAD: Final = 1_000
 
 
-class Sample(NamedTuple):
+class PenaltyPoint(NamedTuple):
     """A penalty at a point."""
 
     fractions: tuple[float, ...]
@@ -74,18 +74,18 @@ class Sample(NamedTuple):
     penalty: float
 
 
-class Witness(NamedTuple):
+class PenaltyWitness(NamedTuple):
     """A counterexample to a rule."""
 
     says: str  # a clause
-    samples: tuple[Sample, ...]
+    samples: tuple[PenaltyPoint, ...]
 
 
-class Verdict(NamedTuple):
+class PenaltyVerdict(NamedTuple):
     """Whether a rule is kept."""
 
     rule: int
-    witnesses: tuple[Witness, ...]
+    witnesses: tuple[PenaltyWitness, ...]
     """For rule 5, one for each weighted form."""
 
     @property
@@ -99,7 +99,7 @@ class SymmetricLine(NamedTuple):
 
     linear: bool
     deviation: float  # greatest |P(t, …, t) − t|
-    furthest: Sample  # where that is
+    furthest: PenaltyPoint  # where that is
 
 
 def named(name: str, resources: int = 2, exempt: Collection[str] = ()) -> Form:
@@ -120,13 +120,17 @@ def named(name: str, resources: int = 2, exempt: Collection[str] = ()) -> Form:
     return form
 
 
-def rules(name: str, resources: int = 2, exempt: Collection[str] = ()) -> tuple[Verdict, ...]:
+def rules(
+    name: str, resources: int = 2, exempt: Collection[str] = ()
+) -> tuple[PenaltyVerdict, ...]:
     """Return the five verdicts on a penalty of ``penalty.RELATIVE``, with all weights 1."""
     plain = named(name, resources, exempt)
     return check(plain, [named(form, resources, exempt) for form in FORMS[name]], resources)
 
 
-def check(plain: Form, weighted: Sequence[Form] = (), resources: int = 2) -> tuple[Verdict, ...]:
+def check(
+    plain: Form, weighted: Sequence[Form] = (), resources: int = 2
+) -> tuple[PenaltyVerdict, ...]:
     """Return the five verdicts on any penalty, in the order of the rules.
 
     Args:
@@ -142,18 +146,18 @@ def check(plain: Form, weighted: Sequence[Form] = (), resources: int = 2) -> tup
     kept = [verdict.rule for verdict in verdicts if verdict.kept]
     faults = [_weights_at_fault(form, kept, resources) for form in weighted or [plain]]
     fifth = () if None in faults else tuple(fault for fault in faults if fault is not None)
-    return (*verdicts, Verdict(5, fifth))
+    return (*verdicts, PenaltyVerdict(5, fifth))
 
 
-def check_at(form: Form, weights: Floats) -> tuple[Verdict, ...]:
+def check_at(form: Form, weights: Floats) -> tuple[PenaltyVerdict, ...]:
     """Return the verdicts on rules 1 to 4 under these weights, one for each resource (2 to 4).
 
     Raises ValueError if a penalty is not a number.
     """
-    at = _At(form, weights)
+    at = _PenaltyAt(form, weights)
     witnesses = (_single(at), _ignored(at), _wrong_extremes(at), _bent(at))
     return tuple(
-        Verdict(rule, () if witness is None else (witness,))
+        PenaltyVerdict(rule, () if witness is None else (witness,))
         for rule, witness in enumerate(witnesses, 1)
     )
 
@@ -161,7 +165,7 @@ def check_at(form: Form, weights: Floats) -> tuple[Verdict, ...]:
 def symmetric_line(form: Form, weights: Floats) -> SymmetricLine:
     """Return how far P(t, …, t) is from t, for t from 0 to 1."""
     t = np.arange(1_001) / 1_000
-    at = _At(form, weights)
+    at = _PenaltyAt(form, weights)
     points = np.repeat(t[:, np.newaxis], len(weights), axis=1)
     off = np.abs(at.penalties(points) - t)
     furthest = int(off.argmax())
@@ -180,7 +184,7 @@ def weightings(resources: int) -> Iterator[Floats]:
     yield np.arange(1.0, resources + 1)
 
 
-class _At:
+class _PenaltyAt:
     """A penalty under fixed weights."""
 
     def __init__(self, form: Form, weights: Floats) -> None:
@@ -200,12 +204,12 @@ class _At:
             raise ValueError(f"the penalty of {at} is {penalties[wrong[0]]}, which is not a number")
         return penalties.reshape(points.shape[:-1])
 
-    def sample(self, point: Floats) -> Sample:
+    def sample(self, point: Floats) -> PenaltyPoint:
         fractions, weights = (tuple(values.tolist()) for values in (point, self._weights))
-        return Sample(fractions, weights, float(self.penalties(point[np.newaxis])[0]))
+        return PenaltyPoint(fractions, weights, float(self.penalties(point[np.newaxis])[0]))
 
-    def witness(self, says: str, points: Iterable[Floats]) -> Witness:
-        return Witness(says, tuple(self.sample(point) for point in points))
+    def witness(self, says: str, points: Iterable[Floats]) -> PenaltyWitness:
+        return PenaltyWitness(says, tuple(self.sample(point) for point in points))
 
     def lines(self, x: int, part: slice) -> tuple[Floats, Floats, Floats]:
         """Return the grid as lines along resource x: points, others' greatest fraction, penalties.
@@ -233,7 +237,7 @@ class _At:
         return np.stack(np.meshgrid(*[levels] * self.resources, indexing="ij"), axis=-1)
 
 
-def _single(at: _At) -> Witness | None:
+def _single(at: _PenaltyAt) -> PenaltyWitness | None:
     """Rule 1."""
     reads = [bool(np.ptp(at.table, axis=x).max() > TOLERANCE) for x in range(at.resources)]
     if sum(reads) > 1:
@@ -242,7 +246,7 @@ def _single(at: _At) -> Witness | None:
     return at.witness("the same, however much is used of the others", points)
 
 
-def _ignored(at: _At) -> Witness | None:
+def _ignored(at: _PenaltyAt) -> PenaltyWitness | None:
     """Rule 2."""
     says = "more of a nondominant resource does not cost more"
     least, pair = math.inf, at.grid[:2]
@@ -269,7 +273,7 @@ def _ignored(at: _At) -> Witness | None:
     return None
 
 
-def _wrong_extremes(at: _At) -> Witness | None:
+def _wrong_extremes(at: _PenaltyAt) -> PenaltyWitness | None:
     """Rule 3."""
     points = at.near()
     penalty = at.penalties(points)
@@ -288,7 +292,7 @@ def _wrong_extremes(at: _At) -> Witness | None:
     return None
 
 
-def _bent(at: _At) -> Witness | None:
+def _bent(at: _PenaltyAt) -> PenaltyWitness | None:
     """Rule 4."""
     says = "not halfway, where the dominant resource is halfway"
     for x in range(at.resources):
@@ -315,7 +319,7 @@ def _bent(at: _At) -> Witness | None:
     return _not_homogeneous(at)
 
 
-def _not_homogeneous(at: _At) -> Witness | None:
+def _not_homogeneous(at: _PenaltyAt) -> PenaltyWitness | None:
     rows = at.grid.reshape(-1, at.resources)
     greatest, says, pair = TOLERANCE, "", rows[:2]
     for points, part in itertools.product((rows, at.spread(0)), (0.5, 0.1, 0.25, 0.9)):
@@ -327,19 +331,19 @@ def _not_homogeneous(at: _At) -> Witness | None:
     return at.witness(says, pair) if says else None
 
 
-def _weights_at_fault(form: Form, kept: Sequence[int], resources: int) -> Witness | None:
+def _weights_at_fault(form: Form, kept: Sequence[int], resources: int) -> PenaltyWitness | None:
     """Rule 5, for one form."""
-    ones = _At(form, np.ones(resources))
+    ones = _PenaltyAt(form, np.ones(resources))
     change = 0.0
     for weights in weightings(resources):
-        change = max(change, float(np.abs(_At(form, weights).table - ones.table).max()))
+        change = max(change, float(np.abs(_PenaltyAt(form, weights).table - ones.table).max()))
         for rule, witnesses in check_at(form, weights):
             if rule in kept and witnesses:
                 says, samples = witnesses[0]
-                return Witness(f"weights break rule {rule}: {says}", samples)
+                return PenaltyWitness(f"weights break rule {rule}: {says}", samples)
     if change > TOLERANCE:
         return None
     point = np.full(resources, 0.1)
     point[0] = 0.5
-    weighed = _At(form, next(weightings(resources)))
-    return Witness("weights change nothing", (ones.sample(point), weighed.sample(point)))
+    weighed = _PenaltyAt(form, next(weightings(resources)))
+    return PenaltyWitness("weights change nothing", (ones.sample(point), weighed.sample(point)))

@@ -26,7 +26,14 @@ from audit.metrics.draws import Drawn, Draws, combined, ratio
 from audit.metrics.quantiles import spearman
 from audit.metrics.uncertainty import Resamples
 from audit.report.study.cells import studied
-from audit.studies.sensitivity.compute import POOL_KINDS, Base, Point, Sweep, planes, sweeps
+from audit.studies.sensitivity.compute import (
+    POOL_KINDS,
+    Base,
+    SettingPoint,
+    SettingSweep,
+    planes,
+    sweeps,
+)
 
 Floats = NDArray[np.float64]
 
@@ -75,11 +82,11 @@ def _ratio(above: Floats, below: Floats) -> float | None:
     return float(above.sum()) / total if total > 0 else None
 
 
-class Answers(NamedTuple):
+class SettingResults(NamedTuple):
     """The results of all settings."""
 
     labels: tuple[str, ...]  # of the groups, the dominant one first
-    sums: Mapping[Point, Sums]
+    sums: Mapping[SettingPoint, Sums]
     users: Resamples
     days: Resamples
 
@@ -88,15 +95,18 @@ class Answers(NamedTuple):
         """The groups that are not the dominant one."""
         return range(1, len(self.labels))
 
-    def beside(self, point: Point, fixed: Point, *groups: int) -> float | None:
+    def beside(self, point: SettingPoint, fixed: SettingPoint, *groups: int) -> float | None:
         """Return the mean response of some groups, as a multiple of that at ``fixed``."""
         mean, at_fixed = (self.sums[one].mean_response(*groups) for one in (point, fixed))
         return mean / at_fixed if at_fixed and mean is not None else None
 
 
 def answers(
-    labels: Sequence[str], points: Sequence[Point], frames: Sequence[pl.DataFrame], draws: Draws
-) -> Answers:
+    labels: Sequence[str],
+    points: Sequence[SettingPoint],
+    frames: Sequence[pl.DataFrame],
+    draws: Draws,
+) -> SettingResults:
     """Return the results of the settings' frames, which have the columns ``compute.SUMS``."""
     known = [frame.filter(pl.col("group") < len(labels)) for frame in frames]
     # compressed arrivals take fewer days
@@ -107,7 +117,7 @@ def answers(
     )
     sums = (_sums(frame, len(labels), int(users), int(days)) for frame in known)
     by_point = dict(zip(points, sums, strict=True))
-    return Answers(tuple(labels), by_point, draws.of(int(users)), draws.of(int(days), 1))
+    return SettingResults(tuple(labels), by_point, draws.of(int(users)), draws.of(int(days), 1))
 
 
 def _sums(frame: pl.DataFrame, groups: int, users: int, days: int) -> Sums:
@@ -125,7 +135,7 @@ def _sums(frame: pl.DataFrame, groups: int, users: int, days: int) -> Sums:
     )
 
 
-def response(answers: Answers, point: Point, groups: Sequence[int]) -> Drawn:
+def response(answers: SettingResults, point: SettingPoint, groups: Sequence[int]) -> Drawn:
     """Return the mean response of some groups together under a setting, s; resampled by user."""
     sums, chosen = answers.sums[point], list(groups)
     return ratio(answers.users, sums.response[chosen].sum(0), sums.attempts[chosen].sum(0))
@@ -139,26 +149,26 @@ def change(values: Sequence[float], figures: Sequence[Drawn]) -> Drawn:
     return combined(figures, lambda drawn: np.tensordot(weights, drawn - drawn[0], 1))
 
 
-class Change(NamedTuple):
+class MeanChange(NamedTuple):
     """The changes of the groups' mean responses by varying a setting."""
 
-    sweep: Sweep
+    sweep: SettingSweep
     dominant: Drawn
     others: Drawn
     each: tuple[Drawn, ...]  # of every group
 
 
-def changes(answers: Answers, sweep: Sweep) -> Change:
+def changes(answers: SettingResults, sweep: SettingSweep) -> MeanChange:
     """Return the changes of each group's mean response over ``sweep``."""
 
     def of(groups: Sequence[int]) -> Drawn:
         return change(sweep.values, [response(answers, point, groups) for point in sweep.points])
 
     each = tuple(of((group,)) for group in range(len(answers.labels)))
-    return Change(sweep, each[0], of(answers.others), each)
+    return MeanChange(sweep, each[0], of(answers.others), each)
 
 
-def rows(pool: str, answers: Answers) -> pl.DataFrame:
+def rows(pool: str, answers: SettingResults) -> pl.DataFrame:
     """Return each setting's mean response by group, and the pool's figures, as ``STUDIED``."""
     rows: list[tuple[object, ...]] = []
     for point, sums in answers.sums.items():
@@ -175,7 +185,7 @@ def rows(pool: str, answers: Answers) -> pl.DataFrame:
 # --- the claims ----------------------------------------------------------------------------------
 
 
-def decide(base: Base, answers: Answers, *, two_at_once: bool) -> list[Verdict]:
+def decide(base: Base, answers: SettingResults, *, two_at_once: bool) -> list[Verdict]:
     """Decide all of [B]'s conclusions around one set of fixed values.
 
     ``answers`` includes ``sweeps(base)``, and ``planes(base)`` if ``two_at_once``.
@@ -194,7 +204,7 @@ def decide(base: Base, answers: Answers, *, two_at_once: bool) -> list[Verdict]:
     return verdicts + utilization_follows(base, answers, fair)
 
 
-def slower_and_faster(base: Base, labels: Sequence[str], change: Change) -> Verdict:
+def slower_and_faster(base: Base, labels: Sequence[str], change: MeanChange) -> Verdict:
     """Decide whether raising a setting slows the dominant group and speeds up the others. [B §6]"""
     sweep = change.sweep
     dominant = Comparison("dominant", change.dominant.estimate())
@@ -210,7 +220,7 @@ def slower_and_faster(base: Base, labels: Sequence[str], change: Change) -> Verd
 
 
 def moves_more(
-    base: Base, sentence: str, one: Change, others: Sequence[Change], source: str
+    base: Base, sentence: str, one: MeanChange, others: Sequence[MeanChange], source: str
 ) -> Verdict:
     """Decide whether a setting affects the dominant group more than each of the others."""
     compared = [
@@ -229,7 +239,9 @@ def moves_more(
     )
 
 
-def utilization_follows(base: Base, answers: Answers, points: Sequence[Point]) -> list[Verdict]:
+def utilization_follows(
+    base: Base, answers: SettingResults, points: Sequence[SettingPoint]
+) -> list[Verdict]:
     """Decide whether utilization is higher where the dominant group's response is longer. [B §5.3]
 
     By Spearman's rank correlation over ``points``, resampled by day. If all jobs run soon after

@@ -65,16 +65,16 @@ class Base(NamedTuple):
     decay: float
 
     @property
-    def point(self) -> Point:
+    def point(self) -> SettingPoint:
         """The setting with these values."""
-        return Point(self.interval_days, self.depth, self.decay)
+        return SettingPoint(self.interval_days, self.depth, self.decay)
 
 
 BASES: Final = (Base("Red Diamond", 7, 7, 0.7), Base("Acxiom", 3, 3, 0.7))
 """[B] Tables 4, 6 and 8, and Tables 5, 7 and 9. Interval and depth of one are not the other's."""
 
 
-class Point(NamedTuple):
+class SettingPoint(NamedTuple):
     """One setting of everything that is varied."""
 
     interval_days: int
@@ -92,13 +92,13 @@ class Point(NamedTuple):
         )
 
 
-class Sweep(NamedTuple):
+class SettingSweep(NamedTuple):
     """One setting varied, the others fixed; or two at once, along the diagonal."""
 
     key: str
     title: str
     values: tuple[float, ...]  # of the varied setting, ascending
-    points: tuple[Point, ...]
+    points: tuple[SettingPoint, ...]
 
 
 NINE: Final = tuple(range(1, 10))
@@ -108,7 +108,7 @@ TENTHS: Final = tuple(value / 10 for value in NINE)
 INTENSITIES: Final = (100, 110, 120, 130, 140, 150)
 
 
-def sweeps(base: Base) -> tuple[Sweep, ...]:
+def sweeps(base: Base) -> tuple[SettingSweep, ...]:
     """Return the sweeps of interval, depth, decay, targets and arrivals, each varied alone."""
     varied: tuple[tuple[str, str, str, tuple[float, ...]], ...] = (
         ("interval", "Interval, days", "interval_days", NINE),
@@ -118,12 +118,12 @@ def sweeps(base: Base) -> tuple[Sweep, ...]:
         ("arrivals", "Arrivals, %", "intensity", INTENSITIES),
     )
     return tuple(
-        Sweep(key, title, values, tuple(_changed(base, {field: value}) for value in values))
+        SettingSweep(key, title, values, tuple(_changed(base, {field: value}) for value in values))
         for key, title, field, values in varied
     )
 
 
-def _changed(base: Base, values: dict[str, Any]) -> Point:
+def _changed(base: Base, values: dict[str, Any]) -> SettingPoint:
     return base.point._replace(**values)
 
 
@@ -133,13 +133,15 @@ class Plane(NamedTuple):
     key: str
     one: str  # key of the sweep along the columns
     other: str  # key of the sweep along the rows
-    points: tuple[tuple[Point, ...], ...]  # rows of columns
+    points: tuple[tuple[SettingPoint, ...], ...]  # rows of columns
 
     @property
-    def diagonal(self) -> Sweep:
+    def diagonal(self) -> SettingSweep:
         """The sweep in which both grow together."""
         title = f"{self.one} and {self.other}"
-        return Sweep(self.key, title, NINE, tuple(self.points[k][k] for k in range(len(NINE))))
+        return SettingSweep(
+            self.key, title, NINE, tuple(self.points[k][k] for k in range(len(NINE)))
+        )
 
 
 def planes(base: Base) -> tuple[Plane, ...]:
@@ -155,7 +157,7 @@ def planes(base: Base) -> tuple[Plane, ...]:
     return varied("depth", NINE), varied("decay", TENTHS)
 
 
-def points() -> tuple[Point, ...]:
+def points() -> tuple[SettingPoint, ...]:
     """Return all settings that are tried, each once."""
     tried = [point for base in BASES for sweep in sweeps(base) for point in sweep.points]
     tried += [point for plane in planes(BASES[0]) for row in plane.points for point in row]
@@ -247,7 +249,7 @@ POOL_KINDS: Final = ("used", "lost", "capacity")
 
 
 def cells(
-    groups: Groups, pool: Pool, now: int, backfill: Backfill, points: Iterable[Point]
+    groups: Groups, pool: Pool, now: int, backfill: Backfill, points: Iterable[SettingPoint]
 ) -> list[Cell]:
     """Return one cell for each different setting; its frame has the columns ``SUMS``.
 
@@ -286,7 +288,7 @@ def compressed(work: Workload, intensity: int) -> Workload:
     )
 
 
-def _fairshare(groups: Groups, point: Base | Point, shares: Sequence[float]) -> Fairshare:
+def _fairshare(groups: Groups, point: Base | SettingPoint, shares: Sequence[float]) -> Fairshare:
     method = usage.Windows(
         interval_s=point.interval_days * DAY_S, depth=point.depth, decay=point.decay
     )
@@ -295,7 +297,7 @@ def _fairshare(groups: Groups, point: Base | Point, shares: Sequence[float]) -> 
 
 
 def _sums(
-    work: Workload, groups: Groups, users: Ints, policy: Policy, point: Point
+    work: Workload, groups: Groups, users: Ints, policy: Policy, point: SettingPoint
 ) -> pl.DataFrame:
     ranked = _fairshare(groups, point, targets(groups.areas, point.run))
     assert ranked.tree is not None

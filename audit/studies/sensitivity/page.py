@@ -15,15 +15,15 @@ from audit.report.study import layout
 from audit.report.study.charts import Layout, Value, heat_map, several
 from audit.report.study.page import Column, Columns, Section, Study, by_pool, verdict_table
 from audit.report.text import wording
-from audit.studies.sensitivity.claims import Answers, changes
+from audit.studies.sensitivity.claims import SettingResults, changes
 from audit.studies.sensitivity.compute import (
     BASES,
     RUNS,
     Base,
     Groups,
     Plane,
-    Point,
-    Sweep,
+    SettingPoint,
+    SettingSweep,
     planes,
     sweeps,
     targets,
@@ -32,12 +32,12 @@ from audit.studies.sensitivity.compute import (
 _BY: Final = {"account": "account", "user": "user", "width_class": "width class"}
 
 
-class Results(NamedTuple):
+class SensitivityResults(NamedTuple):
     """A pool, its groups, and the results of all settings."""
 
     pool: Pool
     groups: Groups
-    answers: Answers
+    answers: SettingResults
     verdicts: Sequence[Verdict]
 
     @property
@@ -53,7 +53,9 @@ class Results(NamedTuple):
         return [wording.name(label, 24) for label in self.labels]
 
 
-def study(log: str, pools: Sequence[Results], backfills: Sequence[Backfill], draws: Draws) -> Study:
+def study(
+    log: str, pools: Sequence[SensitivityResults], backfills: Sequence[Backfill], draws: Draws
+) -> Study:
     """Return the study of the cluster ``log``; ``backfills`` are those of its pools."""
     counts = tally(verdict for results in pools for verdict in results.verdicts)
     moved = {
@@ -86,11 +88,11 @@ def study(log: str, pools: Sequence[Results], backfills: Sequence[Backfill], dra
     return layout.study("sensitivity", settings, values, sections)
 
 
-def _without_arrivals(base: Base) -> list[Sweep]:
+def _without_arrivals(base: Base) -> list[SettingSweep]:
     return [sweep for sweep in sweeps(base) if sweep.key != "arrivals"]
 
 
-def _sections(results: Results) -> list[Section]:
+def _sections(results: SensitivityResults) -> list[Section]:
     first, answers = BASES[0], results.answers
     *_, arrivals = sweeps(first)
     parts = {
@@ -123,7 +125,7 @@ def _sections(results: Results) -> list[Section]:
     return [*before, *(_one_at_a_time(results, base) for base in BASES), *after]
 
 
-def _one_at_a_time(results: Results, base: Base) -> Section:
+def _one_at_a_time(results: SensitivityResults, base: Base) -> Section:
     key = base.name.lower().replace(" ", "-")
     swept = _without_arrivals(base)
     parts = {
@@ -143,7 +145,7 @@ def _one_at_a_time(results: Results, base: Base) -> Section:
 # --- tables --------------------------------------------------------------------------------------
 
 
-def _group_rows(results: Results) -> list[tuple[object, ...]]:
+def _group_rows(results: SensitivityResults) -> list[tuple[object, ...]]:
     areas = results.groups.areas
     runs = [targets(areas, run) for run in RUNS]
     attempts = results.answers.sums[BASES[0].point].attempts
@@ -157,7 +159,7 @@ def _group_rows(results: Results) -> list[tuple[object, ...]]:
 
 
 def _responses(
-    results: Results, swept: Iterable[Sweep]
+    results: SensitivityResults, swept: Iterable[SettingSweep]
 ) -> tuple[Columns[Any], Sequence[tuple[object, ...]]]:
     answers = results.answers
     named = zip(results.short_labels, results.groups.labels, strict=True)
@@ -169,7 +171,8 @@ def _responses(
     groups = range(len(answers.labels))
     rows = [
         (
-            *(sweep.key, value),
+            sweep.key,
+            value,
             *(answers.sums[point].mean_response(group) for group in groups),
             *_of_pool(answers, point),
         )
@@ -179,7 +182,7 @@ def _responses(
     return titles, rows
 
 
-def _of_pool(answers: Answers, point: Point) -> tuple[float | None, float | None]:
+def _of_pool(answers: SettingResults, point: SettingPoint) -> tuple[float | None, float | None]:
     sums = answers.sums[point]
     return sums.utilization, sums.loss
 
@@ -196,7 +199,7 @@ class _Moved(NamedTuple):
     apart: float
 
 
-def _lines(results: Results, base: Base, key: str) -> Chart:
+def _lines(results: SensitivityResults, base: Base, key: str) -> Chart:
     labels = wording.distinct(results.short_labels)
     swept, answers = _without_arrivals(base), results.answers
     moved = [
@@ -260,7 +263,7 @@ def _furthest(moved: Sequence[_Moved]) -> str:
     return f"{most.setting} has the largest effect: {most.group} {by} {side} at {most.value:g}"
 
 
-def _heat(results: Results, plane: Plane) -> Chart:
+def _heat(results: SensitivityResults, plane: Plane) -> Chart:
     fixed, answers = BASES[0].point, results.answers
     groups = {results.short_labels[0]: (0,), "all others": tuple(answers.others)}
     [rows] = (sweep.values for sweep in sweeps(BASES[0]) if sweep.key == plane.other)

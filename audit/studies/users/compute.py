@@ -143,7 +143,7 @@ class Means(NamedTuple):
     bounded_slowdown_mean: float  # ≥ 1
 
 
-class Outcome(NamedTuple):
+class PolicyOutcome(NamedTuple):
     """The figures of n attempts and u users under a policy; in the same order for each policy."""
 
     wait: Ints  # [n], s
@@ -159,13 +159,13 @@ class Outcome(NamedTuple):
         return Means(mean_of(self.wait), mean_of(self.response), mean_of(self.slowdown))
 
 
-class Compared(NamedTuple):
+class PolicyComparison(NamedTuple):
     """All policies on one pool, with one kind of estimates."""
 
     pool: Pool
     estimates: Estimates
-    outcomes: Mapping[str, Outcome]  # by policy; TS with the seed of ``typical``
-    seeds: tuple[Outcome, ...]  # TS with each of its seeds
+    outcomes: Mapping[str, PolicyOutcome]  # by policy; TS with the seed of ``typical``
+    seeds: tuple[PolicyOutcome, ...]  # TS with each of its seeds
     left_out: int  # number of attempts that some policy never starts
     units: Ints  # [n], each attempt's user
     users: tuple[str, ...]  # [u], those with at least two jobs, and usage
@@ -175,7 +175,7 @@ class Compared(NamedTuple):
 
 def compared(
     pool: Pool, estimates: Estimates, frames: Sequence[pl.DataFrame], draws: Draws
-) -> Compared:
+) -> PolicyComparison:
     """Compare the schedules of all policies, the frames of the cells in the order of ``RUNS``.
 
     Raises UsageError if no attempt is in all of them.
@@ -195,7 +195,7 @@ def compared(
     users = tuple(counted(by_entity(numbered, "user"))["entity"].to_list())
     named = [(name, _outcome(of)) for (name, _), of in zip(RUNS, schedules, strict=True)]
     seeds = tuple(outcome for name, outcome in named if name == TS)
-    return Compared(
+    return PolicyComparison(
         pool,
         estimates,
         dict(named) | {TS: typical(seeds)},
@@ -208,10 +208,10 @@ def compared(
     )
 
 
-def _outcome(schedule: pl.DataFrame) -> Outcome:
+def _outcome(schedule: pl.DataFrame) -> PolicyOutcome:
     entities = by_entity(schedule, "user")
     response = schedule["end_time"] - schedule["arrival_time"]
-    return Outcome(
+    return PolicyOutcome(
         schedule["wait_s"].to_numpy(),
         response.to_numpy(),
         schedule["bounded_slowdown"].to_numpy(),
@@ -221,7 +221,7 @@ def _outcome(schedule: pl.DataFrame) -> Outcome:
     )
 
 
-def typical(seeds: Sequence[Outcome]) -> Outcome:
+def typical(seeds: Sequence[PolicyOutcome]) -> PolicyOutcome:
     """Return the outcome with the median UWT; among ties, with the median wait."""
     ordered = sorted(seeds, key=lambda one: (one.dispersion.uwt or 0.0, int(one.wait.sum())))
     return ordered[(len(ordered) - 1) // 2]
@@ -232,7 +232,7 @@ def mean_of(values: Ints | Floats) -> float:
     return exact_sum(values.astype(np.float64)) / len(values) if len(values) else float("nan")
 
 
-class Figure(NamedTuple):
+class PolicyFigure(NamedTuple):
     """A figure of a policy, with its interval."""
 
     metric: str
@@ -240,11 +240,11 @@ class Figure(NamedTuple):
     unit: str
 
 
-def figures(compared: Compared, policy: str) -> list[Figure]:
+def figures(compared: PolicyComparison, policy: str) -> list[PolicyFigure]:
     """Return the figures of one policy; without those of NUWT if no user counts."""
     outcome, resamples, users = compared.outcomes[policy], compared.resamples, compared.user_units
     over_attempts = [
-        Figure(metric, claims.mean(compared.units, values, resamples), unit)
+        PolicyFigure(metric, claims.mean(compared.units, values, resamples), unit)
         for metric, values, unit in (
             ("wait_mean", outcome.wait, "s"),
             ("response_mean", outcome.response, "s"),
@@ -268,17 +268,19 @@ def figures(compared: Compared, policy: str) -> list[Figure]:
     )
     unit = _nuwt_unit(compared)
     return over_attempts + [
-        Figure(metric, Estimate(value, *interval), f"({unit})²" if metric == "nuwt_f" else unit)
+        PolicyFigure(
+            metric, Estimate(value, *interval), f"({unit})²" if metric == "nuwt_f" else unit
+        )
         for metric, value, interval in over_users
         if value is not None
     ]
 
 
-def _nuwt_unit(compared: Compared) -> str:
+def _nuwt_unit(compared: PolicyComparison) -> str:
     return f"s per {compared.pool.resource.value}·s"
 
 
-def rows(compared: Compared) -> pl.DataFrame:
+def rows(compared: PolicyComparison) -> pl.DataFrame:
     """Return all figures, and each counted user's NUWT, with the columns of ``cells.STUDIED``.
 
     Figures of NUWT have the number of users as ``attempts``.
@@ -318,30 +320,30 @@ NO_HIGHER: Final = Relation(
 )
 
 
-class Measure(NamedTuple):
+class PolicyMeasure(NamedTuple):
     """A figure of policies; less is better."""
 
     title: str
-    values: Callable[[Outcome], Ints | Floats]  # of each attempt, or of each user
+    values: Callable[[PolicyOutcome], Ints | Floats]  # of each attempt, or of each user
     unit: str = ""
     of_users: bool = False
     deviation: bool = False  # of the values, instead of their mean
 
 
-WAIT: Final = Measure("wait", lambda outcome: outcome.wait, "s")
-RESPONSE: Final = Measure("response time", lambda outcome: outcome.response, "s")
-SLOWDOWN: Final = Measure("bounded slowdown", lambda outcome: outcome.slowdown)
-UWT: Final = Measure("UWT", lambda outcome: outcome.nuwt, of_users=True)
+WAIT: Final = PolicyMeasure("wait", lambda outcome: outcome.wait, "s")
+RESPONSE: Final = PolicyMeasure("response time", lambda outcome: outcome.response, "s")
+SLOWDOWN: Final = PolicyMeasure("bounded slowdown", lambda outcome: outcome.slowdown)
+UWT: Final = PolicyMeasure("UWT", lambda outcome: outcome.nuwt, of_users=True)
 DEVIATION: Final = UWT._replace(title="deviation of NUWT", deviation=True)
 MEASURES: Final = (WAIT, RESPONSE, SLOWDOWN, UWT, DEVIATION)
 
 
-class Conclusion(NamedTuple):
+class PolicyConclusion(NamedTuple):
     """The claim that a policy's figure is above or below those of its rivals."""
 
     policy: str
     relation: Relation
-    measure: Measure
+    measure: PolicyMeasure
     rivals: tuple[str, ...]
 
     @property
@@ -363,19 +365,19 @@ BACKFILLING: Final = ("BF", "BF-EASY", "BF-CONS")
 """Policies that ignore users."""
 
 CONCLUSIONS: Final = (
-    *(Conclusion(TS, LOWER, measure, _others(TS)) for measure in (WAIT, RESPONSE, SLOWDOWN)),
-    Conclusion("BF-CONS", HIGHER, WAIT, ("BF", "BF-EASY")),
-    *(Conclusion("BF-CONS", LOWER, SLOWDOWN, (rival,)) for rival in ("BF", "BF-EASY")),
-    *(Conclusion("BF-FAIR", LOWER, measure, BACKFILLING) for measure in (UWT, DEVIATION)),
-    *(Conclusion("FCFS", HIGHER, measure, _others("FCFS")) for measure in MEASURES),
-    *(Conclusion(TS, NO_HIGHER, measure, ("BF-FAIR",)) for measure in (UWT, DEVIATION)),
+    *(PolicyConclusion(TS, LOWER, measure, _others(TS)) for measure in (WAIT, RESPONSE, SLOWDOWN)),
+    PolicyConclusion("BF-CONS", HIGHER, WAIT, ("BF", "BF-EASY")),
+    *(PolicyConclusion("BF-CONS", LOWER, SLOWDOWN, (rival,)) for rival in ("BF", "BF-EASY")),
+    *(PolicyConclusion("BF-FAIR", LOWER, measure, BACKFILLING) for measure in (UWT, DEVIATION)),
+    *(PolicyConclusion("FCFS", HIGHER, measure, _others("FCFS")) for measure in MEASURES),
+    *(PolicyConclusion(TS, NO_HIGHER, measure, ("BF-FAIR",)) for measure in (UWT, DEVIATION)),
 )
 
 
 # --- how they are decided ------------------------------------------------------------------------
 
 
-def decide(compared: Compared) -> list[Verdict]:
+def decide(compared: PolicyComparison) -> list[Verdict]:
     """Decide all conclusions of [K §5.2]."""
     return [
         _with_each_seed(compared, conclusion)
@@ -385,7 +387,7 @@ def decide(compared: Compared) -> list[Verdict]:
     ]
 
 
-def _with_each_seed(compared: Compared, conclusion: Conclusion) -> Verdict:
+def _with_each_seed(compared: PolicyComparison, conclusion: PolicyConclusion) -> Verdict:
     verdict = _verdict(compared, conclusion)
     by_seed = [
         _verdict(compared._replace(outcomes={**compared.outcomes, TS: outcome}), conclusion).holds
@@ -400,7 +402,7 @@ def _with_each_seed(compared: Compared, conclusion: Conclusion) -> Verdict:
     return verdict._replace(holds=Holds.undecided, because=because)
 
 
-def _verdict(compared: Compared, conclusion: Conclusion) -> Verdict:
+def _verdict(compared: PolicyComparison, conclusion: PolicyConclusion) -> Verdict:
     policy, relation, measure, rivals = conclusion
     comparisons = [
         Comparison(
@@ -416,7 +418,7 @@ def _verdict(compared: Compared, conclusion: Conclusion) -> Verdict:
     return claim.verdict(_because(value(compared, policy, measure), conclusion, comparisons))
 
 
-def _because(figure: float, conclusion: Conclusion, comparisons: Sequence[Comparison]) -> str:
+def _because(figure: float, conclusion: PolicyConclusion, comparisons: Sequence[Comparison]) -> str:
     """Return the figure and its differences from the rivals'; of many, the least certain."""
     if math.isnan(figure):
         return "no user has two jobs and any usage"
@@ -435,7 +437,7 @@ def _because(figure: float, conclusion: Conclusion, comparisons: Sequence[Compar
 # --- figures that are compared -------------------------------------------------------------------
 
 
-def value(compared: Compared, policy: str, measure: Measure) -> float:
+def value(compared: PolicyComparison, policy: str, measure: PolicyMeasure) -> float:
     """Return a policy's figure, or NaN."""
     outcome = compared.outcomes[policy]
     if not measure.of_users:
@@ -444,7 +446,9 @@ def value(compared: Compared, policy: str, measure: Measure) -> float:
     return float("nan") if known is None else known
 
 
-def difference(compared: Compared, one: str, other: str, measure: Measure) -> Estimate:
+def difference(
+    compared: PolicyComparison, one: str, other: str, measure: PolicyMeasure
+) -> Estimate:
     """Return a policy's figure − another's, with its interval."""
     first, second = (measure.values(compared.outcomes[policy]) for policy in (one, other))
     if not measure.of_users:

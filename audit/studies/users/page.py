@@ -26,8 +26,8 @@ from audit.studies.users.compute import (
     SEEDS,
     TAU_S,
     TS,
-    Compared,
-    Outcome,
+    PolicyComparison,
+    PolicyOutcome,
     figures,
 )
 
@@ -50,7 +50,7 @@ _TITLES: Final = {
 }
 
 
-def study(log: str, pools: Sequence[Compared], search: Search, draws: Draws) -> Study:
+def study(log: str, pools: Sequence[PolicyComparison], search: Search, draws: Draws) -> Study:
     """Return the study of the cluster ``log``: each pool with each kind of estimates."""
     decided = [(compared, compute.decide(compared)) for compared in pools]
     names = dict.fromkeys(compared.pool.name for compared in pools)
@@ -80,7 +80,7 @@ def study(log: str, pools: Sequence[Compared], search: Search, draws: Draws) -> 
     return layout.study("users", parts, values, [first, *by_pool(by_name), last])
 
 
-def _lead(compared: Compared, verdicts: Sequence[Verdict]) -> dict[str, object]:
+def _lead(compared: PolicyComparison, verdicts: Sequence[Verdict]) -> dict[str, object]:
     counts = tally(verdicts)
     waits = {name: outcome.means.wait_mean for name, outcome in compared.outcomes.items()}
     uwts = {name: outcome.dispersion.uwt or 0.0 for name, outcome in compared.outcomes.items()}
@@ -100,7 +100,7 @@ def _lead(compared: Compared, verdicts: Sequence[Verdict]) -> dict[str, object]:
     }
 
 
-def _sections(decided: Sequence[tuple[Compared, Sequence[Verdict]]]) -> list[Section]:
+def _sections(decided: Sequence[tuple[PolicyComparison, Sequence[Verdict]]]) -> list[Section]:
     verdicts = [
         (compared.estimates, verdict) for compared, verdicts in decided for verdict in verdicts
     ]
@@ -109,7 +109,7 @@ def _sections(decided: Sequence[tuple[Compared, Sequence[Verdict]]]) -> list[Sec
     return [first, *(_section(compared) for compared, _ in decided)]
 
 
-def _section(compared: Compared) -> Section:
+def _section(compared: PolicyComparison) -> Section:
     key, spread = compared.estimates, compared.outcomes[TS].dispersion
     found = {name: figures(compared, name) for name in compared.outcomes}
     left_out = f" {wording.count(compared.left_out)} attempts never start under some policy."
@@ -155,7 +155,7 @@ def _section(compared: Compared) -> Section:
 # --- charts --------------------------------------------------------------------------------------
 
 
-def _charts(compared: Compared) -> list[Chart]:
+def _charts(compared: PolicyComparison) -> list[Chart]:
     key, estimates = compared.estimates, ESTIMATES[compared.estimates]
     outcomes = compared.outcomes
     charts = [
@@ -173,7 +173,7 @@ def _charts(compared: Compared) -> list[Chart]:
     return charts
 
 
-def _performance(key: str, outcomes: Mapping[str, Outcome], shows: str) -> Chart:
+def _performance(key: str, outcomes: Mapping[str, PolicyOutcome], shows: str) -> Chart:
     means = {name: outcome.means for name, outcome in outcomes.items()}
     near, note = _without_far({name: mean.response_mean for name, mean in means.items()})
     hours = {name: [round(value / 3_600, 4) for value in means[name][:2]] for name in near}
@@ -201,7 +201,7 @@ def _performance(key: str, outcomes: Mapping[str, Outcome], shows: str) -> Chart
     return Chart(key, title, alt, body, height, described)
 
 
-def _cumulative(key: str, outcomes: Mapping[str, Outcome], shows: str) -> Chart:
+def _cumulative(key: str, outcomes: Mapping[str, PolicyOutcome], shows: str) -> Chart:
     end = float(series.NUWT_CUT)
     curves = {
         name: list(one.cdf.select("nuwt", "share").iter_rows())
@@ -232,7 +232,7 @@ def _thinned(points: Sequence[tuple[float, float]], end: float) -> list[tuple[fl
     return [*steps, (end, steps[-1][1])]
 
 
-def _spread(key: str, outcomes: Mapping[str, Outcome], shows: str) -> Chart:
+def _spread(key: str, outcomes: Mapping[str, PolicyOutcome], shows: str) -> Chart:
     spreads = {
         name: (one.dispersion.uwt or 0.0, one.dispersion.deviation or 0.0)
         for name, one in outcomes.items()

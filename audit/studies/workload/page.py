@@ -345,7 +345,8 @@ def _fits(model: Model) -> Iterator[tuple[Any, ...]]:
     for one in model.classes:
         for what, fit in (("gaps", one.gaps), ("runtimes", one.occupancies)):
             figures: tuple[Cell, ...] = (
-                *(*fit.distribution, fit.distribution.variation),
+                *fit.distribution,
+                fit.distribution.variation,
                 *(fit.distance, fit.exponential_distance, fit.p_value, fit.gain),
             )
             label = f"{labels[one.label]}, {_PART_NAMES[one.part]}"

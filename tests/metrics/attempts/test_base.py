@@ -5,7 +5,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from audit.config import Verdict
+from audit.config import VerdictConfig
 from audit.metrics.attempts import base
 from audit.metrics.attempts.passed_over import RESULT_SCHEMA
 from audit.metrics.verdict import KnownCause
@@ -22,7 +22,8 @@ def job(day: int, wait: int, **more: Any) -> dict[str, Any]:
     parts = {f"cause_{name}_s": float(more.pop(name, 0)) for name in CAUSES}
     arrived = day * DAY
     made = {
-        "standing": "ended", "user": "anna", "submit_time": arrived, "arrival_time": arrived,
+        "standing": "ended", "user": "anna", "account": "z",
+        "submit_time": arrived, "arrival_time": arrived,
         "start_time": arrived + wait, "end_time": arrived + wait + 100, "wait_s": wait,
         "occupancy_s": 100, "width_class": "1", "gpus": 0, "unstartable_from": None,
         "eligible_time": None, "reason": None, "priority": None,
@@ -41,7 +42,7 @@ PASSED = pl.DataFrame(schema=RESULT_SCHEMA)
 def of(*jobs: dict[str, Any], passed: pl.DataFrame = PASSED) -> dict[str, Any]:
     frame = pl.DataFrame(list(jobs), schema_overrides=SCHEMA)
     all_ = Period("all", 0, 10**9)
-    return base.of_base(frame, all_, passed, Verdict(), UTC, 1, 100).row(0, named=True)
+    return base.of_base(frame, all_, passed, VerdictConfig(), UTC, 1, 100).row(0, named=True)
 
 
 def test_a_period_shorter_than_91_days_is_judged_by_the_days_before_too() -> None:
@@ -121,12 +122,17 @@ def test_known_causes_and_who_was_tested() -> None:
         entity("long", "partition"),
     ]
     passed = pl.DataFrame(rows, RESULT_SCHEMA)
-    made = base.overtaken(passed)
+    jobs = [job(1, 100, user=name) for name in "abcde"]
+    jobs += [job(day, 0, user="b", account="p") for day in (1, 99)]
+    jobs += [job(1, 0, user="e", account="q"), job(1, 0, user="e", account="q", standing="pending")]
+    frame = pl.DataFrame(jobs, schema_overrides=SCHEMA)
+    made = base.overtaken(frame, Period("base", 0, 9 * DAY), passed)
+    of_all = {"a": 1, "b": 2, "c": 1, "d": 1, "e": 2, "p": 1, "q": 1}
+    assert dict(made.select("entity", "jobs").iter_rows()) == of_all
     causes = dict(made.select("entity", "cause").iter_rows())
     held, usage = KnownCause.HELD.value, KnownCause.USAGE.value
     assert causes == {"a": None, "b": held, "c": usage, "d": None, "e": None, "p": None, "q": held}
-    jobs = [job(1, 100, user=name) for name in "abcde"]
-    found = of(*jobs, passed=passed)
+    found = of(*jobs[:5], passed=passed)
     assert (found["tested"], found["tested_s"]) == (4, 400.0)
     figures = base.figures(found, made)
     assert figures.waited_s == 500.0

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.reasons import hold_kind
 from audit.metrics.waits.plan import STRICT
-from audit.metrics.waits.queue import Holds, Queued, in_force, queued
+from audit.metrics.waits.queue import AS_HELD, AS_PLANNED, Holds, Queued, in_force, queued
 from audit.metrics.waits.walk import Known, Plan, book, scene
 from tests.metrics.attempts.test_account import LIMITS, WINDOWS, arrays, crowds
 from tests.metrics.waits.compared import assert_same
@@ -48,13 +48,13 @@ def test_as_defined(rule: int, plan: Plan, data: st.DataObject) -> None:
     moved = frame(records).with_columns(pl.col("^.*_time$") + EDGE)
     described = describe(moved, [pool]).with_row_index("row")
     queue = queued(described, NOW + EDGE, pl.col("size") > 0)
-    holds, known_holds = _drawn_holds(data, queue)
+    holds, known_holds = _drawn_holds(data, queue, len(limits) + len(windows))
     begin = EPOCH + EDGE + data.draw(sampled([-100, -100, 0, 5]))
     interval, lapse = data.draw(sampled([0, 2])), data.draw(sampled([1, 3, 8, 900]))
     outage = data.draw(sampled([4, 600]))
     noted = hold_kind(queue.rows).is_not_null().to_numpy()
     known = Known(begin, interval, holds, noted, None, lapse)
-    rules = in_force(queue, pool.limits, pool.windows, pool.zone)
+    rules = in_force(queue, pool.limits, pool.windows, pool.zone, recorded=1)
     got = book(scene(queue, pool, rules, known, outage_s=outage), plan)
     site = naive.site_of(
         moved.with_columns(size=pool.resource.value).to_dicts(),
@@ -72,19 +72,22 @@ def test_as_defined(rule: int, plan: Plan, data: st.DataObject) -> None:
 
 
 def _drawn_holds(
-    data: st.DataObject, queue: Queued
-) -> tuple[Holds, dict[tuple[str, int], list[range]]]:
-    """Some holds, as the walk and its twin take them."""
-    taken: list[tuple[int, int, int]] = []
-    known: dict[tuple[str, int], list[range]] = {}
+    data: st.DataObject, queue: Queued, rules: int
+) -> tuple[Holds, dict[tuple[str, int], list[naive.Known]]]:
+    """Some holds, recorded rules and plans, as the walk and its twin take them."""
+    says: dict[int, str | int] = {AS_HELD: "held", AS_PLANNED: "planned", rules: rules}
+    taken: list[tuple[int, int, int, int]] = []
+    known: dict[tuple[str, int], list[naive.Known]] = {}
     for place, row in enumerate(queue.rows.to_dicts()):
-        if row["waits"] and data.draw(sampled([False, False, False, True])):
+        chance = [AS_HELD, AS_PLANNED, rules, None, None, None, None]
+        for recorded_as in data.draw(st.sets(sampled(chance))) if row["waits"] else ():
             begin = row["arrival_time"] + data.draw(sampled([0, 2]))
             end = min(begin + data.draw(sampled([1, 5])), row["leave"])
-            if begin < end:
-                taken.append((place, begin, end))
-                known[row["job_id"], row["attempt"]] = [range(begin, end)]
-    columns = np.array(taken, np.int64).reshape(-1, 3).T
+            if recorded_as is not None and begin < end:
+                taken.append((place, begin, end, recorded_as))
+                one = naive.Known(range(begin, end), says[recorded_as])
+                known.setdefault((row["job_id"], row["attempt"]), []).append(one)
+    columns = np.array(taken, np.int64).reshape(-1, 4).T
     return Holds(*(np.ascontiguousarray(column) for column in columns)), known
 
 
@@ -111,7 +114,7 @@ def test_the_rest_of_equal_jobs_reserves_behind_those_of_them_that_start() -> No
     ]
     described = describe(frame(records), [pool]).with_row_index("row")
     queue = queued(described, NOW, pl.col("size") > 0)
-    none = Holds(*(np.zeros(0, np.int64) for _ in range(3)))
+    none = Holds(*(np.zeros(0, np.int64) for _ in Holds._fields))
     known = Known(EPOCH - 1, 0, none, np.zeros(4, np.bool_), None, 900)
     rules = in_force(queue, (), (), pool.zone)
     starts = book(scene(queue, pool, rules, known, outage_s=600), Plan(1)).starts

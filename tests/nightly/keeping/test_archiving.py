@@ -29,10 +29,11 @@ from audit.oneoff.explain import explain
 from audit.oneoff.explain.story import Story
 from audit.pipeline.opening import Request
 from audit.pipeline.published import open_published
+from audit.pipeline.session import Session
 from audit.report.build import build
 from audit.report.owner import build as owner
 from audit.report.record.page import Contents, Who
-from audit.store import archive, database, queries
+from audit.store import archive, database, queries, snapshots
 from audit.store.database import Connection
 from tests.nightly.months import CAPACITY, write_months
 from tests.nightly.test_run import FIGURES
@@ -78,7 +79,7 @@ def night(
 
 def content(folder: Path) -> dict[str, pl.DataFrame]:
     """All figures, but how exactly those of all attempts at hand cancel out."""
-    with closing(database.open_snapshot(folder / "fairaudit.duckdb")) as con:
+    with closing(snapshots.open_snapshot(folder / "fairaudit.duckdb")) as con:
         found = {view: database.fetch(con, f"SELECT * FROM {view}") for view in VIEWS}
     found["summary"] = found["summary"].filter(pl.col("metric") != "re_conservation")
     return {
@@ -87,7 +88,7 @@ def content(folder: Path) -> dict[str, pl.DataFrame]:
 
 
 def archived(folder: Path) -> list[archive.Month]:
-    with closing(database.open_snapshot(folder / "fairaudit.duckdb")) as con:
+    with closing(snapshots.open_snapshot(folder / "fairaudit.duckdb")) as con:
         return archive.months(con)
 
 
@@ -154,7 +155,7 @@ def test_nights_that_archive_have_the_figures_of_one_that_does_not(
 @pytest.mark.thorough
 def test_a_report_needs_the_files_of_its_own_month_alone(nights: Path) -> None:
     def made() -> Contents:
-        with closing(database.open_snapshot(nights / "fairaudit.duckdb")) as con:
+        with closing(snapshots.open_snapshot(nights / "fairaudit.duckdb")) as con:
             ((first, last),) = database.rows(
                 con,
                 "SELECT from_time, to_time FROM run WHERE period = '2026-04' AND stage = 'compute'",
@@ -177,7 +178,7 @@ def test_a_page_of_a_user_is_that_made_of_all_attempts(
 ) -> None:
     """It reads what the trend goes over."""
     owners = [Who("user", "1"), Who("account", "2")]
-    with closing(database.open_snapshot(by_nights / "fairaudit.duckdb")) as con:
+    with closing(snapshots.open_snapshot(by_nights / "fairaudit.duckdb")) as con:
         report = "SELECT from_time, to_time FROM run WHERE period = $period AND stage = 'compute'"
         ((first, last),) = database.rows(con, report, {"period": period})
         contents = build(con, "c", Period(period, first, last))
@@ -300,7 +301,7 @@ def test_what_is_told_again_counts_as_known_and_what_comes_late_waits(
     late[0] = "90001"
     again.write_text("".join([*lines[:-1], " ".join(late) + "\n"]))
     assert night(nights, []) == []
-    with closing(database.open_snapshot(nights / "fairaudit.duckdb")) as con:
+    with closing(snapshots.open_snapshot(nights / "fairaudit.duckdb")) as con:
         ((records, refused, duplicates),) = database.rows(
             con, "SELECT records, refused, duplicates FROM inputs WHERE file = '9.swf'"
         )
@@ -363,18 +364,16 @@ def test_pools_must_be_known_without_all_attempts(
 def test_a_single_audit_leaves_such_a_database_alone(nights: Path, logs: list[Path]) -> None:
     published = nights / "fairaudit.duckdb"
     before = published.read_bytes()
-    request = (
-        Request(logs=[logs[0]]),
-        audit.Options(out=nights / "out", database=published, pdf=False),
-    )
+    session = Session(Request(logs=[logs[0]]), site(nights), fit=False)
+    options = audit.Options(out=nights / "out", database=published, pdf=False)
     with pytest.raises(UsageError, match="has months in the archive"):
-        audit.audit(*request, site(nights))
+        audit.audit(session, options)
     assert published.read_bytes() == before
 
 
 @pytest.mark.thorough
 def test_a_job_of_an_archived_month_is_explained(nights: Path) -> None:
-    with closing(database.open_snapshot(nights / "fairaudit.duckdb")) as con:
+    with closing(snapshots.open_snapshot(nights / "fairaudit.duckdb")) as con:
         ((job, waited),) = database.rows(
             con, "SELECT job_id, wait_s FROM job_fairness ORDER BY end_time LIMIT 1"
         )
@@ -385,8 +384,10 @@ def test_a_job_of_an_archived_month_is_explained(nights: Path) -> None:
 
 
 def _explained(folder: Path, settings: config.Config, job: str) -> Story:
-    subject, database = explain.Subject(job), folder / "fairaudit.duckdb"
-    return explain.explain(Request(logs=()), subject, database, settings, folder=folder)
+    subject, database = explain.WaitToExplain(job), folder / "fairaudit.duckdb"
+    return explain.explain(
+        Session(Request(logs=()), settings, database=database, folder=folder), subject
+    )
 
 
 @pytest.mark.thorough
@@ -394,7 +395,7 @@ def test_of_an_archived_cluster_the_attempts_around_a_job_explain_it(
     nights: Path, all_hot: Path
 ) -> None:
     published = nights / "fairaudit.duckdb"
-    with closing(database.open_snapshot(published)) as con:
+    with closing(snapshots.open_snapshot(published)) as con:
         jobs = database.rows(
             con,
             "SELECT job_id, epoch(end_time)::BIGINT FROM job_fairness "
@@ -419,7 +420,7 @@ def test_of_an_archived_cluster_the_attempts_around_a_job_explain_it(
 def test_all_attempts_are_read_where_turns_rest_on_them(nights: Path) -> None:
     published = nights / "fairaudit.duckdb"
     every = open_published(published, site(nights)).described
-    with closing(database.open_snapshot(published)) as con:
+    with closing(snapshots.open_snapshot(published)) as con:
         ((job,),) = database.rows(con, "SELECT min(job_id) FROM job_fairness")
     asked = open_published(published, site(nights, interval_s=60), job=job).described
     assert asked["job_id"].to_list() == every["job_id"].to_list()

@@ -63,7 +63,7 @@ def test_it_all_comes_back_and_nothing_is_left_to_do(place: Path) -> None:
 def test_it_is_made_while_a_run_is_at_work(place: Path) -> None:
     store = place / STATE / "store.duckdb"
     with lock.held(store, "fairaudit run"), migrations.migrated(store):
-        past = history.History(place / STATE, lambda: NOW)
+        past = history.RunHistory(place / STATE, lambda: NOW)
         past.begin(history.WHOLE)
         file, of = backup.save(Site(site(place), place), place, NOW)
         past.close()

@@ -14,7 +14,7 @@ from audit.errors import AuditError, UsageError
 from audit.files import lock
 from audit.nightly.keeping import archiving, backup
 from audit.nightly.run import run
-from audit.store import archive, database, migrations
+from audit.store import archive, migrations, snapshots
 from tests.nightly.months import write_months
 from tests.nightly.test_run import FIGURES, NOW, month
 from tests.nightly.test_run import site as plain
@@ -78,7 +78,7 @@ def test_nobody_claims_a_folder_who_archives_nothing(tmp_path: Path) -> None:
     assert run(Site(settings, tmp_path), NOW, stages=FIGURES).failures == []
     assert not (tmp_path / "archive").exists()
     assert archiving.examine_owner(Site(settings, tmp_path)).startswith("nothing is archived")
-    with closing(database.open_snapshot(tmp_path / "audit.duckdb")) as con:
+    with closing(snapshots.open_snapshot(tmp_path / "audit.duckdb")) as con:
         assert archive.identity(con) is None
 
 

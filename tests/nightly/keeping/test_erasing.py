@@ -25,7 +25,7 @@ from audit.nightly import history
 from audit.nightly.keeping import erasing
 from audit.nightly.run import run
 from audit.nightly.stages import Night
-from audit.store import archive, database
+from audit.store import archive, database, snapshots
 from bench.logs.writers import sacct
 from tests.formats.contract import PLAIN_JOB
 from tests.security.test_names_with_key import forms
@@ -149,7 +149,7 @@ def naming(folder: Path, name: str = "hedwig") -> set[str]:
 def figures(folder: Path, *names: str) -> dict[str, pl.DataFrame]:
     """The published figures, with one word in place of ``names``."""
     found = {}
-    with closing(database.open_snapshot(folder / "fairaudit.duckdb")) as con:
+    with closing(snapshots.open_snapshot(folder / "fairaudit.duckdb")) as con:
         for view in VIEWS:
             frame = database.fetch(con, f"FROM {view}")
             texts = [name for name, kind in frame.schema.items() if kind == pl.String]
@@ -197,7 +197,7 @@ def test_nothing_but_logs_and_mails_contains_the_name(place: Path) -> None:
     assert after.keys() == before.keys()
     for view, frame in before.items():
         assert_frame_equal(after[view], frame)
-    with closing(database.open_snapshot(place / "fairaudit.duckdb")) as con:
+    with closing(snapshots.open_snapshot(place / "fairaudit.duckdb")) as con:
         others = database.rows(con, "SELECT count(*) FROM all_records WHERE \"user\" = 'heidi'")
     assert others == [(45,)]
 
@@ -341,7 +341,7 @@ def test_killed_it_leaves_the_old_state_or_the_next_run_ends_it(
     assert naming(place) == (set() if erased else had)
     assert (place / "fairaudit-reports" / "index.html").exists()
     names = ["hedwig"]
-    with closing(database.open_snapshot(place / "fairaudit.duckdb")) as con:
+    with closing(snapshots.open_snapshot(place / "fairaudit.duckdb")) as con:
         tokens = 'SELECT DISTINCT "user" FROM all_records WHERE "user" LIKE \'erased-%\''
         names += [token for (token,) in database.rows(con, tokens)]
         assert len(archive.months(con)) == 1

@@ -89,8 +89,8 @@ def test_a_store_that_is_mostly_free_is_written_anew(tmp_path: Path) -> None:
 READER = """
 import sys
 from pathlib import Path
-from audit.store import database
-con = database.open_snapshot(Path(sys.argv[1]))
+from audit.store import database, snapshots
+con = snapshots.open_snapshot(Path(sys.argv[1]))
 for _ in range(2):
     print(database.fetch(con, "SELECT count(DISTINCT period) FROM summary").item(), flush=True)
     sys.stdin.readline()

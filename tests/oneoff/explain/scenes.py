@@ -43,7 +43,7 @@ def row(job: str) -> int:
     return place
 
 
-def scene(job: str) -> facts.Scene:
+def scene(job: str) -> facts.PoolScene:
     return facts.scene(described(), POOL, NOW, "UTC", row(job))
 
 

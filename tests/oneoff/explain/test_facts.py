@@ -10,7 +10,7 @@ from audit.metrics.attempts.population import describe
 from audit.model import Limit, Standing
 from audit.oneoff.explain import facts
 from audit.oneoff.explain.facts import LEAST, LINES, timeline
-from audit.oneoff.explain.story import Crowd, Line, Part, Use
+from audit.oneoff.explain.story import Crowd, LineCause, TimelineLine, Use
 from tests.oneoff.explain.scenes import ORIGIN, POOL, scene, story
 from tests.strategies import NOW, workloads
 
@@ -111,17 +111,17 @@ def test_stretches_count_the_jobs_that_it_was_behind() -> None:
     # Until 100 the pool is full of 1, 2 and 5; until 160 5 or 6 runs, then 3.
     lines = story("4").account.timeline
     assert [(line.begin - ORIGIN, line.end - ORIGIN, line.parts) for line in lines] == [
-        (20, 100, (Part("earlier", None, 80, 2),)),
-        (100, 160, (Part("later", None, 60, 2),)),
-        (160, 180, (Part("earlier", None, 20, 1),)),
+        (20, 100, (LineCause("earlier", None, 80, 2),)),
+        (100, 160, (LineCause("later", None, 60, 2),)),
+        (160, 180, (LineCause("earlier", None, 20, 1),)),
     ]
 
 
 def test_a_rule_is_named() -> None:
     # ann's job 3 waits from 10 on, while her job 1 runs until 100.
     lines = story("3", POOL._replace(limits=(Limit(most=1, per="user"),))).account.timeline
-    assert lines[0] == Line(
-        ORIGIN + 10, ORIGIN + 100, (Part("rule", "limit of 1 running job per user", 90, 0),)
+    assert lines[0] == TimelineLine(
+        ORIGIN + 10, ORIGIN + 100, (LineCause("rule", "limit of 1 running job per user", 90, 0),)
     )
 
 

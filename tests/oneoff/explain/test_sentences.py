@@ -7,7 +7,7 @@ import polars as pl
 from audit.metrics.attempts.account import LAPSE
 from audit.model import Limit, Standing, Step
 from audit.oneoff.explain import facts, sentences
-from audit.oneoff.explain.story import Cost, Delay, Idling, Line, Part, Story
+from audit.oneoff.explain.story import Cost, Delay, Idling, LineCause, Story, TimelineLine
 from audit.report.record.reservations import Reservations
 from tests.oneoff.explain import scenes
 from tests.oneoff.explain.scenes import ORIGIN, POOL
@@ -50,9 +50,9 @@ def test_lines_say_when_how_long_and_why() -> None:
         "Sun 09-09 01:48–01:49 (1 min): behind 2 running jobs of others that arrived later",
         "Sun 09-09 01:49–01:49 (20 s): behind 1 running job of others that arrived earlier",
     ]
-    closed = Part("rule", "closed hours Mon 02-10 for jobs over 4 h", 80_000, 0)
-    free = Part("claimed", None, 15_000, 7)
-    line = Line(ORIGIN, ORIGIN + 96_000, (closed, free, Part("own", None, 1_000, 1)))
+    closed = LineCause("rule", "closed hours Mon 02-10 for jobs over 4 h", 80_000, 0)
+    free = LineCause("claimed", None, 15_000, 7)
+    line = TimelineLine(ORIGIN, ORIGIN + 96_000, (closed, free, LineCause("own", None, 1_000, 1)))
     assert sentences.timeline(story(account=replace(story().account, timeline=(line,)))) == [
         "Sun 09-09 01:46–Mon 09-10 04:26 (26 h 40 min): closed hours Mon 02-10 for jobs over 4 h, "
         "for 22 h 13 min of it; for 4 h 10 min, enough was free, but for 7 jobs ahead of it "
@@ -61,8 +61,8 @@ def test_lines_say_when_how_long_and_why() -> None:
 
 
 def test_a_line_of_many_small_parts_gives_the_longest() -> None:
-    parts = tuple(Part("rule", f"limit {k}", 1_100 - k, 0) for k in range(12))
-    line = Line(ORIGIN, ORIGIN + sum(part.seconds for part in parts), parts)
+    parts = tuple(LineCause("rule", f"limit {k}", 1_100 - k, 0) for k in range(12))
+    line = TimelineLine(ORIGIN, ORIGIN + sum(part.seconds for part in parts), parts)
     (said,) = sentences.timeline(story(account=replace(story().account, timeline=(line,))))
     assert said.endswith("(3 h 39 min): limit 0, for 18 min of it")
 
@@ -148,7 +148,9 @@ def test_the_recorded_reason_is_worded() -> None:
 
 
 def test_nodes_that_are_out_of_service_are_worded() -> None:
-    away = Line(ORIGIN, ORIGIN + 60, (Part("unavailable", "drained and reserved", 60, 0),))
+    away = TimelineLine(
+        ORIGIN, ORIGIN + 60, (LineCause("unavailable", "drained and reserved", 60, 0),)
+    )
     (line,) = sentences.timeline(story(account=replace(story().account, timeline=(away,))))
     assert line.endswith("nodes that it could use were drained and reserved")
 
@@ -173,8 +175,8 @@ def test_an_unexplained_end_of_a_wait_is_told_from_its_begin() -> None:
 
 
 def test_a_lapse_is_no_name_of_a_cause() -> None:
-    part = Part("unexplained", LAPSE, 160, 0)
-    line = Line(ORIGIN, ORIGIN + 160, (part,))
+    part = LineCause("unexplained", LAPSE, 160, 0)
+    line = TimelineLine(ORIGIN, ORIGIN + 160, (part,))
     made = unexplained()
     made = replace(made, account=replace(made.account, timeline=(line,)))
     assert LAPSE not in sentences.lead(made)

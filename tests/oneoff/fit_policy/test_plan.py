@@ -7,12 +7,12 @@ import polars as pl
 import pytest
 
 from audit import config
-from audit.config import Config
 from audit.errors import UsageError
 from audit.model import Limit, Window
 from audit.oneoff import study as studies
 from audit.oneoff.fit_policy import plan as fit
 from audit.pipeline.opening import Request, open_log
+from audit.pipeline.session import Session
 from audit.scenario.plateaus.judging import PlateauFault
 from tests.logs import line, log, write
 from tests.oneoff.fit_policy.made import CAPACITY, pool, swf
@@ -25,9 +25,9 @@ RULES: dict[str, Any] = {
 
 
 def conducted(source: Path, out: Path, **options: object) -> tuple[Path, ...]:
-    request = (Request(logs=[source]), studies.Target(out=out, threads=1))
     plan = fit.plan(**options)  # type: ignore[arg-type]
-    return studies.conduct(fit.KEY, *request, Config(), plan)
+    target = studies.StudyTarget(out=out, threads=1)
+    return studies.conduct(Session(Request(logs=[source])), fit.KEY, target, plan)
 
 
 @pytest.fixture(scope="module")
@@ -117,8 +117,8 @@ def test_a_configured_policy_is_written_whatever_the_log_shows(tmp_path: Path) -
     file = tmp_path / "config.toml"
     file.write_text('[[clusters]]\nname = "mine"\n[[clusters.pools]]\nname = "p"\norder = "sjf"\n')
     plan = fit.plan(write=tmp_path / "found.toml")
-    target = studies.Target(out=tmp_path / "out", threads=1)
-    studies.conduct(fit.KEY, Request(logs=[source]), target, config.load(file), plan)
+    target = studies.StudyTarget(out=tmp_path / "out", threads=1)
+    studies.conduct(Session(Request(logs=[source]), config.load(file)), fit.KEY, target, plan)
     assert 'order = "sjf"' in (tmp_path / "found.toml").read_text()
 
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 from audit import config
-from audit.oneoff.sshare.inputs import Request
-from audit.oneoff.sshare.recompute import Outcome
+from audit.oneoff.sshare.inputs import SshareRequest
+from audit.oneoff.sshare.recompute import SshareResult
 from audit.oneoff.sshare.recompute import recompute as recompute_with
 from tests.places import SLURM
 
@@ -15,9 +15,9 @@ TICK = "1795234198"
 """Time of one recalculation in the lab with decay."""
 
 
-def request(lab: str = "plain", **changes: Any) -> Request:
+def request(lab: str = "plain", **changes: Any) -> SshareRequest:
     folder = SLURM / lab
-    whole = Request(
+    whole = SshareRequest(
         sacct=[folder / "sacct.txt"],
         associations=folder / "assoc.psv",
         qos=folder / "qos.psv",
@@ -28,7 +28,7 @@ def request(lab: str = "plain", **changes: Any) -> Request:
     return replace(whole, **changes)
 
 
-def recompute(request: Request) -> Outcome:
+def recompute(request: SshareRequest) -> SshareResult:
     return recompute_with(request, config.Config())
 
 
@@ -38,5 +38,5 @@ def samples(lab: str = "decay") -> list[tuple[str, str]]:
     return list(zip(parts[1::2], parts[2::2], strict=True))
 
 
-def raw(outcome: Outcome) -> dict[tuple[str, str], float]:
+def raw(outcome: SshareResult) -> dict[tuple[str, str], float]:
     return {(row.account.strip(), row.user): row.raw_usage for row in outcome.rows}

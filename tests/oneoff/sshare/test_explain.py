@@ -8,7 +8,7 @@ import pytest
 from audit import config
 from audit.cli.app import main
 from audit.errors import UsageError
-from audit.oneoff.sshare.explain import Question, explain
+from audit.oneoff.sshare.explain import FairShareQuestion, explain
 from tests.oneoff.sshare.lab import TICK, recompute, request, samples
 from tests.places import SLURM
 
@@ -27,7 +27,7 @@ def figures() -> dict[str, tuple[float, float]]:
 
 @pytest.mark.parametrize("user", sorted(figures()))
 def test_the_last_line_of_the_course_is_that_of_the_table(user: str) -> None:
-    asked = Question(user, since=EARLY)
+    asked = FairShareQuestion(user, since=EARLY)
     lines, facts, _ = explain(request("decay", as_of=LATE, phase=TICK), asked, config.Config())
     first = lines.index(next(line for line in lines if line.startswith("time")))
     rows = lines[first + 1 : lines.index("", first)]
@@ -44,9 +44,9 @@ def test_the_last_line_of_the_course_is_that_of_the_table(user: str) -> None:
 def test_wrong_questions() -> None:
     asked = request("decay", as_of=LATE, phase=TICK)
     with pytest.raises(UsageError, match="user 'nobody' has no association"):
-        explain(asked, Question("nobody"), config.Config())
+        explain(asked, FairShareQuestion("nobody"), config.Config())
     with pytest.raises(UsageError, match="--since must be at least 60 s before the instant"):
-        explain(asked, Question(min(figures()), since=LATE), config.Config())
+        explain(asked, FairShareQuestion(min(figures()), since=LATE), config.Config())
 
 
 def test_the_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,7 +15,7 @@ from audit.config.places import Site
 from audit.errors import AuditError, LogError
 from audit.formats.dialects import Reading
 from audit.nightly.run import run
-from audit.oneoff.sshare.inputs import Request
+from audit.oneoff.sshare.inputs import SshareRequest
 from audit.oneoff.sshare.recompute import comma_separated, psv
 from audit.oneoff.sshare.recompute import recompute as recompute_with
 from audit.words import Algorithm
@@ -130,9 +130,9 @@ def test_the_database_gives_the_same(tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_text(CONFIG)
     chosen = config.load(tmp_path / "config.toml")
     with pytest.raises(AuditError, match="no such database"):
-        recompute_with(Request(), chosen, tmp_path)
+        recompute_with(SshareRequest(), chosen, tmp_path)
     assert run(Site(chosen, tmp_path), 1_795_234_000, stages=("ingest", "publish")).published
-    found = recompute_with(Request(as_of=TAKEN), chosen, tmp_path)
+    found = recompute_with(SshareRequest(as_of=TAKEN), chosen, tmp_path)
     assert psv(found) == (PLAIN / "sshare.psv").read_text()
     assert found.warnings == ()
 

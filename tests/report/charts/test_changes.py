@@ -4,7 +4,7 @@ import pytest
 
 from audit.report.charts import drawing
 from audit.report.charts.changes import changes
-from audit.report.first_page.facts import StepPoint
+from audit.report.first_page.facts import RuleMark, StepPoint
 from tests.report.sample import present
 
 
@@ -36,3 +36,14 @@ def test_waits_of_0_and_of_months_stay_inside() -> None:
     made = present(changes(far, "month"))
     assert "nan" not in made.body
     assert "inf" not in made.body
+
+
+def test_rules_that_begin_or_end_are_dashed_lines_with_their_names() -> None:
+    marks = (RuleMark("weekday closure ends", 2.5), RuleMark("limit of 8 jobs begins", 10.0))
+    made = present(changes(points(12, "month"), "month", marks))
+    assert made.body.count('stroke-dasharray="5 4"') == 2
+    for mark in marks:
+        assert f">{mark.text}</text>" in made.body
+    assert made.alt.endswith("Weekday closure ends in 2026-03. Limit of 8 jobs begins in 2026-11.")
+    without = present(changes(points(12, "month"), "month"))
+    assert "dasharray" not in without.body

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from audit.config import Verdict
+from audit.config import VerdictConfig
 from audit.metrics.verdict import Because, Decision, PassedEntity, VerdictBound, Word
 from audit.report.first_page.causes import KEYS
 from audit.report.first_page.facts import (
@@ -52,6 +52,7 @@ def people(**changes: Any) -> People:
     made = People(
         *("user", 40, 3, 0.51, 0.45, (), 20),
         *((person("anna"), person("3")), 30, 2, 1, (person("ben"),)),
+        longest=person("ben"),
     )
     return made._replace(**changes)
 
@@ -116,6 +117,7 @@ def facts(**changes: Any) -> PageFacts:
         waiting_s=360_000.0,
         cancelled_s=0.0,
         causes=causes(earlier=0.3, later=0.1, own=0.05, down=0.03),
+        ended=frozenset(),
         rules=(),
         lacked=None,
         where=None,
@@ -126,11 +128,12 @@ def facts(**changes: Any) -> PageFacts:
         log_days=31.0,
         steps=tuple(StepPoint(f"2026-10-{d:02}", 60 * d, 3_600 * d, d / 40) for d in range(1, 32)),
         step="day",
+        marks=(),
         known=known(),
         agreement=0.23,
         changes=(),
         tried=0,
-        thresholds=Verdict().model_dump(exclude={"fail"}),
+        thresholds=VerdictConfig().model_dump(exclude={"fail"}),
     )
     return replace(made, **changes)
 

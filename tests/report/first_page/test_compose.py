@@ -151,6 +151,7 @@ def pages(draw: st.DrawFn) -> PageFacts:
     found = people(
         most=tuple(rows[:3]),
         longer_rows=tuple(rows[3:]),
+        longest=rows[0] if rows[3:] else None,
         longer=draw(st.integers(0, 9)),
         above=draw(st.integers(0, 2)),
         overtaken=overtaken,
@@ -247,6 +248,6 @@ def test_nobody_is_accused_without_priorities() -> None:
 
 
 def test_where_no_user_has_enough_similar_jobs_none_is_compared() -> None:
-    of = facts(people=people(compared=0, longer=0, above=0, longer_rows=()))
+    of = facts(people=people(compared=0, longer=0, above=0, longer_rows=(), longest=None))
     titles = [group.title.plain for group in compose(of, "UTC").who]
     assert "Longer waits than similar jobs: no user could be compared" in titles

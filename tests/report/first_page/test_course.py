@@ -1,5 +1,6 @@
 """Changes of waits: halves, significance by users, and complete steps."""
 
+from datetime import date
 from typing import Any
 
 import polars as pl
@@ -9,7 +10,7 @@ from audit.metrics.quantiles import MEDIAN
 from audit.model import Period
 from audit.periods import zone
 from audit.report.first_page import course
-from audit.report.first_page.facts import Half
+from audit.report.first_page.facts import Half, RuleInForce, StepPoint
 from tests.report.first_page.test_waiting import frame, job
 
 DAY = 86_400
@@ -84,3 +85,25 @@ def test_a_step_without_jobs_is_no_point() -> None:
     assert [(one.label, one.median, one.load) for one in made] == [
         *(("d0", 10, 0.1), ("d2", 90, 0.3)),
     ]
+
+
+def in_force(name: str, since: date | None, until: date | None) -> RuleInForce:
+    return RuleInForce("batch", name, name, "inferred", since, until, 9, 0, 100, 50)
+
+
+def test_rules_that_begin_or_end_within_the_steps_have_a_mark() -> None:
+    kind, spans = course.steps(Period("p", 0, 300 * DAY), UTC)
+    assert kind == "month"
+    shown = [StepPoint(span.name, 60, 600, 0.5) for span in spans if span.name != "1970-04"]
+    rules = [
+        in_force("limit of 8 running jobs per user", date(1970, 3, 16), None),
+        in_force("daytime closure for jobs over 4 h", date(1970, 1, 1), date(1970, 5, 1)),
+        in_force("closed hours of debug", date(1970, 4, 9), date(1971, 4, 9)),
+        in_force("largest job allowed", None, None),
+    ]
+    first, second = course.marks(rules, spans, shown, UTC)
+    assert first.text == "limit of 8 running jobs begins"
+    assert first.place == pytest.approx(2 + 15 / 31)
+    assert second == ("daytime closure ends", 3.0)  # April has no jobs
+    many = [in_force("closed hours of debug", date(1970, 2, k), None) for k in range(2, 9)]
+    assert len(course.marks(many, spans, shown, UTC)) == course.MOST_MARKS

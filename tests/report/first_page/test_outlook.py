@@ -5,10 +5,21 @@ from typing import Any
 
 import pytest
 
+from audit.metrics.verdict import Because, Word
 from audit.report.first_page import outlook
 from audit.report.first_page.facts import Half
+from audit.report.first_page.outlook import to_try
 from audit.report.record.pool import Advice, Figure, Loser
-from tests.report.first_page.sample import advice, causes, compared, facts, known
+from tests.report.first_page.sample import (
+    RULE,
+    advice,
+    causes,
+    compared,
+    decision,
+    facts,
+    known,
+    victim,
+)
 
 LOSS = Figure("wait_change", 600, 300, 900, "s")
 EXACT = advice(
@@ -147,3 +158,35 @@ def test_records_that_a_header_names(
 ) -> None:
     first = outlook.steps(facts(known=known(announced=announced)))[0]
     assert (first.mark, first.text.plain) == (mark, text)
+
+
+def test_a_rule_that_has_ended_is_to_be_confirmed_and_not_decided() -> None:
+    of = facts(causes=causes(rule=0.4, earlier=0.3), rules=(RULE,))
+    assert to_try(of)[0].plain.startswith("To decide: should the daytime closure")
+    over = facts(causes=causes(rule=0.4, earlier=0.3), rules=(RULE,), ended=frozenset({RULE.name}))
+    assert to_try(over)[0].plain == (
+        "To ask: has the daytime closure for jobs over 4 h ended, as the log shows?"
+    )
+
+
+def test_a_change_of_a_rule_leaves_nothing_to_decide_about_it() -> None:
+    named = replace(advice(), title=f"Lift the {RULE.name}")
+    of = facts(causes=causes(rule=0.4, earlier=0.3), rules=(RULE,), changes=(named,))
+    assert [one.plain for one in to_try(of) if "To decide" in one.plain] == []
+
+
+@pytest.mark.parametrize(("number", "who"), [(1, "anna"), (2, "two users"), (7, "7 users")])
+def test_of_an_order_that_hurts_the_reason_is_asked_first(number: int, who: str) -> None:
+    of = facts(decision=decision(Word.MIXED, Because.TREATED_WORSE, carried=(victim(),) * number))
+    asked = "To ask: why did later jobs, at least as large, start before those of "
+    assert to_try(of)[0].plain == f"{asked}{who}?"
+
+
+def test_without_any_question_or_replay_no_change_was_tested() -> None:
+    idle = {"agreement": 0.9, "changes": (), "tried": 0}
+    own = facts(causes=causes(own=0.97, earlier=0.03), **idle)
+    assert [one.plain for one in to_try(own)] == [
+        "No change was tested: users waited for their own jobs."
+    ]
+    other = facts(causes=causes(own=0.6, earlier=0.4), **idle)
+    assert [one.plain for one in to_try(other)] == ["No change was tested."]

@@ -81,11 +81,13 @@ def test_who_is_above_is_not_listed_again() -> None:
     assert (made.compared, made.longer, made.above) == (6, 6, 3)
     assert [one.name for one in made.most] == ["u0", "u1", "u2"]
     assert [one.name for one in made.longer_rows] == ["u3", "u4", "u5"]
+    assert made.longest is not None
+    assert made.longest.name == "u0"
 
 
 def overtaken(**more: Any) -> dict[str, Any]:
     return {
-        "entity_kind": "user", "entity": "a", "attempts": 165, "passed_jobs": 21,
+        "entity_kind": "user", "entity": "a", "jobs": 165, "attempts": 60, "passed_jobs": 21,
         "passed_median_s": 7_000, "passed_s": 50, "named": True, "why": None, "cause": None,
         "usage_multiple": None,
     } | more  # fmt: skip
@@ -96,6 +98,8 @@ def test_those_that_are_named_are_listed_from_one_percent_of_the_base_on() -> No
     (row,) = found(*jobs, overtaken=[overtaken()], base_waited_s=1_000.0).overtaken
     assert (row.name, row.passed_jobs, row.jobs, row.passed) == ("a", 21, 165, 0.05)
     assert row.passed_median == 7_000
+    (old,) = found(*jobs, overtaken=[overtaken(jobs=None)], base_waited_s=1_000.0).overtaken
+    assert old.jobs == 60  # with pairs: of a version before
     assert row.later == pytest.approx(1 / 3)
     for less in ({"passed_s": 9}, {"named": None}, {"named": False}, {"entity_kind": "account"}):
         assert found(*jobs, overtaken=[overtaken(**less)], base_waited_s=1_000.0).overtaken == ()

@@ -6,44 +6,59 @@ And they compared jobs of UniLu-Gaia across its queues, which similar jobs never
 
 import re
 from pathlib import Path
+from typing import Any, Final
 
 import pytest
 
 from audit.config import Config
 from audit.model import Period
-from audit.oneoff.audit import Options, Outcome, audit
+from audit.oneoff.audit import AuditResult, Options, audit
 from audit.pipeline.opening import Request
+from audit.pipeline.session import Session
 from audit.report.build import build
 from audit.report.first_page.page import FirstPage
-from audit.store import database
+from audit.store import database, snapshots
 from tests.report.first_page.test_compose import accepted
 
+KTH: Final = "KTH-SP2-1996-2.1-cln"
 
-def page_of(outcome: Outcome) -> FirstPage:
-    con = database.open_snapshot(outcome.database)
+
+def page_of(outcome: AuditResult) -> FirstPage:
+    con = snapshots.open_snapshot(outcome.database)
     ((name, begin, end),) = database.rows(
         con, "SELECT period, from_time, to_time FROM run WHERE stage = 'compute'", {}
     )
     return build(con, outcome.cluster, Period(name, begin, end)).first[0]
 
 
-def audited(logs: Path, name: str, out: Path) -> tuple[Outcome, FirstPage]:
-    request = Request(logs=[logs / "swf" / f"{name}.swf.gz"])
-    config = Config.model_validate(
-        {"simulation": {"budget_s": 1, "advice_budget_s": 0}, "uncertainty": {"resamples": 1_000}}
-    )
-    made = audit(request, Options(out=out, pdf=False), config)
+BRIEF: Final = {
+    "simulation": {"budget_s": 1, "advice_budget_s": 0},
+    "uncertainty": {"resamples": 1_000},
+}
+
+
+def audited(
+    request: Request, out: Path, *, fit: bool = False, **options: Any
+) -> tuple[AuditResult, FirstPage]:
+    settings = Config.model_validate(BRIEF)
+    made = audit(Session(request, settings, fit=fit), Options(out=out, pdf=False, **options))
     return made, page_of(made)
 
 
-@pytest.fixture(scope="module")
-def kth(real_logs: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Outcome, FirstPage]:
-    return audited(real_logs, "KTH-SP2-1996-2.1-cln", tmp_path_factory.mktemp("kth"))
+def public(logs: Path, name: str) -> Request:
+    return Request(logs=[logs / "swf" / f"{name}.swf.gz"])
 
 
 @pytest.fixture(scope="module")
-def gaia(real_logs: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Outcome, FirstPage]:
-    return audited(real_logs, "UniLu-Gaia-2014-1", tmp_path_factory.mktemp("gaia"))
+def kth(real_logs: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[AuditResult, FirstPage]:
+    return audited(public(real_logs, KTH), tmp_path_factory.mktemp("kth"))
+
+
+@pytest.fixture(scope="module")
+def gaia(
+    real_logs: Path, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[AuditResult, FirstPage]:
+    return audited(public(real_logs, "UniLu-Gaia-2014-1"), tmp_path_factory.mktemp("gaia"))
 
 
 def rows(page: FirstPage, group: int) -> list[tuple[str, ...]]:
@@ -51,7 +66,7 @@ def rows(page: FirstPage, group: int) -> list[tuple[str, ...]]:
 
 
 @pytest.mark.ci
-def test_kth_sp2_without_windows(kth: tuple[Outcome, FirstPage]) -> None:
+def test_kth_sp2_without_windows(kth: tuple[AuditResult, FirstPage]) -> None:
     outcome, page = kth
     accepted(page)
     assert page.verdict == outcome.sentence
@@ -149,7 +164,7 @@ def test_kth_sp2_without_windows(kth: tuple[Outcome, FirstPage]) -> None:
 
 
 @pytest.mark.ci
-def test_unilu_gaia(gaia: tuple[Outcome, FirstPage]) -> None:
+def test_unilu_gaia(gaia: tuple[AuditResult, FirstPage]) -> None:
     outcome, page = gaia
     accepted(page)
     assert outcome.verdict == "cannot tell"

@@ -11,8 +11,9 @@ from audit.model import Period
 from audit.oneoff.audit import Options, audit
 from audit.pipeline import drawing
 from audit.pipeline.opening import Request
+from audit.pipeline.session import Session
 from audit.report.record.page import Contents
-from audit.store import database, queries
+from audit.store import queries, snapshots
 from audit.store.database import Connection
 
 DEFAULT = Config()
@@ -57,11 +58,9 @@ def audited(folder: Path, log: str, config: Config = DEFAULT) -> Path:
     """The database of a log's audit."""
     file = folder / "jobs.txt"
     file.write_text(log, encoding="utf-8")
-    asked = (
-        Request(logs=[file], cluster="demo", pool_size=None if config.clusters else 64),
-        Options(out=folder / "out", pdf=False),
-    )
-    return audit(*asked, config).database
+    request = Request(logs=[file], cluster="demo", pool_size=None if config.clusters else 64)
+    options = Options(out=folder / "out", pdf=False)
+    return audit(Session(request, config, fit=False), options).database
 
 
 def report(con: Connection) -> Contents:
@@ -77,5 +76,5 @@ def database_of_ann(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def ann(database_of_ann: Path) -> Iterator[Connection]:
-    with closing(database.open_snapshot(database_of_ann)) as con:
+    with closing(snapshots.open_snapshot(database_of_ann)) as con:
         yield con

@@ -8,10 +8,11 @@ from audit.report.record.owner import (
     LongWait,
     OwnerContents,
     OwnerPart,
+    Typical,
     WaitPart,
 )
 from audit.report.record.page import DEFAULT, Who
-from audit.report.record.pool import Figure, PassedOver
+from audit.report.record.pool import Change, Figure, PassedOver, Trend
 from tests.report import sample
 from tests.report.sample import figure
 
@@ -29,6 +30,7 @@ def part(ratio: Figure | None = None, passed: PassedOver | None = None) -> Owner
     ratio = ratio or figure("class_ratio", 1.5, 0.8, 2.0)
     return OwnerPart(
         Ground("batch", "cpus"),
+        Typical(3 * HOUR, None if ratio.value is None else 2.0 * HOUR, 100),
         figure("wait_mean", 5.0 * HOUR, 4.0 * HOUR, 6.0 * HOUR, "s"),
         *(100, 100, 0, 0, 500 * HOUR),
         everybody=Everybody(4, 2.0 * HOUR, 10_000.0 * HOUR),
@@ -47,7 +49,6 @@ def part(ratio: Figure | None = None, passed: PassedOver | None = None) -> Owner
         longest=(),
         ways=(),
         tried=0,
-        similar_s=None if ratio.value is None else 3.0 * HOUR,
     )
 
 
@@ -67,3 +68,8 @@ LONG = LongWait(
     held=6.4,
 )
 """A wait of 5 h."""
+
+BETTER = Trend(
+    "month", (), (Change("wait_mean", 3_600.0, Figure("", -1_800.0, -2_400.0, -60.0)),), "2026-09"
+)
+"""Waits that became shorter."""

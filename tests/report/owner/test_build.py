@@ -14,7 +14,7 @@ from audit.metrics.disclosure import BLOCKS, rounded
 from audit.model import Period
 from audit.periods import zone
 from audit.registry.causes import CAUSES
-from audit.report.owner.attempts import Scene, compare, longest
+from audit.report.owner.attempts import Scene, compare, longest, typical
 from audit.report.owner.build import build
 from audit.report.owner.text import fairshare
 from audit.report.reading import records
@@ -22,7 +22,7 @@ from audit.report.record.owner import FairshareCourse, OwnerContents, WaitPart
 from audit.report.record.page import Who
 from audit.report.record.pool import Figure
 from audit.report.render import owner as render
-from audit.store import database, migrations, queries
+from audit.store import migrations, queries, snapshots
 from audit.store.database import Connection
 from tests.report import chromium
 from tests.report.owner.conftest import HOUR, OTHERS, audited, jobs, report
@@ -54,6 +54,7 @@ def test_waits_are_those_of_the_owner_alone(ann: Connection) -> None:
     assert part.everybody is not None
     everybody = 3 * HOUR + sum(2 * HOUR + 90 * k + HOUR // 6 for k in range(6))
     assert part.everybody == (4, rounded(everybody / 13), 4 * rounded(7 * (7 * 8 + 6) * 2 * HOUR))
+    assert part.typical == (3 * HOUR, rounded(2 * HOUR + 90 * 3), 28)
     similar = rounded((3 * HOUR + sum(2 * HOUR + 90 * k for k in range(6))) / 7)
     assert part.ratio.value == pytest.approx(3 * HOUR / similar)
     assert part.ratio.attempts == 28
@@ -75,11 +76,18 @@ def test_waits_are_compared_with_those_of_similar_jobs() -> None:
         }
         for n in range(20)
     ]
-    figures = [(0, 30 * day, "x", "0-1h", "wait_mean", float(HOUR))]
+    figures = [
+        (0, 30 * day, "x", "0-1h", metric, value)
+        for metric, value in (("wait_mean", float(HOUR)), ("wait_median", HOUR / 2))
+    ]
     scene = scene_of(frame(rows), pl.DataFrame(figures, BLOCKS, orient="row"))
-    ratio, excess, similar = compare(scene, zone("UTC"), 100)
+    ratio, excess = compare(scene, zone("UTC"), 100)
     assert (ratio.value, ratio.lower, excess.value) == (5, 5, 20 * 4 * HOUR)
-    assert similar == HOUR
+    assert typical(scene) == (5 * HOUR, HOUR / 2, 20)
+    few = scene_of(frame(rows[:19]), pl.DataFrame(figures, BLOCKS, orient="row"))
+    assert typical(few) == (5 * HOUR, None, 19)
+    means = pl.DataFrame(figures[:1], BLOCKS, orient="row")  # as of before medians were published
+    assert typical(scene_of(frame(rows), means)) == (5 * HOUR, None, 0)
 
 
 @pytest.mark.thorough
@@ -152,7 +160,7 @@ def test_the_page_of_an_account_names_no_member_and_no_job(ann: Connection) -> N
 def test_of_fewer_than_five_others_nothing_is_told(several: int, tmp_path: Path) -> None:
     """Of five others' narrow jobs one of the five would know those of four."""
     path = audited(tmp_path, jobs("annabella", OTHERS[:several]))
-    with closing(database.open_snapshot(path)) as con:
+    with closing(snapshots.open_snapshot(path)) as con:
         (part,) = page(con).parts
     told, compared = several >= 5, several >= 6
     assert (part.everybody is not None) is (part.used_share is not None) is told
@@ -165,7 +173,7 @@ def test_of_fewer_than_five_others_nothing_is_told(several: int, tmp_path: Path)
 
 
 def page_of(path: Path, who: Who = ANN) -> OwnerContents:
-    with closing(database.open_snapshot(path)) as con:
+    with closing(snapshots.open_snapshot(path)) as con:
         return page(con, who)
 
 
@@ -207,7 +215,7 @@ def test_the_target_is_that_of_the_report(tmp_path: Path) -> None:
     shares = {"annabella": 0.5, "beatrix": 0.5}
     usage = {"users": shares, "operator": "relative"}
     config = Config.model_validate({"clusters": ({"name": "demo", "usage": usage},)})
-    with closing(database.open_snapshot(audited(tmp_path, jobs("annabella"), config))) as con:
+    with closing(snapshots.open_snapshot(audited(tmp_path, jobs("annabella"), config))) as con:
         ((target,), none) = (page(con, who).targets for who in (ANN, Who("user", "cornelius")))
         rows = {row.name: row for of in report(con).usages for row in of.users.rows}
     assert (target.share, none) == (0.5, ())

@@ -6,12 +6,13 @@ import pytest
 
 from audit.registry.passed import PassedWhy
 from audit.report.owner import text
-from audit.report.record.owner import OwnerPart, Way
-from audit.report.record.pool import Change, Figure, Trend
+from audit.report.record.owner import OwnerPart, Typical, Way
+from audit.report.record.page import Who
 from audit.scenario.releases.chains import OwnEnd
-from tests.report.owner.sample import ANN, HOUR, LONG, PASSED, owner, part
+from tests.report.owner.sample import ANN, BETTER, HOUR, LONG, PASSED, owner, part
 from tests.report.sample import figure
 
+SIMILAR = "jobs of this size and time limit"
 LESS = figure("class_ratio", 0.5, 0.3, 0.8)
 LONGER = figure("class_ratio", 1.5, 1.2, 2.0)
 
@@ -19,38 +20,34 @@ LONGER = figure("class_ratio", 1.5, 1.2, 2.0)
 @pytest.mark.parametrize(
     ("of", "expected"),
     [
+        ((3 * HOUR, 2.0 * HOUR, 100), f"You typically waited 3 h; {SIMILAR} waited 2 h."),
+        ((2 * HOUR, 3.0 * HOUR, 100), f"You typically waited 2 h; {SIMILAR} waited 3 h."),
+        ((0, 60.0, 100), f"You typically started at once; {SIMILAR} waited 1 min."),
+        ((900, 0.0, 100), f"You typically waited 15 min; {SIMILAR} started at once."),
+        ((0, 0.0, 100), f"You typically started at once, as {SIMILAR}."),
+        ((3 * HOUR, 2.5 * HOUR, 100), f"You waited about as long as {SIMILAR}: 3 h."),
         (
-            part(LONGER),
-            "User ann waited 4.5 h on average; jobs of this size and time limit waited 3 h.",
+            (3 * HOUR, 2.0 * HOUR, 60),
+            f"You typically waited 3 h; {SIMILAR} waited 2 h. Compared: 60 of your 100 jobs.",
         ),
-        (part(), "and time limit waited 3 h. The difference is not significant."),
-        (
-            part(figure("class_ratio", 1.1, 0.8, 1.4)),
-            "User ann waited about as long as jobs of this size and time limit: 3 h on average.",
-        ),
-        (part(LESS), "User ann waited 90 min on average; jobs of this size and time limit"),
-        (part(figure("class_ratio", 2.0)), "Too few days to be sure: their jobs arrived on fewer"),
-        (
-            part(figure("class_ratio", None)),
-            "User ann waited 5 h on average. Too few other users had such jobs",
-        ),
-        (
-            replace(part(figure("class_ratio", None)), everybody=None),
-            "No comparison: no week is closed yet, or too few other users had jobs.",
-        ),
-        (replace(part(), attempts=0), "no job started and ended"),
+        ((3 * HOUR, None, 19), "You typically waited 3 h. Too few jobs exist to compare."),
     ],
 )
-def test_the_verdict_goes_by_what_chance_leaves(of: OwnerPart, expected: str) -> None:
-    assert expected in text.verdict(of, ANN)
+def test_the_head_compares_typical_waits(of: tuple[int, float | None, int], expected: str) -> None:
+    made = replace(part(), typical=Typical(*of))
+    assert text.verdict(made, ANN) == expected
+    account = text.verdict(made, Who("account", "bio"))
+    assert account == expected.replace("You", "The account").replace("your", "its")
+    named = text.verdict(made, ANN, named=True)
+    assert named == expected.replace("You", "User ann").replace("your", "their")
 
 
-def test_a_page_says_how_many_jobs_were_compared() -> None:
-    some = replace(part(), ratio=replace(LONGER, attempts=60))
-    assert text.verdict(some, ANN).startswith(
-        "In the 60 of 100 jobs that can be compared, user ann waited 4.5 h on average; "
-    )
-    assert "compared" not in text.verdict(replace(some, attempts=60), ANN)
+def test_a_head_without_jobs_or_weeks_says_so() -> None:
+    none = replace(part(), attempts=0)
+    assert text.verdict(none, ANN) == "No job started and ended in this period."
+    assert text.verdict(none, ANN, named=True).startswith("User ann: no job started")
+    early = replace(part(), typical=Typical(60, None, 0), everybody=None)
+    assert "No comparison: no week is closed yet" in text.verdict(early, ANN)
 
 
 def test_three_figures_with_their_intervals() -> None:
@@ -123,6 +120,11 @@ def test_where_no_choice_is_better_it_says_how_many_were_compared() -> None:
     assert "compared 1 other choice of" in text.no_way(replace(part(), tried=1))
 
 
+def test_jobs_that_started_at_once_have_no_note() -> None:
+    made = replace(part(), waited_s=0, longest=(), passed_why=None)
+    assert not any("One wait" in note for note in text.notes(made))
+
+
 def test_a_long_wait_is_told_without_anybody_else() -> None:
     assert text.long_title(LONG, part(), "UTC") == (
         "5 h: job 17, 8 CPUs for up to 4 h, from 2026-10-02 00:13"
@@ -148,24 +150,19 @@ def test_a_page_says_that_later_jobs_overtook_and_counts_nobody() -> None:
     )
 
 
-BETTER = Trend(
-    "month", (), (Change("wait_mean", 3_600.0, Figure("", -1_800.0, -2_400.0, -60.0)),), "2026-09"
-)
-
-
 @pytest.mark.parametrize(
     ("of", "expected"),
     [
-        (part(LONGER), "waited 1.5 × as long as jobs of this size and time limit"),
+        (part(LONGER), "waited 1.5 × as long as others"),
         (part(LONGER, PASSED), "was overtaken more often than others"),
-        (part(), "waited no longer than jobs of this size and time limit"),
-        (part(LESS), "waited less than jobs of this size and time limit"),
+        (part(), "waited no longer than others"),
+        (part(LESS), "waited less than others"),
         (part(figure("class_ratio", 2.0)), "waited 5 h per job"),
         (part(figure("class_ratio", None)), "waited 5 h per job"),
         (replace(part(), attempts=0), "had no job that started"),
         (
             replace(part(), trend=BETTER),
-            "waited no longer than jobs of this size and time limit; shorter than 2026-09",
+            "waited no longer than others; shorter than 2026-09",
         ),
     ],
 )

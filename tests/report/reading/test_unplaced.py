@@ -9,20 +9,23 @@ import pytest
 
 from audit.config import Config
 from audit.model import Period
-from audit.oneoff.audit import Options, Outcome, audit
+from audit.oneoff.audit import AuditResult, Options, audit
 from audit.pipeline.opening import Request
+from audit.pipeline.session import Session
 from audit.report.build import build
 from audit.report.record.unplaced import Unplaced, UnplacedOf
 from audit.report.text import standing
-from audit.store import database
+from audit.store import database, snapshots
 from tests.logs import line, log, write
 
 NO_START = {"wait": -1, "run": 3_600}
 
 
-def audited(folder: Path, lines: list[str]) -> Outcome:
+def audited(folder: Path, lines: list[str]) -> AuditResult:
     path = write(folder / "a.swf", log(lines, MaxProcs=4))
-    return audit(Request(logs=[path]), Options(out=folder / "out", pdf=False), Config())
+    return audit(
+        Session(Request(logs=[path]), Config(), fit=False), Options(out=folder / "out", pdf=False)
+    )
 
 
 def unplaced_lines(count: int) -> list[str]:
@@ -39,7 +42,7 @@ def test_usage_is_what_the_log_still_allows(tmp_path: Path) -> None:
     assert outcome.verdict == "cannot tell"
     assert outcome.sentence == "Cannot tell: The log has too few start times."
     assert not any("no attempt ended" in text for text in outcome.warnings)
-    with closing(database.open_snapshot(outcome.database)) as con:
+    with closing(snapshots.open_snapshot(outcome.database)) as con:
         rows = database.rows(con, "SELECT from_time, to_time FROM run", {})
         made = build(con, outcome.cluster, Period("all", *rows[0]))
         machine = database.rows(
@@ -81,7 +84,7 @@ def test_with_most_starts_unknown_the_log_cannot_tell(
     placed = [line(100 + k, submit=60 * k, wait=5, run=30, user=k % 3) for k in range(known)]
     outcome = audited(tmp_path, [*unplaced_lines(40), *placed])
     assert (outcome.sentence == "Cannot tell: The log has too few start times.") is told
-    with closing(database.open_snapshot(outcome.database)) as con:
+    with closing(snapshots.open_snapshot(outcome.database)) as con:
         utilization = "SELECT value FROM summary WHERE metric = 'utilization' AND dimension = 'all'"
         assert database.rows(con, utilization, {})[0][0] > 0
 
@@ -89,6 +92,6 @@ def test_with_most_starts_unknown_the_log_cannot_tell(
 def test_a_log_without_such_attempts_has_none(tmp_path: Path) -> None:
     placed = [line(k, submit=60 * k, wait=5, run=30, user=k % 3) for k in range(40)]
     outcome = audited(tmp_path, placed)
-    with closing(database.open_snapshot(outcome.database)) as con:
+    with closing(snapshots.open_snapshot(outcome.database)) as con:
         rows = database.rows(con, "SELECT from_time, to_time FROM run", {})
         assert build(con, outcome.cluster, Period("all", *rows[0])).unplaced == ()

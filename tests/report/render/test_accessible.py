@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from audit.metrics.verdict import Word
+from audit.report.index import Answer, Link, render_index
 from audit.report.record.owner import Ground
 from audit.report.render import page as render
 from audit.report.render.owner import render_html as render_owner
@@ -38,6 +40,18 @@ def _owner() -> str:
     return render_owner(owner(ANN, *several), linked=True)
 
 
+def _index() -> str:
+    """Return an index with each word."""
+    months = [
+        Answer("demo", "batch", f"2026-{n:02}", n, n + 1, word.value, f"{word}.", "Two users", 900,
+               60.0, 0.3, 0.7, 0.2)
+        for n, word in enumerate(Word, 1)
+    ]  # fmt: skip
+    trends = {"demo": trend} if (trend := pool().trend) else {}
+    link = Link(ANN, "user-ann.html")
+    return render_index(months, trends, lambda *of: "/".join(of), lambda _: (link,))
+
+
 def _study() -> str:
     """Return a page with a section that is named like its only table."""
     study = small()
@@ -62,7 +76,7 @@ def _violations(browser: chromium.Page | firefox.Page) -> object:
 
 
 @_missing(chromium.PROGRAM)
-@pytest.mark.parametrize("page", [_report, _owner, _study])
+@pytest.mark.parametrize("page", [_report, _owner, _index, _study])
 def test_no_rule_is_broken_in_either_theme_wide_or_narrow(
     page: Callable[[], str], tmp_path: Path
 ) -> None:
@@ -77,7 +91,7 @@ def test_no_rule_is_broken_in_either_theme_wide_or_narrow(
 
 @pytest.mark.thorough
 @_missing(firefox.PROGRAM)
-@pytest.mark.parametrize("page", [_report, _owner, _study])
+@pytest.mark.parametrize("page", [_report, _owner, _index, _study])
 def test_no_rule_is_broken_in_firefox(page: Callable[[], str], tmp_path: Path) -> None:
     file = tmp_path / "page.html"
     file.write_text(page(), encoding="utf-8")

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from audit.report.record.page import Charge, Contents, Coverage, UsageOf
+from audit.report.record.page import Charge, Contents, Coverage, MissingLog, UsageOf
 from audit.report.record.pool import PoolPart
 from audit.report.render import page as render
 from audit.report.text.notices import notices, one_of_each
@@ -41,14 +41,14 @@ def test_grave_notices_come_first() -> None:
         (notice.grave for notice in found), reverse=True
     )
     assert found[1].text.startswith("header: MaxProcs")
-    assert any("for 22.0 % of the time" in notice.text for notice in found)
+    assert any("For 22 % of the time" in notice.text for notice in found)
     told = "Attempts of unknown size, which count as 0 and not in resource equality: 1."
     assert any(told in notice.text for notice in found)
 
 
 @pytest.mark.parametrize(("over", "refused", "of_page_one"), [
     (0.04, 2, []),
-    (0.06, 2, ["More was in use"]),
+    (0.06, 2, ["For 6 % of the time, more than"]),
     (0.04, 100, ["100 lines of 1,010 refused"]),
 ])  # fmt: skip
 def test_page_one_has_only_the_cautions_that_put_all_figures_in_doubt(
@@ -250,3 +250,16 @@ def test_users_are_looked_at_too() -> None:
     assert [text for _, text in found] == [
         "All 2 users have the same target, so ranks depend on usage alone."
     ]
+
+
+def test_a_reason_of_many_logs_is_stated_once_with_their_number() -> None:
+    no_log, empty = "not a log that fairaudit reads", "it is empty"
+    files = [MissingLog(f"f{n}.txt", no_log) for n in range(100)]
+    files.insert(1, MissingLog("g.txt", empty))
+    texts = [one.text for one in notices(replace(contents(), missing=tuple(files)))]
+    assert (
+        "100 logs could not be read, so their records are missing (f0.txt, f1.txt, f2.txt, …): "
+        f"{no_log}" in texts
+    )
+    assert f"Log g.txt could not be read, so its records are missing: {empty}" in texts
+    assert sum(no_log in text for text in texts) == 1

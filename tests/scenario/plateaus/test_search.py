@@ -3,9 +3,12 @@
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
-from audit.model import Limit, Node, Pool, Window
+from audit.metrics.attempts.population import describe
+from audit.model import Limit, Node, Policy, Pool, Resource, Window
+from audit.scenario.engine import simulate
 from audit.scenario.limits import limits_of
 from audit.scenario.plateaus import search
 from audit.scenario.plateaus.capacity import CapacityBelow
@@ -14,9 +17,11 @@ from audit.scenario.plateaus.judging import PlateauFault
 from audit.scenario.plateaus.search import Plateaus, SharedLevel, find_plateaus
 from audit.scenario.plateaus.sweeping import swept
 from tests.metrics.attempts.test_real_logs import described
-from tests.scenario.windows.sites import CPUS, JOBS, WIDE, Planted, half, made
+from tests.scenario.windows.sites import CPUS, DAY, EPOCH, JOBS, WIDE, Planted, half, made, requests
+from tests.strategies import frame
 
 DEBUG = ("debug",)
+GIB = 1 << 30
 
 
 def searched(planted: Planted, seed: int) -> Plateaus:
@@ -47,6 +52,25 @@ def test_a_planted_limit_is_found_and_no_other(name: str) -> None:
     evidence = found.rules[0].evidence
     assert evidence.startswith("0 of ")
     assert evidence.endswith(" starts exceed it")
+
+
+def test_a_limit_of_memory_decides() -> None:
+    """Jobs ask for 1 or 4 GiB per CPU, so that CPUs and jobs stop at many levels."""
+    rule = Limit(most=96 * GIB, resource="mem_bytes", per="user")
+    records = requests(1, 56, 130)
+    for number, one in enumerate(records):
+        one["mem_bytes"] = one["cpus"] * GIB * (4 if number % 3 == 0 and one["cpus"] < 32 else 1)
+    amounts = (("cpus", 160), ("mem_bytes", 160 * 3 * GIB))
+    site = Pool("all", Resource.cpus, 160, amounts=amounts)
+    asked = describe(frame(records), [site])
+    ran = simulate(asked, site._replace(limits=(rule,)), EPOCH + 10_000 * DAY, Policy())
+    ran = ran.filter(pl.col("start_time").is_not_null()).select(frame([]).columns)
+    attempts = describe(ran, [site])
+    ends = attempts["end_time"].drop_nulls().to_list()
+    found = find_plateaus(attempts, site, max(ends), min(ends))
+    assert found.limits == (rule,)
+    assert found.rules[0].evidence.startswith("0 of ")
+    assert (found.own, found.shared, found.capacity) == ((), (), None)
 
 
 def test_jobs_that_are_exempt_break_it() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from audit.metrics.attempts.population import describe
 from audit.model import Pool, Resource
-from audit.scenario.releases.chains import JobChain, find_chains, own_end
+from audit.scenario.releases.chains import JobChain, accepted_chains, find_chains, own_end, released
 from audit.scenario.releases.queue import user_jobs
 from tests.examples import examples
 from tests.metrics.attempts.test_real_logs import described
@@ -75,6 +75,16 @@ def test_as_defined(jobs: list[Job]) -> None:
         assert one.share == pytest.approx(float(chain[1]))
         assert one.shifted == pytest.approx(float(chain[2]))
         assert one.accepted == (chain[1] >= 0.5 and chain[1] >= 3 * chain[2])
+    log = attempts(jobs)
+    of_users = user_jobs(log, ALL, 100 * DAY)
+    expected = {job.number: job.arrival for job in jobs}
+    for user in (one.user for one in accepted_chains(of_users)):
+        _, hits = naive.chained(jobs, 4, user)
+        expected |= {j.number: naive.freed(jobs, j) for j in hits}
+    after = released(log, of_users, accepted_chains(of_users))
+    assert after.schema == log.schema
+    assert dict(after.select("job_number", "arrival_time").rows()) == expected
+    assert after.drop("arrival_time").equals(log.drop("arrival_time"))
 
 
 def chain_of(length: int, late: int, arrives: int = 500) -> list[Job]:

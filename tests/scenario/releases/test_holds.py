@@ -1,6 +1,7 @@
 """When chains and limits of single users hold attempts."""
 
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,11 @@ from hypothesis import given, settings
 from audit.metrics.attempts.account import account
 from audit.metrics.attempts.population import describe
 from audit.model import Limit, Pool, Resource
+from audit.pipeline.shown import look
 from audit.scenario.releases.holds import NOT_HOLDING, Holding, inferred_holds, silent_starts
 from tests.examples import examples
 from tests.kernels.plateaus.test_sweep import ALL, BEGIN, attempts, logs
+from tests.metrics.attempts.test_real_logs import described
 from tests.naive.plateaus import Job, adds, level
 from tests.scenario.releases.test_chains import attempts as numbered
 from tests.scenario.releases.test_chains import chain_of
@@ -49,6 +52,24 @@ def test_a_limit_forbids_as_defined(name: str, jobs: list[Job]) -> None:
             forbids = job in mine and job.arrival <= t < job.leave
             forbids &= one <= limit.most < used + one
             assert any(begin <= t < end for begin, end in spans) == forbids, f"{t - BEGIN}: {job}"
+
+
+def test_holds_of_an_attempt_leave_no_time_between_them(real_logs: Path) -> None:
+    """So that it counts as held until the last one ends (``cluster.delivered.held_until``)."""
+    log, pool = described(real_logs, "LANL-CM5-1994-4.1-cln")
+    ends = log.drop_nulls("start_time")["end_time"].drop_nulls().to_list()
+    found = look(log, pool, max(ends), min(ends))
+    held = inferred_holds(log, pool, max(ends), found.holding).sort("row", "begin")
+    last = pl.col("end").cum_max().shift(1).over("row")
+    of_log = log.with_row_index("row").select(pl.col("row").cast(pl.Int64), "arrival_time")
+    held = held.join(of_log, on="row").with_columns(
+        since=pl.max_horizontal(last, "arrival_time").sort_by("begin").over("row")
+    )
+    between = held.select((pl.col("begin") - pl.col("since")).clip(0).sum()).item()
+    whole = held.group_by("row").agg(s=pl.col("end").max() - pl.col("arrival_time").min())
+    assert found.holding.own != ()
+    assert whole["s"].sum() > 1_000_000
+    assert between <= 1e-5 * float(whole["s"].sum())
 
 
 def record(

@@ -10,7 +10,7 @@ from typing import Final
 
 from audit import config
 from audit.cluster.declared import NodeFiles
-from audit.pipeline.opening import Log, Request, open_log
+from audit.pipeline.opening import ClusterLog, Request, open_log
 from audit.setup import init
 from audit.setup.slurm import SlurmFiles
 from tests.places import DATA
@@ -70,7 +70,7 @@ class Capture:
                     records.add(record)
             yield at, waiting
 
-    def site(self, folder: Path) -> Log:
+    def site(self, folder: Path) -> ClusterLog:
         """Return the log as fairaudit reads it with the configuration that `init` writes."""
         for name in ("sacct.txt", *OF_SLURM.values(), *OF_NODES.values()):
             (folder / name).write_text(self.text(name))

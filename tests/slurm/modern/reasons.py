@@ -16,8 +16,8 @@ from typing import Final, NamedTuple
 import polars as pl
 
 from audit.metrics.attempts.account import account
-from audit.pipeline.opening import Log
-from tests.slurm.modern.captured import CAPTURES, Capture
+from audit.pipeline.opening import ClusterLog
+from tests.slurm.modern.captured import CAPTURES, Capture, Waiting
 from tests.slurm.modern.record import CLUSTERS, SAMPLE_S
 
 CLASSES: Final = {
@@ -53,7 +53,7 @@ def class_of_cause(cause: str) -> str:
     return "competition" if cause in COMPETITION else cause
 
 
-def stretches(log: Log, jobs: Collection[str]) -> pl.DataFrame:
+def stretches(log: ClusterLog, jobs: Collection[str]) -> pl.DataFrame:
     """All stretches of the waits of some jobs: job_id, attempt, begin, end, cause, by."""
     found = []
     for pool in log.setting.pools:
@@ -70,32 +70,42 @@ def compared(capture: Capture, folder: Path) -> Iterator[Shown]:
     """Each pending job of each sample that has a reason, with its cause at that instant.
 
     ``folder`` then holds the log and the configuration.
+    """
+    for sample in by_sample(capture, capture.site(folder)):
+        yield from sample
+
+
+def by_sample(capture: Capture, log: ClusterLog) -> Iterator[list[Shown]]:
+    """The same of each sample, by the account of a log.
 
     Before it was eligible a job is held. A job that never became eligible is in no accounting.
     Cancelled tasks of an array are one attempt.
     """
-    log = capture.site(folder)
     arrivals: dict[str, list[int]] = {}
     for job, arrival in log.described.select("job_id", "arrival_time").iter_rows():
         arrivals.setdefault(job, []).append(arrival)
     cancelled = {job.partition("[")[0]: job for job in arrivals if "[" in job}
-    samples = []
+    samples: list[list[tuple[float, str, Waiting]]] = []
     for at, waiting in capture.queue():
+        samples.append([])
         for one in (one for one in waiting if one.first):
             array = cancelled.get(f"{one.job.partition('_')[0]}_", one.job)
             job = one.job if one.job in arrivals else array
             if job in arrivals:
-                samples.append((at, job, one))
+                samples[-1].append((at, job, one))
     spans: dict[str, list[tuple[int, int, str, str | None]]] = {}
-    booked = stretches(log, {job for _, job, _ in samples})
+    booked = stretches(log, {job for sample in samples for _, job, _ in sample})
     for job, *span in booked.select("job_id", "begin", "end", "cause", "by").iter_rows():
         spans.setdefault(job, []).append((span[0], span[1], span[2], span[3]))
-    for at, job, one in samples:
-        found = next((span for span in spans.get(job, []) if span[0] <= at < span[1]), None)
-        cause, by = ("unknown", None) if found is None else found[2:]
-        if found is None and any(arrival > at for arrival in arrivals[job]):
-            cause, by = "held", "not eligible"
-        yield Shown(at, one.job, one.partition, one.reason, cause, by)
+    for sample in samples:
+        shown = []
+        for at, job, one in sample:
+            found = next((span for span in spans.get(job, []) if span[0] <= at < span[1]), None)
+            cause, by = ("unknown", None) if found is None else found[2:]
+            if found is None and any(arrival > at for arrival in arrivals[job]):
+                cause, by = "held", "not eligible"
+            shown.append(Shown(at, one.job, one.partition, one.reason, cause, by))
+        yield shown
 
 
 def agreement(shown: list[Shown]) -> float:

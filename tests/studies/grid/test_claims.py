@@ -16,7 +16,7 @@ from audit.studies import parts
 from audit.studies.grid import claims
 from audit.studies.grid import compute as grid
 from audit.studies.grid.claims import Decided, decided
-from audit.studies.grid.compute import UNFAIRNESS, WAIT, Correlation, Grid, Point
+from audit.studies.grid.compute import UNFAIRNESS, WAIT, Correlation, Grid, GridPoint
 from tests.naive import grid as slow
 from tests.strategies import EPOCH, ended, frame
 
@@ -131,7 +131,11 @@ def held(found: Decided, words: str) -> set[Holds]:
     ],
 )
 def test_each_claim_holds_or_fails_where_it_must(
-    conclusion: claims.Conclusion, scene: Scene, verdict: Holds, because: str, parts: dict[str, str]
+    conclusion: claims.PaperConclusion,
+    scene: Scene,
+    verdict: Holds,
+    because: str,
+    parts: dict[str, str],
 ) -> None:
     found = decided(conclusion, grid_of(scene))
     assert found.verdict.holds is verdict
@@ -152,7 +156,7 @@ def made_up(values: dict[str, Made]) -> Grid:
     """A grid whose unfairness is a product of what backfilling and order contribute."""
     of = grid_of(TWINS)
     share = 1 + np.arange(len(of.units)) % 5
-    made: dict[Point, dict[str, np.ndarray]] = {}
+    made: dict[GridPoint, dict[str, np.ndarray]] = {}
     for point in of.values:
         made[point] = {WAIT: share * 1.0}
         for metric in UNFAIRNESS:

@@ -15,8 +15,8 @@ from audit.model import Backfill, Order
 from audit.report.study.cells import STUDIED
 from audit.studies import parts
 from audit.studies.grid import compute as grid
-from audit.studies.grid.compute import BACKFILLS, ORDERS, Grid, Point
-from audit.studies.parts import Part
+from audit.studies.grid.compute import BACKFILLS, ORDERS, Grid, GridPoint
+from audit.studies.parts import SimulatedPart
 from tests.examples import examples
 from tests.naive import attempts as naive
 from tests.naive import grid as slow
@@ -26,7 +26,7 @@ POOL = POOLS[0]
 LOAD: Final = Fraction("0.9")
 
 
-def cut(records: Rows, attempts: int = 5_000) -> Part:
+def cut(records: Rows, attempts: int = 5_000) -> SimulatedPart:
     return parts.part(describe(frame(records), [POOL]), POOL, attempts)
 
 
@@ -39,7 +39,7 @@ def test_every_combination_as_defined(order: Order, backfill: Backfill) -> None:
         want = slow.part(frame(records).rows(named=True), {"cpus": POOL.capacity}, 5_000)
         assume(want is not None and slow.offered(want) is not None)
         assert want is not None
-        made = grid.measure(cut(records), Point(load, order, backfill, exact))
+        made = grid.measure(cut(records), GridPoint(load, order, backfill, exact))
         unfair = slow.measure(slow.at_load(want, load, exact=exact), order.value, backfill.value)
         for name in ("strict", "relaxed", "wait"):
             assert made[name].to_list() == [getattr(one, name) for one in unfair]
@@ -56,7 +56,7 @@ def test_the_grid_is_that_of_the_paper() -> None:
     assert len(own) == 45
     assert len(set(found)) == len({point.name for point in found}) == 55
     assert {point.order for point in found if point.exact} == {Order.fcfs}
-    assert Point(Fraction("0.8"), Order.sjf, Backfill.easy).name == "load 0.80, sjf-easy"
+    assert GridPoint(Fraction("0.8"), Order.sjf, Backfill.easy).name == "load 0.80, sjf-easy"
     names = [grid.load_name(Fraction(load)) for load in ("0.7", "0.955", "1", "1/3")]
     assert names == ["0.70", "0.955", "1.00", "0.3333333333"]
     cells = grid.cells(cut([ended(EPOCH, EPOCH, EPOCH + 1, 1)]))

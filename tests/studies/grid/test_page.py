@@ -18,7 +18,7 @@ from audit.report.text import wording
 from audit.studies import parts
 from audit.studies.grid import claims, page
 from audit.studies.grid import compute as grid
-from audit.studies.grid.page import Results
+from audit.studies.grid.page import GridResults
 from tests.report import chromium
 from tests.strategies import EPOCH, POOLS, ended, frame
 
@@ -27,7 +27,7 @@ LENGTHS = [(90, 1, "ann"), (60, 4, "bob"), (30, 2, "<b>cem</b>"), (75, 3, "ann")
 
 
 @cache
-def found() -> Results:
+def found() -> GridResults:
     records = [
         ended(EPOCH + 20 * k, EPOCH + 20 * k, EPOCH + 20 * k + length, size, user, walltime_s=200)
         for k, (length, size, user) in enumerate(LENGTHS * 8)
@@ -37,7 +37,9 @@ def found() -> Results:
     frames = {cell.key: cell.compute() for cell in grid.cells(part, LOADS)}
     of = grid.grid(part, LOADS, frames, Draws(5, 100))
     ranked = grid.correlations(of)
-    return Results("a <log>", of, grid.figures(of), ranked, claims.decide(of, ranked), 5, TOP_WIDTH)
+    return GridResults(
+        "a <log>", of, grid.figures(of), ranked, claims.decide(of, ranked), 5, TOP_WIDTH
+    )
 
 
 @cache

@@ -95,13 +95,13 @@ def test_extremes_pass_over_what_no_state_has() -> None:
 
 @cache
 def some_sizes() -> pl.DataFrame:
-    return resolution.job_sizes(resolution.Setting(bits=range(3, 15)))
+    return resolution.job_sizes(resolution.ResolutionSetting(bits=range(3, 15)))
 
 
 def test_a_job_of_that_size_just_changes_the_digit() -> None:
     """From each digit's lowest state, k · U more usage moves to its highest, by counting hours."""
     bits, used = 5, 1_000.0
-    setting = resolution.Setting(bits=[bits], targets=[0.3], used_hours=used)
+    setting = resolution.ResolutionSetting(bits=[bits], targets=[0.3], used_hours=used)
     sizes = resolution.job_sizes(setting).filter(
         ~pl.col("as_published"), pl.col("target").is_not_null()
     )
@@ -128,7 +128,7 @@ def test_a_job_of_that_size_just_changes_the_digit() -> None:
 
 def test_as_published_solves_equation_24() -> None:
     bits = 6
-    setting = resolution.Setting(bits=[bits], targets=[0.5], used_hours=1.0)
+    setting = resolution.ResolutionSetting(bits=[bits], targets=[0.5], used_hours=1.0)
     sizes = resolution.job_sizes(setting).filter(
         "as_published", operator="absolute", area="balance"
     )
@@ -223,5 +223,5 @@ def test_a_target_without_states_in_an_area_needs_no_bits() -> None:
 
 
 def test_digits_of_absolute_are_those_of_equation_25() -> None:
-    setting = resolution.Setting(used_hours=1_000, job_hours=1_000)
+    setting = resolution.ResolutionSetting(used_hours=1_000, job_hours=1_000)
     assert resolution.digits_of_absolute(setting) == (2 / 3, 1.0)

@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 from audit.metrics.fairshare import operators
 from audit.metrics.fairshare.operators import OPERATORS
 from audit.studies.operators import rules
-from audit.studies.operators.rules import RULES, Floats, Operator, Witness, check, equivalent, named
+from audit.studies.operators.rules import (
+    RULES,
+    Floats,
+    Operator,
+    OperatorWitness,
+    check,
+    equivalent,
+    named,
+)
 
 OF_RATIO = {"relative", "relative_n", "sigmoid", "sigmoid_n", "slurm"}
 
@@ -46,7 +54,7 @@ def test_figure_5_at_three_resolutions() -> None:
 # --- each rule by itself ---
 
 
-def broken(operator: Operator) -> dict[str, Witness]:
+def broken(operator: Operator) -> dict[str, OperatorWitness]:
     return {of.rule: of.witness for of in check(operator) if of.witness is not None}
 
 

@@ -25,7 +25,7 @@ def test_every_penalty_is_judged_and_table_1_is_the_papers() -> None:
 
 
 @pytest.mark.parametrize("figure", penalties.FIGURES, ids=lambda figure: f"figure {figure.number}")
-def test_surfaces_are_the_formulas(figure: penalties.Figure) -> None:
+def test_surfaces_are_the_formulas(figure: penalties.Surfaces) -> None:
     for name, weights in figure.panels:
         rows = penalties.surface(name, weights)
         assert rows.height == (penalties.STEPS + 1) ** 2

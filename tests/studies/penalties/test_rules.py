@@ -15,8 +15,8 @@ from audit.studies.penalties.rules import (
     FORMS,
     Floats,
     Form,
-    Verdict,
-    Witness,
+    PenaltyVerdict,
+    PenaltyWitness,
     check,
     check_at,
     named,
@@ -42,7 +42,7 @@ TABLE_1 = {
 }
 
 
-def kept(verdicts: Sequence[Verdict]) -> tuple[bool, ...]:
+def kept(verdicts: Sequence[PenaltyVerdict]) -> tuple[bool, ...]:
     assert [verdict.rule for verdict in verdicts] == list(range(1, len(verdicts) + 1))
     return tuple(verdict.kept for verdict in verdicts)
 
@@ -121,7 +121,7 @@ def test_mixtures_as_defined(parts: list[Fraction], resources: int) -> None:
         assert all(not found or defined for found, defined in zip(quick, slow, strict=True))
 
 
-def breaks(verdict: Verdict, witness: Witness) -> bool:
+def breaks(verdict: PenaltyVerdict, witness: PenaltyWitness) -> bool:
     """Whether what a witness shows breaks the rule, by the rule's own words."""
     rule = int(witness.says.split()[3][:-1]) if "break rule" in witness.says else verdict.rule
     points = [np.array(sample.fractions) for sample in witness.samples]

@@ -9,8 +9,8 @@ from audit.metrics.attempts.population import describe
 from audit.metrics.draws import Draws
 from audit.model import Pool, Resource
 from audit.studies.sensitivity import claims
-from audit.studies.sensitivity.claims import Answers
-from audit.studies.sensitivity.compute import BASES, SUMS, Point, planes, sweeps
+from audit.studies.sensitivity.claims import SettingResults
+from audit.studies.sensitivity.compute import BASES, SUMS, SettingPoint, planes, sweeps
 from tests.strategies import ended, frame
 
 POOL = Pool("all", Resource.cpus, 4)
@@ -26,11 +26,13 @@ def attempts_of(*lives: tuple[int, int, int, int, str | None, str | None]) -> pl
     return describe(frame(records), [POOL])
 
 
-Response = Callable[[Point, int], float]
+Response = Callable[[SettingPoint, int], float]
 """Mean response of a group under a setting."""
 
 
-def answered(response: Response, used: Callable[[Point], int] = lambda point: 50) -> Answers:
+def answered(
+    response: Response, used: Callable[[SettingPoint], int] = lambda point: 50
+) -> SettingResults:
     """Results of settings for given responses of groups; ten users and ten days differ a little."""
     points = [
         point
@@ -53,13 +55,13 @@ def answered(response: Response, used: Callable[[Point], int] = lambda point: 50
     return claims.answers(("wide", "narrow"), points, frames, Draws(1))
 
 
-def as_the_paper(point: Point, group: int) -> float:
+def as_the_paper(point: SettingPoint, group: int) -> float:
     """Everything that [B] concludes."""
     effect = point.interval_days + point.depth + 40 * point.decay + 100 * point.run
     return 1_000 + 3 * effect if group == 0 else 5_000 - effect
 
 
-def contrary(point: Point, group: int) -> float:
+def contrary(point: SettingPoint, group: int) -> float:
     """Nothing of what [B] concludes."""
     days, depth = point.interval_days, point.depth
     if days in (depth, round(10 * point.decay)):  # along the diagonals nothing moves
@@ -68,5 +70,5 @@ def contrary(point: Point, group: int) -> float:
     return 50_000 - effect if group == 0 else 5_000 + effect
 
 
-def rising(point: Point) -> int:
+def rising(point: SettingPoint) -> int:
     return round(as_the_paper(point, 0) / 50)

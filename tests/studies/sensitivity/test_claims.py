@@ -15,8 +15,8 @@ from audit.metrics.uncertainty import Resamples
 from audit.model import Backfill
 from audit.studies.sensitivity import claims
 from audit.studies.sensitivity import compute as sensitivity
-from audit.studies.sensitivity.claims import Answers, Sums
-from audit.studies.sensitivity.compute import OTHERS, Base, Groups, Point
+from audit.studies.sensitivity.claims import SettingResults, Sums
+from audit.studies.sensitivity.compute import OTHERS, Base, Groups, SettingPoint
 from tests.naive import sensitivity as naive
 from tests.strategies import EPOCH
 from tests.studies.sensitivity.known import (
@@ -32,7 +32,7 @@ from tests.studies.sensitivity.known import (
 )
 
 
-def held(found: Answers, base: Base = RED_DIAMOND, two: bool = True) -> list[str]:
+def held(found: SettingResults, base: Base = RED_DIAMOND, two: bool = True) -> list[str]:
     return [verdict.holds.value for verdict in claims.decide(base, found, two_at_once=two)]
 
 
@@ -43,7 +43,7 @@ def test_all_conclusions_hold_where_the_log_is_as_the_paper_says() -> None:
 
 
 def test_none_holds_where_the_log_says_the_contrary() -> None:
-    def falling(point: Point) -> int:
+    def falling(point: SettingPoint) -> int:
         return 90 - round(contrary(point, 0) / 1_000)
 
     assert held(answered(contrary, falling)) == ["no"] * 9
@@ -72,7 +72,7 @@ def test_one_user_decides_nothing() -> None:
         point: Sums(sums.attempts[:, :1], sums.response[:, :1], *(of[:1] for of in sums[2:]))
         for point, sums in one.sums.items()
     }
-    found = Answers(one.labels, alone, Resamples(1, 0), Resamples(1, 0))
+    found = SettingResults(one.labels, alone, Resamples(1, 0), Resamples(1, 0))
     assert set(held(found)) == {"undecided"}
 
 

@@ -17,7 +17,7 @@ from audit.scenario import engine
 from audit.scenario.ownership import Fairshare
 from audit.scenario.workload import workload
 from audit.studies.sensitivity import compute as sensitivity
-from audit.studies.sensitivity.compute import BASES, OTHERS, RUNS, Point
+from audit.studies.sensitivity.compute import BASES, OTHERS, RUNS, SettingPoint
 from tests.examples import examples
 from tests.naive import sensitivity as naive
 from tests.strategies import NOW, workloads
@@ -66,7 +66,7 @@ def test_arrivals_are_compressed(attempts: pl.DataFrame, intensity: int) -> None
 
 def test_each_setting_is_varied_alone() -> None:
     for base in BASES:
-        fixed = Point(*base[1:])
+        fixed = SettingPoint(*base[1:])
         swept = {sweep.key: sweep for sweep in sensitivity.sweeps(base)}
         assert list(swept) == ["interval", "depth", "decay", "targets", "arrivals"]
         for key, column in (("interval", 0), ("depth", 1), ("decay", 2), ("targets", 3)):
@@ -133,7 +133,7 @@ def test_sums_are_those_of_the_schedule(
         groups = sensitivity.grouped(described, "user", 3)
     except UsageError:
         return
-    point = Point(1, 2, 0.5, 1 if first_run else 3)
+    point = SettingPoint(1, 2, 0.5, 1 if first_run else 3)
     (cell,) = sensitivity.cells(groups, POOL, NOW, backfill, [point, point])
     found = cell.compute()
     shares = dict(zip(groups.labels, sensitivity.targets(groups.areas, point.run), strict=True))

@@ -9,7 +9,7 @@ from audit.metrics.draws import Draws
 from audit.model import Pool, Resource
 from audit.scenario.tabu import Search
 from audit.studies.users import compute as users
-from audit.studies.users.compute import ESTIMATES, RUNS, Compared, Estimates
+from audit.studies.users.compute import ESTIMATES, RUNS, Estimates, PolicyComparison
 from tests.strategies import ended, frame
 
 Attempt = tuple[str, int, int, int]
@@ -41,7 +41,7 @@ def attempts(
     )
 
 
-def compare(log: pl.DataFrame, capacity: int, estimates: Estimates = "exact") -> Compared:
+def compare(log: pl.DataFrame, capacity: int, estimates: Estimates = "exact") -> PolicyComparison:
     pool = Pool("all", Resource.cpus, capacity)
     cells = users.cells(describe(log, [pool]), pool, NOW, Search(seed=3))
     frames = [cell.compute() for cell in cells]

@@ -9,7 +9,7 @@ from audit.metrics.draws import Draws
 from audit.report.charts.style import Chart
 from audit.report.study import page as study
 from audit.scenario.tabu import Search
-from audit.store import database
+from audit.store import database, snapshots
 from audit.studies.users import compute as users
 from audit.studies.users import page
 from audit.studies.users.compute import ESTIMATES, POLICIES, TS
@@ -58,7 +58,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert (listed[0], listed[-1]) == (str(made / "users.html"), str(made / "users.duckdb"))
     page = (made / "users.html").read_text("utf-8")
     assert "TS has a lower wait than all others" in page
-    con = database.open_snapshot(made / "users.duckdb")
+    con = snapshots.open_snapshot(made / "users.duckdb")
     asked = "SELECT DISTINCT setting FROM studies WHERE study = 'users' AND metric = 'wait_mean'"
     found = database.fetch(con, asked)["setting"].to_list()
     con.close()

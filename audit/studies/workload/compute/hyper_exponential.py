@@ -82,7 +82,7 @@ class HyperExponential(NamedTuple):
         return self._replace(share=self.share * self.short_s / self.mean_s)
 
 
-class Fit(NamedTuple):
+class FittedDistribution(NamedTuple):
     """A distribution fitted to a sample, and the goodness of the fit."""
 
     distribution: HyperExponential
@@ -92,7 +92,7 @@ class Fit(NamedTuple):
     gain: float  # log-likelihood of the fit − that of the exponential distribution, ≥ 0
 
 
-def fit(seconds: Ints, seed: int, resamples: int = RESAMPLES) -> Fit:
+def fit(seconds: Ints, seed: int, resamples: int = RESAMPLES) -> FittedDistribution:
     """Fit a two-phase hyper-exponential distribution to whole seconds ≥ 0.
 
     ``seed`` is that of the bootstrap (PCG64).
@@ -108,7 +108,7 @@ def fit(seconds: Ints, seed: int, resamples: int = RESAMPLES) -> Fit:
     flat = HyperExponential(1.0, mean, mean)
     apart = _distance(flat, counts, edges)
     if len(seconds) < FEW:
-        return Fit(flat, apart, None, apart, 0.0)
+        return FittedDistribution(flat, apart, None, apart, 0.0)
     starts = _starts(seconds, mean)
     climbed, likelihood = _climb(np.repeat(counts[None], len(starts), axis=0), edges, starts)
     flat_likelihood = float(_log_likelihood(counts[None], edges, np.array([flat]))[0])
@@ -120,7 +120,7 @@ def fit(seconds: Ints, seed: int, resamples: int = RESAMPLES) -> Fit:
         gain = float(likelihood[best]) - flat_likelihood
     distance = _distance(chosen, counts, edges)
     p_value = _p_value(chosen, distance, len(seconds), edges, seed, resamples)
-    return Fit(chosen, distance, p_value, apart, gain)
+    return FittedDistribution(chosen, distance, p_value, apart, gain)
 
 
 def grid(greatest: int) -> Floats:

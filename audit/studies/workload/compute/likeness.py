@@ -34,7 +34,7 @@ from audit.report.study.cells import studied
 from audit.studies.workload.compute import hyper_exponential, synthetic
 from audit.studies.workload.compute.classes import PARTS
 from audit.studies.workload.compute.hyper_exponential import FEW
-from audit.studies.workload.compute.model import Class, Model, Placed, of_class
+from audit.studies.workload.compute.model import Class, ClassifiedAttempts, Model, of_class
 from audit.studies.workload.compute.synthetic import starts
 
 Ints = NDArray[np.int64]
@@ -61,7 +61,7 @@ class Traits(NamedTuple):
     wait_median_s: float | None
 
 
-class Span(NamedTuple):
+class TraitSpan(NamedTuple):
     """A trait over several drawn logs; None if none of them has it."""
 
     mean: float | None
@@ -75,12 +75,12 @@ class Likeness(NamedTuple):
     of_log: Traits
     drawn: tuple[Traits, ...]
 
-    def span(self, trait: str) -> Span:
+    def span(self, trait: str) -> TraitSpan:
         """Return a trait over the drawn logs."""
         values = [value for one in self.drawn if (value := getattr(one, trait)) is not None]
         if not values:
-            return Span(None, None, None)
-        return Span(_mean(np.array(values, np.float64)), min(values), max(values))
+            return TraitSpan(None, None, None)
+        return TraitSpan(_mean(np.array(values, np.float64)), min(values), max(values))
 
 
 def drawn(model: Model, seed: int) -> tuple[Traits, ...]:
@@ -147,7 +147,7 @@ def fitted(model: Model) -> tuple[Class, ...]:
     return tuple(one for one in model.classes if one.attempts >= FEW)
 
 
-def distance(placed: Placed, model: Model, draws: Draws) -> Estimate | None:
+def distance(placed: ClassifiedAttempts, model: Model, draws: Draws) -> Estimate | None:
     """Return the mean distance of the gaps between arrivals from their fits.
 
     The mean of the classes' Kolmogorov–Smirnov distances, weighted by arrivals, 0 to 1. Resamples
@@ -210,7 +210,7 @@ class Distributions(NamedTuple):
     """Share of the gaps up to each length: of the log, and of two fitted distributions."""
 
 
-def gap_distributions(placed: Placed, of: Class) -> Distributions:
+def gap_distributions(placed: ClassifiedAttempts, of: Class) -> Distributions:
     """Return the distributions of the gaps of a class, of the log and as fitted."""
     gaps = np.sort(of_class(placed, of.label, of.part)["gap_s"].to_numpy())
     at = np.unique(np.round(np.geomspace(1, max(float(gaps[-1]), 2.0), POINTS)))

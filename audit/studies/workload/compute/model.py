@@ -29,7 +29,7 @@ from audit.model import Pool, Standing
 from audit.periods import day_of
 from audit.studies.workload.compute import hyper_exponential
 from audit.studies.workload.compute.classes import OTHERS, PARTS, WeeklyClock, labels, weekly_clock
-from audit.studies.workload.compute.hyper_exponential import Fit
+from audit.studies.workload.compute.hyper_exponential import FittedDistribution
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -55,8 +55,8 @@ class Class:
     mean_size: float
     mean_occupancy_s: float
     used: float  # share of all size-seconds of the workload
-    gaps: Fit  # between arrivals, on the clock of the part
-    occupancies: Fit
+    gaps: FittedDistribution  # between arrivals, on the clock of the part
+    occupancies: FittedDistribution
     sizes: Shares  # ascending; the shares add up to 1, and the mean is that of all sizes
     walltimes: Shares  # ascending, s; shares of those that have one, in twentieths
     with_walltime: float  # share of the attempts
@@ -102,7 +102,7 @@ def population(described: pl.DataFrame, pool: Pool) -> pl.DataFrame:
 
 
 @dataclass(frozen=True)
-class Placed:
+class ClassifiedAttempts:
     """The attempts of a pool, each in its class."""
 
     attempts: pl.DataFrame
@@ -125,7 +125,7 @@ def place(
     by: str,
     seed: int,
     clusters: int | None = None,
-) -> Placed:
+) -> ClassifiedAttempts:
     """Return the attempts of a pool, each in its class.
 
     Peak hours are by the clock of ``zone``. ``by`` is one of ``classes.TECHNIQUES``; ``seed`` and
@@ -150,7 +150,7 @@ def place(
         reading=pl.Series(clock.reading(arrival)),
         user=rank,
     )
-    return Placed(
+    return ClassifiedAttempts(
         attempts=placed.with_columns(gap_s=gaps(clock)),
         by=by,
         clock=clock,
@@ -162,7 +162,7 @@ def place(
     )
 
 
-def model_of(placed: Placed, pool: Pool, cluster: str, seed: int) -> Model:
+def model_of(placed: ClassifiedAttempts, pool: Pool, cluster: str, seed: int) -> Model:
     """Return the model of a pool's attempts; ``seed`` is that of the bootstraps (PCG64)."""
     attempts = placed.attempts
     work = float((attempts["size"] * attempts["occupancy_s"]).sum())
@@ -187,7 +187,7 @@ def model_of(placed: Placed, pool: Pool, cluster: str, seed: int) -> Model:
     )
 
 
-def of_class(placed: Placed, label: str, part: str) -> pl.DataFrame:
+def of_class(placed: ClassifiedAttempts, label: str, part: str) -> pl.DataFrame:
     """Return the attempts of one class, by arrival; ``part`` is one of ``PARTS``."""
     return placed.attempts.filter(label=label, part=PARTS.index(part))
 

@@ -11,7 +11,11 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from audit.errors import UsageError
 from audit.periods import zone
 from audit.studies.workload.compute.classes import PARTS, TECHNIQUES
-from audit.studies.workload.compute.hyper_exponential import LEAST_S, Fit, HyperExponential
+from audit.studies.workload.compute.hyper_exponential import (
+    LEAST_S,
+    FittedDistribution,
+    HyperExponential,
+)
 from audit.studies.workload.compute.model import Class, Model, Shares
 from audit.words import Resource
 
@@ -121,9 +125,11 @@ class _Fit(_Strict):
             raise ValueError(f"long_s ({self.long_s:g}) is below short_s ({self.short_s:g})")
         return self
 
-    def made(self) -> Fit:
+    def made(self) -> FittedDistribution:
         law = HyperExponential(self.p, self.short_s, self.long_s)
-        return Fit(law, self.distance, self.p_value, self.exponential_distance, self.gain)
+        return FittedDistribution(
+            law, self.distance, self.p_value, self.exponential_distance, self.gain
+        )
 
 
 _OfFit = Annotated[_Fit, AfterValidator(_Fit.made)]
@@ -185,7 +191,7 @@ class _File(_Model):
 
 def _text(value: object) -> str:
     """Return a value as TOML."""
-    if isinstance(value, Fit):
+    if isinstance(value, FittedDistribution):
         law, distance, p_value, exponential_distance, gain = value
         given = (*law, distance, p_value, exponential_distance, gain)
         parts = zip(_Fit.model_fields, given, strict=True)

@@ -12,7 +12,13 @@ from audit.report.study.cells import STUDIED
 from audit.studies.workload.compute import likeness, synthetic
 from audit.studies.workload.compute.hyper_exponential import HyperExponential
 from audit.studies.workload.compute.likeness import Likeness, decide, distance, traits
-from audit.studies.workload.compute.model import Model, Placed, model_of, place, population
+from audit.studies.workload.compute.model import (
+    ClassifiedAttempts,
+    Model,
+    model_of,
+    place,
+    population,
+)
 from tests.studies.workload.arrivals import arrivals, drawn
 from tests.studies.workload.attempts import POOL, ZONE, at, described
 
@@ -136,7 +142,7 @@ def test_gaps_are_drawn_beside_their_fits() -> None:
     assert near < 0.1 < far
 
 
-def verdicts(made: tuple[Placed, Model]) -> list[Holds]:
+def verdicts(made: tuple[ClassifiedAttempts, Model]) -> list[Holds]:
     placed, model = made
     return [one.holds for one in decide(model, distance(placed, model, Draws(1)))]
 

@@ -20,7 +20,7 @@ from audit.scenario.check import check_schedule
 from audit.studies.workload.compute import model as model_module
 from audit.studies.workload.compute import model_files, synthetic
 from audit.studies.workload.compute.classes import weekly_clock
-from audit.studies.workload.compute.hyper_exponential import Fit, HyperExponential
+from audit.studies.workload.compute.hyper_exponential import FittedDistribution, HyperExponential
 from audit.studies.workload.compute.model import SIZES, Class, Model, model_of, of_class, place
 from tests.examples import examples
 from tests.naive import workload as naive
@@ -173,8 +173,8 @@ def test_a_broken_file_is_refused_with_its_place(old: str, new: str, said: str) 
 # --- synthetic logs ------------------------------------------------------------------------------
 
 
-def law(share: float, short: float, long: float) -> Fit:
-    return Fit(HyperExponential(share, short, long), 0.0, None, 0.0, 0.0)
+def law(share: float, short: float, long: float) -> FittedDistribution:
+    return FittedDistribution(HyperExponential(share, short, long), 0.0, None, 0.0, 0.0)
 
 
 def simple(**changes: object) -> Model:

@@ -28,20 +28,20 @@ Instant = Annotated[int, PlainSerializer(_utc, when_used="json")]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
+class JsonAnswer:
     """The keys of every answer."""
 
     shape: int = SHAPE
     version: str = field(default_factory=lambda: __version__)
 
 
-def written(answer: Answer) -> str:
+def written(answer: JsonAnswer) -> str:
     """Return an answer as JSON in ASCII, so that no name can control a terminal."""
     plain = TypeAdapter(type(answer)).dump_python(answer, mode="json")
     return f"{json.dumps(plain, indent=1, allow_nan=False)}\n"
 
 
-def schema(kind: type[Answer]) -> dict[str, Any]:
+def schema(kind: type[JsonAnswer]) -> dict[str, Any]:
     """Return the JSON Schema of a kind of answers."""
     made = TypeAdapter(kind).json_schema(mode="serialization")
     return {"$schema": DRAFT, **made}

@@ -1,0 +1,65 @@
+"""Faults of TOML files in words: their key path, what is wrong, and the nearest valid key."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from typing import Any, get_args
+
+from pydantic import BaseModel
+
+
+def tuples(value: Any) -> Any:
+    """Return arrays as tuples, which frozen sections hold."""
+    if isinstance(value, dict):
+        return {key: tuples(item) for key, item in value.items()}
+    return tuple(tuples(item) for item in value) if isinstance(value, list) else value
+
+
+def in_words(error: dict[str, Any], root: type[BaseModel]) -> str:
+    """Return an error of pydantic as a line for the user; ``root`` is the section of the file."""
+    path = [part for part in error["loc"] if part != "[key]"]
+    key = _path(path)
+    if error["type"] == "missing":
+        return f"{key}: is missing"
+    if error["type"] == "extra_forbidden":
+        if path == ["mail", "password"]:
+            return (
+                f"{key}: a password must not be in this file; name the environment variable "
+                "(mail.password_env) or the private file (mail.password_file) that holds it"
+            )
+        *parents, last = path
+        known = _keys(parents, root)
+        near = difflib.get_close_matches(str(last), known, n=1, cutoff=0.5)
+        hint = f"did you mean {_path([*parents, *near])}?" if near else f"known: {', '.join(known)}"
+        return f"{key}: no such key; {hint}"
+    message = str(error["msg"]).removeprefix("Value error, ")
+    if not path:  # a fault of several sections, whose message names the keys
+        return message
+    shown = repr(error["input"])
+    # a section or a value that is not a host may contain a password; an address to ping is a secret
+    secret = path[:2] in (["mail", "host"], ["service", "ping"], ["service", "ping_by_cluster"])
+    tell = len(shown) < 80 and not isinstance(error["input"], dict | None) and not secret
+    return f"{key}: {message}" + (f" (it is {shown})" if tell else "")
+
+
+def _path(parts: Sequence[Any]) -> str:
+    """Return a key path such as ``clusters[0].zone``."""
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)
+    return text.removeprefix(".") or "the file"
+
+
+def _keys(parents: Sequence[Any], root: type[BaseModel]) -> list[str]:
+    """Return the keys of a section."""
+    section = root
+    for parent in parents:
+        if not isinstance(parent, int):
+            section = _section(section.model_fields[parent].annotation) or section
+    return [of.alias or name for name, of in section.model_fields.items()]
+
+
+def _section(annotation: Any) -> type[BaseModel] | None:
+    """Return the section in an annotation such as ``tuple[Pool, ...]``."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next(filter(None, map(_section, get_args(annotation))), None)

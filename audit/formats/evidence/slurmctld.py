@@ -1,0 +1,127 @@
+"""slurmctld.log, at ``SlurmctldDebug=info`` or more (Slurm 17.11 to 25.05).
+
+    [2026-11-24T15:16:50.321] sched: Allocate JobId=8 NodeList=n1 #CPUs=4 Partition=batch
+
+Jobs are ``JobId=8``, tasks of arrays ``JobId=90_3(93)``, all tasks that wait ``JobId=90_*``. The
+lines of the backfill scheduler need ``DebugFlags=Backfill``. Other lines are skipped and counted.
+Source: Slurm's controller (job_mgr.c, job_scheduler.c, node_mgr.c, sched/backfill).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, NamedTuple
+
+from audit.formats.evidence.statements import (
+    ENDED,
+    HELD,
+    PENDING,
+    RELEASED,
+    REQUEUED,
+    STARTED,
+    Remark,
+    number,
+)
+from audit.hostlists import expand
+
+CTLD_LOG: Final = "SlurmctldLogFile of slurm.conf"
+"""The file to look for."""
+
+_AT: Final = re.compile(
+    r"\[([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}(?:\.[0-9]+)?(?:Z|[+-][0-9]{2}:?[0-9]{2})?)\]\s+"
+)
+_ID: Final = (
+    r"Job(?:Id=|ID |_id=)?(?P<job>[0-9]{1,18}(?:_[0-9]{1,9}|_\*|\+[0-9]{1,9})?)(?:\([0-9]+\))?"
+)
+_NODE: Final = r"[Nn]odes? (?P<node>[^\s\x00-\x1f]{1,4000})"
+
+
+class Line(NamedTuple):
+    """A kind of line, and what it says."""
+
+    pattern: str
+    """Regular expression that is searched in what follows the time."""
+    state: str
+    reason: str | None = None
+
+
+# fmt: off
+LINES: Final = (
+    Line(rf"_slurm_rpc_submit_batch_job: {_ID} InitPrio=(?P<priority>[0-9]+)", RELEASED),
+    Line(rf"sched: (?:_slurm_rpc_allocate_resources |Allocate )?{_ID} NodeList=", STARTED),
+    Line(rf"backfill: (?:_start_job: )?Started {_ID} in ", STARTED),
+    Line(rf"_job_complete: {_ID} done", ENDED),
+    Line(rf"job_signal: [0-9x]+ of pending {_ID} successful", ENDED),
+    Line(rf"(?i:requeuing) {_ID}", REQUEUED),
+    Line(rf"hold on {_ID} by uid 0\b", HELD, "JobHeldAdmin"),
+    Line(rf"hold on {_ID} by uid ", HELD, "JobHeldUser"),
+    Line(rf"set(?:ting)? priority to (?P<priority>[0-9]+) for {_ID}", RELEASED),
+    Line(rf"BACKFILL: test for {_ID} Prio=(?P<priority>[0-9]+)", PENDING),
+    Line(rf"BACKFILL: {_ID} not runable now due to licenses", PENDING, "Licenses"),
+    Line(rf"adding reservation for {_ID} blocked by acct_policy", PENDING, "AccountingPolicy"),
+    Line(rf"_dump_job_sched: {_ID} to start at (?P<expected>[-0-9T:]+),", PENDING),
+    Line(rf"update_node: {_NODE} state set to (?P<state>\w+)", ""),
+    Line(rf"drain_nodes: {_NODE} state set to (?P<state>DRAIN\w*)", ""),
+    Line(rf"{_NODE} not responding, setting (?P<state>DOWN)", ""),
+    Line(rf"{_NODE} (?:now responding|returned to service)", "IDLE"),
+    Line(rf"{_NODE} rebooted unexpectedly", "DOWN"),
+)
+# fmt: on
+"""The first that is found applies. ``release hold`` precedes no other kind that has ``hold``."""
+
+_RELEASE: Final = Line(rf"release hold on {_ID} by uid ", RELEASED)
+_PATTERNS: Final = tuple((re.compile(one.pattern), one) for one in (_RELEASE, *LINES))
+_SOME: Final = re.compile(
+    "InitPrio|NodeList=|Started |_job_complete|of pending|equeuing|hold on|priority to|BACKFILL: "
+    "|acct_policy|_dump_job_sched|state set to|responding|returned to|rebooted"
+)
+"""What each kind of line contains."""
+
+
+def remarks(lines: Iterable[str]) -> tuple[list[Remark], int]:
+    """Return what the lines say of jobs and nodes, and the number of lines that say nothing.
+
+    What a pass of the backfill scheduler says of a job is one remark: that of its first line.
+    """
+    said = list[Remark]()
+    skipped, tested = 0, dict[str, int]()
+    for line in lines:
+        at = _AT.match(line)
+        found = None if at is None or not _SOME.search(line, at.end()) else _found(line, at.end())
+        if at is None or found is None:
+            skipped += 1
+            continue
+        kind, parts = found
+        for one in _remarks(at[1], kind, parts):
+            place = tested.get(one.job or "") if one.state == PENDING else None
+            if place is None or "BACKFILL: test" in kind.pattern:
+                if one.state == PENDING and one.job:
+                    tested[one.job] = len(said)
+                elif one.job:
+                    tested.pop(one.job, None)
+                said.append(one)
+            else:
+                before = said[place]
+                said[place] = before._replace(
+                    reason=one.reason or before.reason, expected=one.expected or before.expected
+                )
+    return said, skipped
+
+
+def _found(line: str, begin: int) -> tuple[Line, Mapping[str, str]] | None:
+    for pattern, kind in _PATTERNS:
+        if match := pattern.search(line, begin):
+            return kind, match.groupdict()
+    return None
+
+
+def _remarks(at: str, kind: Line, parts: Mapping[str, str]) -> Iterator[Remark]:
+    if "node" in parts:
+        for node in expand(parts["node"]) or ():
+            yield Remark(at, node=node, state=parts.get("state") or kind.state)
+        return
+    state, reason, priority = kind.state, kind.reason, number(parts.get("priority"))
+    if priority == 0 and state == RELEASED:
+        state, reason = HELD, "JobHeldUser"
+    yield Remark(at, parts["job"], None, state, reason, priority or None, parts.get("expected"))

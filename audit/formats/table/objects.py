@@ -1,0 +1,114 @@
+"""JSON objects as rows: an array of them, or one after the other.
+
+All objects begin alike, with ``{`` and the same first key, which no object within them does. So
+damage costs one object, and blocks may end before any of them. A column is a path of keys
+(``attempts.start_time``); the items of a list are separated by commas. With ``records``, each item
+of the list there is a row; an object without any is one row.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any, Final
+
+from audit.config.table import TableMapping
+from audit.errors import DialectError
+from audit.formats.elements import Found, Row, Words, decode, holdable, starts_of
+from audit.formats.lines import Block
+
+MOST_ITEMS: Final = 1 << 20  # of the lists in one row
+_FIRST: Final = re.compile(rb'[\s\[]*(\{\s*"[^"\\]*"\s*:)')
+_BETWEEN: Final = re.compile(rb"[\s,\[\]]*")
+_TRIES: Final = 4
+_WORDS: Final = Words(
+    "the log ends before an object", "the log ends within this object", "is not an object"
+)
+
+
+def begins(head: bytes) -> str:
+    """Return how the objects of a log begin; DialectError if objects within them begin alike."""
+    first = _FIRST.match(head)
+    if first is None:
+        raise DialectError("JSON, but no array of objects, and no object per line")
+    text = head[first.start(1) :].decode("utf-8", "surrogateescape")
+    mark = first[1].decode("utf-8", "backslashreplace")
+    try:
+        _, end = decode(text)
+    except (ValueError, RecursionError):
+        end = len(mark)  # its damage is reported when it is read
+    if mark in text[len(mark) : end]:
+        raise DialectError(f"objects within its objects begin alike ({mark!r})")
+    return mark
+
+
+def whole(data: bytes, mark: str) -> int:
+    """Return the length of ``data`` before its last object."""
+    at = data.rfind(mark.encode())
+    return len(data[:at].rstrip().removesuffix(b",")) if at > 0 else 0
+
+
+class Objects(Found):
+    """The rows of the objects of a block."""
+
+    def __init__(self, block: Block, mark: str, mapping: TableMapping) -> None:
+        super().__init__(block)
+        self._columns = mapping.columns
+        self._records = tuple(mapping.records.split(".")) if mapping.records else ()
+        self.walk(0, starts_of(block.data, mark.encode()), _BETWEEN, self._rows, _WORDS, _TRIES)
+
+    def _rows(self, value: Mapping[str, Any]) -> Iterator[Row]:
+        within = [*_at(value, self._records)] if self._records else [value]
+        items = [item for one in within for item in (one if isinstance(one, list) else [one])]
+        last = len(items) - 1
+        for number, item in enumerate(items or [None]):
+            yield (
+                *(self._text(value, item, name) for name in self._columns),
+                _LAST[number >= last],
+            )
+
+    def _text(self, value: Mapping[str, Any], item: Any, name: str) -> str | None:
+        path, depth = _path(name), len(self._records)
+        if not depth or path[:depth] != self._records:
+            found = [*_at(value, path)]
+        else:
+            found = [*_at(item, path[depth:])] if item is not None else []
+        texts = [text for one in found for text in _texts(one)]
+        if len(texts) > MOST_ITEMS:
+            raise ValueError(f"{name}: a list of more than {MOST_ITEMS:,} items")
+        return ",".join(texts) if texts else None
+
+
+_LAST: Final = (None, "last")
+
+
+@lru_cache(maxsize=1 << 10)
+def _path(name: str) -> tuple[str, ...]:
+    return tuple(name.split("."))
+
+
+def _at(value: Any, path: tuple[str, ...]) -> Iterator[Any]:
+    """Yield what is at a path, of each item of the lists on the way."""
+    if isinstance(value, list) and path:
+        for item in value:
+            yield from _at(item, path)
+    elif not path:
+        yield value
+    elif isinstance(value, Mapping) and path[0] in value:
+        yield from _at(value[path[0]], path[1:])
+
+
+def _texts(value: Any) -> Iterator[str]:
+    match value:
+        case None | {}:
+            return
+        case bool():
+            yield "true" if value else "false"
+        case str():
+            yield holdable(value)
+        case int() | float():
+            yield str(value)
+        case list():
+            for item in value:
+                yield from _texts(item)

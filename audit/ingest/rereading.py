@@ -1,0 +1,75 @@
+"""Logs that are read again, because the columns by which the user has them read have changed.
+
+The old records are removed in the transaction that inserts the new ones. Jobs that other logs have
+too are resolved again. Archived records cannot be replaced, so such a log is left out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+import polars as pl
+
+from audit.errors import LogError
+from audit.ingest.attempts import settle
+from audit.ingest.logs import Opened, is_same
+from audit.store import queries
+from audit.store.database import Connection, execute
+
+
+def identify(cluster: str, log: Opened) -> str:
+    """Return the input id of a log."""
+    return identify_text(cluster, log.source.sha256, log.reading)
+
+
+def identify_text(cluster: str, sha256: str, reading: str = "") -> str:
+    """Return the input id of a log whose text has this hash, read by the user's columns."""
+    parts = [cluster, sha256, *([reading] if reading else [])]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def held_as(con: Connection, cluster: str, log: Opened) -> tuple[str | None, list[str]]:
+    """Return the input that the store has of a log, and inputs that reading it replaces.
+
+    Raises LogError if some of their records are in the archive.
+    """
+    held = _of_content(con, cluster, log.source.sha256)
+    for input_id, reading in held.items():
+        if is_same(reading, log.reading):
+            return input_id, []
+    outdated = [*held]
+    for part in log.source.outdated:
+        inputs = _of_content(con, cluster, part.sha256)
+        outdated += [name for name, reading in inputs.items() if reading == part.reading]
+    outdated = sorted(set(outdated))
+    ((archived,),) = queries.rows(con, "archived_of_inputs", inputs=outdated)
+    if archived:
+        raise LogError(
+            f"{log.where}: its columns were read in another way before, and {archived:,} of its "
+            "records are in the archive, where they cannot be replaced: use the earlier mapping "
+            "(clusters.sources: table, columns) for this file, or begin a new store"
+        )
+    return None, outdated
+
+
+def _of_content(con: Connection, cluster: str, sha256: str) -> dict[str, str | None]:
+    found = queries.run(con, "inputs_of_content", content_sha256=sha256)
+    mine = found.filter(pl.col("cluster") == cluster)
+    return dict(mine.select("input_id", "reading").iter_rows())
+
+
+def forget(con: Connection, cluster: str, inputs: Sequence[str]) -> list[str]:
+    """Remove inputs with all that the store has of them; return their jobs in other inputs."""
+    if not inputs:
+        return []
+    jobs = queries.run(con, "jobs_of_inputs", cluster=cluster, inputs=inputs)["job_id"].to_list()
+    for table in ("records", "refused", "doubtful", "accepted", "inputs"):
+        execute(con, f"DELETE FROM {table} WHERE input_id IN (SELECT unnest(?))", [inputs])  # noqa: S608
+    return jobs
+
+
+def settle_again(con: Connection, cluster: str, jobs: Sequence[str]) -> None:
+    """Resolve jobs that lost records."""
+    if jobs:
+        settle(con, cluster, queries.run(con, "records_of_jobs", cluster=cluster, jobs=jobs))
