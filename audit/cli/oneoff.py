@@ -155,13 +155,8 @@ def audit(
         update={"simulation": site.config.simulation.model_copy(update=given)}
     )
     with at_work(timings=timings) as progress:
-        session = site.session(
-            logs,
-            progress,
-            config=config,
-            on_inferred=tell(progress, verbose=verbose),
-            fit=not no_fit,
-        )
+        heard, fit = tell(progress, verbose=verbose), not no_fit
+        session = site.session(logs, progress, config=config, on_inferred=heard, fit=fit)
         outcome = run_audit(session, options)
     warn(outcome.warnings)
     if form is AnswerFormat.json:

@@ -182,7 +182,7 @@ EVIDENCE_FILES = options(
         list[Path], "Grid Engine's file schedule (params MONITOR=1).", metavar="FILE"
     ),
 )
-"""What schedulers said of jobs and nodes at instants; each option may be repeated."""
+"""Output of schedulers about jobs and nodes at instants; each option may be repeated."""
 
 
 def reading(

@@ -110,7 +110,7 @@ _NUMBER: Final = re.compile(
 )
 _JOINED: Final = re.compile(r"[.-]+")
 _VALUE: Final = re.compile(r'(?:^|[,;|\t])[-+.:\dTZ" ]*(?=[,;|\t]|$)|[{}<>]')
-"""A number, a time, or nothing between separators: the first row of a table has none."""
+"""A number, a time, or nothing between separators, or an object: such a row has no column names."""
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1d\x7f-\x9f]")
 
 _NAMED: Final = _words(
@@ -175,7 +175,7 @@ def without_names(head: bytes) -> str:
         dialect = ""
     names, kept = Names(_ESCAPES.get(head.lstrip()[:1])), ""
     if not dialect and propose(head) is not None and not _VALUE.search(text.partition("\n")[0]):
-        kept, _, text = text.partition("\n")  # the column names of a table, which are nobody's
+        kept, _, text = text.partition("\n")  # column names of a table
         kept += "\n"
     lines = _LINES.get(dialect, _of_keys)
     return "".join((kept, *lines(text, names)))

@@ -49,9 +49,8 @@ def _measure(logs: list[Path], out: Path) -> Audit:
 
     simulation = config.Config().simulation.model_copy(update={"advice_budget_s": 0})
     chosen = config.Config(simulation=simulation)
-    options = audit.Options(out=out, pdf=False)
     session = Session(Request(logs=logs), chosen, on_progress=watch.update)
-    audit.audit(session, options)
+    audit.audit(session, audit.Options(out=out, pdf=False))
     watch.end()
     cpu_s: dict[str, float] = {}
     for stage in watch.stages:
