@@ -247,7 +247,7 @@ class Absence(NamedTuple):
 
 
 class Declared(NamedTuple):
-    """What files say about the nodes of a cluster, and its limits."""
+    """Contents of files about the nodes of a cluster, and its limits."""
 
     nodes: tuple[Node, ...] = ()
     absences: tuple[Absence, ...] = ()

@@ -69,7 +69,7 @@ def _cpu_s() -> float:
 
 
 def _peak_mib() -> float | None:
-    """Return the peak memory since the last call, if the system tells it."""
+    """Return the peak memory since the last call, if the system counts it."""
     with suppress(OSError, IndexError):
         status = (_OWN / "status").read_text(encoding="utf-8")
         peak = int(status.split("VmHWM:")[1].split()[0]) / 1024

@@ -36,7 +36,7 @@ class Population(StrEnum):
 
 
 class EvidenceKind(StrEnum):
-    """What a scheduler said of jobs and nodes at instants: samples, and its own logs."""
+    """Statements of a scheduler about jobs and nodes at instants: samples, and its own logs."""
 
     SQUEUE = "squeue"
     SPRIO = "sprio"

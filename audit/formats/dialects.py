@@ -34,11 +34,11 @@ class Reading:
     """Column names of a log without a header row; ``_`` skips a column."""
     separator: str | None = None  # column separator; None detects it
     zone: str | None = None  # IANA name of the zone of local times; None: the log's own, or UTC
-    table: TableMapping | None = None  # the columns of a table with names of its own
+    table: TableMapping | None = None  # the columns of a table with other names
 
     @property
     def fingerprint(self) -> str:
-        """What identifies the user's columns; empty if there are none."""
+        """Identity of the user's columns; empty without such columns."""
         return fingerprint(self.table, self.columns, self.separator)
 
 

@@ -71,7 +71,7 @@ def take_in(
 
 
 def about_nodes(con: Connection, cluster: str) -> pl.DataFrame:
-    """Return what is said of nodes, by instant; columns of ``model.EVIDENCE``."""
+    """Return statements about nodes, by instant; columns of ``model.EVIDENCE``."""
     return queries.run(con, "evidence_of_nodes", cluster=cluster)
 
 

@@ -223,7 +223,7 @@ def parsed_blocks(log: Opened) -> Iterator[tuple[int, Parsed]]:
     """Yield each block of a log, parsed, and the position after it; without its known part.
 
     The known part is parsed too, as it may change the header. While the caller stores one block, a
-    thread parses the next: neither holds the GIL. What was added since the log was opened is left
+    thread parses the next: neither holds the GIL. Lines added since the log was opened are left
     out; ChangedLogError is raised in the end if the rest has changed.
     """
     header = log.header

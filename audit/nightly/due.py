@@ -1,7 +1,7 @@
 """The stages ``compute`` and ``report``: a cluster's due figures and reports, and the index page.
 
-Figures of a period are due if their inputs are not those of the figures in the store. What the 400
-days before the end of a period show, such as limits, is inferred once and kept with its run. If a
+Figures of a period are due if their inputs are not those of the figures in the store. Limits and
+the like are inferred once from the 400 days before the end of a period, and kept with its run. If a
 cluster has archived months, only the attempts that the due periods need are read, a few periods at
 a time; otherwise all are. A report is due if the run that computed its period's figures has not
 made it.

@@ -1,4 +1,4 @@
-"""What the scheduler said at instants: files that are new or look different, and commands."""
+"""Statements of the scheduler at instants: files that are new or look different, and commands."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _Pulled:
     def pull(self) -> None:
         """Read the command's output, or the files that are new or look different.
 
-        What cannot be read is a failure; the rest is read.
+        An unreadable file is a failure; the rest is read.
         """
         work, origin, site = self.work, self.origin, self.work.site
         if origin.command is None:

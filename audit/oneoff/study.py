@@ -66,7 +66,7 @@ class StudyPlan(NamedTuple):
     finish: Callable[[Sequence[pl.DataFrame]], Made]
     """Makes the study from the frames of the cells, in their order."""
     facts: Sequence[Fact] = ()
-    """What it inferred from the log."""
+    """Values inferred from the log."""
 
 
 def conduct(

@@ -1,4 +1,4 @@
-"""What schedulers said at instants, with the attempts and the nodes that it is about."""
+"""Statements of schedulers at instants, with their attempts and nodes."""
 
 from __future__ import annotations
 
@@ -36,5 +36,5 @@ def recorded_attempts(
 
 
 def dated(con: Connection, cluster: str, nodes: Declared) -> Declared:
-    """Return declared nodes with their drains dated by what schedulers said of nodes."""
+    """Return declared nodes with their drains dated by statements of schedulers."""
     return declared.dated(nodes, evidence.about_nodes(con, cluster))

@@ -1,4 +1,4 @@
-"""What is in force in the pools of a log: what is configured, and what the log shows (SPEC §11).
+"""Rules in force in the pools of a log: configured ones, and those that the log shows (SPEC §11).
 
 Every command takes it from here. A database has what was inferred when its figures were computed.
 """

@@ -136,7 +136,7 @@ class Ingested:
     begin: LogBegin | None  # that of all its logs; None: they have no times
     kept_out: Sequence[Unread] = ()  # see ``ingest.ingest.Intake``
     of_nodes: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=EVIDENCE))
-    """What the scheduler said of nodes; columns of ``model.EVIDENCE``."""
+    """Statements of the scheduler about nodes; columns of ``model.EVIDENCE``."""
     doubts: Sequence[str] = ()
     """Warnings about files of evidence."""
 
@@ -293,7 +293,7 @@ class ClusterFinder:
 def pools(log: ClusterLog, only: str | None = None) -> list[Pool]:
     """Return the pools with attempts in the log, or the one ``only``.
 
-    Raise UsageError if there is none.
+    Raise UsageError without one.
     """
     known = {pool.name: pool for pool in log.setting.pools}
     if only is not None and only not in known:

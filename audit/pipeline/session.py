@@ -1,4 +1,4 @@
-"""What a command passes to the functions that do its work."""
+"""The arguments of a command for the functions that do its work."""
 
 from __future__ import annotations
 

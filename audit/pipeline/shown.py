@@ -30,7 +30,7 @@ _NAMED: Final = 10  # greatest number of users about whom there are facts
 
 
 class ShownByLog(NamedTuple):
-    """What the log of a pool shows."""
+    """Findings in the log of a pool."""
 
     plateaus: Plateaus
     chains: tuple[JobChain, ...]
@@ -41,7 +41,7 @@ class ShownByLog(NamedTuple):
 
     @property
     def holding(self) -> Holding:
-        """Whose jobs were held."""
+        """Users whose jobs were held."""
         return Holding(
             tuple(one.limit for one in self.plateaus.own),
             tuple(one.user for one in self.chains),
@@ -55,8 +55,8 @@ class ShownByLog(NamedTuple):
 def look(described: pl.DataFrame, pool: Pool, now: int, log_begin: int) -> ShownByLog:
     """Return the limits and chains that the log of a pool shows, in the order of SPEC §11.
 
-    Jobs that wait for their user's previous one stop at each level at which the user then runs, so
-    many chains look like a limit. Where there are chains, limits are sought again with these held.
+    Jobs that wait for their user's previous one stop at each level at which the user then runs.
+    Therefore, chains can look like a limit. Where there are chains, limits are sought again with these held.
 
     Args:
         described: columns of ``model.DESCRIBED``; attempts of other pools are ignored.

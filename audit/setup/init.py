@@ -314,7 +314,7 @@ def with_table(draft: Draft, name: str | None, folder: Path) -> Draft:
 
 
 def write_table(path: Path, logs: Sequence[Path]) -> None:
-    """Write the mapping that is proposed for a log with columns of its own.
+    """Write the mapping that is proposed for a log with unknown columns.
 
     Raises UsageError as ``refuse_existing``, or if nothing can be proposed.
     """

@@ -51,7 +51,7 @@ INTRODUCTION = """# Which rules agree with the observed starts
 
 *Agreement* (A) compares the jobs that a rule would start, at each instant with starts, with those
 that the site started. From 65 % on, the rule is known, and the report may name users. Between 30
-and 65 %, it names users as "probably". Below 30 %, it speaks of the pool alone, and shows two
+and 65 %, it names users as "probably". Below 30 %, it describes the pool alone, and shows two
 readings: *kept order*, and the *cautious* one, which takes jobs as held that their own user's later
 jobs passed. Both are shares of all waiting that later arrivals caused.
 """

@@ -21,7 +21,7 @@ LAST = f"{FIRST_YEAR + (MONTHS - 1) // 12}-{(MONTHS - 1) % 12 + 1:02}"
 
 
 def measured(jobs: int, folder: Path) -> dict[str, object]:
-    """What the night of a site with this number of jobs a month costs."""
+    """Cost of a night of a site with this number of jobs a month."""
     cluster = Cluster(0, jobs)
     (folder / "logs").mkdir()
     text = settings([cluster], months=0, budget=300, advice=2)

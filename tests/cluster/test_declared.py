@@ -257,7 +257,7 @@ def test_jobs_wait_for_a_drained_node() -> None:
 
 
 def logged(*rows: tuple[str, int, str]) -> pl.DataFrame:
-    """What a scheduler said of nodes: node, seconds since AT, state."""
+    """Statements of a scheduler about nodes: node, seconds since AT, state."""
     found = [
         {**dict.fromkeys(EVIDENCE.names()), "kind": "ctld-log"}
         | {"node": node, "instant": AT + second, "state": state}

@@ -90,7 +90,7 @@ class One(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What is recorded of a stretch of a wait: a hold, a rule (its number), or a later plan."""
+    """A record about a stretch of a wait: a hold, a rule (its number), or a later plan."""
 
     span: range
     says: str | int = "held"

@@ -1,4 +1,4 @@
-"""What a scheduler recorded of waits, second by second (``metrics.attempts.recorded``)."""
+"""Records of a scheduler about waits, second by second (``metrics.attempts.recorded``)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ KINDS = {
     "QOSMaxJobsPerUserLimit": "limit QOSMaxJobsPerUserLimit",
     "planned": "planned",
 }
-"""What reasons say; others say nothing."""
+"""Meanings of reasons; others have none here."""
 
 
 def said_at(attempt: Mapping[str, Any], said: Sequence[Mapping[str, Any]], second: int) -> set[str]:

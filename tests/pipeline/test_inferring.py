@@ -1,4 +1,4 @@
-"""What is in force: the same for every command, and up to the end of a period for a run."""
+"""Rules in force: the same for every command, and up to the end of a period for a run."""
 
 import json
 from dataclasses import replace

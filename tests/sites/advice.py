@@ -1,4 +1,4 @@
-"""What advice promises on a made site, beside what its true scheduler does under the same change.
+"""Gains that advice promises on a made site, beside those of its true scheduler.
 
 The log of a site, and the policy and the limits that the site has, are all that advice gets. Then
 the true scheduler runs again, with the same jobs, latencies and drains, under the changed kind.
@@ -40,14 +40,14 @@ KNOWN: Final[Mapping[str, SiteKind]] = {
     "limit of jobs, drains": SiteKind(drains=DrainPlan(), rules=SIX),
     "limit of jobs, conservative": SiteKind(reservations=None, rules=SIX),
 }
-"""Kinds whose policy and limits advice is told."""
+"""Kinds whose policy and limits are configured for advice."""
 UNKNOWN: Final[Mapping[str, SiteKind]] = {
     "holds": SiteKind(holds=(HELD,)),
     "fairshare": SiteKind(fairshare=True),
     "node classes": SiteKind(classes=TWO_CLASSES),
     "two partitions merged": SiteKind(classes=TWO_CLASSES, separate=True),
 }
-"""Kinds that do not decide as the policy that advice is told."""
+"""Kinds that do not decide as the policy that is configured."""
 
 
 class Promise(NamedTuple):
@@ -55,7 +55,7 @@ class Promise(NamedTuple):
 
     change: str
     promised_s: int
-    """Mean gain of the jobs that advice speaks of; negative: they lose."""
+    """Mean gain of the jobs that advice counts; negative: they lose."""
     lower_s: int
     upper_s: int
     true_s: float
@@ -68,7 +68,7 @@ class Promise(NamedTuple):
 
     @property
     def inside(self) -> bool:
-        """Whether the true gain lies in the stated interval."""
+        """Whether the stated interval contains the true gain."""
         return self.lower_s <= self.true_s <= self.upper_s
 
 

@@ -1,4 +1,4 @@
-"""What advice promises, against the true scheduler of made sites under the same change.
+"""Gains that advice promises, against the true scheduler of made sites.
 
 A few sites run by default; `make test-sites` runs twenty of each kind and writes
 docs/report/sites-advice.md.

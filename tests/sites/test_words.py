@@ -39,7 +39,7 @@ VICTIMS: Final[tuple[Entity, ...]] = (
     ("account", "a1"),
 )
 MUCH: Final = 0.05
-"""Share of all waiting from which a loss is one that a site should be told of."""
+"""Share of all waiting from which a loss is one that a site should know."""
 MOST_ACCUSED: Final = 0.01
 MOST_CHANGES: Final = 0.02
 LEAST_NAMED: Final = 0.8

@@ -115,7 +115,7 @@ def lost(site: TrueSite, fair: TrueSite, entity: tuple[str, str]) -> float:
 
 
 class _Judge:
-    """What is known of the whole log of a site."""
+    """Facts about the whole log of a site."""
 
     def __init__(self, site: TrueSite) -> None:
         jobs, pool, now = site.jobs, site.pool, site.now

@@ -4,9 +4,9 @@
     8:1:STARTING:1700000000:3660:Q:all.q@n1:slots:4.000000
 
 A line of colons begins a pass of the scheduler. Others are job, task, state, start (epoch s),
-duration, level, object, resource and amount, one for each resource. What a pass starts has the
-instant of the pass as its start; a reserved job has its planned one. A pass that starts nothing has
-no instant, so it is skipped. Source: the manual page sge_schedule(5).
+duration, level, object, resource and amount, one for each resource. A job that a pass starts
+has the instant of the pass as its start; a reserved job has its planned one. A pass that starts
+nothing has no instant, so it is skipped. Source: the manual page sge_schedule(5).
 """
 
 from __future__ import annotations

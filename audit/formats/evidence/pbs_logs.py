@@ -72,7 +72,7 @@ _OF_JOBS, _OF_NODES = (
 
 
 def remarks(lines: Iterable[str]) -> tuple[list[Remark], int]:
-    """Return what the lines say of jobs and nodes, and the number of lines that say nothing."""
+    """Return statements about jobs and nodes, and the number of lines without one."""
     said = list[Remark]()
     skipped = 0
     for line in lines:

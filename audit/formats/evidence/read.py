@@ -16,7 +16,7 @@ WRITES: Final = {
     EvidenceKind.PBS_LOG: f"PBS ({pbs_logs.PBS_LOG})",
     EvidenceKind.GE_SCHEDULE: f"Grid Engine ({ge_schedule.SCHEDULE})",
 }
-"""What writes each kind."""
+"""The programs that write each kind."""
 
 
 def read(kind: EvidenceKind, lines: Iterable[str], zone: str, taken: int | None = None) -> Evidence:

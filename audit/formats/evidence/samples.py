@@ -6,7 +6,7 @@ r"""Samples of ``squeue`` and ``sprio``: tables with headings, each after a line
 
 A text has any number of samples. A line that is a time alone (epoch seconds or ISO 8601, also after
 ``==``) dates the table below it. Columns are found by their headings. ``|`` separates them, or
-blanks where there is none; others are ignored. Source: the manual pages of squeue and sprio.
+blanks; others are ignored. Source: the manual pages of squeue and sprio.
 """
 
 from __future__ import annotations

@@ -76,13 +76,13 @@ _SOME: Final = re.compile(
     "InitPrio|NodeList=|Started |_job_complete|of pending|equeuing|hold on|priority to|BACKFILL: "
     "|acct_policy|_dump_job_sched|state set to|responding|returned to|rebooted"
 )
-"""What each kind of line contains."""
+"""Contents of each kind of line."""
 
 
 def remarks(lines: Iterable[str]) -> tuple[list[Remark], int]:
-    """Return what the lines say of jobs and nodes, and the number of lines that say nothing.
+    """Return statements about jobs and nodes, and the number of lines without one.
 
-    What a pass of the backfill scheduler says of a job is one remark: that of its first line.
+    A pass of the backfill scheduler makes one remark about a job: that of its first line.
     """
     said = list[Remark]()
     skipped, tested = 0, dict[str, int]()

@@ -1,4 +1,4 @@
-"""What a scheduler said of jobs and nodes at instants, as readers collect it."""
+"""Statements of a scheduler about jobs and nodes at instants, as readers collect them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from audit.registry.reasons import PLANNED, without_names
 from audit.words import EvidenceKind
 
 HELD: Final = "HELD"
-"""State of a job that somebody held: it lasts until the next change of its state."""
+"""State of a held job: it lasts until the next change of its state."""
 PENDING: Final = "PENDING"
 """State of a job at an instant at which it waited."""
 STARTED, RELEASED, ENDED, REQUEUED = "RUNNING", "RELEASED", "ENDED", "REQUEUED"
@@ -23,7 +23,7 @@ CHANGES: Final = (HELD, RELEASED, STARTED, ENDED, REQUEUED)
 """States that last until the next of them. Samples say what was true at their instant alone."""
 
 SAMPLES: Final = (EvidenceKind.SQUEUE, EvidenceKind.SPRIO)
-"""Kinds that repeat all jobs. What does not wait is left out, but for the end of a wait."""
+"""Kinds that repeat all jobs. Jobs that do not wait are left out, but for the end of a wait."""
 
 JOB: Final = re.compile(r"[0-9]{1,18}[^\s|;,]{0,200}")
 """A job id; those of array tasks and of PBS contain more than a number."""
@@ -50,7 +50,7 @@ class Evidence(NamedTuple):
     skipped: int = 0
     """Lines that say nothing of use, or that are damaged."""
     problem: str | None = None
-    """Why the text has none, and the remedy; None: it has some, or is empty."""
+    """Why the text has no statement, and the remedy; None: it has some, or is empty."""
 
 
 def evidence(

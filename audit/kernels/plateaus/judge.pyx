@@ -1,4 +1,4 @@
-"""Find the levels at which entities stop, and count what speaks for and against each (SPEC §11).
+"""Find the levels at which entities stop, and count the evidence for and against each (SPEC §11).
 
 A *series* is a run of entities, judged together: one user, or all users. Stops and climbs are sorted
 by entity and time. ``level`` is U of a stop, and V of a climb; ``adds`` is what one more job, or
@@ -276,7 +276,7 @@ cdef void _count(
     Traces traces, int64_t begin, int64_t end, int64_t level, int64_t low, int64_t[::1] seen,
     int64_t[:, ::1] counts, double[::1] concentration, Py_ssize_t k
 ) noexcept nogil:
-    """Add up what lies in the period, entity by entity."""
+    """Add up the counts of the period, entity by entity."""
     cdef int64_t e, at, broken, from_day = counts[k, FIRST_DAY], to_day = counts[k, LAST_DAY]
     cdef int64_t adds, used
     cdef Py_ssize_t i

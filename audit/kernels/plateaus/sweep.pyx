@@ -144,7 +144,7 @@ def sweep(
     """Fill the tables of ``made``, and ``marks.marked``.
 
     Args:
-        since: before it nobody is hungry.
+        since: before it no group is hungry.
 
     Raises:
         MemoryError: there is no memory for the stops.

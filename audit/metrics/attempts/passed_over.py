@@ -101,7 +101,7 @@ RESULT_SCHEMA: Final = pl.Schema(
         "passed_s": pl.Int64,
         "lower": pl.Float64,  # one-sided 95 % bound of share − expected; null: not tested
         "p": pl.Float64,
-        "named": pl.Boolean,  # null: cannot be told
+        "named": pl.Boolean,  # null: not testable
         "why": pl.String,  # PassedWhy; null: it is named
         "own_share": pl.Float64,  # of the own control; null: not needed, or too few jobs
         "usage_multiple": pl.Float64,  # of users and accounts; null: usage does not count

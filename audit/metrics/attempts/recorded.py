@@ -94,7 +94,7 @@ def with_evidence(attempts: pl.DataFrame, evidence: pl.DataFrame) -> pl.DataFram
 
 
 def _applied(of_jobs: pl.DataFrame) -> pl.DataFrame:
-    """Return what is said of jobs with the end of its time (``until``) and its kind."""
+    """Return statements about jobs with the end of their time (``until``) and its kind."""
     reasons = of_jobs["reason"].drop_nulls().unique().to_list()
     kinds = pl.col("reason").replace_strict(
         {reason: _kind(reason) for reason in reasons}, default=None, return_dtype=pl.String
@@ -144,7 +144,7 @@ def _named(kind: pl.Expr) -> pl.Expr:
 
 
 def _of_attempts(said: pl.DataFrame, waits: pl.DataFrame) -> pl.DataFrame:
-    """Return what is said of each attempt in its wait: row, arrival and leave of the attempt too.
+    """Return statements about attempts in their wait: row, arrival and leave of the attempt too.
 
     ``7_*`` is about all tasks of array 7 that wait.
     """

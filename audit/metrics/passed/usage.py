@@ -1,4 +1,4 @@
-"""Whether jobs start in an order by recent usage, and whom that explains (SPEC §11, *Passed over*).
+"""An order of starts by recent usage, and the users whom it explains (SPEC §11, *Passed over*).
 
 Of the pairs of all users (``metrics.pairs``), with more: those in which j's user had used much more
 than k's, and less: those in which k's user had. Jobs start in an order by usage if

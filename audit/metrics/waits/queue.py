@@ -32,7 +32,7 @@ NEVER: Final = int(np.iinfo(np.int64).max)
 
 
 AS_HELD, AS_PLANNED = -1, -2
-"""Kinds of ``Holds.recorded_as``: somebody or something held it; the scheduler planned it later."""
+"""Kinds of ``Holds.recorded_as``: it was held; the scheduler planned it later."""
 
 
 class Holds(NamedTuple):

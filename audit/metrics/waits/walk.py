@@ -56,7 +56,7 @@ STRETCHES: Final = 20_000_000
 
 
 class Plan(NamedTuple):
-    """What keeps a job from starting although enough is free."""
+    """Reasons that keep a job from starting although enough is free."""
 
     reservations: int
     """The most of them in a walk."""

@@ -140,11 +140,11 @@ def uses(found: PoolScene) -> tuple[Use, ...]:
 
 
 class LogEvidence(NamedTuple):
-    """What is known of a whole log."""
+    """Facts about a whole log."""
 
     log_begin: int | None = None  # epoch s; None: its first end
     holding: Holding = NOT_HOLDING
-    """Whose jobs were held."""
+    """Users whose jobs were held."""
     passes: Passes | None = None
     """How the scheduler goes through its queue; None: as the attempts show."""
 

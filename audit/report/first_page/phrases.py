@@ -235,10 +235,10 @@ CAVEATS: Final = {
     "--walltimes": " Users do not know run times in advance, so the real gain is smaller.",
     "--per-node": " This assumes that jobs run as long on more nodes.",
 }
-"""What a replay cannot know, by option of the change."""
+"""Facts that a replay cannot know, by option of the change."""
 TO_DECIDE: Final = "To decide: should the {rule} hold jobs while enough is free?"
 WHY_OVERTAKEN: Final = "To ask: why did later jobs, at least as large, start before those of {who}?"
-HAS_ENDED: Final = "To ask: has the {rule} ended, as the log shows?"
+HAS_ENDED: Final = "To ask: did the {rule} end, as the log shows?"
 TO_SPREAD: Final = (
     "To decide: are small jobs spread over nodes on purpose? Packed, they free whole nodes."
 )

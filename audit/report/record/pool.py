@@ -227,7 +227,7 @@ class Fidelity(Figures):
 
     @property
     def may_say(self) -> MaySay:
-        """What fair starts on what the machine delivered may be used for."""
+        """Permitted uses of fair starts on the delivered capacity."""
         return MaySay.at(self.best)
 
     @property

@@ -1,4 +1,4 @@
-"""What the account of waits rests on in this log, in sentences (SPEC §11)."""
+"""Foundations of the account of waits in this log, in sentences (SPEC §11)."""
 
 from collections.abc import Iterator
 from typing import Final

@@ -79,7 +79,7 @@ _CAUTIONS: Final = {
     "walltimes": " Users do not know run times in advance, so the real gain is smaller.",
     "per-node": " This assumes that jobs can use more nodes, and that they then run as long.",
 }
-"""What a replay cannot know, by option of the change."""
+"""Facts that a replay cannot know, by option of the change."""
 
 
 def _error(advice: Advice) -> str:

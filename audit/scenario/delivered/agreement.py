@@ -1,4 +1,4 @@
-"""How far rules agree with the observed starts, and what may be said of a site (SPEC §10).
+"""Agreement of rules with the observed starts, and what it allows to state (SPEC §10).
 
     A = Σ |chosen ∩ O| ÷ Σ (|O| + |chosen that do not start at t|)
 

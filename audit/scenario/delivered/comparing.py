@@ -221,7 +221,7 @@ def share(sums: Ints) -> float | None:
 
 
 def _best(sums: Ints) -> float:
-    """Return the best agreement of a group; below 0 if there is none."""
+    """Return the best agreement of a group; below 0 for an empty group."""
     return max(-1.0 if one is None else one for one in map(share, sums))
 
 

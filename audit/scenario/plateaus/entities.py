@@ -65,7 +65,7 @@ FAMILIES: Final = (
 
 
 class Measure(NamedTuple):
-    """What is limited: the running jobs, an amount, or the remaining amount × time."""
+    """The limited quantity: the running jobs, an amount, or the remaining amount × time."""
 
     resource: str | None = None
     remaining: bool = False
@@ -153,7 +153,7 @@ class Plateaued:
 
     @cached_property
     def adds(self) -> Ints:
-        """What a job of each group adds, [measures, G]."""
+        """Increments by a job of each group, [measures, G]."""
         first = self.walltime[self.rows["place"].to_numpy()]
         ones = np.ones_like(first)
         return np.vstack((ones, self.request, self.request[0] * first))

@@ -43,7 +43,7 @@ class PlateauFault(StrEnum):
 
 
 class PlateauCounts(NamedTuple):
-    """What speaks for and against a level in its period (SPEC §11)."""
+    """Evidence for and against a level in its period (SPEC §11)."""
 
     at: int
     withheld: int  # W

@@ -64,7 +64,7 @@ class PlateauRule(NamedTuple):
 
     @property
     def evidence(self) -> str:
-        """What the log shows, such as ``23 of 4,772 starts exceed it``."""
+        """Evidence of the log, such as ``23 of 4,772 starts exceed it``."""
         counts = self.judged.counts
         return f"{counts.broken:,} of {counts.starts:,} starts exceed it"
 

@@ -80,7 +80,7 @@ def swept(
     """Return the stops under the pool's rules and ``limits``; with ``climbing`` the climbs too.
 
     Args:
-        since: the begin of the log, epoch s; before it nobody is hungry.
+        since: the begin of the log, epoch s; before it no group is hungry.
     """
     from audit.kernels.plateaus.sweep import StopTables
 

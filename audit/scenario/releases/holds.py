@@ -1,4 +1,4 @@
-"""What the log shows of held attempts: by a chain, by a limit of their user, or in another way.
+"""Held attempts in the log: by a chain, by a limit of their user, or in another way.
 
 These are evidence and no records: a chain may be a dependency or a script, and a limit of one user
 may be a throttle or a dependency.

@@ -1,4 +1,4 @@
-"""What schedulers recorded of waits: against the slow twin, by hand, and in the account."""
+"""Records of schedulers about waits: against the slow twin, by hand, and in the account."""
 
 from __future__ import annotations
 

@@ -165,7 +165,7 @@ def test_a_rule_that_has_ended_is_to_be_confirmed_and_not_decided() -> None:
     assert to_try(of)[0].plain.startswith("To decide: should the daytime closure")
     over = facts(causes=causes(rule=0.4, earlier=0.3), rules=(RULE,), ended=frozenset({RULE.name}))
     assert to_try(over)[0].plain == (
-        "To ask: has the daytime closure for jobs over 4 h ended, as the log shows?"
+        "To ask: did the daytime closure for jobs over 4 h end, as the log shows?"
     )
 
 

@@ -1,4 +1,4 @@
-"""What each file of the recorded scheduler changes in the account of waits.
+"""Changes in the account of waits by each file of the recorded scheduler.
 
     python -m tests.slurm.modern.evidence    # the table of docs/report/evidence.md
 
