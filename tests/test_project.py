@@ -1,4 +1,4 @@
-"""What a project needs to be joined: forms, citation, the site of its documentation, licence."""
+"""Forms, citation, the site of the documentation, the trial of the installation, the licence."""
 
 import re
 import shutil

@@ -182,7 +182,7 @@ EVIDENCE_FILES = options(
         list[Path], "Grid Engine's file schedule (params MONITOR=1).", metavar="FILE"
     ),
 )
-"""What schedulers said of jobs and nodes at instants; each option may be repeated."""
+"""Output of schedulers about jobs and nodes at instants; each option may be repeated."""
 
 
 def reading(
@@ -372,7 +372,7 @@ def described(fact: Fact) -> str:
     return f"{fact.what}: {fact.value} (from {fact.source})"
 
 
-def tell(on_progress: Progress, *, verbose: bool = True) -> Callable[[Fact], None]:
+def tell(progress: Progress, *, verbose: bool = True) -> Callable[[Fact], None]:
     """Return a callback that prints facts above the progress bars.
 
     Those about the policy and rules are left out unless ``verbose``.
@@ -380,6 +380,6 @@ def tell(on_progress: Progress, *, verbose: bool = True) -> Callable[[Fact], Non
 
     def print_fact(fact: Fact) -> None:
         if verbose or not fact.detail:
-            on_progress.say(described(fact))
+            progress.say(described(fact))
 
     return print_fact

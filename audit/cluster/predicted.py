@@ -1,6 +1,6 @@
 """Predicted starts that the store keeps, to show how good they are (SPEC §13).
 
-Those at submission are made anew from a sample of the attempts. Those of pending jobs are made at
+Those at submission are made anew, of every n-th. Those of pending jobs are made at
 the newest record and kept; later runs judge them.
 """
 
@@ -16,10 +16,6 @@ from audit.model import Standing
 from audit.scenario.predict import predictions
 from audit.scenario.scenario import Scenario
 
-SAMPLED: Final = 10_000
-"""Largest number of submissions that are predicted; every n-th is, so that few are not missed."""
-BUDGET_S: Final = 10.0
-"""Estimated CPU seconds of the simulations of each kind."""
 HOURS: Final = 3  # step between the past hours that are searched for similar pending jobs
 SUBMISSION: Final = "submission"
 PENDING: Final = "pending"
@@ -34,14 +30,13 @@ def predicted(scenario: Scenario, zone: ZoneInfo, window: ComputedWindow) -> pl.
         scenario: all attempts that rows of the window need.
     """
     attempts = scenario.attempts
-    every = -(-attempts.height // SAMPLED) or 1
-    made = predictions.at_submission(scenario, zone.key, every, BUDGET_S)
+    made = predictions.at_submission(scenario, zone.key)
     own = attempts.select(window.holds()).to_series()
     kinds = [made.filter(own.gather(made["row"])).with_columns(kind=pl.lit(SUBMISSION))]
     if window.to_time is None and (attempts["standing"] == Standing.PENDING).any():
         since = scenario.now - predictions.SEARCHED_S
         records = pl.col("tasks") > 0
-        _, present = predictions.pending(scenario, zone.key, since, HOURS, BUDGET_S, records)
+        _, present = predictions.pending(scenario, zone.key, since, HOURS, records)
         kinds.append(present.with_columns(kind=pl.lit(PENDING)))
     found = pl.concat(kinds)
     named = attempts.select("job_id", "attempt", "tasks")[found["row"]]

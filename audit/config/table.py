@@ -1,4 +1,4 @@
-"""The mapping of a table with columns of its own to the fields of a record.
+"""The mapping of a table with unknown columns to the fields of a record.
 
 A mapping is data: a preset, a TOML file, or an inline table of config.toml. Its keys are fields of
 ``model.RECORDS``, and durations from which times follow. It has no expressions.
@@ -138,7 +138,7 @@ class StateRule(ConfigSection):
     present: str | None = None
     """A column that has a value."""
     absent: str | None = None
-    """A column that has none."""
+    """A column without a value."""
     last: bool | None = None
     """Whether it is the last record of its object (``records``)."""
 
@@ -164,7 +164,7 @@ class TableMapping(ConfigSection):
     zone: str | None = None
     population: Annotated[Population, Field(strict=False)] | None = None
     caution: str = ""
-    """What its figures do not tell, in a clause."""
+    """The limits of its figures, in a clause."""
     one: Literal["job", "execution", "run", "task"] = "job"
     origin: str | None = None
     """The instant from which its times are counted in seconds."""

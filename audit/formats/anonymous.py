@@ -8,6 +8,7 @@ So a log that no dialect recognises loses its names too. Equal words get equal r
   or ``-`` are one name unless all of them stay; so is a path, from its first ``/`` on.
 - Numbers stay, as do single letters. In fields that hold a name or a user's text, a number is
   replaced as well: columns of sacct, the first columns of Grid Engine, keys of the other dialects.
+- The first row of a table stays if it is one of column names.
 - Control characters that do not separate fields or lines become ``?``.
 """
 
@@ -25,6 +26,7 @@ from audit.formats.pbs.records import KEYS
 from audit.formats.sacct import heads, job_table
 from audit.formats.sacct.columns import COLUMNS
 from audit.formats.slurm.fields import ALWAYS
+from audit.formats.table.proposals import propose
 from audit.model import WAITING, JobState
 
 _SPELLINGS: Final = """
@@ -63,6 +65,14 @@ _SPELLINGS: Final = """
     UnixStartTime TimeZone TimeZoneString StartTime EndTime MaxNodes MaxProcs MaxRuntime MaxMemory
     AllowOveruse MaxQueues Queues Queue MaxPartitions Partitions Note Users Groups Group User No Yes
     UTC GMT
+    apiVersion kueue x k8s io v1beta1 v1beta2 kind List Workload Event items metadata namespace
+    labels
+    creationTimestamp spec active priorityClassName priorityClassRef maximumExecutionTimeSeconds
+    podSets podSetAssignments template containers requests resourceUsage resourceRequests resources
+    admission clusterQueue queueName flavors conditions lastTransitionTime message evictions
+    schedulingStats accumulatedPastExecutionTimeSeconds involvedObject regarding note eventTime
+    lastTimestamp deprecatedLastTimestamp Admitted Evicted Finished Requeued QuotaReserved Inactive
+    Preempted JobFinished Succeeded True False nvidia amd intel com
 """
 
 
@@ -95,10 +105,12 @@ _ESCAPES: Final = {
 }
 """Escaped characters that stay, by the first byte of a log (JSON, XML)."""
 _NUMBER: Final = re.compile(
-    r"[0-9]+(?:[KMGTPEZkmgtpez]?(?:i?[bB]|w)?[cn]?|[eE][0-9]*|[TZ][0-9]*|_[0-9]*)|0x[0-9a-fA-F]+"
+    r"[0-9]+(?:[KMGTPEZkmgtpez]?i?[bBw]?[cn]?|[eE][0-9]*|[TZ][0-9]*|_[0-9]*)|0x[0-9a-fA-F]+"
     r"|v[0-9]+|dbv[0-9]+"
 )
 _JOINED: Final = re.compile(r"[.-]+")
+_VALUE: Final = re.compile(r'(?:^|[,;|\t])[-+.:\dTZ" ]*(?=[,;|\t]|$)|[{}<>]')
+"""A number, a time, or nothing between separators, or an object: such a row has no column names."""
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1d\x7f-\x9f]")
 
 _NAMED: Final = _words(
@@ -161,8 +173,12 @@ def without_names(head: bytes) -> str:
         dialect = dialects.detect(head, "").name
     except DialectError:
         dialect = ""
+    names, kept = Names(_ESCAPES.get(head.lstrip()[:1])), ""
+    if not dialect and propose(head) is not None and not _VALUE.search(text.partition("\n")[0]):
+        kept, _, text = text.partition("\n")  # column names of a table
+        kept += "\n"
     lines = _LINES.get(dialect, _of_keys)
-    return "".join(lines(text, Names(_ESCAPES.get(head.lstrip()[:1]))))
+    return "".join((kept, *lines(text, names)))
 
 
 def _lines(text: str) -> list[str]:

@@ -37,7 +37,7 @@ EDGES_S: Final = (
     *(0, 60, 300, 900, 1_800, 3_600, 2 * 3_600, 4 * 3_600, 8 * 3_600, 86_400, 2 * 86_400),
     *(7 * 86_400,),
 )
-"""Upper edges of the buckets of waits, in s; the last bucket has none."""
+"""Upper edges of the buckets of waits, in s; the last bucket is open."""
 
 _MOST_SERIES: Final = 10_000
 """Most series of one metric: partitions and QOS are as many as a log names."""

@@ -68,7 +68,7 @@ INFERRED_HOLDS: Final = {
     DEPENDENCY_INFERRED: "until its user's previous job ended: a dependency, or a script",
     OWN_LIMIT_INFERRED: "at a level at which its user's jobs stop: a limit, throttle or dependency",
 }
-"""What the log shows, in words."""
+"""The fact that the log shows, in words."""
 HELD_BY: Final = (
     *("begin", "dependency", "hold", "array", "licence"),
     *INFERRED_HOLDS,
@@ -94,7 +94,7 @@ _WORDS: Final = frozenset(
         )
     ).split(" ")
 )
-"""What reasons of schedulers consist of."""
+"""The parts of schedulers' reasons."""
 _PARTS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|_+|\W+|\d+")
 
 

@@ -45,7 +45,7 @@ _SLURM_FILES: Final = {
     "qos": "qos.psv",
 }
 QUEUE: Final = ("squeue", "--all", "--array", "--format=%i|%T|%r|%Q|%S")
-"""What each run asks about pending jobs, as in the shipped config.toml."""
+"""The command with which each run asks about pending jobs, as in the shipped config.toml."""
 _CONTROLLER_LOG: Final = re.compile(r"^SlurmctldLogFile\s*=\s*(/\S+)", re.MULTILINE)
 _PRIVATE: Final = re.compile(r"^PrivateData\s*=.*\bjobs\b", re.MULTILINE)
 _SHOWN: Final = 200  # maximum characters of a command's complaint that are shown
@@ -58,7 +58,7 @@ class SlurmCommand(NamedTuple):
     file: str
     command: tuple[str, ...]
     without: str | None = None
-    """What fairaudit does without the output; None if it needs it."""
+    """The remedy where the output is missing; None if fairaudit needs it."""
     timeout_s: int = 60
 
     @property

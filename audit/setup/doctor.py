@@ -128,7 +128,7 @@ def _kernels() -> str:
 def _pictures() -> str:
     if drawing.has_png():
         return "resvg draws them"
-    return "mails have none: resvg-py is not installed; to add them: pip install resvg-py"
+    return "resvg-py is not installed, so mails have no pictures; to add them: pip install resvg-py"
 
 
 def _configured(path: Path, published: Path | None) -> Iterator[Check]:

@@ -37,7 +37,7 @@ def test_doctor_names_a_python_that_breaks_headers(
 @pytest.mark.thorough
 def test_doctor_says_that_mails_have_no_pictures(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("audit.report.charts.drawing.has_png", lambda: False)
-    assert "mails have none: resvg-py is not installed" in run("doctor").stdout
+    assert "resvg-py is not installed, so mails have no pictures" in run("doctor").stdout
 
 
 @pytest.mark.usefixtures("audited")

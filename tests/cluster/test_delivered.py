@@ -9,11 +9,11 @@ from audit.cluster.delivered import agreed, delivered, held_until, replayed_agre
 from audit.metrics.attempts.population import as_of, describe
 from audit.model import Limit, Period, Pool, Resource
 from audit.scenario.delivered.agreement import agreement, rule_of
-from audit.scenario.delivered.candidates import candidates
+from audit.scenario.delivered.candidates import BY_PRIORITY, SiteRule, candidates
 from audit.scenario.delivered.fair_starts import ADDED, delivered_starts
 from audit.scenario.releases.holds import NOT_HOLDING, Holding
 from audit.scenario.scenario import Scenario
-from audit.scenario.workload import KEYS
+from audit.scenario.workload import KEYS, Ints
 from tests.examples import examples
 from tests.naive import delivered as slow
 from tests.scenario.delivered.made import scenario_of, sites
@@ -58,7 +58,7 @@ def test_nothing_is_compared_twice(site: slow.Site) -> None:
         rule[:2]: row for rule, row in zip(candidates(log), first.compared.rows(), strict=True)
     }
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("audit.cluster.delivered.agreement", forbidden)
+        patch.setattr("audit.cluster.delivered.agreement", by_priority)
         again = agreed(log, known=known)
         assert again.compared.equals(first.compared)
         assert again[1:] == first[1:]
@@ -69,8 +69,10 @@ def test_nothing_is_compared_twice(site: slow.Site) -> None:
     assert agreed(log, known=part).compared.equals(first.compared)
 
 
-def forbidden(*arguments: object, **named: object) -> None:
-    raise AssertionError
+def by_priority(log: Scenario, rules: list[SiteRule], *, held_until: Ints | None) -> pl.DataFrame:
+    """The agreement, of orders by priorities alone."""
+    assert {rule.policy.order for rule in rules} <= {*BY_PRIORITY}
+    return agreement(log, rules, held_until=held_until)
 
 
 def test_a_period_ends_with_what_ran_and_waited_by_hand() -> None:

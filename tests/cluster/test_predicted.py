@@ -15,6 +15,7 @@ from audit.pipeline.opening import Request
 from audit.pipeline.session import Session
 from audit.report.reading.predicted import of_pool, request
 from audit.report.record.predicted import Predicted
+from audit.scenario.predict import predictions
 from audit.store import database, queries, snapshots
 from tests.cli.command import Run
 from tests.cli.conftest import run as run  # noqa: PLC0414 (a fixture)
@@ -30,7 +31,7 @@ pytestmark = pytest.mark.usefixtures("short_paper")
 
 
 def test_of_many_submissions_every_nth_is_predicted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(predicted, "SAMPLED", 100)
+    monkeypatch.setattr(predictions, "SAMPLED", 100)
     of = scenario(records(250))
     made = predicted.predicted(of, UTC, ComputedWindow())
     assert made["job_id"].to_list() == [str(number) for number in range(1, 251, 3)]
@@ -55,9 +56,9 @@ def test_a_window_has_the_predictions_of_its_own_attempts() -> None:
 def test_an_audit_predicts_where_jobs_are_pending_or_if_asked(
     tmp_path: Path, jobs_pending: bool, predict: bool, kinds: set[str]
 ) -> None:
-    log = write(tmp_path / "mine.swf", busy(120))
-    if jobs_pending:
-        log = write(tmp_path / "mine.psv", sacct_at(records(120)[-1]["submit_time"]))
+    *_, last = records(JOBS)
+    at = last["submit_time"] if jobs_pending else last["end_time"] + 1
+    log = write(tmp_path / "mine.psv", sacct_at(at))
     options = Options(out=tmp_path / "out", pdf=False, predict=predict)
     made = audit(Session(Request(logs=[log]), Config(), fit=False), options)
     with closing(snapshots.open_snapshot(made.database)) as con:

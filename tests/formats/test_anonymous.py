@@ -1,6 +1,7 @@
 """The head of a log without names reads as the log, and holds no name of it."""
 
 import re
+from contextlib import suppress
 from pathlib import Path
 
 import polars as pl
@@ -8,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from audit.errors import DialectError
 from audit.formats import dialects
 from audit.formats.anonymous import KEPT, without_names
 from audit.formats.dialects import PLAIN, Parsed
@@ -29,6 +31,8 @@ LOGS = [
     *sorted((DATA / "htcondor").iterdir()),
     *sorted((DATA / "arrays").iterdir()),
     DATA / "gridengine" / "accounting",
+    *sorted(DATA.glob("tables/kueue/[we]*s.json")),
+    *sorted(DATA.glob("tables/slurmrestd/jobs_*.json")),
     *sorted(path for path in DATA.glob("cases/*/input") if path.parent.name != "pbsnodes-vnodes"),
 ]
 NAMES = ("user", "account", "group", "partition", "qos", "reservation", "cluster", "node_list")
@@ -90,7 +94,10 @@ def test_every_dialect_reads_the_same(case: contract.Case) -> None:
 
 def test_every_dialect_has_a_log_here() -> None:
     seen = {dialects.detect(head_of(path), path.name).name for path in LOGS}
-    assert seen | {case.dialect.name for case in CASES} >= set(dialects.table()) - {"near-swf"}
+    assert seen | {case.dialect.name for case in CASES} >= set(dialects.table()) - {
+        "near-swf",
+        "table",
+    }
 
 
 SECRET = re.compile(r"secret", re.I)
@@ -144,3 +151,27 @@ def test_a_log_of_no_dialect_loses_its_names() -> None:
         found
         == "2026-01-02 10:00:00 job 17 name1 name2 (name3@name4) name5 3.5 name6 name7 /name8\n"
     )
+
+
+def test_the_column_names_of_a_table_stay() -> None:
+    rows = "".join(f"{n},anna,gpu,2026-01-01 10:0{n}:00,2026-01-02 10:00:00\n" for n in range(9))
+    table = f"job_id,user_name,queue_of_ours,submit_time,start_time\n{rows}"
+    found = without_names(table.encode())
+    assert found.startswith("job_id,user_name,queue_of_ours,submit_time,start_time\n0,name1,gpu,")
+    assert without_names(rows.encode()).startswith("0,name1,gpu,2026-01-01 10:00:00")
+
+
+@pytest.mark.thorough
+def test_real_logs_read_the_same(real_logs: Path) -> None:
+    seen = set()
+    for path in sorted(
+        path for path in real_logs.glob("*/*") if path.suffix not in {".md", ".csv"}
+    ):
+        if "unknown-job-state" in path.name:  # whose states are words that no scheduler has
+            continue
+        with suppress(DialectError):
+            log = head_of(path, 200_000)
+            parsed = is_the_same(log)
+            assert set(re.findall(r"\w+", without_names(log))) & names_in(parsed) == set(), path
+            seen.add(dialects.detect(log, path.name).name)
+    assert {"sacct", "pbs", "lsf", "gridengine", "swf"} <= seen

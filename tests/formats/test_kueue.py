@@ -163,13 +163,13 @@ def test_snapshots_of_a_life_are_two_attempts_in_any_order() -> None:
         ("PENDING", 21, None, None),
     ]
     assert spans(attempts(*snapshots[:4])) == [("PREEMPTED", 0, 10, 20), ("RUNNING", 21, 30, None)]
-    without = attempts(snapshots[0], snapshots[4])  # nobody saw the first admission
+    without = attempts(snapshots[0], snapshots[4])  # the first admission is in no snapshot
     assert spans(without)[0] == ("COMPLETED", 21, 30, 40)
     assert without["runtime_s"].to_list() == [600, 600]
 
 
 def test_a_job_may_be_resolved_again_with_more_records() -> None:
-    """What the store keeps is resolved anew with each log, and stays the same."""
+    """The records in the store are resolved again with each log, and stay the same."""
     snapshots = life()
     drawn = random.Random(1)
     wanted = resolve(

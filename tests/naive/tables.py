@@ -42,7 +42,7 @@ class RefusedRowError(Exception):
 
 
 def record(row: Mapping[str, str | None], mapping: TableMapping) -> dict[str, Any]:
-    """Return the fields of a row; RefusedRowError if it has none."""
+    """Return the fields of a row; RefusedRowError if it is refused."""
     fields = mapping.fields
     found: dict[str, Any] = {}
     for name in (*TEXTS, *COUNTS, *MEMORY, *DURATIONS, *TIMES):
@@ -56,7 +56,7 @@ def record(row: Mapping[str, str | None], mapping: TableMapping) -> dict[str, An
     found |= _times(found, fields)
     found["state"] = _state(row, mapping, found.get("state"))
     start, end = found["start_time"], found["end_time"]
-    if start is not None and end is not None and end < start:
+    if end is not None and (end > _LATEST or (start is not None and end < start)):
         raise RefusedRowError
     return found
 
@@ -94,6 +94,8 @@ def _value(  # noqa: PLR0911 - a row of rules
         known = whole if 0 <= whole <= _LATEST else None
         return None if name == "walltime" and known == 0 else known
     number = Fraction(ceil(number)) if of.round == "up" else number
+    if name in MEMORY:
+        number = Fraction(number.numerator // number.denominator)
     most = _LARGEST[name]
     if number.denominator != 1 or not 0 <= number <= most:
         return None

@@ -7,7 +7,7 @@ seconds. So a field is proposed by its name, and kept only if the first rows pro
 - elapsed: end − start, which also proves its unit
 - walltime's unit: jobs that ended in TIMEOUT ran as long as their walltime
 
-What rows cannot prove (the zone, the unit of memory, whether ids may repeat) is asked in comments.
+Comments ask for the zone, for the unit of memory, and whether ids may repeat.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ _MEANINGS: Final = (
     (r"run.*", "RUNNING"),
     (r"pend.*|queue.*|wait.*", "PENDING"),
 )
-"""What words for a state usually mean."""
+"""The usual meaning of words for a state."""
 
 
 def _meaning(text: str) -> str | None:
@@ -90,14 +90,14 @@ class ProposedTable(NamedTuple):
 
     @property
     def message(self) -> str:
-        """What the table is, and what to do, in words for the user."""
+        """The kind of table and the remedy, in words for the user."""
         if self.preset is not None:
             return (
                 f"a table with the columns of {presets()[self.preset].title}: if it is that, pass "
                 f"--table {self.preset}"
             )
         return (
-            "a table with names of its own, which needs a mapping of its columns (docs/tables.md). "
+            "a table with unknown columns, which needs a mapping (docs/tables.md). "
             "'fairaudit init LOG --table ./table.toml' writes this proposal; check it, and pass "
             f"--table ./table.toml:\n\n{self.text}"
         )

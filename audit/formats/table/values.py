@@ -175,7 +175,7 @@ class _RowReader:
         return value.cast(pl.Int64) if name == "nice" else value
 
     def amount(self, name: str, most: int) -> pl.Series:
-        """Return a field that is a whole number ≥ 0 and ≤ ``most``."""
+        """Return a field that is a whole number ≥ 0 and ≤ ``most``; parts of a byte are dropped."""
         if name not in self.amounts:
             self.amounts[name] = self._amount(self.fields[name], most)
         return self.amounts[name]
@@ -190,6 +190,7 @@ class _RowReader:
         if factor != 1 or odd.any():
             real = _scaled(text.cast(pl.Float64, strict=False), factor)
             real = real.ceil() if of.round == "up" else real
+            real = real.round(6).floor() if most == _MOST_BYTES else real
             fits = (real.is_between(0, most) & (real == real.floor())).fill_null(value=False)
             value = real.set(~fits, None).cast(pl.Int64)
         value = value.set(~value.is_between(0, most).fill_null(value=True), None)
@@ -206,7 +207,8 @@ class _RowReader:
         if of.unit == CLOCK:
             value = pl.select(clock(pl.lit(text), _CLOCK)).to_series().cast(pl.Int64)
         else:
-            real = _scaled(text.cast(pl.Float64, strict=False), FACTORS[of.unit or "s"]).floor()
+            real = _scaled(text.cast(pl.Float64, strict=False), FACTORS[of.unit or "s"])
+            real = real.round(6).floor()  # 2123.2 min are 127,392 s
             fits = real.is_between(0, _LONGEST_S).fill_null(value=False)
             value = real.set(~fits, None).cast(pl.Int64)
         self.unread(of, text, value)

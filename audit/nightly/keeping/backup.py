@@ -204,7 +204,7 @@ def save(site: Site, where: str | Path, now: int) -> tuple[Path, Backup]:
     """Write a backup, and read it again; return its path.
 
     ``where`` names the file, which ends in .tar and is replaced in one step, or a folder; the file
-    is then named after the time. What ends with a slash is a folder, and is made if it is missing.
+    is then named after the time. A name with a slash at its end is a folder; a missing one is made.
 
     Raises:
         UsageError: nothing is published yet, or a file would have another name.

@@ -15,7 +15,7 @@ from audit.metrics.claims import Outcome
 from audit.report.record.pool import Figure
 from audit.report.text import wording
 from audit.scenario.whatif import comparison
-from audit.scenario.whatif.comparison import NEVER_STARTS, NOT_REPRODUCED
+from audit.scenario.whatif.comparison import MOST_MISSED, NEVER_STARTS, NOT_REPRODUCED
 
 _NAMED: Final = 3  # largest number of width classes of a kind that are named; of more, the number
 _GROWTH: Final = 0.1
@@ -28,13 +28,21 @@ ENOUGH_CORRELATION: Final = 0.65
 Row = dict[str, Any]
 
 
-def lead(parts: pl.DataFrame, fidelity: pl.DataFrame, agreement: float | None) -> str:
+def lead(
+    parts: pl.DataFrame,
+    fidelity: pl.DataFrame,
+    agreement: float | None,
+    missed: float = 0.0,
+    only_after: int = 0,
+) -> str:
     """Return the effect of a change on a pool, in sentences.
 
     Args:
         parts: columns of ``comparison.COMPARED``.
         fidelity: columns of ``metrics.attempts.fidelity.FIDELITY_SCHEMA``, of today's replay.
         agreement: of today's policy with the observed starts; None: not known.
+        missed: ``comparison.missed_share``.
+        only_after: ``comparison.only_after``.
     """
     overall = comparison.waits(parts, "all")
     if overall.is_empty():
@@ -47,11 +55,16 @@ def lead(parts: pl.DataFrame, fidelity: pl.DataFrame, agreement: float | None) -
     row = overall.row(0, named=True)
     about = (
         _never(row, widths),
+        _only_after(only_after),
         _error(row, dict(fidelity.select("metric", "value").iter_rows())),
     )
     if row["outcome"] == comparison.NOT_AGREEING:
         return " ".join(filter(None, (*about, _untested(agreement))))
-    return " ".join(filter(None, (*about, _whole(row), *_widths(widths), _accounts(parts))))
+    if missed >= MOST_MISSED:
+        return " ".join(filter(None, (*about, _missed(missed))))
+    of_entities = (_entities(parts, dimension) for dimension in comparison.ENTITIES)
+    whole = (_whole(row), _total(row))
+    return " ".join(filter(None, (*about, *whole, *_widths(widths), *of_entities)))
 
 
 def _untested(agreement: float | None) -> str:
@@ -61,6 +74,15 @@ def _untested(agreement: float | None) -> str:
         share = wording.rough_percent(agreement)
         known = f"the replayed policy agrees with {share} of the observed starts"
     return f"No effect is shown: {known}, and {wording.rough_percent(KNOWN)} are required."
+
+
+def _missed(share: float) -> str:
+    """State why no effect is shown though the policy agrees."""
+    return (
+        "No effect is shown: the replay of today's rules misses the observed mean wait by more "
+        f"than a quarter in width classes with {wording.rough_percent(share)} of the waiting, and "
+        f"less than {wording.rough_percent(MOST_MISSED)} is required."
+    )
 
 
 def _never(row: Row, widths: Sequence[Row]) -> str:
@@ -74,6 +96,16 @@ def _never(row: Row, widths: Sequence[Row]) -> str:
     return (
         f"{wording.count(count)} of {wording.plural(of, 'job')} would never start under this "
         f"change{among}. The waits below leave them out."
+    )
+
+
+def _only_after(count: int) -> str:
+    """State the number of jobs that start under the change alone."""
+    if not count:
+        return ""
+    return (
+        f"{wording.plural(count, 'job')} would start under this change alone. The waits below "
+        "leave them out."
     )
 
 
@@ -117,6 +149,15 @@ def _whole(row: Row) -> str:
                 f"The mean wait goes from {_from_to(row)}, {wording.rough(change)} "
                 f"{'less' if less else 'more'} ({wording.rough_interval(change)})."
             )
+
+
+def _total(row: Row) -> str:
+    """State the change of the sum of all waits."""
+    if row["outcome"] not in (Outcome.gains.value, Outcome.loses.value):
+        return ""
+    total = abs(row["difference"]) * row["attempts"]
+    less = "less" if row["outcome"] == Outcome.gains.value else "more"
+    return f"All jobs together would wait {wording.rough_duration(total)} {less}."
 
 
 def _widths(rows: Sequence[Row]) -> Iterator[str]:
@@ -181,10 +222,13 @@ def _figure(row: Row, sign: int = 1) -> Figure:
     return Figure("wait_change", sign * row["difference"], lower, upper, "s")
 
 
-def _accounts(parts: pl.DataFrame) -> str:
-    of = comparison.outcomes(parts, "wait_mean")
+def _entities(parts: pl.DataFrame, dimension: str) -> str:
+    """Count accounts or users who gain and lose, and name those whose waits change most."""
+    of = comparison.outcomes(parts, "wait_mean", dimension)
     if not any(of.values()):
         return ""
+    rows = [*comparison.waits(parts, dimension).iter_rows(named=True)]
+    less, longer = (_most(_of(rows, one)) for one in (Outcome.gains, Outcome.loses))
     rest = of[Outcome.unclear] + of[Outcome.same]
     more = [
         f"{wording.count(of[NOT_REPRODUCED])} have no figure" * bool(of[NOT_REPRODUCED]),
@@ -192,7 +236,14 @@ def _accounts(parts: pl.DataFrame) -> str:
     ]
     others = "".join(f"; {one}" for one in more if one)
     return (
-        f"Of {wording.plural(sum(of.values()), 'account')}, {wording.count(of[Outcome.gains])} "
-        f"would wait less and {wording.count(of[Outcome.loses])} longer; for {wording.count(rest)} "
-        f"it is unclear or the same{others}."
+        f"Of {wording.plural(sum(of.values()), dimension)}, {wording.count(of[Outcome.gains])} "
+        f"would wait less{less} and {wording.count(of[Outcome.loses])} longer{longer}; for "
+        f"{wording.count(rest)} it is unclear or the same{others}."
     )
+
+
+def _most(rows: Sequence[Row]) -> str:
+    """Name the first of some accounts or users; empty where its name is not known."""
+    if not rows or rows[0]["part"] is None:
+        return ""
+    return f" (most: {wording.name(rows[0]['part'])}, {_from_to(rows[0])})"

@@ -20,6 +20,7 @@ from audit.report.text import wording
 from audit.scenario.whatif import comparison
 from audit.scenario.whatif.comparison import (
     COMPARED,
+    ENTITIES,
     NEVER_STARTS,
     NOT_AGREEING,
     NOT_REPRODUCED,
@@ -85,8 +86,8 @@ _FIDELITY: Final = (
     "The modelled policy is not the site's scheduler. The table compares the replay of today's "
     "rules with the log. The effect of the change is the difference of two replays. No effect "
     f"is shown in a pool whose policy agrees with less than {wording.rough_percent(KNOWN)} of the "
-    "observed starts, nor for a width class or an account if the replay of today misses its "
-    "observed mean wait by more than a quarter."
+    "observed starts, nor for a part if the replay of today misses its observed mean wait by more "
+    "than a quarter, nor for any if width classes with half of the waiting are missed so."
 )
 _ACCOUNTS: Final = (
     "The days of an account's arrivals are resampled, as it may be a single user. Accounts are "
@@ -116,15 +117,26 @@ class PoolChange(NamedTuple):
     parts: pl.DataFrame  # columns of ``comparison.COMPARED``
     fidelity: pl.DataFrame  # columns of ``metrics.attempts.fidelity.FIDELITY_SCHEMA``
     agreement: float | None  # of today's policy with the observed starts; None: not known
+    missed_share: float  # of the observed waiting, in width classes that today's replay misses
+    only_after: int = 0  # attempts that start under the change alone
     cut: Cut = Cut(0, 0.0)
     decay_today: str = ""  # how usage decays before a change of the half-life, in words
+
+    @property
+    def told(self) -> bool:
+        """Whether figures of the whole pool after the change may be stated (SPEC §11)."""
+        untold = pl.col("outcome").is_in([NOT_AGREEING, NOT_REPRODUCED])
+        return self.parts.filter(pl.col("dimension") == "all", untold).is_empty()
 
 
 def study(log: str, title: str, options: str, pools: Sequence[PoolChange], draws: Draws) -> Study:
     """Return the page of a change with its title, an imperative, and its options."""
     leads = [
         f"Pool {wording.name(compared.pool)}: " * (len(pools) > 1)
-        + lead(compared.parts, compared.fidelity, compared.agreement)
+        + lead(
+            *(compared.parts, compared.fidelity, compared.agreement),
+            *(compared.missed_share, compared.only_after),
+        )
         for compared in pools
     ]
     return Study(
@@ -145,7 +157,7 @@ def study(log: str, title: str, options: str, pools: Sequence[PoolChange], draws
                 )
                 for compared in pools
             ),
-            draws.intervals("paired resamples of users (of days for an account)"),
+            draws.intervals("paired resamples of users (of days for an account or a user)"),
         ),
         sources=(
             "[S] G. Sabin, P. Sadayappan, Unfairness Metrics for Space-Sharing Parallel Job "
@@ -172,16 +184,22 @@ def _sections(compared: PoolChange) -> tuple[Section, ...]:
         compared.parts.iter_rows(named=True),
         shown=0,
     )
-    of_width = _chart(compared, "width_class", "Change of the mean wait by width")
-    of_account = _chart(compared, "account", "Change of the mean wait, largest sums first")
-    widths, accounts = (
-        _table(compared, *by) for by in (("width_class", "Width"), ("account", "Account"))
+    largest = "Change of the mean wait, largest sums first"
+    by = {
+        "width_class": ("Width", "Change of the mean wait by width"),
+        "account": ("Account", largest),
+        "user": ("User", largest),
+    }
+    (of_width, widths), (of_account, accounts), (of_user, users) = (
+        (_chart(compared, dimension, shows), _table(compared, dimension, title))
+        for dimension, (title, shows) in by.items()
     )
     return (
         Section("How well the replay fits the log", (_FIDELITY, fidelity)),
         Section("All jobs", (_WHOLE, *_remarks(compared), _all(compared), _pool(compared))),
         Section("By width", (*of_width, widths)),
-        Section("By account", (_ACCOUNTS, *of_account, _counts(compared), accounts, measures)),
+        Section("By account", (_ACCOUNTS, *of_account, _counts(compared), accounts)),
+        Section("By user", (*of_user, users, measures)),
     )
 
 
@@ -238,6 +256,7 @@ def _pool(compared: PoolChange) -> Table:
         (
             {"schedule": title, **whole._asdict()}
             for title, whole in (("Today", compared.today), ("After", compared.after))
+            if title == "Today" or compared.told
         ),
         note="Utilization and loss of capacity are between the first and the last arrival; UWT "
         "leaves out users with one job.",
@@ -255,16 +274,18 @@ _SHOWN: Final[Columns[Any]] = (
     Column("after", "re_unfairness_changed"),
 )
 """Figures that the page shows of each part, by measure and column of ``COMPARED``."""
+_OF_WAITS: Final = 4  # of them, those of waits: of a user there are no others
 
 
 def _table(compared: PoolChange, dimension: str, title: str) -> Table:
-    """Return the parts: accounts by the change of their waits, widths from narrow to wide."""
+    """Return the parts: accounts and users by the change of their waits, widths from narrow on."""
+    columns = _SHOWN[:_OF_WAITS] if dimension == "user" else _SHOWN
     rows: dict[str | None, dict[str, Cell]] = {
         part: {
             dimension: _label(dimension, part),
             "attempts": attempts,
             "never_start": never,
-            **dict.fromkeys(column.name for column in _SHOWN),
+            **dict.fromkeys(column.name for column in columns),
         }
         for part, attempts, never in comparison.waits(compared.parts, dimension)
         .select("part", "attempts", "never_start")
@@ -272,7 +293,7 @@ def _table(compared: PoolChange, dimension: str, title: str) -> Table:
     }
     of_dimension = compared.parts.filter(pl.col("dimension") == dimension)
     for figure in of_dimension.iter_rows(named=True):
-        for column in _SHOWN:
+        for column in columns:
             measure, _, name = column.name.rpartition("_")
             if measure == figure["measure"]:
                 rows[figure["part"]][column.name] = _cell(figure, name)
@@ -283,7 +304,7 @@ def _table(compared: PoolChange, dimension: str, title: str) -> Table:
             Column(title, dimension, "text"),
             Column("Attempts", "attempts", "count"),
             Column("never start", "never_start", "count"),
-            *_SHOWN,
+            *columns,
         ),
         rows.values(),
         note="Means of attempts that start in both replays; RE: shortfall in resource equality, in "
@@ -327,7 +348,7 @@ _MARKS: Final = {
 def _chart(compared: PoolChange, dimension: str, shows: str) -> tuple[Chart, ...]:
     """Return a chart of the changes of the mean wait; none where no change has an interval."""
     parts = comparison.waits(compared.parts, dimension).drop_nulls(["part", "lower"])
-    if dimension == "account":
+    if dimension in ENTITIES:
         parts = parts.head(_DRAWN)
     if parts.is_empty():
         return ()

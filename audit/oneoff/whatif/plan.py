@@ -30,6 +30,7 @@ from audit.scenario.ownership import EQUAL_SHARES
 from audit.scenario.releases.holds import NOT_HOLDING
 from audit.scenario.scenario import Change, Scenario, changed
 from audit.scenario.whatif import comparison, options
+from audit.scenario.whatif.comparison import MOST_MISSED, NOT_AGREEING, NOT_REPRODUCED
 
 KEY: Final = "whatif"
 
@@ -118,8 +119,11 @@ def _compared(
 ) -> PoolChange:
     today, after, agreement = pair
     parts = comparison.compared(before, then, draws, config.metrics.tolerance_s)
+    missed = comparison.missed_share(parts)
     if agreement is None or agreement < KNOWN:
-        parts = comparison.untested(parts)
+        parts = comparison.untested(parts, NOT_AGREEING)
+    elif missed >= MOST_MISSED:
+        parts = comparison.untested(parts, NOT_REPRODUCED)
     first, last = today.attempts.select(
         first=pl.col("arrival_time").min().fill_null(0),
         last=pl.col("arrival_time").max().fill_null(0),
@@ -133,6 +137,8 @@ def _compared(
         parts,
         comparison.replay_error(today.attempts, before),
         agreement,
+        missed,
+        comparison.only_after(before, then),
         comparison.cut(today, after),
     )
 
@@ -155,9 +161,11 @@ def _rows(compared: PoolChange, change: str) -> Iterator[tuple[object, ...]]:
             yield (compared.pool, change, *starts)
         for setting, *figure in figures:
             yield (compared.pool, setting, row["measure"], *part, *figure, *counted)
-    agreement = (compared.agreement, *none, "1", compared.today.attempts)
-    yield (compared.pool, "today", "agreement", "all", None, *agreement)
-    for setting, whole in (("today", compared.today), (change, compared.after)):
+    for metric in ("agreement", "missed_share"):
+        value = (getattr(compared, metric), *none, "1", compared.today.attempts)
+        yield (compared.pool, "today", metric, "all", None, *value)
+    schedules = {"today": compared.today, **({change: compared.after} if compared.told else {})}
+    for setting, whole in schedules.items():
         for metric, unit in _WHOLE.items():
             value = getattr(whole, metric)
             single = (None if value is None else float(value), *none, unit, whole.attempts)

@@ -35,7 +35,7 @@ def changes(
     if len(points) < 2 or not step:
         return None
     canvas = Canvas()
-    top = _TOP + _ROW * len(marks)
+    highest = _TOP + _ROW * len(marks)
     low = log(_LEAST_S)
     high = log(max(3_600, *(point.p90 for point in points)) * 1.2)
     wide = (WIDTH - _LEFT - _RIGHT) / len(points)
@@ -44,7 +44,7 @@ def changes(
         return _LEFT + wide * (place + 0.5)
 
     def y(seconds: float) -> float:
-        return _MIDDLE - (_MIDDLE - top) * (log(max(seconds, _LEAST_S)) - low) / (high - low)
+        return _MIDDLE - (_MIDDLE - highest) * (log(max(seconds, _LEAST_S)) - low) / (high - low)
 
     end = WIDTH - _RIGHT
     for seconds, label in _TICKS:

@@ -5,14 +5,14 @@ Conventions as in ``scenario.workload``. A prediction uses only what was known w
 
 from __future__ import annotations
 
-from math import ceil, inf
+from math import ceil
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from audit.model import Standing
-from audit.scenario.budget import fair_cost
+from audit.scenario.budget import depths
 from audit.scenario.predict import similar
 from audit.scenario.predict.baselines import Baselines
 from audit.scenario.predict.calibration import (
@@ -25,14 +25,20 @@ from audit.scenario.predict.calibration import (
     Shifts,
     Withheld,
 )
-from audit.scenario.predict.known import known_of
+from audit.scenario.predict.known import Known, known_of
 from audit.scenario.predict.similar import Estimate, Search, Table
-from audit.scenario.predict.sweep import Sweep
+from audit.scenario.predict.sweep import Scene, Sweep
 from audit.scenario.scenario import Scenario
-from audit.scenario.workload import NEVER, Bools
+from audit.scenario.workload import NEVER, Bools, Ints
 
-SUBMISSIONS: Final = Search(window=12_000, known=25)
-PAIRS: Final = Search(window=30_000, known=50, per_job=3)
+SUBMISSIONS: Final = Search(window=12_000, known=25, per_group=1)
+"""A group is what a user submits in one hour: of a burst, 25 alike would hide all others."""
+PAIRS: Final = Search(window=30_000, known=50, per_group=3)
+"""A group is a job."""
+SAMPLED: Final = 10_000
+"""Largest number of submissions that are predicted."""
+SIMULATED: Final = 20_000_000
+"""Largest number of jobs that run or wait where simulations begin, added up over all of them."""
 HOUR_S: Final = 3_600
 SEARCHED_S: Final = 45 * 86_400  # past in which similar pending jobs are searched
 DRAWN: Final = 40  # largest number of pending jobs that are simulated at a past hour
@@ -77,9 +83,9 @@ class _Made(NamedTuple):
 class _Run:
     """Predictions in the order of time."""
 
-    def __init__(self, scenario: Scenario, zone: str, search: Search) -> None:
-        self.known = known_of(scenario)
-        self.sweep = Sweep(self.known, zone)
+    def __init__(self, known: Known, zone: str, search: Search, together: int = 1) -> None:
+        self.known = known
+        self.sweep = Sweep(known, zone, together)
         self.search = search
         self.ages = search is PAIRS
         self.table = Table(FEATURES + self.ages)
@@ -94,6 +100,11 @@ class _Run:
             *(self.table, row, before, self.search, known.work.start, known.leaves)
         )
         return None if near is None else similar.estimate(near, float(self.table.model[row]))
+
+    def hours_of(self, jobs: Ints) -> Ints:
+        """Return a number for the user and the hour of each submission."""
+        hours = self.known.work.arrival[jobs] // HOUR_S
+        return hours * self.known.users + self.known.user[jobs]
 
     def life(self, job: int) -> Life:
         """Return what became of an attempt."""
@@ -123,46 +134,75 @@ class _Run:
         return pl.DataFrame(self.rows, schema=PREDICTIONS, orient="row")
 
 
-def at_submission(
-    scenario: Scenario, zone: str, every: int = 1, budget_s: float = inf
-) -> pl.DataFrame:
+def step_of(known: Known) -> int:
+    """Return n of *every n-th submission*: at most ``SAMPLED``, with ``SIMULATED`` jobs in all."""
+    deep = depths(known.work)[known.subject]
+    return max(1, ceil(len(deep) / SAMPLED), ceil(float(deep.sum()) / SIMULATED))
+
+
+def at_submission(scenario: Scenario, zone: str, every: int | None = None) -> pl.DataFrame:
     """Return the predictions that would have been made at submissions.
+
+    Similar ones are searched among all submissions. The model's starts of those between two
+    predictions are simulated together, from what was known at the first.
 
     Args:
         zone: of the cluster.
-        every: least step between the submissions that are predicted and searched; 1: all are.
-        budget_s: estimated CPU seconds of the simulations; the step is as long as they require.
+        every: step between the submissions that are predicted; 1: all are; None: ``step_of``.
 
     Returns:
         Columns of ``PREDICTIONS``, in the order of submission.
     """
-    run = _Run(scenario, zone, SUBMISSIONS)
-    known, levels, baselines = run.known, Levels(), Baselines(run.known)
-    cost = fair_cost(known.work, known.pool.policy)[known.subject].sum()
-    step = max(every, ceil(cost / budget_s))
-    for job in np.flatnonzero(known.subject)[::step].tolist():
-        now = int(known.work.arrival[job])
+    known = known_of(scenario)
+    step = step_of(known) if every is None else every
+    run = _Run(known, zone, SUBMISSIONS, step)
+    levels, baselines = Levels(), Baselines(known)
+    subjects = np.flatnonzero(known.subject)
+    for place in range(0, len(subjects), step):
+        job, now = int(subjects[place]), int(known.work.arrival[subjects[place]])
         scene = run.sweep.to(now, job + 1)
-        waits = run.sweep.model_waits(scene, job)
-        if NEVER in (waits[0][0], waits[1][0]):
-            run.none(job, now, Withheld.NEVER_STARTS)
-            continue
-        jobs = np.array([job])
-        features = run.sweep.features(scene, jobs, waits, ages=False)
-        (row,) = run.table.add(now, jobs, waits[0], *features)
-        found = run.estimated(row, row)
-        if found is None:
-            run.none(job, now, Withheld.FEW_SIMILAR)
-            continue
-        wait = int(waits[0][0])
-        median = found.wait(0.5)
-        contested = median > CONTESTED_S
-        low, high = levels.at(now, wait, contested)
-        bounds = _bounds(now, found.wait(low), median, found.wait(high))
-        levels.made(bounds, run.life(job), wait, contested)
-        medians = (None if of is None else now + of for of in baselines.at(now, job))
-        run.keep(job, now, _Made(bounds, contested, _Beside(now + wait, *medians)))
+        _predict(run, scene, job, levels, baselines)
+        if place + step <= len(subjects):
+            _add(run, scene, subjects[place + 1 : place + step])
     return run.frame()
+
+
+def _predict(run: _Run, scene: Scene, job: int, levels: Levels, baselines: Baselines) -> None:
+    """Predict the start of a job at its submission."""
+    now, jobs = scene.now, np.array([job])
+    waits = run.sweep.model_waits(scene, job)
+    if NEVER in (waits[0][0], waits[1][0]):
+        run.none(job, now, Withheld.NEVER_STARTS)
+        return
+    features = run.sweep.features(scene, jobs, waits, ages=False)
+    (row,) = run.table.add(now, jobs, run.hours_of(jobs), waits[0], *features)
+    found = run.estimated(row, row)
+    if found is None:
+        run.none(job, now, Withheld.FEW_SIMILAR)
+        return
+    wait = int(waits[0][0])
+    median = found.wait(0.5)
+    contested = median > CONTESTED_S
+    low, high = levels.at(now, wait, contested)
+    bounds = _bounds(now, found.wait(low), median, found.wait(high))
+    levels.made(bounds, run.life(job), wait, contested)
+    medians = (None if of is None else now + of for of in baselines.at(now, job))
+    run.keep(job, now, _Made(bounds, contested, _Beside(now + wait, *medians)))
+
+
+def _add(run: _Run, scene: Scene, jobs: Ints) -> None:
+    """Add submissions that follow the one of a scene to those that are searched."""
+    if not len(jobs):
+        return
+    sweep, arrival = run.sweep, run.known.work.arrival
+    scene = sweep.joined(scene, jobs)
+    waits = sweep.model_waits(scene)
+    starts = np.maximum(*waits)[-len(jobs) :] != NEVER
+    jobs = jobs[starts]
+    since = arrival[jobs] - scene.now
+    of = [np.maximum(one[-len(starts) :][starts] - since, 0) for one in waits]
+    features = sweep.features(scene, jobs, (of[0], of[1]), ages=False)
+    run.table.add(arrival[jobs], jobs, run.hours_of(jobs), of[0], *features)
 
 
 def pending(
@@ -170,7 +210,6 @@ def pending(
     zone: str,
     since: int,
     every: int = 1,
-    budget_s: float = inf,
     wanted: pl.Expr = ANY,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return the predictions of what was pending at past full hours, and of what is pending.
@@ -180,20 +219,20 @@ def pending(
     Args:
         zone: of the cluster.
         since: the first hour, epoch s.
-        every: least step between hours; 1: all are searched.
-        budget_s: estimated CPU seconds of the simulations; the step is as long as they require.
+        every: least step between hours; 1: all are searched, as long as their simulations have
+            ``SIMULATED`` jobs in all.
         wanted: which attempts to predict of those that are pending when the log was taken.
 
     Returns:
         Two frames with columns of ``PREDICTIONS``: those of past hours in the order of time; and
         those made when the log was taken, after everything that it records.
     """
-    run = _Run(scenario, zone, PAIRS)
-    known, shifts = run.known, Shifts()
+    known, shifts = known_of(scenario), Shifts()
+    run = _Run(known, zone, PAIRS)
     first = max(since, int(known.work.arrival.min(initial=scenario.now)))
-    whole = 2 * fair_cost(known.work, known.pool.policy)  # the queue at each arrival
-    spent = (scenario.now - first) / HOUR_S * float(whole.mean()) if len(whole) else 0.0
-    step = max(every, ceil(spent / budget_s)) * HOUR_S
+    deep = depths(known.work)
+    jobs = (scenario.now - first) / HOUR_S * float(deep.mean()) if len(deep) else 0.0
+    step = max(every, ceil(jobs / SIMULATED)) * HOUR_S
     for hour in range(-(-first // step) * step, scenario.now + 1, step):
         _pending_at(run, shifts, hour, DRAWN)
     past, run.rows = run.frame(), []
@@ -234,7 +273,7 @@ def _pending_at(
     chosen = chosen[starts]
     jobs, of = queue[chosen], (waits[0][chosen], waits[1][chosen])
     before = run.table.number
-    rows = run.table.add(now, jobs, of[0], *sweep.features(scene, jobs, of, ages=True))
+    rows = run.table.add(now, jobs, jobs, of[0], *sweep.features(scene, jobs, of, ages=True))
     lower, upper = shifts.at(now)
     for row, job, wait in zip(rows, jobs.tolist(), of[0].tolist(), strict=True):
         found = run.estimated(row, before)

@@ -22,7 +22,7 @@ class Search(NamedTuple):
 
     window: int  # number of earlier rows that are searched
     known: int  # number of neighbours with a known start
-    per_job: int | None = None  # largest number of rows of one job; None: each job has one row
+    per_group: int  # largest number of rows of one group that are taken
 
 
 class Table:
@@ -33,22 +33,32 @@ class Table:
         self.number = 0
         self.measured: NDArray[np.float64] = np.zeros((1024, features))
         self.labels: Ints = np.zeros((1024, 3), np.int64)
-        self.made_at, self.job = np.zeros((2, 1024), np.int64)
+        self.made_at, self.job, self.group = np.zeros((3, 1024), np.int64)
         self.model: Floats = np.zeros(1024)
         """ln(modelled wait + 60 s)"""
 
     def add(
-        self, made_at: int, jobs: Ints, waits: Ints, measured: NDArray[np.float64], labels: Ints
+        self,
+        made_at: int | Ints,
+        jobs: Ints,
+        groups: Ints,
+        waits: Ints,
+        measured: NDArray[np.float64],
+        labels: Ints,
     ) -> range:
-        """Add rows of one instant, and return their places."""
+        """Add rows of one instant, or of ascending ones, and return their places.
+
+        Args:
+            groups: equal where rows are one observation.
+        """
         first, self.number = self.number, self.number + len(jobs)
         while self.number > len(self.job):
-            for name in ("measured", "labels", "made_at", "job", "model"):
+            for name in ("measured", "labels", "made_at", "job", "group", "model"):
                 old = getattr(self, name)
                 setattr(self, name, np.concatenate((old, np.zeros_like(old))))
         here = slice(first, self.number)
         self.measured[here], self.labels[here] = measured, labels
-        self.made_at[here], self.job[here] = made_at, jobs
+        self.made_at[here], self.job[here], self.group[here] = made_at, jobs, groups
         self.model[here] = np.log(waits + SLACK_S)
         return range(first, self.number)
 
@@ -72,14 +82,12 @@ def neighbours(
     now, low = int(table.made_at[row]), max(0, before - search.window)
     distance = np.empty(before - low)
     kernels.distances(*(table.measured, table.labels, table.made_at, low, before, row, distance))
-    wanted = MOST * (search.per_job or 1)
+    wanted = MOST * search.per_group
     near = np.arange(len(distance))
     if len(near) > wanted:
         near = np.flatnonzero(distance <= np.partition(distance, wanted - 1)[wanted - 1])
     near = near[np.argsort(distance[near], kind="stable")] + low
-    if search.per_job is not None:
-        near = near[_turn(table.job[near]) < search.per_job]
-    near = near[:MOST]
+    near = near[_turn(table.group[near]) < search.per_group][:MOST]
     jobs = table.job[near]
     known = start[jobs] < now
     count = np.cumsum(known)
@@ -91,10 +99,10 @@ def neighbours(
     return Neighbours(waited.astype(np.float64), known, table.model[near])
 
 
-def _turn(jobs: Ints) -> Ints:
-    """Return how many earlier elements are of the same job, [k]."""
-    order = np.argsort(jobs, kind="stable")
-    of = jobs[order]
+def _turn(groups: Ints) -> Ints:
+    """Return how many earlier elements are of the same group, [k]."""
+    order = np.argsort(groups, kind="stable")
+    of = groups[order]
     first = np.concatenate(([True], of[1:] != of[:-1])) if len(of) else np.zeros(0, np.bool_)
     begin = np.maximum.accumulate(np.where(first, np.arange(len(of)), 0))
     turn = np.empty_like(order)

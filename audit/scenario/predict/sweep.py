@@ -41,8 +41,13 @@ class Scene(NamedTuple):
 class Sweep:
     """A pool, from its first attempt on; ``to`` goes on to a later instant."""
 
-    def __init__(self, known: Known, zone: str) -> None:
-        """Prepare the simulations; ``zone`` is that of the cluster."""
+    def __init__(self, known: Known, zone: str, together: int = 1) -> None:
+        """Prepare the simulations.
+
+        Args:
+            zone: of the cluster.
+            together: largest number of attempts that ``joined`` adds to a scene.
+        """
         self.known, self._zone = known, ZoneInfo(zone)
         work = known.work
         nobody: Bools = np.zeros(len(work.arrival), np.bool_)
@@ -51,7 +56,7 @@ class Sweep:
         crowd = largest_snapshot(work._replace(start=known.leaves, end=known.gone), ~nobody)
         self._begun = everyone
         # attempts of one second are in no snapshot that FSTs need, but are in those of predictions
-        space = min(len(everyone), crowd + _most_in_a_second(work.arrival, known.gone) + 1)
+        space = min(len(everyone), crowd + _most_in_a_second(work.arrival, known.gone) + together)
         (self._pool,) = self._setting.pools((space,), begun=self._begun)
         self._steps = -1
         self._active: Ints = np.zeros(0, np.int64)
@@ -78,14 +83,24 @@ class Sweep:
         known, work = self.known, self.known.work
         self._learn(now)
         new = np.arange(self._arrived, arrived)
-        for job in new[self._walltime[new] == NEVER].tolist():
-            self._walltime[job] = max(1, round(self._usual_length(int(known.user[job]))))
+        self._suppose(new)
         active = np.concatenate((self._active, new))
         self._arrived = max(self._arrived, arrived)
         self._active = active = active[known.gone[active] >= now]
         start = work.start[active]
         waits = (start >= now) & known.queues[active] & (known.leaves[active] >= now)
         return Scene(now, active[start < now], active[waits])
+
+    def joined(self, scene: Scene, jobs: Ints) -> Scene:
+        """Return a scene with attempts that arrive next, as if they waited already."""
+        self._suppose(jobs)
+        return scene._replace(queue=np.concatenate((scene.queue, jobs)))
+
+    def _suppose(self, jobs: Ints) -> None:
+        """Give attempts without a walltime the usual length of their user's."""
+        for job in jobs[self._walltime[jobs] == NEVER].tolist():
+            usual = self._usual_length(int(self.known.user[job]))
+            self._walltime[job] = max(1, round(usual))
 
     def _learn(self, now: int) -> None:
         """Take in what started and ended before ``now``."""

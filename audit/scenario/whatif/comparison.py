@@ -6,9 +6,9 @@ replay of today misses the observed mean wait of a part by more than ``MISSED``,
 figure of the change.
 
 The attempts that ended in both schedules are compared, part by part. The difference (after − today)
-has a 95 % interval from a paired percentile bootstrap over users; over days of arrival for an
-account, which may be a single user. Less is better in every measure here: a part *gains* if the
-whole interval is below 0, *loses* if all of it is above, else it is *unclear*; without any
+has a 95 % interval from a paired percentile bootstrap over users; over days of arrival for a single
+user, and for an account, which may be one. Less is better in every measure here: a part *gains* if
+the whole interval is below 0, *loses* if all of it is above, else it is *unclear*; without any
 difference, it is the *same*. Attempts that start today and never after the change are in neither
 figure, but counted; a part without others gets a row with the outcome *never_starts*.
 """
@@ -41,6 +41,8 @@ Floats = NDArray[np.float64]
 
 DAY_S: Final = 86_400
 MISSED: Final = 0.25  # share of the observed mean wait by which the replay of today may miss it
+MOST_MISSED: Final = 0.5  # share of the waiting, in classes that it misses, without any figure
+ENTITIES: Final = ("account", "user")
 NOT_REPRODUCED: Final = "not_reproduced"
 NOT_AGREEING: Final = "not_agreeing"
 NEVER_STARTS: Final = "never_starts"  # outcomes of parts without a figure of the change
@@ -70,7 +72,7 @@ arrivals is ``miss_strict_mean``: in a schedule that the policy made, nothing el
 
 COMPARED: Final = pl.Schema(
     {
-        "dimension": pl.String,  # all, account, width_class
+        "dimension": pl.String,  # all, width_class, account, user (of wait_mean alone)
         "part": pl.String,
         "measure": pl.String,
         "observed": pl.Float64,  # of wait_mean alone
@@ -94,11 +96,12 @@ def compared(
     """Compare two replays (``played``), part by part.
 
     Args:
-        draws: the resamples, of users, and of days for accounts.
+        draws: the resamples, of users, and of days for accounts and single users.
         tolerance_s: a start that is later than this counts as missed, s.
 
     Returns:
-        Columns of ``COMPARED``: all, then width classes from narrow to wide, then accounts by name.
+        Columns of ``COMPARED``: all, then width classes from narrow to wide, then accounts and
+        users by name.
     """
     user = pl.col("user").rank("dense").fill_null(0).cast(pl.Int64)
     day = (pl.col("arrival_time") - pl.col("arrival_time").min()) // DAY_S
@@ -112,6 +115,7 @@ def compared(
     for dimension, unit, order in (
         ("width_class", "_user", "size"),
         ("account", "_day", "account"),
+        ("user", "_day", "user"),
     ):
         ordered = every.sort(order, nulls_last=True, maintain_order=True)
         for (part, *_), attempts in ordered.group_by(dimension, maintain_order=True):
@@ -193,7 +197,7 @@ def _rows(
         values = both[term].cast(pl.Float64).to_numpy()
         return np.bincount(units, values, resamples.units).astype(np.float64)
 
-    for measure in MEASURES:
+    for measure in MEASURES[:1] if dimension == "user" else MEASURES:
         below = by_unit(measure.below)
         if below.sum() <= 0:
             continue
@@ -216,31 +220,49 @@ def reproduced(observed: object, replayed: object) -> bool:
     return abs(replayed - observed) <= MISSED * observed
 
 
-def untested(compared: pl.DataFrame) -> pl.DataFrame:
-    """Return ``compared`` without effects: the replayed policy does not agree with the log."""
+def only_after(today: pl.DataFrame, after: pl.DataFrame) -> int:
+    """Return the number of attempts that arrive in both and start under the change alone."""
+    started = ended(after).select(KEYS)
+    waits_on = today.filter(pl.col("start_time").is_null()).select(KEYS)
+    return waits_on.join(started, on=KEYS, how="semi", nulls_equal=True).height
+
+
+def missed_share(compared: pl.DataFrame) -> float:
+    """Return the share of the observed waiting in width classes that today's replay misses, 0–1."""
+    waited = pl.col("observed") * (pl.col("attempts") + pl.col("never_start"))
+    missed = pl.col("outcome") == NOT_REPRODUCED
+    sums = waits(compared, "width_class").select(
+        missed=waited.filter(missed).sum(), every=waited.sum()
+    )
+    missed_s, every_s = sums.row(0)
+    return missed_s / every_s if every_s else 0.0
+
+
+def untested(compared: pl.DataFrame, why: str) -> pl.DataFrame:
+    """Return ``compared`` without effects; ``why`` is NOT_AGREEING or NOT_REPRODUCED."""
     starts = pl.col("outcome") != NEVER_STARTS
     return compared.with_columns(
         pl.lit(None, pl.Float64).alias(one) for one in ("changed", "difference", "lower", "upper")
     ).with_columns(
-        outcome=pl.when(starts).then(pl.lit(NOT_AGREEING)).otherwise("outcome"),
+        outcome=pl.when(starts).then(pl.lit(why)).otherwise("outcome"),
     )
 
 
 def waits(compared: pl.DataFrame, dimension: str) -> pl.DataFrame:
     """Return rows of ``compared`` on the mean wait of each part of a dimension.
 
-    Accounts are sorted by the change of the sum of their waits, the greatest first.
+    Accounts and users are sorted by the change of the sum of their waits, the greatest first.
     """
     rows = compared.filter(pl.col("dimension") == dimension, pl.col("measure") == "wait_mean")
-    if dimension != "account":
+    if dimension not in ENTITIES:
         return rows
     change = (pl.col("difference") * pl.col("attempts")).abs()
     return rows.sort(change, descending=True, nulls_last=True, maintain_order=True)
 
 
-def outcomes(compared: pl.DataFrame, measure: str) -> dict[str, int]:
-    """Return the number of accounts of each outcome in a measure."""
-    rows = compared.filter(pl.col("dimension") == "account", pl.col("measure") == measure)
+def outcomes(compared: pl.DataFrame, measure: str, dimension: str = "account") -> dict[str, int]:
+    """Return the number of accounts, or users, of each outcome in a measure."""
+    rows = compared.filter(pl.col("dimension") == dimension, pl.col("measure") == measure)
     every = (*(one.value for one in Outcome), NOT_REPRODUCED, NOT_AGREEING, NEVER_STARTS)
     return {one: rows.filter(pl.col("outcome") == one).height for one in every}
 

@@ -29,7 +29,7 @@ class Sample:
     file: str
     zone: str | None = None
     first: int = 0
-    """What to subtract from the line of a record."""
+    """The number that is subtracted from the line of a record."""
     objects: bool = False
     """Whether its lines are numbers of objects."""
 

@@ -101,6 +101,13 @@ def test_amounts_per_node_and_in_parts() -> None:
     assert one(mapping, n="3", c="3000", m="1")["cpus"] == 3
 
 
+def test_parts_of_a_byte_and_of_a_second_are_dropped_exactly() -> None:
+    memory = mapped(mem_bytes={"column": "m", "unit": "GiB"})
+    assert one(memory, m="1.1")["mem_bytes"] == 1_181_116_006
+    minutes = mapped(walltime={"column": "w", "unit": "min"})
+    assert one(minutes, w="2123.2")["walltime_s"] == 127_392
+
+
 def test_durations_give_the_times_that_are_not_mapped() -> None:
     elapsed, wait = {"column": "e", "unit": "s"}, {"column": "w", "unit": "s"}
     by_wait = TableMapping.model_validate(
@@ -242,7 +249,7 @@ def test_each_row_is_what_its_mapping_says(given_table: tuple[TableMapping, Rows
 
 @pytest.mark.parametrize("name", [name for name, of in presets().items() if not of.adds])
 def test_every_unit_of_a_preset_matters(name: str) -> None:
-    """Whoever changes one unit changes a figure; the samples' expectations then fail."""
+    """Another unit gives another figure, so that a sample no longer agrees."""
     preset = presets()[name]
     for field, of in preset.fields.items():
         if field in (*MEMORY, "walltime"):

@@ -103,7 +103,8 @@ def test_a_policy_that_does_not_agree_has_no_effect(agreement: float | None, kno
     never = without(
         part("width_class", "65-128", 9, 9, None, None), NEVER_STARTS, attempts=0, never_start=12
     )
-    parts = untested(pl.DataFrame([{**CLEAR, "never_start": 12}, never], schema=COMPARED))
+    both = pl.DataFrame([{**CLEAR, "never_start": 12}, never], schema=COMPARED)
+    parts = untested(both, NOT_AGREEING)
     assert parts["outcome"].to_list() == [NOT_AGREEING, NEVER_STARTS]
     assert parts.select("changed", "difference", "lower", "upper").null_count().row(0) == (2,) * 4
     rows = [("wait_correlation", 0.8, "")]
@@ -180,6 +181,35 @@ def test_accounts_are_counted_as_the_table_does() -> None:
         part("account", None, 4, 4, 0, 0),
     )
     assert text.endswith(
-        "Of 4 accounts, 1 would wait less and 1 longer; for 2 it is unclear or the same."
+        "Of 4 accounts, 1 would wait less (most: a, 4 h to 2 h) and 1 longer (most: b, 4 h to "
+        "6 h); for 2 it is unclear or the same."
     )
     assert "account" not in said(CLEAR)
+
+
+def test_users_who_gain_and_lose_most_in_sum_are_named() -> None:
+    text = said(
+        CLEAR,
+        {**part("user", "ann", 4, 3, -2, -1), "attempts": 9},
+        part("user", "bob", 4, 3.5, -1, -0.5),
+        part("user", "cem", 2, 3, 0.5, 1),
+    )
+    assert text.endswith(
+        "Of 3 users, 2 would wait less (most: bob, 4 h to 3.5 h) and 1 longer (most: cem, 2 h to "
+        "3 h); for 0 it is unclear or the same."
+    )
+
+
+def test_the_total_is_that_of_all_jobs() -> None:
+    assert "All jobs together would wait 8.2 d less." in said(CLEAR)  # 99 jobs, 2 h each
+    assert "All jobs together would wait 8.2 d more." in said(part("all", None, 2, 4, 1, 3))
+    assert "together" not in said(part("all", None, 2, 4, -1, 3))
+
+
+def test_jobs_that_start_under_the_change_alone_are_counted_first() -> None:
+    rows = [("wait_correlation", 0.8, "")]
+    fidelity = pl.DataFrame(rows, schema=FIDELITY_SCHEMA, orient="row")
+    text = lead(pl.DataFrame([CLEAR], schema=COMPARED), fidelity, 0.7, 0.0, 3)
+    assert text.startswith(
+        "3 jobs would start under this change alone. The waits below leave them out. In a replay"
+    )

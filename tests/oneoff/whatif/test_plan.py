@@ -1,10 +1,13 @@
 """``fairaudit whatif``, from the command line on."""
 
+import html
 from pathlib import Path
 
 import duckdb
 import pytest
 
+from audit.oneoff.whatif import plan
+from audit.scenario.whatif import comparison
 from tests.logs import busy, line, write
 from tests.logs import log as text
 from tests.studies.commands import run, table
@@ -102,9 +105,45 @@ def test_a_policy_that_started_hardly_any_job_shows_no_effect(tmp_path: Path) ->
     measures = table(out / "whatif-measures.csv")
     assert {row["outcome"] for row in measures} == {"not_agreeing"}
     assert {row["changed"] + row["difference"] for row in measures} == {""}
+    assert [row["schedule"] for row in table(out / "whatif-pool.csv")] == ["Today"]
     with duckdb.connect(str(out / "whatif.duckdb"), read_only=True) as con:
         found = con.execute("SELECT setting, value FROM studies WHERE metric = 'agreement'")
         assert found.fetchall() == [("today", 0.0)]
+        of = "SELECT count(*) FROM studies WHERE setting <> 'today' AND value IS NOT NULL AND "
+        told = con.execute(f"{of} metric NOT IN ('wait_mean', 'never_start')").fetchone()
+        assert told == (0,)
+
+
+@pytest.mark.parametrize(("slow", "told"), [(19, True), (20, False)])
+def test_a_pool_that_the_replay_misses_in_half_of_its_waiting_has_no_figure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, slow: int, told: bool
+) -> None:
+    """Jobs of 4 CPUs wait for each other; of 20 pairs some have a job of 1 that waits as long."""
+    monkeypatch.setattr(plan, "replayed_agreement", lambda today, holding: 0.9)
+    lines = []
+    for pair in range(20):
+        at, late = 1_000 * pair, 60 if pair < slow else 0
+        lines += [
+            line(3 * pair + 1, submit=at, wait=0, run=60, allocated=4, walltime=60),
+            line(3 * pair + 2, submit=at, wait=60, run=60, allocated=4, walltime=60),
+            line(3 * pair + 3, submit=at + 500, wait=late, run=60, allocated=1, walltime=60),
+        ]
+    log, out = write(tmp_path / "half.swf", text(lines, MaxProcs=4)), tmp_path / "out"
+    monkeypatch.setattr(comparison, "reproduced", lambda seen, made: abs(made - seen) <= 0.5 * seen)
+    assert run("whatif", log, "--capacity", "+4", "--no-fit", "--out", out) == 0
+    page = html.unescape((out / "whatif.html").read_text(encoding="utf-8")).replace("\u00a0", " ")
+    without = (
+        "No effect is shown: the replay of today's rules misses the observed mean wait by more "
+        "than a quarter in width classes with 50 % of the waiting, and less than 50 % is required."
+    )
+    assert (without in page) is not told
+    figures = {row["changed"] for row in table(out / "whatif-measures.csv")}
+    assert (figures != {""}) is told
+    rows = table(out / "whatif-pool.csv")
+    assert [row["schedule"] for row in rows] == (["Today", "After"] if told else ["Today"])
+    with duckdb.connect(str(out / "whatif.duckdb"), read_only=True) as con:
+        found = con.execute("SELECT value FROM studies WHERE metric = 'missed_share'").fetchone()
+    assert found == (pytest.approx(slow / (20 + slow)),)
 
 
 def test_a_limit_under_which_wide_jobs_never_start(tmp_path: Path) -> None:
@@ -133,10 +172,18 @@ def test_a_limit_under_which_wide_jobs_never_start(tmp_path: Path) -> None:
     assert (wide["attempts"], wide["never_start"]) == ("0", "40")
     assert wide["wait_mean_outcome"] == "never starts"
     assert {rows[width]["never_start"] for width in ("1", "33–64")} == {"0"}
-    today, after = table(out / "whatif-pool.csv")
-    assert (today["never_started"], after["never_started"]) == ("0", "40")
+    (today,) = table(out / "whatif-pool.csv")
+    assert (today["schedule"], today["never_started"]) == ("Today", "0")
 
 
+@pytest.fixture
+def all_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the log agreed with the policy, and its waits with those of the replay."""
+    monkeypatch.setattr(plan, "replayed_agreement", lambda today, holding: 1.0)
+    monkeypatch.setattr(comparison, "MISSED", 1e9)
+
+
+@pytest.mark.usefixtures("all_is_told")
 def test_whatif_starts_from_the_configured_targets(tmp_path: Path) -> None:
     # all arrive at once, and each takes the whole pool
     lines = [
@@ -190,6 +237,7 @@ order = "{order}"
         ),
     ],
 )
+@pytest.mark.usefixtures("all_is_told")
 def test_a_half_life_where_usage_does_not_decay(
     tmp_path: Path, order: str, decay: str, before: str
 ) -> None:

@@ -1,5 +1,7 @@
 """The chart of page one."""
 
+import re
+
 import pytest
 
 from audit.report.charts import drawing
@@ -47,3 +49,15 @@ def test_rules_that_begin_or_end_are_dashed_lines_with_their_names() -> None:
     assert made.alt.endswith("Weekday closure ends in 2026-03. Limit of 8 jobs begins in 2026-11.")
     without = present(changes(points(12, "month"), "month"))
     assert "dasharray" not in without.body
+
+
+@pytest.mark.parametrize("number", [0, 2])
+def test_longer_waits_are_higher_and_all_are_below_the_names_of_rules(number: int) -> None:
+    marks = tuple(RuleMark("limit of 8 jobs ends", 2.0 + k) for k in range(number))
+    made = present(changes(points(12, "month"), "month", marks))
+    heights = [float(y) for y in re.findall(r'<circle[^>]* cy="([\d.]+)"', made.body)]
+    tenths, typical = heights[::2], heights[1::2]
+    assert typical == sorted(typical, reverse=True)  # each wait is longer than the one before
+    assert all(above < below for above, below in zip(tenths, typical, strict=True))
+    assert 12 + 13 * number <= min(heights)
+    assert max(heights) <= 134

@@ -50,7 +50,7 @@ def test_kth_sp2_with_its_closed_hours(real_logs: Path, tmp_path: Path) -> None:
     cluster = {"name": "KTH-SP2", "zone": "Etc/GMT-1", "pools": (pool,)}
     config = Config.model_validate({**BRIEF, "clusters": (cluster,)})
     request = replace(public(real_logs, KTH), cluster="KTH-SP2")
-    page = page_of(audit(Session(request, config), Options(out=tmp_path, pdf=False)))
+    page = page_of(audit(Session(request, config, fit=False), Options(out=tmp_path, pdf=False)))
     accepted(page)
     assert page.verdict == (
         "Fair: No user was overtaken clearly more often than others; closed hours and a full "

@@ -190,3 +190,31 @@ def test_without_any_question_or_replay_no_change_was_tested() -> None:
     ]
     other = facts(causes=causes(own=0.6, earlier=0.4), **idle)
     assert [one.plain for one in to_try(other)] == ["No change was tested."]
+
+
+SLURM = {"dialects": ("sacct",), "reasons": 1.0, "priorities": 1.0, "nodes_declared": True}
+PBS = {"dialects": ("pbs",), "limits": "pbs", "nodes_declared": True}
+
+
+@pytest.mark.parametrize(
+    ("no_reason", "given", "words"),
+    [
+        (0.3, {**SLURM, "limits": ""}, "sacctmgr -P show assoc"),
+        (0.3, {**SLURM, "limits": "slurm"}, "squeue, once a minute"),
+        (0.1, {**SLURM, "limits": "slurm"}, "slurmctld.log"),
+        (0.3, {**SLURM, "limits": "slurm", "evidence": ("squeue",)}, "slurmctld.log"),
+        (0.1, {**SLURM, "limits": "slurm", "evidence": ("ctld-log",)}, "squeue, once a minute"),
+        (
+            *(0.3, {**SLURM, "limits": "slurm", "evidence": ("ctld-log", "squeue")}),
+            "limits and closed hours",
+        ),
+        (0.3, PBS, "sched_logs"),
+        (0.3, {**PBS, "evidence": ("pbs-log",)}, "limits and closed hours"),
+    ],
+)
+def test_the_next_file_is_one_that_is_missing(
+    no_reason: float, given: dict[str, Any], words: str
+) -> None:
+    of = facts(known=known(**given), causes=causes(none=no_reason))
+    assert outlook.next_source(of).words == words
+    assert words.split(",", maxsplit=1)[0] in outlook.next_file(of).plain

@@ -7,11 +7,12 @@ import polars as pl
 import pytest
 
 from audit.model import Policy
-from audit.scenario.budget import fair_cost
+from audit.scenario.budget import depths
 from audit.scenario.predict import predictions
 from audit.scenario.predict.calibration import FEWEST_GROUPS, Withheld
 from audit.scenario.predict.known import known_of
-from audit.scenario.predict.predictions import at_submission, pending
+from audit.scenario.predict.predictions import at_submission, pending, step_of
+from audit.scenario.predict.similar import Table
 from audit.scenario.scenario import Scenario
 from tests.scenario.predict.test_sweep import job, scenario
 from tests.strategies import EPOCH
@@ -179,14 +180,64 @@ def test_few_jobs_are_drawn_at_a_past_hour(monkeypatch: pytest.MonkeyPatch) -> N
     assert max(counts) == 7
 
 
-def test_a_budget_of_simulations_makes_steps_longer() -> None:
+def test_simulations_of_many_jobs_make_steps_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     of = scenario(records(60))
-    cost = fair_cost(known_of(of).work, of.pool.policy).sum()
-    half = at_submission(of, "UTC", budget_s=float(cost) / 2)
+    deep = depths(known_of(of).work)
+    monkeypatch.setattr(predictions, "SIMULATED", float(deep.sum()) / 2)
+    half = at_submission(of, "UTC")
     assert half["row"].to_list() == list(range(0, 60, 2))
+    monkeypatch.undo()
     of = scenario(records())
-    an_hour = 2 * float(fair_cost(known_of(of).work, of.pool.policy).mean())
     hours = pending(of, "UTC", 0)[0]["made_at"].unique()
-    few = pending(of, "UTC", 0, budget_s=an_hour * 10)[0]["made_at"].unique()
+    monkeypatch.setattr(predictions, "SIMULATED", 10 * float(depths(known_of(of).work).mean()))
+    few = pending(of, "UTC", 0)[0]["made_at"].unique()
     assert 0 < len(few) < len(hours)
     assert set(few) < set(hours)
+
+
+@pytest.mark.parametrize(("most", "step"), [(7, 9), (30, 2), (59, 2), (60, 1), (100, 1)])
+def test_of_many_submissions_a_fixed_number_is_predicted(
+    monkeypatch: pytest.MonkeyPatch, most: int, step: int
+) -> None:
+    monkeypatch.setattr(predictions, "SAMPLED", most)
+    assert step_of(known_of(scenario(records(60)))) == step
+
+
+def test_submissions_between_two_predictions_are_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    searched: list[tuple[int, int]] = []
+    add = Table.add
+
+    def noted(table: Table, made_at: Any, jobs: Any, groups: Any, *more: Any) -> range:
+        rows = add(table, made_at, jobs, groups, *more)
+        searched.extend((int(table.job[k]), int(table.made_at[k])) for k in rows)
+        return rows
+
+    monkeypatch.setattr(Table, "add", noted)
+    of = scenario(records(61))
+    made = at_submission(of, "UTC", every=5)
+    assert made["row"].to_list() == list(range(0, 61, 5))
+    assert searched == [(job, EPOCH + 1_800 * job) for job in range(61)]
+
+
+def test_the_model_starts_of_what_follows_a_prediction_are_counted_from_its_own_submission() -> (
+    None
+):
+    """One job runs for an hour on the whole pool; two submissions wait for it."""
+    runs = job(0, 0, 3_600, 4, user="ann", walltime_s=3_600)
+    next_ = job(600, 3_600, 7_200, 4, user="bob", walltime_s=3_600)
+    last = job(1_500, 7_200, 10_800, 4, user="cem", walltime_s=3_600)
+    known = known_of(scenario([runs, next_, last]))
+    run = predictions._Run(known, "UTC", predictions.SUBMISSIONS, 3)
+    scene = run.sweep.to(EPOCH + 600, 2)
+    predictions._add(run, scene, np.array([2]))
+    assert np.exp(run.table.model[0]) - 60 == pytest.approx(7_200 - 1_500)
+
+
+def test_of_a_burst_one_job_is_similar() -> None:
+    burst = [job(0, 7_200, 9_000, 1, user="ann", walltime_s=1_800 + k) for k in range(30)]
+    run = predictions._Run(known_of(scenario(burst)), "UTC", predictions.SUBMISSIONS, 1)
+    assert len({*run.hours_of(np.arange(30)).tolist()}) == 1
+    others = [job(3_600 * k, 3_600 * k, 3_600 * k + 9, 1, user="ann") for k in range(4)]
+    others += [job(5, 9_000, 9_500, 1, user="bob")]
+    run = predictions._Run(known_of(scenario(others)), "UTC", predictions.SUBMISSIONS, 1)
+    assert len({*run.hours_of(np.arange(5)).tolist()}) == 5

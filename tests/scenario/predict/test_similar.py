@@ -31,6 +31,7 @@ def table(rows: list[slow.Row]) -> Table:
         made.add(
             row.made_at,
             np.array([job]),
+            np.array([job]),
             np.array([100]),
             np.array([row.measured]),
             np.array([[row.fits, row.user, row.partition]]),
@@ -56,7 +57,12 @@ def test_the_nearest_are_taken_until_enough_have_started(rows: list[slow.Row]) -
     count = len(earlier)
     start = np.array([500 + k if k % 7 else NEVER for k in range(count)])
     found = similar.neighbours(
-        table([*earlier, last]), count, count, Search(window=12, known=10), start, start
+        table([*earlier, last]),
+        count,
+        count,
+        Search(window=12, known=10, per_group=1),
+        start,
+        start,
     )
     nearest = sorted(range(count - 12, count), key=lambda k: slow.distance(earlier[k], last))
     nearest_known = [k for k in nearest if k % 7]
@@ -73,21 +79,20 @@ def test_the_nearest_are_taken_until_enough_have_started(rows: list[slow.Row]) -
         assert found.wait.tolist() == waits
 
 
-def test_one_job_is_taken_three_times() -> None:
+def test_one_group_is_taken_three_times() -> None:
     made, label = Table(1), np.ones((1, 3), np.int64)
     for hour in range(20):
         made.add(
             hour,
             np.array([0, 1 + hour]),
+            np.array([0, 1 + hour]),
             np.array([9, 9]),
             np.ones((2, 1)),
             label.repeat(2, 0),
         )
-    (row,) = made.add(
-        100, np.array([50]), np.array([9]), np.ones((1, 1)), np.ones((1, 3), np.int64)
-    )
+    (row,) = made.add(100, np.array([50]), np.array([50]), np.array([9]), np.ones((1, 1)), label)
     start = np.full(51, 90)
-    found = similar.neighbours(made, row, row, Search(100, known=99, per_job=3), start, start)
+    found = similar.neighbours(made, row, row, Search(100, known=99, per_group=3), start, start)
     assert found is not None
     assert len(found.wait) == 20 + 3
 
@@ -97,7 +102,7 @@ def test_what_starts_in_the_same_second_is_not_known() -> None:
     made = table([*rows, slow.Row((1.0,), 1, 1, 1, 60)])
     for start, is_known in ((59, True), (60, False)):
         starts = np.full(12, start)
-        found = similar.neighbours(made, 12, 12, Search(100, known=25), starts, starts)
+        found = similar.neighbours(made, 12, 12, Search(100, known=25, per_group=1), starts, starts)
         assert (found is not None) == is_known
 
 

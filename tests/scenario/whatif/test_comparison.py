@@ -14,7 +14,15 @@ from audit.metrics.draws import Draws
 from audit.model import Backfill, Order, Policy
 from audit.scenario import engine, fair_start
 from audit.scenario.scenario import Amount, Change, Scenario, changed
-from audit.scenario.whatif.comparison import Cut, compared, cut, played, replay_error, whole
+from audit.scenario.whatif.comparison import (
+    Cut,
+    compared,
+    cut,
+    only_after,
+    played,
+    replay_error,
+    whole,
+)
 from audit.scenario.whatif.options import limits
 from tests.examples import examples
 from tests.naive import whatif as naive
@@ -42,7 +50,8 @@ def test_what_never_starts_and_what_was_observed(
     whole = waits.filter(pl.col("dimension") == "all")
     never = naive.never_starting(one, two)
     assert whole["never_start"].sum() == never
-    for dimension in ("width_class", "account"):
+    assert only_after(before, after) == naive.never_starting(two, one)
+    for dimension in ("width_class", "account", "user"):
         part = waits.filter(pl.col("dimension") == dimension)
         assert part["never_start"].sum() == never
         assert part["attempts"].sum() == whole["attempts"].sum()
@@ -138,7 +147,7 @@ def test_a_pool_of_twice_the_size_makes_everybody_gain() -> None:
     rows = compared(before, then, Draws(1))
     waits = rows.filter(pl.col("measure") == "wait_mean")
     assert set(waits["outcome"]) == {"gains"}
-    assert set(waits["dimension"]) == {"all", "width_class", "account"}
+    assert set(waits["dimension"]) == {"all", "width_class", "account", "user"}
     assert figure(rows, "wait_mean")["difference"] == -1_800
     as_now = then.with_columns(observed_wait_s="wait_s")
     back = compared(as_now, before, Draws(1)).filter(pl.col("measure") == "wait_mean")
