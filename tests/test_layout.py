@@ -68,6 +68,7 @@ BESIDE_THE_MIRROR: Final = {
     "tests/sites/test_scheduler.py": "the true scheduler of made sites",
     "tests/sites/test_site.py": "what every made site owes",
     "tests/sites/test_words.py": "the words that months of made sites get",
+    "tests/sites/test_advice.py": "the gains that advice promises on made sites, beside the true ones",
     "tests/mail/test_quiet.py": "a circumstance: a period without waits",
     "tests/report/first_page/test_other_pages.py": "page one of more logs, against other programs",
     "tests/workers/test_commands.py": "every command that has work for them",
