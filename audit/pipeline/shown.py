@@ -56,7 +56,8 @@ def look(described: pl.DataFrame, pool: Pool, now: int, log_begin: int) -> Shown
     """Return the limits and chains that the log of a pool shows, in the order of SPEC §11.
 
     Jobs that wait for their user's previous one stop at each level at which the user then runs.
-    Therefore, chains can look like a limit. Where there are chains, limits are sought again with these held.
+    Therefore, chains can look like a limit. Where there are chains, limits are sought again with
+    these held.
 
     Args:
         described: columns of ``model.DESCRIBED``; attempts of other pools are ignored.
