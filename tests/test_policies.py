@@ -133,7 +133,7 @@ print(*made.sort("start_time")["job_id"])
 def test_a_setting_is_one_entry() -> None:
     """And a comment in config.toml: ``config/test_file`` misses it there."""
     made = (
-        "    quota: Annotated[int | None, Setting(\n"
+        "    quota: Annotated[int | None, PolicySetting(\n"
         '        flag="--quota", help="A made-up bound.", part="quota", says="a quota of",\n'
         "        most=9)] = None\n"
     )

@@ -126,7 +126,7 @@ def test_the_head_of_a_group_who_gets_the_report_too_gets_one_mail(
     assert {"users.csv", "accounts.csv"} < {*names}
     body = mail.get_body(("plain",))
     assert body is not None
-    assert body.get_content().index("user annabella") < body.get_content().index("Records")
+    assert body.get_content().index("User annabella") < body.get_content().index("Cannot tell")
 
 
 def test_as_pdf_and_where_there_was_no_job(
