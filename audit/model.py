@@ -17,7 +17,7 @@ from audit.policies import Order as Order
 from audit.policies import Policy as Policy
 from audit.rules import Limit as Limit
 from audit.rules import Per as Per
-from audit.rules import Preemption as Preemption
+from audit.rules import PreemptionRule as PreemptionRule
 from audit.rules import Scope as Scope
 from audit.rules import Window as Window
 from audit.words import Placement as Placement
@@ -212,7 +212,7 @@ OBSERVED: Final = "observed"
 """Name of the schedule that the log recorded."""
 
 
-class Step(NamedTuple):
+class CapacityStep(NamedTuple):
     """A change of a pool's amounts."""
 
     since: int  # epoch s
@@ -264,7 +264,7 @@ class Pool(NamedTuple):
     name: str
     resource: Resource
     capacity: int  # amount of the counted resource, ≥ 1
-    steps: tuple[Step, ...] = ()  # ascending
+    steps: tuple[CapacityStep, ...] = ()  # ascending
     amounts: tuple[tuple[str, int], ...] = ()  # all resources; see ``words.is_amount``
     exclusive_nodes: bool = False
     """Whether nodes run one attempt at a time; only then does their number limit attempts."""
@@ -281,7 +281,7 @@ class Pool(NamedTuple):
     absences: tuple[Absence, ...] = ()
     """Those of its nodes that are declared."""
     placement: Placement = Placement.packed
-    preemption: tuple[Preemption, ...] = ()
+    preemption: tuple[PreemptionRule, ...] = ()
     states_backfill: bool = False
     """Whether the site states the backfilling of ``policy``, rather than the default or the log."""
 

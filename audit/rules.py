@@ -203,7 +203,7 @@ class Window(Rule):
         return f"Window(hours={self.hours!r}, scope={self.written}{overlap})"
 
 
-class Preemption(BaseModel):
+class PreemptionRule(BaseModel):
     """Which running attempts give way to which others."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)

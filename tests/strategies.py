@@ -11,13 +11,13 @@ import pytest
 from hypothesis import strategies as st
 
 from audit.metrics.fairshare.operators import OPERATORS
-from audit.metrics.fairshare.trees import NO_SHARE, Node, Tree
+from audit.metrics.fairshare.trees import NO_SHARE, Tree, TreeNode
 from audit.metrics.fairshare.usage import HalfLife, Method, Windows
 from audit.metrics.slurm.multifactor import Scale
 from audit.metrics.slurm.shares import tree_of
 from audit.metrics.slurm.usage import SlurmUsage
 from audit.model import ATTEMPTS, Backfill, Order, Policy, Pool, Resource
-from audit.model import Step as Declared
+from audit.model import CapacityStep as Declared
 from audit.policies import takers
 from audit.scenario.limits import NO_EDGES, ROOM, SHUT, UNLIMITED, Edges, Limits
 from audit.scenario.multifactor import Multifactor, Priorities
@@ -536,7 +536,7 @@ def slurm_of(slurm: multifactor.Slurm) -> Multifactor:
     """How slurmctld is configured, as the package takes it."""
     return Multifactor(
         tree_of(
-            Node(
+            TreeNode(
                 name,
                 "user" if name in multifactor.USERS else "account",
                 NO_SHARE if share is None else share,

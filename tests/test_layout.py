@@ -3,6 +3,7 @@
 import ast
 import functools
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -239,22 +240,12 @@ def test_nothing_is_left_that_nobody_imports() -> None:
     assert orphans - dialects == set(IMPORTED_BY_NAME)
 
 
-ONE_NAME_EACH: Final = (
-    *("analyst", "cli", "config", "files", "nightly", "setup", "store", "studies", "workers"),
-)
-"""Folders whose classes have names that no other class of the package has."""
-
-REPEATED: Final = 82
-"""How many classes have the name of another: to be 0, and never more than it was."""
-
-
 def test_a_class_has_a_name_of_its_own() -> None:
-    places: dict[str, list[str]] = {}
-    for path in modules("audit"):
-        if path.suffix == ".py":
-            for node in ast.walk(tree(path)):
-                if isinstance(node, ast.ClassDef):
-                    places.setdefault(node.name, []).append(path.parts[1])
-    twice = {name: of for name, of in places.items() if len(of) > 1}
-    assert {name: of for name, of in twice.items() if {*of} & {*ONE_NAME_EACH}} == {}
-    assert sum(len(of) - 1 for of in twice.values()) == REPEATED
+    names = Counter(
+        node.name
+        for path in modules("audit")
+        if path.suffix == ".py"
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.ClassDef)
+    )
+    assert {name: count for name, count in names.items() if count > 1} == {}

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from audit.config import Config
-from audit.oneoff.audit import Options, audit
-from audit.pipeline.opening import Request
+from audit.oneoff.audit import AuditOptions, audit
+from audit.pipeline.opening import LogRequest
 from audit.pipeline.session import Session
 from audit.store import database, snapshots
 
@@ -31,8 +31,8 @@ def test_a_public_log(name: str, real_logs: Path, tmp_path: Path) -> None:
     capacity, records, ended, never_started, start_unknown = LOGS[name]
     config = Config.model_validate({"uncertainty": {"resamples": 100}})
     outcome = audit(
-        Session(Request(logs=[real_logs / "swf" / f"{name}.swf.gz"]), config, fit=False),
-        Options(out=tmp_path, pdf=False),
+        Session(LogRequest(logs=[real_logs / "swf" / f"{name}.swf.gz"]), config, fit=False),
+        AuditOptions(out=tmp_path, pdf=False),
     )
     con = snapshots.open_snapshot(outcome.database)
 

@@ -10,8 +10,8 @@ import pytest
 
 from audit.config import Config
 from audit.formats import swf
-from audit.oneoff.audit import Options, audit
-from audit.pipeline.opening import Request
+from audit.oneoff.audit import AuditOptions, audit
+from audit.pipeline.opening import LogRequest
 from audit.pipeline.session import Session
 from tests.places import ROOT
 from tests.scenario.windows import sites
@@ -24,7 +24,7 @@ LOGS = ("KTH-SP2-1996-2.1-cln", "LANL-CM5-1994-4.1-cln", "UniLu-Gaia-2014-1")
 
 def audited(log: Path, out: Path, *, fit: bool = False) -> Path:
     """Return page one of a log; ``fit``: with the rules that it shows."""
-    audit(Session(Request(logs=[log]), Config(), fit=fit), Options(out=out, pdf=False))
+    audit(Session(LogRequest(logs=[log]), Config(), fit=fit), AuditOptions(out=out, pdf=False))
     return out / "report.html"
 
 

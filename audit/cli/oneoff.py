@@ -19,7 +19,7 @@ from audit.policies import Backfill, Order
 from audit.words import Algorithm, AnswerFormat
 
 if TYPE_CHECKING:
-    from audit.oneoff.audit import Options
+    from audit.oneoff.audit import AuditOptions
     from audit.oneoff.sshare.inputs import SshareRequest
 
 BUDGET_S = 5
@@ -62,7 +62,7 @@ CHANGES = opt.RULES | opt.options(
     without_user=opt.optional(list[str], "Omit the jobs of this user.", metavar="NAME"),
 )
 """The changes that ``simulate`` and ``whatif`` can make."""
-Changes: TypeAlias = Annotated["Change", opt.OptionGroup(opt.change, CHANGES)]
+Changes: TypeAlias = Annotated["ScenarioChange", opt.OptionGroup(opt.change, CHANGES)]
 
 
 def _options(
@@ -75,15 +75,15 @@ def _options(
     predict: bool | None,
     **more: Any,
 ) -> Any:
-    from audit.oneoff.audit import Options
+    from audit.oneoff.audit import AuditOptions
 
     named = opt.owners(user, account)
     given = {"database": db, "owners": named, **more}
-    return Options(out=out or opt.DEFAULT_OUT, pdf=not no_pdf, predict=bool(predict), **given)
+    return AuditOptions(out=out or opt.DEFAULT_OUT, pdf=not no_pdf, predict=bool(predict), **given)
 
 
 Audited: TypeAlias = Annotated[
-    "Options",
+    "AuditOptions",
     opt.OptionGroup(
         _options,
         opt.options(
@@ -375,7 +375,7 @@ if TYPE_CHECKING:
     from audit.metrics.draws import Draws
     from audit.oneoff.study import StudyPlan
     from audit.pipeline.opening import ClusterLog
-    from audit.scenario.scenario import Change
+    from audit.scenario.scenario import ScenarioChange
 
 
 @dataclass(frozen=True)

@@ -23,10 +23,10 @@ from audit.words import Resource
 
 if TYPE_CHECKING:
     from audit.config import Config, places
-    from audit.pipeline.opening import Request
+    from audit.pipeline.opening import LogRequest
     from audit.pipeline.session import Session
     from audit.report.record.page import Who
-    from audit.scenario.scenario import Change
+    from audit.scenario.scenario import ScenarioChange
 
 DEFAULT_OUT = Path("fairaudit-out")
 SITE = Path("config.toml")
@@ -132,7 +132,7 @@ class SiteOptions(NamedTuple):
         """Return the database that an option names, else that of the configuration."""
         return given or published(self.file, self.config)
 
-    def session(self, request: Request, progress: Progress, **more: Any) -> Session:
+    def session(self, request: LogRequest, progress: Progress, **more: Any) -> Session:
         """Return the session of a command that reports its progress and what it infers."""
         from audit.pipeline.session import Session
 
@@ -215,11 +215,11 @@ def request(
     maps: list[str] | None,
     **more: Any,
 ) -> Any:
-    """Return the logs and how to read them (``pipeline.opening.Request``)."""
-    from audit.pipeline.opening import Request
+    """Return the logs and how to read them (``pipeline.opening.LogRequest``)."""
+    from audit.pipeline.opening import LogRequest
 
     how = reading(columns=columns, separator=separator, table=table, maps=maps, zone=zone)
-    return Request(logs=logs or (), reading=how, zone=zone, **more)
+    return LogRequest(logs=logs or (), reading=how, zone=zone, **more)
 
 
 def node_files(
@@ -273,14 +273,14 @@ def _of_logs(text: str, *, with_nodes: bool = False, **default: Any) -> OptionGr
 
 _LOGS = "Accounting logs, or folders of them; they may be compressed."
 _SOME_LOGS = "Accounting logs, or folders of them; default: the database."
-OfLogs: TypeAlias = Annotated["Request", _of_logs(_LOGS)]
-OfLogsAndNodes: TypeAlias = Annotated["Request", _of_logs(_LOGS, with_nodes=True)]
+OfLogs: TypeAlias = Annotated["LogRequest", _of_logs(_LOGS)]
+OfLogsAndNodes: TypeAlias = Annotated["LogRequest", _of_logs(_LOGS, with_nodes=True)]
 OfSomeLogsAndNodes: TypeAlias = Annotated[
-    "Request", _of_logs(_SOME_LOGS, with_nodes=True, default=None)
+    "LogRequest", _of_logs(_SOME_LOGS, with_nodes=True, default=None)
 ]
 
 
-def change(**given: Any) -> Change:
+def change(**given: Any) -> ScenarioChange:
     """Return the change of a pool that these options describe."""
     from audit.scenario.whatif import options
 

@@ -145,14 +145,14 @@ def _answers(plan: CommandPlan, folder: Path, *, yes: bool) -> SlurmOutput:
 
 def _first_audit(site: Path, logs: list[Path], cluster: str | None) -> None:
     """Audit the logs under a new configuration, and print what to do next."""
-    from audit.oneoff.audit import Options, audit
-    from audit.pipeline.opening import Request
+    from audit.oneoff.audit import AuditOptions, audit
+    from audit.pipeline.opening import LogRequest
     from audit.pipeline.session import Session
 
     config = opt.configuration(site)
-    options = Options(out=site.parent / opt.DEFAULT_OUT)
+    options = AuditOptions(out=site.parent / opt.DEFAULT_OUT)
     with at_work() as progress:
-        request = Request(logs=logs, cluster=cluster)
+        request = LogRequest(logs=logs, cluster=cluster)
         session = Session(request, config, site.parent, on_progress=progress.update)
         outcome = audit(session, options)
     warn(outcome.warnings)

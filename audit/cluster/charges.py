@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import polars as pl
 
 from audit.cluster.fairshare import FairshareInputs
-from audit.cluster.setting import Setting
+from audit.cluster.setting import ClusterSettings
 from audit.errors import ConfigError
 from audit.metrics.attempts import performance
 from audit.metrics.attempts.summary import KINDS
@@ -72,7 +72,9 @@ class PenaltyComparison(NamedTuple):
     """Columns of ``CHARGES``."""
 
 
-def charged(described: pl.DataFrame, setting: Setting, fairshare: FairshareInputs) -> pl.DataFrame:
+def charged(
+    described: pl.DataFrame, setting: ClusterSettings, fairshare: FairshareInputs
+) -> pl.DataFrame:
     """Return the attempts of all pools with ``penalty``, their charge per second; same order.
 
     Raises ConfigError if the configuration lacks an amount that the penalty needs.
@@ -84,7 +86,7 @@ def charged(described: pl.DataFrame, setting: Setting, fairshare: FairshareInput
 
 
 def beyond_requests(
-    with_penalty: pl.DataFrame, setting: Setting, fairshare: FairshareInputs
+    with_penalty: pl.DataFrame, setting: ClusterSettings, fairshare: FairshareInputs
 ) -> pl.DataFrame:
     """Add ``beyond_penalty``: what an attempt would save with its requested CPUs and memory.
 
@@ -104,7 +106,7 @@ def beyond_requests(
 
 def compare(
     with_penalty: pl.DataFrame,
-    setting: Setting,
+    setting: ClusterSettings,
     fairshare: FairshareInputs,
     periods: Collection[Period],
 ) -> Iterator[tuple[Period, PenaltyComparison]]:
@@ -168,7 +170,7 @@ def _amounts(pool: Pool, started: pl.DataFrame, now: int) -> tuple[Amounts, froz
 
 def _relative(
     described: pl.DataFrame,
-    setting: Setting,
+    setting: ClusterSettings,
     amounts: Mapping[str, Amounts],
     name: str,
     fairshare: FairshareInputs,

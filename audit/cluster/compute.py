@@ -15,7 +15,7 @@ from audit.cluster.fairshare import FairshareInputs, histories
 from audit.cluster.passed import OfLog
 from audit.cluster.predicted import predicted
 from audit.cluster.rules import recorded_rules, rules_of, waiting_by_rule, with_waiting
-from audit.cluster.setting import Setting, covered
+from audit.cluster.setting import ClusterSettings, covered
 from audit.cluster.windows import WHOLE, ComputedWindow, of_days
 from audit.config import Config
 from audit.metrics import dominant_share
@@ -30,10 +30,16 @@ from audit.metrics.attempts import (
 )
 from audit.metrics.attempts.account import Account
 from audit.metrics.attempts.fidelity import edges, of_account
-from audit.metrics.attempts.parts import Row
+from audit.metrics.attempts.parts import SummaryRow
 from audit.metrics.attempts.recorded import RECORDED
 from audit.metrics.attempts.resource_equality import resource_equality
-from audit.metrics.attempts.summary import KINDS, Known, Options, conservation_of, summarise
+from audit.metrics.attempts.summary import (
+    KINDS,
+    EarlierResults,
+    SummaryOptions,
+    conservation_of,
+    summarise,
+)
 from audit.metrics.fairshare.requested import beyond_request
 from audit.metrics.passed.usage import Shares
 from audit.metrics.preemption import interrupted
@@ -86,13 +92,13 @@ class Wanted(NamedTuple):
     window: ComputedWindow = WHOLE
     history_s: int | None = None
     """Seconds before the end of a period that are its log; None: all attempts are."""
-    settings: Mapping[Period, Setting] = {}
+    settings: Mapping[Period, ClusterSettings] = {}
     """Those of reported periods, which differ in evidence alone; others: that of the cluster."""
     predict: bool = True
     """Whether to predict starts also in pools without pending jobs."""
 
 
-class Rows(NamedTuple):
+class TableRows(NamedTuple):
     """Rows of a result table, without ``run_id``."""
 
     table: str
@@ -104,7 +110,7 @@ class Rows(NamedTuple):
 class _Work(NamedTuple):
     """Data that figures of all pools and periods use."""
 
-    setting: Setting
+    setting: ClusterSettings
     wanted: Wanted
     config: Config
     ranked: ownership.Fairshare
@@ -114,21 +120,21 @@ class _Work(NamedTuple):
     effort: Effort
     progress: OnProgress
 
-    def of(self, period: Period) -> Setting:
+    def of(self, period: Period) -> ClusterSettings:
         """Return the setting of a period."""
         return self.wanted.settings.get(period, self.setting)
 
 
 def compute(
     attempts: pl.DataFrame,
-    setting: Setting,
+    setting: ClusterSettings,
     wanted: Wanted,
     config: Config,
     fairshare: FairshareInputs,
     known: pl.DataFrame | None = None,
     effort: Effort = ALL,
     on_progress: OnProgress = silent,
-) -> Iterator[Rows]:
+) -> Iterator[TableRows]:
     """Yield all results of a cluster as they are made, which keeps memory low.
 
     Args:
@@ -151,27 +157,27 @@ def compute(
     cluster = pl.lit(setting.cluster).alias("cluster")
     for table, period, rows in tables:
         named = [] if period is None else [pl.lit(period.name).alias("period")]
-        yield Rows(table, period, rows.with_columns(cluster, *named))
+        yield TableRows(table, period, rows.with_columns(cluster, *named))
         del rows  # before more is made
 
 
-def _tables(work: _Work, attempts: pl.DataFrame, fairshare: FairshareInputs) -> Iterator[Rows]:
+def _tables(work: _Work, attempts: pl.DataFrame, fairshare: FairshareInputs) -> Iterator[TableRows]:
     """Yield as ``compute``, without the names of cluster and period."""
     setting, metrics = work.setting, work.config.metrics
     seeds, kept, window = work.wanted[:3]
     described = population.compact(
         population.describe(attempts, setting.pools, setting.partition_pool, tau_s=metrics.tau_s)
     )
-    yield Rows("coverage_result", None, of_days(described, setting.zone, window))
+    yield TableRows("coverage_result", None, of_days(described, setting.zone, window))
     charged = charges.charged(described, setting, fairshare)
     charged = charges.beyond_requests(charged, setting, fairshare)
     del attempts, described
     for period in seeds:
         for part in histories(charged, setting, period, fairshare):
-            yield Rows(HISTORY, period, part)
+            yield TableRows(HISTORY, period, part)
     for period, compared in charges.compare(charged, setting, fairshare, seeds):
-        yield Rows("penalty_result", period, compared.penalties)
-        yield Rows("charge_result", period, compared.charges)
+        yield TableRows("penalty_result", period, compared.penalties)
+        yield TableRows("charge_result", period, compared.charges)
     attempts_of_all = charged.height
     for pool in setting.pools:
         of_pool = population.only(charged, pl.col("pool") == pool.name)
@@ -188,7 +194,7 @@ def _tables(work: _Work, attempts: pl.DataFrame, fairshare: FairshareInputs) -> 
         if work.wanted.predict or (scenario.attempts["standing"] == Standing.PENDING).any():
             work.progress(_STARTS, 0, 1)
             starts = predicted(scenario, setting.zone, window)
-            yield Rows("prediction_result", None, starts.with_columns(pool=pl.lit(pool.name)))
+            yield TableRows("prediction_result", None, starts.with_columns(pool=pl.lit(pool.name)))
             work.progress(_STARTS, 1, 1)
         del scenario
         jobs = similar.similar_waits(jobs, [*seeds, *kept])
@@ -196,9 +202,9 @@ def _tables(work: _Work, attempts: pl.DataFrame, fairshare: FairshareInputs) -> 
         del of_pool
         own = population.only(window.own(jobs), pl.col("tasks") > 0)
         stuck = stuck.join(own, on=["job_id", "attempt"], how="semi", maintain_order="left")
-        yield Rows("stuck_result", None, stuck.with_columns(pool=pl.lit(pool.name)))
+        yield TableRows("stuck_result", None, stuck.with_columns(pool=pl.lit(pool.name)))
         unstored = (*_UNUSED, *account.UNSTORED, *similar.HELPERS)
-        yield Rows("job_result", None, own.drop(unstored, cs.starts_with(OF_TYPE)))
+        yield TableRows("job_result", None, own.drop(unstored, cs.starts_with(OF_TYPE)))
         del own
         jobs = jobs.drop(_OF_JOBS_ALONE)
         yield from _of_periods(work, jobs, booked, pool, agreed)
@@ -269,7 +275,7 @@ def _with_delivered(
 
 def _fidelities(
     work: _Work, scenario: Scenario, booked: Account, agreed: Mapping[Period, Agreed]
-) -> Iterator[Rows]:
+) -> Iterator[TableRows]:
     """Yield how well rules agree with the starts of each period, how well the policy of a pool
     reproduces it, and what the account assumes.
     """
@@ -292,7 +298,7 @@ def _fidelities(
             .rows(pool)
             .with_columns(**{name: model[name] for name in ("pool", "fair_order")})
         )
-        yield Rows("fidelity_result", period, pl.concat([of_policy, of_rules], how="diagonal"))
+        yield TableRows("fidelity_result", period, pl.concat([of_policy, of_rules], how="diagonal"))
 
 
 def _of_periods(
@@ -301,10 +307,10 @@ def _of_periods(
     booked: Account,
     pool: Pool,
     agreed: Mapping[Period, Agreed],
-) -> Iterator[Rows]:
+) -> Iterator[TableRows]:
     """Yield a pool's figures in each period; what periods share is computed once."""
     setting, metrics = work.setting, work.config.metrics
-    options = Options(
+    options = SummaryOptions(
         keep_single=metrics.keep_single_job_users,
         count_never_started=metrics.count_never_started,
         resamples=work.config.uncertainty.resamples,
@@ -332,7 +338,7 @@ def _of_periods(
         if judged_by != period:
             of_base = evidence.passed_over(jobs, judged_by, setting.zone, work.shares)
         for table, rows in _base(work, jobs, judged_by, of_base, seed):
-            yield Rows(table, period, rows.with_columns(of_pool))
+            yield TableRows(table, period, rows.with_columns(of_pool))
         whole = (conserved, passed, booked)
         yield from _summaries(work, around, pool, period, of_period, whole)
         del around
@@ -349,7 +355,7 @@ def _of_periods(
             ("advice_result", advised.changes),
             ("advice_part", advised.parts),
         ):
-            yield Rows(table, period, rows.with_columns(of_pool))
+            yield TableRows(table, period, rows.with_columns(of_pool))
     work.progress(_FIGURES, len(work.wanted.seeds), len(work.wanted.seeds))
 
 
@@ -368,9 +374,9 @@ def _summaries(
     around: pl.DataFrame,
     pool: Pool,
     period: Period,
-    options: Options,
-    whole: tuple[Row, pl.DataFrame, Account],
-) -> Iterator[Rows]:
+    options: SummaryOptions,
+    whole: tuple[SummaryRow, pl.DataFrame, Account],
+) -> Iterator[TableRows]:
     """Yield the rows about a pool's entities, and its summary.
 
     Args:
@@ -389,11 +395,11 @@ def _summaries(
         entities[kind] = dominant_share.beside(entities[kind], *place)
     for of_kind in entities.values():
         rows = passed_over.beside(of_kind, passed)
-        yield Rows("entity_result", period, rows.with_columns(**observed))
-    known = Known(entities, conserved, passed, booked.guessed)
+        yield TableRows("entity_result", period, rows.with_columns(**observed))
+    known = EarlierResults(entities, conserved, passed, booked.guessed)
     of_period = (pool, period, setting.now, setting.zone)
     summary = summarise(around, *of_period, seed, options, known=known)
-    yield Rows("summary_result", period, summary.with_columns(**observed))
+    yield TableRows("summary_result", period, summary.with_columns(**observed))
 
 
 def outages_in(outages: pl.DataFrame, period: Period) -> pl.DataFrame:

@@ -22,7 +22,7 @@ from audit.cluster.fairshare import slurm_settings, text
 from audit.cluster.inference import NOTHING
 from audit.errors import AuditError, ConfigError, UsageError
 from audit.formats.nodes import absences
-from audit.formats.nodes.machine import Drain, Listing, out_of_service
+from audit.formats.nodes.machine import Drain, NodeListing, out_of_service
 from audit.formats.nodes.read import read as read_nodes
 from audit.formats.pbs import qmgr
 from audit.model import Absence, Declared, Limit
@@ -106,11 +106,11 @@ def read(
     if not files.given:
         return NOTHING
     reading = _NodesRead(files, where, error)
-    listing = reading.of("nodes", read_nodes) or Listing()
+    listing = reading.of("nodes", read_nodes) or NodeListing()
     if files.nodes is not None and not listing.nodes:
         raise error(f"{files.nodes}: {listing.problems[0]} ({where.format('nodes')})")
     cpus = {node.name: dict(node.amounts).get("cpus", 0) for node in listing.nodes}
-    nothing = absences.Found()
+    nothing = absences.Absences()
     down = reading.of("events", lambda text: absences.events(text, zone, cluster)) or nothing
     reserved = (
         reading.of("reservations", lambda text: absences.reservations(text, zone, cpus, cluster))

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from audit.cluster.setting import Agreement
-from audit.metrics.attempts.fidelity import KEPT_ORDER, Rule, of_rules
+from audit.metrics.attempts.fidelity import KEPT_ORDER, FidelityRule, of_rules
 from audit.metrics.attempts.population import TAU_S, as_of, belongs_at
 from audit.metrics.attempts.reasons import throttled
 from audit.metrics.attempts.recorded import recorded
@@ -53,8 +53,8 @@ class Agreed(NamedTuple):
         """Return the rows of the view ``fidelity``, without their place."""
         rule = self.known.rule
         order = KEPT_ORDER if rule.kept else rule.policy.order.value
-        used = Rule(order, rule.policy.backfill.value, rule.own_peak)
-        policy = Rule(pool.policy.order.value, pool.policy.backfill.value)
+        used = FidelityRule(order, rule.policy.backfill.value, rule.own_peak)
+        policy = FidelityRule(pool.policy.order.value, pool.policy.backfill.value)
         return of_rules(self.compared, used, policy, self.on_nodes)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from audit import config
-from audit.cluster.setting import Setting
+from audit.cluster.setting import ClusterSettings
 from audit.errors import ConfigError
 from audit.formats.slurm import sacctmgr, scontrol, slurm_conf
 from audit.formats.slurm.sacctmgr import ROOT, Association, Fault
@@ -25,7 +25,7 @@ from audit.formats.slurm.scontrol import Partition
 from audit.formats.slurm.slurm_conf import SlurmConf
 from audit.metrics.attempts.summary import KINDS
 from audit.metrics.fairshare.history import day_ends, history_parts, tree_history
-from audit.metrics.fairshare.trees import Node, Tree
+from audit.metrics.fairshare.trees import Tree, TreeNode
 from audit.metrics.fairshare.usage import HalfLife, Method, Windows
 from audit.metrics.slurm.shares import tree_of
 from audit.metrics.slurm.usage import SlurmUsage
@@ -132,9 +132,9 @@ def share_tree(associations: Iterable[Association]) -> Tree:
     Raises ValueError if there is nothing below root.
     """
     return tree_of(
-        Node(row.account, "account", row.share, row.parent)
+        TreeNode(row.account, "account", row.share, row.parent)
         if row.user is None
-        else Node(row.user, "user", row.share, row.account, row.partition)
+        else TreeNode(row.user, "user", row.share, row.account, row.partition)
         for row in associations
         if (row.account, row.user) != (ROOT, None)
     )
@@ -299,7 +299,7 @@ def _configured(shares: Sequence[config.Share]) -> tuple[Association, ...]:
     )
 
 
-def decay_method(fairshare: FairshareInputs, setting: Setting) -> Method:
+def decay_method(fairshare: FairshareInputs, setting: ClusterSettings) -> Method:
     """Return how usage decays; raises ConfigError if the configured values do not fit together."""
     usage = fairshare.chosen
     try:
@@ -324,7 +324,7 @@ def decay_method(fairshare: FairshareInputs, setting: Setting) -> Method:
         raise ConfigError(f"clusters.usage of cluster {setting.cluster!r}: {error}") from error
 
 
-def lead_s(fairshare: FairshareInputs, setting: Setting) -> int:
+def lead_s(fairshare: FairshareInputs, setting: ClusterSettings) -> int:
     """Return after how many seconds past use no longer matters.
 
     With a half-life this is ``_FORGOTTEN`` half-lives, which neglects less than 1e-9 of the use.
@@ -338,7 +338,7 @@ def lead_s(fairshare: FairshareInputs, setting: Setting) -> int:
 
 
 def histories(
-    with_penalty: pl.DataFrame, setting: Setting, period: Period, fairshare: FairshareInputs
+    with_penalty: pl.DataFrame, setting: ClusterSettings, period: Period, fairshare: FairshareInputs
 ) -> Iterator[pl.DataFrame]:
     """Yield, in parts, usage against targets of all entities at the end of each day of a period."""
     usage = fairshare.chosen

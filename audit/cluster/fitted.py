@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 
 from audit import config
 from audit.cluster.inference import Fact
-from audit.cluster.setting import Agreement, Setting
+from audit.cluster.setting import Agreement, ClusterSettings
 from audit.metrics.waits.plan import Passes
 from audit.model import Limit, Policy, Pool, Window
 from audit.scenario.releases.holds import NOT_HOLDING, Holding
@@ -54,7 +54,7 @@ UNKNOWN: Final = Passes()
 """The passes where nothing is inferred."""
 
 
-def nothing(setting: Setting) -> list[Fitted]:
+def nothing(setting: ClusterSettings) -> list[Fitted]:
     """Return that of no pool anything is inferred."""
     return [Fitted(pool, (), {}, passes=UNKNOWN) for pool in setting.pools]
 
@@ -107,14 +107,14 @@ _RULES: TypeAdapter[Rules] = TypeAdapter(Rules)
 _FACTS: TypeAdapter[tuple[Fact, ...]] = TypeAdapter(tuple[Fact, ...])
 
 
-def silent(setting: Setting, site: config.Cluster | None) -> list[Pool]:
+def silent(setting: ClusterSettings, site: config.Cluster | None) -> list[Pool]:
     """Return the pools whose policy is not configured."""
     pools = () if site is None else site.pools
     stated = {pool.name for pool in pools if pool.model_fields_set & STATED}
     return [pool for pool in setting.pools if pool.name not in stated]
 
 
-def assuming(setting: Setting, found: Sequence[Fitted]) -> Setting:
+def assuming(setting: ClusterSettings, found: Sequence[Fitted]) -> ClusterSettings:
     """Return the setting with inferred policies and rules."""
     facts = [*setting.facts]
     if any(fact.what == "policy" for one in found for fact in one.facts):
@@ -138,17 +138,17 @@ def assuming(setting: Setting, found: Sequence[Fitted]) -> Setting:
     )
 
 
-def alike(one: Setting, other: Setting) -> bool:
+def alike(one: ClusterSettings, other: ClusterSettings) -> bool:
     """Return whether figures of attempts are the same under two settings of a cluster."""
 
-    def decisive(setting: Setting) -> tuple[object, ...]:
+    def decisive(setting: ClusterSettings) -> tuple[object, ...]:
         passes = {name: of._replace(starts=None) for name, of in setting.passes.items()}
         return setting.pools, setting.holding, passes
 
     return decisive(one) == decisive(other)
 
 
-def in_force(setting: Setting, found: Sequence[Fitted]) -> dict[str, Any]:
+def in_force(setting: ClusterSettings, found: Sequence[Fitted]) -> dict[str, Any]:
     """Return what was inferred, by pool, as stored with a run (JSON).
 
     Args:
@@ -165,7 +165,7 @@ def in_force(setting: Setting, found: Sequence[Fitted]) -> dict[str, Any]:
     }
 
 
-def again(setting: Setting, kept: Mapping[str, Any]) -> Setting:
+def again(setting: ClusterSettings, kept: Mapping[str, Any]) -> ClusterSettings:
     """Return the setting with what ``in_force`` stored.
 
     Raises ValueError if another version stored it.

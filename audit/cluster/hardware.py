@@ -16,7 +16,7 @@ from audit.metrics.attempts.contention import (
     with_gpu_types,
 )
 from audit.metrics.nodes import PLACE, members, shares
-from audit.model import Absence, Node, Resource, Step
+from audit.model import Absence, CapacityStep, Node, Resource
 from audit.words import OF_TYPE, kind_of, plural
 
 ASKED_SHARE: Final = 0.01
@@ -314,7 +314,7 @@ def in_partitions(
 
 def steps_of(
     amounts: Sequence[tuple[str, int]], shapes: Sequence[Node], absences: Iterable[Absence]
-) -> tuple[Step, ...]:
+) -> tuple[CapacityStep, ...]:
     """Return the steps of a pool's amounts while nodes are drained or down; for sums over a pool.
 
     What runs in a reservation is taken from the capacity elsewhere (``contention.capacity_steps``).
@@ -332,7 +332,7 @@ def steps_of(
                 if at is not None:
                     changes.setdefault(at, Counter())[one.node] += more
     reasons: Counter[str] = Counter()
-    left, steps = dict(amounts), [Step(0, tuple(amounts))]
+    left, steps = dict(amounts), [CapacityStep(0, tuple(amounts))]
     for at, changed in sorted(changes.items()):
         for node, more in changed.items():
             was, reasons[node] = reasons[node] > 0, reasons[node] + more
@@ -341,7 +341,7 @@ def steps_of(
                 left[name] += back * of_node[node].get(name, int(name == "nodes"))
         had = tuple((name, max(amount, 0)) for name, amount in left.items())
         if had != steps[-1].amounts:
-            steps.append(Step(at, had))
+            steps.append(CapacityStep(at, had))
     return tuple(steps[1:])
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from audit.cluster.fairshare import DAY_S, FairshareInputs, decay_method
-from audit.cluster.setting import Setting
+from audit.cluster.setting import ClusterSettings
 from audit.errors import ConfigError
 from audit.formats.slurm import scontrol
 from audit.metrics.fairshare import trees
@@ -35,7 +35,7 @@ RESET_DAYS: Final[Mapping[str, int]] = {
 
 def of(
     fairshare: FairshareInputs,
-    setting: Setting,
+    setting: ClusterSettings,
     policies: Iterable[Policy],
     *,
     nearest_decay: bool = False,
@@ -60,7 +60,7 @@ def of(
 
 
 def of_candidates(
-    fairshare: FairshareInputs, setting: Setting, ranked: ownership.Fairshare
+    fairshare: FairshareInputs, setting: ClusterSettings, ranked: ownership.Fairshare
 ) -> ownership.Fairshare:
     """Return ``ranked`` with what the configuration knows of shares and of Slurm's priorities.
 
@@ -77,7 +77,7 @@ def of_candidates(
     return ranked
 
 
-def _multifactor(fairshare: FairshareInputs, setting: Setting, where: str) -> Multifactor:
+def _multifactor(fairshare: FairshareInputs, setting: ClusterSettings, where: str) -> Multifactor:
     """Return how slurmctld computes priorities, by the files of ``[clusters.usage]``."""
     chosen, conf, tree = fairshare.chosen, fairshare.conf, fairshare.tree
     partitions = fairshare.hardware
@@ -120,7 +120,7 @@ def _multifactor(fairshare: FairshareInputs, setting: Setting, where: str) -> Mu
 
 
 def _configured(
-    fairshare: FairshareInputs, setting: Setting, where: str, nearest_decay: bool
+    fairshare: FairshareInputs, setting: ClusterSettings, where: str, nearest_decay: bool
 ) -> ownership.Fairshare:
     """Return the configured targets, operator and decay for a simulation.
 
@@ -148,7 +148,7 @@ def _configured(
 
 
 def _decay(
-    fairshare: FairshareInputs, setting: Setting, where: str, *, nearest: bool
+    fairshare: FairshareInputs, setting: ClusterSettings, where: str, *, nearest: bool
 ) -> Windows | HalfLife:
     """Return the configured decay, or the nearest one that can order a queue."""
     method = decay_method(fairshare, setting)

@@ -10,9 +10,9 @@ import numpy as np
 import polars as pl
 
 from audit.cluster import predicted
-from audit.cluster.compute import HISTORY, Rows
+from audit.cluster.compute import HISTORY, TableRows
 from audit.cluster.identity import FIGURE, Identity, before, restated
-from audit.cluster.setting import Setting
+from audit.cluster.setting import ClusterSettings
 from audit.cluster.windows import WHOLE, ComputedWindow, edges_of
 from audit.errors import StoreError
 from audit.metrics import disclosure
@@ -38,10 +38,10 @@ DESCRIBING: Final = ("clusters", "pools", "node")
 class Described(NamedTuple):
     """How a cluster and its periods are described."""
 
-    setting: Setting
-    settings: Mapping[Period, Setting] = {}
+    setting: ClusterSettings
+    settings: Mapping[Period, ClusterSettings] = {}
     """Those of periods with evidence of their own; others: ``setting``."""
-    newest: Setting | None = None
+    newest: ClusterSettings | None = None
     """That of the newest period; None: ``setting``."""
 
     def notes(self, period: Period | None = None) -> str:
@@ -57,7 +57,7 @@ class Described(NamedTuple):
 def replace(
     con: Connection,
     described: Described,
-    results: Iterable[Rows],
+    results: Iterable[TableRows],
     computed: Sequence[Identity],
     kept: Mapping[Period, str],
     now: int | None = None,
@@ -104,7 +104,7 @@ def replace(
             database.insert(con, "restatement", changed)
 
 
-def _publish(con: Connection, setting: Setting) -> None:
+def _publish(con: Connection, setting: ClusterSettings) -> None:
     """Store figures about all users for weeks that were completed since the last time.
 
     A week is complete once an attempt has ended after it. Published figures never change: attempts
@@ -141,7 +141,7 @@ def check(con: Connection) -> None:
         raise StoreError(f"sql/checks/{name}.sql found {len(broken)} rows: a defect of fairaudit")
 
 
-def _clear(con: Connection, setting: Setting, window: ComputedWindow) -> None:
+def _clear(con: Connection, setting: ClusterSettings, window: ComputedWindow) -> None:
     """Delete the rows of a window's attempts and days, also of attempts that were open before."""
     cluster = setting.cluster
     made = [cluster, predicted.SUBMISSION, predicted.PENDING, setting.now]
@@ -253,7 +253,7 @@ _NODE: Final = pl.Schema(
 
 
 def _insert(
-    con: Connection, results: Iterable[Rows], runs: Mapping[Period, str]
+    con: Connection, results: Iterable[TableRows], runs: Mapping[Period, str]
 ) -> list[pl.DataFrame]:
     """Insert results with their run; return the figures of summaries."""
     waiting = Appending(con)

@@ -19,7 +19,7 @@ from audit.cluster.log_begin import LogBegin
 from audit.errors import UsageError
 from audit.formats.dialects import Header
 from audit.metrics.waits.plan import Passes
-from audit.model import Absence, Declared, Node, Period, Policy, Pool, Resource, Step
+from audit.model import Absence, CapacityStep, Declared, Node, Period, Policy, Pool, Resource
 from audit.policies import Backfill, Order
 from audit.rule_text import amount as amount_text
 from audit.scenario.releases.holds import Holding
@@ -36,7 +36,7 @@ Agreement = tuple[str | bool | int | float | None, ...]
 
 
 @dataclass(frozen=True)
-class Setting:
+class ClusterSettings:
     """The settings of a cluster."""
 
     cluster: str
@@ -77,13 +77,13 @@ class Setting:
         """The time that the log covers, which is the period of the whole log."""
         return Period("all", self.now if self.log_begin is None else self.log_begin, self.now)
 
-    def stating_backfill(self) -> Setting:
+    def stating_backfill(self) -> ClusterSettings:
         """Return the setting with pools of which the policy's backfilling is stated."""
         return replace(
             self, pools=tuple(pool._replace(states_backfill=True) for pool in self.pools)
         )
 
-    def stating(self, order: Order | None, backfill: Backfill | None) -> Setting:
+    def stating(self, order: Order | None, backfill: Backfill | None) -> ClusterSettings:
         """Return the setting with the order and the backfilling of options; None: as before."""
         pools, facts = [], [fact for fact in self.facts if fact.what != "policy"]
         for pool in self.pools:
@@ -94,11 +94,11 @@ class Setting:
             facts.append(RuleFact(f"policy{of}", policy.name, "--order and --backfill"))
         return replace(self, pools=tuple(pools), facts=tuple(facts))
 
-    def doubting(self, doubts: Iterable[str]) -> Setting:
+    def doubting(self, doubts: Iterable[str]) -> ClusterSettings:
         """Return the setting with further warnings about files."""
         return replace(self, warnings=(*self.warnings, *doubts))
 
-    def begun(self, begin: LogBegin | None) -> Setting:
+    def begun(self, begin: LogBegin | None) -> ClusterSettings:
         """Return the setting of a log with this begin; None: it has no times.
 
         Raises UsageError if that is after ``now``.
@@ -130,7 +130,7 @@ def one_off(
     asked_zone: str | None,
     policy: Policy | None = None,
     declared: Declared = NOTHING,
-) -> Setting:
+) -> ClusterSettings:
     """Return the setting of a cluster by options, or else by its logs.
 
     Partitions that share no hardware are pools of their own, unless a capacity is requested.
@@ -164,7 +164,7 @@ def one_off(
     if idle:
         facts.append(Fact("nodes of partitions without jobs", f"{len(idle):,}", "no pool has them"))
     facts += _facts_about_nodes(declared)
-    return Setting(
+    return ClusterSettings(
         cluster.value,
         periods.zone(zone.value),
         tuple(pools),
@@ -215,7 +215,7 @@ def configured(
     headers: Mapping[str, Header],
     extent: Extent | None = None,
     declared: Declared = NOTHING,
-) -> Setting:
+) -> ClusterSettings:
     """Return the setting of a cluster of config.toml; unconfigured values are inferred.
 
     A partition that no pool names belongs to the pool without names. If there is no such pool,
@@ -266,7 +266,7 @@ def configured(
             facts += sources
     facts += _facts_about_nodes(declared)
     about = (tuple(facts), _warnings(facts, attempts, headers))
-    return Setting(
+    return ClusterSettings(
         cluster.name, zone, tuple(found), partition_pool, extent.now, *about, declared=declared
     )
 
@@ -345,9 +345,11 @@ def _pool(
     ), facts
 
 
-def _step(step: config.StepConfig, zone: ZoneInfo) -> Step:
+def _step(step: config.StepConfig, zone: ZoneInfo) -> CapacityStep:
     amounts = step.model_dump(exclude_none=True, exclude={"since", "planned"})
-    return Step(periods.day_start(step.since, zone), tuple(sorted(amounts.items())), step.planned)
+    return CapacityStep(
+        periods.day_start(step.since, zone), tuple(sorted(amounts.items())), step.planned
+    )
 
 
 def _inferred_nodes(

@@ -35,7 +35,7 @@ from audit.config.hardware import HardwareConfig, Nodes
 from audit.config.runs import Ingest, Mail, Recipient, Retention, Service, allowed, is_loopback
 from audit.config.sections import in_bytes
 from audit.config.usage import ByResource, Share, UsageConfig, Weights
-from audit.rules import Limit, Preemption, Window
+from audit.rules import Limit, PreemptionRule, Window
 
 __all__ = [
     "DIGITS",
@@ -57,7 +57,7 @@ __all__ = [
     "Output",
     "PeopleConfig",
     "PoolConfig",
-    "Preemption",
+    "PreemptionRule",
     "Recipient",
     "ReportConfig",
     "Retention",

@@ -18,7 +18,7 @@ from audit.config.table import TableOption
 from audit.config.usage import UsageConfig
 from audit.errors import UsageError
 from audit.policies import BY_OWNER, BY_USAGE, SETTINGS, Backfill, Order, Policy, refused
-from audit.rules import Limit, Preemption, Window
+from audit.rules import Limit, PreemptionRule, Window
 from audit.words import EvidenceKind, Placement, Population, Resource, is_amount
 
 _Order = Annotated[Order, Field(strict=False)]
@@ -89,7 +89,7 @@ class PoolConfig(_Decides):
     fair_order: Annotated[_Order, BeforeValidator(one_of((Order.fcfs, *BY_OWNER)))] = Order.fcfs
     limits: tuple[Limit, ...] = ()
     windows: tuple[Window, ...] = ()
-    preemption: tuple[Preemption, ...] = Field(default=(), max_length=60)  # bits of a number
+    preemption: tuple[PreemptionRule, ...] = Field(default=(), max_length=60)  # bits of a number
     nodes: tuple[Nodes, ...] = ()
 
     @property

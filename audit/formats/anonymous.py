@@ -128,7 +128,7 @@ _KEYED: Final = re.compile(
 _GRID_ENGINE: Final = 5  # its first columns: queue, host, group, user, job name
 
 
-class Names:
+class Pseudonyms:
     """The replacements of names, the same for equal names."""
 
     def __init__(self, escapes: re.Pattern[str] | None) -> None:
@@ -173,7 +173,7 @@ def without_names(head: bytes) -> str:
         dialect = dialects.detect(head, "").name
     except DialectError:
         dialect = ""
-    names, kept = Names(_ESCAPES.get(head.lstrip()[:1])), ""
+    names, kept = Pseudonyms(_ESCAPES.get(head.lstrip()[:1])), ""
     if not dialect and propose(head) is not None and not _VALUE.search(text.partition("\n")[0]):
         kept, _, text = text.partition("\n")  # column names of a table
         kept += "\n"
@@ -185,7 +185,7 @@ def _lines(text: str) -> list[str]:
     return re.findall(r"[^\n]*\n|[^\n]+", text)
 
 
-def _of_keys(text: str, names: Names) -> Iterator[str]:
+def _of_keys(text: str, names: Pseudonyms) -> Iterator[str]:
     at = 0
     for found in _KEYED.finditer(text):
         yield names.replaced(text[at : found.start("value")])
@@ -194,10 +194,10 @@ def _of_keys(text: str, names: Names) -> Iterator[str]:
     yield names.replaced(text[at:])
 
 
-def _of_sacct(text: str, names: Names) -> Iterator[str]:
+def _of_sacct(text: str, names: Pseudonyms) -> Iterator[str]:
     """Replace names in columns; the header row stays."""
     lines = _lines(text)
-    row = heads.find([heads.Line(at, line.rstrip("\r\n")) for at, line in enumerate(lines)])
+    row = heads.find([heads.TextLine(at, line.rstrip("\r\n")) for at, line in enumerate(lines)])
     if row is None:
         yield names.replaced(text)
         return
@@ -215,7 +215,7 @@ def _of_sacct(text: str, names: Names) -> Iterator[str]:
         yield separator.join(names.replaced(field, numbers=flag) for field, flag in pairs)
 
 
-def _of_grid_engine(text: str, names: Names) -> Iterator[str]:
+def _of_grid_engine(text: str, names: Pseudonyms) -> Iterator[str]:
     for line in _lines(text):
         fields = line.split(":")
         first = len(fields) > _GRID_ENGINE
@@ -225,7 +225,7 @@ def _of_grid_engine(text: str, names: Names) -> Iterator[str]:
         )
 
 
-def _of_lsf(text: str, names: Names) -> Iterator[str]:
+def _of_lsf(text: str, names: Pseudonyms) -> Iterator[str]:
     """Replace names; a number in quotes is a name, unless it is the version."""
     at = 0
     for found in re.finditer(r'(?<=[0-9" ] )"[0-9]+"', text):
@@ -235,7 +235,7 @@ def _of_lsf(text: str, names: Names) -> Iterator[str]:
     yield names.replaced(text[at:])
 
 
-_LINES: Final[dict[str, Callable[[str, Names], Iterator[str]]]] = {
+_LINES: Final[dict[str, Callable[[str, Pseudonyms], Iterator[str]]]] = {
     "sacct": _of_sacct,
     "gridengine": _of_grid_engine,
     "lsf": _of_lsf,

@@ -19,7 +19,7 @@ from audit.model import RefusalCode
 SEPARATORS: Final = f",\t;|{UNQUOTED}"
 
 
-class Rows(NamedTuple):
+class DelimitedRows(NamedTuple):
     """The lines of a block."""
 
     texts: pl.DataFrame  # ``number`` and the chosen columns, as texts
@@ -41,7 +41,7 @@ def rows(
     nulls: Sequence[str],
     chosen: Sequence[str] | None = None,
     before: int = 1,
-) -> Rows:
+) -> DelimitedRows:
     """Return the lines of a block after its ``before`` first ones, if it begins the log.
 
     Args:
@@ -85,7 +85,7 @@ def rows(
     same = text is block.data
     origin = lines if same else cut(np.frombuffer(block.data, dtype=np.uint8))
     numbers = pl.Series("number", np.flatnonzero(whole), dtype=pl.Int64)
-    return Rows(read.insert_column(0, numbers), odd, origin)
+    return DelimitedRows(read.insert_column(0, numbers), odd, origin)
 
 
 _NAME: Final = re.compile(r"[^\W\d][\w .:/()%#\[\]-]*")

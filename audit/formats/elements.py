@@ -38,7 +38,7 @@ class Words(NamedTuple):
     other: str  # there is something else in its place
 
 
-class Found:
+class BlockElements:
     """The elements of a block, in order."""
 
     def __init__(self, block: Block) -> None:

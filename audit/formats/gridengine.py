@@ -60,7 +60,7 @@ FEWEST: Final = 43
 """Columns of every version; 6.2 added the advance reservation, Univa further ones."""
 
 
-class Column(NamedTuple):
+class AccountingColumn(NamedTuple):
     """A column that is read, or that shows whether the others are in place."""
 
     place: int  # from 0
@@ -75,29 +75,29 @@ TASK: Final = re.compile(r"[^ ,=]*[^-+.0-9eE ,=][^ ,=]*")
 _ID: Final = (0, LARGEST_ID)
 
 COLUMNS: Final = {
-    "qname": Column(0),
-    "hostname": Column(1),
-    "group": Column(2),
-    "owner": Column(3),
-    "job_number": Column(5, _WHOLE, "job number", _ID),
-    "account": Column(6),
-    "priority": Column(7, _WHOLE, "whole number"),
-    "submission_time": Column(8, _WHOLE, "time", _ID),
-    "start_time": Column(9, _WHOLE, "time", _ID),
-    "end_time": Column(10, _WHOLE, "time", _ID),
-    "failed": Column(11, _WHOLE, "code of a failure", (0, 999)),
-    "exit_status": Column(12, _WHOLE, "exit status", (-1, (1 << 32) - 1)),
-    "ru_wallclock": Column(13, _NUMBER, "number"),
-    "project": Column(31),
-    "granted_pe": Column(33),
-    "slots": Column(34, _WHOLE, "number of slots", (0, LARGEST)),
-    "task_number": Column(35, _WHOLE, "task number", _ID),
-    "category": Column(39),
-    "iow": Column(40, _NUMBER, "number"),
-    "pe_taskid": Column(41, TASK, "task of a parallel job, or NONE"),
-    "maxvmem": Column(42, _NUMBER, "number"),
-    "arid": Column(43, _WHOLE, "number of an advance reservation", (0, 1 << 32)),
-    "ar_submission_time": Column(44, _WHOLE, "time"),
+    "qname": AccountingColumn(0),
+    "hostname": AccountingColumn(1),
+    "group": AccountingColumn(2),
+    "owner": AccountingColumn(3),
+    "job_number": AccountingColumn(5, _WHOLE, "job number", _ID),
+    "account": AccountingColumn(6),
+    "priority": AccountingColumn(7, _WHOLE, "whole number"),
+    "submission_time": AccountingColumn(8, _WHOLE, "time", _ID),
+    "start_time": AccountingColumn(9, _WHOLE, "time", _ID),
+    "end_time": AccountingColumn(10, _WHOLE, "time", _ID),
+    "failed": AccountingColumn(11, _WHOLE, "code of a failure", (0, 999)),
+    "exit_status": AccountingColumn(12, _WHOLE, "exit status", (-1, (1 << 32) - 1)),
+    "ru_wallclock": AccountingColumn(13, _NUMBER, "number"),
+    "project": AccountingColumn(31),
+    "granted_pe": AccountingColumn(33),
+    "slots": AccountingColumn(34, _WHOLE, "number of slots", (0, LARGEST)),
+    "task_number": AccountingColumn(35, _WHOLE, "task number", _ID),
+    "category": AccountingColumn(39),
+    "iow": AccountingColumn(40, _NUMBER, "number"),
+    "pe_taskid": AccountingColumn(41, TASK, "task of a parallel job, or NONE"),
+    "maxvmem": AccountingColumn(42, _NUMBER, "number"),
+    "arid": AccountingColumn(43, _WHOLE, "number of an advance reservation", (0, 1 << 32)),
+    "ar_submission_time": AccountingColumn(44, _WHOLE, "time"),
 }
 OPTIONAL: Final = (
     *("priority", "ru_wallclock", "slots", "iow", "maxvmem", "arid", "ar_submission_time"),
@@ -389,7 +389,7 @@ def _named(column: str, *nothing: str) -> pl.Expr:
     return pl.when(~pl.col(column).is_in(nothing)).then(column)
 
 
-class Request(NamedTuple):
+class ResourceRequest(NamedTuple):
     """The requests of a job that are read."""
 
     walltime_s: int | None
@@ -398,10 +398,10 @@ class Request(NamedTuple):
 
 
 def _requests(categories: pl.Series) -> pl.DataFrame:
-    return table(map(request, categories), Request._fields)
+    return table(map(request, categories), ResourceRequest._fields)
 
 
-def request(category: str) -> Request:
+def request(category: str) -> ResourceRequest:
     """Read one category; malformed requests are skipped."""
     items = dict(
         item.partition("=")[::2] for part in _HARD.findall(category) for item in part.split(",")
@@ -414,7 +414,7 @@ def request(category: str) -> Request:
     few = gpus is not None and gpus < 1 << 20
     limits = [limit for name in WALLTIME if (limit := _seconds(items.get(name, ""))) is not None]
     walltime_s = min(limits, default=None)
-    return Request(walltime_s, _bytes(first(MEMORY)), gpus if gpus and few else 0)
+    return ResourceRequest(walltime_s, _bytes(first(MEMORY)), gpus if gpus and few else 0)
 
 
 def _seconds(text: str) -> int | None:

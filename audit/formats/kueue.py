@@ -27,7 +27,7 @@ import polars as pl
 from audit.config.table import Mapped, TableMapping, of_json
 from audit.errors import DialectError
 from audit.formats.dialects import PLAIN, Dialect, Header, Parsed, Reading, named_by_log
-from audit.formats.elements import Found, decode, holdable, starts_of
+from audit.formats.elements import BlockElements, decode, holdable, starts_of
 from audit.formats.lines import Block
 from audit.formats.shaping import ends_early, faulted
 from audit.model import RecordKind, RefusalCode
@@ -55,7 +55,6 @@ EARLIER: Final = (
     "of admissions before the last one, only their total length is known (their events are not in "
     "the log): they count in usage only"
 )
-UNTOLD: Final = "events of workloads that are not in the log are not used"
 
 _TEXTS: Final = ("job_id", "kind", "user", "account", "partition", "qos", "state", "reason")
 _TEXTS_TOO: Final = ("gpu_types", "group", "reservation", "cluster", "remark")
@@ -113,7 +112,7 @@ def whole(data: bytes, header: Header) -> int:
 
 def parse(block: Block, header: Header) -> Parsed:
     """Read the items of one document or several."""
-    found, data, mark = Found(block), block.data, _mark(header)
+    found, data, mark = BlockElements(block), block.data, _mark(header)
     starts = [at + len(mark) - 1 for at in starts_of(data, mark)]
     if data.startswith(b"{") and not header.entries["indent"]:
         starts = [0, *starts]
@@ -145,7 +144,7 @@ def parse(block: Block, header: Header) -> Parsed:
     return _parsed(found, rows, header)
 
 
-def _parsed(found: Found, rows: Sequence[Mapping[str, Any]], header: Header) -> Parsed:
+def _parsed(found: BlockElements, rows: Sequence[Mapping[str, Any]], header: Header) -> Parsed:
     numbers = found.texts(())["number"]
     frame = pl.DataFrame(rows, _SCHEMA).insert_column(0, numbers)
     doubts = pl.concat_list(pl.col("remark")).list.drop_nulls()

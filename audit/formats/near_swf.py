@@ -44,7 +44,7 @@ _NUMBER = re.compile(rb"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 Table = npt.NDArray[np.float64]
 
 
-class Layout(NamedTuple):
+class SwfLayout(NamedTuple):
     """Separator and number of columns of a log."""
 
     separator: str
@@ -107,7 +107,7 @@ def needed(entries: Mapping[str, str]) -> dict[str, str]:
 
 def parse(block: Block, header: Header) -> Parsed:
     """Read whole lines."""
-    layout = Layout(header.entries[_SEPARATOR], int(header.entries[_COLUMNS]))
+    layout = SwfLayout(header.entries[_SEPARATOR], int(header.entries[_COLUMNS]))
     rows: list[bytes] = []  # as SWF; empty for others, comments and the row of names
     other: list[tuple[int, str, RefusalCode]] = []
     stated = header.entries.get(_MAPPING)
@@ -164,18 +164,18 @@ def _cut(line: bytes, separator: str) -> list[bytes]:
     return [b"_".join(field.split()) for field in line.split(separator.encode())]
 
 
-def _layout(head: bytes) -> Layout | None:
+def _layout(head: bytes) -> SwfLayout | None:
     """Return the layout of most of the first records; None for SWF and other logs."""
     found = _usual(_records(head)[:_FIRST], SEPARATORS, _may_be_read)
-    return None if found == Layout(" ", swf.FIELD_COUNT) else found
+    return None if found == SwfLayout(" ", swf.FIELD_COUNT) else found
 
 
 def _usual(
     lines: list[bytes], separators: Iterable[str], fits: Callable[[list[bytes]], bool]
-) -> Layout | None:
+) -> SwfLayout | None:
     """Return the layout of most lines in which their fields fit."""
     found = Counter(
-        Layout(separator, len(fields))
+        SwfLayout(separator, len(fields))
         for separator in separators
         for line in lines
         if fits(fields := _cut(line, separator))
@@ -246,7 +246,7 @@ def _names_columns(fields: list[bytes]) -> bool:
     return not any(map(_NUMBER.fullmatch, fields))
 
 
-def _table(lines: list[bytes], layout: Layout) -> Table:
+def _table(lines: list[bytes], layout: SwfLayout) -> Table:
     cut_lines = (_cut(line, layout.separator) for line in lines[:_SAMPLE])
     rows = [
         [float(field) if _NUMBER.fullmatch(field or b"-1") else np.nan for field in padded]

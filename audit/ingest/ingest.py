@@ -70,7 +70,7 @@ class RenamedError(Exception):
     """Records change the name under which earlier ones were inserted."""
 
 
-class Names:
+class ClusterNames:
     """The cluster names in the records read until now, and the resulting name.
 
     If nearly all records name one cluster, it is that one: the other names are damaged.
@@ -198,7 +198,7 @@ def take_in_by_name(
     """
     left = list(logs)
     kept_out: list[Unread] = []
-    names = Names(left, naming)
+    names = ClusterNames(left, naming)
     while True:
         try:
             with transaction(con):
@@ -215,7 +215,7 @@ def take_in_by_name(
             left = [log for log in left if log not in out.logs]
             if not left:
                 raise kept_out[0].error from None
-            names = Names(left, naming)
+            names = ClusterNames(left, naming)
 
 
 def _weigh(
@@ -289,7 +289,7 @@ def _judge(
 def _take_in_all(
     con: Connection,
     logs: Sequence[Opened],
-    names: Names,
+    names: ClusterNames,
     now: int | None,
     limit: float,
     on_progress: OnProgress,
@@ -351,7 +351,7 @@ def _names_held(held: pl.DataFrame, log: Opened) -> Iterable[str]:
 
 
 def _take_in_one(
-    con: Connection, log: Opened, names: Names, now: int | None
+    con: Connection, log: Opened, names: ClusterNames, now: int | None
 ) -> Iterator[tuple[int, Taken]]:
     """Insert one log block by block; yield the position after each, and what was read."""
     counted = {"records": 0, "refused": 0, "unkept": 0, "steps": 0, "elsewhere": 0}

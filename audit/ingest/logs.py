@@ -41,7 +41,7 @@ _CONTROL: Final = bytes(sorted({*range(32), 127} - set(b"\t\n\r\x1f")))
 _LOOK: Final = "'fairaudit audit' of this file alone says why, and stores nothing"
 
 
-class Part(NamedTuple):
+class LogHead(NamedTuple):
     """The first bytes of a log."""
 
     size: int
@@ -49,16 +49,16 @@ class Part(NamedTuple):
     reading: str | None = ""  # see ``Reading.fingerprint``; None: unknown
 
 
-class Source(NamedTuple):
+class LogSource(NamedTuple):
     """A log on disk that was inspected."""
 
     path: Path
     size: int  # bytes
     sha256: str
     head: bytes  # its first HEAD_BYTES
-    known: Part | None = None
+    known: LogHead | None = None
     """The part that was ingested before it grew: the longest earlier log that it begins with."""
-    outdated: tuple[Part, ...] = ()
+    outdated: tuple[LogHead, ...] = ()
     """Earlier logs that it begins with, or is, and that were read by other columns."""
     disk_bytes: int = 0  # size of the file when it was opened
 
@@ -74,7 +74,7 @@ class Source(NamedTuple):
 class Opened(NamedTuple):
     """A log whose dialect is known."""
 
-    source: Source
+    source: LogSource
     dialect: Dialect
     header: Header
     origin: str | None = None
@@ -147,7 +147,7 @@ def open_each(
     dialect: str | None = None,
     reading: Reading = PLAIN,
     origin: str | None = None,
-    earlier: Collection[Part] = (),
+    earlier: Collection[LogHead] = (),
 ) -> tuple[list[Opened], list[Unread]]:
     """Return the logs, without their heads (for memory), and those that cannot be opened.
 
@@ -168,7 +168,7 @@ def open_log(
     dialect: str | None = None,
     reading: Reading = PLAIN,
     origin: str | None = None,
-    earlier: Collection[Part] = (),
+    earlier: Collection[LogHead] = (),
 ) -> Opened:
     """Open one log; see ``open_logs``."""
     where = readable(path)
@@ -259,9 +259,9 @@ def parsed_blocks(log: Opened) -> Iterator[tuple[int, Parsed]]:
 def inspect(
     path: Path,
     check: Callable[[bytes], None] = lambda head: None,
-    earlier: Collection[Part] = (),
-    others: Collection[Part] = (),
-) -> Source:
+    earlier: Collection[LogHead] = (),
+    others: Collection[LogHead] = (),
+) -> LogSource:
     """Read a log once, for its hash and its head; errors as ``streams.opened``, or EmptyLogError.
 
     ``check`` is called with the head as soon as it is known; what it raises ends the reading.
@@ -285,13 +285,13 @@ def inspect(
     if not checked:
         check(head)
     outdated = digest.outdated()
-    return Source(path, digest.size, digest.sha256, head, digest.known, outdated, disk_bytes)
+    return LogSource(path, digest.size, digest.sha256, head, digest.known, outdated, disk_bytes)
 
 
 class _Digest:
-    def __init__(self, earlier: Collection[Part], others: Collection[Part] = ()) -> None:
+    def __init__(self, earlier: Collection[LogHead], others: Collection[LogHead] = ()) -> None:
         self.size = 0
-        self.known: Part | None = None
+        self.known: LogHead | None = None
         self._earlier = frozenset(part[:2] for part in earlier)
         self._others = others
         self._begun: set[tuple[int, str]] = set()
@@ -303,7 +303,7 @@ class _Digest:
     def sha256(self) -> str:
         return self._sum.hexdigest()
 
-    def outdated(self) -> tuple[Part, ...]:
+    def outdated(self) -> tuple[LogHead, ...]:
         begun = self._begun | {(self.size, self.sha256)}
         return tuple(part for part in self._others if part[:2] in begun)
 
@@ -313,7 +313,7 @@ class _Digest:
         while self._ends and self._ends[-1] < self.size + len(data):
             cut = self._ends.pop() - self.size
             self._add(data[:cut])
-            part = Part(self.size, self.sha256)
+            part = LogHead(self.size, self.sha256)
             if self._ends_with_line and part[:2] in self._earlier:
                 self.known = part
             self._begun.add(part[:2])
@@ -327,10 +327,10 @@ class _Digest:
             self._ends_with_line = data[-1] == NEWLINE
 
 
-class _Again:
+class _SecondReading:
     """A log that is read a second time: only what was inspected, or ChangedLogError in the end."""
 
-    def __init__(self, stream: streams.Stream, inspected: Source) -> None:
+    def __init__(self, stream: streams.Stream, inspected: LogSource) -> None:
         self._stream = stream
         self._inspected = inspected
         self._left = inspected.size
@@ -370,7 +370,7 @@ def blocks(
     block_bytes: int = BLOCK_BYTES,
     whole: Callable[[bytes], int] = lambda data: data.rfind(b"\n") + 1,
     cut: int = 0,
-    inspected: Source | None = None,
+    inspected: LogSource | None = None,
 ) -> Iterator[Block]:
     """Yield a log as consecutive blocks of whole lines; errors as ``streams.opened``.
 
@@ -387,7 +387,7 @@ def blocks(
     """
     offset, line, rest = 0, 1, b""
     with streams.opened(path) as opened:
-        stream = opened if inspected is None else _Again(opened, inspected)
+        stream = opened if inspected is None else _SecondReading(opened, inspected)
         while chunk := stream.read(max(block_bytes, len(rest))):
             rest = rest + chunk if rest else chunk
             if offset < cut <= offset + len(rest) and rest[cut - offset - 1] == NEWLINE:

@@ -36,7 +36,7 @@ _TIMES_AS_LONG: Final = 3
 _ALWAYS_FAR_DAYS: Final = 3653
 
 
-class Part(NamedTuple):
+class SourceStretch(NamedTuple):
     """A stretch of days of a source in which no gap is longer than ``APART_DAYS``."""
 
     first: int  # days since the epoch
@@ -47,8 +47,8 @@ class Part(NamedTuple):
 class Doubt(NamedTuple):
     """A doubtful part, and the nearest part that is not small."""
 
-    part: Part
-    rest: Part
+    part: SourceStretch
+    rest: SourceStretch
 
 
 def doubts(days: Sequence[tuple[int, int]]) -> list[Doubt]:
@@ -71,18 +71,18 @@ def doubts(days: Sequence[tuple[int, int]]) -> list[Doubt]:
     return doubted
 
 
-def parts(days: Sequence[tuple[int, int]]) -> list[Part]:
+def parts(days: Sequence[tuple[int, int]]) -> list[SourceStretch]:
     """Return the parts of a source; arguments as ``doubts``."""
-    found: list[Part] = []
+    found: list[SourceStretch] = []
     for day, records in days:
         if found and day - found[-1].last <= APART_DAYS:
-            found[-1] = Part(found[-1].first, day, found[-1].records + records)
+            found[-1] = SourceStretch(found[-1].first, day, found[-1].records + records)
         else:
-            found.append(Part(day, day, records))
+            found.append(SourceStretch(day, day, records))
     return found
 
 
-def _distance(part: Part, other: Part) -> int:
+def _distance(part: SourceStretch, other: SourceStretch) -> int:
     return max(part.first - other.last, other.first - part.last)
 
 

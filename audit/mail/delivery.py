@@ -24,7 +24,7 @@ from audit.errors import AuditError, DeliveryError, ReportError, UsageError
 from audit.files import state_folder
 from audit.mail import ledger, transport
 from audit.mail import message as mails
-from audit.mail.transport import Answer, Outcome, Post
+from audit.mail.transport import DeliveryOutcome, Post, Reply
 from audit.pipeline import drawing
 from audit.report.owner import build as owners
 from audit.report.record.owner import OwnerContents
@@ -39,7 +39,7 @@ from audit.words import RESEND
 Say = Callable[[str], None]
 
 _KILLED: Final = "the run ended while the mail was being sent"
-_SETTLED: Final = (Outcome.SENT, Outcome.REFUSED, Outcome.UNKNOWN)
+_SETTLED: Final = (DeliveryOutcome.SENT, DeliveryOutcome.REFUSED, DeliveryOutcome.UNKNOWN)
 """Outcomes after which a mail is not due any more; they are states of the ledger too."""
 _AGAIN: Final = "'fairaudit deliver --failed' tries again"
 _TWICE: Final = f"it may have arrived; {RESEND}"
@@ -123,7 +123,7 @@ def deliver(
         done.due = [mail.name for mail in due]
         return done
     if claimed := [mail for mail in due if ledger.claim(con, mail, now)]:
-        _Round(con, site, now, done, pause or pausing()).run(claimed)
+        _SendingRounds(con, site, now, done, pause or pausing()).run(claimed)
     return done
 
 
@@ -161,7 +161,7 @@ def _require_mail(config: Config) -> None:
         raise UsageError('deliver: mail.via is "none": nothing is sent; see config.toml, [mail]')
 
 
-def try_out(site: Site, address: str, now: int) -> Answer:
+def try_out(site: Site, address: str, now: int) -> Reply:
     """Send a test mail.
 
     Raises UsageError if no mail may be sent there, DeliveryError if it could not be handed over.
@@ -173,7 +173,7 @@ def try_out(site: Site, address: str, now: int) -> Answer:
     except ValueError as error:
         raise UsageError(f"--test-send {address!r}: {error}") from None
     answer = _note(site, recipient, "fairaudit: mail works", text, now)
-    if answer.outcome is not Outcome.SENT:
+    if answer.outcome is not DeliveryOutcome.SENT:
         raise DeliveryError(f"{recipient}: {answer.outcome}: {answer.said}")
     return answer
 
@@ -191,7 +191,7 @@ def tell_operator(site: Site, subject: str, text: str) -> str | None:
         try:
             recipient = allowed(address, site.config.mail.domains)
             answer = _note(site, recipient, subject, text, int(time.time()))
-            why = None if answer.outcome is Outcome.SENT else answer.said
+            why = None if answer.outcome is DeliveryOutcome.SENT else answer.said
         except (DeliveryError, ValueError) as error:
             why = str(error)
         if why is not None:
@@ -199,7 +199,7 @@ def tell_operator(site: Site, subject: str, text: str) -> str | None:
     return "; ".join(lost) or None
 
 
-def _note(site: Site, recipient: str, subject: str, text: str, now: int) -> Answer:
+def _note(site: Site, recipient: str, subject: str, text: str, now: int) -> Reply:
     """Send a mail of text alone, trying once."""
     settings = site.config.mail
     assert settings.sender is not None  # config.Mail requires it
@@ -228,7 +228,7 @@ class _Draft:
         return drawing.contents_of(self.con, self.site.config, report.cluster, report.period)
 
     @cached_property
-    def standing(self) -> standing.Standing:
+    def standing(self) -> standing.ReportStanding:
         return standing.standing(self.page, self.now)
 
     @cached_property
@@ -237,7 +237,7 @@ class _Draft:
         return {of.who: of for of in owners.build(self.con, self.page, self.about)}
 
     @cached_property
-    def pictures(self) -> tuple[mails.Picture, ...]:
+    def pictures(self) -> tuple[mails.InlineImage, ...]:
         return mails.pictures(self.page)
 
     def left_out(self, mail: ledger.Due) -> bool:
@@ -260,25 +260,27 @@ class _Draft:
         return mails.compose(*about, corrected=mail.corrected, enclosed=enclosed)
 
     def _files(
-        self, wish: mails.Wish, spoken: list[OwnerContents]
-    ) -> tuple[list[mails.File], list[str]]:
+        self, wish: mails.Subscription, spoken: list[OwnerContents]
+    ) -> tuple[list[mails.Attachment], list[str]]:
         """Return the attachments for one recipient, and remarks about them."""
         report, options = self.report, self.site.config.report
         plain = f"{places.file_name(report.cluster)}_{report.period.name}"
-        files: list[mails.File] = []
+        files: list[mails.Attachment] = []
         remarks = []
         for of in spoken:
             name = f"{plain}-{of.who.file}"
             if "page" in wish.attach:
-                files.append(mails.File(name, "text/html", owner_page.render_html(of).encode()))
+                files.append(
+                    mails.Attachment(name, "text/html", owner_page.render_html(of).encode())
+                )
             if "page_pdf" in wish.attach:
                 pdf = owner_page.render_pdf(of, sandbox.limits(options))
-                files.append(mails.File(f"{Path(name).stem}.pdf", "application/pdf", pdf))
+                files.append(mails.Attachment(f"{Path(name).stem}.pdf", "application/pdf", pdf))
         if "pdf" in wish.attach and options.pdf:
             folder = self.site.report(report.cluster, report.period.name)
             try:
                 content = (folder / drawing.PDF).read_bytes()
-                files.append(mails.File(f"{plain}.pdf", "application/pdf", content))
+                files.append(mails.Attachment(f"{plain}.pdf", "application/pdf", content))
             except OSError:
                 remarks.append("The PDF of this report is missing and could not be attached.")
         if "csv" in wish.attach:
@@ -287,7 +289,7 @@ class _Draft:
 
 
 @dataclass
-class _Round:
+class _SendingRounds:
     """Sends claimed mails in rounds, so that a mail that is put off does not delay the others."""
 
     con: Connection
@@ -351,21 +353,25 @@ class _Round:
             except ReportError as error:
                 self._stay([mail], f"the mail could not be made: {error}")
                 continue
-            if answer.outcome in (Outcome.DOWN, Outcome.BARRED):
-                return [*later, *due[number:]], answer.said, answer.outcome is Outcome.BARRED
-            if answer.outcome is Outcome.LATER:
+            if answer.outcome in (DeliveryOutcome.DOWN, DeliveryOutcome.BARRED):
+                return (
+                    [*later, *due[number:]],
+                    answer.said,
+                    answer.outcome is DeliveryOutcome.BARRED,
+                )
+            if answer.outcome is DeliveryOutcome.LATER:
                 later.append(mail)
                 why = answer.said
                 continue
             names: list[str] = getattr(self.done, answer.outcome.value)
             names.append(mail.name)
-            if answer.outcome is not Outcome.SENT:
-                remedy = _AGAIN if answer.outcome is Outcome.REFUSED else _TWICE
+            if answer.outcome is not DeliveryOutcome.SENT:
+                remedy = _AGAIN if answer.outcome is DeliveryOutcome.REFUSED else _TWICE
                 text = f"{mail.name}: {answer.outcome}: {answer.said}; {remedy}"
                 self.done.failures.append(DeliveryError(text))
         return later, why, False
 
-    def _send(self, post: Post, mail: ledger.Due) -> Answer:
+    def _send(self, post: Post, mail: ledger.Due) -> Reply:
         """Try one mail once, and update its row of the ledger."""
         draft, sender = self.drafts[mail.report.name], self.site.config.mail.sender
         assert sender is not None  # config.Mail requires it

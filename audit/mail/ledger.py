@@ -47,7 +47,7 @@ class Due:
 
     report: Report
     recipient: str
-    wish: mails.Wish
+    wish: mails.Subscription
     message_id: str
     leave: str  # the state of its row in the ledger; empty if it has no row
     corrected: bool  # whether the recipient has an earlier version
@@ -130,15 +130,15 @@ def _leave(
     return "" if all(state in again for state in rows["state"]) else None
 
 
-def _recipients(config: Config, cluster: Cluster) -> dict[str, mails.Wish]:
+def _recipients(config: Config, cluster: Cluster) -> dict[str, mails.Subscription]:
     """Return the recipients of a cluster's reports, each once, and the parts that they get."""
-    wishes: dict[str, list[tuple[str, mails.Wish]]] = {}
+    wishes: dict[str, list[tuple[str, mails.Subscription]]] = {}
     for entry in config.recipients:
         if entry.gets(cluster.name, cluster.period):
             owners = tuple(itertools.starmap(Who, entry.owners))
-            attach = {"page"} if owners else mails.Wish().attach
+            attach = {"page"} if owners else mails.Subscription().attach
             attach = attach if entry.attach is None else {*entry.attach}
-            wish = mails.Wish(not owners, owners, frozenset(attach), entry.charts)
+            wish = mails.Subscription(not owners, owners, frozenset(attach), entry.charts)
             for named in entry.addresses:
                 address = allowed(named, config.mail.domains)
                 wishes.setdefault(address.lower(), []).append((address, wish))

@@ -29,7 +29,7 @@ from audit.report.render import export
 from audit.report.render import page as render
 from audit.report.text import wording
 from audit.report.text.notices import Notice, notices
-from audit.report.text.standing import Standing, State, uncounted
+from audit.report.text.standing import ReportStanding, State, uncounted
 
 _SHOWN: Final = ("why", "trend", "waits", "week")
 _PICTURES: Final = 2  # charts of a mail: the first of these that exist; none shows names
@@ -43,7 +43,7 @@ SHORTEST: Final = 8
 _LINE: Final = policy.SMTP.clone(cte_type="7bit")  # no server must know 8BITMIME
 
 
-class Picture(NamedTuple):
+class InlineImage(NamedTuple):
     """A chart inside a mail."""
 
     cid: str
@@ -54,7 +54,7 @@ class Picture(NamedTuple):
     width: int  # in pixels
 
 
-class File(NamedTuple):
+class Attachment(NamedTuple):
     """An attachment."""
 
     name: str
@@ -62,7 +62,7 @@ class File(NamedTuple):
     content: bytes
 
 
-class Part(NamedTuple):
+class MailPart(NamedTuple):
     """The pool where one user or account waited most; only a verdict if there are no jobs."""
 
     verdict: str
@@ -74,7 +74,7 @@ class Part(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class Subscription:
     """The parts of a report that a recipient gets."""
 
     whole: bool = True
@@ -82,18 +82,18 @@ class Wish:
     attach: frozenset[str] = frozenset({"pdf", "csv"})
     charts: bool = True
 
-    def __or__(self, other: "Wish") -> "Wish":
+    def __or__(self, other: "Subscription") -> "Subscription":
         owners = tuple(dict.fromkeys((*self.owners, *other.owners)))
         attach, charts = self.attach | other.attach, self.charts or other.charts
-        return Wish(self.whole or other.whole, owners, attach, charts)
+        return Subscription(self.whole or other.whole, owners, attach, charts)
 
 
 @dataclass(frozen=True, slots=True)
 class Enclosed:
     """The charts, attachments and remarks of a mail."""
 
-    pictures: tuple[Picture, ...] = ()  # of the whole, or of the first of the owners
-    files: tuple[File, ...] = ()
+    pictures: tuple[InlineImage, ...] = ()  # of the whole, or of the first of the owners
+    files: tuple[Attachment, ...] = ()
     remarks: tuple[str, ...] = ()  # about the mail itself, such as what could not be attached
 
 
@@ -106,11 +106,11 @@ class Letter:
 
     subject: str
     title: str
-    standing: Standing
+    standing: ReportStanding
     notices: tuple[Notice, ...]
     paragraphs: tuple[tuple[str, str], ...]
     """First words and the rest; empty unless it is about the whole report."""
-    parts: tuple[Part, ...]
+    parts: tuple[MailPart, ...]
     enclosed: Enclosed
     run_id: str
     whole: bool = True
@@ -118,9 +118,9 @@ class Letter:
 
 def compose(
     contents: Contents,
-    standing: Standing,
+    standing: ReportStanding,
     subject: str,
-    wish: Wish,
+    wish: Subscription,
     owners: Sequence[OwnerContents] = (),
     *,
     corrected: bool = False,
@@ -168,7 +168,7 @@ def _ends(contents: Contents) -> tuple[int, int, str]:
     return span.from_time, span.last, span.zone
 
 
-def too_large(files: Sequence[File], limit_mb: float) -> str | None:
+def too_large(files: Sequence[Attachment], limit_mb: float) -> str | None:
     """Return why these attachments are left out; None if they are within the limit."""
     size = sum(len(file.content) for file in files) / 1e6
     if size <= limit_mb:
@@ -181,7 +181,7 @@ def headline(
     contents: Contents,
     state: State,
     template: str,
-    wish: Wish,
+    wish: Subscription,
     one: FirstPage | None,
     owners: Sequence[OwnerContents] = (),
     *,
@@ -253,15 +253,15 @@ def _of_owners(owners: Sequence[OwnerContents]) -> Iterator[str]:
     yield from (f"{of_all} than others", of_all)
 
 
-def _part(of: OwnerContents) -> Part:
+def _part(of: OwnerContents) -> MailPart:
     if not of.parts:
-        return Part(owner_text.nothing(of))
+        return MailPart(owner_text.nothing(of))
     most, who = of.parts[0], of.who
     longest = []
     for wait in most.longest[:_LONGEST]:
         title = wording.first_upper(owner_text.long_title(wait, most, of.span.zone))
         longest.append(" ".join((f"{title}.", *owner_text.explained(wait, who, most))))
-    return Part(
+    return MailPart(
         owner_text.verdict(most, who, named=True),
         wording.name(most.pool.name) if len(of.parts) > 1 else "",
         owner_text.answers(most) if most.attempts else (),
@@ -271,7 +271,7 @@ def _part(of: OwnerContents) -> Part:
     )
 
 
-def pictures(contents: Contents) -> tuple[Picture, ...]:
+def pictures(contents: Contents) -> tuple[InlineImage, ...]:
     """Return a few charts of the pool that page one is about; none without a page one."""
     one = _first(contents)
     if one is None or one.quiet:
@@ -282,7 +282,7 @@ def pictures(contents: Contents) -> tuple[Picture, ...]:
     return _pictures(shown, pool.name if len(contents.pools) > 1 else None)
 
 
-def owner_pictures(of: OwnerContents) -> tuple[Picture, ...]:
+def owner_pictures(of: OwnerContents) -> tuple[InlineImage, ...]:
     """Return the charts of one user or account, of the pool where it waited most."""
     if not of.parts:
         return ()
@@ -291,7 +291,7 @@ def owner_pictures(of: OwnerContents) -> tuple[Picture, ...]:
     return _pictures(drawn, most.pool.name if len(of.parts) > 1 else None)
 
 
-def _pictures(charts: Iterable[Chart | None], pool: str | None) -> tuple[Picture, ...]:
+def _pictures(charts: Iterable[Chart | None], pool: str | None) -> tuple[InlineImage, ...]:
     if not drawing.has_png():
         return ()
     where = "" if pool is None else f" (pool {wording.name(pool)})"
@@ -300,22 +300,24 @@ def _pictures(charts: Iterable[Chart | None], pool: str | None) -> tuple[Picture
         if chart is not None:
             png = drawing.png(chart, _SCALE)
             width = round(int.from_bytes(png[16:20], "big") / _SCALE)
-            made.append(Picture(chart.key, chart.title + where, chart.note, chart.alt, png, width))
+            made.append(
+                InlineImage(chart.key, chart.title + where, chart.note, chart.alt, png, width)
+            )
     return tuple(made)
 
 
-def csv_files(contents: Contents, owners: Sequence[Who] = ()) -> tuple[File, ...]:
+def csv_files(contents: Contents, owners: Sequence[Who] = ()) -> tuple[Attachment, ...]:
     """Return the report's tables; with ``owners``, only their own rows."""
     if not owners:
         every = itertools.chain.from_iterable(export.files(contents).values())
-        return tuple(File(file.name, "text/csv", file.text.encode()) for file in every)
+        return tuple(Attachment(file.name, "text/csv", file.text.encode()) for file in every)
     tables = []
     for number, pool in enumerate(contents.pools, start=1):
         end = f"-{number}" if len(contents.pools) > 1 else ""
         for of in (pool.users, pool.accounts):
             if rows := tuple(row for row in of.rows if (of.kind, row.name) in owners):
                 text = export.table(pool, replace(of, rows=rows), own=True)
-                tables.append(File(f"{of.kind}s{end}.csv", "text/csv", text.encode()))
+                tables.append(Attachment(f"{of.kind}s{end}.csv", "text/csv", text.encode()))
     return tuple(tables)
 
 

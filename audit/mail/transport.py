@@ -29,7 +29,7 @@ _ENHANCED: Final = re.compile(r"[245]\.\d{1,3}\.\d{1,3}\b")  # status codes of R
 _PORTS: Final = {"starttls": 587, "tls": 465, "none": 25}
 
 
-class Outcome(StrEnum):
+class DeliveryOutcome(StrEnum):
     """The outcome of handing over a mail."""
 
     SENT = "sent"
@@ -40,15 +40,15 @@ class Outcome(StrEnum):
     BARRED = "barred"  # the server cannot be used as configured, for this mail or any other
 
 
-class Answer(NamedTuple):
+class Reply(NamedTuple):
     """An outcome, and the words of the server or system."""
 
-    outcome: Outcome
+    outcome: DeliveryOutcome
     said: str = ""
 
 
-_ALTERED: Final = Answer(
-    Outcome.REFUSED,
+_ALTERED: Final = Reply(
+    DeliveryOutcome.REFUSED,
     "Python would write other headers than those of this mail; 'fairaudit doctor' says whether "
     "this Python has a known defect",
 )
@@ -59,10 +59,10 @@ class Post(Protocol):
 
     def hand_over(
         self, message: EmailMessage, recipient: str, sending: Callable[[], None]
-    ) -> Answer:
+    ) -> Reply:
         """Hand over one mail; call ``sending`` before the first byte that may get it accepted."""
 
-    def reach(self) -> Answer | None:
+    def reach(self) -> Reply | None:
         """Connect until a mail could be handed over; return None, or the reason of the failure."""
 
 
@@ -86,7 +86,7 @@ class Outbox:
 
     def hand_over(
         self, message: EmailMessage, recipient: str, sending: Callable[[], None]
-    ) -> Answer:
+    ) -> Reply:
         """See :class:`Post`. The file is named after the mail's id, and appears complete."""
         name = re.sub(r"[^A-Za-z0-9.-]", "", str(message["Message-ID"]).split("@")[0])
         if (content := _written(message)) is None:
@@ -101,9 +101,9 @@ class Outbox:
                 sending()
         except OSError as error:
             return self._unwritable(error)
-        return Answer(Outcome.SENT)
+        return Reply(DeliveryOutcome.SENT)
 
-    def reach(self) -> Answer | None:
+    def reach(self) -> Reply | None:
         """See :class:`Post`."""
         try:
             folders.make(self.folder)
@@ -112,9 +112,9 @@ class Outbox:
         refused = caches.refused(self.folder)
         return None if refused is None else self._unwritable(refused)
 
-    def _unwritable(self, error: OSError) -> Answer:
+    def _unwritable(self, error: OSError) -> Reply:
         reply = f"{self.folder}: cannot be written: {error.strerror} (mail.outbox)"
-        return Answer(Outcome.DOWN, reply)
+        return Reply(DeliveryOutcome.DOWN, reply)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,12 +129,12 @@ class Smtp:
 
     def hand_over(
         self, message: EmailMessage, recipient: str, sending: Callable[[], None]
-    ) -> Answer:
+    ) -> Reply:
         """See :class:`Post`."""
         if (content := _written(message)) is None:
             return _ALTERED
         server = self._reached()
-        if isinstance(server, Answer):
+        if isinstance(server, Reply):
             return server
         try:
             return self._transaction(server, content, recipient, sending)
@@ -142,30 +142,30 @@ class Smtp:
             with suppress(smtplib.SMTPException, OSError):
                 server.close()
 
-    def reach(self) -> Answer | None:
+    def reach(self) -> Reply | None:
         """See :class:`Post`."""
         server = self._reached()
-        if isinstance(server, Answer):
+        if isinstance(server, Reply):
             return server
         with suppress(smtplib.SMTPException, OSError):
             server.quit()
         return None
 
-    def _reached(self) -> smtplib.SMTP | Answer:
+    def _reached(self) -> smtplib.SMTP | Reply:
         """Return a connection on which mail may be sent, or the reason of the failure."""
         try:
             return self._connected()
         except smtplib.SMTPNotSupportedError as error:
-            return self._answer(Outcome.BARRED, str(error))
+            return self._answer(DeliveryOutcome.BARRED, str(error))
         except ssl.SSLCertVerificationError as error:
             why = f"its certificate cannot be verified: {error.verify_message}"
             remedy = "set mail.ca_file to the certificate of the site's own authority"
-            return self._answer(Outcome.BARRED, f"{why}; {remedy}")
+            return self._answer(DeliveryOutcome.BARRED, f"{why}; {remedy}")
         except smtplib.SMTPResponseException as error:
-            gone = Outcome.DOWN if 400 <= error.smtp_code < 500 else Outcome.BARRED
+            gone = DeliveryOutcome.DOWN if 400 <= error.smtp_code < 500 else DeliveryOutcome.BARRED
             return self._answer(gone, self._text(error.smtp_code, error.smtp_error))
         except (smtplib.SMTPException, OSError) as error:
-            return self._answer(Outcome.DOWN, _reason(error))
+            return self._answer(DeliveryOutcome.DOWN, _reason(error))
 
     def _connected(self) -> smtplib.SMTP:
         """Return a connection on which mail may be sent: encrypted and logged in, as configured."""
@@ -193,26 +193,26 @@ class Smtp:
         content: bytes,
         recipient: str,
         sending: Callable[[], None],
-    ) -> Answer:
+    ) -> Reply:
         content = re.sub(rb"(?m)^\.", b"..", content)
-        failed = Outcome.LATER
+        failed = DeliveryOutcome.LATER
         try:
             for command in (f"MAIL FROM:<{self.sender}>", f"RCPT TO:<{recipient}>", "DATA"):
                 code, reply = server.docmd(command)
                 if code >= 400:
                     return self._answer(_refusal(code), self._text(code, reply))
             sending()
-            failed = Outcome.UNKNOWN
+            failed = DeliveryOutcome.UNKNOWN
             server.send(content + (b"" if content.endswith(b"\r\n") else b"\r\n") + b".\r\n")
             code, reply = server.getreply()
         except (smtplib.SMTPException, OSError) as error:
-            when = "after the mail was sent: " if failed is Outcome.UNKNOWN else ""
+            when = "after the mail was sent: " if failed is DeliveryOutcome.UNKNOWN else ""
             return self._answer(failed, f"{when}{_reason(error)}")
         if code >= 400:
             return self._answer(_refusal(code), self._text(code, reply))
         with suppress(smtplib.SMTPException, OSError):
             server.quit()
-        return Answer(Outcome.SENT)
+        return Reply(DeliveryOutcome.SENT)
 
     def _text(self, code: int, reply: bytes | str) -> str:
         """Return a server's reply on one line."""
@@ -222,11 +222,11 @@ class Smtp:
             return f"{code}{f' {enhanced[0]}' if enhanced else ''}{WITHHELD}"
         return f"{code} {' '.join(text.split())}"
 
-    def _answer(self, outcome: Outcome, reply: str) -> Answer:
+    def _answer(self, outcome: DeliveryOutcome, reply: str) -> Reply:
         """Return an answer without the password, in case the server repeats it."""
         for secret in _forms(self.mail.user, self.password):
             reply = reply.replace(secret, "(password)")
-        return Answer(outcome, f"{self.mail.host}: {reply}"[:500])
+        return Reply(outcome, f"{self.mail.host}: {reply}"[:500])
 
 
 def breaks_headers() -> bool:
@@ -260,8 +260,8 @@ def _headers(message: Message) -> list[list[tuple[str, str]]]:
     ]
 
 
-def _refusal(code: int) -> Outcome:
-    return Outcome.LATER if code < 500 else Outcome.REFUSED
+def _refusal(code: int) -> DeliveryOutcome:
+    return DeliveryOutcome.LATER if code < 500 else DeliveryOutcome.REFUSED
 
 
 def _reason(error: Exception) -> str:

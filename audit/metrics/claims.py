@@ -36,7 +36,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-class Holds(StrEnum):
+class ClaimHolds(StrEnum):
     """Whether a claim holds."""
 
     yes = "yes"
@@ -44,11 +44,11 @@ class Holds(StrEnum):
     undecided = "undecided"
 
 
-class Verdict(NamedTuple):
+class ClaimVerdict(NamedTuple):
     """The answer of a log to a claim of a paper."""
 
     claim: str  # the paper's conclusion, paraphrased
-    holds: Holds
+    holds: ClaimHolds
     because: str  # the comparisons, with figures and intervals
     source: str  # paper and section, such as ``[S §5]``
 
@@ -156,54 +156,56 @@ def _ratio(sums: Mapping[str, Floats]) -> Floats:
     return ratios
 
 
-def between(figure: Estimate | None, low: float, high: float) -> Holds:
+def between(figure: Estimate | None, low: float, high: float) -> ClaimHolds:
     """Return whether a figure lies in [low, high]."""
     if figure is None or figure.lower is None or figure.upper is None:
-        return Holds.undecided
+        return ClaimHolds.undecided
     if low <= figure.lower and figure.upper <= high:
-        return Holds.yes
-    return Holds.no if figure.lower > high or figure.upper < low else Holds.undecided
+        return ClaimHolds.yes
+    return ClaimHolds.no if figure.lower > high or figure.upper < low else ClaimHolds.undecided
 
 
-def greater(difference: Estimate | None) -> Holds:
+def greater(difference: Estimate | None) -> ClaimHolds:
     """Return whether one figure is greater than another, by their difference one − other."""
     if difference is None or difference.lower is None or difference.upper is None:
-        return Holds.undecided
+        return ClaimHolds.undecided
     if difference.lower > 0:
-        return Holds.yes
-    return Holds.no if difference.upper <= 0 else Holds.undecided
+        return ClaimHolds.yes
+    return ClaimHolds.no if difference.upper <= 0 else ClaimHolds.undecided
 
 
-def less(difference: Estimate | None) -> Holds:
+def less(difference: Estimate | None) -> ClaimHolds:
     """Return whether one figure is less than another, by their difference one − other."""
     if difference is None or difference.lower is None or difference.upper is None:
-        return Holds.undecided
+        return ClaimHolds.undecided
     return greater(Estimate(-difference.value, -difference.upper, -difference.lower))
 
 
-def near(difference: Estimate | None, margin: float) -> Holds:
+def near(difference: Estimate | None, margin: float) -> ClaimHolds:
     """Return whether two figures differ by at most ``margin`` ≥ 0, by their difference."""
     return between(difference, -margin, margin)
 
 
-def opposite(holds: Holds) -> Holds:
+def opposite(holds: ClaimHolds) -> ClaimHolds:
     """Return whether the contrary holds."""
-    return {Holds.yes: Holds.no, Holds.no: Holds.yes}.get(holds, Holds.undecided)
+    return {ClaimHolds.yes: ClaimHolds.no, ClaimHolds.no: ClaimHolds.yes}.get(
+        holds, ClaimHolds.undecided
+    )
 
 
-def every(parts: Iterable[Holds]) -> Holds:
+def every(parts: Iterable[ClaimHolds]) -> ClaimHolds:
     """Return whether all parts of a claim hold; undecided without parts."""
     seen = set(parts)
-    if Holds.no in seen:
-        return Holds.no
-    return Holds.yes if seen == {Holds.yes} else Holds.undecided
+    if ClaimHolds.no in seen:
+        return ClaimHolds.no
+    return ClaimHolds.yes if seen == {ClaimHolds.yes} else ClaimHolds.undecided
 
 
 class Asked(NamedTuple):
     """The condition on the interval of a figure under which a claim holds."""
 
     text: str
-    decide: Callable[[Estimate | None], Holds]
+    decide: Callable[[Estimate | None], ClaimHolds]
 
 
 ABOVE_0: Final = Asked("> 0", greater)
@@ -227,7 +229,7 @@ class Comparison:
     decides: bool = True  # false: it is shown, but does not affect the verdict
 
     @property
-    def holds(self) -> Holds:
+    def holds(self) -> ClaimHolds:
         """Whether the figure meets its condition."""
         return self.asked.decide(self.estimate)
 
@@ -240,19 +242,19 @@ class Claim:
     source: str  # paper and section, such as ``[S §5]``
     comparisons: Sequence[Comparison]
 
-    def verdict(self, because: str) -> Verdict:
+    def verdict(self, because: str) -> ClaimVerdict:
         """Return the verdict of the comparisons that decide; ``because`` has their figures."""
         holds = every(one.holds for one in self.comparisons if one.decides)
-        return Verdict(self.sentence, holds, because, self.source)
+        return ClaimVerdict(self.sentence, holds, because, self.source)
 
 
-def tally(verdicts: Iterable[Verdict]) -> Mapping[Holds, int]:
+def tally(verdicts: Iterable[ClaimVerdict]) -> Mapping[ClaimHolds, int]:
     """Return the number of claims that hold, do not hold, and are undecided."""
     counts = Counter(verdict.holds for verdict in verdicts)
-    return {holds: counts[holds] for holds in Holds}
+    return {holds: counts[holds] for holds in ClaimHolds}
 
 
-class Outcome(StrEnum):
+class PartEffect(StrEnum):
     """The effect of a change on a part of the population."""
 
     gains = "gains"
@@ -264,12 +266,12 @@ class Outcome(StrEnum):
     """No difference."""
 
 
-def outcome(value: float, lower: float | None, upper: float | None) -> Outcome:
+def outcome(value: float, lower: float | None, upper: float | None) -> PartEffect:
     """Return the meaning of a difference in a figure of which less is better."""
     if value == 0 and (lower, upper) in ((None, None), (0, 0)):
-        return Outcome.same
+        return PartEffect.same
     if lower is None or upper is None:
-        return Outcome.unclear
+        return PartEffect.unclear
     if upper < 0:
-        return Outcome.gains
-    return Outcome.loses if lower > 0 else Outcome.unclear
+        return PartEffect.gains
+    return PartEffect.loses if lower > 0 else PartEffect.unclear

@@ -70,7 +70,7 @@ Pair = tuple[str | None, str | None]  # user and account of an attempt
 Class = tuple[str | None, str]  # width and walltime class of an attempt
 
 
-class Block(NamedTuple):
+class WeekBlock(NamedTuple):
     """Consecutive weeks that are published together, by their indices."""
 
     first: int
@@ -115,7 +115,7 @@ def published_classes(pairs: Collection[tuple[Class, Pair]]) -> set[Class]:
     return {*allowed}
 
 
-def blocks(weeks: Sequence[Period], pairs: Collection[tuple[int, Pair]]) -> Iterator[Block]:
+def blocks(weeks: Sequence[Period], pairs: Collection[tuple[int, Pair]]) -> Iterator[WeekBlock]:
     """Yield the blocks of closed weeks; weeks after the last block wait for more users.
 
     Args:
@@ -131,7 +131,7 @@ def blocks(weeks: Sequence[Period], pairs: Collection[tuple[int, Pair]]) -> Iter
             first, held = place, set()
         held |= of[place]
         if may_be_published(held):
-            yield Block(first, place)
+            yield WeekBlock(first, place)
             first, held = place + 1, set()
 
 

@@ -33,7 +33,7 @@ class Draws(NamedTuple):
         return ("Intervals", f"95 %, percentile bootstrap, {self.number:,} {units}, PCG64")
 
 
-class Drawn(NamedTuple):
+class ResampledFigure(NamedTuple):
     """A figure, and the same figure of each resample; NaN where it is undefined."""
 
     value: float
@@ -46,7 +46,7 @@ class Drawn(NamedTuple):
         return of_resamples(self.value, self.resamples)
 
 
-def ratio(resamples: Resamples, above: Floats, below: Floats) -> Drawn:
+def ratio(resamples: Resamples, above: Floats, below: Floats) -> ResampledFigure:
     """Return Σ above / Σ below over all units, and of each resample of them.
 
     Args:
@@ -56,23 +56,25 @@ def ratio(resamples: Resamples, above: Floats, below: Floats) -> Drawn:
     total = float(below.sum())
     value = float(above.sum()) / total if total > 0 else float("nan")
     if len(units) < 2:
-        return Drawn(value, np.full(len(resamples.weights), np.nan))
+        return ResampledFigure(value, np.full(len(resamples.weights), np.nan))
     over, under = resamples.sums(units, above[units], below[units])
     ratios = np.full(len(over), np.nan)
     np.divide(over, under, out=ratios, where=under > 0)
-    return Drawn(value, ratios)
+    return ResampledFigure(value, ratios)
 
 
-def combined(figures: Sequence[Drawn], combine: Callable[[Floats], Floats]) -> Drawn:
+def combined(
+    figures: Sequence[ResampledFigure], combine: Callable[[Floats], Floats]
+) -> ResampledFigure:
     """Return a figure computed from several figures, resample by resample.
 
     ``combine`` reduces the first axis of an array, which has the k figures.
     """
     value = combine(np.array([figure.value for figure in figures]))
     resamples = combine(np.stack([figure.resamples for figure in figures]))
-    return Drawn(float(value), np.asarray(resamples))
+    return ResampledFigure(float(value), np.asarray(resamples))
 
 
-def difference(one: Drawn, other: Drawn) -> Drawn:
+def difference(one: ResampledFigure, other: ResampledFigure) -> ResampledFigure:
     """Return one − other."""
-    return Drawn(one.value - other.value, one.resamples - other.resamples)
+    return ResampledFigure(one.value - other.value, one.resamples - other.resamples)

@@ -96,7 +96,7 @@ PAIRED_SCHEMA: Final = pl.Schema(
 """Attempts with pairs that count."""
 
 
-class Usage(NamedTuple):
+class EntityUsage(NamedTuple):
     """The usage of owners, users or accounts; see ``Log.usage``."""
 
     owners: Kind
@@ -175,7 +175,7 @@ class Log(NamedTuple):
 
     def usage(
         self, shares: Mapping[str, float], owners: Kind = "user", half_life_s: int = HALF_LIFE_S
-    ) -> Usage:
+    ) -> EntityUsage:
         """Return the decayed usage of users or accounts.
 
         Args:
@@ -199,15 +199,15 @@ class Log(NamedTuple):
             decay=math.log(2) / half_life_s,
         )
         kernel.accumulate(decayed)
-        return Usage(owners, decayed)
+        return EntityUsage(owners, decayed)
 
-    def no_usage(self) -> Usage:
+    def no_usage(self) -> EntityUsage:
         """Return the usage of users of whom none had used anything."""
         from audit.kernels import passed_over as kernel
 
         nothing, users = np.zeros(0), len(_names(self.used["user"]))
         first, share = np.zeros(users + 1, np.int64), np.ones(users)
-        return Usage("user", kernel.OwnerUsage(first, _NO_INTS, nothing, nothing, share, 1.0))
+        return EntityUsage("user", kernel.OwnerUsage(first, _NO_INTS, nothing, nothing, share, 1.0))
 
 
 _TINY: Final = 1e-12
@@ -250,7 +250,7 @@ NOTHING_UNSTARTED: Final = Unstarted()
 def paired(
     log: Log,
     kind: Kind,
-    usage: Usage | None = None,
+    usage: EntityUsage | None = None,
     why: Unstarted = NOTHING_UNSTARTED,
     *,
     own: bool = False,
@@ -324,7 +324,7 @@ def _attempts(
     frame: pl.DataFrame,
     need: Ints,
     kind: Kind,
-    usage: Usage,
+    usage: EntityUsage,
     weight: Floats,
     marked_from: pl.Series | None,
 ) -> PairedAttempts:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from audit.metrics.attempts.reasons import in_scope
 from audit.metrics.nodes import members
-from audit.rules import Preemption
+from audit.rules import PreemptionRule
 
 PREEMPTED: Final = "PREEMPTED"
 LOST: Final = (PREEMPTED, "REQUEUED")
@@ -89,7 +89,7 @@ class Sides(NamedTuple):
     takes: NDArray[np.int64]
 
 
-def sides(held: pl.DataFrame, rules: Sequence[Preemption]) -> Sides:
+def sides(held: pl.DataFrame, rules: Sequence[PreemptionRule]) -> Sides:
     """Return which attempts give way to which; ``held`` as for ``reasons.in_scope``."""
     found = np.zeros((2, held.height), np.int64)
     for number, rule in enumerate(rules):

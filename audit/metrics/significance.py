@@ -27,7 +27,7 @@ Ints = NDArray[np.int64]
 LEVEL: Final = 0.05
 
 
-class Estimate(NamedTuple):
+class TestStatistic(NamedTuple):
     """A statistic, whether it is above 0, and how small it may be."""
 
     value: float
@@ -37,7 +37,7 @@ class Estimate(NamedTuple):
     """One-sided 95 % bound."""
 
 
-def jackknife(value: float, without: Floats) -> Estimate:
+def jackknife(value: float, without: Floats) -> TestStatistic:
     """Estimate a statistic by leaving out one block at a time.
 
     Args:
@@ -47,12 +47,12 @@ def jackknife(value: float, without: Floats) -> Estimate:
     blocks = len(without)
     deviation = math.sqrt((blocks - 1) / blocks * float(((without - without.mean()) ** 2).sum()))
     if deviation == 0:
-        return Estimate(value, 0.0 if value > 0 else 1.0, value)
+        return TestStatistic(value, 0.0 if value > 0 else 1.0, value)
     p = t_above(value / deviation, blocks - 1)
-    return Estimate(value, p, value - t_quantile(1 - LEVEL, blocks - 1) * deviation)
+    return TestStatistic(value, p, value - t_quantile(1 - LEVEL, blocks - 1) * deviation)
 
 
-def of_sums(above: Floats, below: Floats) -> Estimate | None:
+def of_sums(above: Floats, below: Floats) -> TestStatistic | None:
     """Estimate Σ above / Σ below from the sums of each block.
 
     None with fewer than two blocks, or where one of them holds all of ``below``.

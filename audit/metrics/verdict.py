@@ -209,11 +209,6 @@ def bound_of(
     return of[bound] * (thresholds.held if bound in before else 1.0)
 
 
-def main_first(waits: Iterable[tuple[str, float]]) -> list[str]:
-    """Return the pools by their waiting, most first: the first has the word of the site."""
-    return [pool for pool, _ in sorted(waits, key=lambda of: (-of[1], of[0]))]
-
-
 def _because(
     base: VerdictBase, of: Thresholds, reached: Collection[VerdictBound], gaps: Gaps
 ) -> Because:

@@ -27,7 +27,7 @@ from audit.cluster.fairshare import FairshareInputs
 from audit.cluster.identity import Identity
 from audit.cluster.inference import NOTHING
 from audit.cluster.log_begin import log_begin
-from audit.cluster.setting import Setting, configured
+from audit.cluster.setting import ClusterSettings, configured
 from audit.cluster.windows import BASE_S, ComputedWindow, stretches, window_of
 from audit.config import Cluster, Config
 from audit.config.places import Site
@@ -46,7 +46,7 @@ from audit.pipeline.drawing import HTML
 from audit.pipeline.evidence import dated, recorded_attempts
 from audit.pipeline.inferring import SPAN_S, of_period
 from audit.report import index
-from audit.report.index import Answer, Link, answers, render_index
+from audit.report.index import IndexVerdict, Link, answers, render_index
 from audit.report.reading.trending import trends
 from audit.report.record.page import Contents, Who
 from audit.report.record.pool import Trend
@@ -114,7 +114,7 @@ class _Due(NamedTuple):
     """A period that is computed, with what was inferred up to its end."""
 
     identity: Identity
-    setting: Setting
+    setting: ClusterSettings
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class _Stored:
 
     work: Work
     cluster: Cluster
-    setting: Setting  # as configured
+    setting: ClusterSettings  # as configured
     fairshare: FairshareInputs
     periods: Mapping[Period, int]  # the current ones, in order, and the number of attempts in each
     attempts: pl.DataFrame | None = None  # all of them; None: read as needed
@@ -205,7 +205,7 @@ class _Stored:
             return None if text is None else dict(json.loads(text))
         return None
 
-    def _newest(self, stays: Mapping[Period, str]) -> Setting | None:
+    def _newest(self, stays: Mapping[Period, str]) -> ClusterSettings | None:
         """Return the setting of the newest period, if its figures stay."""
         run_id = stays.get(list(self.periods)[-1])
         kept = None if run_id is None else self._kept(run_id)
@@ -341,7 +341,7 @@ def _exceeded(work: Work, due: Sequence[Identity]) -> Iterator[str]:
 
 
 def _periods(
-    hours: pl.DataFrame, cluster: Cluster, setting: Setting, archived: int | None
+    hours: pl.DataFrame, cluster: Cluster, setting: ClusterSettings, archived: int | None
 ) -> dict[Period, int]:
     """Return the periods in which attempts ended or left the queue, and the number of each.
 
@@ -438,7 +438,7 @@ def write_index(con: Connection, site: Site) -> Path | None:
         page = site.report(cluster, period) / HTML
         return link(page) if page.is_file() else None  # None: it is no longer kept
 
-    def pages(answer: Answer) -> list[Link]:
+    def pages(answer: IndexVerdict) -> list[Link]:
         found = owners.found(site.report(answer.cluster, answer.period))
         return [Link(who, link(file)) for file, who in found.items()]
 
@@ -451,7 +451,7 @@ def write_index(con: Connection, site: Site) -> Path | None:
     return site.index
 
 
-def _trends(con: Connection, shown: list[Answer], resamples: int) -> dict[str, Trend]:
+def _trends(con: Connection, shown: list[IndexVerdict], resamples: int) -> dict[str, Trend]:
     """Return, by cluster, the trend of the main pool up to its newest report."""
     newest = {answer.cluster: answer for answer in reversed(shown)}
     found = {}

@@ -245,7 +245,7 @@ class _Pull:
         from audit.formats.dialects import Reading
         from audit.ingest import people
         from audit.ingest.ingest import Named, called_by, take_in_by_name
-        from audit.ingest.logs import Part, Unread, open_each
+        from audit.ingest.logs import LogHead, Unread, open_each
         from audit.ingest.rereading import identify_text
 
         work, cluster, source = self.work, self.cluster, self.source
@@ -254,7 +254,7 @@ class _Pull:
         zone = cluster.zone if self.mapping is None else self.mapping.zone or cluster.zone
         reading = Reading(source.columns, source.separator, zone, self.mapping)
         texts = queries.rows(work.con, "texts_of_inputs", cluster=cluster.name)
-        parts = [Part(*text) for text in texts]
+        parts = [LogHead(*text) for text in texts]
         logs, unread = open_each(paths, source.dialect, reading, self.origin, parts)
 
         def naming(names: Sequence[str]) -> Named:

@@ -45,7 +45,7 @@ Inferred = Callable[[Fact], None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class AuditOptions:
     """Options of ``fairaudit audit``; None leaves the value to the log."""
 
     out: Path
@@ -120,7 +120,7 @@ class _Audit:
         return Identity.of(con, self.task.setting.cluster, self.period, in_force)
 
 
-def audit(session: Session, options: Options) -> AuditResult:
+def audit(session: Session, options: AuditOptions) -> AuditResult:
     """Read logs, compute all figures, and write report and database, each in one step.
 
     The same logs and configuration give the same report. With ``session.fit``, rules are
@@ -189,7 +189,7 @@ def _planned(
     taken: Ingested,
     missing: Sequence[Unread],
     session: Session,
-    options: Options,
+    options: AuditOptions,
     site: Cluster | None,
 ) -> _Audit:
     request, config, folder = session.request, session.config, session.folder

@@ -15,7 +15,7 @@ import polars as pl
 from audit import __version__
 from audit.cluster import fairshare
 from audit.cluster.inference import Fact
-from audit.cluster.setting import Setting, latest_instant
+from audit.cluster.setting import ClusterSettings, latest_instant
 from audit.config import Cluster
 from audit.errors import UsageError
 from audit.files import folders, replace
@@ -31,7 +31,7 @@ from audit.policies import SETTINGS
 from audit.report.text import wording
 from audit.scenario import engine
 from audit.scenario.check import check_simulated, require_sound
-from audit.scenario.scenario import Change, Scenario, changed
+from audit.scenario.scenario import Scenario, ScenarioChange, changed
 from audit.scenario.workload import KEYS
 
 SUFFIXES: Final = (".swf", ".parquet")
@@ -74,7 +74,7 @@ class SimulateResult:
     warnings: tuple[str, ...]
 
 
-def simulate(session: Session, change: Change, out: Path | None = None) -> SimulateResult:
+def simulate(session: Session, change: ScenarioChange, out: Path | None = None) -> SimulateResult:
     """Simulate each pool of a log under a change, and write the schedule to ``out``, if any.
 
     Pools, steps and policies are those of the configured cluster of this name, if there is one.
@@ -150,7 +150,7 @@ def table(comparison: PoolComparison) -> str:
     )
 
 
-def to_swf(schedule: pl.DataFrame, setting: Setting) -> bytes:
+def to_swf(schedule: pl.DataFrame, setting: ClusterSettings) -> bytes:
     """Return a schedule as an SWF log.
 
     Submit times are arrivals, so that waits are those of the schedule; processors are the pool's
@@ -221,7 +221,7 @@ def _refuse_unfit(out: Path, logs: Sequence[Path]) -> None:
         raise UsageError(f"{out}: is the log itself; name another file to write (--out)")
 
 
-def _policy_source(change: Change, cluster: Cluster | None) -> str:
+def _policy_source(change: ScenarioChange, cluster: Cluster | None) -> str:
     """Return what sets the policy of the simulation."""
     sources = [
         SETTINGS[key].flag if key in SETTINGS else f"--{key}"

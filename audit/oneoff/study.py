@@ -30,7 +30,7 @@ from audit.pipeline.session import Session
 from audit.pipeline.workplace import replacing
 from audit.progress import OnProgress, silent, stopped_by_signals
 from audit.report.study import page as pages
-from audit.report.study.cells import STUDIED, Cell
+from audit.report.study.cells import STUDIED, StudyCell
 from audit.report.study.page import Study
 from audit.store import database, migrations, publish
 from audit.workers import chosen as workers
@@ -62,7 +62,7 @@ class StudyPlan(NamedTuple):
     """A study to be computed."""
 
     settings: str  # settings of the cells besides the log; cells of other settings are not reused
-    cells: Sequence[Cell]
+    cells: Sequence[StudyCell]
     finish: Callable[[Sequence[pl.DataFrame]], Made]
     """Makes the study from the frames of the cells, in their order."""
     facts: Sequence[Fact] = ()
@@ -116,7 +116,7 @@ def conduct(
 
 
 def run_cells(
-    cells: Sequence[Cell],
+    cells: Sequence[StudyCell],
     folder: Path,
     identity: str,
     executor: Executor = ONE_THREAD,

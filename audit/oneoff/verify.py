@@ -14,7 +14,7 @@ from audit.model import Period
 from audit.report import build
 from audit.report.owner import build as pages
 from audit.report.render import identity, owner, page, sandbox
-from audit.report.render.identity import Claim
+from audit.report.render.identity import ClaimedReport
 from audit.store import queries, snapshots
 from audit.store.database import Connection
 
@@ -66,7 +66,9 @@ def verify(report: Path, published: Path | None, config: Config, folder: Path) -
     return Reproduction(difference is None, f"{named}: {text}")
 
 
-def _difference(con: Connection, claim: Claim, given: bytes, chosen: ReportConfig) -> str | None:
+def _difference(
+    con: Connection, claim: ClaimedReport, given: bytes, chosen: ReportConfig
+) -> str | None:
     current = queries.run(con, "report_run", cluster=claim.cluster, period=claim.period.name)
     if current.is_empty():
         return "the database has no such period; is it the right one?"
@@ -90,7 +92,9 @@ def _difference(con: Connection, claim: Claim, given: bytes, chosen: ReportConfi
     return f"differs {_where(again, given)}: {why}"
 
 
-def _again(con: Connection, claim: Claim, chosen: ReportConfig, *, pdf: bool) -> tuple[bytes, str]:
+def _again(
+    con: Connection, claim: ClaimedReport, chosen: ReportConfig, *, pdf: bool
+) -> tuple[bytes, str]:
     """Return the file made again, and for an owner's page the digest of its data."""
     limits = sandbox.limits(chosen)
     period = claim.period
@@ -113,7 +117,7 @@ def _is_pdf(given: bytes) -> bool:
     return given.startswith(b"%PDF-")
 
 
-def _restated(con: Connection, claim: Claim, run_id: str, version: str) -> str:
+def _restated(con: Connection, claim: ClaimedReport, run_id: str, version: str) -> str:
     """Explain why the figures of this period now belong to another run."""
     text = f"not compared: the period was recomputed by run {run_id}"
     if version != claim.version:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
-from audit.cluster.setting import Setting
+from audit.cluster.setting import ClusterSettings
 from audit.formats import swf
 from audit.formats.swf import Announced
 from audit.store import queries
@@ -59,8 +59,8 @@ class Completeness(NamedTuple):
 
 
 def with_completeness(
-    setting: Setting, con: Connection, stated: Iterable[Population | None] = ()
-) -> Setting:
+    setting: ClusterSettings, con: Connection, stated: Iterable[Population | None] = ()
+) -> ClusterSettings:
     """Return a setting with what the logs in the store tell about their completeness.
 
     ``stated`` is the population of each source of the cluster, if its configuration names it.

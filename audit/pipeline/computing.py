@@ -10,7 +10,7 @@ import polars as pl
 from audit.cluster import compute, results
 from audit.cluster.fairshare import FairshareInputs
 from audit.cluster.identity import Identity, seed_of
-from audit.cluster.setting import Setting
+from audit.cluster.setting import ClusterSettings
 from audit.cluster.windows import WHOLE, ComputedWindow
 from audit.config import Config
 from audit.model import Period
@@ -26,16 +26,16 @@ class Task:
     """The input of a computation of a cluster's figures."""
 
     attempts: pl.DataFrame  # those that the window needs, or all; columns of ``model.ATTEMPTS``
-    setting: Setting
+    setting: ClusterSettings
     fairshare: FairshareInputs
     due: Sequence[Identity]  # the runs, one for each period
     kept: Mapping[Period, str] = field(default_factory=dict)
     """Other current periods and their runs, whose figures stay; all others are removed."""
     window: ComputedWindow = WHOLE  # the attempts and days of the due periods
     history_s: int | None = None  # see ``compute.Wanted``
-    settings: Mapping[Period, Setting] = field(default_factory=dict)
+    settings: Mapping[Period, ClusterSettings] = field(default_factory=dict)
     """Those of the due periods, if each has evidence of its own."""
-    newest: Setting | None = None
+    newest: ClusterSettings | None = None
     """The setting that describes the cluster; None: ``setting``."""
     pages: bool = True
     """Whether pages of users or accounts may be made, which compare them with all others."""

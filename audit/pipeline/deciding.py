@@ -12,7 +12,7 @@ from audit.cluster.delivered import held_until
 from audit.cluster.fairshare import FairshareInputs
 from audit.cluster.fitted import Fitted
 from audit.cluster.inference import Fact, RuleFact
-from audit.cluster.setting import Setting
+from audit.cluster.setting import ClusterSettings
 from audit.metrics.attempts.fidelity import KNOWN
 from audit.model import Pool
 from audit.report.text import wording
@@ -28,7 +28,7 @@ _INSTEAD = "--order and --backfill change it"
 
 
 def compared_with(
-    described: pl.DataFrame, pool: Pool, setting: Setting, usage: FairshareInputs
+    described: pl.DataFrame, pool: Pool, setting: ClusterSettings, usage: FairshareInputs
 ) -> Scenario:
     """Return a pool with all that its orders may be compared by.
 

@@ -15,7 +15,7 @@ import polars as pl
 from audit.cluster import fairshare, fitted
 from audit.cluster.fairshare import FairshareInputs
 from audit.cluster.fitted import Fitted
-from audit.cluster.setting import Setting
+from audit.cluster.setting import ClusterSettings
 from audit.metrics.attempts import population
 from audit.metrics.attempts.account import passes_shown
 from audit.model import Pool
@@ -34,7 +34,7 @@ UNCHARGED: Final = fairshare.of_site(None, Path())
 
 def inferred(
     described: pl.DataFrame,
-    setting: Setting,
+    setting: ClusterSettings,
     usage: FairshareInputs = UNCHARGED,
     silent: Collection[Pool] = (),
     on_progress: OnProgress = silent,
@@ -85,7 +85,7 @@ def in_force(
 
 def of_period(
     attempts: pl.DataFrame,
-    setting: Setting,
+    setting: ClusterSettings,
     to_time: int,
     usage: FairshareInputs = UNCHARGED,
     silent: Collection[Pool] = (),
@@ -113,7 +113,7 @@ def of_period(
     return [_with_passes(one, described, setting) for one in found]
 
 
-def _with_passes(one: Fitted, described: pl.DataFrame, setting: Setting) -> Fitted:
+def _with_passes(one: Fitted, described: pl.DataFrame, setting: ClusterSettings) -> Fitted:
     """Return what was inferred of a pool with the passes of its scheduler."""
     pool, now = one.pool, setting.now
     of_pool = population.only(described, pl.col("pool") == pool.name)

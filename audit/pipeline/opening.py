@@ -16,7 +16,7 @@ from audit.cluster import declared, inference
 from audit.cluster.declared import NodeFiles
 from audit.cluster.inference import OF_RECORDS, Fact
 from audit.cluster.log_begin import LogBegin, log_begin
-from audit.cluster.setting import Setting, configured, one_off
+from audit.cluster.setting import ClusterSettings, configured, one_off
 from audit.config import Cluster, Config, PeopleConfig
 from audit.errors import EmptyLogError, LogError, UsageError
 from audit.formats.dialects import PLAIN, Header, Reading
@@ -34,7 +34,7 @@ from audit.words import Resource
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
+class LogRequest:
     """Which logs, and how to read them; None lets the configuration or the log decide."""
 
     logs: Sequence[Path]  # files, or folders of them
@@ -89,7 +89,7 @@ class Request:
         policy: Policy | None = None,
         folder: Path = Path(),
         log_from: str | None = None,
-    ) -> Setting:
+    ) -> ClusterSettings:
         """Return the cluster's setting by the configuration, or by these flags and its logs.
 
         Args:
@@ -146,7 +146,7 @@ class ClusterLog:
     """The content of a cluster's logs."""
 
     described: pl.DataFrame  # all attempts of all pools; columns of ``model.DESCRIBED``
-    setting: Setting
+    setting: ClusterSettings
     cluster: Cluster | None  # the cluster in the configuration, if it is there
     sha256: tuple[str, ...]  # of the logs' decompressed bytes, sorted
 
@@ -204,7 +204,7 @@ def _some(names: Sequence[str]) -> str:
 
 
 def open_log(
-    request: Request,
+    request: LogRequest,
     config: Config,
     on_progress: OnProgress = silent,
     folder: Path = Path(),

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 from audit.cluster import declared, fitted
 from audit.cluster.inference import Fact
 from audit.cluster.log_begin import LogBegin, log_begin
-from audit.cluster.setting import Extent, Setting, configured, one_off
+from audit.cluster.setting import ClusterSettings, Extent, configured, one_off
 from audit.cluster.windows import by_history
 from audit.config import Cluster, Config, places
 from audit.errors import UsageError
@@ -95,10 +95,10 @@ def open_either(session: Session, job: str | None = None) -> ClusterLog:
 
 def _read(
     con: Connection, cluster: str, site: Cluster | None, job: str | None, *, fit: bool
-) -> tuple[pl.DataFrame, Setting]:
+) -> tuple[pl.DataFrame, ClusterSettings]:
     """Return the attempts and the setting; see ``open_published``."""
 
-    def setting_of(attempts: pl.DataFrame, known: Extent | None = None) -> Setting:
+    def setting_of(attempts: pl.DataFrame, known: Extent | None = None) -> ClusterSettings:
         settings = _settings(con, cluster, last)
         try:
             setting = _stated(con, cluster, attempts, site, settings, known)
@@ -141,7 +141,7 @@ def headers(con: Connection, cluster: str) -> dict[str, Header]:
 
 
 def _part(con: Connection, cluster: str) -> str:
-    """Return ``Setting.part`` as it was when figures were last computed."""
+    """Return ``ClusterSettings.part`` as it was when figures were last computed."""
     ((_, notes),) = queries.rows(con, "report_cluster", cluster=cluster, period="")
     noted = json.loads(notes)
     return str(noted.get("part", "")) if isinstance(noted, dict) else ""
@@ -171,7 +171,7 @@ def _stated(
     site: Cluster | None,
     settings: Mapping[str, Any],
     known: Extent | None,
-) -> Setting:
+) -> ClusterSettings:
     """Return the setting without what was inferred: as configured, or as figures had it."""
     of_logs, begin = headers(con, cluster), _begin(con, cluster)
     nodes = declared.restored(settings.get("declared", {}))

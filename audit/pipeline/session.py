@@ -8,7 +8,7 @@ from pathlib import Path
 
 from audit.cluster.inference import Fact
 from audit.config import Config
-from audit.pipeline.opening import Request
+from audit.pipeline.opening import LogRequest
 from audit.progress import OnProgress, silent
 
 
@@ -20,7 +20,7 @@ def unheard(fact: Fact) -> None:
 class Session:
     """The data and the configuration of a command, and where it reports to."""
 
-    request: Request
+    request: LogRequest
     """The logs, if any."""
     config: Config = field(default_factory=Config)
     folder: Path = Path()

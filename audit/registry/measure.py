@@ -24,7 +24,7 @@ class Presentation(Enum):
     RESOURCE_TIME = "resource-seconds, in resource-hours"
 
 
-class Table(Enum):
+class Heading(Enum):
     """Where a report lists a measure, under its label."""
 
     ATTEMPTS = "Attempts"
@@ -119,7 +119,7 @@ class Measure:
     meaning: str
     """One sentence without a full stop, with the formula."""
     source: str = ""
-    table: Table | None = None
+    table: Heading | None = None
     """None: it is in no table."""
     record_label: str = ""
     """Its label in the table of records; empty: it is not in that table."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from audit.registry.measure import ONE, REQUESTED, SHARE, Measure, Quotient, Table
+from audit.registry.measure import ONE, REQUESTED, SHARE, Heading, Measure, Quotient
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ MEASURES: Final = (
         *("beyond_request_share", "CPU time allocated beyond requests", ONE, SHARE, _DIMENSIONS),
         "Σ max(CPUs allocated − CPUs requested, 0) · occupancy / Σ CPUs allocated · occupancy, of "
         "attempts for which the log gives both",
-        table=Table.MACHINE,
+        table=Heading.MACHINE,
         when=_WHEN,
         figure=Quotient(REQUESTED, "beyond_work", "cpu_time"),
     ),
@@ -65,7 +65,7 @@ MEASURES: Final = (
         *("beyond_charge_share", "Charges beyond requests", ONE, SHARE, _DIMENSIONS),
         "Σ charges that attempts would save with their requested CPUs and memory / Σ charges, of "
         "the same attempts",
-        table=Table.MACHINE,
+        table=Heading.MACHINE,
         when=_WHEN,
         figure=Quotient(REQUESTED, "beyond_charge", "charge"),
     ),

@@ -20,7 +20,7 @@ from audit.store import database, queries
 from audit.store.database import Connection
 
 
-class Answer(NamedTuple):
+class IndexVerdict(NamedTuple):
     """The verdict of a report on one pool, with its main figures; times in s."""
 
     cluster: str
@@ -38,10 +38,10 @@ class Answer(NamedTuple):
     not_known: float | None  # share of the waiting
 
 
-class Line(NamedTuple):
+class ReportLine(NamedTuple):
     """One report: the verdict on its main pool, and the address."""
 
-    answer: Answer
+    answer: IndexVerdict
     href: str
 
 
@@ -52,11 +52,11 @@ class Link(NamedTuple):
     href: str
 
 
-class Part(NamedTuple):
+class ClusterReports(NamedTuple):
     """The reports of one cluster, the newest first."""
 
     cluster: str
-    lines: Sequence[Line]
+    lines: Sequence[ReportLine]
     picture: page.Picture | None
     pages: Sequence[Link]  # of users and accounts, with the newest report
 
@@ -118,16 +118,16 @@ def _word(decision: Decision) -> str:
     return f"{word}: {text}" if text and "{" not in text else f"{word}."
 
 
-def answers(con: Connection) -> tuple[Answer, ...]:
+def answers(con: Connection) -> tuple[IndexVerdict, ...]:
     """Return the verdicts of all reports, by cluster, the newest period first."""
-    return records(Answer, queries.run(con, "index_verdicts"))
+    return records(IndexVerdict, queries.run(con, "index_verdicts"))
 
 
 def render_index(
-    answers: Sequence[Answer],
+    answers: Sequence[IndexVerdict],
     trends: Mapping[str, Trend],
     href: Callable[[str, str], str | None],
-    pages: Callable[[Answer], Sequence[Link]],
+    pages: Callable[[IndexVerdict], Sequence[Link]],
 ) -> str:
     """Return the page as one self-contained file.
 
@@ -144,10 +144,10 @@ def render_index(
         for period, of_period in groupby(of_cluster, lambda answer: answer.period):
             main = next(of_period)  # of the pool with most waiting
             if where := href(cluster, period):
-                lines.append(Line(main, where))
+                lines.append(ReportLine(main, where))
         if lines:
             drawn = trend(trends.get(cluster), delayed=False)
             picture = page.picture(drawn) if drawn else None
-            parts.append(Part(cluster, lines, picture, pages(lines[0].answer)))
+            parts.append(ClusterReports(cluster, lines, picture, pages(lines[0].answer)))
     words = {word.value: title for word, title in phrases.WORDS.items()}
     return page.html("report/index.html", {"parts": parts, "words": words}, ["point.js"])

@@ -56,7 +56,7 @@ class Range(NamedTuple):
     high: int
 
 
-class Cut(NamedTuple):
+class RangeCut(NamedTuple):
     """The part of a request that matters to a range."""
 
     request: Any
@@ -76,7 +76,7 @@ class Request(Protocol):
     def divisible(self) -> bool:
         """Whether ``cut`` leaves anything out."""
 
-    def cut(self, part: Range) -> Cut:
+    def cut(self, part: Range) -> RangeCut:
         """Return what matters to a range."""
 
 

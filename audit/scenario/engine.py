@@ -147,7 +147,7 @@ def as_schedule(
 # --- what the kernels take -----------------------------------------------------------------------
 
 
-class Setting(NamedTuple):
+class SimulationSetting(NamedTuple):
     """A workload under a policy."""
 
     work: Workload
@@ -194,7 +194,7 @@ def setting(
     ranked_by: Order | None = None,
     fair_order: Order = Order.fcfs,
     preempts: bool = False,
-) -> Setting:
+) -> SimulationSetting:
     """Return a workload under a policy.
 
     Args:
@@ -213,7 +213,7 @@ def setting(
     )
     jobs = kernel_jobs(work, policy, queued, ranked.owner, preempts=preempts)
     steps, ruled = kernel_steps(work, taken), rules(policy, work, fair_order)
-    return Setting(work, jobs, steps, ruled, ranked, observed, contiguous(work.capacity))
+    return SimulationSetting(work, jobs, steps, ruled, ranked, observed, contiguous(work.capacity))
 
 
 def kernel_ranking(work: Workload, order: Order) -> Ranking:

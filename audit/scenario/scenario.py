@@ -96,7 +96,7 @@ PLACEMENTS: Final[Mapping[str, Mapping[str, Any]]] = {
 """Fields of ``Pool`` by the value of ``--placement``."""
 
 
-class Change(NamedTuple):
+class ScenarioChange(NamedTuple):
     """Changes of a scenario; None or empty: unchanged."""
 
     policy: Mapping[str, Any] = {}  # fields of ``Policy``
@@ -118,7 +118,7 @@ class Change(NamedTuple):
     without: tuple[str, ...] = ()  # users whose attempts never arrive
 
 
-def changed(today: Scenario, change: Change) -> Scenario:
+def changed(today: Scenario, change: ScenarioChange) -> Scenario:
     """Return the scenario after a change.
 
     Raises:
@@ -157,7 +157,7 @@ def changed(today: Scenario, change: Change) -> Scenario:
     return today.but(attempts=attempts, pool=sized, fairshare=fairshare)
 
 
-def decided(pool: Pool, change: Change) -> Pool:
+def decided(pool: Pool, change: ScenarioChange) -> Pool:
     """Return the pool with the policy and rules of a change.
 
     Raises:
@@ -178,7 +178,7 @@ def decided(pool: Pool, change: Change) -> Pool:
     return after._replace(limits=(*after.limits, *(each.of(after) for each in change.limits)))
 
 
-def _refuse_unused(pool: Pool, change: Change) -> None:
+def _refuse_unused(pool: Pool, change: ScenarioChange) -> None:
     for flag, value, order in (
         ("--targets", change.targets, Order.fairshare),
         ("--half-life", change.half_life_s, Order.fairshare),

@@ -48,7 +48,7 @@ when a search begins: that sets the flag to 0; the bound sets it to 1 when the t
 core has no clock; ``studies.plans`` has."""
 
 
-class Search(NamedTuple):
+class TabuSearch(NamedTuple):
     """How a plan is optimised."""
 
     seed: int = 0
@@ -60,7 +60,7 @@ class Search(NamedTuple):
     bound: Bound | None = None  # with one, the result depends on the speed of the machine
 
 
-DEFAULT: Final = Search()
+DEFAULT: Final = TabuSearch()
 
 
 class Searched(NamedTuple):
@@ -74,7 +74,9 @@ class Searched(NamedTuple):
 
 
 def replay(
-    work: Workload, search: Search = DEFAULT, on_progress: Callable[[int], None] = lambda now: None
+    work: Workload,
+    search: TabuSearch = DEFAULT,
+    on_progress: Callable[[int], None] = lambda now: None,
 ) -> Searched:
     """Simulate a pool under TS, from the first arrival on, beginning with an empty pool.
 
@@ -135,7 +137,7 @@ def simulate(
     described: pl.DataFrame,
     pool: Pool,
     now: int,
-    search: Search = DEFAULT,
+    search: TabuSearch = DEFAULT,
     tau_s: int = TAU_S,
     on_progress: Callable[[int], None] = lambda now: None,
 ) -> pl.DataFrame:

@@ -22,7 +22,7 @@ from audit.metrics.attempts.population import only, ordered, unplannable
 from audit.metrics.attempts.reasons import held_up
 from audit.metrics.nodes import PLACE
 from audit.metrics.preemption import sides
-from audit.model import BY_USAGE, SEQUENCE, Policy, Pool, Preemption, Standing
+from audit.model import BY_USAGE, SEQUENCE, Policy, Pool, PreemptionRule, Standing
 from audit.scenario.limits import UNLIMITED, Limits, limits_of
 from audit.scenario.machines import Machines, machines
 from audit.scenario.ownership import EQUAL_SHARES, Fairshare, Ownership, owners_of
@@ -297,7 +297,7 @@ def _usual_occupancy() -> pl.Expr:
     return pl.when(enough).then(percentile.over(group)).otherwise(percentile)
 
 
-def _preemptible(attempts: pl.DataFrame, rules: Sequence[Preemption]) -> Preemptible | None:
+def _preemptible(attempts: pl.DataFrame, rules: Sequence[PreemptionRule]) -> Preemptible | None:
     """Return which attempts give way; of rules for one attempt, the shortest delay holds."""
     if not rules:
         return None

@@ -17,7 +17,7 @@ import polars as pl
 from audit import memory, periods, resources
 from audit.analyst import reader
 from audit.cluster import declared, fairshare, hardware
-from audit.cluster.setting import Setting
+from audit.cluster.setting import ClusterSettings
 from audit.config import Cluster, Config, places
 from audit.config import load as load_config
 from audit.errors import AuditError, DeliveryError, UsageError, withholding
@@ -190,7 +190,7 @@ def _own(require: Callable[..., object], *arguments: object) -> str:
 
 
 def _cluster(cluster: Cluster, folder: Path) -> str:
-    setting = Setting(cluster.name, periods.zone(cluster.zone), (), {}, 0, (), ())
+    setting = ClusterSettings(cluster.name, periods.zone(cluster.zone), (), {}, 0, (), ())
     with withholding(when=bool(cluster.people.hidden)):
         fairshare.decay_method(fairshare.read(cluster.usage, folder, cluster.name), setting)
     parts = []

@@ -32,7 +32,7 @@ class SeenInLogs:
 
 
 def of_partitions(
-    listing: scontrol.Listing,
+    listing: scontrol.PartitionListing,
     path: Path,
     seen: SeenInLogs | None,
     facts: list[Fact],

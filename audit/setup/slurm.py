@@ -15,7 +15,7 @@ from audit.formats.slurm import sacctmgr, scontrol
 from audit.formats.slurm.limits import limits_of
 from audit.formats.slurm.sacctmgr import Association, Fault, Qos
 from audit.formats.slurm.slurm_conf import DAY, SlurmConf
-from audit.model import Limit, Placement, Preemption
+from audit.model import Limit, Placement, PreemptionRule
 from audit.policies import Backfill, Order
 from audit.words import Algorithm
 
@@ -61,7 +61,7 @@ class Content:
     """The content of the files; empty without a file."""
 
     files: SlurmFiles
-    listing: scontrol.Listing | None = None
+    listing: scontrol.PartitionListing | None = None
     associations: tuple[Association, ...] = ()
     qos: tuple[Qos, ...] = ()
     conf: SlurmConf | None = None
@@ -146,7 +146,7 @@ def read(files: SlurmFiles, by_key: Mapping[str, str], cluster: str | None) -> C
     return Content(files, listing, tuple(rows or ()), tuple(qos or ()), conf, silent)
 
 
-def _partitions(text: str, *, billed: bool) -> tuple[scontrol.Listing, Sequence[Fault]]:
+def _partitions(text: str, *, billed: bool) -> tuple[scontrol.PartitionListing, Sequence[Fault]]:
     """Return the partitions; with ``billed``, also the faults of their weights."""
     listing = scontrol.read(text)
     if not listing.partitions:
@@ -298,7 +298,7 @@ class _Side(NamedTuple):
 
 def preemption(
     content: Content, pools: Sequence[config.PoolConfig], facts: list[Fact]
-) -> tuple[tuple[Preemption, ...], ...]:
+) -> tuple[tuple[PreemptionRule, ...], ...]:
     """Return which jobs of each pool give way to which, by partition or by QOS.
 
     Suspended jobs are not simulated, which is reported.
@@ -306,7 +306,7 @@ def preemption(
     conf, path = content.conf, content.files.slurm_conf
     if conf is None or path is None:
         return ((),) * len(pools)
-    made, left_out = list[tuple[Preemption, ...]](), set[str]()
+    made, left_out = list[tuple[PreemptionRule, ...]](), set[str]()
     for pool in pools:
         key, sides = _sides(conf, content, pool)
         rules: dict[tuple[str, tuple[str, ...]], list[str]] = {}
@@ -318,7 +318,7 @@ def preemption(
             elif mode != "off" and side.above:
                 rules.setdefault((mode, side.above), []).append(side.name)
         found = [
-            Preemption.model_validate(
+            PreemptionRule.model_validate(
                 {
                     key: tuple(names),
                     f"by_{key}": above,

@@ -28,9 +28,9 @@ from audit.model import Backfill, Pool
 from audit.oneoff.study import Made, StudyPlan
 from audit.pipeline import opening
 from audit.pipeline.opening import ClusterLog
-from audit.report.study.cells import Cell, studied
+from audit.report.study.cells import StudyCell, studied
 from audit.report.study.page import pool_prefix
-from audit.scenario.tabu import Search
+from audit.scenario.tabu import TabuSearch
 from audit.studies import parts
 from audit.studies.grid import claims as grid_claims
 from audit.studies.grid import compute as grids
@@ -115,7 +115,7 @@ def users(only: str | None = None, search_s: float | None = None) -> Planner:
     bound = None if search_s is None else Stopwatch(search_s)
 
     def of(log: ClusterLog, draws: Draws) -> StudyPlan:
-        search = Search(seed=draws.seed, bound=bound)
+        search = TabuSearch(seed=draws.seed, bound=bound)
         chosen = opening.pools(log, only)
         cells = [
             cell
@@ -256,7 +256,7 @@ def workload(only: str | None = None, clusters: int | None = None) -> Planner:
         if not pools:
             raise UsageError("workload: no attempt of the log has ended; use a longer log")
         cells = [
-            Cell(f"{pool.name}, by {by}", partial(_computed, log, pool, by, draws, clusters))
+            StudyCell(f"{pool.name}, by {by}", partial(_computed, log, pool, by, draws, clusters))
             for pool in pools
             for by in TECHNIQUES
         ]

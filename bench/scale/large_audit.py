@@ -45,12 +45,12 @@ def _measure(logs: list[Path], out: Path) -> Audit:
     watch = Timings()
     from audit import config
     from audit.oneoff import audit
-    from audit.pipeline.opening import Request
+    from audit.pipeline.opening import LogRequest
 
     simulation = config.Config().simulation.model_copy(update={"advice_budget_s": 0})
     chosen = config.Config(simulation=simulation)
-    session = Session(Request(logs=logs), chosen, on_progress=watch.update)
-    audit.audit(session, audit.Options(out=out, pdf=False))
+    session = Session(LogRequest(logs=logs), chosen, on_progress=watch.update)
+    audit.audit(session, audit.AuditOptions(out=out, pdf=False))
     watch.end()
     cpu_s: dict[str, float] = {}
     for stage in watch.stages:

@@ -21,7 +21,7 @@ import numpy as np
 
 from audit.config import Compute, Config
 from audit.oneoff import study as studies
-from audit.pipeline.opening import ClusterLog, Request, largest_pool, open_log
+from audit.pipeline.opening import ClusterLog, LogRequest, largest_pool, open_log
 from audit.scenario.driver import Effort
 from audit.scenario.fair_start import fair_starts
 from audit.scenario.workload import Workload, workload
@@ -83,7 +83,7 @@ def tasks() -> Iterator[Task]:
     kth = real_log()
     if kth is None:
         raise SystemExit("FAIRAUDIT_REAL_LOGS names no folder with KTH-SP2")
-    log = open_log(Request(logs=[kth]), Config())
+    log = open_log(LogRequest(logs=[kth]), Config())
     pool = largest_pool(log)
     work = workload(log.described, pool, log.setting.now)[0]
     yield Task(f"fair starts, KTH-SP2 ({len(work.arrival):,})", starts(work), sent(work))

@@ -164,7 +164,7 @@ def _summary(made: Made) -> pl.DataFrame:
     read = made.judged.select(cs.by_name(*figures.read(), require_all=False)).drop(COLUMNS)
     numbered = number_users(read)
     attempts = coded(numbered, ZoneInfo("UTC"))
-    rows = figures.of_parts(attempts, figures.Drawn.of(attempts, 1), TOLERANCE_S)
+    rows = figures.of_parts(attempts, figures.DrawnUnits.of(attempts, 1), TOLERANCE_S)
     return pl.DataFrame(
         [row[:4] for row in rows], ("metric", "dimension", "dimension_value", "value"), orient="row"
     )

@@ -20,7 +20,7 @@ from audit.metrics.fairshare import trees
 from audit.metrics.fairshare.history import tree_history
 from audit.metrics.fairshare.operators import OPERATORS, code
 from audit.metrics.fairshare.penalty import relative_penalty
-from audit.metrics.fairshare.trees import Node, Tree
+from audit.metrics.fairshare.trees import Tree, TreeNode
 from audit.metrics.fairshare.usage import Method, Windows
 from bench.measure.figures import Figure
 from bench.measure.pairs import measured
@@ -36,13 +36,13 @@ OPERATOR_GOAL = 40.0
 
 def share_tree() -> Tree:
     """Groups of accounts, and users below each account; shares are those of real sites: few."""
-    nodes = [Node(f"group{k}", "account", 1.0 + k % 3) for k in range(GROUPS)]
+    nodes = [TreeNode(f"group{k}", "account", 1.0 + k % 3) for k in range(GROUPS)]
     nodes += [
-        Node(f"account{k:02d}", "account", 1.0 + k % 5, f"group{k % GROUPS}")
+        TreeNode(f"account{k:02d}", "account", 1.0 + k % 5, f"group{k % GROUPS}")
         for k in range(ACCOUNTS)
     ]
     nodes += [
-        Node(f"user{k:04d}", "user", 1.0 + k % 2, f"account{k % ACCOUNTS:02d}")
+        TreeNode(f"user{k:04d}", "user", 1.0 + k % 2, f"account{k % ACCOUNTS:02d}")
         for k in range(USERS)
     ]
     return trees.build(nodes)

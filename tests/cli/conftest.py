@@ -8,8 +8,8 @@ import pytest
 
 from audit.cli.app import main
 from audit.config import Config
-from audit.oneoff.audit import Options, audit
-from audit.pipeline.opening import Request
+from audit.oneoff.audit import AuditOptions, audit
+from audit.pipeline.opening import LogRequest
 from audit.pipeline.session import Session
 from tests.cli.command import Done, Run
 from tests.logs import busy, write
@@ -41,8 +41,8 @@ def audited(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> Path:
     def make(folder: Path) -> None:
         log = write(folder / "a.swf", busy(60))
         audit(
-            Session(Request(logs=[log]), Config(), fit=False),
-            Options(out=folder / "fairaudit-out", pdf=False),
+            Session(LogRequest(logs=[log]), Config(), fit=False),
+            AuditOptions(out=folder / "fairaudit-out", pdf=False),
         )
 
     shutil.copytree(once(tmp_path_factory, "audited-busy", make), tmp_path, dirs_exist_ok=True)

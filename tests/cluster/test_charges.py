@@ -8,7 +8,7 @@ import pytest
 from audit import config
 from audit.cluster import charges
 from audit.cluster.fairshare import FairshareInputs
-from audit.cluster.setting import Setting
+from audit.cluster.setting import ClusterSettings
 from audit.errors import ConfigError
 from audit.metrics.attempts import population
 from audit.model import ATTEMPTS, Period, Pool, Resource
@@ -47,9 +47,9 @@ LOG = attempts(
 )
 
 
-def setting(*pools: Pool) -> Setting:
+def setting(*pools: Pool) -> ClusterSettings:
     owner: dict[str | None, str] = {"p": pools[0].name, "q": pools[-1].name}
-    return Setting("c", zone("UTC"), pools, owner, 200, (), ())
+    return ClusterSettings("c", zone("UTC"), pools, owner, 200, (), ())
 
 
 def pool(name: str = "a", **amounts: int) -> Pool:
@@ -59,7 +59,7 @@ def pool(name: str = "a", **amounts: int) -> Pool:
 TEN = pool(cpus=10, mem_bytes=8 * GB, gpus=4)
 
 
-def described(of: Setting) -> pl.DataFrame:
+def described(of: ClusterSettings) -> pl.DataFrame:
     return population.describe(LOG, of.pools, of.partition_pool)
 
 
@@ -155,7 +155,7 @@ def test_only_method_slurm_applies_usage_factors() -> None:
 
 
 def compared(
-    of: Setting, chosen: FairshareInputs, period: Period = WHOLE
+    of: ClusterSettings, chosen: FairshareInputs, period: Period = WHOLE
 ) -> charges.PenaltyComparison:
     charged = charges.charged(described(of), of, chosen)
     ((_, of_period),) = charges.compare(charged, of, chosen, [period])

@@ -15,7 +15,7 @@ from audit.cluster import compute
 from audit.cluster.compute import outages_in
 from audit.cluster.fairshare import FairshareInputs
 from audit.cluster.rules import rules_of, waiting_by_rule, with_waiting
-from audit.cluster.setting import Setting
+from audit.cluster.setting import ClusterSettings
 from audit.cluster.windows import WHOLE, ComputedWindow, of_days
 from audit.config import Config, Metrics, UsageConfig
 from audit.config.places import Site
@@ -86,7 +86,7 @@ def test_views_show_who_is_passed_over(tmp_path: Path) -> None:
         assert database.rows(con, others) == [(None, None, None)]
 
 
-SETTING = Setting("c", ZoneInfo("UTC"), (), {}, 9 * DAY, (), ())
+SETTING = ClusterSettings("c", ZoneInfo("UTC"), (), {}, 9 * DAY, (), ())
 
 
 def days(window: ComputedWindow, *ends: int | None) -> list[tuple[int, int, str]]:
@@ -215,7 +215,7 @@ def by_record(held: pl.DataFrame) -> pl.DataFrame:
 
 def results(held: pl.DataFrame, chosen: Config) -> dict[str, pl.DataFrame]:
     pool = Pool("all", Resource.cpus, 16, amounts=(("cpus", 16),))
-    setting = Setting("c", ZoneInfo("UTC"), (pool,), {None: "all"}, LAST, (), ())
+    setting = ClusterSettings("c", ZoneInfo("UTC"), (pool,), {None: "all"}, LAST, (), ())
     wanted = compute.Wanted({Period("all", EPOCH, LAST): 1})
     made: dict[str, list[pl.DataFrame]] = {}
     for table, _, rows in compute.compute(

@@ -11,7 +11,7 @@ from audit import config
 from audit.cluster import declared
 from audit.cluster.declared import NodeFiles
 from audit.cluster.inference import Fact
-from audit.cluster.setting import Setting, configured, one_off
+from audit.cluster.setting import ClusterSettings, configured, one_off
 from audit.config.hardware import Nodes
 from audit.errors import ConfigError, UsageError
 from audit.metrics.attempts.account import Durations, account
@@ -98,7 +98,7 @@ def machine(name: str, partitions: tuple[str, ...] = ("batch",), **amounts: int)
     return Node(name, tuple(amounts.items()), partitions, (), "scontrol")
 
 
-def log(*jobs: dict[str, Any], counts_memory: bool | None = None) -> Setting:
+def log(*jobs: dict[str, Any], counts_memory: bool | None = None) -> ClusterSettings:
     rows = frame(list(jobs))
     nodes = tuple(machine(f"n{k}", cpus=4, mem_bytes=8 * GIB, nodes=1) for k in (1, 2))
     return one_off(

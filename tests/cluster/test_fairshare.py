@@ -13,7 +13,7 @@ import pytest
 from audit import config
 from audit.cluster import charges, fairshare
 from audit.cluster.fairshare import FairshareInputs
-from audit.cluster.setting import Setting, configured
+from audit.cluster.setting import ClusterSettings, configured
 from audit.config.places import Site
 from audit.errors import ConfigError
 from audit.formats.slurm.sacctmgr import Association
@@ -147,7 +147,9 @@ def samples() -> list[tuple[int, list[dict[str, str]]]]:
 
 
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> tuple[pl.DataFrame, Setting, FairshareInputs]:
+def lab(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> tuple[pl.DataFrame, ClusterSettings, FairshareInputs]:
     """The lab's attempts, taken in by a configured run, its setting and shares."""
     folder = tmp_path_factory.mktemp("lab")
     shutil.copytree(SLURM / "decay", folder, dirs_exist_ok=True)
@@ -172,7 +174,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> tuple[pl.DataFrame, Setting
     return charges.charged(described, setting, shares), setting, shares
 
 
-def test_histories_equal_sshare(lab: tuple[pl.DataFrame, Setting, FairshareInputs]) -> None:
+def test_histories_equal_sshare(lab: tuple[pl.DataFrame, ClusterSettings, FairshareInputs]) -> None:
     charged, setting, shares = lab
     assert shares.tree is not None
     method = fairshare.decay_method(shares, setting)
@@ -210,7 +212,7 @@ def test_histories_equal_sshare(lab: tuple[pl.DataFrame, Setting, FairshareInput
 
 
 def test_a_configured_run_keeps_the_history_of_the_tree(
-    lab: tuple[pl.DataFrame, Setting, FairshareInputs],
+    lab: tuple[pl.DataFrame, ClusterSettings, FairshareInputs],
 ) -> None:
     charged, setting, shares = lab
     day = Period("2026-11-21", 1795219200, 1795305600)

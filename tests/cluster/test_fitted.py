@@ -10,7 +10,7 @@ from audit import config
 from audit.cluster import fitted
 from audit.cluster.fitted import Fitted
 from audit.cluster.inference import Fact
-from audit.cluster.setting import Setting
+from audit.cluster.setting import ClusterSettings
 from audit.metrics.waits.plan import Passes
 from audit.metrics.waits.walk import Plan, Starts
 from audit.model import Limit, Policy, Pool, Window
@@ -19,7 +19,9 @@ from audit.scenario.releases.holds import NOT_HOLDING, Holding
 from audit.words import Resource
 
 POOLS = tuple(Pool(name, Resource.cpus, 8) for name in ("a", "b"))
-SETTING = Setting("c", ZoneInfo("UTC"), POOLS, {}, 0, (Fact("cluster", "c", "its name"),), ())
+SETTING = ClusterSettings(
+    "c", ZoneInfo("UTC"), POOLS, {}, 0, (Fact("cluster", "c", "its name"),), ()
+)
 RULED = POOLS[1]._replace(
     policy=Policy(Order.sjf, Backfill.easy, depth=4),
     limits=(

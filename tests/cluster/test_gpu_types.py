@@ -8,8 +8,8 @@ import pytest
 
 from audit.config import Config
 from audit.model import Pool, Resource
-from audit.oneoff.audit import Options, audit
-from audit.pipeline.opening import Request
+from audit.oneoff.audit import AuditOptions, audit
+from audit.pipeline.opening import LogRequest
 from audit.pipeline.published import open_published
 from audit.pipeline.session import Session
 from audit.store import database, snapshots
@@ -79,7 +79,7 @@ def audited(folder: Path, results: list[tuple[Ran, float]], *, types: bool) -> t
     log = write_log(folder, [one for one, _ in results], types=types)
     settings = Config()
     outcome = audit(
-        Session(Request(logs=[log]), settings, fit=True), Options(out=folder, pdf=False)
+        Session(LogRequest(logs=[log]), settings, fit=True), AuditOptions(out=folder, pdf=False)
     )
     (pool,) = open_published(outcome.database, settings).setting.pools
     numbers = ",".join(f"'{one.job.number}'" for one, _ in results if one.job.partition == "a100")

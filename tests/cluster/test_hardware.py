@@ -13,8 +13,8 @@ from audit.cluster.declared import NodeFiles
 from audit.cluster.hardware import hardware, partition_groups
 from audit.config import Config
 from audit.model import Pool, Resource
-from audit.oneoff.audit import Options, audit
-from audit.pipeline.opening import Request
+from audit.oneoff.audit import AuditOptions, audit
+from audit.pipeline.opening import LogRequest
 from audit.pipeline.published import open_published
 from audit.pipeline.session import Session
 from audit.store import database, snapshots
@@ -265,7 +265,7 @@ def test_scarce_gpus_are_found_on_their_nodes(tmp_path: Path, overlap: bool, nod
     log = write_log(tmp_path, [one for one, _ in results])
     settings = Config()
     outcome = audit(
-        Session(Request(logs=[log]), settings, fit=True), Options(out=tmp_path, pdf=False)
+        Session(LogRequest(logs=[log]), settings, fit=True), AuditOptions(out=tmp_path, pdf=False)
     )
     pools = {pool.name: pool for pool in open_published(outcome.database, settings).setting.pools}
     pool = pools["all" if overlap else "gpu"]
@@ -291,8 +291,10 @@ def audited(
 ) -> tuple[tuple[Pool, ...], tuple[str, ...], list[int]]:
     """Return the pools of an audited case, its warnings, and its seconds of ``CAUSES``."""
     folder, settings = DATA / "cases" / case, Config()
-    request = Request(logs=[folder / log], zone="UTC", files=NodeFiles(folder / nodes))
-    outcome = audit(Session(request, settings, fit=False), Options(out=tmp_path / log, pdf=False))
+    request = LogRequest(logs=[folder / log], zone="UTC", files=NodeFiles(folder / nodes))
+    outcome = audit(
+        Session(request, settings, fit=False), AuditOptions(out=tmp_path / log, pdf=False)
+    )
     setting = open_published(outcome.database, settings).setting
     with closing(snapshots.open_snapshot(outcome.database)) as con:
         [causes] = database.rows(con, CAUSES)

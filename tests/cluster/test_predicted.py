@@ -10,8 +10,8 @@ from audit.cluster import predicted
 from audit.cluster.windows import ComputedWindow
 from audit.config import Config
 from audit.model import Period
-from audit.oneoff.audit import Options, audit
-from audit.pipeline.opening import Request
+from audit.oneoff.audit import AuditOptions, audit
+from audit.pipeline.opening import LogRequest
 from audit.pipeline.session import Session
 from audit.report.reading.predicted import of_pool, request
 from audit.report.record.predicted import Predicted
@@ -59,8 +59,8 @@ def test_an_audit_predicts_where_jobs_are_pending_or_if_asked(
     *_, last = records(JOBS)
     at = last["submit_time"] if jobs_pending else last["end_time"] + 1
     log = write(tmp_path / "mine.psv", sacct_at(at))
-    options = Options(out=tmp_path / "out", pdf=False, predict=predict)
-    made = audit(Session(Request(logs=[log]), Config(), fit=False), options)
+    options = AuditOptions(out=tmp_path / "out", pdf=False, predict=predict)
+    made = audit(Session(LogRequest(logs=[log]), Config(), fit=False), options)
     with closing(snapshots.open_snapshot(made.database)) as con:
         found = database.rows(con, "SELECT DISTINCT kind FROM predictions")
     assert {kind for (kind,) in found} == kinds
@@ -72,8 +72,8 @@ def test_an_audit_predicts_where_jobs_are_pending_or_if_asked(
 def test_audits_with_and_without_predictions_are_different_runs(tmp_path: Path) -> None:
     log, runs = write(tmp_path / "mine.swf", busy(30)), set()
     for predict in (False, True, False):
-        options = Options(out=tmp_path / "out", pdf=False, predict=predict)
-        made = audit(Session(Request(logs=[log]), Config(), fit=False), options)
+        options = AuditOptions(out=tmp_path / "out", pdf=False, predict=predict)
+        made = audit(Session(LogRequest(logs=[log]), Config(), fit=False), options)
         with closing(snapshots.open_snapshot(made.database)) as con:
             ((run_id,),) = database.rows(con, "SELECT DISTINCT run_id FROM runs")
         runs.add((predict, run_id))

@@ -14,7 +14,7 @@ from audit.kernels.scheduling import simulation as kernels
 from audit.metrics.fairshare.usage import Windows
 from audit.metrics.slurm.multifactor import Scale
 from audit.model import Order, Policy
-from audit.pipeline.opening import ClusterLog, Request, open_log
+from audit.pipeline.opening import ClusterLog, LogRequest, open_log
 from audit.scenario.multifactor import kernel_slurm
 from audit.scenario.ownership import EQUAL_SHARES
 from audit.scenario.workload import NEVER, workload
@@ -34,7 +34,9 @@ USAGE = config.UsageConfig(
 
 
 def opened() -> ClusterLog:
-    return open_log(Request(logs=(LAB / "sacct.txt",), zone="UTC", cluster="lab"), config.Config())
+    return open_log(
+        LogRequest(logs=(LAB / "sacct.txt",), zone="UTC", cluster="lab"), config.Config()
+    )
 
 
 def test_priorities_equal_those_of_squeue() -> None:

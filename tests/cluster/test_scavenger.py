@@ -13,8 +13,8 @@ from typing import Final
 import pytest
 
 from audit.config import Config
-from audit.oneoff.audit import Options, audit
-from audit.pipeline.opening import Request
+from audit.oneoff.audit import AuditOptions, audit
+from audit.pipeline.opening import LogRequest
 from audit.pipeline.published import open_published
 from audit.pipeline.session import Session
 from audit.store import database, snapshots
@@ -166,7 +166,7 @@ def test_overlapping_partitions_and_a_scavenger(tmp_path: Path) -> None:
     log = write_log(tmp_path, runs)
     settings = Config()
     outcome = audit(
-        Session(Request(logs=[log]), settings, fit=True), Options(out=tmp_path, pdf=False)
+        Session(LogRequest(logs=[log]), settings, fit=True), AuditOptions(out=tmp_path, pdf=False)
     )
     (pool,) = open_published(outcome.database, settings).setting.pools
     assert dict(pool.amounts)["gpus"] == GPU_NODES * GPUS

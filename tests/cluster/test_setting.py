@@ -14,7 +14,7 @@ from audit import config, resources
 from audit.cluster import fitted
 from audit.cluster.hardware import steps_of
 from audit.cluster.inference import Fact
-from audit.cluster.setting import Setting, configured, covered, one_off
+from audit.cluster.setting import ClusterSettings, configured, covered, one_off
 from audit.errors import UsageError
 from audit.model import Absence, Declared, Node, Period
 from tests.strategies import ended, frame
@@ -83,7 +83,7 @@ def on_nodes(*lists: str | None) -> pl.DataFrame:
     )
 
 
-def setting(attempts: pl.DataFrame, **keys: Any) -> Setting:
+def setting(attempts: pl.DataFrame, **keys: Any) -> ClusterSettings:
     pool = {"name": "main", "partitions": ("p",), **keys}
     cluster = config.Cluster.model_validate({"name": "c", "zone": "UTC", "pools": (pool,)})
     return configured(cluster, attempts, {})

@@ -55,7 +55,7 @@ def test_the_shipped_file_shows_every_key_with_its_default() -> None:
         "clusters.usage.shares": config.Share,
         "clusters.pools.limits": config.Limit,
         "clusters.pools.windows": config.Window,
-        "clusters.pools.preemption": config.Preemption,
+        "clusters.pools.preemption": config.PreemptionRule,
         "clusters.pools.nodes": config.Nodes,
         "compute.slurm": config.Slurm,
         "clusters.evidence": config.EvidenceConfig,

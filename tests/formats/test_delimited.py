@@ -16,7 +16,7 @@ from tests.examples import examples
 NAMES = ("a", "b", "c")
 
 
-def read(data: bytes, separator: str = ",", **options: object) -> delimited.Rows:
+def read(data: bytes, separator: str = ",", **options: object) -> delimited.DelimitedRows:
     return delimited.rows(Block(data, 0, 1), NAMES, separator, ["", "NULL"], **options)  # type: ignore[arg-type]
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from audit.formats import gridengine
 from audit.formats.dialects import PLAIN, Parsed, Reading
-from audit.formats.gridengine import COLUMNS, DIALECT, FEWEST, Request, realigned, request
+from audit.formats.gridengine import COLUMNS, DIALECT, FEWEST, ResourceRequest, realigned, request
 from audit.formats.lines import Block
 from bench.logs.writers.gridengine import escaped, write
 from tests.formats import contract
@@ -423,7 +423,7 @@ def test_a_very_long_line_is_not_searched() -> None:
     ],
 )
 def test_requests(category: str, expected: tuple[int | None, int | None, int]) -> None:
-    assert request(category) == Request(*expected)
+    assert request(category) == ResourceRequest(*expected)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from audit.errors import AuditError, DialectError, LogError
 from audit.formats.dialects import HEAD_BYTES
 from audit.ingest import logs
 from audit.ingest.ingest import take_in
-from audit.ingest.logs import Part, open_each, open_log, open_logs
+from audit.ingest.logs import LogHead, open_each, open_log, open_logs
 from audit.store import queries
 from audit.store.database import fetch
 from tests import stores
@@ -245,14 +245,14 @@ def test_a_block_has_a_limited_number_of_lines(
 
 
 def test_a_log_continues_the_longest_whole_one_that_it_begins_with(tmp_path: Path) -> None:
-    def part(data: bytes) -> Part:
-        return Part(len(data), hashlib.sha256(data).hexdigest())
+    def part(data: bytes) -> LogHead:
+        return LogHead(len(data), hashlib.sha256(data).hexdigest())
 
     path = tmp_path / "log"
     text = b"one\ntwo\nthree\nfour\n"
     path.write_bytes(text)
 
-    def known(*earlier: bytes) -> Part | None:
+    def known(*earlier: bytes) -> LogHead | None:
         return logs.inspect(path, earlier=[part(data) for data in earlier]).known
 
     assert known() is None

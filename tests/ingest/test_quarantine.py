@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from audit.errors import RefusedError
 from audit.ingest.ingest import Named, take_in, take_in_by_name
 from audit.ingest.logs import open_each, open_logs
-from audit.ingest.quarantine import APART_DAYS, Part, doubts, parts
+from audit.ingest.quarantine import APART_DAYS, SourceStretch, doubts, parts
 from audit.store import queries
 from audit.store.database import Connection, fetch
 from tests import stores
@@ -206,7 +206,10 @@ def test_a_few_beside_a_part_that_is_believed_are_not_doubted_for_the_others() -
 
 
 def test_parts_end_where_a_year_has_no_record() -> None:
-    assert parts([(0, 1), (366, 2), (733, 4)]) == [Part(0, 366, 3), Part(733, 733, 4)]
+    assert parts([(0, 1), (366, 2), (733, 4)]) == [
+        SourceStretch(0, 366, 3),
+        SourceStretch(733, 733, 4),
+    ]
     assert doubts([]) == []
 
 

@@ -14,7 +14,7 @@ from audit.errors import LogError
 from audit.formats.dialects import PLAIN, Reading
 from audit.ingest import rereading
 from audit.ingest.ingest import Intake, Named, take_in_by_name
-from audit.ingest.logs import Part, open_each
+from audit.ingest.logs import LogHead, open_each
 from audit.store import database, migrations, queries
 from audit.store.database import Connection
 from tests.places import DATA
@@ -28,7 +28,7 @@ CHANGED: Final = Reading(table=BY_GPUS)
 
 
 def take(con: Connection, path: Path, reading: Reading, limit: float = 1.0) -> Intake:
-    parts = [Part(*text) for text in queries.rows(con, "texts_of_inputs", cluster="helios")]
+    parts = [LogHead(*text) for text in queries.rows(con, "texts_of_inputs", cluster="helios")]
     logs, unread = open_each([path], None, reading, "source", parts)
     assert not unread
     return take_in_by_name(con, logs, lambda names: Named("helios", "test", None), limit=limit)

@@ -447,7 +447,7 @@ def test_a_report_is_mailed_again_only_when_it_is_complete_or_that_is_wanted(
     restate(place, "grown")  # and stale still, or partial: it was mailed as that
     assert deliver(place, settings) == Delivered()
     restate(place, "second")
-    complete = standing.Standing(standing.State.COMPLETE, "All.")
+    complete = standing.ReportStanding(standing.State.COMPLETE, "All.")
     monkeypatch.setattr(standing, "standing", lambda _page, _now: complete)
     assert len(deliver(place, settings).sent) == 1
     mails = [message_from_bytes(file.read_bytes(), policy=policy.default) for file in outbox(place)]

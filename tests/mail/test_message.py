@@ -15,24 +15,24 @@ from audit.report.first_page.compose import compose
 from audit.report.record.owner import OwnerContents
 from audit.report.record.page import Contents, Who
 from audit.report.render import owner as owner_page
-from audit.report.text.standing import Standing, State
+from audit.report.text.standing import ReportStanding, State
 from tests.report import sample
 from tests.report.first_page.sample import decision, ruled, unfair, victim
 from tests.report.owner import sample as owners
 
 TEMPLATE = "Fairness of {cluster}, {period}"
-WHOLE = mail.Wish()
+WHOLE = mail.Subscription()
 
 
 def letter(
     page: Contents,
-    wish: mail.Wish = WHOLE,
+    wish: mail.Subscription = WHOLE,
     state: State = State.COMPLETE,
     owned: Sequence[OwnerContents] = (),
     **enclosed: object,
 ) -> mail.Letter:
     goes_with = mail.Enclosed(**{key: tuple(of) for key, of in enclosed.items()})  # type: ignore
-    standing = Standing(state, "Why.")
+    standing = ReportStanding(state, "Why.")
     return mail.compose(page, standing, TEMPLATE, wish, owned, enclosed=goes_with)
 
 
@@ -54,7 +54,7 @@ def body(message: EmailMessage, kind: str) -> str:
 
 def test_a_mail_of_the_whole_report() -> None:
     page = sample.contents()
-    files = (mail.File("report.pdf", "application/pdf", b"%PDF"), *mail.csv_files(page))
+    files = (mail.Attachment("report.pdf", "application/pdf", b"%PDF"), *mail.csv_files(page))
     pictures = mail.pictures(page)
     message = sent(letter(page, pictures=pictures, files=files))
     assert message["Subject"] == "Fairness of demo, Oct 2026"
@@ -120,8 +120,8 @@ PHYSICS, BEN = Who("account", "physics"), Who("user", "ben")
 LONGER = sample.figure("class_ratio", 1.5, 1.2, 2.0)
 
 
-def about(*owners: Who, **more: object) -> mail.Wish:
-    return mail.Wish(False, owners, frozenset({"page", "csv"}), **more)  # type: ignore[arg-type]
+def about(*owners: Who, **more: object) -> mail.Subscription:
+    return mail.Subscription(False, owners, frozenset({"page", "csv"}), **more)  # type: ignore[arg-type]
 
 
 def test_a_mail_of_an_account_speaks_of_that_account_alone() -> None:
@@ -244,7 +244,7 @@ def test_names_stay_text(name: str) -> None:
         wish = about(who) if kind else WHOLE
         record = owners.owner(who)
         its_page = owner_page.render_html(record).encode()
-        page_ = mail.File(f"demo-{who.file}", "text/html", its_page)
+        page_ = mail.Attachment(f"demo-{who.file}", "text/html", its_page)
         files = (page_, *mail.csv_files(page, wish.owners))
         owned = [record] if kind else []
         pictures = mail.owner_pictures(record)
@@ -265,7 +265,7 @@ def test_names_stay_text(name: str) -> None:
 
 
 def test_attachments_that_are_too_large_are_left_out_and_it_is_said() -> None:
-    files = [mail.File("report.pdf", "application/pdf", bytes(2_000_000))]
+    files = [mail.Attachment("report.pdf", "application/pdf", bytes(2_000_000))]
     assert mail.too_large(files, 2.0) is None
     why = mail.too_large(files, 1.5)
     assert why is not None

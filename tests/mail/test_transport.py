@@ -12,7 +12,7 @@ from audit.config import Mail
 from audit.errors import DeliveryError
 from audit.mail import message as mail
 from audit.mail import transport
-from audit.mail.transport import Answer, Outcome
+from audit.mail.transport import DeliveryOutcome, Reply
 from tests import mailserver
 from tests.mailserver import PASSWORD, Server
 
@@ -38,7 +38,7 @@ def settings(port: int, cert: Path | None, **changes: object) -> Mail:
     return Mail.model_validate({**given, **changes})
 
 
-def hand_over(given: Mail, text: str = "text", folder: Path = Path()) -> tuple[Answer, int]:
+def hand_over(given: Mail, text: str = "text", folder: Path = Path()) -> tuple[Reply, int]:
     """The answer, and how often it was said that the mail is being sent."""
     envelope = mail.Envelope("audit@example.org", TO, "<1@e.org>", 0)
     message = mail.note("subject", text, envelope)
@@ -49,7 +49,7 @@ def hand_over(given: Mail, text: str = "text", folder: Path = Path()) -> tuple[A
 
 def test_starttls_and_login(server: Server, cert: Path) -> None:
     answer, said = hand_over(settings(server.port, cert), "one\n.\n..two\n.three — ünï\n")
-    assert (answer, said) == (Answer(Outcome.SENT), 1)
+    assert (answer, said) == (Reply(DeliveryOutcome.SENT), 1)
     ((recipient, got),) = server.got
     assert recipient == TO
     assert got["Message-ID"] == "<1@e.org>"
@@ -60,7 +60,7 @@ def test_starttls_and_login(server: Server, cert: Path) -> None:
 def test_tls_from_the_start(cert: Path) -> None:
     with mailserver.running(cert, tls=True) as server:
         answer, _ = hand_over(settings(server.port, cert, security="tls"))
-        assert answer.outcome is Outcome.SENT
+        assert answer.outcome is DeliveryOutcome.SENT
         assert server.recipients == [TO]
 
 
@@ -71,7 +71,7 @@ def test_a_certificate_that_cannot_be_verified(server: Server, cert: Path, tmp_p
         (settings(server.port, mailserver.certificate(tmp_path)), "certificate"),
     ):
         answer, said = hand_over(given)
-        assert answer.outcome is Outcome.BARRED
+        assert answer.outcome is DeliveryOutcome.BARRED
         assert why in answer.said
         assert said == 0
     assert server.asked == []
@@ -80,31 +80,31 @@ def test_a_certificate_that_cannot_be_verified(server: Server, cert: Path, tmp_p
 def test_nothing_is_said_without_encryption() -> None:
     with mailserver.running(None) as server:
         answer, said = hand_over(settings(server.port, None))
-        assert answer.outcome is Outcome.BARRED
+        assert answer.outcome is DeliveryOutcome.BARRED
         assert "STARTTLS" in answer.said
         assert (said, server.asked) == (0, [])
         plain = settings(server.port, None, security="none", user=None, password_env=None)
-        assert hand_over(plain)[0].outcome is Outcome.SENT
+        assert hand_over(plain)[0].outcome is DeliveryOutcome.SENT
 
 
 def test_a_wrong_password_is_told_nowhere(cert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MAIL_SECRET", "wrong-one")
     with mailserver.running(cert, says="535 not wrong-one, nor AGZhaXJhdWRpdAB3cm9uZy1vbmU=") as at:
         answer, _ = hand_over(settings(at.port, cert))
-    assert answer == Answer(Outcome.BARRED, "localhost: 535 not (password), nor (password)")
+    assert answer == Reply(DeliveryOutcome.BARRED, "localhost: 535 not (password), nor (password)")
     assert "wrong-one" not in repr(transport.post(settings(1, cert), Path()))
 
 
 @pytest.mark.parametrize(
     ("rcpt", "content", "outcome", "said", "told"),
     [
-        ("550 no such user", None, Outcome.REFUSED, 0, "550 no such user"),
-        ("451 later", None, Outcome.LATER, 0, "451 later"),
-        ("drop", None, Outcome.LATER, 0, ""),
-        (None, "554 spam\x1b[31m", Outcome.REFUSED, 1, "554 spam"),
-        (None, "452 full", Outcome.LATER, 1, "452 full"),
-        (None, "drop", Outcome.UNKNOWN, 1, "after the mail was sent"),
-        (None, "hang", Outcome.UNKNOWN, 1, "no answer in time"),
+        ("550 no such user", None, DeliveryOutcome.REFUSED, 0, "550 no such user"),
+        ("451 later", None, DeliveryOutcome.LATER, 0, "451 later"),
+        ("drop", None, DeliveryOutcome.LATER, 0, ""),
+        (None, "554 spam\x1b[31m", DeliveryOutcome.REFUSED, 1, "554 spam"),
+        (None, "452 full", DeliveryOutcome.LATER, 1, "452 full"),
+        (None, "drop", DeliveryOutcome.UNKNOWN, 1, "after the mail was sent"),
+        (None, "hang", DeliveryOutcome.UNKNOWN, 1, "no answer in time"),
     ],
 )
 def test_what_the_server_does_decides(
@@ -112,7 +112,7 @@ def test_what_the_server_does_decides(
     cert: Path,
     rcpt: str | None,
     content: str | None,
-    outcome: Outcome,
+    outcome: DeliveryOutcome,
     said: int,
     told: str,
 ) -> None:
@@ -128,7 +128,7 @@ def test_what_the_server_does_decides(
 def test_nobody_there_and_somebody_mute() -> None:
     given = settings(mailserver.free_port(), None)
     answer, said = hand_over(given)
-    assert (answer.outcome, said) == (Outcome.DOWN, 0)
+    assert (answer.outcome, said) == (DeliveryOutcome.DOWN, 0)
     assert "refused" in answer.said
     with socket.create_server(("127.0.0.1", 0)) as mute:
         given = settings(mute.getsockname()[1], None, host="127.0.0.1", timeout_s=1)
@@ -162,7 +162,7 @@ def test_a_mail_with_other_headers_than_those_set_is_not_sent(
     for given in (settings(server.port, cert), outbox):
         post = transport.post(given, tmp_path)
         answer = post.hand_over(forged(header, text), TO, lambda: pytest.fail("is being sent"))
-        assert answer.outcome is Outcome.REFUSED
+        assert answer.outcome is DeliveryOutcome.REFUSED
         assert "'fairaudit doctor'" in answer.said
     assert (server.asked, list(tmp_path.iterdir())) == ([], [])
 
@@ -172,7 +172,7 @@ def test_an_encoded_word_in_a_subject_arrives_as_text(server: Server, cert: Path
     envelope = mail.Envelope("audit@example.org", TO, "<1@e.org>", 0)
     for subject in (ENCODED, f"ü {ENCODED}", "=?utf-8?q?hello?=", " ".join([ENCODED] * 6)):
         message = mail.note(subject, "text", envelope)
-        assert post.hand_over(message, TO, lambda: None) == Answer(Outcome.SENT)
+        assert post.hand_over(message, TO, lambda: None) == Reply(DeliveryOutcome.SENT)
         _, got = server.got.pop()
         assert got.keys() == message.keys()
         assert "Bcc" not in got
@@ -197,7 +197,7 @@ def refusing(*_: object) -> bytes:
 def test_a_folder(tmp_path: Path) -> None:
     given = Mail(via="outbox", outbox="out", sender="audit@example.org")
     for _ in range(2):
-        assert hand_over(given, folder=tmp_path) == (Answer(Outcome.SENT), 1)
+        assert hand_over(given, folder=tmp_path) == (Reply(DeliveryOutcome.SENT), 1)
     (file,) = (tmp_path / "out").iterdir()
     assert file.name == "1.eml"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
@@ -206,7 +206,7 @@ def test_a_folder(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     taken = Mail(via="outbox", outbox="file/out", sender="audit@example.org")
     answer, said = hand_over(taken, folder=tmp_path)
-    assert (answer.outcome, said) == (Outcome.DOWN, 0)
+    assert (answer.outcome, said) == (DeliveryOutcome.DOWN, 0)
     assert "mail.outbox" in answer.said
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.metrics import claims
-from audit.metrics.claims import BELOW_0, Claim, Comparison, Estimate, Floats, Holds
+from audit.metrics.claims import BELOW_0, Claim, ClaimHolds, Comparison, Estimate, Floats
 from audit.metrics.uncertainty import Resamples
 
 _values = st.lists(
@@ -89,18 +89,18 @@ def test_what_is_not_defined_is_none() -> None:
 @pytest.mark.parametrize(
     ("lower", "upper", "greater", "near"),
     [
-        (1.0, 2.0, Holds.yes, Holds.undecided),
-        (1.6, 2.0, Holds.yes, Holds.no),
-        (0.0, 1.0, Holds.undecided, Holds.yes),
-        (-1.0, 0.0, Holds.no, Holds.yes),
-        (0.0, 0.0, Holds.no, Holds.yes),
-        (-3.0, 3.0, Holds.undecided, Holds.undecided),
-        (-3.0, -2.0, Holds.no, Holds.no),
-        (None, None, Holds.undecided, Holds.undecided),
+        (1.0, 2.0, ClaimHolds.yes, ClaimHolds.undecided),
+        (1.6, 2.0, ClaimHolds.yes, ClaimHolds.no),
+        (0.0, 1.0, ClaimHolds.undecided, ClaimHolds.yes),
+        (-1.0, 0.0, ClaimHolds.no, ClaimHolds.yes),
+        (0.0, 0.0, ClaimHolds.no, ClaimHolds.yes),
+        (-3.0, 3.0, ClaimHolds.undecided, ClaimHolds.undecided),
+        (-3.0, -2.0, ClaimHolds.no, ClaimHolds.no),
+        (None, None, ClaimHolds.undecided, ClaimHolds.undecided),
     ],
 )
 def test_what_an_interval_decides(
-    lower: float | None, upper: float | None, greater: Holds, near: Holds
+    lower: float | None, upper: float | None, greater: ClaimHolds, near: ClaimHolds
 ) -> None:
     found = Estimate(1.0, lower, upper)
     assert claims.greater(found) is greater
@@ -112,7 +112,7 @@ def test_what_an_interval_decides(
 
 
 def test_a_claim_holds_where_all_its_parts_do() -> None:
-    yes, no, undecided = Holds.yes, Holds.no, Holds.undecided
+    yes, no, undecided = ClaimHolds.yes, ClaimHolds.no, ClaimHolds.undecided
     assert claims.every([yes, yes]) is yes
     assert claims.every([yes, undecided]) is undecided
     assert claims.every([undecided, no, yes]) is no
@@ -126,21 +126,21 @@ def test_a_claim_is_decided_by_those_of_its_comparisons_that_decide() -> None:
     below = Comparison("b − c", Estimate(-1.0, -2.0, -0.5), BELOW_0)
     beside = Comparison("c − d", Estimate(-1.0, -2.0, -0.5), decides=False)
     claim = Claim("a before b before c", "[X §1]", [above, below, beside])
-    assert beside.holds is Holds.no
+    assert beside.holds is ClaimHolds.no
     verdict = claim.verdict("as seen")
-    assert verdict == ("a before b before c", Holds.yes, "as seen", "[X §1]")
+    assert verdict == ("a before b before c", ClaimHolds.yes, "as seen", "[X §1]")
     unsure = Comparison("c / d", Estimate(1.0, 0.5, 2.0), claims.within(0.0, 1.25))
     mixed = replace(claim, comparisons=[above, unsure])
-    assert mixed.verdict("").holds is Holds.undecided
+    assert mixed.verdict("").holds is ClaimHolds.undecided
     found = [verdict, mixed.verdict("")]
-    assert claims.tally(found) == {Holds.yes: 1, Holds.no: 0, Holds.undecided: 1}
+    assert claims.tally(found) == {ClaimHolds.yes: 1, ClaimHolds.no: 0, ClaimHolds.undecided: 1}
 
 
 def test_what_is_asked_is_said() -> None:
     asked = (claims.within(0.8, 1.25), claims.within(0.0, 0.5), claims.NOT_ABOVE_0)
     assert [one.text for one in asked] == ["0.8 to 1.25", "at most 0.5", "≤ 0"]
-    assert claims.NOT_ABOVE_0.decide(Estimate(0.0, -1.0, 0.0)) is Holds.yes
-    assert claims.NOT_ABOVE_0.decide(Estimate(1.0, 0.5, 2.0)) is Holds.no
+    assert claims.NOT_ABOVE_0.decide(Estimate(0.0, -1.0, 0.0)) is ClaimHolds.yes
+    assert claims.NOT_ABOVE_0.decide(Estimate(1.0, 0.5, 2.0)) is ClaimHolds.no
 
 
 @pytest.mark.parametrize(

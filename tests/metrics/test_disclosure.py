@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from audit.metrics import disclosure
 from audit.metrics.disclosure import (
     BLOCKS,
-    Block,
     Pair,
+    WeekBlock,
     blocks,
     may_be_published,
     publish,
@@ -134,7 +134,7 @@ def test_weeks_of_too_few_users_are_put_together() -> None:
     ).is_empty()
     assert publish(three, []).is_empty()
     assert [*blocks(weeks(0), {(0, (None, None))})] == []
-    assert [*blocks(weeks(0), {(0, (f"u{k}", None)) for k in range(6)})] == [Block(0, 0)]
+    assert [*blocks(weeks(0), {(0, (f"u{k}", None)) for k in range(6)})] == [WeekBlock(0, 0)]
 
 
 @pytest.mark.parametrize(

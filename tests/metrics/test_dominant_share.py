@@ -11,7 +11,7 @@ from audit.metrics import dominant_share
 from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.users import by_entity
 from audit.metrics.dominant_share import COLUMN, beside
-from audit.model import Pool, Resource, Step
+from audit.model import CapacityStep, Pool, Resource
 from tests.naive import dominant_share as naive
 from tests.strategies import ended, frame
 
@@ -71,7 +71,7 @@ def test_as_defined(
     if weights and not any(weights.values()):
         weights = None
     since, cpus = step
-    pool = POOL._replace(steps=(Step(since, (("cpus", cpus),)),))
+    pool = POOL._replace(steps=(CapacityStep(since, (("cpus", cpus),)),))
     records = [
         {**ended(at, at + wait, at + wait + length, size, user), "gpus": gpus}
         for user, size, gpus, at, wait, length in jobs

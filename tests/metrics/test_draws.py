@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from audit.metrics.claims import Estimate
-from audit.metrics.draws import Drawn, Draws, combined, difference, ratio
+from audit.metrics.draws import Draws, ResampledFigure, combined, difference, ratio
 from audit.metrics.uncertainty import Resamples
 
 
@@ -43,6 +43,8 @@ def test_without_two_resamples_there_is_no_interval() -> None:
     assert alone.estimate() == Estimate(1.5, None, None)
     nothing = ratio(Resamples(2, 1, 50), np.zeros(2), np.zeros(2))
     assert math.isnan(nothing.value)
-    few = Drawn(1.0, np.array([math.nan, 2.0]))
+    few = ResampledFigure(1.0, np.array([math.nan, 2.0]))
     assert few.estimate() == Estimate(1.0, None, None)
-    assert Drawn(1.0, np.array([3.0, math.nan, 2.0])).estimate() == Estimate(1.0, 2.0, 3.0)
+    assert ResampledFigure(1.0, np.array([3.0, math.nan, 2.0])).estimate() == Estimate(
+        1.0, 2.0, 3.0
+    )

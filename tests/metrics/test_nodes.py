@@ -16,7 +16,7 @@ from audit.metrics.attempts.population import describe
 from audit.metrics.nodes import members
 from audit.metrics.waits.plan import STRICT
 from audit.metrics.waits.queue import in_force, queued
-from audit.metrics.waits.walk import Known, Plan, book, scene
+from audit.metrics.waits.walk import LogFacts, Plan, book, scene
 from audit.model import Absence, Backfill, Node, Order, Policy, Pool, Resource
 from audit.registry.causes import CAUSES, COLUMNS, LACKS
 from tests.metrics.attempts.test_account import crowds
@@ -134,7 +134,7 @@ def test_as_defined(plan: Plan, data: st.DataObject, records: Rows, away: list[A
     described = describe(frame(records), [pool]).with_row_index("row")
     queue = queued(described, NOW, pl.col("size") > 0)
     lapse = data.draw(sampled([1, 8, 900]))
-    known = Known(EPOCH, 2, lapse_s=lapse)
+    known = LogFacts(EPOCH, 2, lapse_s=lapse)
     rules = in_force(queue, (), (), pool.zone)
     got = book(scene(queue, pool, rules, known, outage_s=4), plan)
     absent = {

@@ -7,7 +7,7 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
-from audit.metrics.fairshare.trees import NO_SHARE, Node
+from audit.metrics.fairshare.trees import NO_SHARE, TreeNode
 from tests.naive import attempts as naive
 from tests.naive import trees
 
@@ -26,7 +26,7 @@ class Row:
     vector: list[float] | None = None
 
 
-def node_of(nodes: Sequence[Node], record: Mapping[str, Any]) -> Node | None:
+def node_of(nodes: Sequence[TreeNode], record: Mapping[str, Any]) -> TreeNode | None:
     """The most specific node of an attempt."""
     user, account, partition = record["user"], record["account"], record["partition"]
     for wanted in (
@@ -42,7 +42,7 @@ def node_of(nodes: Sequence[Node], record: Mapping[str, Any]) -> Node | None:
 
 
 def tree_rows(
-    nodes: Sequence[Node],
+    nodes: Sequence[TreeNode],
     records: Sequence[Mapping[str, Any]],
     now: int,
     instant: int,
@@ -58,7 +58,7 @@ def tree_rows(
         for r in there
         if r["account"] in accounts - listing and r["user"] is not None
     }
-    everyone = [*nodes, *(Node(user, "user", NO_SHARE, account) for user, account in guests)]
+    everyone = [*nodes, *(TreeNode(user, "user", NO_SHARE, account) for user, account in guests)]
 
     def used(mine: Sequence[Mapping[str, Any]]) -> Fraction:
         return usage(naive.uses(mine, "user", now))

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
-from audit.metrics.fairshare.trees import Node
+from audit.metrics.fairshare.trees import TreeNode
 
 
 def priority(operator: str, t: float, s: float) -> float:
@@ -26,16 +26,16 @@ def priority(operator: str, t: float, s: float) -> float:
     return sign * sizes.get(operator, math.sqrt(sine))
 
 
-def is_shared(node: Node) -> bool:
+def is_shared(node: TreeNode) -> bool:
     return not math.isnan(node.share)
 
 
-def parent_of(nodes: Sequence[Node], node: Node) -> Node | None:
+def parent_of(nodes: Sequence[TreeNode], node: TreeNode) -> TreeNode | None:
     """The node's account; None: the root."""
     return next((n for n in nodes if n.kind == "account" and n.name == node.parent), None)
 
 
-def group_of(nodes: Sequence[Node], node: Node) -> Node | None:
+def group_of(nodes: Sequence[TreeNode], node: TreeNode) -> TreeNode | None:
     """Return the next account above that has a share."""
     above = parent_of(nodes, node)
     while above is not None and not is_shared(above):
@@ -43,8 +43,8 @@ def group_of(nodes: Sequence[Node], node: Node) -> Node | None:
     return above
 
 
-def is_below(nodes: Sequence[Node], node: Node, account: Node) -> bool:
-    above: Node | None = node
+def is_below(nodes: Sequence[TreeNode], node: TreeNode, account: TreeNode) -> bool:
+    above: TreeNode | None = node
     while above is not None:
         if above is account:
             return True
@@ -52,7 +52,7 @@ def is_below(nodes: Sequence[Node], node: Node, account: Node) -> bool:
     return False
 
 
-def siblings(nodes: Sequence[Node], node: Node) -> list[Node]:
+def siblings(nodes: Sequence[TreeNode], node: TreeNode) -> list[TreeNode]:
     above = group_of(nodes, node)
     return [n for n in nodes if is_shared(n) and group_of(nodes, n) is above]
 
@@ -61,11 +61,11 @@ def part(value: Fraction, of: Sequence[Fraction]) -> Fraction:
     return value / sum(of) if sum(of) else Fraction(0)
 
 
-def target(nodes: Sequence[Node], node: Node) -> Fraction:
+def target(nodes: Sequence[TreeNode], node: TreeNode) -> Fraction:
     return part(Fraction(node.share), [Fraction(n.share) for n in siblings(nodes, node)])
 
 
-def used(nodes: Sequence[Node], own: Sequence[int], node: Node) -> Fraction:
+def used(nodes: Sequence[TreeNode], own: Sequence[int], node: TreeNode) -> Fraction:
     """Return the use of the node and all below it."""
     return sum(
         (Fraction(u) for n, u in zip(nodes, own, strict=True) if is_below(nodes, n, node)),
@@ -73,13 +73,15 @@ def used(nodes: Sequence[Node], own: Sequence[int], node: Node) -> Fraction:
     )
 
 
-def state(nodes: Sequence[Node], own: Sequence[int], node: Node) -> Fraction:
+def state(nodes: Sequence[TreeNode], own: Sequence[int], node: TreeNode) -> Fraction:
     return part(
         used(nodes, own, node), [used(nodes, own, other) for other in siblings(nodes, node)]
     )
 
 
-def vector(nodes: Sequence[Node], own: Sequence[int], operator: str, node: Node) -> list[float]:
+def vector(
+    nodes: Sequence[TreeNode], own: Sequence[int], operator: str, node: TreeNode
+) -> list[float]:
     """Priorities on the path from the root to the node."""
     above = group_of(nodes, node)
     head = [] if above is None else vector(nodes, own, operator, above)

@@ -13,13 +13,13 @@ from audit import config
 from audit.cluster import fitted
 from audit.cluster.fairshare import FairshareInputs
 from audit.cluster.fitted import Fitted
-from audit.cluster.setting import Setting
+from audit.cluster.setting import ClusterSettings
 from audit.config.places import Site
 from audit.nightly import due
 from audit.nightly.run import run
 from audit.oneoff.explain import explain
 from audit.pipeline import inferring
-from audit.pipeline.opening import Request
+from audit.pipeline.opening import LogRequest
 from audit.pipeline.published import open_published
 from audit.pipeline.session import Session
 from audit.store import archive, database, snapshots
@@ -175,7 +175,9 @@ def test_a_killed_run_is_continued(
     infers = inferring.of_period
     asked: list[int] = []
 
-    def killed(attempts: pl.DataFrame, setting: Setting, to_time: int, *more: Any) -> list[Fitted]:
+    def killed(
+        attempts: pl.DataFrame, setting: ClusterSettings, to_time: int, *more: Any
+    ) -> list[Fitted]:
         asked.append(to_time)
         if len(asked) == 2:
             raise PowerCutError
@@ -207,7 +209,7 @@ def test_a_job_is_explained_with_what_its_period_inferred(whole: Path, logs: Pat
     january, march = rules(whole)["starts"].to_list()[::2]
     assert found.evidence["all"][0]["starts"] == january
     assert open_published(published, settings).setting.evidence["all"][0]["starts"] == march
-    session = Session(Request(logs=()), settings, whole, published)
+    session = Session(LogRequest(logs=()), settings, whole, published)
     told = explain.explain(session, explain.WaitToExplain(job))
     assert told.account.causes["cause_rule_s"] == pytest.approx(waited)
     plain = explain.explain(replace(session, fit=False), explain.WaitToExplain(job))

@@ -15,8 +15,8 @@ from audit.cluster.declared import NodeFiles
 from audit.config import Config
 from audit.errors import UsageError
 from audit.model import Limit, Pool
-from audit.oneoff.audit import AuditResult, Options, audit
-from audit.pipeline.opening import Request, open_log
+from audit.oneoff.audit import AuditOptions, AuditResult, audit
+from audit.pipeline.opening import LogRequest, open_log
 from audit.pipeline.published import open_published
 from audit.pipeline.session import Session
 from audit.policies import Backfill, Order
@@ -40,7 +40,7 @@ def test_the_same_again_gives_the_same_bytes(tmp_path: Path) -> None:
     made = ("report.html", "report.pdf", "audit.duckdb")
     assert alone.stdout.splitlines()[-1] == f"Report   fairaudit-out/{', '.join(made)}"
     assert left_in(tmp_path / "fairaudit-out") == sorted(made)
-    audit(Session(Request(logs=[log]), Config(), fit=True), Options(out=tmp_path / "here"))
+    audit(Session(LogRequest(logs=[log]), Config(), fit=True), AuditOptions(out=tmp_path / "here"))
     for name in made[:2]:
         before, again = (tmp_path / place / name for place in ("fairaudit-out", "here"))
         assert before.read_bytes() == again.read_bytes()
@@ -61,8 +61,8 @@ def undated(folder: Path) -> Path:
 
 
 def test_waits_are_unknown_if_arrivals_are(tmp_path: Path) -> None:
-    options = Options(out=tmp_path / "out", pdf=False)
-    outcome = audit(Session(Request(logs=[undated(tmp_path)]), Config(), fit=False), options)
+    options = AuditOptions(out=tmp_path / "out", pdf=False)
+    outcome = audit(Session(LogRequest(logs=[undated(tmp_path)]), Config(), fit=False), options)
     assert any("no column Submit" in warning for warning in outcome.warnings)
     assert any("with unknown arrival" in text and "13" in text for text in outcome.warnings)
     assert any("% busy" in text for text in outcome.summary)
@@ -85,7 +85,7 @@ def test_waits_are_unknown_if_arrivals_are(tmp_path: Path) -> None:
 
 def test_without_arrivals_nothing_is_simulated(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="do not say when jobs arrived"):
-        open_log(Request(logs=[undated(tmp_path)]), Config())
+        open_log(LogRequest(logs=[undated(tmp_path)]), Config())
 
 
 # --- how pools decide ----------------------------------------------------------------------------
@@ -108,8 +108,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def audited(log: Path, out: Path, settings: Config | None = None, **options: Any) -> AuditResult:
-    given = Options(out=out, pdf=False, **options)
-    return audit(Session(Request(logs=[log]), settings or Config(), fit=True), given)
+    given = AuditOptions(out=out, pdf=False, **options)
+    return audit(Session(LogRequest(logs=[log]), settings or Config(), fit=True), given)
 
 
 def notes(outcome: AuditResult) -> list[str]:
@@ -214,8 +214,8 @@ def figures(outcome: AuditResult, *metrics: str) -> list[float]:
 
 
 def plainly(log: Path, out: Path, **options: Any) -> AuditResult:
-    request = Request(logs=[log], zone="UTC")
-    return audit(Session(request, Config(), fit=False), Options(out=out, pdf=False, **options))
+    request = LogRequest(logs=[log], zone="UTC")
+    return audit(Session(request, Config(), fit=False), AuditOptions(out=out, pdf=False, **options))
 
 
 def test_a_begin_time_in_the_future_is_no_instant_of_the_log(tmp_path: Path) -> None:
@@ -317,8 +317,8 @@ ARRAYS = DATA / "arrays"
 
 
 def of_arrays(log: Path, out: Path) -> AuditResult:
-    request = Request(logs=[log], cluster="c", zone="UTC")
-    return audit(Session(request, Config(), fit=False), Options(out=out, pdf=False))
+    request = LogRequest(logs=[log], cluster="c", zone="UTC")
+    return audit(Session(request, Config(), fit=False), AuditOptions(out=out, pdf=False))
 
 
 def stored(outcome: AuditResult, query: str) -> list[tuple[Any, ...]]:
@@ -389,8 +389,10 @@ def test_limits_of_qmgr_are_in_force(tmp_path: Path) -> None:
     ]
     source = write(tmp_path / "a.swf", log(lines, MaxProcs=8))
     file = write(tmp_path / "qmgr.txt", "set server max_run = [u:PBS_GENERIC=1]\n")
-    request = Request(logs=[source], files=NodeFiles(qmgr=file))
-    outcome = audit(Session(request, Config(), fit=False), Options(out=tmp_path / "out", pdf=False))
+    request = LogRequest(logs=[source], files=NodeFiles(qmgr=file))
+    outcome = audit(
+        Session(request, Config(), fit=False), AuditOptions(out=tmp_path / "out", pdf=False)
+    )
     assert only_pool(outcome).limits == (Limit(most=1, per="user"),)
     with closing(snapshots.open_snapshot(outcome.database)) as con:
         found = database.rows(con, "SELECT name, source, waiting_s, free_s FROM rules")

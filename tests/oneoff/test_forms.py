@@ -16,8 +16,8 @@ from audit.cluster.identity import seed_of
 from audit.config import Config
 from audit.formats.dialects import Reading
 from audit.model import Period
-from audit.oneoff.audit import Options, audit
-from audit.pipeline.opening import Request
+from audit.oneoff.audit import AuditOptions, audit
+from audit.pipeline.opening import LogRequest
 from audit.pipeline.session import Session
 from audit.store import database, snapshots
 from tests.places import DATA
@@ -71,8 +71,8 @@ def _write(path: Path, rows: Sequence[Sequence[str]]) -> Path:
 
 
 def audited(folder: Path, logs: Sequence[Path]) -> Path:
-    request = Request(logs=logs, reading=Reading(zone="UTC"), zone="UTC")
-    audit(Session(request, Config(), fit=False), Options(out=folder / "out", pdf=False))
+    request = LogRequest(logs=logs, reading=Reading(zone="UTC"), zone="UTC")
+    audit(Session(request, Config(), fit=False), AuditOptions(out=folder / "out", pdf=False))
     return folder / "out"
 
 

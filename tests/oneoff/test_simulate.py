@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from audit import config
 from audit.cli.app import main
 from audit.cluster.inference import Fact
-from audit.cluster.setting import Setting
+from audit.cluster.setting import ClusterSettings
 from audit.errors import UsageError
 from audit.formats import swf
 from audit.formats.lines import Block
@@ -27,7 +27,7 @@ from audit.oneoff.simulate import (
     to_parquet,
     to_swf,
 )
-from audit.pipeline.opening import Request
+from audit.pipeline.opening import LogRequest
 from audit.pipeline.session import Session
 from audit.scenario import engine
 from audit.scenario.whatif.options import change
@@ -81,7 +81,7 @@ def what_if(path: Path, chosen: config.Config = DEFAULTS, **asked: Any) -> Simul
         key: asked.pop(key) for key in ("cluster", "pool_size", "resource", "zone") if key in asked
     }
     out = asked.pop("out", None)
-    return simulate(Session(Request(logs=[path], **of_log), chosen), change(**asked), out)
+    return simulate(Session(LogRequest(logs=[path], **of_log), chosen), change(**asked), out)
 
 
 def read(path: Path) -> pl.DataFrame:
@@ -98,8 +98,8 @@ def starts(schedule: pl.DataFrame) -> dict[str, int | None]:
     return dict(schedule.select("job_id", pl.col("start_time") - ORIGIN).iter_rows())
 
 
-def setting(*pools: Pool, cluster: str = "c") -> Setting:
-    return Setting(cluster, ZoneInfo("UTC"), pools, {}, EPOCH + 200, (), ())
+def setting(*pools: Pool, cluster: str = "c") -> ClusterSettings:
+    return ClusterSettings(cluster, ZoneInfo("UTC"), pools, {}, EPOCH + 200, (), ())
 
 
 @pytest.fixture
@@ -275,7 +275,9 @@ def test_pools_steps_and_policies_are_those_of_the_configuration(
     chosen = config.load(path)
     told: list[Fact] = []
     out = tmp_path / "s.swf"
-    done = simulate(Session(Request(logs=[hand]), chosen, on_inferred=told.append), change(), out)
+    done = simulate(
+        Session(LogRequest(logs=[hand]), chosen, on_inferred=told.append), change(), out
+    )
     assert [(pool.pool, pool.schedule) for pool in done.comparisons] == [
         ("small", "sjf-easy-depth2"),
         ("large", "fcfs-none"),

@@ -19,22 +19,22 @@ from audit.metrics.draws import Draws
 from audit.metrics.uncertainty import Resamples
 from audit.oneoff import study as studies
 from audit.oneoff.study import StudyPlan, StudyTarget
-from audit.pipeline.opening import ClusterLog, Request
+from audit.pipeline.opening import ClusterLog, LogRequest
 from audit.pipeline.session import Session
-from audit.report.study.cells import Cell
+from audit.report.study.cells import StudyCell
 from audit.store import database, snapshots
 from audit.studies import plans
 from audit.workers.executors import Threads
 from tests.logs import line, log, write
 
 
-def cell(key: str, did: list[str] | None = None) -> Cell:
+def cell(key: str, did: list[str] | None = None) -> StudyCell:
     def compute() -> pl.DataFrame:
         if did is not None:
             did.append(key)
         return pl.DataFrame({"key": [key, None], "x": [0.1 * len(key), float("nan")]})
 
-    return Cell(key, compute)
+    return StudyCell(key, compute)
 
 
 def test_frames_come_in_the_order_of_their_cells_whoever_computes_them(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_an_error_in_a_cell_ends_it_and_keeps_the_others(tmp_path: Path) -> None
 
     did: list[str] = []
     with pytest.raises(UsageError, match="no load"):
-        studies.run_cells([cell("a", did), Cell("b", fail)], tmp_path, "i")
+        studies.run_cells([cell("a", did), StudyCell("b", fail)], tmp_path, "i")
     studies.run_cells([cell("a", did)], tmp_path, "i")
     assert did == ["a"]
 
@@ -104,7 +104,7 @@ def test_a_signal_ends_it_between_cells(tmp_path: Path, number: signal.Signals) 
         return cell("b", did).compute()
 
     before = signal.getsignal(number)
-    cells = [cell("a", did), Cell("b", interrupted), cell("c", did), cell("d", did)]
+    cells = [cell("a", did), StudyCell("b", interrupted), cell("c", did), cell("d", did)]
     with pytest.raises(KeyboardInterrupt):
         studies.run_cells(cells, tmp_path, "i", on_progress=on_progress)
     assert did == ["a", "b"]
@@ -157,7 +157,7 @@ def conduct(
 ) -> None:
     target = StudyTarget(out, database, threads=1)
     studies.conduct(
-        Session(Request(logs=[swf]), CHOSEN, on_progress=on_progress), "grid", target, PLAN
+        Session(LogRequest(logs=[swf]), CHOSEN, on_progress=on_progress), "grid", target, PLAN
     )
 
 
@@ -244,7 +244,9 @@ def test_impossible_studies_are_refused_at_once(
     swf: Path, tmp_path: Path, plan: Callable[[ClusterLog, Draws], StudyPlan], message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
-        studies.conduct(Session(Request(logs=[swf]), Config()), "grid", StudyTarget(tmp_path), plan)
+        studies.conduct(
+            Session(LogRequest(logs=[swf]), Config()), "grid", StudyTarget(tmp_path), plan
+        )
     assert list(tmp_path.iterdir()) == []
 
 

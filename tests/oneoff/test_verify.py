@@ -8,9 +8,9 @@ from audit import config
 from audit.config.places import Site
 from audit.errors import ReportError, UsageError
 from audit.nightly.run import run
-from audit.oneoff.audit import Options, audit
+from audit.oneoff.audit import AuditOptions, audit
 from audit.oneoff.verify import Reproduction, verify
-from audit.pipeline.opening import Request
+from audit.pipeline.opening import LogRequest
 from audit.pipeline.session import Session
 from tests.logs import busy, write
 from tests.nightly.test_run import NOW, month, site
@@ -32,8 +32,8 @@ def test_a_one_off_report_is_made_again_and_edits_are_found(
     log = write(tmp_path / "my.swf", busy())
     settings = config.Config(uncertainty=FEW, report=config.ReportConfig(rows=3))
     made = audit(
-        Session(Request(logs=[log], cluster="<b>|ü"), settings, fit=False),
-        Options(out=tmp_path / "out"),
+        Session(LogRequest(logs=[log], cluster="<b>|ü"), settings, fit=False),
+        AuditOptions(out=tmp_path / "out"),
     )
     assert made.pdf is not None
     for report in (made.html, made.pdf):
@@ -90,8 +90,10 @@ def test_later_logs_change_only_the_reports_of_their_periods(tmp_path: Path) -> 
 @pytest.mark.thorough
 def test_another_version_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = write(tmp_path / "my.swf", busy())
-    options = Options(out=tmp_path / "out", pdf=False)
-    made = audit(Session(Request(logs=[log]), config.Config(uncertainty=FEW), fit=False), options)
+    options = AuditOptions(out=tmp_path / "out", pdf=False)
+    made = audit(
+        Session(LogRequest(logs=[log]), config.Config(uncertainty=FEW), fit=False), options
+    )
     monkeypatch.setattr("audit.report.render.page.SMALL_SAMPLE", 10_000)
     assert "other fonts or libraries" in _verify(made.html).text
     monkeypatch.setattr("audit.oneoff.verify.__version__", "99")

@@ -8,16 +8,16 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from audit.cluster.setting import Setting
+from audit.cluster.setting import ClusterSettings
 from audit.config import Config
 from audit.config.table import presets
 from audit.formats.dialects import Reading
 from audit.formats.swf import Announced
 from audit.ingest import ingest
-from audit.ingest.logs import Part, open_log, open_logs
+from audit.ingest.logs import LogHead, open_log, open_logs
 from audit.pipeline import completeness
 from audit.pipeline.completeness import Completeness, Numbers
-from audit.pipeline.opening import ClusterFinder, Request, take_in
+from audit.pipeline.opening import ClusterFinder, LogRequest, take_in
 from audit.store import migrations, queries
 from audit.words import Population
 from tests.logs import line, log, write
@@ -36,7 +36,7 @@ def judged(path: Path, *stated: Population | None) -> Completeness:
     logs = open_logs([path])
     with migrations.temporary() as con:
         taken = take_in(con, logs, ClusterFinder(logs, "c", Config()), Config())
-        before = Request(logs=[path]).setting(taken)
+        before = LogRequest(logs=[path]).setting(taken)
         setting = completeness.with_completeness(before, con, stated)
     assert before.warnings == setting.warnings[: len(before.warnings)]
     return Completeness(setting.part, setting.warnings[len(before.warnings) :], setting.announced)
@@ -98,8 +98,8 @@ def test_a_log_that_was_read_in_parts_counts_as_one(tmp_path: Path) -> None:
     write(path, whole[: whole.index("\n100 ") + 1])
     first = open_log(path)
     write(path, whole)
-    second = open_log(path, earlier=[Part(first.source.size, first.source.sha256)])
-    setting = Setting("c", ZoneInfo("UTC"), (), {}, T0 + 10 * DAY_S, (), ())
+    second = open_log(path, earlier=[LogHead(first.source.size, first.source.sha256)])
+    setting = ClusterSettings("c", ZoneInfo("UTC"), (), {}, T0 + 10 * DAY_S, (), ())
     with migrations.temporary() as con:
         write(path, whole[: whole.index("\n100 ") + 1])
         ingest.take_in(con, "c", [first])
@@ -196,7 +196,7 @@ TABLES = DATA / "tables"
 
 def of_table(name: str, file: str, *stated: Population) -> Completeness:
     path = TABLES / name / file
-    request = Request(logs=[path], reading=Reading(table=presets()[name]))
+    request = LogRequest(logs=[path], reading=Reading(table=presets()[name]))
     with migrations.temporary() as con:
         taken = take_in(con, request.open(), ClusterFinder(request.open(), "c", Config()), Config())
         before = request.setting(taken)

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from audit.cluster.fairshare import of_site
-from audit.cluster.setting import Setting
+from audit.cluster.setting import ClusterSettings
 from audit.model import Order, Policy, Pool
 from audit.pipeline.deciding import compared_with, decided
 from audit.policies import Backfill
@@ -18,9 +18,9 @@ from tests.oneoff.fit_policy.test_plan import RULES
 SJF = Policy(Order.sjf, Backfill.easy)
 
 
-def of(log: pl.DataFrame, known: Pool) -> tuple[Setting, Pool]:
+def of(log: pl.DataFrame, known: Pool) -> tuple[ClusterSettings, Pool]:
     now = int(log["end_time"].to_numpy().max())
-    return Setting("c", ZoneInfo("UTC"), (known,), {}, now, (), ()), known
+    return ClusterSettings("c", ZoneInfo("UTC"), (known,), {}, now, (), ()), known
 
 
 def shown_by(log: pl.DataFrame, known: Pool, *, silent: bool = True):  # type: ignore[no-untyped-def]

@@ -10,12 +10,12 @@ from audit.config import Config
 from audit.errors import UsageError
 from audit.ingest.evidence import given
 from audit.metrics.attempts.recorded import recorded
-from audit.pipeline.opening import Request, open_log
+from audit.pipeline.opening import LogRequest, open_log
 from tests.slurm.modern.captured import CAPTURES, OF_NODES, Capture
 from tests.slurm.modern.evidence import SQUEUE
 
 
-def request(folder: Path, **files: str) -> Request:
+def request(folder: Path, **files: str) -> LogRequest:
     """The recorded log, its nodes and their events, with files of evidence by option."""
     capture = Capture(CAPTURES / "north")
     for name in ("sacct.txt", *OF_NODES.values()):
@@ -25,7 +25,7 @@ def request(folder: Path, **files: str) -> Request:
     for option, text in files.items():
         (folder / option).write_text(text)
         paths[option] = [folder / option]
-    return Request(logs=[folder / "sacct.txt"], zone="UTC", files=nodes, evidence=given(**paths))
+    return LogRequest(logs=[folder / "sacct.txt"], zone="UTC", files=nodes, evidence=given(**paths))
 
 
 def test_options_bring_holds_limits_and_drains(tmp_path: Path) -> None:

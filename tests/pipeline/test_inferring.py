@@ -14,7 +14,7 @@ from audit.cluster import fitted
 from audit.cluster.delivered import held_until
 from audit.cluster.fairshare import FairshareInputs
 from audit.cluster.fitted import Fitted
-from audit.cluster.setting import Setting
+from audit.cluster.setting import ClusterSettings
 from audit.metrics.attempts.account import account
 from audit.metrics.attempts.population import as_of, describe
 from audit.metrics.waits.plan import Passes
@@ -35,17 +35,17 @@ USAGE = FairshareInputs(config.UsageConfig())
 LIMITED = made(Planted(CPUS), 1)
 
 
-def setting(described: pl.DataFrame, pool: Pool) -> Setting:
+def setting(described: pl.DataFrame, pool: Pool) -> ClusterSettings:
     ends = described["end_time"].drop_nulls().to_list()
     of = ("c", ZoneInfo("UTC"), (pool,), dict.fromkeys((None, "debug", "batch"), pool.name))
-    return Setting(*of, max(ends), (), (), log_begin=min(ends))
+    return ClusterSettings(*of, max(ends), (), (), log_begin=min(ends))
 
 
-def inferred(described: pl.DataFrame, of: Setting) -> list[Fitted]:
+def inferred(described: pl.DataFrame, of: ClusterSettings) -> list[Fitted]:
     return inferring.inferred(described, of, USAGE, ())
 
 
-def of_period(attempts: pl.DataFrame, of: Setting, to_time: int) -> list[Fitted]:
+def of_period(attempts: pl.DataFrame, of: ClusterSettings, to_time: int) -> list[Fitted]:
     return inferring.of_period(attempts, of, to_time, USAGE, ())
 
 

@@ -9,7 +9,7 @@ import pytest
 from audit.config import Config
 from audit.errors import UsageError
 from audit.ingest.logs import open_logs
-from audit.pipeline.opening import ClusterFinder, Request, open_log, take_in
+from audit.pipeline.opening import ClusterFinder, LogRequest, open_log, take_in
 from audit.store import migrations
 from tests.logs import busy, write
 
@@ -22,11 +22,11 @@ SACCT = "JobID|User|State|Submit|Start|End|AllocTRES\n" + "".join(
 
 def test_logs_of_several_schedulers_are_one_cluster_only_on_request(tmp_path: Path) -> None:
     paths = [write(tmp_path / "a.psv", SACCT), write(tmp_path / "b.swf", busy())]
-    for opened in (Request(logs=paths).open, Request(logs=paths).open_each):
+    for opened in (LogRequest(logs=paths).open, LogRequest(logs=paths).open_each):
         with pytest.raises(UsageError, match=r"several schedulers \(Slurm: a.psv; SWF: b.swf\)"):
             opened()
-    assert len(Request(logs=paths, cluster="both").open()) == 2
-    assert len(Request(logs=[paths[0]] * 2).open()) == 2
+    assert len(LogRequest(logs=paths, cluster="both").open()) == 2
+    assert len(LogRequest(logs=[paths[0]] * 2).open()) == 2
 
 
 def test_a_log_that_grew_while_it_was_read_is_named(tmp_path: Path) -> None:
@@ -40,7 +40,7 @@ def test_a_log_that_grew_while_it_was_read_is_named(tmp_path: Path) -> None:
 
 
 def test_what_is_doubtful_in_records_is_a_warning(tmp_path: Path) -> None:
-    log = open_log(Request(logs=[write(tmp_path / "a.psv", SACCT + "50|u|COMPL")]), Config())
+    log = open_log(LogRequest(logs=[write(tmp_path / "a.psv", SACCT + "50|u|COMPL")]), Config())
     said = [text for text in log.setting.warnings if text.startswith("a.psv: ")]
     assert said == [
         "a.psv: memory of more than 128 TiB per node is ignored (2 records)",
@@ -61,7 +61,7 @@ def test_the_server_that_records_name_is_the_cluster(tmp_path: Path) -> None:
     (tmp_path / "days").mkdir()
     for day in (1, 2):
         write(tmp_path / "days" / f"2017100{day}", of_server(f"{day}.pbs-1", day))
-    request = Request(logs=[tmp_path / "days"])
+    request = LogRequest(logs=[tmp_path / "days"])
     (cluster, *_) = open_log(request, Config()).setting.facts
     assert (cluster.value, cluster.source) == ("pbs-1", "the log's records")
     write(tmp_path / "days" / "20171003", of_server("3.other", 3))
@@ -73,7 +73,7 @@ def test_a_folder_stands_for_the_files_in_it(tmp_path: Path) -> None:
     paths = [write(tmp_path / "days" / f"{name}.psv", SACCT) for name in "ba"]
     write(tmp_path / "days" / ".hidden", "no log")
     write(tmp_path / "days" / "below" / "c.psv", SACCT)
-    assert Request(logs=[tmp_path / "days"]).paths == sorted(paths)
+    assert LogRequest(logs=[tmp_path / "days"]).paths == sorted(paths)
     (tmp_path / "empty").mkdir()
     with pytest.raises(UsageError, match="empty: no file in this folder; name a log"):
-        Request(logs=[tmp_path / "empty"]).open_each()
+        LogRequest(logs=[tmp_path / "empty"]).open_each()

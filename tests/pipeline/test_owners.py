@@ -13,10 +13,10 @@ from audit import config
 from audit.config.places import Site
 from audit.errors import UsageError
 from audit.nightly.run import run
-from audit.oneoff.audit import Options, audit
+from audit.oneoff.audit import AuditOptions, audit
 from audit.oneoff.owners import from_published
 from audit.oneoff.verify import verify
-from audit.pipeline.opening import Request
+from audit.pipeline.opening import LogRequest
 from audit.pipeline.owners import EntityNames, found
 from audit.pipeline.session import Session
 from audit.report.record.page import Who
@@ -157,8 +157,8 @@ def published(path: Path) -> int:
 @pytest.mark.thorough
 def test_an_audit_lays_pages_beside_its_report_which_name_nobody_else(tmp_path: Path) -> None:
     log = write(tmp_path / "jobs.txt", jobs("annabella"))
-    request = Request(logs=[log], cluster="c", pool_size=56)
-    options = Options(out=tmp_path / "out", pdf=False, owners=(BEATRIX,))
+    request = LogRequest(logs=[log], cluster="c", pool_size=56)
+    options = AuditOptions(out=tmp_path / "out", pdf=False, owners=(BEATRIX,))
     quick = {"uncertainty": {"resamples": 100}}
     made = audit(Session(request, config.Config.model_validate(quick), fit=False), options)
     assert [page.name for page in made.owners] == ["user-beatrix.html", "user-annabella.html"]
@@ -170,7 +170,7 @@ def test_an_audit_lays_pages_beside_its_report_which_name_nobody_else(tmp_path: 
         assert who.name in said
         assert not any(name in said for name in {"annabella", *OTHERS, "team-"} - {who.name})
     none = config.Config.model_validate({**quick, "report": {"owner_pages": "asked"}})
-    made = audit(Session(request, none, fit=False), Options(out=tmp_path / "out", pdf=False))
+    made = audit(Session(request, none, fit=False), AuditOptions(out=tmp_path / "out", pdf=False))
     assert made.owners == ()
     assert not published(made.database)
     left = sorted(path.name for path in (tmp_path / "out").glob("*.html"))

@@ -14,7 +14,7 @@ from audit.metrics.attempts.parts import row
 from audit.metrics.attempts.performance import overtakes
 from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.resource_equality import resource_equality
-from audit.metrics.attempts.summary import Options, summarise
+from audit.metrics.attempts.summary import SummaryOptions, summarise
 from audit.metrics.pairs import KINDS, PLACES
 from audit.metrics.waits.walk import Plan, Starts
 from audit.model import Period, Pool, Resource
@@ -26,10 +26,10 @@ from audit.registry.measure import (
     ENDED,
     ONE,
     SECONDS,
+    Heading,
     Measure,
     Presentation,
     Quotient,
-    Table,
 )
 from audit.report.text import tables
 from audit.store import catalogue, migrations, publish, snapshots
@@ -62,7 +62,9 @@ def log(*more: dict[str, Any]) -> pl.DataFrame:
 
 def summary(described: pl.DataFrame, pool: Pool) -> pl.DataFrame:
     period = Period("all", 0, 10 * DAY_S)
-    return summarise(described, pool, period, DAY_S, ZoneInfo("UTC"), 1, Options(resamples=20))
+    return summarise(
+        described, pool, period, DAY_S, ZoneInfo("UTC"), 1, SummaryOptions(resamples=20)
+    )
 
 
 COMPARED = pl.DataFrame(
@@ -132,7 +134,7 @@ def test_conditional_measures_say_when() -> None:
 def test_each_figure_of_fidelity_has_an_entry() -> None:
     held = judged(ONE_RESOURCE)
     replayed = held.select(*fidelity.KEY, replayed_start_time="start_time")
-    log, rule = Period("all", 9, 10 * DAY_S), fidelity.Rule("fcfs", "easy")
+    log, rule = Period("all", 9, 10 * DAY_S), fidelity.FidelityRule("fcfs", "easy")
     rows = pl.concat(
         [
             fidelity.edges(held, log, log, by_end=True),
@@ -180,7 +182,7 @@ def commented(con: Connection, view: str) -> dict[str, str]:
 
 LAXITY = Measure(
     "laxity_mean", "Mean laxity", SECONDS, DURATION, ("all", "width_class"),
-    "mean of the laxity", "", Table.WAITS, figure=Quotient(ENDED, "laxity_s"),
+    "mean of the laxity", "", Heading.WAITS, figure=Quotient(ENDED, "laxity_s"),
 )  # fmt: skip
 OF_LAXITY = Column("laxity_s", columns.BIGINT, "walltime − runtime", SECONDS)
 

@@ -52,7 +52,7 @@ def _fill(con: Connection, rows: int) -> None:
     key = {"cluster": "demo", "pool": "batch", "schedule": "observed", "period": "2026-10"}
     marked = {name: pl.lit(value) for name, value in {**key, "run_id": "run-1"}.items()}
     figures = summary.summarise(
-        done, _POOL, _PERIOD, _TO, zone("Europe/Berlin"), 1, summary.Options(resamples=50)
+        done, _POOL, _PERIOD, _TO, zone("Europe/Berlin"), 1, summary.SummaryOptions(resamples=50)
     )
     database.insert(con, "summary_result", figures.with_columns(**marked))
     for kind in summary.KINDS:

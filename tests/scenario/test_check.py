@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from audit.errors import SimulationError
 from audit.metrics.attempts.population import describe
 from audit.model import Backfill, Policy, Pool, Resource
-from audit.model import Step as PoolStep
+from audit.model import CapacityStep as PoolStep
 from audit.scenario.check import (
     FINDINGS,
     Capacity,

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from audit.model import BY_OWNER, Backfill, Order, Policy, Pool, Resource
-from audit.model import Step as Declared
+from audit.model import CapacityStep as Declared
 from audit.scenario import fair_start
 from audit.scenario.driver import Effort
 from audit.scenario.engine import replay

@@ -7,12 +7,22 @@ import pytest
 
 from audit.errors import UsageError
 from audit.metrics.attempts.population import describe
-from audit.model import Absence, Backfill, Node, Order, Placement, Policy, Pool, Resource, Step
+from audit.model import (
+    Absence,
+    Backfill,
+    CapacityStep,
+    Node,
+    Order,
+    Placement,
+    Policy,
+    Pool,
+    Resource,
+)
 from audit.scenario.budget import fair_cost
 from audit.scenario.check import check_replay, check_simulated
 from audit.scenario.engine import replay, simulate
 from audit.scenario.fair_start import fair_start_times
-from audit.scenario.scenario import Change, Scenario, changed
+from audit.scenario.scenario import Scenario, ScenarioChange, changed
 from audit.scenario.workload import NEVER, Workload, workload
 from tests.strategies import EPOCH, NOW, ended, frame
 
@@ -61,7 +71,7 @@ def test_other_placements() -> None:
     today = Scenario(described, POOL._replace(placement=Placement.least_loaded), NOW)
 
     def placed(name: str) -> list[int | None]:
-        after = changed(today, Change(placement=name))
+        after = changed(today, ScenarioChange(placement=name))
         return starts(after.indexed.work)
 
     assert starts(today.indexed.work) == placed("least_loaded") == [0, 0, 9, 2]
@@ -69,7 +79,7 @@ def test_other_placements() -> None:
     assert placed("exclusive") == [0, 0, 9, 9]
     sums = today.but(pool=today.pool._replace(nodes=()))
     with pytest.raises(UsageError, match="--placement: sums"):
-        changed(sums, Change(placement="packed"))
+        changed(sums, ScenarioChange(placement="packed"))
 
 
 def test_jobs_on_more_nodes() -> None:
@@ -77,15 +87,15 @@ def test_jobs_on_more_nodes() -> None:
     records = (ran(0, 9, 2, "a"), ran(0, 9, 2, "b"), ran(1, 3, 4, "a"), ran(2, 3, 3, "b"))
     described = describe(frame(list(records)), [POOL])
     today = Scenario(described, POOL._replace(placement=Placement.least_loaded), NOW)
-    after = changed(today, Change(per_node={"cpus": 2}))
+    after = changed(today, ScenarioChange(per_node={"cpus": 2}))
     assert after.attempts["nodes"].to_list() == [1, 1, 2, 2]
     assert starts(today.indexed.work) == [0, 0, 9, 9]
     assert starts(after.indexed.work) == [0, 0, 1, 4]
-    assert changed(today, Change(per_node={"cpus": 4})).attempts.equals(described)
+    assert changed(today, ScenarioChange(per_node={"cpus": 4})).attempts.equals(described)
     with pytest.raises(UsageError, match=r"--per-node mem_bytes: not a resource .* it has cpus"):
-        changed(today, Change(per_node={"mem_bytes": 1}))
+        changed(today, ScenarioChange(per_node={"mem_bytes": 1}))
     with pytest.raises(UsageError, match="--per-node: sums"):
-        changed(today.but(pool=POOL._replace(nodes=())), Change(per_node={"cpus": 2}))
+        changed(today.but(pool=POOL._replace(nodes=())), ScenarioChange(per_node={"cpus": 2}))
 
 
 def test_starts_on_nodes_are_estimated_to_cost_more() -> None:
@@ -230,7 +240,7 @@ def test_a_head_that_loses_a_node_keeps_no_others() -> None:
 
 
 def test_declared_steps_leave_sums() -> None:
-    stepped = POOL._replace(steps=(Step(EPOCH + 3, (("cpus", 4),)),))
+    stepped = POOL._replace(steps=(CapacityStep(EPOCH + 3, (("cpus", 4),)),))
     work = work_of(stepped, ran(0, 5, 3, "a"), ran(1, 3, 3, "a"))
     assert work.machines is None
     assert work.step_change.tolist() == [-4]

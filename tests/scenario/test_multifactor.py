@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from audit.errors import SimulationError
 from audit.kernels.scheduling import simulation as kernels
-from audit.metrics.fairshare.trees import Node
+from audit.metrics.fairshare.trees import TreeNode
 from audit.metrics.slurm.multifactor import Scale
 from audit.metrics.slurm.shares import tree_of
 from audit.metrics.slurm.usage import SlurmUsage
@@ -326,7 +326,7 @@ HELD = pl.DataFrame(
     }
 )
 SETTINGS = Multifactor(
-    tree=tree_of([Node("lab", "account", 1.0), Node("ann", "user", 1.0, "lab")]),
+    tree=tree_of([TreeNode("lab", "account", 1.0), TreeNode("ann", "user", 1.0, "lab")]),
     usage=SlurmUsage(half_life_s=100.0),
     weights={"jobsize": 1000.0, "partition": 1000.0, "qos": 2000.0, "age": 7.0},
     scale=Scale(cpus=64, nodes=4, job_factor=50, qos_priority=1000),

@@ -11,10 +11,10 @@ from audit.errors import UsageError
 from audit.metrics.attempts.population import describe
 from audit.metrics.fairshare import trees
 from audit.metrics.fairshare.usage import HalfLife
-from audit.model import Backfill, Node, Order, Policy, Pool, Resource, Step
+from audit.model import Backfill, CapacityStep, Node, Order, Policy, Pool, Resource
 from audit.scenario import scenario as whatif
 from audit.scenario.ownership import EQUAL_SHARES, Fairshare
-from audit.scenario.scenario import Amount, Change, asking_for, changed
+from audit.scenario.scenario import Amount, ScenarioChange, asking_for, changed
 from audit.scenario.whatif.options import limits
 from tests.naive import whatif as naive
 from tests.naive.multifactor import Slurm
@@ -37,7 +37,7 @@ STEPPED = Pool(
     "p",
     Resource.cpus,
     10,
-    (Step(5, (("cpus", 6), ("nodes", 3))),),
+    (CapacityStep(5, (("cpus", 6), ("nodes", 3))),),
     (("cpus", 10), ("nodes", 5)),
 )
 
@@ -75,28 +75,31 @@ def test_another_number_of_nodes() -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (Change(capacity=Amount(-4, True)), "negative capacity"),
-        (Change(nodes=Amount(1, True)), "does not say how many nodes"),
-        (Change(nodes=Amount(1, True), capacity=Amount(9, False)), "give one of them"),
-        (Change(without=("nobody",)), "pool 'all' has no such user"),
-        (Change(without=("ann", "bob")), "no attempt would remain"),
-        (Change(limits=limits(["x=3"])), "no such partition"),
-        (Change(targets={"ann": 2.0}), "add --order fairshare"),
-        (Change(policy={"order": Order.nuwt}, half_life_s=60.0), "pool 'all' has nuwt"),
-        (Change(weights={"age": 2.0}), "--weight: only the order multifactor uses it"),
-        (Change(policy={"order": Order.fairshare}, targets={"cem": 2.0}), "cem: not in the log"),
+        (ScenarioChange(capacity=Amount(-4, True)), "negative capacity"),
+        (ScenarioChange(nodes=Amount(1, True)), "does not say how many nodes"),
+        (ScenarioChange(nodes=Amount(1, True), capacity=Amount(9, False)), "give one of them"),
+        (ScenarioChange(without=("nobody",)), "pool 'all' has no such user"),
+        (ScenarioChange(without=("ann", "bob")), "no attempt would remain"),
+        (ScenarioChange(limits=limits(["x=3"])), "no such partition"),
+        (ScenarioChange(targets={"ann": 2.0}), "add --order fairshare"),
+        (ScenarioChange(policy={"order": Order.nuwt}, half_life_s=60.0), "pool 'all' has nuwt"),
+        (ScenarioChange(weights={"age": 2.0}), "--weight: only the order multifactor uses it"),
         (
-            Change(policy={"order": Order.fairshare}, targets={"ann": 2.0, "of bob": 1.0}),
+            ScenarioChange(policy={"order": Order.fairshare}, targets={"cem": 2.0}),
+            "cem: not in the log",
+        ),
+        (
+            ScenarioChange(policy={"order": Order.fairshare}, targets={"ann": 2.0, "of bob": 1.0}),
             "not both",
         ),
-        (Change(policy={"depth": 3, "backfill": Backfill.none}), "--depth: only"),
+        (ScenarioChange(policy={"depth": 3, "backfill": Backfill.none}), "--depth: only"),
         (
-            Change(policy={"order": Order.fairshare}, targets={"ann": 0.0, "bob": 0.0}),
+            ScenarioChange(policy={"order": Order.fairshare}, targets={"ann": 0.0, "bob": 0.0}),
             "--targets: ",
         ),
     ],
 )
-def test_what_cannot_be_changed_is_refused(change: Change, said: str) -> None:
+def test_what_cannot_be_changed_is_refused(change: ScenarioChange, said: str) -> None:
     today = scenario((0, 0, 9, 1, "ann"), (0, 0, 9, 1, "bob"))
     with pytest.raises(UsageError, match=said):
         changed(today, change)
@@ -126,12 +129,13 @@ def test_other_weights_of_slurm_s_priority() -> None:
     today = scenario((0, 0, 9, 1, "ann"), (0, 0, 9, 1, "bob"))
     owned = today.but(fairshare=EQUAL_SHARES._replace(multifactor=slurm))
     after = changed(
-        owned, Change(policy={"order": Order.multifactor}, weights={"fairshare": 5.0, "qos": 7.0})
+        owned,
+        ScenarioChange(policy={"order": Order.multifactor}, weights={"fairshare": 5.0, "qos": 7.0}),
     )
     assert after.fairshare.multifactor is not None
     assert after.fairshare.multifactor.weights == {"age": 1.0, "fairshare": 5.0, "qos": 7.0}
     with pytest.raises(UsageError, match="--weight: size: one of age, assoc"):
-        changed(owned, Change(policy={"order": Order.multifactor}, weights={"size": 1.0}))
+        changed(owned, ScenarioChange(policy={"order": Order.multifactor}, weights={"size": 1.0}))
 
 
 def test_policy_half_life_and_who_comes() -> None:
@@ -142,14 +146,14 @@ def test_policy_half_life_and_who_comes() -> None:
     )
     after = changed(
         today,
-        Change(
+        ScenarioChange(
             policy={"order": Order.fairshare, "window_s": 7}, half_life_s=60.0, without=("ann",)
         ),
     )
     assert after.pool.policy == Policy(Order.fairshare, Backfill.easy, 5, 7)
     assert after.fairshare.method == HalfLife(half_life_s=60.0)
     assert after.attempts["user"].to_list() == ["bob"]
-    plain = changed(today, Change(policy={"backfill": Backfill.conservative}))
+    plain = changed(today, ScenarioChange(policy={"backfill": Backfill.conservative}))
     assert plain.pool.policy == Policy(Order.fcfs, Backfill.conservative)
 
 

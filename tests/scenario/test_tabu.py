@@ -15,7 +15,7 @@ from audit.metrics.attempts.population import describe
 from audit.model import Backfill, Order, Policy, Pool
 from audit.scenario import engine, tabu
 from audit.scenario.check import check_replay, check_simulated, require_sound
-from audit.scenario.tabu import Search
+from audit.scenario.tabu import TabuSearch
 from audit.scenario.workload import NEVER, workload
 from audit.studies.plans import Stopwatch
 from tests.examples import examples
@@ -28,7 +28,7 @@ from tests.strategies import NOW, POOLS, Rows, arrays, frame, logs, rows
 CONSERVATIVE = Policy(Order.fcfs, Backfill.conservative)
 
 searches = st.builds(
-    Search,
+    TabuSearch,
     seed=st.integers(0, 9),
     every_s=st.sampled_from([1, 2, 3, 7]),
     turns=st.sampled_from([1, 2, 2]),
@@ -37,13 +37,13 @@ searches = st.builds(
 )
 
 
-def as_slow(search: Search) -> slow.Search:
+def as_slow(search: TabuSearch) -> slow.Search:
     return slow.Search(*search[:4])
 
 
 @settings(max_examples=examples(25))
 @given(logs(most=12), searches)
-def test_as_defined(log: Log, search: Search) -> None:
+def test_as_defined(log: Log, search: TabuSearch) -> None:
     want = slow.replay(log, as_slow(search))
     made = tabu.replay(arrays(log), search)
     for k, job in enumerate(log.jobs):
@@ -72,7 +72,7 @@ def test_long_queues_as_defined() -> None:
         nonlocal taken
         taken += better
 
-    search = Search(seed=3, every_s=40)
+    search = TabuSearch(seed=3, every_s=40)
     want = slow.replay(log, as_slow(search), heard)
     made = tabu.replay(arrays(log), search)
     assert made.start.tolist() == [want.start[k] for k in range(len(jobs))]
@@ -81,7 +81,9 @@ def test_long_queues_as_defined() -> None:
 
 @settings(max_examples=examples(25))
 @given(logs(most=12), searches)
-def test_what_is_taken_is_better_and_never_leads_round_in_circles(log: Log, search: Search) -> None:
+def test_what_is_taken_is_better_and_never_leads_round_in_circles(
+    log: Log, search: TabuSearch
+) -> None:
     def heard(pool: Tabu, best: Plan, tried: Plan, taken: bool) -> None:
         had, has = pool.measures(best), pool.measures(tried)
         assert best.keys() == tried.keys()
@@ -101,7 +103,7 @@ def product(measures: Measures) -> Fraction:
 @settings(max_examples=examples(15))
 @given(logs(), st.integers(0, 3))
 def test_without_a_search_it_is_conservative(log: Log, seed: int) -> None:
-    made = tabu.replay(arrays(log), Search(seed=seed, every_s=1, turns=0))
+    made = tabu.replay(arrays(log), TabuSearch(seed=seed, every_s=1, turns=0))
     plain = engine.replay(arrays(log), CONSERVATIVE)
     assert made.start.tolist() == plain.start.tolist()
     assert made.planned.tolist() == plain.planned.tolist()
@@ -110,7 +112,7 @@ def test_without_a_search_it_is_conservative(log: Log, seed: int) -> None:
 
 @settings(max_examples=examples(15))
 @given(logs(), searches)
-def test_schedules_are_sound(log: Log, search: Search) -> None:
+def test_schedules_are_sound(log: Log, search: TabuSearch) -> None:
     work = arrays(log)
     made = tabu.replay(work, search)
     require_sound(check_replay(work, made.start, np.full(len(log.jobs), NEVER)))
@@ -118,7 +120,7 @@ def test_schedules_are_sound(log: Log, search: Search) -> None:
 
 @settings(max_examples=examples(15))
 @given(rows(), st.sampled_from(POOLS), searches)
-def test_schedules_are_tables(records: Rows, pool: Pool, search: Search) -> None:
+def test_schedules_are_tables(records: Rows, pool: Pool, search: TabuSearch) -> None:
     attempts = describe(frame(records), [pool])
     schedule = tabu.simulate(attempts, pool, NOW, search)
     require_sound(check_simulated(schedule, attempts, pool, NOW))
@@ -136,7 +138,7 @@ def job(arrival: int, lasts: int, owner: str = "ann", size: int = 1, estimate: i
     return Job(arrival, lasts, max(estimate, lasts), (size,), owner=owner, used=lasts * size)
 
 
-def starts(jobs: list[Job], search: Search, capacity: int = 1) -> list[int]:
+def starts(jobs: list[Job], search: TabuSearch, capacity: int = 1) -> list[int]:
     found: list[int] = tabu.replay(arrays(Log(tuple(jobs), (capacity,))), search).start.tolist()
     return found
 
@@ -148,7 +150,7 @@ def test_a_short_one_goes_first_and_delays_one_past_its_promise(seed: int) -> No
     #   slowdown 1.099 + 110.8 → 1.109 + 10.8, wait 1197 → 207, response 2207 → 1217; F falls too.
     # Taking c out changes nothing, and both are tried within three of the four iterations.
     jobs = [job(0, 100), job(1, 1_000, "bob"), job(2, 10, "cem")]
-    made = tabu.replay(arrays(Log(tuple(jobs), (1,))), Search(seed=seed, every_s=10))
+    made = tabu.replay(arrays(Log(tuple(jobs), (1,))), TabuSearch(seed=seed, every_s=10))
     assert made.planned.tolist() == [0, 100, 1_100]
     assert made.start.tolist() == [0, 110, 100]
     assert made.taken == 1
@@ -165,22 +167,22 @@ def test_who_has_waited_long_goes_first_where_all_else_is_equal(seed: int) -> No
         job(30, 50),
         job(30, 50, "bob"),
     ]
-    assert starts(jobs, Search(seed=seed, every_s=10)) == [0, 20, 25, 175, 125]
+    assert starts(jobs, TabuSearch(seed=seed, every_s=10)) == [0, 20, 25, 175, 125]
     alike = [one._replace(owner="ann") for one in jobs]
-    assert starts(alike, Search(seed=seed, every_s=10)) == [0, 20, 25, 125, 175]
+    assert starts(alike, TabuSearch(seed=seed, every_s=10)) == [0, 20, 25, 125, 175]
 
 
 def test_plans_are_optimised_at_multiples_since_the_first_arrival_only() -> None:
     # The first arrival is at 3. b starts at 103, so only a search before that can put c first.
     jobs = [job(3, 100), job(4, 1_000, "bob"), job(5, 10, "cem")]
-    assert starts(jobs, Search(every_s=99)) == [3, 113, 103]  # at 102
-    assert starts(jobs, Search(every_s=100)) == [3, 103, 1_103]  # at 103, after the passes
+    assert starts(jobs, TabuSearch(every_s=99)) == [3, 113, 103]  # at 102
+    assert starts(jobs, TabuSearch(every_s=100)) == [3, 103, 1_103]  # at 103, after the passes
 
 
 def test_estimates_count_for_run_times() -> None:
     # b will end at once, which planners do not know: c goes first, as if b took its 1000 s.
     jobs = [job(0, 100), job(1, 1, "bob", estimate=1_000), job(2, 10, "cem")]
-    assert starts(jobs, Search(every_s=10)) == [0, 110, 100]
+    assert starts(jobs, TabuSearch(every_s=10)) == [0, 110, 100]
 
 
 def test_measures_by_hand() -> None:
@@ -234,12 +236,12 @@ def test_one_without_usage_counts_as_if_it_had_not_waited() -> None:
     jobs = [job(0, 100), job(1, 10, "bob", size=0), job(2, 10, "cem"), job(3, 50, "dot")]
     log = Log(tuple(jobs), (1,))
     want = slow.replay(log, slow.Search(every=10))
-    assert starts(jobs, Search(every_s=10)) == [want.start[k] for k in range(4)]
+    assert starts(jobs, TabuSearch(every_s=10)) == [want.start[k] for k in range(4)]
 
 
 def test_what_never_fits_any_more_ends_the_simulation() -> None:
     log = Log((job(0, 50), job(1, 10, size=2)), (2,), (Step(5, (-1,), False),))
-    made = tabu.replay(arrays(log), Search(every_s=10))
+    made = tabu.replay(arrays(log), TabuSearch(every_s=10))
     assert made.start.tolist() == [0, NEVER]
 
 
@@ -257,14 +259,14 @@ def test_the_seed_alone_decides() -> None:
         for k in range(80)
     )
     log = Log(tuple(jobs), (6,))
-    one = starts(list(log.jobs), Search(seed=1), 6)
-    assert starts(list(log.jobs), Search(seed=1), 6) == one
-    assert starts(list(log.jobs), Search(seed=2), 6) != one
+    one = starts(list(log.jobs), TabuSearch(seed=1), 6)
+    assert starts(list(log.jobs), TabuSearch(seed=1), 6) == one
+    assert starts(list(log.jobs), TabuSearch(seed=2), 6) != one
 
 
 @settings(max_examples=examples(20))
 @given(logs(most=12), searches)
-def test_a_search_may_be_bounded_in_time(log: Log, search: Search) -> None:
+def test_a_search_may_be_bounded_in_time(log: Log, search: TabuSearch) -> None:
     work = arrays(log)
     unbounded = tabu.replay(work, search)
     assert np.array_equal(
@@ -280,7 +282,7 @@ def test_a_search_is_stopped_by_the_clock() -> None:
     jobs = [Job(0, 100, 100, (1,)), *(Job(1, 5 + k, 5 + k, (1,)) for k in range(6))]
     turns = 1_000_000
     made = tabu.replay(
-        arrays(Log(tuple(jobs), (1,))), Search(every_s=99, turns=turns, bound=Stopwatch(0.01))
+        arrays(Log(tuple(jobs), (1,))), TabuSearch(every_s=99, turns=turns, bound=Stopwatch(0.01))
     )
     assert made.searches == 1
     assert made.tried < 6 * turns
@@ -294,19 +296,19 @@ def test_no_time_at_all(seconds: float) -> None:
 
 
 def test_nothing_to_schedule() -> None:
-    assert starts([], Search()) == []
+    assert starts([], TabuSearch()) == []
 
 
 @pytest.mark.parametrize(
     ("search", "said"),
     [
-        (Search(every_s=0), "every_s 0: give at least 1"),
-        (Search(tabu=0), "tabu 0: give at least 1"),
-        (Search(turns=-1), "turns -1: give at least 0"),
-        (Search(seed=-1), "seed -1: give at least 0"),
+        (TabuSearch(every_s=0), "every_s 0: give at least 1"),
+        (TabuSearch(tabu=0), "tabu 0: give at least 1"),
+        (TabuSearch(turns=-1), "turns -1: give at least 0"),
+        (TabuSearch(seed=-1), "seed -1: give at least 0"),
     ],
 )
-def test_impossible_searches(search: Search, said: str) -> None:
+def test_impossible_searches(search: TabuSearch, said: str) -> None:
     with pytest.raises(SimulationError, match=said):
         tabu.replay(arrays(Log((), (1,))), search)
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.metrics.attempts.population import describe
-from audit.model import Pool, Resource, Step
+from audit.model import CapacityStep, Pool, Resource
 from audit.scenario.workload import NEVER, Workload, in_snapshots, largest_snapshot, workload
 from tests.naive import simulation as slow
 from tests.naive.simulation import Job, Log
@@ -141,9 +141,9 @@ def test_steps_are_what_changes() -> None:
     pool = POOL._replace(
         amounts=(("cpus", 4), ("gpus", 2)),
         steps=(
-            Step(10, (("cpus", 6),)),
-            Step(20, (("gpus", 0), ("nodes", 7)), planned=True),
-            Step(30, (("cpus", 1), ("gpus", 3))),
+            CapacityStep(10, (("cpus", 6),)),
+            CapacityStep(20, (("gpus", 0), ("nodes", 7)), planned=True),
+            CapacityStep(30, (("cpus", 1), ("gpus", 3))),
         ),
     )
     work, _ = met(ended(0, 0, 1, 6, gpus=3), ended(1, 1, 2, 7), pool=pool)

@@ -15,7 +15,7 @@ from audit.analyst.sql import Reader, SqlLimits, SqlStatement, answer
 from audit.config import Config
 from audit.errors import AuditError
 from audit.oneoff.explain.explain import WaitToExplain, explain
-from audit.pipeline.opening import Request
+from audit.pipeline.opening import LogRequest
 from audit.pipeline.session import Session
 from audit.pipeline.workplace import replacing
 from audit.setup import doctor
@@ -118,7 +118,7 @@ def sql(path: Path) -> None:
 
 
 def explained(path: Path) -> None:
-    explain(Session(Request(logs=()), Config(), database=path), WaitToExplain("old 0"))
+    explain(Session(LogRequest(logs=()), Config(), database=path), WaitToExplain("old 0"))
 
 
 def examined(path: Path) -> None:

@@ -16,13 +16,13 @@ import pytest
 from audit import config
 from audit.config.places import Site
 from audit.mail import message as mails
-from audit.mail.message import Wish
+from audit.mail.message import Subscription
 from audit.model import Period
 from audit.nightly.run import run
-from audit.oneoff.audit import Options, audit
+from audit.oneoff.audit import AuditOptions, audit
 from audit.oneoff.verify import verify
 from audit.pipeline import drawing
-from audit.pipeline.opening import Request
+from audit.pipeline.opening import LogRequest
 from audit.pipeline.session import Session
 from audit.report.owner.build import build
 from audit.report.record.page import Who
@@ -148,7 +148,7 @@ def letters(folder: Path, settings: config.Config) -> dict[Who, str]:
         made = build(con, contents, READERS)
     found = {}
     for of in made:
-        wish = Wish(whole=False, owners=(of.who,))
+        wish = Subscription(whole=False, owners=(of.who,))
         letter = mails.compose(contents, stands, settings.mail.subject, wish, [of])
         mail = mails.message(
             letter, mails.Envelope("a@example.org", "b@example.org", "<1@example.org>", NOW)
@@ -278,8 +278,8 @@ def test_a_one_off_audit_reveals_no_more(tmp_path: Path, account: str) -> None:
     for number, more in enumerate(([], alone(VICTIM, 15 * DAY))):
         file = write(tmp_path / f"{number}.txt", log([*jobs, *more], 0))
         quick = config.Config.model_validate({"uncertainty": {"resamples": 100}})
-        request = Request(logs=[file], cluster="c", pool_size=64)
-        options = Options(out=tmp_path / f"out{number}", pdf=False, owners=asked)
+        request = LogRequest(logs=[file], cluster="c", pool_size=64)
+        options = AuditOptions(out=tmp_path / f"out{number}", pdf=False, owners=asked)
         made = audit(Session(request, quick, fit=False), options)
         pages.append([seen(page.read_text()) for page in made.owners[: len(asked)]])
     assert pages[0] == pages[1]

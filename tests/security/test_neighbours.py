@@ -19,8 +19,8 @@ from audit.config import Cluster, Config, Mail, PeopleConfig
 from audit.errors import ConfigError, DeliveryError, UsageError
 from audit.ingest import people
 from audit.mail import transport
-from audit.oneoff.audit import Options, audit
-from audit.pipeline.opening import Request
+from audit.oneoff.audit import AuditOptions, audit
+from audit.pipeline.opening import LogRequest
 from audit.pipeline.session import Session
 from tests.cli import conftest
 from tests.cli.command import Run
@@ -150,8 +150,8 @@ def test_exchanging_folders_while_an_audit_runs_gains_nothing(place: Path, log: 
 
     victim = place / "victim"
     outcome = audit(
-        Session(Request(logs=[log]), SETTINGS, on_progress=attack, fit=False),
-        Options(out=shared / "out", pdf=False),
+        Session(LogRequest(logs=[log]), SETTINGS, on_progress=attack, fit=False),
+        AuditOptions(out=shared / "out", pdf=False),
     )
     assert len(tried) > 20
     assert 0 not in tried
@@ -173,8 +173,8 @@ def test_a_working_folder_cannot_be_exchanged_for_a_link(place: Path, log: Path)
 
     with pytest.raises(UsageError, match="belongs to user nobody"):
         audit(
-            Session(Request(logs=[log]), SETTINGS, on_progress=attack, fit=False),
-            Options(out=theirs, pdf=False),
+            Session(LogRequest(logs=[log]), SETTINGS, on_progress=attack, fit=False),
+            AuditOptions(out=theirs, pdf=False),
         )
     assert seen(victim) == before
     assert list(theirs.iterdir()) == []
@@ -204,7 +204,9 @@ def test_files_placed_while_the_folder_was_open_are_not_written_through(
     out.chmod(0o755)
     before = seen(victim)
     with suppress(UsageError):  # or it replaces the file
-        audit(Session(Request(logs=[log]), SETTINGS, fit=False), Options(out=out, pdf=False))
+        audit(
+            Session(LogRequest(logs=[log]), SETTINGS, fit=False), AuditOptions(out=out, pdf=False)
+        )
     assert seen(victim) == before
 
 
@@ -217,7 +219,10 @@ def test_a_folder_that_a_neighbour_made_first_is_refused(place: Path, log: Path)
         out = shared / "out"
         assert neighbour(script, out, victim) == 0
         with pytest.raises(UsageError, match="belongs to user nobody"):
-            audit(Session(Request(logs=[log]), SETTINGS, fit=False), Options(out=out, pdf=False))
+            audit(
+                Session(LogRequest(logs=[log]), SETTINGS, fit=False),
+                AuditOptions(out=out, pdf=False),
+            )
         assert neighbour('rm -r "$1"', out) == 0
     assert seen(victim) == before
 

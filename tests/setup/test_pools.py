@@ -9,8 +9,8 @@ from audit import config
 from audit.cluster.declared import NodeFiles
 from audit.config.places import Site
 from audit.nightly.run import run
-from audit.oneoff.audit import Options, audit
-from audit.pipeline.opening import Request
+from audit.oneoff.audit import AuditOptions, audit
+from audit.pipeline.opening import LogRequest
 from audit.pipeline.published import open_published
 from audit.pipeline.session import Session
 from audit.setup import init as initial
@@ -75,9 +75,9 @@ def test_init_writes_pools_and_files_and_a_run_uses_them() -> None:
 
 
 def test_an_audit_uses_them_and_keeps_what_they_said() -> None:
-    request = Request(logs=[Path("log.psv")], cluster="lab", files=NodeFiles(Path("nodes.txt")))
+    request = LogRequest(logs=[Path("log.psv")], cluster="lab", files=NodeFiles(Path("nodes.txt")))
     outcome = audit(
-        Session(request, config.Config(), fit=False), Options(out=Path("out"), pdf=False)
+        Session(request, config.Config(), fit=False), AuditOptions(out=Path("out"), pdf=False)
     )
     assert shown(outcome.database) == SHOWN
     Path("nodes.txt").unlink()

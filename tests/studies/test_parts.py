@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from audit.errors import UsageError
 from audit.metrics.attempts.population import describe
-from audit.model import Pool, Resource, Step
+from audit.model import CapacityStep, Pool, Resource
 from audit.studies import parts
 from tests.naive import grid as slow
 from tests.strategies import EPOCH, POOLS, Rows, ended, frame, rows
@@ -102,7 +102,9 @@ def test_what_is_left_out_is_counted() -> None:
 
 
 def test_the_pool_is_what_it_was_at_the_first_arrival() -> None:
-    pool = POOL._replace(steps=(Step(EPOCH - 5, (("cpus", 6),)), Step(EPOCH + 5, (("cpus", 9),))))
+    pool = POOL._replace(
+        steps=(CapacityStep(EPOCH - 5, (("cpus", 6),)), CapacityStep(EPOCH + 5, (("cpus", 9),)))
+    )
     made = cut(
         [ended(EPOCH, EPOCH, EPOCH + 9, 6), ended(EPOCH + 7, EPOCH + 9, EPOCH + 10, 7)], pool
     )

@@ -48,7 +48,7 @@ def text(seed: int = 1) -> str:
 def made(folder: Path, **options: object) -> tuple[Path, ...]:
     source = write(folder / "my.swf", text())
     target = studies.StudyTarget(out=folder / "out", **options)  # type: ignore[arg-type]
-    session = Session(opening.Request(logs=[source]))
+    session = Session(opening.LogRequest(logs=[source]))
     return studies.conduct(session, "workload", target, plans.workload())
 
 
@@ -111,7 +111,7 @@ def test_the_page_says_who_arrives_when(files: tuple[Path, ...]) -> None:
 
 def test_no_ended_attempt_is_no_workload(tmp_path: Path) -> None:
     source = write(tmp_path / "my.swf", log([line(1, run=-1, status=5)], MaxProcs=4))
-    session = Session(opening.Request(logs=[source]))
+    session = Session(opening.LogRequest(logs=[source]))
     with pytest.raises(UsageError, match="no attempt of the log has ended"):
         studies.conduct(
             session, "workload", studies.StudyTarget(out=tmp_path / "out"), plans.workload()
@@ -129,7 +129,9 @@ def test_a_synthetic_log_is_read_as_any_other(
     first = out.read_bytes()
     plans.make_log(files[-3], out, seed=3, jobs=200, machine=2.0)
     assert out.read_bytes() == first
-    read = opening.open_log(opening.Request(logs=[out], zone="Europe/Berlin"), Config()).described
+    read = opening.open_log(
+        opening.LogRequest(logs=[out], zone="Europe/Berlin"), Config()
+    ).described
     assert read.height == 200
     assert set(read["size"]) == {1, 16}
     assert read["wait_s"].min() == 0
@@ -189,7 +191,7 @@ def test_a_browser_draws_it_without_complaint(files: tuple[Path, ...]) -> None:
 def test_a_real_log(real_logs: Path, tmp_path: Path) -> None:
     source = real_logs / "swf" / "KTH-SP2-1996-2.1-cln.swf.gz"
     out = tmp_path / "out"
-    session, target = Session(opening.Request(logs=[source])), studies.StudyTarget(out=out)
+    session, target = Session(opening.LogRequest(logs=[source])), studies.StudyTarget(out=out)
     studies.conduct(session, "workload", target, plans.workload(clusters=4))
     likeness = pl.read_csv(out / "workload-likeness.csv")
     traits = {row["trait"]: row for row in likeness.iter_rows(named=True)}

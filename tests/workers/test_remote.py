@@ -19,11 +19,11 @@ from audit.model import Policy
 from audit.oneoff.fit_policy import plan as fit
 from audit.oneoff.study import StudyPlan
 from audit.oneoff.whatif import plan as whatif
-from audit.pipeline.opening import ClusterLog, Request, open_log
+from audit.pipeline.opening import ClusterLog, LogRequest, open_log
 from audit.scenario import driver
 from audit.scenario.driver import Effort
 from audit.scenario.fair_start import fair_starts
-from audit.scenario.scenario import Change
+from audit.scenario.scenario import ScenarioChange
 from audit.studies import plans
 from audit.workers import remote
 from audit.workers.executors import computed
@@ -69,7 +69,7 @@ def test_a_worker_gets_a_slice_of_the_log(monkeypatch: pytest.MonkeyPatch) -> No
 def small(tmp_path_factory: pytest.TempPathFactory) -> ClusterLog:
     path = tmp_path_factory.mktemp("logs") / "small.swf"
     write(path, small_log())
-    return open_log(Request(logs=[path], zone="UTC"), Config())
+    return open_log(LogRequest(logs=[path], zone="UTC"), Config())
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> ClusterLog:
         plans.users(None, None),
         plans.sensitivity(None, None, 3, None),
         fit.plan(),
-        whatif.plan(Change(without=("1",)), None, Config(), Path()),
+        whatif.plan(ScenarioChange(without=("1",)), None, Config(), Path()),
         plans.workload(None, 2),
     ],
     ids=["grid", "users", "sensitivity", "fit", "whatif", "workload"],

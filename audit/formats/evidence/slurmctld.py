@@ -37,7 +37,7 @@ _ID: Final = (
 _NODE: Final = r"[Nn]odes? (?P<node>[^\s\x00-\x1f]{1,4000})"
 
 
-class Line(NamedTuple):
+class LineKind(NamedTuple):
     """A kind of line, and what it says."""
 
     pattern: str
@@ -48,29 +48,29 @@ class Line(NamedTuple):
 
 # fmt: off
 LINES: Final = (
-    Line(rf"_slurm_rpc_submit_batch_job: {_ID} InitPrio=(?P<priority>[0-9]+)", RELEASED),
-    Line(rf"sched: (?:_slurm_rpc_allocate_resources |Allocate )?{_ID} NodeList=", STARTED),
-    Line(rf"backfill: (?:_start_job: )?Started {_ID} in ", STARTED),
-    Line(rf"_job_complete: {_ID} done", ENDED),
-    Line(rf"job_signal: [0-9x]+ of pending {_ID} successful", ENDED),
-    Line(rf"(?i:requeuing) {_ID}", REQUEUED),
-    Line(rf"hold on {_ID} by uid 0\b", HELD, "JobHeldAdmin"),
-    Line(rf"hold on {_ID} by uid ", HELD, "JobHeldUser"),
-    Line(rf"set(?:ting)? priority to (?P<priority>[0-9]+) for {_ID}", RELEASED),
-    Line(rf"BACKFILL: test for {_ID} Prio=(?P<priority>[0-9]+)", PENDING),
-    Line(rf"BACKFILL: {_ID} not runable now due to licenses", PENDING, "Licenses"),
-    Line(rf"adding reservation for {_ID} blocked by acct_policy", PENDING, "AccountingPolicy"),
-    Line(rf"_dump_job_sched: {_ID} to start at (?P<expected>[-0-9T:]+),", PENDING),
-    Line(rf"update_node: {_NODE} state set to (?P<state>\w+)", ""),
-    Line(rf"drain_nodes: {_NODE} state set to (?P<state>DRAIN\w*)", ""),
-    Line(rf"{_NODE} not responding, setting (?P<state>DOWN)", ""),
-    Line(rf"{_NODE} (?:now responding|returned to service)", "IDLE"),
-    Line(rf"{_NODE} rebooted unexpectedly", "DOWN"),
+    LineKind(rf"_slurm_rpc_submit_batch_job: {_ID} InitPrio=(?P<priority>[0-9]+)", RELEASED),
+    LineKind(rf"sched: (?:_slurm_rpc_allocate_resources |Allocate )?{_ID} NodeList=", STARTED),
+    LineKind(rf"backfill: (?:_start_job: )?Started {_ID} in ", STARTED),
+    LineKind(rf"_job_complete: {_ID} done", ENDED),
+    LineKind(rf"job_signal: [0-9x]+ of pending {_ID} successful", ENDED),
+    LineKind(rf"(?i:requeuing) {_ID}", REQUEUED),
+    LineKind(rf"hold on {_ID} by uid 0\b", HELD, "JobHeldAdmin"),
+    LineKind(rf"hold on {_ID} by uid ", HELD, "JobHeldUser"),
+    LineKind(rf"set(?:ting)? priority to (?P<priority>[0-9]+) for {_ID}", RELEASED),
+    LineKind(rf"BACKFILL: test for {_ID} Prio=(?P<priority>[0-9]+)", PENDING),
+    LineKind(rf"BACKFILL: {_ID} not runable now due to licenses", PENDING, "Licenses"),
+    LineKind(rf"adding reservation for {_ID} blocked by acct_policy", PENDING, "AccountingPolicy"),
+    LineKind(rf"_dump_job_sched: {_ID} to start at (?P<expected>[-0-9T:]+),", PENDING),
+    LineKind(rf"update_node: {_NODE} state set to (?P<state>\w+)", ""),
+    LineKind(rf"drain_nodes: {_NODE} state set to (?P<state>DRAIN\w*)", ""),
+    LineKind(rf"{_NODE} not responding, setting (?P<state>DOWN)", ""),
+    LineKind(rf"{_NODE} (?:now responding|returned to service)", "IDLE"),
+    LineKind(rf"{_NODE} rebooted unexpectedly", "DOWN"),
 )
 # fmt: on
 """The first that is found applies. ``release hold`` precedes no other kind that has ``hold``."""
 
-_RELEASE: Final = Line(rf"release hold on {_ID} by uid ", RELEASED)
+_RELEASE: Final = LineKind(rf"release hold on {_ID} by uid ", RELEASED)
 _PATTERNS: Final = tuple((re.compile(one.pattern), one) for one in (_RELEASE, *LINES))
 _SOME: Final = re.compile(
     "InitPrio|NodeList=|Started |_job_complete|of pending|equeuing|hold on|priority to|BACKFILL: "
@@ -109,14 +109,14 @@ def remarks(lines: Iterable[str]) -> tuple[list[Remark], int]:
     return said, skipped
 
 
-def _found(line: str, begin: int) -> tuple[Line, Mapping[str, str]] | None:
+def _found(line: str, begin: int) -> tuple[LineKind, Mapping[str, str]] | None:
     for pattern, kind in _PATTERNS:
         if match := pattern.search(line, begin):
             return kind, match.groupdict()
     return None
 
 
-def _remarks(at: str, kind: Line, parts: Mapping[str, str]) -> Iterator[Remark]:
+def _remarks(at: str, kind: LineKind, parts: Mapping[str, str]) -> Iterator[Remark]:
     if "node" in parts:
         for node in expand(parts["node"]) or ():
             yield Remark(at, node=node, state=parts.get("state") or kind.state)

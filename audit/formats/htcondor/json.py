@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from audit.formats.dialects import Dialect, Header, Parsed, Reading, named_by_log
-from audit.formats.elements import Found, Row, Words, as_bytes, decode, holdable, starts_of
+from audit.formats.elements import BlockElements, Row, Words, as_bytes, decode, holdable, starts_of
 from audit.formats.htcondor.records import ATTRIBUTES, KEYS, defined, quoted, typed
 from audit.formats.lines import Block
 
@@ -67,7 +67,7 @@ def whole(data: bytes, header: Header) -> int:
 
 def parse(block: Block, header: Header) -> Parsed:
     """Read a stretch of ads."""
-    found, parted = Found(block), header.entries["parted"].encode()
+    found, parted = BlockElements(block), header.entries["parted"].encode()
     starts = [at + len(parted) - 1 for at in starts_of(block.data, parted)]
     found.walk(0, starts, _BETWEEN, lambda ad: [texts_of(ad)], _WORDS, _TRIES)
     return found.parsed(*typed(found.texts(ATTRIBUTES)))

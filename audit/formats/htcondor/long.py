@@ -58,7 +58,7 @@ def whole(data: bytes, header: Header) -> int:
 
 def parse(block: Block, header: Header) -> Parsed:
     """Read whole records."""
-    view = _View(block.data)
+    view = _LongView(block.data)
     ads, twofold = view.attributes()
     wrong = view.wrong(twofold, alone="alone" in header.entries)
     found, others = typed(ads.filter(~pl.col("number").is_in(list(wrong))))
@@ -66,7 +66,7 @@ def parse(block: Block, header: Header) -> Parsed:
     return shaped(block, view.spans, [found, bad], steps=others)
 
 
-class _View:
+class _LongView:
     def __init__(self, raw: bytes) -> None:
         lines = cut(np.frombuffer(raw, dtype=np.uint8))
         data = np.frombuffer(raw + bytes(3), dtype=np.uint8)

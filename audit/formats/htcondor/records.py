@@ -47,7 +47,7 @@ from audit.formats.shaping import (
 from audit.model import RecordKind, RefusalCode
 
 
-class Kind(Enum):
+class AttributeKind(Enum):
     """Content of an attribute."""
 
     ID = "number of a job"
@@ -65,31 +65,43 @@ class Kind(Enum):
 
 _TABLE: Final = (
     # kind, attributes, remark
-    (Kind.ID, "ClusterId ProcId", ""),
-    (Kind.STATE, "JobStatus", ""),
-    (Kind.CODE, "LastJobStatus JobUniverse", ""),
-    (Kind.TIME, "QDate", "submission"),
-    (Kind.TIME, "JobStartDate JobCurrentStartDate", "of the first and of the last execution"),
-    (Kind.TIME, "CompletionDate EnteredCurrentStatus LastVacateTime", ""),
-    (Kind.TIME, "EpochWriteDate", "end of an epoch's execution"),
-    (Kind.TEXT, "GlobalJobId", "schedd#ClusterId.ProcId#QDate"),
-    (Kind.TEXT, "Owner User AcctGroup AccountingGroup ProjectName EpochAdType", ""),
-    (Kind.HOST, "RemoteHost LastRemoteHost", "of the last execution, slot1_2@host"),
-    (Kind.AMOUNT, "RequestCpus CpusProvisioned RequestGPUs GPUsProvisioned", ""),
-    (Kind.AMOUNT, "RequestMemory MemoryProvisioned", "MiB"),
-    (Kind.AMOUNT, "MaxHosts", "of the parallel universe"),
-    (Kind.SECONDS, "AllowedJobDuration AllowedExecuteDuration", "enforced by HTCondor"),
-    (Kind.SECONDS, "BatchRuntime MaxRuntime", "set by users"),
-    (Kind.MINUTES, "MaxWallTime MaxWallTimeMins", "set by users"),
-    (Kind.FIGURE, "RemoteWallClockTime LastRemoteWallClockTime", "s: all executions, the last"),
-    (Kind.FIGURE, "CumulativeSuspensionTime CommittedSuspensionTime", "s"),
-    (Kind.FIGURE, "NumJobStarts NumShadowStarts ExitCode HoldReasonCode", ""),
-    (Kind.FLAG, "ExitBySignal", ""),
+    (AttributeKind.ID, "ClusterId ProcId", ""),
+    (AttributeKind.STATE, "JobStatus", ""),
+    (AttributeKind.CODE, "LastJobStatus JobUniverse", ""),
+    (AttributeKind.TIME, "QDate", "submission"),
+    (
+        AttributeKind.TIME,
+        "JobStartDate JobCurrentStartDate",
+        "of the first and of the last execution",
+    ),
+    (AttributeKind.TIME, "CompletionDate EnteredCurrentStatus LastVacateTime", ""),
+    (AttributeKind.TIME, "EpochWriteDate", "end of an epoch's execution"),
+    (AttributeKind.TEXT, "GlobalJobId", "schedd#ClusterId.ProcId#QDate"),
+    (AttributeKind.TEXT, "Owner User AcctGroup AccountingGroup ProjectName EpochAdType", ""),
+    (AttributeKind.HOST, "RemoteHost LastRemoteHost", "of the last execution, slot1_2@host"),
+    (AttributeKind.AMOUNT, "RequestCpus CpusProvisioned RequestGPUs GPUsProvisioned", ""),
+    (AttributeKind.AMOUNT, "RequestMemory MemoryProvisioned", "MiB"),
+    (AttributeKind.AMOUNT, "MaxHosts", "of the parallel universe"),
+    (AttributeKind.SECONDS, "AllowedJobDuration AllowedExecuteDuration", "enforced by HTCondor"),
+    (AttributeKind.SECONDS, "BatchRuntime MaxRuntime", "set by users"),
+    (AttributeKind.MINUTES, "MaxWallTime MaxWallTimeMins", "set by users"),
+    (
+        AttributeKind.FIGURE,
+        "RemoteWallClockTime LastRemoteWallClockTime",
+        "s: all executions, the last",
+    ),
+    (AttributeKind.FIGURE, "CumulativeSuspensionTime CommittedSuspensionTime", "s"),
+    (AttributeKind.FIGURE, "NumJobStarts NumShadowStarts ExitCode HoldReasonCode", ""),
+    (AttributeKind.FLAG, "ExitBySignal", ""),
 )
 ATTRIBUTES: Final = {name: kind for kind, names, _ in _TABLE for name in names.split()}
 """The attributes that are read; their case does not matter."""
 KEYS: Final = tuple(name.lower() for name in ATTRIBUTES)
-_UNTYPED: Final = (Kind.TEXT, Kind.HOST, Kind.FLAG)  # kinds that are not numbers
+_UNTYPED: Final = (
+    AttributeKind.TEXT,
+    AttributeKind.HOST,
+    AttributeKind.FLAG,
+)  # kinds that are not numbers
 NOTHING: Final = ("undefined", "error")  # expressions without a value
 
 _NEEDED: Final = ("ClusterId", "ProcId", "JobStatus", "QDate")
@@ -148,14 +160,14 @@ def typed(ads: pl.DataFrame) -> tuple[pl.DataFrame, int]:
     return _records(_timed(jobs)), values.height - jobs.height
 
 
-def _value(numbers: pl.DataFrame, name: str, kind: Kind) -> pl.Expr:
-    if kind is Kind.TEXT:
+def _value(numbers: pl.DataFrame, name: str, kind: AttributeKind) -> pl.Expr:
+    if kind is AttributeKind.TEXT:
         return pl.col(name).str.extract(_QUOTED).str.replace_all('\\"', '"', literal=True)
-    if kind is Kind.HOST:
+    if kind is AttributeKind.HOST:
         return pl.col(name).str.extract(_HOST)
-    if kind is Kind.FLAG:
+    if kind is AttributeKind.FLAG:
         return pl.col(name).str.to_lowercase() == "true"
-    least, most = (1, LATEST) if kind is Kind.TIME else (-_FURTHEST, _FURTHEST)
+    least, most = (1, LATEST) if kind is AttributeKind.TIME else (-_FURTHEST, _FURTHEST)
     number = pl.lit(numbers[name])
     return pl.when(number.is_between(least, most)).then(number.floor()).cast(pl.Int64).alias(name)
 
@@ -167,7 +179,9 @@ def _checked(ads: pl.DataFrame, numbers: pl.DataFrame) -> Texts:
         given.note(ads[name].is_null(), f"attribute {name} is missing")
     for name, kind in ATTRIBUTES.items():
         number = None if kind in _UNTYPED else numbers[name]
-        optional = kind is Kind.AMOUNT or (kind is Kind.TEXT and name not in _IDENTIFYING)
+        optional = kind is AttributeKind.AMOUNT or (
+            kind is AttributeKind.TEXT and name not in _IDENTIFYING
+        )
         for bad, what in _wrong(kind, ads[name], number):
             if optional:
                 given.doubt(name, bad.fill_null(value=False))
@@ -177,23 +191,23 @@ def _checked(ads: pl.DataFrame, numbers: pl.DataFrame) -> Texts:
 
 
 def _wrong(
-    kind: Kind, text: pl.Series, number: pl.Series | None
+    kind: AttributeKind, text: pl.Series, number: pl.Series | None
 ) -> Iterator[tuple[pl.Series, str]]:
     """Yield where an attribute of some kind is invalid, and why."""
     if number is None:
-        if kind is Kind.TEXT:
+        if kind is AttributeKind.TEXT:
             yield ~text.str.contains(_QUOTED), "is not a text"
-    elif kind is Kind.ID:
+    elif kind is AttributeKind.ID:
         good = number.is_between(0, 1 << 31).fill_null(value=False)
         yield ~good & text.is_not_null(), "is not a number of a job"
-    elif kind in (Kind.STATE, Kind.CODE):
+    elif kind in (AttributeKind.STATE, AttributeKind.CODE):
         yield ~text.str.contains(r"^[0-9]{1,2}$"), "is not a code"
-        if kind is Kind.STATE:
+        if kind is AttributeKind.STATE:
             yield ~number.is_between(1, 7), "is not a state"
-    elif kind is Kind.TIME:
+    elif kind is AttributeKind.TIME:
         yield number.is_null() & text.is_not_null(), "is not a time"
         yield number > LATEST, "lies beyond 2242: damaged, or not in seconds"
-    elif kind is Kind.AMOUNT:
+    elif kind is AttributeKind.AMOUNT:
         yield number.abs() > _FURTHEST, "is more than can be"
 
 
@@ -294,7 +308,7 @@ def _amounts() -> dict[str, pl.Expr]:
     def amount(*names: str) -> pl.Expr:
         return pl.coalesce(*(pl.when(pl.col(name) >= 0).then(name) for name in names))
 
-    units = {Kind.SECONDS: 1, Kind.MINUTES: 60}
+    units = {AttributeKind.SECONDS: 1, AttributeKind.MINUTES: 60}
     limits = [positive(name) * units[kind] for name, kind in ATTRIBUTES.items() if kind in units]
     return {
         "cpus": amount("CpusProvisioned", "RequestCpus") * hosts,

@@ -20,7 +20,7 @@ from typing import Final
 from xml.etree import ElementTree
 
 from audit.formats.dialects import Dialect, Header, Parsed, Reading, named_by_log
-from audit.formats.elements import Found, Row
+from audit.formats.elements import BlockElements, Row
 from audit.formats.htcondor.records import ATTRIBUTES, KEYS, defined, quoted, typed
 from audit.formats.lines import Block
 from audit.model import RefusalCode
@@ -58,7 +58,7 @@ def whole(data: bytes, header: Header) -> int:
 
 def parse(block: Block, header: Header) -> Parsed:
     """Read a stretch of ads."""
-    data, found = block.data, Found(block)
+    data, found = block.data, BlockElements(block)
     begins = [match.start() for match in _BEGINS.finditer(data)]
     _around(data, 0, begins[0] if begins else len(data), found)
     for begin, limit in pairwise([*begins, len(data)]):
@@ -72,7 +72,7 @@ def parse(block: Block, header: Header) -> Parsed:
     return found.parsed(*typed(found.texts(ATTRIBUTES)))
 
 
-def _around(data: bytes, begin: int, end: int, found: Found) -> None:
+def _around(data: bytes, begin: int, end: int, found: BlockElements) -> None:
     """Refuse what is between ads, where it is more than the frame of the document."""
     at = _AROUND.match(data, begin, end).end()  # type: ignore[union-attr]
     if at < end == len(data):
@@ -81,7 +81,7 @@ def _around(data: bytes, begin: int, end: int, found: Found) -> None:
         found.refuse(at, end, "is not an ad", RefusalCode.SHAPE)
 
 
-def _take(data: bytes, begin: int, end: int, found: Found) -> None:
+def _take(data: bytes, begin: int, end: int, found: BlockElements) -> None:
     try:
         text = data[begin:end].decode("utf-8", errors="backslashreplace")
         ad = ElementTree.fromstring(text.strip())  # noqa: S314 (no document type precedes it)

@@ -23,7 +23,7 @@ _UNITS: Final = {unit: 1_024**n for n, unit in enumerate("KMGTP", 1)} | {"": 1_0
 _MOST: Final = 1 << 50  # largest amount per host, task or job
 
 
-class Allocated(NamedTuple):
+class LsfAllocation(NamedTuple):
     """What a job was allocated, and where; 0 and None where unknown."""
 
     slots: int
@@ -32,11 +32,11 @@ class Allocated(NamedTuple):
     node_amounts: str | None
 
 
-PLACE: Final = Allocated._fields[2:]
+PLACE: Final = LsfAllocation._fields[2:]
 
 
 @lru_cache(maxsize=1 << 12)
-def allocation(hosts: str, cores: int = 1) -> Allocated:
+def allocation(hosts: str, cores: int = 1) -> LsfAllocation:
     """Return the allocation on a list of hosts, each once per slot, or as `16*hostA`.
 
     ``cores`` is the number of CPUs of each slot.
@@ -52,7 +52,7 @@ def allocation(hosts: str, cores: int = 1) -> Allocated:
     slots, nodes = list(held.values()), listed(held)
     cpus = [number * cores for number in slots]
     amounts = amounts_text({"cpus": cpus}) if nodes and len(slots) > 1 else None
-    return Allocated(min(sum(slots), LARGEST), len(slots), nodes, amounts)
+    return LsfAllocation(min(sum(slots), LARGEST), len(slots), nodes, amounts)
 
 
 @lru_cache(maxsize=1 << 14)

@@ -21,7 +21,7 @@ import polars as pl
 from audit.formats.instants import instants
 from audit.formats.nodes.machine import out_of_service
 from audit.formats.slurm.fields import tres_amounts
-from audit.formats.slurm.sacctmgr import Table, read_table
+from audit.formats.slurm.sacctmgr import SacctmgrTable, read_table
 from audit.hostlists import expand
 from audit.model import Absence
 
@@ -44,7 +44,7 @@ _ALIASES: Final = {
 }
 
 
-class Found(NamedTuple):
+class Absences(NamedTuple):
     """The absences of a text."""
 
     absences: tuple[Absence, ...] = ()
@@ -60,7 +60,7 @@ class _Span(NamedTuple):
     cpus: float | None = None  # that are reserved
 
 
-def events(text: str, zone: str, cluster: str | None = None) -> Found:
+def events(text: str, zone: str, cluster: str | None = None) -> Absences:
     """Read ``sacctmgr show event``; of several clusters, the rows of ``cluster``.
 
     Args:
@@ -82,7 +82,7 @@ def events(text: str, zone: str, cluster: str | None = None) -> Found:
 
 def reservations(
     text: str, zone: str, cpus: Mapping[str, int], cluster: str | None = None
-) -> Found:
+) -> Absences:
     """Read ``scontrol show reservation`` or ``sacctmgr show reservation``.
 
     Args:
@@ -95,7 +95,7 @@ def reservations(
         _, *records = _RESERVATION.split(text)
         rows = [_shown(record) for record in records]
     elif text.strip().lower().startswith("no reservations"):
-        return Found()
+        return Absences()
     else:
         table = read_table(text, RESERVATIONS)
         problems += [f"line {fault.line}: {fault.text}" for fault in table.faults]
@@ -127,7 +127,9 @@ def _shown(record: str) -> dict[str, str]:
     }
 
 
-def _rows(table: Table, needed: set[str], remedy: str, problems: list[str]) -> list[dict[str, str]]:
+def _rows(
+    table: SacctmgrTable, needed: set[str], remedy: str, problems: list[str]
+) -> list[dict[str, str]]:
     """Return the rows by the names in ``_ALIASES``; none without the needed columns."""
     named = {name: _ALIASES[name] for name in table.columns if name in _ALIASES}
     if table.columns and not needed <= set(named.values()):
@@ -147,7 +149,7 @@ def _of_cluster(
     return [row for row in rows if row.get("cluster") == cluster]
 
 
-def _found(spans: list[_Span], zone: str, cpus: Mapping[str, int], problems: list[str]) -> Found:
+def _found(spans: list[_Span], zone: str, cpus: Mapping[str, int], problems: list[str]) -> Absences:
     begins = instants(pl.Series([span.begin.strip() for span in spans], dtype=pl.String), zone)
     ends = instants(pl.Series([span.end.strip() for span in spans], dtype=pl.String), zone)
     absences: list[Absence] = []
@@ -169,7 +171,7 @@ def _found(spans: list[_Span], zone: str, cpus: Mapping[str, int], problems: lis
         problems.append(f"{unread:,} rows without a readable time or node are left out")
     if parts:
         problems.append(f"{parts:,} reservations of parts of nodes are left out")
-    return Found(tuple(absences), tuple(problems))
+    return Absences(tuple(absences), tuple(problems))
 
 
 def _each(nodes: Iterable[str], span: _Span, begin: int, end: int | None) -> Iterator[Absence]:

@@ -31,7 +31,7 @@ class Drain(NamedTuple):
     since: str | None  # a time of the site's zone, or epoch seconds; None: the listing lacks it
 
 
-class Listing(NamedTuple):
+class NodeListing(NamedTuple):
     """The machines of a text."""
 
     nodes: tuple[Node, ...] = ()  # in the order of the text, each name once
@@ -39,7 +39,7 @@ class Listing(NamedTuple):
     problems: tuple[str, ...] = ()  # what could not be used, in words for the user
 
 
-class Machine(NamedTuple):
+class ListedNode(NamedTuple):
     """One node as a program prints it; None and empty values: it does not say."""
 
     name: str
@@ -62,9 +62,11 @@ class Machine(NamedTuple):
         return tuple((name, amount) for name, amount in found.items() if amount is not None)
 
 
-def listing(machines: Iterable[Machine], source: str, problems: Iterable[str] = ()) -> Listing:
+def listing(
+    machines: Iterable[ListedNode], source: str, problems: Iterable[str] = ()
+) -> NodeListing:
     """Return machines as nodes; of a name that repeats, the first with its partitions joined."""
-    kept: dict[str, Machine] = {}
+    kept: dict[str, ListedNode] = {}
     found = list(problems)
     for machine in machines:
         wrong = _fault(machine)
@@ -82,14 +84,14 @@ def listing(machines: Iterable[Machine], source: str, problems: Iterable[str] = 
         for each in kept.values()
     )
     drains = ((each, out_of_service(each.state)) for each in kept.values())
-    return Listing(
+    return NodeListing(
         tuple(nodes),
         tuple(Drain(each.name, why, each.since) for each, why in drains if why),
         tuple(found),
     )
 
 
-def _fault(machine: Machine) -> str | None:
+def _fault(machine: ListedNode) -> str | None:
     if not 0 < len(machine.name) <= _LONGEST or re.search(r"[\s,\[\]]", machine.name):
         return "no name of a node"
     counts = [machine.cpus or 0, *(machine.gpus or {}).values()]

@@ -21,8 +21,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from audit.formats.nodes.machine import (
-    Listing,
-    Machine,
+    ListedNode,
+    NodeListing,
     count,
     listing,
     names,
@@ -51,9 +51,9 @@ def recognised(text: str) -> bool:
     )
 
 
-def read(text: str) -> Listing:
+def read(text: str) -> NodeListing:
     """Read the output as text; never raises for its content."""
-    machines: list[Machine] = []
+    machines: list[ListedNode] = []
     problems: list[str] = []
     name, values = "", dict[str, str]()
     for number, line in enumerate([*text.lstrip("\ufeff").split("\n"), "."], 1):
@@ -73,9 +73,9 @@ def read(text: str) -> Listing:
     return listing(nodes, SOURCE, problems)
 
 
-def _joined(machines: Sequence[Machine], problems: list[str]) -> Iterator[Machine]:
+def _joined(machines: Sequence[ListedNode], problems: list[str]) -> Iterator[ListedNode]:
     """Yield nodes: vnodes of one node are summed, and half-used ones are noted in ``problems``."""
-    nodes: dict[str, dict[str, list[Machine]]] = {}
+    nodes: dict[str, dict[str, list[ListedNode]]] = {}
     for machine in machines:
         nodes.setdefault(node_of(machine.name), {}).setdefault(machine.name, []).append(machine)
     for name, vnodes in nodes.items():
@@ -85,7 +85,7 @@ def _joined(machines: Sequence[Machine], problems: list[str]) -> Iterator[Machin
             yield from (one._replace(name=name) for same in vnodes.values() for one in same)
 
 
-def _node(name: str, vnodes: Sequence[Machine], problems: list[str]) -> Machine:
+def _node(name: str, vnodes: Sequence[ListedNode], problems: list[str]) -> ListedNode:
     """Return the sum of a node's vnodes; those without CPUs and GPUs decide nothing but memory."""
     used = [each for each in vnodes if each.cpus or each.gpus] or vnodes
     out = [each.state for each in used if out_of_service(each.state)]
@@ -97,7 +97,7 @@ def _node(name: str, vnodes: Sequence[Machine], problems: list[str]) -> Machine:
         for of in ("cpus", "mem_bytes", "gpus")
     )
     anywhere = any(not each.partitions for each in used)
-    return Machine(
+    return ListedNode(
         name,
         sum(cpus) if cpus else None,
         sum(memory) if memory else None,
@@ -108,7 +108,7 @@ def _node(name: str, vnodes: Sequence[Machine], problems: list[str]) -> Machine:
     )
 
 
-def _machine(name: str, values: Mapping[str, str]) -> Machine:
+def _machine(name: str, values: Mapping[str, str]) -> ListedNode:
     status = dict(part.split("=", 1) for part in values.get("status", "").split(",") if "=" in part)
     gpus = count(values.get(f"{_HAS}ngpus", values.get("gpus")))
     kind = next((values[_HAS + key] for key in _GPU_TYPES if _HAS + key in values), "")
@@ -117,7 +117,7 @@ def _machine(name: str, values: Mapping[str, str]) -> Machine:
         for key, value in values.items()
         if key.startswith(_HAS) and value.lower() == "true"
     )
-    return Machine(
+    return ListedNode(
         name,
         count(values.get(f"{_HAS}ncpus", values.get("np"))),
         _memory(values.get(f"{_HAS}mem", status.get("physmem", ""))),

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 
 from audit.formats.nodes import pbsnodes, scontrol, sinfo
-from audit.formats.nodes.machine import Listing
+from audit.formats.nodes.machine import NodeListing
 
 EXPECTED = (
     "the output of 'scontrol show node -o' or '--json', 'sinfo -N -o \"%N|%c|%m|%G|%f|%R|%T\"' or "
@@ -14,7 +14,7 @@ EXPECTED = (
 )
 
 
-def read(text: str) -> Listing:
+def read(text: str) -> NodeListing:
     """Return the machines of a text; without any if no program is recognised."""
     if text.lstrip("\ufeff \t\r\n").startswith("{"):
         return _of_json(text)
@@ -24,16 +24,16 @@ def read(text: str) -> Listing:
         return sinfo.read(text)
     if pbsnodes.recognised(text):
         return pbsnodes.read(text)
-    return Listing(problems=(f"no list of nodes; expected is {EXPECTED}",))
+    return NodeListing(problems=(f"no list of nodes; expected is {EXPECTED}",))
 
 
-def _of_json(text: str) -> Listing:
+def _of_json(text: str) -> NodeListing:
     try:
         content = json.loads(text.lstrip("\ufeff"))
     except (ValueError, RecursionError) as error:
         why = str(error) if isinstance(error, ValueError) else "nested too deeply"
-        return Listing(problems=(f"no JSON: {why}",))
+        return NodeListing(problems=(f"no JSON: {why}",))
     nodes = content.get("nodes") if isinstance(content, Mapping) else None
     if not isinstance(nodes, list):
-        return Listing(problems=(f"no list 'nodes' in the JSON; expected is {EXPECTED}",))
+        return NodeListing(problems=(f"no list 'nodes' in the JSON; expected is {EXPECTED}",))
     return scontrol.read_json(nodes)

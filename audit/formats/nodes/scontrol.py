@@ -16,7 +16,15 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from audit.formats.nodes.machine import Listing, Machine, count, features, gpus, listing, names
+from audit.formats.nodes.machine import (
+    ListedNode,
+    NodeListing,
+    count,
+    features,
+    gpus,
+    listing,
+    names,
+)
 from audit.formats.shaping import MIB
 
 SOURCE: Final = "scontrol"
@@ -29,17 +37,17 @@ _KEY: Final = re.compile(
 _SINCE: Final = re.compile(r"(?<!\S)Reason=[^\n]*?\[[^\[\]\s@]+@([0-9T:.+-]+)\]")
 
 
-def read(text: str) -> Listing:
+def read(text: str) -> NodeListing:
     """Read the output as text; never raises for its content."""
     _, *records = RECORD.split(text)
     return listing(map(_machine, records), SOURCE)
 
 
-def _machine(record: str) -> Machine:
+def _machine(record: str) -> ListedNode:
     name = re.split(r"\s", record, maxsplit=1)[0]
     values: dict[str, str] = dict(reversed(_KEY.findall(record)))  # of keys that repeat, the first
     since = _SINCE.search(record)
-    return Machine(
+    return ListedNode(
         name,
         count(values.get("CPUEfctv")) or count(values.get("CPUTot")),
         _memory(count(values.get("RealMemory")), count(values.get("MemSpecLimit"))),
@@ -63,7 +71,7 @@ def _gpus(gres: str, tres: str) -> dict[str, int]:
     return found or typed or counted
 
 
-def read_json(nodes: Iterable[Any]) -> Listing:
+def read_json(nodes: Iterable[Any]) -> NodeListing:
     """Read the entries of ``nodes`` in the output of ``--json``; never raises for its content."""
     problems: list[str] = []
     machines = []
@@ -75,7 +83,7 @@ def read_json(nodes: Iterable[Any]) -> Listing:
     return listing(machines, SOURCE, problems)
 
 
-def _of_json(entry: Mapping[str, Any]) -> Machine:
+def _of_json(entry: Mapping[str, Any]) -> ListedNode:
     def text(key: str) -> str:
         value = entry.get(key)
         if isinstance(value, list):
@@ -83,7 +91,7 @@ def _of_json(entry: Mapping[str, Any]) -> Machine:
         return value if isinstance(value, str) else ""
 
     since = whole(entry.get("reason_changed_at"))
-    return Machine(
+    return ListedNode(
         entry["name"],
         whole(entry.get("effective_cpus")) or whole(entry.get("cpus")),
         _memory(whole(entry.get("real_memory")), whole(entry.get("specialized_memory"))),

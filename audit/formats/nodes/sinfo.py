@@ -15,8 +15,8 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from audit.formats.nodes.machine import (
-    Listing,
-    Machine,
+    ListedNode,
+    NodeListing,
     count,
     features,
     gpus,
@@ -49,16 +49,16 @@ def _cells(line: str, separator: str, most: int = -1) -> list[str]:
     return line.split(None, most)
 
 
-def read(text: str) -> Listing:
+def read(text: str) -> NodeListing:
     """Read a table; never raises for its content."""
     found = header(text)
     if found is None:
-        return Listing(problems=("no headings of sinfo",))
+        return NodeListing(problems=("no headings of sinfo",))
     number, separator = found
     lines = text.split("\n")
     titles = _cells(lines[number].rstrip("\r"), separator)
     problems: list[str] = []
-    machines: list[Machine] = []
+    machines: list[ListedNode] = []
     for at, line in enumerate(lines[number + 1 :], number + 2):
         # without a separator, the last column (REASON) may have blanks
         cells = _cells(line.rstrip("\r"), separator, len(titles) - 1)
@@ -70,7 +70,7 @@ def read(text: str) -> Listing:
     return listing(machines, SOURCE, problems)
 
 
-def _machines(row: Mapping[str, str], problems: list[str]) -> Iterator[Machine]:
+def _machines(row: Mapping[str, str], problems: list[str]) -> Iterator[ListedNode]:
     listed = next(row[name] for name in _NAMES if name in row)
     nodes = expand(listed)
     if not nodes:
@@ -79,7 +79,7 @@ def _machines(row: Mapping[str, str], problems: list[str]) -> Iterator[Machine]:
     has = features(next((row[name] for name in _FEATURES if name in row), None))
     memory = count(row.get("MEMORY"))
     for name in nodes:
-        yield Machine(
+        yield ListedNode(
             name,
             count(row.get("CPUS")),
             memory * MIB if memory is not None and memory > 1 else None,

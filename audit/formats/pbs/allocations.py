@@ -28,7 +28,7 @@ class Amounts(NamedTuple):
     mem_bytes: int | None = None
 
 
-class Allocated(NamedTuple):
+class PbsAllocation(NamedTuple):
     """What a job was allocated, and where; None where unknown."""
 
     amounts: Amounts
@@ -78,7 +78,7 @@ def of_nodes(text: str) -> Amounts:
 
 
 @lru_cache(maxsize=1 << 12)
-def on_vnodes(text: str) -> Allocated:
+def on_vnodes(text: str) -> PbsAllocation:
     """Return what `exec_vnode` gives: `(n1:ncpus=4:mem=8gb:ngpus=1)+(n2:ncpus=4)`.
 
     `n1[0]` and `n1[1]` are vnodes of the node n1.
@@ -108,7 +108,7 @@ def _on_vnode(text: str) -> tuple[int, int, int]:
 
 
 @lru_cache(maxsize=1 << 12)
-def on_hosts(text: str) -> Allocated:
+def on_hosts(text: str) -> PbsAllocation:
     """Return what `exec_host` gives, and `exec_gpus`.
 
     `n1/0+n1/1` (one slot each), `n1/0-15+n2/0,3-5` and `n[1-2]/0-7` (TORQUE 5), `n1/0*16` (PBS
@@ -122,7 +122,7 @@ def on_hosts(text: str) -> Allocated:
         names = [host] if "[" not in host else expand(host) or [host]
         named += len(names)
         if named > MOST:
-            return Allocated(Amounts())
+            return PbsAllocation(Amounts())
         for name in names:
             node = held.setdefault(name.removesuffix("-gpu") if is_gpu else name, [0, 0, 0])
             node[is_gpu] += times * _slots(slots)
@@ -135,7 +135,7 @@ def on_hosts(text: str) -> Allocated:
 _ONE_SLOT: Final = re.compile(r"/[0-9]{1,9}(?=\+|$)")
 
 
-def _allocated(held: dict[str, list[int]]) -> Allocated:
+def _allocated(held: dict[str, list[int]]) -> PbsAllocation:
     """Return the sums of CPUs, GPUs and bytes on nodes, and the amounts on each."""
     cpus, gpus, memory = map(list, zip(*held.values(), strict=True))
     in_all = sum(memory)
@@ -145,9 +145,11 @@ def _allocated(held: dict[str, list[int]]) -> Allocated:
     )
     nodes = listed(held)
     if nodes is None or len(held) == 1:
-        return Allocated(sums, nodes)
+        return PbsAllocation(sums, nodes)
     known = {"cpus": cpus, "gpus": gpus, "mem_bytes": memory}
-    return Allocated(sums, nodes, amounts_text({x: each for x, each in known.items() if any(each)}))
+    return PbsAllocation(
+        sums, nodes, amounts_text({x: each for x, each in known.items() if any(each)})
+    )
 
 
 @lru_cache(maxsize=1 << 12)

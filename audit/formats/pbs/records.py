@@ -17,8 +17,8 @@ import polars as pl
 from audit.formats.instants import LATEST
 from audit.formats.pbs.allocations import (
     MOST_BYTES,
-    Allocated,
     Amounts,
+    PbsAllocation,
     of_nodes,
     on_hosts,
     on_vnodes,
@@ -41,7 +41,7 @@ from audit.formats.shaping import (
 from audit.model import JobState, RecordKind, RefusalCode
 
 
-class Kind(Enum):
+class KeyKind(Enum):
     """Content of a key."""
 
     NAME = "name"
@@ -55,30 +55,34 @@ class Kind(Enum):
 
 _TABLE: Final = (
     # kind, keys, remark
-    (Kind.NAME, "user group queue Resource_List.qos", ""),
-    (Kind.NAME, "account project", "the first that is present is the account"),
-    (Kind.NAME, "resvname resvID Resource_List.advres", "the first is the reservation"),
-    (Kind.NAME, "Resource_List.place", "whether the job has whole nodes"),
-    (Kind.NAME, "array_indices_remaining array_indices", "of an array as a whole: the first"),
-    (Kind.TIME, "ctime qtime etime", "the first is the submission; etime: eligible"),
-    (Kind.TIME, "start end", ""),
-    (Kind.SPAN, "Resource_List.walltime", ""),
-    (Kind.STATUS, "Exit_status run_count", "TORQUE has no run_count"),
-    (Kind.LISTED, "exec_host exec_vnode exec_gpus", "what was allocated"),
-    (Kind.LISTED, "Resource_List.select Resource_List.nodes", "what was requested"),
-    (Kind.COUNT, "total_execution_slots unique_node_count", "TORQUE's counts of exec_host"),
-    (Kind.COUNT, "Resource_List.ncpus Resource_List.procs", ""),
-    (Kind.COUNT, "Resource_List.nodect", "or the content of `nodes`"),
-    (Kind.COUNT, "Resource_List.ngpus Resource_List.gpus Resource_List.gpu", ""),
-    (Kind.COUNT, "Resource_List.mppwidth Resource_List.mppdepth", "Cray: processes; CPUs of each"),
-    (Kind.COUNT, "Resource_List.mppnppn", "Cray: processes per node"),
-    (Kind.SIZE, "Resource_List.mem Resource_List.pmem", "pmem: per CPU"),
-    (Kind.SIZE, "Resource_List.vmem Resource_List.pvmem", "virtual memory, pvmem: per CPU"),
-    (Kind.SIZE, "Resource_List.mppmem", "Cray: per process"),
-    (Kind.COUNT, "resource_assigned.ncpus resource_assigned.ngpus", "withheld from other jobs"),
-    (Kind.SIZE, "resource_assigned.mem", ""),
-    (Kind.COUNT, "resources_assigned.ncpus resources_assigned.ngpus", "the manuals' spelling"),
-    (Kind.SIZE, "resources_assigned.mem", ""),
+    (KeyKind.NAME, "user group queue Resource_List.qos", ""),
+    (KeyKind.NAME, "account project", "the first that is present is the account"),
+    (KeyKind.NAME, "resvname resvID Resource_List.advres", "the first is the reservation"),
+    (KeyKind.NAME, "Resource_List.place", "whether the job has whole nodes"),
+    (KeyKind.NAME, "array_indices_remaining array_indices", "of an array as a whole: the first"),
+    (KeyKind.TIME, "ctime qtime etime", "the first is the submission; etime: eligible"),
+    (KeyKind.TIME, "start end", ""),
+    (KeyKind.SPAN, "Resource_List.walltime", ""),
+    (KeyKind.STATUS, "Exit_status run_count", "TORQUE has no run_count"),
+    (KeyKind.LISTED, "exec_host exec_vnode exec_gpus", "what was allocated"),
+    (KeyKind.LISTED, "Resource_List.select Resource_List.nodes", "what was requested"),
+    (KeyKind.COUNT, "total_execution_slots unique_node_count", "TORQUE's counts of exec_host"),
+    (KeyKind.COUNT, "Resource_List.ncpus Resource_List.procs", ""),
+    (KeyKind.COUNT, "Resource_List.nodect", "or the content of `nodes`"),
+    (KeyKind.COUNT, "Resource_List.ngpus Resource_List.gpus Resource_List.gpu", ""),
+    (
+        KeyKind.COUNT,
+        "Resource_List.mppwidth Resource_List.mppdepth",
+        "Cray: processes; CPUs of each",
+    ),
+    (KeyKind.COUNT, "Resource_List.mppnppn", "Cray: processes per node"),
+    (KeyKind.SIZE, "Resource_List.mem Resource_List.pmem", "pmem: per CPU"),
+    (KeyKind.SIZE, "Resource_List.vmem Resource_List.pvmem", "virtual memory, pvmem: per CPU"),
+    (KeyKind.SIZE, "Resource_List.mppmem", "Cray: per process"),
+    (KeyKind.COUNT, "resource_assigned.ncpus resource_assigned.ngpus", "withheld from other jobs"),
+    (KeyKind.SIZE, "resource_assigned.mem", ""),
+    (KeyKind.COUNT, "resources_assigned.ncpus resources_assigned.ngpus", "the manuals' spelling"),
+    (KeyKind.SIZE, "resources_assigned.mem", ""),
 )
 KEYS: Final = {key: kind for kind, keys, _ in _TABLE for key in keys.split()}
 """The keys that are read."""
@@ -111,7 +115,7 @@ _NO_LIMIT: Final = ("-1", "unlimited", "infinity")
 _SPAN: Final = r"^(?:(?:(?:([0-9]{1,7}):)?([0-9]{1,7}):)?([0-9]{1,7}):)?([0-9]{1,10})(?:\.[0-9]*)?$"
 
 
-def of_kind(kind: Kind) -> list[str]:
+def of_kind(kind: KeyKind) -> list[str]:
     """Return the keys of a kind."""
     return [key for key, of in KEYS.items() if of is kind]
 
@@ -140,7 +144,7 @@ def typed(texts: pl.DataFrame, *, has_starts: bool = True) -> pl.DataFrame:
             they are unknown).
         has_starts: whether the log has records of starts.
     """
-    times, counts, sizes = (of_kind(kind) for kind in (Kind.TIME, Kind.COUNT, Kind.SIZE))
+    times, counts, sizes = (of_kind(kind) for kind in (KeyKind.TIME, KeyKind.COUNT, KeyKind.SIZE))
     numbers = texts.select(
         *(_times(texts[name]) for name in times),
         *(_whole(pl.col(name)).alias(name) for name in counts),
@@ -240,8 +244,8 @@ def _whole(text: pl.Expr) -> pl.Expr:
 def _unread(texts: pl.DataFrame, numbers: pl.DataFrame) -> Texts:
     """Return the texts with the times that cannot be read, and doubts about other values."""
     given = Texts(texts, "field")
-    times = of_kind(Kind.TIME)
-    for name in (*times, _WALLTIME, *of_kind(Kind.COUNT), *of_kind(Kind.SIZE)):
+    times = of_kind(KeyKind.TIME)
+    for name in (*times, _WALLTIME, *of_kind(KeyKind.COUNT), *of_kind(KeyKind.SIZE)):
         text, value = texts[name], numbers["walltime_s" if name == _WALLTIME else name]
         bad = pl.repeat(value=False, n=len(text), eager=True)
         if value.null_count() > text.null_count():
@@ -257,7 +261,7 @@ def _unread(texts: pl.DataFrame, numbers: pl.DataFrame) -> Texts:
     return given
 
 
-PLACE: Final = Allocated._fields[1:]
+PLACE: Final = PbsAllocation._fields[1:]
 _PLACES: Final = dict.fromkeys(PLACE, pl.String)
 
 
@@ -279,7 +283,7 @@ def _amounts(texts: pl.DataFrame, numbers: pl.DataFrame) -> dict[str, pl.Series]
         "select": (texts["Resource_List.select"], _each(selected)),
         "spec": (spec, _each(of_nodes)),
     }
-    frame = numbers.select(*of_kind(Kind.COUNT), *of_kind(Kind.SIZE)).hstack(
+    frame = numbers.select(*of_kind(KeyKind.COUNT), *of_kind(KeyKind.SIZE)).hstack(
         [
             column.alias(f"{name}_{column.name}")
             for name, (text, read) in lists.items()
@@ -356,7 +360,7 @@ def _each(read: Callable[[str], Amounts]) -> Callable[[pl.Series], pl.DataFrame]
 
 
 @cache
-def _where(read: Callable[[str], Allocated]) -> Callable[[pl.Series], pl.DataFrame]:
+def _where(read: Callable[[str], PbsAllocation]) -> Callable[[pl.Series], pl.DataFrame]:
     def columns(texts: pl.Series) -> pl.DataFrame:
         rows = [read(text) for text in texts]
         amounts = table((row.amounts for row in rows), Amounts._fields)

@@ -8,7 +8,7 @@ of the columns (``fields.FIT``) then determine how pieces form records:
 - records are the shortest runs of whole lines whose pieces fill all columns, so a broken line does
   not affect its neighbours;
 - if several ways remain, they must agree on every column that is read, except optional ones
-  (``Column.must_be_clear``), which are then empty.
+  (``SacctField.must_be_clear``), which are then empty.
 
 Ambiguous runs, and lines outside records, are refused. A whole record within a job name is read as
 a record.
@@ -23,82 +23,98 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 from audit.formats import dialects
-from audit.formats.slurm.fields import FIT, LISTS, PIECE, Kind
+from audit.formats.slurm.fields import FIT, LISTS, PIECE, FieldKind
 
 
-class Column(NamedTuple):
+class SacctField(NamedTuple):
     """One field that ``sacct --format`` knows."""
 
     name: str
-    kind: Kind
+    kind: FieldKind
     remark: str = ""
     read: bool = False  # whether records use it
     must_be_clear: bool = True  # whether lines are refused where it is ambiguous
 
 
-def _many(kind: Kind, names: str) -> list[Column]:
-    return [Column(name, kind) for name in names.split()]
+def _many(kind: FieldKind, names: str) -> list[SacctField]:
+    return [SacctField(name, kind) for name in names.split()]
 
 
 COLUMNS: Final = (
     # columns of records
-    Column("JobID", Kind.ID, "3_0 array task, 23+1 part of a het job, .batch step", read=True),
-    Column("JobIDRaw", Kind.ID, "used where there is no JobID", read=True),
-    Column("Cluster", Kind.NAME, read=True),
-    Column("User", Kind.NAME, read=True),
-    Column("Account", Kind.NAME, read=True),
-    Column("Group", Kind.NAME, read=True),
-    Column("Partition", Kind.LIST, "several where it may still start in any of them", read=True),
-    Column("QOS", Kind.NAME, read=True),
-    Column("State", Kind.STATE, "CANCELLED by UID: the UID is dropped", read=True),
-    Column("Reason", Kind.NAME, "why it was last seen waiting", read=True),
-    Column("Priority", Kind.NUMBER, read=True),
-    Column("Reservation", Kind.NAME, read=True),
-    Column("Submit", Kind.TIME, "of a requeued job: when it was requeued", read=True),
-    Column("Eligible", Kind.TIME, read=True),
-    Column("Start", Kind.TIME, "None, Unknown: never started, or not yet", read=True),
-    Column("End", Kind.TIME, "Unknown: still there", read=True),
-    Column("Elapsed", Kind.DURATION, "suspension is left out", read=True),
-    Column("ElapsedRaw", Kind.SECONDS, "the same in s", read=True),
-    Column("Suspended", Kind.DURATION, read=True),
-    Column("Timelimit", Kind.DURATION, "UNLIMITED, Partition_Limit: unknown", read=True),
-    Column("TimelimitRaw", Kind.MINUTES, "the same in minutes", read=True),
-    Column("AllocTRES", Kind.TRES, "empty where nothing was allocated", read=True),
-    Column("ReqTRES", Kind.TRES, read=True),
-    Column("AllocGRES", Kind.GRES, "until 20.11; over all nodes", read=True),
-    Column("ReqGRES", Kind.GRES, "until 20.11; over all nodes", read=True),
-    Column("AllocCPUS", Kind.COUNT, "of one never started: what it asked for", read=True),
-    Column("NCPUS", Kind.COUNT, "the same", read=True),
-    Column("ReqCPUS", Kind.COUNT, read=True),
-    Column("AllocNodes", Kind.COUNT, "0 where nothing was allocated", read=True),
-    Column("NNodes", Kind.COUNT, "of one never started: what it asked for", read=True),
-    Column("NodeList", Kind.LIST, "None assigned: never had one", read=True, must_be_clear=False),
-    Column("ReqNodes", Kind.COUNT, read=True),
-    Column("ReqMem", Kind.MEMORY, "per node (n) or CPU (c) before 21.08", read=True),
-    Column("Constraints", Kind.FREE, "a|b needs another --delimiter", True, must_be_clear=False),
-    Column("SubmitLine", Kind.FREE, "--array=…%N, --nice, --nodelist", True, must_be_clear=False),
+    SacctField(
+        "JobID", FieldKind.ID, "3_0 array task, 23+1 part of a het job, .batch step", read=True
+    ),
+    SacctField("JobIDRaw", FieldKind.ID, "used where there is no JobID", read=True),
+    SacctField("Cluster", FieldKind.NAME, read=True),
+    SacctField("User", FieldKind.NAME, read=True),
+    SacctField("Account", FieldKind.NAME, read=True),
+    SacctField("Group", FieldKind.NAME, read=True),
+    SacctField(
+        "Partition", FieldKind.LIST, "several where it may still start in any of them", read=True
+    ),
+    SacctField("QOS", FieldKind.NAME, read=True),
+    SacctField("State", FieldKind.STATE, "CANCELLED by UID: the UID is dropped", read=True),
+    SacctField("Reason", FieldKind.NAME, "why it was last seen waiting", read=True),
+    SacctField("Priority", FieldKind.NUMBER, read=True),
+    SacctField("Reservation", FieldKind.NAME, read=True),
+    SacctField("Submit", FieldKind.TIME, "of a requeued job: when it was requeued", read=True),
+    SacctField("Eligible", FieldKind.TIME, read=True),
+    SacctField("Start", FieldKind.TIME, "None, Unknown: never started, or not yet", read=True),
+    SacctField("End", FieldKind.TIME, "Unknown: still there", read=True),
+    SacctField("Elapsed", FieldKind.DURATION, "suspension is left out", read=True),
+    SacctField("ElapsedRaw", FieldKind.SECONDS, "the same in s", read=True),
+    SacctField("Suspended", FieldKind.DURATION, read=True),
+    SacctField("Timelimit", FieldKind.DURATION, "UNLIMITED, Partition_Limit: unknown", read=True),
+    SacctField("TimelimitRaw", FieldKind.MINUTES, "the same in minutes", read=True),
+    SacctField("AllocTRES", FieldKind.TRES, "empty where nothing was allocated", read=True),
+    SacctField("ReqTRES", FieldKind.TRES, read=True),
+    SacctField("AllocGRES", FieldKind.GRES, "until 20.11; over all nodes", read=True),
+    SacctField("ReqGRES", FieldKind.GRES, "until 20.11; over all nodes", read=True),
+    SacctField("AllocCPUS", FieldKind.COUNT, "of one never started: what it asked for", read=True),
+    SacctField("NCPUS", FieldKind.COUNT, "the same", read=True),
+    SacctField("ReqCPUS", FieldKind.COUNT, read=True),
+    SacctField("AllocNodes", FieldKind.COUNT, "0 where nothing was allocated", read=True),
+    SacctField("NNodes", FieldKind.COUNT, "of one never started: what it asked for", read=True),
+    SacctField(
+        "NodeList", FieldKind.LIST, "None assigned: never had one", read=True, must_be_clear=False
+    ),
+    SacctField("ReqNodes", FieldKind.COUNT, read=True),
+    SacctField("ReqMem", FieldKind.MEMORY, "per node (n) or CPU (c) before 21.08", read=True),
+    SacctField(
+        "Constraints", FieldKind.FREE, "a|b needs another --delimiter", True, must_be_clear=False
+    ),
+    SacctField(
+        "SubmitLine", FieldKind.FREE, "--array=…%N, --nice, --nodelist", True, must_be_clear=False
+    ),
     # columns that only determine where others begin
-    *_many(Kind.FREE, "JobName Comment AdminComment SystemComment WorkDir Container"),
-    *_many(Kind.FREE, "Extra FailedNode Licenses StdOut StdErr StdIn WCKey McsLabel"),
-    *_many(Kind.EXIT, "ExitCode DerivedExitCode"),
-    *_many(Kind.NUMBER, "UID GID AssocID DBIndex QOSRAW CPUTimeRAW PlannedCPURAW ResvCPURAW"),
-    *_many(Kind.NUMBER, "NTasks Restarts ReservationId WCKeyID"),
-    *_many(Kind.DURATION, "CPUTime Planned PlannedCPU Reserved ResvCPU TotalCPU UserCPU SystemCPU"),
-    *_many(Kind.DURATION, "MinCPU AveCPU"),
-    *_many(Kind.MEMORY, "MaxRSS AveRSS MaxVMSize AveVMSize"),
-    *_many(Kind.NUMBER, "MaxPages AvePages MaxDiskRead AveDiskRead MaxDiskWrite AveDiskWrite"),
-    *_many(Kind.NUMBER, "ConsumedEnergy ConsumedEnergyRaw"),
-    *_many(Kind.NUMBER, "MaxRSSTask MaxVMSizeTask MaxPagesTask MaxDiskReadTask MaxDiskWriteTask"),
-    *_many(Kind.NUMBER, "MinCPUTask"),
-    *_many(Kind.LIST, "MaxRSSNode MaxVMSizeNode MaxPagesNode MaxDiskReadNode MaxDiskWriteNode"),
-    *_many(Kind.LIST, "MinCPUNode Flags"),
-    *_many(Kind.TRES, "TRESUsageInAve TRESUsageInMax TRESUsageInMin TRESUsageInTot"),
-    *_many(Kind.TRES, "TRESUsageOutAve TRESUsageOutMax TRESUsageOutMin TRESUsageOutTot"),
-    *_many(Kind.LIST, "TRESUsageInMaxNode TRESUsageInMinNode TRESUsageInMaxTask"),
-    *_many(Kind.LIST, "TRESUsageInMinTask TRESUsageOutMaxNode TRESUsageOutMinNode"),
-    *_many(Kind.LIST, "TRESUsageOutMaxTask TRESUsageOutMinTask"),
-    *_many(Kind.NAME, "AveCPUFreq BlockID Layout ReqCPUFreq ReqCPUFreqGov ReqCPUFreqMax"),
-    *_many(Kind.NAME, "ReqCPUFreqMin SLUID SegmentSize TimeLimit QOSREQ"),
+    *_many(FieldKind.FREE, "JobName Comment AdminComment SystemComment WorkDir Container"),
+    *_many(FieldKind.FREE, "Extra FailedNode Licenses StdOut StdErr StdIn WCKey McsLabel"),
+    *_many(FieldKind.EXIT, "ExitCode DerivedExitCode"),
+    *_many(FieldKind.NUMBER, "UID GID AssocID DBIndex QOSRAW CPUTimeRAW PlannedCPURAW ResvCPURAW"),
+    *_many(FieldKind.NUMBER, "NTasks Restarts ReservationId WCKeyID"),
+    *_many(
+        FieldKind.DURATION, "CPUTime Planned PlannedCPU Reserved ResvCPU TotalCPU UserCPU SystemCPU"
+    ),
+    *_many(FieldKind.DURATION, "MinCPU AveCPU"),
+    *_many(FieldKind.MEMORY, "MaxRSS AveRSS MaxVMSize AveVMSize"),
+    *_many(FieldKind.NUMBER, "MaxPages AvePages MaxDiskRead AveDiskRead MaxDiskWrite AveDiskWrite"),
+    *_many(FieldKind.NUMBER, "ConsumedEnergy ConsumedEnergyRaw"),
+    *_many(
+        FieldKind.NUMBER, "MaxRSSTask MaxVMSizeTask MaxPagesTask MaxDiskReadTask MaxDiskWriteTask"
+    ),
+    *_many(FieldKind.NUMBER, "MinCPUTask"),
+    *_many(
+        FieldKind.LIST, "MaxRSSNode MaxVMSizeNode MaxPagesNode MaxDiskReadNode MaxDiskWriteNode"
+    ),
+    *_many(FieldKind.LIST, "MinCPUNode Flags"),
+    *_many(FieldKind.TRES, "TRESUsageInAve TRESUsageInMax TRESUsageInMin TRESUsageInTot"),
+    *_many(FieldKind.TRES, "TRESUsageOutAve TRESUsageOutMax TRESUsageOutMin TRESUsageOutTot"),
+    *_many(FieldKind.LIST, "TRESUsageInMaxNode TRESUsageInMinNode TRESUsageInMaxTask"),
+    *_many(FieldKind.LIST, "TRESUsageInMinTask TRESUsageOutMaxNode TRESUsageOutMinNode"),
+    *_many(FieldKind.LIST, "TRESUsageOutMaxTask TRESUsageOutMinTask"),
+    *_many(FieldKind.NAME, "AveCPUFreq BlockID Layout ReqCPUFreq ReqCPUFreqGov ReqCPUFreqMax"),
+    *_many(FieldKind.NAME, "ReqCPUFreqMin SLUID SegmentSize TimeLimit QOSREQ"),
 )
 """Fields of sacct 17.11 to 25.05 (manual page, "Job Accounting Fields"); case does not matter."""
 
@@ -107,12 +123,12 @@ SKIPPED: Final = "_"  # name of a declared column that is skipped
 
 _IDS: Final = ("jobid", "jobidraw")
 _TIMES: Final = ("submit", "start", "end")
-_OTHER: Final = Column(SKIPPED, Kind.FREE, "a column that is not known, or not to be read")
-_TRAILING: Final = Column("", Kind.NOTHING)
+_OTHER: Final = SacctField(SKIPPED, FieldKind.FREE, "a column that is not known, or not to be read")
+_TRAILING: Final = SacctField("", FieldKind.NOTHING)
 
 
 @dataclass(frozen=True)
-class Layout:
+class SacctLayout:
     """The columns of a log and their separator."""
 
     names: tuple[str, ...]  # names of its columns
@@ -121,7 +137,7 @@ class Layout:
     short: tuple[int, ...] = ()  # numbers of columns of lines without the last ones
 
     @cached_property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[SacctField, ...]:
         """The columns, with an empty last one for a trailing separator."""
         known = tuple(BY_NAME.get(name.lower(), _OTHER) for name in self.names)
         return known + (_TRAILING,) * self.trailing
@@ -142,11 +158,11 @@ class Layout:
         """Place of the job's id."""
         return self.position["JobID" if "JobID" in self.position else "JobIDRaw"]
 
-    def spans(self, column: Column) -> bool:
+    def spans(self, column: SacctField) -> bool:
         """Return whether a column may contain the separator."""
-        return column.kind is Kind.FREE or (column.kind in LISTS and self.separator == ",")
+        return column.kind is FieldKind.FREE or (column.kind in LISTS and self.separator == ",")
 
-    def pattern(self, column: Column) -> re.Pattern[str]:
+    def pattern(self, column: SacctField) -> re.Pattern[str]:
         """Return the pattern of a piece of a column."""
         in_list = column.kind in LISTS and self.separator == ","
         return re.compile((PIECE if in_list else FIT)[column.kind])
@@ -161,7 +177,7 @@ class Layout:
         return None
 
 
-def header_row(line: str, separator: str | None = None) -> Layout | None:
+def header_row(line: str, separator: str | None = None) -> SacctLayout | None:
     """Return the layout of a header row, or None; ``separator`` None: detect it."""
     line = line.removeprefix("\ufeff").rstrip("\r")
     separators = _separators(line) if separator is None else [separator]
@@ -182,11 +198,11 @@ def _separators(line: str) -> list[str]:
     return [*found, *(each for each in "|,;\t" if each in line and each not in found)]
 
 
-def _named(line: str, separator: str) -> Layout | None:
+def _named(line: str, separator: str) -> SacctLayout | None:
     said = line.split(separator) if separator else []
     trailing = len(said) > 2 and said[-1] == ""
     names = tuple(map(_name, said[:-1] if trailing else said))
-    layout = Layout(names, separator, trailing)
+    layout = SacctLayout(names, separator, trailing)
     ids = {name.lower() for name in names}.intersection(_IDS)
     odd = names.count(SKIPPED)
     whole = odd * 4 <= len(names) and _known(layout) * 2 >= len(said)
@@ -201,7 +217,7 @@ def _name(text: str) -> str:
     return bare if bare.lower() in BY_NAME else SKIPPED
 
 
-def _known(layout: Layout) -> int:
+def _known(layout: SacctLayout) -> int:
     return sum(name.lower() in BY_NAME for name in layout.names)
 
 
@@ -216,7 +232,7 @@ MOST_TEXT_LINES: Final = 1_000  # of the free text in the last column of a recor
 
 
 @dataclass
-class Found:
+class OddRecords:
     """The records among consecutive odd lines, which are counted from 0."""
 
     records: list[tuple[int, list[str]]] = field(default_factory=list)
@@ -225,10 +241,10 @@ class Found:
     refused: dict[int, str] = field(default_factory=dict)  # reasons why other lines are refused
 
 
-def split(lines: Sequence[str], layout: Layout, *, after_record: bool) -> Found:
+def split(lines: Sequence[str], layout: SacctLayout, *, after_record: bool) -> OddRecords:
     """Find the records among odd lines; ``after_record``: whether a record precedes them."""
-    stretch = _Stretch(lines, layout)
-    found = Found()
+    stretch = _LineStretch(lines, layout)
+    found = OddRecords()
     at, known = 0, after_record
     for first, last, clear in stretch.runs():
         _between(stretch, range(at, first), known, found)
@@ -244,16 +260,16 @@ def split(lines: Sequence[str], layout: Layout, *, after_record: bool) -> Found:
     return found
 
 
-def fits(line: str, layout: Layout) -> bool:
+def fits(line: str, layout: SacctLayout) -> bool:
     """Return whether a line is an unambiguous record."""
-    stretch = _Stretch([line], layout)
+    stretch = _LineStretch([line], layout)
     return stretch.whole(0) and stretch.texts(0, 0) is not None
 
 
-class _Stretch:
+class _LineStretch:
     """Lines as pieces, and the columns that these fit."""
 
-    def __init__(self, lines: Sequence[str], layout: Layout) -> None:
+    def __init__(self, lines: Sequence[str], layout: SacctLayout) -> None:
         self.layout = layout
         self.columns = layout.columns
         self.pieces: list[str] = []
@@ -263,7 +279,7 @@ class _Stretch:
             self.pieces.extend(line.split(layout.separator))
         self.first.append(len(self.pieces))
         self.line_ends = {first - 1 for first in self.first[1:]}
-        self.free = [column.kind is Kind.FREE for column in self.columns]
+        self.free = [column.kind is FieldKind.FREE for column in self.columns]
         self.spans = [layout.spans(column) for column in self.columns]
         self._fits = [layout.pattern(column).fullmatch for column in self.columns]
 
@@ -399,10 +415,10 @@ class _Stretch:
             at += 1
 
 
-def _between(stretch: _Stretch, lines: range, after_record: bool, found: Found) -> None:
+def _between(stretch: _LineStretch, lines: range, after_record: bool, found: OddRecords) -> None:
     """Sort lines outside records: the rest of the last column before them, or refused."""
     layout = stretch.layout
-    may_go_on = after_record and stretch.columns[-1].kind is Kind.FREE
+    may_go_on = after_record and stretch.columns[-1].kind is FieldKind.FREE
     for line in lines:
         pieces = stretch.pieces[stretch.first[line] : stretch.first[line + 1]]
         reason = None
@@ -416,43 +432,43 @@ def _between(stretch: _Stretch, lines: range, after_record: bool, found: Found) 
             found.refused[line] = reason or _wrong_count(len(pieces), layout)
 
 
-def _other_record(pieces: Sequence[str], layout: Layout) -> str | None:
+def _other_record(pieces: Sequence[str], layout: SacctLayout) -> str | None:
     """Return the reason to refuse a line that is a record of another dialect."""
     line = layout.separator.join(pieces).encode()
     other = dialects.another(line, "sacct")
     return f"a line of another dialect, {other.title}" if other else None
 
 
-def _begins_like_a_record(pieces: Sequence[str], layout: Layout) -> bool:
+def _begins_like_a_record(pieces: Sequence[str], layout: SacctLayout) -> bool:
     if len(pieces) * 2 > len(layout.columns):
         return True
     typed = 0
     for piece, column in zip(pieces[:-1], layout.columns, strict=False):
-        if column.kind is Kind.FREE:
+        if column.kind is FieldKind.FREE:
             break
         if not layout.pattern(column).fullmatch(piece):
             return False
-        typed += column.kind is not Kind.NAME and bool(piece)
+        typed += column.kind is not FieldKind.NAME and bool(piece)
     return typed > 0
 
 
-def _wrong_count(pieces: int, layout: Layout) -> str:
+def _wrong_count(pieces: int, layout: SacctLayout) -> str:
     wanted = len(layout.names)
     if pieces == len(layout.columns):
         return "a column does not hold what its name says"
     return f"{pieces - layout.trailing} fields, not the {wanted} of the columns"
 
 
-def _unclear(layout: Layout, clear: bool) -> str:
+def _unclear(layout: SacctLayout, clear: bool) -> str:
     if not clear:
         return "broken lines that can be put together in several ways"
-    texts = [column for column in layout.columns if column.kind is Kind.FREE]
+    texts = [column for column in layout.columns if column.kind is FieldKind.FREE]
     return (
         f"separators within {_listed(texts)} can be read in several ways: "
         "put free text last, or use another --delimiter"
     )
 
 
-def _listed(columns: Sequence[Column]) -> str:
+def _listed(columns: Sequence[SacctField]) -> str:
     names = sorted({column.name for column in columns})
     return " or ".join(names) if names else "a column"

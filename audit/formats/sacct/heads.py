@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from audit.formats.sacct.columns import BY_NAME, SKIPPED, Layout, header_row
-from audit.formats.slurm.fields import FIT, Kind
+from audit.formats.sacct.columns import BY_NAME, SKIPPED, SacctLayout, header_row
+from audit.formats.slurm.fields import FIT, FieldKind
 
 COMMAND: Final = "sacct --allusers --duplicates --parsable2 --format=ALL --starttime=YYYY-MM-DD"
 """The command whose output is read best."""
@@ -20,7 +20,7 @@ _CSV: Final = re.compile(r'\s*"[^"]*"(?:[,;|\t]"[^"]*")+\s*')
 _FEW: Final = 3
 
 
-class Line(NamedTuple):
+class TextLine(NamedTuple):
     """A line that is not blank."""
 
     number: int  # from 1
@@ -35,9 +35,9 @@ class Line(NamedTuple):
 class Head(NamedTuple):
     """A header row, and what precedes it."""
 
-    layout: Layout
-    row: Line
-    before: tuple[Line, ...]  # lines of something else: a banner, or a prompt
+    layout: SacctLayout
+    row: TextLine
+    before: tuple[TextLine, ...]  # lines of something else: a banner, or a prompt
     quoted: bool  # whether columns are in quotes (CSV)
 
     @property
@@ -65,7 +65,7 @@ class Head(NamedTuple):
         return text.split(self.layout.separator)[: len(self.layout.names)]
 
 
-def find(lines: Sequence[Line], separator: str | None = None) -> Head | None:
+def find(lines: Sequence[TextLine], separator: str | None = None) -> Head | None:
     """Return the header row among the first lines of a log, or None."""
     for place, line in enumerate(lines[: _MOST_BEFORE + 1]):
         quoted = _CSV.fullmatch(line.text) is not None
@@ -76,7 +76,7 @@ def find(lines: Sequence[Line], separator: str | None = None) -> Head | None:
     return None
 
 
-def table_for_people(lines: Sequence[Line]) -> str | None:
+def table_for_people(lines: Sequence[TextLine]) -> str | None:
     """Return what is wrong with a table that sacct cut to fit a terminal; None: it is none."""
     for line, rule in pairwise(lines[: _MOST_BEFORE + 1]):
         if _RULE.fullmatch(rule.text) and _known(line.text.split()) > 1:
@@ -87,7 +87,7 @@ def table_for_people(lines: Sequence[Line]) -> str | None:
     return None
 
 
-def misnamed(lines: Sequence[Line]) -> str | None:
+def misnamed(lines: Sequence[TextLine]) -> str | None:
     """Return what is wrong with a row of names that is no header row; None: it is none."""
     for line in lines[: _MOST_BEFORE + 1]:
         for separator in "|,;\t":
@@ -104,13 +104,15 @@ def _known(names: Sequence[str]) -> int:
     return sum(name.lower() in BY_NAME for name in names)
 
 
-def formatted_times(lines: Sequence[Line], layout: Layout, begin: int) -> str | None:
+def formatted_times(lines: Sequence[TextLine], layout: SacctLayout, begin: int) -> str | None:
     """Return the time that ``SLURM_TIME_FORMAT`` changed, if most times are; None: they are not.
 
     ``lines`` are without quotes; those from ``begin`` on follow the header row.
     """
-    fits = re.compile(FIT[Kind.TIME]).fullmatch
-    places = [at for name, at in layout.position.items() if BY_NAME[name.lower()].kind is Kind.TIME]
+    fits = re.compile(FIT[FieldKind.TIME]).fullmatch
+    places = [
+        at for name, at in layout.position.items() if BY_NAME[name.lower()].kind is FieldKind.TIME
+    ]
     rows = [(line, line.text.split(layout.separator)) for line in lines[begin:]]
     whole = [(line, row) for line, row in rows if len(row) == len(layout.columns)]
     odd = [(line, at, row[at]) for line, row in whole for at in places if not fits(row[at])]

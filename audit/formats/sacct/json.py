@@ -26,7 +26,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from audit.formats.dialects import Dialect, Header, Parsed, Reading, named_by_log
-from audit.formats.elements import Found, Row, Words, decode, holdable, starts_of
+from audit.formats.elements import BlockElements, Row, Words, decode, holdable, starts_of
 from audit.formats.lines import Block
 from audit.formats.sacct.records import BATCH, PENDING_TASKS, typed
 from audit.model import RefusalCode
@@ -110,7 +110,7 @@ def _is_element(data: bytes, at: int) -> bool:
 
 class _Walk:
     def __init__(self, block: Block, begins: bytes) -> None:
-        self.found = Found(block)
+        self.found = BlockElements(block)
         self.data = block.data
         self.steps = 0
         self._first = block.byte_offset == 0

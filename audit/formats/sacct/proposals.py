@@ -18,8 +18,8 @@ from datetime import datetime
 from itertools import pairwise, permutations
 from typing import Final, NamedTuple
 
-from audit.formats.sacct.columns import SKIPPED, Layout, fits
-from audit.formats.slurm.fields import FIT, Kind
+from audit.formats.sacct.columns import SKIPPED, SacctLayout, fits
+from audit.formats.slurm.fields import FIT, FieldKind
 from audit.hostlists import count
 
 SAMPLE: Final = 200  # number of lines that are examined
@@ -58,13 +58,16 @@ STATES: Final = frozenset(
 
 _TESTS: Final = (
     # the first that all values pass is their kind
-    (Kind.TIME, re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S*|Unknown|None")),
-    (Kind.DURATION, re.compile(rf"(?:{FIT[Kind.DURATION]})")),
-    (Kind.COUNT, re.compile(r"\d+")),
-    (Kind.MEMORY, re.compile(r"\d+(?:\.\d+)?[KMGTPE][cn]?|0[cn]?")),  # 0.04M is no step of job 0
-    (Kind.ID, re.compile(FIT[Kind.ID])),
-    (Kind.EXIT, re.compile(r"\d+:\d+")),
-    (Kind.TRES, re.compile(r"(?=.*(?:cpu|mem|node|billing)=)(?!.*\bcpu=\d+:).*")),
+    (FieldKind.TIME, re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S*|Unknown|None")),
+    (FieldKind.DURATION, re.compile(rf"(?:{FIT[FieldKind.DURATION]})")),
+    (FieldKind.COUNT, re.compile(r"\d+")),
+    (
+        FieldKind.MEMORY,
+        re.compile(r"\d+(?:\.\d+)?[KMGTPE][cn]?|0[cn]?"),
+    ),  # 0.04M is no step of job 0
+    (FieldKind.ID, re.compile(FIT[FieldKind.ID])),
+    (FieldKind.EXIT, re.compile(r"\d+:\d+")),
+    (FieldKind.TRES, re.compile(r"(?=.*(?:cpu|mem|node|billing)=)(?!.*\bcpu=\d+:).*")),
 )
 
 
@@ -91,8 +94,8 @@ def sniff(lines: Sequence[str], separator: str | None = None) -> Sniffed | None:
         rank = (times, sum(kind is not None for kind in kinds), -width)
         are_jobs = (
             len(kinds) > 2
-            and not {Kind.TIME, Kind.STATE}.isdisjoint(kinds)
-            and not {Kind.ID, Kind.COUNT}.isdisjoint(kinds)
+            and not {FieldKind.TIME, FieldKind.STATE}.isdisjoint(kinds)
+            and not {FieldKind.ID, FieldKind.COUNT}.isdisjoint(kinds)
         )
         if are_jobs and (best is None or rank > best[0]):
             best = rank, Sniffed(candidate, rows, trailing)
@@ -111,7 +114,7 @@ def separator_for(
     """Return the separator of columns called ``names``, and whether lines end with it."""
     sample = lines[:SAMPLE]
     layouts = [
-        Layout(tuple(names), candidate, trailing)
+        SacctLayout(tuple(names), candidate, trailing)
         for candidate in ([separator] if separator else _candidates(sample))
         for trailing in (False, True)
     ]
@@ -130,20 +133,20 @@ class Proposal(NamedTuple):
 def propose(sniffed: Sniffed) -> Proposal:
     """Return the names of the columns, as far as they are proven."""
     for known in KNOWN:
-        layout = Layout(tuple(known.split()), sniffed.separator)
+        layout = SacctLayout(tuple(known.split()), sniffed.separator)
         if (rows := _of_width(sniffed, layout)) and _fitting(rows, layout) * 10 >= len(rows) * 9:
             return Proposal(tuple(column.name for column in layout.columns))
     guess = _Guess(sniffed.rows)
     return Proposal(tuple(guess.names), tuple(guess.questions))
 
 
-def xdmod(lines: Sequence[str]) -> Layout | None:
+def xdmod(lines: Sequence[str]) -> SacctLayout | None:
     """Return the layout of Open XDMoD's export, if all lines prove it."""
     sniffed = sniff(lines)
     if sniffed is None:
         return None
     for names in XDMOD:
-        layout = Layout(tuple(names.split()), sniffed.separator)
+        layout = SacctLayout(tuple(names.split()), sniffed.separator)
         rows = _of_width(sniffed, layout)
         times = [layout.names.index(name) for name in ("submit", "eligible", "start", "end")]
         if (
@@ -155,7 +158,7 @@ def xdmod(lines: Sequence[str]) -> Layout | None:
     return None
 
 
-def _of_width(sniffed: Sniffed, layout: Layout) -> list[list[str]]:
+def _of_width(sniffed: Sniffed, layout: SacctLayout) -> list[list[str]]:
     """Return the rows, if they may have a layout's columns."""
     width = len(layout.names)
     # an empty last column looks like a separator at the end
@@ -163,7 +166,7 @@ def _of_width(sniffed: Sniffed, layout: Layout) -> list[list[str]]:
     return next((each for each in (sniffed.rows, rows) if len(each[0]) == width), [])
 
 
-def _fitting(rows: Sequence[Sequence[str]], layout: Layout) -> int:
+def _fitting(rows: Sequence[Sequence[str]], layout: SacctLayout) -> int:
     """Return the number of rows of which each value is of its column's kind."""
     fits = [layout.pattern(column).fullmatch for column in layout.columns]
     return sum(all(fit(value) for fit, value in zip(fits, row, strict=True)) for row in rows)
@@ -180,15 +183,15 @@ class _Guess:
         self.jobs = [row for row in range(len(rows)) if job_id is None or "." not in job_id[row]]
         self._name_times()
         self._name_spans()
-        self._name_only(self._of(Kind.STATE), "State")
-        self._name_only(self._filled(Kind.MEMORY), "ReqMem")
+        self._name_only(self._of(FieldKind.STATE), "State")
+        self._name_only(self._filled(FieldKind.MEMORY), "ReqMem")
         self._name_lists()
         self._name_counts()
 
-    def _of(self, kind: Kind) -> list[int]:
+    def _of(self, kind: FieldKind) -> list[int]:
         return [index for index, found in enumerate(self.kinds) if found is kind]
 
-    def _filled(self, kind: Kind) -> list[int]:
+    def _filled(self, kind: FieldKind) -> list[int]:
         """Return the columns of a kind with values in rows of jobs: usage is in rows of steps."""
         return [at for at in self._of(kind) if any(self.columns[at][row] for row in self.jobs)]
 
@@ -204,7 +207,7 @@ class _Guess:
         """Ids of jobs never repeat, nor do those of steps; JobIDRaw mostly repeats JobID."""
         several = [
             at
-            for at in (*self._of(Kind.ID), *self._of(Kind.COUNT))
+            for at in (*self._of(FieldKind.ID), *self._of(FieldKind.COUNT))
             if all(values := self.columns[at]) and len(set(values)) * 10 > len(values) * 9
         ]
         formed = [at for at in several if any("." in value for value in self.columns[at])]
@@ -227,7 +230,7 @@ class _Guess:
         return same * 2 >= len(self.columns[one])
 
     def _name_times(self) -> None:
-        columns = self._of(Kind.TIME)
+        columns = self._of(FieldKind.TIME)
         names = ("", "", "Start End", "Submit Start End", "Submit Eligible Start End")
         if not 2 <= len(columns) < len(names):
             return
@@ -258,7 +261,8 @@ class _Guess:
     def _name_spans(self) -> None:
         ran = self._ran()
         spans = {
-            at: [_seconds(value) for value in self.columns[at]] for at in self._of(Kind.DURATION)
+            at: [_seconds(value) for value in self.columns[at]]
+            for at in self._of(FieldKind.DURATION)
         }
         exact = [at for at, of in spans.items() if ran and all(of[row] == s for row, s in ran)]
         for at in exact[:1]:  # several are equal
@@ -274,7 +278,7 @@ class _Guess:
         self._name_only(limits, "Timelimit")
 
     def _name_lists(self) -> None:
-        lists = self._filled(Kind.TRES)
+        lists = self._filled(FieldKind.TRES)
         if len(lists) == 1:
             (only,) = lists
             if all(self.columns[only][row] for row in self.jobs):
@@ -322,7 +326,7 @@ class _Guess:
             amounts = {row: str(amount) for row, amount in known.items() if amount is not None}
             equal = [
                 index
-                for index in self._of(Kind.COUNT)
+                for index in self._of(FieldKind.COUNT)
                 if self.names[index] == SKIPPED
                 and all(self.columns[index][row] == amount for row, amount in amounts.items())
             ]
@@ -372,13 +376,13 @@ def _candidates(lines: Sequence[str]) -> list[str]:
     return [text for text in candidates if text not in "-:.[]()_=+"]
 
 
-def _kind(values: Sequence[str]) -> Kind | None:
+def _kind(values: Sequence[str]) -> FieldKind | None:
     """Return the kind of all values that are not empty; None for text, or if all are empty."""
     known = {value for value in values if value}
     if known <= {"Unknown", "None", "INVALID"}:
         return None
     if all(value.split(" by ")[0] in STATES for value in known):
-        return Kind.STATE
+        return FieldKind.STATE
     return next((kind for kind, test in _TESTS if all(map(test.fullmatch, known))), None)
 
 

@@ -20,7 +20,7 @@ from audit.formats.shaping import (
     remarks,
 )
 from audit.formats.slurm import fields
-from audit.formats.slurm.fields import Kind
+from audit.formats.slurm.fields import FieldKind
 from audit.hostlists import count
 from audit.model import WAITING, JobState, RecordKind, RefusalCode
 
@@ -70,7 +70,7 @@ def typed(texts: pl.DataFrame, zone: str) -> pl.DataFrame:
         "walltime_s": _first(given.value("TimelimitRaw") * 60, given.value("Timelimit")),
         "priority": given.value("Priority"),
     }
-    given.check(id_name, ids.is_null() | fields.unreadable(ids, Kind.ID), "is not a job id")
+    given.check(id_name, ids.is_null() | fields.unreadable(ids, FieldKind.ID), "is not a job id")
     given.listed("State")
     for name, read in times.items():
         given.check(name, read.problem.is_not_null(), read.problem, RefusalCode.TIME)
@@ -86,9 +86,9 @@ class _Columns(Texts):
         kind = BY_NAME[name.lower()].kind
         text = self.text(name)
         value = _CONVERTERS[kind](text)
-        if kind is Kind.COUNT:
+        if kind is FieldKind.COUNT:
             bad = ~value.is_between(0, LARGEST)
-        elif kind is Kind.NUMBER:
+        elif kind is FieldKind.NUMBER:
             bad = ~value.is_finite()
         else:  # what lasts less than nothing is found with the times
             bad = value > LATEST
@@ -139,17 +139,17 @@ def _count(text: pl.Series) -> pl.Series:
     return text.to_frame("t").select(value=fields.amounts(pl.col("t")))["value"]
 
 
-_CONVERTERS: Final[dict[Kind, Callable[[pl.Series], pl.Series]]] = {
-    Kind.DURATION: _durations,
-    Kind.MINUTES: _whole,
-    Kind.SECONDS: _whole,
-    Kind.COUNT: _count,
-    Kind.NUMBER: lambda text: text.cast(pl.Float64, strict=False),
+_CONVERTERS: Final[dict[FieldKind, Callable[[pl.Series], pl.Series]]] = {
+    FieldKind.DURATION: _durations,
+    FieldKind.MINUTES: _whole,
+    FieldKind.SECONDS: _whole,
+    FieldKind.COUNT: _count,
+    FieldKind.NUMBER: lambda text: text.cast(pl.Float64, strict=False),
 }
 
 
 def _reader(
-    kind: Kind, columns: Callable[[pl.Expr], dict[str, pl.Expr]]
+    kind: FieldKind, columns: Callable[[pl.Expr], dict[str, pl.Expr]]
 ) -> Callable[[pl.Series], pl.DataFrame]:
     return lambda text: text.to_frame("text").select(
         **columns(pl.col("text")), bad=fields.unreadable(text, kind)
@@ -157,10 +157,10 @@ def _reader(
 
 
 _LISTED: Final = {
-    Kind.TRES: _reader(Kind.TRES, fields.tres),
-    Kind.GRES: _reader(Kind.GRES, fields.gres),
-    Kind.MEMORY: _reader(Kind.MEMORY, lambda text: {"memory": fields.memory(text)}),
-    Kind.STATE: _reader(Kind.STATE, lambda text: {}),
+    FieldKind.TRES: _reader(FieldKind.TRES, fields.tres),
+    FieldKind.GRES: _reader(FieldKind.GRES, fields.gres),
+    FieldKind.MEMORY: _reader(FieldKind.MEMORY, lambda text: {"memory": fields.memory(text)}),
+    FieldKind.STATE: _reader(FieldKind.STATE, lambda text: {}),
 }
 
 
@@ -282,7 +282,7 @@ def _on_two_nodes(batch: pl.Series, amounts: dict[str, pl.Series]) -> pl.Series:
         return batch
     batch = batch.set((amounts["nodes"] != 2).fill_null(value=True), None)
     names = ("cpus", "gpus", "mem_bytes")
-    frame = by_distinct(batch, _LISTED[Kind.TRES]).select(names)
+    frame = by_distinct(batch, _LISTED[FieldKind.TRES]).select(names)
     gpus = pl.when(batch.is_not_null()).then(pl.col("gpus").fill_null(0))
     parts = []
     for name in names:

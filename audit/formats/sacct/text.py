@@ -52,8 +52,8 @@ from audit.formats.lines import (
     unquoted,
 )
 from audit.formats.sacct import heads, proposals
-from audit.formats.sacct.columns import BY_NAME, SKIPPED, Layout, fits, header_row, split
-from audit.formats.sacct.heads import Head, Line
+from audit.formats.sacct.columns import BY_NAME, SKIPPED, SacctLayout, fits, header_row, split
+from audit.formats.sacct.heads import Head, TextLine
 from audit.formats.sacct.records import BATCH, typed
 from audit.formats.shaping import REFUSED, refused, shaped
 from audit.model import RECORDS, RefusalCode
@@ -66,7 +66,7 @@ _LOCAL_TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?!\.?\d*(?:Z
 
 _MARK: Final = "JobID"  # part of every row that repeats the header, or states another
 _LAYOUT: Final = ("columns", "separator", "trailing", "short")
-"""Entries of ``Header`` that hold a ``Layout``."""
+"""Entries of ``Header`` that hold a ``SacctLayout``."""
 
 _TAIL: Final = 1_000
 """Number of lines at the end of a block that are searched for the beginning of a record."""
@@ -111,7 +111,9 @@ def header(head: bytes, reading: Reading) -> Header:
         )
     begin = 0 if found is None else lines.index(found.row) + 1
     if entries["quoted"]:
-        lines = [Line(n, unquoted(text.encode(), entries["quoted"]).decode()) for n, text in lines]
+        lines = [
+            TextLine(n, unquoted(text.encode(), entries["quoted"]).decode()) for n, text in lines
+        ]
     if wrong := heads.formatted_times(lines, layout, begin):
         raise DialectError(wrong)
     texts = _texts(lines)
@@ -128,8 +130,8 @@ def header(head: bytes, reading: Reading) -> Header:
 
 
 def _laid_out(
-    lines: Sequence[Line], found: Head | None, reading: Reading
-) -> tuple[Layout, dict[str, str], list[str]]:
+    lines: Sequence[TextLine], found: Head | None, reading: Reading
+) -> tuple[SacctLayout, dict[str, str], list[str]]:
     """Return the layout, and entries and problems of the header."""
     entries = {"before": "0", "quoted": ""}
     problems: list[str] = []
@@ -155,7 +157,7 @@ def _laid_out(
     return export, entries, problems
 
 
-def _has_quotes(lines: Sequence[Line], layout: Layout) -> bool:
+def _has_quotes(lines: Sequence[TextLine], layout: SacctLayout) -> bool:
     """Return whether fields of a CSV are in quotes where they contain its separator."""
     if layout.separator != ",":
         return False
@@ -166,7 +168,7 @@ def _has_quotes(lines: Sequence[Line], layout: Layout) -> bool:
 
 def parse(block: Block, header: Header, also: Sequence[str] = ()) -> Parsed:
     """Read whole lines; ``also`` names columns whose texts are returned beside ``RECORDS``."""
-    view = _View(block, header, also)
+    view = _TextView(block, header, also)
     stated_first = layout = _layout(header)
     begin = 0
     found: list[pl.DataFrame] = []
@@ -209,7 +211,7 @@ def whole(data: bytes, header: Header) -> int:
     return end if step is None else step
 
 
-class _View:
+class _TextView:
     """A block in UTF-8, with its columns separated by one byte."""
 
     def __init__(self, block: Block, header: Header, also: Sequence[str] = ()) -> None:
@@ -255,9 +257,9 @@ class _View:
         text = raw.decode("utf-8", errors="backslashreplace")
         return text if self.byte is None else text.replace(chr(self.byte), self.separator)
 
-    def header_rows(self) -> list[tuple[int, Layout]]:
+    def header_rows(self) -> list[tuple[int, SacctLayout]]:
         """Return the lines that state columns."""
-        layouts: dict[int, Layout] = {}
+        layouts: dict[int, SacctLayout] = {}
         mark, at = _MARK.encode(), -1
         while (at := self.text.find(mark, at + 1)) >= 0:
             number = int(np.searchsorted(self.lines.starts, at, side="right")) - 1
@@ -270,7 +272,7 @@ class _View:
             layouts |= {first: stated} if stated else {}
         return sorted(layouts.items())
 
-    def section(self, begin: int, end: int, layout: Layout) -> list[pl.DataFrame]:
+    def section(self, begin: int, end: int, layout: SacctLayout) -> list[pl.DataFrame]:
         """Read the lines from ``begin`` to before ``end``, which have one layout."""
         regular = [self._regular(begin, end, layout, width) for width in (0, *layout.short)]
         texts = pl.concat(regular)
@@ -292,7 +294,7 @@ class _View:
         good = pl.concat([read, more]).filter(pl.col("problem").is_null())
         return [good, unread]
 
-    def _typed(self, texts: pl.DataFrame, layout: Layout) -> pl.DataFrame:
+    def _typed(self, texts: pl.DataFrame, layout: SacctLayout) -> pl.DataFrame:
         ids = texts["JobID" if "JobID" in layout.position else "JobIDRaw"]
         is_step = ids.str.contains(_STEP).fill_null(value=False)
         if steps := int(is_step.sum()):
@@ -304,7 +306,7 @@ class _View:
             texts[name] if name in texts.columns else nothing.alias(name) for name in self.also
         )
 
-    def _regular(self, begin: int, end: int, layout: Layout, width: int) -> pl.DataFrame:
+    def _regular(self, begin: int, end: int, layout: SacctLayout, width: int) -> pl.DataFrame:
         """Return the texts of all lines with ``width`` fields; 0 means all columns."""
         wanted = width or len(layout.names)
         columns = {name: at for name, at in layout.position.items() if at < wanted}
@@ -330,7 +332,7 @@ class _View:
         )
 
     def _odd(
-        self, odd: Offsets, taken: Mask, begin: int, layout: Layout
+        self, odd: Offsets, taken: Mask, begin: int, layout: SacctLayout
     ) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Return the texts of the records among odd lines, and the refusals of the others."""
         rows: list[list[str | int]] = []
@@ -371,18 +373,18 @@ def _batch(texts: pl.DataFrame, ids: pl.Series, is_step: pl.Series) -> pl.Series
     return jobs[BATCH]
 
 
-def _head_lines(head: bytes) -> list[Line]:
+def _head_lines(head: bytes) -> list[TextLine]:
     lines = head.decode("utf-8", errors="backslashreplace").removeprefix("\ufeff").split("\n")
     if len(lines) > 1 and len(head) >= HEAD_BYTES:
         lines.pop()  # possibly cut
-    return [Line(n, line.rstrip("\r")) for n, line in enumerate(lines, start=1) if line.strip()]
+    return [TextLine(n, line.rstrip("\r")) for n, line in enumerate(lines, start=1) if line.strip()]
 
 
-def _texts(lines: Sequence[Line]) -> list[str]:
+def _texts(lines: Sequence[TextLine]) -> list[str]:
     return [text for _, text in lines]
 
 
-def _declared(lines: Sequence[str], names: Sequence[str], separator: str | None) -> Layout:
+def _declared(lines: Sequence[str], names: Sequence[str], separator: str | None) -> SacctLayout:
     separated = proposals.separator_for(lines, names, separator)
     if separated is None:
         sniffed = proposals.sniff(lines, separator)
@@ -391,15 +393,15 @@ def _declared(lines: Sequence[str], names: Sequence[str], separator: str | None)
             f"--columns declares {len(names)} columns, and no line of the log has them{width}:\n"
             + _proposal(lines, separator)
         )
-    return Layout(tuple(name.strip() for name in names), *separated)
+    return SacctLayout(tuple(name.strip() for name in names), *separated)
 
 
-def _with_short_rows(lines: Sequence[str], layout: Layout, problems: list[str]) -> Layout:
+def _with_short_rows(lines: Sequence[str], layout: SacctLayout, problems: list[str]) -> SacctLayout:
     """Allow for rows without the last columns, written before these were added."""
     counts = [line.count(layout.separator) + 1 - layout.trailing for line in lines]
     short = []
     for width in sorted(set(counts)):
-        shorter = Layout(layout.names[:width], layout.separator, layout.trailing)
+        shorter = SacctLayout(layout.names[:width], layout.separator, layout.trailing)
         of_it = [line for line, count in zip(lines, counts, strict=True) if count == width]
         if width < len(layout.names) and len(of_it) > 1 and shorter.problem() is None:
             good = sum(fits(line, shorter) for line in of_it[: proposals.SAMPLE])
@@ -407,10 +409,10 @@ def _with_short_rows(lines: Sequence[str], layout: Layout, problems: list[str]) 
                 short.append(width)
                 lacking = ", ".join(layout.names[width:])
                 problems.append(f"lines of {width} fields are read as lacking {lacking}")
-    return Layout(layout.names, layout.separator, layout.trailing, tuple(short))
+    return SacctLayout(layout.names, layout.separator, layout.trailing, tuple(short))
 
 
-def _restarted(lines: Sequence[str], layout: Layout) -> int:
+def _restarted(lines: Sequence[str], layout: SacctLayout) -> int:
     names = [name.lower() for name in layout.names]
     if "restarts" not in names:
         return 0
@@ -446,7 +448,7 @@ def _proposal(lines: Sequence[str], separator: str | None) -> str:
     )
 
 
-def _stated(layout: Layout, header: Header) -> Header:
+def _stated(layout: SacctLayout, header: Header) -> Header:
     short = ",".join(map(str, layout.short))
     texts = (",".join(layout.names), layout.separator, str(layout.trailing), short)
     entries = {**header.entries, **dict(zip(_LAYOUT, texts, strict=True))}
@@ -460,14 +462,14 @@ def needed(entries: Mapping[str, str]) -> dict[str, str]:
     return {**entries, "columns": ",".join(known)}
 
 
-def _layout(header: Header) -> Layout:
+def _layout(header: Header) -> SacctLayout:
     return _layout_of(*(header.entries[name] for name in _LAYOUT))
 
 
 @lru_cache(maxsize=16)
-def _layout_of(names: str, separator: str, trailing: str, short: str) -> Layout:
+def _layout_of(names: str, separator: str, trailing: str, short: str) -> SacctLayout:
     widths = tuple(int(width) for width in short.split(",") if width)
-    return Layout(tuple(names.split(",")), separator, trailing == "True", widths)
+    return SacctLayout(tuple(names.split(",")), separator, trailing == "True", widths)
 
 
 _TITLE: Final = "Slurm's sacct (-P)"

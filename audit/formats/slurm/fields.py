@@ -40,7 +40,7 @@ ALWAYS: Final = ("cpu", "mem", "energy", "node", "billing", "fs/disk", "vmem", "
 """Resources that every cluster tracks, in Slurm's order; AccountingStorageTRES adds others."""
 
 
-class Kind(StrEnum):
+class FieldKind(StrEnum):
     """Content of a column; each has a pattern in ``FIT``."""
 
     ID = "job id"
@@ -61,43 +61,43 @@ class Kind(StrEnum):
     NOTHING = "nothing"  # after the separator that ends each line of `sacct -p`
 
 
-LISTS: Final = (Kind.TRES, Kind.GRES, Kind.LIST)  # kinds that may contain commas
+LISTS: Final = (FieldKind.TRES, FieldKind.GRES, FieldKind.LIST)  # kinds that may contain commas
 
 _BLANK: Final = "|".join(("", *(text.replace("(", r"\(").replace(")", r"\)") for text in UNKNOWN)))
 _LIMIT: Final = "UNLIMITED|Partition_Limit"
 _ITEM: Final = r"[^=, \t]+=[^=,]*"
 
-FIT: Final[dict[Kind, str]] = {
+FIT: Final[dict[FieldKind, str]] = {
     # readable texts, and those for unknown
-    Kind.ID: r"[0-9]+(?:_(?:[0-9]+|\[[^\]]*\]?))?(?:\+[0-9]+)?(?:\.[0-9A-Za-z_+.-]+)?",
-    Kind.TIME: rf"{_BLANK}|{TIME}",
-    Kind.DURATION: rf"{_BLANK}|{_LIMIT}|(?:[0-9]{{1,7}}-)?(?:[0-9]{{1,7}}:){{1,2}}[0-9]{{2}}"
+    FieldKind.ID: r"[0-9]+(?:_(?:[0-9]+|\[[^\]]*\]?))?(?:\+[0-9]+)?(?:\.[0-9A-Za-z_+.-]+)?",
+    FieldKind.TIME: rf"{_BLANK}|{TIME}",
+    FieldKind.DURATION: rf"{_BLANK}|{_LIMIT}|(?:[0-9]{{1,7}}-)?(?:[0-9]{{1,7}}:){{1,2}}[0-9]{{2}}"
     r"(?:\.[0-9]+)?",
-    Kind.MINUTES: rf"{_BLANK}|{_LIMIT}|[0-9]{{1,12}}",
-    Kind.SECONDS: rf"{_BLANK}|[0-9]{{1,12}}",
-    Kind.COUNT: rf"{_BLANK}|{_AMOUNT}",
-    Kind.NUMBER: rf"{_BLANK}|-?[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?[{UNITS}]?",
-    Kind.MEMORY: rf"{_BLANK}|\?|[0-9]+(?:\.[0-9]+)?[{UNITS}]?B?[cn]?",
-    Kind.TRES: rf"{_BLANK}|{_ITEM}(?:,{_ITEM})*",
-    Kind.GRES: rf"{_BLANK}|[0-9A-Za-z_:./()+-]+(?:,[0-9A-Za-z_:./()+-]+)*",
-    Kind.STATE: r"|[A-Za-z][0-9A-Za-z_+-]*(?: by .+)?",
-    Kind.EXIT: rf"{_BLANK}|-?[0-9]+(?::-?[0-9]+)?",
-    Kind.NAME: r"[^\n]*",
-    Kind.LIST: r"[^\n]*",
-    Kind.FREE: r"(?s:.*)",
-    Kind.NOTHING: "",
+    FieldKind.MINUTES: rf"{_BLANK}|{_LIMIT}|[0-9]{{1,12}}",
+    FieldKind.SECONDS: rf"{_BLANK}|[0-9]{{1,12}}",
+    FieldKind.COUNT: rf"{_BLANK}|{_AMOUNT}",
+    FieldKind.NUMBER: rf"{_BLANK}|-?[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?[{UNITS}]?",
+    FieldKind.MEMORY: rf"{_BLANK}|\?|[0-9]+(?:\.[0-9]+)?[{UNITS}]?B?[cn]?",
+    FieldKind.TRES: rf"{_BLANK}|{_ITEM}(?:,{_ITEM})*",
+    FieldKind.GRES: rf"{_BLANK}|[0-9A-Za-z_:./()+-]+(?:,[0-9A-Za-z_:./()+-]+)*",
+    FieldKind.STATE: r"|[A-Za-z][0-9A-Za-z_+-]*(?: by .+)?",
+    FieldKind.EXIT: rf"{_BLANK}|-?[0-9]+(?::-?[0-9]+)?",
+    FieldKind.NAME: r"[^\n]*",
+    FieldKind.LIST: r"[^\n]*",
+    FieldKind.FREE: r"(?s:.*)",
+    FieldKind.NOTHING: "",
 }
 """Pattern of a whole column of each kind."""
 
-PIECE: Final[dict[Kind, str]] = {
-    Kind.TRES: rf"{_BLANK}|{_ITEM}",
-    Kind.GRES: rf"{_BLANK}|[0-9A-Za-z_:./()+-]+",
-    Kind.LIST: r"[0-9A-Za-z_.\[\]+ -]*",
+PIECE: Final[dict[FieldKind, str]] = {
+    FieldKind.TRES: rf"{_BLANK}|{_ITEM}",
+    FieldKind.GRES: rf"{_BLANK}|[0-9A-Za-z_:./()+-]+",
+    FieldKind.LIST: r"[0-9A-Za-z_.\[\]+ -]*",
 }
 """Pattern of one piece of a list, where commas also separate columns."""
 
 
-def unreadable(text: pl.Series, kind: Kind) -> pl.Series:
+def unreadable(text: pl.Series, kind: FieldKind) -> pl.Series:
     """Return which texts are not of ``kind`` (null and unknown ones are)."""
     return ~text.fill_null("").str.contains(rf"^(?:{FIT[kind]})$")
 

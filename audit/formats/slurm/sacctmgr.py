@@ -93,7 +93,7 @@ class Listed(NamedTuple, Generic[Row]):
 _Cells = Mapping[str, str]
 
 
-class Table(NamedTuple):
+class SacctmgrTable(NamedTuple):
     """Rows by the names of their columns (lower case, without blanks), with their lines."""
 
     columns: tuple[str, ...]
@@ -175,16 +175,18 @@ _ALIASES: Final = {
 _DUMP: Final = re.compile(r"^(?:Cluster|Parent|Account|User) - '", re.MULTILINE)
 
 
-def read_table(text: str, remedy: str) -> Table:
+def read_table(text: str, remedy: str) -> SacctmgrTable:
     """Read a table with a header row; ``remedy`` is the command that writes one."""
     lines = [(n, line.rstrip("\r")) for n, line in enumerate(text.split("\n"), 1) if line.strip()]
     if not lines:
-        return Table((), [], [Fault(0, f"empty; let '{remedy}' write it")])
+        return SacctmgrTable((), [], [Fault(0, f"empty; let '{remedy}' write it")])
     first, header = lines[0]
     header = header.removeprefix("\ufeff")
     between = re.match(r"[A-Za-z][A-Za-z ]*?\s*([^A-Za-z \t]+)", header)
     if between is None or set(header) <= {"-", " "}:
-        return Table((), [], [Fault(first, f"no header row with a delimiter: use '{remedy}'")])
+        return SacctmgrTable(
+            (), [], [Fault(first, f"no header row with a delimiter: use '{remedy}'")]
+        )
     separator = between[1]
     trailing = separator if header.endswith(separator) else ""
     titles = header.removesuffix(trailing).split(separator)
@@ -199,7 +201,7 @@ def read_table(text: str, remedy: str) -> Table:
         else:
             wrong = f"{len(cells)} fields where the header row has {len(names)}"
             faults.append(Fault(number, wrong))
-    return Table(names, rows, faults)
+    return SacctmgrTable(names, rows, faults)
 
 
 def _listed(text: str) -> tuple[list[Association], list[Fault]]:
@@ -243,7 +245,7 @@ def _limits(cells: _Cells) -> dict[str, str]:
 _ParentOf = Callable[[int, _Cells], str | None]
 
 
-def _parents(table: Table) -> _ParentOf | None:
+def _parents(table: SacctmgrTable) -> _ParentOf | None:
     """Return what gives the parent of an account's row; None where it is unknown."""
     names = set(table.columns)
     accounts = [(line, row) for line, row in table.rows if not row["user"].strip()]

@@ -64,7 +64,7 @@ class Partition:
 
 
 @dataclass(frozen=True)
-class Listing:
+class PartitionListing:
     """The partitions of a text."""
 
     partitions: tuple[Partition, ...]  # in the order of the text; of two with one name, the last
@@ -73,7 +73,7 @@ class Listing:
     problems: tuple[str, ...] = ()  # what could not be used, in words for the user
 
 
-def read(text: str) -> Listing:
+def read(text: str) -> PartitionListing:
     """Read the output of `scontrol show partition`; never raises for its content."""
     before, *records = _RECORD.split(text)
     problems: list[str] = []
@@ -99,7 +99,7 @@ def read(text: str) -> Listing:
         for name, values in entries.items()
     )
     named = _CLUSTER.search(before)
-    return Listing(partitions, named[1] if named else None, tuple(problems))
+    return PartitionListing(partitions, named[1] if named else None, tuple(problems))
 
 
 def expand(hostlist: str, most: int = MOST_NAMES) -> frozenset[str] | None:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from audit.config.table import TableMapping
 from audit.errors import DialectError
-from audit.formats.elements import Found, Row, Words, decode, holdable, starts_of
+from audit.formats.elements import BlockElements, Row, Words, decode, holdable, starts_of
 from audit.formats.lines import Block
 
 MOST_ITEMS: Final = 1 << 20  # of the lists in one row
@@ -49,7 +49,7 @@ def whole(data: bytes, mark: str) -> int:
     return len(data[:at].rstrip().removesuffix(b",")) if at > 0 else 0
 
 
-class Objects(Found):
+class Objects(BlockElements):
     """The rows of the objects of a block."""
 
     def __init__(self, block: Block, mark: str, mapping: TableMapping) -> None:

@@ -103,7 +103,7 @@ def _has_local_times(head: bytes, stated: Header, mapping: TableMapping) -> bool
 
 def _texts(
     block: Block, header: Header, mapping: TableMapping
-) -> tuple[pl.DataFrame, delimited.Rows | objects.Objects]:
+) -> tuple[pl.DataFrame, delimited.DelimitedRows | objects.Objects]:
     entries = header.entries
     if entries["form"] == "json":
         found = objects.Objects(block, entries["begins"], mapping)

@@ -71,10 +71,10 @@ from audit.metrics.waits.walk import (
     BOOKED,
     FIRST_RULE,
     LAPSED,
-    Booked,
-    Known,
+    AttributedWaits,
+    LogFacts,
     Plan,
-    Scene,
+    PoolLog,
     Starts,
     book,
     scene,
@@ -202,7 +202,7 @@ def account(
         found = plans.believed(of.scene, pool.policy if pool.states_backfill else None)
     else:
         found = plans.Chosen(passes.plan, book(of.scene, passes.plan), passes.starts)
-    again = _Again(queue, pool, of.rules, of.known, durations.outage_s, found.plan)
+    again = _SweepState(queue, pool, of.rules, of.known, durations.outage_s, found.plan)
     booked, preemptible = _over_preemptible(found.booked, again)
     made = _columns(booked, queue, pool, of.rule_names, of.scene.guessed).with_columns(
         preemptible.alias(PREEMPTIBLE),
@@ -248,10 +248,10 @@ class _Posed(NamedTuple):
     queue: Queued
     kinds: pl.Series  # of recorded holds
     placed: pl.DataFrame  # all other holds, by place in the queue
-    known: Known
+    known: LogFacts
     rules: InForce
     rule_names: Sequence[str]  # recorded ones last
-    scene: Scene
+    scene: PoolLog
     interval_s: int | None
 
 
@@ -279,7 +279,7 @@ def _posed(
     placed = placed_holds(spans, queue)
     says = pl.col("recorded_as")
     placed = placed.with_columns(says + pl.when(says >= 0).then(rules.bounded).otherwise(0))
-    known = Known(
+    known = LogFacts(
         first_end(described) if log_begin is None else log_begin,
         INTERVAL_S if interval is None else interval,
         Holds(*(placed[name].to_numpy() for name in Holds._fields)),
@@ -293,7 +293,7 @@ def _posed(
 
 
 def _columns(
-    booked: Booked, queue: Queued, pool: Pool, names: Sequence[str], guessed: float | None
+    booked: AttributedWaits, queue: Queued, pool: Pool, names: Sequence[str], guessed: float | None
 ) -> pl.DataFrame:
     """Return the columns that the bookings tell, of each attempt in the queue's order."""
     return pl.DataFrame(
@@ -349,25 +349,27 @@ def rule_names(pool: Pool) -> list[str]:
     return [rule_text(rule, pool.resource, pool.zone) for rule in rules]
 
 
-def _seconds(booked: Booked, columns: Sequence[Cause]) -> dict[str, np.ndarray]:
+def _seconds(booked: AttributedWaits, columns: Sequence[Cause]) -> dict[str, np.ndarray]:
     return {
         one.column: np.sum([booked.of(key) for key in one.booked], axis=0, initial=0.0)
         for one in columns
     }
 
 
-class _Again(NamedTuple):
+class _SweepState(NamedTuple):
     """The state that another sweep needs."""
 
     queue: Queued
     pool: Pool
     rules: InForce
-    known: Known
+    known: LogFacts
     outage_s: int
     plan: Plan
 
 
-def _over_preemptible(booked: Booked, again: _Again) -> tuple[Booked, pl.Series]:
+def _over_preemptible(
+    booked: AttributedWaits, again: _SweepState
+) -> tuple[AttributedWaits, pl.Series]:
     """Book the waits of attempts to which others give way again, as if these others held nothing.
 
     Returns:
@@ -400,7 +402,7 @@ def _outages(found: Ints, now: int) -> pl.DataFrame:
     return named.with_columns(pl.col("to_time").clip(upper_bound=now))
 
 
-def _lacks(booked: Booked, pool: Pool, guessed: float | None) -> dict[str, pl.Series]:
+def _lacks(booked: AttributedWaits, pool: Pool, guessed: float | None) -> dict[str, pl.Series]:
     """Return the parts of the seconds booked to ``nodes``, by the resource that was lacking."""
     *each, features, several = booked.lacking.astype(np.float64)
     of = dict.fromkeys((lack.resource for lack in LACKS), np.zeros_like(several))
@@ -432,7 +434,7 @@ def _before(queue: Queued, outside: NDArray[np.float64], place: int | None) -> p
 
 
 def _traced(
-    booked: Booked,
+    booked: AttributedWaits,
     place: int | None,
     names: Sequence[str],
     placed: pl.DataFrame,
@@ -493,7 +495,7 @@ def _barred(stretches: pl.DataFrame, queue: Queued, described: pl.DataFrame) -> 
     )
 
 
-def _longest_rule(booked: Booked, names: Sequence[str]) -> pl.Series:
+def _longest_rule(booked: AttributedWaits, names: Sequence[str]) -> pl.Series:
     if not names:
         return pl.repeat(None, booked.seconds.shape[1], dtype=pl.String, eager=True)
     longest = pl.Series(names).gather(booked.forbidden.argmax(axis=0))

@@ -89,7 +89,7 @@ def base_of(period: Period, log: Period, zone: ZoneInfo) -> Period:
 
 
 @dataclass(frozen=True, slots=True)
-class _Waits:
+class _EndedWaits:
     """The waits of ended attempts, without the waiting before the log begins; s."""
 
     frame: pl.DataFrame  # user, day, waited, not_judged, no_reason
@@ -168,7 +168,7 @@ def of_base(
     return pl.DataFrame([row], BASE_SCHEMA)
 
 
-def _waits(subjects: pl.DataFrame, zone: ZoneInfo) -> _Waits:
+def _waits(subjects: pl.DataFrame, zone: ZoneInfo) -> _EndedWaits:
     cause = {key: pl.col(f"cause_{key}_s") for key in (*_KNOWN, "unexplained")}
     marked = pl.col("unstartable_from").is_not_null()
     known = pl.sum_horizontal(cause[key] for key in _KNOWN)
@@ -179,7 +179,7 @@ def _waits(subjects: pl.DataFrame, zone: ZoneInfo) -> _Waits:
         no_reason=cause["unexplained"],
         not_judged=pl.when(marked).then(pl.col("wait_s") - known).otherwise(cause["unexplained"]),
     )
-    return _Waits(frame)
+    return _EndedWaits(frame)
 
 
 def _long_class(subjects: pl.DataFrame, of: Thresholds) -> bool:

@@ -104,7 +104,7 @@ def fidelity(held: pl.DataFrame, replayed: pl.DataFrame | None = None) -> pl.Dat
     return _with_units(rows)
 
 
-class Rule(NamedTuple):
+class FidelityRule(NamedTuple):
     """A rule in the view ``fidelity``."""
 
     order: str  # KEPT_ORDER: that of the observed starts
@@ -118,7 +118,7 @@ RULE_SCHEMA: Final = pl.Schema({"order": pl.String, "backfill": pl.String, "own_
 
 
 def of_rules(
-    compared: pl.DataFrame, used: Rule, policy: Rule, on_nodes: float | None
+    compared: pl.DataFrame, used: FidelityRule, policy: FidelityRule, on_nodes: float | None
 ) -> pl.DataFrame:
     """Return the rows about the agreement of rules with the observed starts (SPEC §10).
 
@@ -129,10 +129,10 @@ def of_rules(
         policy: the modelled one.
         on_nodes: its agreement by the free nodes; None: not known.
     """
-    rows: list[tuple[Rule, str, float | None]] = []
+    rows: list[tuple[FidelityRule, str, float | None]] = []
     known = compared.unique(RULE_SCHEMA.names(), keep="first", maintain_order=True)
     for one in known.iter_rows(named=True):
-        rule = Rule(one["order"], one["backfill"], one["own_peak"])
+        rule = FidelityRule(one["order"], one["backfill"], one["own_peak"])
         rows.append((rule, "agreement", one["agreement"]))
         if one["judged"] < one["instants"]:
             rows.append((rule, "agreement_compared", one["judged"] / one["instants"]))

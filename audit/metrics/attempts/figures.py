@@ -31,7 +31,7 @@ from audit.metrics.attempts.parts import (
     GPU_TYPE,
     LEAST_UNITS,
     QUEUE,
-    Row,
+    SummaryRow,
     cut,
     evaluated,
     row,
@@ -73,7 +73,7 @@ def read() -> list[str]:
     return sorted(names - {"hour_of_week", GPU_TYPE, QUEUE} | {"gpu_types"})
 
 
-class Drawn(NamedTuple):
+class DrawnUnits(NamedTuple):
     """The resamples of a population's users, and of the weeks or days in which it arrived."""
 
     users: Resamples
@@ -86,7 +86,7 @@ class Drawn(NamedTuple):
         return cls(*(Resamples(number, seed, resamples) for number in units))
 
 
-def of_parts(attempts: pl.DataFrame, drawn: Drawn, tolerance_s: int) -> list[Row]:
+def of_parts(attempts: pl.DataFrame, drawn: DrawnUnits, tolerance_s: int) -> list[SummaryRow]:
     """Return the figures that the registry derives from attempts, along all their dimensions.
 
     Args:
@@ -221,7 +221,7 @@ def _fst_terms(fst: Fst, tolerance_s: int) -> dict[str, pl.Expr]:
     }
 
 
-def _statuses(attempts: pl.DataFrame) -> Iterator[Row]:
+def _statuses(attempts: pl.DataFrame) -> Iterator[SummaryRow]:
     """Yield the number of fair start times with each status that occurs."""
     if "fst_status" not in attempts.columns:
         return

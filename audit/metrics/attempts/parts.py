@@ -40,7 +40,7 @@ LEAST_UNITS: Final = 8
 """Fewest users, or weeks or days, with an interval of a share of waiting time."""
 
 
-class Row(NamedTuple):
+class SummaryRow(NamedTuple):
     """One row of the summary; fields as in ``summary.SUMMARY_SCHEMA``."""
 
     metric: str
@@ -61,14 +61,14 @@ def row(
     attempts: int | None,
     interval: Interval = NONE,
     unit: str | None = None,
-) -> Row:
+) -> SummaryRow:
     """Return a row with the unit of the metric in the registry of measures, or with ``unit``.
 
     Raises:
         KeyError: ``registry.measures`` has no such metric.
     """
     unit = unit or unit_of(metric, dimension_value)
-    return Row(metric, dimension, dimension_value, value, *interval, unit, attempts)
+    return SummaryRow(metric, dimension, dimension_value, value, *interval, unit, attempts)
 
 
 class Ratio(NamedTuple):
@@ -172,14 +172,14 @@ class Part(NamedTuple):
         value: float | None,
         interval: Interval = NONE,
         unit: str | None = None,
-    ) -> Row:
+    ) -> SummaryRow:
         """Return a row about this part; see the function ``row``."""
         attempts = int(self.cells.attempts[self.number])
         return row(metric, self.dimension, self.value, value, attempts, interval, unit)
 
     def ratios(
         self, figures: Sequence[Ratio], resamples: Resamples, fewest: int = FEWEST
-    ) -> list[Row]:
+    ) -> list[SummaryRow]:
         """Return rows of ratios, null for 0/0; with intervals from ``fewest`` units on."""
         pairs = [(one.above, one.below) for one in figures]
         names = dict.fromkeys(itertools.chain(*pairs))
@@ -204,7 +204,7 @@ class Part(NamedTuple):
 
     def figures(
         self, measures: Sequence[Measure], resamples: Resamples, fewest: int = FEWEST
-    ) -> list[Row]:
+    ) -> list[SummaryRow]:
         """Return rows of measures; sums and greatest values have no interval."""
         quotients = [
             Ratio(one.key, one.figure.above, one.figure.below)
@@ -228,7 +228,7 @@ class Part(NamedTuple):
             rows += self.quantiles(metrics, term, resamples)
         return rows
 
-    def range(self, metric: str, of: RatioRange) -> Row:
+    def range(self, metric: str, of: RatioRange) -> SummaryRow:
         """Return the row of a range, null for 0/0; its ends are bounds, not an interval."""
         least, most, below = (
             self.cells.total(self.number, term) for term in (of.least, of.most, of.below)
@@ -238,7 +238,9 @@ class Part(NamedTuple):
         ends = (min(least, most) / below, most / below)
         return self.row(metric, ends[1], ends)
 
-    def quantiles(self, metrics: Mapping[str, int], term: str, resamples: Resamples) -> list[Row]:
+    def quantiles(
+        self, metrics: Mapping[str, int], term: str, resamples: Resamples
+    ) -> list[SummaryRow]:
         """Return rows of quantiles (metric → thousandths, ascending), with intervals."""
         values, units = self.cells.ascending(self.number, term)
         intervals = resamples.quantiles(units, values, list(metrics.values()))

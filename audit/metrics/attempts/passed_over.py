@@ -47,7 +47,7 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 
-from audit.metrics.attempts.parts import Row, row
+from audit.metrics.attempts.parts import SummaryRow, row
 from audit.metrics.attempts.population import day_number, ended, in_period, occupied
 from audit.metrics.pairs import (
     KINDS,
@@ -379,9 +379,9 @@ def beside(entities: pl.DataFrame, results: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def rows(results: pl.DataFrame) -> list[Row]:
+def rows(results: pl.DataFrame) -> list[SummaryRow]:
     """Return the rows of the summary about what ``of_period`` gave."""
-    made: list[Row] = []
+    made: list[SummaryRow] = []
     for one in results.iter_rows(named=True):
         of = (one["entity_kind"], one["entity"])
         count, share, expected = one["attempts"], one["passed_share"], one["passed_expected"]
@@ -402,7 +402,7 @@ def rows(results: pl.DataFrame) -> list[Row]:
     return made + _orders(results)
 
 
-def _orders(results: pl.DataFrame) -> list[Row]:
+def _orders(results: pl.DataFrame) -> list[SummaryRow]:
     """Return how often the later jobs of partitions and QOS that are ahead started first."""
     ahead = (
         results.drop_nulls("ahead")

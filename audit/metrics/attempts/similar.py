@@ -40,7 +40,7 @@ from audit.metrics.attempts.contention import (
     requested,
     time_order,
 )
-from audit.metrics.attempts.parts import Row, row
+from audit.metrics.attempts.parts import SummaryRow, row
 from audit.metrics.attempts.population import day_number, ended, in_period, numbered, only, ordered
 from audit.metrics.quantiles import MEDIAN, P95, add_ints, renumbered
 from audit.metrics.ranges import Ranges
@@ -156,7 +156,8 @@ class _Jobs(NamedTuple):
         waits, ranks = np.unique(self.wait, return_inverse=True)
         bits = max(len(waits).bit_length(), len(later).bit_length())
         sorted_, theirs = (
-            _Sorted.of(keys, later, np.flatnonzero(candidates)) for keys in (self.stratum, group)
+            _SortedAttempts.of(keys, later, np.flatnonzero(candidates))
+            for keys in (self.stratum, group)
         )
         all_waits, own_waits = (Ranges(ranks[each.places], bits) for each in (sorted_, theirs))
         before = Ranges(_previous(group[sorted_.places]), bits)
@@ -179,7 +180,7 @@ class _Jobs(NamedTuple):
         return made
 
 
-class _Sorted(NamedTuple):
+class _SortedAttempts(NamedTuple):
     """Attempts sorted by a key ≥ 0, then by arrival."""
 
     places: Ints
@@ -187,7 +188,7 @@ class _Sorted(NamedTuple):
     later: Ints  # the arrival, s after the first
 
     @classmethod
-    def of(cls, keys: Ints, later: Ints, places: Ints) -> "_Sorted":
+    def of(cls, keys: Ints, later: Ints, places: Ints) -> "_SortedAttempts":
         """Return the attempts at ``places``, which are in the order of arrival."""
         order = places[time_order(keys[places])]
         return cls(order, keys[order], later[order])
@@ -260,7 +261,7 @@ def excess(reference: str) -> pl.Expr:
 
 def of_similar(
     with_similar: pl.DataFrame, period: Period, zone: ZoneInfo, seed: int, resamples: int
-) -> Iterator[Row]:
+) -> Iterator[SummaryRow]:
     """Yield rows of the summary about each user and account whose attempts have similar jobs.
 
     Args:
@@ -280,7 +281,7 @@ def of_similar(
         yield from _of_kind(held, kind, drawn)
 
 
-def _of_kind(held: pl.DataFrame, kind: str, drawn: Resamples) -> Iterator[Row]:
+def _of_kind(held: pl.DataFrame, kind: str, drawn: Resamples) -> Iterator[SummaryRow]:
     """Yield the excess of each entity, in the order of names, with intervals over days."""
     names = held["entity"].dtype.categories  # type: ignore[attr-defined]
     codes = held["entity"].to_physical().cast(pl.Int64).to_numpy()

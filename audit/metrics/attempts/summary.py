@@ -20,7 +20,7 @@ from audit.metrics import dominant_share, uncertainty
 from audit.metrics.attempts import figures, passed_over, performance, users
 from audit.metrics.attempts.contention import counted_resources
 from audit.metrics.attempts.miss import TOLERANCE_S
-from audit.metrics.attempts.parts import Row, coded, number_users, row
+from audit.metrics.attempts.parts import SummaryRow, coded, number_users, row
 from audit.metrics.attempts.performance import Activity
 from audit.metrics.attempts.population import (
     ended,
@@ -61,7 +61,7 @@ SUMMARY_SCHEMA = pl.Schema(
 KINDS: Final[tuple[users.Kind, ...]] = ("user", "account")
 
 
-class Options(NamedTuple):
+class SummaryOptions(NamedTuple):
     """Choices that SPEC leaves open, with its defaults."""
 
     keep_single: bool = False  # keep users with one started job in UWT and related figures
@@ -75,14 +75,14 @@ class Options(NamedTuple):
     all of it."""
 
 
-DEFAULTS: Final = Options()
+DEFAULTS: Final = SummaryOptions()
 
 
-class Known(NamedTuple):
+class EarlierResults(NamedTuple):
     """Results that were computed before."""
 
     entities: Mapping[users.Kind, pl.DataFrame]  # of ``users.by_entities``, for the period
-    conserved: Row  # of ``conservation_of``, for all attempts of the pool
+    conserved: SummaryRow  # of ``conservation_of``, for all attempts of the pool
     passed: pl.DataFrame  # of ``passed_over.of_period``
     guessed: float | None = None  # of ``account.Account``
 
@@ -94,9 +94,9 @@ def summarise(
     now: int,
     zone: ZoneInfo,
     seed: int,
-    options: Options = DEFAULTS,
+    options: SummaryOptions = DEFAULTS,
     *,
-    known: Known | None = None,
+    known: EarlierResults | None = None,
 ) -> pl.DataFrame:
     """Return all figures of ``pool`` in ``period``.
 
@@ -121,7 +121,7 @@ def summarise(
         rows += _resources(described, pool, span, now)
         rows += _used_by(held, pool)
     attempts = coded(subjects, zone)
-    drawn = figures.Drawn.of(attempts, seed, options.resamples)
+    drawn = figures.DrawnUnits.of(attempts, seed, options.resamples)
     rows += figures.of_parts(attempts, drawn, options.tolerance_s)
     rows.append(known.conserved if known else conservation_of(described, now, options))
     rows += of_similar(described, period, zone, seed, options.resamples)
@@ -148,13 +148,15 @@ def summarise(
     return pl.DataFrame(rows, schema=SUMMARY_SCHEMA, orient="row")
 
 
-def conservation_of(described: pl.DataFrame, now: int, options: Options = DEFAULTS) -> Row:
+def conservation_of(
+    described: pl.DataFrame, now: int, options: SummaryOptions = DEFAULTS
+) -> SummaryRow:
     """Return the row about the conservation of resource equality over all attempts of a pool."""
     value = conservation(described, now, options.count_never_started)
     return row("re_conservation", "all", None, value, described.height)
 
 
-def _counts(held: pl.DataFrame, pool: Pool) -> list[Row]:
+def _counts(held: pl.DataFrame, pool: Pool) -> list[SummaryRow]:
     """Return numbers of attempts and users, and of values that the log leaves unknown."""
 
     def standing(name: Standing) -> pl.Expr:
@@ -185,7 +187,7 @@ def _counts(held: pl.DataFrame, pool: Pool) -> list[Row]:
     return [*rows, row("users", "all", None, named, belonging.height)]
 
 
-def _gave_up(held: pl.DataFrame) -> list[Row]:
+def _gave_up(held: pl.DataFrame) -> list[SummaryRow]:
     """Return the number and waits of attempts that never started, in all and by account."""
     left = held.filter(pl.col("standing") == Standing.NEVER_STARTED)
     numbers = [pl.len().cast(pl.Int64).alias("never_started"), gave_up_total().alias("waited")]
@@ -221,8 +223,8 @@ def _activity(
     now: int,
     zone: ZoneInfo,
     seed: int,
-    options: Options,
-) -> list[Row]:
+    options: SummaryOptions,
+) -> list[SummaryRow]:
     """Return the activity of the pool in ``span``, in all and by day.
 
     The queue is unknown if no started attempt has a known arrival, and the use of the pool too if
@@ -278,7 +280,9 @@ def _amounts(pool: Pool) -> list[tuple[str, int]]:
     return [(name, amount) for name, amount in pool.amounts if name in counted]
 
 
-def _resources(described: pl.DataFrame, pool: Pool, span: tuple[int, int], now: int) -> list[Row]:
+def _resources(
+    described: pl.DataFrame, pool: Pool, span: tuple[int, int], now: int
+) -> list[SummaryRow]:
     rows = []
     for column, amount in _amounts(pool):
         of_resource = described.with_columns(size=pl.col(column))
@@ -288,7 +292,7 @@ def _resources(described: pl.DataFrame, pool: Pool, span: tuple[int, int], now: 
     return rows
 
 
-def _used_by(held: pl.DataFrame, pool: Pool) -> list[Row]:
+def _used_by(held: pl.DataFrame, pool: Pool) -> list[SummaryRow]:
     """Return the use of each resource by each user, in pool-hours."""
     rows = []
     for column, amount in _amounts(pool):
@@ -302,7 +306,9 @@ def _used_by(held: pl.DataFrame, pool: Pool) -> list[Row]:
     return rows
 
 
-def _nuwt(entities: pl.DataFrame, kind: users.Kind, seed: int, options: Options) -> list[Row]:
+def _nuwt(
+    entities: pl.DataFrame, kind: users.Kind, seed: int, options: SummaryOptions
+) -> list[SummaryRow]:
     spread = users.dispersion(entities, options.keep_single)
     kept = users.counted(entities, options.keep_single)
     resamples = Resamples(kept.height, seed, options.resamples)

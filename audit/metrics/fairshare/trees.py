@@ -35,7 +35,7 @@ ROOT: Final = "root"
 NO_SHARE: Final = math.nan  # the share of a node with Slurm's ``fairshare=parent``
 
 
-class Node(NamedTuple):
+class TreeNode(NamedTuple):
     """An account or user, before it has its place in a tree."""
 
     name: str
@@ -55,9 +55,9 @@ class Tree(NamedTuple):
 
     names: tuple[str, ...]
     kinds: tuple[Kind, ...]
-    partitions: tuple[str | None, ...]  # as ``Node.partition``
+    partitions: tuple[str | None, ...]  # as ``TreeNode.partition``
     parents: Ints  # index of each node's account; −1: the root
-    shares: Floats  # as ``Node.share``; NaN: ``NO_SHARE``
+    shares: Floats  # as ``TreeNode.share``; NaN: ``NO_SHARE``
 
     @property
     def is_user(self) -> Bools:
@@ -85,7 +85,7 @@ class Leaves(NamedTuple):
 # --- making one ----------------------------------------------------------------------------------
 
 
-def build(nodes: Iterable[Node], *, root: str = ROOT, all_zero: bool = False) -> Tree:
+def build(nodes: Iterable[TreeNode], *, root: str = ROOT, all_zero: bool = False) -> Tree:
     """Return a tree of these accounts and users, in any order.
 
     Args:
@@ -100,10 +100,10 @@ def build(nodes: Iterable[Node], *, root: str = ROOT, all_zero: bool = False) ->
     given = list(nodes)
     if faults := list(_faults(given, root, all_zero=all_zero)):
         raise ValueError("\n".join(faults))
-    below: dict[str | None, list[Node]] = {}
+    below: dict[str | None, list[TreeNode]] = {}
     for node in given:
         below.setdefault(_above(node, root), []).append(node)
-    ordered: list[Node] = [Node(root, "account", 1.0)]
+    ordered: list[TreeNode] = [TreeNode(root, "account", 1.0)]
     parents = [-1]
     for k, node in enumerate(ordered):  # which grows meanwhile
         if node.kind == "account":
@@ -137,17 +137,17 @@ def flat(
     """
     names = list(entities)
     if shares is None:
-        return build([Node(name, kind, 1.0) for name in names])
+        return build([TreeNode(name, kind, 1.0) for name in names])
     if strangers := sorted(set(shares) - set(names)):
         raise ValueError("\n".join(f"share of {name!r}: no such {kind}" for name in strangers))
-    return build([Node(name, kind, float(shares.get(name, 0.0))) for name in names])
+    return build([TreeNode(name, kind, float(shares.get(name, 0.0))) for name in names])
 
 
-def _above(node: Node, root: str) -> str | None:
+def _above(node: TreeNode, root: str) -> str | None:
     return None if node.parent == root else node.parent
 
 
-def _faults(nodes: Sequence[Node], root: str, *, all_zero: bool) -> Iterator[str]:
+def _faults(nodes: Sequence[TreeNode], root: str, *, all_zero: bool) -> Iterator[str]:
     """Yield all that keeps nodes from being one tree."""
     if not nodes:
         yield "the tree has no account and no user"
@@ -177,7 +177,7 @@ def _faults(nodes: Sequence[Node], root: str, *, all_zero: bool) -> Iterator[str
         yield from _without_share(nodes, root)
 
 
-def _circles(accounts: Mapping[str, Node]) -> Iterator[list[str]]:
+def _circles(accounts: Mapping[str, TreeNode]) -> Iterator[list[str]]:
     """Yield each cycle once, from its first account in the given order back to it."""
     settled: set[str] = set()
     for name in accounts:
@@ -191,7 +191,7 @@ def _circles(accounts: Mapping[str, Node]) -> Iterator[list[str]]:
         settled.update(path)
 
 
-def _without_share(nodes: Sequence[Node], root: str) -> Iterator[str]:
+def _without_share(nodes: Sequence[TreeNode], root: str) -> Iterator[str]:
     """Yield siblings that all have a share of 0, so that none of them may use anything."""
     siblings: dict[str | None, list[float]] = {}
     for node in nodes:
@@ -203,7 +203,7 @@ def _without_share(nodes: Sequence[Node], root: str) -> Iterator[str]:
             yield f"children {where}: all shares are 0; give one of them a share above 0"
 
 
-def _called(node: Node) -> str:
+def _called(node: TreeNode) -> str:
     if node.kind == "account":
         return f"account {node.name!r}"
     where = "" if node.parent is None else f" of account {node.parent!r}"

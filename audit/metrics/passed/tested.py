@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from audit.metrics.quantiles import MEDIAN, rank
-from audit.metrics.significance import Estimate, by_hochberg, of_sums, stretches
+from audit.metrics.significance import TestStatistic, by_hochberg, of_sums, stretches
 from audit.registry.passed import PassedWhy
 
 LEAST: Final = (20, 8)
@@ -145,7 +145,7 @@ def _one(entity: str, rows: pl.DataFrame, *, left_out: bool) -> JudgedEntity:
     )
 
 
-def _estimate(rows: pl.DataFrame) -> Estimate | None:
+def _estimate(rows: pl.DataFrame) -> TestStatistic | None:
     """Estimate share − expected, leaving out one stretch of days at a time."""
     stretch = stretches(rows["day"].to_numpy(), STRETCHES)
     above = (rows["lost"] - rows["due"]).to_numpy()

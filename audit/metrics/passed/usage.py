@@ -25,7 +25,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from audit.metrics.pairs import Kind, Log, Usage
+from audit.metrics.pairs import EntityUsage, Kind, Log
 from audit.metrics.passed.tested import ROUNDING, JudgedEntity
 
 Floats = NDArray[np.float64]
@@ -61,7 +61,7 @@ def without_more(attempts: pl.DataFrame) -> pl.DataFrame:
     ).filter(pl.col("pairs") > ROUNDING)
 
 
-def orders(log: Log, shares: Shares) -> Iterator[Usage]:
+def orders(log: Log, shares: Shares) -> Iterator[EntityUsage]:
     """Yield the usage by each half-life and kind of owner, in which any difference counts."""
     for owners in OWNERS:
         if owners in log.kinds:

@@ -64,7 +64,7 @@ class Moved(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Ground:
+class ChargedAttempts:
     """All attempts of a cluster, the node that each is charged to, and how FairShare follows.
 
     Args:
@@ -99,14 +99,14 @@ class Ground:
         return float(self.judge(summed(self.tree, own))[node])
 
 
-def course(ground: Ground, node: int, instants: Ints) -> list[tuple[float, float]]:
+def course(ground: ChargedAttempts, node: int, instants: Ints) -> list[tuple[float, float]]:
     """Return raw usage and FairShare of a user at each instant, strictly ascending."""
     used = ground.by_attempt(instants)
     owns = [ground.by_node(row) for row in used]
     return [(float(own[node]), ground.fairshare(own, node)) for own in owns]
 
 
-def moved(ground: Ground, node: int, before: int, after: int) -> Moved:
+def moved(ground: ChargedAttempts, node: int, before: int, after: int) -> Moved:
     """Return what changed the figures of a user's node between two ticks, epoch s."""
     change = _Change(ground, node, before, after)
     own = change.new.copy()
@@ -128,7 +128,7 @@ def moved(ground: Ground, node: int, before: int, after: int) -> Moved:
 class _Change:
     """The usage of all nodes at two ticks."""
 
-    ground: Ground
+    ground: ChargedAttempts
     node: int
     before: int
     after: int
@@ -222,7 +222,7 @@ class Back(NamedTuple):
     until: int  # the last instant that was looked at
 
 
-def back(ground: Ground, node: int, since: int, now: int, target: float) -> Back:
+def back(ground: ChargedAttempts, node: int, since: int, now: int, target: float) -> Back:
     """Return when FairShare is at least ``target``, if the user runs nothing after ``now``.
 
     All others go on using what they used on average since the tick ``since``. FairShare is looked

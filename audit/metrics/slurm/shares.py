@@ -38,7 +38,16 @@ from typing import Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from audit.metrics.fairshare.trees import Bools, Floats, Ints, Node, Tree, build, groups, leaf_of
+from audit.metrics.fairshare.trees import (
+    Bools,
+    Floats,
+    Ints,
+    Tree,
+    TreeNode,
+    build,
+    groups,
+    leaf_of,
+)
 from audit.metrics.fairshare.usage import Grouped
 from audit.metrics.slurm.usage import SlurmUsage
 
@@ -67,7 +76,7 @@ class Places(NamedTuple):
     nameless: int  # attempts without an account
 
 
-def tree_of(associations: Iterable[Node]) -> Tree:
+def tree_of(associations: Iterable[TreeNode]) -> Tree:
     """Return associations as a share tree (``fairshare.trees``), in the order of ``sshare``.
 
     Below each account its users come first, then its accounts, by name; a user's associations for

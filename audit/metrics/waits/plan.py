@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from audit.metrics.waits.walk import Booked, Ints, Plan, Scene, Starts, book
+from audit.metrics.waits.walk import AttributedWaits, Ints, Plan, PoolLog, Starts, book
 from audit.policies import Backfill, Policy
 
 TRIED: Final = Plan(20)
@@ -43,7 +43,7 @@ class Chosen(NamedTuple):
     """A plan, the account under it, and the evidence."""
 
     plan: Plan
-    booked: Booked
+    booked: AttributedWaits
     starts: Starts | None
     """The counts under ``TRIED``; None: the plan is configured."""
 
@@ -58,7 +58,7 @@ def configured(policy: Policy) -> Plan:
     return Plan(UNLIMITED if most is None else most)
 
 
-def believed(scene: Scene, policy: Policy | None) -> Chosen:
+def believed(scene: PoolLog, policy: Policy | None) -> Chosen:
     """Return the plan of a configured policy, else the one that the starts of a log agree with."""
     if policy is not None:
         plan = configured(policy)
@@ -67,13 +67,13 @@ def believed(scene: Scene, policy: Policy | None) -> Chosen:
     return Chosen(plan, book(scene, plan) if booked is None else booked, seen)
 
 
-def evident(scene: Scene) -> tuple[Plan, Starts]:
+def evident(scene: PoolLog) -> tuple[Plan, Starts]:
     """Return the plan that the starts of a log agree with, and their counts."""
     plan, seen, _ = _agreed(scene)
     return plan, seen
 
 
-def _agreed(scene: Scene) -> tuple[Plan, Starts, Booked | None]:
+def _agreed(scene: PoolLog) -> tuple[Plan, Starts, AttributedWaits | None]:
     """Return as ``evident``, and the account under the plan if it was made."""
     tried = book(scene, TRIED)
     seen = tried.starts

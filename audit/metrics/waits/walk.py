@@ -76,7 +76,7 @@ class Starts(NamedTuple):
     lapses: int
 
 
-class Known(NamedTuple):
+class LogFacts(NamedTuple):
     """Facts about the log and single attempts, [n]."""
 
     begin: int  # where the log begins
@@ -93,7 +93,7 @@ class Known(NamedTuple):
         return max(LAPSE_S, 2 * self.interval_s) if self.lapse_s is None else self.lapse_s
 
 
-class Booked(NamedTuple):
+class AttributedWaits(NamedTuple):
     """Result of a sweep, for n attempts and R rules (limits, then windows)."""
 
     seconds: NDArray[np.float64]  # [len(BOOKED), n], ≥ 0
@@ -115,7 +115,7 @@ class Booked(NamedTuple):
         seconds: NDArray[np.float64] = self.seconds[BOOKED.index(cause)]
         return seconds
 
-    def with_those(self, other: Booked, chosen: NDArray[np.bool_]) -> Booked:
+    def with_those(self, other: AttributedWaits, chosen: NDArray[np.bool_]) -> AttributedWaits:
         """Return the bookings with those of another sweep for the ``chosen`` attempts."""
         theirs = pl.col("place").is_in(pl.Series(np.flatnonzero(chosen)).implode())
         stretches = pl.concat([self.stretches.filter(~theirs), other.stretches.filter(theirs)])
@@ -129,7 +129,7 @@ class Booked(NamedTuple):
         )
 
 
-class Scene(NamedTuple):
+class PoolLog(NamedTuple):
     """A pool's log as the kernel takes it."""
 
     log: Waits
@@ -148,7 +148,7 @@ class Scene(NamedTuple):
     """As ``nodes.Placed.guessed``."""
 
 
-def scene(queue: Queued, pool: Pool, rules: InForce, known: Known, *, outage_s: int) -> Scene:
+def scene(queue: Queued, pool: Pool, rules: InForce, known: LogFacts, *, outage_s: int) -> PoolLog:
     """Return a pool's log as the kernel takes it, with its outages of at least ``outage_s`` s."""
     from audit.kernels.waits import walk as kernels
 
@@ -189,7 +189,7 @@ def scene(queue: Queued, pool: Pool, rules: InForce, known: Known, *, outage_s: 
     long = (idle[1] - idle[0] >= outage_s) & (idle[2] >= outage_s)
     outages = np.ascontiguousarray(idle[:, long])
     before = np.minimum(leave, known.begin) - queue.column("arrival_time")
-    return Scene(
+    return PoolLog(
         *(log, course(outages), ruled, nodes, capacity, most),
         np.where(waits, np.maximum(before, 0), 0).astype(np.float64),
         *(
@@ -220,7 +220,7 @@ def _log(
     queue: Queued,
     pool: Pool,
     rules: InForce,
-    known: Known,
+    known: LogFacts,
     found: Placed,
     arrival: Ints,
     waiting: Ints,
@@ -303,14 +303,14 @@ def _blocks(equal: tuple[Ints, ...], single: NDArray[np.bool_]) -> Ints:
     return changed.cumsum()
 
 
-def _flags(n: int, known: Known) -> Ints:
+def _flags(n: int, known: LogFacts) -> Ints:
     flags = np.zeros(n, np.int64) if known.noted is None else known.noted.astype(np.int64)
     if known.traced is not None:
         flags[known.traced] |= TRACED
     return flags
 
 
-def book(of: Scene, plan: Plan) -> Booked:
+def book(of: PoolLog, plan: Plan) -> AttributedWaits:
     """Book each second of the waits under a plan."""
     from audit.kernels.waits import walk as kernels
 
@@ -327,7 +327,7 @@ def book(of: Scene, plan: Plan) -> Booked:
     seconds[BOOKED.index("outside")] = of.outside
     stretches = _stretches(spans.taken(), of.waiting)
     starts = Starts(*counts.tolist())
-    return Booked(seconds, forbidden, stretches, lacking, lapsed > 0, idle, starts)
+    return AttributedWaits(seconds, forbidden, stretches, lacking, lapsed > 0, idle, starts)
 
 
 def _stretches(spans: Ints, waiting: pl.DataFrame) -> pl.DataFrame:

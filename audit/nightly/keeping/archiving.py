@@ -32,7 +32,7 @@ from audit.store.archive import Month
 from audit.store.database import Connection, transaction
 
 if TYPE_CHECKING:
-    from audit.cluster.setting import Extent, Setting
+    from audit.cluster.setting import ClusterSettings, Extent
     from audit.model import Period
 
 
@@ -61,7 +61,9 @@ def check_pools(cluster: Cluster, extent: Extent) -> None:
         )
 
 
-def put_away(work: Work, cluster: Cluster, setting: Setting, done: Sequence[Period]) -> list[Month]:
+def put_away(
+    work: Work, cluster: Cluster, setting: ClusterSettings, done: Sequence[Period]
+) -> list[Month]:
     """Archive the months that ended long enough before the log does.
 
     A boundary is where a period ends. Fair start times that a budget left for a later night are

@@ -7,7 +7,7 @@ from typing import Final
 
 from audit.model import Pool
 from audit.pipeline.shown import CERTAIN, ShownByLog, chain_words
-from audit.report.study.page import Column, Columns, Table, table
+from audit.report.study.page import Columns, Table, TableColumn, table
 from audit.report.text import wording
 from audit.rule_text import amount, duration, rule_text
 from audit.scenario.plateaus.search import PlateauRule
@@ -64,12 +64,16 @@ def _table(
     key: str, caption: str, rules: tuple[PlateauRule, ...], pool: Pool, *, failed: bool = False
 ) -> Table:
     columns: Columns[PlateauRule] = (
-        Column("Limit", "limit", "text", partial(_text, pool=pool)),
-        Column("Stops at it", "stops", "count", lambda row: row.judged.counts.at),
-        Column("Starts", "starts", "count", lambda row: row.judged.counts.starts),
-        Column("Exceed it", "exceed", "count", lambda row: row.judged.counts.broken),
-        Column("Concentration", "concentration", "percent", lambda row: row.judged.concentration),
-        Column("Fails", "fails", "text", lambda row: row.judged.fault and row.judged.fault.value),
+        TableColumn("Limit", "limit", "text", partial(_text, pool=pool)),
+        TableColumn("Stops at it", "stops", "count", lambda row: row.judged.counts.at),
+        TableColumn("Starts", "starts", "count", lambda row: row.judged.counts.starts),
+        TableColumn("Exceed it", "exceed", "count", lambda row: row.judged.counts.broken),
+        TableColumn(
+            "Concentration", "concentration", "percent", lambda row: row.judged.concentration
+        ),
+        TableColumn(
+            "Fails", "fails", "text", lambda row: row.judged.fault and row.judged.fault.value
+        ),
     )
     return table(key, caption, columns if failed else columns[:-1], rules)
 
@@ -83,7 +87,7 @@ def _text(rule: PlateauRule, pool: Pool) -> str:
 
 
 _CHAINS: Final[Columns[JobChain]] = (
-    Column("User", "user", "text"),
-    Column("Jobs held", "held", "count", lambda row: len(row.held)),
-    Column("Evidence", "evidence", "text", chain_words),
+    TableColumn("User", "user", "text"),
+    TableColumn("Jobs held", "held", "count", lambda row: len(row.held)),
+    TableColumn("Evidence", "evidence", "text", chain_words),
 )

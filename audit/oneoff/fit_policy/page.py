@@ -12,7 +12,7 @@ from audit.metrics.attempts.fidelity import KNOWN
 from audit.model import Policy, Pool
 from audit.oneoff.fit_policy import limits
 from audit.pipeline.shown import ShownByLog
-from audit.report.study.page import Column, Columns, Section, Study, Table, by_pool, table
+from audit.report.study.page import Columns, Section, Study, Table, TableColumn, by_pool, table
 from audit.report.text import wording
 from audit.rule_text import rule_text
 from audit.scenario.windows.search import FoundWindows, InferredWindow
@@ -101,14 +101,14 @@ _AGREES: Final = (
 
 def _agreement(compared: pl.DataFrame) -> Table:
     columns: Columns[dict[str, Any]] = (
-        Column("Policy", "candidate", "text", candidate),
-        Column("Agreement", "agreement", "percent", lambda row: row["agreement"]),
-        Column("Both start", "common", "count", lambda row: row["common"]),
-        Column("The site starts", "observed", "count", lambda row: row["observed"]),
-        Column("Wrongly started", "wrong", "count", lambda row: row["wrong"]),
-        Column("Instants", "instants", "count", lambda row: row["instants"]),
-        Column("Compared", "judged", "count", lambda row: row["judged"]),
-        Column("Jobs examined per pass", "plan_depth", "count", lambda row: row["plan_depth"]),
+        TableColumn("Policy", "candidate", "text", candidate),
+        TableColumn("Agreement", "agreement", "percent", lambda row: row["agreement"]),
+        TableColumn("Both start", "common", "count", lambda row: row["common"]),
+        TableColumn("The site starts", "observed", "count", lambda row: row["observed"]),
+        TableColumn("Wrongly started", "wrong", "count", lambda row: row["wrong"]),
+        TableColumn("Instants", "instants", "count", lambda row: row["instants"]),
+        TableColumn("Compared", "judged", "count", lambda row: row["judged"]),
+        TableColumn("Jobs examined per pass", "plan_depth", "count", lambda row: row["plan_depth"]),
     )
     ranked = compared.sort("agreement", descending=True, nulls_last=True, maintain_order=True)
     note = "Of many instants, evenly spaced ones are compared."
@@ -141,13 +141,13 @@ def _table(
     key: str, caption: str, rows: Sequence[InferredWindow], pool: Pool, *, failed: bool = False
 ) -> Table:
     columns: Columns[InferredWindow] = (
-        Column("Window", "window", "text", partial(_text, pool=pool)),
-        Column("Withheld", "withheld", "count", lambda row: row.found.withheld),
-        Column("Starts", "starts", "count", lambda row: row.starts),
-        Column("Breaks", "breaks", "count", lambda row: row.found.breaks),
-        Column("Bound", "bound", "percent", lambda row: row.found.bound),
-        Column("By chance", "by_chance", "percent", lambda row: row.found.by_chance),
-        Column("Fails", "fails", "text", lambda row: row.found.fails),
+        TableColumn("Window", "window", "text", partial(_text, pool=pool)),
+        TableColumn("Withheld", "withheld", "count", lambda row: row.found.withheld),
+        TableColumn("Starts", "starts", "count", lambda row: row.starts),
+        TableColumn("Breaks", "breaks", "count", lambda row: row.found.breaks),
+        TableColumn("Bound", "bound", "percent", lambda row: row.found.bound),
+        TableColumn("By chance", "by_chance", "percent", lambda row: row.found.by_chance),
+        TableColumn("Fails", "fails", "text", lambda row: row.found.fails),
     )
     return table(key, caption, columns if failed else columns[:-1], rows)
 

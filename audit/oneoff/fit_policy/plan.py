@@ -26,7 +26,7 @@ from audit.oneoff.study import Made, StudyPlan
 from audit.pipeline.deciding import compared_with
 from audit.pipeline.opening import ClusterLog, pools
 from audit.pipeline.shown import look
-from audit.report.study.cells import Cell, studied
+from audit.report.study.cells import StudyCell, studied
 from audit.scenario.delivered.agreement import agreement, known_policy
 from audit.scenario.windows.search import find_windows
 
@@ -62,7 +62,7 @@ def plan(
             windows = find_windows(scenario, until)
             looked.append((pool, shown, windows, scenario.but(pool=windows.pool), until))
         cells = [
-            Cell(pool.name, partial(agreement, scenario, held_until=until))
+            StudyCell(pool.name, partial(agreement, scenario, held_until=until))
             for pool, _, _, scenario, until in looked
         ]
 

@@ -16,7 +16,7 @@ from audit.config import Config
 from audit.errors import UsageError
 from audit.metrics.fairshare.trees import Floats
 from audit.metrics.slurm import explained
-from audit.metrics.slurm.explained import Back, Effect, Ground, Moved
+from audit.metrics.slurm.explained import Back, ChargedAttempts, Effect, Moved
 from audit.metrics.slurm.shares import classic, fair_tree
 from audit.oneoff.sshare.inputs import SshareRequest
 from audit.oneoff.sshare.recompute import SshareBasis, assumptions, facts, prepare
@@ -60,7 +60,7 @@ def explain(
     before, after = _ticks(basis, question)
     started = basis.charged.attempts["start_time"].is_not_null().to_numpy()
     attempts = basis.charged.attempts.filter(pl.Series(started))
-    ground = Ground(
+    ground = ChargedAttempts(
         basis.tree,
         basis.placed.nodes[started],
         attempts["start_time"].to_numpy(),
@@ -109,7 +109,7 @@ class _ExplainedAssociation:
     """The explanation of one association."""
 
     basis: SshareBasis
-    ground: Ground
+    ground: ChargedAttempts
     jobs: pl.Series  # id of each attempt
     node: int
     before: int

@@ -11,7 +11,7 @@ from typing import Any, Final
 import polars as pl
 
 from audit.metrics.attempts.fidelity import KNOWN
-from audit.metrics.claims import Outcome
+from audit.metrics.claims import PartEffect
 from audit.report.record.pool import Figure
 from audit.report.text import wording
 from audit.scenario.whatif import comparison
@@ -136,14 +136,14 @@ def _whole(row: Row) -> str:
                 "the mean wait of all jobs is shown. Rules that `fairaudit fit-policy --write` "
                 "finds may bring it closer; pass them with --config."
             )
-        case Outcome.same.value:
+        case PartEffect.same.value:
             return "The change makes no difference to the mean wait."
-        case Outcome.unclear.value:
+        case PartEffect.unclear.value:
             ends = wording.rough_interval(_figure(row))
             within = f" (95 % interval of the change: {ends})" if ends else ""
             return f"Whether the mean wait changes is unclear: {_from_to(row)}{within}."
         case outcome:
-            less = outcome == Outcome.gains.value
+            less = outcome == PartEffect.gains.value
             change = _figure(row, -1 if less else 1)
             return (
                 f"The mean wait goes from {_from_to(row)}, {wording.rough(change)} "
@@ -153,19 +153,19 @@ def _whole(row: Row) -> str:
 
 def _total(row: Row) -> str:
     """State the change of the sum of all waits."""
-    if row["outcome"] not in (Outcome.gains.value, Outcome.loses.value):
+    if row["outcome"] not in (PartEffect.gains.value, PartEffect.loses.value):
         return ""
     total = abs(row["difference"]) * row["attempts"]
-    less = "less" if row["outcome"] == Outcome.gains.value else "more"
+    less = "less" if row["outcome"] == PartEffect.gains.value else "more"
     return f"All jobs together would wait {wording.rough_duration(total)} {less}."
 
 
 def _widths(rows: Sequence[Row]) -> Iterator[str]:
     """Name width classes that would wait longer, then those that would wait less."""
-    losing = sorted(_of(rows, Outcome.loses), key=lambda row: -row["difference"])
+    losing = sorted(_of(rows, PartEffect.loses), key=lambda row: -row["difference"])
     unclear = [
         row
-        for row in _of(rows, Outcome.unclear)
+        for row in _of(rows, PartEffect.unclear)
         if row["difference"] >= max(_GROWTH_S, _GROWTH * row["today"])
     ]
     most = max(unclear, key=lambda row: float(row["difference"]), default=None)
@@ -184,7 +184,7 @@ def _widths(rows: Sequence[Row]) -> Iterator[str]:
     if not losing and most is None and judged:
         known = " with a figure" * (judged < len(rows))
         yield f"No width class{known} would wait significantly longer."
-    gaining = [wording.width(row["part"]) for row in _of(rows, Outcome.gains)]
+    gaining = [wording.width(row["part"]) for row in _of(rows, PartEffect.gains)]
     if gaining:
         yield f"Jobs of width {_listed(gaining)} would wait less."
     if unknown:
@@ -228,16 +228,16 @@ def _entities(parts: pl.DataFrame, dimension: str) -> str:
     if not any(of.values()):
         return ""
     rows = [*comparison.waits(parts, dimension).iter_rows(named=True)]
-    less, longer = (_most(_of(rows, one)) for one in (Outcome.gains, Outcome.loses))
-    rest = of[Outcome.unclear] + of[Outcome.same]
+    less, longer = (_most(_of(rows, one)) for one in (PartEffect.gains, PartEffect.loses))
+    rest = of[PartEffect.unclear] + of[PartEffect.same]
     more = [
         f"{wording.count(of[NOT_REPRODUCED])} have no figure" * bool(of[NOT_REPRODUCED]),
         f"in {wording.count(of[NEVER_STARTS])} no job would start" * bool(of[NEVER_STARTS]),
     ]
     others = "".join(f"; {one}" for one in more if one)
     return (
-        f"Of {wording.plural(sum(of.values()), dimension)}, {wording.count(of[Outcome.gains])} "
-        f"would wait less{less} and {wording.count(of[Outcome.loses])} longer{longer}; for "
+        f"Of {wording.plural(sum(of.values()), dimension)}, {wording.count(of[PartEffect.gains])} "
+        f"would wait less{less} and {wording.count(of[PartEffect.loses])} longer{longer}; for "
         f"{wording.count(rest)} it is unclear or the same{others}."
     )
 

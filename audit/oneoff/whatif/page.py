@@ -8,14 +8,23 @@ from typing import Any, Final, NamedTuple
 import polars as pl
 
 from audit.metrics.attempts.fidelity import KNOWN
-from audit.metrics.claims import Outcome
+from audit.metrics.claims import PartEffect
 from audit.metrics.draws import Draws
 from audit.oneoff.whatif.lead import lead
 from audit.report.charts.marks import dots, scales
-from audit.report.charts.marks.dots import Dot, Row
+from audit.report.charts.marks.dots import Dot, DotRow
 from audit.report.charts.marks.frame import Series
 from audit.report.charts.style import LATER, MUTED, OWN, Chart
-from audit.report.study.page import Cell, Column, Columns, Section, Study, Table, by_pool, table
+from audit.report.study.page import (
+    Cell,
+    Columns,
+    Section,
+    Study,
+    Table,
+    TableColumn,
+    by_pool,
+    table,
+)
 from audit.report.text import wording
 from audit.scenario.whatif import comparison
 from audit.scenario.whatif.comparison import (
@@ -24,7 +33,7 @@ from audit.scenario.whatif.comparison import (
     NEVER_STARTS,
     NOT_AGREEING,
     NOT_REPRODUCED,
-    Cut,
+    RemovedWork,
     Whole,
 )
 
@@ -32,7 +41,7 @@ _ROWS: Final = 20
 _DRAWN: Final = 16
 
 _LABELS: Final = {
-    **{one.value: one.value for one in Outcome},
+    **{one.value: one.value for one in PartEffect},
     NOT_REPRODUCED: "no figure",
     NOT_AGREEING: "untested",
     NEVER_STARTS: "never starts",
@@ -40,27 +49,27 @@ _LABELS: Final = {
 """Labels of outcomes on the page; files have their keys."""
 
 _MEASURES: Final[Columns[Any]] = (
-    Column("Mean wait", "wait_mean", "duration"),
-    Column("Mean bounded slowdown", "bounded_slowdown_mean"),
-    Column("NUWT (Σ wait / Σ area)", "nuwt"),
-    Column("Delay by later arrivals, mean (strict FST)", "miss_strict_mean", "duration"),
-    Column("Mean miss, relaxed FST", "miss_relaxed_mean", "duration"),
-    Column("Missed the strict FST", "missed_strict_share", "percent"),
-    Column("Shortfall per attempt (RE), resource·s", "re_unfairness"),
+    TableColumn("Mean wait", "wait_mean", "duration"),
+    TableColumn("Mean bounded slowdown", "bounded_slowdown_mean"),
+    TableColumn("NUWT (Σ wait / Σ area)", "nuwt"),
+    TableColumn("Delay by later arrivals, mean (strict FST)", "miss_strict_mean", "duration"),
+    TableColumn("Mean miss, relaxed FST", "miss_relaxed_mean", "duration"),
+    TableColumn("Missed the strict FST", "missed_strict_share", "percent"),
+    TableColumn("Shortfall per attempt (RE), resource·s", "re_unfairness"),
 )
 _POOL: Final[Columns[Any]] = (
-    Column("Replay", "schedule", "text"),
-    Column("Attempts that never start", "never_started", "count"),
-    Column("Attempts that ended", "attempts", "count"),
-    Column("Utilization", "utilization", "percent"),
-    Column("Loss of capacity", "loss_of_capacity", "percent"),
-    Column("First arrival to last end", "span_s", "duration"),
-    Column("Mean NUWT of users (UWT)", "uwt"),
-    Column("Median", "nuwt_median"),
-    Column("Deviation", "nuwt_deviation"),
+    TableColumn("Replay", "schedule", "text"),
+    TableColumn("Attempts that never start", "never_started", "count"),
+    TableColumn("Attempts that ended", "attempts", "count"),
+    TableColumn("Utilization", "utilization", "percent"),
+    TableColumn("Loss of capacity", "loss_of_capacity", "percent"),
+    TableColumn("First arrival to last end", "span_s", "duration"),
+    TableColumn("Mean NUWT of users (UWT)", "uwt"),
+    TableColumn("Median", "nuwt_median"),
+    TableColumn("Deviation", "nuwt_deviation"),
 )
 _EVERY_MEASURE: Final[Columns[Any]] = tuple(
-    Column(
+    TableColumn(
         name.replace("_", " ").capitalize(),
         name,
         "text" if dtype == pl.String else "count" if dtype == pl.Int64 else "number",
@@ -68,13 +77,13 @@ _EVERY_MEASURE: Final[Columns[Any]] = tuple(
     for name, dtype in COMPARED.items()
 )
 _FIDELITY_OF: Final[Columns[Any]] = (
-    Column("Policy", "policy", "text"),
-    Column("Agreement with the observed starts", "agreement", "percent"),
-    Column("Attempts compared", "replayed", "count"),
-    Column("Median error of the start", "start_error_median", "duration"),
-    Column("90th percentile", "start_error_p90", "duration"),
-    Column("Rank correlation of the waits", "wait_correlation"),
-    Column("Mean wait, longer by", "mean_wait_error", "duration"),
+    TableColumn("Policy", "policy", "text"),
+    TableColumn("Agreement with the observed starts", "agreement", "percent"),
+    TableColumn("Attempts compared", "replayed", "count"),
+    TableColumn("Median error of the start", "start_error_median", "duration"),
+    TableColumn("90th percentile", "start_error_p90", "duration"),
+    TableColumn("Rank correlation of the waits", "wait_correlation"),
+    TableColumn("Mean wait, longer by", "mean_wait_error", "duration"),
 )
 
 _WHOLE: Final = (
@@ -119,7 +128,7 @@ class PoolChange(NamedTuple):
     agreement: float | None  # of today's policy with the observed starts; None: not known
     missed_share: float  # of the observed waiting, in width classes that today's replay misses
     only_after: int = 0  # attempts that start under the change alone
-    cut: Cut = Cut(0, 0.0)
+    cut: RemovedWork = RemovedWork(0, 0.0)
     decay_today: str = ""  # how usage decays before a change of the half-life, in words
 
     @property
@@ -235,7 +244,7 @@ def _all(compared: PoolChange) -> Table:
         "all",
         "All attempts that ended in both schedules",
         (
-            Column("Figure", "figure", "text"),
+            TableColumn("Figure", "figure", "text"),
             *(measure for measure in _MEASURES if measure.name in figures),
         ),
         rows,
@@ -264,14 +273,14 @@ def _pool(compared: PoolChange) -> Table:
 
 
 _SHOWN: Final[Columns[Any]] = (
-    Column("Wait, observed", "wait_mean_observed", "duration"),
-    Column("replay of today", "wait_mean_today", "duration"),
-    Column("after", "wait_mean_changed", "duration"),
-    Column("outcome", "wait_mean_outcome", "text"),
-    Column("Delay by later arrivals, today", "miss_strict_mean_today", "duration"),
-    Column("after", "miss_strict_mean_changed", "duration"),
-    Column("RE, today", "re_unfairness_today"),
-    Column("after", "re_unfairness_changed"),
+    TableColumn("Wait, observed", "wait_mean_observed", "duration"),
+    TableColumn("replay of today", "wait_mean_today", "duration"),
+    TableColumn("after", "wait_mean_changed", "duration"),
+    TableColumn("outcome", "wait_mean_outcome", "text"),
+    TableColumn("Delay by later arrivals, today", "miss_strict_mean_today", "duration"),
+    TableColumn("after", "miss_strict_mean_changed", "duration"),
+    TableColumn("RE, today", "re_unfairness_today"),
+    TableColumn("after", "re_unfairness_changed"),
 )
 """Figures that the page shows of each part, by measure and column of ``COMPARED``."""
 _OF_WAITS: Final = 4  # of them, those of waits: of a user there are no others
@@ -301,9 +310,9 @@ def _table(compared: PoolChange, dimension: str, title: str) -> Table:
         dimension.replace("_", "-"),
         f"Gains and losses by {title.lower()}",
         (
-            Column(title, dimension, "text"),
-            Column("Attempts", "attempts", "count"),
-            Column("never start", "never_start", "count"),
+            TableColumn(title, dimension, "text"),
+            TableColumn("Attempts", "attempts", "count"),
+            TableColumn("never start", "never_start", "count"),
             *columns,
         ),
         rows.values(),
@@ -324,8 +333,8 @@ def _counts(compared: PoolChange) -> Table:
         "account-outcomes",
         "Number of accounts that gain and lose",
         (
-            Column("In", "measure", "text"),
-            *(Column(label, name, "count") for name, label in _LABELS.items()),
+            TableColumn("In", "measure", "text"),
+            *(TableColumn(label, name, "count") for name, label in _LABELS.items()),
         ),
         (
             {"measure": measure.title, **comparison.outcomes(compared.parts, measure.name)}
@@ -338,10 +347,10 @@ def _counts(compared: PoolChange) -> Table:
 
 
 _MARKS: Final = {
-    Outcome.gains: Series(Outcome.gains.value, OWN, "left"),
-    Outcome.loses: Series(Outcome.loses.value, LATER, "right"),
-    Outcome.unclear: Series(Outcome.unclear.value, MUTED, "circle", hollow=True),
-    Outcome.same: Series(Outcome.same.value, MUTED, "square"),
+    PartEffect.gains: Series(PartEffect.gains.value, OWN, "left"),
+    PartEffect.loses: Series(PartEffect.loses.value, LATER, "right"),
+    PartEffect.unclear: Series(PartEffect.unclear.value, MUTED, "circle", hollow=True),
+    PartEffect.same: Series(PartEffect.same.value, MUTED, "square"),
 }
 
 
@@ -362,7 +371,7 @@ def changes(key: str, shows: str, parts: pl.DataFrame) -> Chart:
 
     ``parts``, from the top: of (label), difference, lower and upper (s), outcome.
     """
-    present = [outcome for outcome in Outcome if outcome.value in parts["outcome"].to_list()]
+    present = [outcome for outcome in PartEffect if outcome.value in parts["outcome"].to_list()]
     places = {outcome.value: number for number, outcome in enumerate(present)}
     longest = max(parts.select(pl.col("lower", "upper").abs().max()).row(0))
     unit, size = wording.time_unit(longest)
@@ -372,7 +381,7 @@ def changes(key: str, shows: str, parts: pl.DataFrame) -> Chart:
         ends = f"95 % interval {_change(lower)} to {_change(upper)}"
         tip = f"{part['of']}: {_change(change)} ({part['outcome']}; {ends})"
         dot = Dot(places[part["outcome"]], change / size, lower / size, upper / size, tip)
-        rows.append(Row(part["of"], (dot,), _change(change)))
+        rows.append(DotRow(part["of"], (dot,), _change(change)))
     every = [end / size for column in ("lower", "upper") for end in parts[column].to_list()]
     axis = scales.linear(every, scales.plain, title=f"Change of the mean wait, {unit}")
     looks = dots.Looks([_MARKS[outcome] for outcome in present], axis, 0.0, ("less", "more"))
@@ -388,8 +397,8 @@ def _answer(parts: pl.DataFrame) -> str:
     """Name the part that gains most and the one that loses most; count those that are unclear."""
     answers = []
     for outcome, word, descending in (
-        (Outcome.gains, "less", False),
-        (Outcome.loses, "more", True),
+        (PartEffect.gains, "less", False),
+        (PartEffect.loses, "more", True),
     ):
         of = parts.filter(pl.col("outcome") == outcome.value)
         if of.height:
@@ -397,7 +406,7 @@ def _answer(parts: pl.DataFrame) -> str:
             answers.append(
                 f"{name} {outcome.value} most: waits {wording.duration(abs(change))} {word}"
             )
-    if unclear := parts.filter(pl.col("outcome") == Outcome.unclear.value).height:
+    if unclear := parts.filter(pl.col("outcome") == PartEffect.unclear.value).height:
         answers.append(f"{wording.count(unclear)} unclear")
     return "; ".join(answers) or "Nothing changes"
 

@@ -12,7 +12,7 @@ import polars as pl
 from audit.cluster import charges, fairshare, ranking
 from audit.cluster.delivered import replayed_agreement
 from audit.cluster.fairshare import DAY_S, FairshareInputs
-from audit.cluster.setting import Setting
+from audit.cluster.setting import ClusterSettings
 from audit.config import Config
 from audit.errors import UsageError
 from audit.metrics.attempts.fidelity import KNOWN
@@ -24,11 +24,11 @@ from audit.oneoff.whatif import page
 from audit.oneoff.whatif.page import PoolChange
 from audit.pipeline.inferring import in_force
 from audit.pipeline.opening import ClusterLog, pools
-from audit.report.study.cells import Cell, studied
+from audit.report.study.cells import StudyCell, studied
 from audit.report.text import wording
 from audit.scenario.ownership import EQUAL_SHARES
 from audit.scenario.releases.holds import NOT_HOLDING
-from audit.scenario.scenario import Change, Scenario, changed
+from audit.scenario.scenario import Scenario, ScenarioChange, changed
 from audit.scenario.whatif import comparison, options
 from audit.scenario.whatif.comparison import MOST_MISSED, NOT_AGREEING, NOT_REPRODUCED
 
@@ -44,7 +44,7 @@ class _Pair(NamedTuple):
 
 
 def plan(
-    change: Change, only: str | None, config: Config, folder: Path, *, fit: bool = True
+    change: ScenarioChange, only: str | None, config: Config, folder: Path, *, fit: bool = True
 ) -> Callable[[ClusterLog, Draws], StudyPlan]:
     """Return what to do with a log.
 
@@ -52,7 +52,7 @@ def plan(
         only: the name of the pool to change; None: all are.
         fit: whether the rules that the log shows are in force, today and after the change.
     """
-    if change == Change():
+    if change == ScenarioChange():
         raise UsageError("whatif: say what to change, such as --order sjf or --capacity +10")
 
     def of(log: ClusterLog, draws: Draws) -> StudyPlan:
@@ -66,7 +66,7 @@ def plan(
             known = replayed_agreement(today, holding)
             pairs.append(_Pair(today, changed(today, change), known))
         cells = [
-            Cell(
+            StudyCell(
                 f"{pair.today.pool.name}: {name}",
                 partial(comparison.played, replayed, config.metrics.tau_s),
             )
@@ -98,9 +98,9 @@ def plan(
 
 def scenario(
     described: pl.DataFrame,
-    setting: Setting,
+    setting: ClusterSettings,
     pool: Pool,
-    change: Change,
+    change: ScenarioChange,
     configured: FairshareInputs,
 ) -> Scenario:
     """Return a pool as it is today, with usage where it or the change needs it."""

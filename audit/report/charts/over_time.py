@@ -9,7 +9,7 @@ from audit.report.charts import series
 from audit.report.charts.marks import bars, lines, scales
 from audit.report.charts.marks.bars import Bar
 from audit.report.charts.marks.frame import Series
-from audit.report.charts.marks.lines import Line, Panel, Shaded, Target
+from audit.report.charts.marks.lines import Line, Panel, Shaded, TipRange
 from audit.report.charts.marks.scales import Axis
 from audit.report.charts.series import Daily, value
 from audit.report.charts.style import EARLIER, LATER, UNAVAILABLE, Chart
@@ -132,7 +132,9 @@ def _panel(
     points.append((ends[-1], points[-1][1]))
     every = 7 if len(points) > _POINTED_AT else 1
     targets = [
-        Target(begins[at], ends[min(at + every, len(ends)) - 1], _tip(drawn[at : at + every], say))
+        TipRange(
+            begins[at], ends[min(at + every, len(ends)) - 1], _tip(drawn[at : at + every], say)
+        )
         for at in range(0, len(drawn), every)
     ]
     spans = [
@@ -182,7 +184,7 @@ def trend(of: Trend | None, *, delayed: bool) -> Chart | None:
     ticks = tuple((float(k), _label(of.unit, point)) for k, point in enumerate(of.points))
     x = scales.Axis(-0.3, len(of.points) - 0.7, ticks)
     y = scales.linear([highest / size], scales.plain)
-    targets = [Target(k - 0.5, k + 0.5, _point_tip(point, delayed)) for k, point in known]
+    targets = [TipRange(k - 0.5, k + 0.5, _point_tip(point, delayed)) for k, point in known]
     ends = (
         f"{series.brief(value(point.wait_mean), highest)} {_when(point)}"
         for _, point in (known[0], known[-1])

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
-from audit.report.charts.marks.dots import Row
+from audit.report.charts.marks.dots import DotRow
 from audit.report.record.pool import SMALL_SAMPLE, Figure, PoolPart
 from audit.report.text import wording
 
@@ -71,7 +71,7 @@ def resting_on(figure: Figure) -> str:
     return "" if figure.attempts is None else f"; {wording.plural(figure.attempts, 'attempt')}"
 
 
-def read(rows: Sequence[Row]) -> str:
+def read(rows: Sequence[DotRow]) -> str:
     """Return rows of dots in words."""
     return "; ".join(f"{row.label} {row.says}" for row in rows)
 

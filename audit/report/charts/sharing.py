@@ -6,9 +6,9 @@ from typing import Final, TypeVar
 from audit.metrics.attempts import users
 from audit.report.charts import series
 from audit.report.charts.marks import dots, lines, scales
-from audit.report.charts.marks.dots import Dot, Row
+from audit.report.charts.marks.dots import Dot, DotRow
 from audit.report.charts.marks.frame import Series
-from audit.report.charts.marks.lines import Line, Panel, Target
+from audit.report.charts.marks.lines import Line, Panel, TipRange
 from audit.report.charts.series import value
 from audit.report.charts.style import EARLIER, INK, LATER, MUTED, SERIES, SHAPES, Chart
 from audit.report.record.page import DecayedUsage, Occupied, OccupiedLine, PenaltyChoice, UsageLine
@@ -37,7 +37,7 @@ def shortfall(pool: PoolPart) -> Chart | None:
             f"{series.within(figure)}{series.resting_on(figure)}"
         )
         dot = Dot(0, value(figure), figure.lower, figure.upper, tip, series.few(figure))
-        rows.append(Row(label, (dot,), percent))
+        rows.append(DotRow(label, (dot,), percent))
     ends = [end for _, of in found for end in (of.value, of.upper) if end is not None]
     axis_title = "Shortfall, as a share of consumption"
     if min(ends) > 0 and max(ends) > 10 * sorted(ends)[len(ends) // 2]:
@@ -88,7 +88,7 @@ def lorenz(pool: PoolPart) -> Chart | None:
             f"the {100 * upto:.0f} % of users with the least: {below[0]} of all usage, {below[1]} "
             "of all waiting"
         )
-        targets.append(Target(upto - 0.1, upto, tip))
+        targets.append(TipRange(upto - 0.1, upto, tip))
     x = scales.shares([1.0], title="Users, least first")
     panel = Panel(x, scales.shares([1.0]), drawn, targets=targets)
     top = [series.part(users.held_by_top(of, 0.1)) for of in (usage, waiting)]
@@ -126,7 +126,7 @@ def usage(of: DecayedUsage) -> Chart | None:
             target = wording.percent(line.share)
             made.append(Dot(1, line.share, tip=f"{label}: target {target}"))
             read += f" against a target of {target}"
-        rows.append(Row(label, tuple(made), mean))
+        rows.append(DotRow(label, tuple(made), mean))
         words.append(read)
     aimed = any(line.share is not None for line in drawn.lines)
     ends = [max(line.values) for line in drawn.lines] + [line.share or 0.0 for line in drawn.lines]
@@ -251,7 +251,7 @@ def _dots(
         if label in targets:
             tip = f"{label}: target {wording.percent(targets[label])}"
             made.append(Dot(len(kinds), targets[label], tip=tip))
-        rows.append(Row(label, tuple(made)))
+        rows.append(DotRow(label, tuple(made)))
     values = [part for parts in shown.values() for part in parts] + list(targets.values())
     axis = scales.shares(values, title=axis_title)
     return dots.drawn(

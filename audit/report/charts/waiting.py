@@ -7,9 +7,9 @@ from audit.metrics.pairs import LEAD_S
 from audit.registry.causes import CAUSES, Cause
 from audit.report.charts import series
 from audit.report.charts.marks import bars, cells, dots, scales
-from audit.report.charts.marks.bars import Divided, Part
-from audit.report.charts.marks.cells import Cell
-from audit.report.charts.marks.dots import Dot, Row
+from audit.report.charts.marks.bars import BarPart, Divided
+from audit.report.charts.marks.cells import HeatCell
+from audit.report.charts.marks.dots import Dot, DotRow
 from audit.report.charts.marks.frame import Series
 from audit.report.charts.series import value
 from audit.report.charts.style import EARLIER, INK, LATER, MUTED, OWN, Chart
@@ -88,7 +88,7 @@ def _stacked(
             share, percent = value(figure), wording.percent(value(figure))
             inside = f"{100 * share:.0f} %" if cause in written and share >= _WRITTEN_FROM else ""
             tip = f"{row.name}, {cause.legend}: {percent}{series.within(figure)}"
-            parts.append(Part(number, share, tip, inside))
+            parts.append(BarPart(number, share, tip, inside))
             named.append(f"{percent} {cause.legend}")
         mean = "" if row.mean is None else series.brief(row.mean)
         divided.append(Divided(row.label, tuple(parts), mean))
@@ -125,7 +125,7 @@ def waits(pool: PoolPart) -> Chart | None:
             for number, (metric, of) in enumerate(_WAITS.items())
             if (length := parts[label].figure(metric).value) is not None
         ]
-        rows.append(Row(label, tuple(marks), series.brief(value(mean))))
+        rows.append(DotRow(label, tuple(marks), series.brief(value(mean))))
     lengths = [dot.value for row in rows for dot in row.dots]
     axis = scales.durations(lengths, title="Wait (logarithmic)", least=10)
     (most, longest), (least, shortest) = series.extremes(means)
@@ -173,7 +173,7 @@ def miss(pool: PoolPart) -> Chart | None:
         return Dot(number, value(figure) / size, lower, upper, tip, series.few(figure))
 
     rows = [
-        Row(
+        DotRow(
             label,
             tuple(
                 dot(number, kind, label)
@@ -221,7 +221,7 @@ def passed(pool: PoolPart) -> Chart | None:
             for number, (word, share) in enumerate(shares.items())
             if share is not None
         ]
-        rows.append(Row(name, tuple(dots_)))
+        rows.append(DotRow(name, tuple(dots_)))
         each = (f"{wording.percent(share)} {word}" for word, share in shares.items())
         words.append(f"{name}: {', '.join(each)}")
     axis = scales.shares([dot.value for row in rows for dot in row.dots])
@@ -259,7 +259,7 @@ def week(pool: PoolPart) -> Chart | None:
         tip = (
             f"{_hour(hour)}: mean wait {wording.duration(figure.value)}{series.resting_on(figure)}"
         )
-        drawn.append(Cell(0, *divmod(hour, 24), strength if hour in scaled else None, tip))
+        drawn.append(HeatCell(0, *divmod(hour, 24), strength if hour in scaled else None, tip))
     looks = cells.Map(
         series.WEEKDAYS,
         tuple(str(hour) if hour % 3 == 0 else "" for hour in range(24)),

@@ -12,7 +12,7 @@ from audit.report.first_page import (
 )
 from audit.report.first_page.causes import NOT_KNOWN
 from audit.report.first_page.facts import PageFacts
-from audit.report.first_page.page import FirstPage, LongWait
+from audit.report.first_page.page import FirstPage, LongWaitRow
 from audit.report.first_page.sentences import Sentence, Slot, say
 from audit.report.text import wording
 
@@ -79,9 +79,9 @@ def _kicker(facts: PageFacts) -> Sentence:
     return made
 
 
-def _long(one: tuple[str, int, int, int], zone: str) -> LongWait:
+def _long(one: tuple[str, int, int, int], zone: str) -> LongWaitRow:
     user, size, wait, arrival = one
-    return LongWait(
+    return LongWaitRow(
         user,
         reasons.name("user", user),
         sections.figure(str(size), ""),

@@ -80,7 +80,7 @@ class TrustStep(NamedTuple):
     text: Sentence
 
 
-class LongWait(NamedTuple):
+class LongWaitRow(NamedTuple):
     """One of the long waits of a quiet pool."""
 
     user: str
@@ -122,7 +122,7 @@ class FirstPage:
     trust: tuple[TrustStep, ...]
     trust_lines: tuple[Sentence, ...]
     limits: Sentence
-    long_waits: tuple[LongWait, ...] = ()
+    long_waits: tuple[LongWaitRow, ...] = ()
     cautions: tuple[str, ...] = ()
     lines: tuple[tuple[str, str], ...] = ()
     """On standard output: title and text."""

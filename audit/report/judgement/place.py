@@ -4,11 +4,9 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Final, NamedTuple
 
-from audit.registry.causes import CAUSES
 from audit.report.record.page import Contents, Who
 from audit.report.record.pool import SMALL_SAMPLE, Breakdown, Figure, PassedOver, PoolPart
 from audit.report.text import belief, wording
-from audit.report.text.part import time_passed
 
 DELAY: Final = "miss_delivered_share"
 UNEXPLAINED: Final = "cause_unexplained_share"
@@ -132,25 +130,6 @@ def named(contents: Contents) -> tuple[Who, ...]:
 def unfair(pool: PoolPart) -> tuple[PassedOver, ...]:
     """Return those passed over; empty if too few entities were tested."""
     return pool.passed if sum(pool.tested.values()) >= LEAST_TESTED else ()
-
-
-def what_happened(one: PassedOver, *, part: bool) -> str:
-    """Return how often an entity was passed over, and what its jobs waited for."""
-    shares = [(one.figure(cause.share).value or 0.0, cause) for cause in CAUSES]
-    share, cause = max(shares, key=lambda pair: pair[0])
-    text = how_passed(one)
-    if share:
-        text += f"; {wording.rough_percent(share)} of its waiting time passed "
-        text += time_passed(cause, part=part)
-    return text
-
-
-def how_passed(one: PassedOver) -> str:
-    """Return how often an entity was passed over."""
-    return (
-        f"{wording.rough(one.figure('passed_share'))} of later jobs that requested at least as "
-        f"much started first ({wording.rough(one.figure('passed_expected'))} expected)"
-    )
 
 
 def subject_of(kind: str, name: str | None, *, start: bool = True) -> str:

@@ -24,7 +24,7 @@ from audit.registry.reasons import INFERRED_HOLDS
 from audit.report.first_page.people import comparable
 from audit.report.first_page.waiting import quantile
 from audit.report.reading import records
-from audit.report.record.owner import Everybody, LongWait, Typical, Way
+from audit.report.record.owner import AllJobs, LongWait, ShorterClass, Typical
 from audit.report.record.page import Who
 from audit.report.record.pool import Figure
 from audit.scenario.releases.chains import own_end
@@ -112,12 +112,12 @@ class Scene:
         return {cause: float(held.filter(part=cause.key)["wait_s"].sum()) for cause in CAUSES}
 
     @cached_property
-    def everybody(self) -> Everybody | None:
+    def everybody(self) -> AllJobs | None:
         """The published figures of all users in the blocks of the period, if there are any."""
         whole = self._whole
         if whole.is_empty():
             return None
-        return Everybody(
+        return AllJobs(
             whole["from_time"].n_unique(),
             _mean(whole, "wait_mean"),
             float(whole.filter(metric="consumed")["value"].sum()),
@@ -265,7 +265,7 @@ _LEVERS: Final = {"width": "walltime", "walltime": "width"}
 """The classes that can be chosen, each with the one that then stays the same."""
 
 
-def ways(scene: Scene) -> tuple[tuple[Way, ...], int]:
+def ways(scene: Scene) -> tuple[tuple[ShorterClass, ...], int]:
     """Return the best other width and walltime class, and how many were compared.
 
     They are compared with the class in which the user's attempts waited most in total.
@@ -288,7 +288,7 @@ def ways(scene: Scene) -> tuple[tuple[Way, ...], int]:
 
 def _possible(
     lever: str, similar: pl.DataFrame, cell: dict[str, str], same: pl.DataFrame
-) -> list[Way]:
+) -> list[ShorterClass]:
     """Return the other classes of ``lever`` that could have been chosen, with their gains."""
     fixed = _LEVERS[lever]
     latest = similar["block"].unique().sort().tail(_BLOCKS)
@@ -304,7 +304,7 @@ def _possible(
         of = other.filter(pl.col(lever) == label)
         gains = of["mine"] - of["similar_wait_s"]
         made.append(
-            Way(
+            ShorterClass(
                 lever,
                 cell[lever],
                 label,
@@ -319,7 +319,7 @@ def _possible(
     return made
 
 
-def _best(of: list[Way], tried: int) -> Way | None:
+def _best(of: list[ShorterClass], tried: int) -> ShorterClass | None:
     """Return the choice with the largest gain that is significant and large enough."""
     significant = [
         way

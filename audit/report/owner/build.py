@@ -20,12 +20,12 @@ from audit.report.reading.trending import Stretches, stretches, trend_of
 from audit.report.record.owner import (
     Beyond,
     FairshareCourse,
-    Ground,
     OwnerContents,
     OwnerPart,
     Start,
     Target,
     WaitPart,
+    WaitPool,
 )
 from audit.report.record.page import Contents, Span, Who
 from audit.report.record.pool import Entity, Figure, PoolPart, Trend
@@ -182,7 +182,7 @@ def _part(
     waits = scene.waits_by_cause
     whole = sum(waits.values())
     return OwnerPart(
-        pool=Ground(pool.name, pool.resource, bool(pool.part)),
+        pool=WaitPool(pool.name, pool.resource, bool(pool.part)),
         typical=typical(scene),
         wait_mean=Figure("wait_mean", mean.value, *within, "s", row.attempts),
         attempts=row.attempts,

@@ -12,7 +12,7 @@ from audit.report.record.owner import (
     LongWait,
     OwnerContents,
     OwnerPart,
-    Way,
+    ShorterClass,
 )
 from audit.report.record.page import Who
 from audit.report.record.pool import Figure
@@ -270,7 +270,7 @@ def beyond(of: OwnerPart) -> str:
     )
 
 
-def way(of: Way, part: OwnerPart) -> str:
+def way(of: ShorterClass, part: OwnerPart) -> str:
     """Return a width or walltime with which similar jobs waited less."""
     unit = wording.resource(part.pool.resource)
 

@@ -14,7 +14,7 @@ from audit.report.record.pool import Figure, PassedOver, Trend
 from audit.scenario.releases.chains import OwnEnd
 
 
-class Ground(NamedTuple):
+class WaitPool(NamedTuple):
     """The pool in which the jobs waited."""
 
     name: str
@@ -22,7 +22,7 @@ class Ground(NamedTuple):
     part: bool = False  # whether its log is a part of the workload
 
 
-class Everybody(NamedTuple):
+class AllJobs(NamedTuple):
     """Waits and usage of all jobs in the period's published blocks, the reader's included."""
 
     blocks: int
@@ -62,7 +62,7 @@ class LongWait:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class ShorterClass:
     """A width or walltime class in which all users' similar jobs waited less."""
 
     lever: str  # width | walltime
@@ -113,7 +113,7 @@ class FairshareCourse:
 class OwnerPart:
     """One pool on the page of a user or account."""
 
-    pool: Ground
+    pool: WaitPool
     typical: Typical | None  # None: no wait is known
     wait_mean: Figure  # interval over days
     attempts: int
@@ -121,7 +121,7 @@ class OwnerPart:
     never_started: int
     gave_up_wait_s: int | None
     waited_s: int
-    everybody: Everybody | None  # None: no block is published
+    everybody: AllJobs | None  # None: no block is published
     ratio: Figure  # Σ wait / Σ mean wait of all users' similar jobs in the same block
     excess: Figure  # Σ (wait − that mean), s
     passed: PassedOver | None  # None: not passed over
@@ -131,7 +131,7 @@ class OwnerPart:
     parts: tuple[WaitPart, ...]
     trend: Trend | None
     longest: tuple[LongWait, ...]
-    ways: tuple[Way, ...]
+    ways: tuple[ShorterClass, ...]
     tried: int  # number of classes compared
 
     @property

@@ -27,7 +27,7 @@ _LONGEST: Final = 1 << 22  # of a part of a PDF, decompressed
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class ClaimedReport:
     """The report that a file claims to be."""
 
     cluster: str
@@ -46,7 +46,7 @@ def written(contents: Contents) -> str:
 
 
 def of_page(contents: OwnerContents, *, linked: bool) -> str:
-    """Return the identity of the page of a user or account as one word; see ``Claim``."""
+    """Return the identity of the page of a user or account as one word; see ``ClaimedReport``."""
     return _word(contents, {"owner": contents.who, "linked": linked, "seen": contents.seen})
 
 
@@ -68,7 +68,7 @@ def _thresholds(of: VerdictConfig) -> dict[str, object]:
     return of.model_dump(exclude={"fail"})
 
 
-def read(report: bytes) -> Claim:
+def read(report: bytes) -> ClaimedReport:
     """Return the identity that a page or a PDF contains.
 
     Raises:
@@ -80,9 +80,11 @@ def read(report: bytes) -> Claim:
     raise ReportError("it contains no identity: fairaudit did not make it, or it was edited")
 
 
-def _claim(word: bytes) -> Claim:
+def _claim(word: bytes) -> ClaimedReport:
     try:
-        return TypeAdapter(Claim).validate_python(json.loads(base64.urlsafe_b64decode(word)))
+        return TypeAdapter(ClaimedReport).validate_python(
+            json.loads(base64.urlsafe_b64decode(word))
+        )
     except ValueError as error:
         raise ReportError(f"its identity cannot be read: it was edited ({error})") from (error)
 

@@ -8,7 +8,7 @@ from audit.report.owner import text
 from audit.report.record.owner import OwnerContents, OwnerPart
 from audit.report.render import identity, page, sandbox
 from audit.report.render.page import Medium
-from audit.report.render.sandbox import Limits
+from audit.report.render.sandbox import SandboxLimits
 from audit.report.text import wording
 from audit.report.text.part import meanwhile
 
@@ -21,7 +21,7 @@ def render_html(contents: OwnerContents, *, linked: bool = False) -> str:
     return _page(contents, "screen", linked=linked)
 
 
-def render_pdf(contents: OwnerContents, limits: Limits = sandbox.DEFAULT) -> bytes:
+def render_pdf(contents: OwnerContents, limits: SandboxLimits = sandbox.DEFAULT) -> bytes:
     """Return the page as a tagged A4 PDF without links; errors as ``page.render_pdf``."""
     return sandbox.lay_out(_page(contents, "paper"), [], contents.span.to_time, limits)
 

@@ -32,7 +32,7 @@ from audit.report.record.page import Contents, Span
 from audit.report.record.pool import SMALL_SAMPLE, PoolPart
 from audit.report.render import export, identity, sandbox
 from audit.report.render.export import File
-from audit.report.render.sandbox import Limits
+from audit.report.render.sandbox import SandboxLimits
 from audit.report.text import (
     account,
     advice,
@@ -143,7 +143,7 @@ def render_html(contents: Contents, drawn: Drawn | None = None) -> str:
 
 
 def render_pdf(
-    contents: Contents, drawn: Drawn | None = None, limits: Limits = sandbox.DEFAULT
+    contents: Contents, drawn: Drawn | None = None, limits: SandboxLimits = sandbox.DEFAULT
 ) -> bytes:
     """Return the report as a tagged A4 PDF with the full tables of users and accounts attached.
 

@@ -39,25 +39,25 @@ _PROGRAM: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class SandboxLimits:
     """Limits of making one PDF."""
 
     timeout_s: int = 120
     memory_bytes: int = 2 << 30
 
 
-DEFAULT: Final = Limits()
+DEFAULT: Final = SandboxLimits()
 
 
-def limits(report: ReportConfig) -> Limits:
+def limits(report: ReportConfig) -> SandboxLimits:
     """Return the configured limits."""
-    return Limits(report.pdf_timeout_s, in_bytes(report.pdf_memory_limit))
+    return SandboxLimits(report.pdf_timeout_s, in_bytes(report.pdf_memory_limit))
 
 
 class _Process:
     """One such process, with its limits."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: SandboxLimits) -> None:
         self.limits = limits
         # The package's own folder, in case the program was not started through site-packages.
         paths = [*(str(Path(entry).absolute()) for entry in sys.path), str(_PACKAGES)]
@@ -108,13 +108,13 @@ _lock = threading.Lock()
 _ready: list[_Process] = []
 
 
-def prepare(limits: Limits = DEFAULT) -> None:
+def prepare(limits: SandboxLimits = DEFAULT) -> None:
     """Start the process, which then loads its libraries."""
     with _lock:
         _take(limits)
 
 
-def _take(limits: Limits) -> _Process:
+def _take(limits: SandboxLimits) -> _Process:
     """Return the process for these limits; replace one that is dead or has other limits."""
     if _ready and (_ready[0].limits != limits or _ready[0].process.poll() is not None):
         _ready.pop().end()
@@ -131,7 +131,7 @@ def end() -> None:
 
 
 def lay_out(
-    page: str, attachments: list[tuple[str, str, str]], dated: int, limits: Limits = DEFAULT
+    page: str, attachments: list[tuple[str, str, str]], dated: int, limits: SandboxLimits = DEFAULT
 ) -> bytes:
     """Return the PDF of a page with its attachments; arguments as ``paper.lay_out``.
 
@@ -171,7 +171,7 @@ def lay_out(
     raise ReportError(_explained(why.get(sign, "its process died"), limits))
 
 
-def _explained(why: str, limits: Limits) -> str:
+def _explained(why: str, limits: SandboxLimits) -> str:
     otherwise = "make no PDF with --no-pdf (report.pdf = false)"
     if why.startswith(paper.MISSING):
         return (

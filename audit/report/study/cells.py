@@ -20,7 +20,7 @@ STUDIED: Final = pl.Schema(
 """Columns of a study's results. The view ``studies`` adds the names of the study and the log."""
 
 
-class Cell(NamedTuple):
+class StudyCell(NamedTuple):
     """A part of a study's computation, which may run in any order and be kept for a later run."""
 
     key: str

@@ -62,7 +62,7 @@ def heat_map(key: str, title: str, alt: str, values: Sequence[Value], layout: La
     top = layout.most or max(known, default=1.0)
     across = sorted({one.x for one in values})
     drawn = [
-        heat.Cell(
+        heat.HeatCell(
             layout.panels.index(panel),
             layout.rows.index(row),
             across.index(x),

@@ -24,7 +24,7 @@ from typing import Any, Final, get_args
 
 from audit import resources
 from audit.report.charts.style import Chart
-from audit.report.study.page import ROWS, Cell, Column, Columns, Kind, Section, Study, Table
+from audit.report.study.page import ROWS, Cell, Columns, Kind, Section, Study, Table, TableColumn
 
 KINDS: Final[Mapping[str, Kind]] = {kind: kind for kind in get_args(Kind)}
 
@@ -74,13 +74,13 @@ def columns(text: str) -> Columns[Any]:
 
     The name defaults to the title in lower case with underscores, the kind to ``text``.
     """
-    found: list[Column[Any]] = []
+    found: list[TableColumn[Any]] = []
     for item in text.split(" | "):
         title, _, described = item.partition(" <")
         words = described.rstrip(">").split()
         kind = KINDS[words.pop()] if words and words[-1] in KINDS else "text"
         slug = title.lower().replace(" ", "_")
-        found.append(Column(title, words[0] if words else slug, kind))
+        found.append(TableColumn(title, words[0] if words else slug, kind))
     return tuple(found)
 
 

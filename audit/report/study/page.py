@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
 
 from audit import __version__
-from audit.metrics.claims import Verdict
+from audit.metrics.claims import ClaimVerdict
 from audit.report.charts.style import Chart
 from audit.report.render import export
 from audit.report.render import page as render
@@ -28,7 +28,7 @@ _TEXT_LIMIT: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Column(Generic[Row]):
+class TableColumn(Generic[Row]):
     """A column of a table.
 
     ``duration`` is in seconds and ``percent`` a share of 1; the CSV file keeps both as they are.
@@ -48,7 +48,7 @@ class Column(Generic[Row]):
         return cell
 
 
-Columns: TypeAlias = tuple[Column[Row], ...]
+Columns: TypeAlias = tuple[TableColumn[Row], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,20 +77,20 @@ def table(
 
 
 def verdict_table(
-    verdicts: Iterable[tuple[str, Verdict]], by: tuple[str, str] | None = None
+    verdicts: Iterable[tuple[str, ClaimVerdict]], by: tuple[str, str] | None = None
 ) -> Table:
     """Return the table of a log's verdicts on a paper's conclusions.
 
     ``by`` is title and name of a column for the text that precedes each verdict; None hides it.
     """
-    columns: list[Column[tuple[str, Verdict]]] = [
-        Column("Conclusion", "claim", "text", lambda row: row[1].claim),
-        Column("Holds", "holds", "text", lambda row: row[1].holds.value),
-        Column("Because", "because", "text", lambda row: row[1].because),
-        Column("In", "source", "text", lambda row: row[1].source),
+    columns: list[TableColumn[tuple[str, ClaimVerdict]]] = [
+        TableColumn("Conclusion", "claim", "text", lambda row: row[1].claim),
+        TableColumn("Holds", "holds", "text", lambda row: row[1].holds.value),
+        TableColumn("Because", "because", "text", lambda row: row[1].because),
+        TableColumn("In", "source", "text", lambda row: row[1].source),
     ]
     if by is not None:
-        columns.insert(1, Column(*by, "text", lambda row: row[0]))
+        columns.insert(1, TableColumn(*by, "text", lambda row: row[0]))
     return table("verdicts", "Does it hold on this log?", tuple(columns), verdicts)
 
 

@@ -24,14 +24,14 @@ class State(StrEnum):
     STALE = "stale"
 
 
-class Standing(NamedTuple):
+class ReportStanding(NamedTuple):
     """The state of a report and the reason, in a sentence or two."""
 
     state: State
     text: str
 
 
-def standing(contents: Contents, now: int | None = None) -> Standing:
+def standing(contents: Contents, now: int | None = None) -> ReportStanding:
     """Return how much of its period the report covers.
 
     Args:
@@ -40,9 +40,9 @@ def standing(contents: Contents, now: int | None = None) -> Standing:
             than a month before.
     """
     if contents.empty and contents.unplaced:
-        return Standing(State.EMPTY, unplaced(contents))
+        return ReportStanding(State.EMPTY, unplaced(contents))
     if contents.empty:
-        return Standing(
+        return ReportStanding(
             State.EMPTY,
             "No job ended in this period, so nothing could be measured "
             f"({wording.plural(contents.records, 'record')} read, "
@@ -53,14 +53,14 @@ def standing(contents: Contents, now: int | None = None) -> Standing:
     missing_s = 0 if last is None else end - last
     if missing_s > (_STALE_S if now is None else _STALE_NOW_S):
         until = "the period ends" if now is None or now > span.to_time else "now"
-        return Standing(
+        return ReportStanding(
             State.STALE,
             f"The newest record is from {wording.instant(last, span.zone)}, "
             f"{wording.duration(missing_s)} before {until}. The report covers nothing after it.",
         )
     if lacking := lacks(contents):
-        return Standing(State.PARTIAL, f"The report is incomplete: {'; '.join(lacking)}.")
-    return Standing(State.COMPLETE, "Records cover the whole period, and none was refused.")
+        return ReportStanding(State.PARTIAL, f"The report is incomplete: {'; '.join(lacking)}.")
+    return ReportStanding(State.COMPLETE, "Records cover the whole period, and none was refused.")
 
 
 def unplaced(contents: Contents) -> str:
@@ -81,9 +81,9 @@ _UNCOUNTED: Final = {
 }
 
 
-def uncounted(of: Standing) -> Standing:
+def uncounted(of: ReportStanding) -> ReportStanding:
     """Return the same without numbers and times, which are about the jobs of other users."""
-    return Standing(of.state, _UNCOUNTED[of.state])
+    return ReportStanding(of.state, _UNCOUNTED[of.state])
 
 
 def lacks(contents: Contents) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from audit.metrics.attempts.fidelity import MaySay
 from audit.model import FstStatus
 from audit.registry.causes import CAUSES, Cause
-from audit.registry.measure import Table
+from audit.registry.measure import Heading
 from audit.registry.measures import SUMMARY
 from audit.registry.requested import BEYONDS
 from audit.report.record.pool import (
@@ -25,19 +25,24 @@ Labels = tuple[tuple[str, str], ...]
 """Measures, each with its label."""
 
 
-def _listed(table: Table) -> Labels:
+def _listed(table: Heading) -> Labels:
     return tuple((key, of.label) for key, of in SUMMARY.items() if of.table is table)
 
 
 def key_figures() -> Labels:
     """Return the key figures of a pool."""
-    groups = (Table.ATTEMPTS, Table.WAITS, Table.EQUALITY, Table.MACHINE)
+    groups = (
+        Heading.ATTEMPTS,
+        Heading.WAITS,
+        Heading.EQUALITY,
+        Heading.MACHINE,
+    )
     return tuple(row for table in groups for row in _listed(table))
 
 
 def nuwt_measures() -> Labels:
     """Return the measures of the distribution of NUWT over users or accounts."""
-    return _listed(Table.OWNERS)
+    return _listed(Heading.OWNERS)
 
 
 def population() -> Labels:
@@ -49,7 +54,7 @@ def fair_start_figures() -> tuple[tuple[str, str, str], ...]:
     """Return figures of the strict and of the relaxed fair start time, with their labels."""
     return tuple(
         (key, key.replace("_strict_", "_relaxed_"), label)
-        for key, label in _listed(Table.FAIR_STARTS)
+        for key, label in _listed(Heading.FAIR_STARTS)
         if "_strict_" in key
     )
 

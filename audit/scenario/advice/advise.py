@@ -46,14 +46,20 @@ from audit.metrics.uncertainty import RESAMPLES
 from audit.model import BY_USAGE, Backfill, Limit, Order, Period, Pool, Window
 from audit.registry.causes import LACKS
 from audit.scenario.advice import judging
-from audit.scenario.advice.judging import Compared, Difference, Judgement, Swayed, Verdict
+from audit.scenario.advice.judging import (
+    ChangeVerdict,
+    CommonAttempts,
+    Judgement,
+    Swayed,
+    WaitDifference,
+)
 from audit.scenario.budget import depths, replay_cost
 from audit.scenario.engine import replayed_starts
 from audit.scenario.scenario import (
     PLACEMENTS,
     Bound,
-    Change,
     Scenario,
+    ScenarioChange,
     bound_of,
     changed,
     per_node,
@@ -91,17 +97,17 @@ PARTS: Final = pl.Schema(
 )  # one row for all attempts, each width and each walltime class, of each change tried
 
 
-class Advice(NamedTuple):
+class TriedChanges(NamedTuple):
     """The result of all changes tried."""
 
     changes: pl.DataFrame  # ``ADVICE``
     parts: pl.DataFrame  # ``PARTS``
 
 
-NOTHING: Final = Advice(pl.DataFrame(schema=ADVICE), pl.DataFrame(schema=PARTS))
+NOTHING: Final = TriedChanges(pl.DataFrame(schema=ADVICE), pl.DataFrame(schema=PARTS))
 
 
-class Candidate(NamedTuple):
+class ChangeCandidate(NamedTuple):
     """A change that is tried; ``change`` holds options of ``fairaudit whatif``."""
 
     family: str
@@ -113,9 +119,9 @@ class Candidate(NamedTuple):
 class _Result(NamedTuple):
     """A change, and its effect."""
 
-    candidate: Candidate
+    candidate: ChangeCandidate
     judgement: Judgement
-    verdict: Verdict | None = None
+    verdict: ChangeVerdict | None = None
     """None: not tried, some jobs would never start, or today's replay misses the waits."""
     place: int | None = None
     swayed: Swayed | None = None  # of changes that are advised
@@ -132,7 +138,7 @@ def advise(
     executor: Executor = IN_TURN,
     *,
     agreement: float | None,
-) -> Advice:
+) -> TriedChanges:
     """Return which small changes of a pool help, by replays of a period.
 
     Args:
@@ -161,7 +167,7 @@ def advise(
         tried, left_out = affordable(today, found, period, budget_s)
         results = _tried(today, tried, period, seed, executor) if tried else []
         results += [_Result(one, Judgement.not_tried) for one in left_out]
-    return Advice(
+    return TriedChanges(
         pl.DataFrame([_row(one) for one in results], schema=ADVICE, orient="row"),
         pl.DataFrame([row for one in results for row in _parts(one)], schema=PARTS, orient="row"),
     )
@@ -178,8 +184,8 @@ def _of_interest(scenario: Scenario, period: Period) -> pl.DataFrame:
 
 
 def affordable(
-    today: Scenario, found: Sequence[Candidate], period: Period, budget_s: float
-) -> tuple[list[Candidate], list[Candidate]]:
+    today: Scenario, found: Sequence[ChangeCandidate], period: Period, budget_s: float
+) -> tuple[list[ChangeCandidate], list[ChangeCandidate]]:
     """Return the changes that the budget affords beside a replay of today, and the others."""
     work = today.indexed.work
     inside = work.arrival >= (work.arrival.min(initial=0) if period.whole_log else period.from_time)
@@ -191,7 +197,7 @@ def affordable(
 
     left = budget_s - cost_of(today.pool)
     left -= _DRAW * units * judging.CHUNKS * RESAMPLES
-    lists: tuple[list[Candidate], list[Candidate]] = ([], [])
+    lists: tuple[list[ChangeCandidate], list[ChangeCandidate]] = ([], [])
     for one in found:
         cost = cost_of(one.after.pool)
         lists[cost > left].append(one)
@@ -200,11 +206,11 @@ def affordable(
 
 
 def _tried(
-    today: Scenario, tried: Sequence[Candidate], period: Period, seed: int, executor: Executor
+    today: Scenario, tried: Sequence[ChangeCandidate], period: Period, seed: int, executor: Executor
 ) -> list[_Result]:
     """Replay and judge changes."""
     compared, after, never = _replayed(today, tried, period, executor)
-    verdicts: dict[str, Verdict] = {}
+    verdicts: dict[str, ChangeVerdict] = {}
     left = Judgement.unsupported
     if not judging.reproduces(compared):
         left = Judgement.not_reproduced
@@ -243,8 +249,8 @@ def _best(results: Sequence[_Result]) -> list[str]:
 
 
 def _replayed(
-    today: Scenario, tried: Sequence[Candidate], period: Period, executor: Executor
-) -> tuple[Compared, dict[str, Floats], dict[str, int]]:
+    today: Scenario, tried: Sequence[ChangeCandidate], period: Period, executor: Executor
+) -> tuple[CommonAttempts, dict[str, Floats], dict[str, int]]:
     """Return the attempts that today's replay starts, their waits after each change, and losses.
 
     Changes under which some of them never start have no waits, but the number of those attempts.
@@ -257,7 +263,7 @@ def _replayed(
     stretch, day = judging.stretches(arrival)
     classes = {name: k for k, name in enumerate(population.width_classes())}
     width = subjects["width_class"].replace_strict(classes, default=-1, return_dtype=pl.Int64)
-    compared = Compared(
+    compared = CommonAttempts(
         subjects["user"].rank("dense").fill_null(0).to_numpy().astype(np.int64),
         *(stretch, day, width.to_numpy()),
         similar.walltime_class(subjects["walltime_s"]),
@@ -314,7 +320,7 @@ def _parts(of: _Result) -> Iterator[tuple[object, ...]]:
         )
 
 
-def _named(part: Difference) -> tuple[str, str | None]:
+def _named(part: WaitDifference) -> tuple[str, str | None]:
     """Return dimension and value of a part."""
     if part.number is None:
         return part.dimension, None
@@ -336,7 +342,9 @@ RARE_S: Final = 60  # passes are made more often only where they are at least th
 _WORK: Final = pl.col("occupancy_s") * pl.col("size")
 
 
-def candidates(today: Scenario, shares: Mapping[str, float] | None = None) -> tuple[Candidate, ...]:
+def candidates(
+    today: Scenario, shares: Mapping[str, float] | None = None
+) -> tuple[ChangeCandidate, ...]:
     """Return the changes to try on a pool; ``today`` has the attempts of the period, or more.
 
     Families take turns: a budget that ends leaves out the last of each, and no whole family.
@@ -360,9 +368,9 @@ def candidates(today: Scenario, shares: Mapping[str, float] | None = None) -> tu
     for turn in zip_longest(*families.values()):
         for family, fields in zip(families, turn, strict=True):
             if fields is not None:
-                change = Change(**fields)
+                change = ScenarioChange(**fields)
                 words = (written(change), title(change, today.pool))
-                found.append(Candidate(family, *words, changed(today, change)))
+                found.append(ChangeCandidate(family, *words, changed(today, change)))
     return tuple(found)
 
 

@@ -26,7 +26,7 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.metrics.claims import Outcome, outcome
+from audit.metrics.claims import PartEffect, outcome
 from audit.metrics.quantiles import exact_sum
 from audit.metrics.uncertainty import NONE, Interval, Resamples
 from audit.scenario.whatif.comparison import reproduced
@@ -65,7 +65,7 @@ class Judgement(StrEnum):
     """The replay of today misses the observed mean wait."""
 
 
-class Compared(NamedTuple):
+class CommonAttempts(NamedTuple):
     """Attempts that every replay started."""
 
     user: Ints  # [n], ≥ 0
@@ -77,7 +77,7 @@ class Compared(NamedTuple):
     observed: Floats  # [n], wait in the log, s
 
 
-class Difference(NamedTuple):
+class WaitDifference(NamedTuple):
     """A mean wait after the change less that in the replay of today, s."""
 
     dimension: Dimension
@@ -91,7 +91,7 @@ class Difference(NamedTuple):
     upper: float | None
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> PartEffect:
         """The effect on the part."""
         return outcome(self.value, self.lower, self.upper)
 
@@ -100,18 +100,18 @@ _Part = tuple[Dimension, int | None]
 _ALL: Final[_Part] = ("all", None)
 
 
-class Verdict(NamedTuple):
+class ChangeVerdict(NamedTuple):
     """The effect of a change."""
 
     judgement: Judgement
-    by: Difference  # the deciding mean, with its corrected interval
+    by: WaitDifference  # the deciding mean, with its corrected interval
     saved: float  # reduction of the sum of all waits, s
-    parts: tuple[Difference, ...]
+    parts: tuple[WaitDifference, ...]
     """All attempts, then width classes from narrow to wide, and walltime classes; without classes
     whose observed wait the replay of today misses."""
 
 
-def enough(compared: Compared) -> bool:
+def enough(compared: CommonAttempts) -> bool:
     """Return whether there are enough users and stretches of time for intervals."""
     return (
         len(np.unique(compared.user)) >= LEAST_USERS
@@ -119,13 +119,13 @@ def enough(compared: Compared) -> bool:
     )
 
 
-def believed(compared: Compared, rows: Bools | slice = slice(None)) -> bool:
+def believed(compared: CommonAttempts, rows: Bools | slice = slice(None)) -> bool:
     """Return whether the replay of today reproduces the observed mean wait."""
     observed, wait = compared.observed[rows], compared.wait[rows]
     return len(wait) == 0 or reproduced(float(observed.mean()), float(wait.mean()))
 
 
-def reproduces(compared: Compared) -> bool:
+def reproduces(compared: CommonAttempts) -> bool:
     """Return whether the replay of today may be believed of the pool.
 
     It reproduces the mean wait of all attempts, and those of width classes with more than half of
@@ -146,7 +146,7 @@ def stretches(arrival: Ints) -> tuple[Ints, Ints]:
     return (week if len(np.unique(week)) >= LEAST_STRETCHES else day), day
 
 
-def worst_off(compared: Compared) -> int | None:
+def worst_off(compared: CommonAttempts) -> int | None:
     """Return the width class that waits longest today, with enough attempts and users.
 
     Classes whose observed wait the replay misses are left out. None without such a class,
@@ -162,7 +162,7 @@ def worst_off(compared: Compared) -> int | None:
     return means[max(means)] if len(classes) > 1 and means else None
 
 
-def judge(compared: Compared, differences: Floats, seed: int) -> tuple[Verdict, ...]:
+def judge(compared: CommonAttempts, differences: Floats, seed: int) -> tuple[ChangeVerdict, ...]:
     """Judge each of k changes.
 
     Args:
@@ -193,29 +193,31 @@ def judge(compared: Compared, differences: Floats, seed: int) -> tuple[Verdict, 
     return tuple(verdicts)
 
 
-def _verdict(means: Sequence[Difference], parts: Sequence[Difference], saved: float) -> Verdict:
+def _verdict(
+    means: Sequence[WaitDifference], parts: Sequence[WaitDifference], saved: float
+) -> ChangeVerdict:
     """Judge by the means of all and of the class that waits longest, if any."""
     helped = [mean for mean in means if _helps(mean)]
     by = helped[-1] if helped else min(means, key=lambda mean: mean.value / max(mean.today, 1.0))
     judgement = Judgement.supported if helped else Judgement.unsupported
-    worse = means[-1].outcome is Outcome.loses
+    worse = means[-1].outcome is PartEffect.loses
     if helped and (saved < 0 or worse):
         judgement = Judgement.outweighed
-    return Verdict(judgement, by, saved, tuple(parts))
+    return ChangeVerdict(judgement, by, saved, tuple(parts))
 
 
-def _helps(mean: Difference) -> bool:
+def _helps(mean: WaitDifference) -> bool:
     """Return whether a mean is significantly less, and by enough to be worth a change."""
-    return mean.outcome is Outcome.gains and -mean.value >= max(WORTH_S, WORTH * mean.today)
+    return mean.outcome is PartEffect.gains and -mean.value >= max(WORTH_S, WORTH * mean.today)
 
 
 def _plain(
-    compared: Compared,
+    compared: CommonAttempts,
     part: _Part,
     rows: Bools,
     difference: Floats,
     resamples: Sequence[Resamples],
-) -> Difference:
+) -> WaitDifference:
     """Return a part with its plain 95 % interval."""
     ends = []
     for unit, drawn in zip((compared.user, compared.stretch), resamples, strict=True):
@@ -233,10 +235,10 @@ def _by_unit(unit: Ints, values: Floats) -> tuple[Ints, Floats, Floats]:
 
 
 def _difference(
-    compared: Compared, part: _Part, rows: Bools, difference: Floats, ends: Interval
-) -> Difference:
+    compared: CommonAttempts, part: _Part, rows: Bools, difference: Floats, ends: Interval
+) -> WaitDifference:
     number = int(np.count_nonzero(rows))
-    return Difference(
+    return WaitDifference(
         *part,
         number,
         len(np.unique(compared.user[rows])),
@@ -329,7 +331,7 @@ class Swayed(NamedTuple):
     losing: int
 
 
-def swayed(compared: Compared, difference: Floats, seed: int) -> Swayed:
+def swayed(compared: CommonAttempts, difference: Floats, seed: int) -> Swayed:
     """Count users by their own mean waits, with 95 % intervals over days; see ``LEAST_DAYS``."""
     drawn = Resamples(int(compared.day.max()) + 1, seed)
     order = np.argsort(compared.user, kind="stable")
@@ -340,4 +342,4 @@ def swayed(compared: Compared, difference: Floats, seed: int) -> Swayed:
         if len(present) >= LEAST_DAYS and above.any():
             mean = float(above.sum() / below.sum())
             outcomes.append(outcome(mean, *drawn.ratio(present, above, below)))
-    return Swayed(outcomes.count(Outcome.gains), outcomes.count(Outcome.loses))
+    return Swayed(outcomes.count(PartEffect.gains), outcomes.count(PartEffect.loses))

@@ -64,7 +64,7 @@ FAMILIES: Final = (
 """In the order in which equal candidates are chosen."""
 
 
-class Measure(NamedTuple):
+class LimitedQuantity(NamedTuple):
     """The limited quantity: the running jobs, an amount, or the remaining amount × time."""
 
     resource: str | None = None
@@ -97,10 +97,10 @@ class Plateaued:
     members: tuple[Member, ...]  # of each entity
 
     @cached_property
-    def measures(self) -> tuple[Measure, ...]:
+    def measures(self) -> tuple[LimitedQuantity, ...]:
         """The measures of levels, in the order of the kernel."""
-        amounts = (Measure(name) for name in self.resources)
-        return (Measure(), *amounts, Measure(self.resources[0], remaining=True))
+        amounts = (LimitedQuantity(name) for name in self.resources)
+        return (LimitedQuantity(), *amounts, LimitedQuantity(self.resources[0], remaining=True))
 
     def measured(self, family: Family) -> list[int]:
         """Return the measures in which a family may be limited."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.scenario.plateaus.entities import Family, Ints, Measure, Member, Plateaued
+from audit.scenario.plateaus.entities import Family, Ints, LimitedQuantity, Member, Plateaued
 
 if TYPE_CHECKING:
     from audit.kernels.plateaus.judge import Traces
@@ -208,7 +208,7 @@ def _judged(jobs: Plateaued, one: SeriesOf, measure: int, got: Weighed, k: int) 
 
 
 def fault_of(
-    one: SeriesOf, measure: Measure, level: int, counts: PlateauCounts, concentration: float
+    one: SeriesOf, measure: LimitedQuantity, level: int, counts: PlateauCounts, concentration: float
 ) -> PlateauFault | None:
     """Return the first condition that a level fails; None: it is accepted."""
     at, broken = counts.at, counts.broken

@@ -25,7 +25,7 @@ from audit.scenario.plateaus.entities import (
     Bools,
     Family,
     Ints,
-    Measure,
+    LimitedQuantity,
     Plateaued,
     plateaued,
 )
@@ -72,7 +72,7 @@ class PlateauRule(NamedTuple):
 class SharedLevel(NamedTuple):
     """A limit of one user at which other users stop too."""
 
-    measure: Measure
+    measure: LimitedQuantity
     level: int
     users: tuple[str, ...]
 

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from audit.scenario.predict.known import Known
+from audit.scenario.predict.known import QueuedAttempts
 
 ALL: Final = 200  # number of latest waits of all attempts
 ALIKE: Final = 20  # number of latest waits of one class
@@ -29,7 +29,7 @@ class Medians(NamedTuple):
 class Baselines:
     """The latest waits of a pool; ``at`` goes on to a later instant."""
 
-    def __init__(self, known: Known) -> None:
+    def __init__(self, known: QueuedAttempts) -> None:
         """Begin with no wait."""
         work = known.work
         begun = np.flatnonzero(work.has_started & known.subject)

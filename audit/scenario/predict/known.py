@@ -19,7 +19,7 @@ LOOKS_AHEAD: Final = (Order.recorded, Order.nuwt)
 UNKNOWN_WALLTIME_S: Final = 86_400
 
 
-class Known(NamedTuple):
+class QueuedAttempts(NamedTuple):
     """The attempts of a pool that were ever in its queue, and those that only ran."""
 
     work: Workload  # occupancies and estimates are overwritten for each simulation
@@ -40,7 +40,7 @@ class Known(NamedTuple):
         return int(self.user.max(initial=-1)) + 1
 
 
-def known_of(scenario: Scenario) -> Known:
+def known_of(scenario: Scenario) -> QueuedAttempts:
     """Return the attempts of a scenario; those that were cancelled in the queue have waited in it.
 
     The order of the queue is that of the pool; first come, first served, where that depends on
@@ -72,7 +72,7 @@ def known_of(scenario: Scenario) -> Known:
         name: (facts[name].rank("dense").cast(pl.Int64).fill_null(0)).to_numpy()
         for name in ("user", "partition")
     }
-    return Known(
+    return QueuedAttempts(
         work=work,
         pool=pool,
         rows=np.ascontiguousarray(facts["_row"].to_numpy(), np.int64),

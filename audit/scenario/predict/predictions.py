@@ -25,15 +25,15 @@ from audit.scenario.predict.calibration import (
     Shifts,
     Withheld,
 )
-from audit.scenario.predict.known import Known, known_of
-from audit.scenario.predict.similar import Estimate, Search, Table
-from audit.scenario.predict.sweep import Scene, Sweep
+from audit.scenario.predict.known import QueuedAttempts, known_of
+from audit.scenario.predict.similar import NeighbourSearch, PredictionTable, WaitCurve
+from audit.scenario.predict.sweep import QueueState, Sweep
 from audit.scenario.scenario import Scenario
 from audit.scenario.workload import NEVER, Bools, Ints
 
-SUBMISSIONS: Final = Search(window=12_000, known=25, per_group=1)
+SUBMISSIONS: Final = NeighbourSearch(window=12_000, known=25, per_group=1)
 """A group is what a user submits in one hour: of a burst, 25 alike would hide all others."""
-PAIRS: Final = Search(window=30_000, known=50, per_group=3)
+PAIRS: Final = NeighbourSearch(window=30_000, known=50, per_group=3)
 """A group is a job."""
 SAMPLED: Final = 10_000
 """Largest number of submissions that are predicted."""
@@ -83,17 +83,19 @@ class _Made(NamedTuple):
 class _Run:
     """Predictions in the order of time."""
 
-    def __init__(self, known: Known, zone: str, search: Search, together: int = 1) -> None:
+    def __init__(
+        self, known: QueuedAttempts, zone: str, search: NeighbourSearch, together: int = 1
+    ) -> None:
         self.known = known
         self.sweep = Sweep(known, zone, together)
         self.search = search
         self.ages = search is PAIRS
-        self.table = Table(FEATURES + self.ages)
+        self.table = PredictionTable(FEATURES + self.ages)
         self._records = {contested: Record() for contested in (False, True)}
         self._span_s = DAY_S if self.ages else HOUR_S
         self.rows: list[tuple[Any, ...]] = []
 
-    def estimated(self, row: int, before: int) -> Estimate | None:
+    def estimated(self, row: int, before: int) -> WaitCurve | None:
         """Return the estimate for a row of the table from those ``before``."""
         known = self.known
         near = similar.neighbours(
@@ -134,7 +136,7 @@ class _Run:
         return pl.DataFrame(self.rows, schema=PREDICTIONS, orient="row")
 
 
-def step_of(known: Known) -> int:
+def step_of(known: QueuedAttempts) -> int:
     """Return n of *every n-th submission*: at most ``SAMPLED``, with ``SIMULATED`` jobs in all."""
     deep = depths(known.work)[known.subject]
     return max(1, ceil(len(deep) / SAMPLED), ceil(float(deep.sum()) / SIMULATED))
@@ -167,7 +169,7 @@ def at_submission(scenario: Scenario, zone: str, every: int | None = None) -> pl
     return run.frame()
 
 
-def _predict(run: _Run, scene: Scene, job: int, levels: Levels, baselines: Baselines) -> None:
+def _predict(run: _Run, scene: QueueState, job: int, levels: Levels, baselines: Baselines) -> None:
     """Predict the start of a job at its submission."""
     now, jobs = scene.now, np.array([job])
     waits = run.sweep.model_waits(scene, job)
@@ -190,7 +192,7 @@ def _predict(run: _Run, scene: Scene, job: int, levels: Levels, baselines: Basel
     run.keep(job, now, _Made(bounds, contested, _Beside(now + wait, *medians)))
 
 
-def _add(run: _Run, scene: Scene, jobs: Ints) -> None:
+def _add(run: _Run, scene: QueueState, jobs: Ints) -> None:
     """Add submissions that follow the one of a scene to those that are searched."""
     if not len(jobs):
         return

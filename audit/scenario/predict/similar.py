@@ -17,7 +17,7 @@ FEWEST: Final = 10
 """Smallest number of neighbours with a known start; with fewer no prediction is made."""
 
 
-class Search(NamedTuple):
+class NeighbourSearch(NamedTuple):
     """Which neighbours are taken."""
 
     window: int  # number of earlier rows that are searched
@@ -25,7 +25,7 @@ class Search(NamedTuple):
     per_group: int  # largest number of rows of one group that are taken
 
 
-class Table:
+class PredictionTable:
     """Predictions in the order in which they were made, with what they are compared by."""
 
     def __init__(self, features: int) -> None:
@@ -72,7 +72,12 @@ class Neighbours(NamedTuple):
 
 
 def neighbours(
-    table: Table, row: int, before: int, search: Search, start: Ints, leaves: Ints
+    table: PredictionTable,
+    row: int,
+    before: int,
+    search: NeighbourSearch,
+    start: Ints,
+    leaves: Ints,
 ) -> Neighbours | None:
     """Return the neighbours of a row among those ``before``; None: too few have a known start.
 
@@ -130,7 +135,7 @@ def kaplan_meier(value: Floats, known: Bools) -> Curve:
     return Curve(value[order], share.astype(np.float64))
 
 
-class Estimate(NamedTuple):
+class WaitCurve(NamedTuple):
     """The curve of ln(wait + 60 s), less ``offset``."""
 
     curve: Curve
@@ -142,7 +147,7 @@ class Estimate(NamedTuple):
         return max(0.0, float(wait))
 
 
-def estimate(of: Neighbours, model: float) -> Estimate:
+def estimate(of: Neighbours, model: float) -> WaitCurve:
     """Return the estimate for a prediction from its neighbours.
 
     It is of their waits, or of their waits relative to the model's, whichever has the lower mean
@@ -156,7 +161,7 @@ def estimate(of: Neighbours, model: float) -> Estimate:
     for value, offset in ((plain, 0.0), (plain - of.model, model)):
         curve = kaplan_meier(value, of.known)
         loss = sum(pinball(value[of.known] - curve.quantile(q), q) for q in LEVELS)
-        made.append((loss, Estimate(curve, offset)))
+        made.append((loss, WaitCurve(curve, offset)))
     return min(made, key=lambda each: each[0])[1]
 
 

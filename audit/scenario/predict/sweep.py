@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from audit.kernels.scheduling import simulation as kernels
 from audit.kernels.scheduling.simulation import Model
 from audit.scenario import engine
-from audit.scenario.predict.known import Known
+from audit.scenario.predict.known import QueuedAttempts
 from audit.scenario.workload import NEVER, Bools, Floats, Ints, largest_snapshot
 
 RECENT: Final = 20
@@ -30,7 +30,7 @@ ALL: Final = -1  # simulate until every queued attempt has started
 UNKNOWN_S: Final = 3600.0  # expected duration if nothing has ended yet
 
 
-class Scene(NamedTuple):
+class QueueState(NamedTuple):
     """The running and queued attempts of a pool at an instant."""
 
     now: int
@@ -41,7 +41,7 @@ class Scene(NamedTuple):
 class Sweep:
     """A pool, from its first attempt on; ``to`` goes on to a later instant."""
 
-    def __init__(self, known: Known, zone: str, together: int = 1) -> None:
+    def __init__(self, known: QueuedAttempts, zone: str, together: int = 1) -> None:
         """Prepare the simulations.
 
         Args:
@@ -78,7 +78,7 @@ class Sweep:
         self._walltime = known.walltime.copy()
         self._request: Ints = work.request.reshape(len(work.arrival), len(work.capacity))
 
-    def to(self, now: int, arrived: int) -> Scene:
+    def to(self, now: int, arrived: int) -> QueueState:
         """Return the pool at ``now``, when the first ``arrived`` attempts had arrived."""
         known, work = self.known, self.known.work
         self._learn(now)
@@ -89,9 +89,9 @@ class Sweep:
         self._active = active = active[known.gone[active] >= now]
         start = work.start[active]
         waits = (start >= now) & known.queues[active] & (known.leaves[active] >= now)
-        return Scene(now, active[start < now], active[waits])
+        return QueueState(now, active[start < now], active[waits])
 
-    def joined(self, scene: Scene, jobs: Ints) -> Scene:
+    def joined(self, scene: QueueState, jobs: Ints) -> QueueState:
         """Return a scene with attempts that arrive next, as if they waited already."""
         self._suppose(jobs)
         return scene._replace(queue=np.concatenate((scene.queue, jobs)))
@@ -152,7 +152,7 @@ class Sweep:
         walltime = self._walltime[jobs]
         return np.clip((walltime * accuracy).astype(np.int64), 1, np.maximum(walltime, 1))
 
-    def model_waits(self, scene: Scene, target: int = ALL) -> tuple[Ints, Ints]:
+    def model_waits(self, scene: QueueState, target: int = ALL) -> tuple[Ints, Ints]:
         """Return the modelled waits from now on of the queue, or of its attempt ``target``.
 
         Returns:
@@ -175,7 +175,7 @@ class Sweep:
         )
 
     def _simulate(
-        self, scene: Scene, planned: tuple[Ints, Ints], lasts: tuple[Ints, Ints], target: int
+        self, scene: QueueState, planned: tuple[Ints, Ints], lasts: tuple[Ints, Ints], target: int
     ) -> Ints:
         """Return waits; durations are those of running and of queued attempts."""
         now, running, queue = scene
@@ -212,7 +212,7 @@ class Sweep:
         return self._capacity
 
     def features(
-        self, scene: Scene, jobs: Ints, waits: tuple[Ints, Ints], ages: bool
+        self, scene: QueueState, jobs: Ints, waits: tuple[Ints, Ints], ages: bool
     ) -> tuple[NDArray[np.float64], Ints]:
         """Return the features of attempts of the queue: measured ones, and labels.
 
@@ -247,12 +247,12 @@ class Sweep:
         labels = np.stack((fits, user, known.partition[jobs]), 1)
         return WEIGHT * np.stack(columns, 1), labels
 
-    def _in_use(self, scene: Scene) -> Ints:
+    def _in_use(self, scene: QueueState) -> Ints:
         """Return how much of each resource is in use."""
         found: Ints = self._request[scene.running].sum(0)
         return found
 
-    def _alike_ahead(self, scene: Scene, jobs: Ints) -> Ints:
+    def _alike_ahead(self, scene: QueueState, jobs: Ints) -> Ints:
         """Return how many others of the queue have the partition, and at most the size, of each."""
         known, queue = self.known, scene.queue
         others: Ints = np.full(len(jobs), -1)

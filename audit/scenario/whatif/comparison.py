@@ -27,7 +27,7 @@ from audit.metrics.attempts.fidelity import fidelity
 from audit.metrics.attempts.miss import FSTS, TOLERANCE_S, Fst, in_totals, misses
 from audit.metrics.attempts.population import TAU_S, ended
 from audit.metrics.attempts.resource_equality import resource_equality
-from audit.metrics.claims import Outcome, outcome
+from audit.metrics.claims import PartEffect, outcome
 from audit.metrics.draws import Draws, difference, ratio
 from audit.metrics.uncertainty import Resamples
 from audit.model import FstStatus, Pool
@@ -48,7 +48,7 @@ NOT_AGREEING: Final = "not_agreeing"
 NEVER_STARTS: Final = "never_starts"  # outcomes of parts without a figure of the change
 
 
-class Measure(NamedTuple):
+class PartMeasure(NamedTuple):
     """A figure of a part: Σ of one column / Σ of another; less is better."""
 
     name: str
@@ -58,13 +58,13 @@ class Measure(NamedTuple):
 
 
 MEASURES: Final = (
-    Measure("wait_mean", "wait", "one", "s"),
-    Measure("bounded_slowdown_mean", "slowdown", "one", "1"),
-    Measure("nuwt", "wait", "area", "s/resource·s"),
-    Measure("miss_strict_mean", "strict", "judged_strict", "s"),
-    Measure("miss_relaxed_mean", "relaxed", "judged_relaxed", "s"),
-    Measure("missed_strict_share", "missed", "judged_strict", "1"),
-    Measure("re_unfairness", "unfair", "sized", "resource·s/attempt"),
+    PartMeasure("wait_mean", "wait", "one", "s"),
+    PartMeasure("bounded_slowdown_mean", "slowdown", "one", "1"),
+    PartMeasure("nuwt", "wait", "area", "s/resource·s"),
+    PartMeasure("miss_strict_mean", "strict", "judged_strict", "s"),
+    PartMeasure("miss_relaxed_mean", "relaxed", "judged_relaxed", "s"),
+    PartMeasure("missed_strict_share", "missed", "judged_strict", "1"),
+    PartMeasure("re_unfairness", "unfair", "sized", "resource·s/attempt"),
 )
 """Of a part with several users, ``nuwt`` is the pooled ratio Σ TUWT / Σ TUSA. The delay by later
 arrivals is ``miss_strict_mean``: in a schedule that the policy made, nothing else delays an attempt
@@ -263,18 +263,18 @@ def waits(compared: pl.DataFrame, dimension: str) -> pl.DataFrame:
 def outcomes(compared: pl.DataFrame, measure: str, dimension: str = "account") -> dict[str, int]:
     """Return the number of accounts, or users, of each outcome in a measure."""
     rows = compared.filter(pl.col("dimension") == dimension, pl.col("measure") == measure)
-    every = (*(one.value for one in Outcome), NOT_REPRODUCED, NOT_AGREEING, NEVER_STARTS)
+    every = (*(one.value for one in PartEffect), NOT_REPRODUCED, NOT_AGREEING, NEVER_STARTS)
     return {one: rows.filter(pl.col("outcome") == one).height for one in every}
 
 
-class Cut(NamedTuple):
+class RemovedWork(NamedTuple):
     """Work that a change removes from attempts that still arrive."""
 
     attempts: int
     share: float  # of Σ occupancy · size of all, today
 
 
-def cut(today: Scenario, after: Scenario) -> Cut:
+def cut(today: Scenario, after: Scenario) -> RemovedWork:
     """Return the work that walltime limits remove from attempts that would have run longer."""
     right = after.attempts.select(*KEYS, _after="occupancy_s")
     both = today.attempts.join(right, on=KEYS, how="left", nulls_equal=True)
@@ -283,7 +283,7 @@ def cut(today: Scenario, after: Scenario) -> Cut:
     area, area_lost, attempts = both.select(
         area=(pl.col("occupancy_s") * size).sum(), lost=(lost * size).sum(), n=(lost > 0).sum()
     ).row(0)
-    return Cut(attempts, area_lost / area if area else 0.0)
+    return RemovedWork(attempts, area_lost / area if area else 0.0)
 
 
 class Whole(NamedTuple):

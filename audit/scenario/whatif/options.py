@@ -18,7 +18,7 @@ from audit.model import Limit, Pool
 from audit.policies import SETTINGS, Policy
 from audit.rule_text import amount, duration, hours_text, rule_text, scope_text
 from audit.rules import KINDS, Kind
-from audit.scenario.scenario import PLACEMENTS, Amount, Bound, Change, bound_of, rules_of
+from audit.scenario.scenario import PLACEMENTS, Amount, Bound, ScenarioChange, bound_of, rules_of
 
 DAY_S: Final = 86_400
 _LARGEST: Final = 1 << 53
@@ -28,7 +28,7 @@ _LIMIT: Final = re.compile(
 )
 
 
-def change(**given: Any) -> Change:
+def change(**given: Any) -> ScenarioChange:
     """Return the change that options ask for, or raise UsageError.
 
     ``given`` are values of the options of ``whatif`` (or ``simulate``), by their names in Python;
@@ -40,7 +40,7 @@ def change(**given: Any) -> Change:
         if given.get(name) not in (None, [])
     }
     policy = {key: given[key] for key in Policy._fields if given.get(key) is not None}
-    return Change(policy=policy, **read)
+    return ScenarioChange(policy=policy, **read)
 
 
 def limits(texts: Sequence[str]) -> tuple[Bound, ...]:
@@ -177,15 +177,15 @@ _READERS: Final[dict[str, tuple[str, Callable[[Any], Any]]]] = {
     ),
     "without_user": ("without", tuple),
 }
-"""By option: the field of ``Change``, and what reads its value."""
+"""By option: the field of ``ScenarioChange``, and what reads its value."""
 
 
-def written(change: Change) -> str:
+def written(change: ScenarioChange) -> str:
     """Return the options that ask for a change."""
     return shlex.join(_written(change))
 
 
-def _written(change: Change) -> Iterator[str]:
+def _written(change: ScenarioChange) -> Iterator[str]:
     for key, value in change.policy.items():
         yield from (SETTINGS[key].flag if key in SETTINGS else f"--{key}", str(value))
     targets = ",".join(f"{name}={share:.12g}" for name, share in change.targets.items())
@@ -239,13 +239,13 @@ _WORDED: Final = ("depth", "window_s", "interval_s", "reservations")
 _NAMED: Final = 3  # largest number of users that are named; of more, the number
 
 
-def title(change: Change, pool: Pool) -> str:
+def title(change: ScenarioChange, pool: Pool) -> str:
     """Return the title of a change of ``pool`` as it is today."""
     first, *others = _parts(change, pool)
     return "; ".join((first, *(part[:1].lower() + part[1:] for part in others)))
 
 
-def _parts(change: Change, pool: Pool) -> Iterator[str]:
+def _parts(change: ScenarioChange, pool: Pool) -> Iterator[str]:
     counted = pool.resource.value
     yield from _policy(change, pool.policy)
     if change.targets:
@@ -284,7 +284,7 @@ def _parts(change: Change, pool: Pool) -> Iterator[str]:
         yield f"Leave out the jobs of {', '.join(change.without)}"
 
 
-def _policy(change: Change, today: Policy) -> Iterator[str]:
+def _policy(change: ScenarioChange, today: Policy) -> Iterator[str]:
     policy, after = change.policy, today.changed(**change.policy)
     if "order" in policy:
         yield f"Serve the queue by order {after.order}"

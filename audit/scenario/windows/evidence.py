@@ -89,7 +89,7 @@ class Units(NamedTuple):
         return Units._make((*(column[part] for column in self[:4]), self.lasts))
 
 
-class Booked(NamedTuple):
+class RuleWait(NamedTuple):
     """Waiting time with free capacity that a rule would book."""
 
     at: Ints  # s on the pool's clock
@@ -101,7 +101,7 @@ class Booked(NamedTuple):
         return int(inside.sum())
 
 
-class Found(NamedTuple):
+class TestedRule(NamedTuple):
     """The result of the test of a rule."""
 
     fails: str
@@ -155,7 +155,7 @@ def plausible(rule: Units, neighbours: Units) -> bool:
     return not _too_few(inside, neighbours.within(days)) and inside.mean <= most
 
 
-def judge(events: Events, rule: Units, neighbours: Units) -> Found:
+def judge(events: Events, rule: Units, neighbours: Units) -> TestedRule:
     """Return whether a rule is kept over the whole log, else in a stretch of days, else not.
 
     Args:
@@ -165,7 +165,7 @@ def judge(events: Events, rule: Units, neighbours: Units) -> Found:
     """
     known = _too_few(rule, neighbours)
     if known:
-        return Found(known)
+        return TestedRule(known)
     most = KEPT * neighbours.mean
     days = None
     if not _holds_in_quarters(rule, most):
@@ -173,7 +173,7 @@ def judge(events: Events, rule: Units, neighbours: Units) -> Found:
         rule, neighbours = rule.within(days), neighbours.within(days)
         known = _too_few(rule, neighbours)
         if known:
-            return Found(f"{known}, in its stretch of days", days)
+            return TestedRule(f"{known}, in its stretch of days", days)
     chance, breaks, count = neighbours.mean, int(rule.breaks.sum()), len(rule.at)
     bound = upper_bound(float(rule.share.sum()), count)
     late = rule.share[count - math.ceil(LATE * count) :]
@@ -185,7 +185,7 @@ def judge(events: Events, rule: Units, neighbours: Units) -> Found:
     elif _broken_by_one(events.within(days), rule.lasts):
         fails = "one entity"
     withheld = int(rule.counts.sum()) - breaks
-    return Found(fails, days, breaks, withheld, count, rule.mean, bound, chance)
+    return TestedRule(fails, days, breaks, withheld, count, rule.mean, bound, chance)
 
 
 def _too_few(rule: Units, neighbours: Units) -> str:

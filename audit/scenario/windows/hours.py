@@ -26,9 +26,9 @@ from audit.scenario.windows.evidence import (
     KEPT,
     LEAST,
     RAW,
-    Booked,
     Days,
     Events,
+    RuleWait,
     grouped,
     on_days,
 )
@@ -94,7 +94,7 @@ def may_forbid(window: Window, hour: Ints) -> Bools:
     return closed[hour]
 
 
-class Candidate(NamedTuple):
+class WindowCandidate(NamedTuple):
     """A window to judge."""
 
     rule: Window
@@ -120,13 +120,13 @@ class Candidate(NamedTuple):
             opens=np.ascontiguousarray(edges.time[1 : 2 * count : 2]),
         )
 
-    def booked(self, seen: Seen) -> Booked:
+    def booked(self, seen: Seen) -> RuleWait:
         """Return the waiting time with free capacity that the window would book."""
         parts = seen.parts
         about = np.flatnonzero(self.inside[parts.job] & may_forbid(self.rule, parts.hour))
         begin, reach = parts.begin[about], seen.observed.reach[parts.job[about]]
         since = forbidden_from(self.rule, begin, parts.hour[about], reach)
-        return Booked(since, np.maximum(begin + parts.seconds[about] - since, 0))
+        return RuleWait(since, np.maximum(begin + parts.seconds[about] - since, 0))
 
     def events(self, seen: Seen) -> tuple[Events, Events]:
         """Return the events of the window and of its neighbours."""
@@ -179,7 +179,7 @@ class Slices(NamedTuple):
     edges: tuple[int, ...]  # the first (0) and the last hour (1) of an overlap window
 
 
-def broken_slices(seen: Seen, one: Candidate, days: Days | None) -> Slices:
+def broken_slices(seen: Seen, one: WindowCandidate, days: Days | None) -> Slices:
     """Return the slices in which a window is not kept on these days: condition (a).
 
     Occasions count by attempt and hour.
@@ -241,7 +241,7 @@ def _also(seen: Seen, found: Forbidden, left: Window) -> Bools:
     return forbids
 
 
-def narrower(one: Candidate, slices: Slices) -> Iterator[Candidate]:
+def narrower(one: WindowCandidate, slices: Slices) -> Iterator[WindowCandidate]:
     """Yield a window without the weekdays, and without the hours, in which it is not kept.
 
     The rest must be contiguous. An overlap window, which forbids starts outside its own hours too,
@@ -261,7 +261,7 @@ def narrower(one: Candidate, slices: Slices) -> Iterator[Candidate]:
             yield one._replace(rule=one.rule.but(hours=tuple(sorted(left))))
 
 
-def wider(one: Candidate) -> Iterator[Candidate]:
+def wider(one: WindowCandidate) -> Iterator[WindowCandidate]:
     """Yield an overlap window with one more hour before, and with one more after, its hours."""
     hours = set(one.rule.hours)
     for step in (-1, 1):
@@ -286,7 +286,7 @@ def _runs(numbers: set[int], size: int) -> int:
 # --- windows that the table proposes -------------------------------------------------------------
 
 
-class _Sorted(NamedTuple):
+class _ClassProperty(NamedTuple):
     """A property that distinguishes classes."""
 
     name: str  # a condition of ``Scope``
@@ -299,7 +299,7 @@ class _Sorted(NamedTuple):
         return self.name in ("walltime_above_s", "size_above")
 
 
-def _sorted(observed: Observed) -> Iterator[_Sorted]:
+def _sorted(observed: Observed) -> Iterator[_ClassProperty]:
     """Yield the properties that may distinguish classes."""
     frame = observed.frame
     if frame["walltime_s"].null_count() < frame.height:
@@ -308,17 +308,17 @@ def _sorted(observed: Observed) -> Iterator[_Sorted]:
     for name in ("partition", "qos"):
         names = frame[name].drop_nulls().unique().sort().to_list()
         if len(names) > 1:
-            yield _Sorted(name, names, observed.numbered(name))
+            yield _ClassProperty(name, names, observed.numbered(name))
 
 
-def _bounded(observed: Observed, name: str, amount: Ints) -> _Sorted:
+def _bounded(observed: Observed, name: str, amount: Ints) -> _ClassProperty:
     values, counts = np.unique(amount[observed.judged], return_counts=True)
     often = np.sort(np.argsort(-counts[:-1], kind="stable")[:BOUNDS])
     bounds = values[:-1][often]
-    return _Sorted(name, bounds.tolist(), np.searchsorted(bounds, amount))
+    return _ClassProperty(name, bounds.tolist(), np.searchsorted(bounds, amount))
 
 
-def candidates(seen: Seen) -> list[Candidate]:
+def candidates(seen: Seen) -> list[WindowCandidate]:
     """Return the windows whose broken share, over some part of the log, is low enough to judge."""
     if seen.days < LEAST_DAYS:
         return []
@@ -333,11 +333,13 @@ def candidates(seen: Seen) -> list[Candidate]:
                 of_class: tuple[Bools, Bools, Bools | None] = seen.once(
                     (by.name, value), partial(_class, seen.observed, by, number)
                 )
-                found.append(Candidate(window, *of_class, seconds))
+                found.append(WindowCandidate(window, *of_class, seconds))
     return found
 
 
-def _class(observed: Observed, by: _Sorted, number: int) -> tuple[Bools, Bools, Bools | None]:
+def _class(
+    observed: Observed, by: _ClassProperty, number: int
+) -> tuple[Bools, Bools, Bools | None]:
     """Return which attempts are in a class, outside it, and near its bound."""
     own = by.bins > number if by.bounded else by.bins == number
     amount = observed.reach if by.name == "walltime_above_s" else observed.size
@@ -347,7 +349,7 @@ def _class(observed: Observed, by: _Sorted, number: int) -> tuple[Bools, Bools, 
 WITHHELD, BROKEN, SECONDS = range(3)
 
 
-def _table(seen: Seen, by: _Sorted, *, overlap: bool) -> Floats:
+def _table(seen: Seen, by: _ClassProperty, *, overlap: bool) -> Floats:
     """Return a table of occasions, starts and seconds, [hours, reaches, 3, bins, blocks].
 
     Occasions count by attempt and hour. Without ``overlap`` there is one reach.
@@ -381,7 +383,7 @@ def _table(seen: Seen, by: _Sorted, *, overlap: bool) -> Floats:
 
 
 def _proposed(
-    table: Floats, by: _Sorted, *, overlap: bool
+    table: Floats, by: _ClassProperty, *, overlap: bool
 ) -> Iterator[tuple[int, tuple[int, ...], float]]:
     """Yield classes, hours of the week in which they rarely start, and the seconds in these hours.
 

@@ -12,7 +12,6 @@ import numpy as np
 
 from audit import periods
 from audit.metrics.closed_hours import EPOCH_HOUR, HOUR_S, offsets
-from audit.model import Limit, Window
 from audit.rules import WEEK
 from audit.scenario.limits import NO_EDGES, Limits
 from audit.scenario.windows.observed import Observed
@@ -240,14 +239,3 @@ def by_hour(begin: Ints, seconds: Ints) -> tuple[Ints, Ints, Ints]:
     number = np.arange(len(place)) - np.repeat(np.cumsum(hours) - hours, hours)
     hour = ((begin // HOUR_S)[place] + number) * HOUR_S
     return place, np.maximum(begin[place], hour), np.minimum(end[place], hour + HOUR_S)
-
-
-def days_of(rule: Limit | Window, at: Ints) -> Bools:
-    """Return whether a rule is in force on the day of each instant, s on the pool's clock."""
-    day = at // DAY_S
-    inside = np.ones(len(day), np.bool_)
-    if rule.valid_from is not None:
-        inside &= day >= (rule.valid_from - EPOCH).days
-    if rule.valid_to is not None:
-        inside &= day < (rule.valid_to - EPOCH).days
-    return inside

@@ -24,8 +24,8 @@ from audit.scenario.delivered.candidates import candidates
 from audit.scenario.delivered.comparing import ComparedStarts, compared_starts
 from audit.scenario.scenario import Scenario
 from audit.scenario.windows import evidence, hours, occasions
-from audit.scenario.windows.evidence import Found
-from audit.scenario.windows.hours import Candidate
+from audit.scenario.windows.evidence import TestedRule
+from audit.scenario.windows.hours import WindowCandidate
 from audit.scenario.windows.observed import Observed, observe
 from audit.scenario.windows.occasions import DAY_S, Seen
 from audit.scenario.workload import Ints
@@ -46,7 +46,7 @@ class InferredWindow(NamedTuple):
 
     window: Window
     zone: str  # the clock of its hours
-    found: Found
+    found: TestedRule
     starts: int
     """All starts of the attempts to which it applies, on the days on which it holds."""
     seconds: int
@@ -89,7 +89,7 @@ def find_windows(scenario: Scenario, held_until: Ints | None = None) -> FoundWin
     failed: dict[str, tuple[float, InferredWindow]] = {}
     compared = compared_starts(scenario, candidates(scenario), held_until)
     while True:
-        best = _Round(observed, compared, failed).best()
+        best = _Choice(observed, compared, failed).best()
         if best is None:
             break
         accepted.append(best)
@@ -109,7 +109,7 @@ def _falls(compared: ComparedStarts, pool: Pool) -> bool:
     return best is not None and not compared.under(pool).reaches(best)
 
 
-class _Round:
+class _Choice:
     """One choice among the candidates."""
 
     def __init__(
@@ -125,7 +125,7 @@ class _Round:
         work = observed.under(self.pool)
         self.walker = occasions.Walker(work, work.limits, occasions.outages(work))
         self.serial = count()
-        self.queue: list[tuple[float, int, Seen, Candidate]] = []
+        self.queue: list[tuple[float, int, Seen, WindowCandidate]] = []
         self.known: set[str] = set()
         self.failed = failed
 
@@ -151,7 +151,7 @@ class _Round:
                 self.failed[_name(one)] = -most, one
         return best
 
-    def _add(self, seen: Seen, candidates: Iterable[Candidate]) -> None:
+    def _add(self, seen: Seen, candidates: Iterable[WindowCandidate]) -> None:
         for one in candidates:
             key = f"{one.rule} {seen.zone}"
             if key not in self.known:
@@ -159,8 +159,8 @@ class _Round:
                 heapq.heappush(self.queue, (-one.seconds, next(self.serial), seen, one))
 
     def _judge(
-        self, seen: Seen, one: Candidate, least: float
-    ) -> tuple[InferredWindow, Iterable[Candidate]]:
+        self, seen: Seen, one: WindowCandidate, least: float
+    ) -> tuple[InferredWindow, Iterable[WindowCandidate]]:
         """Judge a candidate, which must book more than ``least`` seconds.
 
         Returns:
@@ -168,14 +168,14 @@ class _Round:
         """
         seconds, found = self._evidence(seen, seen, one)
         if found.fails == RAW_SHARE:
-            return self._window(seen, one, Found(RAW_SHARE), seconds), ()
+            return self._window(seen, one, TestedRule(RAW_SHARE), seconds), ()
         if seconds <= least:
-            return self._window(seen, one, Found(BOOKS_LESS), seconds), ()
+            return self._window(seen, one, TestedRule(BOOKS_LESS), seconds), ()
         trial = occasions.seen(self.observed, self.walker, seen.zone, one.tried(seen))
         seconds, found = self._evidence(seen, trial, one)
         if not found.fails and seconds <= least:
             found = found._replace(fails=BOOKS_LESS)
-        others: Iterable[Candidate] = ()
+        others: Iterable[WindowCandidate] = ()
         if found.units and found.fails != BOOKS_LESS:
             slices = hours.broken_slices(trial, one, found.days)
             if any(slices) and not found.fails:
@@ -192,7 +192,7 @@ class _Round:
         failed = before is not None and before[1].found.fails == DISAGREES
         return failed or _falls(self.compared, one.on(self.pool))
 
-    def _evidence(self, seen: Seen, trial: Seen, one: Candidate) -> tuple[int, Found]:
+    def _evidence(self, seen: Seen, trial: Seen, one: WindowCandidate) -> tuple[int, TestedRule]:
         """Return the seconds that a candidate books, and the test of its events in ``trial``.
 
         Without a trial, ``trial`` is ``seen``, and the raw share is tested first.
@@ -200,12 +200,14 @@ class _Round:
         mine, others = one.events(trial)
         lasts = evidence.unit_s(seen.days)
         rule, neighbours = evidence.units(mine, lasts), evidence.units(others, lasts)
-        found = Found(RAW_SHARE)
+        found = TestedRule(RAW_SHARE)
         if trial is not seen or evidence.plausible(rule, neighbours):
             found = evidence.judge(mine, rule, neighbours)
         return one.booked(seen).within(found.days), found
 
-    def _window(self, seen: Seen, one: Candidate, found: Found, seconds: int) -> InferredWindow:
+    def _window(
+        self, seen: Seen, one: WindowCandidate, found: TestedRule, seconds: int
+    ) -> InferredWindow:
         """Return the window with its days and its evidence."""
         starts = one.inside[seen.started]
         if found.days is not None:

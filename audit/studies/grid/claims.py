@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.metrics import claims
-from audit.metrics.claims import ABOVE_0, Asked, Claim, Estimate, Verdict, between, within
+from audit.metrics.claims import ABOVE_0, Asked, Claim, ClaimVerdict, Estimate, between, within
 from audit.model import Backfill, Order
 from audit.registry.measure import ONE
 from audit.studies.grid.compute import (
@@ -76,7 +76,7 @@ class Decided(NamedTuple):
     """A claim, the verdict on it, and all its comparisons."""
 
     number: int
-    verdict: Verdict
+    verdict: ClaimVerdict
     comparisons: tuple[GridComparison, ...]
 
 

@@ -29,7 +29,7 @@ from audit.metrics.quantiles import nearest_rank, spearman
 from audit.metrics.uncertainty import Resamples
 from audit.model import Backfill, Order, Policy
 from audit.registry.measure import PER_ATTEMPT, SECONDS
-from audit.report.study.cells import Cell, studied
+from audit.report.study.cells import StudyCell, studied
 from audit.scenario.check import check_simulated, require_sound
 from audit.scenario.engine import simulate
 from audit.scenario.fair_start import fair_start_times
@@ -109,12 +109,12 @@ def points(loads: Sequence[Fraction] = LOADS) -> tuple[GridPoint, ...]:
     )
 
 
-def cells(part: SimulatedPart, loads: Sequence[Fraction] = LOADS) -> list[Cell]:
+def cells(part: SimulatedPart, loads: Sequence[Fraction] = LOADS) -> list[StudyCell]:
     """Return a cell for each of ``points``, the slowest first."""
     slowest = sorted(
         points(loads), key=lambda of: (of.backfill is Backfill.conservative, of.load), reverse=True
     )
-    return [Cell(of.name, partial(measure, part, of)) for of in slowest]
+    return [StudyCell(of.name, partial(measure, part, of)) for of in slowest]
 
 
 def measure(part: SimulatedPart, point: GridPoint) -> pl.DataFrame:

@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 import polars as pl
 
-from audit.metrics.claims import Estimate, Holds, every, tally
+from audit.metrics.claims import ClaimHolds, Estimate, every, tally
 from audit.model import Order
 from audit.report.charts.marks import bars as marks
 from audit.report.charts.marks import scales
@@ -39,7 +39,11 @@ from audit.studies.grid.compute import (
 MEDIUM_AND_HIGH: Final = (Fraction("0.80"), Fraction("0.95"))
 """The loads that [S] draws."""
 HOUR_S: Final = 3_600
-_HOLDS: Final = {Holds.yes: "hold", Holds.no: "do not hold", Holds.undecided: "cannot be decided"}
+_HOLDS: Final = {
+    ClaimHolds.yes: "hold",
+    ClaimHolds.no: "do not hold",
+    ClaimHolds.undecided: "cannot be decided",
+}
 
 
 class ChartTitles(NamedTuple):

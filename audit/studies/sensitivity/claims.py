@@ -21,8 +21,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from audit.metrics.claims import BELOW_0, Claim, Comparison, Holds, Verdict, greater
-from audit.metrics.draws import Drawn, Draws, combined, ratio
+from audit.metrics.claims import BELOW_0, Claim, ClaimHolds, ClaimVerdict, Comparison, greater
+from audit.metrics.draws import Draws, ResampledFigure, combined, ratio
 from audit.metrics.quantiles import spearman
 from audit.metrics.uncertainty import Resamples
 from audit.report.study.cells import studied
@@ -135,13 +135,15 @@ def _sums(frame: pl.DataFrame, groups: int, users: int, days: int) -> Sums:
     )
 
 
-def response(answers: SettingResults, point: SettingPoint, groups: Sequence[int]) -> Drawn:
+def response(
+    answers: SettingResults, point: SettingPoint, groups: Sequence[int]
+) -> ResampledFigure:
     """Return the mean response of some groups together under a setting, s; resampled by user."""
     sums, chosen = answers.sums[point], list(groups)
     return ratio(answers.users, sums.response[chosen].sum(0), sums.attempts[chosen].sum(0))
 
 
-def change(values: Sequence[float], figures: Sequence[Drawn]) -> Drawn:
+def change(values: Sequence[float], figures: Sequence[ResampledFigure]) -> ResampledFigure:
     """Return the rise of the least-squares line over ``values``, from the first to the last."""
     x = np.array(values, np.float64) - np.mean(values)
     weights = (values[-1] - values[0]) * x / np.sum(x**2)
@@ -153,15 +155,15 @@ class MeanChange(NamedTuple):
     """The changes of the groups' mean responses by varying a setting."""
 
     sweep: SettingSweep
-    dominant: Drawn
-    others: Drawn
-    each: tuple[Drawn, ...]  # of every group
+    dominant: ResampledFigure
+    others: ResampledFigure
+    each: tuple[ResampledFigure, ...]  # of every group
 
 
 def changes(answers: SettingResults, sweep: SettingSweep) -> MeanChange:
     """Return the changes of each group's mean response over ``sweep``."""
 
-    def of(groups: Sequence[int]) -> Drawn:
+    def of(groups: Sequence[int]) -> ResampledFigure:
         return change(sweep.values, [response(answers, point, groups) for point in sweep.points])
 
     each = tuple(of((group,)) for group in range(len(answers.labels)))
@@ -185,7 +187,7 @@ def rows(pool: str, answers: SettingResults) -> pl.DataFrame:
 # --- the claims ----------------------------------------------------------------------------------
 
 
-def decide(base: Base, answers: SettingResults, *, two_at_once: bool) -> list[Verdict]:
+def decide(base: Base, answers: SettingResults, *, two_at_once: bool) -> list[ClaimVerdict]:
     """Decide all of [B]'s conclusions around one set of fixed values.
 
     ``answers`` includes ``sweeps(base)``, and ``planes(base)`` if ``two_at_once``.
@@ -204,7 +206,7 @@ def decide(base: Base, answers: SettingResults, *, two_at_once: bool) -> list[Ve
     return verdicts + utilization_follows(base, answers, fair)
 
 
-def slower_and_faster(base: Base, labels: Sequence[str], change: MeanChange) -> Verdict:
+def slower_and_faster(base: Base, labels: Sequence[str], change: MeanChange) -> ClaimVerdict:
     """Decide whether raising a setting slows the dominant group and speeds up the others. [B §6]"""
     sweep = change.sweep
     dominant = Comparison("dominant", change.dominant.estimate())
@@ -221,7 +223,7 @@ def slower_and_faster(base: Base, labels: Sequence[str], change: MeanChange) -> 
 
 def moves_more(
     base: Base, sentence: str, one: MeanChange, others: Sequence[MeanChange], source: str
-) -> Verdict:
+) -> ClaimVerdict:
     """Decide whether a setting affects the dominant group more than each of the others."""
     compared = [
         Comparison(
@@ -241,7 +243,7 @@ def moves_more(
 
 def utilization_follows(
     base: Base, answers: SettingResults, points: Sequence[SettingPoint]
-) -> list[Verdict]:
+) -> list[ClaimVerdict]:
     """Decide whether utilization is higher where the dominant group's response is longer. [B §5.3]
 
     By Spearman's rank correlation over ``points``, resampled by day. If all jobs run soon after
@@ -253,7 +255,7 @@ def utilization_follows(
     used = [ratio(days, one.used, one.capacity) for one in sums]
     kept = [ratio(days, one.capacity - one.lost, one.capacity) for one in sums]
     return [
-        Verdict(
+        ClaimVerdict(
             f"{base.name}: {figure} rises with the dominant group's response",
             *_follows(response, of_pool),
             "[B §5.1.1, §5.3]",
@@ -265,17 +267,22 @@ def utilization_follows(
     ]
 
 
-def _follows(response: Sequence[Drawn], figure: Sequence[Drawn]) -> tuple[Holds, str]:
+def _follows(
+    response: Sequence[ResampledFigure], figure: Sequence[ResampledFigure]
+) -> tuple[ClaimHolds, str]:
     (low, high), (shortest, longest) = (
         (min(values), max(values))
         for values in ([one.value for one in of] for of in (figure, response))
     )
     if not shortest < longest:
-        return Holds.undecided, "the dominant group's mean response is the same in all settings"
+        return (
+            ClaimHolds.undecided,
+            "the dominant group's mean response is the same in all settings",
+        )
     varied = f"{shortest:,.0f} to {longest:,.0f} s"
     if not low < high:
         settings = f"{len(figure)} settings"
-        return Holds.no, f"it is {low:.4f} in all {settings}, while the response is {varied}"
+        return ClaimHolds.no, f"it is {low:.4f} in all {settings}, while the response is {varied}"
     half = len(response)
     correlation = combined(
         [*response, *figure], lambda both: spearman(both[:half], both[half:])

@@ -34,7 +34,7 @@ from audit.errors import UsageError
 from audit.metrics.attempts import performance
 from audit.metrics.fairshare import trees, usage
 from audit.model import Backfill, Order, Policy, Pool, Standing
-from audit.report.study.cells import Cell
+from audit.report.study.cells import StudyCell
 from audit.scenario.engine import replay
 from audit.scenario.ownership import Fairshare
 from audit.scenario.workload import KEYS, NEVER, Workload, workload
@@ -250,7 +250,7 @@ POOL_KINDS: Final = ("used", "lost", "capacity")
 
 def cells(
     groups: Groups, pool: Pool, now: int, backfill: Backfill, points: Iterable[SettingPoint]
-) -> list[Cell]:
+) -> list[StudyCell]:
     """Return one cell for each different setting; its frame has the columns ``SUMS``.
 
     The pool's own policy is ignored.
@@ -262,7 +262,7 @@ def cells(
     users = np.ascontiguousarray(user.to_numpy(), np.int64)
     policy = Policy(Order.fairshare, backfill)
     return [
-        Cell(f"{pool.name}: {point.label}", partial(_sums, work, groups, users, policy, point))
+        StudyCell(f"{pool.name}: {point.label}", partial(_sums, work, groups, users, policy, point))
         for point in dict.fromkeys(points)
     ]
 

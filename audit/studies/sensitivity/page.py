@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
-from audit.metrics.claims import Holds, Verdict, tally
+from audit.metrics.claims import ClaimHolds, ClaimVerdict, tally
 from audit.metrics.draws import Draws
 from audit.model import Backfill, Pool
 from audit.report.charts.marks import lines, scales
-from audit.report.charts.marks.lines import Line, Panel, Target
+from audit.report.charts.marks.lines import Line, Panel, TipRange
 from audit.report.charts.style import Chart
 from audit.report.study import layout
 from audit.report.study.charts import Layout, Value, heat_map, several
-from audit.report.study.page import Column, Columns, Section, Study, by_pool, verdict_table
+from audit.report.study.page import Columns, Section, Study, TableColumn, by_pool, verdict_table
 from audit.report.text import wording
 from audit.studies.sensitivity.claims import SettingResults, changes
 from audit.studies.sensitivity.compute import (
@@ -38,7 +38,7 @@ class SensitivityResults(NamedTuple):
     pool: Pool
     groups: Groups
     answers: SettingResults
-    verdicts: Sequence[Verdict]
+    verdicts: Sequence[ClaimVerdict]
 
     @property
     def labels(self) -> Sequence[str]:
@@ -66,7 +66,7 @@ def study(
     values = {
         "log": wording.name(log),
         "conclusions": sum(counts.values()),
-        **{holds.value: counts[holds] for holds in Holds},
+        **{holds.value: counts[holds] for holds in ClaimHolds},
         "most": most,
         "change": wording.duration(moved[most]),
         "policies": ", ".join(f"fairshare-{one.value}" for one in dict.fromkeys(backfills)),
@@ -165,7 +165,7 @@ def _responses(
     named = zip(results.short_labels, results.groups.labels, strict=True)
     titles: Columns[Any] = (
         *layout.columns("Setting | Value <number>"),
-        *(Column(title, label, "duration") for title, label in named),
+        *(TableColumn(title, label, "duration") for title, label in named),
         *layout.columns("Utilization <percent> | Loss of capacity <percent>"),
     )
     groups = range(len(answers.labels))
@@ -248,7 +248,7 @@ def _panel(moved: Sequence[_Moved], setting: str, y: scales.Axis, groups: Sequen
         for value in values
     }
     targets = [
-        Target(at - 0.5, at + 0.5, f"{setting} {value:g}: {tips[value]}")
+        TipRange(at - 0.5, at + 0.5, f"{setting} {value:g}: {tips[value]}")
         for value, at in place.items()
     ]
     return Panel(x, y, drawn, setting, targets, level=0.0)

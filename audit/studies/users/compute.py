@@ -42,10 +42,10 @@ from audit.metrics.claims import (
     NOT_ABOVE_0,
     Asked,
     Claim,
+    ClaimHolds,
+    ClaimVerdict,
     Comparison,
     Estimate,
-    Holds,
-    Verdict,
     mean_difference,
     of_resamples,
 )
@@ -53,9 +53,9 @@ from audit.metrics.draws import Draws
 from audit.metrics.quantiles import exact_sum
 from audit.metrics.uncertainty import Resamples
 from audit.model import Backfill, Order, Policy, Pool, Standing
-from audit.report.study.cells import Cell, studied
+from audit.report.study.cells import StudyCell, studied
 from audit.scenario import engine, tabu
-from audit.scenario.tabu import Search
+from audit.scenario.tabu import TabuSearch
 from audit.scenario.workload import KEYS
 
 Ints = NDArray[np.int64]
@@ -101,7 +101,7 @@ def exact(described: pl.DataFrame) -> pl.DataFrame:
     return described.with_columns(walltime_s=walltime)
 
 
-def cells(described: pl.DataFrame, pool: Pool, now: int, search: Search) -> list[Cell]:
+def cells(described: pl.DataFrame, pool: Pool, now: int, search: TabuSearch) -> list[StudyCell]:
     """Return the cells of one pool: ``RUNS`` with exact estimates, then with the log's own.
 
     ``described`` is all attempts of ``pool``, whose own policy is ignored. TS's first run has the
@@ -109,7 +109,7 @@ def cells(described: pl.DataFrame, pool: Pool, now: int, search: Search) -> list
     """
     attempts = {"exact": exact(described), "own": described}
     return [
-        Cell(
+        StudyCell(
             f"{pool.name}: {name}, {title}" + f", seed {number + 1}" * (number > 0),
             partial(
                 _schedule,
@@ -126,7 +126,7 @@ def cells(described: pl.DataFrame, pool: Pool, now: int, search: Search) -> list
 
 
 def _schedule(
-    attempts: pl.DataFrame, pool: Pool, now: int, policy: Policy | None, search: Search
+    attempts: pl.DataFrame, pool: Pool, now: int, policy: Policy | None, search: TabuSearch
 ) -> pl.DataFrame:
     if policy is None:
         schedule = tabu.simulate(attempts, pool, now, search, TAU_S)
@@ -377,7 +377,7 @@ CONCLUSIONS: Final = (
 # --- how they are decided ------------------------------------------------------------------------
 
 
-def decide(compared: PolicyComparison) -> list[Verdict]:
+def decide(compared: PolicyComparison) -> list[ClaimVerdict]:
     """Decide all conclusions of [K §5.2]."""
     return [
         _with_each_seed(compared, conclusion)
@@ -387,7 +387,7 @@ def decide(compared: PolicyComparison) -> list[Verdict]:
     ]
 
 
-def _with_each_seed(compared: PolicyComparison, conclusion: PolicyConclusion) -> Verdict:
+def _with_each_seed(compared: PolicyComparison, conclusion: PolicyConclusion) -> ClaimVerdict:
     verdict = _verdict(compared, conclusion)
     by_seed = [
         _verdict(compared._replace(outcomes={**compared.outcomes, TS: outcome}), conclusion).holds
@@ -396,13 +396,13 @@ def _with_each_seed(compared: PolicyComparison, conclusion: PolicyConclusion) ->
     if len(set(by_seed)) == 1:
         return verdict
     counts = ", ".join(
-        f"{holds.value} with {by_seed.count(holds)}" for holds in Holds if holds in by_seed
+        f"{holds.value} with {by_seed.count(holds)}" for holds in ClaimHolds if holds in by_seed
     )
     because = f"{verdict.because}; of {len(by_seed)} seeds {counts}"
-    return verdict._replace(holds=Holds.undecided, because=because)
+    return verdict._replace(holds=ClaimHolds.undecided, because=because)
 
 
-def _verdict(compared: PolicyComparison, conclusion: PolicyConclusion) -> Verdict:
+def _verdict(compared: PolicyComparison, conclusion: PolicyConclusion) -> ClaimVerdict:
     policy, relation, measure, rivals = conclusion
     comparisons = [
         Comparison(

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any, Final
 
-from audit.metrics.claims import Holds, Verdict, tally
+from audit.metrics.claims import ClaimHolds, ClaimVerdict, tally
 from audit.metrics.draws import Draws
 from audit.report.charts import series
 from audit.report.charts.marks import dots, lines, scales
-from audit.report.charts.marks.dots import Dot, Row
+from audit.report.charts.marks.dots import Dot, DotRow
 from audit.report.charts.marks.frame import Series
 from audit.report.charts.marks.lines import Line, Panel
 from audit.report.charts.style import EARLIER, LATER, Chart
@@ -18,7 +18,7 @@ from audit.report.study import layout
 from audit.report.study.charts import ends, several
 from audit.report.study.page import Section, Study, by_pool, verdict_table
 from audit.report.text import wording
-from audit.scenario.tabu import Search
+from audit.scenario.tabu import TabuSearch
 from audit.studies.users import compute
 from audit.studies.users.compute import (
     ESTIMATES,
@@ -50,7 +50,7 @@ _TITLES: Final = {
 }
 
 
-def study(log: str, pools: Sequence[PolicyComparison], search: Search, draws: Draws) -> Study:
+def study(log: str, pools: Sequence[PolicyComparison], search: TabuSearch, draws: Draws) -> Study:
     """Return the study of the cluster ``log``: each pool with each kind of estimates."""
     decided = [(compared, compute.decide(compared)) for compared in pools]
     names = dict.fromkeys(compared.pool.name for compared in pools)
@@ -80,17 +80,17 @@ def study(log: str, pools: Sequence[PolicyComparison], search: Search, draws: Dr
     return layout.study("users", parts, values, [first, *by_pool(by_name), last])
 
 
-def _lead(compared: PolicyComparison, verdicts: Sequence[Verdict]) -> dict[str, object]:
+def _lead(compared: PolicyComparison, verdicts: Sequence[ClaimVerdict]) -> dict[str, object]:
     counts = tally(verdicts)
     waits = {name: outcome.means.wait_mean for name, outcome in compared.outcomes.items()}
     uwts = {name: outcome.dispersion.uwt or 0.0 for name, outcome in compared.outcomes.items()}
     least, fairest = (min(of, key=lambda name: of[name]) for of in (waits, uwts))
     return {
         "comparisons": len(verdicts),
-        "yes": counts[Holds.yes],
-        "no": counts[Holds.no],
-        "do": "does" if counts[Holds.no] == 1 else "do",
-        "undecided": counts[Holds.undecided],
+        "yes": counts[ClaimHolds.yes],
+        "no": counts[ClaimHolds.no],
+        "do": "does" if counts[ClaimHolds.no] == 1 else "do",
+        "undecided": counts[ClaimHolds.undecided],
         "estimates": ESTIMATES[compared.estimates],
         "least_wait": least,
         "wait": wording.duration(waits[least]),
@@ -100,7 +100,7 @@ def _lead(compared: PolicyComparison, verdicts: Sequence[Verdict]) -> dict[str, 
     }
 
 
-def _sections(decided: Sequence[tuple[PolicyComparison, Sequence[Verdict]]]) -> list[Section]:
+def _sections(decided: Sequence[tuple[PolicyComparison, Sequence[ClaimVerdict]]]) -> list[Section]:
     verdicts = [
         (compared.estimates, verdict) for compared, verdicts in decided for verdict in verdicts
     ]
@@ -181,7 +181,7 @@ def _performance(key: str, outcomes: Mapping[str, PolicyOutcome], shows: str) ->
     slowdowns = {name: wording.number(means[name].bounded_slowdown_mean) for name in near}
     kinds = (Series("mean wait", EARLIER, "circle"), Series("mean response", LATER, "square"))
     rows = [
-        Row(
+        DotRow(
             name,
             tuple(
                 Dot(k, hours[name][k], tip=f"{name}: {kind.name} {texts[name][k]}")
@@ -245,7 +245,9 @@ def _spread(key: str, outcomes: Mapping[str, PolicyOutcome], shows: str) -> Char
         for name, of in figures.items()
     }
     rows = [
-        Row(name, tuple(Dot(k, of[k], tip=f"{name}: {texts[name][k]}") for k in range(len(kinds))))
+        DotRow(
+            name, tuple(Dot(k, of[k], tip=f"{name}: {texts[name][k]}") for k in range(len(kinds)))
+        )
         for name, of in figures.items()
     ]
     values = list(chain.from_iterable(figures.values()))

@@ -7,14 +7,14 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import polars as pl
 
-from audit.metrics.claims import Verdict
+from audit.metrics.claims import ClaimVerdict
 from audit.metrics.draws import Draws
 from audit.model import Pool
 from audit.report.charts import series
 from audit.report.charts.marks import bars, lines, scales
 from audit.report.charts.marks.bars import Bar
 from audit.report.charts.marks.frame import Series
-from audit.report.charts.marks.lines import Line, Panel, Target
+from audit.report.charts.marks.lines import Line, Panel, TipRange
 from audit.report.charts.style import CLAIMED, EARLIER, INK, LATER, OWN, Chart
 from audit.report.study import layout
 from audit.report.study.page import Cell, Section, Study, by_pool, pool_prefix, verdict_table
@@ -148,7 +148,7 @@ def week(attempts: pl.DataFrame, model: Model, seed: int) -> Chart:
         for name, of in shown.items()
     ]
     targets = [
-        Target(
+        TipRange(
             float(hour),
             hour + 1.0,
             f"{series.WEEKDAYS[hour // 24]} {hour % 24} h: "
@@ -213,7 +213,7 @@ class Modelled(NamedTuple):
 
     model: Model
     likeness: Likeness
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[ClaimVerdict, ...]
 
 
 class Studied(NamedTuple):

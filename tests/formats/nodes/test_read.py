@@ -205,7 +205,7 @@ def vnodes(**states: str) -> str:
 def test_vnodes_are_parts_of_one_node() -> None:
     found = read(vnodes(a="free", b="job-busy"))
     amounts = (("cpus", 8), ("mem_bytes", 32 << 30), ("nodes", 1), ("gpus", 2))
-    assert found == machine.Listing((Node("n1", amounts, (), (), pbsnodes.SOURCE),))
+    assert found == machine.NodeListing((Node("n1", amounts, (), (), pbsnodes.SOURCE),))
 
 
 def test_a_node_is_out_of_service_with_all_its_vnodes() -> None:

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.formats.sacct.columns import Layout, fits, split
-from audit.formats.slurm.fields import Kind
+from audit.formats.sacct.columns import SacctLayout, fits, split
+from audit.formats.slurm.fields import FieldKind
 
-LAYOUT = Layout(("JobID", "JobName", "User", "State", "Submit", "Comment"), "|")
+LAYOUT = SacctLayout(("JobID", "JobName", "User", "State", "Submit", "Comment"), "|")
 TIME = "2026-01-01T00:00:00"
 
 
@@ -53,7 +53,7 @@ def test_a_broken_line_takes_no_neighbour_along() -> None:
 
 
 def test_what_can_be_read_in_two_ways_that_matter_is_refused() -> None:
-    layout = Layout(("JobID", "JobName", "User", "WorkDir", "Submit"), "|")
+    layout = SacctLayout(("JobID", "JobName", "User", "WorkDir", "Submit"), "|")
     found = split([f"1|a|b|c|{TIME}", f"1|a|b|c|d|{TIME}"], layout, after_record=False)
     assert [first for first, _ in found.records] == [0]
     assert "separators within JobName or WorkDir" in found.refused[1]
@@ -61,20 +61,20 @@ def test_what_can_be_read_in_two_ways_that_matter_is_refused() -> None:
 
 
 def test_a_record_that_may_end_on_either_of_two_lines_is_refused() -> None:
-    layout = Layout(("JobID", "Submit", "JobName", "NCPUS"), "|")
+    layout = SacctLayout(("JobID", "Submit", "JobName", "NCPUS"), "|")
     found = split([f"1|{TIME}|a", "b|7", "c|4"], layout, after_record=False)
     assert sorted(found.refused) == [0, 1, 2]
     assert not found.records
 
 
 def test_what_can_be_read_in_two_ways_that_do_not_matter_is_read() -> None:
-    layout = Layout(("JobID", "Comment", "WorkDir", "Submit"), "|")
+    layout = SacctLayout(("JobID", "Comment", "WorkDir", "Submit"), "|")
     found = split([f"1|a|b|c|{TIME}"], layout, after_record=False)
     assert found.records == [(0, ["1", "", "", TIME])]
 
 
 def test_a_comma_separates_lists_too() -> None:
-    layout = Layout(("JobID", "JobName", "State", "AllocTRES", "NodeList", "Submit"), ",")
+    layout = SacctLayout(("JobID", "JobName", "State", "AllocTRES", "NodeList", "Submit"), ",")
     line = f"1,a,b,COMPLETED,cpu=1,mem=2G,node=1,n[1-3,5],{TIME}"
     found = split([line], layout, after_record=False)
     assert [texts for _, texts in found.records] == [
@@ -83,7 +83,7 @@ def test_a_comma_separates_lists_too() -> None:
 
 
 def test_a_list_of_nodes_that_may_begin_in_several_places_costs_no_record() -> None:
-    layout = Layout(("JobID", "NodeList", "JobName", "Submit"), ",")
+    layout = SacctLayout(("JobID", "NodeList", "JobName", "Submit"), ",")
     found = split([f"1,n[1-3,5],a,{TIME}"], layout, after_record=False)
     assert found.records == [(0, ["1", "", "", TIME])]
 
@@ -96,13 +96,13 @@ def test_a_line_of_separators_alone_costs_little() -> None:
 LAYOUT_PATTERNS = {column.kind: LAYOUT.pattern(column).fullmatch for column in LAYOUT.columns}
 
 
-def ways(pieces: Sequence[str], columns: Sequence[Kind]) -> Iterator[list[str]]:
+def ways(pieces: Sequence[str], columns: Sequence[FieldKind]) -> Iterator[list[str]]:
     """All ways to fill columns with the pieces of one line."""
     if not columns:
         if not pieces:
             yield []
         return
-    most = len(pieces) if columns[0] is Kind.FREE else 1
+    most = len(pieces) if columns[0] is FieldKind.FREE else 1
     for count in range(1, most + 1):
         text = "|".join(pieces[:count])
         if len(pieces) >= count and LAYOUT_PATTERNS[columns[0]](text):

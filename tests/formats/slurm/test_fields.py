@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.formats.slurm import fields
-from audit.formats.slurm.fields import Kind, tres_amounts, tres_columns, tres_weights
+from audit.formats.slurm.fields import FieldKind, tres_amounts, tres_columns, tres_weights
 
 
 def read(convert: pl.Expr, text: str | None) -> object:
@@ -109,7 +109,7 @@ def test_tres(counts: dict[str, int]) -> None:
         "gpu_types": ",".join(items) or None,
         "mem_bytes": None,
     }
-    assert not text or re.fullmatch(fields.FIT[Kind.TRES], text)
+    assert not text or re.fullmatch(fields.FIT[FieldKind.TRES], text)
 
 
 def test_gpus_with_and_without_type_are_the_same_gpus() -> None:
@@ -154,7 +154,9 @@ def test_types_of_gpus(text: str, types: str | None) -> None:
 def test_generic_resources(text: str | None, count: int | None, types: str | None) -> None:
     found = fields.gres(pl.col("t"))
     assert (read(found["gpus"], text), read(found["gpu_types"], text)) == (count, types)
-    assert text is None or re.fullmatch(fields.FIT[Kind.GRES], text.replace("(IDX:0,1)", "(IDX:0)"))
+    assert text is None or re.fullmatch(
+        fields.FIT[FieldKind.GRES], text.replace("(IDX:0,1)", "(IDX:0)")
+    )
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from polars.testing import assert_frame_equal
 from audit.metrics.attempts.account import NO_HOLDS, Account, Durations, account
 from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.reasons import reason_of
-from audit.model import Limit, Pool, Preemption, Resource, Step, Window
+from audit.model import CapacityStep, Limit, Pool, PreemptionRule, Resource, Window
 from audit.policies import Backfill, Policy
 from audit.registry.causes import CAUSES, COLUMNS
 from audit.rule_text import rule_text
@@ -340,7 +340,9 @@ def test_a_limit_that_nothing_reaches_changes_nothing(seed: int, data: st.DataOb
     lapse = data.draw(sampled([1, 20, 900]))
     pool = Pool("main", Resource.cpus, 24, amounts=(("gpus", 10),))
     pool = pool._replace(policy=policy or Policy(), states_backfill=policy is not None)
-    pool = pool._replace(steps=(Step(EPOCH + 90, (("cpus", 12),)), Step(EPOCH + 200, ())))
+    pool = pool._replace(
+        steps=(CapacityStep(EPOCH + 90, (("cpus", 12),)), CapacityStep(EPOCH + 200, ()))
+    )
     walked = pool._replace(limits=(Limit(most=10**9),))
     described = describe(frame(_deep(seed, data.draw(sampled([20, 150])))), [pool])
     holds, _ = _drawn_holds(data, described)
@@ -418,7 +420,7 @@ def test_none_at_all() -> None:
 # --- what gives way
 
 
-SPARE = POOL._replace(preemption=(Preemption(qos=("low",), by_qos=("high",)),))
+SPARE = POOL._replace(preemption=(PreemptionRule(qos=("low",), by_qos=("high",)),))
 
 
 def test_what_gives_way_to_a_job_counts_as_free_for_it() -> None:

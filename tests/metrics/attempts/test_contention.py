@@ -11,8 +11,8 @@ from audit.metrics.attempts.account import Durations, account
 from audit.metrics.attempts.contention import counted_resources, requests, with_gpu_types
 from audit.metrics.attempts.population import describe
 from audit.metrics.waits.queue import in_force, queued
-from audit.metrics.waits.walk import Known, Plan, book, scene
-from audit.model import Limit, Node, Pool, Resource, Step
+from audit.metrics.waits.walk import LogFacts, Plan, book, scene
+from audit.model import CapacityStep, Limit, Node, Pool, Resource
 from audit.registry.causes import CAUSES, COLUMNS
 from tests.metrics.attempts.test_account import crowds
 from tests.metrics.waits.compared import assert_same
@@ -46,7 +46,7 @@ def test_as_defined(pool: Pool, data: st.DataObject, records: Rows) -> None:
     described = describe(frame(records), [pool]).with_row_index("row")
     queue = queued(described, NOW, pl.col("size") > 0)
     rules = in_force(queue, (), (), pool.zone)
-    got = book(scene(queue, pool, rules, Known(EPOCH, 2, lapse_s=8), outage_s=4), Plan(2))
+    got = book(scene(queue, pool, rules, LogFacts(EPOCH, 2, lapse_s=8), outage_s=4), Plan(2))
     site = naive.site_of(
         frame(records).with_columns(size="cpus").to_dicts(),
         *(*slow_pool(pool), NOW),
@@ -159,7 +159,7 @@ def test_a_limit_on_a_type_counts_this_type_alone() -> None:
 
 
 def test_a_type_has_steps_of_its_own() -> None:
-    pool = SUMS._replace(steps=(Step(5, (("gpus:a100", 1),)),))
+    pool = SUMS._replace(steps=(CapacityStep(5, (("gpus:a100", 1),)),))
     got = parts(pool, gpus(0, 10, 20, "cem", "a100:2", "a1"))
     assert got == [{"unexplained": 5, "unavailable": 5}]
 

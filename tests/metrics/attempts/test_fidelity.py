@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from audit.metrics.attempts.fidelity import (
     FIDELITY_SCHEMA,
     KEY,
+    FidelityRule,
     MaySay,
-    Rule,
     edges,
     fidelity,
     of_account,
@@ -152,8 +152,8 @@ COMPARED = pl.DataFrame(
 
 
 def test_rows_about_rules_by_hand() -> None:
-    policy = Rule("fcfs", "easy")
-    rows = of_rules(COMPARED, Rule("sjf", "easy", True), policy, 0.9)
+    policy = FidelityRule("fcfs", "easy")
+    rows = of_rules(COMPARED, FidelityRule("sjf", "easy", True), policy, 0.9)
     assert rows.drop("unit").rows() == [
         ("fcfs", "easy", False, "agreement", 0.4),  # of the same names the first
         ("fcfs", "easy", False, "agreement_compared", 1 / 3),
@@ -163,7 +163,7 @@ def test_rows_about_rules_by_hand() -> None:
         ("sjf", "easy", True, "rule_used", 1.0),
         ("fcfs", "easy", None, "may_say", 2.0),
     ]
-    kept = of_rules(COMPARED[3:], Rule("kept", "none", True), policy, None)
+    kept = of_rules(COMPARED[3:], FidelityRule("kept", "none", True), policy, None)
     assert kept.filter(metric="rule_used")["value"].to_list() == [0.0]
     assert kept.filter(metric="may_say")["value"].to_list() == [0.0]
 

@@ -16,7 +16,7 @@ from audit.metrics.attempts.parts import Ratio, coded, cut, evaluated, number_us
 from audit.metrics.attempts.performance import overtakes
 from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.resource_equality import resource_equality
-from audit.metrics.attempts.summary import Options, summarise
+from audit.metrics.attempts.summary import SummaryOptions, summarise
 from audit.metrics.uncertainty import Resamples
 from audit.model import Period, Pool, Resource
 from tests.examples import examples
@@ -39,7 +39,7 @@ Key = tuple[str, str, str | None]
 
 
 def rows_of(held: pl.DataFrame, tolerance_s: int = 60, resamples: int = 20) -> pl.DataFrame:
-    options = Options(resamples=resamples, tolerance_s=tolerance_s)
+    options = SummaryOptions(resamples=resamples, tolerance_s=tolerance_s)
     return summarise(held, POOL, Period("all", EPOCH, NOW), NOW, UTC, 1, options)
 
 
@@ -234,7 +234,9 @@ def test_shares_of_waiting_are_resampled_by_week_and_those_of_classes_by_user(
         records.append(ended(arrival, arrival + wait, arrival + wait + 7_200, 1 + k % 2, user))
     now = max(record["end_time"] for record in records)
     held = booked(complete(frame(records)), POOL, now).sort("arrival_time", maintain_order=True)
-    rows = summarise(held, POOL, Period("all", EPOCH, now), now, berlin, 3, Options(resamples=60))
+    rows = summarise(
+        held, POOL, Period("all", EPOCH, now), now, berlin, 3, SummaryOptions(resamples=60)
+    )
     attempts = held.to_dicts()
     units = naive_intervals.stretches([of["arrival_time"] for of in attempts], berlin)
     for metric, column in (
@@ -283,7 +285,9 @@ def test_figures_beside_the_account_by_hand() -> None:
     jobs = [ended(0, 0, 4_000, 2), ended(100, 4_000, 5_000, 6), ended(150, 5_000, 6_000, 6)]
     described = overtakes(resource_equality(describe(frame(jobs), [pool]), 6_000))
     held = account(described, pool, 6_000, log_begin=0).attempts
-    rows = summarise(held, pool, Period("all", 0, 6_000), 6_000, UTC, 1, Options(resamples=20))
+    rows = summarise(
+        held, pool, Period("all", 0, 6_000), 6_000, UTC, 1, SummaryOptions(resamples=20)
+    )
     waited = 3_900 + 4_850
     got = {
         metric: bounds
@@ -303,7 +307,7 @@ def test_without_waits_a_range_has_no_ends() -> None:
     pool = Pool("main", Resource.cpus, 10)
     described = overtakes(resource_equality(describe(frame([ended(0, 0, 9, 2)]), [pool]), 9))
     held = account(described, pool, 9, log_begin=0).attempts
-    rows = summarise(held, pool, Period("all", 0, 9), 9, UTC, 1, Options(resamples=20))
+    rows = summarise(held, pool, Period("all", 0, 9), 9, UTC, 1, SummaryOptions(resamples=20))
     [(value, lower, upper)] = (
         rows.filter(metric="full_share", dimension="all").select("value", "lower", "upper").rows()
     )

@@ -20,7 +20,7 @@ from audit.metrics.attempts.similar import (
     stuck,
 )
 from audit.metrics.attempts.users import by_entity
-from audit.model import Period, Pool, Resource, Step
+from audit.model import CapacityStep, Period, Pool, Resource
 from tests.examples import examples
 from tests.naive import similar as naive
 from tests.naive.attempts import nearest_rank
@@ -283,7 +283,7 @@ def test_where_the_wait_was_spent() -> None:
     assert causes(full("bob"), gone(1_000)) == ["earlier"]
     wide = ended(0, 2_000, 2_001, 100, "bob")  # it comes first, and takes all there is
     assert causes(wide, gone(1_000)) == ["claimed"]
-    down = ROOMY._replace(steps=(Step(200, (("cpus", 0),)),))
+    down = ROOMY._replace(steps=(CapacityStep(200, (("cpus", 0),)),))
     assert causes(gone(1_000), pool=down) == ["unavailable"]
 
 
@@ -291,7 +291,7 @@ def test_larger_than_the_pool_ever_is() -> None:
     others = [{**one, "cpus": 3} for one in SIMILAR]
     small = ROOMY._replace(capacity=2)
     assert found(gone(500, cpus=3), *others, pool=small)["cause"].to_list() == ["exceeds_capacity"]
-    grown = small._replace(steps=(Step(9_000, (("cpus", 3),)),))
+    grown = small._replace(steps=(CapacityStep(9_000, (("cpus", 3),)),))
     assert found(gone(500, cpus=3), *others, pool=grown)["cause"].to_list() == ["unavailable"]
 
 

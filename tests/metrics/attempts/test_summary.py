@@ -14,8 +14,8 @@ from audit.metrics.attempts.resource_equality import overall, resource_equality
 from audit.metrics.attempts.summary import (
     KINDS,
     SUMMARY_SCHEMA,
-    Known,
-    Options,
+    EarlierResults,
+    SummaryOptions,
     conservation_of,
     summarise,
 )
@@ -30,7 +30,7 @@ from tests.strategies import EPOCH, NOW, ended, frame, workloads
 
 POOL = Pool("main", Resource.cpus, 4)
 BERLIN = ZoneInfo("Europe/Berlin")
-QUICK = Options(resamples=20)
+QUICK = SummaryOptions(resamples=20)
 WEEK = 7 * 86_400
 
 
@@ -206,7 +206,7 @@ def test_a_period_needs_no_attempts_but_those_around_it(
     held = around(whole, period)
     span = (period.from_time, period.to_time)
     inside = array_spans(in_period(held, period))
-    found = Known(
+    found = EarlierResults(
         {kind: beside(by_entity(inside, kind), kind, held, POOL, span, NOW) for kind in KINDS},
         conservation_of(whole, NOW),
         passed_over.of_period(held, POOL, period, BERLIN),

@@ -16,7 +16,7 @@ from audit.metrics.fairshare.history import (
     tree_history,
 )
 from audit.metrics.fairshare.operators import OPERATORS
-from audit.metrics.fairshare.trees import NO_SHARE, Node, Tree
+from audit.metrics.fairshare.trees import NO_SHARE, Tree, TreeNode
 from audit.metrics.fairshare.usage import HalfLife, Windows
 from audit.metrics.slurm.usage import SlurmUsage
 from audit.model import Period
@@ -183,18 +183,18 @@ def test_days_end_at_midnights() -> None:
 
 
 @st.composite
-def forests(draw: st.DrawFn) -> list[Node]:
+def forests(draw: st.DrawFn) -> list[TreeNode]:
     """Accounts, some below others, some without users, some without a share of their own."""
-    nodes = [Node("science", "account", 2.0)]
+    nodes = [TreeNode("science", "account", 2.0)]
     for account in ("physics", "history"):
         if draw(st.booleans()):
             parent = draw(sampled([None, "science"]))
-            nodes.append(Node(account, "account", draw(sampled([0.0, 1.0, 3.0])), parent))
+            nodes.append(TreeNode(account, "account", draw(sampled([0.0, 1.0, 3.0])), parent))
             for user in draw(st.sets(sampled(["ann", "bob", "zoe"]))):
                 share = draw(sampled([1.0, 2.0, NO_SHARE]))
-                nodes.append(Node(user, "user", share, account))
+                nodes.append(TreeNode(user, "user", share, account))
                 if draw(st.booleans()):
-                    nodes.append(Node(user, "user", 1.0, account, "gpu"))
+                    nodes.append(TreeNode(user, "user", 1.0, account, "gpu"))
     return nodes
 
 
@@ -207,7 +207,12 @@ def forests(draw: st.DrawFn) -> list[Node]:
     st.randoms(use_true_random=False),
 )
 def test_histories_of_trees_as_defined(
-    rows: pl.DataFrame, nodes: list[Node], interval: int, at: list[int], operator: str, random: Any
+    rows: pl.DataFrame,
+    nodes: list[TreeNode],
+    interval: int,
+    at: list[int],
+    operator: str,
+    random: Any,
 ) -> None:
     partitions = [random.choice([None, "gpu", "cpu"]) for _ in range(rows.height)]
     rows = rows.with_columns(partition=pl.Series(partitions, dtype=pl.String))
@@ -238,12 +243,12 @@ def tree() -> Tree:
     """Science (3 parts) with physics (2, of ann 1 and bob 3) and chemistry (1); history (1)."""
     return trees.build(
         [
-            Node("science", "account", 3.0),
-            Node("physics", "account", 2.0, "science"),
-            Node("ann", "user", 1.0, "physics"),
-            Node("bob", "user", 3.0, "physics"),
-            Node("chemistry", "account", 1.0, "science"),
-            Node("history", "account", 1.0),
+            TreeNode("science", "account", 3.0),
+            TreeNode("physics", "account", 2.0, "science"),
+            TreeNode("ann", "user", 1.0, "physics"),
+            TreeNode("bob", "user", 3.0, "physics"),
+            TreeNode("chemistry", "account", 1.0, "science"),
+            TreeNode("history", "account", 1.0),
         ]
     )
 
@@ -335,12 +340,12 @@ def test_slurm_s_algorithms_give_fairshare() -> None:
 def test_who_has_no_share_of_its_own_shows_that_of_its_account() -> None:
     """As ``sshare`` does: NormShares of the account, and no LevelFS; ∞ without usage."""
     nodes = [
-        Node("physics", "account", 3.0),
-        Node("chemistry", "account", 1.0),
-        Node("ann", "user", 1.0, "physics"),
-        Node("bob", "user", NO_SHARE, "physics"),
-        Node("cem", "user", 1.0, "chemistry"),
-        Node("dot", "user", NO_SHARE),
+        TreeNode("physics", "account", 3.0),
+        TreeNode("chemistry", "account", 1.0),
+        TreeNode("ann", "user", 1.0, "physics"),
+        TreeNode("bob", "user", NO_SHARE, "physics"),
+        TreeNode("cem", "user", 1.0, "chemistry"),
+        TreeNode("dot", "user", NO_SHARE),
     ]
     rows = of_accounts(("ann", "physics", 0, 6), ("bob", "physics", 0, 4))
 

@@ -12,8 +12,8 @@ from audit.metrics.fairshare import trees
 from audit.metrics.fairshare.operators import OPERATORS
 from audit.metrics.fairshare.trees import (
     NO_SHARE,
-    Node,
     Tree,
+    TreeNode,
     build,
     history,
     ranks_of,
@@ -24,18 +24,18 @@ from tests.naive import trees as naive
 
 # Two virtual organizations and a local queue, as in [R] fig. 2.
 SMALL = (
-    Node("vo1", "account", 60),
-    Node("vo2", "account", 30),
-    Node("local", "user", 10),
-    Node("u1", "user", 3, "vo1"),
-    Node("u2", "user", 1, "vo1"),
-    Node("u1", "user", 1, "vo2"),
+    TreeNode("vo1", "account", 60),
+    TreeNode("vo2", "account", 30),
+    TreeNode("local", "user", 10),
+    TreeNode("u1", "user", 3, "vo1"),
+    TreeNode("u2", "user", 1, "vo1"),
+    TreeNode("u1", "user", 1, "vo2"),
 )
 
 
 @dataclass(frozen=True)
 class Grown:
-    nodes: tuple[Node, ...]
+    nodes: tuple[TreeNode, ...]
     own: tuple[int, ...]
 
 
@@ -43,14 +43,14 @@ class Grown:
 def grown(draw: st.DrawFn) -> Grown:
     """Trees up to four levels deep, few distinct shares and usages so that there are ties."""
     shares = st.sampled_from([0.0, 1.0, 1.0, 2.0, NO_SHARE])
-    nodes: list[Node] = []
+    nodes: list[TreeNode] = []
     for number in range(draw(st.integers(0, 5))):
         above = draw(st.sampled_from([None, *(node.name for node in nodes)]))
-        nodes.append(Node(f"a{number}", "account", draw(shares), above))
+        nodes.append(TreeNode(f"a{number}", "account", draw(shares), above))
     accounts = [node.name for node in nodes]
     for number in range(draw(st.integers(1, 6))):
         above = draw(st.sampled_from([None, *accounts]))
-        nodes.append(Node(f"u{number}", "user", draw(shares), above))
+        nodes.append(TreeNode(f"u{number}", "user", draw(shares), above))
     own = draw(st.lists(st.sampled_from([0, 0, 1, 1, 2, 4]), min_size=11, max_size=11))
     order = draw(st.permutations(range(len(nodes))))
     return Grown(tuple(nodes[k] for k in order), tuple(own[: len(nodes)]))
@@ -91,20 +91,20 @@ def test_every_tree_has_its_nodes_below_their_accounts(of: Grown) -> None:
 
 def test_all_faults_are_told_at_once() -> None:
     nodes = [
-        Node("", "user", 1),
-        Node("a", "account", -1),
-        Node("a", "account", 1),
-        Node("root", "account", 1),
-        Node("b", "account", math.inf, "c"),
-        Node("c", "account", 1, "b"),
-        Node("d", "account", 1, "d"),
-        Node("u", "user", 1, "a"),
-        Node("u", "user", 2, "a"),
-        Node("u", "user", 2, "a", "gpu"),
-        Node("v", "user", 1, "u"),
-        Node("w", "user", 1, "nobody"),
-        Node("x", "user", 0, "c"),
-        Node("e", "account", 1, None, "gpu"),
+        TreeNode("", "user", 1),
+        TreeNode("a", "account", -1),
+        TreeNode("a", "account", 1),
+        TreeNode("root", "account", 1),
+        TreeNode("b", "account", math.inf, "c"),
+        TreeNode("c", "account", 1, "b"),
+        TreeNode("d", "account", 1, "d"),
+        TreeNode("u", "user", 1, "a"),
+        TreeNode("u", "user", 2, "a"),
+        TreeNode("u", "user", 2, "a", "gpu"),
+        TreeNode("v", "user", 1, "u"),
+        TreeNode("w", "user", 1, "nobody"),
+        TreeNode("x", "user", 0, "c"),
+        TreeNode("e", "account", 1, None, "gpu"),
     ]
     with pytest.raises(ValueError, match="a cycle") as caught:
         build(nodes)
@@ -124,14 +124,18 @@ def test_all_faults_are_told_at_once() -> None:
 
 
 def test_siblings_without_any_share_are_refused_unless_asked_for() -> None:
-    nodes = [Node("a", "account", 1), Node("u", "user", 0, "a"), Node("v", "user", 0, "a")]
+    nodes = [
+        TreeNode("a", "account", 1),
+        TreeNode("u", "user", 0, "a"),
+        TreeNode("v", "user", 0, "a"),
+    ]
     with pytest.raises(ValueError, match="children of account 'a': all shares are 0"):
         build(nodes)
     assert trees.targets(build(nodes, all_zero=True)).tolist()[1:] == [1.0, 0.0, 0.0]
     with pytest.raises(ValueError, match="directly below the root: all shares are 0"):
-        build([Node("u", "user", 0)])
+        build([TreeNode("u", "user", 0)])
     # Users who rank as their account have no share that could be 0.
-    build([Node("a", "account", 1), Node("u", "user", NO_SHARE, "a")])
+    build([TreeNode("a", "account", 1), TreeNode("u", "user", NO_SHARE, "a")])
     with pytest.raises(ValueError, match="has no account and no user"):
         build([])
 
@@ -149,7 +153,7 @@ def test_a_flat_tree_has_one_level() -> None:
 
 
 def test_attempts_belong_to_the_most_specific_node() -> None:
-    tree = build([*SMALL, Node("u1", "user", 1, "vo1", "gpu"), Node("bare", "account", 1)])
+    tree = build([*SMALL, TreeNode("u1", "user", 1, "vo1", "gpu"), TreeNode("bare", "account", 1)])
     place = {
         (tree.names[parent], name, partition): k
         for k, (name, parent, partition) in enumerate(
@@ -233,12 +237,12 @@ def test_a_worked_tree() -> None:
 def test_a_user_without_a_share_stands_where_the_account_does() -> None:
     tree = build(
         [
-            Node("a", "account", 1),
-            Node("b", "account", 1),
-            Node("rich", "user", 1, "a"),
-            Node("poor", "user", 1, "a"),
-            Node("as_a", "user", NO_SHARE, "a"),
-            Node("other", "user", 1, "b"),
+            TreeNode("a", "account", 1),
+            TreeNode("b", "account", 1),
+            TreeNode("rich", "user", 1, "a"),
+            TreeNode("poor", "user", 1, "a"),
+            TreeNode("as_a", "user", NO_SHARE, "a"),
+            TreeNode("other", "user", 1, "b"),
         ]
     )
     seen = history(tree, np.array([[0.0, 0, 0, 3, 1, 1, 5]]), "relative")
@@ -252,10 +256,10 @@ def test_a_user_without_a_share_stands_where_the_account_does() -> None:
 def test_children_of_an_account_without_a_share_compete_one_level_up() -> None:
     tree = build(
         [
-            Node("a", "account", NO_SHARE),
-            Node("b", "account", 2),
-            Node("u", "user", 1, "a"),
-            Node("v", "user", 1, "a"),
+            TreeNode("a", "account", NO_SHARE),
+            TreeNode("b", "account", 2),
+            TreeNode("u", "user", 1, "a"),
+            TreeNode("v", "user", 1, "a"),
         ]
     )
     assert trees.targets(tree)[2:].tolist() == [0.5, 0.25, 0.25]
@@ -292,8 +296,8 @@ def test_a_history_is_what_its_definition_says(of: Grown, operator: str) -> None
 def test_wide_accounts_rank_as_narrow_ones_do() -> None:
     """More siblings than are sorted by moving them, with ties among them and across accounts."""
     rng = np.random.default_rng(5)
-    nodes = [Node(f"a{k}", "account", 1.0) for k in range(4)]
-    nodes += [Node(f"u{k}", "user", 1.0, f"a{k % 4}") for k in range(240)]
+    nodes = [TreeNode(f"a{k}", "account", 1.0) for k in range(4)]
+    nodes += [TreeNode(f"u{k}", "user", 1.0, f"a{k % 4}") for k in range(240)]
     tree = build(nodes)
     usage = np.zeros((3, len(tree.names)))
     usage[:, 5:] = rng.integers(0, 6, (3, 240))

@@ -6,9 +6,9 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pytest
 
-from audit.metrics.fairshare.trees import Floats, Node, Tree
+from audit.metrics.fairshare.trees import Floats, Tree, TreeNode
 from audit.metrics.slurm import explained
-from audit.metrics.slurm.explained import Back, Effect, Ground
+from audit.metrics.slurm.explained import Back, ChargedAttempts, Effect
 from audit.metrics.slurm.shares import classic, fair_tree, summed, tree_of
 from audit.metrics.slurm.usage import SlurmUsage
 from tests.naive import slurm
@@ -28,10 +28,10 @@ def ground(
     jobs: list[Attempt],
     method: SlurmUsage = UNDECAYED,
     algorithm: str = "fair_tree",
-) -> Ground:
+) -> ChargedAttempts:
     users, start, end, charge = zip(*jobs, strict=True)
     judge = fair_tree if algorithm == "fair_tree" else classic
-    return Ground(
+    return ChargedAttempts(
         tree,
         np.array([tree.names.index(user) for user in users]),
         np.array(start),
@@ -42,7 +42,7 @@ def ground(
     )
 
 
-TWO = tree_of([Node("ann", "user", 1), Node("ben", "user", 1)])
+TWO = tree_of([TreeNode("ann", "user", 1), TreeNode("ben", "user", 1)])
 BEN = TWO.names.index("ben")
 ANN = TWO.names.index("ann")
 PAST = [("ann", 1000, 2000, 1.0), ("ben", 0, 500, 1.0), ("ben", 3000, 5000, 1.0)]
@@ -96,10 +96,10 @@ def test_decay_alone_brings_nothing_back(algorithm: str) -> None:
 
 SITE = tree_of(
     [
-        Node("phys", "account", 3),
-        Node("chem", "account", 1),
-        *(Node(name, "user", share, "phys") for name, share in (("ann", 1), ("ben", 2))),
-        *(Node(name, "user", 1, "chem") for name in ("cleo", "dora")),
+        TreeNode("phys", "account", 3),
+        TreeNode("chem", "account", 1),
+        *(TreeNode(name, "user", share, "phys") for name, share in (("ann", 1), ("ben", 2))),
+        *(TreeNode(name, "user", 1, "chem") for name in ("cleo", "dora")),
     ]
 )
 USERS = ("ann", "ben", "cleo", "dora")

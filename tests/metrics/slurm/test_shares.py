@@ -58,11 +58,11 @@ def roots(draw: st.DrawFn) -> Node:
     return root
 
 
-def associations(account: Node) -> Iterator[trees.Node]:
+def associations(account: Node) -> Iterator[trees.TreeNode]:
     """All that is below an account."""
     for node in account.children or []:
         share = math.nan if node.share is None else float(node.share)
-        yield trees.Node(node.name, "user" if node.is_user else "account", share, account.name)
+        yield trees.TreeNode(node.name, "user" if node.is_user else "account", share, account.name)
         yield from associations(node)
 
 
@@ -121,12 +121,14 @@ def test_what_is_used_below_adds_up(root: Node) -> None:
     assert summed(tree, np.stack([own, 2 * own])).tolist() == [used.tolist(), (2 * used).tolist()]
 
 
-def account(name: str, share: float = 1.0, parent: str = "root") -> trees.Node:
-    return trees.Node(name, "account", share, parent)
+def account(name: str, share: float = 1.0, parent: str = "root") -> trees.TreeNode:
+    return trees.TreeNode(name, "account", share, parent)
 
 
-def user(account: str, name: str, share: float = 1.0, partition: str | None = None) -> trees.Node:
-    return trees.Node(name, "user", share, account, partition)
+def user(
+    account: str, name: str, share: float = 1.0, partition: str | None = None
+) -> trees.TreeNode:
+    return trees.TreeNode(name, "user", share, account, partition)
 
 
 def test_the_tree_stands_in_the_order_of_sshare() -> None:
@@ -297,10 +299,10 @@ def tree() -> Tree:
     """Root, physics and chemistry, ann and bob."""
     return tree_of(
         [
-            trees.Node("physics", "account", 3.0, "root"),
-            trees.Node("ann", "user", 1.0, "physics"),
-            trees.Node("chemistry", "account", 1.0, "root"),
-            trees.Node("bob", "user", 1.0, "chemistry"),
+            trees.TreeNode("physics", "account", 3.0, "root"),
+            trees.TreeNode("ann", "user", 1.0, "physics"),
+            trees.TreeNode("chemistry", "account", 1.0, "root"),
+            trees.TreeNode("bob", "user", 1.0, "chemistry"),
         ]
     )
 

@@ -10,7 +10,7 @@ from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.reasons import hold_kind
 from audit.metrics.waits.plan import STRICT
 from audit.metrics.waits.queue import AS_HELD, AS_PLANNED, Holds, Queued, in_force, queued
-from audit.metrics.waits.walk import Known, Plan, book, scene
+from audit.metrics.waits.walk import LogFacts, Plan, book, scene
 from tests.metrics.attempts.test_account import LIMITS, WINDOWS, arrays, crowds
 from tests.metrics.waits.compared import assert_same
 from tests.naive import account as naive
@@ -53,7 +53,7 @@ def test_as_defined(rule: int, plan: Plan, data: st.DataObject) -> None:
     interval, lapse = data.draw(sampled([0, 2])), data.draw(sampled([1, 3, 8, 900]))
     outage = data.draw(sampled([4, 600]))
     noted = hold_kind(queue.rows).is_not_null().to_numpy()
-    known = Known(begin, interval, holds, noted, None, lapse)
+    known = LogFacts(begin, interval, holds, noted, None, lapse)
     rules = in_force(queue, pool.limits, pool.windows, pool.zone, recorded=1)
     got = book(scene(queue, pool, rules, known, outage_s=outage), plan)
     site = naive.site_of(
@@ -115,7 +115,7 @@ def test_the_rest_of_equal_jobs_reserves_behind_those_of_them_that_start() -> No
     described = describe(frame(records), [pool]).with_row_index("row")
     queue = queued(described, NOW, pl.col("size") > 0)
     none = Holds(*(np.zeros(0, np.int64) for _ in Holds._fields))
-    known = Known(EPOCH - 1, 0, none, np.zeros(4, np.bool_), None, 900)
+    known = LogFacts(EPOCH - 1, 0, none, np.zeros(4, np.bool_), None, 900)
     rules = in_force(queue, (), (), pool.zone)
     starts = book(scene(queue, pool, rules, known, outage_s=600), Plan(1)).starts
     assert (starts.starts, starts.waited, starts.behind) == (4, 4, 0)

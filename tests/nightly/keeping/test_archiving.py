@@ -16,7 +16,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from audit import config
-from audit.cluster.setting import Setting
+from audit.cluster.setting import ClusterSettings
 from audit.config.places import Site
 from audit.errors import StoreError, UsageError
 from audit.model import Period
@@ -27,7 +27,7 @@ from audit.nightly.stages import STAGES, Work
 from audit.oneoff import audit
 from audit.oneoff.explain import explain
 from audit.oneoff.explain.story import Story
-from audit.pipeline.opening import Request
+from audit.pipeline.opening import LogRequest
 from audit.pipeline.published import open_published
 from audit.pipeline.session import Session
 from audit.report.build import build
@@ -220,7 +220,9 @@ def test_nothing_is_archived_before_it_is_computed(
     moved: list[tuple[str, int]] = []
     put_away = archiving.put_away
 
-    def noted(work: Work, cluster: config.Cluster, setting: Setting, done: list[Period]) -> object:
+    def noted(
+        work: Work, cluster: config.Cluster, setting: ClusterSettings, done: list[Period]
+    ) -> object:
         months = put_away(work, cluster, setting, done)
         moved.append((done[-1].name, len(months)))
         return months
@@ -364,8 +366,8 @@ def test_pools_must_be_known_without_all_attempts(
 def test_a_single_audit_leaves_such_a_database_alone(nights: Path, logs: list[Path]) -> None:
     published = nights / "fairaudit.duckdb"
     before = published.read_bytes()
-    session = Session(Request(logs=[logs[0]]), site(nights), fit=False)
-    options = audit.Options(out=nights / "out", database=published, pdf=False)
+    session = Session(LogRequest(logs=[logs[0]]), site(nights), fit=False)
+    options = audit.AuditOptions(out=nights / "out", database=published, pdf=False)
     with pytest.raises(UsageError, match="has months in the archive"):
         audit.audit(session, options)
     assert published.read_bytes() == before
@@ -386,7 +388,7 @@ def test_a_job_of_an_archived_month_is_explained(nights: Path) -> None:
 def _explained(folder: Path, settings: config.Config, job: str) -> Story:
     subject, database = explain.WaitToExplain(job), folder / "fairaudit.duckdb"
     return explain.explain(
-        Session(Request(logs=()), settings, database=database, folder=folder), subject
+        Session(LogRequest(logs=()), settings, database=database, folder=folder), subject
     )
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import polars as pl
 
 from audit.metrics.attempts.account import LAPSE
-from audit.model import Limit, Standing, Step
+from audit.model import CapacityStep, Limit, Standing
 from audit.oneoff.explain import facts, sentences
 from audit.oneoff.explain.story import Cost, Delay, Idling, LineCause, Story, TimelineLine
 from audit.report.record.reservations import Reservations
@@ -108,8 +108,8 @@ def test_the_queue_is_named() -> None:
 def test_a_planned_reduction_that_a_pending_job_would_cross_is_named() -> None:
     since, until = ORIGIN + 3_600, ORIGIN + 7_200
     steps = (
-        Step(since, (("cpus", 1),), planned=True),
-        Step(until, (("cpus", 4),), planned=True),
+        CapacityStep(since, (("cpus", 1),), planned=True),
+        CapacityStep(until, (("cpus", 4),), planned=True),
     )
     subject = replace(
         story().subject,

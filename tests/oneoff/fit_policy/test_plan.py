@@ -11,7 +11,7 @@ from audit.errors import UsageError
 from audit.model import Limit, Window
 from audit.oneoff import study as studies
 from audit.oneoff.fit_policy import plan as fit
-from audit.pipeline.opening import Request, open_log
+from audit.pipeline.opening import LogRequest, open_log
 from audit.pipeline.session import Session
 from audit.scenario.plateaus.judging import PlateauFault
 from tests.logs import line, log, write
@@ -27,7 +27,7 @@ RULES: dict[str, Any] = {
 def conducted(source: Path, out: Path, **options: object) -> tuple[Path, ...]:
     plan = fit.plan(**options)  # type: ignore[arg-type]
     target = studies.StudyTarget(out=out, threads=1)
-    return studies.conduct(Session(Request(logs=[source])), fit.KEY, target, plan)
+    return studies.conduct(Session(LogRequest(logs=[source])), fit.KEY, target, plan)
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def test_what_is_written_is_the_site_and_runs_as_it_is(
     source: Path, files: tuple[Path, ...]
 ) -> None:
     written = source.parent / "found.toml"
-    opened = open_log(Request(logs=[source]), config.load(written))
+    opened = open_log(LogRequest(logs=[source]), config.load(written))
     [found] = opened.setting.pools
     assert found.limits == RULES["limits"]
     assert found.capacity == CAPACITY
@@ -118,7 +118,7 @@ def test_a_configured_policy_is_written_whatever_the_log_shows(tmp_path: Path) -
     file.write_text('[[clusters]]\nname = "mine"\n[[clusters.pools]]\nname = "p"\norder = "sjf"\n')
     plan = fit.plan(write=tmp_path / "found.toml")
     target = studies.StudyTarget(out=tmp_path / "out", threads=1)
-    studies.conduct(Session(Request(logs=[source]), config.load(file)), fit.KEY, target, plan)
+    studies.conduct(Session(LogRequest(logs=[source]), config.load(file)), fit.KEY, target, plan)
     assert 'order = "sjf"' in (tmp_path / "found.toml").read_text()
 
 

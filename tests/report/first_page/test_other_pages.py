@@ -15,8 +15,8 @@ import pytest
 from audit.cluster import declared
 from audit.config import Config
 from audit.formats import swf
-from audit.oneoff.audit import AuditResult, Options, audit
-from audit.pipeline.opening import Request
+from audit.oneoff.audit import AuditOptions, AuditResult, audit
+from audit.pipeline.opening import LogRequest
 from audit.pipeline.session import Session
 from audit.report.first_page.page import FirstPage
 from tests.places import DATA
@@ -50,7 +50,9 @@ def test_kth_sp2_with_its_closed_hours(real_logs: Path, tmp_path: Path) -> None:
     cluster = {"name": "KTH-SP2", "zone": "Etc/GMT-1", "pools": (pool,)}
     config = Config.model_validate({**BRIEF, "clusters": (cluster,)})
     request = replace(public(real_logs, KTH), cluster="KTH-SP2")
-    page = page_of(audit(Session(request, config, fit=False), Options(out=tmp_path, pdf=False)))
+    page = page_of(
+        audit(Session(request, config, fit=False), AuditOptions(out=tmp_path, pdf=False))
+    )
     accepted(page)
     assert page.verdict == (
         "Fair: No user was overtaken clearly more often than others; closed hours and a full "
@@ -126,7 +128,7 @@ def test_kth_sp2_in_february_1997(real_logs: Path, tmp_path: Path) -> None:
 @pytest.mark.ci
 @pytest.mark.thorough
 def test_a_log_of_one_user_repeats_nothing(real_logs: Path, tmp_path: Path) -> None:
-    request = Request(logs=[real_logs / "slurm" / "xdmod-phillips.log.gz"])
+    request = LogRequest(logs=[real_logs / "slurm" / "xdmod-phillips.log.gz"])
     outcome, page = audited(request, tmp_path, fit=True)
     accepted(page)
     assert page.verdict == "Cannot tell: All jobs are those of one user."
@@ -145,7 +147,7 @@ def test_a_capture_of_slurm_with_gpus(name: str, tmp_path: Path) -> None:
         content = gzip.decompress((DATA / "modern" / name / f"{file}.gz").read_bytes())
         (tmp_path / file).write_bytes(content)
     files = declared.NodeFiles(nodes=tmp_path / "nodes.txt")
-    request = Request(logs=[tmp_path / "sacct.txt"], zone="UTC", files=files)
+    request = LogRequest(logs=[tmp_path / "sacct.txt"], zone="UTC", files=files)
     outcome, page = audited(request, tmp_path / "out", fit=True)
     accepted(page)
     assert page.title == "Cannot tell"
@@ -196,7 +198,7 @@ def test_a_made_site(name: str, tmp_path: Path) -> None:
     log = tmp_path / "site.swf"
     log.write_bytes(swf.write(frame, {**header, "TimeZoneString": "UTC"}, comments))
     outcome: AuditResult
-    outcome, page = audited(Request(logs=[log]), tmp_path / "out", fit=True)
+    outcome, page = audited(LogRequest(logs=[log]), tmp_path / "out", fit=True)
     accepted(page)
     assert outcome.verdict == page.word.value
     expect(page)

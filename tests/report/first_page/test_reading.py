@@ -12,8 +12,8 @@ import pytest
 
 from audit.config import Config
 from audit.model import Period
-from audit.oneoff.audit import AuditResult, Options, audit
-from audit.pipeline.opening import Request
+from audit.oneoff.audit import AuditOptions, AuditResult, audit
+from audit.pipeline.opening import LogRequest
 from audit.pipeline.session import Session
 from audit.report.build import build
 from audit.report.first_page.page import FirstPage
@@ -38,15 +38,15 @@ BRIEF: Final = {
 
 
 def audited(
-    request: Request, out: Path, *, fit: bool = False, **options: Any
+    request: LogRequest, out: Path, *, fit: bool = False, **options: Any
 ) -> tuple[AuditResult, FirstPage]:
     settings = Config.model_validate(BRIEF)
-    made = audit(Session(request, settings, fit=fit), Options(out=out, pdf=False, **options))
+    made = audit(Session(request, settings, fit=fit), AuditOptions(out=out, pdf=False, **options))
     return made, page_of(made)
 
 
-def public(logs: Path, name: str) -> Request:
-    return Request(logs=[logs / "swf" / f"{name}.swf.gz"])
+def public(logs: Path, name: str) -> LogRequest:
+    return LogRequest(logs=[logs / "swf" / f"{name}.swf.gz"])
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,9 @@ import pytest
 
 from audit.config import Config
 from audit.model import Period
-from audit.oneoff.audit import Options, audit
+from audit.oneoff.audit import AuditOptions, audit
 from audit.pipeline import drawing
-from audit.pipeline.opening import Request
+from audit.pipeline.opening import LogRequest
 from audit.pipeline.session import Session
 from audit.report.record.page import Contents
 from audit.store import queries, snapshots
@@ -58,8 +58,8 @@ def audited(folder: Path, log: str, config: Config = DEFAULT) -> Path:
     """The database of a log's audit."""
     file = folder / "jobs.txt"
     file.write_text(log, encoding="utf-8")
-    request = Request(logs=[file], cluster="demo", pool_size=None if config.clusters else 64)
-    options = Options(out=folder / "out", pdf=False)
+    request = LogRequest(logs=[file], cluster="demo", pool_size=None if config.clusters else 64)
+    options = AuditOptions(out=folder / "out", pdf=False)
     return audit(Session(request, config, fit=False), options).database
 
 

@@ -2,14 +2,14 @@
 
 from audit.registry.causes import CAUSES
 from audit.report.record.owner import (
+    AllJobs,
     Beyond,
-    Everybody,
-    Ground,
     LongWait,
     OwnerContents,
     OwnerPart,
     Typical,
     WaitPart,
+    WaitPool,
 )
 from audit.report.record.page import DEFAULT, Who
 from audit.report.record.pool import Change, Figure, PassedOver, Trend
@@ -29,11 +29,11 @@ PASSED = PassedOver(
 def part(ratio: Figure | None = None, passed: PassedOver | None = None) -> OwnerPart:
     ratio = ratio or figure("class_ratio", 1.5, 0.8, 2.0)
     return OwnerPart(
-        Ground("batch", "cpus"),
+        WaitPool("batch", "cpus"),
         Typical(3 * HOUR, None if ratio.value is None else 2.0 * HOUR, 100),
         figure("wait_mean", 5.0 * HOUR, 4.0 * HOUR, 6.0 * HOUR, "s"),
         *(100, 100, 0, 0, 500 * HOUR),
-        everybody=Everybody(4, 2.0 * HOUR, 10_000.0 * HOUR),
+        everybody=AllJobs(4, 2.0 * HOUR, 10_000.0 * HOUR),
         ratio=ratio,
         excess=figure("excess_wait", ((ratio.value or 1) - 1) * 40 * HOUR, None, None, "s"),
         passed=passed,

@@ -9,7 +9,7 @@ import pytest
 from audit.metrics.disclosure import BLOCKS
 from audit.model import Period
 from audit.report.owner.attempts import Scene, _step, sign_test, ways
-from audit.report.record.owner import Way
+from audit.report.record.owner import ShorterClass
 from audit.report.record.page import Who
 
 HOUR = 3_600
@@ -49,7 +49,7 @@ def scene(wait: Wait, ran: int = HOUR // 2, blocks: int = 8) -> Scene:
     return Scene(Who("user", "ann"), Period("all", 0, 1 << 40), own, published, pl.DataFrame())
 
 
-def found(wait: Wait, ran: int = HOUR // 2, blocks: int = 8) -> dict[str, Way]:
+def found(wait: Wait, ran: int = HOUR // 2, blocks: int = 8) -> dict[str, ShorterClass]:
     made, tried = ways(scene(wait, ran, blocks))
     assert tried == (2 if ran <= HOUR else 1)
     return {way.lever: way for way in made}

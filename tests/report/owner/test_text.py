@@ -6,7 +6,7 @@ import pytest
 
 from audit.registry.passed import PassedWhy
 from audit.report.owner import text
-from audit.report.record.owner import OwnerPart, Typical, Way
+from audit.report.record.owner import OwnerPart, ShorterClass, Typical
 from audit.report.record.page import Who
 from audit.scenario.releases.chains import OwnEnd
 from tests.report.owner.sample import ANN, BETTER, HOUR, LONG, PASSED, owner, part
@@ -98,7 +98,7 @@ def test_where_measures_disagree_one_sentence_says_how_both_are_true() -> None:
 
 def test_choices_are_given_with_what_else_was_the_same() -> None:
     gain = figure("wait_mean", 2.0 * HOUR, None, None, "s")
-    width = Way("width", "9-16", "5-8", "", "4-12h", gain, 11, 12, None)
+    width = ShorterClass("width", "9-16", "5-8", "", "4-12h", gain, 11, 12, None)
     assert text.way(width, part()) == (
         "Jobs of 5–8 CPUs waited 2 h less on average than jobs of 9–16 CPUs, in 11 of 12 closed "
         "weeks; both requested 4–12 h. A narrower job usually runs longer."
@@ -106,7 +106,7 @@ def test_choices_are_given_with_what_else_was_the_same() -> None:
     wider = text.way(replace(width, better=">128"), part())
     assert "Jobs of over 128 CPUs" in wider
     assert wider.endswith("Request more only if a job can use it.")
-    walltime = Way("walltime", "4-12h", "0-1h", "1", "", gain, 8, 8, 0.3)
+    walltime = ShorterClass("walltime", "4-12h", "0-1h", "1", "", gain, 8, 8, 0.3)
     assert text.way(walltime, part()) == (
         "Jobs that requested up to 1 h waited 2 h less on average than jobs that requested 4–12 h, "
         "in 8 of 8 closed weeks; both were of 1 CPU. 3 in 10 of their own jobs of this kind "

@@ -9,8 +9,8 @@ import pytest
 
 from audit.config import Config
 from audit.model import Period
-from audit.oneoff.audit import AuditResult, Options, audit
-from audit.pipeline.opening import Request
+from audit.oneoff.audit import AuditOptions, AuditResult, audit
+from audit.pipeline.opening import LogRequest
 from audit.pipeline.session import Session
 from audit.report.build import build
 from audit.report.record.unplaced import Unplaced, UnplacedOf
@@ -24,7 +24,8 @@ NO_START = {"wait": -1, "run": 3_600}
 def audited(folder: Path, lines: list[str]) -> AuditResult:
     path = write(folder / "a.swf", log(lines, MaxProcs=4))
     return audit(
-        Session(Request(logs=[path]), Config(), fit=False), Options(out=folder / "out", pdf=False)
+        Session(LogRequest(logs=[path]), Config(), fit=False),
+        AuditOptions(out=folder / "out", pdf=False),
     )
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from audit.metrics.verdict import Word
-from audit.report.index import Answer, Link, render_index
-from audit.report.record.owner import Ground
+from audit.report.index import IndexVerdict, Link, render_index
+from audit.report.record.owner import WaitPool
 from audit.report.render import page as render
 from audit.report.render.owner import render_html as render_owner
 from audit.report.study.page import Section, Table
@@ -35,7 +35,7 @@ def _report() -> str:
 
 
 def _owner() -> str:
-    other = replace(part(), pool=Ground("gpu", "gpus"))
+    other = replace(part(), pool=WaitPool("gpu", "gpus"))
     several = (replace(part(), longest=(LONG,)), other)
     return render_owner(owner(ANN, *several), linked=True)
 
@@ -43,8 +43,8 @@ def _owner() -> str:
 def _index() -> str:
     """Return an index with each word."""
     months = [
-        Answer("demo", "batch", f"2026-{n:02}", n, n + 1, word.value, f"{word}.", "Two users", 900,
-               60.0, 0.3, 0.7, 0.2)
+        IndexVerdict("demo", "batch", f"2026-{n:02}", n, n + 1, word.value, f"{word}.",
+                     "Two users", 900, 60.0, 0.3, 0.7, 0.2)
         for n, word in enumerate(Word, 1)
     ]  # fmt: skip
     trends = {"demo": trend} if (trend := pool().trend) else {}

@@ -15,7 +15,7 @@ from audit.report.charts import waiting
 from audit.report.record.page import Contents
 from audit.report.record.pool import Advice, Advised, Change, Elsewhere, Figure, Loser, Trend
 from audit.report.render import page as render
-from audit.report.text.standing import Standing, State
+from audit.report.text.standing import ReportStanding, State
 from tests.report import sample
 from tests.report.judgement.test_answers import measured, width
 from tests.report.sample import present
@@ -80,7 +80,9 @@ def test_a_picture() -> None:
 
 
 def test_the_text_of_a_mail() -> None:
-    standing = Standing(State.COMPLETE, "It is complete.")
-    letter = mail.compose(contents(), standing, "{cluster}, {period}: {verdict}", mail.Wish())
+    standing = ReportStanding(State.COMPLETE, "It is complete.")
+    letter = mail.compose(
+        contents(), standing, "{cluster}, {period}: {verdict}", mail.Subscription()
+    )
     told = render.fill("email/report.txt", {"letter": letter, "state": "complete"})
     golden("mail.txt", f"{letter.subject}\n\n{told}")

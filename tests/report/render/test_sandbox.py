@@ -13,7 +13,7 @@ import pytest
 from audit.errors import ReportError
 from audit.report.render import page as render
 from audit.report.render import paper, sandbox
-from audit.report.render.sandbox import Limits
+from audit.report.render.sandbox import SandboxLimits
 from tests.report.sample import contents, pool
 
 PAGE = "<html lang='en'><title>t</title><body style='font-family: DejaVu Sans'>{}</body></html>"
@@ -26,7 +26,7 @@ def _own_process() -> Iterator[None]:
     sandbox.end()
 
 
-def _laid_out(body: str, limits: Limits = sandbox.DEFAULT) -> bytes:
+def _laid_out(body: str, limits: SandboxLimits = sandbox.DEFAULT) -> bytes:
     return sandbox.lay_out(PAGE.format(body), [], 0, limits)
 
 
@@ -75,7 +75,7 @@ def test_what_fails_is_said_with_the_key_to_change(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, body: str, why: str
 ) -> None:
     _fake(monkeypatch, tmp_path, _HTML.format("\n        " + body))
-    limits = Limits(timeout_s=1 if "sleep" in body else 60, memory_bytes=1000 << 20)
+    limits = SandboxLimits(timeout_s=1 if "sleep" in body else 60, memory_bytes=1000 << 20)
     with pytest.raises(ReportError, match=why):
         _laid_out("a", limits)
 
@@ -95,7 +95,7 @@ def test_a_loop_is_ended_by_its_processor_time(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     _fake(monkeypatch, tmp_path, _HTML.format("\n        while True: pass"))
-    process = sandbox._take(Limits(timeout_s=1))
+    process = sandbox._take(SandboxLimits(timeout_s=1))
     answer = process.answer(b'{"page": "", "attachments": [], "dated": 0, "identifier": ""}')
     assert answer == b"-" + paper.OUT_OF_TIME.encode()
 
@@ -131,7 +131,7 @@ def test_whoever_is_killed_no_temporary_file_stays(
     code = f"\n        import os, tempfile, time; {leaves}; {body}"
     _fake(monkeypatch, tmp_path, _HTML.format(code))
     with pytest.raises(ReportError):
-        _laid_out("a", Limits(timeout_s=timeout_s))
+        _laid_out("a", SandboxLimits(timeout_s=timeout_s))
     sandbox.end()
     assert folder in Path(made.read_text()).parents
     assert list(folder.iterdir()) == []

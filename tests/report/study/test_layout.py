@@ -8,7 +8,7 @@ import pytest
 
 from audit import resources
 from audit.report.study import layout
-from audit.report.study.page import Column, Section, Table
+from audit.report.study.page import Section, Table, TableColumn
 
 TEXT = """
 # About {log}
@@ -63,7 +63,7 @@ PARTS = {
         {"who": "c", "at_0": None, "share_of_all": 0.0},
     ],
     "words": ["One.", "Two."],
-    "b": ((Column("A", "a"),), [(k,) for k in range(50)]),
+    "b": ((TableColumn("A", "a"),), [(k,) for k in range(50)]),
 }
 
 

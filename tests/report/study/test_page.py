@@ -9,12 +9,12 @@ from typing import NamedTuple
 import pytest
 
 from audit.errors import UsageError
-from audit.metrics.claims import Holds, Verdict
+from audit.metrics.claims import ClaimHolds, ClaimVerdict
 from audit.oneoff import study as studies
 from audit.report.charts.style import Chart
 from audit.report.study import page as study
 from audit.report.study.charts import Layout, Value, heat_map
-from audit.report.study.page import Column, Columns, Section, Study, Table
+from audit.report.study.page import Columns, Section, Study, Table, TableColumn
 from audit.spreadsheets import visible
 from tests.report.sample import present
 
@@ -27,10 +27,10 @@ CHART = heat_map(
     Layout([HOSTILE], ["a"], "X", "Mean"),
 )
 COLUMNS: study.Columns[object] = (
-    Column("Who", "who", "text"),
-    Column("Hours", "hours"),
-    Column("Part", "part", "percent"),
-    Column("Keeps it", "keeps", "yes_no"),
+    TableColumn("Who", "who", "text"),
+    TableColumn("Hours", "hours"),
+    TableColumn("Part", "part", "percent"),
+    TableColumn("Keeps it", "keeps", "yes_no"),
 )
 ROWS: tuple[tuple[study.Cell, ...], ...] = (
     (HOSTILE, 0.1 + 0.2, 0.25, True),
@@ -111,16 +111,16 @@ class Policy(NamedTuple):
 
 def test_columns_say_what_they_show_of_a_row() -> None:
     columns: Columns[Policy] = (
-        Column("Policy", "name", "text"),
-        Column("From", "paper", "text", lambda policy: policy.source.upper()),
+        TableColumn("Policy", "name", "text"),
+        TableColumn("From", "paper", "text", lambda policy: policy.source.upper()),
     )
     assert study.table("k", "K", columns, [Policy("easy", "k")]).rows == (("easy", "K"),)
-    named: Columns[Mapping[str, study.Cell]] = (Column("A", "a"), Column("B", "b"))
+    named: Columns[Mapping[str, study.Cell]] = (TableColumn("A", "a"), TableColumn("B", "b"))
     assert study.table("k", "K", named, [{"b": 2, "a": 1}]).rows == ((1, 2),)
 
 
 def test_verdicts_stand_in_one_kind_of_table() -> None:
-    verdict = Verdict("a before b", Holds.yes, "5 > 3", "[X §1]")
+    verdict = ClaimVerdict("a before b", ClaimHolds.yes, "5 > 3", "[X §1]")
     assert study.verdict_table([("", verdict)]).rows == (("a before b", "yes", "5 > 3", "[X §1]"),)
     made = study.verdict_table([("own", verdict)], ("Estimates", "estimates"))
     assert [column.name for column in made.columns][:3] == ["claim", "estimates", "holds"]

@@ -11,7 +11,7 @@ from audit.report.first_page.compose import compose
 from audit.report.judgement.findings import Topic
 from audit.report.owner import text as owner_text
 from audit.report.reading.pools import FREE, in_part
-from audit.report.record.owner import Ground
+from audit.report.record.owner import WaitPool
 from audit.report.record.page import Contents, Who
 from audit.report.record.pool import Advised, BoundRule, Outage, Scattered
 from audit.report.record.stuck import Stuck, StuckAttempt
@@ -110,7 +110,10 @@ def test_evidence_of_free_capacity_is_left_out() -> None:
 
 def test_pages_of_users_say_it_too() -> None:
     ann = Who("user", "ann")
-    for ground, claims in ((Ground("batch", "cpus"), True), (Ground("batch", "cpus", True), False)):
+    for ground, claims in (
+        (WaitPool("batch", "cpus"), True),
+        (WaitPool("batch", "cpus", True), False),
+    ):
         of = owners.owner(ann, replace(owners.part(), pool=ground))
         assert bool(FREE_WORDS.findall(visible(render_owner(of)))) is claims
         waited = owner_text.answers(of.parts[0])[2].text

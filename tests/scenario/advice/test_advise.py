@@ -15,13 +15,13 @@ from audit.registry.causes import LACKS
 from audit.scenario.advice import advise as module
 from audit.scenario.advice.advise import (
     NOTHING,
-    Advice,
-    Candidate,
+    ChangeCandidate,
+    TriedChanges,
     advise,
     affordable,
     candidates,
 )
-from audit.scenario.scenario import Change, Scenario, changed
+from audit.scenario.scenario import Scenario, ScenarioChange, changed
 from audit.scenario.whatif import options
 from audit.workers.executors import Executor, Threads
 from tests.scenario.advice.days import (
@@ -46,17 +46,19 @@ BUDGET_S = 10.0
 RESERVE = "--backfill easy"
 
 
-def advised(today: Scenario, budget_s: float = BUDGET_S, seed: int = 7, **more: Any) -> Advice:
+def advised(
+    today: Scenario, budget_s: float = BUDGET_S, seed: int = 7, **more: Any
+) -> TriedChanges:
     today = today.but(now=now(today.attempts))
     period = more.pop("period", whole(today.attempts))
     return advise(today, period, budget_s, seed, **{"agreement": 1.0} | more)
 
 
-def one(of: Advice, change: str) -> dict[str, Any]:
+def one(of: TriedChanges, change: str) -> dict[str, Any]:
     return of.changes.row(by_predicate=pl.col("change") == change, named=True)
 
 
-def parts(of: Advice, change: str) -> dict[str | None, tuple[int, str]]:
+def parts(of: TriedChanges, change: str) -> dict[str | None, tuple[int, str]]:
     rows = of.parts.filter(pl.col("change") == change)
     assert rows["dimension"].is_in(["all", "width_class", "walltime_class"]).all()
     return {
@@ -239,7 +241,7 @@ def busy(policy: Policy, *limits: Limit, walltime: int | None = None) -> Scenari
     return scenario(jobs, pool(8, policy, *limits), days=2)
 
 
-def of(family: str, scenario: Scenario) -> list[Candidate]:
+def of(family: str, scenario: Scenario) -> list[ChangeCandidate]:
     return [one for one in candidates(scenario) if one.family == family]
 
 
@@ -442,7 +444,7 @@ def test_each_change_can_be_tried_with_its_options(monkeypatch: pytest.MonkeyPat
     from audit.cli.oneoff import Changes
     from audit.cli.options import grouped
 
-    asked: list[Change] = []
+    asked: list[ScenarioChange] = []
 
     @grouped
     def command(*, change: Changes) -> None:

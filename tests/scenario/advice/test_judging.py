@@ -7,24 +7,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.metrics.claims import Outcome
+from audit.metrics.claims import PartEffect
 from audit.metrics.uncertainty import NONE
 from audit.scenario.advice import judging
-from audit.scenario.advice.judging import Compared, Judgement, believed, hull, judge
+from audit.scenario.advice.judging import CommonAttempts, Judgement, believed, hull, judge
 
 WEEK_S = 7 * 86_400
 
 
-def compared(users: int = 20, weeks: int = 40, widths: int = 1, wait: float = 3_600.0) -> Compared:
+def compared(
+    users: int = 20, weeks: int = 40, widths: int = 1, wait: float = 3_600.0
+) -> CommonAttempts:
     """One attempt of each user in each week; classes take turns from week to week."""
     user = np.tile(np.arange(users), weeks)
     stretch = np.repeat(np.arange(weeks), users)
     walltime = np.zeros(len(user), np.int64)
     waits = np.full(len(user), wait)
-    return Compared(user, stretch, 7 * stretch, stretch % widths, walltime, waits, waits)
+    return CommonAttempts(user, stretch, 7 * stretch, stretch % widths, walltime, waits, waits)
 
 
-def waiting(of: Compared, wait: np.ndarray) -> Compared:
+def waiting(of: CommonAttempts, wait: np.ndarray) -> CommonAttempts:
     """The same attempts with other waits, observed and replayed."""
     return of._replace(wait=wait, observed=wait)
 
@@ -56,7 +58,7 @@ def test_a_week_in_which_all_waited_less_is_chance() -> None:
     (verdict,) = judge(held, difference[None], seed=1)
     assert verdict.by.value < -900
     assert verdict.judgement is Judgement.unsupported
-    assert verdict.parts[0].outcome is Outcome.unclear
+    assert verdict.parts[0].outcome is PartEffect.unclear
 
 
 def test_one_user_who_waited_less_is_chance() -> None:
@@ -184,7 +186,7 @@ def test_users_are_counted_by_their_days() -> None:
     short = (held.user == 3) & (held.stretch < 9)
     rows = (held.user != 3) | short
     difference = np.select([less, more, some, short], [-60.0, 60.0, 9_000.0, 60.0], 0.0)
-    kept = Compared(*(column[rows] for column in held))
+    kept = CommonAttempts(*(column[rows] for column in held))
     assert judging.swayed(kept, difference[rows], seed=1) == (1, 1)
 
 

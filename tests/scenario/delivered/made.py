@@ -10,7 +10,7 @@ import polars as pl
 from hypothesis import strategies as st
 
 from audit.metrics.attempts.population import describe
-from audit.model import Backfill, Order, Policy, Pool, Resource, Step
+from audit.model import Backfill, CapacityStep, Order, Policy, Pool, Resource
 from audit.scenario.delivered.candidates import KEPT, SiteRule
 from audit.scenario.scenario import Scenario
 from tests.naive import delivered as slow
@@ -36,10 +36,10 @@ def scenario_of(site: slow.Site, policy: Policy = Policy(), **more: Any) -> Scen
         for job in site.jobs
     ]
     amounts = (("cpus", site.capacity), ("mem_bytes", sum(site.others))) if site.others else ()
-    steps, capacity = list[Step](), site.capacity
+    steps, capacity = list[CapacityStep](), site.capacity
     for at, change in site.steps:
         capacity += change
-        steps.append(Step(EPOCH + at, (("cpus", capacity),)))
+        steps.append(CapacityStep(EPOCH + at, (("cpus", capacity),)))
     pool = Pool(
         "main",
         Resource.cpus,

@@ -7,7 +7,7 @@ import pytest
 
 from audit.metrics.attempts.population import describe
 from audit.model import Pool, Resource
-from audit.scenario.plateaus.entities import Family, Measure, Plateaued, plateaued
+from audit.scenario.plateaus.entities import Family, LimitedQuantity, Plateaued, plateaued
 from tests.strategies import frame
 
 ALL = Pool("all", Resource.cpus, 10, amounts=(("cpus", 10), ("gpus:a100", 4)))
@@ -56,10 +56,10 @@ def test_unknown_names_belong_to_nobody() -> None:
 def test_measures() -> None:
     found = grouped(job(gpu_types="a100:1", gpus=1), job(user="bob"))
     assert found.measures == (
-        Measure(),
-        Measure("cpus"),
-        Measure("gpus:a100"),
-        Measure("cpus", remaining=True),
+        LimitedQuantity(),
+        LimitedQuantity("cpus"),
+        LimitedQuantity("gpus:a100"),
+        LimitedQuantity("cpus", remaining=True),
     )
     assert found.measured(Family("user")) == [0, 1, 2, 3]
     assert found.measured(Family("partition")) == [0, 1, 2]

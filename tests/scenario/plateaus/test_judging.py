@@ -2,7 +2,7 @@
 
 import pytest
 
-from audit.scenario.plateaus.entities import Family, Measure
+from audit.scenario.plateaus.entities import Family, LimitedQuantity
 from audit.scenario.plateaus.judging import PlateauCounts, PlateauFault, SeriesOf, fault_of
 
 GOOD = PlateauCounts(
@@ -27,7 +27,7 @@ GOOD = PlateauCounts(
 ONE = SeriesOf(Family("user"), 0, 1, False)
 ALL = SeriesOf(Family("user"), 0, 9, True)
 WITHIN = SeriesOf(Family("user", "partition"), 0, 9, True)
-JOBS, CPUS = Measure(), Measure("cpus")
+JOBS, CPUS = LimitedQuantity(), LimitedQuantity("cpus")
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ JOBS, CPUS = Measure(), Measure("cpus")
 )
 def test_conditions(
     series: SeriesOf,
-    measure: Measure,
+    measure: LimitedQuantity,
     level: int,
     changes: dict[str, int],
     concentration: float,

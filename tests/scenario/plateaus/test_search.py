@@ -12,7 +12,7 @@ from audit.scenario.engine import simulate
 from audit.scenario.limits import limits_of
 from audit.scenario.plateaus import search
 from audit.scenario.plateaus.capacity import CapacityBelow
-from audit.scenario.plateaus.entities import Family, Measure
+from audit.scenario.plateaus.entities import Family, LimitedQuantity
 from audit.scenario.plateaus.judging import PlateauFault
 from audit.scenario.plateaus.search import Plateaus, SharedLevel, find_plateaus
 from audit.scenario.plateaus.sweeping import swept
@@ -164,7 +164,7 @@ def test_a_limit_that_several_users_have() -> None:
     assert {(one.entity, one.limit) for one in found.own} == {
         (name, Limit(most=5, user=(name,))) for name in limited
     }
-    assert found.shared == (SharedLevel(Measure(), 5, limited),)
+    assert found.shared == (SharedLevel(LimitedQuantity(), 5, limited),)
 
 
 def test_a_capacity_in_force_also_binds_on_nodes(monkeypatch: pytest.MonkeyPatch) -> None:

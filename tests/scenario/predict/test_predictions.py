@@ -12,7 +12,7 @@ from audit.scenario.predict import predictions
 from audit.scenario.predict.calibration import FEWEST_GROUPS, Withheld
 from audit.scenario.predict.known import known_of
 from audit.scenario.predict.predictions import at_submission, pending, step_of
-from audit.scenario.predict.similar import Table
+from audit.scenario.predict.similar import PredictionTable
 from audit.scenario.scenario import Scenario
 from tests.scenario.predict.test_sweep import job, scenario
 from tests.strategies import EPOCH
@@ -205,14 +205,14 @@ def test_of_many_submissions_a_fixed_number_is_predicted(
 
 def test_submissions_between_two_predictions_are_searched(monkeypatch: pytest.MonkeyPatch) -> None:
     searched: list[tuple[int, int]] = []
-    add = Table.add
+    add = PredictionTable.add
 
-    def noted(table: Table, made_at: Any, jobs: Any, groups: Any, *more: Any) -> range:
+    def noted(table: PredictionTable, made_at: Any, jobs: Any, groups: Any, *more: Any) -> range:
         rows = add(table, made_at, jobs, groups, *more)
         searched.extend((int(table.job[k]), int(table.made_at[k])) for k in rows)
         return rows
 
-    monkeypatch.setattr(Table, "add", noted)
+    monkeypatch.setattr(PredictionTable, "add", noted)
     of = scenario(records(61))
     made = at_submission(of, "UTC", every=5)
     assert made["row"].to_list() == list(range(0, 61, 5))

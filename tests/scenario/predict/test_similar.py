@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.scenario.predict import similar
-from audit.scenario.predict.similar import Neighbours, Search, Table
+from audit.scenario.predict.similar import Neighbours, NeighbourSearch, PredictionTable
 from audit.scenario.workload import NEVER
 from tests.naive import predictions as slow
 
@@ -25,8 +25,8 @@ def test_quantiles_as_defined(values: list[tuple[int, bool]], level: Fraction) -
     assert curve.quantile(float(level)) == want
 
 
-def table(rows: list[slow.Row]) -> Table:
-    made = Table(len(rows[0].measured))
+def table(rows: list[slow.Row]) -> PredictionTable:
+    made = PredictionTable(len(rows[0].measured))
     for job, row in enumerate(rows):
         made.add(
             row.made_at,
@@ -60,7 +60,7 @@ def test_the_nearest_are_taken_until_enough_have_started(rows: list[slow.Row]) -
         table([*earlier, last]),
         count,
         count,
-        Search(window=12, known=10, per_group=1),
+        NeighbourSearch(window=12, known=10, per_group=1),
         start,
         start,
     )
@@ -80,7 +80,7 @@ def test_the_nearest_are_taken_until_enough_have_started(rows: list[slow.Row]) -
 
 
 def test_one_group_is_taken_three_times() -> None:
-    made, label = Table(1), np.ones((1, 3), np.int64)
+    made, label = PredictionTable(1), np.ones((1, 3), np.int64)
     for hour in range(20):
         made.add(
             hour,
@@ -92,7 +92,9 @@ def test_one_group_is_taken_three_times() -> None:
         )
     (row,) = made.add(100, np.array([50]), np.array([50]), np.array([9]), np.ones((1, 1)), label)
     start = np.full(51, 90)
-    found = similar.neighbours(made, row, row, Search(100, known=99, per_group=3), start, start)
+    found = similar.neighbours(
+        made, row, row, NeighbourSearch(100, known=99, per_group=3), start, start
+    )
     assert found is not None
     assert len(found.wait) == 20 + 3
 
@@ -102,7 +104,9 @@ def test_what_starts_in_the_same_second_is_not_known() -> None:
     made = table([*rows, slow.Row((1.0,), 1, 1, 1, 60)])
     for start, is_known in ((59, True), (60, False)):
         starts = np.full(12, start)
-        found = similar.neighbours(made, 12, 12, Search(100, known=25, per_group=1), starts, starts)
+        found = similar.neighbours(
+            made, 12, 12, NeighbourSearch(100, known=25, per_group=1), starts, starts
+        )
         assert (found is not None) == is_known
 
 

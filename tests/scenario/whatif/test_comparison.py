@@ -9,13 +9,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from audit.metrics.attempts.population import describe
-from audit.metrics.claims import Outcome, outcome
+from audit.metrics.claims import PartEffect, outcome
 from audit.metrics.draws import Draws
 from audit.model import Backfill, Order, Policy
 from audit.scenario import engine, fair_start
-from audit.scenario.scenario import Amount, Change, Scenario, changed
+from audit.scenario.scenario import Amount, Scenario, ScenarioChange, changed
 from audit.scenario.whatif.comparison import (
-    Cut,
+    RemovedWork,
     compared,
     cut,
     only_after,
@@ -42,7 +42,7 @@ def test_what_never_starts_and_what_was_observed(
 ) -> None:
     described = describe(attempts, [POOL])
     today = Scenario(described, POOL, NOW)
-    change = Change(policy={"order": order}, limits=limits([f"user:*={most}"]))
+    change = ScenarioChange(policy={"order": order}, limits=limits([f"user:*={most}"]))
     before, after = played(today), played(changed(today, change))
     rows = compared(before, after, Draws(5))
     log, one, two = described.to_dicts(), before.to_dicts(), after.to_dicts()
@@ -65,7 +65,7 @@ def test_what_never_starts_and_what_was_observed(
 
 def test_a_class_without_starts_is_a_row() -> None:
     today = scenario((0, 0, 9, 1, "ann"), (0, 0, 9, 3, "bob"), (0, 9, 18, 3, "cem"))
-    after = changed(today, Change(limits=limits(["user:*=2"])))
+    after = changed(today, ScenarioChange(limits=limits(["user:*=2"])))
     rows = compared(played(today), played(after), Draws(1))
     wide = rows.filter(pl.col("part") == "3-4")
     assert wide.select("measure", "observed", "today", "attempts", "never_start").rows() == [
@@ -79,7 +79,7 @@ def test_a_class_without_starts_is_a_row() -> None:
 def test_a_part_that_the_replay_misses_has_no_figure() -> None:
     # bob's attempt waited for 100 s that no policy explains; ann's for what a replay finds
     today = scenario((0, 0, 50, 4, "ann"), (0, 50, 90, 4, "ann"), (200, 300, 350, 1, "bob"))
-    after = changed(today, Change(capacity=Amount(8, False)))
+    after = changed(today, ScenarioChange(capacity=Amount(8, False)))
     rows = compared(played(today), played(after), Draws(1))
     waits = rows.filter(pl.col("measure") == "wait_mean").select(
         "part", "observed", "today", "changed", "outcome"
@@ -100,7 +100,7 @@ def test_figures(attempts: pl.DataFrame, order: Order, tolerance_s: int) -> None
     described = describe(attempts, [POOL])
     today = Scenario(described, POOL, NOW)
     before = played(today).with_columns(observed_wait_s="wait_s")  # as if reproduced
-    after = played(changed(today, Change(policy={"order": order})))
+    after = played(changed(today, ScenarioChange(policy={"order": order})))
     rows = compared(before, after, Draws(5), tolerance_s)
     expected = naive.figures(before.to_dicts(), after.to_dicts(), tolerance_s)
     found = {
@@ -142,7 +142,7 @@ def test_the_same_is_the_same() -> None:
 
 def test_a_pool_of_twice_the_size_makes_everybody_gain() -> None:
     today = crowd()
-    after = changed(today, Change(capacity=Amount(8, False)))
+    after = changed(today, ScenarioChange(capacity=Amount(8, False)))
     before, then = played(today), played(after)
     rows = compared(before, then, Draws(1))
     waits = rows.filter(pl.col("measure") == "wait_mean")
@@ -167,7 +167,7 @@ def test_one_user_s_burst_left_out() -> None:
     burst = [(0, hour * k, hour * (k + 1), 4, "dot") for k in range(3)]
     others = [(60, hour * (3 + k), hour * (4 + k), 4, f"u{k}") for k in range(3)]
     today = scenario(*burst, *others)
-    after = changed(today, Change(without=("dot",)))
+    after = changed(today, ScenarioChange(without=("dot",)))
     rows = compared(played(today), played(after), Draws(2))
     wait = figure(rows, "wait_mean")
     assert (wait["attempts"], wait["outcome"]) == (3, "gains")
@@ -191,7 +191,7 @@ def test_other_targets_make_whom_they_favour_gain() -> None:
             (t + 120, t + 2 * hour, t + 3 * hour, 4, "bob"),
         ]
     today = scenario(*lives).but(pool=POOL._replace(policy=Policy(Order.fairshare)))
-    after = changed(today, Change(targets={"bob": 50.0}))
+    after = changed(today, ScenarioChange(targets={"bob": 50.0}))
     rows = compared(played(today), played(after), Draws(1))
     waits = rows.filter(pl.col("dimension") == "account", pl.col("measure") == "wait_mean")
     found = dict(waits.select("part", "outcome").iter_rows())
@@ -201,18 +201,18 @@ def test_other_targets_make_whom_they_favour_gain() -> None:
 @pytest.mark.parametrize(
     ("value", "lower", "upper", "expected"),
     [
-        (0.0, None, None, Outcome.same),
-        (0.0, 0.0, 0.0, Outcome.same),
-        (0.0, -1.0, 1.0, Outcome.unclear),
-        (-3.0, None, None, Outcome.unclear),
-        (-3.0, -4.0, -1.0, Outcome.gains),
-        (-3.0, -4.0, 0.0, Outcome.unclear),
-        (3.0, 1.0, 4.0, Outcome.loses),
-        (3.0, 0.0, 4.0, Outcome.unclear),
+        (0.0, None, None, PartEffect.same),
+        (0.0, 0.0, 0.0, PartEffect.same),
+        (0.0, -1.0, 1.0, PartEffect.unclear),
+        (-3.0, None, None, PartEffect.unclear),
+        (-3.0, -4.0, -1.0, PartEffect.gains),
+        (-3.0, -4.0, 0.0, PartEffect.unclear),
+        (3.0, 1.0, 4.0, PartEffect.loses),
+        (3.0, 0.0, 4.0, PartEffect.unclear),
     ],
 )
 def test_outcomes(
-    value: float, lower: float | None, upper: float | None, expected: Outcome
+    value: float, lower: float | None, upper: float | None, expected: PartEffect
 ) -> None:
     assert outcome(value, lower, upper) is expected
 
@@ -264,7 +264,7 @@ def limited(most: int) -> tuple[pl.DataFrame, pl.DataFrame]:
         partition=pl.when(pl.col("user") == "ann").then(pl.lit("long")).otherwise(pl.lit("short"))
     )
     today = today.but(attempts=attempts)
-    after = changed(today, Change(limits=limits([f"long={most}"])))
+    after = changed(today, ScenarioChange(limits=limits([f"long={most}"])))
     return played(today), played(after)
 
 
@@ -293,7 +293,7 @@ def test_a_partition_s_limit_is_never_exceeded(
         partition=pl.when(pl.int_range(pl.len()) % 2 == 0).then(pl.lit("a")).otherwise(pl.lit("b"))
     )
     today = Scenario(describe(named, [pool]), pool, NOW)
-    today = changed(today, Change(limits=limits([f"a={most}"])))
+    today = changed(today, ScenarioChange(limits=limits([f"a={most}"])))
     rows = played(today).to_dicts()
     own = [row for row in rows if row["partition"] == "a"]
     for row in own:
@@ -308,11 +308,11 @@ def test_a_walltime_limit_by_hand() -> None:
     today = scenario((0, 0, 10, 2, "ann"), (1, 10, 12, 4, "bob"), (2, 2, 5, 1, "cid"))
     long = pl.when(pl.col("user") == "ann").then(pl.lit("long")).otherwise(pl.lit("short"))
     today = today.but(attempts=today.attempts.with_columns(partition=long))
-    after = changed(today, Change(walltime_limits={"long": 4}))
+    after = changed(today, ScenarioChange(walltime_limits={"long": 4}))
     assert after.attempts["walltime_s"].to_list() == [4, 2, 3]
     assert starts(played(today)) == [0, 10, 2]
     assert starts(played(after)) == [0, 4, 6]  # 2 to 5 would delay bob
     lost = cut(today, after)
     assert lost.attempts == 1
     assert lost.share == pytest.approx(12 / 31)
-    assert cut(today, today) == Cut(0, 0.0)
+    assert cut(today, today) == RemovedWork(0, 0.0)

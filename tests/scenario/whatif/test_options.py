@@ -10,7 +10,7 @@ from audit.errors import UsageError
 from audit.model import Limit, Order, Policy, Pool, Resource
 from audit.policies import Backfill
 from audit.rules import Window
-from audit.scenario.scenario import Amount, Change, lifted, relaxed
+from audit.scenario.scenario import Amount, ScenarioChange, lifted, relaxed
 from audit.scenario.whatif import options
 
 POOL = Pool(
@@ -21,7 +21,7 @@ POOL = Pool(
 
 
 def test_options() -> None:
-    assert options.change() == options.change(limit=[], targets=None) == Change()
+    assert options.change() == options.change(limit=[], targets=None) == ScenarioChange()
     found = options.change(
         order=Order.sjf,
         depth=3,
@@ -40,7 +40,7 @@ def test_options() -> None:
         max_walltime=["a=1-12:00:00,b=30", "c=0:00:01"],
         without_user=["u"],
     )
-    assert found == Change(
+    assert found == ScenarioChange(
         policy={"order": Order.sjf, "depth": 3},
         lift=("1", "windows"),
         relax={"1": 5, "window1": 60},
@@ -126,7 +126,7 @@ def test_limits() -> None:
         Limit(most=2, resource="gpus", user=("ann",), size_up_to=2),
         Limit(most=1, resource="gpus:a100_1g.5gb", per="user", size_up_to=1),
     ]
-    again = options.written(Change(limits=tuple(found)))
+    again = options.written(ScenarioChange(limits=tuple(found)))
     assert options.limits(shlex.split(again)[1::2]) == tuple(found)
 
 
@@ -181,7 +181,7 @@ TITLED = Pool("p", Resource.cpus, 8)
     ],
 )
 def test_reservations(policy: Policy, reservations: int, expected: str) -> None:
-    change = Change(policy={"backfill": REPLAN, "reservations": reservations})
+    change = ScenarioChange(policy={"backfill": REPLAN, "reservations": reservations})
     assert options.title(change, TITLED._replace(policy=policy)) == expected
 
 
@@ -209,7 +209,7 @@ WINDOWS = (Window(hours=(1, 2)), Window(hours=(1,), size_above=4, size_up_to=8))
 )
 def test_lifted_rules(rule: str, expected: str) -> None:
     pool = TITLED._replace(limits=LIMITS, windows=WINDOWS)
-    assert options.title(Change(lift=(rule,)), pool) == expected
+    assert options.title(ScenarioChange(lift=(rule,)), pool) == expected
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ def test_lifted_rules(rule: str, expected: str) -> None:
 def test_relaxed_rules(rule: str, bound: int, expected: str) -> None:
     windows = (*WINDOWS, Window(hours=(1,), walltime_above_s=14_400))
     pool = TITLED._replace(limits=LIMITS, windows=windows)
-    assert options.title(Change(relax={rule: bound}), pool) == expected
+    assert options.title(ScenarioChange(relax={rule: bound}), pool) == expected
 
 
 @pytest.mark.parametrize(
@@ -275,4 +275,4 @@ def test_relaxed_rules(rule: str, bound: int, expected: str) -> None:
 )
 def test_each_part_has_a_title(change: dict[str, Any], expected: str) -> None:
     policy = Policy(Order.fcfs, REPLAN, depth=1_000, interval_s=120)
-    assert options.title(Change(**change), TITLED._replace(policy=policy)) == expected
+    assert options.title(ScenarioChange(**change), TITLED._replace(policy=policy)) == expected

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from audit.metrics.attempts.population import describe
-from audit.model import Limit, Policy, Pool, Resource, Step, Window
+from audit.model import CapacityStep, Limit, Policy, Pool, Resource, Window
 from audit.scenario.engine import simulate
 from tests.strategies import frame
 
@@ -132,12 +132,12 @@ def made(planted: Planted, seed: int) -> tuple[pl.DataFrame, Pool]:
     return describe(ran.with_columns(qos=pl.lit(None, pl.String)), [known]), known
 
 
-def _steps(capacity: int, days: int) -> tuple[Step, ...]:
+def _steps(capacity: int, days: int) -> tuple[CapacityStep, ...]:
     """Return an outage, and days with an eighth of the nodes drained."""
     drained = capacity - -(-capacity // 8)
 
-    def at(day: float, amount: int) -> Step:
-        return Step(EPOCH + int(days * day * DAY), (("cpus", amount),))
+    def at(day: float, amount: int) -> CapacityStep:
+        return CapacityStep(EPOCH + int(days * day * DAY), (("cpus", amount),))
 
     outage = HOUR * 8 / DAY / days
     return (

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.scenario.windows import evidence
-from audit.scenario.windows.evidence import Events, Found
+from audit.scenario.windows.evidence import Events, TestedRule
 from audit.scenario.windows.occasions import DAY_S
 from tests.naive import rules as naive
 
@@ -20,7 +20,7 @@ def events(found: list[tuple[int, int, bool]]) -> Events:
     return Events(user, user, at, broken.astype(bool))
 
 
-def judge(rule: list[tuple[int, int, bool]], neighbours: list[tuple[int, int, bool]]) -> Found:
+def judge(rule: list[tuple[int, int, bool]], neighbours: list[tuple[int, int, bool]]) -> TestedRule:
     of_rule, others = events(rule), events(neighbours)
     return evidence.judge(of_rule, evidence.units(of_rule, DAY_S), evidence.units(others, DAY_S))
 

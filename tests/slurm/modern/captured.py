@@ -10,7 +10,7 @@ from typing import Final
 
 from audit import config
 from audit.cluster.declared import NodeFiles
-from audit.pipeline.opening import ClusterLog, Request, open_log
+from audit.pipeline.opening import ClusterLog, LogRequest, open_log
 from audit.setup import init
 from audit.setup.slurm import SlurmFiles
 from tests.places import DATA
@@ -80,7 +80,7 @@ class Capture:
         draft = init.infer([log], files, zone="UTC", folder=folder, machines=machines)
         place = folder / "config.toml"
         init.save(place, init.write(draft), force=True)
-        return open_log(Request(logs=[log]), config.load(place))
+        return open_log(LogRequest(logs=[log]), config.load(place))
 
     def keys(self) -> dict[str, str]:
         """The key of each submission in ``workload``, by its id; the same in both clusters."""

@@ -15,9 +15,9 @@ import polars as pl
 
 from audit import config
 from audit.oneoff.simulate import simulate
-from audit.pipeline.opening import Request
+from audit.pipeline.opening import LogRequest
 from audit.pipeline.session import Session
-from audit.scenario.scenario import Change
+from audit.scenario.scenario import ScenarioChange
 from tests.slurm.modern.captured import CAPTURES, Capture
 from tests.slurm.modern.record import CLUSTERS
 
@@ -55,7 +55,7 @@ def replayed(folder: Path) -> pl.DataFrame:
     """Return a whole replay of a site's log; see ``Capture.site``."""
     out = folder / "replay.parquet"
     site = config.load(folder / "config.toml")
-    simulate(Session(Request(logs=[folder / "sacct.txt"]), site), Change(), out)
+    simulate(Session(LogRequest(logs=[folder / "sacct.txt"]), site), ScenarioChange(), out)
     return pl.read_parquet(out)
 
 

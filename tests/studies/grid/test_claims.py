@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from audit.metrics.attempts.population import describe
-from audit.metrics.claims import Estimate, Holds
+from audit.metrics.claims import ClaimHolds, Estimate
 from audit.metrics.draws import Draws
 from audit.metrics.uncertainty import Resamples
 from audit.model import Backfill, Order, Pool, Resource
@@ -97,7 +97,7 @@ def _grid_of(scene: tuple[tuple[int, int, int, int], ...]) -> Grid:
     return grid.grid(part, [load], frames, Draws(1, 200))
 
 
-def held(found: Decided, words: str) -> set[Holds]:
+def held(found: Decided, words: str) -> set[ClaimHolds]:
     """Return the verdicts of the deciding comparisons that contain these words."""
     return {
         one.holds
@@ -110,21 +110,21 @@ def held(found: Decided, words: str) -> set[Holds]:
     ("conclusion", "scene", "verdict", "because", "parts"),
     [
         # A wide attempt starves without guarantee; without backfilling there is nothing to promise.
-        (claims.NO_GUARANTEE, STARVING, Holds.yes, "6 attempts are wide", {}),
-        (claims.NO_GUARANTEE, TWINS, Holds.no, "", {}),
-        (claims.SHORTEST_FIRST, BATCHES, Holds.yes, "", {"strict": "yes", "re sjf": "yes"}),
-        (claims.SHORTEST_FIRST, SAME_LENGTH, Holds.no, "", {"sjf / fcfs": "yes"}),
+        (claims.NO_GUARANTEE, STARVING, ClaimHolds.yes, "6 attempts are wide", {}),
+        (claims.NO_GUARANTEE, TWINS, ClaimHolds.no, "", {}),
+        (claims.SHORTEST_FIRST, BATCHES, ClaimHolds.yes, "", {"strict": "yes", "re sjf": "yes"}),
+        (claims.SHORTEST_FIRST, SAME_LENGTH, ClaimHolds.no, "", {"sjf / fcfs": "yes"}),
         # Expansion of equals is the order of arrival; else it favours the short.
-        (claims.EXPANSION_NEAR_ARRIVAL, SAME_LENGTH, Holds.yes, "1.000 [1.000, 1.000]", {}),
-        (claims.EXPANSION_NEAR_ARRIVAL, LONG_AND_SHORT, Holds.no, "", {}),
+        (claims.EXPANSION_NEAR_ARRIVAL, SAME_LENGTH, ClaimHolds.yes, "1.000 [1.000, 1.000]", {}),
+        (claims.EXPANSION_NEAR_ARRIVAL, LONG_AND_SHORT, ClaimHolds.no, "", {}),
         # With one that waits EASY is conservative; it promises nothing behind the head.
-        (claims.CONSERVATIVE_NEAR_EASY, SURPRISE, Holds.yes, "", {}),
-        (claims.CONSERVATIVE_NEAR_EASY, BEHIND_THE_HEAD, Holds.no, "", {"strict": "no"}),
-        (claims.INEXACT_ESTIMATES, SURPRISE, Holds.yes, "18 attempts", {}),
+        (claims.CONSERVATIVE_NEAR_EASY, SURPRISE, ClaimHolds.yes, "", {}),
+        (claims.CONSERVATIVE_NEAR_EASY, BEHIND_THE_HEAD, ClaimHolds.no, "", {"strict": "no"}),
+        (claims.INEXACT_ESTIMATES, SURPRISE, ClaimHolds.yes, "18 attempts", {}),
         (  # conservative backfilling was fair before
             claims.INEXACT_ESTIMATES,
             BEHIND_THE_HEAD,
-            Holds.no,
+            ClaimHolds.no,
             "",
             {"easy": "no", "conservative": "undecided"},
         ),
@@ -133,7 +133,7 @@ def held(found: Decided, words: str) -> set[Holds]:
 def test_each_claim_holds_or_fails_where_it_must(
     conclusion: claims.PaperConclusion,
     scene: Scene,
-    verdict: Holds,
+    verdict: ClaimHolds,
     because: str,
     parts: dict[str, str],
 ) -> None:
@@ -146,7 +146,7 @@ def test_each_claim_holds_or_fails_where_it_must(
 
 def test_no_wide_attempt_decides_nothing() -> None:
     narrow = grid_of([(k, 50, 50, 1) for k in range(20)])
-    assert held(decided(claims.NO_GUARANTEE, narrow), "wide") == {Holds.undecided}
+    assert held(decided(claims.NO_GUARANTEE, narrow), "wide") == {ClaimHolds.undecided}
 
 
 Made = dict[StrEnum, float]
@@ -171,18 +171,18 @@ FAINT: Made = {Backfill.no_guarantee: 1.5, Backfill.conservative: 0.9, Order.lxf
 
 def test_relaxed_is_clearer_where_it_sets_policies_further_apart() -> None:
     of = made_up({"strict": FAINT, "relaxed": CLEAR})
-    assert decided(claims.RELAXED_CLEARER, of).verdict.holds is Holds.yes
+    assert decided(claims.RELAXED_CLEARER, of).verdict.holds is ClaimHolds.yes
     other = made_up({"strict": CLEAR, "relaxed": FAINT})
-    assert decided(claims.RELAXED_CLEARER, other).verdict.holds is Holds.no
+    assert decided(claims.RELAXED_CLEARER, other).verdict.holds is ClaimHolds.no
     faster: Made = {Order.lxf: 1 / 3, Backfill.no_guarantee: 1 / 9, Backfill.conservative: 5.0}
     either = made_up({"strict": FAINT, "relaxed": faster})
-    assert decided(claims.RELAXED_CLEARER, either).verdict.holds is Holds.yes
+    assert decided(claims.RELAXED_CLEARER, either).verdict.holds is ClaimHolds.yes
 
 
 def test_subsets_that_rank_alike() -> None:
     of = made_up(dict.fromkeys(UNFAIRNESS, CLEAR))
     found = claims.subsets_alike(grid.correlations(of))
-    assert found.verdict.holds is Holds.yes
+    assert found.verdict.holds is ClaimHolds.yes
     assert len(found.comparisons) == 4 * 11
 
 
@@ -193,14 +193,14 @@ def test_subsets_that_rank_against_each_other() -> None:
         for metric in UNFAIRNESS:
             values[metric][turned] = 1e-3 / values[metric][turned]
     found = claims.subsets_alike(grid.correlations(of))
-    assert found.verdict.holds is Holds.no
+    assert found.verdict.holds is ClaimHolds.no
 
 
 def test_a_correlation_that_is_not_known_decides_nothing() -> None:
     known = Correlation("strict", None, Estimate(0.9, 0.8, 0.95))
     unknown = Correlation("relaxed", None, None)
-    assert claims.subsets_alike([known]).verdict.holds is Holds.yes
-    assert claims.subsets_alike([known, unknown]).verdict.holds is Holds.undecided
+    assert claims.subsets_alike([known]).verdict.holds is ClaimHolds.yes
+    assert claims.subsets_alike([known, unknown]).verdict.holds is ClaimHolds.undecided
 
 
 def test_single_loads_and_raqfm_decide_nothing() -> None:
@@ -225,7 +225,7 @@ def test_of_one_user_nothing_is_decided() -> None:
     of = grid_of(STARVING)
     alone = of._replace(units=np.zeros_like(of.units), resamples=Resamples(1, 1, 50))
     for found in claims.decide(alone, grid.correlations(alone)):
-        assert found.verdict.holds is Holds.undecided
+        assert found.verdict.holds is ClaimHolds.undecided
 
 
 def test_every_claim_says_why() -> None:

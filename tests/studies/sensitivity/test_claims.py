@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.metrics.claims import Holds
+from audit.metrics.claims import ClaimHolds
 from audit.metrics.draws import Draws, ratio
 from audit.metrics.uncertainty import Resamples
 from audit.model import Backfill
@@ -62,7 +62,7 @@ def test_only_one_side_of_the_claim() -> None:
 
 def test_utilization_that_stands_still_does_not_follow() -> None:
     verdicts = claims.decide(ACXIOM, answered(as_the_paper), two_at_once=False)
-    assert verdicts[-2].holds is Holds.no
+    assert verdicts[-2].holds is ClaimHolds.no
     assert "0.5000 in all 27 settings" in verdicts[-2].because
 
 
@@ -86,7 +86,7 @@ def test_noise_between_users_leaves_it_undecided() -> None:
         for point, sums in found.sums.items()
     }
     verdicts = claims.decide(RED_DIAMOND, found._replace(sums=noisy), two_at_once=False)
-    assert verdicts[0].holds is Holds.undecided
+    assert verdicts[0].holds is ClaimHolds.undecided
 
 
 # --- figures -------------------------------------------------------------------------------------
@@ -178,4 +178,4 @@ def test_a_longer_memory_makes_the_dominant_group_slower_where_only_long_memory_
     narrow = [found.sums[point].mean_response(1) for point in sweep.points]
     assert apart(narrow) == -3_600
     verdict = claims.slower_and_faster(base, found.labels, claims.changes(found, sweep))
-    assert verdict.holds is Holds.yes
+    assert verdict.holds is ClaimHolds.yes

@@ -7,7 +7,7 @@ import polars as pl
 from audit.metrics.attempts.population import describe
 from audit.metrics.draws import Draws
 from audit.model import Pool, Resource
-from audit.scenario.tabu import Search
+from audit.scenario.tabu import TabuSearch
 from audit.studies.users import compute as users
 from audit.studies.users.compute import ESTIMATES, RUNS, Estimates, PolicyComparison
 from tests.strategies import ended, frame
@@ -43,7 +43,7 @@ def attempts(
 
 def compare(log: pl.DataFrame, capacity: int, estimates: Estimates = "exact") -> PolicyComparison:
     pool = Pool("all", Resource.cpus, capacity)
-    cells = users.cells(describe(log, [pool]), pool, NOW, Search(seed=3))
+    cells = users.cells(describe(log, [pool]), pool, NOW, TabuSearch(seed=3))
     frames = [cell.compute() for cell in cells]
     begin = list(ESTIMATES).index(estimates) * len(RUNS)
     return users.compared(pool, estimates, frames[begin : begin + len(RUNS)], Draws(1))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from audit.errors import UsageError
 from audit.metrics.attempts.population import describe
-from audit.metrics.claims import Holds
+from audit.metrics.claims import ClaimHolds
 from audit.metrics.uncertainty import Resamples
 from audit.model import Pool, Resource
 from audit.studies.users import compute as users
@@ -106,7 +106,7 @@ def verdicts(
     capacity: int,
     estimates: Estimates = "exact",
     walltimes: Sequence[int | None] = (),
-) -> dict[str, Holds]:
+) -> dict[str, ClaimHolds]:
     found = compare(attempts(episode, 12, walltimes), capacity, estimates)
     return {verdict.claim: verdict.holds for verdict in users.decide(found)}
 
@@ -145,11 +145,11 @@ def twice(episode: Episode, apart: int) -> Episode:
             [("a", 0, 1_000, 1), ("b", 10, 10_000, 1), ("c", 20, 100, 1)],
             1,
             [*FASTEST, LEAST_SLOWDOWN],
-            Holds.yes,
+            ClaimHolds.yes,
         ),
         # h needs both processors; s fits beside a, and only FCFS lets it wait for h.
-        (twice(BACKFILLED, 100_000), 2, WORST, Holds.yes),
-        (twice(QUEUED, 200_000), 1, WORST, Holds.no),
+        (twice(BACKFILLED, 100_000), 2, WORST, ClaimHolds.yes),
+        (twice(QUEUED, 200_000), 1, WORST, ClaimHolds.no),
         # a (10 s) waited behind b. Later both wait again: BF serves b (1000 s) first, BF-FAIR a.
         (
             [
@@ -158,7 +158,7 @@ def twice(episode: Episode, apart: int) -> Episode:
             ],
             1,
             [*FAIR, *AS_FAIR],  # TS serves a first, too
-            Holds.yes,
+            ClaimHolds.yes,
         ),
         # As above, but all is over within one interval of 300 s, so that TS keeps the first plan.
         (
@@ -168,12 +168,12 @@ def twice(episode: Episode, apart: int) -> Episode:
             ],
             1,
             AS_FAIR,
-            Holds.no,
+            ClaimHolds.no,
         ),
     ],
 )
 def test_claims_hold_or_fail_where_they_must(
-    episode: Episode, capacity: int, sentences: Sequence[str], holds: Holds
+    episode: Episode, capacity: int, sentences: Sequence[str], holds: ClaimHolds
 ) -> None:
     found = verdicts(episode, capacity)
     assert {found[sentence] for sentence in sentences} == {holds}
@@ -184,7 +184,7 @@ def test_ts_is_not_fastest_where_the_short_one_was_thought_long() -> None:
     episode = [("a", 0, 1_000, 1), ("b", 10, 1, 1), ("c", 20, 100, 1)]
     for estimates in ESTIMATES:
         found = verdicts(episode, 1, estimates, [1_000, 10_000, 100])
-        assert {found[claim] for claim in (*FASTEST, LEAST_SLOWDOWN)} == {Holds.no}
+        assert {found[claim] for claim in (*FASTEST, LEAST_SLOWDOWN)} == {ClaimHolds.no}
 
 
 @pytest.mark.parametrize(
@@ -193,13 +193,13 @@ def test_ts_is_not_fastest_where_the_short_one_was_thought_long() -> None:
         # s (1 processor) may run beside the head h, which waits 990 s in any case, but would delay
         # w (4 processors), which BF-CONS has promised 1100. Waits of w and s: 1085 and 1080 + wide
         # there, narrow + 5 and 0 under BF and BF-EASY.
-        (1_200, 100, Holds.yes, Holds.yes),
-        (1_200, 10_000, Holds.yes, Holds.no),
-        (5_000, 100, Holds.no, Holds.yes),
+        (1_200, 100, ClaimHolds.yes, ClaimHolds.yes),
+        (1_200, 10_000, ClaimHolds.yes, ClaimHolds.no),
+        (5_000, 100, ClaimHolds.no, ClaimHolds.yes),
     ],
 )
 def test_conservative_backfilling_promises_and_so_fills_less(
-    narrow: int, wide: int, waits: Holds, slowdown: Holds
+    narrow: int, wide: int, waits: ClaimHolds, slowdown: ClaimHolds
 ) -> None:
     # All are one user's, so that no resample has more of one than of another.
     episode = [(0, 1_000, 2), (10, 100, 3), (15, wide, 4), (20, narrow, 1)]
@@ -221,8 +221,8 @@ def test_bf_fair_is_not_fairer_where_who_waited_longest_now_asks_for_long() -> N
         ],
         1,
     )
-    assert {found[claim] for claim in FAIR} == {Holds.no}
-    assert {found[claim] for claim in AS_FAIR} == {Holds.yes}  # TS serves b first
+    assert {found[claim] for claim in FAIR} == {ClaimHolds.no}
+    assert {found[claim] for claim in AS_FAIR} == {ClaimHolds.yes}  # TS serves b first
 
 
 def test_what_depends_on_the_seed_is_undecided() -> None:
@@ -230,14 +230,14 @@ def test_what_depends_on_the_seed_is_undecided() -> None:
     slow = found.outcomes["BF-CONS"]
     mixed = found._replace(seeds=(found.seeds[0], slow, *found.seeds[2:]))
     [verdict] = [one for one in users.decide(mixed) if one.claim == FASTEST[0]]
-    assert verdict.holds is Holds.undecided
+    assert verdict.holds is ClaimHolds.undecided
     assert verdict.because.endswith(f"of {SEEDS} seeds yes with {SEEDS - 1}, no with 1")
 
 
 def test_with_one_user_nothing_is_decided() -> None:
     log = attempts([("a", 0, 1_000, 1), ("a", 10, 10_000, 1), ("a", 20, 100, 1)], 1)
     found = users.decide(compare(log, 1))
-    assert {verdict.holds for verdict in found} == {Holds.undecided}
+    assert {verdict.holds for verdict in found} == {ClaimHolds.undecided}
 
 
 def test_where_each_user_has_one_job_nothing_is_said_of_users() -> None:
@@ -245,7 +245,7 @@ def test_where_each_user_has_one_job_nothing_is_said_of_users() -> None:
     found = compare(log, 1)
     told = [verdict for verdict in users.decide(found) if "UWT" in verdict.claim]
     assert {verdict.because for verdict in told} == {"no user has two jobs and any usage"}
-    assert {verdict.holds for verdict in told} == {Holds.undecided}
+    assert {verdict.holds for verdict in told} == {ClaimHolds.undecided}
     assert math.isnan(users.value(found, TS, users.DEVIATION))
     assert "uwt" not in {one.metric for one in users.figures(found, "BF")}
 

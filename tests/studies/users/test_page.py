@@ -8,7 +8,7 @@ import pytest
 from audit.metrics.draws import Draws
 from audit.report.charts.style import Chart
 from audit.report.study import page as study
-from audit.scenario.tabu import Search
+from audit.scenario.tabu import TabuSearch
 from audit.store import database, snapshots
 from audit.studies.users import compute as users
 from audit.studies.users import page
@@ -31,7 +31,7 @@ def test_rows_for_the_database_and_the_page() -> None:
     assert of_users["value"].to_list() == found.outcomes["BF"].nuwt.tolist()
     uwt = rows.filter(metric="uwt", setting="TS, exact estimates")
     assert uwt["value"].to_list() == [pytest.approx(found.outcomes[TS].nuwt.mean())]
-    made = page.study("c", [found], Search(seed=7), Draws(7))
+    made = page.study("c", [found], TabuSearch(seed=7), Draws(7))
     keys = [table.key for table in study.tables(made)]
     assert keys == [
         "policies",
@@ -42,7 +42,7 @@ def test_rows_for_the_database_and_the_page() -> None:
     assert charts == ["performance_exact", "nuwt_exact", "spread_exact"]
     again = compare(attempts(episode, 3), 1)
     assert users.rows(again).equals(rows)
-    assert page.study("c", [again], Search(seed=7), Draws(7)) == made
+    assert page.study("c", [again], TabuSearch(seed=7), Draws(7)) == made
 
 
 def test_charts_leave_out_what_is_far_off() -> None:

@@ -15,7 +15,7 @@ _MOST_LABEL = 150
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class BarPart:
     """A part of a row."""
 
     series: int
@@ -29,7 +29,7 @@ class Divided:
     """A bar divided into parts."""
 
     label: str
-    parts: tuple[Part, ...]
+    parts: tuple[BarPart, ...]
     says: str = ""  # at the right end
 
 

@@ -12,7 +12,7 @@ _MISSING = 0.55
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class HeatCell:
     """A value and its position."""
 
     panel: int
@@ -36,13 +36,13 @@ class Map:
     abreast: int = 1
 
 
-def drawn(cells: Sequence[Cell], looks: Map) -> tuple[str, int]:
+def drawn(cells: Sequence[HeatCell], looks: Map) -> tuple[str, int]:
     """Return the heat map, and its height in px."""
     canvas = Canvas()
     top = _legend(canvas, looks)
     left = min(frame.column_width(looks.rows), 130.0)
     edges = frame.panels(len(looks.panels), looks.abreast, left, 14)
-    of_panel: dict[int, list[Cell]] = {}
+    of_panel: dict[int, list[HeatCell]] = {}
     for cell in cells:
         of_panel.setdefault(cell.panel, []).append(cell)
     end = top

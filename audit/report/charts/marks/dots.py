@@ -26,7 +26,7 @@ class Dot:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class DotRow:
     """A row of dots."""
 
     label: str
@@ -45,7 +45,7 @@ class Looks:
     joined: bool = False  # whether a line joins the dots of a row
 
 
-def drawn(rows: Sequence[Row], looks: Looks) -> tuple[str, int]:
+def drawn(rows: Sequence[DotRow], looks: Looks) -> tuple[str, int]:
     """Return rows from the top, and their height in px."""
     canvas = Canvas()
     top = 4.0
@@ -83,7 +83,7 @@ def _rule(canvas: Canvas, looks: Looks, box: Box, x: float) -> None:
 
 
 def _row(
-    canvas: Canvas, row: Row, looks: Looks, middle: float, place: Callable[[float], float]
+    canvas: Canvas, row: DotRow, looks: Looks, middle: float, place: Callable[[float], float]
 ) -> None:
     """Draw a row; several dots with intervals are shifted down one after the other."""
     spread = [dot for dot in row.dots if dot.lower is not None]

@@ -30,7 +30,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class TipRange:
     """A range of x, and its tip."""
 
     begin: float
@@ -54,7 +54,7 @@ class Panel:
     y: Axis
     lines: Sequence[Line]
     name: str = ""
-    targets: Sequence[Target] = ()
+    targets: Sequence[TipRange] = ()
     level: float | None = None  # of a dashed horizontal line
     at: float | None = None  # of a dashed vertical line
     spans: Sequence[tuple[float, float, str]] = ()  # shaded ranges of x, with names

@@ -27,8 +27,16 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from audit.metrics.claims import Asked, Claim, Comparison, Estimate, Holds, Verdict, within
-from audit.metrics.draws import Drawn, Draws
+from audit.metrics.claims import (
+    Asked,
+    Claim,
+    ClaimHolds,
+    ClaimVerdict,
+    Comparison,
+    Estimate,
+    within,
+)
+from audit.metrics.draws import Draws, ResampledFigure
 from audit.metrics.quantiles import MEDIAN, exact_sum, nearest_rank
 from audit.report.study.cells import studied
 from audit.studies.workload.compute import hyper_exponential, synthetic
@@ -175,7 +183,7 @@ def distance(placed: ClassifiedAttempts, model: Model, draws: Draws) -> Estimate
     if placed.days < 2:
         return Estimate(value, None, None)
     resampled = np.where(arrivals > 0, far / np.maximum(arrivals, 1.0), np.nan)
-    return Drawn(value, resampled).estimate()
+    return ResampledFigure(value, resampled).estimate()
 
 
 class Summary(NamedTuple):
@@ -262,14 +270,14 @@ SOURCE: Final = "[B] §3.3"
 _REFUSED: Final = 9.21
 
 
-def nearly_all(share: Estimate | None) -> Holds:
+def nearly_all(share: Estimate | None) -> ClaimHolds:
     """Return yes from 95 % on, no up to 5 %."""
     if share is None or 0.05 < share.value < 0.95:
-        return Holds.undecided
-    return Holds.yes if share.value >= 0.95 else Holds.no
+        return ClaimHolds.undecided
+    return ClaimHolds.yes if share.value >= 0.95 else ClaimHolds.no
 
 
-def decide(model: Model, apart: Estimate | None) -> tuple[Verdict, ...]:
+def decide(model: Model, apart: Estimate | None) -> tuple[ClaimVerdict, ...]:
     """Decide [B]'s conclusion about arrivals; ``apart`` is ``distance``."""
     classes = fitted(model)
     arrivals = sum(one.attempts for one in classes)

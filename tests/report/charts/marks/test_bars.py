@@ -1,7 +1,7 @@
 import re
 
 from audit.report.charts.marks import bars, scales
-from audit.report.charts.marks.bars import Bar, Columns, Divided, Part
+from audit.report.charts.marks.bars import Bar, BarPart, Columns, Divided
 from audit.report.charts.marks.frame import Series
 from audit.report.charts.style import EARLIER, LATER
 
@@ -20,7 +20,7 @@ def blocks(body: str, colour: str) -> list[dict[str, float]]:
 
 
 def test_parts_are_as_wide_as_their_shares() -> None:
-    row = Divided("a", (Part(0, 0.25, "quarter", "25 %"), Part(1, 0.75)), "1 h")
+    row = Divided("a", (BarPart(0, 0.25, "quarter", "25 %"), BarPart(1, 0.75)), "1 h")
     body, height = bars.divided([row], KINDS, "mean")
     (one,), (two,) = blocks(body, "earlier"), blocks(body, "later")
     assert abs(3 * (one["width"] + 1) - (two["width"] + 1)) < 0.8

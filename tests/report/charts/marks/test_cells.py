@@ -1,13 +1,17 @@
 import re
 
 from audit.report.charts.marks import cells
-from audit.report.charts.marks.cells import Cell, Map
+from audit.report.charts.marks.cells import HeatCell, Map
 
 LOOKS = Map(("r", "s"), ("1", "2"), ("0", "9 h"), "what", "none", "Hour", ("p", "q"), abreast=2)
 
 
 def test_the_stronger_the_greater() -> None:
-    shown = [Cell(0, 0, 0, 0.0, "least"), Cell(1, 1, 1, 1.0, "most"), Cell(0, 0, 1, None, "none")]
+    shown = [
+        HeatCell(0, 0, 0, 0.0, "least"),
+        HeatCell(1, 1, 1, 1.0, "most"),
+        HeatCell(0, 0, 1, None, "none"),
+    ]
     body, _ = cells.drawn(shown, LOOKS)
     told = dict(re.findall(r'fill-opacity="([\d.]+)" data-tip="(\w+)"', body))
     assert {tip: float(strength) for strength, tip in told.items()} == {
@@ -20,7 +24,7 @@ def test_the_stronger_the_greater() -> None:
 
 
 def test_cells_stand_in_rows_and_columns() -> None:
-    shown = [Cell(0, row, column, 0.5, f"{row}{column}") for row in (0, 1) for column in (0, 1)]
+    shown = [HeatCell(0, row, column, 0.5, f"{row}{column}") for row in (0, 1) for column in (0, 1)]
     body, _ = cells.drawn(shown, LOOKS)
     at = {
         tip: (float(x), float(y))

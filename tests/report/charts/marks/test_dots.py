@@ -1,7 +1,7 @@
 import re
 
 from audit.report.charts.marks import dots, scales
-from audit.report.charts.marks.dots import Dot, Looks, Row
+from audit.report.charts.marks.dots import Dot, DotRow, Looks
 from audit.report.charts.marks.frame import Series
 from audit.report.charts.style import EARLIER, LATER
 
@@ -11,7 +11,7 @@ KINDS = (Series("one", EARLIER), Series("two", LATER, "square", hollow=True))
 
 def test_a_small_picture() -> None:
     body, height = dots.drawn(
-        [Row("a", (Dot(0, 5.0, 0.0, 10.0, "five"),), "5 h")], Looks(KINDS[:1], AXIS)
+        [DotRow("a", (Dot(0, 5.0, 0.0, 10.0, "five"),), "5 h")], Looks(KINDS[:1], AXIS)
     )
     place = re.search(r'<circle cx="([\d.]+)"', body)
     ends = re.search(
@@ -27,7 +27,7 @@ def test_a_small_picture() -> None:
 
 
 def test_several_series_have_a_key_and_lie_apart() -> None:
-    rows = [Row("a", (Dot(0, 1.0, 0.0, 2.0), Dot(1, 2.0, 1.0, 3.0)))]
+    rows = [DotRow("a", (Dot(0, 1.0, 0.0, 2.0), Dot(1, 2.0, 1.0, 3.0)))]
     body, _ = dots.drawn(rows, Looks(KINDS, AXIS))
     assert ">one<" in body
     assert ">two<" in body
@@ -37,7 +37,7 @@ def test_several_series_have_a_key_and_lie_apart() -> None:
 
 def test_a_rule_says_what_its_sides_mean() -> None:
     looks = Looks(KINDS[:1], scales.linear([-5.0, 5.0], scales.plain), 0.0, ("less", "more"))
-    body, _ = dots.drawn([Row("a", (Dot(0, 1.0),))], looks)
+    body, _ = dots.drawn([DotRow("a", (Dot(0, 1.0),))], looks)
     assert "← less" in body
     assert "more →" in body
     assert 'stroke-dasharray="3 3"' in body

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from audit.metrics.claims import Estimate, Holds
+from audit.metrics.claims import ClaimHolds, Estimate
 from audit.metrics.draws import Draws
 from audit.report.study.cells import STUDIED
 from audit.studies.workload.compute import likeness, synthetic
@@ -142,31 +142,31 @@ def test_gaps_are_drawn_beside_their_fits() -> None:
     assert near < 0.1 < far
 
 
-def verdicts(made: tuple[ClassifiedAttempts, Model]) -> list[Holds]:
+def verdicts(made: tuple[ClassifiedAttempts, Model]) -> list[ClaimHolds]:
     placed, model = made
     return [one.holds for one in decide(model, distance(placed, model, Draws(1)))]
 
 
 def test_hyper_exponential_gaps_are_told_from_exponential_ones() -> None:
-    assert verdicts(drawn(HyperExponential(0.9, 30.0, 3000.0))) == [Holds.yes, Holds.yes]
-    assert verdicts(drawn(HyperExponential(1.0, 300.0, 300.0))) == [Holds.no, Holds.yes]
+    assert verdicts(drawn(HyperExponential(0.9, 30.0, 3000.0))) == [ClaimHolds.yes, ClaimHolds.yes]
+    assert verdicts(drawn(HyperExponential(1.0, 300.0, 300.0))) == [ClaimHolds.no, ClaimHolds.yes]
 
 
 def test_gaps_like_clockwork_are_neither() -> None:
-    assert verdicts(arrivals(np.full(3_000, 300.0))) == [Holds.no, Holds.no]
+    assert verdicts(arrivals(np.full(3_000, 300.0))) == [ClaimHolds.no, ClaimHolds.no]
 
 
 def test_too_few_arrivals_decide_nothing() -> None:
     placed, model = arrivals(np.full(15, 30_000.0))
     assert distance(placed, model, Draws(1)) is None
     found = decide(model, None)
-    assert [one.holds for one in found] == [Holds.undecided] * 2
+    assert [one.holds for one in found] == [ClaimHolds.undecided] * 2
     assert "no class has 20 arrivals" in found[1].because
 
 
 def test_a_distance_about_the_margin_is_undecided() -> None:
     _, model = drawn(HyperExponential(0.9, 30.0, 3000.0))
     near = [decide(model, Estimate(0.1, *bounds))[1].holds for bounds in ((0.08, 0.12), (0.1, 0.3))]
-    assert near == [Holds.undecided] * 2
-    assert decide(model, Estimate(0.2, 0.11, 0.3))[1].holds is Holds.no
+    assert near == [ClaimHolds.undecided] * 2
+    assert decide(model, Estimate(0.2, 0.11, 0.3))[1].holds is ClaimHolds.no
     assert "0.2000 [0.1100, 0.3000]" in decide(model, Estimate(0.2, 0.11, 0.3))[1].because
