@@ -129,7 +129,7 @@ def test_keys_in_the_documents_exist() -> None:
 
 
 def test_names_of_modules_and_their_members_exist() -> None:
-    """Such as ``pipeline.opening.Request`` in a docstring, and `nightly.history` in a document."""
+    """Such as ``registry.measure.Measure`` in a docstring, and `nightly.history` in a document."""
     tops = {path.stem for path in (ROOT / "audit").iterdir()} | {"audit"}
     config = {tuple(key.split(".")) for key in keys_of(Config)}
     files = {"py", "html", "pdf", "duckdb", "md", "j2"}

@@ -71,11 +71,11 @@ from audit.metrics.waits.walk import (
     BOOKED,
     FIRST_RULE,
     LAPSED,
-    AttributedWaits,
     LogFacts,
     Plan,
     PoolLog,
     Starts,
+    WaitSweep,
     book,
     scene,
 )
@@ -293,7 +293,7 @@ def _posed(
 
 
 def _columns(
-    booked: AttributedWaits, queue: Queued, pool: Pool, names: Sequence[str], guessed: float | None
+    booked: WaitSweep, queue: Queued, pool: Pool, names: Sequence[str], guessed: float | None
 ) -> pl.DataFrame:
     """Return the columns that the bookings tell, of each attempt in the queue's order."""
     return pl.DataFrame(
@@ -349,7 +349,7 @@ def rule_names(pool: Pool) -> list[str]:
     return [rule_text(rule, pool.resource, pool.zone) for rule in rules]
 
 
-def _seconds(booked: AttributedWaits, columns: Sequence[Cause]) -> dict[str, np.ndarray]:
+def _seconds(booked: WaitSweep, columns: Sequence[Cause]) -> dict[str, np.ndarray]:
     return {
         one.column: np.sum([booked.of(key) for key in one.booked], axis=0, initial=0.0)
         for one in columns
@@ -367,9 +367,7 @@ class _SweepState(NamedTuple):
     plan: Plan
 
 
-def _over_preemptible(
-    booked: AttributedWaits, again: _SweepState
-) -> tuple[AttributedWaits, pl.Series]:
+def _over_preemptible(booked: WaitSweep, again: _SweepState) -> tuple[WaitSweep, pl.Series]:
     """Book the waits of attempts to which others give way again, as if these others held nothing.
 
     Returns:
@@ -402,7 +400,7 @@ def _outages(found: Ints, now: int) -> pl.DataFrame:
     return named.with_columns(pl.col("to_time").clip(upper_bound=now))
 
 
-def _lacks(booked: AttributedWaits, pool: Pool, guessed: float | None) -> dict[str, pl.Series]:
+def _lacks(booked: WaitSweep, pool: Pool, guessed: float | None) -> dict[str, pl.Series]:
     """Return the parts of the seconds booked to ``nodes``, by the resource that was lacking."""
     *each, features, several = booked.lacking.astype(np.float64)
     of = dict.fromkeys((lack.resource for lack in LACKS), np.zeros_like(several))
@@ -434,7 +432,7 @@ def _before(queue: Queued, outside: NDArray[np.float64], place: int | None) -> p
 
 
 def _traced(
-    booked: AttributedWaits,
+    booked: WaitSweep,
     place: int | None,
     names: Sequence[str],
     placed: pl.DataFrame,
@@ -495,7 +493,7 @@ def _barred(stretches: pl.DataFrame, queue: Queued, described: pl.DataFrame) -> 
     )
 
 
-def _longest_rule(booked: AttributedWaits, names: Sequence[str]) -> pl.Series:
+def _longest_rule(booked: WaitSweep, names: Sequence[str]) -> pl.Series:
     if not names:
         return pl.repeat(None, booked.seconds.shape[1], dtype=pl.String, eager=True)
     longest = pl.Series(names).gather(booked.forbidden.argmax(axis=0))

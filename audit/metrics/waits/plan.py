@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from audit.metrics.waits.walk import AttributedWaits, Ints, Plan, PoolLog, Starts, book
+from audit.metrics.waits.walk import Ints, Plan, PoolLog, Starts, WaitSweep, book
 from audit.policies import Backfill, Policy
 
 TRIED: Final = Plan(20)
@@ -43,7 +43,7 @@ class Chosen(NamedTuple):
     """A plan, the account under it, and the evidence."""
 
     plan: Plan
-    booked: AttributedWaits
+    booked: WaitSweep
     starts: Starts | None
     """The counts under ``TRIED``; None: the plan is configured."""
 
@@ -73,7 +73,7 @@ def evident(scene: PoolLog) -> tuple[Plan, Starts]:
     return plan, seen
 
 
-def _agreed(scene: PoolLog) -> tuple[Plan, Starts, AttributedWaits | None]:
+def _agreed(scene: PoolLog) -> tuple[Plan, Starts, WaitSweep | None]:
     """Return as ``evident``, and the account under the plan if it was made."""
     tried = book(scene, TRIED)
     seen = tried.starts

@@ -93,7 +93,7 @@ class LogFacts(NamedTuple):
         return max(LAPSE_S, 2 * self.interval_s) if self.lapse_s is None else self.lapse_s
 
 
-class AttributedWaits(NamedTuple):
+class WaitSweep(NamedTuple):
     """Result of a sweep, for n attempts and R rules (limits, then windows)."""
 
     seconds: NDArray[np.float64]  # [len(BOOKED), n], ≥ 0
@@ -115,7 +115,7 @@ class AttributedWaits(NamedTuple):
         seconds: NDArray[np.float64] = self.seconds[BOOKED.index(cause)]
         return seconds
 
-    def with_those(self, other: AttributedWaits, chosen: NDArray[np.bool_]) -> AttributedWaits:
+    def with_those(self, other: WaitSweep, chosen: NDArray[np.bool_]) -> WaitSweep:
         """Return the bookings with those of another sweep for the ``chosen`` attempts."""
         theirs = pl.col("place").is_in(pl.Series(np.flatnonzero(chosen)).implode())
         stretches = pl.concat([self.stretches.filter(~theirs), other.stretches.filter(theirs)])
@@ -310,7 +310,7 @@ def _flags(n: int, known: LogFacts) -> Ints:
     return flags
 
 
-def book(of: PoolLog, plan: Plan) -> AttributedWaits:
+def book(of: PoolLog, plan: Plan) -> WaitSweep:
     """Book each second of the waits under a plan."""
     from audit.kernels.waits import walk as kernels
 
@@ -327,7 +327,7 @@ def book(of: PoolLog, plan: Plan) -> AttributedWaits:
     seconds[BOOKED.index("outside")] = of.outside
     stretches = _stretches(spans.taken(), of.waiting)
     starts = Starts(*counts.tolist())
-    return AttributedWaits(seconds, forbidden, stretches, lacking, lapsed > 0, idle, starts)
+    return WaitSweep(seconds, forbidden, stretches, lacking, lapsed > 0, idle, starts)
 
 
 def _stretches(spans: Ints, waiting: pl.DataFrame) -> pl.DataFrame:

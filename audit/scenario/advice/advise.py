@@ -48,7 +48,7 @@ from audit.registry.causes import LACKS
 from audit.scenario.advice import judging
 from audit.scenario.advice.judging import (
     ChangeVerdict,
-    CommonAttempts,
+    Comparable,
     Judgement,
     Swayed,
     WaitDifference,
@@ -107,7 +107,7 @@ class TriedChanges(NamedTuple):
 NOTHING: Final = TriedChanges(pl.DataFrame(schema=ADVICE), pl.DataFrame(schema=PARTS))
 
 
-class ChangeCandidate(NamedTuple):
+class Candidate(NamedTuple):
     """A change that is tried; ``change`` holds options of ``fairaudit whatif``."""
 
     family: str
@@ -119,7 +119,7 @@ class ChangeCandidate(NamedTuple):
 class _Result(NamedTuple):
     """A change, and its effect."""
 
-    candidate: ChangeCandidate
+    candidate: Candidate
     judgement: Judgement
     verdict: ChangeVerdict | None = None
     """None: not tried, some jobs would never start, or today's replay misses the waits."""
@@ -184,8 +184,8 @@ def _of_interest(scenario: Scenario, period: Period) -> pl.DataFrame:
 
 
 def affordable(
-    today: Scenario, found: Sequence[ChangeCandidate], period: Period, budget_s: float
-) -> tuple[list[ChangeCandidate], list[ChangeCandidate]]:
+    today: Scenario, found: Sequence[Candidate], period: Period, budget_s: float
+) -> tuple[list[Candidate], list[Candidate]]:
     """Return the changes that the budget affords beside a replay of today, and the others."""
     work = today.indexed.work
     inside = work.arrival >= (work.arrival.min(initial=0) if period.whole_log else period.from_time)
@@ -197,7 +197,7 @@ def affordable(
 
     left = budget_s - cost_of(today.pool)
     left -= _DRAW * units * judging.CHUNKS * RESAMPLES
-    lists: tuple[list[ChangeCandidate], list[ChangeCandidate]] = ([], [])
+    lists: tuple[list[Candidate], list[Candidate]] = ([], [])
     for one in found:
         cost = cost_of(one.after.pool)
         lists[cost > left].append(one)
@@ -206,7 +206,7 @@ def affordable(
 
 
 def _tried(
-    today: Scenario, tried: Sequence[ChangeCandidate], period: Period, seed: int, executor: Executor
+    today: Scenario, tried: Sequence[Candidate], period: Period, seed: int, executor: Executor
 ) -> list[_Result]:
     """Replay and judge changes."""
     compared, after, never = _replayed(today, tried, period, executor)
@@ -249,8 +249,8 @@ def _best(results: Sequence[_Result]) -> list[str]:
 
 
 def _replayed(
-    today: Scenario, tried: Sequence[ChangeCandidate], period: Period, executor: Executor
-) -> tuple[CommonAttempts, dict[str, Floats], dict[str, int]]:
+    today: Scenario, tried: Sequence[Candidate], period: Period, executor: Executor
+) -> tuple[Comparable, dict[str, Floats], dict[str, int]]:
     """Return the attempts that today's replay starts, their waits after each change, and losses.
 
     Changes under which some of them never start have no waits, but the number of those attempts.
@@ -263,7 +263,7 @@ def _replayed(
     stretch, day = judging.stretches(arrival)
     classes = {name: k for k, name in enumerate(population.width_classes())}
     width = subjects["width_class"].replace_strict(classes, default=-1, return_dtype=pl.Int64)
-    compared = CommonAttempts(
+    compared = Comparable(
         subjects["user"].rank("dense").fill_null(0).to_numpy().astype(np.int64),
         *(stretch, day, width.to_numpy()),
         similar.walltime_class(subjects["walltime_s"]),
@@ -342,9 +342,7 @@ RARE_S: Final = 60  # passes are made more often only where they are at least th
 _WORK: Final = pl.col("occupancy_s") * pl.col("size")
 
 
-def candidates(
-    today: Scenario, shares: Mapping[str, float] | None = None
-) -> tuple[ChangeCandidate, ...]:
+def candidates(today: Scenario, shares: Mapping[str, float] | None = None) -> tuple[Candidate, ...]:
     """Return the changes to try on a pool; ``today`` has the attempts of the period, or more.
 
     Families take turns: a budget that ends leaves out the last of each, and no whole family.
@@ -370,7 +368,7 @@ def candidates(
             if fields is not None:
                 change = ScenarioChange(**fields)
                 words = (written(change), title(change, today.pool))
-                found.append(ChangeCandidate(family, *words, changed(today, change)))
+                found.append(Candidate(family, *words, changed(today, change)))
     return tuple(found)
 
 

@@ -65,7 +65,7 @@ class Judgement(StrEnum):
     """The replay of today misses the observed mean wait."""
 
 
-class CommonAttempts(NamedTuple):
+class Comparable(NamedTuple):
     """Attempts that every replay started."""
 
     user: Ints  # [n], ≥ 0
@@ -111,7 +111,7 @@ class ChangeVerdict(NamedTuple):
     whose observed wait the replay of today misses."""
 
 
-def enough(compared: CommonAttempts) -> bool:
+def enough(compared: Comparable) -> bool:
     """Return whether there are enough users and stretches of time for intervals."""
     return (
         len(np.unique(compared.user)) >= LEAST_USERS
@@ -119,13 +119,13 @@ def enough(compared: CommonAttempts) -> bool:
     )
 
 
-def believed(compared: CommonAttempts, rows: Bools | slice = slice(None)) -> bool:
+def believed(compared: Comparable, rows: Bools | slice = slice(None)) -> bool:
     """Return whether the replay of today reproduces the observed mean wait."""
     observed, wait = compared.observed[rows], compared.wait[rows]
     return len(wait) == 0 or reproduced(float(observed.mean()), float(wait.mean()))
 
 
-def reproduces(compared: CommonAttempts) -> bool:
+def reproduces(compared: Comparable) -> bool:
     """Return whether the replay of today may be believed of the pool.
 
     It reproduces the mean wait of all attempts, and those of width classes with more than half of
@@ -146,7 +146,7 @@ def stretches(arrival: Ints) -> tuple[Ints, Ints]:
     return (week if len(np.unique(week)) >= LEAST_STRETCHES else day), day
 
 
-def worst_off(compared: CommonAttempts) -> int | None:
+def worst_off(compared: Comparable) -> int | None:
     """Return the width class that waits longest today, with enough attempts and users.
 
     Classes whose observed wait the replay misses are left out. None without such a class,
@@ -162,7 +162,7 @@ def worst_off(compared: CommonAttempts) -> int | None:
     return means[max(means)] if len(classes) > 1 and means else None
 
 
-def judge(compared: CommonAttempts, differences: Floats, seed: int) -> tuple[ChangeVerdict, ...]:
+def judge(compared: Comparable, differences: Floats, seed: int) -> tuple[ChangeVerdict, ...]:
     """Judge each of k changes.
 
     Args:
@@ -212,7 +212,7 @@ def _helps(mean: WaitDifference) -> bool:
 
 
 def _plain(
-    compared: CommonAttempts,
+    compared: Comparable,
     part: _Part,
     rows: Bools,
     difference: Floats,
@@ -235,7 +235,7 @@ def _by_unit(unit: Ints, values: Floats) -> tuple[Ints, Floats, Floats]:
 
 
 def _difference(
-    compared: CommonAttempts, part: _Part, rows: Bools, difference: Floats, ends: Interval
+    compared: Comparable, part: _Part, rows: Bools, difference: Floats, ends: Interval
 ) -> WaitDifference:
     number = int(np.count_nonzero(rows))
     return WaitDifference(
@@ -331,7 +331,7 @@ class Swayed(NamedTuple):
     losing: int
 
 
-def swayed(compared: CommonAttempts, difference: Floats, seed: int) -> Swayed:
+def swayed(compared: Comparable, difference: Floats, seed: int) -> Swayed:
     """Count users by their own mean waits, with 95 % intervals over days; see ``LEAST_DAYS``."""
     drawn = Resamples(int(compared.day.max()) + 1, seed)
     order = np.argsort(compared.user, kind="stable")

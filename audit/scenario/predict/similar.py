@@ -82,7 +82,7 @@ def neighbours(
     """Return the neighbours of a row among those ``before``; None: too few have a known start.
 
     Args:
-        start, leaves: by attempt, epoch s; see ``known.Known``.
+        start, leaves: by attempt, epoch s; see ``known.QueuedAttempts``.
     """
     now, low = int(table.made_at[row]), max(0, before - search.window)
     distance = np.empty(before - low)

@@ -4,7 +4,7 @@ import pytest
 
 from audit.metrics.attempts.contention import counted_resources
 from audit.metrics.waits.queue import Queued
-from audit.metrics.waits.walk import BOOKED, AttributedWaits
+from audit.metrics.waits.walk import BOOKED, WaitSweep
 from audit.model import Pool
 from audit.registry.causes import FEATURES, LACKS
 from audit.words import kind_of
@@ -12,7 +12,7 @@ from tests.naive import account as naive
 from tests.naive.attempts import close
 
 
-def assert_same(got: AttributedWaits, want: naive.Account, queue: Queued, pool: Pool) -> None:
+def assert_same(got: WaitSweep, want: naive.Account, queue: Queued, pool: Pool) -> None:
     """Compare all that both book."""
     assert got.starts._asdict() == want.starts._asdict()
     keys = queue.rows.select("job_id", "attempt", "waits").rows()

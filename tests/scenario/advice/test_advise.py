@@ -15,7 +15,7 @@ from audit.registry.causes import LACKS
 from audit.scenario.advice import advise as module
 from audit.scenario.advice.advise import (
     NOTHING,
-    ChangeCandidate,
+    Candidate,
     TriedChanges,
     advise,
     affordable,
@@ -241,7 +241,7 @@ def busy(policy: Policy, *limits: Limit, walltime: int | None = None) -> Scenari
     return scenario(jobs, pool(8, policy, *limits), days=2)
 
 
-def of(family: str, scenario: Scenario) -> list[ChangeCandidate]:
+def of(family: str, scenario: Scenario) -> list[Candidate]:
     return [one for one in candidates(scenario) if one.family == family]
 
 

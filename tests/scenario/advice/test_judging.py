@@ -10,23 +10,23 @@ from hypothesis import strategies as st
 from audit.metrics.claims import PartEffect
 from audit.metrics.uncertainty import NONE
 from audit.scenario.advice import judging
-from audit.scenario.advice.judging import CommonAttempts, Judgement, believed, hull, judge
+from audit.scenario.advice.judging import Comparable, Judgement, believed, hull, judge
 
 WEEK_S = 7 * 86_400
 
 
 def compared(
     users: int = 20, weeks: int = 40, widths: int = 1, wait: float = 3_600.0
-) -> CommonAttempts:
+) -> Comparable:
     """One attempt of each user in each week; classes take turns from week to week."""
     user = np.tile(np.arange(users), weeks)
     stretch = np.repeat(np.arange(weeks), users)
     walltime = np.zeros(len(user), np.int64)
     waits = np.full(len(user), wait)
-    return CommonAttempts(user, stretch, 7 * stretch, stretch % widths, walltime, waits, waits)
+    return Comparable(user, stretch, 7 * stretch, stretch % widths, walltime, waits, waits)
 
 
-def waiting(of: CommonAttempts, wait: np.ndarray) -> CommonAttempts:
+def waiting(of: Comparable, wait: np.ndarray) -> Comparable:
     """The same attempts with other waits, observed and replayed."""
     return of._replace(wait=wait, observed=wait)
 
@@ -186,7 +186,7 @@ def test_users_are_counted_by_their_days() -> None:
     short = (held.user == 3) & (held.stretch < 9)
     rows = (held.user != 3) | short
     difference = np.select([less, more, some, short], [-60.0, 60.0, 9_000.0, 60.0], 0.0)
-    kept = CommonAttempts(*(column[rows] for column in held))
+    kept = Comparable(*(column[rows] for column in held))
     assert judging.swayed(kept, difference[rows], seed=1) == (1, 1)
 
 
