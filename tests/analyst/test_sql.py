@@ -350,10 +350,10 @@ def test_an_analyst_keeps_one_snapshot_through_ten_publishes(tmp_path: Path) -> 
     reader.close()
     script = (
         "import sys; from pathlib import Path\n"
-        "from audit.analyst.sql import Limits, Question, answer\n"
+        "from audit.analyst.sql import SqlLimits, SqlStatement, answer\n"
         "from audit.words import Format\n"
-        "limits = Limits(9, '1GB')\n"
-        "question = Question(sys.argv[2], form=Format.csv)\n"
+        "limits = SqlLimits(9, '1GB')\n"
+        "question = SqlStatement(sys.argv[2], form=Format.csv)\n"
         "answer(Path(sys.argv[1]), question, sys.stdout.buffer, limits, print)"
     )
     anew = subprocess.run(

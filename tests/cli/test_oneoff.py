@@ -273,8 +273,9 @@ def test_a_killed_audit_leaves_the_old_results(run: Run, tmp_path: Path) -> None
         "page.render_html = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
         "from pathlib import Path\nfrom audit.oneoff.audit import Options, audit\n"
         "from audit.config import Config\nfrom audit.pipeline.opening import Request\n"
+        "from audit.pipeline.session import Session\n"
         "options = Options(out=Path('fairaudit-out'), pdf=False)\n"
-        "audit(Request(logs=[Path('a.swf')]), options, Config())\n"
+        "audit(Session(Request(logs=[Path('a.swf')]), Config(), fit=False), options)\n"
     )
     killed = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=False)
     assert killed.returncode == -9

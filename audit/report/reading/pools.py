@@ -20,6 +20,7 @@ from audit.report.reading.fidelity import fidelity_of
 from audit.report.record.page import Options, Settings
 from audit.report.record.pool import (
     Advice,
+    AdvicePart,
     Advised,
     BoundRule,
     Breakdown,
@@ -31,7 +32,6 @@ from audit.report.record.pool import (
     FairStart,
     Figure,
     Figures,
-    Loser,
     Missed,
     Outage,
     PassedOver,
@@ -451,7 +451,9 @@ def advices(con: Connection, cluster: str, period: Period, pool: str) -> Advised
 def _advice(rows: pl.DataFrame, resource: str) -> Advice:
     loses = pl.col("part_outcome") == "loses"
     grows = pl.col("difference_s") >= pl.max_horizontal(GROWTH_S, GROWTH * pl.col("part_today_s"))
-    losing = rows.filter(loses | ((pl.col("part_outcome") == "unclear") & grows)).sort(
+    of_user = (pl.col("part_dimension") == "user").fill_null(value=False)
+    users = rows.filter(of_user).sort(pl.col("difference_s") * pl.col("part_attempts"))
+    losing = rows.filter(~of_user, loses | ((pl.col("part_outcome") == "unclear") & grows)).sort(
         loses,
         pl.col("difference_s") * pl.col("part_attempts"),
         descending=True,
@@ -464,19 +466,21 @@ def _advice(rows: pl.DataFrame, resource: str) -> Advice:
         resource=resource,
         width=row["dimension_value"],
         gain=_change(row, "gain_s", "gain_lower_s", "gain_upper_s"),
-        losers=tuple(
-            Loser(
-                part["part_dimension"],
-                part["part"],
-                _change(part, "difference_s", "lower_s", "upper_s"),
-                part["part_attempts"],
-                part["part_outcome"] == "loses",
-            )
-            for part in losing.iter_rows(named=True)
-        ),
+        losers=tuple(map(_part, losing.iter_rows(named=True))),
+        by_user=tuple(map(_part, users.iter_rows(named=True))),
         sql=_evidence(row),
     )
     return advice
+
+
+def _part(part: dict[str, Any]) -> AdvicePart:
+    return AdvicePart(
+        part["part_dimension"],
+        part["part"],
+        _change(part, "difference_s", "lower_s", "upper_s"),
+        part["part_attempts"],
+        part["part_outcome"] == "loses",
+    )
 
 
 def _change(row: dict[str, Any], value: str, lower: str, upper: str) -> Figure:

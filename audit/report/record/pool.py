@@ -297,12 +297,12 @@ class Elsewhere(NamedTuple):
     held_running: float | None  # the same without suspended time
 
 
-class Loser(NamedTuple):
-    """A width or walltime class that would wait longer."""
+class AdvicePart(NamedTuple):
+    """A width class, walltime class or user that would wait longer or less."""
 
-    dimension: str  # width_class | walltime_class
-    label: str  # such as 65-128, or 0-1h
-    wait: Figure  # growth of its mean wait, s, > 0
+    dimension: str  # width_class | walltime_class | user
+    label: str  # such as 65-128, 0-1h, or a name from the log
+    wait: Figure  # change of its mean wait, s; of classes > 0
     attempts: int
     certain: bool  # significant; else the growth is large, but may be chance
 
@@ -316,11 +316,12 @@ class Advice:
     resource: str  # that the pool counts
     width: str | None  # width class whose mean wait decides; None: all attempts
     gain: Figure  # reduction of that wait, s, > 0; interval corrected for all changes tried
-    losers: tuple[Loser, ...]  # largest loss first
+    losers: tuple[AdvicePart, ...]  # classes, largest loss first
     sql: str  # query for the effect on all classes
     today_s: int | None = None  # that mean wait in the replay of today's rules
     observed_s: int | None = None  # and in the log
     saved_s: int | None = None  # reduction of the total wait of all attempts, s
+    by_user: tuple[AdvicePart, ...] = ()  # largest gain in total first
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,11 @@
 No change is replayed if the policy does not agree with the log (SPEC §11).
 """
 
+from dataclasses import replace
 from typing import Final
 
 from audit.metrics.attempts.fidelity import KNOWN
-from audit.report.record.pool import Advice, Advised
+from audit.report.record.pool import Advice, AdvicePart, Advised
 from audit.report.text import part, wording
 
 _TITLE: Final = 160
@@ -71,8 +72,17 @@ def sentences(advice: Advice) -> str:
     more = len(advice.losers) - _NAMED
     if more > 0:
         effects.append(f"{more} other class{'es' if more > 1 else ''} also longer")
+    users = [_of_user(user) for user in advice.by_user]
+    named = f" By user: {', '.join(users)}." if users else ""
     cautions = [words for option, words in _CAUTIONS.items() if f"--{option}" in advice.change]
-    return f"{title}. {', '.join(effects)}.{''.join(cautions)}{_error(advice)}"
+    return f"{title}. {', '.join(effects)}.{named}{''.join(cautions)}{_error(advice)}"
+
+
+def _of_user(user: AdvicePart) -> str:
+    """Return how much less or more a user's jobs would wait."""
+    change = user.wait.value or 0.0
+    size, more = replace(user.wait, value=abs(change)), "less" if change < 0 else "more"
+    return f"{wording.name(user.label)} {wording.rough(size)} {more}"
 
 
 _CAUTIONS: Final = {

@@ -46,13 +46,7 @@ from audit.metrics.uncertainty import RESAMPLES
 from audit.model import BY_USAGE, Backfill, Limit, Order, Period, Pool, Window
 from audit.registry.causes import LACKS
 from audit.scenario.advice import judging
-from audit.scenario.advice.judging import (
-    ChangeVerdict,
-    Comparable,
-    Judgement,
-    Swayed,
-    WaitDifference,
-)
+from audit.scenario.advice.judging import ChangeVerdict, Comparable, Judgement, WaitDifference
 from audit.scenario.budget import depths, replay_cost
 from audit.scenario.engine import replayed_starts
 from audit.scenario.scenario import (
@@ -73,6 +67,7 @@ from audit.workers.executors import IN_TURN, Executor
 Floats = NDArray[np.float64]
 
 MOST: Final = 3  # largest number of changes that are advised, each of another family
+NAMED: Final = 3  # largest number of users whose gain is listed, and of those whose loss is
 _DRAW: Final = 2.5e-8  # CPU seconds for each unit of each resample, all sums included
 
 ADVICE: Final = pl.Schema(
@@ -94,7 +89,8 @@ PARTS: Final = pl.Schema(
         **dict.fromkeys(("difference_s", "lower_s", "upper_s"), pl.Int64),
         "outcome": pl.String,
     }
-)  # one row for all attempts, each width and each walltime class, of each change tried
+)  # one row for all attempts, each width and each walltime class, of each change tried; of advised
+# ones also for the users who gain and lose most
 
 
 class TriedChanges(NamedTuple):
@@ -124,7 +120,10 @@ class _Result(NamedTuple):
     verdict: ChangeVerdict | None = None
     """None: not tried, some jobs would never start, or today's replay misses the waits."""
     place: int | None = None
-    swayed: Swayed | None = None  # of changes that are advised
+    swayed: tuple[WaitDifference, ...] | None = None
+    """Users who gain or lose, of changes that are advised."""
+    users: tuple[str | None, ...] = ()
+    """Names of users, by their number."""
     never_start: int | None = None
     """Attempts that today's replay starts and the change never does; None: not tried."""
 
@@ -209,7 +208,7 @@ def _tried(
     today: Scenario, tried: Sequence[Candidate], period: Period, seed: int, executor: Executor
 ) -> list[_Result]:
     """Replay and judge changes."""
-    compared, after, never = _replayed(today, tried, period, executor)
+    compared, users, after, never = _replayed(today, tried, period, executor)
     verdicts: dict[str, ChangeVerdict] = {}
     left = Judgement.unsupported
     if not judging.reproduces(compared):
@@ -228,6 +227,7 @@ def _tried(
         one._replace(
             place=best.index(one.candidate.change) + 1,
             swayed=judging.swayed(compared, after[one.candidate.change] - compared.wait, seed),
+            users=users,
         )
         if one.candidate.change in best
         else one
@@ -250,8 +250,8 @@ def _best(results: Sequence[_Result]) -> list[str]:
 
 def _replayed(
     today: Scenario, tried: Sequence[Candidate], period: Period, executor: Executor
-) -> tuple[Comparable, dict[str, Floats], dict[str, int]]:
-    """Return the attempts that today's replay starts, their waits after each change, and losses.
+) -> tuple[Comparable, tuple[str | None, ...], dict[str, Floats], dict[str, int]]:
+    """Return the attempts that today's replay starts, their users by number, and new waits.
 
     Changes under which some of them never start have no waits, but the number of those attempts.
     """
@@ -279,7 +279,8 @@ def _replayed(
         never[one.change] = int(np.count_nonzero(again == NEVER))
         if not never[one.change]:
             after[one.change] = (again - arrival).astype(np.float64)
-    return compared, after, never
+    users = (None, *subjects["user"].drop_nulls().unique().sort())
+    return compared, users, after, never
 
 
 def _starts(asked: tuple[Period, Ints]) -> Callable[[Scenario], Ints]:
@@ -296,23 +297,31 @@ def _row(of: _Result) -> tuple[object, ...]:
     by, whole = of.verdict.by, of.verdict.parts[0]
     return (
         *known,
-        *_named(by),
+        *_named(by, of.users),
         *(round(one) for one in (by.observed, by.today, by.today + by.value)),
         -round(by.value),
         *(None if end is None else -round(end) for end in (by.upper, by.lower)),
         round(of.verdict.saved),
         *(whole.attempts, whole.users),
-        *((None, None) if of.swayed is None else of.swayed),
+        *((None, None) if of.swayed is None else map(len, _sides(of.swayed))),
         of.never_start,
     )
 
 
+def _sides(users: Sequence[WaitDifference]) -> tuple[list[WaitDifference], list[WaitDifference]]:
+    """Return who gains and who loses, the largest change first."""
+    gain = [one for one in users if one.value < 0]
+    return gain, [one for one in reversed(users) if one.value > 0]
+
+
 def _parts(of: _Result) -> Iterator[tuple[object, ...]]:
     """Yield rows of ``PARTS``."""
-    for part in () if of.verdict is None else of.verdict.parts:
+    known = [one for one in of.swayed or () if one.number]
+    named = (one for side in _sides(known) for one in side[:NAMED])
+    for part in (*(() if of.verdict is None else of.verdict.parts), *named):
         yield (
             of.candidate.change,
-            *_named(part),
+            *_named(part, of.users),
             *(part.attempts, part.users),
             *(round(part.today), round(part.today + part.value), round(part.value)),
             *(None if end is None else round(end) for end in (part.lower, part.upper)),
@@ -320,10 +329,12 @@ def _parts(of: _Result) -> Iterator[tuple[object, ...]]:
         )
 
 
-def _named(part: WaitDifference) -> tuple[str, str | None]:
+def _named(part: WaitDifference, users: Sequence[str | None]) -> tuple[str, str | None]:
     """Return dimension and value of a part."""
     if part.number is None:
         return part.dimension, None
+    if part.dimension == "user":
+        return part.dimension, users[part.number]
     names = population.width_classes() if part.dimension == "width_class" else similar.WALLTIMES
     return part.dimension, names[part.number]
 

@@ -47,7 +47,7 @@ WORTH_S: Final = 60
 WORTH: Final = 0.05
 
 
-Dimension = Literal["all", "width_class", "walltime_class"]
+Dimension = Literal["all", "width_class", "walltime_class", "user"]
 
 
 class Judgement(StrEnum):
@@ -81,7 +81,7 @@ class WaitDifference(NamedTuple):
     """A mean wait after the change less that in the replay of today, s."""
 
     dimension: Dimension
-    number: int | None  # of the class; None: all attempts
+    number: int | None  # of the class or user; None: all attempts
     attempts: int
     users: int
     observed: float
@@ -235,9 +235,9 @@ def _by_unit(unit: Ints, values: Floats) -> tuple[Ints, Floats, Floats]:
 
 
 def _difference(
-    compared: Comparable, part: _Part, rows: Bools, difference: Floats, ends: Interval
+    compared: Comparable, part: _Part, rows: Bools | Ints, difference: Floats, ends: Interval
 ) -> WaitDifference:
-    number = int(np.count_nonzero(rows))
+    number = len(difference[rows])
     return WaitDifference(
         *part,
         number,
@@ -324,22 +324,21 @@ def _ends(figures: Floats, level: float) -> Interval:
     return float(ascending[outside]), float(ascending[-1 - outside])
 
 
-class Swayed(NamedTuple):
-    """How many users wait significantly less, and longer."""
+def swayed(compared: Comparable, difference: Floats, seed: int) -> tuple[WaitDifference, ...]:
+    """Return the users whose own mean waits change significantly, by the change of their sum.
 
-    gaining: int
-    losing: int
-
-
-def swayed(compared: Comparable, difference: Floats, seed: int) -> Swayed:
-    """Count users by their own mean waits, with 95 % intervals over days; see ``LEAST_DAYS``."""
+    With 95 % intervals over days; see ``LEAST_DAYS``. Those who gain most are first, and those who
+    lose most last; ties: as numbered.
+    """
     drawn = Resamples(int(compared.day.max()) + 1, seed)
     order = np.argsort(compared.user, kind="stable")
     edges = np.flatnonzero(np.diff(compared.user[order])) + 1
-    outcomes = []
+    found = []
     for rows in np.split(order, edges):
         present, above, below = _by_unit(compared.day[rows], difference[rows])
         if len(present) >= LEAST_DAYS and above.any():
-            mean = float(above.sum() / below.sum())
-            outcomes.append(outcome(mean, *drawn.ratio(present, above, below)))
-    return Swayed(outcomes.count(PartEffect.gains), outcomes.count(PartEffect.loses))
+            part: _Part = ("user", int(compared.user[rows[0]]))
+            ends = drawn.ratio(present, above, below)
+            found.append(_difference(compared, part, rows, difference, ends))
+    changed = (one for one in found if one.outcome in {PartEffect.gains, PartEffect.loses})
+    return tuple(sorted(changed, key=lambda one: one.value * one.attempts))

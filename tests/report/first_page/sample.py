@@ -20,7 +20,7 @@ from audit.report.first_page.facts import (
     StepPoint,
     Strip,
 )
-from audit.report.record.pool import Advice, Figure, Loser
+from audit.report.record.pool import Advice, AdvicePart, Figure
 
 RULE = RuleTime("daytime closure for jobs over 4 h", "window", "inferred", 90.0, 60.0)
 LIMIT = RuleTime("limit of 10 running jobs per user", "limit", "configured", 50.0, 48.0)
@@ -81,7 +81,7 @@ def compared(**changes: Any) -> Compared:
 def advice(**changes: Any) -> Advice:
     gain = Figure("wait_change", 7_200, 3_600, 10_800, "s")
     loss = Figure("wait_change", 600, 300, 900, "s")
-    losers = (Loser("width_class", "1", loss, 500, certain=True),)
+    losers = (AdvicePart("width_class", "1", loss, 500, certain=True),)
     made = Advice(
         *("--lift 1", "Lift the limit of 10 running jobs per user", "cpus", "65-128", gain),
         *(losers, "SELECT 1", 30_000, 36_000, 40_000),

@@ -9,7 +9,7 @@ from audit.metrics.verdict import Because, Word
 from audit.report.first_page import outlook
 from audit.report.first_page.facts import Half
 from audit.report.first_page.outlook import to_try
-from audit.report.record.pool import Advice, Figure, Loser
+from audit.report.record.pool import Advice, AdvicePart, Figure
 from tests.report.first_page.sample import (
     RULE,
     advice,
@@ -31,8 +31,8 @@ EXACT = advice(
 )
 
 
-def lost(dimension: str, label: str, *, certain: bool = True) -> Loser:
-    return Loser(dimension, label, LOSS, 100, certain)
+def lost(dimension: str, label: str, *, certain: bool = True) -> AdvicePart:
+    return AdvicePart(dimension, label, LOSS, 100, certain)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_a_change_says_who_gains_how_much_and_who_loses(of: Advice, text: str) -
         ),
     ],
 )
-def test_who_waits_longer_after_a_change(losers: tuple[Loser, ...], text: str) -> None:
+def test_who_waits_longer_after_a_change(losers: tuple[AdvicePart, ...], text: str) -> None:
     assert outlook.replayed(replace(advice(), losers=losers)).plain.endswith(text)
 
 

@@ -13,7 +13,7 @@ import pytest
 from audit.mail import message as mail
 from audit.report.charts import waiting
 from audit.report.record.page import Contents
-from audit.report.record.pool import Advice, Advised, Change, Elsewhere, Figure, Loser, Trend
+from audit.report.record.pool import Advice, AdvicePart, Advised, Change, Elsewhere, Figure, Trend
 from audit.report.render import page as render
 from audit.report.text.standing import ReportStanding, State
 from tests.report import sample
@@ -34,7 +34,7 @@ def contents() -> Contents:
         resource="cpus",
         width="65-128",
         gain=Figure("wait_change", 47_000.0, 14_500.0, 58_000.0, "s"),
-        losers=(Loser("width_class", "1", loss, 900, certain=True),),
+        losers=(AdvicePart("width_class", "1", loss, 900, certain=True),),
         sql="SELECT 1",
     )
     change = Change("cause_unexplained_share", 0.2, Figure("", -0.1, -0.15, -0.05))

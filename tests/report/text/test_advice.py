@@ -123,6 +123,20 @@ def test_what_a_replay_cannot_know_is_said(con: Connection, change: str, caution
     assert caution in advice.sentences(_read(con).changes[0])
 
 
+def test_users_who_gain_and_lose_are_named(con: Connection) -> None:
+    _fit(con, 0.9)
+    _tried(con)
+    _part(con, "1", 500, 240, "loses")
+    _part(con, "<ann>", 10, 3_600, "loses", "user")
+    _part(con, "ben", 100, -7_200, "gains", "user")
+    (one,) = _read(con).changes
+    assert [loser.label for loser in one.losers] == ["1"]
+    said = advice.sentences(one)
+    assert said.endswith("1-CPU jobs 4 min more. By user: ben 2 h less, <ann> 60 min more.")
+    page = _environment().from_string("{{ one | sentences }}")
+    assert "&lt;ann&gt; 60 min more" in page.render(one=one)
+
+
 def test_what_helps_is_told_with_who_loses(con: Connection) -> None:
     _fit(con, 0.9)
     _tried(con)

@@ -21,6 +21,7 @@ from audit.scenario.advice.advise import (
     affordable,
     candidates,
 )
+from audit.scenario.engine import replayed_starts
 from audit.scenario.scenario import Scenario, ScenarioChange, changed
 from audit.scenario.whatif import options
 from audit.workers.executors import Executor, Threads
@@ -59,12 +60,25 @@ def one(of: TriedChanges, change: str) -> dict[str, Any]:
 
 
 def parts(of: TriedChanges, change: str) -> dict[str | None, tuple[int, str]]:
-    rows = of.parts.filter(pl.col("change") == change)
+    rows = of.parts.filter(pl.col("change") == change, pl.col("dimension") != "user")
     assert rows["dimension"].is_in(["all", "width_class", "walltime_class"]).all()
     return {
         row["dimension_value"]: (row["difference_s"], row["outcome"])
         for row in rows.iter_rows(named=True)
     }
+
+
+def test_users_who_gain_most_are_listed() -> None:
+    today = starved()
+    period = whole(today.attempts)
+    after = today.but(pool=today.pool._replace(policy=Policy(Order.fcfs, Backfill.easy)))
+    saved = replayed_starts(today, period) - replayed_starts(after, period)
+    gains = today.attempts.with_columns(s=pl.Series(saved)).group_by("user").agg(pl.sum("s"))
+    rows = advised(today).parts.filter(pl.col("dimension") == "user")
+    assert rows["change"].unique().to_list() == [RESERVE]
+    assert rows["outcome"].to_list() == ["gains"] * 3
+    most = gains.sort("s", "user", descending=[True, False])["user"].head(3)
+    assert rows["dimension_value"].to_list() == most.to_list()
 
 
 def test_a_reservation_for_a_wide_job_that_starves() -> None:
