@@ -437,6 +437,15 @@ class Contents:
         return sum(log.records for log in self.inputs)
 
     @property
+    def header_notes(self) -> tuple[tuple[str, str], ...]:
+        """The first log with each note of a header, and the note."""
+        first: dict[str, str] = {}
+        for log in self.inputs:
+            for note in log.notes:
+                first.setdefault(note, log.file)
+        return tuple((file, note) for note, file in first.items())
+
+    @property
     def refused(self) -> int:
         """Refused lines."""
         return sum(log.refused for log in self.inputs)
