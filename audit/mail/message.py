@@ -246,7 +246,7 @@ def _of_owners(owners: Sequence[OwnerContents]) -> Iterator[str]:
         yield "; ".join(map(owner_text.short, owners))
         yield "; ".join(owner_text.short(of, trend=False) for of in owners)
     if len(owners) == 1:
-        yield owner_text.shortest(owners[0])
+        yield from owner_text.shortest(owners[0])
         return
     longer = sum(any(part.longer for part in of.parts) for of in owners)
     of_all = f"{wording.count(longer)} of {len(owners)} waited longer"

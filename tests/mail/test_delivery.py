@@ -451,7 +451,7 @@ def test_a_report_is_mailed_again_only_when_it_is_complete_or_that_is_wanted(
     monkeypatch.setattr(standing, "standing", lambda _page, _now: complete)
     assert len(deliver(place, settings).sent) == 1
     mails = [message_from_bytes(file.read_bytes(), policy=policy.default) for file in outbox(place)]
-    said = "c, 2026-02: only 6 days covered so far"
+    said = "c, Feb 2026: only 6 days covered so far"
     assert {mail["Subject"] for mail in mails} == {f"[STALE] {said}", f"Corrected: {said}"}
     restate(place, "third")
     assert deliver(place, settings) == Delivered()

@@ -68,7 +68,7 @@ def test_each_gets_what_is_about_them_and_of_nobody_else(
     assert len(done.sent) == 2
     mails = got(server)
     subject = str(mails["ann"]["Subject"])
-    assert subject.endswith("user annabella was overtaken more often than others")
+    assert subject.endswith("user annabella was overtaken more often")
     assert "account team-erasmus" in mails["head"]["Subject"]
     for name, own, others in (
         ("ann", "annabella", (*OTHERS, "team-", "mine")),

@@ -15,7 +15,8 @@ import polars as pl
 from audit.cluster.delivered import replayed_agreement
 from audit.model import Backfill, Limit, Period, Policy, Pool
 from audit.policies import Order
-from audit.scenario.advice.advise import advise, candidates
+from audit.scenario.advice.advise import advise
+from audit.scenario.advice.candidates import candidates
 from audit.scenario.advice.judging import Judgement
 from audit.scenario.releases.holds import NOT_HOLDING
 from audit.scenario.scenario import Scenario

@@ -1,5 +1,6 @@
 """The sentences on the page of one user or account."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -137,11 +138,13 @@ def short(of: OwnerContents, *, trend: bool = True) -> str:
     return f"{name} {_shortly(part)}; {side} than {part.trend.before}"
 
 
-def shortest(of: OwnerContents) -> str:
-    """Return the verdict on a user or account in the fewest words, with a part of its name."""
-    longer = any(part.longer for part in of.parts)
-    waited = "waited longer" if longer else "did not wait longer"
-    return f"{of.who.kind} {wording.name(of.who.name, _SHORT_NAME)} {waited}"
+def shortest(of: OwnerContents) -> Iterator[str]:
+    """Yield the verdict on a user or account in the fewest words, then with a part of its name."""
+    waited = "waited longer" if any(part.longer for part in of.parts) else "did not wait longer"
+    if any(part.passed is not None for part in of.parts):
+        waited = "was overtaken more often"
+    yield f"{owner(of.who)} {waited}"
+    yield f"{of.who.kind} {wording.name(of.who.name, _SHORT_NAME)} {waited}"
 
 
 def _shortly(of: OwnerPart) -> str:

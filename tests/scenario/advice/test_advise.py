@@ -13,14 +13,8 @@ from audit.model import Limit, Node, Order, Period, Placement, Policy, Window
 from audit.policies import Backfill
 from audit.registry.causes import LACKS
 from audit.scenario.advice import advise as module
-from audit.scenario.advice.advise import (
-    NOTHING,
-    Candidate,
-    TriedChanges,
-    advise,
-    affordable,
-    candidates,
-)
+from audit.scenario.advice.advise import NOTHING, TriedChanges, advise, affordable
+from audit.scenario.advice.candidates import Candidate, candidates
 from audit.scenario.engine import replayed_starts
 from audit.scenario.scenario import Scenario, ScenarioChange, changed
 from audit.scenario.whatif import options
