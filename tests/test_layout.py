@@ -114,7 +114,6 @@ TESTED_IN: Final = {
     "kernels/events": "ingest/test_events",
     "mail/ledger": "mail/test_delivery",
     "pipeline/computing": "oneoff/test_audit",
-    "scenario/advice/candidates": "scenario/advice/test_advise",
     "report/owner/card": "test_json_answers",
     "metrics/waits/held": "metrics/attempts/test_account",
     "metrics/closed_hours": "scenario/test_limits",
