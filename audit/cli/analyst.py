@@ -150,7 +150,7 @@ def refused(
     log that fairaudit does not read. Numbers, dates and the words of schedulers stay.
     """
     if head is not None:
-        from audit.ingest.streams import head_without_names
+        from audit.ingest.logs import head_without_names
 
         sys.stdout.buffer.write(head_without_names(head, lines))
         return

@@ -25,6 +25,7 @@ from audit.errors import (
 )
 from audit.files.folders import readable
 from audit.formats import dialects
+from audit.formats.anonymous import without_names
 from audit.formats.dialects import HEAD_BYTES, PLAIN, Dialect, Header, Parsed, Reading
 from audit.formats.lines import NEWLINE, Block
 from audit.ingest import streams
@@ -457,3 +458,14 @@ def lines_at(path: Path, offsets: Iterable[int]) -> dict[int, str]:
         if not wanted:
             break
     return found
+
+
+def head_without_names(path: Path, lines: int) -> bytes:
+    """Return the first lines of a log (at most 256 KiB) without names; see ``streams.opened``."""
+    with streams.opened(path) as stream:
+        data = b""
+        while len(data) < HEAD_BYTES and (more := stream.read(HEAD_BYTES - len(data))):
+            data += more
+    if len(data) == HEAD_BYTES:  # without the line that was cut, unless there is only one
+        data = data[: data.rfind(b"\n") + 1] or data
+    return without_names(b"".join(data.splitlines(keepends=True)[:lines])).encode()

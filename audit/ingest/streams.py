@@ -21,8 +21,6 @@ from typing import Any, BinaryIO, Final, NamedTuple, Protocol, TypeVar, cast
 from audit.errors import LogError, TruncatedLogError, UsageError
 from audit.files import links
 from audit.files.folders import readable
-from audit.formats.anonymous import without_names
-from audit.formats.dialects import HEAD_BYTES
 
 _LOOK: Final = 1 << 12  # bytes examined for UTF-16 without a byte order mark
 _LOOK_FOR_BREAK: Final = 1 << 18  # bytes examined for the line break
@@ -308,17 +306,6 @@ def _check_kind(path: Path, look: os.stat_result) -> None:
     if not stat.S_ISREG(look.st_mode):
         kind = _KINDS.get(stat.S_IFMT(look.st_mode), "not a file")
         raise UsageError(f"{readable(path)}: {kind}")
-
-
-def head_without_names(path: Path, lines: int) -> bytes:
-    """Return the first lines of a log (at most 256 KiB) without names; errors as ``opened``."""
-    with opened(path) as stream:
-        data = b""
-        while len(data) < HEAD_BYTES and (more := stream.read(HEAD_BYTES - len(data))):
-            data += more
-    if len(data) == HEAD_BYTES:  # without the line that was cut, unless there is only one
-        data = data[: data.rfind(b"\n") + 1] or data
-    return without_names(b"".join(data.splitlines(keepends=True)[:lines])).encode()
 
 
 Found = TypeVar("Found")

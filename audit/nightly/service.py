@@ -48,10 +48,10 @@ def serve(site: Site, clock: Callable[[], float], stop: Event, say: Say) -> None
         now = int(clock())
         coming = planned(config, state, now)
         table = timetable.Timetable(config, do)
-        table.start(coming)
         for cluster, begin in coming.items():
             missed = begin <= now
             say(f"{cluster}: next run {'now: one was missed' if missed else 'is planned'}")
+        table.start(coming)
         try:
             while not stop.wait(1.0) and not table.ended.is_set():
                 pass
