@@ -104,8 +104,9 @@ def _who(facts: PageFacts) -> str:
         who = reasons.name(one.kind, one.name)
         both = f"({amounts.short_time(one.median)}; {amounts.short_time(one.similar)})"
         return f"{head}; {who} waits longer than similar jobs {both}"
-    waits = f"{wording.count(people.longer)} of {of} compared wait longer than similar jobs"
-    return f"{head}; {waits}"
+    wait = "waits" if people.longer == 1 else "wait"
+    longer = f"{wording.count(people.longer)} of {of} compared {wait} longer than similar jobs"
+    return f"{head}; {longer}"
 
 
 def _long(facts: PageFacts) -> str:
