@@ -12,7 +12,7 @@ AUDIT: Mapping[str, str] = {
     "audit.pipeline.opening.open_logs": "reading",
     "audit.pipeline.opening.take_in_by_name": "reading",
     "audit.pipeline.evidence.read_attempts": "attempts from the store",
-    "audit.pipeline.opening.Request.setting": "settings",
+    "audit.pipeline.opening.LogRequest.setting": "settings",
     "audit.cluster.compute.population.describe": "describing attempts",
     "audit.cluster.compute.charges.charged": "penalties",
     "audit.cluster.compute.charges.compare": "penalties",
