@@ -11,9 +11,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import Final
 
-from audit.formats.evidence.statements import ENDED, HELD, JOB, PENDING, RELEASED, STARTED, Remark
+from audit.formats.evidence.statements import (
+    ENDED,
+    HELD,
+    JOB,
+    PENDING,
+    RELEASED,
+    STARTED,
+    LineKind,
+    Remark,
+)
 from audit.registry.reasons import PLANNED
 
 PBS_LOG: Final = "PBS_HOME/sched_logs and PBS_HOME/server_logs"
@@ -25,43 +34,34 @@ _LINE: Final = re.compile(
 )
 
 
-class Message(NamedTuple):
-    """A kind of message, and what it says."""
-
-    pattern: str
-    """Regular expression that is searched in it, in any case."""
-    state: str
-    reason: str | None = None
-
-
 # fmt: off
 JOBS: Final = (
-    Message(r"^Holds? \w+ released|^Job released", RELEASED),
-    Message(r"^Holds? \w+ set at request", HELD, "JobHeldUser"),
-    Message(r"^Job Run at request|^Job run on ", STARTED),
-    Message(r"^Exit_status=|^dequeuing from|^Job (to be )?deleted", ENDED),
-    Message(r"user\b.*\b(job|run) limit|\buser has reached|by user", PENDING, "JobLimitPerUser"),
-    Message(r"group\b.*\b(job|run) limit|\bgroup has reached|by group", PENDING,
+    LineKind(r"^Holds? \w+ released|^Job released", RELEASED),
+    LineKind(r"^Holds? \w+ set at request", HELD, "JobHeldUser"),
+    LineKind(r"^Job Run at request|^Job run on ", STARTED),
+    LineKind(r"^Exit_status=|^dequeuing from|^Job (to be )?deleted", ENDED),
+    LineKind(r"user\b.*\b(job|run) limit|\buser has reached|by user", PENDING, "JobLimitPerUser"),
+    LineKind(r"group\b.*\b(job|run) limit|\bgroup has reached|by group", PENDING,
             "JobLimitPerGroup"),
-    Message(r"project\b.*\b(job|run) limit|\bproject has reached", PENDING,
+    LineKind(r"project\b.*\b(job|run) limit|\bproject has reached", PENDING,
             "JobLimitPerAccount"),
-    Message(r"would exceed (user|per-user|\S+ per-user)", PENDING, "ResourceLimitPerUser"),
-    Message(r"would exceed (group|per-group)", PENDING, "ResourceLimitPerGroup"),
-    Message(r"would exceed project", PENDING, "ResourceLimitPerAccount"),
-    Message(r"would exceed .*\blimit", PENDING, "ResourceLimit"),
-    Message(r"(job|run) limit (has been )?reached|reached .*\b(job|run) lim", PENDING, "JobLimit"),
-    Message(r"top job|strict sorted order|interfere with a", PENDING, PLANNED),
-    Message(r"insufficient amount of|not enough (free|of the right type of|total) nodes"
+    LineKind(r"would exceed (user|per-user|\S+ per-user)", PENDING, "ResourceLimitPerUser"),
+    LineKind(r"would exceed (group|per-group)", PENDING, "ResourceLimitPerGroup"),
+    LineKind(r"would exceed project", PENDING, "ResourceLimitPerAccount"),
+    LineKind(r"would exceed .*\blimit", PENDING, "ResourceLimit"),
+    LineKind(r"(job|run) limit (has been )?reached|reached .*\b(job|run) lim", PENDING, "JobLimit"),
+    LineKind(r"top job|strict sorted order|interfere with a", PENDING, PLANNED),
+    LineKind(r"insufficient amount of|not enough (free|of the right type of|total) nodes"
             r"|no (available|free) (nodes?|resources)|exclusive node and node is in use", PENDING,
             "Resources"),
-    Message(r"licen[cs]e", PENDING, "Licenses"),
+    LineKind(r"licen[cs]e", PENDING, "Licenses"),
 )
 """Messages about jobs; the first that is found applies."""
 
 NODES: Final = (
-    Message(r"attributes set:\s*state\s*[+=]\s*\S*offline", "OFFLINE"),
-    Message(r"attributes set:\s*state\s*(-\s*\S*offline|=\s*free)|^node up", "IDLE"),
-    Message(r"^node down", "DOWN"),
+    LineKind(r"attributes set:\s*state\s*[+=]\s*\S*offline", "OFFLINE"),
+    LineKind(r"attributes set:\s*state\s*(-\s*\S*offline|=\s*free)|^node up", "IDLE"),
+    LineKind(r"^node down", "DOWN"),
 )
 # fmt: on
 """Messages about nodes."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 from audit.formats.evidence.statements import (
     ENDED,
@@ -20,6 +20,7 @@ from audit.formats.evidence.statements import (
     RELEASED,
     REQUEUED,
     STARTED,
+    LineKind,
     Remark,
     number,
 )
@@ -35,15 +36,6 @@ _ID: Final = (
     r"Job(?:Id=|ID |_id=)?(?P<job>[0-9]{1,18}(?:_[0-9]{1,9}|_\*|\+[0-9]{1,9})?)(?:\([0-9]+\))?"
 )
 _NODE: Final = r"[Nn]odes? (?P<node>[^\s\x00-\x1f]{1,4000})"
-
-
-class LineKind(NamedTuple):
-    """A kind of line, and what it says."""
-
-    pattern: str
-    """Regular expression that is searched in what follows the time."""
-    state: str
-    reason: str | None = None
 
 
 # fmt: off

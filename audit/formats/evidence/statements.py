@@ -30,6 +30,15 @@ JOB: Final = re.compile(r"[0-9]{1,18}[^\s|;,]{0,200}")
 _UNKNOWN: Final = frozenset(("", "N/A", "None", "(null)", "Unknown", "NONE"))
 
 
+class LineKind(NamedTuple):
+    """A kind of line, and what it says."""
+
+    pattern: str
+    """Regular expression that is searched in what follows the time, or in the message."""
+    state: str
+    reason: str | None = None
+
+
 class Remark(NamedTuple):
     """One row of evidence, with times as they were written."""
 
