@@ -61,7 +61,7 @@ def test_forbidden_starts_are_those_of_the_definition(
         *(of_start, start, hour_of_week(start), np.array(reach)),
     )
     window = kernels.ClosedHours(hours_to_next(closed), overlap, side == 0, side == 1)
-    expected, waiting, before, hour = [], dict[int, int](), None, None
+    expected, waiting, before, hour = [], dict[int, int](), -1, -1
     last_stretch = None
     for one, since, lasts, of, claim in cut:
         inside = [
