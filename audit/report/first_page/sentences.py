@@ -7,7 +7,7 @@ import string
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from audit.report.text import wording
+from audit.report import wording
 
 _FORMATTER: Final = string.Formatter()
 
