@@ -27,8 +27,6 @@ from audit.report.sections.usage.record import Charge, DecayedUsage, Occupied, P
 from audit.report.sections.verdict.record import PoolVerdict
 
 _DAY_S: Final = 86_400
-
-
 ENOUGH_DAYS: Final = 7
 """Covered days below which a report on a longer period gives no figures."""
 

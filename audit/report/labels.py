@@ -8,4 +8,5 @@ Labels = tuple[tuple[str, str], ...]
 
 
 def listed(table: Heading) -> Labels:
+    """Return the measures under one heading, with their labels."""
     return tuple((key, of.label) for key, of in SUMMARY.items() if of.table is table)

@@ -16,4 +16,5 @@ class Notice(NamedTuple):
 
 
 def in_pool(pool: PoolPart, contents: Contents) -> str:
+    """Return the pool in words if the report has several."""
     return f" in pool {wording.name(pool.name)}" if len(contents.pools) > 1 else ""

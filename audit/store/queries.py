@@ -1,8 +1,8 @@
 """The statements of ``sql/queries`` as functions with declared parameters.
 
-A query is named by its file below that folder: ``waits/walltimes``. A file opens with comment lines: its result, then, if it takes any, ``-- parameters: cluster
-VARCHAR, since BIGINT``. Its body uses them as ``$cluster``. ``run`` checks that declaration and use
-agree.
+A query has the name of its file below that folder: ``waits/walltimes``. A file opens with comment
+lines: its result, then, if it takes any, ``-- parameters: cluster VARCHAR, since BIGINT``. Its body
+uses them as ``$cluster``. ``run`` checks that declaration and use agree.
 
 A query over ``all_records`` or ``all_results`` reads archived attempts too: those of ``$cluster``,
 from the files of all months, or of fewer if the declaration says so. ``-- archive: since, until``

@@ -28,8 +28,8 @@ from audit.report.sections.rules.record import BoundRule
 from tests.report.first_page.sample import decision, ruled
 from tests.report.owner import sample as owners
 from tests.report.sample import contents, figure, pool, present
-from tests.report.sections.causes import test_text
-from tests.report.sections.findings import test_answers
+from tests.report.sections import measured as test_answers
+from tests.report.sections import measured as test_text
 
 WHY = "it has 10 %"
 FREE_WORDS = re.compile(r"\bidle\b|\bwould have fitted\b|\bwas free\b|\bwere free\b")

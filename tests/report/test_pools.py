@@ -22,8 +22,6 @@ from tests.report.sample import fidelity, present
 from tests.report.sections.machine.test_reading import CAPACITY, FROM, PERIOD, ZONE
 
 _PERIOD = Period("2026-10", 1790805600, 1793487600)
-
-
 _KEY = {"cluster": "demo", "period": "2026-10", "run_id": "run-1"}
 
 

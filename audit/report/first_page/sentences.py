@@ -71,6 +71,11 @@ def _parts(phrase: str, slots: "dict[str, Slot | Sentence | str]") -> Iterator[S
             yield from filled.parts
 
 
+def figure(text: str, key: str) -> Sentence:
+    """Return a figure on its own."""
+    return Sentence((Slot(text, key),))
+
+
 def upper(sentence: Sentence) -> Sentence:
     """Return a sentence that begins with an upper-case letter."""
     first, *rest = sentence.parts

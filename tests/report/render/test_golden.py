@@ -21,7 +21,7 @@ from audit.report.sections.definitions.record import Elsewhere
 from audit.report.sections.records.standing import ReportStanding, State
 from tests.report import sample
 from tests.report.sample import present
-from tests.report.sections.findings.test_answers import measured, width
+from tests.report.sections.measured import measured, width
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -14,15 +14,9 @@ from audit.store.database import Connection
 
 _UNTRIED: Final = ("not_tried", "not_agreeing")
 """Outcomes of changes that were not replayed."""
-
-
 ADVISED: Final = 3
 """Most changes that are advised."""
-
-
 GROWTH: Final = 0.1
-
-
 GROWTH_S: Final = 60
 """Growth of its mean wait above which a class is listed as losing even if it may be chance."""
 

@@ -18,8 +18,6 @@ from audit.report.pool import PoolPart
 
 _WRITTEN: Final = tuple(cause for cause in CAUSES if cause.key in ("rule", "later", "unexplained"))
 """Causes whose share is written in a pool's bars."""
-
-
 _WRITTEN_FROM: Final = 0.08
 """Least share of a part with text in it."""
 

@@ -5,21 +5,18 @@ from typing import Final
 
 from audit.report.first_page import amounts, phrases
 from audit.report.first_page.facts import PageFacts
-from audit.report.first_page.sentences import NOTHING, Sentence, Slot, say
+from audit.report.first_page.sentences import NOTHING, Sentence, Slot, figure, say
 from audit.report.sections.causes.record import KeyGroup, KeyRow, Segment, Shares
 from audit.report.sections.causes.shown import BEHIND, CAUSES, GROUPS, largest
-from audit.report.sections.waits.text import figure
 from audit.report.sections.who import reasons
 from audit.report.sections.who.reasons import label
-from audit.report.sections.who.text import LISTED, MOST_WORDS, MUCH
 
 DRAWN: Final = 0.004
 """Parts of a bar below this share are not drawn."""
-
-
+LISTED: Final = 0.01
+MUCH: Final = 0.05
+MOST_WORDS: Final = 25
 NO_REASON: Final = 0.2
-
-
 MUCH_CANCELLED: Final = 0.05
 
 

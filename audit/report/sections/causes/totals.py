@@ -7,21 +7,19 @@ import polars as pl
 
 from audit.report.sections.causes.record import RuleTime, Shares, Where
 from audit.report.sections.causes.shown import KEYS, shown_causes
-from audit.report.sections.waits.sizes import LEAST_CYCLE, by_queue
 
 _WALLTIMES: Final = (3_600, 4 * 3_600, 12 * 3_600, 24 * 3_600)
-
-
 _SIZES: Final = (16, 64)
-
-
 CLASS_SHARE: Final = 0.46
-
-
 CLASS_JOBS: Final = 0.25
-
-
 CLASS_LESS: Final = 0.10
+LEAST_CYCLE: Final = 0.05
+
+
+def by_queue(jobs: pl.DataFrame) -> Iterator[tuple[str, int]]:
+    """Yield each queue with its number of jobs, the most first."""
+    counts = jobs.group_by("partition").len().drop_nulls().sort("len", "partition")
+    yield from reversed(list(counts.iter_rows()))
 
 
 def with_causes(jobs: pl.DataFrame) -> pl.DataFrame:

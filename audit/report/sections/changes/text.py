@@ -9,11 +9,7 @@ from audit.report.sections.changes.record import CauseChange, Trend
 
 MOST: Final = 0.5
 """Least part of all waiting for which a partition is named."""
-
-
 _MOST_CAUSES: Final = 3
-
-
 _LEAST_OF_CHANGE: Final = 0.1
 """Causes with a smaller part of the change are not listed."""
 

@@ -16,6 +16,7 @@ _MANY: Final = 0.1
 
 
 def of_fair_starts(pool: PoolPart, contents: Contents) -> Iterator[Notice]:
+    """Yield cautions about the fair start times of a pool."""
     if not pool.attempts:
         return
     where, fair = in_pool(pool, contents), pool.fair_start

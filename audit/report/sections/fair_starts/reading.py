@@ -40,6 +40,7 @@ _STATUSES: Final = {status.value: place for place, status in enumerate(FstStatus
 
 
 def statuses(parts: tuple[Breakdown, ...]) -> tuple[StatusCount, ...]:
+    """Return the number of attempts by status, in the order of ``FstStatus``."""
     counts = [
         StatusCount(part.label, int(number))
         for part in parts
@@ -49,5 +50,6 @@ def statuses(parts: tuple[Breakdown, ...]) -> tuple[StatusCount, ...]:
 
 
 def delayed(rows: pl.DataFrame) -> tuple[Delayed, ...]:
+    """Return the attempts of a pool that later arrivals delayed most."""
     parts = rows.select(COLUMNS).rows()
     return records(Delayed, rows.with_columns(pl.Series("parts", parts, pl.Object)))

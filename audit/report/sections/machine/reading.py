@@ -15,8 +15,6 @@ from audit.store.database import Connection
 
 BURST_DAYS: Final = 0.25
 """Least work of a burst that charts mark, in days of the whole pool."""
-
-
 _DAY_S: Final = 86_400
 
 

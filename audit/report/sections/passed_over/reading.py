@@ -53,6 +53,7 @@ def ahead(judged: Sequence[tuple[str, Breakdown]]) -> tuple[PassedOver, ...]:
 
 
 def stuck(rows: pl.DataFrame) -> Stuck | None:
+    """Return the attempts that wait, or gave up, longer than similar jobs waited."""
     if rows.is_empty():
         return None
     waiting, gave_up = rows.select("all_waiting", "all_gave_up").row(0)

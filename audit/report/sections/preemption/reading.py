@@ -13,5 +13,6 @@ PREEMPTED: Final = 10
 
 
 def preemption(rows: Mapping[str, pl.DataFrame]) -> Preemption | None:
+    """Return the users and attempts with the most lost work; None: there are none."""
     users = records(InterruptedUser, rows["preemption/users"])
     return Preemption(users, records(Preempted, rows["preemption/preempted"])) if users else None

@@ -12,23 +12,13 @@ from audit.report.sections.records.record import Coverage
 
 _MANY: Final = 0.1
 """Share of days, attempts or usage above which a defect of the data is reported."""
-
-
 _REFUSED: Final = 0.05
-
-
 _OVER: Final = 0.05
 """Shares of refused records, and of time over capacity, above which page one says so."""
-
-
 _GRAVE: Final = 0.01
 """Share of lines or of time above which a defect of the log is grave."""
-
-
 MISSING_SHOWN: Final = 3
 """Most reasons for missing logs that have a notice each; one more notice counts the other logs."""
-
-
 FILES_SHOWN: Final = 3
 
 
@@ -50,6 +40,7 @@ def _unread(files: Sequence[str]) -> str:
 
 
 def of_missing(contents: Contents) -> Iterator[Notice]:
+    """Yield logs that could not be read, and a gap before the period."""
     reasons = reasons_missing(contents)
     for reason, files in reasons[:MISSING_SHOWN]:
         yield Notice(True, f"{_unread(files)}: {wording.name(reason, 400)}", first=True)
@@ -67,6 +58,7 @@ def of_missing(contents: Contents) -> Iterator[Notice]:
 
 
 def of_reading(contents: Contents) -> Iterator[Notice]:
+    """Yield the share of refused lines, if there are any."""
     if contents.refused:
         share = contents.refused / contents.records if contents.records else 0.0
         yield Notice(
@@ -78,6 +70,7 @@ def of_reading(contents: Contents) -> Iterator[Notice]:
 
 
 def of_coverage(coverage: Coverage) -> Iterator[Notice]:
+    """Yield days without records, if they are many."""
     if coverage.empty > _MANY * coverage.days:
         yield Notice(
             False,
@@ -89,6 +82,7 @@ def of_coverage(coverage: Coverage) -> Iterator[Notice]:
 
 
 def of_pool(pool: PoolPart, contents: Contents) -> Iterator[Notice]:
+    """Yield what makes the records of a pool doubtful."""
     where = in_pool(pool, contents)
     over = pool.figure("over_capacity_time").value or 0
     if over > 0:

@@ -13,6 +13,7 @@ _RESOURCES: Final = ("cpus", "nodes", "gpus", "mem_bytes")
 
 
 def resources(busy: tuple[Breakdown, ...], used: pl.DataFrame) -> tuple[ResourceUse, ...]:
+    """Return the use of each resource, in their usual order."""
     used = used.rename({"user": "name", "value": "pool_hours"})
     resources = []
     for part in sorted(busy, key=lambda part: (_RESOURCES.index(kind_of(part.label)), part.label)):

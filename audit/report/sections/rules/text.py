@@ -11,8 +11,6 @@ from audit.report.sections.machine import text as belief
 
 TELLING: Final = 0.05
 """Least share of all waiting for which a rule is named."""
-
-
 _ALONE: Final = 0.95
 """If one rule causes this part of the waiting under rules, it alone is named."""
 
@@ -38,5 +36,6 @@ def rule_sentence(place: Place, assumed: Mapping[str, Assumed]) -> str:
 
 
 def within(figure: Figure) -> str:
+    """Return the interval of a figure in brackets; empty if it has none."""
     interval = wording.rough_interval(figure)
     return f" ({interval})" if interval else ""

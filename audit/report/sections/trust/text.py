@@ -13,34 +13,16 @@ from audit.report.sections.who import reasons
 
 USABLE: Final = 0.65
 """Agreement of a replay from which its changes count."""
-
-
 MUCH: Final = 0.05
-
-
 LISTED: Final = 0.01
-
-
 NO_REASON: Final = 0.2
-
-
 FIFTH: Final = 0.2
-
-
 ALL: Final = 0.95
-
-
 ANY: Final = 0.05
-
-
 MOST_OF_TITLE: Final = 14
 """Words of a change."""
-
-
 MOST_CHANGES: Final = 2
 """Replayed changes on page one; the others are in the details."""
-
-
 LONGEST_TITLE: Final = 160
 """Its characters."""
 
@@ -183,29 +165,13 @@ class Source(NamedTuple):
 
 
 CONFIGURATION: Final = Source("limits and closed hours", False, "They")
-
-
 _SACCT: Final = Source("sacct with Reason, Priority, QOS and ReqTRES", True)
-
-
 _NODES: Final = Source("scontrol show node -o", True)
-
-
 _ASSOC: Final = Source("sacctmgr -P show assoc", True)
-
-
 _LOG: Final = Source("slurmctld.log", True)
-
-
 _SQUEUE: Final = Source("squeue, once a minute", True)
-
-
 _PBS_LOG: Final = Source("sched_logs", True, "They")
-
-
 _QMGR: Final = Source("qmgr -c 'print server'", True)
-
-
 _PBSNODES: Final = Source("pbsnodes -a", True)
 
 

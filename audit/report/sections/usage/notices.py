@@ -10,11 +10,7 @@ from audit.report.sections.usage.record import Charge, DecayedUsage, UsageOf
 
 _MANY: Final = 0.1
 """Share of days, attempts or usage above which a defect of the data is reported."""
-
-
 _MOST: Final = 0.5
-
-
 _DAY_S: Final = 86_400
 
 

@@ -1,42 +1,25 @@
 """How long jobs waited, by size and queue, from the attempts of one pool."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 import polars as pl
 
 from audit.metrics.quantiles import MEDIAN, P90, P99, rank
 from audit.report.sections.causes.record import Shares
-from audit.report.sections.causes.totals import like
+from audit.report.sections.causes.totals import by_queue, like
 from audit.report.sections.waits.record import QueueWait, SizeClass, Strip
 
 LONG_S: Final = 600
-
-
 SLOW: Final = 3
 """A queue is named if the typical wait without it is at most 1 / ``SLOW`` of the whole."""
-
-
 SLOW_JOBS: Final = 0.2
-
-
 FEWEST: Final = 30
 """Jobs that a class has at least, unless all have fewer."""
-
-
 MOST_CLASSES: Final = 6
-
-
 FACTOR: Final = 4
-
-
 MANY_GPUS: Final = 0.1
 """Share of jobs with GPUs from which these have classes of their own."""
-
-
-LEAST_CYCLE: Final = 0.05
-
-
 QUEUE_SHARE: Final = 0.05
 
 
@@ -69,11 +52,6 @@ def _slow_queue(jobs: pl.DataFrame) -> tuple[str | None, int | None]:
         if median >= SLOW * max(rest, 1):
             return name, rest
     return None, None
-
-
-def by_queue(jobs: pl.DataFrame) -> Iterator[tuple[str, int]]:
-    counts = jobs.group_by("partition").len().drop_nulls().sort("len", "partition")
-    yield from reversed(list(counts.iter_rows()))
 
 
 def sizes(jobs: pl.DataFrame, whole: Shares, capacity: int) -> tuple[SizeClass, ...]:

@@ -5,18 +5,12 @@ from typing import Final
 from audit.report import wording
 from audit.report.first_page import amounts, phrases
 from audit.report.first_page.facts import PageFacts
-from audit.report.first_page.sentences import NOTHING, Sentence, Slot, say, upper
-from audit.report.sections.causes.page_one import bar
+from audit.report.first_page.sentences import NOTHING, Sentence, Slot, figure, say, upper
+from audit.report.sections.causes.page_one import MOST_WORDS, MUCH, bar
 from audit.report.sections.waits.record import Cell, SizeClass, SizeRow
 from audit.report.sections.who import reasons
-from audit.report.sections.who.text import MOST_WORDS, MUCH
 
 _HOUR_S: Final = 3_600
-
-
-def figure(text: str, key: str) -> Sentence:
-    """Return a figure on its own."""
-    return Sentence((Slot(text, key),))
 
 
 def strip(facts: PageFacts) -> tuple[Cell, ...]:

@@ -14,6 +14,8 @@ _PLAIN: Final = len(Entity.__annotations__) - 1
 
 
 def entities(kind: str, rows: pl.DataFrame, parts: Parts, keep_single: bool) -> Entities:
+    """Return the users, or the accounts, of a pool."""
+
     def entity(row: tuple[Any, ...]) -> Entity:
         fst = row[_PLAIN:]
         missed = Missed(*fst) if fst[0] else None

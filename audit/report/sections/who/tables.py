@@ -30,10 +30,12 @@ def most(rows: Iterable[Entity], key: Callable[[Entity], float], number: int) ->
 
 
 def with_fair_starts(of: Entities) -> list[Entity]:
+    """Return the named entities with a fair start time."""
     return [row for row in of.named if row.missed is not None]
 
 
 def net(row: Entity) -> float:
+    """Return how much later than fair the attempts of an entity started in total, s."""
     return row.missed.net_s if row.missed else 0.0
 
 

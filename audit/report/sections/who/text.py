@@ -1,24 +1,14 @@
 """Who waited, in the words of page one."""
 
 from collections.abc import Iterator
-from typing import Final
 
 from audit.report import wording
 from audit.report.first_page import amounts, phrases
 from audit.report.first_page.facts import PageFacts
-from audit.report.first_page.sentences import NOTHING, Sentence, Slot, joined, say, upper
-from audit.report.sections.waits.text import figure
+from audit.report.first_page.sentences import NOTHING, Sentence, Slot, figure, joined, say, upper
 from audit.report.sections.who import reasons
 from audit.report.sections.who.reasons import name
 from audit.report.sections.who.record import People, Person, WhoGroup, WhoRow
-
-LISTED: Final = 0.01
-
-
-MUCH: Final = 0.05
-
-
-MOST_WORDS: Final = 25
 
 
 def who_sub(facts: PageFacts) -> Sentence:

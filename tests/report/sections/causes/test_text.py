@@ -2,15 +2,10 @@
 
 from dataclasses import replace
 
-from audit.report.contents import Contents
-from audit.report.sections.causes.text import of_waiting, waits_most
+from audit.report.sections.causes.text import waits_most
 from audit.report.sections.waits.record import Queue
 from tests.report.sample import figure
-from tests.report.sections.findings.test_answers import measured, place
-
-
-def waited(of: Contents) -> str:
-    return of_waiting(place(of), of.settings.assumed)[0]
+from tests.report.sections.measured import measured
 
 
 def test_the_partition_with_most_of_the_waiting_is_named_with_its_cause() -> None:

@@ -11,8 +11,7 @@ from audit.report.sections.changes.record import CauseChange, Change, Trend
 from audit.report.sections.changes.text import passed_before, wait_changed
 from audit.report.sections.rules.record import BoundRule
 from tests.report.sample import contents
-from tests.report.sections.causes.test_text import waited
-from tests.report.sections.findings.test_answers import measured, place
+from tests.report.sections.measured import measured, place, waited
 
 
 def test_a_change_is_told_from_noise() -> None:

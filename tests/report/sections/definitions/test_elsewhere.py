@@ -16,19 +16,16 @@ from audit.store.database import Connection
 from tests import stores
 from tests.report.rows import add
 from tests.report.sample import figure, pool, present
-from tests.report.sections.machine.test_reading import CAPACITY
 
 
 @pytest.fixture(scope="module")
 def con(tmp_path_factory: pytest.TempPathFactory) -> Connection:
-    con = stores.new(Path(tmp_path_factory.mktemp("pictured")) / "audit.duckdb")
-    add(con, "pools", cluster="demo", pool="batch", resource="cpus", capacity=CAPACITY)
+    con = stores.new(Path(tmp_path_factory.mktemp("elsewhere")) / "audit.duckdb")
+    add(con, "pools", cluster="demo", pool="batch", resource="cpus", capacity=8)
     return con
 
 
 MONTH = Period("month", 1_000, 2_000)
-
-
 WHOLE = Period("all", 0, 4_000)
 
 

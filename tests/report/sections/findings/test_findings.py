@@ -1,4 +1,4 @@
-"""Findings and their order."""
+"""Findings: which are stated, in which order, and their words."""
 
 from dataclasses import replace
 from string import Formatter
@@ -8,11 +8,88 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.registry.measures import SUMMARY
-from audit.report.figures import Figure
+from audit.report.contents import Assumed
+from audit.report.figures import Breakdown, Figure
 from audit.report.place import Place
+from audit.report.render.page import render_html
 from audit.report.sections.findings import findings
-from audit.report.sections.findings.findings import Finding, Kind, Topic, ranked
-from tests.report.sample import contents, figure, pool
+from audit.report.sections.findings.findings import WORDS, Finding, Kind, Topic, ranked
+from audit.report.sections.passed_over.record import PassedOver, Stuck
+from audit.report.sections.rules.record import BoundRule
+from tests.report.sample import HOSTILE, contents, figure, pool
+from tests.report.sections.measured import everything, found, measured, waited, width
+
+
+@pytest.mark.parametrize("overtaken", [0.01, 0.15, 0.9])
+def test_without_a_known_rule_delays_are_no_finding(overtaken: float) -> None:
+    made = found(contents(measured(overtaken, good=False)))
+    assert all(one.topic is not Topic.LATER_ARRIVALS for one in made)
+
+
+def test_a_rule_that_holds_most_waiting_is_named_with_its_source() -> None:
+    name = "limit of 10 running jobs per user"
+    part = measured(rule=0.7, earlier=0.3, rule_free=0.66)
+    part = replace(part, rules=(BoundRule(name, 6_600.0, 90),))
+    made = contents(part)
+    assert waited(made).startswith(
+        "For 66 % of all waiting time (65–67 %) enough was free, and only the "
+        f"{name} (configured) kept the job from starting."
+    )
+    [rule] = [one for one in found(made) if one.topic is Topic.RULES]
+    assert rule.action.endswith(f"{name}.")
+    assumed = {part.name: Assumed((name,))}
+    inferred = replace(made, settings=replace(made.settings, assumed=assumed))
+    assert f"only the {name} (inferred from the log)" in waited(inferred)
+
+
+def test_the_order_of_partitions_and_qos_is_stated() -> None:
+    high = PassedOver("qos", "high", (figure("passed_ahead", 0.58),))
+    part = replace(measured(good=False), ahead=(high,))
+    page = render_html(contents(part)).replace("\xa0", " ")
+    assert "Later jobs of QOS high started first in 58 % of the pairs." in page
+
+
+def test_a_class_that_loses_no_more_than_all_is_not_named() -> None:
+    """Even the interval that is fair to a pick from several must lie above all the others."""
+
+    def named(*widths: Breakdown) -> list[str | None]:
+        made = contents(measured(0.15, widths=widths))
+        return [one.name for one in found(made) if one.about == "width"]
+
+    alike = (width("1", 0.14), width("2", 0.15), width("3-4", 0.16, half=0.05))
+    assert named(*alike) == []
+    assert named(*alike, width("65-128", 0.4)) == ["65-128"]
+    assert named(*alike, width("65-128", 0.4, attempts=20)) == []
+
+
+def test_stuck_attempts_are_counted() -> None:
+    made = contents(replace(measured(), stuck=Stuck(2, 3, ())))
+    [stuck] = [one for one in found(made) if one.topic is Topic.STUCK]
+    assert (
+        stuck.text == "2 jobs still waiting and 3 that gave up waited longer than 95 % of similar "
+        "jobs; one in twenty is expected to."
+    )
+
+
+def test_a_finding_is_short_and_has_its_evidence() -> None:
+    made = found(everything())
+    assert len(made) >= 8
+    for one in made:
+        assert len(one.text.split()) <= WORDS, one.text
+        assert one.action
+        assert one.anchor
+        assert one.sql.startswith("SELECT")
+        assert 0 < one.weight <= 1
+    assert len({(one.about, one.name, one.topic) for one in made}) == len(made)
+
+
+def test_hostile_names_stay_inside_their_quotes() -> None:
+    for name in HOSTILE:
+        for one in found(replace(everything((name, "ben")), cluster=name)):
+            outside = one.sql.replace("''", "")
+            assert outside.count("'") % 2 == 0
+            assert "\n" not in one.text
+
 
 ONE = Finding(
     about="pool",
@@ -26,13 +103,15 @@ ONE = Finding(
     anchor="pool-1-why",
     sql="SELECT 1",
 )
+
+
 IDLE = Kind(
     findings.whole, "queued_mean", Topic.IDLE, "machine", "{queued_mean} CPUs queued.", "Wait."
 )
 """A kind that is not in the registry."""
 
 
-def found(*figures: Figure) -> tuple[Finding, ...]:
+def ranked_of(*figures: Figure) -> tuple[Finding, ...]:
     """Return the findings about a pool with these figures."""
     record = contents(replace(pool(), figures=(*figures, *pool().figures)))
     return findings.findings(record, Place("c", "p", record.pools[0], 1, several=False))
@@ -40,7 +119,7 @@ def found(*figures: Figure) -> tuple[Finding, ...]:
 
 def told(*figures: Figure) -> list[str]:
     """Return those of kind ``IDLE``."""
-    return [one.text for one in found(*figures) if one.action == IDLE.action]
+    return [one.text for one in ranked_of(*figures) if one.action == IDLE.action]
 
 
 def test_an_entry_is_all_that_a_new_kind_of_finding_needs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,7 +135,7 @@ def test_an_entry_is_all_that_a_new_kind_of_finding_needs(monkeypatch: pytest.Mo
 
 def test_capacity_that_is_hardly_ever_idle_is_no_finding() -> None:
     for lower, told in ((0.02, 1), (0.009, 0)):
-        some = found(figure("loss_of_capacity", 0.03, lower, 0.04))
+        some = ranked_of(figure("loss_of_capacity", 0.03, lower, 0.04))
         assert sum(" was idle while queued jobs " in one.text for one in some) == told
 
 

@@ -3,6 +3,7 @@
 import re
 from fractions import Fraction
 from itertools import pairwise
+from pathlib import Path
 from statistics import median_low
 from typing import NamedTuple
 
@@ -16,20 +17,13 @@ from audit.report.sections.machine.reading import BURST_DAYS, pictured
 from audit.report.sections.machine.record import Pictured
 from audit.store import queries
 from audit.store.database import Connection
+from tests import stores
 from tests.report.rows import add
 
 DAY = 86_400
-
-
 FROM = 1_793_484_000 - 7 * DAY  # contains a change of clocks
-
-
 PERIOD = Period("2026-10", FROM, FROM + 9 * DAY)
-
-
 ZONE = "Europe/Berlin"
-
-
 CAPACITY = 8
 
 
@@ -41,6 +35,13 @@ class Job(NamedTuple):
     walltime: int | None
     standing: str = "ended"
     user: str | None = "ann"
+
+
+@pytest.fixture(scope="module")
+def con(tmp_path_factory: pytest.TempPathFactory) -> Connection:
+    con = stores.new(Path(tmp_path_factory.mktemp("pictured")) / "audit.duckdb")
+    add(con, "pools", cluster="demo", pool="batch", resource="cpus", capacity=CAPACITY)
+    return con
 
 
 def shown(con: Connection, jobs: list[Job], period: Period = PERIOD) -> Pictured:

@@ -37,8 +37,6 @@ def test_records_that_a_header_names(
 
 
 SLURM = {"dialects": ("sacct",), "reasons": 1.0, "priorities": 1.0, "nodes_declared": True}
-
-
 PBS = {"dialects": ("pbs",), "limits": "pbs", "nodes_declared": True}
 
 

@@ -11,8 +11,6 @@ from audit.report.sections.usage.record import Charge, UsageOf
 from tests.report.sample import contents, empty, figure, pool, usage
 
 _FROM = 1790805600
-
-
 PLAIN = contents()
 
 
