@@ -136,7 +136,6 @@ TESTED_IN: Final = {
     "report/charts/series": "report/sections/waits/test_charts",
     "report/render/identity": "oneoff/test_verify",
     "store/streams": "store/test_database",
-    "scenario/windows/hours": "scenario/windows/test_search",
     "oneoff/fit_policy/page": "oneoff/fit_policy/test_plan",
     "oneoff/fit_policy/limits": "oneoff/fit_policy/test_plan",
     "studies/commands": "cli/test_oneoff",
