@@ -278,7 +278,7 @@ def pictures(contents: Contents) -> tuple[InlineImage, ...]:
     if one is None or one.quiet:
         return ()
     pool = next(of for of in contents.pools if of.name == one.pool)
-    drawn = render.charts_of(pool, contents.span.zone)
+    drawn = render.charts_of(pool)
     shown = [drawn[key] for key in _SHOWN if key in drawn][:_PICTURES]
     return _pictures(shown, pool.name if len(contents.pools) > 1 else None)
 

@@ -22,7 +22,6 @@ from audit.report.figures import Figure
 from audit.report.first_page.reading import with_verdicts
 from audit.report.pools import in_part, pools
 from audit.report.rows import records
-from audit.report.sections.changes.reading import trends
 from audit.report.sections.definitions.text import definitions
 from audit.report.sections.provenance.record import Provenance
 from audit.report.sections.records.record import (
@@ -37,6 +36,7 @@ from audit.report.sections.records.record import (
 )
 from audit.report.sections.records.unplaced import unplaced
 from audit.report.sections.usage import reading as usage
+from audit.report.source import SectionSource
 from audit.store import queries
 from audit.store.database import Connection
 
@@ -72,11 +72,10 @@ def build(
     inputs = _inputs(con, of_inputs)
     missing = queries.run(con, "records/missing", **of_period)["missing"].drop_nulls()
     run = records(Provenance, queries.run(con, "provenance/run", **of_period))
-    trend = trends(con, cluster, period, schedule, zone_name, settings.resamples)
     decayed = usage.usages(con, cluster, period, zone_name, options.rows, settings)
     charges = usage.charges(con, cluster, period)
-    read = pools(con, cluster, period, schedule, zone_name, options, settings, trend)
-    parts = tuple(in_part(pool, noted.part) for pool in read)
+    source = SectionSource(con, cluster, period, schedule, zone_name, options, settings)
+    parts = tuple(in_part(pool, noted.part) for pool in pools(source))
     contents = Contents(
         cluster=cluster,
         span=_span(con, cluster, period, schedule, zone_name),
