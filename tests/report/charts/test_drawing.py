@@ -14,6 +14,7 @@ from audit.report.charts.style import SHADES, Chart
 from audit.report.render.page import charts_of
 from audit.report.sections.machine.record import MachineOverTime
 from audit.report.sections.passed_over.record import OrderTest
+from audit.report.sections.waits.record import Waits
 from audit.report.sections.who.record import Entities
 from audit.spreadsheets import visible
 from tests.report.sample import HOSTILE, having, pool, waiting, without_fair_starts
@@ -110,7 +111,7 @@ def test_nothing_is_drawn_of_nothing() -> None:
     part = having(
         part, OrderTest(passed=()), hours=(), days=(), users=nobody, accounts=nobody, widths=()
     )
-    assert charts_of(having(part, MachineOverTime())) == {}
+    assert charts_of(having(part, MachineOverTime(), Waits())) == {}
 
 
 def test_attempts_of_unknown_width_are_not_drawn() -> None:
