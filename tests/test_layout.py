@@ -127,6 +127,7 @@ TESTED_IN: Final = {
     "mail/ledger": "mail/test_delivery",
     "pipeline/computing": "oneoff/test_audit",
     "report/owner/card": "test_json_answers",
+    "report/owner/charts": "report/owner/test_page",
     "metrics/waits/held": "metrics/attempts/test_account",
     "metrics/closed_hours": "scenario/test_limits",
     "report/charts/series": "report/sections/waits/test_charts",

@@ -15,7 +15,7 @@ from audit.report.contents import Contents, Who
 from audit.report.first_page.compose import compose
 from audit.report.owner import page as owner_page
 from audit.report.owner.record import OwnerContents
-from audit.report.sections.records.standing import ReportStanding, State
+from audit.report.standing import ReportStanding, State
 from tests.report import sample
 from tests.report.first_page.sample import decision, ruled, unfair, victim
 from tests.report.owner import sample as owners

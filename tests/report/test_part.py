@@ -7,7 +7,7 @@ import pytest
 
 from audit.metrics.verdict import Because, Word
 from audit.registry.causes import CAUSES
-from audit.report import part
+from audit.report import part, standing
 from audit.report.contents import Contents, Who
 from audit.report.first_page.compose import compose
 from audit.report.notices import notices
@@ -22,7 +22,6 @@ from audit.report.sections.causes.record import Causes, Scattered
 from audit.report.sections.machine.record import MachineOverTime, Outage
 from audit.report.sections.passed_over import stuck as tables
 from audit.report.sections.passed_over.record import OrderTest, Stuck, StuckAttempt
-from audit.report.sections.records import standing
 from audit.report.sections.rules.record import BoundRule, BoundRules
 from tests.report.first_page.sample import decision, ruled
 from tests.report.owner import sample as owners

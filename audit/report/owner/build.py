@@ -32,8 +32,8 @@ from audit.report.rows import records
 from audit.report.sections.changes.reading import Stretches, stretches, trend_of
 from audit.report.sections.changes.record import Trend
 from audit.report.sections.passed_over.record import OrderTest
-from audit.report.sections.records.standing import standing
 from audit.report.sections.who.record import Entity
+from audit.report.standing import standing
 from audit.store import queries
 from audit.store.attempts import first_arrival
 from audit.store.database import Connection

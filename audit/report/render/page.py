@@ -38,12 +38,12 @@ from audit.report.sections.fair_starts import tables as fair_starts_tables
 from audit.report.sections.findings.findings import findings
 from audit.report.sections.machine import tables as machine_tables
 from audit.report.sections.records import tables as records_tables
-from audit.report.sections.records.standing import standing
 from audit.report.sections.registry import SECTIONS
 from audit.report.sections.usage import charts as usage_charts
 from audit.report.sections.usage.reading import BALANCE
 from audit.report.sections.waits import tables as waits_tables
 from audit.report.sections.who import tables as who_tables
+from audit.report.standing import standing
 from audit.spreadsheets import visible
 
 if TYPE_CHECKING:

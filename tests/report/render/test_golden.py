@@ -17,7 +17,7 @@ from audit.report.sections.advice.record import Advice, AdvicePart, Advised
 from audit.report.sections.causes import charts as waiting
 from audit.report.sections.changes.record import Change, Trend
 from audit.report.sections.definitions.record import Elsewhere
-from audit.report.sections.records.standing import ReportStanding, State
+from audit.report.standing import ReportStanding, State
 from tests.report import sample
 from tests.report.sample import having, present
 from tests.report.sections.measured import measured, width
