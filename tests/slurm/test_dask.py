@@ -87,16 +87,15 @@ def test_a_task_that_nears_its_limit_begins_again(site: Cluster, tmp_path: Path)
     work = crowded(3_000)
     with executor(asked(tmp_path / "shared", jobs=1)) as one:
         here = fair_starts(work, Policy())
-        victims = queued(site)[:1]
+        (task,) = victims = queued(site)
+
+        def restarted() -> bool:
+            return "Restarts=1" in site.run("scontrol", "show", "job", task)
 
         def near(done: int, of: int) -> None:
             while victims:
-                task = victims.pop()
-                site.run("scancel", "--batch", "--signal=USR1", task)
-                until(
-                    "the task began again",
-                    lambda: "Restarts=1" in site.run("scontrol", "show", "job", task),
-                )
+                site.run("scancel", "--batch", "--signal=USR1", victims.pop())
+                until("the task began again", restarted)
 
         there = fair_starts(work, Policy(), effort=Effort(one, near))
         assert not victims
