@@ -159,7 +159,9 @@ def replayed(advice: Advice, *, brief: bool = False) -> Sentence:
     within: Sentence | str = ""
     if gain.lower is not None and gain.upper is not None:
         low, high = map(amounts.short_time, (gain.lower, gain.upper))
-        within = say(phrases.WITHIN, low=low, high=Slot(high, f"interval {key}"))
+        possible = advice.observed_s is None or gain.upper <= advice.observed_s
+        phrase = phrases.WITHIN if possible else phrases.AT_LEAST
+        within = say(phrase, low=Slot(low, f"interval {key}"), high=high)
     observed: Sentence | str = ""
     if advice.observed_s is not None:
         time = Slot(amounts.short_time(advice.observed_s), f"mean wait {key}")
@@ -196,15 +198,21 @@ def _of_width(label: str, advice: Advice) -> str:
     return f"jobs {width} {unit}" if width.startswith("over") else f"jobs of {width} {unit}"
 
 
+def _carried(facts: PageFacts) -> str:
+    """Return who carries the verdict; empty unless it is mixed or unfair."""
+    decision = facts.decision
+    if decision.word not in (Word.MIXED, Word.UNFAIR):
+        return ""
+    first, *others = decision.carried
+    if others:
+        return amounts.counted(len(decision.carried), decision.kind)
+    return reasons.name(first.kind, first.name)
+
+
 def _questions(facts: PageFacts) -> Iterator[Sentence]:
     shares = {} if facts.part else facts.causes
-    decision = facts.decision
-    if decision.word in (Word.MIXED, Word.UNFAIR):
-        first, *others = decision.carried
-        who = reasons.name(first.kind, first.name)
-        if others:
-            who = amounts.counted(len(decision.carried), decision.kind)
-        yield say(phrases.WHY_OVERTAKEN, who=who)
+    if carried := _carried(facts):
+        yield say(phrases.WHY_OVERTAKEN, who=carried)
     if shares.get("rule", 0.0) >= MUCH and facts.rules:
         rule = facts.rules[0].name
         phrase = phrases.HAS_ENDED if rule in facts.ended else phrases.TO_DECIDE
@@ -436,6 +444,8 @@ def _shows(facts: PageFacts, source: Source) -> Sentence:
         return say("show whether free capacity was scattered")
     if facts.decision.word is Word.QUIET:
         return say(phrases.SHOW_HELD, jobs="the long waits")
+    if carried := _carried(facts):
+        return say(phrases.SHOW_RULE_OF, jobs=phrases.THE_JOBS_OF.format(user=carried))
     if shares.get("none", 0.0) < LISTED:
         return say(phrases.SHOW_RULES)
     return say(phrases.SHOW_HELD, jobs=reasons.held(facts))

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from audit.report.first_page import amounts, phrases
-from audit.report.first_page.causes import BY_KEY, IN_TOTAL, ShownCause
+from audit.report.first_page.causes import BY_KEY, FULL, IN_TOTAL, ShownCause, together
 from audit.report.first_page.facts import OvertakenRow, PageFacts, Person, UsedLess, Where
 from audit.report.first_page.sentences import Sentence, Slot, say, upper
 from audit.report.text import wording
@@ -100,7 +100,7 @@ def _patterns(of: Person, facts: PageFacts) -> Iterator[Sentence]:
     """Yield the patterns that hold, the first of which is said."""
     part = of.causes
     full, none, rule = part["earlier"] + part["later"], part["none"], part["rule"]
-    largest = max(_together(of).items(), key=lambda item: (item[1], item[0]))[0]
+    largest = next(iter(together(part)))
     if of.named_in_rule and largest == "rule":
         yield say(phrases.OWN_RULE, kind=of.kind)
     if rule >= HALF or (largest == "rule" and rule >= LEAST_RULES):
@@ -118,9 +118,8 @@ def _patterns(of: Person, facts: PageFacts) -> Iterator[Sentence]:
     if largest == "none" and none >= LEAST_FREE and not facts.part:
         much = Slot(amounts.short_share(none), f"no reason of {of.kind} {of.name}")
         yield say(phrases.FREE, much="mostly" if none >= HALF else much)
-    single = max(part, key=lambda key: (part[key], key))
-    words = label(BY_KEY[single], facts)
-    yield say(phrases.MANY, cause=_lower(words))
+    words = phrases.FULL_MACHINE if largest == FULL else _lower(label(BY_KEY[largest], facts))
+    yield say(phrases.MANY, cause=words)
 
 
 _HALVES: Final = {
@@ -129,13 +128,6 @@ _HALVES: Final = {
     "held_site": phrases.SITE_HOLD,
     "held_unknown": phrases.LIMIT_OR_CHAIN,
 }
-
-
-def _together(of: Person) -> dict[str, float]:
-    """Return the shares of causes, with earlier and later jobs as one."""
-    made = dict(of.causes)
-    made["earlier"] += made.pop("later")
-    return made
 
 
 def _rules(of: Person) -> Sentence:

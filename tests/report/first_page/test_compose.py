@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from audit.metrics.verdict import Because, Word
 from audit.report.first_page import phrases
-from audit.report.first_page.causes import KEYS
+from audit.report.first_page.causes import FULL, KEYS
 from audit.report.first_page.compose import compose
 from audit.report.first_page.facts import (
     Half,
@@ -22,6 +22,7 @@ from audit.report.first_page.facts import (
     Where,
 )
 from audit.report.first_page.page import FirstPage
+from audit.report.first_page.sentences import NOTHING
 from tests.report.first_page import sample
 from tests.report.first_page.sample import facts, people, person
 
@@ -54,15 +55,22 @@ def _each_key_occurs_once(page: FirstPage) -> None:
 
 def _groups_add_up(page: FirstPage) -> None:
     def number(text: str) -> int:
-        return 0 if not text or text.startswith("under") else int(text.split(maxsplit=1)[0])
+        if not text or text.startswith("under"):
+            return 0
+        return 100 if text.startswith("over") else int(text.split(maxsplit=1)[0])
 
     totals = [number(group.total.plain) for group in page.groups]
     if totals and not page.quiet:
         assert sum(totals) == 100
     for group in page.groups:
         assert all(not row.share for row in group.rows) or len(group.rows) > 1
-        listed = sum(number(row.share.plain) for row in group.rows)
+        listed = sum(number(row.share.plain) for row in group.rows if not row.part)
         assert not listed or abs(listed - number(group.total.plain)) <= len(group.rows)
+        full = [row for row in group.rows if row.cause == FULL]
+        whole = full[0].share or group.total if full else NOTHING
+        parts = [row for row in group.rows if row.part]
+        assert abs(sum(number(row.share.plain) for row in parts) - number(whole.plain)) <= 1
+        assert len(parts) == 2 * len(full)
 
 
 def prose(page: FirstPage) -> list[str]:
