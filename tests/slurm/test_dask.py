@@ -82,6 +82,28 @@ def test_a_job_that_is_cancelled_changes_nothing(site: Cluster, tmp_path: Path) 
     until("all jobs are gone", lambda: not queued(site))
 
 
+def test_a_task_that_nears_its_limit_begins_again(site: Cluster, tmp_path: Path) -> None:
+    """Slurm sends the signal, which `scancel` sends here, before the walltime is over."""
+    work = crowded(3_000)
+    with executor(asked(tmp_path / "shared", jobs=1)) as one:
+        here = fair_starts(work, Policy())
+        victims = queued(site)[:1]
+
+        def near(done: int, of: int) -> None:
+            while victims:
+                task = victims.pop()
+                site.run("scancel", "--batch", "--signal=USR1", task)
+                until(
+                    "the task began again",
+                    lambda: "Restarts=1" in site.run("scontrol", "show", "job", task),
+                )
+
+        there = fair_starts(work, Policy(), effort=Effort(one, near))
+        assert not victims
+        assert all(np.array_equal(a, b) for a, b in zip(here, there, strict=True))
+    until("all jobs are gone", lambda: not queued(site))
+
+
 @pytest.mark.parametrize(
     ("more", "said"),
     [
