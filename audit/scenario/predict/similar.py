@@ -7,9 +7,9 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from audit.array_types import Bools, Floats, Ints
 from audit.kernels import similar as kernels
 from audit.scenario.predict.sweep import SLACK_S
-from audit.scenario.workload import Bools, Floats, Ints
 
 LEVELS: Final = (0.1, 0.5, 0.9)
 MOST: Final = 200  # largest number of neighbours

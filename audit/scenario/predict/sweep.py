@@ -14,11 +14,12 @@ from zoneinfo import ZoneInfo
 import numpy as np
 from numpy.typing import NDArray
 
+from audit.array_types import Bools, Floats, Ints
 from audit.kernels.scheduling import simulation as kernels
 from audit.kernels.scheduling.simulation import Model
 from audit.scenario import engine
 from audit.scenario.predict.known import QueuedAttempts
-from audit.scenario.workload import NEVER, Bools, Floats, Ints, largest_snapshot
+from audit.scenario.workload import NEVER, largest_snapshot
 
 RECENT: Final = 20
 """Number of a user's last ended attempts whose accuracies are averaged."""

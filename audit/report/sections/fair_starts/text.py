@@ -8,28 +8,15 @@ errors of the papers' fair starts are (SPEC §5).
 from typing import Final
 
 from audit.metrics.attempts.fidelity import KEPT_ORDER, KNOWN, MaySay
+from audit.policies import Backfill, Order
 from audit.registry.causes import CAUSES
 from audit.report import wording
 from audit.report.figures import Figure
 from audit.report.pool import PoolPart
 from audit.report.sections.fair_starts.record import Delayed, FairStart, Fidelity, RuleFit
 
-_ORDERS: Final = {
-    "fcfs": "first come, first served",
-    "sjf": "shortest walltime first",
-    "lxf": "largest expansion factor first",
-    "recorded": "by the priorities in the log",
-    "fairshare": "by fairshare",
-    "nuwt": "longest normalised user wait time first",
-    "multifactor": "by Slurm's multifactor priority (age, fairshare, size, partition, QOS)",
-}
-_BACKFILLS: Final = {
-    "none": "without backfilling",
-    "no_guarantee": "with backfilling without guarantees",
-    "easy": "with EASY backfilling",
-    "conservative": "with conservative backfilling",
-    "conservative_replan": "with conservative backfilling, replanned at each pass",
-}
+_ORDERS: Final = {of.value: of.traits.phrase or of.traits.label for of in Order}
+_BACKFILLS: Final = {of.value: of.traits.phrase for of in Backfill}
 _FAIR_ORDERS: Final = {"fairshare": "fairshare", "nuwt": "normalised user wait time"}
 
 
