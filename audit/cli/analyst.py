@@ -73,7 +73,10 @@ def sql(
     *,
     query: Annotated[str | None, Argument(help="SQL, or the name of a saved query.")] = None,
     file: Annotated[Path | None, Option("-f", "--file", help="File with the statement.")] = None,
-    param: Annotated[list[str] | None, Option(metavar="NAME=VALUE", help="Value of $NAME.")] = None,
+    param: Annotated[
+        list[str] | None,
+        Option(metavar="NAME=VALUE", help="Value of the parameter $NAME; repeatable."),
+    ] = None,
     csv: Annotated[
         list[str] | None,
         Option("--csv", metavar="NAME=FILE", help="Table NAME: the texts of a CSV file."),
@@ -81,7 +84,9 @@ def sql(
     show_saved: Annotated[bool, Option("--list", help="List the saved queries.")] = False,
     rows: Annotated[int | None, Option(min=1, help="Maximum number of rows.")] = None,
     raw: Annotated[bool, Option("--raw", help="Do not escape formulas in csv.")] = False,
-    private: Annotated[bool, Option("--private", help="Interactive: keep no history.")] = False,
+    private: Annotated[
+        bool, Option("--private", help="In an interactive session: keep no history.")
+    ] = False,
     target: OfDatabase,
 ) -> None:
     """Query a published database, read-only; without a query, interactively."""

@@ -313,7 +313,7 @@ def _of_summary() -> tuple[Column, ...]:
         _CLUSTER, _POOL, _SCHEDULE, _PERIOD,
         Column("metric", VARCHAR, "name of the measure; see docs/metrics.md"),
         Column("dimension", VARCHAR, f"property that divides attempts: {', '.join(dimensions)}"),
-        Column("dimension_value", VARCHAR, "value of the dimension"),
+        Column("dimension_value", VARCHAR, "value of the dimension", missing="with dimension all"),
         _VALUE,
         Column("lower", DOUBLE, "lower end of the 95 % interval of value",
                missing="without an interval"),

@@ -229,11 +229,11 @@ def _all(compared: PoolChange) -> Table:
     figures = {row["measure"]: row for row in whole.iter_rows(named=True)}
     titles = {
         "observed": "Observed",
-        "today": "Replay of today",
-        "changed": "After",
+        "today": "Replay of today's policy",
+        "changed": "Replay after the change",
         "difference": "Difference",
-        "lower": "… from",
-        "upper": "… to",
+        "lower": "Difference, lower end (95 %)",
+        "upper": "Difference, upper end (95 %)",
         "outcome": "Outcome",
     }
     rows = [

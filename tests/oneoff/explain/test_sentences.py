@@ -55,8 +55,8 @@ def test_lines_say_when_how_long_and_why() -> None:
     line = TimelineLine(ORIGIN, ORIGIN + 96_000, (closed, free, LineCause("own", None, 1_000, 1)))
     assert sentences.timeline(story(account=replace(story().account, timeline=(line,)))) == [
         "Sun 09-09 01:46–Mon 09-10 04:26 (26 h 40 min): closed hours Mon 02-10 for jobs over 4 h, "
-        "for 22 h 13 min of it; for 4 h 10 min, enough was free, but for 7 jobs ahead of it "
-        "that could start as well"
+        "for 22 h 13 min of it; for 4 h 10 min, enough was free, but 7 jobs ahead could "
+        "use it"
     ]
 
 
