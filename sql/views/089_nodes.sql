@@ -1,4 +1,4 @@
--- The nodes that decide whether a job would have fitted.
+-- The nodes of each pool, by which fairaudit decides whether enough was free for a job.
 CREATE OR REPLACE VIEW nodes AS
 SELECT cluster, pool, node, cpus, mem_bytes, gpus, gpu_type, features, source
 FROM node
