@@ -81,7 +81,7 @@ def _quoted(text: str) -> str:
 _NOT_LOGGED: Final = "where the log does not give it"
 _NO_SIZE: Final = "where the size is unknown"
 _NO_FST: Final = "without a fair start time"
-_NO_ACCOUNT: Final = "where waits were not divided into causes"
+_NO_ACCOUNT: Final = "where waits were not attributed to causes"
 _NO_NODES: Final = "where the nodes of the pool are not known"
 _UNINTERRUPTED: Final = "where no attempt was preempted, requeued or suspended"
 _FEW_SIMILAR: Final = "with fewer than 20 similar jobs of 3 users"

@@ -40,8 +40,8 @@ class Of(Enum):
 
     ENDED = "all"
     SIZED = "those whose size is known"
-    BOOKED = "those whose waits were divided into causes"
-    ON_NODES = "those whose waits were divided by nodes"
+    BOOKED = "those whose waits were attributed to causes"
+    ON_NODES = "those whose waits were attributed by nodes"
     TAKES = "those that may preempt others"
     STRICT = "strict"
     """Those with a strict fair start time that counts, each with its weight in a sample."""

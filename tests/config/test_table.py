@@ -25,7 +25,7 @@ def faults(tmp_path: Path, text: str) -> list[str]:
     with pytest.raises(ConfigError) as caught:
         table.read(path)
     first, *rest = str(caught.value).splitlines()
-    assert first == f"{path}: {len(rest)} wrong:"
+    assert first == f"{path}: {len(rest)} faults:"
     return [line.strip() for line in rest]
 
 
@@ -74,7 +74,7 @@ def test_a_text_is_short_for_a_column(tmp_path: Path) -> None:
         ('state_when = [{ state = "X" }]', "state_when[0]: needs a test: column and is, present"),
         (
             'state_when = [{ column = "c", state = "X" }]',
-            "state_when[0]: column and is belong together",
+            "state_when[0]: needs both column and is, or neither",
         ),
         (
             'state_when = [{ is_ = "c", state = "X" }]',
@@ -147,7 +147,7 @@ def test_options_change_a_preset() -> None:
         (["jobid=a"], "--map jobid=a: write it as FIELD=COLUMN.*did you mean job_id"),
         (["zzzz=a"], "fields: cluster, job_id, user"),
         (["job_id"], "write it as FIELD=COLUMN"),
-        (["job_id=a", "walltime=b"], "--map: 2 wrong:\n  walltime: needs a unit"),
+        (["job_id=a", "walltime=b"], "--map: 2 faults:\n  walltime: needs a unit"),
     ],
 )
 def test_wrong_options_are_told(maps: list[str], said: str) -> None:

@@ -128,7 +128,7 @@ def test_all_wrong_lines_are_told_at_once_and_not_too_many(tmp_path: Path) -> No
     begin = date(2026, 1, 1)
     lines = [f"u{k},a,{begin + timedelta(k)},{begin}" for k in range(30)]
     path = write(tmp_path / "people.csv", "\n".join(["user,account,from,to", *lines]))
-    with pytest.raises(ConfigError, match="30 wrong") as caught:
+    with pytest.raises(ConfigError, match="30 faults") as caught:
         people.read(path, BERLIN)
     assert str(caught.value).count("ends (to)") == 20
     assert str(caught.value).endswith("and 10 more")
