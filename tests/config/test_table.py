@@ -82,17 +82,17 @@ def test_a_text_is_short_for_a_column(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_faults_are_told_by_key_path(tmp_path: Path, more: str, said: str) -> None:
+def test_faults_are_reported_by_key_path(tmp_path: Path, more: str, said: str) -> None:
     (found,) = faults(tmp_path, LEAST + more)
     assert found.startswith(said)
 
 
-def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
+def test_all_faults_are_reported_at_once(tmp_path: Path) -> None:
     found = faults(tmp_path, 'walltime = "limit"\nend_time = { column = "e", unit = "min" }')
     assert [line.split(":")[0] for line in found] == ["end_time", "walltime", "job_id"]
 
 
-def test_a_mapping_of_config_toml_is_told_by_its_key_path(tmp_path: Path) -> None:
+def test_a_mapping_of_config_toml_is_reported_by_its_key_path(tmp_path: Path) -> None:
     head = '[[clusters]]\nname = "c"\n[[clusters.sources]]\nfiles = "*"\n'
     inline = 'table = { job_id = "id", submit_time = "t", walltime = { column = "w", unit = "m" } }'
     (found,) = refusals(tmp_path, head + inline)
@@ -121,7 +121,7 @@ def test_a_file_is_named_by_its_path(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"\xff", b"job_id ="])
-def test_what_is_no_toml_is_told(tmp_path: Path, content: bytes) -> None:
+def test_what_is_no_toml_is_reported(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "table.toml"
     path.write_bytes(content)
     with pytest.raises(ConfigError, match="not valid TOML"):
@@ -150,7 +150,7 @@ def test_options_change_a_preset() -> None:
         (["job_id=a", "walltime=b"], "--map: 2 faults:\n  walltime: needs a unit"),
     ],
 )
-def test_wrong_options_are_told(maps: list[str], said: str) -> None:
+def test_wrong_options_are_reported(maps: list[str], said: str) -> None:
     with pytest.raises(UsageError, match=said):
         table.of_options(None, maps)
 
