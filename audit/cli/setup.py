@@ -51,11 +51,7 @@ def init(
         list[Path] | None, Argument(metavar="LOG", help="Accounting logs, or folders of them.")
     ] = None,
     slurm: Annotated[
-        bool,
-        Option(
-            "--slurm",
-            help="Ask the running Slurm for its settings and jobs, and make a first audit.",
-        ),
+        bool, Option("--slurm", help="Ask the running Slurm, and make a first audit.")
     ] = False,
     weeks: Annotated[
         int, Option(min=1, max=520, help="With --slurm: weeks of jobs to ask for.")

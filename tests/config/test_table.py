@@ -14,6 +14,7 @@ from audit.config.table import Mapped, TableMapping
 from audit.config.toml import value
 from audit.errors import ConfigError, UsageError
 from audit.model import RECORDS
+from audit.words import plural
 from tests.config.refusals import refusals
 
 LEAST = 'job_id = "id"\nsubmit_time = "t"\n'
@@ -25,7 +26,7 @@ def faults(tmp_path: Path, text: str) -> list[str]:
     with pytest.raises(ConfigError) as caught:
         table.read(path)
     first, *rest = str(caught.value).splitlines()
-    assert first == f"{path}: {len(rest)} faults:"
+    assert first == f"{path}: {plural(len(rest), 'fault')}:"
     return [line.strip() for line in rest]
 
 
