@@ -137,7 +137,7 @@ class Backfill(StrEnum):
     )
     no_guarantee = BackfillTraits(
         key="no_guarantee",
-        label="every job that fits starts",
+        label="every job for which enough is free starts",
         kernel="NO_GUARANTEE",
         fair=(9.2e-07, 1.01),
         replay=(3e-07, 0.25),
@@ -199,7 +199,7 @@ class Policy(NamedTuple):
         int | None,
         PolicySetting(
             "--window",
-            "Longest walltime that may overtake, in seconds.",
+            "Maximum walltime of a job that overtakes, in seconds.",
             "window",
             "a window, in s, of",
             "duration",
@@ -247,7 +247,7 @@ class Policy(NamedTuple):
         int | None,
         PolicySetting(
             "--batch-delay",
-            "Least seconds between two passes of Slurm's main scheduler.",
+            "Minimum seconds between two passes of Slurm's main scheduler.",
             "delay",
             "a pause of the main scheduler, in s, of",
             "duration",

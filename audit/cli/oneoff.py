@@ -109,8 +109,7 @@ Audited: TypeAlias = Annotated[
             no_pdf=opt.optional(bool, "Make no PDF.", "--no-pdf"),
             predict=opt.optional(
                 bool,
-                "Predict starts, and show how good the predictions are, also where no job is "
-                "pending.",
+                "Predict starts, and show how good the predictions are, even if no job is pending.",
                 "--predict",
             ),
         ),
@@ -136,7 +135,7 @@ def audit(
     ] = None,
     no_advice: Annotated[bool, Option("--no-advice", help="Give no advice.")] = False,
     verbose: Annotated[
-        bool, Option("--verbose", help="Print the inferred policy and rules, too.")
+        bool, Option("--verbose", help="Also print the inferred policy and rules.")
     ] = False,
     timings: Annotated[
         bool, Option("--timings", help="Print CPU, elapsed time and peak memory of each stage.")
@@ -343,7 +342,7 @@ def when(
     logs: opt.OfSomeLogsAndNodes,
     site: opt.Configured,
 ) -> None:
-    """Predict when pending jobs will start, with an interval that is right 8 times in 10.
+    """Predict when pending jobs will start, with an 80 % interval.
 
     The predictions hold for the time of the newest records.
     """

@@ -151,11 +151,11 @@ READING = options(
     columns=optional(str, "Columns of a log without a header row: JobID,User,…"),
     separator=optional(str, "Separator of the columns; default: detected."),
     table=optional(
-        str, "Mapping of a table's columns: the name of a preset, or a file.", metavar="NAME|FILE"
+        str, "Mapping of the log's columns: the name of a preset, or a file.", metavar="NAME|FILE"
     ),
     maps=optional(
         list[str],
-        "Column of a field: walltime=timelimit:min; repeatable.",
+        "Column of one field, with its unit: walltime=timelimit:min; repeatable.",
         "--map",
         metavar="FIELD=COLUMN[:UNIT]",
     ),
@@ -257,7 +257,7 @@ def _request_with_nodes(
 _OF_LOGS = {
     **options(
         pool_size=optional(int, "Capacity of the pool, in units of --resource.", min=1),
-        resource=optional(Resource, "Resource that sizes count; default: cpus."),
+        resource=optional(Resource, "Resource in which job sizes are counted; default: cpus."),
     ),
     **READING,
     **options(
