@@ -49,16 +49,16 @@ class Baselines:
         """Return the last ``ALL`` waits, ascending; nothing: too few are known."""
         return sorted(self._recent) if len(self._recent) >= FEWEST_ALL else []
 
-    def alike(self, job: int) -> int | None:
-        """Return the median of the last ``ALIKE`` waits like that of an attempt.
+    def alike(self, job: int) -> list[int]:
+        """Return the last ``ALIKE`` waits like that of an attempt, ascending.
 
         They are those of the same user, width and walltime class; with too few those of the same
-        width and walltime class; with too few ``recent``. None: too few of these are known.
+        width and walltime class; with too few ``recent``.
         """
         for key in ((self._user[job], *self._class[job]), self._class[job]):
             if len(self._alike[key]) >= FEWEST_ALIKE:
-                return median(sorted(self._alike[key]))
-        return median(self.recent())
+                return sorted(self._alike[key])
+        return self.recent()
 
 
 def median(ascending: Sequence[int]) -> int | None:

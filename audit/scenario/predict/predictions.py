@@ -38,7 +38,7 @@ PAIRS: Final = NeighbourSearch(window=30_000, known=50, per_group=3)
 """A group is a job."""
 SAMPLED: Final = 30_000
 """Largest number of submissions that are predicted."""
-SIMULATED: Final = 20_000_000
+SIMULATED: Final = 7_000_000
 """Largest number of jobs that run or wait where simulations begin, added up over all of them."""
 HOUR_S: Final = 3_600
 SEARCHED_S: Final = 45 * 86_400  # past in which similar pending jobs are searched
@@ -192,7 +192,7 @@ def _predict(run: _Run, scene: QueueState, job: int, levels: Levels, merits: Mer
     levels.made(bounds, life, wait, contested)
     merits.made(curves, now, life, wait)
     latest = run.sweep.baselines
-    medians = (median(latest.recent()), latest.alike(job))
+    medians = (median(latest.recent()), median(latest.alike(job)))
     beside = (now + of if of is not None else None for of in medians)
     run.keep(job, now, _Made(bounds, contested, _Beside(now + wait, *beside)))
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from audit.kernels.scheduling import simulation as kernels
 from audit.kernels.scheduling.simulation import Model
 from audit.scenario import engine
-from audit.scenario.predict.baselines import Baselines
+from audit.scenario.predict.baselines import Baselines, median
 from audit.scenario.predict.known import QueuedAttempts
 from audit.scenario.workload import NEVER, Bools, Floats, Ints, largest_snapshot
 
@@ -225,7 +225,7 @@ class Sweep:
         local = datetime.fromtimestamp(now, self._zone)
         angle = (local.hour + local.minute / 60) * math.pi / 12
         count = len(jobs)
-        alike = [self.baselines.alike(job) or 0 for job in jobs.tolist()]
+        alike = [median(self.baselines.alike(job)) or 0 for job in jobs.tolist()]
         in_use, capacity = self._in_use(scene), self._at(now)
         columns = [
             *(np.log(wait + SLACK_S) for wait in waits),

@@ -9,7 +9,7 @@ from tests.strategies import EPOCH
 def at(of: Baselines, now: int, job: int) -> tuple[int | None, int | None]:
     """The medians of the last waits, and of those alike."""
     of.to(now)
-    return median(of.recent()), of.alike(job)
+    return median(of.recent()), median(of.alike(job))
 
 
 def test_waits_count_from_the_second_after_they_ended() -> None:

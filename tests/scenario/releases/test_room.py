@@ -1,5 +1,6 @@
 """Room where nodes are known: by definition (tests/naive/releases.py), and by hand."""
 
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -29,8 +30,12 @@ def pool_of(machines: dict[str, Machine]) -> Pool:
     return ALL._replace(nodes=nodes, absences=away)
 
 
-def on_nodes(draw: st.DrawFn, jobs: list[Job]) -> tuple[list[Job], dict[str, Machine]]:
-    """Give jobs partitions and nodes of these, and some nodes a time away."""
+@st.composite
+def on_nodes(
+    draw: st.DrawFn, of: st.SearchStrategy[list[Job]]
+) -> tuple[list[Job], dict[str, Machine]]:
+    """Jobs with partitions and nodes of these, of which some are away for a time."""
+    jobs = draw(of)
     partition = st.sampled_from(["a", "b", None])
     placed = [
         job._replace(partition=draw(partition), node=draw(st.sampled_from([*MACHINES, "other"])))
@@ -48,9 +53,9 @@ def on_nodes(draw: st.DrawFn, jobs: list[Job]) -> tuple[list[Job], dict[str, Mac
 
 
 @settings(max_examples=examples(60))
-@given(st.data(), logs())
-def test_chains_as_defined(data: st.DataObject, jobs: list[Job]) -> None:
-    jobs, machines = on_nodes(data.draw, jobs)
+@given(on_nodes(logs()))
+def test_chains_as_defined(log: tuple[list[Job], dict[str, Machine]]) -> None:
+    jobs, machines = log
     exact = {user: naive.chain(jobs, machines, user) for user in ("ann", "bob")}
     made = find_chains(user_jobs(attempts(jobs), pool_of(machines), 100 * DAY))
     assert {one.user: one.jobs for one in made} == {
@@ -59,23 +64,22 @@ def test_chains_as_defined(data: st.DataObject, jobs: list[Job]) -> None:
 
 
 @settings(max_examples=examples(60))
-@given(st.data(), bursts())
-def test_room_as_defined(data: st.DataObject, jobs: list[Job]) -> None:
-    jobs, machines = on_nodes(data.draw, jobs)
+@given(on_nodes(bursts()))
+def test_room_as_defined(log: tuple[list[Job], dict[str, Machine]]) -> None:
+    jobs, machines = log
     of = user_jobs(attempts(jobs), pool_of(machines), 1_000 * DAY)
-    log = sorted(jobs, key=lambda job: (job.arrival, job.number))
+    every = np.arange(len(of.row))
+    ordered = sorted(jobs, key=lambda job: (job.arrival, job.number))
     instants = {t + more for job in jobs for t in (job.arrival, job.start or 0) for more in (0, 1)}
     for at in sorted(instants):
-        exact = [naive.room(jobs, machines, job, at) for job in log]
-        every = range(len(of.row))
-        found = of.has_room(of.row * 0 + [*every], of.row * 0 + at)
-        assert found.tolist() == exact
+        exact = [naive.room(jobs, machines, job, at) for job in ordered]
+        assert of.has_room(every, np.full(len(every), at)).tolist() == exact
 
 
 @settings(max_examples=examples(60))
-@given(st.data(), bursts())
-def test_joint_releases_as_defined(data: st.DataObject, jobs: list[Job]) -> None:
-    jobs, machines = on_nodes(data.draw, jobs)
+@given(on_nodes(bursts()))
+def test_joint_releases_as_defined(log: tuple[list[Job], dict[str, Machine]]) -> None:
+    jobs, machines = log
     of = user_jobs(attempts(jobs), pool_of(machines), 1_000 * DAY)
     found = [(one.user, len(one.jobs), one.since, one.until) for one in find_releases(of)]
     assert found == [
