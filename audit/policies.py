@@ -147,7 +147,7 @@ class Backfill(StrEnum):
     )
     no_guarantee = BackfillTraits(
         key="no_guarantee",
-        label="every job that fits starts",
+        label="every job for which enough is free starts",
         phrase="with backfilling without guarantees",
         kernel="NO_GUARANTEE",
         fair=(9.2e-07, 1.01),
@@ -213,7 +213,7 @@ class Policy(NamedTuple):
         int | None,
         PolicySetting(
             "--window",
-            "Longest walltime that may overtake, in seconds.",
+            "Maximum walltime of a job that overtakes, in seconds.",
             "window",
             "a window, in s, of",
             "duration",
@@ -261,7 +261,7 @@ class Policy(NamedTuple):
         int | None,
         PolicySetting(
             "--batch-delay",
-            "Least seconds between two passes of Slurm's main scheduler.",
+            "Minimum seconds between two passes of Slurm's main scheduler.",
             "delay",
             "a pause of the main scheduler, in s, of",
             "duration",

@@ -115,7 +115,7 @@ def _by_peaks(
         return [(name,) for name in smaller], f"which add up to the header's {whole}: {seen}"
     if found := separate(attempts, resource):
         seen = ", ".join(one.evidence for one in found)
-        why = f"at which jobs waited while other partitions had room: {seen}"
+        why = f"at which jobs waited while enough was free in other partitions: {seen}"
         return [one.partitions for one in found], why
     return None
 

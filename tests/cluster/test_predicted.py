@@ -54,7 +54,7 @@ def test_a_window_has_the_predictions_of_its_own_attempts() -> None:
         (True, False, {predicted.SUBMISSION, predicted.PENDING}),
     ],
 )
-def test_an_audit_predicts_where_jobs_are_pending_or_if_asked(
+def test_an_audit_predicts_where_jobs_are_pending_or_if_requested(
     tmp_path: Path, jobs_pending: bool, predict: bool, kinds: set[str]
 ) -> None:
     *_, last = records(JOBS)

@@ -158,7 +158,7 @@ def test_refused_lines_come_by_reason_with_the_first_of_each(said: Contents) -> 
     assert [line.line for line in said.refusals[0].examples] == [3, 7]
 
 
-def test_examples_are_as_many_as_asked_for(con: Connection) -> None:
+def test_examples_are_as_many_as_requested(con: Connection) -> None:
     made = build(con, "demo", _PERIOD, Options(examples=1))
     assert [len(refusal.examples) for refusal in made.refusals] == [1, 1]
 
@@ -286,7 +286,7 @@ def test_who_is_passed_over_is_listed_by_how_long(con: Connection) -> None:
     assert part[OrderTest].passed[0].figure("passed_share").value == 0.3
 
 
-def test_the_stuck_of_a_period_are_told_those_that_wait_first(con: Connection) -> None:
+def test_stuck_jobs_of_a_period_are_listed_those_that_wait_first(con: Connection) -> None:
     _fill(con, 20)
     database.execute(con, "UPDATE job_result SET end_time = NULL WHERE job_id IN ('1', '2')")
     waited = {"1": 50, "2": 70, "3": 900, "4": 800}
@@ -304,7 +304,7 @@ def test_the_stuck_of_a_period_are_told_those_that_wait_first(con: Connection) -
     ]
 
 
-def test_the_most_delayed_of_a_period_are_told(con: Connection) -> None:
+def test_the_most_delayed_of_a_period_are_listed(con: Connection) -> None:
     _fill(con, 30)
     database.execute(
         con,

@@ -89,7 +89,7 @@ def test_every_tree_has_its_nodes_below_their_accounts(of: Grown) -> None:
         assert tree.names[tree.parents[place]] == (node.parent or "root")
 
 
-def test_all_faults_are_told_at_once() -> None:
+def test_all_faults_are_reported_at_once() -> None:
     nodes = [
         TreeNode("", "user", 1),
         TreeNode("a", "account", -1),
@@ -123,7 +123,7 @@ def test_all_faults_are_told_at_once() -> None:
     ]
 
 
-def test_siblings_without_any_share_are_refused_unless_asked_for() -> None:
+def test_siblings_without_any_share_are_refused_unless_requested() -> None:
     nodes = [
         TreeNode("a", "account", 1),
         TreeNode("u", "user", 0, "a"),

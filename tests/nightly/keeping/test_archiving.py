@@ -294,7 +294,7 @@ def test_months_come_back_and_go_again(nights: Path, kept: dict[str, pl.DataFram
 
 
 @pytest.mark.thorough
-def test_what_is_told_again_counts_as_known_and_what_comes_late_waits(
+def test_records_read_again_count_as_known_and_late_ones_wait(
     nights: Path, logs: list[Path], kept: dict[str, pl.DataFrame]
 ) -> None:
     lines = logs[0].read_text().splitlines(keepends=True)

@@ -99,7 +99,7 @@ def test_marks_have_the_colours_of_the_theme(
     assert marks == f"rgb({', '.join(str(int(shade[at : at + 2], 16)) for at in (1, 3, 5))})"
 
 
-def test_who_points_at_a_mark_is_told_what_it_stands_for(seen: chromium.Page, page: Path) -> None:
+def test_pointing_at_a_mark_shows_its_value(seen: chromium.Page, page: Path) -> None:
     seen.show(page, 1200)
     seen.evaluate(UNFOLDED)
     seen.evaluate("document.querySelector('.chart svg').scrollIntoView({block: 'center'})")

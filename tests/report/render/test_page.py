@@ -139,12 +139,12 @@ def test_links_lead_somewhere(page: str) -> None:
 
 def test_uwt_has_its_companions_beside_it(page: str) -> None:
     for text in (_Reader(page).text,):
-        at = text.index("Mean (UWT)")
+        at = text.index("Mean NUWT (UWT)")
         for companion in (
-            "Median",
-            "Lower quartile",
-            "Upper quartile",
-            "All together",
+            "Median NUWT",
+            "Lower quartile of NUWT",
+            "Upper quartile of NUWT",
+            "NUWT of all together",
             "deviation",
         ):
             assert companion in text[at : at + 400]

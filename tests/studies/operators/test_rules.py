@@ -135,7 +135,7 @@ def test_any_growing_function_of_an_operator_is_equivalent_to_it(power: float) -
     assert equivalent(named("relative"), bent) is not None
 
 
-def test_ties_of_one_alone_are_told() -> None:
+def test_ties_of_one_alone_are_reported() -> None:
     def coarse(t: Floats, s: Floats) -> Floats:
         return np.sign(operators.priority("absolute", t, s))
 

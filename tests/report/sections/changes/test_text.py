@@ -14,7 +14,7 @@ from tests.report.sample import contents, having
 from tests.report.sections.measured import measured, place, waited
 
 
-def test_a_change_is_told_from_noise() -> None:
+def test_a_change_is_distinguished_from_noise() -> None:
     def said(lower: float, upper: float, *, changed: bool = False) -> str:
         change = Change("cause_unexplained_share", 0.4, Figure("", -0.15, lower, upper))
         trend = Trend("month", (), (change,), "2026-09", settings_changed=changed)

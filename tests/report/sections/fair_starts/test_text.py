@@ -60,7 +60,7 @@ def test_a_policy_that_nobody_knows_stays_text() -> None:
 @pytest.mark.parametrize(
     ("order", "said"), [("fairshare", "by fairshare"), ("nuwt", "by normalised user wait time")]
 )
-def test_another_fair_order_than_that_of_arrival_is_said(order: str, said: str) -> None:
+def test_another_fair_order_than_that_of_arrival_is_stated(order: str, said: str) -> None:
     fidelity = Fidelity("fcfs", "easy", (), order)
     assert said in belief.fair_order(fidelity)
     for by_arrival in (None, Fidelity("fcfs", "easy", ())):

@@ -162,7 +162,7 @@ def test_weight_is_effect_times_part_times_confidence() -> None:
     assert ONE._replace(sure=0.8).confidence == 1.0  # no more than all of it
 
 
-def test_of_one_subject_and_topic_the_weightier_is_told() -> None:
+def test_of_one_subject_and_topic_the_weightier_is_reported() -> None:
     better = ONE._replace(effect=0.5, sure=0.5)
     other = ONE._replace(topic="idle while others queue", part=0.1)
     assert ranked([ONE, other, better]) == (better, other)
