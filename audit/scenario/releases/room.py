@@ -15,12 +15,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from audit.array_types import Ints
 from audit.metrics.attempts.contention import amounts, capacity_steps
 from audit.metrics.nodes import placed
 from audit.metrics.waits.queue import Queued
 from audit.model import Pool
-
-Ints = NDArray[np.int64]
 
 
 class FreeAmount(NamedTuple):
