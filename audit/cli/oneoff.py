@@ -44,7 +44,7 @@ CHANGES = opt.RULES | opt.options(
         metavar="exact|FACTOR",
     ),
     walltimes_of=opt.optional(
-        list[str], "Only the walltimes of this user; repeatable.", metavar="USER"
+        list[str], "Change only the walltimes of this user; repeatable.", metavar="USER"
     ),
     capacity=opt.optional(str, "New capacity of the pool.", metavar="N|+N|-N"),
     nodes=opt.optional(str, "New number of nodes, each with its resources.", metavar="N|+N|-N"),
@@ -54,7 +54,9 @@ CHANGES = opt.RULES | opt.options(
         metavar="packed|least_loaded|consecutive|exclusive",
     ),
     per_node=opt.optional(
-        list[str], "Most that a job requests per node; it gets more nodes.", metavar="RESOURCE=N"
+        list[str],
+        "Maximum that a job requests per node; larger jobs get more nodes.",
+        metavar="RESOURCE=N",
     ),
     max_walltime=opt.optional(
         list[str], "New maximum walltime of a partition.", metavar="PARTITION=D-HH:MM:SS"
@@ -90,23 +92,24 @@ Audited: TypeAlias = Annotated[
             out=opt.optional(Path, "Folder for the report and database; default: fairaudit-out."),
             db=opt.optional(Path, "Database to add to; default: a new audit.duckdb in --out."),
             order=opt.optional(
-                Order, "Queue order of replays; default: as the log shows, else fcfs."
+                Order, "Queue order of replays; default: inferred from the log, else fcfs."
             ),
             backfill=opt.optional(
-                Backfill, "Backfilling of replays; default: as the log shows, else easy."
+                Backfill, "Backfilling of replays; default: inferred from the log, else easy."
             ),
             from_day=opt.optional(str, "First day of the period.", "--from", metavar="DAY"),
             to_day=opt.optional(str, "Day after the last day.", "--to", metavar="DAY"),
             log_from=opt.optional(
-                str, "Begin of the logs; default: as their records show.", metavar="TIME"
+                str,
+                "Time from which the logs are complete; default: inferred from them.",
+                metavar="TIME",
             ),
             user=opt.OfUsers,
             account=opt.OfAccounts,
             no_pdf=opt.optional(bool, "Make no PDF.", "--no-pdf"),
             predict=opt.optional(
                 bool,
-                "Predict starts, and show how good the predictions are, also where no job is "
-                "pending.",
+                "Predict starts, and show how good the predictions are, even if no job is pending.",
                 "--predict",
             ),
         ),
@@ -132,7 +135,7 @@ def audit(
     ] = None,
     no_advice: Annotated[bool, Option("--no-advice", help="Give no advice.")] = False,
     verbose: Annotated[
-        bool, Option("--verbose", help="Print the inferred policy and rules, too.")
+        bool, Option("--verbose", help="Also print the inferred policy and rules.")
     ] = False,
     timings: Annotated[
         bool, Option("--timings", help="Print CPU, elapsed time and peak memory of each stage.")
@@ -228,9 +231,11 @@ OfSshare: TypeAlias = Annotated[
         )
         | opt.SLURM_FILES
         | opt.options(
-            as_of=opt.optional(str, "Instant; default: the last known.", metavar="TIME"),
+            as_of=opt.optional(
+                str, "Instant of the figures; default: the last known.", metavar="TIME"
+            ),
             half_life=opt.optional(str, "New half-life, such as 14-0.", metavar="LENGTH"),
-            algorithm=opt.optional(Algorithm, "Algorithm; default: that of slurm.conf."),
+            algorithm=opt.optional(Algorithm, "Fairshare algorithm; default: that of slurm.conf."),
             phase=opt.optional(str, "Time of one recalculation by slurmctld.", metavar="TIME"),
             sample=opt.file("Output of sshare, to infer when slurmctld recalculates."),
             sample_time=opt.optional(str, "Time of --sample; default: --as-of.", metavar="TIME"),
@@ -254,11 +259,16 @@ def sshare(
     ] = None,
     since: Annotated[
         str | None,
-        Option(metavar="TIME", help="With --explain: since when; default: one half-life earlier."),
+        Option(
+            metavar="TIME",
+            help="With --explain: begin of the change; default: one half-life earlier.",
+        ),
     ] = None,
     back_at: Annotated[
         float | None,
-        Option(min=0, max=1, help="With --explain: FairShare to return to; default: the earlier."),
+        Option(
+            min=0, max=1, help="With --explain: FairShare to return to; default: that at --since."
+        ),
     ] = None,
     site: opt.Configured,
 ) -> None:
@@ -320,7 +330,10 @@ def when(
     *,
     job: Annotated[
         str | None,
-        Argument(metavar="[JOB]", help="Id of a pending job; default: all; or the first log."),
+        Argument(
+            metavar="[JOB]",
+            help="Id of a pending job, or the first log; default: all pending jobs.",
+        ),
     ] = None,
     user: Annotated[str | None, Option(help="Only this user's pending jobs.")] = None,
     form: OfAnswer = AnswerFormat.text,
@@ -329,7 +342,7 @@ def when(
     logs: opt.OfSomeLogsAndNodes,
     site: opt.Configured,
 ) -> None:
-    """Predict when pending jobs will start, with an interval that is right 8 times in 10.
+    """Predict when pending jobs will start, with an 80 % interval.
 
     The predictions hold for the time of the newest records.
     """
@@ -433,7 +446,7 @@ def fit_policy(
     *,
     budget: Annotated[str | None, opt.gone("--budget")] = None,
     write: Annotated[
-        Path | None, Option(metavar="config.toml", help="New file for what the log shows.")
+        Path | None, Option(metavar="config.toml", help="New file for the inferred configuration.")
     ] = None,
     given: OfStudy,
 ) -> None:

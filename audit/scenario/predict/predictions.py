@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import polars as pl
 
+from audit.array_types import Bools, Ints
 from audit.model import Standing
 from audit.scenario.budget import depths
 from audit.scenario.predict import similar
@@ -30,7 +31,7 @@ from audit.scenario.predict.known import QueuedAttempts, known_of
 from audit.scenario.predict.similar import Curves, Mixture, NeighbourSearch, PredictionTable
 from audit.scenario.predict.sweep import QueueState, Sweep
 from audit.scenario.scenario import Scenario
-from audit.scenario.workload import NEVER, Bools, Ints
+from audit.scenario.workload import NEVER
 
 SUBMISSIONS: Final = NeighbourSearch(window=12_000, known=60, per_group=3)
 """A group is what a user submits in one hour: of a burst, 60 alike would hide all others."""

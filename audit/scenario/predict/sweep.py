@@ -12,14 +12,14 @@ from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
 import numpy as np
-from numpy.typing import NDArray
 
+from audit.array_types import Bools, Floats, Ints
 from audit.kernels.scheduling import simulation as kernels
 from audit.kernels.scheduling.simulation import Model
 from audit.scenario import engine
 from audit.scenario.predict.baselines import Baselines, median
 from audit.scenario.predict.known import QueuedAttempts
-from audit.scenario.workload import NEVER, Bools, Floats, Ints, largest_snapshot
+from audit.scenario.workload import NEVER, largest_snapshot
 
 RECENT: Final = 20
 """Number of a user's last ended attempts whose accuracies are averaged."""
@@ -212,7 +212,7 @@ class Sweep:
 
     def features(
         self, scene: QueueState, jobs: Ints, waits: tuple[Ints, Ints], ages: bool
-    ) -> tuple[NDArray[np.float64], Ints]:
+    ) -> tuple[Floats, Ints]:
         """Return the features of attempts of the queue: measured ones, and labels.
 
         Args:

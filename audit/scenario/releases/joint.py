@@ -11,7 +11,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from audit.scenario.releases.queue import DAY_S, NEVER, UNKNOWN, Bools, Ints, UserJobs
+from audit.array_types import Bools, Ints
+from audit.scenario.releases.queue import DAY_S, NEVER, UNKNOWN, UserJobs
 
 STEP_S: Final = 120
 """Longest time between the starts of two neighbours."""

@@ -13,17 +13,13 @@ from typing import Final
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from audit.array_types import Bools, Ints
 from audit.metrics.attempts.population import only
 from audit.metrics.waits.queue import numbered, queued
 from audit.model import SEQUENCE, Pool
 from audit.scenario.plateaus.sweeping import clock, local_days
 from audit.scenario.releases.room import Room
-
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
 
 NEVER: Final = int(np.iinfo(np.int64).max)
 UNKNOWN: Final = 0

@@ -31,6 +31,10 @@ LONGER = figure("class_ratio", 1.5, 1.2, 2.0)
             f"You typically waited 3 h; {SIMILAR} waited 2 h. Compared: 60 of your 100 jobs.",
         ),
         ((3 * HOUR, None, 19), "You typically waited 3 h. Too few jobs exist to compare."),
+        (
+            (3 * HOUR, None, 20),
+            "You typically waited 3 h. Most of your jobs have too few others to compare with.",
+        ),
     ],
 )
 def test_the_head_compares_typical_waits(of: tuple[int, float | None, int], expected: str) -> None:
@@ -55,7 +59,8 @@ def test_three_figures_with_their_intervals() -> None:
     assert long.big == "5 h"
     assert long.text == "per job, mean (4–6 h); all jobs in closed weeks waited 2 h."
     assert beside.text == (
-        "times as long (0.8–2), 20 h more in total, over 1,000 jobs. Not significantly longer."
+        "times as long on average (0.8–2), 20 h more in total, over 1,000 jobs. Not significantly "
+        "longer."
     )
     assert (way.big, way.text) == (
         "60 %",
@@ -125,7 +130,7 @@ def test_jobs_that_started_at_once_have_no_note() -> None:
     assert not any("One wait" in note for note in text.notes(made))
 
 
-def test_a_long_wait_is_told_without_anybody_else() -> None:
+def test_a_long_wait_is_described_without_other_users() -> None:
     assert text.long_title(LONG, part(), "UTC") == (
         "5 h: job 17, 8 CPUs for up to 4 h, from 2026-10-02 00:13"
     )
@@ -202,7 +207,7 @@ def test_a_page_says_why_nobody_is_named(why: PassedWhy | None, told: tuple[str,
 @pytest.mark.parametrize(
     ("hours", "attempts", "told"), [(200, 100, True), (100, 100, False), (200, 4, False)]
 )
-def test_one_wait_that_makes_most_of_all_is_told(hours: int, attempts: int, told: bool) -> None:
+def test_one_wait_that_makes_most_of_all_is_reported(hours: int, attempts: int, told: bool) -> None:
     longest = replace(LONG, wait_s=hours * HOUR)
     notes = text.notes(replace(part(LONGER), attempts=attempts, longest=(longest,)))
     expected = "One wait of 8.3 d is 40 % of all their waiting time: look at it first."
