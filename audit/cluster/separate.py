@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from audit.array_types import Ints
 from audit.cluster import hardware
 from audit.cluster.inference import Fact, claimed
 from audit.formats.dialects import Header
@@ -47,8 +48,6 @@ MOST_REQUESTS: Final = 16
 """Different requests, those with most waiting, that are looked at."""
 
 DAY_S: Final = 86_400
-
-Ints = NDArray[np.int64]
 
 
 class Separate(NamedTuple):

@@ -15,7 +15,7 @@ from audit.report.contents import Contents, Who
 from audit.report.first_page.compose import compose
 from audit.report.owner import page as owner_page
 from audit.report.owner.record import OwnerContents
-from audit.report.sections.records.standing import ReportStanding, State
+from audit.report.standing import ReportStanding, State
 from tests.report import sample
 from tests.report.first_page.sample import decision, ruled, unfair, victim
 from tests.report.owner import sample as owners
@@ -46,10 +46,12 @@ def sent(made: mail.Letter) -> EmailMessage:
 
 
 def body(message: EmailMessage, kind: str) -> str:
+    """Return a body, without its no-break spaces."""
     part = message.get_body((kind,))
     assert isinstance(part, EmailMessage)
     text: str = part.get_content()
-    return text
+    assert ("10\u00a0h" in text) is (kind == "html" and "one in ten" in text)
+    return text.replace("\u00a0", " ")
 
 
 def test_a_mail_of_the_whole_report() -> None:

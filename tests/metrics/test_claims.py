@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from audit.array_types import Floats
 from audit.metrics import claims
-from audit.metrics.claims import BELOW_0, Claim, ClaimHolds, Comparison, Estimate, Floats
+from audit.metrics.claims import BELOW_0, Claim, ClaimHolds, Comparison, Estimate
 from audit.metrics.uncertainty import Resamples
 
 _values = st.lists(

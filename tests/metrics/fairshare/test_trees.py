@@ -176,20 +176,18 @@ def test_attempts_belong_to_the_most_specific_node() -> None:
         pl.Series(list(column), dtype=pl.String) for column in list(zip(*asked, strict=True))[:3]
     ]
     found = trees.leaf_of(tree, *columns)
-    assert found.nodes.tolist() == [wanted for *_, wanted in asked]
-    assert (found.unknown_users, found.unknown_accounts) == (2, 2)
+    assert found.tolist() == [wanted for *_, wanted in asked]
 
 
 def test_users_of_a_flat_tree_are_found_whatever_their_account() -> None:
     tree = trees.flat(["a", "b"])
     found = trees.leaf_of(tree, pl.Series(["b", None, "c", "a"]), None)
-    assert found.nodes.tolist() == [2, -1, -1, 1]
-    assert (found.unknown_users, found.unknown_accounts) == (0, 2)
+    assert found.tolist() == [2, -1, -1, 1]
 
 
 def test_no_attempts_belong_to_no_node() -> None:
     nothing = pl.Series([], dtype=pl.String)
-    assert trees.leaf_of(build(SMALL), nothing, nothing).nodes.tolist() == []
+    assert trees.leaf_of(build(SMALL), nothing, nothing).tolist() == []
 
 
 # --- redistribution ------------------------------------------------------------------------------

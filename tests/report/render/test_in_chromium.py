@@ -9,8 +9,9 @@ import pytest
 
 from audit.report.charts.style import SHADES
 from audit.report.render import page as render
+from audit.report.sections.resources.record import Resources
 from tests.report import chromium
-from tests.report.sample import HOSTILE, contents, pool, resources, usage
+from tests.report.sample import HOSTILE, contents, having, pool, resources, usage
 
 pytestmark = [
     pytest.mark.chromium,
@@ -27,7 +28,7 @@ UNFOLDED = "document.querySelectorAll('details').forEach(e => { e.open = true; }
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("page") / "report.html"
-    hostile = replace(pool(HOSTILE[0], users=HOSTILE), resources=resources(*HOSTILE))
+    hostile = having(pool(HOSTILE[0], users=HOSTILE), Resources(resources(*HOSTILE)))
     said = contents(pool(), hostile, cluster=HOSTILE[1])
     said = replace(said, usages=(usage(HOSTILE), usage(targets=False)))
     file.write_text(render.render_html(said), encoding="utf-8")

@@ -6,18 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from audit.array_types import Floats
 from audit.metrics.fairshare import operators
 from audit.metrics.fairshare.operators import OPERATORS
 from audit.studies.operators import rules
-from audit.studies.operators.rules import (
-    RULES,
-    Floats,
-    Operator,
-    OperatorWitness,
-    check,
-    equivalent,
-    named,
-)
+from audit.studies.operators.rules import RULES, Operator, OperatorWitness, check, equivalent, named
 
 OF_RATIO = {"relative", "relative_n", "sigmoid", "sigmoid_n", "slurm"}
 

@@ -10,9 +10,15 @@ from audit.report.charts.marks.lines import Line, Panel, TipRange
 from audit.report.charts.series import value
 from audit.report.charts.style import EARLIER, LATER, Chart
 from audit.report.figures import Figure
+from audit.report.pool import PoolPart
 from audit.report.sections.changes.record import Trend, TrendPoint
 
 _UNITS: Final = {"s": "Seconds", "min": "Minutes", "h": "Hours", "d": "Days"}
+
+
+def trend_of_pool(pool: PoolPart) -> Chart | None:
+    """Draw the trend of a pool of a report."""
+    return trend(pool[Trend], delayed=pool.has_fair_starts)
 
 
 def trend(of: Trend | None, *, delayed: bool) -> Chart | None:
@@ -52,7 +58,7 @@ def trend(of: Trend | None, *, delayed: bool) -> Chart | None:
         f"Mean wait: {', '.join(ends)}",
         f"Lines with a band of 95 % intervals. Mean wait by {of.unit}: {words}.",
         *lines.drawn([Panel(x, y, drawn, targets=targets)], height=150, at_ends=True),
-        f"{_UNITS[unit]} per attempt, by {of.unit} in which they ended; band: 95 % interval.",
+        f"{_UNITS[unit]} per job, by {of.unit} in which they ended; band: 95 % interval.",
     )
 
 
@@ -91,4 +97,4 @@ def _point_tip(point: TrendPoint, delayed: bool) -> str:
     if delayed and point.miss_delivered_mean.value is not None:
         figures["delay by later arrivals"] = point.miss_delivered_mean
     each = (f"{n} {wording.duration(of.value)}{series.within(of)}" for n, of in figures.items())
-    return f"{point.label}: {', '.join(each)}; {wording.plural(point.attempts, 'attempt')}"
+    return f"{point.label}: {', '.join(each)}; {wording.plural(point.attempts, 'job')}"

@@ -1,5 +1,6 @@
 """CPU time that jobs were allocated beyond their requests."""
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 
@@ -11,3 +12,10 @@ class BeyondUser(NamedTuple):
     beyond: float
     charge_share: float | None  # of its charges, what its requests would save
     reason: str  # key of ``registry.requested.BEYONDS``: that of most of it
+
+
+@dataclass(frozen=True, slots=True)
+class BeyondRequests:
+    """The users of a pool whose jobs were allocated more than they requested."""
+
+    users: tuple[BeyondUser, ...] = ()  # most first

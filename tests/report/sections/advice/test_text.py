@@ -9,8 +9,9 @@ from audit.report import wording
 from audit.report.figures import Figure
 from audit.report.render.page import _environment
 from audit.report.sections.advice import text as advice
-from audit.report.sections.advice.reading import advices
+from audit.report.sections.advice.reading import read
 from audit.report.sections.advice.record import Advised
+from audit.report.source import SectionSource
 from audit.report.wording import percent
 from audit.store import database
 from audit.store.database import Connection
@@ -87,7 +88,7 @@ def _fit(con: Connection, agreement: float) -> None:
 
 
 def _read(con: Connection) -> Advised:
-    return advices(con, "de'mo", PERIOD, "batch")
+    return read(SectionSource(con, "de'mo", PERIOD)).get("batch", Advised())
 
 
 def test_the_report_states_that_nothing_was_tried(con: Connection) -> None:
