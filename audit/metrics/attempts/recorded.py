@@ -21,6 +21,9 @@ from audit.registry.reasons import PLANNED, without_names
 RECORDED: Final = "recorded"
 """Optional column of attempts: a list of the stretches, each with its begin and end (epoch s) and
 its kind as in ``account.NO_HOLDS``. It is there where the store has evidence of this cluster."""
+SITE_PRIORITY: Final = "site_priority"
+"""Optional column of attempts, Float64: the priority at the start, or the last one before. It is
+there where the store has priorities of this cluster's scheduler at instants."""
 REACH_S: Final = 1_800
 """The longest time to which a sample applies, s."""
 
@@ -88,9 +91,10 @@ def with_evidence(attempts: pl.DataFrame, evidence: pl.DataFrame) -> pl.DataFram
     added = attempts.with_row_index("row")
     for found in (stretches, priorities):
         added = added.join(found, on="row", how="left", maintain_order="left")
-    return added.with_columns(priority=pl.coalesce("_priority", "priority")).drop(
-        "row", "_priority"
-    )
+    added = added.with_columns(priority=pl.coalesce("_priority", "priority"))
+    if priorities.height:
+        added = added.with_columns(pl.col("priority").alias(SITE_PRIORITY))
+    return added.drop("row", "_priority")
 
 
 def _applied(of_jobs: pl.DataFrame) -> pl.DataFrame:

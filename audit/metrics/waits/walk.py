@@ -1,7 +1,7 @@
 """Each second of each wait, booked by a walk through the queue at each instant (SPEC §11).
 
-``metrics.attempts.account`` names what is booked here. Conventions: n attempts in the order
-(arrival, submit, sequence); times in epoch s.
+``metrics.attempts.account`` names what is booked here. Conventions: n attempts in the queue's order,
+which is (arrival, submit, sequence) or that of known priorities; times in epoch s.
 """
 
 from __future__ import annotations
@@ -238,9 +238,10 @@ def _log(
     shape = [found.set_of, *((found.nodes.shape, found.nodes.wide) if pool.nodes else ())]
     alike = _alike(n, waiting, [*request, *shape])
     expected, places = _expected_ends(n, ran, start + estimate)
+    came = queue.column("came")
     single = (user == 0) | (flags > 0)
     single[known.holds.row] = True
-    equal = (arrival, user, estimate, *request, *rules.counter, *rules.amount, *rules.reach, *shape)
+    equal = (came - np.arange(n), arrival, user, estimate, *request, *rules.counter, *rules.amount, *rules.reach, *shape)
     planned, late = start + rules.length, ran[:0]
     if rules.remaining.any():
         late, equal = ran[planned[ran] < end[ran]], (*equal, rules.length)
@@ -251,6 +252,7 @@ def _log(
         return chosen[time_order(times[chosen])]
 
     return Waits(
+        came=came,
         arrival=arrival,
         leave=leave,
         start=start,
@@ -265,7 +267,7 @@ def _log(
         flags=flags,
         first_hold=np.searchsorted(known.holds.row, np.arange(n)),
         last_hold=np.searchsorted(known.holds.row, np.arange(n), side="right"),
-        by_arrival=waiting,
+        by_arrival=by(arrival, waiting),
         by_leave=by(leave, waiting),
         by_cycle=by(cycle, noticed),
         by_start=by(start, ran),
