@@ -24,5 +24,5 @@ def path(name: str) -> Path:
 
 
 def files(folder: str, suffix: str) -> list[Path]:
-    """Return the files of ``folder`` that end in ``suffix``, sorted by name."""
-    return sorted(path(folder).glob(f"*{suffix}"))
+    """Return the files below ``folder`` that end in ``suffix``, sorted by name."""
+    return sorted(path(folder).rglob(f"*{suffix}"))

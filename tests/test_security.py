@@ -20,7 +20,7 @@ from audit.config.places import Site
 from audit.errors import SourceError
 from audit.nightly import sources
 from audit.nightly.run import run
-from audit.report.text import wording
+from audit.report import wording
 from audit.store import database, snapshots
 from tests.logs import write
 from tests.nightly.test_run import NOW, month, site

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from audit.config import Config, places
     from audit.pipeline.opening import LogRequest
     from audit.pipeline.session import Session
-    from audit.report.record.page import Who
+    from audit.report.contents import Who
     from audit.scenario.scenario import ScenarioChange
 
 DEFAULT_OUT = Path("fairaudit-out")
@@ -327,7 +327,7 @@ def site(path: Path) -> places.Site:
 
 def owners(users: list[str] | None, accounts: list[str] | None) -> tuple[Who, ...]:
     """Return the users and accounts that get pages, each once."""
-    from audit.report.record.page import Who
+    from audit.report.contents import Who
 
     named = [*(Who("user", name) for name in users or ())]
     named += [Who("account", name) for name in accounts or ()]

@@ -92,6 +92,8 @@ cdef class Walk:
     cdef int64_t[::1] since  # [attempts], of the state
     cdef int64_t[::1] stretch  # [attempts], 0: its request is not free
     cdef int64_t waiting, stretches
+    cdef int64_t least  # no waiting attempt requests less of the first resource
+    cdef bint idle  # the last walk found nothing free for any
 
 
 def fitting_spans(
@@ -146,6 +148,7 @@ cdef void _sweep(Log log, Rules rules, Trial trial, Walk walk, Table out) noexce
             for k in range(walk.waiting):
                 _change(walk, walk.queue[k], OUT, now, out)
                 walk.stretch[walk.queue[k]] = 0
+            walk.idle = False
         else:
             _queue_claims(log, rules, trial, walk, coming, now, out)
 
@@ -185,6 +188,7 @@ cdef Next _happen(
         if log.waits[coming.arrival] and log.start[coming.arrival] > now:
             walk.queue[walk.waiting] = coming.arrival
             walk.waiting += 1
+            walk.least = min(walk.least, log.request[0, coming.arrival])
         coming.arrival += 1
     while time_at(log.start, log.by_start, coming.start) <= now:
         _occupy(log, rules, walk, log.by_start[coming.start], 1)
@@ -228,14 +232,19 @@ cdef void _queue_claims(
     cdef State state
     cdef bint free
     cdef Py_ssize_t k
+    if walk.idle and walk.free[0] < walk.least and walk.least > 0:
+        return
+    walk.idle, walk.least = True, NEVER
     if coming.window < trial.opens.shape[0]:
         closing = trial.closes[coming.window] - now
     walk.left[:] = walk.free
     for k in range(walk.waiting):
         job = walk.queue[k]
         state = OUT
+        walk.least = min(walk.least, log.request[0, job])
         free = fits(log.request, job, walk.free)
         if free:
+            walk.idle = False
             if walk.stretch[job] == 0:
                 walk.stretches += 1
                 walk.stretch[job] = walk.stretches

@@ -20,8 +20,8 @@ from audit.config import Cluster, Config, Mail, allowed
 from audit.errors import StoreError
 from audit.mail import message as mails
 from audit.model import Period
-from audit.report.record.page import Who
-from audit.report.text.standing import State
+from audit.report.contents import Who
+from audit.report.sections.records.standing import State
 from audit.store import database, queries
 from audit.store.database import Connection
 

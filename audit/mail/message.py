@@ -16,20 +16,21 @@ from email.message import EmailMessage
 from email.utils import format_datetime
 from typing import Final, NamedTuple
 
+from audit.report import wording
 from audit.report.charts import drawing
-from audit.report.charts.over_time import trend
 from audit.report.charts.style import Chart
-from audit.report.charts.waiting import owner_why
+from audit.report.contents import Contents, Who
 from audit.report.first_page.page import FirstPage
+from audit.report.notice import Notice
+from audit.report.notices import notices
 from audit.report.owner import text as owner_text
+from audit.report.owner.record import OwnerContents
 from audit.report.owner.text import Answer
-from audit.report.record.owner import OwnerContents
-from audit.report.record.page import Contents, Who
 from audit.report.render import export
 from audit.report.render import page as render
-from audit.report.text import wording
-from audit.report.text.notices import Notice, notices
-from audit.report.text.standing import ReportStanding, State, uncounted
+from audit.report.sections.causes.charts import owner_why
+from audit.report.sections.changes.charts import trend
+from audit.report.sections.records.standing import ReportStanding, State, uncounted
 
 _SHOWN: Final = ("why", "trend", "waits", "week")
 _PICTURES: Final = 2  # charts of a mail: the first of these that exist; none shows names

@@ -76,6 +76,11 @@ class WeekBlock(NamedTuple):
     first: int
     last: int
 
+    @property
+    def behind(self) -> tuple[int, int]:
+        """The first week, and the one behind the last."""
+        return self.first, self.last + 1
+
 
 def may_be_published(pairs: Collection[Pair]) -> bool:
     """Return whether a figure about the attempts of these users and accounts may be published.
@@ -147,13 +152,16 @@ def publish(attempts: pl.DataFrame, weeks: Sequence[Period]) -> pl.DataFrame:
     Returns:
         Columns of ``BLOCKS``.
     """
-    held = _placed(attempts, weeks).sort(pl.all())  # sums of one order, whatever the store gives
+    placed = _placed(attempts, weeks)
+    over = list(blocks(weeks, _pairs(placed, "week")))
+    of_week = {week: number for number, one in enumerate(over) for week in range(*one.behind)}
+    blocked = pl.col("week").replace_strict(of_week, default=None, return_dtype=pl.Int64)
+    held = placed.with_columns(block=blocked).filter(pl.col("block").is_not_null())
     rows = [
-        (weeks[block.first].from_time, weeks[block.last].to_time, *figure)
-        for block in blocks(weeks, _pairs(held, "week"))
-        for figure in _figures(held.filter(pl.col("week").is_between(*block)))
+        (weeks[over[number].first].from_time, weeks[over[number].last].to_time, *figure)
+        for number, *figure in (*_overall(held, len(over)), *_of_classes(held))
     ]
-    return pl.DataFrame(rows, BLOCKS, orient="row")
+    return pl.DataFrame(rows, BLOCKS, orient="row").sort("from_time", maintain_order=True)
 
 
 def waits(attempts: pl.DataFrame, published: pl.DataFrame) -> pl.DataFrame:
@@ -206,39 +214,57 @@ def _pairs(attempts: pl.DataFrame, *by: str) -> set[tuple[Any, Pair]]:
     return {(row[0] if len(by) == 1 else row[:-2], row[-2:]) for row in rows}
 
 
-def _figures(of: pl.DataFrame) -> Iterator[tuple[str | None, str | None, str, float]]:
-    """Yield class, metric and value of one block's figures: of all attempts, then of each class."""
-    waited = int(of["wait_s"].sum())
-    consumed = (of["size"].fill_null(0).cast(pl.Float64) * of["occupancy_s"]).to_numpy().sum()
-    yield None, None, "wait_mean", rounded(waited / of.height)
-    yield None, None, "consumed", rounded(float(consumed))
-    for cause in CAUSES if waited else ():
-        passed = float(of[cause.column].to_numpy().sum())
-        yield None, None, cause.share, round(passed / waited, 2)
-    chosen = published_classes(_pairs(of, "width", "walltime"))
+Figure = tuple[int, str | None, str | None, str, float]  # block, class, metric, value
+
+
+def _overall(of: pl.DataFrame, count: int) -> Iterator[Figure]:
+    """Yield the figures of all attempts of each of ``count`` blocks."""
+    block = of["block"].to_numpy()
+
+    def sums(values: pl.Series) -> list[float]:
+        return grouped_sums(block, values.cast(pl.Float64).to_numpy(), count)
+
+    waited, consumed = sums(of["wait_s"]), sums(of["size"].fill_null(0) * of["occupancy_s"])
+    passed = {cause: sums(of[cause.column]) for cause in CAUSES}
+    for number, attempts in enumerate(np.bincount(block, minlength=count).tolist()):
+        yield number, None, None, "wait_mean", rounded(waited[number] / attempts)
+        yield number, None, None, "consumed", rounded(consumed[number])
+        for cause in CAUSES if waited[number] else ():
+            share = round(passed[cause][number] / waited[number], 2)
+            yield number, None, None, cause.share, share
+
+
+def _of_classes(of: pl.DataFrame) -> Iterator[Figure]:
+    """Yield the figures of each published class of each block."""
+    pairs = defaultdict(set)
+    for (block, *label), pair in _pairs(of, "block", *_CLASS):
+        pairs[block].add(((*label,), pair))
+    chosen = {(block, *one) for block, each in pairs.items() for one in published_classes(each)}
     known = of.filter(pl.col("user").is_not_null())
     means = (
-        known.group_by(*_CLASS, "user", maintain_order=True)
+        known.group_by("block", *_CLASS, "user")
         .agg(pl.col("wait_s").mean())
-        .group_by(_CLASS, maintain_order=True)
+        .sort(pl.all())  # sums of one order, whatever the store gives
+        .group_by("block", *_CLASS, maintain_order=True)
         .agg(pl.col("wait_s").mean())
-        .join(_medians(known), on=_CLASS, nulls_equal=True)
-        .sort(_CLASS)
+        .join(_medians(known), on=("block", *_CLASS), nulls_equal=True)
+        .sort("block", *_CLASS)
     )
-    for width, walltime, *waits_s in means.iter_rows():
-        if (width, walltime) in chosen:
+    for block, width, walltime, *waits_s in means.iter_rows():
+        if (block, width, walltime) in chosen:
             for metric, wait_s in zip(("wait_mean", "wait_median"), waits_s, strict=True):
-                yield width, walltime, metric, rounded(wait_s)
+                yield block, width, walltime, metric, rounded(wait_s)
 
 
 def _medians(of: pl.DataFrame) -> pl.DataFrame:
-    """Return the median wait of each class, in which each user has equal weight."""
-    weight = 1 / pl.len().over(*_CLASS, "user")
+    """Return the median wait of each block's classes, in which each user has equal weight."""
+    by = ("block", *_CLASS)
+    weight = 1 / pl.len().over(*by, "user")
     passed = of.sort("wait_s").select(
-        *_CLASS,
+        *by,
         wait_median="wait_s",
-        passed=weight.cum_sum().over(_CLASS),
-        users=pl.col("user").n_unique().over(_CLASS),
+        passed=weight.cum_sum().over(by),
+        users=pl.col("user").n_unique().over(by),
     )
     at_least_half = passed.filter(2 * pl.col("passed") >= pl.col("users") - _ROUNDING)
-    return at_least_half.group_by(_CLASS).agg(pl.col("wait_median").min())
+    return at_least_half.group_by(by).agg(pl.col("wait_median").min())

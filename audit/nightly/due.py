@@ -46,12 +46,12 @@ from audit.pipeline.drawing import HTML
 from audit.pipeline.evidence import dated, recorded_attempts
 from audit.pipeline.inferring import SPAN_S, of_period
 from audit.report import index
+from audit.report.contents import Contents, Who
 from audit.report.index import IndexVerdict, Link, answers, render_index
-from audit.report.reading.trending import trends
-from audit.report.record.page import Contents, Who
-from audit.report.record.pool import Trend
-from audit.report.text.notices import notices
-from audit.report.text.standing import standing
+from audit.report.notices import notices
+from audit.report.sections.changes.reading import trends
+from audit.report.sections.changes.record import Trend
+from audit.report.sections.records.standing import standing
 from audit.store import archive, database, queries
 from audit.store.attempts import first_arrival
 from audit.store.database import Connection
@@ -456,7 +456,7 @@ def _trends(con: Connection, shown: list[IndexVerdict], resamples: int) -> dict[
     newest = {answer.cluster: answer for answer in reversed(shown)}
     found = {}
     for cluster, answer in newest.items():
-        zone = queries.run(con, "report_cluster", cluster=cluster, period=answer.period)["zone"][0]
+        zone = queries.run(con, "report/cluster", cluster=cluster, period=answer.period)["zone"][0]
         period = Period(answer.period, answer.from_time, answer.to_time)
         of_pools = trends(con, cluster, period, OBSERVED, zone, resamples)
         if answer.pool in of_pools:

@@ -33,9 +33,9 @@ from audit.pipeline.session import Session
 from audit.pipeline.workplace import replacing, workplace
 from audit.policies import Backfill, Order
 from audit.report import index
+from audit.report.contents import Contents, Who
 from audit.report.first_page import phrases
-from audit.report.record.page import Contents, Who
-from audit.report.text.notices import notices
+from audit.report.notices import notices
 from audit.store import archive, migrations, publish
 from audit.store.database import Connection
 from audit.words import Resource

@@ -12,7 +12,7 @@ from audit.files import privacy
 from audit.model import Period
 from audit.pipeline import drawing, owners
 from audit.progress import printable
-from audit.report.record.page import Who
+from audit.report.contents import Who
 from audit.store import database, queries, snapshots
 from audit.store.database import Connection
 

@@ -28,7 +28,7 @@ from audit.pipeline.inferring import in_force
 from audit.pipeline.opening import open_log
 from audit.pipeline.session import Session
 from audit.policies import SETTINGS
-from audit.report.text import wording
+from audit.report import wording
 from audit.scenario import engine
 from audit.scenario.check import check_simulated, require_sound
 from audit.scenario.scenario import Scenario, ScenarioChange, changed

@@ -13,7 +13,8 @@ from audit.errors import ReportError, UsageError
 from audit.model import Period
 from audit.report import build
 from audit.report.owner import build as pages
-from audit.report.render import identity, owner, page, sandbox
+from audit.report.owner import page as owner
+from audit.report.render import identity, page, sandbox
 from audit.report.render.identity import ClaimedReport
 from audit.store import queries, snapshots
 from audit.store.database import Connection
@@ -69,7 +70,7 @@ def verify(report: Path, published: Path | None, config: Config, folder: Path) -
 def _difference(
     con: Connection, claim: ClaimedReport, given: bytes, chosen: ReportConfig
 ) -> str | None:
-    current = queries.run(con, "report_run", cluster=claim.cluster, period=claim.period.name)
+    current = queries.run(con, "provenance/run", cluster=claim.cluster, period=claim.period.name)
     if current.is_empty():
         return "the database has no such period; is it the right one?"
     run_id, version = current.row(0)[:2]

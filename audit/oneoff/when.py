@@ -18,7 +18,8 @@ from audit.pipeline.opening import ClusterLog
 from audit.pipeline.published import open_either
 from audit.pipeline.session import Session
 from audit.progress import printable
-from audit.report.text import starts, wording
+from audit.report import wording
+from audit.report.sections.predicted import starts
 from audit.scenario.predict import predictions
 from audit.scenario.predict.calibration import TOLERANCE_S, Bounds, Withheld
 from audit.scenario.scenario import Scenario

@@ -15,7 +15,7 @@ from audit.cluster.inference import Fact, RuleFact
 from audit.cluster.setting import ClusterSettings
 from audit.metrics.attempts.fidelity import KNOWN
 from audit.model import Pool
-from audit.report.text import wording
+from audit.report import wording
 from audit.rule_text import rule_text
 from audit.scenario.delivered.agreement import agreement, known_policy
 from audit.scenario.delivered.candidates import candidates

@@ -13,8 +13,9 @@ from audit.model import Period
 from audit.pipeline import owners
 from audit.progress import OnProgress, silent
 from audit.report import build
-from audit.report.record.page import Contents, Options, Who
-from audit.report.render import owner, page, sandbox
+from audit.report.contents import Contents, Options, Who
+from audit.report.owner import page as owner
+from audit.report.render import page, sandbox
 from audit.store.database import Connection
 
 HTML = owner.REPORT

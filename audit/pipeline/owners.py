@@ -14,12 +14,11 @@ from audit.errors import ReportError, UsageError
 from audit.files import replace
 from audit.model import OBSERVED
 from audit.progress import printable
-from audit.report.judgement.place import named
-from audit.report.owner import build
+from audit.report.contents import Contents, Who
+from audit.report.owner import build, page
 from audit.report.owner.card import card
-from audit.report.record.page import Contents, Who
+from audit.report.place import named
 from audit.report.render import identity
-from audit.report.render import owner as page
 from audit.store import queries
 from audit.store.database import Connection
 
@@ -111,4 +110,4 @@ class EntityNames:
 
 def names(con: Connection, cluster: str) -> EntityNames:
     """Return the users and accounts of a cluster in a database."""
-    return EntityNames(queries.rows(con, "owner_names", cluster=cluster, schedule=OBSERVED))
+    return EntityNames(queries.rows(con, "owner/names", cluster=cluster, schedule=OBSERVED))

@@ -69,7 +69,7 @@ def open_published(
         site = next((each for each in config.clusters if each.name == cluster), None)
         attempts, setting = _read(con, cluster, site, job, fit=fit)
         setting = replace(setting, part=_part(con, cluster))
-        read = queries.run(con, "report_inputs", cluster=cluster, whole=True, inputs=[])
+        read = queries.run(con, "records/inputs", cluster=cluster, whole=True, inputs=[])
     tau_s = config.metrics.tau_s
     described = population.describe(attempts, setting.pools, setting.partition_pool, tau_s=tau_s)
     return ClusterLog(described, setting, site, tuple(sorted(read["content_sha256"])))
@@ -142,7 +142,7 @@ def headers(con: Connection, cluster: str) -> dict[str, Header]:
 
 def _part(con: Connection, cluster: str) -> str:
     """Return ``ClusterSettings.part`` as it was when figures were last computed."""
-    ((_, notes),) = queries.rows(con, "report_cluster", cluster=cluster, period="")
+    ((_, notes),) = queries.rows(con, "report/cluster", cluster=cluster, period="")
     noted = json.loads(notes)
     return str(noted.get("part", "")) if isinstance(noted, dict) else ""
 

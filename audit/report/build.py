@@ -17,30 +17,26 @@ from audit.errors import ReportError
 from audit.model import OBSERVED, Period
 from audit.periods import day_of, zone
 from audit.registry import measures
+from audit.report.contents import DEFAULT, Assumed, Contents, Options, Settings, Span
+from audit.report.figures import Figure
 from audit.report.first_page.reading import with_verdicts
-from audit.report.reading import records, usage
-from audit.report.reading.pools import in_part, pools
-from audit.report.reading.trending import trends
-from audit.report.reading.unplaced import unplaced
-from audit.report.record.page import (
-    DEFAULT,
-    Assumed,
-    Contents,
+from audit.report.pools import in_part, pools
+from audit.report.rows import records
+from audit.report.sections.changes.reading import trends
+from audit.report.sections.definitions.text import definitions
+from audit.report.sections.provenance.record import Provenance
+from audit.report.sections.records.record import (
     Coverage,
     Gap,
     Input,
     MissingLog,
-    Options,
-    Provenance,
     Refusal,
     RefusedLine,
     Restated,
     Restatement,
-    Settings,
-    Span,
 )
-from audit.report.record.pool import Figure
-from audit.report.text.definitions import definitions
+from audit.report.sections.records.unplaced import unplaced
+from audit.report.sections.usage import reading as usage
 from audit.store import queries
 from audit.store.database import Connection
 
@@ -65,17 +61,17 @@ def build(
         ReportError: the database does not have the cluster.
     """
     of_period = {"cluster": cluster, "period": period.name}
-    if not (known := queries.rows(con, "report_cluster", **of_period)):
+    if not (known := queries.rows(con, "report/cluster", **of_period)):
         raise ReportError(f"cluster {cluster!r}: not in the database; ingest its logs first")
     zone_name, text = known[0]
     noted = _noted(text)
     settings = settings_of(con, cluster, period)
     of_inputs = _of_inputs(con, cluster, period)
     span = {"whole": period.whole_log, "from_time": period.from_time, "to_time": period.to_time}
-    ((superseded,),) = queries.rows(con, "report_superseded", cluster=cluster, **span)
+    ((superseded,),) = queries.rows(con, "records/superseded", cluster=cluster, **span)
     inputs = _inputs(con, of_inputs)
-    missing = queries.run(con, "report_missing", **of_period)["missing"].drop_nulls()
-    run = records(Provenance, queries.run(con, "report_run", **of_period))
+    missing = queries.run(con, "records/missing", **of_period)["missing"].drop_nulls()
+    run = records(Provenance, queries.run(con, "provenance/run", **of_period))
     trend = trends(con, cluster, period, schedule, zone_name, settings.resamples)
     decayed = usage.usages(con, cluster, period, zone_name, options.rows, settings)
     charges = usage.charges(con, cluster, period)
@@ -111,7 +107,7 @@ def build(
 
 def settings_of(con: Connection, cluster: str, period: Period) -> Settings:
     """Return the settings behind the figures of a period, or the defaults."""
-    rows = queries.run(con, "report_settings", cluster=cluster, period=period.name)
+    rows = queries.run(con, "report/settings", cluster=cluster, period=period.name)
     metrics, resamples, decay, assumed = rows.row(0) if rows.height else (None,) * 4
     usage_ = json.loads(decay) if decay else None
     found = Settings(
@@ -133,14 +129,14 @@ def _assumed(fitted: Mapping[str, Any]) -> dict[str, Assumed]:
 
 
 def _inputs(con: Connection, of_inputs: Mapping[str, Any]) -> tuple[Input, ...]:
-    read = queries.run(con, "report_inputs", **of_inputs)
+    read = queries.run(con, "records/inputs", **of_inputs)
     named = read.rename({"content_sha256": "sha256", "bytes": "size"})
     return records(Input, named.with_columns(notes=pl.col("notes").str.split("\n").fill_null([])))
 
 
 def _of_inputs(con: Connection, cluster: str, period: Period) -> dict[str, Any]:
     """Return the logs behind a period's figures, as arguments of queries."""
-    known = queries.rows(con, "report_input_ids", cluster=cluster, period=period.name)
+    known = queries.rows(con, "records/input_ids", cluster=cluster, period=period.name)
     if not known and not period.whole_log:
         within = {"from_time": period.from_time, "to_time": period.to_time}
         known = queries.rows(con, "input_ids", cluster=cluster, **within, since=None, lead=0)
@@ -151,7 +147,7 @@ def _of_inputs(con: Connection, cluster: str, period: Period) -> dict[str, Any]:
 def _span(con: Connection, cluster: str, period: Period, schedule: str, zone_name: str) -> Span:
     within = {"from_time": period.from_time, "to_time": period.to_time}
     of = {"cluster": cluster, "schedule": schedule, "whole": period.whole_log}
-    known = queries.run(con, "report_data_span", **of, **within, period=period.name)
+    known = queries.run(con, "records/span", **of, **within, period=period.name)
     ((newest,),) = queries.rows(con, "latest_instant", cluster=cluster)
     fixed = {"whole_log": period.whole_log, "zone": zone_name, "newest": newest}
     (span,) = records(Span, known, name=period.name, **within, **fixed)
@@ -175,15 +171,15 @@ def _coverage(
     }
     (coverage,) = records(
         Coverage,
-        queries.run(con, "report_coverage", **days),
+        queries.run(con, "records/coverage", **days),
         undated=sum(log.refused for log in inputs),
-        gaps=records(Gap, queries.run(con, "report_gaps", **days, gaps=gaps)),
+        gaps=records(Gap, queries.run(con, "records/gaps", **days, gaps=gaps)),
     )
     return coverage
 
 
 def _refusals(con: Connection, of_inputs: dict[str, Any], examples: int) -> tuple[Refusal, ...]:
-    lines = queries.rows(con, "report_refusals", **of_inputs, examples=examples)
+    lines = queries.rows(con, "records/refusals", **of_inputs, examples=examples)
     by_reason: dict[tuple[str, int], list[RefusedLine]] = {}
     for reason, number, *line in lines:
         by_reason.setdefault((reason, number), []).append(RefusedLine(*line))
@@ -192,7 +188,7 @@ def _refusals(con: Connection, of_inputs: dict[str, Any], examples: int) -> tupl
 
 def _restatement(con: Connection, of_period: Mapping[str, str]) -> Restatement | None:
     """Return the changes since the period's figures were last computed."""
-    rows = queries.rows(con, "report_restated", **of_period)
+    rows = queries.rows(con, "records/restated", **of_period)
     if not rows:
         return None
     *_, because, figures = rows[0]
@@ -208,7 +204,7 @@ def _silent_since(con: Connection, cluster: str, period: Period) -> int | None:
     """Return the end of the last period with records, unless this period follows it directly."""
     if period.whole_log:
         return None
-    before = queries.run(con, "report_before", cluster=cluster, from_time=period.from_time)
+    before = queries.run(con, "records/period_before", cluster=cluster, from_time=period.from_time)
     ended: int | None = before["ended"].item()
     return None if ended == period.from_time else ended
 

@@ -10,12 +10,12 @@ from typing import Final, NamedTuple
 import polars as pl
 
 from audit.metrics.verdict import Decision
-from audit.report.charts.over_time import trend
+from audit.report.contents import Contents, Who
 from audit.report.first_page import phrases
-from audit.report.reading import records
-from audit.report.record.page import Contents, Who
-from audit.report.record.pool import Trend
 from audit.report.render import page
+from audit.report.rows import records
+from audit.report.sections.changes.charts import trend
+from audit.report.sections.changes.record import Trend
 from audit.store import database, queries
 from audit.store.database import Connection
 

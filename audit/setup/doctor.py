@@ -33,7 +33,7 @@ from audit.nightly.keeping import archiving
 from audit.pipeline import owners
 from audit.pipeline.published import open_published
 from audit.report.charts import drawing
-from audit.report.record.page import Who
+from audit.report.contents import Who
 from audit.report.render import page
 from audit.rules import KINDS, WEEK
 from audit.store import database, migrations, queries, snapshots

@@ -89,7 +89,7 @@ def course_sums(
     """
     of = {"cluster": cluster, "schedule": schedule, **_bounds(over)}
     names = [stretch.name for stretch in over]
-    known = queries.run(con, "report_course_known", **of, periods=names)
+    known = queries.run(con, "changes/course_known", **of, periods=names)
     stored = {*known["stretch"]}
     left = [number for number in range(len(over)) if number not in stored]
     if not left:
@@ -104,14 +104,14 @@ def cause_sums(
 ) -> pl.DataFrame:
     """Return attempts and their total waits by cause, by pool and stretch of time."""
     of = {"cluster": cluster, "schedule": schedule, **_bounds(over)}
-    return queries.run(con, "report_causes", **of)
+    return queries.run(con, "changes/causes", **of)
 
 
 def _of_attempts(
     con: Connection, cluster: str, schedule: str, over: Sequence[Period]
 ) -> pl.DataFrame:
     of = {"cluster": cluster, "schedule": schedule, **_bounds(over)}
-    return queries.run(con, "report_course", **of)
+    return queries.run(con, "changes/course", **of)
 
 
 def _bounds(over: Sequence[Period]) -> dict[str, list[int]]:

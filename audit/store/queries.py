@@ -1,8 +1,8 @@
 """The statements of ``sql/queries`` as functions with declared parameters.
 
-A file opens with comment lines: its result, then, if it takes any, ``-- parameters: cluster
-VARCHAR, since BIGINT``. Its body uses them as ``$cluster``. ``run`` checks that declaration and use
-agree.
+A query has the name of its file below that folder: ``waits/walltimes``. A file opens with comment
+lines: its result, then, if it takes any, ``-- parameters: cluster VARCHAR, since BIGINT``. Its body
+uses them as ``$cluster``. ``run`` checks that declaration and use agree.
 
 A query over ``all_records`` or ``all_results`` reads archived attempts too: those of ``$cluster``,
 from the files of all months, or of fewer if the declaration says so. ``-- archive: since, until``
@@ -75,6 +75,13 @@ def load(name: str, folder: str = "sql/queries") -> Query:
                     raise StoreError(f"{path.name}:{number}: {wrong}") from None
                 parameters[parameter] = kind
     return Query(name, " ".join(doc), parameters, bounds, text)
+
+
+def names() -> list[str]:
+    """Return the names of all queries."""
+    folder = resources.path("sql/queries")
+    files = resources.files("sql/queries", ".sql")
+    return [file.relative_to(folder).with_suffix("").as_posix() for file in files]
 
 
 def run(con: Connection, name: str, /, **arguments: object) -> pl.DataFrame:

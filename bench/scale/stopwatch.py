@@ -47,7 +47,7 @@ AUDIT: Mapping[str, str] = {
     "audit.store.queries.failed_checks": "checks",
     "audit.report.build.build": "reading the report's figures",
     "audit.report.build.trends": "trend",
-    "audit.report.reading.pools.pictured": "charts",
+    "audit.report.pools.pictured": "charts",
     "audit.pipeline.drawing.draw": "making the page",
     "audit.oneoff.audit.publish.free": "writing the file",
 }

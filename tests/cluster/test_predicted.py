@@ -13,8 +13,8 @@ from audit.model import Period
 from audit.oneoff.audit import AuditOptions, audit
 from audit.pipeline.opening import LogRequest
 from audit.pipeline.session import Session
-from audit.report.reading.predicted import of_pool, request
-from audit.report.record.predicted import Predicted
+from audit.report.sections.predicted.reading import of_pool, request
+from audit.report.sections.predicted.record import Predicted
 from audit.scenario.predict import predictions
 from audit.store import database, queries, snapshots
 from tests.cli.command import Run
@@ -117,4 +117,4 @@ def judgements(folder: Path) -> tuple[Predicted, ...]:
     """How good the predictions in the published database were, as a report shows it."""
     with closing(snapshots.open_snapshot(folder / "fairaudit.duckdb")) as con:
         asked = request("c", Period("all", 0, 1 << 40), "UTC")
-        return of_pool(queries.run(con, "report_predicted", **asked).drop("pool"))
+        return of_pool(queries.run(con, "predicted/judged", **asked).drop("pool"))

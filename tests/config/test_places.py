@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from audit.config import places
-from audit.report.record.page import Who
+from audit.report.contents import Who
 
 _ODD = st.text(st.sampled_from("aAbB.-_/ü\u0308ué\u017fK\u212a0\0\n\ud800"), max_size=6)
 _LIKE_OURS = st.text(min_size=1, max_size=3).map(places.file_name)

@@ -24,7 +24,7 @@ from audit.mail.delivery import Delivered
 from audit.mail.transport import post
 from audit.nightly import status
 from audit.nightly.run import run
-from audit.report.text import standing
+from audit.report.sections.records import standing
 from audit.setup.doctor import CheckResult, examine
 from audit.store import database, migrations
 from audit.store.database import Connection

@@ -11,11 +11,11 @@ import pytest
 
 from audit.mail import message as mail
 from audit.metrics.verdict import Because, Word
+from audit.report.contents import Contents, Who
 from audit.report.first_page.compose import compose
-from audit.report.record.owner import OwnerContents
-from audit.report.record.page import Contents, Who
-from audit.report.render import owner as owner_page
-from audit.report.text.standing import ReportStanding, State
+from audit.report.owner import page as owner_page
+from audit.report.owner.record import OwnerContents
+from audit.report.sections.records.standing import ReportStanding, State
 from tests.report import sample
 from tests.report.first_page.sample import decision, ruled, unfair, victim
 from tests.report.owner import sample as owners

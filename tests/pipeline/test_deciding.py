@@ -10,7 +10,7 @@ from audit.cluster.setting import ClusterSettings
 from audit.model import Order, Policy, Pool
 from audit.pipeline.deciding import compared_with, decided
 from audit.policies import Backfill
-from audit.report.text.wording import percent
+from audit.report.wording import percent
 from audit.scenario.releases.holds import NOT_HOLDING
 from tests.oneoff.fit_policy.made import made_by, pool, requests
 from tests.oneoff.fit_policy.test_plan import RULES

@@ -19,7 +19,7 @@ from audit.oneoff.verify import verify
 from audit.pipeline.opening import LogRequest
 from audit.pipeline.owners import EntityNames, found
 from audit.pipeline.session import Session
-from audit.report.record.page import Who
+from audit.report.contents import Who
 from audit.store import database, snapshots
 from tests.logs import write
 from tests.nightly.test_run import NOW, site

@@ -31,7 +31,7 @@ from audit.registry.measure import (
     Presentation,
     Quotient,
 )
-from audit.report.text import tables
+from audit.report.sections.machine import tables
 from audit.store import catalogue, migrations, publish, snapshots
 from audit.store.database import Connection, execute, rows
 from bench.pages import metrics_page

@@ -4,49 +4,33 @@ from dataclasses import replace
 from typing import TypeVar
 
 from audit.registry.causes import CAUSES
+from audit.report.contents import Contents, Options, Span
+from audit.report.figures import Breakdown, Figure
 from audit.report.first_page.compose import compose
 from audit.report.first_page.page import FirstPage
-from audit.report.record.page import (
+from audit.report.pool import PoolPart
+from audit.report.sections.definitions.text import definitions
+from audit.report.sections.fair_starts.record import FairStart, Fidelity, RuleFit, StatusCount
+from audit.report.sections.machine.record import Pictured
+from audit.report.sections.passed_over.record import PassedOver
+from audit.report.sections.provenance.record import Provenance
+from audit.report.sections.records.record import Coverage, Gap, Input, Refusal, RefusedLine
+from audit.report.sections.resources.record import ResourceUse, ResourceUser
+from audit.report.sections.usage.record import (
     Charge,
-    Contents,
-    Coverage,
     DecayedUsage,
-    Gap,
-    Input,
     Occupied,
     OccupiedLine,
-    Options,
     PenaltyChoice,
     PenaltyOf,
     PenaltyRow,
-    Provenance,
-    Refusal,
-    RefusedLine,
-    Span,
     UsageLine,
     UsageOf,
     UsageRow,
     UsageSeries,
 )
-from audit.report.record.pool import (
-    Breakdown,
-    Entities,
-    Entity,
-    FairStart,
-    Fidelity,
-    Figure,
-    Missed,
-    PassedOver,
-    Pictured,
-    PoolPart,
-    ResourceUse,
-    ResourceUser,
-    RuleFit,
-    StatusCount,
-    Step,
-    Walltimes,
-)
-from audit.report.text.definitions import definitions
+from audit.report.sections.waits.record import Walltimes
+from audit.report.sections.who.record import Entities, Entity, Missed, Step
 from tests.report.first_page.sample import facts, verdict
 
 HOSTILE = (

@@ -12,9 +12,9 @@ from audit.model import ATTEMPTS, DESCRIBED, Period, Pool, RecordKind, Resource
 from audit.periods import zone
 from audit.registry.passed import PassedWhy
 from audit.report.build import build, settings_of
-from audit.report.record.page import Contents, Options, Settings
+from audit.report.contents import Contents, Options, Settings
+from audit.report.notices import notices
 from audit.report.render import page as render
-from audit.report.text.notices import notices
 from audit.store import database
 from audit.store.database import Connection
 from tests.report.rows import add, add_run

@@ -24,9 +24,9 @@ from audit.oneoff.verify import verify
 from audit.pipeline import drawing
 from audit.pipeline.opening import LogRequest
 from audit.pipeline.session import Session
+from audit.report.contents import Who
 from audit.report.owner.build import build
-from audit.report.record.page import Who
-from audit.report.text import standing
+from audit.report.sections.records import standing
 from audit.store import queries, snapshots
 from tests.logs import write
 from tests.nightly.test_run import NOW, site

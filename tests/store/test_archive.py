@@ -9,7 +9,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from audit import resources
 from audit.errors import StoreError
 from audit.store import archive, database, migrations, publish, queries, snapshots
 from audit.store.database import Connection, fetch, insert, rows, transaction
@@ -247,21 +246,21 @@ def test_a_query_opens_only_files_that_its_arguments_select(
     assert ended("c", 200, 300) == {"open"}
     assert ended("other", None, None) == {"old"}
     of = {"cluster": "c", "period": "p", "schedule": "observed", "whole": False, "to_time": 100}
-    assert queries.rows(con, "report_data_span", from_time=80, **of) == [(None, 95)]
+    assert queries.rows(con, "records/span", from_time=80, **of) == [(None, 95)]
     of_records = {"cluster": "c", "whole": False, "to_time": 100}
-    assert queries.rows(con, "report_superseded", from_time=80, **of_records) == [(0,)]
+    assert queries.rows(con, "records/superseded", from_time=80, **of_records) == [(0,)]
     for since, until in ((14, 16), (79, 100), (None, None)):
         with pytest.raises(StoreError, match="records"):
             ended("c", since, until)
     with pytest.raises(StoreError, match="results"):
-        queries.rows(con, "report_data_span", from_time=79, **of)
+        queries.rows(con, "records/span", from_time=79, **of)
     with pytest.raises(StoreError, match="records"):
-        queries.rows(con, "report_superseded", from_time=79, **of_records)
+        queries.rows(con, "records/superseded", from_time=79, **of_records)
 
 
 def test_every_query_over_the_archive_names_the_cluster() -> None:
     """Without it, the months to open are not known."""
-    loaded = [queries.load(path.stem) for path in resources.files("sql/queries", ".sql")]
+    loaded = [queries.load(name) for name in queries.names()]
     over = [query for query in loaded if re.search(r"\ball_re(cords|sults)\b", query.sql)]
     assert len(over) > 15
     assert [query.name for query in over if "cluster" not in query.parameters] == []

@@ -30,6 +30,8 @@ cdef class ForkedRun:
     cdef int64_t number  # of simulations so far
     cdef int64_t[::1] pins  # attempts of the queue that may be pinned, by start
     cdef int64_t pinned, pins_number
+    cdef JobLine started  # attempts before the subject, by start
+    cdef int64_t[::1] rank_of_start  # [n], their keys
     cdef int64_t[::1] later  # attempts that arrive after the snapshot
     cdef int64_t later_at, later_number
     cdef int64_t i  # the last of ``instants``
@@ -47,6 +49,10 @@ cdef class ForkedRun:
         self.scene, self.ends = PassScene(log, len(rule.limits.most)), JobHeap(count)
         self.begun, self.serial, self.pins, self.later = np.zeros((4, count + 1), np.int64)
         self.plans = rule.backfill >= PassBackfill.EASY
+        self.started = JobLine(count)
+        places = np.zeros(count, np.int64)
+        places[log.by_start] = np.arange(len(log.by_start))
+        self.rank_of_start = places
 
 
 def next_changes(ObservedPool log):
@@ -68,15 +74,21 @@ def fair_starts(
 
     Source: SPEC §10, *FST of j*.
     """
-    cdef int64_t[::1] found = out, rank_of_start, first_later = np.full(len(out), NOBODY)
+    cdef int64_t[::1] found = out, first_later = np.full(len(out), NOBODY)
     cdef ForkedRun simulation = ForkedRun(log, rule)
     cdef PassScene scene = simulation.scene
-    cdef JobLine ranked = JobLine(len(out)), started = JobLine(len(out))
-    cdef JobLine expected = JobLine(len(out))
+    cdef JobLine started = simulation.started
+    cdef JobLine ranked = JobLine(len(out)), expected = JobLine(len(out))
+    cdef KeptOrder kept = KeptOrder(len(out))
     cdef int64_t j, k, d, count = len(out)
-    places = np.zeros(count, np.int64)
-    places[log.by_start] = np.arange(len(log.by_start))
-    rank_of_start = places
+    if delivered.kept:
+        out[:] = log.start
+        with nogil:
+            kept_starts(
+                simulation, kept, scene, started, log, rule, delivered, subject, marks, found,
+                context,
+            )
+        return
     with nogil:
         find_first_later(log, first_later)
         for j in range(count):
@@ -85,7 +97,7 @@ def fair_starts(
             if subject[j] and k != NOBODY:
                 d = log.arrival[k]
                 open_run(simulation, scene, log, d)
-                read_queue(simulation, scene.queue, ranked, log, delivered, j, d)
+                read_queue(scene.queue, ranked, log, d)
                 read_pins(simulation, started, log, delivered, j, d)
                 if simulation.plans:
                     read_running(simulation, expected, log, rule, d)
@@ -97,7 +109,7 @@ def fair_starts(
                 close_run(simulation, log, rule)
             insert(ranked, rule.rank[j], j, log)
             if log.start[j] != NEVER:
-                insert(started, rank_of_start[j], j, log)
+                insert(started, simulation.rank_of_start[j], j, log)
                 if simulation.plans:
                     insert(expected, log.start[j] + log.estimate[j], j, log)
             drop_ended(ranked, log, j)
@@ -192,19 +204,13 @@ cdef void close_run(ForkedRun simulation, ObservedPool log, PassRule rule) noexc
         count(simulation.scene, rule.limits, simulation.ends.job[i], -1)
 
 
-cdef void read_queue(
-    ForkedRun simulation, JobLine queue, JobLine ranked, ObservedPool log,
-    DeliveredCapacity delivered, int64_t j, int64_t d
-) noexcept nogil:
-    """Queue the attempts before ``j`` that wait at ``d``."""
+cdef void read_queue(JobLine queue, JobLine ranked, ObservedPool log, int64_t d) noexcept nogil:
+    """Queue the attempts of a line that wait at ``d``."""
     cdef int64_t i, job
     for i in range(ranked.head, ranked.tail):
         job = ranked.job[i]
-        if job == GAP or log.start[job] < d:
-            continue
-        if not queues(log, delivered, job, j):
-            break  # kept order: so are all that follow
-        append(queue, ranked.key[i], job, log)
+        if job != GAP and log.start[job] >= d:
+            append(queue, ranked.key[i], job, log)
 
 
 cdef void read_pins(

@@ -32,7 +32,7 @@ from audit.nightly.keeping.renaming import Changed, Renaming, copy
 from audit.nightly.stages import Night, Work, own_state
 from audit.pipeline import owners
 from audit.pipeline.drawing import HTML, PDF
-from audit.report.record.page import Who
+from audit.report.contents import Who
 from audit.store import archive, database, migrations, publish, queries
 from audit.store.archive import Month
 from audit.store.database import Connection

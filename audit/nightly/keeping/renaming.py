@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 import polars as pl
 
 from audit.cluster import fitted
-from audit.report.record.page import Who
+from audit.report.contents import Who
 from audit.store import database
 from audit.store.database import Connection, execute, quote_name, quote_text, rows
 

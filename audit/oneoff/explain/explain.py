@@ -24,7 +24,7 @@ from audit.pipeline.opening import ClusterLog
 from audit.pipeline.published import open_either
 from audit.pipeline.session import Session
 from audit.progress import printable
-from audit.report.text import wording
+from audit.report import wording
 from audit.scenario.delivered.fair_starts import delivered_starts, starts_without
 from audit.scenario.ownership import EQUAL_SHARES
 from audit.scenario.ownership import Fairshare as Ranked

@@ -14,9 +14,9 @@ from audit.model import Standing
 from audit.oneoff.explain.story import Crossing, Crowd, Delay, LineCause, Story, TimelineLine
 from audit.registry.causes import CAUSES, Cause
 from audit.registry.reasons import INFERRED_HOLDS, OTHER
-from audit.report.text import wording
-from audit.report.text.account import reservations
-from audit.report.text.holds import after_own_end
+from audit.report import wording
+from audit.report.sections.causes.account import reservations
+from audit.report.sections.causes.holds import after_own_end
 from audit.rules import DAYS
 
 _BY_KEY: Final = {cause.key: cause for cause in CAUSES}

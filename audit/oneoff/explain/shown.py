@@ -12,13 +12,13 @@ from audit.json_answers import JsonAnswer
 from audit.oneoff.explain import sentences
 from audit.oneoff.explain.story import Story, Use
 from audit.progress import printable
+from audit.report import wording
 from audit.report.charts.marks import lines as lines_of
 from audit.report.charts.marks import scales
 from audit.report.charts.marks.lines import Line, Panel, TipRange
 from audit.report.charts.marks.scales import Axis
 from audit.report.charts.style import EARLIER, INK, LATER, OWN, Chart
 from audit.report.render import page as render
-from audit.report.text import wording
 
 Rows = list[tuple[str, ...]]
 

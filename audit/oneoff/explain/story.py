@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import InstanceOf, PlainSerializer
 
 from audit.model import Pool
-from audit.report.record.reservations import Reservations
+from audit.report.sections.causes.record import Reservations
 from audit.scenario.releases.chains import OwnEnd
 
 

@@ -7,8 +7,8 @@ from typing import Final
 
 from audit.model import Pool
 from audit.pipeline.shown import CERTAIN, ShownByLog, chain_words
+from audit.report import wording
 from audit.report.study.page import Columns, Table, TableColumn, table
-from audit.report.text import wording
 from audit.rule_text import amount, duration, rule_text
 from audit.scenario.plateaus.search import PlateauRule
 from audit.scenario.releases.chains import JobChain

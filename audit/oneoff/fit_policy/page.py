@@ -12,8 +12,8 @@ from audit.metrics.attempts.fidelity import KNOWN
 from audit.model import Policy, Pool
 from audit.oneoff.fit_policy import limits
 from audit.pipeline.shown import ShownByLog
+from audit.report import wording
 from audit.report.study.page import Columns, Section, Study, Table, TableColumn, by_pool, table
-from audit.report.text import wording
 from audit.rule_text import rule_text
 from audit.scenario.windows.search import FoundWindows, InferredWindow
 

@@ -12,8 +12,8 @@ import polars as pl
 
 from audit.metrics.attempts.fidelity import KNOWN
 from audit.metrics.claims import PartEffect
-from audit.report.record.pool import Figure
-from audit.report.text import wording
+from audit.report import wording
+from audit.report.figures import Figure
 from audit.scenario.whatif import comparison
 from audit.scenario.whatif.comparison import MOST_MISSED, NEVER_STARTS, NOT_REPRODUCED
 

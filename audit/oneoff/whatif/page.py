@@ -11,6 +11,7 @@ from audit.metrics.attempts.fidelity import KNOWN
 from audit.metrics.claims import PartEffect
 from audit.metrics.draws import Draws
 from audit.oneoff.whatif.lead import lead
+from audit.report import wording
 from audit.report.charts.marks import dots, scales
 from audit.report.charts.marks.dots import Dot, DotRow
 from audit.report.charts.marks.frame import Series
@@ -25,7 +26,6 @@ from audit.report.study.page import (
     by_pool,
     table,
 )
-from audit.report.text import wording
 from audit.scenario.whatif import comparison
 from audit.scenario.whatif.comparison import (
     COMPARED,

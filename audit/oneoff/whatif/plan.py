@@ -24,8 +24,8 @@ from audit.oneoff.whatif import page
 from audit.oneoff.whatif.page import PoolChange
 from audit.pipeline.inferring import in_force
 from audit.pipeline.opening import ClusterLog, pools
+from audit.report import wording
 from audit.report.study.cells import StudyCell, studied
-from audit.report.text import wording
 from audit.scenario.ownership import EQUAL_SHARES
 from audit.scenario.releases.holds import NOT_HOLDING
 from audit.scenario.scenario import Scenario, ScenarioChange, changed

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
+from audit.report import wording
 from audit.report.charts.marks.dots import DotRow
-from audit.report.record.pool import SMALL_SAMPLE, Figure, PoolPart
-from audit.report.text import wording
+from audit.report.figures import SMALL_SAMPLE, Figure
+from audit.report.pool import PoolPart
 
 NUWT_CUT: Final = 10
 """End of the NUWT distribution (SPEC §6)."""

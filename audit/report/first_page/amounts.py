@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from audit.report.text import wording
+from audit.report import wording
 
 UNKNOWN: Final = "–"
 _UNITS: Final = ((60, "s", 1), (90 * 60, "min", 60), (48 * 3_600, "h", 3_600))

@@ -1,26 +1,27 @@
 """Page one from its numbers."""
 
 from audit.metrics.verdict import Word
-from audit.report.first_page import (
-    amounts,
-    elsewhere,
-    outlook,
-    phrases,
-    reasons,
-    sections,
-    verdicts,
-)
-from audit.report.first_page.causes import NOT_KNOWN
+from audit.report import wording
+from audit.report.first_page import amounts, elsewhere, phrases
 from audit.report.first_page.facts import PageFacts
-from audit.report.first_page.page import FirstPage, LongWaitRow
+from audit.report.first_page.page import FirstPage
 from audit.report.first_page.sentences import Sentence, Slot, say
-from audit.report.text import wording
+from audit.report.sections.advice import page_one as advice_page_one
+from audit.report.sections.causes import page_one as causes_page_one
+from audit.report.sections.causes.shown import NOT_KNOWN
+from audit.report.sections.changes import page_one as changes_page_one
+from audit.report.sections.trust import text as trust_text
+from audit.report.sections.verdict import text as verdicts
+from audit.report.sections.waits import text as waits_text
+from audit.report.sections.waits.record import LongWaitRow
+from audit.report.sections.who import reasons
+from audit.report.sections.who import text as who_text
 
 
 def compose(facts: PageFacts, zone: str) -> FirstPage:
     """Return page one; ``zone`` is the cluster's, for dates."""
     word = facts.decision.word
-    who = sections.who_groups(facts)
+    who = who_text.who_groups(facts)
     people = facts.people
     return FirstPage(
         word=word,
@@ -31,26 +32,26 @@ def compose(facts: PageFacts, zone: str) -> FirstPage:
         days=facts.days,
         kicker=_kicker(facts),
         cannot=verdicts.cannot_tell(facts),
-        strip=sections.strip(facts),
-        why_sub=sections.why_sub(facts),
-        bar=sections.bar(facts.causes, facts),
-        groups=sections.groups(facts),
-        notes=sections.notes(facts),
-        size_title=sections.size_title(facts),
-        sizes=sections.size_rows(facts),
-        size_note=sections.size_note(facts),
-        who_sub=sections.who_sub(facts),
+        strip=waits_text.strip(facts),
+        why_sub=causes_page_one.why_sub(facts),
+        bar=causes_page_one.bar(facts.causes, facts),
+        groups=causes_page_one.groups(facts),
+        notes=causes_page_one.notes(facts),
+        size_title=waits_text.size_title(facts),
+        sizes=waits_text.size_rows(facts),
+        size_note=waits_text.size_note(facts),
+        who_sub=who_text.who_sub(facts),
         who_label=wording.first_upper(people.kind) if people else "User",
         who=who,
-        who_foot=sections.who_foot(who, facts),
-        changed=outlook.changed(facts),
+        who_foot=who_text.who_foot(who, facts),
+        changed=changes_page_one.changed(facts),
         steps=facts.steps,
         step=facts.step,
         marks=facts.marks,
-        to_try=outlook.to_try(facts),
-        trust=outlook.steps(facts),
-        trust_lines=outlook.lines(facts),
-        limits=outlook.limits(facts),
+        to_try=advice_page_one.to_try(facts),
+        trust=trust_text.steps(facts),
+        trust_lines=trust_text.lines(facts),
+        limits=trust_text.limits(facts),
         long_waits=tuple(_long(one, zone) for one in facts.long_waits)
         if word is Word.QUIET
         else (),
@@ -84,7 +85,7 @@ def _long(one: tuple[str, int, int, int], zone: str) -> LongWaitRow:
     return LongWaitRow(
         user,
         reasons.name("user", user),
-        sections.figure(str(size), ""),
-        sections.figure(amounts.short_time(wait), ""),
+        waits_text.figure(str(size), ""),
+        waits_text.figure(amounts.short_time(wait), ""),
         wording.day(arrival, zone),
     )

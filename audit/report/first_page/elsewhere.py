@@ -4,10 +4,17 @@ from collections.abc import Iterator
 from typing import Final
 
 from audit.metrics.verdict import Word
-from audit.report.first_page import amounts, outlook, phrases, reasons, sections, verdicts
-from audit.report.first_page.causes import BY_KEY, CAUSES, FULL, ShownCause, largest
+from audit.report import wording
+from audit.report.first_page import amounts, phrases
 from audit.report.first_page.facts import PageFacts
-from audit.report.text import wording
+from audit.report.sections.advice import page_one as advice_page_one
+from audit.report.sections.causes import page_one as causes_page_one
+from audit.report.sections.causes.shown import BY_KEY, CAUSES, FULL, ShownCause, largest
+from audit.report.sections.changes import page_one as changes_page_one
+from audit.report.sections.trust import text as trust_text
+from audit.report.sections.verdict import text as verdicts
+from audit.report.sections.who import reasons
+from audit.report.sections.who import text as who_text
 
 THREE: Final = 3
 LISTED: Final = 0.01
@@ -24,7 +31,7 @@ def lines(facts: PageFacts) -> tuple[tuple[str, str], ...]:
         made += [("Who", _long(facts)), ("Trust", _trust(facts))]
     else:
         made += [("Why", _why(facts)), ("Who", _who(facts))]
-        made += [("Changed", outlook.changed(facts, than=False).plain.rstrip("."))]
+        made += [("Changed", changes_page_one.changed(facts, than=False).plain.rstrip("."))]
         made += [("Try", _lower(_to_try(facts)).rstrip(".")), ("Trust", _trust(facts))]
     return tuple((title, cut(text, MOST_IN_LINE)) for title, text in made if text)
 
@@ -41,8 +48,8 @@ def _first(sentences: tuple[object, ...]) -> str:
 
 def _to_try(facts: PageFacts) -> str:
     if facts.changes:
-        return outlook.replayed(facts.changes[0], brief=True).plain
-    return _first(outlook.to_try(facts))
+        return advice_page_one.replayed(facts.changes[0], brief=True).plain
+    return _first(advice_page_one.to_try(facts))
 
 
 def _lower(text: str) -> str:
@@ -72,7 +79,7 @@ def _largest(facts: PageFacts, most: int) -> Iterator[str]:
     shares = facts.causes
     listed = [cause for cause in CAUSES if shares.get(cause.key, 0.0) >= LISTED]
     for cause in sorted(listed, key=lambda one: -shares[one.key])[:most]:
-        yield f"{sections.shown_share(cause.key, facts)} {_brief(cause, facts)}"
+        yield f"{causes_page_one.shown_share(cause.key, facts)} {_brief(cause, facts)}"
 
 
 def _brief(cause: ShownCause, facts: PageFacts) -> str:
@@ -85,7 +92,7 @@ def _why(facts: PageFacts) -> str:
 
 def _most_of_waiting(facts: PageFacts) -> str:
     """Return how few users have half of the waiting, without their CPU time; or nothing."""
-    return sections.who_sub(facts).plain.rstrip(".").split(", ")[0]
+    return who_text.who_sub(facts).plain.rstrip(".").split(", ")[0]
 
 
 def _who(facts: PageFacts) -> str:
@@ -134,7 +141,7 @@ def _trust(facts: PageFacts) -> str:
     ):
         if share >= 0.05:
             has.append(word)
-    return f"{', '.join(has)}; next: {outlook.next_source(facts).words}"
+    return f"{', '.join(has)}; next: {trust_text.next_source(facts).words}"
 
 
 # --- mail ----------------------------------------------------------------------------------------
@@ -152,11 +159,11 @@ def mail(facts: PageFacts) -> tuple[tuple[str, str], ...]:
             made.append(("The long waits:", f"{text}. {reason.capitalize()}."))
         return tuple(made)
     made += [("Waits:", _mail_waits(facts)), ("Why:", _mail_why(facts)), ("Who:", _mail_who(facts))]
-    first = _first(outlook.to_try(facts))
+    first = _first(advice_page_one.to_try(facts))
     title, _, rest = first.partition(": ")
     asked = title in ("To decide", "To ask")
     made.append((f"{title}:", wording.first_upper(rest)) if asked else ("Try:", first))
-    order = outlook.order(facts).plain.removeprefix("Order: ")
+    order = trust_text.order(facts).plain.removeprefix("Order: ")
     made.append(("Trust:", wording.first_upper(order)))
     return tuple((title, text) for title, text in made if text)
 
@@ -181,7 +188,7 @@ def _mail_why(facts: PageFacts) -> str:
     if not any(shares.values()):
         return ""
     key, *later = largest(shares)
-    part = sections.shown_share(key, facts)
+    part = causes_page_one.shown_share(key, facts)
     if key == "none":
         return f"{part} of all waiting: no reason in the log."
     text = f"{part} of all waiting: {_brief(BY_KEY[key], facts)}."
@@ -196,7 +203,7 @@ def _mail_why(facts: PageFacts) -> str:
             rules = f"rules, mainly the {first.name}" if much else "rules"
         text = f"{part} of all waiting came from {rules}."
     if shares.get("none", 0.0) >= LISTED:
-        text += f" For {sections.shown_share('none', facts)} the log gives no reason."
+        text += f" For {causes_page_one.shown_share('none', facts)} the log gives no reason."
     return text
 
 

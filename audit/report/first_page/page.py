@@ -1,93 +1,14 @@
 """Page one as a frozen record of texts, before any HTML."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from audit.metrics.verdict import Word
-from audit.report.first_page.facts import RuleMark, StepPoint
 from audit.report.first_page.sentences import Sentence
-
-
-class Cell(NamedTuple):
-    """One of the four figures."""
-
-    big: Sentence
-    what: Sentence
-    than: Sentence
-
-
-class Segment(NamedTuple):
-    """A part of a bar."""
-
-    key: str  # of the cause
-    share: float
-    label: str
-
-
-class KeyRow(NamedTuple):
-    """A cause in the key of the bar."""
-
-    cause: str
-    label: str
-    share: Sentence  # empty: it is the only one of its group
-    most: bool
-
-
-class KeyGroup(NamedTuple):
-    """A group of causes."""
-
-    title: str
-    total: Sentence
-    rows: tuple[KeyRow, ...]
-
-
-class SizeRow(NamedTuple):
-    """A class of sizes."""
-
-    label: str
-    bar: tuple[Segment, ...]
-    jobs: Sentence
-    waiting: Sentence
-    median: Sentence
-    p90: Sentence
-
-
-class WhoRow(NamedTuple):
-    """A user or account."""
-
-    kind: str
-    name: str
-    label: str
-    jobs: Sentence
-    waiting: Sentence
-    median: Sentence
-    similar: Sentence
-    reason: Sentence
-
-
-class WhoGroup(NamedTuple):
-    """A list of users or accounts."""
-
-    title: Sentence
-    rows: tuple[WhoRow, ...]
-
-
-class TrustStep(NamedTuple):
-    """One step of the evidence."""
-
-    mark: str  # full | half | empty
-    title: str
-    text: Sentence
-
-
-class LongWaitRow(NamedTuple):
-    """One of the long waits of a quiet pool."""
-
-    user: str
-    label: str
-    size: Sentence
-    wait: Sentence
-    submitted: str
+from audit.report.sections.causes.record import KeyGroup, Segment
+from audit.report.sections.changes.record import RuleMark, StepPoint
+from audit.report.sections.trust.record import TrustStep
+from audit.report.sections.waits.record import Cell, LongWaitRow, SizeRow
+from audit.report.sections.who.record import WhoGroup
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,23 +11,24 @@ from audit.metrics.attempts import base
 from audit.metrics.verdict import Gaps, VerdictBound, decide
 from audit.model import OBSERVED, Period
 from audit.periods import day_after, day_of, day_start, kind_of, parse_day, zone
-from audit.report.first_page import course, outlook, waiting
+from audit.report import wording
+from audit.report.contents import Contents
 from audit.report.first_page.compose import compose
-from audit.report.first_page.facts import (
-    Compared,
-    Known,
-    Machine,
-    PageFacts,
-    PoolVerdict,
-    RuleInForce,
-    RuleMark,
-    StepPoint,
-    Strip,
-)
-from audit.report.first_page.people import Context, of_people
-from audit.report.record.page import Contents
-from audit.report.record.pool import Advice, PoolPart
-from audit.report.text import wording
+from audit.report.first_page.facts import PageFacts
+from audit.report.pool import PoolPart
+from audit.report.sections.advice.record import Advice
+from audit.report.sections.causes import totals
+from audit.report.sections.changes import course
+from audit.report.sections.changes.record import Compared, RuleMark, StepPoint
+from audit.report.sections.machine.record import Machine
+from audit.report.sections.rules.record import RuleInForce
+from audit.report.sections.trust import order
+from audit.report.sections.trust import text as outlook
+from audit.report.sections.trust.record import Known
+from audit.report.sections.verdict.record import PoolVerdict
+from audit.report.sections.waits import sizes
+from audit.report.sections.waits.record import Strip
+from audit.report.sections.who.people import Context, of_people
 from audit.store import queries
 from audit.store.database import Connection
 
@@ -44,8 +45,8 @@ def verdicts(con: Connection, contents: Contents) -> tuple[PoolVerdict, ...]:
     """Return the verdict on each pool of a report, the one with most waiting first."""
     span = contents.span
     of = {"cluster": contents.cluster, "period": span.name}
-    rows = queries.run(con, "first_page_base", **of, from_time=span.from_time)
-    overtaken = queries.run(con, "first_page_overtaken", **of)
+    rows = queries.run(con, "first_page/base", **of, from_time=span.from_time)
+    overtaken = queries.run(con, "first_page/overtaken", **of)
     lacking = gaps(contents)
     return tuple(
         PoolVerdict(
@@ -92,7 +93,7 @@ def with_verdicts(con: Connection, contents: Contents) -> Contents:
     """
     found = verdicts(con, contents)
     of = {"cluster": contents.cluster, "period": contents.span.name}
-    in_force = queries.rows(con, "report_rules_in_force", **of)
+    in_force = queries.rows(con, "rules/in_force", **of)
     contents = replace(contents, verdicts=found, rules=tuple(RuleInForce(*row) for row in in_force))
     if contents.brief:
         return contents
@@ -126,7 +127,7 @@ def _period(contents: Contents) -> Period:
 def _jobs(con: Connection, contents: Contents, period: Period) -> pl.DataFrame:
     of = {"cluster": contents.cluster, "schedule": OBSERVED, "whole": period.whole_log}
     within = {"from_time": period.from_time, "to_time": period.to_time}
-    return waiting.with_causes(queries.run(con, "first_page_jobs", **of, **within))
+    return totals.with_causes(queries.run(con, "first_page/jobs", **of, **within))
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +144,7 @@ class _Reading:
         thresholds: Thresholds = contents.options.thresholds
         jobs = self.jobs
         some = not jobs.is_empty()
-        whole = waiting.shares(jobs) if some else {}
+        whole = totals.shares(jobs) if some else {}
         named, scopes, holds = self._rules()
         outside = float(jobs["outside"].sum()) if some else 0.0
         waited = float(jobs["wait_s"].sum()) if some else 0.0
@@ -152,7 +153,7 @@ class _Reading:
             self._overtaken(), row["waited_s"], self.of.decision, row["tested"], self._shares(),
         )  # fmt: skip
         step, points, marks = self._steps(jobs)
-        own = waiting.rules(jobs, named) if some else ()
+        own = totals.rules(jobs, named) if some else ()
         shorter = not contents.span.whole_log and row["from_time"] < contents.span.from_time
         return PageFacts(
             cluster=contents.cluster,
@@ -176,10 +177,10 @@ class _Reading:
             causes=whole,
             rules=own,
             ended=self._ended(),
-            lacked=waiting.lacked(jobs) if some else None,
-            where=waiting.where(jobs) if some else None,
-            sizes=waiting.sizes(jobs, whole, pool.capacity) if some else (),
-            queues=waiting.queue_waits(jobs) if some else (),
+            lacked=totals.lacked(jobs) if some else None,
+            where=totals.where(jobs) if some else None,
+            sizes=sizes.sizes(jobs, whole, pool.capacity) if some else (),
+            queues=sizes.queue_waits(jobs) if some else (),
             people=of_people(jobs, context) if some else None,
             compared=self._compared(jobs),
             log_days=self._covered / _DAY_S,
@@ -194,7 +195,7 @@ class _Reading:
             part=bool(contents.part),
             missing_days=missing_days(contents),
             thresholds=thresholds.model_dump(exclude={"fail"}),
-            long_waits=waiting.long_waits(jobs, LONGEST) if some else (),
+            long_waits=sizes.long_waits(jobs, LONGEST) if some else (),
         )
 
     def _changes(
@@ -218,14 +219,14 @@ class _Reading:
 
     def _overtaken(self) -> list[Mapping[str, object]]:
         of = {"cluster": self.contents.cluster, "period": self.contents.span.name}
-        rows = queries.run(self.con, "first_page_overtaken", **of).filter(pool=self.pool.name)
+        rows = queries.run(self.con, "first_page/overtaken", **of).filter(pool=self.pool.name)
         return list(rows.iter_rows(named=True))
 
     def _rules(
         self,
     ) -> tuple[dict[str, tuple[str, str, str]], dict[str, str], dict[tuple[str, str], str]]:
         of = {"cluster": self.contents.cluster, "period": self.contents.span.name}
-        rows = queries.run(self.con, "first_page_rules", **of).filter(pool=self.pool.name)
+        rows = queries.run(self.con, "first_page/rules", **of).filter(pool=self.pool.name)
         named, scopes, holds = {}, {}, {}
         for row in rows.iter_rows(named=True):
             if row["what"] == "hold":
@@ -273,7 +274,7 @@ class _Reading:
         return kind, points, course.marks(rules, spans, points, in_zone)
 
     def _strip(self, jobs: pl.DataFrame) -> Strip:
-        return waiting.strip(jobs)
+        return sizes.strip(jobs)
 
     def _machine(self, step: str, points: Sequence[StepPoint]) -> Machine:
         pool = self.pool
@@ -320,7 +321,7 @@ class _Reading:
         if min(before.to_time - before.from_time, self._covered) < course.LEAST_S:
             return None
         rows = queries.run(
-            self.con, "first_page_busy", cluster=self.contents.cluster, period=before.name,
+            self.con, "first_page/busy", cluster=self.contents.cluster, period=before.name,
             pool=self.pool.name,
         )  # fmt: skip
         loads = (rows["value"].to_list() or [None])[0], self.pool.figure("utilization").value
@@ -354,18 +355,18 @@ class _Reading:
             min(sources, default=""),
             share(pl.col("priority").is_not_null()),
             tuple(dict.fromkeys(log.dialect for log in contents.inputs)),
-            waiting.by_priority(jobs) if jobs.height else None,
+            order.by_priority(jobs) if jobs.height else None,
             tuple(kind for (kind,) in queries.rows(self.con, "evidence_kinds", **of)),
         )  # fmt: skip
 
     def _nodes(self) -> tuple[int, int]:
         of = {"cluster": self.contents.cluster, "pool": self.pool.name}
-        ((nodes, declared),) = queries.rows(self.con, "first_page_nodes", **of)
+        ((nodes, declared),) = queries.rows(self.con, "first_page/nodes", **of)
         return nodes, declared
 
     def _agreement(self) -> float | None:
         of = {"cluster": self.contents.cluster, "period": self.contents.span.name}
-        ((value,),) = queries.rows(self.con, "first_page_agreement", **of, pool=self.pool.name)
+        ((value,),) = queries.rows(self.con, "first_page/agreement", **of, pool=self.pool.name)
         return None if value is None else float(value)
 
 

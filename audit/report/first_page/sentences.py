@@ -7,7 +7,7 @@ import string
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from audit.report.text import wording
+from audit.report import wording
 
 _FORMATTER: Final = string.Formatter()
 
@@ -69,6 +69,11 @@ def _parts(phrase: str, slots: "dict[str, Slot | Sentence | str]") -> Iterator[S
             yield filled
         else:
             yield from filled.parts
+
+
+def figure(text: str, key: str) -> Sentence:
+    """Return a figure on its own."""
+    return Sentence((Slot(text, key),))
 
 
 def upper(sentence: Sentence) -> Sentence:

@@ -21,12 +21,12 @@ from audit.metrics.uncertainty import NONE, Resamples, interval
 from audit.model import Period, Standing
 from audit.registry.causes import CAUSES, Cause
 from audit.registry.reasons import INFERRED_HOLDS
-from audit.report.first_page.people import comparable
-from audit.report.first_page.waiting import quantile
-from audit.report.reading import records
-from audit.report.record.owner import AllJobs, LongWait, ShorterClass, Typical
-from audit.report.record.page import Who
-from audit.report.record.pool import Figure
+from audit.report.contents import Who
+from audit.report.figures import Figure
+from audit.report.owner.record import AllJobs, LongWait, ShorterClass, Typical
+from audit.report.rows import records
+from audit.report.sections.waits.sizes import quantile
+from audit.report.sections.who.people import comparable
 from audit.scenario.releases.chains import own_end
 
 LEAST_DAYS: Final = 10
@@ -45,7 +45,7 @@ class Scene:
     who: Who
     period: Period
     attempts: pl.DataFrame
-    """Columns of ``sql/queries/owner_attempts.sql``, of the user or account alone, by arrival."""
+    """Columns of ``sql/queries/owner/attempts.sql``, of the user or account alone, by arrival."""
     published: pl.DataFrame
     """Columns of ``disclosure.BLOCKS``, of blocks that ended before the period did."""
     published_waits: pl.DataFrame

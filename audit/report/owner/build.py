@@ -14,10 +14,10 @@ from audit.metrics.course import course
 from audit.model import OBSERVED, Period
 from audit.periods import zone
 from audit.registry.requested import MATERIAL
+from audit.report.contents import Contents, Span, Who
+from audit.report.figures import Figure
 from audit.report.owner.attempts import LEAST_DAYS, SEED, Scene, compare, longest, typical, ways
-from audit.report.reading import records
-from audit.report.reading.trending import Stretches, stretches, trend_of
-from audit.report.record.owner import (
+from audit.report.owner.record import (
     Beyond,
     FairshareCourse,
     OwnerContents,
@@ -27,9 +27,12 @@ from audit.report.record.owner import (
     WaitPart,
     WaitPool,
 )
-from audit.report.record.page import Contents, Span, Who
-from audit.report.record.pool import Entity, Figure, PoolPart, Trend
-from audit.report.text.standing import standing
+from audit.report.pool import PoolPart
+from audit.report.rows import records
+from audit.report.sections.changes.reading import Stretches, stretches, trend_of
+from audit.report.sections.changes.record import Trend
+from audit.report.sections.records.standing import standing
+from audit.report.sections.who.record import Entity
 from audit.store import queries
 from audit.store.attempts import first_arrival
 from audit.store.database import Connection
@@ -56,7 +59,7 @@ def build(con: Connection, contents: Contents, owners: Sequence[Who]) -> tuple[O
     starts = (stretch.from_time for stretch in (*over.points, *over.halves))
     attempts = _attempts(con, contents, owners, [*starts, *begun])
     key = {"cluster": contents.cluster, "period": span.name}
-    usage = queries.run(con, "report_usage", **key, rows=_ALL)
+    usage = queries.run(con, "usage/decayed", **key, rows=_ALL)
     targets = usage.drop_nulls("share").sort("method", "parent", "partition")
     made = []
     for who in owners:
@@ -98,7 +101,7 @@ def _starts(con: Connection, contents: Contents, who: Who) -> pl.DataFrame:
     within = {"from_time": span.from_time, "to_time": span.to_time, "whole": span.whole_log}
     if who.kind != "user" or not contents.options.starts:
         return pl.DataFrame()
-    return queries.run(con, "owner_starts", cluster=contents.cluster, name=who.name, **within)
+    return queries.run(con, "owner/starts", cluster=contents.cluster, name=who.name, **within)
 
 
 def _fairshare(con: Connection, of: Contents, who: Who) -> list[pl.DataFrame]:
@@ -109,7 +112,7 @@ def _fairshare(con: Connection, of: Contents, who: Who) -> list[pl.DataFrame]:
     if who.kind != "user" or of.brief or of.span.whole_log:
         return []
     key = {"cluster": of.cluster, "period": of.span.name, "user": who.name}
-    rows = queries.run(con, "owner_fairshare", **key).filter(last_as_of=of.span.to_time)
+    rows = queries.run(con, "owner/fairshare", **key).filter(last_as_of=of.span.to_time)
     return [rows] if rows.height else []
 
 
@@ -134,7 +137,7 @@ def _span_of(own: pl.DataFrame, span: Span) -> Span:
 def _attempts(
     con: Connection, contents: Contents, owners: Sequence[Who], starts: Sequence[int]
 ) -> pl.DataFrame:
-    """Return the columns of ``sql/queries/owner_attempts.sql``, by arrival.
+    """Return the columns of ``sql/queries/owner/attempts.sql``, by arrival.
 
     Rows are the attempts of the period, those present while one of them waited, and those that
     ended after any of ``starts``, epoch s.
@@ -147,11 +150,11 @@ def _attempts(
         "accounts": [who.name for who in owners if who.kind == "account"],
     }
     if span.whole_log:
-        read = queries.run(con, "owner_attempts", **request, until=None, since=None)
+        read = queries.run(con, "owner/attempts", **request, until=None, since=None)
         return ordered(read, *_ORDER)
     first = first_arrival(con, cluster, span.from_time, span.to_time)
     since = min([span.from_time, *starts, *([] if first is None else [first])])
-    read = queries.run(con, "owner_attempts", **request, until=span.to_time, since=since)
+    read = queries.run(con, "owner/attempts", **request, until=span.to_time, since=since)
     return ordered(read, *_ORDER)
 
 

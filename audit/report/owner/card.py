@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from audit.json_answers import Instant, JsonAnswer
+from audit.report.contents import Who
 from audit.report.owner import text
-from audit.report.record.owner import OwnerContents, OwnerPart
-from audit.report.record.page import Who
-from audit.report.text.part import meanwhile
+from audit.report.owner.record import OwnerContents, OwnerPart
+from audit.report.part import meanwhile
 
 
 @dataclass(frozen=True, kw_only=True)

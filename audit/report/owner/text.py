@@ -6,20 +6,22 @@ from typing import Final, NamedTuple
 
 from audit.registry.passed import PassedWhy
 from audit.registry.requested import BEYONDS
+from audit.report import wording
+from audit.report.contents import Who
+from audit.report.figures import Figure
 from audit.report.first_page import amounts
-from audit.report.judgement.answers import Difference, changed
-from audit.report.record.owner import (
+from audit.report.owner.record import (
     FairshareCourse,
     LongWait,
     OwnerContents,
     OwnerPart,
     ShorterClass,
 )
-from audit.report.record.page import Who
-from audit.report.record.pool import Figure
-from audit.report.text import advice, holds, wording
-from audit.report.text import starts as wait_ends
-from audit.report.text.part import time_passed
+from audit.report.part import time_passed
+from audit.report.sections.advice import text as advice
+from audit.report.sections.causes import holds
+from audit.report.sections.changes.text import Difference, changed
+from audit.report.sections.predicted import starts as wait_ends
 from audit.scenario.predict.calibration import Bounds
 
 _SIMILAR: Final = "jobs of this size and time limit"

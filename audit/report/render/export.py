@@ -5,9 +5,10 @@ import io
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from audit.report.record.page import Contents
-from audit.report.record.pool import Entities, PoolPart
-from audit.report.text import wording
+from audit.report import wording
+from audit.report.contents import Contents
+from audit.report.pool import PoolPart
+from audit.report.sections.who.record import Entities
 from audit.spreadsheets import cell
 
 

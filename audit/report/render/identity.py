@@ -17,8 +17,8 @@ from pydantic import TypeAdapter
 from audit.config import VerdictConfig
 from audit.errors import ReportError
 from audit.model import Period
-from audit.report.record.owner import OwnerContents
-from audit.report.record.page import Contents, Options, Who
+from audit.report.contents import Contents, Options, Who
+from audit.report.owner.record import OwnerContents
 
 _MARK: Final = "fairaudit-report:"
 _FOUND: Final = re.compile(_MARK.encode() + rb"([A-Za-z0-9_=-]{1,200000})")

@@ -19,32 +19,47 @@ from typing import TYPE_CHECKING, Final, Literal
 from audit import resources
 from audit.files import caches
 from audit.model import COUNTED
-from audit.report.charts import drawing, over_time, sharing, style, waiting
-from audit.report.charts.changes import changes
+from audit.report import place, wording
+from audit.report.charts import drawing, style
 from audit.report.charts.style import WIDTH, Chart
+from audit.report.contents import Contents, Span
+from audit.report.figures import SMALL_SAMPLE
 from audit.report.first_page import amounts, phrases
-from audit.report.judgement import place
-from audit.report.judgement.answers import of_waiting, passed_before
-from audit.report.judgement.findings import findings
-from audit.report.judgement.place import UNEXPLAINED, Place
-from audit.report.reading.usage import BALANCE
-from audit.report.record.page import Contents, Span
-from audit.report.record.pool import SMALL_SAMPLE, PoolPart
+from audit.report.notices import notices
+from audit.report.place import UNEXPLAINED, Place
+from audit.report.pool import PoolPart
 from audit.report.render import export, identity, sandbox
 from audit.report.render.export import File
 from audit.report.render.sandbox import SandboxLimits
-from audit.report.text import (
-    account,
-    advice,
-    belief,
-    passed,
-    predicted,
-    scattered,
-    tables,
-    wording,
-)
-from audit.report.text.notices import notices
-from audit.report.text.standing import standing
+from audit.report.sections.advice import text as advice
+from audit.report.sections.causes import account, scattered
+from audit.report.sections.causes import charts as causes_charts
+from audit.report.sections.causes import tables as causes_tables
+from audit.report.sections.causes.text import of_waiting
+from audit.report.sections.changes import charts as changes_charts
+from audit.report.sections.changes.course_chart import changes
+from audit.report.sections.changes.text import passed_before
+from audit.report.sections.definitions import elsewhere
+from audit.report.sections.fair_starts import charts as fair_starts_charts
+from audit.report.sections.fair_starts import tables as fair_starts_tables
+from audit.report.sections.fair_starts import text as fair_starts
+from audit.report.sections.findings.findings import findings
+from audit.report.sections.machine import charts as machine_charts
+from audit.report.sections.machine import tables as machine_tables
+from audit.report.sections.machine import text as machine
+from audit.report.sections.passed_over import charts as passed_over_charts
+from audit.report.sections.passed_over import stuck
+from audit.report.sections.passed_over import text as passed
+from audit.report.sections.predicted import text as predicted
+from audit.report.sections.records import tables as records_tables
+from audit.report.sections.records.standing import standing
+from audit.report.sections.sharing import charts as sharing_charts
+from audit.report.sections.sharing import tables as sharing_tables
+from audit.report.sections.usage import charts as usage_charts
+from audit.report.sections.usage.reading import BALANCE
+from audit.report.sections.waits import charts as waits_charts
+from audit.report.sections.waits import tables as waits_tables
+from audit.report.sections.who import tables as who_tables
 from audit.spreadsheets import visible
 
 if TYPE_CHECKING:
@@ -87,16 +102,16 @@ class Drawn:
 def charts_of(pool: PoolPart, zone_name: str) -> dict[str, Chart]:
     """Return the charts of one pool that have data, by key; ``zone_name``: of the cluster."""
     made = (
-        waiting.why(pool),
-        over_time.trend(pool.trend, delayed=pool.has_fair_starts),
-        waiting.passed(pool),
-        waiting.waits(pool),
-        waiting.week(pool),
-        waiting.miss(pool),
-        sharing.shortfall(pool),
-        sharing.lorenz(pool),
-        over_time.machine(pool, zone_name),
-        over_time.walltime(pool),
+        causes_charts.why(pool),
+        changes_charts.trend(pool.trend, delayed=pool.has_fair_starts),
+        passed_over_charts.passed(pool),
+        waits_charts.waits(pool),
+        waits_charts.week(pool),
+        fair_starts_charts.miss(pool),
+        sharing_charts.shortfall(pool),
+        sharing_charts.lorenz(pool),
+        machine_charts.machine(pool, zone_name),
+        waits_charts.walltime(pool),
     )
     return {chart.key: chart for chart in made if chart is not None}
 
@@ -109,11 +124,13 @@ def draw(contents: Contents) -> Drawn:
             pictures(charts_of(pool, contents.span.zone).values() if pool.attempts else ())
             for pool in contents.pools
         ),
-        tuple(pictures([sharing.usage(usage)]) for usage in (() if empty else contents.usages)),
+        tuple(
+            pictures([usage_charts.usage(usage)]) for usage in (() if empty else contents.usages)
+        ),
         pictures(
             []
             if empty
-            else [sharing.occupied(contents.occupied), sharing.penalties(contents.choice)]
+            else [usage_charts.occupied(contents.occupied), usage_charts.penalties(contents.choice)]
         ),
     )
 
@@ -209,15 +226,15 @@ def _page(contents: Contents, drawn: Drawn, medium: Medium) -> str:
             "parts_charts": drawn.parts,
             "downloads": {pool: downloads(of) for pool, of in export.files(contents).items()},
             "pages": {who: who.file for who in contents.options.pages} if screen else {},
-            "key_figures": tables.key_figures(),
-            "nuwt_measures": tables.nuwt_measures(),
-            "population": tables.population(),
-            "fair_start_figures": tables.fair_start_figures(),
+            "key_figures": machine_tables.key_figures(),
+            "nuwt_measures": who_tables.nuwt_measures(),
+            "population": records_tables.population(),
+            "fair_start_figures": fair_starts_tables.fair_start_figures(),
             "counted": COUNTED,
             "small_sample": SMALL_SAMPLE,
             "balance": BALANCE,
             "rows_shown": rows,
-            "queue_rows": tables.QUEUES if screen else rows,
+            "queue_rows": waits_tables.QUEUES if screen else rows,
             "resource_rows": rows if screen else min(rows, 5),
             "refusals_shown": 200 if screen else 20,
             "inputs_shown": 400,
@@ -323,9 +340,15 @@ _FILTERS: Final = {
     amounts: "short_time short_share",
     wording: "name plural count number percent duration instant day resource resources hours value "
     "bare interval width points decay penalty first_upper rough rough_interval rough_percent",
-    tables: "worst best hidden gave_up delayed status stuck_because owners contrary "
-    "causes counted_elsewhere queue_columns main_cause beyond",
-    belief: "busy fit_table agreements good_fit verdict policy fair_order tolerance most_delayed",
+    who_tables: "owners gave_up",
+    sharing_tables: "worst best hidden contrary beyond",
+    fair_starts_tables: "delayed status",
+    fair_starts: "fit_table agreements good_fit verdict policy fair_order tolerance most_delayed",
+    machine: "busy",
+    stuck: "stuck_because",
+    causes_tables: "causes main_cause",
+    elsewhere: "counted_elsewhere",
+    waits_tables: "queue_columns",
     advice: "never nothing sentences",
     place: "subject_of",
     scattered: "lack_of request",

@@ -4,10 +4,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from audit.report import wording
 from audit.report.charts.marks import cells as heat
 from audit.report.charts.marks.frame import Series
 from audit.report.charts.style import DASHES, SERIES, SHAPES, Chart
-from audit.report.text import wording
 
 
 def several(names: Sequence[str], kind: str = "line") -> list[Series]:

@@ -10,11 +10,11 @@ from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
 
 from audit import __version__
 from audit.metrics.claims import ClaimVerdict
+from audit.report import wording
 from audit.report.charts.style import Chart
 from audit.report.render import export
 from audit.report.render import page as render
 from audit.report.render.export import File
-from audit.report.text import wording
 from audit.spreadsheets import cell
 
 Row = TypeVar("Row")

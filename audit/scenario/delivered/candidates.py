@@ -9,7 +9,7 @@ import numpy as np
 
 from audit.kernels.delivered import starts as kernels
 from audit.model import BY_USAGE, Backfill, Order, Policy
-from audit.scenario.delivered.observed import ObservedTurns, pass_limits
+from audit.scenario.delivered.observed import ObservedTurns
 from audit.scenario.delivered.priorities import NO_PRIORITIES, observed_priorities
 from audit.scenario.ownership import EQUAL_SHARES
 from audit.scenario.scenario import Scenario
@@ -142,8 +142,9 @@ def pass_rule(
     """
     by, rank, ticked = ordering or pass_ordering(scenario, turns, rule)
     nothing = np.zeros(0, np.int64)
+    limits = turns.limits_and_peaks if rule.own_peak else turns.limits
     return kernels.PassRule(
-        *(by, *pass_setting(rule.policy), rank, pass_limits(turns, rule.own_peak), ticked),
+        *(by, *pass_setting(rule.policy), rank, limits, ticked),
         turns.held if cautious else nothing,
         nothing if turns.held_until is None else turns.held_until,
     )

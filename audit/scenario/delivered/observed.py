@@ -66,6 +66,16 @@ class ObservedTurns:
         kernels.held_from(self.in_kernel, self.user, len(self.peak), held)
         return held
 
+    @cached_property
+    def limits(self) -> kernels.PassLimits:
+        """The limits of the pool."""
+        return _pass_limits(self, own_peak=False)
+
+    @cached_property
+    def limits_and_peaks(self) -> kernels.PassLimits:
+        """The limits of the pool, and of each user one of running jobs: the most at once."""
+        return _pass_limits(self, own_peak=True)
+
     def _places(self, times: Ints) -> Ints:
         places: Ints = np.searchsorted(self.instants, times)
         return places
@@ -156,8 +166,7 @@ def _peaks(user: Ints, start: Ints, end: Ints) -> Ints:
     return peaks
 
 
-def pass_limits(turns: ObservedTurns, own_peak: bool) -> kernels.PassLimits:
-    """Return the limits of the pool, and with ``own_peak`` one of running jobs for each user."""
+def _pass_limits(turns: ObservedTurns, *, own_peak: bool) -> kernels.PassLimits:
     limits, count = turns.work.limits, len(turns.start)
     attempt, parts = np.zeros(0, np.int64), [np.zeros((3, 0), np.int64)]
     if limits.some:

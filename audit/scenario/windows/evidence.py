@@ -40,23 +40,6 @@ Days = tuple[int, int]
 """Days [from, to) since 1970-01-01."""
 
 
-class Events(NamedTuple):
-    """Occasions withheld, and starts, of one side; one element each."""
-
-    user: Ints
-    entity: Ints  # the entity for which the rule counts separately; of windows, the user
-    at: Ints  # s on the pool's clock
-    broken: Bools  # whether it is a start
-
-    def of(self, chosen: Bools | Ints) -> Events:
-        """Return the chosen events."""
-        return Events._make(column[chosen] for column in self)
-
-    def within(self, days: Days | None) -> Events:
-        """Return the events on these days; None: all of them."""
-        return self if days is None else self.of(on_days(self.at, days))
-
-
 class Units(NamedTuple):
     """Units, by time."""
 
@@ -90,15 +73,17 @@ class Units(NamedTuple):
 
 
 class RuleWait(NamedTuple):
-    """Waiting time with free capacity that a rule would book."""
+    """Waiting time with free capacity that a rule causes."""
 
-    at: Ints  # s on the pool's clock
-    seconds: Ints
+    first: int  # a day since 1970
+    seconds: Ints  # on each day from it on
 
     def within(self, days: Days | None) -> int:
         """Return the seconds on these days; None: all of them."""
-        inside = self.seconds if days is None else self.seconds[on_days(self.at, days)]
-        return int(inside.sum())
+        if days is None:
+            return int(self.seconds.sum())
+        begin, end = (max(day - self.first, 0) for day in days)
+        return int(self.seconds[begin:end].sum())
 
 
 class TestedRule(NamedTuple):
@@ -136,10 +121,17 @@ def grouped(key: Ints, broken: Bools) -> tuple[Ints, Ints, Ints]:
     return both[first] >> 1, breaks, np.diff(first, append=len(both))
 
 
-def units(events: Events, lasts: int) -> Units:
-    """Return the units of events."""
-    users = int(events.user.max(initial=0)) + 2
-    key, breaks, counts = grouped(events.at // lasts * users + events.user + 1, events.broken)
+def units(user: Ints, at: Ints, broken: Bools, lasts: int) -> Units:
+    """Return the units of occasions and of starts that break them.
+
+    Args:
+        user: of each, -1: unknown.
+        at: s on the pool's clock.
+        broken: whether it is a start.
+        lasts: the length of a unit, s.
+    """
+    users = int(user.max(initial=0)) + 2
+    key, breaks, counts = grouped(at // lasts * users + user + 1, broken)
     return Units(key % users - 1, key // users, breaks, counts, lasts)
 
 
@@ -155,14 +147,8 @@ def plausible(rule: Units, neighbours: Units) -> bool:
     return not _too_few(inside, neighbours.within(days)) and inside.mean <= most
 
 
-def judge(events: Events, rule: Units, neighbours: Units) -> TestedRule:
-    """Return whether a rule is kept over the whole log, else in a stretch of days, else not.
-
-    Args:
-        events: occasions withheld, and breaks.
-        rule: their units.
-        neighbours: units of the neighbours.
-    """
+def judge(rule: Units, neighbours: Units) -> TestedRule:
+    """Return whether a rule is kept over the whole log, else in a stretch of days, else not."""
     known = _too_few(rule, neighbours)
     if known:
         return TestedRule(known)
@@ -182,8 +168,8 @@ def judge(events: Events, rule: Units, neighbours: Units) -> TestedRule:
         fails = "bound"
     elif len(late) < LEAST_LATE or late.mean() > KEPT * chance:
         fails = "last part"
-    elif _broken_by_one(events.within(days), rule.lasts):
-        fails = "one entity"
+    elif _broken_by_one(rule):
+        fails = "one user"
     withheld = int(rule.counts.sum()) - breaks
     return TestedRule(fails, days, breaks, withheld, count, rule.mean, bound, chance)
 
@@ -200,17 +186,17 @@ def _too_few(rule: Units, neighbours: Units) -> str:
     return "units of neighbours" if len(neighbours.at) < LEAST else ""
 
 
-def _broken_by_one(rule: Events, lasts: int) -> bool:
-    """Return whether an entity with enough occasions breaks the rule in over half of its units.
+def _broken_by_one(rule: Units) -> bool:
+    """Return whether a user with enough occasions breaks the rule in over half of its units.
 
     A unit counts with its broken share: one exempt job in a campaign is no habit.
     """
-    events = np.bincount(rule.entity + 1)
-    breaks = np.bincount(rule.entity[rule.broken] + 1, minlength=len(events))
-    for entity in np.flatnonzero((breaks > 0) & (events >= LEAST)) - 1:
-        if units(rule.of(rule.entity == entity), lasts).mean > 0.5:
-            return True
-    return False
+    user = rule.user + 1
+    breaks, counts, share = (
+        np.bincount(user, sums) for sums in (rule.breaks, rule.counts, rule.share)
+    )
+    habit = (breaks > 0) & (counts >= LEAST) & (share > 0.5 * np.bincount(user))
+    return bool(habit.any())
 
 
 def _holds_in_quarters(rule: Units, most: float) -> bool:
@@ -244,12 +230,22 @@ def upper_bound(breaks: float, trials: int) -> float:
     """
     if breaks >= trials:
         return 1.0
-    low, high = breaks / trials, 1.0
-    while high - low > 1e-9:
-        middle = (low + high) / 2
-        below = _beta_cdf(middle, breaks + 1, trials - breaks) < CONFIDENCE
-        low, high = (middle, high) if below else (low, middle)
-    return high
+    a, b = breaks + 1, trials - breaks
+    low, high, at, before = breaks / trials, 1.0, a / (a + b), -1.0
+    while abs(at - before) > 1e-9:  # Newton's steps, within what is left
+        over = _beta_cdf(at, a, b) - CONFIDENCE
+        low, high = (at, high) if over < 0 else (low, at)
+        density = math.exp(_log_beta_terms(at, a, b)) / (at * (1 - at))
+        before, at = at, at - over / density if density > 0 else 1.0
+        if not low < at < high:
+            at = (low + high) / 2
+    return at
+
+
+def _log_beta_terms(x: float, a: float, b: float) -> float:
+    """Return the logarithm of x^a (1 − x)^b ÷ B(a, b)."""
+    of_both = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
+    return of_both + a * math.log(x) + b * math.log1p(-x)
 
 
 def _beta_cdf(x: float, a: float, b: float) -> float:
@@ -258,9 +254,7 @@ def _beta_cdf(x: float, a: float, b: float) -> float:
         return float(x >= 1)
     if x > (a + 1) / (a + b + 2):
         return 1 - _beta_cdf(1 - x, b, a)
-    front = math.exp(
-        math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
-    )
+    front = math.exp(_log_beta_terms(x, a, b))
     value = 1.0
     for step in range(200, 0, -1):
         m = step // 2

@@ -9,7 +9,7 @@ Source: SPEC §11, *Windows and overlap windows*.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import datetime
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -18,6 +18,8 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from audit import periods
+from audit.kernels import closed_hours as kernels
+from audit.kernels.closed_hours import ForbiddenStart
 from audit.metrics.closed_hours import HOUR_S
 from audit.model import Window
 from audit.rules import DAY, WEEK
@@ -27,10 +29,12 @@ from audit.scenario.windows.evidence import (
     LEAST,
     RAW,
     Days,
-    Events,
     RuleWait,
+    Units,
     grouped,
     on_days,
+    unit_s,
+    units,
 )
 from audit.scenario.windows.observed import Observed
 from audit.scenario.windows.occasions import DAY_S, Seen, Tried, hour_of_week
@@ -46,6 +50,7 @@ BLOCKS: Final = 4
 """Parts of the log in whose runs a window may hold."""
 WIDER: Final = 1.25
 """Multiple of a class's bound up to which the attempts must keep the window by themselves."""
+BREAKS, BEGINS_STRETCH, IN_NEW_HOUR, OF_CLASS = map(int, ForbiddenStart)
 REACHES: Final = (*range(25), 28, 32, 36, 42, 48, 60, 72, 96, 168)
 """Walltimes in the table, in hours; each counts as the next one above."""
 
@@ -67,31 +72,15 @@ def clocks(zone: str, first: int, last: int) -> list[str]:
 # --- starts that a window forbids ----------------------------------------------------------------
 
 
-def forbidden_from(window: Window, begin: Ints, hour: Ints, reach: Ints) -> Ints:
-    """Return the time from which a window forbids starts until the hour ends, s on the clock.
+def hours_to_next(hours: Collection[int]) -> Ints:
+    """Return the hours from each hour of the week to the next one of ``hours``, [168].
 
-    Where it forbids none, the time is at or after the end of the hour.
-
-    Args:
-        begin: instants, s on the clock.
-        hour: the hour of the week of each.
-        reach: the reach of the attempt at each, s.
+    It is two weeks or more where there is none.
     """
-    closed = np.isin(np.arange(2 * WEEK) % WEEK, window.hours)
-    ahead = np.where(closed, np.arange(2 * WEEK), 2 * WEEK)
-    to_next = np.minimum.accumulate(ahead[::-1])[::-1][:WEEK] - np.arange(WEEK)
-    closes = (begin // HOUR_S + to_next[hour]) * HOUR_S
-    since: Ints = np.maximum(begin, closes - (reach if window.overlap else 1) + 1)
-    return since
-
-
-def may_forbid(window: Window, hour: Ints) -> Bools:
-    """Return whether a window may forbid starts within hours of the week."""
-    if window.overlap:
-        return np.ones(len(hour), np.bool_)
-    closed = np.zeros(WEEK, np.bool_)
-    closed[[*window.hours]] = True
-    return closed[hour]
+    ahead = np.arange(2 * WEEK)
+    ahead[~np.isin(ahead % WEEK, [*hours])] = 4 * WEEK
+    to_next: Ints = np.minimum.accumulate(ahead[::-1])[::-1][:WEEK] - np.arange(WEEK)
+    return to_next
 
 
 class WindowCandidate(NamedTuple):
@@ -120,54 +109,60 @@ class WindowCandidate(NamedTuple):
             opens=np.ascontiguousarray(edges.time[1 : 2 * count : 2]),
         )
 
-    def booked(self, seen: Seen) -> RuleWait:
-        """Return the waiting time with free capacity that the window would book."""
-        parts = seen.parts
-        about = np.flatnonzero(self.inside[parts.job] & may_forbid(self.rule, parts.hour))
-        begin, reach = parts.begin[about], seen.observed.reach[parts.job[about]]
-        since = forbidden_from(self.rule, begin, parts.hour[about], reach)
-        return RuleWait(since, np.maximum(begin + parts.seconds[about] - since, 0))
+    @property
+    def closed(self) -> kernels.ClosedHours:
+        """Its hours and attempts, for the kernel."""
+        to_next = hours_to_next(self.rule.hours)
+        return kernels.ClosedHours(to_next, self.rule.overlap, self.inside, self.outside)
 
-    def events(self, seen: Seen) -> tuple[Events, Events]:
-        """Return the events of the window and of its neighbours."""
-        found = forbidden(seen, self.rule)
-        found = found.of(found.broken | (np.diff(found.stretch, prepend=-1) != 0))
-        user = seen.observed.numbered("user")[found.job]
-        every = Events(user, user, found.at, found.broken)
-        return every.of(self.inside[found.job]), every.of(self.outside[found.job])
+    def waiting(self, seen: Seen) -> RuleWait:
+        """Return the waiting time with free capacity that would be booked to the window."""
+        first, last = seen.bounds
+        seconds = np.zeros(last - first + 1, np.int64)
+        kernels.forbidden_seconds(seen.possible_starts, self.closed, first, seconds)
+        return RuleWait(first, seconds)
+
+    def forbidden(self, seen: Seen, marks: int) -> Forbidden:
+        """Return the starts, with any of the marks, that the window would forbid.
+
+        They are those of its class and of its neighbours.
+        """
+        out = kernels.Table(3)
+        kernels.forbidden_starts(seen.possible_starts, self.closed, marks, out)
+        return Forbidden(*np.ascontiguousarray(out.taken().T))
+
+    def units(self, seen: Seen) -> tuple[Units, Units]:
+        """Return the units of the window and of its neighbours."""
+        mine, others = self.forbidden(seen, BREAKS | BEGINS_STRETCH).sides
+        return mine.units(seen), others.units(seen)
 
 
 class Forbidden(NamedTuple):
-    """Starts that a window would forbid: claims, by hour, and then observed starts."""
+    """Starts that a window forbids: those of waiting attempts, by (attempt, time), and observed."""
 
     job: Ints
     at: Ints  # s on the clock
-    stretch: Ints  # of starts −1
-    broken: Bools  # whether it is an observed start
+    marks: Ints
 
     def of(self, chosen: Bools) -> Forbidden:
         """Return the chosen ones."""
         return Forbidden._make(column[chosen] for column in self)
 
+    @property
+    def broken(self) -> Bools:
+        """Whether each was observed."""
+        return self.marks & BREAKS > 0
 
-def forbidden(seen: Seen, window: Window) -> Forbidden:
-    """Return the starts that a window would forbid if it applied to all attempts."""
-    parts, reach = seen.parts, seen.observed.reach
-    inside = np.flatnonzero(parts.claims & may_forbid(window, parts.hour))
-    begin, job = parts.begin[inside], parts.job[inside]
-    since = forbidden_from(window, begin, parts.hour[inside], reach[job])
-    some = since < begin + parts.seconds[inside]
-    inside, since = inside[some], since[some]
-    begin = seen.start_local
-    from_ = forbidden_from(window, begin, seen.start_hour, reach[seen.started])
-    starts = np.flatnonzero(from_ <= begin)
-    at = np.concatenate((since, begin[starts]))
-    return Forbidden(
-        np.concatenate((parts.job[inside], seen.started[starts])),
-        at,
-        np.concatenate((parts.stretch[inside], np.full(len(starts), -1))),
-        np.arange(len(at)) >= len(inside),
-    )
+    @property
+    def sides(self) -> tuple[Forbidden, Forbidden]:
+        """The starts of the class, and those of its neighbours."""
+        mine = self.marks & OF_CLASS > 0
+        return self.of(mine), self.of(~mine)
+
+    def units(self, seen: Seen) -> Units:
+        """Return the units of these."""
+        user = seen.observed.numbered("user")[self.job]
+        return units(user, self.at, self.broken, unit_s(seen.days))
 
 
 class Slices(NamedTuple):
@@ -184,14 +179,10 @@ def broken_slices(seen: Seen, one: WindowCandidate, days: Days | None) -> Slices
 
     Occasions count by attempt and hour.
     """
-    found = forbidden(seen, one.rule)
-    same_hour = np.diff(found.at // HOUR_S, prepend=-1) == 0
-    again = (np.diff(found.job, prepend=-1) == 0) & same_hour
-    kept = ~again | found.broken
+    found = one.forbidden(seen, BREAKS | IN_NEW_HOUR)
     if days is not None:
-        kept &= on_days(found.at, days)
-    found = found.of(kept)
-    mine, others = (found.of(about[found.job]) for about in (one.inside, one.outside))
+        found = found.of(on_days(found.at, days))
+    mine, others = found.sides
     every = _means(seen, others, np.zeros(len(others.job), np.int64), 1)[0]
     overall = 0.0 if np.isnan(every) else float(every)
 
@@ -236,8 +227,9 @@ def _also(seen: Seen, found: Forbidden, left: Window) -> Bools:
     """Return whether ``left``, a part of a window, forbids each start by itself."""
     if not left.hours:
         return np.zeros(len(found.job), np.bool_)
-    hour, reach = hour_of_week(found.at), seen.observed.reach[found.job]
-    forbids: Bools = forbidden_from(left, found.at, hour, reach) <= found.at
+    reach = seen.observed.reach[found.job] if left.overlap else 1
+    closes = (found.at // HOUR_S + hours_to_next(left.hours)[hour_of_week(found.at)]) * HOUR_S
+    forbids: Bools = closes - reach < found.at
     return forbids
 
 

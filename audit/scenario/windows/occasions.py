@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from audit import periods
+from audit.kernels import closed_hours
 from audit.metrics.closed_hours import EPOCH_HOUR, HOUR_S, offsets
 from audit.rules import WEEK
 from audit.scenario.limits import NO_EDGES, Limits
@@ -91,6 +92,20 @@ class Seen:
     def start_hour(self) -> Ints:
         """The hours of the week of these."""
         return hour_of_week(self.start_local)
+
+    @cached_property
+    def bounds(self) -> tuple[int, int]:
+        """The first and the last day of the spans on the clock, since 1970."""
+        if len(self.parts.begin) == 0:
+            return 0, 0
+        return int(self.parts.begin.min()) // DAY_S, int(self.parts.begin.max()) // DAY_S
+
+    @cached_property
+    def possible_starts(self) -> closed_hours.PossibleStarts:
+        """The parts and the observed starts, for the kernel."""
+        return closed_hours.PossibleStarts(
+            *self.parts, self.started, self.start_local, self.start_hour, self.observed.reach
+        )
 
     @cached_property
     def days(self) -> float:

@@ -197,13 +197,11 @@ class _Choice:
 
         Without a trial, ``trial`` is ``seen``, and the raw share is tested first.
         """
-        mine, others = one.events(trial)
-        lasts = evidence.unit_s(seen.days)
-        rule, neighbours = evidence.units(mine, lasts), evidence.units(others, lasts)
+        rule, neighbours = one.units(trial)
         found = TestedRule(RAW_SHARE)
         if trial is not seen or evidence.plausible(rule, neighbours):
-            found = evidence.judge(mine, rule, neighbours)
-        return one.booked(seen).within(found.days), found
+            found = evidence.judge(rule, neighbours)
+        return one.waiting(seen).within(found.days), found
 
     def _window(
         self, seen: Seen, one: WindowCandidate, found: TestedRule, seconds: int

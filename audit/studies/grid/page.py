@@ -8,13 +8,13 @@ import polars as pl
 
 from audit.metrics.claims import ClaimHolds, Estimate, every, tally
 from audit.model import Order
+from audit.report import wording
 from audit.report.charts.marks import bars as marks
 from audit.report.charts.marks import scales
 from audit.report.charts.style import Chart
 from audit.report.study import layout
 from audit.report.study.charts import ends, several
 from audit.report.study.page import Study
-from audit.report.text import wording
 from audit.studies.grid import claims, compute
 from audit.studies.grid.claims import Decided
 from audit.studies.grid.compute import (

@@ -9,6 +9,7 @@ import polars as pl
 from audit.metrics.fairshare import operators
 from audit.metrics.fairshare.operators import OPERATORS
 from audit.progress import OnProgress, silent
+from audit.report import wording
 from audit.report.charts.marks import frame, scales
 from audit.report.charts.marks.frame import Box
 from audit.report.charts.marks.svg import Canvas
@@ -16,7 +17,6 @@ from audit.report.charts.style import EARLIER, LATER, Chart
 from audit.report.study import layout
 from audit.report.study.charts import Layout, Value, heat_map
 from audit.report.study.page import Study
-from audit.report.text import wording
 from audit.studies.operators import resolution, rules
 from audit.studies.operators.resolution import AREAS, TARGETS, Profile, ResolutionSetting
 from audit.studies.operators.rules import RULES, JudgedOperator, OperatorPoint, OperatorWitness

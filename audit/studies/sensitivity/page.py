@@ -8,13 +8,13 @@ from typing import Any, Final, NamedTuple
 from audit.metrics.claims import ClaimHolds, ClaimVerdict, tally
 from audit.metrics.draws import Draws
 from audit.model import Backfill, Pool
+from audit.report import wording
 from audit.report.charts.marks import lines, scales
 from audit.report.charts.marks.lines import Line, Panel, TipRange
 from audit.report.charts.style import Chart
 from audit.report.study import layout
 from audit.report.study.charts import Layout, Value, heat_map, several
 from audit.report.study.page import Columns, Section, Study, TableColumn, by_pool, verdict_table
-from audit.report.text import wording
 from audit.studies.sensitivity.claims import SettingResults, changes
 from audit.studies.sensitivity.compute import (
     BASES,

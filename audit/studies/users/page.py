@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from audit.metrics.claims import ClaimHolds, ClaimVerdict, tally
 from audit.metrics.draws import Draws
+from audit.report import wording
 from audit.report.charts import series
 from audit.report.charts.marks import dots, lines, scales
 from audit.report.charts.marks.dots import Dot, DotRow
@@ -17,7 +18,6 @@ from audit.report.charts.style import EARLIER, LATER, Chart
 from audit.report.study import layout
 from audit.report.study.charts import ends, several
 from audit.report.study.page import Section, Study, by_pool, verdict_table
-from audit.report.text import wording
 from audit.scenario.tabu import TabuSearch
 from audit.studies.users import compute
 from audit.studies.users.compute import (

@@ -10,6 +10,7 @@ import polars as pl
 from audit.metrics.claims import ClaimVerdict
 from audit.metrics.draws import Draws
 from audit.model import Pool
+from audit.report import wording
 from audit.report.charts import series
 from audit.report.charts.marks import bars, lines, scales
 from audit.report.charts.marks.bars import Bar
@@ -18,7 +19,6 @@ from audit.report.charts.marks.lines import Line, Panel, TipRange
 from audit.report.charts.style import CLAIMED, EARLIER, INK, LATER, OWN, Chart
 from audit.report.study import layout
 from audit.report.study.page import Cell, Section, Study, by_pool, pool_prefix, verdict_table
-from audit.report.text import wording
 from audit.studies.workload.compute import classes, synthetic
 from audit.studies.workload.compute.classes import PARTS
 from audit.studies.workload.compute.likeness import (

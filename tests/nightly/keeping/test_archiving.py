@@ -31,8 +31,8 @@ from audit.pipeline.opening import LogRequest
 from audit.pipeline.published import open_published
 from audit.pipeline.session import Session
 from audit.report.build import build
+from audit.report.contents import Contents, Who
 from audit.report.owner import build as owner
-from audit.report.record.page import Contents, Who
 from audit.store import archive, database, queries, snapshots
 from audit.store.database import Connection
 from tests.nightly.months import CAPACITY, write_months
@@ -186,7 +186,7 @@ def test_a_page_of_a_user_is_that_made_of_all_attempts(
         read = queries.run
 
         def everything(con: Connection, query: str, /, **asked: Any) -> pl.DataFrame:
-            if query == "owner_attempts":
+            if query == "owner/attempts":
                 asked |= {"since": None}
             return read(con, query, **asked)
 

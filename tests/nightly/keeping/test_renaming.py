@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.nightly.keeping.renaming import LEFT, Renaming, copy
-from audit.report.record.page import Who
+from audit.report.contents import Who
 from audit.store import database, migrations
 from audit.store.database import Connection, quote_name, quote_text
 from tests.naive import renaming as naive

@@ -11,8 +11,9 @@ import pytest
 
 from audit.report.charts import drawing, style
 from audit.report.charts.style import SHADES, Chart
-from audit.report.record.pool import Entities, Pictured
 from audit.report.render.page import charts_of
+from audit.report.sections.machine.record import Pictured
+from audit.report.sections.who.record import Entities
 from audit.spreadsheets import visible
 from tests.report.sample import HOSTILE, pool, waiting, without_fair_starts
 

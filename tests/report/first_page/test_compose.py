@@ -10,18 +10,14 @@ from hypothesis import strategies as st
 
 from audit.metrics.verdict import Because, Word
 from audit.report.first_page import phrases
-from audit.report.first_page.causes import KEYS
 from audit.report.first_page.compose import compose
-from audit.report.first_page.facts import (
-    Half,
-    OvertakenRow,
-    PageFacts,
-    QueueWait,
-    RuleTime,
-    UsedLess,
-    Where,
-)
+from audit.report.first_page.facts import PageFacts
 from audit.report.first_page.page import FirstPage
+from audit.report.sections.causes.record import RuleTime, Where
+from audit.report.sections.causes.shown import KEYS
+from audit.report.sections.changes.record import Half
+from audit.report.sections.waits.record import QueueWait
+from audit.report.sections.who.record import OvertakenRow, UsedLess
 from tests.report.first_page import sample
 from tests.report.first_page.sample import facts, people, person
 

@@ -12,7 +12,7 @@ from audit.oneoff.audit import AuditOptions, audit
 from audit.pipeline import drawing
 from audit.pipeline.opening import LogRequest
 from audit.pipeline.session import Session
-from audit.report.record.page import Contents
+from audit.report.contents import Contents
 from audit.store import queries, snapshots
 from audit.store.database import Connection
 

@@ -1,7 +1,9 @@
 """The record of the page of a user, by hand."""
 
 from audit.registry.causes import CAUSES
-from audit.report.record.owner import (
+from audit.report.contents import DEFAULT, Who
+from audit.report.figures import Figure
+from audit.report.owner.record import (
     AllJobs,
     Beyond,
     LongWait,
@@ -11,8 +13,8 @@ from audit.report.record.owner import (
     WaitPart,
     WaitPool,
 )
-from audit.report.record.page import DEFAULT, Who
-from audit.report.record.pool import Change, Figure, PassedOver, Trend
+from audit.report.sections.changes.record import Change, Trend
+from audit.report.sections.passed_over.record import PassedOver
 from tests.report import sample
 from tests.report.sample import figure
 

@@ -8,9 +8,9 @@ import pytest
 
 from audit.metrics.disclosure import BLOCKS
 from audit.model import Period
+from audit.report.contents import Who
 from audit.report.owner.attempts import Scene, _step, sign_test, ways
-from audit.report.record.owner import ShorterClass
-from audit.report.record.page import Who
+from audit.report.owner.record import ShorterClass
 
 HOUR = 3_600
 WEEK = 7 * 24 * HOUR

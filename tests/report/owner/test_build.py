@@ -14,14 +14,14 @@ from audit.metrics.disclosure import BLOCKS, rounded
 from audit.model import Period
 from audit.periods import zone
 from audit.registry.causes import CAUSES
+from audit.report.contents import Who
+from audit.report.figures import Figure
+from audit.report.owner import page as render
 from audit.report.owner.attempts import Scene, compare, longest, typical
 from audit.report.owner.build import build
+from audit.report.owner.record import FairshareCourse, OwnerContents, WaitPart
 from audit.report.owner.text import fairshare
-from audit.report.reading import records
-from audit.report.record.owner import FairshareCourse, OwnerContents, WaitPart
-from audit.report.record.page import Who
-from audit.report.record.pool import Figure
-from audit.report.render import owner as render
+from audit.report.rows import records
 from audit.store import migrations, queries, snapshots
 from audit.store.database import Connection
 from tests.report import chromium
@@ -247,7 +247,7 @@ def test_fairshare_of_the_own_associations_alone(tmp_path: Path) -> None:
         insert_history(con, pl.DataFrame(rows))
         (found,) = records(
             FairshareCourse,
-            queries.run(con, "owner_fairshare", cluster="c", period="p", user="ann"),
+            queries.run(con, "owner/fairshare", cluster="c", period="p", user="ann"),
         )
     assert found == FairshareCourse(
         *("phys", None, days[0], days[2], 7_200.0, 36_000.0, 0.75, 0.5, 0.25, days[1])

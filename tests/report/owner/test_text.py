@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from audit.registry.passed import PassedWhy
+from audit.report.contents import Who
 from audit.report.owner import text
-from audit.report.record.owner import OwnerPart, ShorterClass, Typical
-from audit.report.record.page import Who
+from audit.report.owner.record import OwnerPart, ShorterClass, Typical
 from audit.scenario.releases.chains import OwnEnd
 from tests.report.owner.sample import ANN, BETTER, HOUR, LONG, PASSED, owner, part
 from tests.report.sample import figure

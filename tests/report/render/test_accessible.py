@@ -10,9 +10,9 @@ import pytest
 
 from audit.metrics.verdict import Word
 from audit.report.index import IndexVerdict, Link, render_index
-from audit.report.record.owner import WaitPool
+from audit.report.owner.page import render_html as render_owner
+from audit.report.owner.record import WaitPool
 from audit.report.render import page as render
-from audit.report.render.owner import render_html as render_owner
 from audit.report.study.page import Section, Table
 from audit.report.study.page import render_html as render_study
 from tests.report import chromium, firefox

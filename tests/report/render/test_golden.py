@@ -11,14 +11,17 @@ from pathlib import Path
 import pytest
 
 from audit.mail import message as mail
-from audit.report.charts import waiting
-from audit.report.record.page import Contents
-from audit.report.record.pool import Advice, AdvicePart, Advised, Change, Elsewhere, Figure, Trend
+from audit.report.contents import Contents
+from audit.report.figures import Figure
 from audit.report.render import page as render
-from audit.report.text.standing import ReportStanding, State
+from audit.report.sections.advice.record import Advice, AdvicePart, Advised
+from audit.report.sections.causes import charts as waiting
+from audit.report.sections.changes.record import Change, Trend
+from audit.report.sections.definitions.record import Elsewhere
+from audit.report.sections.records.standing import ReportStanding, State
 from tests.report import sample
-from tests.report.judgement.test_answers import measured, width
 from tests.report.sample import present
+from tests.report.sections.measured import measured, width
 
 GOLDEN = Path(__file__).parent / "golden"
 

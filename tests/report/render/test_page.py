@@ -14,11 +14,12 @@ import pypdfium2  # type: ignore[import-untyped]
 import pytest
 
 from audit.registry.causes import CAUSES
-from audit.report.record.page import Contents, Refusal, RefusedLine
-from audit.report.record.pool import Queue
+from audit.report import notices
+from audit.report.contents import Contents
 from audit.report.render import page as render
 from audit.report.render.paper import nothing_from_outside
-from audit.report.text import notices
+from audit.report.sections.records.record import Refusal, RefusedLine
+from audit.report.sections.waits.record import Queue
 from tests.report.sample import (
     HOSTILE,
     contents,

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.scenario.windows import evidence
-from audit.scenario.windows.evidence import Events, TestedRule
+from audit.scenario.windows.evidence import TestedRule, Units
 from audit.scenario.windows.occasions import DAY_S
 from tests.naive import rules as naive
 
@@ -15,21 +15,20 @@ EVENTS = st.lists(
 )
 
 
-def events(found: list[tuple[int, int, bool]]) -> Events:
+def units(found: list[tuple[int, int, bool]], lasts: int = DAY_S) -> Units:
     user, at, broken = (np.array(column) for column in zip(*found, strict=True))
-    return Events(user, user, at, broken.astype(bool))
+    return evidence.units(user, at, broken.astype(bool), lasts)
 
 
 def judge(rule: list[tuple[int, int, bool]], neighbours: list[tuple[int, int, bool]]) -> TestedRule:
-    of_rule, others = events(rule), events(neighbours)
-    return evidence.judge(of_rule, evidence.units(of_rule, DAY_S), evidence.units(others, DAY_S))
+    return evidence.judge(units(rule), units(neighbours))
 
 
 @given(EVENTS, st.sampled_from([DAY_S, evidence.SHORT_UNIT_S]))
 def test_shares_are_those_of_each_user_and_day(
     found: list[tuple[int, int, bool]], lasts: int
 ) -> None:
-    got = evidence.units(events(found), lasts)
+    got = units(found, lasts)
     expected = naive.units(found, lasts)
     assert list(zip(got.at.tolist(), got.user.tolist(), strict=True)) == sorted(expected)
     for at, user, share in zip(got.at.tolist(), got.user.tolist(), got.share, strict=True):
@@ -55,7 +54,7 @@ def test_bounds_by_hand() -> None:
 def test_the_stretch_of_days_is_the_best_of_all(
     found: list[tuple[int, int, bool]], most: float
 ) -> None:
-    begin, end = evidence._stretch(evidence.units(events(found), DAY_S), most)
+    begin, end = evidence._stretch(units(found), most)
     days = range(41)
 
     def worth(first: int, behind: int) -> float:
@@ -114,7 +113,7 @@ def test_rules_without_enough_evidence_are_not_kept(
     assert judge(rule, neighbours).fails.startswith(fails)
 
 
-def test_an_entity_that_usually_breaks_the_rule() -> None:
+def test_a_user_who_usually_breaks_the_rule() -> None:
     """A unit counts with its broken share: one exempt job in a campaign is not enough."""
 
     def fails(breaks: int, beside: int) -> str:
@@ -122,4 +121,4 @@ def test_an_entity_that_usually_breaks_the_rule() -> None:
         own += [(9, day * DAY_S, False) for day in range(100) for _ in range(beside)]
         return judge(kept(range(100), users=9) + own, broken(range(100))).fails
 
-    assert [fails(6, 0), fails(4, 0), fails(6, 1)] == ["one entity", "", ""]
+    assert [fails(6, 0), fails(4, 0), fails(6, 1)] == ["one user", "", ""]

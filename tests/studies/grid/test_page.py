@@ -11,10 +11,10 @@ import pytest
 
 from audit.metrics.attempts.population import TOP_WIDTH, describe
 from audit.metrics.draws import Draws
+from audit.report import wording
 from audit.report.charts.style import Chart
 from audit.report.study import page as study
 from audit.report.study.page import Study, Table
-from audit.report.text import wording
 from audit.studies import parts
 from audit.studies.grid import claims, page
 from audit.studies.grid import compute as grid

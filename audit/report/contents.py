@@ -1,0 +1,175 @@
+"""The content of a report as frozen records.
+
+``build`` fills :class:`Contents` from the database; ``judgement`` and ``text`` put it into
+sentences, ``charts`` draws it and ``render`` writes the page. Units are those of SPEC §1 (seconds,
+resource-seconds, shares of 1). None means unknown or not defined, never zero.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from audit.config import Metrics, Uncertainty, VerdictConfig, places
+from audit.report.first_page.page import FirstPage
+from audit.report.pool import PoolPart
+from audit.report.sections.definitions.record import Definition
+from audit.report.sections.provenance.record import Provenance
+from audit.report.sections.records.record import (
+    Coverage,
+    Input,
+    MissingLog,
+    Refusal,
+    Restatement,
+    Unplaced,
+)
+from audit.report.sections.rules.record import RuleInForce
+from audit.report.sections.usage.record import Charge, DecayedUsage, Occupied, PenaltyChoice
+from audit.report.sections.verdict.record import PoolVerdict
+
+_DAY_S: Final = 86_400
+ENOUGH_DAYS: Final = 7
+"""Covered days below which a report on a longer period gives no figures."""
+
+
+class Who(NamedTuple):
+    """A user or an account."""
+
+    kind: str  # user | account
+    name: str
+
+    @property
+    def file(self) -> str:
+        """The file name of its page, safe for any name: ``user-3.html``."""
+        return f"{places.file_name(f'{self.kind}-{self.name}')}.html"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """A reader's choices about a report."""
+
+    rows: int = 10  # users and accounts at each end of a table
+    examples: int = 3  # refused lines quoted for each reason
+    gaps: int = 5  # stretches of days without records
+    thresholds: VerdictConfig = field(default_factory=VerdictConfig)
+    starts: bool = False  # whether pages of users show predicted starts
+    pages: tuple[Who, ...] = ()  # those with a page beside the report, which links to it
+
+
+DEFAULT: Final = Options()
+
+
+class Assumed(NamedTuple):
+    """The rules of a pool that were inferred from the log (SPEC §11)."""
+
+    rules: tuple[str, ...]  # each a sentence without a full stop
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The settings in force when the figures were computed."""
+
+    metrics: Metrics = field(default_factory=Metrics)
+    resamples: int = Uncertainty().resamples
+    usage: Mapping[str, object] = field(default_factory=dict)  # empty: not known
+    assumed: Mapping[str, Assumed] = field(default_factory=dict)  # by pool
+    known: bool = False  # whether the database has them; else they are the defaults
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The reported period, and the part that the data cover (epoch seconds)."""
+
+    name: str
+    from_time: int
+    to_time: int
+    whole_log: bool
+    zone: str
+    log_begin: int | None  # None: not known
+    last_end: int | None
+    newest: int | None = None  # instant of the log; None: not known
+
+    @property
+    def last(self) -> int:
+        """An instant of the last day."""
+        return self.to_time if self.whole_log else self.to_time - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """The whole report."""
+
+    cluster: str
+    span: Span
+    pools: tuple[PoolPart, ...]
+    usages: tuple[DecayedUsage, ...]  # by method
+    coverage: Coverage
+    notes: tuple[str, ...]  # what was inferred about the cluster, and from what
+    warnings: tuple[str, ...]  # defects of the log, such as a wrong header
+    inputs: tuple[Input, ...]
+    superseded: int  # earlier versions of a record, and summaries whose bursts are attempts
+    refusals: tuple[Refusal, ...]
+    definitions: tuple[Definition, ...]
+    provenance: Provenance
+    options: Options
+    occupied: Occupied | None = None  # None: only one resource is known
+    choice: PenaltyChoice | None = None  # None: the same
+    charges: tuple[Charge, ...] = ()
+    settings: Settings = field(default_factory=Settings)
+    missing: tuple[MissingLog, ...] = ()
+    restatement: Restatement | None = None  # None: nothing changed
+    silent_since: int | None = None  # epoch s; start of a gap that lasts until the period begins
+    unplaced: tuple[Unplaced, ...] = ()  # attempts that ran at an unknown time, by pool
+    part: str = ""  # why the log is a part of the workload, in a clause; empty: it is not
+    announced: tuple[int, int] | None = None  # records, and those that headers announce
+    verdicts: tuple[PoolVerdict, ...] = ()  # by pool, most waiting first
+    rules: tuple[RuleInForce, ...] = ()  # by pool, most waiting first
+    first: tuple[FirstPage, ...] = ()  # page one of each pool with a verdict, in the same order
+
+    @property
+    def attempts(self) -> int:
+        """Attempts that ended in the period, over all pools."""
+        return sum(pool.attempts for pool in self.pools)
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing in the period could be measured."""
+        return self.attempts + self.undated == 0
+
+    @property
+    def brief(self) -> bool:
+        """Whether too few days of a longer period are covered for figures."""
+        longer = self.span.to_time - self.span.from_time > (ENOUGH_DAYS + 1) * _DAY_S
+        return longer and not self.span.whole_log and 0 < self._covered_s < ENOUGH_DAYS * _DAY_S
+
+    @property
+    def _covered_s(self) -> float:
+        return max((pool.figure("covered_time").value or 0.0 for pool in self.pools), default=0.0)
+
+    @property
+    def covered_days(self) -> int:
+        """The days of the period that the log covered when its figures were computed."""
+        return max(round(self._covered_s / _DAY_S), 1)
+
+    @property
+    def undated(self) -> int:
+        """Attempts of unknown arrival, over all pools."""
+        return sum(pool.undated for pool in self.pools)
+
+    @property
+    def records(self) -> int:
+        """Records read, including refused ones."""
+        return sum(log.records for log in self.inputs)
+
+    @property
+    def header_notes(self) -> tuple[tuple[str, str], ...]:
+        """The first log with each note of a header, and the note."""
+        first: dict[str, str] = {}
+        for log in self.inputs:
+            for note in log.notes:
+                first.setdefault(note, log.file)
+        return tuple((file, note) for note, file in first.items())
+
+    @property
+    def refused(self) -> int:
+        """Refused lines."""
+        return sum(log.refused for log in self.inputs)

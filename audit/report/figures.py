@@ -1,0 +1,73 @@
+"""Figures with their intervals, and rows of figures by dimension."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import polars as pl
+
+from audit.report.rows import records
+
+SMALL_SAMPLE: Final = 30  # figures of fewer attempts are marked as uncertain
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One number, with its 95 % interval if it has one."""
+
+    metric: str
+    value: float | None = None
+    lower: float | None = None
+    upper: float | None = None
+    unit: str = ""
+    attempts: int | None = None  # that it is computed from
+
+
+class Figures:
+    """A record with figures."""
+
+    __slots__ = ()
+    figures: tuple[Figure, ...]
+
+    def figure(self, metric: str) -> Figure:
+        """Return the figure of ``metric``; one without a value if it was not computed."""
+        return next((of for of in self.figures if of.metric == metric), Figure(metric))
+
+
+@dataclass(frozen=True, slots=True)
+class Breakdown(Figures):
+    """The figures of one value of a dimension, such as the width class ``5-8``."""
+
+    label: str
+    figures: tuple[Figure, ...]
+
+
+Parts: TypeAlias = Mapping[str, tuple[Breakdown, ...]]
+"""The figures of a pool by dimension, then by value."""
+
+
+def breakdowns(summary: pl.DataFrame) -> dict[str, tuple[Breakdown, ...]]:
+    """Return the figures of a pool by dimension and value, in the order of the rows."""
+    found: dict[str, dict[str | None, list[Figure]]] = {}
+    places = summary.select("dimension", "dimension_value").iter_rows()
+    for (dimension, value), figure in zip(places, records(Figure, summary), strict=True):
+        found.setdefault(dimension, {}).setdefault(value, []).append(figure)
+    return {
+        dimension: tuple(
+            Breakdown("unknown" if value is None else value, tuple(figures))
+            for value, figures in of.items()
+        )
+        for dimension, of in found.items()
+    }
+
+
+def by_total(parts: Sequence[Breakdown], metric: str) -> tuple[Breakdown, ...]:
+    """Return those with the figure, the largest sum over attempts first."""
+    known = (part for part in parts if part.figure(metric).value is not None)
+    return tuple(sorted(known, key=lambda part: total(part, metric), reverse=True))
+
+
+def total(part: Figures, metric: str) -> float:
+    """Return the sum over attempts of which ``metric`` is the mean."""
+    mean = part.figure(metric)
+    return (mean.value or 0.0) * (mean.attempts or 0)

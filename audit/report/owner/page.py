@@ -1,0 +1,66 @@
+"""The page of one user or account as a self-contained HTML file, or as a PDF."""
+
+from typing import Final
+
+from audit.report import wording
+from audit.report.owner import text
+from audit.report.owner.record import OwnerContents, OwnerPart
+from audit.report.part import meanwhile
+from audit.report.render import identity, page, sandbox
+from audit.report.render.page import Medium
+from audit.report.render.sandbox import SandboxLimits
+from audit.report.sections.causes.charts import owner_why
+from audit.report.sections.changes.charts import trend
+
+REPORT: Final = "report.html"
+"""The file name of the report, in the same folder."""
+
+
+def render_html(contents: OwnerContents, *, linked: bool = False) -> str:
+    """Return the page of one user or account; ``linked``: with links to the report."""
+    return _page(contents, "screen", linked=linked)
+
+
+def render_pdf(contents: OwnerContents, limits: SandboxLimits = sandbox.DEFAULT) -> bytes:
+    """Return the page as a tagged A4 PDF without links; errors as ``page.render_pdf``."""
+    return sandbox.lay_out(_page(contents, "paper"), [], contents.span.to_time, limits)
+
+
+def _page(contents: OwnerContents, medium: Medium, *, linked: bool = False) -> str:
+    days, dated = page.dates(contents.span)
+    values = {
+        "identity": identity.of_page(contents, linked=linked),
+        "report": REPORT if linked else None,
+        "title": f"Waits of {text.owner(contents.who)} on {wording.name(contents.cluster)}",
+        "contents": contents,
+        "nothing": text.nothing(contents),
+        "days": days,
+        "starts": text.starts(contents),
+        "fairshare": [text.fairshare(of, contents.span.zone) for of in contents.fairshare],
+        "parts": [_part(part, contents) for part in contents.parts],
+        "version": contents.provenance.version,
+        "dated": dated,
+    }
+    return page.html("report/owner.html", values, ["point.js"], medium)
+
+
+def _part(of: OwnerPart, contents: OwnerContents) -> dict[str, object]:
+    who = contents.who
+    return {
+        "of": of,
+        "verdict": text.verdict(of, who),
+        "answers": text.answers(of),
+        "notes": text.notes(of),
+        "charts": page.pictures([owner_why(of, who.name), trend(of.trend, delayed=False)]),
+        "waits": [
+            (part, meanwhile(part.cause, part=of.pool.part)) for part in of.parts if part.share
+        ],
+        "used": text.used(of),
+        "beyond": text.beyond(of),
+        "ways": [text.way(way, of) for way in of.ways],
+        "no_way": text.no_way(of),
+        "longest": [
+            (text.long_title(wait, of, contents.span.zone), text.explained(wait, who, of))
+            for wait in of.longest
+        ],
+    }

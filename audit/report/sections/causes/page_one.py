@@ -1,0 +1,135 @@
+"""What jobs waited for, in the words of page one."""
+
+from collections.abc import Callable, Collection, Iterator
+from typing import Final
+
+from audit.report.first_page import amounts, phrases
+from audit.report.first_page.facts import PageFacts
+from audit.report.first_page.sentences import NOTHING, Sentence, Slot, figure, say
+from audit.report.sections.causes.record import KeyGroup, KeyRow, Segment, Shares
+from audit.report.sections.causes.shown import BEHIND, CAUSES, GROUPS, largest
+from audit.report.sections.who import reasons
+from audit.report.sections.who.reasons import label
+
+DRAWN: Final = 0.004
+"""Parts of a bar below this share are not drawn."""
+LISTED: Final = 0.01
+MUCH: Final = 0.05
+MOST_WORDS: Final = 25
+NO_REASON: Final = 0.2
+MUCH_CANCELLED: Final = 0.05
+
+
+def why_sub(facts: PageFacts) -> Sentence:
+    """Return how much waiting there was."""
+    cancelled: Sentence | str = ""
+    if facts.cancelled_s >= MUCH_CANCELLED * facts.waiting_s and facts.cancelled_s:
+        hours = Slot(amounts.hours(facts.cancelled_s), "waiting of cancelled jobs")
+        cancelled = say(phrases.CANCELLED, hours=hours)
+    hours = Slot(amounts.hours(facts.waiting_s), "all waiting")
+    return say(phrases.WHY_SUB, hours=hours, cancelled=cancelled)
+
+
+def bar(shares: Shares, facts: PageFacts) -> tuple[Segment, ...]:
+    """Return the parts of a bar that are wide enough to see, which together are 1."""
+    drawn = [cause for cause in CAUSES if shares.get(cause.key, 0.0) >= DRAWN]
+    total = sum(shares[cause.key] for cause in drawn)
+    return tuple(
+        Segment(cause.key, shares[cause.key] / total, label(cause, facts)) for cause in drawn
+    )
+
+
+def groups(facts: PageFacts) -> tuple[KeyGroup, ...]:
+    """Return the key of the bar: totals add up to 100, and listed causes to their total."""
+    shares = {key: 100 * share for key, share in facts.causes.items()}
+    if not any(shares.values()):
+        return ()
+    exact = {title: sum(shares[c.key] for c in CAUSES if c.group == title) for title in GROUPS}
+    totals = amounts.adding_up({title: of for title, of in exact.items() if of}, 100)
+    most = largest(shares)
+    return tuple(_group(title, total, shares, most, facts) for title, total in totals.items())
+
+
+def _group(
+    title: str, total: int, shares: Shares, most: Collection[str], facts: PageFacts
+) -> KeyGroup:
+    listed = [c for c in CAUSES if c.group == title and shares[c.key] >= 100 * LISTED]
+    shown = {c.key: shares[c.key] for c in listed}
+    values = {key: round(share) for key, share in shown.items()}
+    if listed and abs(sum(values.values()) - total) == 1:
+        values = amounts.adding_up(shown, total)
+        if sum(values.values()) != total:  # what is not listed makes up the rest
+            values = {key: round(share) for key, share in shown.items()}
+    rows = tuple(
+        KeyRow(
+            cause.key,
+            label(cause, facts),
+            figure(amounts.whole(values[cause.key]), f"share of {cause.key}")
+            if len(listed) > 1
+            else NOTHING,
+            cause.key in most,
+        )
+        for cause in listed
+    )
+    return KeyGroup(title, figure(amounts.whole(total), f"share of {title.lower()}"), rows)
+
+
+def shown_share(key: str, facts: PageFacts) -> str:
+    """Return the share of a cause as the key of the bar has it."""
+    for group in groups(facts):
+        for row in group.rows:
+            if row.cause == key:
+                return (row.share or group.total).plain
+    return amounts.short_share(facts.causes.get(key, 0.0))
+
+
+def notes(facts: PageFacts) -> tuple[Sentence, ...]:
+    """Return the notes below the key."""
+    return tuple(filter(None, _notes(facts)))
+
+
+def _notes(facts: PageFacts) -> Iterator[Sentence]:
+    shares = facts.causes
+    if facts.waiting_s and sum(shares[key] for key in BEHIND) < MUCH:
+        yield say(phrases.NOT_FOR_OTHERS)
+    if shares.get("rule", 0.0) >= MUCH and facts.rules:
+        yield _rule_note(facts)
+    lacked, part = facts.lacked or ("", 0.0)
+    if (
+        not facts.part
+        and shares.get("nodes", 0.0) >= MUCH
+        and part >= 0.5
+        and lacked in phrases.LACKED
+    ):
+        yield say(phrases.SCATTERED, what=phrases.LACKED[lacked])
+    if shares.get("none", 0.0) >= NO_REASON and facts.where is not None:
+        where = facts.where
+        yield say(
+            phrases.WHERE,
+            much=Slot(amounts.spoken(where.share), "class without a reason"),
+            jobs=reasons.jobs_of(where, facts),
+            part=Slot(amounts.short_share(where.jobs), "jobs of the class without a reason"),
+        )
+
+
+def _rule_note(facts: PageFacts) -> Sentence:
+    total = sum(one.waiting_s for one in facts.rules)
+    free = sum(one.free_s for one in facts.rules) / total
+    first = facts.rules[0]
+    source = phrases.SOURCES.get(first.source, first.source)
+    spoken = Slot(amounts.spoken(free, nearly="nearly always"), "rules while enough was free")
+
+    def said(phrase: str, name_of: Callable[[str], Slot]) -> Sentence:
+        if 2 * first.waiting_s >= total or len(facts.rules) == 1:
+            which = say(phrases.MAINLY, rule=reasons.rule_link(first.name), source=source)
+        else:
+            links = [name_of(one.name) for one in facts.rules[:2]]
+            which = say(phrases.TWO_RULES, a=links[0], b=links[1], source=source)
+        if facts.part:
+            return say(phrases.RULE_IN_PART, which=which)
+        return say(phrase, which=which, free=spoken)
+
+    made = said(phrases.RULE, reasons.rule_link)
+    if len(made.text.split()) <= MOST_WORDS:
+        return made
+    return said(phrases.RULE_BRIEFLY, reasons.mention)

@@ -1,0 +1,107 @@
+"""How waits changed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from audit.registry.causes import Cause
+from audit.report.figures import Figure
+
+
+@dataclass(frozen=True, slots=True)
+class TrendPoint:
+    """The main figures of attempts that ended in one stretch of time; times in s."""
+
+    label: str  # such as 1996-10, 2026-W44 or 2026-10-31
+    from_time: int  # epoch s
+    to_time: int
+    attempts: int
+    wait_mean: Figure
+    miss_delivered_mean: Figure
+    cause_unexplained_share: Figure
+
+
+class Change(NamedTuple):
+    """The change of a figure, in its own unit."""
+
+    metric: str
+    before: float
+    difference: Figure
+
+    @property
+    def significant(self) -> bool:
+        """Whether the interval of the difference excludes 0."""
+        lower, upper = self.difference.lower, self.difference.upper
+        return lower is not None and upper is not None and not lower <= 0 <= upper
+
+
+class CauseChange(NamedTuple):
+    """The mean wait per job for one cause, before and in the period, s."""
+
+    cause: Cause
+    before_s: float
+    now_s: float
+
+    @property
+    def difference_s(self) -> float:
+        """The change."""
+        return self.now_s - self.before_s
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """The main figures of a pool over time."""
+
+    unit: str  # day | week | month | quarter | year
+    points: tuple[TrendPoint, ...]  # the newest last
+    changes: tuple[Change, ...] = ()
+    """Against the period before; for a whole log, of its later half against its earlier half."""
+    before: str = ""  # the period compared with, in words
+    settings_changed: bool = False  # whether it was computed under other settings or policies
+    passed_before: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Entities passed over in the period before, by kind; kinds without tests are missing."""
+    causes: tuple[CauseChange, ...] = ()
+    """Their differences add up to the change of the mean wait; empty: not known."""
+
+    def change(self, metric: str) -> Change | None:
+        """Return the change of ``metric``; None if there is nothing to compare with."""
+        return next((change for change in self.changes if change.metric == metric), None)
+
+
+class Half(NamedTuple):
+    """One of two spans that are compared."""
+
+    median: int
+    p90: int
+    load: float | None
+    median_without: int | None  # without the user with most waiting
+    jobs: int
+    p90_without: int | None = None
+
+
+class Compared(NamedTuple):
+    """Two spans, the earlier first."""
+
+    before: str  # the name of the period before; empty: the halves of the log
+    first: Half
+    last: Half
+    user: str | None  # with most waiting
+    significant: bool
+    whole_log: bool = True  # whether halves are those of the log, else of the period
+
+
+class StepPoint(NamedTuple):
+    """One complete step of the chart."""
+
+    label: str
+    median: int
+    p90: int
+    load: float | None
+
+
+class RuleMark(NamedTuple):
+    """A rule that begins or ends within the chart."""
+
+    text: str
+    place: float
+    """In steps from the left of the chart, from 0 to their number."""

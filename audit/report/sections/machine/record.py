@@ -1,0 +1,45 @@
+"""The capacity of a pool over time."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from audit.report.sections.waits.record import Walltimes
+
+
+class Outage(NamedTuple):
+    """A time in which nothing ran although a job could have; epoch s."""
+
+    from_time: int
+    to_time: int
+    waited_s: int
+
+
+class Burst(NamedTuple):
+    """A burst of one user's attempts (SPEC §11)."""
+
+    first: str  # ISO date of the first arrival
+    last: str  # of the last arrival
+    user: str
+    attempts: int
+    work_s: float  # of the whole pool
+
+
+@dataclass(frozen=True, slots=True)
+class Pictured:
+    """Data of charts that is in no table."""
+
+    waiting_work: tuple[tuple[str, float], ...] = ()  # ISO day, mean s of the whole pool
+    bursts: tuple[Burst, ...] = ()  # most work first
+    walltimes: Walltimes | None = None  # None: no walltime is known
+
+
+class Machine(NamedTuple):
+    """The capacity of the pool, and how busy it was."""
+
+    resource: str
+    capacity: int
+    nodes: int | None  # None: the nodes are not known
+    busy: float | None
+    step: str  # month, week, day; empty: too few complete ones
+    fullest: float | None  # the busiest of these, at most 1
+    gpus_busy: float | None

@@ -1,0 +1,143 @@
+"""Cautions about logs and their records."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from audit.report import wording
+from audit.report.contents import Contents
+from audit.report.figures import SMALL_SAMPLE
+from audit.report.notice import Notice, in_pool
+from audit.report.pool import PoolPart
+from audit.report.sections.records.record import Coverage
+
+_MANY: Final = 0.1
+"""Share of days, attempts or usage above which a defect of the data is reported."""
+_REFUSED: Final = 0.05
+_OVER: Final = 0.05
+"""Shares of refused records, and of time over capacity, above which page one says so."""
+_GRAVE: Final = 0.01
+"""Share of lines or of time above which a defect of the log is grave."""
+MISSING_SHOWN: Final = 3
+"""Most reasons for missing logs that have a notice each; one more notice counts the other logs."""
+FILES_SHOWN: Final = 3
+
+
+def reasons_missing(contents: Contents) -> list[tuple[str, list[str]]]:
+    """Return why logs could not be read, in their order, each reason with the files."""
+    files: dict[str, list[str]] = {}
+    for log in contents.missing:
+        files.setdefault(log.reason, []).append(log.file)
+    return [*files.items()]
+
+
+def _unread(files: Sequence[str]) -> str:
+    if len(files) == 1:
+        return f"Log {wording.name(files[0])} could not be read, so its records are missing"
+    named = ", ".join(map(wording.name, files[:FILES_SHOWN]))
+    more = ", …" if len(files) > FILES_SHOWN else ""
+    number = wording.count(len(files))
+    return f"{number} logs could not be read, so their records are missing ({named}{more})"
+
+
+def of_missing(contents: Contents) -> Iterator[Notice]:
+    """Yield logs that could not be read, and a gap before the period."""
+    reasons = reasons_missing(contents)
+    for reason, files in reasons[:MISSING_SHOWN]:
+        yield Notice(True, f"{_unread(files)}: {wording.name(reason, 400)}", first=True)
+    if more := sum(len(files) for _, files in reasons[MISSING_SHOWN:]):
+        yield Notice(True, f"{wording.plural(more, 'more log')} could not be read.")
+    if contents.silent_since is not None:
+        zone = contents.span.zone
+        since = wording.instant(contents.silent_since, zone)
+        until = wording.instant(contents.span.from_time, zone)
+        yield Notice(
+            False,
+            f"There are no records between {since} and {until}, right before this period, and so "
+            "no figures, reports or mails for that time.",
+        )
+
+
+def of_reading(contents: Contents) -> Iterator[Notice]:
+    """Yield the share of refused lines, if there are any."""
+    if contents.refused:
+        share = contents.refused / contents.records if contents.records else 0.0
+        yield Notice(
+            share > _GRAVE,
+            f"{wording.plural(contents.refused, 'line')} of {wording.count(contents.records)} "
+            f"refused ({wording.percent(share)}); see Records for the reasons.",
+            first=share > _REFUSED,
+        )
+
+
+def of_coverage(coverage: Coverage) -> Iterator[Notice]:
+    """Yield days without records, if they are many."""
+    if coverage.empty > _MANY * coverage.days:
+        yield Notice(
+            False,
+            f"No job ended on {wording.count(coverage.empty)} of "
+            f"{wording.plural(coverage.days, 'day')} "
+            f"({wording.percent(coverage.empty / coverage.days)}): either nothing ran, or records "
+            "are missing; see Records for the longest gaps.",
+        )
+
+
+def of_pool(pool: PoolPart, contents: Contents) -> Iterator[Notice]:
+    """Yield what makes the records of a pool doubtful."""
+    where = in_pool(pool, contents)
+    over = pool.figure("over_capacity_time").value or 0
+    if over > 0:
+        yield Notice(
+            pool.overfilled,
+            f"For {wording.rough_percent(over)} of the time, more than "
+            f"{wording.plural(pool.capacity, wording.resource(pool.resource))} were in use{where} "
+            f"(up to {wording.count(pool.figure('peak_in_use').value)}). Either the size of the "
+            "machine or the allocations in the log are wrong.",
+            first=over > _OVER,
+        )
+    for metric, text in _COUNTS:
+        if number := pool.figure(metric).value:
+            yield Notice(False, f"{text}{where}: {wording.count(number)}.")
+    if pool.attempts and pool.figure("walltime_unknown").value == pool.attempts:
+        yield Notice(
+            False,
+            f"The log has no walltimes{where}: fair start times use real run times as estimates, "
+            "as if all users had known them.",
+        )
+    conservation = pool.figure("re_conservation").value
+    if conservation is not None and conservation > 1e-6:
+        yield Notice(
+            True,
+            f"Shortfalls and surpluses{where} do not cancel out (difference: "
+            f"{wording.number(conservation)} of all resources used). This is a defect; please "
+            "report it.",
+        )
+    if pool.attempts and not pool.users.named:
+        yield Notice(False, f"The log names no users{where}, so there are no figures by user.")
+    if 0 < pool.attempts < SMALL_SAMPLE:
+        attempts = wording.plural(pool.attempts, "attempt")
+        yield Notice(
+            True, f"Only {attempts}{where} ended in the period: the figures are anecdotal."
+        )
+
+
+_COUNTS: Final = (
+    ("exceeds_capacity", "Attempts larger than the whole pool, whose size may be wrong"),
+    (
+        "start_unknown",
+        "Attempts with unknown start, which waits and utilization leave out",
+    ),
+    (
+        "arrival_unknown",
+        "Attempts with unknown arrival, which no figure of waits, fair start times or resource "
+        "equality counts",
+    ),
+    ("size_unknown", "Attempts of unknown size, which count as 0 and not in resource equality"),
+    (
+        "pending_left_out",
+        "Queued attempts of unknown size or walltime, which fair start times leave out",
+    ),
+    (
+        "arrivals_clipped",
+        "Attempts that start before they arrive in the log, counted as arriving at their start",
+    ),
+)

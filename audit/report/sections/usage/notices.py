@@ -1,0 +1,150 @@
+"""Cautions about usage and targets."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
+
+from audit.report import wording
+from audit.report.contents import Contents
+from audit.report.notice import Notice
+from audit.report.sections.usage.record import Charge, DecayedUsage, UsageOf
+
+_MANY: Final = 0.1
+"""Share of days, attempts or usage above which a defect of the data is reported."""
+_MOST: Final = 0.5
+_DAY_S: Final = 86_400
+
+
+def of_usage(contents: Contents) -> Iterator[Notice]:
+    """Yield the settings of usage and targets under which priorities mean little."""
+    for of in contents.usages:
+        if of.nothing:
+            yield Notice(
+                True,
+                "The configured penalty charged no usage in this period, so ranks and priorities "
+                "depend on the targets alone.",
+            )
+            continue
+        for kind in (of.accounts, of.users):
+            yield from _of_targets(kind)
+        if of.targets:
+            yield from _of_decay(of, contents)
+    for charge in contents.charges:
+        if charge.charged:
+            yield from _of_amounts(charge)
+
+
+def _of_targets(of: UsageOf) -> Iterator[Notice]:
+    if of.targets == 1:
+        yield Notice(
+            False,
+            f"Only one {of.kind} has a target. Its priority means nothing without others to "
+            "compare it with.",
+        )
+    elif of.targets and of.different == 1:
+        yield Notice(
+            False,
+            f"All {wording.plural(of.targets, of.kind)} have the same target, so ranks depend on "
+            "usage alone.",
+        )
+    if of.unused > _MOST:
+        yield Notice(
+            False,
+            f"{wording.percent(of.unused)} of all targets belong to {of.kind}s that used nothing "
+            "in this period. Nearly all others are therefore above their targets, which is not "
+            "unfair by itself.",
+        )
+    if of.by_without > _MANY:
+        yield Notice(
+            of.by_without > _MOST,
+            f"{wording.percent(of.by_without)} of all usage is by "
+            f"{wording.plural(of.without, of.kind)} without a target, while others have one; these "
+            f"{of.kind}s have no priority.",
+        )
+
+
+def _of_decay(of: DecayedUsage, contents: Contents) -> Iterator[Notice]:
+    decay = _Decay.of(of.settings)
+    if decay is None:
+        return
+    if decay.factor is not None and decay.factor > 1:
+        yield Notice(
+            False,
+            f"Older usage counts more than recent usage (decay {decay.factor:g}): past usage "
+            "lowers a priority more than present usage.",
+        )
+    if decay.factor == 0 and len(decay.weights) > 1:
+        yield Notice(False, "With a decay of 0, only the latest of the configured windows counts.")
+    longest = max((pool.figure("wait_mean").value or 0.0 for pool in contents.pools), default=0.0)
+    if decay.memory_s < longest:
+        yield Notice(
+            True,
+            f"Usage is forgotten after {wording.duration(decay.memory_s)}, which is less than the "
+            f"mean wait ({wording.duration(longest)}): when a job starts, its user's earlier usage "
+            "no longer counts.",
+        )
+    starts = [charge.first_start for charge in contents.charges if charge.first_start is not None]
+    if starts and (before := decay.weight_before(of.as_of - min(starts))) > _MOST:
+        yield Notice(
+            False,
+            f"{wording.percent(before)} of the weight of usage is from before the log begins "
+            f"({wording.instant(min(starts), contents.span.zone)}). That usage is unknown and "
+            "counts as zero.",
+        )
+
+
+class _Decay(NamedTuple):
+    """The weight of usage by age; without windows, a half-life."""
+
+    interval_s: float  # of a window; or the half-life
+    weights: tuple[float, ...] = ()  # of windows, the latest first
+    factor: float | None = None  # weight of a window divided by that of the next later one
+
+    @classmethod
+    def of(cls, settings: Mapping[str, object]) -> "_Decay | None":
+        """Return the decay of some settings; None if it is unknown, or Slurm's own."""
+        try:
+            if settings["method"] == "windows":
+                factor = float(str(settings["decay"]))
+                weights = tuple(factor**i for i in range(int(str(settings["depth"]))))
+                return cls(float(str(settings["interval_days"])) * _DAY_S, weights, factor)
+            half_life_s = float(str(settings["half_life_days"])) * _DAY_S
+        except (KeyError, ValueError, OverflowError):
+            return None
+        return None if half_life_s == 0 or settings.get("slurm_conf") else cls(half_life_s)
+
+    @property
+    def memory_s(self) -> float:
+        """The half-life, or the age at which usage has no weight any more."""
+        if self.factor is None:
+            return self.interval_s
+        ages = (age for age, weight in enumerate(self.weights, start=1) if weight > 0)
+        return self.interval_s * max(ages, default=0)
+
+    def weight_before(self, age_s: float) -> float:
+        """Return the share of all weight that older usage has."""
+        age = age_s / self.interval_s
+        if self.factor is None:
+            return float(2.0 ** -max(age, 0.0))
+        younger = sum(weight * min(max(age - i, 0.0), 1.0) for i, weight in enumerate(self.weights))
+        total = sum(self.weights)
+        return 1.0 - younger / total if total > 0 else 0.0
+
+
+def _of_amounts(charge: Charge) -> Iterator[Notice]:
+    if not charge.attempts:
+        return
+    what = wording.resources(charge.resource)
+    unknown, clipped = charge.unknown / charge.attempts, charge.clipped / charge.attempts
+    where = f"of the attempts in pool {wording.name(charge.pool)}"
+    if unknown > _MANY:
+        yield Notice(
+            unknown > _MOST,
+            f"The log does not state the {what} of {wording.percent(unknown)} {where}: usage "
+            "counts none for them.",
+        )
+    if clipped > _MANY:
+        yield Notice(
+            clipped > _MOST,
+            f"{wording.percent(clipped)} {where} had more {what} than the pool has: usage counts "
+            "them as having all of it.",
+        )

@@ -1,0 +1,123 @@
+"""What to do, in the words of page one."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from audit.metrics.verdict import Because, Word
+from audit.report.figures import Figure
+from audit.report.sections.advice import page_one as advice_page_one
+from audit.report.sections.advice.page_one import to_try
+from audit.report.sections.advice.record import Advice, AdvicePart
+from tests.report.first_page.sample import RULE, advice, causes, decision, facts, victim
+
+LOSS = Figure("wait_change", 600, 300, 900, "s")
+
+
+EXACT = advice(
+    change="--walltimes exact",
+    title="Ask users for time limits equal to the run time",
+    width=None,
+    losers=(),
+    observed_s=None,
+)
+
+
+def lost(dimension: str, label: str, *, certain: bool = True) -> AdvicePart:
+    return AdvicePart(dimension, label, LOSS, 100, certain)
+
+
+@pytest.mark.parametrize(
+    ("of", "text"),
+    [
+        (
+            advice(),
+            "Lift the limit of 10 running jobs per user. Jobs of 65–128 CPUs wait 2 h less on "
+            "average (60 min to 3 h), of 10 h; jobs of 1 CPU wait 10 min more.",
+        ),
+        (
+            EXACT,
+            "Ask users for time limits equal to the run time. Jobs wait 2 h less on average "
+            "(60 min to 3 h). Users do not know run times in advance, so the real gain is smaller.",
+        ),
+        (
+            advice(title=" ".join("abcdefghijklmnop"), width=">128", losers=()),
+            "a b c d e f g h i j k l m n …. Jobs over 128 CPUs wait 2 h less on average "
+            "(60 min to 3 h), of 10 h.",
+        ),
+    ],
+)
+def test_a_change_says_who_gains_how_much_and_who_loses(of: Advice, text: str) -> None:
+    assert advice_page_one.replayed(of).text.replace("\u00a0", " ") == text
+
+
+@pytest.mark.parametrize(
+    ("losers", "text"),
+    [
+        ((lost("walltime_class", "4-12h"),), "; jobs with time limits of 4–12 h wait 10 min more."),
+        ((lost("walltime_class", ">24h"),), "; jobs with time limits over 24 h wait 10 min more."),
+        ((lost("walltime_class", "unknown"),), "; jobs without a time limit wait 10 min more."),
+        (
+            (lost("width_class", "2-4", certain=False),),
+            "; jobs of 2–4 CPUs perhaps wait 10 min more.",
+        ),
+        (
+            (lost("width_class", "2-4"), lost("width_class", "1"), lost("width_class", "5-8")),
+            "; jobs of 2–4 CPUs wait 10 min more, and 2 other classes wait longer.",
+        ),
+    ],
+)
+def test_who_waits_longer_after_a_change(losers: tuple[AdvicePart, ...], text: str) -> None:
+    assert advice_page_one.replayed(replace(advice(), losers=losers)).plain.endswith(text)
+
+
+@pytest.mark.parametrize(
+    ("given", "texts"),
+    [
+        ({"agreement": 0.8, "changes": (advice(), advice())}, ["Lift", "Lift", "To ask"]),
+        ({"agreement": 0.8, "tried": 3}, ["To ask", "No change saves 5 % of the waiting: 3 were"]),
+        (
+            {"agreement": 0.8, "tried": 3, "reproduced": False},
+            ["To ask", "No change was tested: a replay of today’s rules misses"],
+        ),
+        ({"agreement": 0.23}, ["To ask", "No change was tested: a replay matches 23 %"]),
+    ],
+)
+def test_what_to_try_in_order(given: dict[str, Any], texts: list[str]) -> None:
+    found = advice_page_one.to_try(facts(**given))
+    assert [one.plain.startswith(text) for one, text in zip(found, texts, strict=True)] == [
+        True
+    ] * len(texts)
+
+
+def test_a_rule_that_has_ended_is_to_be_confirmed_and_not_decided() -> None:
+    of = facts(causes=causes(rule=0.4, earlier=0.3), rules=(RULE,))
+    assert to_try(of)[0].plain.startswith("To decide: should the daytime closure")
+    over = facts(causes=causes(rule=0.4, earlier=0.3), rules=(RULE,), ended=frozenset({RULE.name}))
+    assert to_try(over)[0].plain == (
+        "To ask: did the daytime closure for jobs over 4 h end, as the log shows?"
+    )
+
+
+def test_a_change_of_a_rule_leaves_nothing_to_decide_about_it() -> None:
+    named = replace(advice(), title=f"Lift the {RULE.name}")
+    of = facts(causes=causes(rule=0.4, earlier=0.3), rules=(RULE,), changes=(named,))
+    assert [one.plain for one in to_try(of) if "To decide" in one.plain] == []
+
+
+@pytest.mark.parametrize(("number", "who"), [(1, "anna"), (2, "two users"), (7, "7 users")])
+def test_of_an_order_that_hurts_the_reason_is_asked_first(number: int, who: str) -> None:
+    of = facts(decision=decision(Word.MIXED, Because.TREATED_WORSE, carried=(victim(),) * number))
+    asked = "To ask: why did later jobs, at least as large, start before those of "
+    assert to_try(of)[0].plain == f"{asked}{who}?"
+
+
+def test_without_any_question_or_replay_no_change_was_tested() -> None:
+    idle = {"agreement": 0.9, "changes": (), "tried": 0}
+    own = facts(causes=causes(own=0.97, earlier=0.03), **idle)
+    assert [one.plain for one in to_try(own)] == [
+        "No change was tested: users waited for their own jobs."
+    ]
+    other = facts(causes=causes(own=0.6, earlier=0.4), **idle)
+    assert [one.plain for one in to_try(other)] == ["No change was tested."]

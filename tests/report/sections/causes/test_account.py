@@ -1,0 +1,81 @@
+"""Sentences about the account of waits: no more than the log shows."""
+
+from dataclasses import replace
+
+import pytest
+
+from audit.report.pool import PoolPart
+from audit.report.sections.causes import account
+from audit.report.sections.causes.record import Reservations
+from audit.report.sections.fair_starts.record import Fidelity
+from tests.report.sample import figure, pool
+
+DAY_S = 86_400
+KEPT = {"plan_depth": 20, "plan_strict": 0, "plan_broken": 1_820, "plan_stretches": 8_841}
+LONG = {"begin_use": 0.9, "end_waiting_share": 0.01, "log_length": 300 * DAY_S}
+
+
+def having(**figures: float | None) -> PoolPart:
+    """Return a pool of which this is known about the log and the plan."""
+    known = tuple(figure(name, value) for name, value in figures.items())
+    fidelity = Fidelity("fcfs", "easy", known)
+    made = pool()
+    return replace(made, fair_start=replace(made.fair_start, fidelity=fidelity))
+
+
+@pytest.mark.parametrize(
+    ("of", "said"),
+    [
+        (Reservations(0, False, 46_369, 6_106), "This log shows no reservations, so no waiting"),
+        (
+            Reservations(20, False, 1_820, 1),
+            "This log shows reservations: the planned start of a job ahead kept jobs from starting "
+            "1 time, and 1,820 starts delayed one.",
+        ),
+        (Reservations(0, True, 1, 300), "In this log, jobs hardly ever start while a job ahead"),
+        (Reservations(0, True), "By the configured backfilling, no job starts while a job ahead"),
+        (Reservations(0, False), "By the configured backfilling, no job has a reservation."),
+        (Reservations(1, False), "By the configured backfilling, at most 1 job at one time"),
+        (Reservations(None, False), "By the configured backfilling, every waiting job has a"),
+    ],
+)
+def test_reservations_are_stated_with_their_evidence(of: Reservations, said: str) -> None:
+    assert account.reservations(of).startswith(said)
+
+
+def test_a_page_states_reservations_and_no_caution_without_a_reason() -> None:
+    (said,) = account.of_pool(having(**KEPT, **LONG))
+    assert "8,841 times" in said
+    (said,) = account.of_pool(having(**{**KEPT, "plan_depth": 0}, **LONG))
+    assert said.startswith("This log shows no reservations")
+    (said,) = account.of_pool(having(plan_depth=None, plan_strict=0))
+    assert said == "By the configured backfilling, every waiting job has a reservation."
+    assert account.of_pool(pool()) == ()
+
+
+def test_waiting_while_the_machine_was_full_is_a_range() -> None:
+    of = having()
+    ranged = replace(of, figures=(*of.figures, figure("full_share", 0.468, 0.043, 0.468)))
+    (said,) = account.of_pool(ranged)
+    assert said.startswith("For 4.3 % to 47 % of all waiting time the machine was full.")
+    same = replace(of, figures=(*of.figures, figure("full_share", 0.468, 0.468, 0.468)))
+    assert account.of_pool(same) == ()
+
+
+@pytest.mark.parametrize(
+    ("differs", "said"),
+    [
+        ({"begin_use": 0.49}, "Just before the log begins, its jobs used 49 % of the mean."),
+        ({"begin_use": 0.5}, ""),
+        ({"begin_use": None}, ""),
+        ({"end_waiting_share": 0.02}, "2 % of all waiting time is at the end of the log."),
+        ({"end_waiting_share": 0.019}, ""),
+        ({"log_length": 13.9 * DAY_S}, "The log is shorter than 14 days"),
+        ({"log_length": 14 * DAY_S}, ""),
+        ({"log_length": 3 * DAY_S, "end_waiting_share": None}, ""),  # not selected by end
+    ],
+)
+def test_cautions_at_the_edges_of_a_log(differs: dict[str, float | None], said: str) -> None:
+    found = account.of_pool(having(**{**LONG, **differs}))
+    assert len(found) == bool(said)
+    assert not said or found[0].startswith(said)

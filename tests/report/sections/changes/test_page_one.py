@@ -1,0 +1,41 @@
+"""How waits changed, in the words of page one."""
+
+import pytest
+
+from audit.report.sections.changes import page_one as changes_page_one
+from audit.report.sections.changes.record import Half
+from tests.report.first_page.sample import compared, facts
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "text"),
+    [  # typical wait, that of one job in ten, load, the first without user 3, jobs, the second
+        ((540, 9_000, 0.7, 500), (180, 9_000, 0.7, 180), "fell from 9 min to 3 min"),
+        ((540, 9_000, 0.7, 500), (180, 9_000, 0.7, 500), "The change is that of User 3."),
+        ((180, 9_000, 0.7, 500), (540, 9_000, 0.7, 500), "The change is that of User 3."),
+        ((180, 9_000, 0.7, 500), (540, 9_000, 0.7, 400), "The change is that of User 3."),
+    ],
+)
+def test_a_change_without_the_largest_user(
+    first: tuple[int, int, float, int], last: tuple[int, int, float, int], text: str
+) -> None:
+    of = compared(first=Half(*first, jobs=99), last=Half(*last, jobs=99))
+    assert text in changes_page_one.changed(facts(compared=of)).plain
+
+
+def test_a_log_of_less_than_a_day_compares_nothing() -> None:
+    short = facts(compared=None, log_days=0.04)
+    assert changes_page_one.changed(short).plain == (
+        "No comparison: the log covers less than a day, and two weeks are needed."
+    )
+
+
+def test_waits_of_one_job_in_ten_are_compared_without_the_largest_user_too() -> None:
+    first, last = Half(2, 600, 0.5, 2, 99, 600), Half(2, 60, 0.5, 2, 99, 600)
+    alone = compared(first=first, last=last)
+    assert changes_page_one.changed(facts(compared=alone)).plain == "The change is that of User 3."
+    others = alone._replace(last=last._replace(p90_without=55))
+    assert changes_page_one.changed(facts(compared=others)).plain == (
+        "At almost the same load (50, then 50 %), the wait of one job in ten fell from 10 min to "
+        "1 min between the halves of the log. Without User 3: about the same."
+    )

@@ -1,0 +1,64 @@
+"""The evidence, in the words of page one."""
+
+from typing import Any
+
+import pytest
+
+from audit.report.sections.trust import text as trust_text
+from tests.report.first_page.sample import causes, facts, known
+
+
+def test_what_a_file_would_show_where_nothing_lacks_a_reason() -> None:
+    of = facts(causes=causes(earlier=0.8, later=0.2))
+    assert trust_text.next_file(of).plain.endswith("They would show whether rules held jobs, too.")
+
+
+@pytest.mark.parametrize(
+    ("announced", "mark", "text"),
+    [
+        (None, "full", "Complete. All records were read."),
+        (
+            (970, 1_000),
+            "full",
+            "The log has 970 of the 1,000 records that its header names for this time.",
+        ),
+        (
+            (122_060, 201_387),
+            "half",
+            "The log has 122,060 of the 201,387 records that its header names for this time.",
+        ),
+    ],
+)
+def test_records_that_a_header_names(
+    announced: tuple[int, int] | None, mark: str, text: str
+) -> None:
+    first = trust_text.steps(facts(known=known(announced=announced)))[0]
+    assert (first.mark, first.text.plain) == (mark, text)
+
+
+SLURM = {"dialects": ("sacct",), "reasons": 1.0, "priorities": 1.0, "nodes_declared": True}
+PBS = {"dialects": ("pbs",), "limits": "pbs", "nodes_declared": True}
+
+
+@pytest.mark.parametrize(
+    ("no_reason", "given", "words"),
+    [
+        (0.3, {**SLURM, "limits": ""}, "sacctmgr -P show assoc"),
+        (0.3, {**SLURM, "limits": "slurm"}, "squeue, once a minute"),
+        (0.1, {**SLURM, "limits": "slurm"}, "slurmctld.log"),
+        (0.3, {**SLURM, "limits": "slurm", "evidence": ("squeue",)}, "slurmctld.log"),
+        (0.1, {**SLURM, "limits": "slurm", "evidence": ("ctld-log",)}, "squeue, once a minute"),
+        (
+            *(0.3, {**SLURM, "limits": "slurm", "evidence": ("ctld-log", "squeue")}),
+            "limits and closed hours",
+        ),
+        (0.3, PBS, "sched_logs"),
+        (0.3, {**PBS, "evidence": ("pbs-log",)}, "limits and closed hours"),
+    ],
+)
+def test_the_next_file_is_one_that_is_missing(
+    no_reason: float, given: dict[str, Any], words: str
+) -> None:
+    of = facts(known=known(**given), causes=causes(none=no_reason))
+    assert trust_text.next_source(of).words == words
+    assert words.split(",", maxsplit=1)[0] in trust_text.next_file(of).plain

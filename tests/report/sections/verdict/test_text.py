@@ -1,0 +1,159 @@
+"""The sentence of each verdict."""
+
+from typing import Any
+
+import pytest
+
+from audit.metrics.verdict import Because, VerdictBound, Word
+from audit.report.sections.causes.record import RuleTime
+from audit.report.sections.verdict import text as verdicts
+from audit.report.sections.who.record import OvertakenRow
+from tests.report.first_page import sample
+from tests.report.first_page.sample import LIMIT, causes, decision, facts, people, ruled, unfair
+
+
+def said(**changes: Any) -> str:
+    return verdicts.sentence(facts(**changes)).plain
+
+
+def test_fair() -> None:
+    assert said(causes=causes(earlier=0.5, later=0.1, none=0.4)) == (
+        "No user was overtaken clearly more often than others; most waiting was for a full machine."
+    )
+    assert said(people=people(tested=0), causes=causes(own=0.6, none=0.4)) == (
+        "No user could be compared; users mostly waited for their own jobs."
+    )
+    few = verdicts.sentence(ruled(LIMIT, 0.66, tested_waiting=0.4)).plain
+    assert few == (
+        "None of the few comparable users was overtaken more often; a limit caused two thirds of "
+        "the waiting."
+    )
+    known = sample.known(by_priority=0.97)
+    assert said(known=known, causes=causes(nodes=0.24, rule=0.2, none=0.16, later=0.1, own=0.3))
+    named = (OvertakenRow("user", "a", 1, 2, 0.02, 9, None, None, 0.0),)
+    held = (named[0]._replace(cause="held"),)
+    for rows, words in (
+        (named, "lost little"),
+        (held, "had a known reason"),
+        ((*named, *held), "lost little or had a known reason"),
+    ):
+        assert said(people=people(overtaken=rows)).startswith(f"Those overtaken more often {words}")
+
+
+def test_two_causes_of_about_the_same_size_are_named_together() -> None:
+    of = facts(
+        causes=causes(rule=0.36, earlier=0.27, later=0.08, down=0.03, kept=0.03, none=0.21),
+        rules=(
+            RuleTime("weekday closure for jobs over 15 h", "window", "inferred", 54.0, 40.0),
+            RuleTime("daytime closure for jobs over 4 h", "window", "inferred", 46.0, 40.0),
+        ),
+    )
+    assert verdicts.sentence(of).plain.endswith("; closed hours and a full machine cost most.")
+
+
+def test_a_cause_goes_where_the_sentence_would_be_too_long() -> None:
+    row = OvertakenRow("user", "a", 1, 2, 0.02, 9, None, None, 0.0)
+    both = (row, row._replace(cause="held"))
+    of = facts(people=people(overtaken=both), causes=causes(earlier=0.37, later=0.12, none=0.43))
+    assert verdicts.sentence(of).plain == (
+        "Those overtaken more often lost little or had a known reason."
+    )
+
+
+@pytest.mark.parametrize(
+    ("none", "words"),
+    [
+        (0.55, "most of the waiting has no known reason."),
+        (0.5, "half of the waiting has no known reason."),
+        (0.45, "the largest part has no known reason."),
+    ],
+)
+def test_how_much_has_no_reason(none: float, words: str) -> None:
+    others = (1.0 - none) / 3
+    assert said(causes=causes(own=others, down=others, kept=others, none=none)).endswith(words)
+
+
+def test_rules_in_a_few_words() -> None:
+    window = sample.RULE
+    gpus = RuleTime("limit of 4 GPUs per user", "limit", "slurm", 30.0, 10.0)
+    closed = RuleTime("closed hours of debug", "window", "configured", 30.0, 10.0)
+    for rules, words in (
+        ((LIMIT,), "a limit"),
+        ((gpus,), "a GPU limit"),
+        ((window,), "a daytime closure"),
+        ((closed,), "closed hours"),
+        ((LIMIT, gpus), "limits"),
+        ((window, closed._replace(waiting_s=80.0)), "closed hours"),
+        ((LIMIT, gpus, closed), "rules of the site"),
+        ((), "rules of the site"),
+    ):
+        assert verdicts.rule_of(facts(rules=rules)) == words
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [(("a",), "One user was"), (("a", "b"), "Two users were"), (tuple("abcd"), "4 users were")],
+)
+def test_unfair_and_mixed_count_those_who_carry_it(names: tuple[str, ...], words: str) -> None:
+    more = "overtaken clearly more often than others"
+    assert verdicts.sentence(unfair(Word.UNFAIR, *names)).plain == (
+        f"{words} {more}, for no known reason."
+    )
+    assert verdicts.sentence(unfair(Word.MIXED, *names)).plain == (
+        f"{words} {more}, and the log does not say why."
+    )
+
+
+@pytest.mark.parametrize(
+    ("minute", "long", "words"),
+    [
+        (0, 0, "No job waited over a minute"),
+        (1, 0, "Only one job waited over a minute"),
+        (4, 3, "Only 4 jobs waited over a minute"),
+        (30, 4, "Only 4 jobs waited over 10 minutes"),
+        (30, 0, "No job waited over 10 minutes"),
+    ],
+)
+def test_quiet(minute: int, long: int, words: str) -> None:
+    strip = sample.strip(minute_jobs=minute, long_jobs=long)
+    quiet = decision(Word.QUIET, Because.LITTLE_WAITING)
+    assert said(decision=quiet, strip=strip) == f"{words}, so there is nothing to judge."
+
+
+def cannot(because: Because, **more: Any) -> str:
+    shares = {"not_judged": 0.57, **more.pop("shares", {})}
+    of = facts(decision=decision(Word.CANNOT_TELL, because, **shares), **more)
+    return f"{verdicts.sentence(of).plain} {verdicts.cannot_tell(of).plain}"
+
+
+def test_cannot_tell_gives_the_fact_with_its_number_and_its_bound() -> None:
+    end = "No user is accused, and none is cleared."
+    assert cannot(Because.NOT_JUDGED, base_no_reason=0.6, base_p90=600, base_days=None) == (
+        "Few jobs waited long; why those did, the log does not say. 57 % of the waiting cannot be "
+        f"judged (25 to 35 %); a verdict needs less than half. {end}"
+    )
+    assert "Enough was free in total for most of the waiting" in cannot(
+        Because.NOT_JUDGED, base_no_reason=0.6, base_p90=601
+    )
+    assert "jobs held back for reasons that the log does not show" in cannot(
+        Because.NOT_JUDGED, base_no_reason=0.4
+    )
+    kept = cannot(Because.NOT_JUDGED, shares={"not_judged": 0.45})
+    assert kept.startswith("Too much of the waiting still cannot be judged. 45 % of the waiting")
+    assert "a verdict needs less than 40 %, as there was none before." in kept
+    assert "of the last 91 days cannot be judged" in kept
+    tested = cannot(Because.NOT_TESTED, shares={"not_tested": 0.06})
+    assert tested.endswith(f"They lost 6 % of the waiting; a verdict needs less than 5 %. {end}")
+    again = {"not_tested": 0.045, "bounds": frozenset({VerdictBound.NOT_TESTED})}
+    assert "needs less than 4 %." in cannot(Because.NOT_TESTED, shares=again)
+    assert cannot(Because.FEW_JOBS, base_ended=7) == (
+        f"Too few jobs ended to judge. 7 jobs ended; 30 are needed. {end}"
+    )
+    assert cannot(Because.MISSING_DAYS, missing_days=3).startswith(
+        "Records of 3 days are missing. At most 5 % of the days may be missing."
+    )
+
+
+def test_other_words_have_no_such_paragraph() -> None:
+    assert not verdicts.cannot_tell(facts())
+    assert not verdicts.cannot_tell(unfair())

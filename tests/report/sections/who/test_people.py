@@ -1,0 +1,136 @@
+"""The lists of users, and their comparison, from small frames made by hand."""
+
+from typing import Any
+
+import pytest
+
+from audit.report.sections.causes import totals as waiting
+from audit.report.sections.who.people import Context, of_people
+from audit.report.sections.who.record import People
+from tests.report.first_page import sample
+from tests.report.sections.jobs import frame, job
+
+
+def listed(*jobs: dict[str, Any], **more: Any) -> People | None:
+    made = frame(*jobs)
+    outside = float(made["outside"].sum())
+    waited = float(made["wait_s"].sum()) - outside
+    given: dict[str, Any] = {
+        "rules": {}, "scopes": {}, "holds": {}, "overtaken": (), "base_waited_s": waited,
+        "decision": sample.decision(), "tested": 7, "shares": {},
+    } | more  # fmt: skip
+    return of_people(made, Context(100, waiting.shares(made), waited, **given))
+
+
+def found(*jobs: dict[str, Any], **more: Any) -> People:
+    made = listed(*jobs, **more)
+    assert made is not None
+    return made
+
+
+def test_the_users_whose_share_is_closest_to_half() -> None:
+    waits = {"a": 300, "b": 250, "c": 240, "d": 210}
+    made = found(*(job(wait, user=user) for user, wait in waits.items()))
+    assert (made.users, made.half, made.half_waiting) == (4, 2, 0.55)
+    assert made.half_cpu == pytest.approx(0.5)
+    alone = found(job(900, user="a"), job(100, user="b"))
+    assert (alone.half, alone.half_waiting) == (1, 0.9)
+
+
+def test_the_three_with_most_waiting_from_one_percent_on() -> None:
+    waits = {"a": 500, "b": 300, "c": 190, "d": 9, "e": 1}
+    made = found(*(job(wait, user=user) for user, wait in waits.items()))
+    assert [one.name for one in made.most] == ["a", "b", "c"]
+    few = found(job(9_970, user="a"), job(20, user="b"), job(10, user="c"))
+    assert [one.name for one in few.most] == ["a"]
+
+
+def similar(user: str, number: int, wait: int, of_others: int, alone: int = 0) -> list[Any]:
+    """Jobs of a user with similar ones that waited so long, and some without any."""
+    some = [job(wait, user=user, similar_wait_s=of_others) for _ in range(number)]
+    return some + [job(wait, user=user) for _ in range(alone)]
+
+
+def test_waits_are_compared_over_jobs_with_similar_ones() -> None:
+    made = found(*similar("a", 30, 5_000, 100, alone=10), *similar("b", 20, 4_000, 4_000, alone=21))
+    assert made.compared == 1  # b has similar jobs for less than half of its own
+    a, b = made.most
+    assert (a.compared, a.median, a.similar) == (30, 5_000, 100)
+    assert (b.compared, b.similar, b.median) == (None, None, 4_000)
+
+
+@pytest.mark.parametrize(
+    ("wait", "of_others", "longer"),
+    [(1_200, 600, 1), (1_199, 600, 0), (700, 100, 1), (699, 100, 0), (2_000, 1_100, 0)],
+)
+def test_longer_is_twice_as_long_and_ten_minutes(wait: int, of_others: int, longer: int) -> None:
+    made = found(*similar("a", 30, wait, of_others))
+    assert made.longer == longer
+    assert made.above == longer  # it has most waiting, too
+    assert made.longer_rows == ()
+
+
+def test_an_excess_below_one_percent_of_the_waiting_is_no_longer_wait() -> None:
+    jobs = [*similar("a", 20, 1_000, 100), *(job(20_000, user=f"u{k}") for k in range(100))]
+    assert found(*jobs).longer == 0
+
+
+def test_who_is_above_is_not_listed_again() -> None:
+    jobs = [one for k in range(6) for one in similar(f"u{k}", 20, 9_000 - k, 100)]
+    made = found(*jobs)
+    assert (made.compared, made.longer, made.above) == (6, 6, 3)
+    assert [one.name for one in made.most] == ["u0", "u1", "u2"]
+    assert [one.name for one in made.longer_rows] == ["u3", "u4", "u5"]
+    assert made.longest is not None
+    assert made.longest.name == "u0"
+
+
+def overtaken(**more: Any) -> dict[str, Any]:
+    return {
+        "entity_kind": "user", "entity": "a", "jobs": 165, "attempts": 60, "passed_jobs": 21,
+        "passed_median_s": 7_000, "passed_s": 50, "named": True, "why": None, "cause": None,
+        "usage_multiple": None,
+    } | more  # fmt: skip
+
+
+def test_those_that_are_named_are_listed_from_one_percent_of_the_base_on() -> None:
+    jobs = (job(900, user="a", later=300), job(100, user="b"))
+    (row,) = found(*jobs, overtaken=[overtaken()], base_waited_s=1_000.0).overtaken
+    assert (row.name, row.passed_jobs, row.jobs, row.passed) == ("a", 21, 165, 0.05)
+    assert row.passed_median == 7_000
+    (old,) = found(*jobs, overtaken=[overtaken(jobs=None)], base_waited_s=1_000.0).overtaken
+    assert old.jobs == 60  # with pairs: of a version before
+    assert row.later == pytest.approx(1 / 3)
+    for less in ({"passed_s": 9}, {"named": None}, {"named": False}, {"entity_kind": "account"}):
+        assert found(*jobs, overtaken=[overtaken(**less)], base_waited_s=1_000.0).overtaken == ()
+
+
+def test_an_account_that_used_much_less_than_its_share_is_listed() -> None:
+    jobs = (job(100, user="a", account="bio"), job(900, user="b", account="physics"))
+    shares = {"bio": (0.23, 0.4), "physics": (0.77, 0.6), "gone": (0.0, 0.1)}
+    (row,) = found(*jobs, shares=shares).used_less
+    assert (row.name, row.median, row.others, row.used, row.share) == ("bio", 100, 900, 0.23, 0.4)
+
+
+def test_nobody_is_known_or_nothing_waited() -> None:
+    assert listed(job(100, user=None)) is None
+    assert listed(job(0)) is None
+
+
+def test_the_rows_have_what_their_reasons_need() -> None:
+    rule = {"limit": ("limit of 2 running jobs", "limit", "configured")}
+    made = found(
+        job(1_000, user="a", rule=900, main_rule="limit", size=30),
+        job(10, user="b"),
+        rules=rule,
+        scopes={"limit of 2 running jobs": "jobs of user a"},
+        holds={("user", "a"): "joint release"},
+        overtaken=[overtaken(cause="usage", named=False)],
+    )
+    a = made.most[0]
+    assert a.large
+    assert a.named_in_rule
+    assert a.low_priority
+    assert a.hold == "joint release"
+    assert a.rules[0].waiting_s == 900.0
+    assert made.most[1:] == ()
