@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from audit import __version__, memory
-from audit.cli import analyst, nightly, oneoff, setup
+from audit.cli import analyst, nightly, oneoff, questions, setup
 from audit.cli.options import say
 from audit.errors import UNWRITABLE, AuditError, UsageError, of_system
 from audit.progress import ended_by_sigterm
@@ -75,7 +75,7 @@ for command in (
     *(nightly.deliver, nightly.archive, nightly.backup, nightly.restore),
     nightly.erase,
     setup.init,
-    *(oneoff.explain, oneoff.when, oneoff.sshare),
+    *(questions.explain, questions.when, questions.sshare),
     *(oneoff.simulate, oneoff.whatif, oneoff.fit_policy),
     *(analyst.sql, analyst.stuck, analyst.refused, oneoff.verify, setup.doctor, setup.pseudonym),
 ):

@@ -142,7 +142,7 @@ def forecasts(
     wanted: pl.DataFrame,
 ) -> Iterator[Forecast]:
     """Yield the predictions for the jobs ``wanted``, in the order of their arrival."""
-    zone, record = log.setting.zone.key, _record(scenario, past)
+    zone, record = log.setting.zone.key, record_of(scenario, past)
     named = scenario.attempts.select(
         "pool", "job_id", "attempt", "user", shown=_shown_id()
     ).with_row_index("row")
@@ -157,16 +157,17 @@ def forecasts(
     for one in rows.iter_rows(named=True):
         why = one["withheld_because"] and Withheld(one["withheld_because"])
         if why is not None:
-            sentence = starts.withheld(one["job_id"], why)
+            sentence = starts.withheld(starts.job(one["job_id"]), why)
         else:
             bounds = Bounds(one["p10"], one["p50"], one["p90"])
             right = record[one["contested"]]
-            sentence = starts.expected(one["job_id"], bounds, scenario.now, zone, right)
+            called = starts.job(one["job_id"])
+            sentence = starts.expected(called, bounds, scenario.now, zone, right)
         known = {key: one[key] for key in keys}
         yield Forecast(**known, withheld_because=why, sentence=sentence)
 
 
-def _record(scenario: Scenario, past: pl.DataFrame) -> dict[bool, str]:
+def record_of(scenario: Scenario, past: pl.DataFrame) -> dict[bool, str]:
     """Return how often intervals of the last 30 days were right, by whether they are contested."""
     start = scenario.attempts["start_time"].gather(past["row"])
     low, high = pl.col("p10") - TOLERANCE_S, pl.col("p90") + TOLERANCE_S

@@ -10,7 +10,6 @@ import polars as pl
 
 from audit.formats.instants import instants
 from audit.hostlists import LONGEST
-from audit.model import EVIDENCE
 from audit.registry.reasons import PLANNED, without_names
 from audit.words import EvidenceKind
 

@@ -1,7 +1,7 @@
 """Each second of each wait, booked by a walk through the queue at each instant (SPEC §11).
 
-``metrics.attempts.account`` names what is booked here. Conventions: n attempts in the queue's order,
-which is (arrival, submit, sequence) or that of known priorities; times in epoch s.
+``metrics.attempts.account`` names what is booked here. Conventions: n attempts in the queue's
+order, which is (arrival, submit, sequence) or that of known priorities; times in epoch s.
 """
 
 from __future__ import annotations
@@ -241,7 +241,17 @@ def _log(
     came = queue.column("came")
     single = (user == 0) | (flags > 0)
     single[known.holds.row] = True
-    equal = (came - np.arange(n), arrival, user, estimate, *request, *rules.counter, *rules.amount, *rules.reach, *shape)
+    equal = (
+        came - np.arange(n),
+        arrival,
+        user,
+        estimate,
+        *request,
+        *rules.counter,
+        *rules.amount,
+        *rules.reach,
+        *shape,
+    )
     planned, late = start + rules.length, ran[:0]
     if rules.remaining.any():
         late, equal = ran[planned[ran] < end[ran]], (*equal, rules.length)

@@ -31,7 +31,7 @@ def test_a_pass_of_grid_engine_has_the_instant_of_its_starts() -> None:
 
 
 def test_a_recorded_schedule() -> None:
-    """A recording of Son of Grid Engine 8.1.9: job 3 has a reservation behind job 1's time limit."""
+    """Son of Grid Engine 8.1.9: job 3 has a reservation behind the time limit of job 1."""
     lines = RECORDED.read_text().splitlines()
     found = read(EvidenceKind.GE_SCHEDULE, lines, "UTC")
     assert found.problem is None

@@ -15,8 +15,10 @@ from tests.naive import samples as naive
 
 AT = 1_795_233_600
 CELLS = st.sampled_from(
-    ["7", "9_1", "7_[0-2,9%2]", "x", "PD", "R", "PENDING", "(Priority)", "N/A", "", "()", "12"]
-    + ["0", "0.5", "13.5", "2026-11-21T05:00:00", " 8 ", "9_["]
+    [
+        *("7", "9_1", "7_[0-2,9%2]", "x", "PD", "R", "PENDING", "(Priority)", "N/A", "", "()"),
+        *("12", "0", "0.5", "13.5", "2026-11-21T05:00:00", " 8 ", "9_["),
+    ]
 )
 NAMES = st.sampled_from(["JOBID", "STATE", "ST", "REASON", "PRIORITY", "START_TIME", "USER"])
 LINES = st.one_of(

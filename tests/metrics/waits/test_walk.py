@@ -77,9 +77,7 @@ def test_as_defined(rule: int, plan: Plan, data: st.DataObject) -> None:
     assert_same(got, want, queue, pool)
 
 
-def _drawn_priorities(
-    data: st.DataObject, described: pl.DataFrame
-) -> dict[tuple[str, int], float]:
+def _drawn_priorities(data: st.DataObject, described: pl.DataFrame) -> dict[tuple[str, int], float]:
     """Some priorities; in half of the cases none."""
     if data.draw(st.booleans()):
         return {}

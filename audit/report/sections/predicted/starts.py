@@ -35,17 +35,22 @@ WHY: Final = {
 """Why no prediction is made."""
 
 
-def withheld(job_id: str, why: Withheld) -> str:
+def job(job_id: str) -> str:
+    """Return how sentences call a job."""
+    return f"Job {printable(job_id)}"
+
+
+def withheld(subject: str, why: Withheld) -> str:
     """Return why no prediction is made for a job."""
-    return f"Job {printable(job_id)}: no prediction, because {WHY[why]}."
+    return f"{subject}: no prediction, because {WHY[why]}."
 
 
-def expected(job_id: str, bounds: Bounds, now: int, zone: str, record: str = "") -> str:
+def expected(subject: str, bounds: Bounds, now: int, zone: str, record: str = "") -> str:
     """Return when a job should start, as known at ``now``; ``record`` ends the sentence."""
     low, mid, high, today = (_local(time, zone) for time in (*bounds, now))
     likely = f"{mid:%H:%M}" if mid.date() == low.date() else _day(mid, today)
     between = f"between {_day(low, today)} and {_day(high, today)}"
-    return f"Job {printable(job_id)}: {between}, most likely around {likely}{record}."
+    return f"{subject}: {between}, most likely around {likely}{record}."
 
 
 def _local(time: int, zone: str) -> datetime:
