@@ -67,7 +67,7 @@ class TableReader:
     def _part(self, text: pl.Series) -> Remarks:
         text = text.filter(text != "")
         named = text.filter(text.str.contains("JOBID", literal=True)).unique().to_list()
-        heads = {line: found for line in named if (found := headings(line))}
+        heads = {line: places for line in named if (places := headings(line))}
         numbers = {line: number for number, line in enumerate(heads, 1)}
         every = [self._heads, *heads.values()]
         short = pl.when(pl.col("text").str.len_chars() <= _LONGEST_STAMP).then("text")

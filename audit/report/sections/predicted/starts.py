@@ -14,6 +14,7 @@ from audit.scenario.predict.calibration import (
     Bounds,
     Withheld,
 )
+from audit.scenario.predict.estimates import PlansJudged
 from audit.scenario.predict.similar import FEWEST
 
 WHY: Final = {
@@ -51,6 +52,16 @@ def expected(subject: str, bounds: Bounds, now: int, zone: str, record: str = ""
     likely = f"{mid:%H:%M}" if mid.date() == low.date() else _day(mid, today)
     between = f"between {_day(low, today)} and {_day(high, today)}"
     return f"{subject}: {between}, most likely around {likely}{record}."
+
+
+def beside_plans(of: PlansJudged) -> str:
+    """Return how far the scheduler's own plans and fairaudit's predictions were from the starts."""
+    return (
+        f"The scheduler's own estimates, for {wording.count(of.pairs)} pending jobs at full hours: "
+        f"median error {wording.duration(of.planned_error_s)}; {wording.rough_percent(of.before_plan)} "
+        f"started more than a minute earlier and {wording.rough_percent(of.after_plan)} later. Median "
+        f"error of fairaudit for the same jobs: {wording.duration(of.predicted_error_s)}."
+    )
 
 
 def _local(time: int, zone: str) -> datetime:
