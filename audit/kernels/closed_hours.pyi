@@ -13,7 +13,7 @@ class Table:
 class PossibleStarts:
     def __init__(
         self, job: NDArray[np.int64], begin: NDArray[np.int64], seconds: NDArray[np.int64],
-        stretch: NDArray[np.int64], claims: NDArray[np.bool_], hour: NDArray[np.int64],
+        stretch: NDArray[np.int64], hour: NDArray[np.int64],
         started: NDArray[np.int64], start: NDArray[np.int64], start_hour: NDArray[np.int64],
         reach: NDArray[np.int64]
     ) -> None: ...  # fmt: skip

@@ -37,7 +37,6 @@ cdef class PossibleStarts:
     cdef const int64_t[::1] begin
     cdef const int64_t[::1] seconds
     cdef const int64_t[::1] stretch
-    cdef const uint8_t[::1] claims
     cdef const int64_t[::1] hour  # of the week
     cdef const int64_t[::1] started  # attempts
     cdef const int64_t[::1] start
@@ -72,11 +71,11 @@ def forbidden_starts(
     """Add the starts of its class and of its neighbours that a window forbids or would forbid.
 
     Args:
-        at: of all attempts.
+        at: of the spans that claim.
         window: the window.
         wanted: marks of which a start must have one.
-        out: rows of attempt, second on the clock, marks (``ForbiddenStart``): first those that
-            could have claimed their request, then observed starts, both in the order of ``at``.
+        out: rows of attempt, second on the clock, marks (``ForbiddenStart``): first those of waiting
+            attempts, then observed starts, both in the order of ``at``.
 
     Raises:
         MemoryError: there is no memory for them.
@@ -86,8 +85,6 @@ def forbidden_starts(
     with nogil:
         for k in range(at.job.shape[0] + at.started.shape[0]):
             if k < at.job.shape[0]:
-                if not at.claims[k]:
-                    continue
                 job = at.job[k]
                 since = forbidden_from(window, at.begin[k], at.hour[k], at.reach[job])
                 if since >= at.begin[k] + at.seconds[k]:
@@ -128,7 +125,7 @@ def forbidden_seconds(
     """Add the waiting with free capacity that a window forbids to its class, by day on the clock.
 
     Args:
-        at: of all attempts.
+        at: of all spans.
         window: the window.
         first: the day of the first element of ``out``, since 1970.
         out: seconds.

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import logging
 import subprocess
-import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from audit.config import Compute
 from audit.errors import WorkersError
 from audit.workers import remote
+from audit.workers.pilots import pilots
 
 SETTINGS: Final[Mapping[str, object]] = {
     "distributed.admin.tick.limit": "1h",  # its warnings are not read
@@ -26,7 +27,6 @@ SETTINGS: Final[Mapping[str, object]] = {
 """Settings of Dask in this process and in the workers that it starts."""
 _NO_PAGES: Final = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}
 """Dask always opens a port for its web pages: here, only on this machine, and without a page."""
-_NO_JOB: Final = "0"  # the number of a job that sbatch refused
 
 
 class Files(NamedTuple):
@@ -64,18 +64,20 @@ def running(distributed: Any, options: Compute) -> dict[str, Any]:
     }
 
 
-def started(distributed: Any, options: Compute, folder: Path, refused: list[str]) -> Any:
-    """Start a scheduler here and its workers; return Dask's cluster.
+def started(distributed: Any, options: Compute, folder: Path) -> AbstractContextManager[Any]:
+    """Start a scheduler here and its workers; the context is Dask's cluster.
 
     Args:
         folder: for this run alone, shared with the nodes.
-        refused: gets the messages of sbatch when it refuses a job.
+
+    Raises:
+        WorkersError: a certificate cannot be read or made.
     """
     files = _readable(options.tls) if options.tls else made(folder)
     security = _security(distributed, files)
     if options.slurm is not None:
-        return _in_slurm(options, security, folder, refused)
-    return distributed.LocalCluster(
+        return _in_slurm(distributed, options, security, files, folder)
+    local: AbstractContextManager[Any] = distributed.LocalCluster(
         n_workers=options.workers,
         threads_per_worker=1,
         processes=True,
@@ -90,6 +92,7 @@ def started(distributed: Any, options: Compute, folder: Path, refused: list[str]
         preload=[remote.__name__],
         env={"POLARS_MAX_THREADS": "1"},
     )
+    return local
 
 
 def restore(distributed: Any, cluster: Any) -> None:
@@ -111,65 +114,26 @@ def restore(distributed: Any, cluster: Any) -> None:
         cluster.scale(len(cluster.worker_spec))
 
 
-def _in_slurm(options: Compute, security: Any, folder: Path, refused: list[str]) -> Any:
-    """Start a scheduler here, and jobs of the site's own Slurm with a worker in each."""
-    import dask_jobqueue as jobqueue
-    from dask_jobqueue.slurm import SLURMJob
-
-    slurm = options.slurm
-    assert slurm is not None
-    logs = folder / "jobs"
-    logs.mkdir()
-    library: Any = jobqueue
-    cluster = library.SLURMCluster(
-        job_cls=_job(SLURMJob, refused),
-        queue=slurm.partition,
-        account=slurm.account,
-        cores=slurm.cores,
-        processes=1,
-        memory=slurm.memory,
-        walltime=slurm.walltime,
-        job_extra_directives=list(slurm.directives),
-        job_script_prologue=[
-            *slurm.prologue,
-            "export DASK_DISTRIBUTED__WORKER__HTTP__ROUTES='[]'",
-            f"export POLARS_MAX_THREADS={slurm.cores}",
-        ],
-        worker_extra_args=["--no-dashboard"],
-        interface=slurm.interface,
-        python=sys.executable,
-        job_name="fairaudit",
-        protocol="tls://",
+@contextmanager
+def _in_slurm(
+    distributed: Any, options: Compute, security: Any, files: Files, folder: Path
+) -> Iterator[Any]:
+    """Start a scheduler here, and workers in jobs of the site's own Slurm."""
+    assert options.slurm is not None
+    how = {
+        "protocol": "tls://",
+        "security": security,
+        "interface": options.slurm.interface,
+        **_NO_PAGES,
+    }
+    with distributed.SpecCluster(
+        scheduler={"cls": distributed.Scheduler, "options": how},
         security=security,
-        log_directory=str(logs),
-        local_directory=str(folder),
-        shared_temp_directory=str(folder),
-        death_timeout=options.patience_s,
-        scheduler_options=dict(_NO_PAGES),
         silence_logs=logging.CRITICAL,
-    )
-    cluster.scale(jobs=slurm.jobs)
-    return cluster
-
-
-def _job(of_slurm: Any, refused: list[str]) -> Any:
-    """Jobs of Slurm that record the messages of sbatch, which Dask only logs."""
-
-    class Job(of_slurm):  # type: ignore[misc]
-        async def _submit_job(self, script_filename: str) -> Any:
-            try:
-                return await super()._submit_job(script_filename)
-            except (OSError, RuntimeError) as error:
-                lines = [line for line in str(error).splitlines() if line.strip()]
-                refused.append(lines[-1] if lines else type(error).__name__)
-                return _NO_JOB  # Dask cannot close a job that never began
-
-        @classmethod
-        async def _close_job(cls, job_id: str, cancel_command: str) -> None:
-            if job_id != _NO_JOB:
-                await super()._close_job(job_id, cancel_command)
-
-    return Job
+    ) as cluster:
+        tls = ["--tls-ca-file", files.ca_file, "--tls-cert", files.cert, "--tls-key", files.key]
+        with pilots(options, cluster.scheduler_address, tls, folder):
+            yield cluster
 
 
 def _security(distributed: Any, files: Files | None) -> Any:

@@ -97,7 +97,6 @@ class Dask:
         """Set up the fields that need no closing."""
         self._open = ExitStack()
         self._numbers = count(1)
-        self._refused: list[str] = []
         self._fit: dict[str, int] = {}
         self._look_again = 0.0
         self.where = clusters.named(self.options)
@@ -260,8 +259,6 @@ class Dask:
     def _wait(self, waited_s: float) -> None:
         """Wait a moment for a worker; raise WorkersError if that is of no use."""
         options, last = self.options, [*self.left_out.items()][-1:]
-        if self._refused:
-            raise WorkersError(f"{self.where}: sbatch refused the jobs: {self._refused[0]}")
         requested = options.slurm.jobs if options.slurm is not None else options.workers or 1
         for address, why in last if len(self.left_out) >= requested else ():
             which = "the only worker" if len(self.left_out) == 1 else "all workers"
@@ -336,14 +333,14 @@ class Dask:
         dask, distributed = self._libraries()
         for name in ("distributed", "asyncio"):  # errors that matter are raised here
             logging.getLogger(name).setLevel(logging.CRITICAL)
-        warnings.filterwarnings("ignore", module=r"distributed|dask_jobqueue")
+        warnings.filterwarnings("ignore", module="distributed")
         try:
             self._open.enter_context(dask.config.set(clusters.SETTINGS))
             folder = self._folder()
             if self.options.scheduler is not None:
                 how = clusters.running(distributed, self.options)
             else:
-                cluster = clusters.started(distributed, self.options, folder, self._refused)
+                cluster = clusters.started(distributed, self.options, folder)
                 how = {"address": self._open.enter_context(cluster)}
             client = self._open.enter_context(distributed.Client(**how, set_as_default=False))
             session = _DaskSession(client, folder)
@@ -366,9 +363,6 @@ class Dask:
         try:
             import dask
             import distributed
-
-            if self.options.slurm is not None:
-                import dask_jobqueue  # noqa: F401
         except ImportError as error:
             raise WorkersError(
                 'compute.engine = "dask" needs libraries that are not installed '

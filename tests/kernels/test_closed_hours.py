@@ -53,13 +53,16 @@ def test_forbidden_starts_are_those_of_the_definition(
     reach: list[int],
     overlap: bool,
 ) -> None:
-    job, begin, seconds, stretch, claims = np.array(cut, np.int64).reshape(-1, 5).T.copy()
+    table = np.array(cut, np.int64).reshape(-1, 5)
     of_start, start = np.array(started, np.int64).reshape(-1, 2).T.copy()
     side = np.arange(ATTEMPTS) % 3  # 0: the class, 1: neighbours, 2: neither
-    at = kernels.PossibleStarts(
-        *(job, begin, seconds, stretch, claims > 0, hour_of_week(begin)),
-        *(of_start, start, hour_of_week(start), np.array(reach)),
-    )
+
+    def possible(part: np.ndarray) -> kernels.PossibleStarts:
+        job, begin, seconds, stretch, _ = part.T.copy()
+        of_parts = (job, begin, seconds, stretch, hour_of_week(begin))
+        of_starts = (of_start, start, hour_of_week(start))
+        return kernels.PossibleStarts(*of_parts, *of_starts, np.array(reach))
+
     window = kernels.ClosedHours(hours_to_next(closed), overlap, side == 0, side == 1)
     expected, waiting, before, hour = [], dict[int, int](), -1, -1
     last_stretch = None
@@ -86,12 +89,12 @@ def test_forbidden_starts_are_those_of_the_definition(
             expected.append((one, second, marks))
     wanted = int(Mark.BREAKS | Mark.BEGINS_STRETCH)
     out = kernels.Table(3)
-    kernels.forbidden_starts(at, window, wanted, out)
+    kernels.forbidden_starts(possible(table[table[:, 4] > 0]), window, wanted, out)
     assert out.taken().tolist() == [
         [one, second, marks | Mark.OF_CLASS * (side[one] == 0)]
         for one, second, marks in expected
         if side[one] < 2 and marks & wanted
     ]
     days = np.zeros(DAYS + 2, np.int64)
-    kernels.forbidden_seconds(at, window, -1, days)
+    kernels.forbidden_seconds(possible(table), window, -1, days)
     assert {day - 1: count for day, count in enumerate(days.tolist()) if count} == waiting

@@ -68,17 +68,40 @@ def test_a_job_that_is_cancelled_changes_nothing(site: Cluster, tmp_path: Path) 
     said: list[str] = []
     with executor(asked(tmp_path / "shared", cores=2), say=said.append) as one:
         here = fair_starts(work, Policy())
-        victims = queued(site)[:1]
+        cancelled: list[str] = []
 
         def cancel(done: int, of: int) -> None:
-            while victims:
-                site.run("scancel", victims.pop())
+            if not cancelled:
+                cancelled.append(queued(site)[0])
+                site.run("scancel", *cancelled)
 
         there = fair_starts(work, Policy(), effort=Effort(one, cancel))
-        assert not victims
+        assert cancelled
         assert all(np.array_equal(a, b) for a, b in zip(here, there, strict=True))
     assert said[0].endswith("Dask on Slurm (compute.slurm)")
     assert list((tmp_path / "shared").iterdir()) == []
+    until("all jobs are gone", lambda: not queued(site))
+
+
+def test_a_task_that_nears_its_limit_begins_again(site: Cluster, tmp_path: Path) -> None:
+    """Slurm sends the signal, which `scancel` sends here, before the walltime is over."""
+    work = crowded(3_000)
+    with executor(asked(tmp_path / "shared", jobs=1)) as one:
+        here = fair_starts(work, Policy())
+        tasks: list[str] = []
+
+        def restarted() -> bool:
+            return "Restarts=1" in site.run("scontrol", "show", "job", tasks[0])
+
+        def near(done: int, of: int) -> None:
+            if not tasks:
+                tasks.extend(queued(site))
+                site.run("scancel", "--batch", "--signal=USR1", *tasks)
+                until("the task began again", restarted)
+
+        there = fair_starts(work, Policy(), effort=Effort(one, near))
+        assert len(tasks) == 1
+        assert all(np.array_equal(a, b) for a, b in zip(here, there, strict=True))
     until("all jobs are gone", lambda: not queued(site))
 
 

@@ -5,7 +5,7 @@ from audit.report import wording
 from audit.report.first_page import amounts, elsewhere, phrases
 from audit.report.first_page.facts import PageFacts
 from audit.report.first_page.page import FirstPage
-from audit.report.first_page.sentences import Sentence, Slot, say
+from audit.report.first_page.sentences import Sentence, Slot, figure, say
 from audit.report.sections.advice import page_one as advice_page_one
 from audit.report.sections.causes import page_one as causes_page_one
 from audit.report.sections.causes.shown import NOT_KNOWN
@@ -85,7 +85,7 @@ def _long(one: tuple[str, int, int, int], zone: str) -> LongWaitRow:
     return LongWaitRow(
         user,
         reasons.name("user", user),
-        waits_text.figure(str(size), ""),
-        waits_text.figure(amounts.short_time(wait), ""),
+        figure(str(size), ""),
+        figure(amounts.short_time(wait), ""),
         wording.day(arrival, zone),
     )

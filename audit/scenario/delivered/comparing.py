@@ -239,7 +239,8 @@ def _touched(turns: ObservedTurns, before: Limits, after: Limits) -> Bools | Non
     level = np.concatenate(([0], np.cumsum(changes[of_added] // SHUT)))
     shut = level[np.searchsorted(times[of_added], turns.instants, side="right")] > 0
     attempt = np.repeat(np.arange(len(turns.start)), np.diff(after.first))
-    inside = np.unique(attempt[after.counter >= added])
+    inside = np.zeros(len(turns.start), np.bool_)
+    inside[attempt[after.counter >= added]] = True
     arrived, started = np.sort(turns.work.arrival[inside]), np.sort(turns.start[inside])
     waiting = np.searchsorted(arrived, turns.instants, side="right")
     touched: Bools = shut & (waiting > np.searchsorted(started, turns.instants, side="left"))

@@ -128,7 +128,7 @@ class WindowCandidate(NamedTuple):
         They are those of its class and of its neighbours.
         """
         out = kernels.Table(3)
-        kernels.forbidden_starts(seen.possible_starts, self.closed, marks, out)
+        kernels.forbidden_starts(seen.claiming_starts, self.closed, marks, out)
         return Forbidden(*np.ascontiguousarray(out.taken().T))
 
     def units(self, seen: Seen) -> tuple[Units, Units]:

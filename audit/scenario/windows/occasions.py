@@ -103,9 +103,20 @@ class Seen:
     @cached_property
     def possible_starts(self) -> closed_hours.PossibleStarts:
         """The parts and the observed starts, for the kernel."""
-        return closed_hours.PossibleStarts(
-            *self.parts, self.started, self.start_local, self.start_hour, self.observed.reach
-        )
+        return self._possible(self.parts)
+
+    @cached_property
+    def claiming_starts(self) -> closed_hours.PossibleStarts:
+        """The same, of the parts that claim."""
+        claims = self.parts.claims
+        if claims.all():
+            return self.possible_starts
+        return self._possible(Parts._make(column[claims] for column in self.parts))
+
+    def _possible(self, parts: Parts) -> closed_hours.PossibleStarts:
+        columns = (parts.job, parts.begin, parts.seconds, parts.stretch, parts.hour)
+        starts = (self.started, self.start_local, self.start_hour)
+        return closed_hours.PossibleStarts(*columns, *starts, self.observed.reach)
 
     @cached_property
     def days(self) -> float:
