@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -90,16 +91,28 @@ def sshare(
         float | None,
         Option(min=0, max=1, help="With --explain: FairShare to return to; default: the earlier."),
     ] = None,
+    want: Annotated[
+        float | None,
+        Option(min=0, max=1, help="With --explain: find RawShares for this FairShare."),
+    ] = None,
+    job: Annotated[
+        str | None,
+        Option(
+            metavar="NAME=VALUE,…",
+            help="With --explain: what a job costs that starts now: "
+            "cpus=64,mem=128G,gpus=2,walltime=4h,partition=batch,qos=normal.",
+        ),
+    ] = None,
     site: opt.Configured,
 ) -> None:
     """Print fairshare as Slurm's 'sshare -alP' does, for any instant and any settings."""
     from audit.oneoff.sshare import explain as explained
     from audit.oneoff.sshare import recompute
 
-    if explain is None and not (since is None is back_at):
-        raise UsageError("sshare: --since and --back-at require --explain")
+    if explain is None and any(one is not None for one in (since, back_at, want, job)):
+        raise UsageError("sshare: --since, --back-at, --want and --job require --explain")
     if explain is not None:
-        question = explained.FairShareQuestion(explain, since, back_at)
+        question = explained.FairShareQuestion(explain, since, back_at, want, job)
         with at_work() as progress:
             lines, facts, warnings = explained.explain(
                 request, question, site.config, site.folder, progress.update
@@ -133,13 +146,21 @@ def explain(
     logs: opt.OfSomeLogsAndNodes,
     site: opt.Configured,
 ) -> None:
-    """Explain why one job waited: a timeline of causes, similar jobs, and a model if it fits."""
-    from audit.oneoff.explain import shown
+    """Explain why one job waited: a timeline of causes, similar jobs, and a model if it fits.
+
+    Without logs and without a database, sacct is asked.
+    """
+    from audit.oneoff.explain import sacct, shown
     from audit.oneoff.explain.explain import WaitToExplain
     from audit.oneoff.explain.explain import explain as explain_wait
 
-    with at_work() as progress:
-        session = site.session(logs, progress, database=site.database(db), fit=not no_fit)
+    with at_work() as progress, tempfile.TemporaryDirectory(prefix="fairaudit-") as folder:
+        database = site.database(db)
+        if not logs.logs and db is None and not database.is_file() and sacct.is_there():
+            say(f"{database}: no such database; asking sacct about job {job} and those around it")
+            found = sacct.fetched(job, Path(folder, "sacct.txt"))
+            logs = replace(logs, logs=[found], zone="UTC")
+        session = site.session(logs, progress, database=database, fit=not no_fit)
         story = explain_wait(session, WaitToExplain(job, attempt))
     write = {"text": shown.as_text, "html": shown.as_html, "json": shown.as_json}[form]
     sys.stdout.write(write(story))

@@ -8,7 +8,6 @@ user is like nobody's.
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
@@ -16,12 +15,11 @@ from typing import Final, NamedTuple
 import polars as pl
 
 from audit.errors import UsageError
-from audit.formats.slurm import fields
-from audit.formats.slurm.slurm_conf import seconds
 from audit.json_answers import Instant, JsonAnswer
 from audit.metrics.attempts import population
 from audit.model import ATTEMPTS, RecordKind
 from audit.oneoff.explain.explain import charged
+from audit.oneoff.requests import memory, typed_gpus, walltime, whole_number
 from audit.oneoff.when import record_of
 from audit.pipeline.opening import ClusterLog
 from audit.pipeline.published import open_either
@@ -36,9 +34,6 @@ from audit.words import Resource, plural
 
 MOST: Final = 64
 """Largest number of shapes in one question."""
-_UNITS: Final = {"s": 1, "m": 60, "min": 60, "h": 3_600, "d": 86_400}
-_PARTS: Final = re.compile(r"([0-9]{1,7})(s|min|m|h|d)")
-_LONGEST: Final = 10 * 366 * 86_400  # s
 NAMES: Final = ("cpus", "nodes", "gpus", "mem", "walltime", "partition", "user")
 
 
@@ -102,21 +97,6 @@ class BeforeAnswer(JsonAnswer):
     zone: str
     as_of: Instant  # the time of the newest records
     shapes: tuple[ShapeForecast, ...]
-
-
-def walltime(text: str) -> int:
-    """Return the seconds of ``4:00:00``, ``2-00:00:00``, ``90`` (minutes) or ``1h30m``.
-
-    Raises UsageError if it is none of these.
-    """
-    plain = text.strip().lower()
-    if plain and not _PARTS.sub("", plain):
-        found: float | None = sum(int(n) * _UNITS[unit] for n, unit in _PARTS.findall(plain))
-    else:
-        found = seconds(plain)
-    if found is None or not 0 < found <= _LONGEST:
-        raise UsageError(f"--walltime {text!r}: write 4:00:00, 2-00:00:00, 4h or 90m")
-    return int(found)
 
 
 def shapes(of: JobShape, compare: Sequence[str]) -> list[JobShape]:
@@ -219,8 +199,8 @@ def _described(asked: Sequence[JobShape], log: ClusterLog) -> pl.DataFrame:
     rows = []
     for place, shape in enumerate(asked):
         own = latest.filter(pl.col("user") == shape.user) if shape.user else latest.clear()
-        amounts = {name: _whole(name, getattr(shape, name)) for name in ("cpus", "nodes")}
-        gpus, types = _gpus(shape.gpus)
+        amounts = {name: whole_number(name, getattr(shape, name)) for name in ("cpus", "nodes")}
+        gpus, types = typed_gpus(shape.gpus)
         facts = {
             name: own[name][-1] if own.height else None for name in ("account", "group", "qos")
         }
@@ -238,7 +218,7 @@ def _described(asked: Sequence[JobShape], log: ClusterLog) -> pl.DataFrame:
                 "walltime_s": None if shape.walltime is None else walltime(shape.walltime),
                 "gpus": gpus,
                 "gpu_types": types,
-                "mem_bytes": _memory(shape.mem),
+                "mem_bytes": memory(shape.mem),
                 "tasks": 1,
                 "attempt": 1,
                 "line": place,
@@ -252,34 +232,6 @@ def _described(asked: Sequence[JobShape], log: ClusterLog) -> pl.DataFrame:
             flag = "node-count" if counted is Resource.nodes else counted.value
             raise UsageError(f"when: pass --{flag}: pool {printable(pool)} counts {counted}")
     return made
-
-
-def _whole(name: str, text: str | None) -> int | None:
-    if text is None:
-        return None
-    if not re.fullmatch(r"[1-9][0-9]{0,8}", text):
-        raise UsageError(f"--{name} {text!r}: write a whole number")
-    return int(text)
-
-
-def _gpus(text: str | None) -> tuple[int | None, str | None]:
-    """Return the number of GPUs, and their type as attempts have it."""
-    if text is None:
-        return None, None
-    kind, _, number = text.lower().rpartition(":")
-    if not re.fullmatch(r"[1-9][0-9]{0,5}", number) or not re.fullmatch(r"[^\s:,=]*", kind):
-        raise UsageError(f"--gpus {text!r}: write N or TYPE:N, such as a100:2")
-    return int(number), f"{kind}:{number}" if kind else None
-
-
-def _memory(text: str | None) -> int | None:
-    if text is None:
-        return None
-    frame = pl.DataFrame({"mem": [text]}).select(fields.memory(pl.col("mem")).struct.field("bytes"))
-    found = frame.item()
-    if not isinstance(found, int):
-        raise UsageError(f"--mem {text!r}: write an amount such as 64G")
-    return found
 
 
 def lines(

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from audit.errors import UsageError
-from audit.oneoff.before import JobShape, shapes, walltime
+from audit.oneoff.before import JobShape, shapes
+from audit.oneoff.requests import walltime
 from tests.cli.command import Run
 from tests.cli.conftest import run as run  # noqa: PLC0414 (a fixture)
 from tests.oneoff.test_when import site as site  # noqa: PLC0414 (a fixture)

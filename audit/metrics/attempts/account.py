@@ -2,8 +2,8 @@
 
 *Account*: every second of every wait is booked to exactly one cause. At t, with free(t) the part of
 capacity(t) that running attempts leave, the queue is walked in its order with left = free(t) at
-first: by the site's priorities where they are known (``site_order``), else (arrival, submit,
-sequence). For each attempt, the first condition that holds:
+first: by the site's priorities where they are known (``recorded.site_order``), else (arrival,
+submit, sequence). For each attempt, the first condition that holds:
 
     outside      the log begins after t
     unavailable  it requests more than capacity(t), or t lies in an outage
@@ -53,7 +53,7 @@ from numpy.typing import NDArray
 
 from audit.metrics.attempts.contention import counted_resources
 from audit.metrics.attempts.reasons import hold_kind, throttled
-from audit.metrics.attempts.recorded import SITE_PRIORITY, recorded
+from audit.metrics.attempts.recorded import SITE_PRIORITY, recorded, site_order
 from audit.metrics.preemption import sides
 from audit.metrics.waits import plan as plans
 from audit.metrics.waits.held import longest_hold, placed_holds, recorded_rules
@@ -151,8 +151,6 @@ _LACKS_ROOM: Final = ("own_running", "earlier", "later", "nodes")
 
 _BARRED: Final = (BOOKED.index("held"), BOOKED.index("rule"))
 
-
-ORDER_KNOWN: Final = 0.95
 INTERVAL_S: Final = 60
 """Assumed interval of the scheduler's passes."""
 
@@ -310,18 +308,6 @@ def _columns(
             "rule": _longest_rule(booked, names),
         }
     )
-
-
-def site_order(attempts: pl.DataFrame) -> str | None:
-    """Return the column by which the site's queue descends; None: its order is not known.
-
-    It is known where the scheduler's priorities are, of at least ``ORDER_KNOWN`` of what started.
-    """
-    if SITE_PRIORITY not in attempts.columns:
-        return None
-    started = attempts.filter(pl.col("start_time").is_not_null())[SITE_PRIORITY]
-    known = len(started) - started.null_count()
-    return SITE_PRIORITY if known >= ORDER_KNOWN * max(len(started), 1) else None
 
 
 def first_end(attempts: pl.DataFrame) -> int:

@@ -231,8 +231,7 @@ def _log(
     leave, start, end = (queue.column(name) for name in ("leave", "start_time", "end"))
     started = held["start_time"].is_not_null().to_numpy()
     ran = np.flatnonzero(started & (end > start))
-    estimate = np.maximum(np.where(started, end - start, 1), queue.column("walltime_s"))
-    estimate = np.maximum(estimate, 1)
+    estimate = np.maximum(queue.column("walltime_s"), np.where(started, end - start, 1).clip(1))
     cycle = np.where(started, start - known.interval_s, NEVER)
     request, user, flags = requests(held, pool), numbered(held["user"]), _flags(n, known)
     shape = [found.set_of, *((found.nodes.shape, found.nodes.wide) if pool.nodes else ())]
@@ -241,22 +240,12 @@ def _log(
     came = queue.column("came")
     single = (user == 0) | (flags > 0)
     single[known.holds.row] = True
-    equal = (
-        came - np.arange(n),
-        arrival,
-        user,
-        estimate,
-        *request,
-        *rules.counter,
-        *rules.amount,
-        *rules.reach,
-        *shape,
-    )
+    ruled = (*rules.counter, *rules.amount, *rules.reach)
+    equal = (came - np.arange(n), arrival, user, estimate, *request, *ruled, *shape)
     planned, late = start + rules.length, ran[:0]
     if rules.remaining.any():
         late, equal = ran[planned[ran] < end[ran]], (*equal, rules.length)
     noticed = waiting[(arrival[waiting] < cycle[waiting]) & (cycle[waiting] <= leave[waiting])]
-    first = np.flatnonzero(log_starters(queue) & (start >= known.begin))
 
     def by(times: Ints, chosen: Ints) -> Ints:
         return chosen[time_order(times[chosen])]
@@ -283,7 +272,7 @@ def _log(
         by_start=by(start, ran),
         by_end=by(end, ran),
         by_planned=by(planned, late),
-        starters=by(start, first),
+        starters=by(start, np.flatnonzero(log_starters(queue) & (start >= known.begin))),
         due=places,
         expected=expected,
     )

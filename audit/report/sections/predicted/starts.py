@@ -56,11 +56,12 @@ def expected(subject: str, bounds: Bounds, now: int, zone: str, record: str = ""
 
 def beside_plans(of: PlansJudged) -> str:
     """Return how far the scheduler's own plans and fairaudit's predictions were from the starts."""
+    earlier, later = map(wording.rough_percent, (of.before_plan, of.after_plan))
     return (
         f"The scheduler's own estimates, for {wording.count(of.pairs)} pending jobs at full hours: "
-        f"median error {wording.duration(of.planned_error_s)}; {wording.rough_percent(of.before_plan)} "
-        f"started more than a minute earlier and {wording.rough_percent(of.after_plan)} later. Median "
-        f"error of fairaudit for the same jobs: {wording.duration(of.predicted_error_s)}."
+        f"median error {wording.duration(of.planned_error_s)}; {earlier} started more than a "
+        f"minute earlier and {later} later. Median error of fairaudit for the same jobs: "
+        f"{wording.duration(of.predicted_error_s)}."
     )
 
 
