@@ -18,6 +18,7 @@ from audit.progress import printable
 
 AROUND: Final = timedelta(days=7)
 """Time before the job's submission and after its end of which jobs are asked about."""
+REMEDY: Final = "there is no database: make one with 'fairaudit audit LOG', or pass a log"
 _JOB: Final = re.compile(r"[0-9]{1,18}(?:[_+.][0-9]{1,9}|_\[[-0-9,%]{1,200}\])?")
 _STATES: Final = "BF,CA,CD,DL,F,NF,OOM,PD,PR,R,RQ,RS,RV,S,TO"
 _TIMEOUT_S: Final = 600
@@ -38,7 +39,7 @@ def fetched(job: str, path: Path) -> Path:
     Raises UsageError if sacct fails or does not know the job.
     """
     if not _JOB.fullmatch(job):
-        raise UsageError(f"explain: {printable(job)!r} is no id of a Slurm job; pass a log")
+        raise UsageError(f"explain: {printable(job)!r} is no id of a Slurm job; {REMEDY}")
     shown = "--format=Submit,Start,End"
     of_job = ("--duplicates", "--allocations", "--parsable2", "--noheader")
     spans = _sacct("--jobs", job, *of_job, "--starttime=1970-01-02", shown)
@@ -49,7 +50,7 @@ def fetched(job: str, path: Path) -> Path:
         if re.fullmatch(r"[0-9-]{10}T[0-9:]{8}", cell)
     ]
     if not times:
-        raise UsageError(f"explain: sacct knows no job {printable(job)!r}, and no log was given")
+        raise UsageError(f"explain: sacct knows no job {printable(job)!r}; {REMEDY}")
     since, until = min(times) - AROUND, max(times) + AROUND
     now = datetime.now(UTC)
     window = (f"--starttime={since:{_FORM}}", f"--endtime={min(until, now):{_FORM}}")
@@ -73,8 +74,8 @@ def _sacct(*words: str) -> str:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         why = printable(str(error))[:_SHOWN]
-        raise UsageError(f"explain: sacct cannot be called: {why}; pass a log") from error
+        raise UsageError(f"explain: sacct cannot be called: {why}; {REMEDY}") from error
     if done.returncode:
         why = printable(done.stderr.strip())[:_SHOWN]
-        raise UsageError(f"explain: sacct failed: {why}; pass a log")
+        raise UsageError(f"explain: sacct failed: {why}; {REMEDY}")
     return done.stdout

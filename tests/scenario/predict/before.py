@@ -22,7 +22,7 @@ from audit.oneoff.explain.explain import charged
 from audit.pipeline.opening import ClusterLog, LogRequest, open_log
 from audit.scenario.predict import predictions
 from audit.scenario.predict.baselines import Baselines
-from audit.scenario.predict.calibration import Levels
+from audit.scenario.predict.calibration import CONTESTED_S, Levels
 from audit.scenario.predict.known import known_of
 from audit.scenario.predict.predictions import SUBMISSIONS
 from audit.scenario.scenario import Scenario
@@ -87,7 +87,7 @@ def _unlearned(
     if found is None:
         return None, False
     median = found.wait(0.5)
-    contested = median > predictions.CONTESTED_S
+    contested = median > CONTESTED_S
     low, high = levels.at(now, int(waits[0][0]), contested)
     return predictions._bounds(now, found.wait(low), median, found.wait(high)), contested
 
