@@ -105,7 +105,6 @@ TESTED_IN: Final = {
     "kernels/passed_over": "metrics/attempts/test_passed_over",
     "kernels/limited": "metrics/passed/test_limited",
     "report/first_page/elsewhere": "report/first_page/test_compose",
-    "report/first_page/sentences": "report/first_page/test_compose",
     "report/labels": "report/sections/sharing/test_tables",
     "report/notice": "report/test_notices",
     "report/sections/causes/page_one": "report/first_page/test_compose",

@@ -30,8 +30,10 @@ cdef class ForkedRun:
     cdef int64_t number  # of simulations so far
     cdef int64_t[::1] pins  # attempts of the queue that may be pinned, by start
     cdef int64_t pinned, pins_number
-    cdef JobLine started  # attempts before the subject, by start
-    cdef int64_t[::1] rank_of_start  # [n], their keys
+    cdef int64_t[::1] group  # [n], the first later attempt that starts before a subject, or NOBODY
+    cdef int64_t[::1] previous  # [n], the subject before each of the same group, or NOBODY
+    cdef uint8_t[::1] overtaken  # [n], whether an attempt behind it had started before
+    cdef int64_t furthest  # the last attempt that has started
     cdef int64_t[::1] later  # attempts that arrive after the snapshot
     cdef int64_t later_at, later_number
     cdef int64_t i  # the last of ``instants``
@@ -49,10 +51,8 @@ cdef class ForkedRun:
         self.scene, self.ends = PassScene(log, len(rule.limits.most)), JobHeap(count)
         self.begun, self.serial, self.pins, self.later = np.zeros((4, count + 1), np.int64)
         self.plans = rule.backfill >= PassBackfill.EASY
-        self.started = JobLine(count)
-        places = np.zeros(count, np.int64)
-        places[log.by_start] = np.arange(len(log.by_start))
-        self.rank_of_start = places
+        self.group, self.previous = np.full((2, count), NOBODY)
+        self.overtaken = np.zeros(count, np.uint8)
 
 
 def next_changes(ObservedPool log):
@@ -74,47 +74,85 @@ def fair_starts(
 
     Source: SPEC §10, *FST of j*.
     """
-    cdef int64_t[::1] found = out, first_later = np.full(len(out), NOBODY)
+    cdef int64_t[::1] found = out, rank_of_start, last
     cdef ForkedRun simulation = ForkedRun(log, rule)
     cdef PassScene scene = simulation.scene
-    cdef JobLine started = simulation.started
-    cdef JobLine ranked = JobLine(len(out)), expected = JobLine(len(out))
-    cdef KeptOrder kept = KeptOrder(len(out))
-    cdef int64_t j, k, d, count = len(out)
-    if delivered.kept:
-        out[:] = log.start
-        with nogil:
-            kept_starts(
-                simulation, kept, scene, started, log, rule, delivered, subject, marks, found,
-                context,
-            )
-        return
+    cdef JobLine ranked = JobLine(len(out)), started = JobLine(len(out))
+    cdef JobLine expected = JobLine(len(out))
+    cdef int64_t j, k, m, count = len(out)
+    cdef bint shared = in_turn(rule, delivered)
+    cdef uint8_t[::1] alone = np.zeros(count, np.uint8)  # the simulation of its group is not its own
+    places = np.zeros(count, np.int64)
+    places[log.by_start] = np.arange(len(log.by_start))
+    rank_of_start, last = places, np.full(count, NOBODY)
     with nogil:
-        find_first_later(log, first_later)
+        find_first_later(log, simulation.group)
         for j in range(count):
-            k = first_later[j]
-            found[j] = log.start[j]
-            if subject[j] and k != NOBODY:
-                d = log.arrival[k]
-                open_run(simulation, scene, log, d)
-                read_queue(scene.queue, ranked, log, d)
-                read_pins(simulation, started, log, delivered, j, d)
-                if simulation.plans:
-                    read_running(simulation, expected, log, rule, d)
-                else:
-                    read_running(simulation, started, log, rule, d)
-                insert(scene.queue, rule.rank[j], j, log)
-                context[j] = marked(simulation, scene, marks)
-                found[j] = simulate(simulation, scene, log, rule, delivered, j)
-                close_run(simulation, log, rule)
+            found[j], k = log.start[j], simulation.group[j]
+            if not subject[j]:
+                simulation.group[j] = NOBODY
+            elif k != NOBODY and shared:
+                simulation.previous[j], last[k] = last[k], j
+        for j in range(count):
+            k = simulation.group[j]
+            m = j if k != NOBODY and (not shared or last[k] == j) else NOBODY
+            while m != NOBODY:
+                if m == j or alone[m]:
+                    fork(simulation, scene, ranked, started, expected, log, rule, delivered, m)
+                    read_marks(simulation, scene, log, delivered, marks, m, m == j, context)
+                    found[m] = simulate(simulation, scene, log, rule, delivered, m)
+                    if m == j:
+                        share(simulation, j, found, alone)
+                    close_run(simulation, log, rule)
+                m = simulation.previous[m]
             insert(ranked, rule.rank[j], j, log)
             if log.start[j] != NEVER:
-                insert(started, simulation.rank_of_start[j], j, log)
+                insert(started, rank_of_start[j], j, log)
                 if simulation.plans:
                     insert(expected, log.start[j] + log.estimate[j], j, log)
             drop_ended(ranked, log, j)
             drop_ended(started, log, j)
             drop_ended(expected, log, j)
+
+
+cdef bint in_turn(PassRule rule, DeliveredCapacity delivered):
+    """Return whether one simulation may serve all subjects with the same first later attempt.
+
+    They and what is between them start no earlier than the first of them, and are served in this
+    order. So the simulation of the last is that of each, until one behind it has started.
+    """
+    ranks = np.asarray(rule.rank)
+    if rule.order != PassOrder.RANK or (delivered.free and delivered.bounded):
+        return False
+    return delivered.kept or bool((np.diff(ranks) > 0).all())
+
+
+cdef void fork(
+    ForkedRun simulation, PassScene scene, JobLine ranked, JobLine started, JobLine expected,
+    ObservedPool log, PassRule rule, DeliveredCapacity delivered, int64_t j
+) noexcept nogil:
+    """Begin a simulation from the snapshot of ``j``."""
+    cdef int64_t d = log.arrival[simulation.group[j]]
+    open_run(simulation, scene, log, d)
+    read_queue(scene.queue, ranked, log, delivered, j, d)
+    read_pins(simulation, started, log, delivered, j, d)
+    if simulation.plans:
+        read_running(simulation, expected, log, rule, j, d)
+    else:
+        read_running(simulation, started, log, rule, j, d)
+    insert(scene.queue, rule.rank[j], j, log)
+
+
+cdef void share(
+    ForkedRun simulation, int64_t j, int64_t[::1] found, uint8_t[::1] alone
+) noexcept nogil:
+    """Read from the simulation of ``j`` the starts of the subjects before it in its group."""
+    cdef int64_t m = simulation.previous[j]
+    while m != NOBODY:
+        alone[m] = simulation.serial[m] != simulation.number or simulation.overtaken[m]
+        if not alone[m]:
+            found[m] = simulation.begun[m]
+        m = simulation.previous[m]
 
 
 cdef void find_first_later(ObservedPool log, int64_t[::1] out) noexcept nogil:
@@ -190,6 +228,7 @@ cdef void open_run(
     clear(scene.running)
     simulation.ends.number = 0
     simulation.number += 1
+    simulation.furthest = NOBODY
     simulation.pinned = simulation.pins_number = 0
     simulation.later_at = simulation.later_number = 0
     scene.sums_running[:] = 0
@@ -204,13 +243,19 @@ cdef void close_run(ForkedRun simulation, ObservedPool log, PassRule rule) noexc
         count(simulation.scene, rule.limits, simulation.ends.job[i], -1)
 
 
-cdef void read_queue(JobLine queue, JobLine ranked, ObservedPool log, int64_t d) noexcept nogil:
-    """Queue the attempts of a line that wait at ``d``."""
+cdef void read_queue(
+    JobLine queue, JobLine ranked, ObservedPool log, DeliveredCapacity delivered, int64_t j,
+    int64_t d
+) noexcept nogil:
+    """Queue the attempts before ``j`` that wait at ``d``."""
     cdef int64_t i, job
     for i in range(ranked.head, ranked.tail):
         job = ranked.job[i]
-        if job != GAP and log.start[job] >= d:
-            append(queue, ranked.key[i], job, log)
+        if job == GAP or job >= j or log.start[job] < d:
+            continue
+        if not queues(log, delivered, job, j):
+            break  # kept order: so are all that follow
+        append(queue, ranked.key[i], job, log)
 
 
 cdef void read_pins(
@@ -224,7 +269,7 @@ cdef void read_pins(
         i -= 1
     for i in range(i + 1, started.tail):
         job = started.job[i]
-        if job == GAP:
+        if job == GAP or job >= j:
             continue
         if log.start[job] > log.start[j] and not delivered.free:
             break
@@ -246,27 +291,34 @@ cdef void put_pin(ForkedRun simulation, ObservedPool log, int64_t job) noexcept 
 
 
 cdef void read_running(
-    ForkedRun simulation, JobLine line, ObservedPool log, PassRule rule, int64_t d
+    ForkedRun simulation, JobLine line, ObservedPool log, PassRule rule, int64_t j, int64_t d
 ) noexcept nogil:
-    """Start the attempts of a line that run at ``d``."""
+    """Start the attempts before ``j`` that run at ``d``."""
     cdef int64_t i, job
     for i in range(line.head, line.tail):
         job = line.job[i]
-        if job != GAP and log.start[job] < d < log.end[job]:
+        if job != GAP and job < j and log.start[job] < d < log.end[job]:
             begin(simulation, log, rule, job, log.start[job], log.end[job])
 
 
-cdef uint8_t marked(
-    ForkedRun simulation, PassScene scene, const uint8_t[::1] marks
+cdef void read_marks(
+    ForkedRun simulation, PassScene scene, ObservedPool log, DeliveredCapacity delivered,
+    const uint8_t[::1] marks, int64_t j, bint group, uint8_t[::1] context
 ) noexcept nogil:
-    """Return the bits that the marks of any attempt of a snapshot have."""
-    cdef uint8_t found = 0
-    cdef int64_t i
+    """Write the bits of the marks in the snapshot of ``j``, and of those before it in its group."""
+    cdef uint8_t running = 0, queued
+    cdef int64_t i, m = j, job
     for i in range(simulation.ends.number):
-        found |= marks[simulation.ends.job[i]]
-    for i in range(scene.queue.tail):
-        found |= marks[scene.queue.job[i]]
-    return found
+        running |= marks[simulation.ends.job[i]]
+    while m != NOBODY:
+        queued = 0
+        if m == j or context[j]:  # its queue is part of that of ``j``
+            for i in range(scene.queue.tail):
+                job = scene.queue.job[i]
+                if marks[job] and job <= m and queues(log, delivered, job, m):
+                    queued |= marks[job]
+        context[m] = running | queued
+        m = simulation.previous[m] if group else NOBODY
 
 
 cdef void drop_ended(JobLine line, ObservedPool log, int64_t j) noexcept nogil:
@@ -355,6 +407,8 @@ cdef void leave(
     ForkedRun simulation, PassScene scene, ObservedPool log, PassRule rule, int64_t job
 ) noexcept nogil:
     """Start an attempt of the queue."""
+    simulation.overtaken[job] = simulation.furthest > job
+    simulation.furthest = max(simulation.furthest, job)
     remove(scene.queue, rule.rank[job], job)
     begin(simulation, log, rule, job, scene.now, scene.now + log.occupancy[job])
     if simulation.settles or rule.backfill == PassBackfill.NONE:

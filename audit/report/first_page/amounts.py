@@ -51,8 +51,10 @@ def short_share(of_one: float | None) -> str:
     return "under 1 %" if 0 < percent < 0.995 else f"{digits(percent)} %"
 
 
-def whole(percent: int) -> str:
-    """Return a rounded share."""
+def whole(percent: int, *, alone: bool = True) -> str:
+    """Return a rounded share; 100 % is less than all, unless it is ``alone``."""
+    if percent == 100 and not alone:
+        return "over 99 %"
     return f"{percent} %" if percent else "under 1 %"
 
 

@@ -9,7 +9,7 @@ from audit.report.first_page import amounts, phrases
 from audit.report.first_page.facts import PageFacts
 from audit.report.sections.advice import page_one as advice_page_one
 from audit.report.sections.causes import page_one as causes_page_one
-from audit.report.sections.causes.shown import BY_KEY, CAUSES, FULL, ShownCause, largest
+from audit.report.sections.causes.shown import BY_KEY, FULL, together
 from audit.report.sections.changes import page_one as changes_page_one
 from audit.report.sections.trust import text as trust_text
 from audit.report.sections.verdict import text as verdicts
@@ -20,6 +20,8 @@ THREE: Final = 3
 LISTED: Final = 0.01
 AT_ONCE_S: Final = 1
 MOST_IN_INDEX: Final = 8
+MOST_IN_MAIL: Final = 120
+"""Words of a mail."""
 MOST_IN_LINE: Final = 115 - 9
 """Characters of a line on standard output, without its title."""
 
@@ -75,19 +77,19 @@ def _waits(facts: PageFacts) -> str:
     return f"typically {amounts.short_time(of.median)}; {over}; {busy} {jobs}"
 
 
-def _largest(facts: PageFacts, most: int) -> Iterator[str]:
-    shares = facts.causes
-    listed = [cause for cause in CAUSES if shares.get(cause.key, 0.0) >= LISTED]
-    for cause in sorted(listed, key=lambda one: -shares[one.key])[:most]:
-        yield f"{causes_page_one.shown_share(cause.key, facts)} {_brief(cause, facts)}"
-
-
-def _brief(cause: ShownCause, facts: PageFacts) -> str:
+def _brief(key: str, facts: PageFacts) -> str:
+    if key == FULL:
+        return phrases.FULL_MACHINE
+    cause = BY_KEY[key]
     return _lower(cause.in_part) if facts.part and cause.in_part else cause.brief
 
 
 def _why(facts: PageFacts) -> str:
-    return ", ".join(_largest(facts, THREE))
+    listed = [key for key, share in together(facts.causes).items() if share >= LISTED]
+    shares = [
+        f"{causes_page_one.shown_share(key, facts)} {_brief(key, facts)}" for key in listed[:THREE]
+    ]
+    return ", ".join(shares)
 
 
 def _most_of_waiting(facts: PageFacts) -> str:
@@ -109,8 +111,8 @@ def _who(facts: PageFacts) -> str:
     one = people.longest
     if people.longer == 1 and one is not None:
         who = reasons.name(one.kind, one.name)
-        both = f"({amounts.short_time(one.median)}; {amounts.short_time(one.similar)})"
-        return f"{head}; {who} waits longer than similar jobs {both}"
+        both = f"typically waited {amounts.short_time(one.median)}, similar jobs"
+        return f"{head}; {who} {both} {amounts.short_time(one.similar)}"
     wait = "waits" if people.longer == 1 else "wait"
     longer = f"{wording.count(people.longer)} of {of} compared {wait} longer than similar jobs"
     return f"{head}; {longer}"
@@ -148,7 +150,15 @@ def _trust(facts: PageFacts) -> str:
 
 
 def mail(facts: PageFacts) -> tuple[tuple[str, str], ...]:
-    """Return the paragraphs of a mail, each with its first words."""
+    """Return the paragraphs of a mail, each with its first words; a long change is brief."""
+    for brief in (False, True):
+        made = tuple((title, text) for title, text in _paragraphs(facts, brief=brief) if text)
+        if sum(len(f"{title} {text}".split()) for title, text in made) <= MOST_IN_MAIL:
+            break
+    return made
+
+
+def _paragraphs(facts: PageFacts, *, brief: bool) -> list[tuple[str, str]]:
     word, sentence = facts.decision.word, verdicts.sentence(facts).plain
     if word is Word.CANNOT_TELL:
         sentence += f" {phrases.NOBODY_ACCUSED}"
@@ -157,15 +167,14 @@ def mail(facts: PageFacts) -> tuple[tuple[str, str], ...]:
         if long := _long(facts):
             text, _, reason = long.partition(": ")
             made.append(("The long waits:", f"{text}. {reason.capitalize()}."))
-        return tuple(made)
+        return made
     made += [("Waits:", _mail_waits(facts)), ("Why:", _mail_why(facts)), ("Who:", _mail_who(facts))]
-    first = _first(advice_page_one.to_try(facts))
+    first = f"{_to_try(facts)}." if brief else _first(advice_page_one.to_try(facts))
     title, _, rest = first.partition(": ")
     asked = title in ("To decide", "To ask")
     made.append((f"{title}:", wording.first_upper(rest)) if asked else ("Try:", first))
     order = trust_text.order(facts).plain.removeprefix("Order: ")
-    made.append(("Trust:", wording.first_upper(order)))
-    return tuple((title, text) for title, text in made if text)
+    return [*made, ("Trust:", wording.first_upper(order))]
 
 
 def _mail_waits(facts: PageFacts) -> str:
@@ -177,24 +186,19 @@ def _mail_waits(facts: PageFacts) -> str:
         busy = f"The {unit} were {amounts.short_share(machine.busy)} busy, the GPUs {gpus}."
     if of is None:
         return busy
-    half = f"Half of the jobs waited under {amounts.short_time(of.median)}, one in ten"
-    if of.median < AT_ONCE_S:
-        half = "Half of the jobs started at once, one in ten waited"
-    return f"{half} over {amounts.short_time(of.p90)}. {busy}"
+    half = "at once" if of.median < AT_ONCE_S else f"within {amounts.short_time(of.median)}"
+    return f"Half of the jobs started {half}, one in ten after {amounts.short_time(of.p90)}. {busy}"
 
 
 def _mail_why(facts: PageFacts) -> str:
     shares = facts.causes
     if not any(shares.values()):
         return ""
-    key, *later = largest(shares)
+    key = next(iter(together(shares)))
     part = causes_page_one.shown_share(key, facts)
+    text = wording.first_upper(f"{part} of all waiting: {_brief(key, facts)}.")
     if key == "none":
-        return f"{part} of all waiting: no reason in the log."
-    text = f"{part} of all waiting: {_brief(BY_KEY[key], facts)}."
-    if later:
-        part = amounts.short_share(sum(shares[key] for key in FULL))
-        text = f"{part} of all waiting: {phrases.FULL_MACHINE}."
+        return text
     if key == "rule" and facts.rules:
         first, *others = facts.rules
         rules = f"the {first.name}"
@@ -231,10 +235,8 @@ def mainly(facts: PageFacts) -> str:
         return ""
     if not any(facts.causes.values()):
         return ""
-    key, *later = largest(facts.causes)
-    if key == "rule" and facts.rules:
-        return facts.rules[0].name
-    return phrases.FULL_MACHINE if later else BY_KEY[key].brief
+    key = next(iter(together(facts.causes)))
+    return facts.rules[0].name if key == "rule" and facts.rules else _brief(key, facts)
 
 
 def because(facts: PageFacts) -> str:

@@ -62,25 +62,28 @@ OWN_MOST: Final = "users waited most for their own jobs"
 NO_REASON: Final = "{much} the waiting has no known reason"
 LARGEST_NO_REASON: Final = "the largest part has no known reason"
 FULL_MACHINE: Final = "a full machine"
+OF_FULL: Final = {"earlier": "full of earlier jobs", "later": "full of later jobs"}
 PAIRED: Final = {
     "full": FULL_MACHINE,
     "nodes": "scattered free {what}",
     "down": "outages",
-    "held": "holds",
-    "kept": "kept capacity",
+    "cycle": "the scheduler’s pauses",
+    "claimed": "jobs about to start",
+    "kept": "capacity kept for bigger jobs",
+    "own": "users’ own jobs",
+    "held_site": "holds by the site",
+    "held_user": "holds and start times of users",
+    "held_unknown": "holds of unknown origin",
+    "none": "unknown reasons",
 }
-ALONE: Final = {
-    "nodes": "scattered free {what} caused the most waiting",
-    "down": "outages caused the most waiting",
-    "held": "holds and start times caused the most waiting",
-    "kept": "capacity kept for other jobs caused the most waiting",
-    "cycle": "the scheduler’s pauses caused the most waiting",
-}
+OTHER_MOST: Final = "{what} cost most"
 
 NOT_JUDGED: Final = (
     "{share} of the waiting{base} cannot be judged ({interval}); a verdict needs less than {bound}."
 )
-NOT_TESTED: Final = "They lost {share} of the waiting; a verdict needs less than {bound}."
+NOT_TESTED: Final = (
+    "Their waiting after such starts is {share} of all; a verdict needs less than {bound}."
+)
 HALF: Final = "half"
 AS_BEFORE: Final = "{bound}, as there was none before"
 IN_BASE: Final = " of the last {days} days"
@@ -159,8 +162,7 @@ HALF_OF: Final = "{users} {have} {much} of all waiting, {line} {cpu} of the CPU 
 IN_LINE: Final = "in line with {whose}"
 SPREAD: Final = "Waiting is spread over many users."
 OVERTAKEN: Final = (
-    "Overtaken more often than others{base}: {n} of {m} {kind}s tested; their overtaken jobs, and "
-    "the time these lost"
+    "Overtaken more often than others{base}: {n} of {m} {kind}s tested; overtaken jobs, time lost"
 )
 MOST: Final = "Most waiting"
 LONGER: Final = "Longer waits than similar jobs: {n} of {m} {kind}s compared{above}{shown}"
@@ -174,6 +176,7 @@ SIMILAR: Final = (
     "Similar jobs: other users’, about the same size and time limit, same queue, at most 30 days "
     "apart; a dash: too few."
 )
+SOME_SIMILAR: Final = "Jobs “n of m”: both waits are those of the n jobs that have similar ones."
 NOT_KNOWN: Final = (
     "Not known: a hold, a limit, closed hours, a planned outage or scattered nodes would look like "
     "this."
@@ -227,6 +230,7 @@ THE_TENTH: Final = "the wait of one job in ten"
 LESS: Final = "{change}. {jobs} wait {gain} less on average{within}{observed}{more}.{caveat}"
 LESS_BRIEFLY: Final = "{change}: {jobs} wait {gain} less on average"
 WITHIN: Final = " ({low} to {high})"
+AT_LEAST: Final = " (at least {low})"
 OBSERVED: Final = ", of {time}"
 MORE: Final = "; {jobs} wait {loss} more"
 PERHAPS_MORE: Final = "; {jobs} perhaps wait {loss} more"
@@ -249,12 +253,12 @@ UNTESTED: Final = (
 )
 UNKNOWN_REPLAY: Final = "No change was tested: it is not known how well a replay matches this log."
 UNTESTED_PART: Final = "No change was tested: the log holds only a part of the jobs."
-NONE_HELPED: Final = "No change saves {share} of the waiting: {n} {were} tested."
+NONE_HELPED: Final = "No change clearly saves {share} of the waiting: {n} {were} tested."
 NOT_REPRODUCED: Final = (
     "No change was tested: a replay of today’s rules misses the observed waits by over a quarter."
 )
 NONE_TESTED: Final = "No change was tested."
-OWN_ALONE: Final = "No change was tested: users waited for their own jobs."
+OWN_ALONE: Final = "No change was tested: jobs waited for others of the same user."
 HARDLY: Final = "Nothing: hardly any job waits."
 
 # --- how far to trust this -----------------------------------------------------------------------
@@ -273,6 +277,7 @@ NEXT: Final = "Next: {what}. {they} would {show}."
 CONFIRM: Final = "confirm the {rule}"
 SHOW_HELD: Final = "show what held {jobs}"
 SHOW_RULES: Final = "show whether rules held jobs, too"
+SHOW_RULE_OF: Final = "show whether a rule held {jobs}"
 REPLAY: Final = "Replay: it matches {share} of the decisions."
 ORDER_PRIORITY: Final = (
     "Order: {share} of the jobs that started before an earlier one had the higher priority."

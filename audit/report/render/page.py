@@ -274,7 +274,7 @@ def html(
     """
     screen = medium == "screen"
     script = "".join(map(_text_of, scripts)) if screen else ""
-    sheets = ("common.css", "owner.css", f"{medium}.css", "page_one.css")
+    sheets = ("common.css", "owner.css", "page_one.css", f"{medium}.css")
     shared = {
         "medium": medium,
         "screen": screen,

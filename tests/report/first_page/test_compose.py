@@ -13,8 +13,9 @@ from audit.report.first_page import phrases
 from audit.report.first_page.compose import compose
 from audit.report.first_page.facts import PageFacts
 from audit.report.first_page.page import FirstPage
+from audit.report.first_page.sentences import NOTHING
 from audit.report.sections.causes.record import RuleTime, Where
-from audit.report.sections.causes.shown import KEYS
+from audit.report.sections.causes.shown import FULL, KEYS
 from audit.report.sections.changes.record import Half
 from audit.report.sections.waits.record import QueueWait
 from audit.report.sections.who.record import OvertakenRow, UsedLess
@@ -50,15 +51,22 @@ def _each_key_occurs_once(page: FirstPage) -> None:
 
 def _groups_add_up(page: FirstPage) -> None:
     def number(text: str) -> int:
-        return 0 if not text or text.startswith("under") else int(text.split(maxsplit=1)[0])
+        if not text or text.startswith("under"):
+            return 0
+        return 100 if text.startswith("over") else int(text.split(maxsplit=1)[0])
 
     totals = [number(group.total.plain) for group in page.groups]
     if totals and not page.quiet:
         assert sum(totals) == 100
     for group in page.groups:
         assert all(not row.share for row in group.rows) or len(group.rows) > 1
-        listed = sum(number(row.share.plain) for row in group.rows)
+        listed = sum(number(row.share.plain) for row in group.rows if not row.part)
         assert not listed or abs(listed - number(group.total.plain)) <= len(group.rows)
+        full = [row for row in group.rows if row.cause == FULL]
+        whole = full[0].share or group.total if full else NOTHING
+        parts = [row for row in group.rows if row.part]
+        assert abs(sum(number(row.share.plain) for row in parts) - number(whole.plain)) <= 1
+        assert len(parts) == 2 * len(full)
 
 
 def prose(page: FirstPage) -> list[str]:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+import pypdfium2
 import pytest
 
 from audit.cluster import declared
@@ -40,6 +41,15 @@ def totals(page: FirstPage) -> list[str]:
 
 def causes(page: FirstPage) -> dict[str, str]:
     return {row.cause: row.share.plain for group in page.groups for row in group.rows}
+
+
+def fills_one_sheet(outcome: AuditResult) -> bool:
+    """Whether all of page one is on the first sheet of paper."""
+    assert outcome.pdf is not None
+    text = pypdfium2.PdfDocument(outcome.pdf)[0].get_textpage().get_text_range()
+    words = " ".join(text.replace("\u00a0", " ").split())
+    ends = ("Was the machine shared fairly?", "at least as large and long, started first.")
+    return all(end in words for end in ends)
 
 
 @pytest.mark.ci
@@ -90,8 +100,10 @@ def test_kth_sp2_with_its_closed_hours(real_logs: Path, tmp_path: Path) -> None:
 def test_kth_sp2_in_february_1997(real_logs: Path, tmp_path: Path) -> None:
     """Those programs test the order over the log up to March, with its chains; here 91 days are."""
     log = public(real_logs, KTH)
-    _, page = audited(log, tmp_path, from_day="1997-02-01", to_day="1997-03-01")
+    days = {"from_day": "1997-02-01", "to_day": "1997-03-01"}
+    outcome, page = audited(log, tmp_path, pdf=True, **days)
     accepted(page)
+    assert fills_one_sheet(outcome)
     assert page.verdict == (
         "Fair: Those overtaken more often lost little; a full machine caused the most waiting."
     )
@@ -105,8 +117,8 @@ def test_kth_sp2_in_february_1997(real_logs: Path, tmp_path: Path) -> None:
     assert totals(page) == ["1 %", "53 %", "3 %", "43 %"]
     assert page.size_note.plain == "One user has 87 % of the waiting of jobs over 64 CPUs."
     assert page.who[0].title.plain == (
-        "Overtaken more often than others in the last 91 days: 2 of 31 users tested; their "
-        "overtaken jobs, and the time these lost"
+        "Overtaken more often than others in the last 91 days: 2 of 31 users tested; overtaken "
+        "jobs, time lost"
     )
     unknown = "Not known: later jobs, at least as large, started first"
     assert rows(page, 0) == [
@@ -136,7 +148,7 @@ def test_a_log_of_one_user_repeats_nothing(real_logs: Path, tmp_path: Path) -> N
     assert [group.title.plain for group in page.who] == ["Most waiting"]
     assert (page.who_sub.plain, page.size_note.plain, page.who_foot.plain) == ("", "", "")
     assert [one.plain for one in page.to_try] == [
-        "No change was tested: users waited for their own jobs."
+        "No change was tested: jobs waited for others of the same user."
     ]
     assert "Who" not in dict(outcome.lines)
 
@@ -148,8 +160,9 @@ def test_a_capture_of_slurm_with_gpus(name: str, tmp_path: Path) -> None:
         (tmp_path / file).write_bytes(content)
     files = declared.NodeFiles(nodes=tmp_path / "nodes.txt")
     request = LogRequest(logs=[tmp_path / "sacct.txt"], zone="UTC", files=files)
-    outcome, page = audited(request, tmp_path / "out", fit=True)
+    outcome, page = audited(request, tmp_path / "out", fit=True, pdf=True)
     accepted(page)
+    assert fills_one_sheet(outcome)
     assert page.title == "Cannot tell"
     assert page.sentence.plain.startswith("Later jobs started before those of some users")
     assert page.size_title == "Requested"

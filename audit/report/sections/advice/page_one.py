@@ -57,7 +57,9 @@ def replayed(advice: Advice, *, brief: bool = False) -> Sentence:
     within: Sentence | str = ""
     if gain.lower is not None and gain.upper is not None:
         low, high = map(amounts.short_time, (gain.lower, gain.upper))
-        within = say(phrases.WITHIN, low=low, high=Slot(high, f"interval {key}"))
+        possible = advice.observed_s is None or gain.upper <= advice.observed_s
+        phrase = phrases.WITHIN if possible else phrases.AT_LEAST
+        within = say(phrase, low=Slot(low, f"interval {key}"), high=high)
     observed: Sentence | str = ""
     if advice.observed_s is not None:
         time = Slot(amounts.short_time(advice.observed_s), f"mean wait {key}")
@@ -96,13 +98,8 @@ def _of_width(label: str, advice: Advice) -> str:
 
 def _questions(facts: PageFacts) -> Iterator[Sentence]:
     shares = {} if facts.part else facts.causes
-    decision = facts.decision
-    if decision.word in (Word.MIXED, Word.UNFAIR):
-        first, *others = decision.carried
-        who = reasons.name(first.kind, first.name)
-        if others:
-            who = amounts.counted(len(decision.carried), decision.kind)
-        yield say(phrases.WHY_OVERTAKEN, who=who)
+    if carried := reasons.carried(facts):
+        yield say(phrases.WHY_OVERTAKEN, who=carried)
     if shares.get("rule", 0.0) >= MUCH and facts.rules:
         rule = facts.rules[0].name
         phrase = phrases.HAS_ENDED if rule in facts.ended else phrases.TO_DECIDE

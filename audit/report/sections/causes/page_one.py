@@ -1,13 +1,22 @@
 """What jobs waited for, in the words of page one."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
+from audit.report import wording
 from audit.report.first_page import amounts, phrases
 from audit.report.first_page.facts import PageFacts
 from audit.report.first_page.sentences import NOTHING, Sentence, Slot, figure, say
 from audit.report.sections.causes.record import KeyGroup, KeyRow, Segment, Shares
-from audit.report.sections.causes.shown import BEHIND, CAUSES, GROUPS, largest
+from audit.report.sections.causes.shown import (
+    BEHIND,
+    BY_KEY,
+    CAUSES,
+    FULL,
+    FULL_OF,
+    GROUPS,
+    together,
+)
 from audit.report.sections.who import reasons
 from audit.report.sections.who.reasons import label
 
@@ -46,32 +55,48 @@ def groups(facts: PageFacts) -> tuple[KeyGroup, ...]:
         return ()
     exact = {title: sum(shares[c.key] for c in CAUSES if c.group == title) for title in GROUPS}
     totals = amounts.adding_up({title: of for title, of in exact.items() if of}, 100)
-    most = largest(shares)
-    return tuple(_group(title, total, shares, most, facts) for title, total in totals.items())
-
-
-def _group(
-    title: str, total: int, shares: Shares, most: Collection[str], facts: PageFacts
-) -> KeyGroup:
-    listed = [c for c in CAUSES if c.group == title and shares[c.key] >= 100 * LISTED]
-    shown = {c.key: shares[c.key] for c in listed}
-    values = {key: round(share) for key, share in shown.items()}
-    if listed and abs(sum(values.values()) - total) == 1:
-        values = amounts.adding_up(shown, total)
-        if sum(values.values()) != total:  # what is not listed makes up the rest
-            values = {key: round(share) for key, share in shown.items()}
-    rows = tuple(
-        KeyRow(
-            cause.key,
-            label(cause, facts),
-            figure(amounts.whole(values[cause.key]), f"share of {cause.key}")
-            if len(listed) > 1
-            else NOTHING,
-            cause.key in most,
+    most = next(iter(together(shares)))
+    return tuple(
+        KeyGroup(
+            title,
+            figure(amounts.whole(total, alone=len(totals) == 1), f"share of {title.lower()}"),
+            tuple(_rows(title, total, shares, most, facts)),
         )
-        for cause in listed
+        for title, total in totals.items()
     )
-    return KeyGroup(title, figure(amounts.whole(total), f"share of {title.lower()}"), rows)
+
+
+def _rows(title: str, total: int, shares: Shares, most: str, facts: PageFacts) -> Iterator[KeyRow]:
+    listed = {
+        cause.key: shares[cause.key]
+        for cause in CAUSES
+        if cause.group == title and shares[cause.key] >= 100 * LISTED
+    }
+    parts: dict[str, float] = {}
+    if listed.keys() >= set(FULL_OF):
+        parts = {key: listed.pop(key) for key in FULL_OF}
+        listed = {FULL: sum(parts.values())} | listed
+    alone = len(listed) == 1
+    for key, value in _fitted(listed, total).items():
+        share = NOTHING if alone else figure(amounts.whole(value), f"share of {key}")
+        if key != FULL:
+            said = BY_KEY[key].said or key
+            yield KeyRow(key, label(BY_KEY[key], facts), share, most=said == most)
+            continue
+        yield KeyRow(FULL, wording.first_upper(phrases.FULL_MACHINE), share, most=key == most)
+        for part, of_full in _fitted(parts, total if alone else value).items():
+            share = figure(amounts.whole(of_full), f"share of {part}")
+            yield KeyRow(part, phrases.OF_FULL[part], share, most=False, part=True)
+
+
+def _fitted(shares: Shares, total: int) -> dict[str, int]:
+    """Return rounded shares, which add up to a total that they miss by one."""
+    rounded = {key: round(share) for key, share in shares.items()}
+    if abs(sum(rounded.values()) - total) != 1:
+        return rounded
+    fitted = amounts.adding_up(shares, total)
+    # else what is not listed makes up the rest
+    return fitted if sum(fitted.values()) == total else rounded
 
 
 def shown_share(key: str, facts: PageFacts) -> str:
@@ -80,7 +105,7 @@ def shown_share(key: str, facts: PageFacts) -> str:
         for row in group.rows:
             if row.cause == key:
                 return (row.share or group.total).plain
-    return amounts.short_share(facts.causes.get(key, 0.0))
+    return amounts.whole(round(100 * together(facts.causes)[key]))
 
 
 def notes(facts: PageFacts) -> tuple[Sentence, ...]:
@@ -90,7 +115,8 @@ def notes(facts: PageFacts) -> tuple[Sentence, ...]:
 
 def _notes(facts: PageFacts) -> Iterator[Sentence]:
     shares = facts.causes
-    if facts.waiting_s and sum(shares[key] for key in BEHIND) < MUCH:
+    alone = facts.people is not None and facts.people.users == 1
+    if facts.waiting_s and not alone and sum(shares[key] for key in BEHIND) < MUCH:
         yield say(phrases.NOT_FOR_OTHERS)
     if shares.get("rule", 0.0) >= MUCH and facts.rules:
         yield _rule_note(facts)

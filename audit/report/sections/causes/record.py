@@ -79,6 +79,7 @@ class KeyRow(NamedTuple):
     label: str
     share: Sentence  # empty: it is the only one of its group
     most: bool
+    part: bool = False  # of the row above
 
 
 class KeyGroup(NamedTuple):

@@ -37,42 +37,39 @@ class ShownCause:
     """Of ``cause_held_s``: the kinds of holds; empty: all other ones too."""
     in_part: str = ""
     """The label in a part of the workload, which hides what was free; empty: the same."""
-    verdict: str = ""
-    """The cause in a verdict that it shares with others (``Verdict`` in ``phrases``)."""
+    said: str = ""
+    """The cause in sentences and lists, of which it is a part; empty: itself."""
 
 
 # fmt: off
 CAUSES: Final = (
-    ShownCause("rule", SITE, "A limit or rule", "a limit or rule", "cause_rule_s",
-               verdict="rule"),
+    ShownCause("rule", SITE, "A limit or rule", "a limit or rule", "cause_rule_s"),
     ShownCause("held_site", SITE, "Held by the site (licence, administrator)",
-               "held by the site", "cause_held_s", _OF_SITE, verdict="held"),
+               "held by the site", "cause_held_s", _OF_SITE),
     ShownCause("nodes", SITE, "Enough free, but scattered", "enough free, but scattered",
-               "cause_nodes_s", in_part="Too little on single nodes", verdict="nodes"),
-    ShownCause("down", SITE, "Machine down", "machine down", "cause_unavailable_s",
-               verdict="down"),
+               "cause_nodes_s", in_part="Too little on single nodes"),
+    ShownCause("down", SITE, "Machine down", "machine down", "cause_unavailable_s"),
     ShownCause("cycle", SITE, "Next look of the scheduler", "next look of the scheduler",
-               "cause_cycle_s", verdict="cycle"),
+               "cause_cycle_s"),
     ShownCause("earlier", OTHERS, "Machine full of earlier jobs", "machine full of earlier jobs",
-               "cause_earlier_s", verdict="full"),
+               "cause_earlier_s", said="full"),
     ShownCause("later", OTHERS, "Machine full of later jobs", "machine full of later jobs",
-               "cause_later_s", verdict="full"),
+               "cause_later_s", said="full"),
     ShownCause("claimed", OTHERS, "A job ahead was about to start",
-               "a job ahead was about to start", "cause_claimed_s", verdict="kept"),
+               "a job ahead was about to start", "cause_claimed_s"),
     ShownCause("kept", OTHERS, "Kept free for a bigger job ahead",
                "kept free for a bigger job ahead", "cause_kept_s",
-               in_part="Kept for a bigger job ahead", verdict="kept"),
-    ShownCause("own", USER, "The user’s own jobs", "the user’s own jobs", "cause_own_s",
-               verdict="own"),
+               in_part="Kept for a bigger job ahead"),
+    ShownCause("own", USER, "The user’s own jobs", "the user’s own jobs", "cause_own_s"),
     ShownCause("held_user", USER,
                "Held by the user (begin time, dependency, array throttle, hold)",
-               "held by the user", "cause_held_s", _OF_USER, verdict="held"),
+               "held by the user", "cause_held_s", _OF_USER),
     ShownCause("outside", UNKNOWN, "Before the log begins", "before the log begins",
                "cause_outside_s"),
     ShownCause("held_unknown", UNKNOWN, "Held, by whom unknown (inferred)",
-               "held, by whom unknown", "cause_held_s", tuple(INFERRED_HOLDS), verdict="held"),
+               "held, by whom unknown", "cause_held_s", tuple(INFERRED_HOLDS)),
     ShownCause("none", UNKNOWN, "Enough free, no reason logged", "no reason in the log",
-               "cause_unexplained_s", in_part="No reason logged", verdict="none"),
+               "cause_unexplained_s", in_part="No reason logged"),
 )
 # fmt: on
 BY_KEY: Final = {cause.key: cause for cause in CAUSES}
@@ -80,17 +77,19 @@ KEYS: Final = tuple(BY_KEY)
 IN_TOTAL: Final = "Enough {resources} free in total, no reason logged"
 """Label of the last where nodes are unknown."""
 BEHIND: Final = ("earlier", "later", "claimed", "kept")
-FULL: Final = ("earlier", "later")
+FULL: Final = "full"
+"""A full machine: of earlier or later jobs."""
+FULL_OF: Final = ("earlier", "later")
 NOT_KNOWN: Final = ("outside", "held_unknown", "none")
 
 
-def largest(shares: Mapping[str, float]) -> tuple[str, ...]:
-    """Return the keys of the largest cause; a full machine is one of two keys, as in a verdict."""
-    rest: dict[tuple[str, ...], float] = {
-        (key,): share for key, share in shares.items() if key not in FULL
-    }
-    rest[FULL] = sum(shares[key] for key in FULL)
-    return max(rest, key=lambda keys: (rest[keys], keys))
+def together(shares: Mapping[str, float]) -> dict[str, float]:
+    """Return shares as sentences and lists have them, the largest first: a full machine is one."""
+    made: dict[str, float] = {}
+    for cause in CAUSES:
+        key = cause.said or cause.key
+        made[key] = made.get(key, 0.0) + shares.get(cause.key, 0.0)
+    return dict(sorted(made.items(), key=lambda item: (-item[1], item[0])))
 
 
 def shown_causes() -> list[pl.Expr]:

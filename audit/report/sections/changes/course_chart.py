@@ -4,7 +4,7 @@ from math import log
 from typing import Final
 
 from audit.report import wording
-from audit.report.charts.marks.svg import Canvas
+from audit.report.charts.marks.svg import Canvas, shortened, width_of
 from audit.report.charts.style import INK, LINE, MUTED, WIDTH, Chart
 from audit.report.first_page import amounts
 from audit.report.sections.changes.record import RuleMark, StepPoint
@@ -23,6 +23,10 @@ _APART: Final = 14.0
 _LABELS: Final = 12
 _ROW: Final = 13.0
 """Distance of the names of rules."""
+_ASIDE: Final = 5.0
+"""Distance of a name from its line."""
+_SMALL: Final = 11
+"""Size of texts."""
 
 
 def changes(
@@ -50,10 +54,10 @@ def changes(
     for seconds, label in _TICKS:
         if log(seconds) <= high:
             canvas.line((_LEFT, y(seconds)), (end, y(seconds)), LINE)
-            canvas.text((_LEFT - 5, y(seconds) + 4), label, MUTED, anchor="end", size=11)
+            canvas.text((_LEFT - 5, y(seconds) + 4), label, MUTED, anchor="end", size=_SMALL)
     canvas.line((_LEFT, _BOTTOM - _LOAD), (end, _BOTTOM - _LOAD), LINE)
     for share, height in (("100 %", _BOTTOM - _LOAD + 4), ("0", _BOTTOM)):
-        canvas.text((_LEFT - 5, height), share, MUTED, anchor="end", size=11)
+        canvas.text((_LEFT - 5, height), share, MUTED, anchor="end", size=_SMALL)
     for place, point in enumerate(points):
         high_px = _LOAD * min(point.load or 0.0, 1.0)
         tip = f"{point.label}: {amounts.short_share(point.load)} busy"
@@ -62,7 +66,7 @@ def changes(
     every = -(-len(points) // _LABELS)
     for place in range(0, len(points), every):
         label = _brief(points[place].label, step)
-        canvas.text((x(place), _BOTTOM + 14), label, MUTED, anchor="middle", size=11)
+        canvas.text((x(place), _BOTTOM + 14), label, MUTED, anchor="middle", size=_SMALL)
     tenths = [(x(k), y(point.p90)) for k, point in enumerate(points)]
     typical = [(x(k), y(point.median)) for k, point in enumerate(points)]
     canvas.polyline(tenths, MUTED, 1.6)
@@ -76,9 +80,9 @@ def changes(
     upper, lower = tenths[-1][1] + 4, typical[-1][1] + 4
     if lower - upper < _APART:
         upper, lower = ((upper + lower) / 2 + by for by in (-_APART / 2, _APART / 2))
-    canvas.text((end + 7, upper), "one in ten over", MUTED, size=11)
-    canvas.text((end + 7, lower), "typical wait", INK, size=11, weight="600")
-    canvas.text((end + 7, _BOTTOM - 14), "busy", MUTED, size=11)
+    canvas.text((end + 7, upper), "one in ten over", MUTED, size=_SMALL)
+    canvas.text((end + 7, lower), "typical wait", INK, size=_SMALL, weight="600")
+    canvas.text((end + 7, _BOTTOM - 14), "busy", MUTED, size=_SMALL)
     return Chart("changes", "", _said(points, step, marks), canvas.body, _HEIGHT)
 
 
@@ -94,14 +98,28 @@ def _said(points: tuple[StepPoint, ...], step: str, marks: tuple[RuleMark, ...])
 
 
 def _draw_marks(canvas: Canvas, marks: tuple[RuleMark, ...], wide: float) -> None:
-    """Draw the begins and ends of rules, each with its name on the side with more space."""
-    middle = (_LEFT + WIDTH - _RIGHT) / 2
-    for number, mark in enumerate(marks):
-        x, top = _LEFT + wide * mark.place, _TOP + _ROW * number
-        canvas.line((x, _TOP - _ROW / 2), (x, _BOTTOM), INK, dash="5 4")
-        side = -5 if x > middle else 5
-        anchor = "end" if x > middle else "start"
-        canvas.text((x + side, top), wording.name(mark.text, 40), INK, anchor=anchor, size=11)
+    """Draw the begins and ends of rules, each with its name in a row in which its line begins.
+
+    Names are left of their lines, the last line first, or right of them, the first line first: so
+    no line crosses a name. Only where some do not fit, each is on the side with more space.
+    """
+    lines = sorted((_LEFT + wide * mark.place, wording.name(mark.text, 40)) for mark in marks)
+    before = [line for line in lines if line[0] > WIDTH / 2]
+    for side in (lines, []):
+        if all(_space(x, left=bool(side)) >= width_of(name, _SMALL) for x, name in lines):
+            before = side
+    after = [line for line in lines if line not in before]
+    for number, (x, name) in enumerate([*reversed(before), *after]):
+        top, left = _TOP + _ROW * number, number < len(before)
+        canvas.line((x, top - _ROW / 2), (x, _BOTTOM), INK, dash="5 4")
+        at = (x - _ASIDE, top) if left else (x + _ASIDE, top)
+        shown = shortened(name, _space(x, left=left))
+        canvas.text(at, shown, INK, anchor="end" if left else "start", size=_SMALL)
+
+
+def _space(x: float, *, left: bool) -> float:
+    """Return how wide a name beside a line may be."""
+    return (x if left else WIDTH - x) - _ASIDE
 
 
 _MONTHS: Final = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()  # noqa: SIM905

@@ -175,6 +175,12 @@ _QMGR: Final = Source("qmgr -c 'print server'", True)
 _PBSNODES: Final = Source("pbsnodes -a", True)
 
 
+_SHOWN: Final = {
+    _LOG: "show when nodes were drained",
+    **dict.fromkeys((_NODES, _PBSNODES), "show whether free capacity was scattered"),
+}
+
+
 def next_source(facts: PageFacts) -> Source:
     """Return the file that answers the largest open part of the waiting."""
     dialects = " ".join(facts.known.dialects).lower()
@@ -237,15 +243,14 @@ def _shows(facts: PageFacts, source: Source) -> Sentence:
     rules = source in (CONFIGURATION, _QMGR, _ASSOC) and found
     if rules and shares.get("rule", 0.0) >= shares.get("none", 0.0):
         return say(phrases.CONFIRM, rule=reasons.mention(facts.rules[0].name))
-    if source is _LOG:
-        return say("show when nodes were drained")
-    if source in (_NODES, _PBSNODES):
-        return say("show whether free capacity was scattered")
-    if facts.decision.word is Word.QUIET:
-        return say(phrases.SHOW_HELD, jobs="the long waits")
-    if shares.get("none", 0.0) < LISTED:
+    if source in _SHOWN:
+        return say(_SHOWN[source])
+    if carried := reasons.carried(facts):
+        return say(phrases.SHOW_RULE_OF, jobs=phrases.THE_JOBS_OF.format(user=carried))
+    quiet = facts.decision.word is Word.QUIET
+    if not quiet and shares.get("none", 0.0) < LISTED:
         return say(phrases.SHOW_RULES)
-    return say(phrases.SHOW_HELD, jobs=reasons.held(facts))
+    return say(phrases.SHOW_HELD, jobs="the long waits" if quiet else reasons.held(facts))
 
 
 def limits(facts: PageFacts) -> Sentence:

@@ -11,7 +11,7 @@ from audit.report import wording
 from audit.report.first_page import amounts, phrases
 from audit.report.first_page.facts import PageFacts
 from audit.report.first_page.sentences import NOTHING, Sentence, Slot, joined, say, upper
-from audit.report.sections.causes.shown import CAUSES
+from audit.report.sections.causes.shown import FULL, together
 
 MOST_WORDS: Final = 20
 MOST_CHARACTERS: Final = 100
@@ -107,42 +107,38 @@ def _why_fair(facts: PageFacts) -> str:
 
 def causes(facts: PageFacts) -> list[Sentence]:
     """Return what caused most of the waiting, the longest text first; empty: nothing waited."""
-    by = {"rule": 0.0}
-    for cause in CAUSES:
-        if cause.verdict:
-            by[cause.verdict] = by.get(cause.verdict, 0.0) + facts.causes.get(cause.key, 0.0)
-    total = 1.0 - facts.causes.get("outside", 0.0)
-    if total <= 0 or not any(by.values()):
+    shares = together(facts.causes)
+    shares.pop("outside")
+    total = sum(shares.values())
+    if not total:
         return []
-    parts = {key: part / total for key, part in by.items()}
-    first, second, *_ = sorted(parts, key=lambda key: (-parts[key], key))
-    made = []
-    if parts[first] - parts[second] <= CLOSE:
-        both = [_paired(key, facts) for key in (first, second)]
-        if all(both):
-            made.append(say(phrases.COST_MOST, a=both[0], b=both[1]))
-    return [*made, _alone(first, parts[first], facts)]
+    (first, part), (second, other), *_ = ((key, of / total) for key, of in shares.items())
+    alone = _alone(first, part, facts)
+    if part - other > CLOSE or first == "none":
+        return [alone]
+    a, b = (_paired(key, facts) for key in (first, second))
+    return [say(phrases.COST_MOST, a=a, b=b), alone]
 
 
 def _paired(key: str, facts: PageFacts) -> str:
-    """Return a cause that is named with another; empty: it is not."""
-    if key == "rule":
-        return rule_of(facts)
-    return phrases.PAIRED.get(key, "").format(what=_scattered(facts))
+    """Return a cause that is named with another."""
+    return rule_of(facts) if key == "rule" else phrases.PAIRED[key].format(what=_scattered(facts))
 
 
 def _alone(key: str, part: float, facts: PageFacts) -> Sentence:
     much = part >= MUCH
-    how = amounts.plain(part) or "most"
-    most = "most of" if part > NEAR_HALF[1] else "half of"
-    phrase = {
-        "rule": phrases.CAUSED_MUCH if much else phrases.CAUSED_MOST,
-        "full": phrases.FULL_MUCH if much else phrases.FULL_MOST,
-        "own": phrases.OWN_MUCH if much else phrases.OWN_MOST,
-        "none": phrases.NO_REASON if part >= NEAR_HALF[0] else phrases.LARGEST_NO_REASON,
-    }.get(key, phrases.ALONE.get(key, ""))
-    slots = {"rule": rule_of(facts), "what": _scattered(facts)}
-    return say(phrase, much=most if key == "none" else how, **slots)
+    if key == "none":
+        most = "most of" if part > NEAR_HALF[1] else "half of"
+        phrase = phrases.NO_REASON if part >= NEAR_HALF[0] else phrases.LARGEST_NO_REASON
+        return say(phrase, much=most)
+    if key == "rule":
+        phrase = phrases.CAUSED_MUCH if much else phrases.CAUSED_MOST
+        return say(phrase, rule=rule_of(facts), much=amounts.plain(part) or "most")
+    if key == FULL:
+        return say(phrases.FULL_MUCH if much else phrases.FULL_MOST)
+    if key == "own":
+        return say(phrases.OWN_MUCH if much else phrases.OWN_MOST)
+    return say(phrases.OTHER_MOST, what=_paired(key, facts))
 
 
 def _scattered(facts: PageFacts) -> str:

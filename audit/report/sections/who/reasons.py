@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 from typing import Final
 
+from audit.metrics.verdict import Word
 from audit.report import wording
 from audit.report.first_page import amounts, phrases
 from audit.report.first_page.facts import PageFacts
 from audit.report.first_page.sentences import Sentence, Slot, say, upper
 from audit.report.sections.causes.record import Where
-from audit.report.sections.causes.shown import BY_KEY, IN_TOTAL, ShownCause
+from audit.report.sections.causes.shown import BY_KEY, FULL, IN_TOTAL, ShownCause, together
 from audit.report.sections.who.record import OvertakenRow, Person, UsedLess
 
 HALF: Final = 0.5
@@ -27,6 +28,17 @@ def name(kind: str, of: str) -> str:
     if kind == "account":
         return f"Account {shown}"
     return f"User {shown}" if of.isdecimal() else shown
+
+
+def carried(facts: PageFacts) -> str:
+    """Return who carries the verdict; empty unless it is mixed or unfair."""
+    decision = facts.decision
+    if decision.word not in (Word.MIXED, Word.UNFAIR):
+        return ""
+    first, *others = decision.carried
+    if others:
+        return amounts.counted(len(decision.carried), decision.kind)
+    return name(first.kind, first.name)
 
 
 def unit(facts: PageFacts) -> str:
@@ -102,7 +114,7 @@ def _patterns(of: Person, facts: PageFacts) -> Iterator[Sentence]:
     """Yield the patterns that hold, the first of which is said."""
     part = of.causes
     full, none, rule = part["earlier"] + part["later"], part["none"], part["rule"]
-    largest = max(_together(of).items(), key=lambda item: (item[1], item[0]))[0]
+    largest = next(iter(together(part)))
     if of.named_in_rule and largest == "rule":
         yield say(phrases.OWN_RULE, kind=of.kind)
     if rule >= HALF or (largest == "rule" and rule >= LEAST_RULES):
@@ -120,9 +132,8 @@ def _patterns(of: Person, facts: PageFacts) -> Iterator[Sentence]:
     if largest == "none" and none >= LEAST_FREE and not facts.part:
         much = Slot(amounts.short_share(none), f"no reason of {of.kind} {of.name}")
         yield say(phrases.FREE, much="mostly" if none >= HALF else much)
-    single = max(part, key=lambda key: (part[key], key))
-    words = label(BY_KEY[single], facts)
-    yield say(phrases.MANY, cause=_lower(words))
+    words = phrases.FULL_MACHINE if largest == FULL else _lower(label(BY_KEY[largest], facts))
+    yield say(phrases.MANY, cause=words)
 
 
 _HALVES: Final = {
@@ -131,13 +142,6 @@ _HALVES: Final = {
     "held_site": phrases.SITE_HOLD,
     "held_unknown": phrases.LIMIT_OR_CHAIN,
 }
-
-
-def _together(of: Person) -> dict[str, float]:
-    """Return the shares of causes, with earlier and later jobs as one."""
-    made = dict(of.causes)
-    made["earlier"] += made.pop("later")
-    return made
 
 
 def _rules(of: Person) -> Sentence:

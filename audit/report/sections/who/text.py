@@ -133,8 +133,12 @@ def who_foot(groups_: tuple[WhoGroup, ...], facts: PageFacts) -> Sentence:
     """Return the footnote: what *not known* may be, and what similar jobs are."""
     rows = [row for group in groups_ for row in group.rows]
     unknown = any(row.reason.text.startswith("Not known") for row in rows)
-    several = facts.people is not None and facts.people.users > 1
+    people = facts.people
+    several = people is not None and people.users > 1
+    listed = () if people is None else (*people.most, *people.longer_rows)
+    some = any(one.compared is not None and one.compared < one.jobs for one in listed)
     return joined(
         say(phrases.NOT_KNOWN) if unknown else NOTHING,
         say(phrases.SIMILAR) if several and rows else NOTHING,
+        say(phrases.SOME_SIMILAR) if several and some else NOTHING,
     )

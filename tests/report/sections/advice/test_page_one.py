@@ -76,7 +76,10 @@ def test_who_waits_longer_after_a_change(losers: tuple[AdvicePart, ...], text: s
     ("given", "texts"),
     [
         ({"agreement": 0.8, "changes": (advice(), advice())}, ["Lift", "Lift", "To ask"]),
-        ({"agreement": 0.8, "tried": 3}, ["To ask", "No change saves 5 % of the waiting: 3 were"]),
+        (
+            {"agreement": 0.8, "tried": 3},
+            ["To ask", "No change clearly saves 5 % of the waiting: 3 were"],
+        ),
         (
             {"agreement": 0.8, "tried": 3, "reproduced": False},
             ["To ask", "No change was tested: a replay of today’s rules misses"],
@@ -117,7 +120,7 @@ def test_without_any_question_or_replay_no_change_was_tested() -> None:
     idle = {"agreement": 0.9, "changes": (), "tried": 0}
     own = facts(causes=causes(own=0.97, earlier=0.03), **idle)
     assert [one.plain for one in to_try(own)] == [
-        "No change was tested: users waited for their own jobs."
+        "No change was tested: jobs waited for others of the same user."
     ]
     other = facts(causes=causes(own=0.6, earlier=0.4), **idle)
     assert [one.plain for one in to_try(other)] == ["No change was tested."]

@@ -6,6 +6,7 @@ import pytest
 
 from audit.metrics.verdict import Because, VerdictBound, Word
 from audit.report.sections.causes.record import RuleTime
+from audit.report.sections.causes.shown import KEYS
 from audit.report.sections.verdict import text as verdicts
 from audit.report.sections.who.record import OvertakenRow
 from tests.report.first_page import sample
@@ -51,10 +52,23 @@ def test_two_causes_of_about_the_same_size_are_named_together() -> None:
     assert verdicts.sentence(of).plain.endswith("; closed hours and a full machine cost most.")
 
 
+def test_a_cause_of_about_the_same_size_without_a_reason_is_not_left_out() -> None:
+    full = {"earlier": 0.17, "later": 0.2, "down": 0.24, "own": 0.03}
+    assert said(causes=causes(**full)).endswith("; a full machine and unknown reasons cost most.")
+    more = said(causes=causes(earlier=0.31, later=0.13, none=0.47, down=0.09))
+    assert more.endswith("; half of the waiting has no known reason.")
+
+
+@pytest.mark.parametrize("key", sorted({*KEYS} - {"outside"}))
+def test_every_cause_has_words_that_fit(key: str) -> None:
+    assert "; " in said(causes=causes(**{key: 0.6}))
+    assert "; " in said(causes=causes(**{key: 0.5, "rule": 0.5}))
+
+
 def test_a_cause_goes_where_the_sentence_would_be_too_long() -> None:
     row = OvertakenRow("user", "a", 1, 2, 0.02, 9, None, None, 0.0)
     both = (row, row._replace(cause="held"))
-    of = facts(people=people(overtaken=both), causes=causes(earlier=0.37, later=0.12, none=0.43))
+    of = facts(people=people(overtaken=both), causes=causes(earlier=0.37, later=0.12, down=0.08))
     assert verdicts.sentence(of).plain == (
         "Those overtaken more often lost little or had a known reason."
     )
@@ -143,7 +157,9 @@ def test_cannot_tell_gives_the_fact_with_its_number_and_its_bound() -> None:
     assert "a verdict needs less than 40 %, as there was none before." in kept
     assert "of the last 91 days cannot be judged" in kept
     tested = cannot(Because.NOT_TESTED, shares={"not_tested": 0.06})
-    assert tested.endswith(f"They lost 6 % of the waiting; a verdict needs less than 5 %. {end}")
+    assert tested.endswith(
+        f"Their waiting after such starts is 6 % of all; a verdict needs less than 5 %. {end}"
+    )
     again = {"not_tested": 0.045, "bounds": frozenset({VerdictBound.NOT_TESTED})}
     assert "needs less than 4 %." in cannot(Because.NOT_TESTED, shares=again)
     assert cannot(Because.FEW_JOBS, base_ended=7) == (
