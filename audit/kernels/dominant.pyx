@@ -192,16 +192,13 @@ cdef Py_ssize_t _add_to_curves(
     int64_t end, const int64_t[::1] edges, Py_ssize_t bin, double[:, :, ::1] curves
 ) noexcept nogil:
     """Add a span in which nothing changes to its steps; return the last of them."""
-    cdef int64_t until
-    cdef Py_ssize_t place
-    cdef int64_t one
+    cdef int64_t until, one
     cdef double share
     while bin + 1 < edges.shape[0]:
         until = min(end, edges[bin + 1])
         begin = max(begin, edges[bin])
         if until > begin:
-            for place in range(state.active):
-                one = state.order[place]
+            for one in range(used.shape[0]):  # also those without a share, which are not active
                 share = _share_of(used, capacity, one)
                 curves[0, bin, one] += share * (until - begin)
                 curves[1, bin, one] += state.allocated[one] * (until - begin)
