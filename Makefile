@@ -69,7 +69,7 @@ bench: develop ## measure each stage, into bench/RESULTS.md: make bench SIZES=10
 bench-check: develop ## fail if a stage is slower than in bench/RESULTS.json
 	@$(PY) -m bench.run --check $(if $(SIZES),--sizes $(SIZES)) $(if $(ONLY),--only $(ONLY))
 
-bench-large: develop ## measure whole audits up to 3 M attempts, into docs/scale.md
+bench-large: develop ## measure whole audits up to 1 M attempts, into docs/scale.md
 	@$(PY) -m bench.scale.large_audit
 
 same: develop ## compare the results of five audits with the committed ones: make same ONLY=demo, WRITE=1
