@@ -18,7 +18,7 @@ from audit.report.sections.predicted.record import Predicted
 from audit.report.sections.preemption.record import Preemption
 from audit.report.sections.resources.record import ResourceUse
 from audit.report.sections.rules.record import BoundRule
-from audit.report.sections.sharing.record import BeyondUser
+from audit.report.sections.sharing.record import AccountShare, BeyondUser
 from audit.report.sections.waits.record import Queue
 from audit.report.sections.who.record import Entities
 
@@ -50,6 +50,7 @@ class PoolPart(Figures):
     outages: tuple[Outage, ...] = ()  # longest first
     preemption: Preemption | None = None  # None: no attempt was preempted, requeued or suspended
     beyond: tuple[BeyondUser, ...] = ()  # most first
+    shares: tuple[AccountShare, ...] = ()  # largest deficit first; empty with one account
     unexplained: tuple[Unexplained, ...] = ()  # by kind; empty where little is unexplained
     queues: tuple[Queue, ...] = ()  # most waiting first; empty if there is only one
     stuck: Stuck | None = None

@@ -28,7 +28,7 @@ from audit.report.sections.predicted import reading as predicted
 from audit.report.sections.preemption.reading import PREEMPTED, preemption
 from audit.report.sections.resources.reading import resources
 from audit.report.sections.rules.record import BoundRule
-from audit.report.sections.sharing.record import BeyondUser
+from audit.report.sections.sharing.record import AccountShare, BeyondUser
 from audit.report.sections.waits.reading import queues
 from audit.report.sections.who.reading import entities
 from audit.store import queries
@@ -86,7 +86,7 @@ def pools(
         **dict.fromkeys(("report/summary", "who/entities", "passed_over/peers"), of_schedule),
         "resources/users": {**of_schedule, "rows": options.rows},
         "fair_starts/delayed": {**of_attempts, "most": DELAYED},
-        **dict.fromkeys(("fair_starts/fidelity", "machine/outages"), of_period),
+        **dict.fromkeys(_OF_PERIOD, of_period),
         **dict.fromkeys(("rules/bound", "causes/scattered"), of_attempts),
         "preemption/users": of_schedule,
         "sharing/beyond_users": {**of_attempts, "least": MATERIAL},
@@ -161,11 +161,13 @@ def _pool(
         scattered=records(Scattered, rows["causes/scattered"]),
         preemption=preemption(rows),
         beyond=records(BeyondUser, rows["sharing/beyond_users"]),
+        shares=records(AccountShare, rows["sharing/account_shares"]),
         outages=records(Outage, rows["machine/outages"]),
         unexplained=records(Unexplained, rows["causes/unexplained"]),
         queues=queues(parts.get(QUEUE, ())),
     )
 
 
+_OF_PERIOD: Final = ("fair_starts/fidelity", "machine/outages", "sharing/account_shares")
 MUCH_UNEXPLAINED: Final = 0.1
 """Share of all waiting above which a report shows where unexplained waiting is."""

@@ -89,10 +89,9 @@ def cost(
         end=np.append(ground.end, now + lasts_s),
         penalty=np.append(ground.penalty, penalty),
     )
-    figures = [_at(each, node, at) for each in (with_job, ground)]
     target = _at(ground, node, ground.method.tick(now))
-    found = back(with_job, node, since, at, target)
-    return JobCost(penalty * lasts_s, at, *figures, found)
+    figures = (_at(with_job, node, at), _at(ground, node, at))
+    return JobCost(penalty * lasts_s, at, *figures, back(with_job, node, since, at, target))
 
 
 def _at(ground: ChargedAttempts, node: int, tick: int) -> float:

@@ -110,6 +110,7 @@ def charts_of(pool: PoolPart, zone_name: str) -> dict[str, Chart]:
         fair_starts_charts.miss(pool),
         sharing_charts.shortfall(pool),
         sharing_charts.lorenz(pool),
+        sharing_charts.account_shares(pool, zone_name),
         machine_charts.machine(pool, zone_name),
         waits_charts.walltime(pool),
     )

@@ -1,5 +1,6 @@
-"""CPU time that jobs were allocated beyond their requests."""
+"""Shares of accounts, and CPU time that jobs were allocated beyond their requests."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 
@@ -11,3 +12,18 @@ class BeyondUser(NamedTuple):
     beyond: float
     charge_share: float | None  # of its charges, what its requests would save
     reason: str  # key of ``registry.requested.BEYONDS``: that of most of it
+
+
+class AccountShare(NamedTuple):
+    """Mean dominant shares of an account while it demanded anything, and over time."""
+
+    name: str
+    demanded_s: int
+    held: float  # of the pool, in [0, 1]
+    entitled: float
+    deficit: float  # s of the whole pool
+    first: int  # begin of the steps, epoch s
+    step_s: int
+    step: Sequence[int]  # numbers of the steps with demand; of one account only
+    held_at: Sequence[float]  # mean in each of these
+    entitled_at: Sequence[float]
