@@ -42,6 +42,8 @@ class OrderTraits:
     deeper: float
     """Addition to b of fair starts, compared with the order by arrival."""
     _: KW_ONLY
+    phrase: str = ""
+    """The same in a sentence about a rule; empty: the label."""
     rank_by: str | None = None
     """Of RANK: the column of ``scenario.workload.Workload`` for the rank; ``-`` before it:
     descending; None: arrival."""
@@ -72,21 +74,26 @@ class Order(StrEnum):
     lxf = OrderTraits("lxf", "largest expansion factor first", "EXPANSION", 0.43, by_estimates=True)
     recorded = OrderTraits(
         *("recorded", "highest priority in the log first", "RANK", 0.2),
+        phrase="by the priorities in the log",
         rank_by="-priority",
         needs="priority",
     )
     fairshare = OrderTraits(
         *("fairshare", "highest fairshare priority first", "FAIRSHARE", 0.3),
+        phrase="by fairshare",
         needs="usage",
         by_owner=True,
     )
     nuwt = OrderTraits(
         *("nuwt", "longest wait per unit of usage first, by user", "NUWT", 0.3),
+        phrase="longest normalised user wait time first",
         needs="usage",
         by_owner=True,
     )
     multifactor = OrderTraits(
-        "multifactor", "Slurm's priority, highest first", "MULTIFACTOR", 0.43, needs="usage"
+        *("multifactor", "Slurm's priority, highest first", "MULTIFACTOR", 0.43),
+        phrase="by Slurm's multifactor priority (age, fairshare, size, partition, QOS)",
+        needs="usage",
     )
 
 
@@ -103,6 +110,8 @@ class BackfillTraits:
 
     key: str
     label: str
+    phrase: str
+    """The same in a sentence about a rule, after the order."""
     kernel: str
     """Name of its code in ``kernels.scheduling.simulation``."""
     fair: Cost  # of the fair start times of an attempt
@@ -131,13 +140,15 @@ class Backfill(StrEnum):
     none = BackfillTraits(
         key="none",
         label="no job overtakes another",
+        phrase="without backfilling",
         kernel="NONE",
         fair=(1.5e-06, 0.87),
         replay=(6e-07, 0.0),
     )
     no_guarantee = BackfillTraits(
         key="no_guarantee",
-        label="every job that fits starts",
+        label="every job for which enough is free starts",
+        phrase="with backfilling without guarantees",
         kernel="NO_GUARANTEE",
         fair=(9.2e-07, 1.01),
         replay=(3e-07, 0.25),
@@ -145,6 +156,7 @@ class Backfill(StrEnum):
     easy = BackfillTraits(
         key="easy",
         label="one reservation, for the first waiting job",
+        phrase="with EASY backfilling",
         kernel="EASY",
         fair=(7.8e-07, 1.05),
         replay=(4.5e-07, 0.25),
@@ -154,6 +166,7 @@ class Backfill(StrEnum):
     conservative = BackfillTraits(
         key="conservative",
         label="a reservation for every job",
+        phrase="with conservative backfilling",
         kernel="CONSERVATIVE",
         fair=(2.6e-08, 2.51),
         replay=(2.7e-08, 1.4),
@@ -163,6 +176,7 @@ class Backfill(StrEnum):
     conservative_replan = BackfillTraits(
         key="conservative_replan",
         label="replanned in each pass, as in Slurm",
+        phrase="with conservative backfilling, replanned at each pass",
         kernel="REPLAN",
         fair=(5.5e-08, 2.27),
         replay=(1.2e-08, 1.8),
@@ -199,7 +213,7 @@ class Policy(NamedTuple):
         int | None,
         PolicySetting(
             "--window",
-            "Longest walltime that may overtake, in seconds.",
+            "Maximum walltime of a job that overtakes, in seconds.",
             "window",
             "a window, in s, of",
             "duration",
@@ -247,7 +261,7 @@ class Policy(NamedTuple):
         int | None,
         PolicySetting(
             "--batch-delay",
-            "Least seconds between two passes of Slurm's main scheduler.",
+            "Minimum seconds between two passes of Slurm's main scheduler.",
             "delay",
             "a pause of the main scheduler, in s, of",
             "duration",

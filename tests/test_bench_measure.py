@@ -196,7 +196,7 @@ def test_what_is_worse_only_once_was_noise(
     assert runs.found == []
 
 
-def test_a_stage_that_fails_is_said(
+def test_a_stage_that_fails_is_stated(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fails(stage: str, sizes: object, minutes: float) -> object:

@@ -37,7 +37,7 @@ def small_disk(folder: Path, size: str) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("size", ["64k", pytest.param("4m", marks=pytest.mark.thorough)])
-def test_a_full_disk_is_said_and_leaves_what_was_there(tmp_path: Path, size: str) -> None:
+def test_a_full_disk_is_stated_and_leaves_what_was_there(tmp_path: Path, size: str) -> None:
     log = write(tmp_path / "a.swf", busy(2_000))
     with small_disk(tmp_path / "disk", size) as disk:
         (disk / "out").mkdir()
@@ -124,7 +124,7 @@ def test_a_defect_ends_with_its_traceback_and_with_nothing_that_libraries_held()
     assert done.returncode == 4
 
 
-def test_what_cannot_be_said_does_not_change_how_a_command_ends(tmp_path: Path) -> None:
+def test_what_cannot_be_stated_does_not_change_how_a_command_ends(tmp_path: Path) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [sys.executable, "-m", "audit", "sql", "FROM runs", "--db", str(tmp_path / "none")],
@@ -150,7 +150,7 @@ def read_only(folder: Path) -> Iterator[None]:
 
 
 @pytest.mark.thorough
-def test_a_read_only_place_is_wrong_use_and_a_monitor_is_told(tmp_path: Path) -> None:
+def test_a_read_only_place_is_wrong_use_and_is_reported_to_a_monitor(tmp_path: Path) -> None:
     settings = site(tmp_path)
     write(tmp_path / "logs" / "1.swf", month(0, jobs=9))
     run(Site(settings, tmp_path), NOW)
@@ -178,7 +178,7 @@ def test_a_read_only_place_is_wrong_use_and_a_monitor_is_told(tmp_path: Path) ->
     assert "Read-only file system; nothing can be written there" in str(night.failures[0])
 
 
-def test_a_monitor_is_told_of_a_full_disk(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_to_a_monitor(tmp_path: Path) -> None:
     settings = site(tmp_path)
     with small_disk(tmp_path / "fairaudit-state", "64k") as disk:
         assert status.look(Site(settings, tmp_path), NOW).clusters[0].hindrance is None

@@ -110,7 +110,7 @@ def test_the_card_of_a_user_has_the_verdict_of_the_page(run: Run, tmp_path: Path
 
 
 @pytest.mark.thorough
-def test_pages_and_cards_show_predicted_starts_if_asked(run: Run, site: Path) -> None:
+def test_pages_and_cards_show_predicted_starts_if_configured(run: Run, site: Path) -> None:
     folder, config = site.parent, site.parent / "config.toml"
     described = config.read_text()
     of_config = ("--config", "config.toml")

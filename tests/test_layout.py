@@ -4,7 +4,8 @@ import ast
 import functools
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Final
 
@@ -109,27 +110,23 @@ TESTED_IN: Final = {
     "report/notice": "report/test_notices",
     "report/sections/causes/page_one": "report/first_page/test_compose",
     "report/sections/definitions/example_logs": "report/sections/definitions/test_text",
-    "report/sections/fair_starts/reading": "report/test_pools",
     "report/sections/machine/text": "report/test_part",
     "report/sections/passed_over/charts": "report/render/test_page",
-    "report/sections/passed_over/reading": "report/test_pools",
     "report/sections/passed_over/text": "report/sections/findings/test_findings",
-    "report/sections/preemption/reading": "report/test_pools",
-    "report/sections/records/notices": "report/test_notices",
     "report/sections/records/tables": "report/render/test_page",
-    "report/sections/resources/reading": "report/test_build",
     "report/sections/rules/text": "report/sections/findings/test_findings",
-    "report/sections/waits/reading": "report/test_pools",
     "report/sections/waits/tables": "report/render/test_page",
     "report/sections/waits/text": "report/first_page/test_compose",
-    "report/sections/who/reading": "report/test_build",
     "report/sections/who/reasons": "report/first_page/test_compose",
     "report/sections/who/text": "report/first_page/test_compose",
-    "report/source": "report/test_pools",
+    "report/section": "report/sections/findings/test_findings",
+    "report/sections/*/reading": "report/test_pools",
+    "report/sections/*/findings": "report/sections/findings/test_findings",
     "kernels/events": "ingest/test_events",
     "mail/ledger": "mail/test_delivery",
     "pipeline/computing": "oneoff/test_audit",
     "report/owner/card": "test_json_answers",
+    "report/owner/charts": "report/owner/test_page",
     "metrics/waits/held": "metrics/attempts/test_account",
     "metrics/closed_hours": "scenario/test_limits",
     "report/charts/series": "report/sections/waits/test_charts",
@@ -237,8 +234,13 @@ def test_each_module_is_tested() -> None:
         if dotted(path) not in known
         and not (ROOT / "tests" / Path(*path.parts[1:-1]) / f"test_{path.stem}.py").exists()
     }
-    assert untested == set(TESTED_IN)
+    assert [name for name in sorted(untested) if not _excused(name, TESTED_IN)] == []
+    assert [name for name in TESTED_IN if not any(_excused(one, [name]) for one in untested)] == []
     assert [test for test in TESTED_IN.values() if not (ROOT / f"tests/{test}.py").exists()] == []
+
+
+def _excused(name: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatch(name, pattern) for pattern in patterns)
 
 
 def test_nothing_is_left_that_nobody_imports() -> None:

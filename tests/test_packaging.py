@@ -211,7 +211,7 @@ def pins(lock: str) -> dict[str, str]:
     return found
 
 
-def test_the_locks_pin_what_is_asked_for() -> None:
+def test_the_locks_pin_what_is_requested() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     runtime, build = pins("requirements.lock"), pins("requirements-build.lock")
     development, release = pins("requirements-dev.lock"), pins("requirements-release.lock")

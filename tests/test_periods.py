@@ -22,7 +22,7 @@ def test_days_of_a_clock_change_last_as_long_as_they_do() -> None:
         assert [(end - start) // HOUR for _, start, end in periods.days(period, BERLIN)] == hours
 
 
-def test_edges_begin_and_end_where_asked() -> None:
+def test_edges_begin_and_end_where_requested() -> None:
     noon = periods.day_start(date(2026, 5, 1), BERLIN) + 12 * HOUR
     midnight = noon + 12 * HOUR
     assert periods.day_edges(noon, noon, BERLIN) == [noon]

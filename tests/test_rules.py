@@ -91,7 +91,7 @@ def test_days_and_overlap_are_part_of_a_written_rule_and_come_back() -> None:
     assert limit.conditions == Scope().conditions
 
 
-def test_all_that_is_wrong_is_told(tmp_path: Path) -> None:
+def test_all_that_is_wrong_is_reported(tmp_path: Path) -> None:
     pool = """[[clusters.pools]]
 name = "all"
 interval_s = 0

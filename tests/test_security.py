@@ -205,7 +205,7 @@ def test_what_an_audit_writes_is_its_users_alone(made: Made) -> None:
     assert stat.S_IMODE((made.out / "audit.duckdb").stat().st_mode) == 0o400
 
 
-def test_no_secret_is_kept_or_told(made: Made, tmp_path: Path) -> None:
+def test_no_secret_is_kept_or_reported(made: Made, tmp_path: Path) -> None:
     for path in made.out.rglob("*"):
         assert path.is_dir() or SECRET.encode() not in path.read_bytes()
     write(tmp_path / "own.swf", month(0))

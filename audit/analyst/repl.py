@@ -34,7 +34,7 @@ REMEMBERED: Final = 1000
 HELP: Final = """\
   A statement ends with a semicolon and may span lines; Tab completes, Ctrl-C discards it.
   \\d             list the views
-  \\d NAME        list the columns of a view and their units
+  \\d NAME        list the columns of a view with their meaning and unit
   \\s             list the saved queries
   \\s NAME A=B …  run a saved query with parameters
   \\f FORMAT      set the output format: table, csv, json

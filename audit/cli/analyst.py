@@ -73,15 +73,20 @@ def sql(
     *,
     query: Annotated[str | None, Argument(help="SQL, or the name of a saved query.")] = None,
     file: Annotated[Path | None, Option("-f", "--file", help="File with the statement.")] = None,
-    param: Annotated[list[str] | None, Option(metavar="NAME=VALUE", help="Value of $NAME.")] = None,
+    param: Annotated[
+        list[str] | None,
+        Option(metavar="NAME=VALUE", help="Value of the parameter $NAME; repeatable."),
+    ] = None,
     csv: Annotated[
         list[str] | None,
-        Option("--csv", metavar="NAME=FILE", help="Table NAME: the texts of a CSV file."),
+        Option("--csv", metavar="NAME=FILE", help="Add a table NAME with the texts of a CSV file."),
     ] = None,
     show_saved: Annotated[bool, Option("--list", help="List the saved queries.")] = False,
     rows: Annotated[int | None, Option(min=1, help="Maximum number of rows.")] = None,
     raw: Annotated[bool, Option("--raw", help="Do not escape formulas in csv.")] = False,
-    private: Annotated[bool, Option("--private", help="Interactive: keep no history.")] = False,
+    private: Annotated[
+        bool, Option("--private", help="In an interactive session: keep no history.")
+    ] = False,
     target: OfDatabase,
 ) -> None:
     """Query a published database, read-only; without a query, interactively."""
@@ -134,7 +139,7 @@ def refused(
     cluster: ClusterName = None,
     code: Annotated[str | None, Option(help="Only refusals with this code.")] = None,
     file: Annotated[str | None, Option(metavar="NAME", help="Only records of this log.")] = None,
-    replay: Annotated[bool, Option("--replay", help="Read the records again.")] = False,
+    replay: Annotated[bool, Option("--replay", help="Read the refused records again.")] = False,
     mended: Annotated[Path | None, Option(metavar="FILE", help="Corrected records (JSON).")] = None,
     accept: Annotated[bool, Option("--accept", help="Accept records with doubtful dates.")] = False,
     head: Annotated[

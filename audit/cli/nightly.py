@@ -15,7 +15,7 @@ from audit.progress import stopped_by_signals
 from audit.words import AnswerFormat
 
 OnlyPeriod = Annotated[str | None, Option(help="Only this period, such as 2026-10.")]
-Verbose = Annotated[bool, Option("--verbose", help="Print steps, also without a terminal.")]
+Verbose = Annotated[bool, Option("--verbose", help="Print each step, even without a terminal.")]
 Quiet = Annotated[bool, Option("--quiet", help="Print warnings and failures only.")]
 
 
@@ -188,7 +188,7 @@ def erase(
 def archive(
     cluster: opt.ClusterName = None,
     back: Annotated[
-        str | None, Option(metavar="DAY", help="Move jobs that ended since DAY back.")
+        str | None, Option(metavar="DAY", help="Move jobs that ended since DAY back to the store.")
     ] = None,
     config: opt.SiteConfig = opt.SITE,
 ) -> None:

@@ -36,7 +36,7 @@ CHANGES = opt.RULES | opt.options(
         metavar="exact|FACTOR",
     ),
     walltimes_of=opt.optional(
-        list[str], "Only the walltimes of this user; repeatable.", metavar="USER"
+        list[str], "Change only the walltimes of this user; repeatable.", metavar="USER"
     ),
     capacity=opt.optional(str, "New capacity of the pool.", metavar="N|+N|-N"),
     nodes=opt.optional(str, "New number of nodes, each with its resources.", metavar="N|+N|-N"),
@@ -46,7 +46,9 @@ CHANGES = opt.RULES | opt.options(
         metavar="packed|least_loaded|consecutive|exclusive",
     ),
     per_node=opt.optional(
-        list[str], "Most that a job requests per node; it gets more nodes.", metavar="RESOURCE=N"
+        list[str],
+        "Maximum that a job requests per node; larger jobs get more nodes.",
+        metavar="RESOURCE=N",
     ),
     max_walltime=opt.optional(
         list[str], "New maximum walltime of a partition.", metavar="PARTITION=D-HH:MM:SS"
@@ -82,23 +84,24 @@ Audited: TypeAlias = Annotated[
             out=opt.optional(Path, "Folder for the report and database; default: fairaudit-out."),
             db=opt.optional(Path, "Database to add to; default: a new audit.duckdb in --out."),
             order=opt.optional(
-                Order, "Queue order of replays; default: as the log shows, else fcfs."
+                Order, "Queue order of replays; default: inferred from the log, else fcfs."
             ),
             backfill=opt.optional(
-                Backfill, "Backfilling of replays; default: as the log shows, else easy."
+                Backfill, "Backfilling of replays; default: inferred from the log, else easy."
             ),
             from_day=opt.optional(str, "First day of the period.", "--from", metavar="DAY"),
             to_day=opt.optional(str, "Day after the last day.", "--to", metavar="DAY"),
             log_from=opt.optional(
-                str, "Begin of the logs; default: as their records show.", metavar="TIME"
+                str,
+                "Time from which the logs are complete; default: inferred from them.",
+                metavar="TIME",
             ),
             user=opt.OfUsers,
             account=opt.OfAccounts,
             no_pdf=opt.optional(bool, "Make no PDF.", "--no-pdf"),
             predict=opt.optional(
                 bool,
-                "Predict starts, and show how good the predictions are, also where no job is "
-                "pending.",
+                "Predict starts, and show how good the predictions are, even if no job is pending.",
                 "--predict",
             ),
         ),
@@ -124,7 +127,7 @@ def audit(
     ] = None,
     no_advice: Annotated[bool, Option("--no-advice", help="Give no advice.")] = False,
     verbose: Annotated[
-        bool, Option("--verbose", help="Print the inferred policy and rules, too.")
+        bool, Option("--verbose", help="Also print the inferred policy and rules.")
     ] = False,
     timings: Annotated[
         bool, Option("--timings", help="Print CPU, elapsed time and peak memory of each stage.")
@@ -270,7 +273,7 @@ def fit_policy(
     *,
     budget: Annotated[str | None, opt.gone("--budget")] = None,
     write: Annotated[
-        Path | None, Option(metavar="config.toml", help="New file for what the log shows.")
+        Path | None, Option(metavar="config.toml", help="New file for the inferred configuration.")
     ] = None,
     given: OfStudy,
 ) -> None:

@@ -33,8 +33,8 @@ SITE = Path("config.toml")
 _KIND = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 ClusterName = Annotated[str | None, Option(help="Name of the cluster.")]
-ConfigFile = Annotated[Path | None, Option("--config", help="Configuration; default: none.")]
-SiteConfig = Annotated[Path, Option("--config", help="Configuration of the site.")]
+ConfigFile = Annotated[Path | None, Option("--config", help="Configuration file; default: none.")]
+SiteConfig = Annotated[Path, Option("--config", help="Configuration file of the site.")]
 NoFit = Annotated[bool, Option("--no-fit", help="Infer no rules and no policy from the log.")]
 OfAnswer = Annotated[AnswerFormat, Option("--format", help="Output format.")]
 Out = Annotated[Path, Option(help="Folder for the page and its tables.")]
@@ -153,11 +153,11 @@ READING = options(
     columns=optional(str, "Columns of a log without a header row: JobID,User,…"),
     separator=optional(str, "Separator of the columns; default: detected."),
     table=optional(
-        str, "Mapping of a table's columns: the name of a preset, or a file.", metavar="NAME|FILE"
+        str, "Mapping of the log's columns: the name of a preset, or a file.", metavar="NAME|FILE"
     ),
     maps=optional(
         list[str],
-        "Column of a field: walltime=timelimit:min; repeatable.",
+        "Column of one field, with its unit: walltime=timelimit:min; repeatable.",
         "--map",
         metavar="FIELD=COLUMN[:UNIT]",
     ),
@@ -176,9 +176,13 @@ NODE_FILES = options(
     qmgr=file("Output of qmgr -c 'print server': limits of PBS."),
 )
 EVIDENCE_FILES = options(
-    squeue=optional(list[Path], "Samples of squeue, each after its time.", metavar="FILE"),
-    sprio=optional(list[Path], "Samples of 'sprio -l', each after its time.", metavar="FILE"),
-    ctld_log=optional(list[Path], "slurmctld.log.", metavar="FILE"),
+    squeue=optional(
+        list[Path], "Samples of squeue, each below a line with its time.", metavar="FILE"
+    ),
+    sprio=optional(
+        list[Path], "Samples of 'sprio -l', each below a line with its time.", metavar="FILE"
+    ),
+    ctld_log=optional(list[Path], "Log of slurmctld (slurmctld.log).", metavar="FILE"),
     pbs_log=optional(list[Path], "A file of PBS's sched_logs or server_logs.", metavar="FILE"),
     ge_schedule=optional(
         list[Path], "Grid Engine's file schedule (params MONITOR=1).", metavar="FILE"
@@ -255,7 +259,7 @@ def _request_with_nodes(
 _OF_LOGS = {
     **options(
         pool_size=optional(int, "Capacity of the pool, in units of --resource.", min=1),
-        resource=optional(Resource, "Resource that sizes count; default: cpus."),
+        resource=optional(Resource, "Resource in which job sizes are counted; default: cpus."),
     ),
     **READING,
     **options(

@@ -59,9 +59,11 @@ OfSshare: TypeAlias = Annotated[
         )
         | opt.SLURM_FILES
         | opt.options(
-            as_of=opt.optional(str, "Instant; default: the last known.", metavar="TIME"),
+            as_of=opt.optional(
+                str, "Instant of the figures; default: the last known.", metavar="TIME"
+            ),
             half_life=opt.optional(str, "New half-life, such as 14-0.", metavar="LENGTH"),
-            algorithm=opt.optional(Algorithm, "Algorithm; default: that of slurm.conf."),
+            algorithm=opt.optional(Algorithm, "Fairshare algorithm; default: that of slurm.conf."),
             phase=opt.optional(str, "Time of one recalculation by slurmctld.", metavar="TIME"),
             sample=opt.file("Output of sshare, to infer when slurmctld recalculates."),
             sample_time=opt.optional(str, "Time of --sample; default: --as-of.", metavar="TIME"),
@@ -85,11 +87,16 @@ def sshare(
     ] = None,
     since: Annotated[
         str | None,
-        Option(metavar="TIME", help="With --explain: since when; default: one half-life earlier."),
+        Option(
+            metavar="TIME",
+            help="With --explain: begin of the change; default: one half-life earlier.",
+        ),
     ] = None,
     back_at: Annotated[
         float | None,
-        Option(min=0, max=1, help="With --explain: FairShare to return to; default: the earlier."),
+        Option(
+            min=0, max=1, help="With --explain: FairShare to return to; default: that at --since."
+        ),
     ] = None,
     want: Annotated[
         float | None,
@@ -208,7 +215,10 @@ def when(
     *,
     job: Annotated[
         str | None,
-        Argument(metavar="[JOB]", help="Id of a pending job; default: all; or the first log."),
+        Argument(
+            metavar="[JOB]",
+            help="Id of a pending job, or the first log; default: all pending jobs.",
+        ),
     ] = None,
     user: Annotated[
         str | None, Option(help="Only this user's pending jobs; or who would submit the job.")
@@ -222,7 +232,7 @@ def when(
 ) -> None:
     """Predict when pending jobs will start, or a job that is not yet submitted (--cpus …).
 
-    The interval is right 8 times in 10. The predictions hold for the time of the newest records.
+    Each prediction is an 80 % interval, and holds for the time of the newest records.
     """
     from audit import json_answers
     from audit.oneoff import before

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import polars as pl
 
+from audit.array_types import Bools, Ints
 from audit.cluster.setting import Agreement
 from audit.metrics.attempts.fidelity import KEPT_ORDER, FidelityRule, of_rules
 from audit.metrics.attempts.population import TAU_S, as_of, belongs_at
@@ -30,7 +31,7 @@ from audit.scenario.delivered.candidates import BY_PRIORITY, candidates
 from audit.scenario.delivered.fair_starts import ADDED, delivered_starts
 from audit.scenario.releases.holds import Holding, inferred_holds
 from audit.scenario.scenario import Scenario
-from audit.scenario.workload import KEYS, Bools, Ints
+from audit.scenario.workload import KEYS
 
 Known = Mapping[tuple[Policy, bool], Agreement]
 """Of ``Setting.compared``, of one pool."""

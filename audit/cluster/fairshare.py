@@ -30,6 +30,7 @@ from audit.metrics.fairshare.usage import HalfLife, Method, Windows
 from audit.metrics.slurm.shares import tree_of
 from audit.metrics.slurm.usage import SlurmUsage
 from audit.model import Period
+from audit.words import plural
 
 LARGEST: Final = 1 << 26
 """Maximum bytes of a file; Slurm prints far less."""
@@ -208,7 +209,7 @@ def read(chosen: config.UsageConfig, folder: Path, cluster: str) -> FairshareInp
         details = "".join(f"\n  {where}{said}" for where, said in wrong)
         places = "".join(f"\n  {where}" for where, _ in wrong)
         raise ConfigError(
-            f"{len(wrong)} wrong in the files that config.toml names:", details, places
+            f"{plural(len(wrong), 'fault')} in the files that config.toml names:", details, places
         )
     return FairshareInputs(
         chosen,

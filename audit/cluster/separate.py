@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from audit.array_types import Ints
 from audit.cluster import hardware
 from audit.cluster.inference import Fact, claimed
 from audit.formats.dialects import Header
@@ -47,8 +48,6 @@ MOST_REQUESTS: Final = 16
 """Different requests, those with most waiting, that are looked at."""
 
 DAY_S: Final = 86_400
-
-Ints = NDArray[np.int64]
 
 
 class Separate(NamedTuple):
@@ -116,7 +115,7 @@ def _by_peaks(
         return [(name,) for name in smaller], f"which add up to the header's {whole}: {seen}"
     if found := separate(attempts, resource):
         seen = ", ".join(one.evidence for one in found)
-        why = f"at which jobs waited while other partitions had room: {seen}"
+        why = f"at which jobs waited while enough was free in other partitions: {seen}"
         return [one.partitions for one in found], why
     return None
 

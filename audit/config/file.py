@@ -17,7 +17,7 @@ from audit.config.sections import ConfigSection, MemoryAmount
 from audit.errors import ConfigError
 from audit.registry import gone
 from audit.registry.measures import SUMMARY
-from audit.words import ARCHIVE
+from audit.words import ARCHIVE, plural
 
 
 class Metrics(ConfigSection):
@@ -217,4 +217,4 @@ def load(path: Path) -> Config:
     except ValidationError as error:
         lines = [f"  {in_words(dict(item), Config)}" for item in error.errors()]
         # without its cause, which repeats the input, perhaps a password in the wrong place
-        raise ConfigError(f"{path}: {len(lines)} wrong:\n" + "\n".join(lines)) from None
+        raise ConfigError(f"{path}: {plural(len(lines), 'fault')}:\n" + "\n".join(lines)) from None

@@ -23,7 +23,7 @@ from audit.config.faults import in_words, tuples
 from audit.config.sections import BYTES, ConfigFault, ConfigSection, refusal
 from audit.errors import ConfigError, UsageError
 from audit.periods import zone as zone_named
-from audit.words import Population
+from audit.words import Population, plural
 
 TEXTS: Final = (
     *("cluster", "job_id", "user", "account", "group", "partition", "qos", "state", "reason"),
@@ -149,7 +149,7 @@ class StateRule(ConfigSection):
     @model_validator(mode="after")
     def _tests(self) -> Self:
         if (self.column is None) != (self.among is None):
-            raise ValueError("column and is belong together")
+            raise ValueError("needs both column and is, or neither")
         if {self.column, self.present, self.absent, self.last} == {None}:
             raise ValueError("needs a test: column and is, present, absent or last")
         return self
@@ -384,4 +384,4 @@ def _checked(content: Mapping[str, Any], where: str) -> TableMapping:
         return TableMapping.model_validate(tuples(content))
     except ValidationError as error:
         lines = [f"  {in_words(dict(item), TableMapping)}" for item in error.errors()]
-        raise ConfigError(f"{where}: {len(lines)} wrong:\n" + "\n".join(lines)) from None
+        raise ConfigError(f"{where}: {plural(len(lines), 'fault')}:\n" + "\n".join(lines)) from None

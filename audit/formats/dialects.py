@@ -157,7 +157,7 @@ def detect(head: bytes, where: str, reading: Reading = PLAIN) -> Dialect:
     for dialect in table().values():
         if dialect.name != "sacct" and dialect.recognises(bare):  # which recognises much more
             looks = f"{where}: looks like {dialect.title}, but a file's name precedes each line"
-            raise DialectError(f"{looks}, as grep prints it: write the lines without (grep -h)")
+            raise DialectError(f"{looks}, as grep prints it: omit the names of files (grep -h)")
     if (proposed := table()[TABLE].differs(head)) is not None:
         raise DialectError(f"{where}: ", proposed, "a table that needs a mapping: pass --table")
     known = ", ".join(dialect.title for dialect in table().values())

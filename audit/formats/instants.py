@@ -18,6 +18,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from audit.array_types import Ints
+
 UNKNOWN: Final = ("Unknown", "None", "N/A", "INVALID", "(null)")
 """Texts that mean an unknown time or duration."""
 
@@ -37,8 +39,6 @@ _PARTS: Final = (
 )
 _DAY: Final = 86_400
 _EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001 (a wall clock)
-
-Ints = npt.NDArray[np.int64]
 
 
 class Instants(NamedTuple):

@@ -375,7 +375,7 @@ def _take_in_one(
         if len(kept_names) > 1:
             listed = ", ".join(clusters(log))
             raise SeveralClustersError(
-                f"{log.where}: holds records of several clusters",
+                f"{log.where}: has records of several clusters",
                 f" ({listed}): choose one",
                 ": choose one (clusters.name)",
             )

@@ -33,6 +33,7 @@ from audit.ingest.logs import Opened
 from audit.registry.reasons import without_names
 from audit.store import queries
 from audit.store.database import Connection
+from audit.words import plural
 
 _MAPPED: Final = ("account", "group")
 _COLUMNS: Final = ("user", *_MAPPED, "from", "to")
@@ -220,7 +221,7 @@ def read(path: Path, zone: ZoneInfo) -> list[MappingRow]:
     if wrong:
         more = f"\n  and {len(wrong) - _MOST_FAULTS} more" if len(wrong) > _MOST_FAULTS else ""
         listed = "\n  ".join(wrong[:_MOST_FAULTS])
-        raise ConfigError(f"{path}: {len(wrong)} wrong (people.file):\n  {listed}{more}")
+        raise ConfigError(f"{path}: {plural(len(wrong), 'fault')} (people.file):\n  {listed}{more}")
     return rows
 
 

@@ -26,12 +26,12 @@ from audit.mail import ledger, transport
 from audit.mail import message as mails
 from audit.mail.transport import DeliveryOutcome, Post, Reply
 from audit.pipeline import drawing
+from audit.report import standing
 from audit.report.contents import Contents, Who
 from audit.report.owner import build as owners
 from audit.report.owner import page as owner_page
 from audit.report.owner.record import OwnerContents
 from audit.report.render import sandbox
-from audit.report.sections.records import standing
 from audit.store import migrations, publish, queries
 from audit.store.database import Connection
 from audit.words import RESEND

@@ -21,7 +21,7 @@ from audit.errors import StoreError
 from audit.mail import message as mails
 from audit.model import Period
 from audit.report.contents import Who
-from audit.report.sections.records.standing import State
+from audit.report.standing import State
 from audit.store import database, queries
 from audit.store.database import Connection
 

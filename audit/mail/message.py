@@ -24,13 +24,13 @@ from audit.report.first_page.page import FirstPage
 from audit.report.notice import Notice
 from audit.report.notices import notices
 from audit.report.owner import text as owner_text
+from audit.report.owner.charts import owner_why
 from audit.report.owner.record import OwnerContents
 from audit.report.owner.text import Answer
 from audit.report.render import export
 from audit.report.render import page as render
-from audit.report.sections.causes.charts import owner_why
 from audit.report.sections.changes.charts import trend
-from audit.report.sections.records.standing import ReportStanding, State, uncounted
+from audit.report.standing import ReportStanding, State, uncounted
 
 _SHOWN: Final = ("why", "trend", "waits", "week")
 _PICTURES: Final = 2  # charts of a mail: the first of these that exist; none shows names
@@ -278,7 +278,7 @@ def pictures(contents: Contents) -> tuple[InlineImage, ...]:
     if one is None or one.quiet:
         return ()
     pool = next(of for of in contents.pools if of.name == one.pool)
-    drawn = render.charts_of(pool, contents.span.zone)
+    drawn = render.charts_of(pool)
     shown = [drawn[key] for key in _SHOWN if key in drawn][:_PICTURES]
     return _pictures(shown, pool.name if len(contents.pools) > 1 else None)
 

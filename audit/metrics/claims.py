@@ -27,13 +27,10 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from audit.array_types import Floats, Ints
 from audit.metrics.quantiles import exact_sum, nearest_rank
 from audit.metrics.uncertainty import LOWER, UPPER, Resamples
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class ClaimHolds(StrEnum):

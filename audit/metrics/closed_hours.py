@@ -10,11 +10,10 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 import numpy as np
-from numpy.typing import NDArray
 
+from audit.array_types import Ints
 from audit.rules import WEEK
 
-Ints = NDArray[np.int64]
 HOUR_S: Final = 3_600
 DAY_S: Final = 86_400
 YEAR_S: Final = 365 * DAY_S

@@ -15,12 +15,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from audit.array_types import Floats, Ints
 from audit.metrics.uncertainty import NONE, RESAMPLES, Interval, Resamples, interval
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 SUMS: Final = pl.Schema(
     {

@@ -23,6 +23,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from audit.array_types import Ints
 from audit.metrics.attempts.contention import (
     amounts,
     capacity_steps,
@@ -31,8 +32,6 @@ from audit.metrics.attempts.contention import (
 )
 from audit.metrics.waits.queue import numbered, queued
 from audit.model import Pool
-
-Ints = NDArray[np.int64]
 
 Spans = pl.DataFrame
 """job_id, attempt, begin, end: when attempts were held; those of one attempt are disjoint."""

@@ -10,12 +10,10 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from audit.array_types import Floats
 from audit.metrics.claims import Estimate, of_resamples
 from audit.metrics.uncertainty import RESAMPLES, Resamples
-
-Floats = NDArray[np.float64]
 
 
 class Draws(NamedTuple):

@@ -15,14 +15,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from audit.array_types import Ints
 from audit.features import met
 from audit.hostlists import amounts_of, count, expand
 from audit.metrics.attempts.contention import counted_resources, requests, time_order
 from audit.model import Absence, Node, Pool
 from audit.registry.causes import FEATURES, LACKS
 from audit.words import kind_of
-
-Ints = NDArray[np.int64]
 
 PLACE: Final = ("node_list", "node_amounts")
 """The columns of ``ATTEMPTS`` that tell where an attempt ran."""

@@ -16,8 +16,8 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from audit.array_types import Floats, Ints
 from audit.metrics.attempts import similar
 from audit.metrics.attempts.contention import counted_resources, requested, reserved_rows
 from audit.metrics.attempts.population import (
@@ -35,9 +35,6 @@ from audit.model import SEQUENCE, Period, Pool, Standing
 if TYPE_CHECKING:
     from audit.kernels.passed_over import BarredSpans, OwnerUsage, PairedAttempts
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 Kind = Literal["user", "account", "partition", "qos"]
 KINDS: Final[tuple[Kind, ...]] = ("user", "account", "partition", "qos")

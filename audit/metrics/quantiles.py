@@ -9,10 +9,8 @@ import math
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from audit.array_types import Floats, Ints
 
 MEDIAN: Final = 500
 LOWER_QUARTILE: Final = 250

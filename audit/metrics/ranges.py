@@ -8,7 +8,8 @@ from typing import Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
+from audit.array_types import Ints
+
 _Counts = NDArray[np.int32]
 
 

@@ -19,10 +19,8 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from audit.array_types import Floats, Ints
 
 LEVEL: Final = 0.05
 

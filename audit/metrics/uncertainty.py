@@ -14,12 +14,10 @@ from functools import cached_property
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from audit.array_types import Floats, Ints
 from audit.metrics.quantiles import nearest_rank
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 IntTable = np.ndarray[tuple[int, int], np.dtype[np.int64]]
 Interval = tuple[float | None, float | None]
 

@@ -51,7 +51,7 @@ from audit.report.index import IndexVerdict, Link, answers, render_index
 from audit.report.notices import notices
 from audit.report.sections.changes.reading import trends
 from audit.report.sections.changes.record import Trend
-from audit.report.sections.records.standing import standing
+from audit.report.standing import standing
 from audit.store import archive, database, queries
 from audit.store.attempts import first_arrival
 from audit.store.database import Connection

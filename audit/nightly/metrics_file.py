@@ -17,19 +17,20 @@ from audit.registry.causes import CAUSES
 from audit.store import queries
 from audit.store.database import Connection
 
+_ENDED: Final = "attempts that ended in the period, with a known wait"
 _HELP: Final = {
-    "fairaudit_last_run_timestamp_seconds": "When the last run began.",
-    "fairaudit_last_run_failures": "Errors of the last run.",
-    "fairaudit_period_end_timestamp_seconds": "End of the period that the figures below are of.",
-    "fairaudit_newest_record_timestamp_seconds": "Latest instant in the accounting records.",
-    "fairaudit_ended_jobs": "Attempts that ended in the period, with a known wait.",
-    "fairaudit_wait_seconds": "Quantiles of their waits.",
-    "fairaudit_wait_distribution_seconds": "Histogram of their waits.",
-    "fairaudit_account_ended_jobs": "Such attempts by account.",
-    "fairaudit_account_wait_seconds": "Quantiles of the waits of accounts.",
-    "fairaudit_account_wait_distribution_seconds": "Histogram of the waits of accounts.",
-    "fairaudit_wait_share": "Share of all waiting by cause; the causes of a pool add up to 1.",
-    "fairaudit_verdict": "1 for the verdict of the report.",
+    "fairaudit_last_run_timestamp_seconds": "Begin of the last run, in epoch seconds.",
+    "fairaudit_last_run_failures": "Number of errors of the last run.",
+    "fairaudit_period_end_timestamp_seconds": "End of the reported period, in epoch seconds.",
+    "fairaudit_newest_record_timestamp_seconds": "Latest instant in the records, in epoch seconds.",
+    "fairaudit_ended_jobs": f"Number of {_ENDED}.",
+    "fairaudit_wait_seconds": f"Quantiles of waits of {_ENDED}.",
+    "fairaudit_wait_distribution_seconds": f"Histogram of waits of {_ENDED}.",
+    "fairaudit_account_ended_jobs": f"Number of {_ENDED}, by account.",
+    "fairaudit_account_wait_seconds": f"Quantiles of waits of {_ENDED}, by account.",
+    "fairaudit_account_wait_distribution_seconds": f"Histogram of waits of {_ENDED}, by account.",
+    "fairaudit_wait_share": "Share of all waiting time by cause; the shares of a pool add up to 1.",
+    "fairaudit_verdict": "1 for the verdict of the latest report.",
 }
 """The metrics, in the order of the file; those without buckets are gauges."""
 

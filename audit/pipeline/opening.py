@@ -305,7 +305,7 @@ def pools(log: ClusterLog, only: str | None = None) -> list[Pool]:
     chosen = [pool for name, pool in known.items() if only in (None, name)]
     used = [pool for pool in chosen if (log.described["pool"] == pool.name).any()]
     if not used:
-        raise UsageError("the log holds no attempts" + (f" of pool {only!r}" if only else ""))
+        raise UsageError("the log has no attempts" + (f" of pool {only!r}" if only else ""))
     return used
 
 

@@ -117,15 +117,16 @@ def _holds(found: ShownByLog) -> Iterator[dict[str, Any]]:
         if not own.accepted:
             continue
         words = (
-            f"{own.share:.0%} of {own.jobs:,} jobs that would have fitted start within 2 min after "
-            f"an end of the user's jobs, {max(own.shifted, own.expected):.0%} expected: {HELD}"
+            f"{own.share:.0%} of {own.jobs:,} jobs for which enough was free start within 2 min "
+            f"after another job of the user ends, {max(own.shifted, own.expected):.0%} are "
+            f"expected: {HELD}"
         )
         yield row("own-triggered", own.user, len(own.triggered), words)
     for begin in found.begin_times:
         hour, minute = divmod(begin.at_s // 60, 60)
         words = (
-            f"{len(begin.held):,} of {begin.jobs:,} jobs that would have fitted start within 4 min "
-            f"from {hour:02}:{minute:02} on: {HELD}"
+            f"{len(begin.held):,} of {begin.jobs:,} jobs for which enough was free start within "
+            f"4 min from {hour:02}:{minute:02} on: {HELD}"
         )
         yield row("begin time", begin.user, len(begin.held), words)
 
@@ -177,8 +178,8 @@ def _chains(chains: Sequence[JobChain]) -> Iterator[Fact]:
 def chain_words(one: JobChain) -> str:
     """Return what the log shows of a chain."""
     return (
-        f"{one.share:.0%} of {one.jobs:,} jobs that would have fitted start when the user's "
-        f"previous job ends, {one.shifted:.0%} expected: a dependency or a script"
+        f"{one.share:.0%} of {one.jobs:,} jobs for which enough was free start when the user's "
+        f"previous job ends, {one.shifted:.0%} are expected: a dependency or a script"
     )
 
 

@@ -40,9 +40,9 @@ class Of(Enum):
 
     ENDED = "all"
     SIZED = "those whose size is known"
-    BOOKED = "those whose waits were booked to causes"
-    ON_NODES = "those whose waits were booked by nodes"
-    TAKES = "those to which others give way"
+    BOOKED = "those whose waits were attributed to causes"
+    ON_NODES = "those whose waits were attributed by nodes"
+    TAKES = "those that may preempt others"
     STRICT = "strict"
     """Those with a strict fair start time that counts, each with its weight in a sample."""
     RELAXED = "relaxed"

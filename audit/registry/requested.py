@@ -62,17 +62,18 @@ MEASURES: Final = (
         figure=Quotient(REQUESTED, "beyond_work", "cpu_time"),
     ),
     Measure(
-        *("beyond_charge_share", "Charges beyond requests", ONE, SHARE, _DIMENSIONS),
-        "Σ charges that attempts would save with their requested CPUs and memory / Σ charges, of "
-        "the same attempts",
+        *("beyond_charge_share", "Charges beyond what was requested", ONE, SHARE, _DIMENSIONS),
+        "Σ charges that attempts would save if they were charged for their requested CPUs and "
+        "memory / Σ charges, of the same attempts",
         table=Heading.MACHINE,
         when=_WHEN,
         figure=Quotient(REQUESTED, "beyond_charge", "charge"),
     ),
     *(
         Measure(
-            *(one.share, f"… {one.words}", ONE, SHARE, _DIMENSIONS),
-            f"the part of `beyond_request_share` that was allocated {one.words}",
+            *(one.share, f"CPU time allocated beyond requests {one.words}", ONE, SHARE),
+            _DIMENSIONS,
+            f"part of `beyond_request_share` that was allocated {one.words}",
             when=_WHEN,
             figure=Quotient(REQUESTED, f"beyond_{one.key}", "cpu_time"),
         )

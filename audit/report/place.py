@@ -9,7 +9,7 @@ from audit.report.contents import Contents, Who
 from audit.report.figures import SMALL_SAMPLE, Breakdown, Figure
 from audit.report.pool import PoolPart
 from audit.report.sections.fair_starts import text as belief
-from audit.report.sections.passed_over.record import PassedOver
+from audit.report.sections.passed_over.record import OrderTest, PassedOver
 
 DELAY: Final = "miss_delivered_share"
 UNEXPLAINED: Final = "cause_unexplained_share"
@@ -125,14 +125,15 @@ def named(contents: Contents) -> tuple[Who, ...]:
     found = [
         Who(one.kind, one.name)
         for pool in contents.pools
-        for one in pool.passed[: contents.options.rows]
+        for one in pool[OrderTest].passed[: contents.options.rows]
     ]
     return tuple(dict.fromkeys(found))
 
 
 def unfair(pool: PoolPart) -> tuple[PassedOver, ...]:
     """Return those passed over; empty if too few entities were tested."""
-    return pool.passed if sum(pool.tested.values()) >= LEAST_TESTED else ()
+    of = pool[OrderTest]
+    return of.passed if sum(of.tested.values()) >= LEAST_TESTED else ()
 
 
 def subject_of(kind: str, name: str | None, *, start: bool = True) -> str:

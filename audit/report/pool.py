@@ -1,34 +1,22 @@
-"""The content of a report about one pool; see ``record.page``."""
+"""The content of a report about one pool."""
 
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeVar, overload
 
 from audit.registry.passed import PassedWhy
 from audit.report.figures import Breakdown, Figure, Figures
-from audit.report.sections.advice.record import Advised
-from audit.report.sections.causes.record import Scattered, Unexplained
-from audit.report.sections.changes.record import Trend
-from audit.report.sections.definitions.record import Elsewhere
-from audit.report.sections.fair_starts.record import FairStart
-from audit.report.sections.machine.record import Outage, Pictured
-from audit.report.sections.passed_over.record import PassedOver, Stuck
-from audit.report.sections.predicted.record import Predicted
-from audit.report.sections.preemption.record import Preemption
-from audit.report.sections.resources.record import ResourceUse
-from audit.report.sections.rules.record import BoundRule
-from audit.report.sections.sharing.record import AccountShare, BeyondUser
-from audit.report.sections.waits.record import Queue
 from audit.report.sections.who.record import Entities
 
+Record = TypeVar("Record")
 OVERFILLED: Final = 0.01
 """Share of time over capacity above which the capacity is doubtful."""
 
 
 @dataclass(frozen=True, slots=True)
 class PoolPart(Figures):
-    """One pool in the report."""
+    """One pool in the report: its figures, whole and by dimension, and a record per section."""
 
     name: str
     resource: str  # cpus | nodes | gpus
@@ -39,27 +27,19 @@ class PoolPart(Figures):
     days: tuple[Breakdown, ...]  # label an ISO date
     users: Entities
     accounts: Entities
-    resources: tuple[ResourceUse, ...]  # empty if the pool has only one
-    fair_start: FairStart
-    passed: tuple[PassedOver, ...] = ()  # users and accounts, longest passed time first
-    used_more: tuple[PassedOver, ...] = ()  # those that recent usage keeps from being named
-    ahead: tuple[PassedOver, ...] = ()  # partitions and QOS whose later jobs started first
-    tested: Mapping[str, int] = field(default_factory=dict)  # entities tested, by kind
-    rules: tuple[BoundRule, ...] = ()  # most waiting first
-    scattered: tuple[Scattered, ...] = ()  # most waiting first
-    outages: tuple[Outage, ...] = ()  # longest first
-    preemption: Preemption | None = None  # None: no attempt was preempted, requeued or suspended
-    beyond: tuple[BeyondUser, ...] = ()  # most first
-    shares: tuple[AccountShare, ...] = ()  # largest deficit first; empty with one account
-    unexplained: tuple[Unexplained, ...] = ()  # by kind; empty where little is unexplained
-    queues: tuple[Queue, ...] = ()  # most waiting first; empty if there is only one
-    stuck: Stuck | None = None
-    predicted: tuple[Predicted, ...] = ()
-    advised: Advised = field(default_factory=Advised)
-    trend: Trend | None = None  # None: nothing ended
-    pictured: Pictured = field(default_factory=Pictured)
-    elsewhere: Elsewhere | None = None  # None: nothing started
+    sections: Mapping[str, object] = field(default_factory=dict)  # records by section
+    zone: str = "UTC"  # of the cluster
     part: str = ""  # why the log is a part of the workload; empty: it is not (SPEC §14)
+
+    @overload
+    def __getitem__(self, record: type[Record]) -> Record: ...
+    @overload
+    def __getitem__(self, record: str) -> object: ...
+    def __getitem__(self, record: type[Record] | str) -> object:
+        """Return the record of a section by its class or, in templates, by the section's name."""
+        if isinstance(record, str):
+            return self.sections[record]
+        return next((of for of in self.sections.values() if isinstance(of, record)), record())
 
     @property
     def passed_why(self) -> Mapping[PassedWhy, int]:

@@ -18,12 +18,10 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from audit.array_types import Floats, Ints
 from audit.policies import Order, Policy
-from audit.scenario.workload import Ints, Workload, in_snapshots
-
-Floats = NDArray[np.float64]
+from audit.scenario.workload import Workload, in_snapshots
 
 
 def fair_cost(work: Workload, policy: Policy) -> Floats:

@@ -16,10 +16,11 @@ from typing import Final, NamedTuple
 import numpy as np
 import polars as pl
 
+from audit.array_types import Bools, Ints
 from audit.errors import SimulationError
 from audit.model import Pool
 from audit.scenario.engine import PLANNED
-from audit.scenario.limits import UNLIMITED, Bools, Ints, Limits
+from audit.scenario.limits import UNLIMITED, Limits
 from audit.scenario.workload import KEYS, NEVER, Workload, instants, sum_until, workload
 
 

@@ -19,10 +19,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit import __version__
+from audit.array_types import Bools, Ints
 from audit.model import BY_USAGE, Order, Policy
 from audit.scenario import ownership
 from audit.scenario.machines import Machines
-from audit.scenario.workload import KEYS, NEVER, Bools, Ints, Workload, gone, in_snapshots
+from audit.scenario.workload import KEYS, NEVER, Workload, gone, in_snapshots
 from audit.workers.executors import IN_TURN, Executor, computed
 
 OnProgress = Callable[[int, int], None]

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from audit.array_types import Bools, Ints
 from audit.errors import SimulationError
 from audit.kernels.scheduling import simulation as kernels
 from audit.kernels.scheduling.simulation import Jobs, Ledger, Model, Observed, Rules, Steps
@@ -19,16 +20,7 @@ from audit.policies import BY_OWNER, BY_USAGE, Backfill, Order, Policy, refused
 from audit.scenario.machines import NO_NODES
 from audit.scenario.ownership import EQUAL_SHARES, Fairshare, Ranking, ranking
 from audit.scenario.scenario import Scenario
-from audit.scenario.workload import (
-    KEYS,
-    NEVER,
-    Bools,
-    Ints,
-    Preemptible,
-    Workload,
-    instants,
-    workload,
-)
+from audit.scenario.workload import KEYS, NEVER, Preemptible, Workload, instants, workload
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from audit.array_types import Bools, Ints
 from audit.kernels.scheduling import simulation as kernels
 from audit.kernels.scheduling.simulation import Trials
 from audit.metrics.attempts.contention import reserved_rows
@@ -22,15 +23,7 @@ from audit.scenario import driver, engine
 from audit.scenario.budget import fair_cost, weights
 from audit.scenario.driver import ALL, Bases, Effort, Range, RangeCut, nevers
 from audit.scenario.scenario import Scenario
-from audit.scenario.workload import (
-    KEYS,
-    Bools,
-    Ints,
-    Workload,
-    in_snapshots,
-    instants,
-    largest_snapshot,
-)
+from audit.scenario.workload import KEYS, Workload, in_snapshots, instants, largest_snapshot
 
 BASIS: Final = "fst_basis"
 DRAWN_BY: Final = ("user", "width_class", "wait_s")

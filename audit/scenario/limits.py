@@ -17,16 +17,13 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from audit import periods
+from audit.array_types import Bools, Ints
 from audit.metrics.attempts.reasons import any_of, in_scope, names_throttles, throttle
 from audit.metrics.closed_hours import HOUR_S, offsets, spans_of_hours
 from audit.model import Limit, Pool, Window
 from audit.rules import WEEK
-
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 WEEK_S: Final = WEEK * HOUR_S
 

@@ -10,16 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from audit.array_types import Bools, Ints
 from audit.kernels.scheduling import simulation as kernels
 from audit.metrics.attempts.contention import counted_resources
 from audit.metrics.nodes import OnNodes, placed, shapes
 from audit.model import Placement, Pool
 from audit.words import kind_of
-
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 
 class Machines(NamedTuple):

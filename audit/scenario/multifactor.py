@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from audit.array_types import Bools, Floats, Ints
 from audit.errors import SimulationError
 from audit.kernels.scheduling import simulation as kernels
 from audit.kernels.scheduling.simulation import Books, Slurm
@@ -28,10 +28,6 @@ from audit.metrics.slurm.multifactor import FACTORS, Scale, factors
 from audit.metrics.slurm.shares import level_shares, places, printed
 from audit.metrics.slurm.usage import COUNTED, SlurmUsage
 from audit.words import Algorithm
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 AHEAD_S = 366 * 86_400
 """Time after the last observed end for which resets of usage are planned."""

@@ -19,8 +19,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from audit.array_types import Bools, Floats, Ints
 from audit.errors import SimulationError
 from audit.kernels.scheduling.simulation import Ledger, Owners, sum_up
 from audit.metrics.fairshare import trees
@@ -30,10 +30,6 @@ from audit.metrics.fairshare.usage import HalfLife, Kind, Method, Windows
 from audit.model import Order
 from audit.scenario import multifactor
 from audit.scenario.multifactor import NO_CLOCK, Clock, Multifactor, Priorities
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 WEEK_S: Final = 7 * 86_400
 
@@ -254,7 +250,7 @@ def _placed(attempts: pl.DataFrame, tree: Tree) -> tuple[Tree, Ints]:
     """Return the tree, with a leaf without share for unknown owners, and each attempt's leaf."""
     of_accounts = "account" in tree.kinds[1:]
     account = attempts["account"] if of_accounts else None
-    leaf = trees.leaf_of(tree, attempts["user"], account, attempts["partition"]).nodes
+    leaf = trees.leaf_of(tree, attempts["user"], account, attempts["partition"])
     unknown = leaf < 0
     if not unknown.any():
         return tree, leaf

@@ -30,12 +30,13 @@ from typing import Final, NamedTuple
 import numpy as np
 import polars as pl
 
+from audit.array_types import Ints
 from audit.errors import SimulationError
 from audit.kernels.scheduling.simulation import Model, Pursuit, Workspace
 from audit.metrics.attempts.population import TAU_S
 from audit.model import Backfill, Order, Policy, Pool
 from audit.scenario import engine
-from audit.scenario.workload import NEVER, Ints, Workload, workload
+from audit.scenario.workload import NEVER, Workload, workload
 
 POLICY: Final = Policy(Order.fcfs, Backfill.conservative)  # the policy without a search
 

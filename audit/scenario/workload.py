@@ -12,6 +12,7 @@ import polars as pl
 import polars.selectors as cs
 from numpy.typing import NDArray
 
+from audit.array_types import Bools, Floats, Ints
 from audit.metrics.attempts.contention import (
     amounts,
     capacity_steps,
@@ -27,10 +28,6 @@ from audit.scenario.limits import UNLIMITED, Limits, limits_of
 from audit.scenario.machines import Machines, machines
 from audit.scenario.ownership import EQUAL_SHARES, Fairshare, Ownership, owners_of
 from audit.words import OF_TYPE
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 Number = TypeVar("Number", np.int64, np.uint64)
 

@@ -202,7 +202,7 @@ def check(con: Connection, name: str, files: Sequence[tuple[str, str]]) -> None:
         raise StoreError(
             f"the view {strange[0][1]!r} is not the one that this version of fairaudit makes: "
             "another version made the database, or it was changed. Audit the logs again, or "
-            "let 'fairaudit run' publish anew; 'fairaudit sql' reads it as it is"
+            "let 'fairaudit run' publish it again; 'fairaudit sql' reads it as it is"
         )
 
 

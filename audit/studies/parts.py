@@ -20,11 +20,12 @@ from typing import Final, NamedTuple
 import numpy as np
 import polars as pl
 
+from audit.array_types import Ints
 from audit.errors import UsageError
 from audit.metrics.attempts.contention import reserved_rows
 from audit.metrics.attempts.population import TOP_WIDTH, width_class
 from audit.model import DESCRIBED, SEQUENCE, Pool, Standing
-from audit.scenario.workload import Ints, workload
+from audit.scenario.workload import workload
 
 ATTEMPTS: Final = 5_000
 """Default size of a part, as in [S §4]."""

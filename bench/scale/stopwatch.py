@@ -46,8 +46,8 @@ AUDIT: Mapping[str, str] = {
     "audit.store.database.insert": "writing results",
     "audit.store.queries.failed_checks": "checks",
     "audit.report.build.build": "reading the report's figures",
-    "audit.report.build.trends": "trend",
-    "audit.report.pools.pictured": "charts",
+    "audit.report.build.pools": "figures of pools",
+    "audit.report.sections.changes.reading.trends": "trend",
     "audit.pipeline.drawing.draw": "making the page",
     "audit.oneoff.audit.publish.free": "writing the file",
 }

@@ -42,7 +42,7 @@ COLUMNS = {
     "writing, archiving, publishing": (
         *("joining results", "writing results", "archiving", "publishing", "compacting"),
     ),
-    "reports": (*("reading the report's figures", "trend", "charts", "making the page"),),
+    "reports": (*("reading the report's figures", "figures of pools", "trend", "making the page"),),
     "other": (),
 }
 """Of the table, and the stages that each sums up; the last has what is left."""

@@ -1,4 +1,4 @@
--- Users and accounts beside a user, and beside each account above, by the change of their usage.
+-- Siblings of a user in the share tree, and of each account above it, by the change of their usage.
 -- $user VARCHAR: name of the user
 -- $since DATE = 1970-01-01: first day
 -- $until DATE = 9999-12-31: last day

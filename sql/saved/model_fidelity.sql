@@ -1,6 +1,6 @@
--- How well rules agree with the observed starts, and a replay under the modelled policy reproduces
--- them, by period.
--- $metric VARCHAR = NULL: only this figure
+-- How well scheduling rules agree with the observed starts, and how well a replay under the modelled
+-- policy reproduces them, by period.
+-- $metric VARCHAR = NULL: only this measure
 -- $cluster VARCHAR = NULL: only this cluster
 SELECT
     cluster,

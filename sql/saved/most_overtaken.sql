@@ -1,4 +1,4 @@
--- Attempts that were overtaken by the most later ones, with their misses of the fair start times.
+-- Attempts that most later attempts overtook, with their delays against their fair start times.
 -- $user VARCHAR = NULL: only this user
 -- $cluster VARCHAR = NULL: only this cluster
 -- $top BIGINT = 20: maximum number of attempts

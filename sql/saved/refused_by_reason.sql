@@ -1,4 +1,4 @@
--- Refused lines by reason and file, with the first of each.
+-- Number of refused lines by reason and file, with the first line of each.
 -- $cluster VARCHAR = NULL: only this cluster
 SELECT
     cluster,

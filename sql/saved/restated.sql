@@ -1,6 +1,6 @@
 -- Published figures that later data changed, largest relative change first.
 -- $period VARCHAR = NULL: only this period
--- $metric VARCHAR = NULL: only this figure
+-- $metric VARCHAR = NULL: only this measure
 -- $top BIGINT = 50: maximum number of figures
 SELECT
     cluster,

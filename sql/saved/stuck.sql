@@ -1,4 +1,5 @@
--- Attempts that wait longer than 95 % of similar jobs did, or gave up after that; waiting ones first.
+-- Attempts that waited longer than 95 % of similar jobs: first those that still wait, then those
+-- that left the queue without starting.
 -- $user VARCHAR = NULL: only this user
 -- $cluster VARCHAR = NULL: only this cluster
 -- $only VARCHAR = NULL: waiting, only those that still wait; gave_up, only the others

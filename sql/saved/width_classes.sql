@@ -1,5 +1,5 @@
 -- How often later arrivals delayed each width class, and by how much.
--- $tolerance_s BIGINT = 60: seconds by which a start may be late without counting as a miss
+-- $tolerance_s BIGINT = 60: seconds by which a start may be late without counting as delayed
 -- $cluster VARCHAR = NULL: only this cluster
 SELECT
     cluster,

@@ -1,5 +1,5 @@
--- Users whom later arrivals delayed most: by how much their attempts missed their fair start times on
--- what the machine delivered.
+-- Users whom later arrivals delayed most, with the delays of their attempts against fair start times
+-- on delivered capacity.
 -- $period VARCHAR = NULL: only this period
 -- $cluster VARCHAR = NULL: only this cluster
 -- $top BIGINT = 20: maximum number of users

@@ -6,11 +6,11 @@ SELECT
 FROM outage_result
 ORDER BY cluster, pool, period, outage_result.from_time;
 
-COMMENT ON VIEW outages IS 'Spans of at least 10 minutes in which nothing ran in a pool although a job waited that would have fitted and that no rule forbade.';
+COMMENT ON VIEW outages IS 'Spans of at least 10 minutes in which nothing ran in a pool although a job waited that the pool could hold and that no rule forbade.';
 COMMENT ON COLUMN outages.cluster IS 'name of the cluster';
-COMMENT ON COLUMN outages.pool IS 'set of partitions that share hardware';
+COMMENT ON COLUMN outages.pool IS 'name of the pool, a set of partitions that share hardware';
 COMMENT ON COLUMN outages.period IS 'name of the period';
-COMMENT ON COLUMN outages.from_time IS 'when the last job ended';
-COMMENT ON COLUMN outages.to_time IS 'when the next job started';
-COMMENT ON COLUMN outages.waited_s IS 'part of the span in which such a job waited; s';
+COMMENT ON COLUMN outages.from_time IS 'begin of the outage: when the last job ended';
+COMMENT ON COLUMN outages.to_time IS 'end of the outage: when the next job started';
+COMMENT ON COLUMN outages.waited_s IS 'part of the outage in which such a job waited; s';
 COMMENT ON COLUMN outages.run_id IS 'run that computed the row; see runs';

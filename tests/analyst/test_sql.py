@@ -249,7 +249,7 @@ def test_a_list_of_ones_own_can_be_joined(published: Path, tmp_path: Path) -> No
         Reader(published, LIMITS, tables={"mine": tmp_path / "nowhere.csv"})
 
 
-def test_a_function_that_does_not_exist_is_said_to(con: Reader) -> None:
+def test_a_function_that_does_not_exist_is_reported(con: Reader) -> None:
     with pytest.raises(UsageError, match="'medain' does not exist; the nearest one is 'median'"):
         ask(con, "SELECT medain(wait_s) FROM job_fairness")
     with pytest.raises(UsageError, match="'read_cvs' does not exist"):

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from audit.array_types import Ints
 from audit.cluster.delivered import agreed, delivered, held_until, replayed_agreement
 from audit.metrics.attempts.population import as_of, describe
 from audit.model import Limit, Period, Pool, Resource
@@ -13,7 +14,7 @@ from audit.scenario.delivered.candidates import BY_PRIORITY, SiteRule, candidate
 from audit.scenario.delivered.fair_starts import ADDED, delivered_starts
 from audit.scenario.releases.holds import NOT_HOLDING, Holding
 from audit.scenario.scenario import Scenario
-from audit.scenario.workload import KEYS, Ints
+from audit.scenario.workload import KEYS
 from tests.examples import examples
 from tests.naive import delivered as slow
 from tests.scenario.delivered.made import scenario_of, sites

@@ -6,11 +6,11 @@ import numpy as np
 import polars as pl
 import pytest
 
+from audit.array_types import Floats
 from audit.config.file import Simulation
 from audit.config.places import Site
 from audit.nightly.run import run
 from audit.policies import Policy
-from audit.scenario.budget import Floats
 from audit.scenario.driver import Effort
 from audit.scenario.fair_start import fair_start_times
 from audit.scenario.workload import Workload

@@ -264,7 +264,7 @@ def test_a_wrong_file_fails_its_cluster_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_the_report_of_a_share_tree_is_made_again_byte_for_byte(tmp_path: Path) -> None:
+def test_the_report_of_a_share_tree_is_recreated_byte_for_byte(tmp_path: Path) -> None:
     shutil.copytree(SLURM / "decay", tmp_path, dirs_exist_ok=True)
     settings = site(
         tmp_path,

@@ -108,7 +108,7 @@ def test_requeued_jobs_without_their_first_runs_are_noticed() -> None:
     assert warning.startswith("3 jobs were requeued")
 
 
-def test_nothing_is_said_of_requeues_without_evidence() -> None:
+def test_nothing_is_stated_of_requeues_without_evidence() -> None:
     assert inference.missing_runs(frame([]), {}) is None
     assert inference.missing_runs(frame([slurm(1)]), {"a": Header()}) is None
     whole = [slurm(1, state="REQUEUED"), slurm(1, requeued=True, attempt=2)]

@@ -13,10 +13,11 @@ from audit.model import Period
 from audit.oneoff.audit import AuditOptions, audit
 from audit.pipeline.opening import LogRequest
 from audit.pipeline.session import Session
-from audit.report.sections.predicted.reading import of_pool, request
+from audit.report.sections.predicted.reading import read
 from audit.report.sections.predicted.record import Predicted
+from audit.report.source import SectionSource
 from audit.scenario.predict import predictions
-from audit.store import database, queries, snapshots
+from audit.store import database, snapshots
 from tests.cli.command import Run
 from tests.cli.conftest import run as run  # noqa: PLC0414 (a fixture)
 from tests.logs import busy, write
@@ -53,7 +54,7 @@ def test_a_window_has_the_predictions_of_its_own_attempts() -> None:
         (True, False, {predicted.SUBMISSION, predicted.PENDING}),
     ],
 )
-def test_an_audit_predicts_where_jobs_are_pending_or_if_asked(
+def test_an_audit_predicts_where_jobs_are_pending_or_if_requested(
     tmp_path: Path, jobs_pending: bool, predict: bool, kinds: set[str]
 ) -> None:
     *_, last = records(JOBS)
@@ -116,5 +117,5 @@ def test_predictions_of_pending_jobs_are_kept_and_judged(
 def judgements(folder: Path) -> tuple[Predicted, ...]:
     """How good the predictions in the published database were, as a report shows it."""
     with closing(snapshots.open_snapshot(folder / "fairaudit.duckdb")) as con:
-        asked = request("c", Period("all", 0, 1 << 40), "UTC")
-        return of_pool(queries.run(con, "predicted/judged", **asked).drop("pool"))
+        (found,) = read(SectionSource(con, "c", Period("all", 0, 1 << 40))).values()
+        return found.rows

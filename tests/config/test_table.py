@@ -14,6 +14,7 @@ from audit.config.table import Mapped, TableMapping
 from audit.config.toml import value
 from audit.errors import ConfigError, UsageError
 from audit.model import RECORDS
+from audit.words import plural
 from tests.config.refusals import refusals
 
 LEAST = 'job_id = "id"\nsubmit_time = "t"\n'
@@ -25,7 +26,7 @@ def faults(tmp_path: Path, text: str) -> list[str]:
     with pytest.raises(ConfigError) as caught:
         table.read(path)
     first, *rest = str(caught.value).splitlines()
-    assert first == f"{path}: {len(rest)} wrong:"
+    assert first == f"{path}: {plural(len(rest), 'fault')}:"
     return [line.strip() for line in rest]
 
 
@@ -74,7 +75,7 @@ def test_a_text_is_short_for_a_column(tmp_path: Path) -> None:
         ('state_when = [{ state = "X" }]', "state_when[0]: needs a test: column and is, present"),
         (
             'state_when = [{ column = "c", state = "X" }]',
-            "state_when[0]: column and is belong together",
+            "state_when[0]: needs both column and is, or neither",
         ),
         (
             'state_when = [{ is_ = "c", state = "X" }]',
@@ -82,17 +83,17 @@ def test_a_text_is_short_for_a_column(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_faults_are_told_by_key_path(tmp_path: Path, more: str, said: str) -> None:
+def test_faults_are_reported_by_key_path(tmp_path: Path, more: str, said: str) -> None:
     (found,) = faults(tmp_path, LEAST + more)
     assert found.startswith(said)
 
 
-def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
+def test_all_faults_are_reported_at_once(tmp_path: Path) -> None:
     found = faults(tmp_path, 'walltime = "limit"\nend_time = { column = "e", unit = "min" }')
     assert [line.split(":")[0] for line in found] == ["end_time", "walltime", "job_id"]
 
 
-def test_a_mapping_of_config_toml_is_told_by_its_key_path(tmp_path: Path) -> None:
+def test_a_mapping_of_config_toml_is_reported_by_its_key_path(tmp_path: Path) -> None:
     head = '[[clusters]]\nname = "c"\n[[clusters.sources]]\nfiles = "*"\n'
     inline = 'table = { job_id = "id", submit_time = "t", walltime = { column = "w", unit = "m" } }'
     (found,) = refusals(tmp_path, head + inline)
@@ -121,7 +122,7 @@ def test_a_file_is_named_by_its_path(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"\xff", b"job_id ="])
-def test_what_is_no_toml_is_told(tmp_path: Path, content: bytes) -> None:
+def test_what_is_no_toml_is_reported(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "table.toml"
     path.write_bytes(content)
     with pytest.raises(ConfigError, match="not valid TOML"):
@@ -147,10 +148,10 @@ def test_options_change_a_preset() -> None:
         (["jobid=a"], "--map jobid=a: write it as FIELD=COLUMN.*did you mean job_id"),
         (["zzzz=a"], "fields: cluster, job_id, user"),
         (["job_id"], "write it as FIELD=COLUMN"),
-        (["job_id=a", "walltime=b"], "--map: 2 wrong:\n  walltime: needs a unit"),
+        (["job_id=a", "walltime=b"], "--map: 2 faults:\n  walltime: needs a unit"),
     ],
 )
-def test_wrong_options_are_told(maps: list[str], said: str) -> None:
+def test_wrong_options_are_reported(maps: list[str], said: str) -> None:
     with pytest.raises(UsageError, match=said):
         table.of_options(None, maps)
 

@@ -81,7 +81,7 @@ def test_nothing_is_taken_from_where_others_can_put_it(
     assert caches.folder(installed, "charts") not in {found, installed / "__pycache__"}
 
 
-def test_what_was_asked_for_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_requested_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("_RJEM_MALLOC_CONF", "mine")
     caches.give_back()
     assert os.environ["_RJEM_MALLOC_CONF"] == "mine"

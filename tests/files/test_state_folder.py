@@ -133,7 +133,7 @@ def test_a_folder_of_another_user_stays(tmp_path: Path) -> None:
     assert left(tmp_path) == [theirs.name]
 
 
-def test_one_that_is_swept_before_it_is_held_is_made_again(
+def test_one_that_is_swept_before_it_is_held_is_recreated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held, seen = lock.held, []

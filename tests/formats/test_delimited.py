@@ -75,7 +75,7 @@ def test_csv_is_read_as_python_reads_it(rows: list[tuple[str, str, str]], separa
         (b"just a line of text", None),
     ],
 )
-def test_a_row_of_names_is_told_from_a_row_of_values(
+def test_a_row_of_names_is_distinguished_from_a_row_of_values(
     line: bytes, found: tuple[list[str], str] | None
 ) -> None:
     assert delimited.names_row(line) == found

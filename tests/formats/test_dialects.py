@@ -172,7 +172,7 @@ def nearly(fields: list[str], separator: str = " ") -> str:
         ([*FIELDS[:11], "ana", *FIELDS[12:]], " ", "18 columns", "write numbers in column 12"),
     ],
 )
-def test_what_is_nearly_swf_is_told_how_it_differs(
+def test_the_differences_of_what_is_nearly_swf_are_reported(
     fields: list[str], separator: str, seen: str, remedy: str
 ) -> None:
     message = nearly(fields, separator)

@@ -197,7 +197,7 @@ def test_milliseconds_are_read_as_seconds() -> None:
     assert one.records["start_time"].to_list() == [EPOCH + 60, None]
 
 
-def test_ids_of_others_are_told_by_their_numbers() -> None:
+def test_ids_of_others_are_distinguished_by_their_numbers() -> None:
     frame = case_frame(CASE, [{**PLAIN_JOB, "job_id": "7[3]", "job_number": 7, "array_task": 3}])
     assert CASE.read(write(frame)).records["job_id"].to_list() == ["7.3"]
 
@@ -243,7 +243,7 @@ def test_what_never_started() -> None:
     assert only(line(times=f"{T}:0:{T + 9}", failed="1:0"))["end_time"] == T + 9
 
 
-def test_an_end_that_is_not_said_follows_from_the_time_it_took() -> None:
+def test_an_end_that_is_not_stated_follows_from_the_time_it_took() -> None:
     assert only(line(times=f"{T}:{T + 1}:0"))["end_time"] == T + 1 + 4
     unknown = line(times=f"{T}:{T + 1}:0", failed="0:0").replace(":0:0:4:", ":0:0:0:", 1)
     assert parse(unknown).refusals["reason"].to_list() == [
@@ -251,7 +251,7 @@ def test_an_end_that_is_not_said_follows_from_the_time_it_took() -> None:
     ]
 
 
-def test_a_submission_time_that_is_not_said() -> None:
+def test_a_submission_time_that_is_not_stated() -> None:
     found = only(line(times=f"0:{T}:{T + 1}"))
     assert (found["submit_time"], found["start_time"]) == (None, T)
 

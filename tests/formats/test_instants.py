@@ -96,5 +96,5 @@ def test_zones() -> None:
     assert not is_zone("Europe/Atlantis")
 
 
-def test_milliseconds_are_told_from_damage() -> None:
+def test_milliseconds_are_distinguished_from_damage() -> None:
     assert one("1700000000000")[2] == "is not a time in seconds: milliseconds?"

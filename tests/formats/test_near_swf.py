@@ -84,7 +84,7 @@ def test_an_empty_field_is_unknown() -> None:
     assert read(text(found)).records["walltime_s"].null_count() == len(found)
 
 
-def test_refused_lines_are_told_as_they_stand() -> None:
+def test_refused_lines_are_reported_as_they_stand() -> None:
     found = rows()
     found[1] = found[1][:-1]
     found[2][3] = "soon"

@@ -11,7 +11,7 @@ BLOCK = Block("one\n*\ntwo\nstill two\n\u00fc\xff".encode("latin-1"), 1000, 41)
 SPANS = Lines(np.array([0, 4, 6, 20]), np.array([3, 5, 19, 22]))
 
 
-def test_records_know_their_place_and_what_is_not_said_is_unknown() -> None:
+def test_records_know_their_place_and_what_is_not_stated_is_unknown() -> None:
     found = pl.DataFrame(
         {
             "number": [2, 0],

@@ -260,7 +260,7 @@ def test_what_a_header_announces(start: str, end: str, span: int | None) -> None
         assert swf.announced(none) is None
 
 
-def test_what_a_header_gets_wrong_is_said() -> None:
+def test_what_a_header_gets_wrong_is_stated() -> None:
     header = swf.header(b"; MaxProcs: many\n; TimeZoneString: Atlantis/Harbour\n")
     assert header == Header(entries=header.entries, problems=header.problems)
     assert [said.split()[1].rstrip(":") for said in header.problems] == [
@@ -395,7 +395,7 @@ def test_names_that_are_numbers_stay_as_they_are() -> None:
     assert frame.equals(read)
 
 
-def test_other_names_are_numbered_and_told() -> None:
+def test_other_names_are_numbered_and_reported() -> None:
     read = parse(log([line(k, group=k) for k in (8, 3, 5)])).records.with_columns(
         user=pl.Series(["zoë", "17", "zoë"]), partition=pl.Series(["gpu", None, "cpu"])
     )

@@ -116,7 +116,7 @@ def test_pieces_are_joined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize("kept", [4, 10, 100, -10])
-def test_damage_is_told(tmp_path: Path, kept: int) -> None:
+def test_damage_is_reported(tmp_path: Path, kept: int) -> None:
     path = tmp_path / "t"
     EVERY_TYPE.write_parquet(path)
     path.write_bytes(path.read_bytes()[:kept])

@@ -119,16 +119,16 @@ def test_at_each_instant_a_user_belongs_to_at_most_one_place(edges: list[int], d
         ),
     ],
 )
-def test_what_is_wrong_is_told_by_file_and_line(tmp_path: Path, text: str, said: str) -> None:
+def test_what_is_wrong_is_reported_by_file_and_line(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(ConfigError, match=re.escape(said)):
         people.read(write(tmp_path / "people.csv", text), BERLIN)
 
 
-def test_all_wrong_lines_are_told_at_once_and_not_too_many(tmp_path: Path) -> None:
+def test_all_wrong_lines_are_reported_at_once_and_not_too_many(tmp_path: Path) -> None:
     begin = date(2026, 1, 1)
     lines = [f"u{k},a,{begin + timedelta(k)},{begin}" for k in range(30)]
     path = write(tmp_path / "people.csv", "\n".join(["user,account,from,to", *lines]))
-    with pytest.raises(ConfigError, match="30 wrong") as caught:
+    with pytest.raises(ConfigError, match="30 faults") as caught:
         people.read(path, BERLIN)
     assert str(caught.value).count("ends (to)") == 20
     assert str(caught.value).endswith("and 10 more")

@@ -79,7 +79,7 @@ def test_frames_that_are_skipped_and_padding_cost_nothing(tmp_path: Path) -> Non
 
 
 @packed
-def test_a_truncated_log_is_told_from_a_damaged_one(tmp_path: Path, pack: Pack) -> None:
+def test_a_truncated_log_is_distinguished_from_a_damaged_one(tmp_path: Path, pack: Pack) -> None:
     path = tmp_path / "log"
     whole = pack(TEXT)
     for end in (len(whole) - 1, len(whole) // 2, 8):

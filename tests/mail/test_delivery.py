@@ -24,7 +24,7 @@ from audit.mail.delivery import Delivered
 from audit.mail.transport import post
 from audit.nightly import status
 from audit.nightly.run import run
-from audit.report.sections.records import standing
+from audit.report import standing
 from audit.setup.doctor import CheckResult, examine
 from audit.store import database, migrations
 from audit.store.database import Connection
@@ -437,7 +437,7 @@ def restate(place: Path, run_id: str) -> None:
 
 
 @pytest.mark.thorough
-def test_a_report_is_mailed_again_only_when_it_is_complete_or_that_is_wanted(
+def test_a_report_is_mailed_again_only_when_it_is_complete_or_if_configured(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     to = {"addresses": ("anna@example.org",), "charts": False}
@@ -480,7 +480,7 @@ def test_new_definitions_mail_nothing(place: Path, because: list[str], mails: in
     assert len(deliver(place, settings).sent) == mails
 
 
-def test_periods_that_are_over_and_no_more_of_them_than_wanted(place: Path) -> None:
+def test_finished_periods_and_no_more_of_them_than_requested(place: Path) -> None:
     early = 1_770_500_000  # in February
     to = {"addresses": ("anna@example.org",), "charts": False}
     with store(place) as con:

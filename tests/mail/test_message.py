@@ -15,7 +15,7 @@ from audit.report.contents import Contents, Who
 from audit.report.first_page.compose import compose
 from audit.report.owner import page as owner_page
 from audit.report.owner.record import OwnerContents
-from audit.report.sections.records.standing import ReportStanding, State
+from audit.report.standing import ReportStanding, State
 from tests.report import sample
 from tests.report.first_page.sample import decision, ruled, unfair, victim
 from tests.report.owner import sample as owners
@@ -177,7 +177,7 @@ def test_of_several_each_has_its_verdict_and_the_first_its_figures() -> None:
     assert one == "user u3 waited 1.5 × as long as others"
 
 
-def test_who_had_no_job_is_told_so() -> None:
+def test_a_mail_without_jobs_says_so() -> None:
     nothing = replace(owners.owner(PHYSICS), parts=())
     made = letter(sample.contents(), about(PHYSICS), owned=[nothing])
     for kind in ("plain", "html"):
@@ -264,7 +264,7 @@ def test_names_stay_text(name: str) -> None:
             assert (part.get_filename() or "").isascii()
 
 
-def test_attachments_that_are_too_large_are_left_out_and_it_is_said() -> None:
+def test_the_mail_states_that_too_large_attachments_are_left_out() -> None:
     files = [mail.Attachment("report.pdf", "application/pdf", bytes(2_000_000))]
     assert mail.too_large(files, 2.0) is None
     why = mail.too_large(files, 1.5)

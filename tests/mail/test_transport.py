@@ -77,7 +77,7 @@ def test_a_certificate_that_cannot_be_verified(server: Server, cert: Path, tmp_p
     assert server.asked == []
 
 
-def test_nothing_is_said_without_encryption() -> None:
+def test_nothing_is_stated_without_encryption() -> None:
     with mailserver.running(None) as server:
         answer, said = hand_over(settings(server.port, None))
         assert answer.outcome is DeliveryOutcome.BARRED
@@ -87,7 +87,7 @@ def test_nothing_is_said_without_encryption() -> None:
         assert hand_over(plain)[0].outcome is DeliveryOutcome.SENT
 
 
-def test_a_wrong_password_is_told_nowhere(cert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_password_is_reported_nowhere(cert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MAIL_SECRET", "wrong-one")
     with mailserver.running(cert, says="535 not wrong-one, nor AGZhaXJhdWRpdAB3cm9uZy1vbmU=") as at:
         answer, _ = hand_over(settings(at.port, cert))

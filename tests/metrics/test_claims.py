@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from audit.array_types import Floats
 from audit.metrics import claims
-from audit.metrics.claims import BELOW_0, Claim, ClaimHolds, Comparison, Estimate, Floats
+from audit.metrics.claims import BELOW_0, Claim, ClaimHolds, Comparison, Estimate
 from audit.metrics.uncertainty import Resamples
 
 _values = st.lists(
@@ -136,7 +137,7 @@ def test_a_claim_is_decided_by_those_of_its_comparisons_that_decide() -> None:
     assert claims.tally(found) == {ClaimHolds.yes: 1, ClaimHolds.no: 0, ClaimHolds.undecided: 1}
 
 
-def test_what_is_asked_is_said() -> None:
+def test_the_question_is_stated() -> None:
     asked = (claims.within(0.8, 1.25), claims.within(0.0, 0.5), claims.NOT_ABOVE_0)
     assert [one.text for one in asked] == ["0.8 to 1.25", "at most 0.5", "≤ 0"]
     assert claims.NOT_ABOVE_0.decide(Estimate(0.0, -1.0, 0.0)) is ClaimHolds.yes

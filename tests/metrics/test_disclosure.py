@@ -144,7 +144,7 @@ def test_two_significant_digits(value: float, expected: float) -> None:
     assert rounded(value) == expected
 
 
-def test_what_waits_are_made_of_has_the_same_bits_in_any_order() -> None:
+def test_the_causes_of_waits_have_the_same_bits_in_any_order() -> None:
     held = pl.concat([attempts(7, 0) for _ in range(200)]).with_columns(
         account=pl.lit("a"), cause_own_s=pl.int_range(pl.len()) / 7
     )

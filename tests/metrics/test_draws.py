@@ -10,7 +10,7 @@ from audit.metrics.draws import Draws, ResampledFigure, combined, difference, ra
 from audit.metrics.uncertainty import Resamples
 
 
-def test_draws_are_of_one_seed_and_as_many_as_asked_for() -> None:
+def test_draws_are_of_one_seed_and_as_many_as_requested() -> None:
     draws = Draws(7, 100)
     users, days = draws.of(5), draws.of(5, 1)
     assert users.weights.shape == (100, 5)

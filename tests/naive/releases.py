@@ -1,6 +1,6 @@
 """SPEC §11, *Chains, releases, begin times*, in slow, plain Python; nothing is shared."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
 from typing import NamedTuple
@@ -16,20 +16,41 @@ class Job(NamedTuple):
     start: int | None
     end: int | None
     size: int
+    partition: str | None = None
+    node: str | None = None  # on which it runs
 
 
-def room(jobs: Sequence[Job], capacity: int, job: Job, x: int) -> bool:
-    """Whether the capacity less what is used just before x is at least the job's size."""
-    used = sum(
-        other.size
+class Machine(NamedTuple):
+    """A node: its size, its partitions, and when it is away."""
+
+    size: int
+    partitions: str
+    away: tuple[tuple[int, int], ...] = ()
+
+
+Capacity = int | Mapping[str, Machine]
+
+
+def room(jobs: Sequence[Job], capacity: Capacity, job: Job, x: int) -> bool:
+    """Whether at least the job's size is free just before x, on the nodes that it may use."""
+    running = [
+        other
         for other in jobs
         if other.start is not None and other.end is not None and other.start < x <= other.end
-    )
-    return capacity - used >= job.size
+    ]
+    if isinstance(capacity, int):
+        return capacity - sum(other.size for other in running) >= job.size
+    free = 0
+    for name, machine in capacity.items():
+        eligible = job.partition is None or job.partition in machine.partitions
+        if eligible and not any(begin < x <= end for begin, end in machine.away):
+            used = sum(other.size for other in running if other.node == name)
+            free += max(machine.size - used, 0)
+    return free >= job.size
 
 
 def chained(
-    jobs: Sequence[Job], capacity: int, user: str, shift: int = 0
+    jobs: Sequence[Job], capacity: Capacity, user: str, shift: int = 0
 ) -> tuple[list[Job], list[Job]]:
     """The jobs that could have started before the user's previous one ended, and those that do."""
     own = sorted((job for job in jobs if job.user == user), key=lambda job: job.number)
@@ -55,7 +76,9 @@ def freed(jobs: Sequence[Job], job: Job) -> int:
     return min(previous.end, job.start)
 
 
-def chain(jobs: Sequence[Job], capacity: int, user: str) -> tuple[int, Fraction, Fraction] | None:
+def chain(
+    jobs: Sequence[Job], capacity: Capacity, user: str
+) -> tuple[int, Fraction, Fraction] | None:
     """The number of these jobs, the share that starts then, and the shifted one; days are UTC's."""
     could, hits = chained(jobs, capacity, user)
     days = {job.start // 86_400 for job in hits if job.start is not None}
@@ -68,7 +91,7 @@ def chain(jobs: Sequence[Job], capacity: int, user: str) -> tuple[int, Fraction,
     return len(could), Fraction(len(hits), len(could)), sum(shares, Fraction()) / len(shares)
 
 
-def released(jobs: Sequence[Job], capacity: int, user: str) -> list[tuple[int, int, int]]:
+def released(jobs: Sequence[Job], capacity: Capacity, user: str) -> list[tuple[int, int, int]]:
     """The joint releases of a user: number of jobs, first and last start; jobs arrive by time."""
     own = [job for job in jobs if job.user == user and job.start is not None]
     late = sorted((j.start, j) for j in own if j.start is not None and j.start - j.arrival > DAY)
@@ -85,18 +108,13 @@ def released(jobs: Sequence[Job], capacity: int, user: str) -> list[tuple[int, i
     ]
 
 
-def together(jobs: Sequence[Job], capacity: int, user: str, group: Sequence[Job]) -> bool:
+def together(jobs: Sequence[Job], capacity: Capacity, user: str, group: Sequence[Job]) -> bool:
     """Whether a group of starts is a joint release."""
     begin, end = group[0].start or 0, group[-1].start or 0
-    median = sorted(job.size for job in group)[(len(group) - 1) // 2]
-    of_median, whole = group[0]._replace(size=median), group[0]
-    edges = {t for j in jobs for t in (j.start, j.end) if t is not None}
-    times = [begin - DAY, *sorted(t for t in edges if begin - DAY < t < begin), begin]
-    had = sum(
-        to - since for since, to in pairwise(times) if room(jobs, capacity, of_median, since + 1)
-    )
-    total = sum(job.size for job in group)
-    half = room(jobs, capacity, whole._replace(size=-(-total // 2)), begin)
+    parts = [[*group]]
+    if not isinstance(capacity, int):
+        parts = [[j for j in group if j.partition == of] for of in {j.partition for j in group}]
+    had = all(had_room(jobs, capacity, part, begin) for part in parts)
     started = any(
         job.user == user and job.arrival <= begin - DAY and begin - DAY <= job.start < begin
         for job in jobs
@@ -110,11 +128,26 @@ def together(jobs: Sequence[Job], capacity: int, user: str, group: Sequence[Job]
         and (job.arrival + 10_000 if job.start is None else job.start) >= begin - 600
     ]
     near = [j for j in others if j.start is not None and begin - 600 <= j.start <= end + 600]
-    return had >= DAY // 2 and half and not started and 4 * len(near) <= len(others)
+    return had and not started and 4 * len(near) <= len(others)
+
+
+def had_room(jobs: Sequence[Job], capacity: Capacity, group: Sequence[Job], begin: int) -> bool:
+    """Whether the median size had room for half of the day before, and half of all at its end."""
+    median = sorted(job.size for job in group)[(len(group) - 1) // 2]
+    edges = {t for j in jobs for t in (j.start, j.end) if t is not None}
+    if not isinstance(capacity, int):
+        edges |= {t for one in capacity.values() for span in one.away for t in span}
+    times = [begin - DAY, *sorted(t for t in edges if begin - DAY < t < begin), begin]
+    of_median = group[0]._replace(size=median)
+    had = sum(
+        to - since for since, to in pairwise(times) if room(jobs, capacity, of_median, since + 1)
+    )
+    whole = group[0]._replace(size=-(-sum(job.size for job in group) // 2))
+    return had >= DAY // 2 and room(jobs, capacity, whole, begin)
 
 
 def triggered(
-    jobs: Sequence[Job], capacity: int, user: str
+    jobs: Sequence[Job], capacity: Capacity, user: str
 ) -> tuple[int, Fraction, Fraction, float] | None:
     """Jobs with room, their share after an own end, the shifted one and the expected one."""
     own = [job for job in jobs if job.user == user and job.start is not None]
@@ -145,7 +178,7 @@ def triggered(
     return len(mine), share(0), shifted, sum(chances) / len(chances)
 
 
-def begins(jobs: Sequence[Job], capacity: int, user: str) -> tuple[int, int] | None:
+def begins(jobs: Sequence[Job], capacity: Capacity, user: str) -> tuple[int, int] | None:
     """The begin of a begin time's two slots, s since midnight UTC, and its jobs."""
     all_of_them = [
         job

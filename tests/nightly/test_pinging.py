@@ -77,7 +77,7 @@ def pinging_site(folder: Path, **service: object) -> config.Config:
 
 
 @pytest.mark.thorough
-def test_begin_success_and_failure_are_told_without_a_name(tmp_path: Path) -> None:
+def test_begin_success_and_failure_are_reported_without_a_name(tmp_path: Path) -> None:
     with monitor() as server:
         settings = pinging_site(tmp_path, ping=server.address)
         log = write(tmp_path / "logs" / "secret-name.swf", month(0, jobs=9))
@@ -161,7 +161,7 @@ def test_a_monitor_that_is_away_costs_the_night_nothing(tmp_path: Path) -> None:
         (f"https://hc.example.org/ {SECRET}", "must be an address"),
     ],
 )
-def test_wrong_addresses_are_told_by_key_and_not_shown(
+def test_wrong_addresses_are_reported_by_key_and_not_shown(
     tmp_path: Path, address: str, said: str
 ) -> None:
     for keys in (f'ping = "{address}"', f'ping_by_cluster = {{ c = "{address}" }}'):
@@ -172,7 +172,7 @@ def test_wrong_addresses_are_told_by_key_and_not_shown(
         assert SECRET not in str(caught.value)
 
 
-def test_this_machine_may_be_told_without_encryption(tmp_path: Path) -> None:
+def test_a_monitor_on_this_machine_needs_no_encryption(tmp_path: Path) -> None:
     for host in ("localhost", "127.8.0.1:80", "[::1]:8000"):
         assert config.Service(ping=f"http://{host}/x").ping == f"http://{host}/x"
     path = write(tmp_path / "a.toml", '[service]\nping_by_cluster = { d = "https://a/b" }\n')

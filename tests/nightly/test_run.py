@@ -270,7 +270,7 @@ def test_periods_without_records_are_not_computed_and_the_next_report_says_so(
     assert told == ["2026-01-15"]
 
 
-def test_a_wrong_clock_makes_no_days_and_is_told(tmp_path: Path) -> None:
+def test_a_wrong_clock_makes_no_days_and_is_reported(tmp_path: Path) -> None:
     settings = site(tmp_path, period="day")
     wrong = line(99, submit=-50 * 365 * DAY + 9, wait=5, run=10)
     text = log(
@@ -284,7 +284,7 @@ def test_a_wrong_clock_makes_no_days_and_is_told(tmp_path: Path) -> None:
     assert "doubtful" in str(content(tmp_path)["refused_records"])
 
 
-def test_nothing_to_read_is_said(tmp_path: Path) -> None:
+def test_nothing_to_read_is_stated(tmp_path: Path) -> None:
     done = run(Site(site(tmp_path), tmp_path), NOW)
     assert any("no file matches 'logs/*.swf'" in said for said in done.warnings)
     assert any("no records yet" in said for said in done.warnings)

@@ -166,7 +166,7 @@ def test_it_catches_up_at_its_start_and_waits_while_another_run_is_at_work(
     assert standing.problem is None
 
 
-def test_a_defect_is_told_and_the_service_lives_on(
+def test_a_defect_is_reported_and_the_service_lives_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     base = site(tmp_path)

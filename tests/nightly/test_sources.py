@@ -89,7 +89,7 @@ def test_no_record_is_missed_that_comes_within_the_overlap(
         assert taken >= {(at, late) for at, late in records if at < after and at + late <= after}
 
 
-def test_what_is_settled_is_not_asked_for_again() -> None:
+def test_what_is_settled_is_not_requested_again() -> None:
     asked = source(overlap_days=2, window_days=1)
     now = MIDNIGHT + 10 * DAY + 3600
     pulled: dict[tuple[int, int], int] = {}
@@ -146,7 +146,7 @@ def test_a_command_has_a_name_of_which_no_word_can_be_read() -> None:
         ('command = ["c"]\nwindow_hours = 1', "did you mean clusters[0].sources[0].window_days?"),
     ],
 )
-def test_mistakes_are_said_by_key_path(tmp_path: Path, text: str, said: str) -> None:
+def test_mistakes_are_stated_by_key_path(tmp_path: Path, text: str, said: str) -> None:
     path = tmp_path / "my.toml"
     path.write_text(f'[[clusters]]\nname = "c"\n[[clusters.sources]]\n{text}\n')
     with pytest.raises(ConfigError) as caught:
@@ -213,7 +213,7 @@ def test_a_zone_that_the_system_does_not_know_is_an_error(
         (("sh", "-c", "yes wrong | head -c 99999 >&2; exit 7"), "failed with exit code 7: "),
     ],
 )
-def test_failures_are_said_and_leave_nothing(
+def test_failures_are_stated_and_leave_nothing(
     tmp_path: Path, words: tuple[str, ...], said: str
 ) -> None:
     with pytest.raises(SourceError, match="command") as caught:
@@ -376,7 +376,7 @@ def test_an_idle_window_is_no_empty_log(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_a_window_that_fails_is_asked_for_again_with_those_after_it(tmp_path: Path) -> None:
+def test_a_window_that_fails_is_requested_again_with_those_after_it(tmp_path: Path) -> None:
     lab = Site(tmp_path, overlap_days=0)
     noons = {str(day): BERLIN + day * DAY + DAY // 2 for day in range(4)}
     lab.jobs({job: (noon, noon, noon + 60) for job, noon in noons.items()})
@@ -394,7 +394,7 @@ def test_a_window_that_fails_is_asked_for_again_with_those_after_it(tmp_path: Pa
     assert [job for job, *_ in lab.attempts()] == ["0", "1", "2", "3"]
 
 
-def test_another_command_is_asked_for_everything(tmp_path: Path) -> None:
+def test_another_command_reads_everything_again(tmp_path: Path) -> None:
     lab = Site(tmp_path, overlap_days=0)
     assert lab.night(BERLIN + 2 * DAY)[1] == [27, 28]
     assert lab.night(BERLIN + 2 * DAY)[1] == []

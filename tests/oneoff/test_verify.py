@@ -26,7 +26,7 @@ def _verify(
 
 
 @pytest.mark.thorough
-def test_a_one_off_report_is_made_again_and_edits_are_found(
+def test_a_one_off_report_is_recreated_and_edits_are_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = write(tmp_path / "my.swf", busy())

@@ -33,7 +33,7 @@ def reported(tmp_path: Path, short_paper: bytes) -> Path:
 
 
 @pytest.mark.thorough
-def test_a_pdf_of_other_figures_does_not_stay_where_none_is_wanted_any_more(
+def test_a_pdf_of_other_figures_goes_if_pdfs_are_switched_off(
     tmp_path: Path, reported: Path
 ) -> None:
     before = (reported / "report.html").read_bytes()

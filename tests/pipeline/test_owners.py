@@ -100,7 +100,7 @@ def test_whom_recipients_name_has_a_page_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_pages_are_made_again_byte_for_byte_and_edits_are_found(place: Path) -> None:
+def test_pages_are_recreated_byte_for_byte_and_edits_are_found(place: Path) -> None:
     settings = asking(place)
     page = reports(place) / "user-annabella.html"
     for file in (page, reports(place) / "report.html"):

@@ -69,7 +69,7 @@ def test_causes_and_kinds_of_holds_are_known() -> None:
     assert all((one.held_by is not None) == (one.cause == "held") for one in REASONS)
 
 
-def test_an_unknown_reason_is_said_to_be_unknown() -> None:
+def test_an_unknown_reason_is_stated_to_be_unknown() -> None:
     assert reason_of("the cat sat on it") is OTHER
 
 

@@ -1,7 +1,7 @@
 """Records of reports made by hand, for tests that look at what a page says."""
 
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from audit.registry.causes import CAUSES
 from audit.report.contents import Contents, Options, Span
@@ -11,11 +11,12 @@ from audit.report.first_page.page import FirstPage
 from audit.report.pool import PoolPart
 from audit.report.sections.definitions.text import definitions
 from audit.report.sections.fair_starts.record import FairStart, Fidelity, RuleFit, StatusCount
-from audit.report.sections.machine.record import Pictured
-from audit.report.sections.passed_over.record import PassedOver
+from audit.report.sections.machine.record import MachineOverTime
+from audit.report.sections.passed_over.record import OrderTest, PassedOver
 from audit.report.sections.provenance.record import Provenance
 from audit.report.sections.records.record import Coverage, Gap, Input, Refusal, RefusedLine
-from audit.report.sections.resources.record import ResourceUse, ResourceUser
+from audit.report.sections.registry import SECTIONS
+from audit.report.sections.resources.record import Resources, ResourceUse, ResourceUser
 from audit.report.sections.usage.record import (
     Charge,
     DecayedUsage,
@@ -29,7 +30,7 @@ from audit.report.sections.usage.record import (
     UsageRow,
     UsageSeries,
 )
-from audit.report.sections.waits.record import Walltimes
+from audit.report.sections.waits.record import Waits, Walltimes
 from audit.report.sections.who.record import Entities, Entity, Missed, Step
 from tests.report.first_page.sample import facts, verdict
 
@@ -50,6 +51,20 @@ HOSTILE = (
 
 
 Thing = TypeVar("Thing")
+
+_NAMES = {of.record: of.name for of in SECTIONS if of.record is not None}
+
+
+def sections(*records: object) -> dict[str, object]:
+    """Records by the names of their sections; those of others have nothing to say."""
+    nothing = {name: record() for record, name in _NAMES.items()}
+    return {**nothing, **{_NAMES[type(record)]: record for record in records}}
+
+
+def having(part: PoolPart, *records: object, **changes: Any) -> PoolPart:
+    """Return a pool with other records of sections."""
+    of = {**part.sections, **{_NAMES[type(record)]: record for record in records}}
+    return replace(part, sections=of, **changes)
 
 
 def present(value: Thing | None) -> Thing:
@@ -170,7 +185,7 @@ def without_fair_starts(part: PoolPart) -> PoolPart:
     """The pool as if its fair start times had not been computed."""
     told = {made.metric for made in fair_start()}
     figures = tuple(made for made in part.figures if made.metric not in told)
-    return replace(part, figures=figures, widths=(), fair_start=NO_FAIR_STARTS)
+    return having(part, NO_FAIR_STARTS, figures=figures, widths=())
 
 
 def width(label: str, attempts: int) -> Breakdown:
@@ -239,8 +254,7 @@ def pool(name: str = "batch", users: tuple[str | None, ...] = ("anna", "ben", No
         ),
         users=entities("user", rows),
         accounts=entities("account", (entity("physics", 3_600.0), entity("maths", -3_600.0))),
-        resources=(),
-        fair_start=fair_starts(),
+        sections=sections(Resources(()), fair_starts()),
     )
 
 
@@ -328,14 +342,14 @@ def _first(part: PoolPart, cluster: str) -> FirstPage:
 
 def empty() -> Contents:
     """A report on a period in which nothing ended."""
-    nothing = replace(
+    nothing = having(
         pool(),
+        NO_FAIR_STARTS,
         figures=(figure("attempts", 0.0, unit="attempts"), figure("wait_mean", None, unit="s")),
         widths=(),
         hours=(),
         users=Entities("user", (), (), ()),
         accounts=Entities("account", (), (), ()),
-        fair_start=NO_FAIR_STARTS,
     )
     return contents(nothing)
 
@@ -397,12 +411,12 @@ def waiting(part: PoolPart, name: str = "anna") -> PoolPart:
         replace(entity(f"{name} {number}", 0.0, 10 * number), tusa=36_000.0 * 3**number)
         for number in range(6)
     )
-    return replace(
+    return having(
         part,
+        Waits(walltimes=Walltimes(100, (40, 20, 10, *[5] * 5, 0, 4, 1), 0.15)),
+        OrderTest(passed=(passed(name),), tested={"user": 40}),
+        MachineOverTime(waiting_work=work),
         figures=whole.figures,
         widths=tuple(why(of, 0.2 * number) for number, of in enumerate(part.widths)),
         users=replace(part.users, rows=rows),
-        passed=(passed(name),),
-        tested={"user": 40},
-        pictured=Pictured(work, walltimes=Walltimes(100, (40, 20, 10, *[5] * 5, 0, 4, 1), 0.15)),
     )

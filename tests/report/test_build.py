@@ -15,9 +15,13 @@ from audit.report.build import build, settings_of
 from audit.report.contents import Contents, Options, Settings
 from audit.report.notices import notices
 from audit.report.render import page as render
+from audit.report.sections.fair_starts.record import FairStart
+from audit.report.sections.passed_over.record import OrderTest
+from audit.report.sections.resources.record import Resources
 from audit.store import database
 from audit.store.database import Connection
 from tests.report.rows import add, add_run
+from tests.report.sample import present
 
 _FROM, _TO = 1790805600, 1793487600  # October 2026 in Berlin
 _PERIOD = Period("2026-10", _FROM, _TO)
@@ -154,7 +158,7 @@ def test_refused_lines_come_by_reason_with_the_first_of_each(said: Contents) -> 
     assert [line.line for line in said.refusals[0].examples] == [3, 7]
 
 
-def test_examples_are_as_many_as_asked_for(con: Connection) -> None:
+def test_examples_are_as_many_as_requested(con: Connection) -> None:
     made = build(con, "demo", _PERIOD, Options(examples=1))
     assert [len(refusal.examples) for refusal in made.refusals] == [1, 1]
 
@@ -212,7 +216,7 @@ def test_days_without_records_are_counted_between_those_with_some(con: Connectio
 
 
 def test_a_pool_of_one_resource_has_no_part_on_resources(said: Contents) -> None:
-    assert said.pools[0].resources == ()
+    assert said.pools[0][Resources].uses == ()
 
 
 def test_resources_come_with_those_who_used_most(con: Connection) -> None:
@@ -232,7 +236,7 @@ def test_resources_come_with_those_who_used_most(con: Connection) -> None:
     figures = [dict(zip(names, row, strict=True)) for row in rows]
     key = {"cluster": "demo", "pool": "batch", "schedule": "observed", "period": "2026-10"}
     add(con, "summary_result", *figures, **key, unit="1", run_id="run-1")
-    made = build(con, "demo", _PERIOD, Options(rows=2)).pools[0].resources
+    made = build(con, "demo", _PERIOD, Options(rows=2)).pools[0][Resources].uses
     assert [(of.resource, of.utilization, of.used, of.left_out) for of in made] == [
         ("cpus", 0.5, 10.0, 1),
         ("gpus", 0.5, 4.0, 0),
@@ -271,15 +275,18 @@ def test_who_is_passed_over_is_listed_by_how_long(con: Connection) -> None:
     why = "UPDATE entity_result SET passed_why = 'usage' WHERE entity_kind = 'user'"
     database.execute(con, why)
     (part,) = build(con, "demo", _PERIOD).pools
-    assert [(one.kind, one.name) for one in part.used_more] == [("user", "u3")]
-    assert [(one.kind, one.name) for one in part.ahead] == [("qos", "q")]
+    assert [(one.kind, one.name) for one in part[OrderTest].used_more] == [("user", "u3")]
+    assert [(one.kind, one.name) for one in part[OrderTest].ahead] == [("qos", "q")]
     assert part.passed_why == {PassedWhy.USAGE: len(part.users.named)} != {PassedWhy.USAGE: 0}
-    assert [(one.kind, one.name) for one in part.passed] == [("user", "u2"), ("user", "u1")]
-    assert part.tested == {"user": 3}
-    assert part.passed[0].figure("passed_share").value == 0.3
+    assert [(one.kind, one.name) for one in part[OrderTest].passed] == [
+        ("user", "u2"),
+        ("user", "u1"),
+    ]
+    assert part[OrderTest].tested == {"user": 3}
+    assert part[OrderTest].passed[0].figure("passed_share").value == 0.3
 
 
-def test_the_stuck_of_a_period_are_told_those_that_wait_first(con: Connection) -> None:
+def test_stuck_jobs_of_a_period_are_listed_those_that_wait_first(con: Connection) -> None:
     _fill(con, 20)
     database.execute(con, "UPDATE job_result SET end_time = NULL WHERE job_id IN ('1', '2')")
     waited = {"1": 50, "2": 70, "3": 900, "4": 800}
@@ -287,9 +294,9 @@ def test_the_stuck_of_a_period_are_told_those_that_wait_first(con: Connection) -
     of = {"cluster": "demo", "pool": "batch", "attempt": 1, "similar_p95_s": 10, "similar_jobs": 25}
     add(con, "stuck_result", *rows, **of, cause="room")
     (part,) = build(con, "demo", _PERIOD).pools
-    assert part.stuck is not None
-    assert (part.stuck.waiting, part.stuck.gave_up) == (2, 2)
-    assert [(row.job_id, row.waiting) for row in part.stuck.rows] == [
+    stuck = present(part[OrderTest].stuck)
+    assert (stuck.waiting, stuck.gave_up) == (2, 2)
+    assert [(row.job_id, row.waiting) for row in stuck.rows] == [
         ("2", True),
         ("1", True),
         ("3", False),
@@ -297,7 +304,7 @@ def test_the_stuck_of_a_period_are_told_those_that_wait_first(con: Connection) -
     ]
 
 
-def test_the_most_delayed_of_a_period_are_told(con: Connection) -> None:
+def test_the_most_delayed_of_a_period_are_listed(con: Connection) -> None:
     _fill(con, 30)
     database.execute(
         con,
@@ -305,10 +312,10 @@ def test_the_most_delayed_of_a_period_are_told(con: Connection) -> None:
         "miss_cautious_s = 1, wait_s = 100",
     )
     (part,) = build(con, "demo", _PERIOD).pools
-    assert [one.job_id for one in part.fair_start.delayed] == [
+    assert [one.job_id for one in part[FairStart].delayed] == [
         str(job) for job in (30, 29, 28, *range(26, 19, -1))
     ]
-    one = part.fair_start.delayed[0]
+    one = part[FairStart].delayed[0]
     assert (one.wait_s, one.miss_delivered_s, one.miss_cautious_s) == (100, 30, 1)
 
 

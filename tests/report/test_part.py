@@ -7,7 +7,7 @@ import pytest
 
 from audit.metrics.verdict import Because, Word
 from audit.registry.causes import CAUSES
-from audit.report import part
+from audit.report import part, standing
 from audit.report.contents import Contents, Who
 from audit.report.first_page.compose import compose
 from audit.report.notices import notices
@@ -18,18 +18,15 @@ from audit.report.pools import FREE, in_part
 from audit.report.render.page import render_html
 from audit.report.sections.advice import text as advice
 from audit.report.sections.advice.record import Advised
-from audit.report.sections.causes.record import Scattered
-from audit.report.sections.findings.findings import Topic
-from audit.report.sections.machine.record import Outage
+from audit.report.sections.causes.record import Causes, Scattered
+from audit.report.sections.machine.record import MachineOverTime, Outage
 from audit.report.sections.passed_over import stuck as tables
-from audit.report.sections.passed_over.record import Stuck, StuckAttempt
-from audit.report.sections.records import standing
-from audit.report.sections.rules.record import BoundRule
+from audit.report.sections.passed_over.record import OrderTest, Stuck, StuckAttempt
+from audit.report.sections.rules.record import BoundRule, BoundRules
 from tests.report.first_page.sample import decision, ruled
 from tests.report.owner import sample as owners
-from tests.report.sample import contents, figure, pool, present
-from tests.report.sections import measured as test_answers
-from tests.report.sections import measured as test_text
+from tests.report.sample import contents, figure, having, pool, present
+from tests.report.sections.measured import found, waited
 
 WHY = "it has 10 %"
 FREE_WORDS = re.compile(r"\bidle\b|\bwould have fitted\b|\bwas free\b|\bwere free\b")
@@ -41,8 +38,12 @@ def partly(main: str = "unexplained", why: str = WHY) -> Contents:
     shares = (figure(f"cause_{cause.key}_share", 0.05, 0.04, 0.06) for cause in CAUSES)
     attempt = StuckAttempt("1", 1, "anna", 1, True, 900, 100, 0.9, "unexplained", None, None, None)
     made = pool()
-    made = replace(
+    made = having(
         made,
+        BoundRules((BoundRule("limit of 10 running jobs per user", 9_000.0, 90),)),
+        OrderTest(tested={"user": 40}, stuck=Stuck(1, 0, (attempt,))),
+        Causes(scattered=(Scattered("gpus", 900.0, 90, 1, 4, 0.9),)),
+        MachineOverTime(outages=(Outage(0, 1, 1),)),
         figures=(
             figure(f"cause_{main}_share", 0.6, 0.5, 0.7),
             *shares,
@@ -51,11 +52,6 @@ def partly(main: str = "unexplained", why: str = WHY) -> Contents:
             figure("idle_usable", 100.0),
             *made.figures,
         ),
-        tested={"user": 40},
-        rules=(BoundRule("limit of 10 running jobs per user", 9_000.0, 90),),
-        scattered=(Scattered("gpus", 900.0, 90, 1, 4, 0.9),),
-        outages=(Outage(0, 1, 1),),
-        stuck=Stuck(1, 0, (attempt,)),
     )
     return replace(contents(in_part(made, why)), part=why)
 
@@ -76,13 +72,16 @@ def test_nothing_says_that_capacity_was_free(main: str) -> None:
     made = partly(main)
     page = visible(render_html(made))
     assert not FREE_WORDS.findall(page)
-    found = test_answers.found(made)
-    assert not {one.topic for one in found} & {
-        *(Topic.RULES, Topic.NODES, Topic.UNEXPLAINED, Topic.IDLE, Topic.LATER_ARRIVALS),
+    assert not {one.topic for one in found(made)} & {
+        "limits and closed hours",
+        "free capacity scattered over nodes",
+        "unexplained waits",
+        "idle while others queue",
+        "later arrivals",
     }
-    waited = test_text.waited(made)
-    assert " of all waiting time passed " in waited
-    assert ", as far as this part of the workload shows (50–70 %)" in waited
+    said = waited(made)
+    assert " of all waiting time passed " in said
+    assert ", as far as this part of the workload shows (50–70 %)" in said
     assert part.ADVICE in page
     assert "The pool was 70 % busy with this part of the workload" in page
 
@@ -109,9 +108,9 @@ def test_it_is_a_caution_and_makes_the_report_partial() -> None:
 def test_evidence_of_free_capacity_is_left_out() -> None:
     of = partly().pools[0]
     assert not any(of.figure(metric).value for metric in FREE)
-    assert of.advised == Advised(part=True)
-    assert advice.nothing(of.advised) == part.ADVICE
-    assert tables.stuck_because(present(of.stuck).rows[0]) == "not known"
+    assert of[Advised] == Advised(part=True)
+    assert advice.nothing(of[Advised]) == part.ADVICE
+    assert tables.stuck_because(present(of[OrderTest].stuck).rows[0]) == "not known"
     assert in_part(pool(), "") == pool()
 
 

@@ -11,14 +11,17 @@ from audit.model import OBSERVED, Period
 from audit.report.build import build
 from audit.report.figures import Figure
 from audit.report.pool import PoolPart
+from audit.report.sections.causes.record import Causes
 from audit.report.sections.fair_starts import tables
+from audit.report.sections.fair_starts.record import FairStart
 from audit.report.sections.preemption.record import InterruptedUser, Preempted, Preemption
-from audit.report.sections.sharing.record import BeyondUser
+from audit.report.sections.sharing.record import BeyondUser, PoolShares
+from audit.report.sections.waits.record import Waits
 from audit.store import database
 from audit.store.database import Connection
 from tests import stores
 from tests.report.rows import add, add_run
-from tests.report.sample import fidelity, present
+from tests.report.sample import fidelity, having, present
 from tests.report.sections.machine.test_reading import CAPACITY, FROM, PERIOD, ZONE
 
 _PERIOD = Period("2026-10", 1790805600, 1793487600)
@@ -54,9 +57,9 @@ def test_a_database_without_fair_starts_has_none(filled: Connection) -> None:
     _entity(filled, "user", "anna")
     part = _part(filled)
     assert not part.has_fair_starts
-    assert not part.fair_start.statuses
-    assert not part.fair_start.partitions
-    assert part.fair_start.fidelity is None
+    assert not part[FairStart].statuses
+    assert not part[FairStart].partitions
+    assert part[FairStart].fidelity is None
     assert part.users.rows[0].missed is None
 
 
@@ -71,7 +74,7 @@ def test_statuses_and_partitions_come_in_order(filled: Connection) -> None:
         ("miss_delivered_mean", "partition", None, 0.0, 1),
         ("miss_delivered_mean", "partition", "unknown", None, 0),
     )
-    fair = _part(filled).fair_start
+    fair = _part(filled)[FairStart]
     assert [row.status for row in fair.statuses] == ["final", "provisional", "blocked"]
     assert (fair.subjects, fair.counted) == (10, 8)
     assert [part.label for part in fair.partitions] == ["long", "short", "unknown"]
@@ -88,7 +91,7 @@ def test_waits_by_partition_qos_and_gpu_type(filled: Connection) -> None:
         ("cause_own_share", queue, "a / b / long / h100", 0.75, 10),
         ("wait_mean", "qos", "long", 90.0, 10),
     )
-    queues = _part(filled).queues
+    queues = _part(filled)[Waits].queues
     names = [(one.partition, one.qos, one.gpu_type, one.share) for one in queues]
     assert names == [("a / b", "long", "h100", 0.75), ("cpu", "-", "-", 0.25)]
     assert queues[0].figure("cause_own_share").value == 0.75
@@ -96,7 +99,7 @@ def test_waits_by_partition_qos_and_gpu_type(filled: Connection) -> None:
 
 def test_one_partition_is_no_comparison(filled: Connection) -> None:
     _summary(filled, ("miss_delivered_mean", "partition", "short", 50.0, 10))
-    assert _part(filled).fair_start.partitions == ()
+    assert _part(filled)[FairStart].partitions == ()
 
 
 def test_where_unexplained_waiting_is(filled: Connection) -> None:
@@ -117,7 +120,7 @@ def test_where_unexplained_waiting_is(filled: Connection) -> None:
     of_pool = {"run_id": "run-1", "cluster": "demo", "pool": "batch", "schedule": "observed"}
     times = dict.fromkeys(("arrival_time", "end_time"), _PERIOD.from_time)
     add(filled, "job_result", *jobs, **own, **of_pool, **times)
-    found = [(one.kind, one.label, one.part) for one in _part(filled).unexplained]
+    found = [(one.kind, one.label, one.part) for one in _part(filled)[Causes].unexplained]
     assert found == [
         ("hour", "9", pytest.approx(80 / 100)),
         ("user", "ann", 0.5),
@@ -126,7 +129,7 @@ def test_where_unexplained_waiting_is(filled: Connection) -> None:
         ("width_class", "1", 1.0),
     ]
     filled.execute("UPDATE job_result SET wait_s = 1000")
-    assert _part(filled).unexplained == ()
+    assert _part(filled)[Causes].unexplained == ()
 
 
 def test_fidelity_is_that_of_the_pool(filled: Connection) -> None:
@@ -136,7 +139,7 @@ def test_fidelity_is_that_of_the_pool(filled: Connection) -> None:
     )
     marked = frame.with_columns(**{name: pl.lit(_KEY[name]) for name in _KEY})
     database.insert(filled, "fidelity_result", marked)
-    found = present(_part(filled).fair_start.fidelity)
+    found = present(_part(filled)[FairStart].fidelity)
     assert (found.order, found.backfill) == ("fcfs", "easy")
     assert found.figures == (Figure("start_error_median", 60.0, unit="s"),)
 
@@ -164,8 +167,8 @@ def test_who_is_delayed_most(filled: Connection) -> None:
     assert told[None].miss_delivered_s == 900
 
     def delayed(best: float | None) -> list[str | None]:
-        fair = replace(part.fair_start, fidelity=fidelity(best))
-        of = tables.delayed(part.users, replace(part, fair_start=fair), 5)
+        fair = replace(part[FairStart], fidelity=fidelity(best))
+        of = tables.delayed(part.users, having(part, fair), 5)
         return [row.name for row in of]
 
     assert delayed(0.65) == ["anna", "cem"]  # ben started earlier in all
@@ -183,7 +186,7 @@ def test_the_agreement_of_rules_is_read(filled: Connection) -> None:
     ]
     rows += [{**dict(zip(keys, row, strict=True)), "metric": "agreement"} for row in tried]
     add(filled, "fidelity_result", *rows, **_KEY, pool="batch", unit="1")
-    found = present(_part(filled).fair_start.fidelity)
+    found = present(_part(filled)[FairStart].fidelity)
     assert found.rules[0] == ("sjf", "easy", True, 0.4)
     assert [rule.agreement for rule in found.rules] == [0.4, 0.2, None]
     assert found.used == ("kept", "none", True, None)
@@ -210,7 +213,7 @@ def test_users_whose_jobs_were_allocated_more_than_they_requested(tmp_path: Path
         more |= {"charge": 8.0, "beyond_charge": 2.0} if user == "ann" else {}
         add(con, "job_result", **of, **ended, **more, user=user, occupancy_s=100)
     (pool,) = build(con, "demo", PERIOD).pools
-    assert pool.beyond == (
+    assert pool[PoolShares].users == (
         BeyondUser("ann", 2_000.0, 900.0, 0.25, "whole"),
         BeyondUser("cem", 400.0, 100.0, None, "cores"),
     )
@@ -236,7 +239,7 @@ def test_preempted_jobs_and_who_started_on_their_nodes(tmp_path: Path) -> None:
         counts = dict.fromkeys(("jobs", "attempts", "never_started", "tuwt_s"), 1) | {"tusa": 1.0}
         add(con, "entity_result", **of, period="2026-10", entity_kind="user", **row, **counts)
     (pool,) = build(con, "demo", PERIOD).pools
-    assert pool.preemption == Preemption(
+    assert pool[Preemption] == Preemption(
         (InterruptedUser("ann", 1, 200.0, 0),),
         (Preempted("1", "ann", "scavenge", 2, end, 200.0, "2, 3", "bob, cem"),),
     )

@@ -78,7 +78,7 @@ def test_names_that_differ_at_the_end_stay_apart() -> None:
     assert wording.name(None) == wording.NOT_NAMED
 
 
-def test_how_usage_decays_is_said_or_left_out() -> None:
+def test_how_usage_decays_is_stated_or_left_out() -> None:
     half_life = {"method": "half_life", "penalty": "max", "half_life_days": 1.0}
     assert wording.decay(half_life).startswith(
         "Usage loses half of its weight in 1 day. Each second"

@@ -269,7 +269,7 @@ def test_only_starts_into_a_loss_are_faults(capacity: Capacity, faulty: str | No
     assert found(SOUND, capacity=capacity) == expected
 
 
-def test_only_what_is_asked_for_can_be_too_little() -> None:
+def test_only_what_is_requested_can_be_too_little() -> None:
     # memory is over-full from 1 on; only d asks for it.
     memory = SOUND.with_columns(pl.Series("memory", [8, 0, 0, 3]))
     has = in_steps([4, 8], (1, [0, -6]), resources=("size", "memory"))

@@ -180,7 +180,7 @@ def test_only_what_changed_is_computed_again(computed: list[int]) -> None:
     assert computed.pop() <= 4
 
 
-def test_what_was_over_capacity_is_still_said_to_be() -> None:
+def test_what_was_over_capacity_keeps_that_status() -> None:
     # a and b run together on what is enough for one of them when c comes
     records = [
         ended(EPOCH, EPOCH, EPOCH + 10, 1),

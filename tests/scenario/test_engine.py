@@ -87,7 +87,7 @@ def test_long_queues_as_defined(order: Order, resources: int, window: int | None
 @pytest.mark.parametrize(
     ("order", "number"), [(Order.fairshare, 5), (Order.nuwt, 5), (Order.nuwt, 80)]
 )
-def test_long_queues_of_few_and_of_many_owners_as_defined(order: Order, number: int) -> None:
+def test_long_queues_of_few_and_of_many_users_as_defined(order: Order, number: int) -> None:
     # Few are sorted by owner, unless two of them tie; many by comparing attempts.
     random = np.random.Generator(np.random.PCG64(number))
     arrivals = sorted(random.integers(0, 30, 90).tolist())

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from audit.array_types import Floats
 from audit.errors import SimulationError
 from audit.metrics.attempts.population import describe
 from audit.model import BY_OWNER, Backfill, Order, Policy, Pool, Resource
-from audit.scenario.budget import Floats, weights
+from audit.scenario.budget import weights
 from audit.scenario.driver import Effort
 from audit.scenario.engine import replay
 from audit.scenario.fair_start import fair_start_times, fair_starts

@@ -91,7 +91,7 @@ def test_between_passes_of_backfill_the_queue_is_served_from_its_front() -> None
     assert (replay(arrays(log, slurm), always).start - EPOCH).tolist() == [0, 50, 2, 35]
 
 
-def test_what_ends_at_a_tick_and_a_pass_of_backfill_is_booked_once() -> None:
+def test_what_ends_at_a_tick_and_a_pass_of_backfill_is_charged_once() -> None:
     # At 11, a pass of backfill precedes the end of Ann's first job, and rates users. At 25 she has
     # used 11, Bob 15; counted twice, it would be 21. The wide job of a higher tier keeps all from
     # starting before.
@@ -176,7 +176,7 @@ def test_users_who_tie_share_a_rank() -> None:
     assert served(Slurm(tree, period=5, age=0.0), *jobs) == [0, 10, 20]
 
 
-def test_what_runs_when_a_simulation_begins_goes_on_to_be_booked() -> None:
+def test_what_runs_when_a_simulation_begins_goes_on_to_be_charged() -> None:
     # By 50 Ann had used 60 and Bob 10; by 100 what Bob runs has made that 110.
     running = (job("ann", 0, 20, charge=3), job("bob", 45, 55, charge=2))
     log = Log((*running, job("bob", 60), job("ann", 61)), (1,))
@@ -216,7 +216,7 @@ def test_classic_fairshare_is_no_rank() -> None:
     assert served(slurm, *least) == [0, 10, 30, 20]
 
 
-def test_a_simulation_from_a_snapshot_goes_on_from_what_was_booked() -> None:
+def test_a_simulation_from_a_snapshot_goes_on_from_what_was_charged() -> None:
     # Bob's first attempt, which the simulation does not run, has used more than Ann's by 60.
     jobs = (job("bob", 0, 50), job("ann", 50, 10), job("ann", 61, 5), job("bob", 61, 5))
     log = Log((*jobs, job("cem", 62, 1)), (1,))
@@ -282,7 +282,7 @@ def test_around_midnight_as_defined(log: Log, slurm: Slurm, backfill: Backfill) 
     slurms(),
     st.integers(0, 90),
 )
-def test_what_was_booked_by_the_last_tick(
+def test_what_was_charged_by_the_last_tick(
     spans: list[tuple[int, int]], slurm: Slurm, instant: int
 ) -> None:
     midnight = EPOCH + 86_400 - EPOCH % 86_400 - 20  # 20 s before a day begins

@@ -98,7 +98,7 @@ STORY = log(
 )
 
 
-def test_fig_2_a_later_arrival_makes_room_for_an_earlier_one() -> None:
+def test_fig_2_a_later_arrival_frees_capacity_for_an_earlier_one() -> None:
     # Q5 keeps Q1 from starting at 2, and there is room for Q2, then for Q3, before their time.
     audit = audited(STORY, 4, EASY)
     assert audit["Q2"]["start_time"] == 2 < audit["Q2"]["fst_strict"] == 5

@@ -228,7 +228,7 @@ def test_who_matters_in_a_snapshot(log: Log) -> None:
 
 
 @given(logs())
-def test_there_is_room_for_every_snapshot(log: Log) -> None:
+def test_there_is_space_for_every_snapshot(log: Log) -> None:
     work = arrays(log)
     rule = slow.Rule("fcfs", "none")
     for j, job in enumerate(log.jobs):

@@ -371,7 +371,7 @@ def test_a_store_that_names_files_outside_its_archive_is_refused(place: Path) ->
         assert "not in the archive" in str(error)
 
 
-def test_views_of_a_backup_are_made_anew(place: Path) -> None:
+def test_views_of_a_backup_are_recreated(place: Path) -> None:
     (place / "b.tar").write_bytes(
         with_store(place, "CREATE OR REPLACE VIEW stuck AS SELECT 'crafted' AS cluster")
     )

@@ -24,9 +24,9 @@ from audit.oneoff.verify import verify
 from audit.pipeline import drawing
 from audit.pipeline.opening import LogRequest
 from audit.pipeline.session import Session
+from audit.report import standing
 from audit.report.contents import Who
 from audit.report.owner.build import build
-from audit.report.sections.records import standing
 from audit.store import queries, snapshots
 from tests.logs import write
 from tests.nightly.test_run import NOW, site
@@ -261,7 +261,7 @@ def test_all_pages_of_a_night_have_the_same_figures_over_all_users(nights: list[
         assert not any(re.search(r"\d records|\d refused", page) for page in night.pages.values())
 
 
-def test_pages_of_each_night_can_be_made_again(nights: list[Night]) -> None:
+def test_pages_of_each_night_can_be_recreated(nights: list[Night]) -> None:
     for night in (nights[1], nights[-1]):
         settings = settings_of(night.folder)
         reports = night.folder / "fairaudit-reports" / "c" / "2026-01"

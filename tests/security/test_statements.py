@@ -207,7 +207,7 @@ def test_the_modes_alone_keep_every_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("statement", ATTACKS)
-def test_nothing_is_changed_or_told(place: Place, opened: Reader, statement: str) -> None:
+def test_nothing_is_changed_or_reported(place: Place, opened: Reader, statement: str) -> None:
     with pytest.raises(UsageError, match=r"^sql: ") as refused:
         ask(opened, place.fill(statement))
     assert place.state() == place.before

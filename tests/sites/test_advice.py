@@ -75,7 +75,7 @@ def test_the_true_scheduler_backfills_as_the_pool_does(
         assert known_pool(made(changed, 0)).policy == policy
 
 
-def test_on_a_site_as_told_advice_promises_what_happens() -> None:
+def test_on_a_site_as_configured_advice_promises_what_happens() -> None:
     found = _advised("strict", 0)
     assert {one.change for one in found.compared} >= {"--backfill easy"}
     assert all(one.same_sign and one.inside for one in found.compared)

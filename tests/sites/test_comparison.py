@@ -62,7 +62,7 @@ HELD = by_hand(
 """The third waits for the end of the second, and is then held for 3,000 s."""
 
 
-def test_a_site_by_hand_is_told_truly() -> None:
+def test_a_site_by_hand_is_described_truly() -> None:
     """The account leaves unexplained why the job was held."""
     assert wrong_side(HELD) == (0.0, 0.0, 3_900)
     assert by_second(told_stretches(HELD, 2), HELD.reasons) == (0.0, 0.0, 3_900)
@@ -85,7 +85,7 @@ def _short(name: str, seed: int) -> TrueSite:
     "name",
     ["EASY", "a pass each 60 s", "latency", "conservative", "fairshare", "no guarantee"],
 )
-def test_where_nothing_is_hidden_nearly_all_is_told_truly(name: str, seed: int) -> None:
+def test_where_nothing_is_hidden_nearly_all_is_described_truly(name: str, seed: int) -> None:
     assert max(wrong_side(_short(name, seed))[:2]) <= MOST
 
 

@@ -139,7 +139,7 @@ def test_migrating_again_changes_nothing_but_a_newer_store_is_refused(store: Con
 
 
 @pytest.mark.parametrize("folder", ["sql/schema", "sql/views"])
-def test_views_are_made_anew_only_if_a_script_has_changed(
+def test_views_are_recreated_only_if_a_script_has_changed(
     store: Connection, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, folder: str
 ) -> None:
     comment = "SELECT comment FROM duckdb_views() WHERE view_name = 'stuck'"

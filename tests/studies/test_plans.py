@@ -139,7 +139,7 @@ def test_a_synthetic_log_is_read_as_any_other(
 
 
 @pytest.mark.thorough
-def test_what_cannot_be_written_or_read_is_said(files: tuple[Path, ...], tmp_path: Path) -> None:
+def test_what_cannot_be_written_or_read_is_stated(files: tuple[Path, ...], tmp_path: Path) -> None:
     model = files[-3]
 
     def refused(said: str, source: Path, out: Path) -> None:

@@ -181,7 +181,7 @@ def test_it_works_by_address_and_leaves_the_shared_folder_empty(
     ]
 
 
-def test_a_late_answer_of_a_new_worker_is_asked_for_again(
+def test_a_late_answer_of_a_new_worker_is_requested_again(
     running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     result, late = distributed.Future.result, [True]

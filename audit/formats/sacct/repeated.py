@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from audit.array_types import Ints
 from audit.formats.instants import Instants
 
 TIMES: Final = ("Submit", "Eligible", "Start", "End")
@@ -23,8 +24,6 @@ UNDECIDED: Final = (
 )
 _NEAR: Final = 6 * 3_600  # s around such an hour in which other submissions are compared
 _APART: Final = 3_600  # s by which a clock is put back at most
-
-Ints = npt.NDArray[np.int64]
 
 
 def settled(

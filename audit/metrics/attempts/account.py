@@ -51,6 +51,7 @@ import polars as pl
 import polars.selectors as cs
 from numpy.typing import NDArray
 
+from audit.array_types import Ints
 from audit.metrics.attempts.contention import counted_resources
 from audit.metrics.attempts.reasons import hold_kind, throttled
 from audit.metrics.attempts.recorded import SITE_PRIORITY, recorded, site_order
@@ -58,16 +59,7 @@ from audit.metrics.preemption import sides
 from audit.metrics.waits import plan as plans
 from audit.metrics.waits.held import longest_hold, placed_holds, recorded_rules
 from audit.metrics.waits.plan import Passes
-from audit.metrics.waits.queue import (
-    AS_HELD,
-    NEVER,
-    Holds,
-    InForce,
-    Ints,
-    Queued,
-    in_force,
-    queued,
-)
+from audit.metrics.waits.queue import AS_HELD, NEVER, Holds, InForce, Queued, in_force, queued
 from audit.metrics.waits.walk import (
     BOOKED,
     FIRST_RULE,

@@ -14,10 +14,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from audit.array_types import Ints
 from audit.model import Pool, Standing
 from audit.words import OF_TYPE, is_amount
-
-Ints = NDArray[np.int64]
 
 
 class CapacitySteps(NamedTuple):

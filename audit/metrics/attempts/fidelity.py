@@ -29,8 +29,8 @@ from typing import Final, NamedTuple
 import numpy as np
 import polars as pl
 import polars.selectors as cs
-from numpy.typing import NDArray
 
+from audit.array_types import Ints
 from audit.metrics.attempts.miss import FSTS, WEIGHT, in_totals, repeated
 from audit.metrics.attempts.population import ended, in_period
 from audit.metrics.quantiles import MEDIAN, P90, P95, exact_sum, nearest_rank
@@ -38,8 +38,6 @@ from audit.metrics.waits.plan import UNLIMITED
 from audit.metrics.waits.walk import Plan, Starts
 from audit.model import Period
 from audit.registry.measures import unit_of
-
-Ints = NDArray[np.int64]
 
 KEY = ("cluster", "job_id", "attempt")
 _READ: Final = (

@@ -14,14 +14,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from audit.array_types import Floats, Ints
 from audit.metrics.attempts.population import day_number, local_arrival, only
 from audit.metrics.quantiles import add_ints, grouped_sums, nearest_rank, renumbered
 from audit.metrics.uncertainty import FEWEST, NONE, Interval, Resamples
 from audit.registry.measure import Greatest, Measure, Quantile, Quotient, RatioRange, Total
 from audit.registry.measures import unit_of
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64] | NDArray[np.float64]
 
 GPU_TYPE: Final = "gpu_type"

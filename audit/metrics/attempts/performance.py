@@ -11,12 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from audit.array_types import Ints
 from audit.metrics.attempts.contention import lifetimes, time_order
 from audit.model import Standing
-
-Ints = NDArray[np.int64]
 
 
 class Activity(NamedTuple):

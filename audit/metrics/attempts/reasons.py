@@ -13,12 +13,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from audit.array_types import Bools
 from audit.model import Limit, Scope
 from audit.registry.reasons import OTHER, REASONS, Reason
 from audit.rules import KINDS
 from audit.words import kind_of
-
-Bools = NDArray[np.bool_]
 
 NO_END: Final = int(np.iinfo(np.int64).max)
 REFILLED_S: Final = 60

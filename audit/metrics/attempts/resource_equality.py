@@ -26,14 +26,13 @@ from typing import Literal
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from audit.array_types import Floats
 from audit.metrics.attempts.contention import Lifetimes, lifetimes
 from audit.metrics.quantiles import exact_sum
 from audit.model import Standing
 
 Weights = Literal["size", "jobs"]
-Floats = NDArray[np.float64]
 
 
 def resource_equality(

@@ -34,6 +34,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from audit.array_types import Ints
 from audit.metrics.attempts.contention import (
     counted_resources,
     largest_amounts,
@@ -47,8 +48,6 @@ from audit.metrics.ranges import Ranges
 from audit.metrics.uncertainty import NONE, Resamples, interval
 from audit.model import Period, Pool, Standing
 from audit.registry.causes import CAUSES, COLUMNS
-
-Ints = NDArray[np.int64]
 
 LEAST_SIMILAR: Final = 20
 LEAST_ENTITIES: Final = 3

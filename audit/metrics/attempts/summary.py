@@ -14,8 +14,8 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import polars as pl
 import polars.selectors as cs
-from numpy.typing import NDArray
 
+from audit.array_types import Floats, Ints
 from audit.metrics import dominant_share, uncertainty
 from audit.metrics.attempts import figures, passed_over, performance, users
 from audit.metrics.attempts.contention import counted_resources
@@ -40,9 +40,6 @@ from audit.metrics.uncertainty import NONE, Interval, Resamples
 from audit.model import Period, Pool, Standing
 from audit.periods import day_edges, day_of
 from audit.words import AMOUNTS
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 SUMMARY_SCHEMA = pl.Schema(
     {

@@ -38,8 +38,8 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 import polars as pl
 import polars.selectors as cs
-from numpy.typing import NDArray
 
+from audit.array_types import Ints
 from audit.metrics.attempts.miss import EVERY_FST, TOLERANCE_S, WEIGHT, in_totals, weighted
 from audit.metrics.attempts.population import gave_up_wait, numbered, only
 from audit.metrics.attempts.similar import REFERENCE, excess
@@ -57,8 +57,6 @@ from audit.metrics.quantiles import (
 from audit.model import Standing
 from audit.registry.causes import COLUMNS as BY_CAUSE
 from audit.registry.columns import BIGINT, BOOLEAN, DOUBLE, OF_ENTITIES, VARCHAR
-
-Ints = NDArray[np.int64]
 
 Kind = Literal["user", "account"]
 

@@ -40,8 +40,9 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import polars as pl
 
+from audit.array_types import Bools, Floats, Ints
 from audit.metrics.fairshare import operators, trees
-from audit.metrics.fairshare.trees import NO_SHARE, Bools, Floats, Ints, Shape, Tree
+from audit.metrics.fairshare.trees import NO_SHARE, Shape, Tree
 from audit.metrics.fairshare.usage import Kind, Method, Usage, by_number, numbered, usage
 from audit.metrics.slurm.shares import classic, fair_tree
 from audit.model import Period
@@ -303,7 +304,7 @@ def _leaves(tree: Tree, started: pl.DataFrame) -> Ints:
         by.append("partition")
     distinct, codes, _ = numbered(started.select(by))
     partition = distinct["partition"] if "partition" in by else None
-    return trees.leaf_of(tree, distinct["user"], distinct["account"], partition).nodes[codes]
+    return trees.leaf_of(tree, distinct["user"], distinct["account"], partition)[codes]
 
 
 def _used(

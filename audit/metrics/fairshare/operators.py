@@ -34,10 +34,9 @@ from collections.abc import Callable
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from audit.array_types import Floats, Ints
 
 OPERATORS: Final = (
     "absolute", "relative", "relative_n", "sigmoid", "sigmoid_n", "combined", "slurm"

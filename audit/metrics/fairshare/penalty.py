@@ -54,13 +54,12 @@ from typing import Final, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from audit.array_types import Bools, Floats
 from audit.metrics.fairshare.usage import Kind, Method, usage
 from audit.words import AMOUNTS
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 Basis = Literal["pool", "node"]
 
 RESOURCES: Final = AMOUNTS  # columns of ``model.ATTEMPTS`` with the request vector

@@ -24,11 +24,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from audit.array_types import Bools, Floats, Ints
 from audit.metrics.fairshare import operators
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 Kind = Literal["account", "user"]
 
 ROOT: Final = "root"
@@ -70,16 +68,6 @@ class Tree(NamedTuple):
         lists = np.zeros(len(self.names), np.bool_)
         lists[self.parents[self.is_user]] = True
         return lists
-
-
-class Leaves(NamedTuple):
-    """The node of each attempt."""
-
-    nodes: Ints  # index of a node; −1: its account is not in the tree
-    unknown_users: int
-    """Attempts of users that their account does not list: they belong to the account."""
-    unknown_accounts: int
-    """Attempts whose account, or without accounts whose user, the tree does not have."""
 
 
 # --- making one ----------------------------------------------------------------------------------
@@ -245,11 +233,11 @@ def depths(tree: Tree) -> Ints:
 
 def leaf_of(
     tree: Tree, user: pl.Series, account: pl.Series | None, partition: pl.Series | None = None
-) -> Leaves:
-    """Return the node of each attempt: the most specific one that the tree has.
+) -> Ints:
+    """Return the index of each attempt's node, the most specific one that the tree has; −1: none.
 
     In this order: its user below its account for its partition; its user below its account; its
-    account. Of accounts without listed users, no user is unknown.
+    account.
 
     Args:
         user: of each attempt, or null.
@@ -265,12 +253,9 @@ def leaf_of(
     found = _find(attempts, users.filter(of_one), ["account", "user", "partition"])
     found = found.fill_null(_find(attempts, users.filter(~of_one), ["account", "user"]))
     if account is None:
-        return Leaves(found.fill_null(-1).to_numpy(), 0, found.null_count())
+        return found.fill_null(-1).to_numpy()
     accounts = nodes.filter(~pl.col("is_user")).rename({"name": "account"})
-    whole = _find(attempts, accounts, ["account"]).set(found.is_not_null(), None)
-    unknown_users = tree.lists_users[whole.drop_nulls().to_numpy()].sum()
-    found = found.fill_null(whole)
-    return Leaves(found.fill_null(-1).to_numpy(), int(unknown_users), found.null_count())
+    return found.fill_null(_find(attempts, accounts, ["account"])).fill_null(-1).to_numpy()
 
 
 def _nodes(tree: Tree) -> pl.DataFrame:

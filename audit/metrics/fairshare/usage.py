@@ -40,10 +40,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from audit.array_types import Floats, Ints
+
 Kind = Literal["user", "account"]
 Alignment = Literal["trailing", "calendar"]
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 LONGEST_REACH_S = 1_000 * 366 * 86_400
 GREATEST_WEIGHT = 1e100

@@ -19,6 +19,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit import periods
+from audit.array_types import Ints
 from audit.metrics.attempts.account import KEY
 from audit.metrics.attempts.population import only
 from audit.metrics.attempts.reasons import in_scope
@@ -29,7 +30,6 @@ from audit.rules import Limit
 if TYPE_CHECKING:
     from audit.kernels.limited import LimitEvents
 
-Ints = NDArray[np.int64]
 
 _END, _ARRIVE, _LEAVE, _RUN = range(4)
 """Kinds of events, as in the kernel."""

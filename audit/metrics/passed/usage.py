@@ -23,13 +23,11 @@ from typing import Final
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from audit.array_types import Bools, Floats
 from audit.metrics.pairs import EntityUsage, Kind, Log
 from audit.metrics.passed.tested import ROUNDING, JudgedEntity
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 Shares = Mapping[str, Mapping[str, float]]
 """By kind and name, relative to one another."""
 

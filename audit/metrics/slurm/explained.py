@@ -26,7 +26,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from audit.metrics.fairshare.trees import Bools, Floats, Ints, Tree
+from audit.array_types import Bools, Floats, Ints
+from audit.metrics.fairshare.trees import Tree
 from audit.metrics.fairshare.usage import Grouped
 from audit.metrics.slurm.shares import summed
 from audit.metrics.slurm.usage import LONGEST_RESET_S, SlurmUsage

@@ -38,16 +38,8 @@ from typing import Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from audit.metrics.fairshare.trees import (
-    Bools,
-    Floats,
-    Ints,
-    Tree,
-    TreeNode,
-    build,
-    groups,
-    leaf_of,
-)
+from audit.array_types import Bools, Floats, Ints
+from audit.metrics.fairshare.trees import Tree, TreeNode, build, groups, leaf_of
 from audit.metrics.fairshare.usage import Grouped
 from audit.metrics.slurm.usage import SlurmUsage
 
@@ -102,7 +94,7 @@ def printed(tree: Tree) -> list[int]:
 
 def places(tree: Tree, attempts: pl.DataFrame) -> Places:
     """Return the association of each attempt, by its user, account and partition."""
-    nodes = leaf_of(tree, attempts["user"], attempts["account"], attempts["partition"]).nodes
+    nodes = leaf_of(tree, attempts["user"], attempts["account"], attempts["partition"])
     has_account = attempts["account"].is_not_null()
     unknown = nodes < 0
     nodes = np.where(unknown & has_account.to_numpy(), 0, nodes)

@@ -40,8 +40,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
 
+from audit.array_types import Floats, Ints
 from audit.metrics.attempts.contention import gpu_types, with_gpu_types
-from audit.metrics.fairshare.usage import Floats, Grouped, Ints
+from audit.metrics.fairshare.usage import Grouped
 from audit.periods import day_of, day_start
 from audit.words import gpu_type
 

@@ -17,7 +17,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from audit.metrics.fairshare.trees import Floats, Tree
+from audit.array_types import Floats
+from audit.metrics.fairshare.trees import Tree
 from audit.metrics.slurm.explained import Back, ChargedAttempts, back, next_tick
 
 LARGEST: Final = 1 << 30

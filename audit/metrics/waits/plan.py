@@ -10,7 +10,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from audit.metrics.waits.walk import Ints, Plan, PoolLog, Starts, WaitSweep, book
+from audit.array_types import Ints
+from audit.metrics.waits.walk import Plan, PoolLog, Starts, WaitSweep, book
 from audit.policies import Backfill, Policy
 
 TRIED: Final = Plan(20)

@@ -15,6 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit import periods
+from audit.array_types import Ints
 from audit.metrics.attempts.contention import (
     CapacitySteps,
     reserved_rows,
@@ -24,8 +25,6 @@ from audit.metrics.attempts.reasons import any_of, in_scope
 from audit.metrics.closed_hours import closed_spans
 from audit.model import SEQUENCE, Standing
 from audit.rules import Limit, Window
-
-Ints = NDArray[np.int64]
 
 TRACED: Final = 2  # flag of the attempt of which the kernel keeps every stretch
 NEVER: Final = int(np.iinfo(np.int64).max)

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from audit.array_types import Ints
 from audit.metrics.attempts.contention import (
     amounts,
     capacity_steps,
@@ -36,7 +37,6 @@ from audit.model import Pool
 if TYPE_CHECKING:
     from audit.kernels.waits.walk import Course, Machines, Ruled, Waits
 
-Ints = NDArray[np.int64]
 
 BOOKED: Final = (
     *("held", "unavailable", "rule", "rule_free", "own_queued", "own_running", "kept_own"),

@@ -10,11 +10,12 @@ from typing import Final, NamedTuple
 import numpy as np
 import polars as pl
 
+from audit.array_types import Ints
 from audit.metrics.attempts import account as accounts
 from audit.metrics.attempts.contention import amounts, capacity_steps
 from audit.metrics.attempts.similar import similar_waits
 from audit.metrics.waits.plan import UNLIMITED, Passes
-from audit.metrics.waits.queue import NEVER, Ints, queued
+from audit.metrics.waits.queue import NEVER, queued
 from audit.model import Pool, Standing
 from audit.oneoff.explain.story import (
     Crossing,

@@ -121,8 +121,7 @@ def _why(part: LineCause) -> str:
         "own": f"behind {wording.plural(part.jobs, 'job')} of the same user",
         "earlier": f"behind {running} that arrived earlier",
         "later": f"behind {running} that arrived later",
-        "claimed": f"enough was free, but for {wording.plural(part.jobs, 'job')} ahead of it that "
-        "could start as well",
+        "claimed": f"enough was free, but {wording.plural(part.jobs, 'job')} ahead could use it",
         "held": f"held ({INFERRED_HOLDS.get(part.by, part.by)})" if part.by else "",
         "rule": wording.name(part.by, 120) if part.by else "",
         "unavailable": "outage: nothing ran in the pool"

@@ -14,10 +14,10 @@ from audit.scenario.plateaus.search import PlateauRule
 from audit.scenario.releases.chains import JobChain
 
 _RULES: Final = (
-    "A user, account, partition or QOS stops at a level if no job of it starts although the next "
-    "one would fit. A level is a limit of the site if several users stop at it and hardly any "
-    "start exceeds it. “Concentration” is the share of such stops that lie at the level, and not "
-    "below it, as a mean over entities and days."
+    "A user, account, partition or QOS stops at a level if no job of it starts although enough is "
+    "free for the next one. A level is a limit of the site if several users stop at it and hardly "
+    "any start exceeds it. “Concentration” is the share of such stops that lie at the level, and "
+    "not below it, as a mean over entities and days."
 )
 _HOLDS: Final = (
     "A limit of one user is no rule of the site: it may be a limit, a throttle or a dependency. "
@@ -65,14 +65,19 @@ def _table(
 ) -> Table:
     columns: Columns[PlateauRule] = (
         TableColumn("Limit", "limit", "text", partial(_text, pool=pool)),
-        TableColumn("Stops at it", "stops", "count", lambda row: row.judged.counts.at),
+        TableColumn("Stops at the limit", "stops", "count", lambda row: row.judged.counts.at),
         TableColumn("Starts", "starts", "count", lambda row: row.judged.counts.starts),
-        TableColumn("Exceed it", "exceed", "count", lambda row: row.judged.counts.broken),
+        TableColumn(
+            "Starts that exceed it", "exceed", "count", lambda row: row.judged.counts.broken
+        ),
         TableColumn(
             "Concentration", "concentration", "percent", lambda row: row.judged.concentration
         ),
         TableColumn(
-            "Fails", "fails", "text", lambda row: row.judged.fault and row.judged.fault.value
+            "Failed condition",
+            "fails",
+            "text",
+            lambda row: row.judged.fault and row.judged.fault.value,
         ),
     )
     return table(key, caption, columns if failed else columns[:-1], rules)
@@ -88,6 +93,6 @@ def _text(rule: PlateauRule, pool: Pool) -> str:
 
 _CHAINS: Final[Columns[JobChain]] = (
     TableColumn("User", "user", "text"),
-    TableColumn("Jobs held", "held", "count", lambda row: len(row.held)),
+    TableColumn("Jobs kept waiting", "held", "count", lambda row: len(row.held)),
     TableColumn("Evidence", "evidence", "text", chain_words),
 )

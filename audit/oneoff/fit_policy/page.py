@@ -103,11 +103,11 @@ def _agreement(compared: pl.DataFrame) -> Table:
     columns: Columns[dict[str, Any]] = (
         TableColumn("Policy", "candidate", "text", candidate),
         TableColumn("Agreement", "agreement", "percent", lambda row: row["agreement"]),
-        TableColumn("Both start", "common", "count", lambda row: row["common"]),
-        TableColumn("The site starts", "observed", "count", lambda row: row["observed"]),
-        TableColumn("Wrongly started", "wrong", "count", lambda row: row["wrong"]),
-        TableColumn("Instants", "instants", "count", lambda row: row["instants"]),
-        TableColumn("Compared", "judged", "count", lambda row: row["judged"]),
+        TableColumn("Started by both", "common", "count", lambda row: row["common"]),
+        TableColumn("Started by the site", "observed", "count", lambda row: row["observed"]),
+        TableColumn("Started by the candidate alone", "wrong", "count", lambda row: row["wrong"]),
+        TableColumn("Instants with starts", "instants", "count", lambda row: row["instants"]),
+        TableColumn("Instants compared", "judged", "count", lambda row: row["judged"]),
         TableColumn("Jobs examined per pass", "plan_depth", "count", lambda row: row["plan_depth"]),
     )
     ranked = compared.sort("agreement", descending=True, nulls_last=True, maintain_order=True)
@@ -120,9 +120,9 @@ def _agreement(compared: pl.DataFrame) -> Table:
 
 _FOUND: Final = (
     "Windows are listed in the order in which they were found; each is judged with those above it "
-    "in force. “Withheld” counts the occasions on which the window alone kept a job waiting; "
-    "“breaks” counts the starts that it forbids. “By chance” is the expected share of such starts "
-    "without the window. “Bound” is the upper limit of the share that breaks it (95 %)."
+    "in force. “Jobs kept waiting” counts the occasions on which the window alone kept a job "
+    "waiting; “starts that break it” counts the starts that it forbids. The share of such starts "
+    "has an upper limit (95 %); beside it is the share that is expected without the window."
 )
 _FAILED: Final = "The best candidates for windows, with the first condition that fails."
 
@@ -142,12 +142,14 @@ def _table(
 ) -> Table:
     columns: Columns[InferredWindow] = (
         TableColumn("Window", "window", "text", partial(_text, pool=pool)),
-        TableColumn("Withheld", "withheld", "count", lambda row: row.found.withheld),
+        TableColumn("Jobs kept waiting", "withheld", "count", lambda row: row.found.withheld),
         TableColumn("Starts", "starts", "count", lambda row: row.starts),
-        TableColumn("Breaks", "breaks", "count", lambda row: row.found.breaks),
-        TableColumn("Bound", "bound", "percent", lambda row: row.found.bound),
-        TableColumn("By chance", "by_chance", "percent", lambda row: row.found.by_chance),
-        TableColumn("Fails", "fails", "text", lambda row: row.found.fails),
+        TableColumn("Starts that break it", "breaks", "count", lambda row: row.found.breaks),
+        TableColumn(
+            "Share that breaks it, at most", "bound", "percent", lambda row: row.found.bound
+        ),
+        TableColumn("Expected share", "by_chance", "percent", lambda row: row.found.by_chance),
+        TableColumn("Failed condition", "fails", "text", lambda row: row.found.fails),
     )
     return table(key, caption, columns if failed else columns[:-1], rows)
 
@@ -157,7 +159,7 @@ def _text(one: InferredWindow, pool: Pool) -> str:
 
 
 _READ: Final = (
-    "fairaudit searches the whole log for limits, at which jobs stop although they would fit, and "
+    "fairaudit searches the whole log for limits, at which jobs stop although enough is free, and "
     "then for windows, with the limits in force. Rules may apply on some days only. The candidates "
     "are then compared with the observed starts, with all rules in force.",
     "The result describes the log, not the site's configuration. A rule that never delays a job "

@@ -14,9 +14,10 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import polars as pl
 
+from audit.array_types import Floats
 from audit.config import Config
 from audit.errors import UsageError
-from audit.metrics.fairshare.trees import Floats, Tree
+from audit.metrics.fairshare.trees import Tree
 from audit.metrics.slurm import explained
 from audit.metrics.slurm.explained import Back, ChargedAttempts, Effect, Moved
 from audit.metrics.slurm.shares import classic, fair_tree, summed

@@ -20,13 +20,14 @@ import numpy as np
 import polars as pl
 
 from audit import periods, spreadsheets
+from audit.array_types import Floats
 from audit.cluster.fairshare import share_tree
 from audit.config import Config
 from audit.errors import UsageError
 from audit.formats.instants import LATEST
 from audit.formats.slurm import slurm_conf
 from audit.formats.slurm.sacctmgr import Association
-from audit.metrics.fairshare.trees import Floats, Tree
+from audit.metrics.fairshare.trees import Tree
 from audit.metrics.fairshare.usage import Grouped, by_number
 from audit.metrics.slurm.explained import misfits
 from audit.metrics.slurm.shares import (

@@ -53,8 +53,8 @@ _MEASURES: Final[Columns[Any]] = (
     TableColumn("Mean bounded slowdown", "bounded_slowdown_mean"),
     TableColumn("NUWT (Σ wait / Σ area)", "nuwt"),
     TableColumn("Delay by later arrivals, mean (strict FST)", "miss_strict_mean", "duration"),
-    TableColumn("Mean miss, relaxed FST", "miss_relaxed_mean", "duration"),
-    TableColumn("Missed the strict FST", "missed_strict_share", "percent"),
+    TableColumn("Mean delay against the relaxed FST", "miss_relaxed_mean", "duration"),
+    TableColumn("Started later than the strict FST", "missed_strict_share", "percent"),
     TableColumn("Shortfall per attempt (RE), resource·s", "re_unfairness"),
 )
 _POOL: Final[Columns[Any]] = (
@@ -65,8 +65,8 @@ _POOL: Final[Columns[Any]] = (
     TableColumn("Loss of capacity", "loss_of_capacity", "percent"),
     TableColumn("First arrival to last end", "span_s", "duration"),
     TableColumn("Mean NUWT of users (UWT)", "uwt"),
-    TableColumn("Median", "nuwt_median"),
-    TableColumn("Deviation", "nuwt_deviation"),
+    TableColumn("Median NUWT of users", "nuwt_median"),
+    TableColumn("Standard deviation of NUWT", "nuwt_deviation"),
 )
 _EVERY_MEASURE: Final[Columns[Any]] = tuple(
     TableColumn(
@@ -81,9 +81,9 @@ _FIDELITY_OF: Final[Columns[Any]] = (
     TableColumn("Agreement with the observed starts", "agreement", "percent"),
     TableColumn("Attempts compared", "replayed", "count"),
     TableColumn("Median error of the start", "start_error_median", "duration"),
-    TableColumn("90th percentile", "start_error_p90", "duration"),
+    TableColumn("90th percentile of that error", "start_error_p90", "duration"),
     TableColumn("Rank correlation of the waits", "wait_correlation"),
-    TableColumn("Mean wait, longer by", "mean_wait_error", "duration"),
+    TableColumn("Mean wait, replayed − observed", "mean_wait_error", "duration"),
 )
 
 _WHOLE: Final = (
@@ -229,11 +229,11 @@ def _all(compared: PoolChange) -> Table:
     figures = {row["measure"]: row for row in whole.iter_rows(named=True)}
     titles = {
         "observed": "Observed",
-        "today": "Replay of today",
-        "changed": "After",
+        "today": "Replay of today's policy",
+        "changed": "Replay after the change",
         "difference": "Difference",
-        "lower": "… from",
-        "upper": "… to",
+        "lower": "Difference, lower end (95 %)",
+        "upper": "Difference, upper end (95 %)",
         "outcome": "Outcome",
     }
     rows = [

@@ -53,7 +53,7 @@ def plan(
         fit: whether the rules that the log shows are in force, today and after the change.
     """
     if change == ScenarioChange():
-        raise UsageError("whatif: say what to change, such as --order sjf or --capacity +10")
+        raise UsageError("whatif: pass a change, such as --order sjf or --capacity +10")
 
     def of(log: ClusterLog, draws: Draws) -> StudyPlan:
         configured = fairshare.of_site(log.cluster, folder)

@@ -16,11 +16,12 @@ from audit.report.contents import Contents
 from audit.report.first_page.compose import compose
 from audit.report.first_page.facts import PageFacts
 from audit.report.pool import PoolPart
-from audit.report.sections.advice.record import Advice
+from audit.report.sections.advice.record import Advice, Advised
 from audit.report.sections.causes import totals
 from audit.report.sections.changes import course
 from audit.report.sections.changes.record import Compared, RuleMark, StepPoint
 from audit.report.sections.machine.record import Machine
+from audit.report.sections.resources.record import Resources
 from audit.report.sections.rules.record import RuleInForce
 from audit.report.sections.trust import order
 from audit.report.sections.trust import text as outlook
@@ -190,8 +191,8 @@ class _Reading:
             known=self._known(jobs, named),
             agreement=self._agreement(),
             changes=self._changes(waited - outside, named),
-            tried=len(pool.advised.tried),
-            reproduced=pool.advised.reproduced,
+            tried=len(pool[Advised].tried),
+            reproduced=pool[Advised].reproduced,
             part=bool(contents.part),
             missing_days=missing_days(contents),
             thresholds=thresholds.model_dump(exclude={"fail"}),
@@ -203,7 +204,7 @@ class _Reading:
     ) -> tuple[Advice, ...]:
         """Return the changes that save enough of the waiting; their titles have rules' names."""
         found = []
-        for one in self.pool.advised.changes:
+        for one in self.pool[Advised].changes:
             title = one.title
             for rule, (name, _, _) in named.items():
                 title = title.replace(f" the {rule}", f" the {name}")
@@ -280,7 +281,7 @@ class _Reading:
         pool = self.pool
         nodes, _ = self._nodes()
         loads = [one.load for one in points if one.load is not None]
-        gpus = [use.utilization for use in pool.resources if use.resource == "gpus"]
+        gpus = [use.utilization for use in pool[Resources].uses if use.resource == "gpus"]
         return Machine(
             pool.resource,
             pool.capacity,

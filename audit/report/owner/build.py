@@ -31,8 +31,9 @@ from audit.report.pool import PoolPart
 from audit.report.rows import records
 from audit.report.sections.changes.reading import Stretches, stretches, trend_of
 from audit.report.sections.changes.record import Trend
-from audit.report.sections.records.standing import standing
+from audit.report.sections.passed_over.record import OrderTest
 from audit.report.sections.who.record import Entity
+from audit.report.standing import standing
 from audit.store import queries
 from audit.store.attempts import first_arrival
 from audit.store.database import Connection
@@ -196,7 +197,7 @@ def _part(
         everybody=scene.everybody,
         ratio=ratio,
         excess=excess,
-        passed=next((one for one in pool.passed if (one.kind, one.name) == who), None),
+        passed=next((one for one in pool[OrderTest].passed if (one.kind, one.name) == who), None),
         passed_why=row.passed_why,
         beyond=_beyond(scene.subjects),
         used_share=_used_share(scene),

@@ -4,12 +4,12 @@ from typing import Final
 
 from audit.report import wording
 from audit.report.owner import text
+from audit.report.owner.charts import owner_why
 from audit.report.owner.record import OwnerContents, OwnerPart
 from audit.report.part import meanwhile
 from audit.report.render import identity, page, sandbox
 from audit.report.render.page import Medium
 from audit.report.render.sandbox import SandboxLimits
-from audit.report.sections.causes.charts import owner_why
 from audit.report.sections.changes.charts import trend
 
 REPORT: Final = "report.html"

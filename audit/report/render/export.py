@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from audit.report import wording
 from audit.report.contents import Contents
 from audit.report.pool import PoolPart
+from audit.report.sections.fair_starts.record import FairStart
 from audit.report.sections.who.record import Entities
 from audit.spreadsheets import cell
 
@@ -82,7 +83,7 @@ _MISSED: Final = (
 
 def fidelity(pool: PoolPart) -> str:
     """Return the figures that qualify those of fair start times, as CSV."""
-    of = pool.fair_start.fidelity
+    of = pool[FairStart].fidelity
     policy = (cell(of.order), cell(of.backfill), None) if of else (None, None, None)
     figures = (*(of.figures if of else ()), pool.figure("over_capacity_time"))
     rows = [[*policy, cell(figure.metric), figure.value, figure.unit] for figure in figures]

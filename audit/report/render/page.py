@@ -31,35 +31,19 @@ from audit.report.pool import PoolPart
 from audit.report.render import export, identity, sandbox
 from audit.report.render.export import File
 from audit.report.render.sandbox import SandboxLimits
-from audit.report.sections.advice import text as advice
-from audit.report.sections.causes import account, scattered
-from audit.report.sections.causes import charts as causes_charts
-from audit.report.sections.causes import tables as causes_tables
 from audit.report.sections.causes.text import of_waiting
-from audit.report.sections.changes import charts as changes_charts
 from audit.report.sections.changes.course_chart import changes
 from audit.report.sections.changes.text import passed_before
-from audit.report.sections.definitions import elsewhere
-from audit.report.sections.fair_starts import charts as fair_starts_charts
 from audit.report.sections.fair_starts import tables as fair_starts_tables
-from audit.report.sections.fair_starts import text as fair_starts
 from audit.report.sections.findings.findings import findings
-from audit.report.sections.machine import charts as machine_charts
 from audit.report.sections.machine import tables as machine_tables
-from audit.report.sections.machine import text as machine
-from audit.report.sections.passed_over import charts as passed_over_charts
-from audit.report.sections.passed_over import stuck
-from audit.report.sections.passed_over import text as passed
-from audit.report.sections.predicted import text as predicted
 from audit.report.sections.records import tables as records_tables
-from audit.report.sections.records.standing import standing
-from audit.report.sections.sharing import charts as sharing_charts
-from audit.report.sections.sharing import tables as sharing_tables
+from audit.report.sections.registry import SECTIONS
 from audit.report.sections.usage import charts as usage_charts
 from audit.report.sections.usage.reading import BALANCE
-from audit.report.sections.waits import charts as waits_charts
 from audit.report.sections.waits import tables as waits_tables
 from audit.report.sections.who import tables as who_tables
+from audit.report.standing import standing
 from audit.spreadsheets import visible
 
 if TYPE_CHECKING:
@@ -99,21 +83,9 @@ class Drawn:
     parts: Mapping[str, Picture]
 
 
-def charts_of(pool: PoolPart, zone_name: str) -> dict[str, Chart]:
-    """Return the charts of one pool that have data, by key; ``zone_name``: of the cluster."""
-    made = (
-        causes_charts.why(pool),
-        changes_charts.trend(pool.trend, delayed=pool.has_fair_starts),
-        passed_over_charts.passed(pool),
-        waits_charts.waits(pool),
-        waits_charts.week(pool),
-        fair_starts_charts.miss(pool),
-        sharing_charts.shortfall(pool),
-        sharing_charts.lorenz(pool),
-        sharing_charts.account_shares(pool, zone_name),
-        machine_charts.machine(pool, zone_name),
-        waits_charts.walltime(pool),
-    )
+def charts_of(pool: PoolPart) -> dict[str, Chart]:
+    """Return the charts of one pool that have data, by key."""
+    made = (draw(pool) for section in SECTIONS for draw in section.charts)
     return {chart.key: chart for chart in made if chart is not None}
 
 
@@ -122,8 +94,7 @@ def draw(contents: Contents) -> Drawn:
     empty = contents.empty
     return Drawn(
         tuple(
-            pictures(charts_of(pool, contents.span.zone).values() if pool.attempts else ())
-            for pool in contents.pools
+            pictures(charts_of(pool).values() if pool.attempts else ()) for pool in contents.pools
         ),
         tuple(
             pictures([usage_charts.usage(usage)]) for usage in (() if empty else contents.usages)
@@ -341,23 +312,9 @@ _FILTERS: Final = {
     amounts: "short_time short_share",
     wording: "name plural count number percent duration instant day resource resources hours value "
     "bare interval width points decay penalty first_upper rough rough_interval rough_percent",
-    who_tables: "owners gave_up",
-    sharing_tables: "worst best hidden contrary beyond",
-    fair_starts_tables: "delayed status",
-    fair_starts: "fit_table agreements good_fit verdict policy fair_order tolerance most_delayed",
-    machine: "busy",
-    stuck: "stuck_because",
-    causes_tables: "causes main_cause",
-    elsewhere: "counted_elsewhere",
-    waits_tables: "queue_columns",
-    advice: "never nothing sentences",
     place: "subject_of",
-    scattered: "lack_of request",
-    account: "of_pool",
-    passed: "passed_notes cannot_test",
-    predicted: "judged predicted_lead predicted_number predicted_of simple",
 }
-"""Functions that templates use as filters."""
+"""Functions that all templates may use as filters."""
 
 
 @cache
@@ -374,6 +331,8 @@ def _environment() -> "Environment":
     )
     for module, names in _FILTERS.items():
         environment.filters.update({name: getattr(module, name) for name in names.split()})
+    for section in SECTIONS:
+        environment.filters.update({of.__name__: of for of in section.filters})
     environment.bytecode_cache = _compiled(environment)
     return environment
 

@@ -32,8 +32,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from audit.array_types import Floats, Ints
 from audit.metrics.attempts import population, similar
 from audit.metrics.attempts.fidelity import KNOWN
 from audit.metrics.uncertainty import RESAMPLES
@@ -46,10 +46,8 @@ from audit.scenario.engine import replayed_starts
 from audit.scenario.scenario import (
     Scenario,
 )
-from audit.scenario.workload import NEVER, Ints
+from audit.scenario.workload import NEVER
 from audit.workers.executors import IN_TURN, Executor
-
-Floats = NDArray[np.float64]
 
 MOST: Final = 3  # largest number of changes that are advised, each of another family
 NAMED: Final = 3  # largest number of users whose gain is listed, and of those whose loss is

@@ -24,16 +24,12 @@ from statistics import NormalDist
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from audit.array_types import Bools, Floats, Ints
 from audit.metrics.claims import PartEffect, outcome
 from audit.metrics.quantiles import exact_sum
 from audit.metrics.uncertainty import NONE, Interval, Resamples
 from audit.scenario.whatif.comparison import reproduced
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 LEVEL: Final = 0.05
 CHUNKS: Final = 20  # multiple of the usual number of resamples, as the ends are far out

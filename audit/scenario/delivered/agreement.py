@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import polars as pl
 
+from audit.array_types import Bools, Ints
 from audit.kernels.scheduling import simulation
 from audit.metrics.attempts.fidelity import KNOWN, MaySay
 from audit.model import Backfill, Policy
@@ -27,7 +28,7 @@ from audit.scenario.delivered.comparing import (
 )
 from audit.scenario.delivered.observed import LONG_WAIT_S
 from audit.scenario.scenario import Scenario
-from audit.scenario.workload import Bools, Ints, Workload, largest_snapshot
+from audit.scenario.workload import Workload, largest_snapshot
 
 EXACT: Final = 0.98
 """The least A at which only starts up to the snapshot are pinned."""

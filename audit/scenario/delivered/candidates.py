@@ -7,13 +7,14 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from audit.array_types import Floats, Ints
 from audit.kernels.delivered import starts as kernels
 from audit.model import BY_USAGE, Backfill, Order, Policy
 from audit.scenario.delivered.observed import ObservedTurns
 from audit.scenario.delivered.priorities import NO_PRIORITIES, observed_priorities
 from audit.scenario.ownership import EQUAL_SHARES
 from audit.scenario.scenario import Scenario
-from audit.scenario.workload import NEVER, Floats, Ints
+from audit.scenario.workload import NEVER
 
 _FILLINGS: Final = {
     Backfill.none: kernels.PassBackfill.NONE,

@@ -17,6 +17,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
+from audit.array_types import Bools, Ints
 from audit.kernels.delivered import starts as kernels
 from audit.model import Backfill, Order, Policy, Pool
 from audit.scenario.delivered.candidates import (
@@ -30,7 +31,7 @@ from audit.scenario.delivered.candidates import (
 from audit.scenario.delivered.observed import ObservedTurns, observed_turns
 from audit.scenario.limits import SHUT, Limits
 from audit.scenario.scenario import Scenario
-from audit.scenario.workload import Bools, Ints, limited
+from audit.scenario.workload import limited
 
 MOST_INSTANTS: Final = 20_000
 MOST_BY_PRIORITY: Final = 5_000

@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from audit.array_types import Bools, Ints
 from audit.kernels.delivered import starts as kernels
 from audit.metrics.attempts.contention import reserved_rows
 from audit.metrics.attempts.miss import fair_slowdown
@@ -27,7 +28,7 @@ from audit.scenario.delivered.candidates import pass_rule
 from audit.scenario.delivered.comparing import delivered_capacity
 from audit.scenario.delivered.observed import ObservedTurns, observed_turns
 from audit.scenario.scenario import Scenario
-from audit.scenario.workload import NEVER, Bools, Ints, instants
+from audit.scenario.workload import NEVER, instants
 
 _BLOCK: Final = 64  # of the kernel
 _OPEN: Final = 1  # marks of attempts in a snapshot

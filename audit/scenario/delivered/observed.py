@@ -15,10 +15,11 @@ from typing import Final
 
 import numpy as np
 
+from audit.array_types import Bools, Ints
 from audit.kernels.delivered import starts as kernels
 from audit.scenario import engine
 from audit.scenario.scenario import Scenario
-from audit.scenario.workload import NEVER, Bools, Ints, Workload
+from audit.scenario.workload import NEVER, Workload
 
 LONG_WAIT_S: Final = 60
 """A start counts in the agreement if the attempt waited longer."""

@@ -6,6 +6,7 @@ from typing import Final
 
 import numpy as np
 
+from audit.array_types import Floats, Ints
 from audit.kernels.delivered import starts as kernels
 from audit.kernels.scheduling import simulation
 from audit.model import Order
@@ -13,7 +14,6 @@ from audit.scenario import engine, multifactor
 from audit.scenario.delivered.observed import ObservedTurns
 from audit.scenario.ownership import Ranking
 from audit.scenario.scenario import Scenario
-from audit.scenario.workload import Floats, Ints
 
 _NONE: Final[Ints] = np.zeros(0, np.int64)
 NO_PRIORITIES: Final = kernels.TickedPriorities(

@@ -10,7 +10,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.scenario.plateaus.entities import Family, Ints, Plateaued
+from audit.array_types import Ints
+from audit.scenario.plateaus.entities import Family, Plateaued
 from audit.scenario.plateaus.sweeping import Climbs, Stops
 
 AMOUNT: Final = 1  # the measure of the counted resource

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from audit.array_types import Bools, Ints
 from audit.metrics.attempts.contention import counted_resources, requested, time_order
 from audit.metrics.attempts.population import only
 from audit.metrics.attempts.reasons import hold_kind, names_throttles
@@ -23,8 +23,6 @@ from audit.model import Pool
 if TYPE_CHECKING:
     from audit.kernels.plateaus.sweep import EqualJobs, NodeSets, QueuedJobs
 
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 NOBODY: Final = -1
 Column = Literal["user", "account", "partition", "qos"]

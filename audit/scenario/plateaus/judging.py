@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.scenario.plateaus.entities import Family, Ints, LimitedQuantity, Member, Plateaued
+from audit.array_types import Ints
+from audit.scenario.plateaus.entities import Family, LimitedQuantity, Member, Plateaued
 
 if TYPE_CHECKING:
     from audit.kernels.plateaus.judge import Traces
@@ -39,7 +40,6 @@ class PlateauFault(StrEnum):
     ALONE = "the level is the size of one job"
     WHOLE = "the level is the capacity"
     FEW_USERS = "few users stop at the level"
-    CHOSEN_BEFORE = "another rule explains it"
 
 
 class PlateauCounts(NamedTuple):

@@ -16,19 +16,12 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import polars as pl
 
+from audit.array_types import Bools, Ints
 from audit.metrics.attempts.contention import largest_amounts
 from audit.metrics.waits.queue import numbered
 from audit.model import Limit, Pool
 from audit.scenario.plateaus.capacity import CapacityBelow, capacity_below
-from audit.scenario.plateaus.entities import (
-    FAMILIES,
-    Bools,
-    Family,
-    Ints,
-    LimitedQuantity,
-    Plateaued,
-    plateaued,
-)
+from audit.scenario.plateaus.entities import FAMILIES, Family, LimitedQuantity, Plateaued, plateaued
 from audit.scenario.plateaus.judging import (
     WHOLE,
     JudgedLevel,

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from audit import periods
+from audit.array_types import Ints
 from audit.metrics.attempts.contention import amounts, capacity_steps, time_order
 from audit.metrics.closed_hours import DAY_S, offsets
 from audit.metrics.waits.queue import NO_STEPS, numbered
 from audit.model import Limit, Pool
 from audit.scenario.limits import UNLIMITED, Limits, limits_of
-from audit.scenario.plateaus.entities import Ints, Plateaued, combined
+from audit.scenario.plateaus.entities import Plateaued, combined
 
 if TYPE_CHECKING:
     from audit.kernels.plateaus.judge import Traces

@@ -1,10 +1,10 @@
-"""The medians of known waits that predictions are compared with (SPEC §13, *How good*)."""
+"""Simple predictions from the latest known waits of a pool (SPEC §13, *How good*)."""
 
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Collection
-from typing import Final, NamedTuple
+from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 
@@ -17,17 +17,8 @@ FEWEST_ALIKE: Final = 5
 _WALLTIMES_S: Final = (3_600, 14_400, 43_200, 86_400)
 
 
-class Medians(NamedTuple):
-    """Two simple predictions of a wait, s; None: too few waits are known."""
-
-    recent: int | None  # of the last ``ALL`` waits
-    alike: int | None
-    """Of the last ``ALIKE`` waits of the same user, width and walltime class; with too few of the
-    same width and walltime class; with too few of those ``recent``."""
-
-
 class Baselines:
-    """The latest waits of a pool; ``at`` goes on to a later instant."""
+    """The latest waits of a pool; ``to`` goes on to a later instant."""
 
     def __init__(self, known: QueuedAttempts) -> None:
         """Begin with no wait."""
@@ -45,20 +36,31 @@ class Baselines:
         self._recent = deque[int](maxlen=ALL)
         self._alike = defaultdict[tuple[int, ...], deque[int]](lambda: deque(maxlen=ALIKE))
 
-    def at(self, now: int, job: int) -> Medians:
-        """Return the predictions for an attempt from the waits that ended before ``now``."""
+    def to(self, now: int) -> None:
+        """Take in the waits that ended before ``now``."""
         while self._taken < len(self._order) and self._starts[self._taken] < now:
             other, wait = self._order[self._taken], self._waits[self._taken]
             self._recent.append(wait)
             self._alike[self._class[other]].append(wait)
             self._alike[self._user[other], *self._class[other]].append(wait)
             self._taken += 1
-        recent = _median(self._recent) if len(self._recent) >= FEWEST_ALL else None
+
+    def recent(self) -> list[int]:
+        """Return the last ``ALL`` waits, ascending; nothing: too few are known."""
+        return sorted(self._recent) if len(self._recent) >= FEWEST_ALL else []
+
+    def alike(self, job: int) -> list[int]:
+        """Return the last ``ALIKE`` waits like that of an attempt, ascending.
+
+        They are those of the same user, width and walltime class; with too few those of the same
+        width and walltime class; with too few ``recent``.
+        """
         for key in ((self._user[job], *self._class[job]), self._class[job]):
             if len(self._alike[key]) >= FEWEST_ALIKE:
-                return Medians(recent, _median(self._alike[key]))
-        return Medians(recent, recent)
+                return sorted(self._alike[key])
+        return self.recent()
 
 
-def _median(waits: Collection[int]) -> int:
-    return sorted(waits)[(len(waits) - 1) // 2]
+def median(ascending: Sequence[int]) -> int | None:
+    """Return the middle wait, the lower one of two; None: there is none."""
+    return ascending[(len(ascending) - 1) // 2] if ascending else None

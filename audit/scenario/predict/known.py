@@ -10,9 +10,10 @@ from typing import Final, NamedTuple
 import numpy as np
 import polars as pl
 
+from audit.array_types import Bools, Floats, Ints
 from audit.model import Order, Pool, Standing
 from audit.scenario.scenario import Scenario
-from audit.scenario.workload import NEVER, Bools, Floats, Ints, Workload, workload_of_rows
+from audit.scenario.workload import NEVER, Workload, workload_of_rows
 
 LOOKS_AHEAD: Final = (Order.recorded, Order.nuwt)
 """Orders by facts that are known only once an attempt has started or ended."""

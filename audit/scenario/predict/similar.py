@@ -1,20 +1,25 @@
-"""Quantiles of the waits of similar submissions (SPEC §13, *Similar submissions*)."""
+"""Quantiles of the waits of similar submissions (SPEC §13, *Similar submissions*).
+
+The nearer a similar submission is, the more it counts: exp(−distance).
+"""
 
 from __future__ import annotations
 
+import math
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from audit.array_types import Bools, Floats, Ints
 from audit.kernels import similar as kernels
 from audit.scenario.predict.sweep import SLACK_S
-from audit.scenario.workload import Bools, Floats, Ints
 
-LEVELS: Final = (0.1, 0.5, 0.9)
 MOST: Final = 200  # largest number of neighbours
 FEWEST: Final = 10
 """Smallest number of neighbours with a known start; with fewer no prediction is made."""
+
+FARTHEST: Final = 30.0  # distances beyond that of the nearest count as this
 
 
 class NeighbourSearch(NamedTuple):
@@ -73,6 +78,7 @@ class Neighbours(NamedTuple):
     wait: Floats  # [k], s, since they were made; up to now where not known
     known: Bools  # [k], whether it has ended by a start
     model: Floats  # [k], ln(modelled wait + 60 s)
+    weight: Floats  # [k], 1 for the nearest
 
 
 def neighbours(
@@ -95,17 +101,18 @@ def neighbours(
     near = np.arange(len(distance))
     if len(near) > wanted:
         near = np.flatnonzero(distance <= np.partition(distance, wanted - 1)[wanted - 1])
-    near = near[np.argsort(distance[near], kind="stable")] + low
-    near = near[_turn(table.group[near]) < search.per_group][:MOST]
-    jobs = table.job[near]
+    near = near[np.argsort(distance[near], kind="stable")]
+    near = near[_turn(table.group[low + near]) < search.per_group][:MOST]
+    jobs = table.job[low + near]
     known = start[jobs] < now
     count = np.cumsum(known)
     if not len(count) or count[-1] < FEWEST:
         return None
     last = int(np.searchsorted(count, search.known)) + 1
     near, jobs, known = near[:last], jobs[:last], known[:last]
-    waited = np.minimum(leaves[jobs], now) - table.made_at[near]
-    return Neighbours(waited.astype(np.float64), known, table.model[near])
+    waited = np.minimum(leaves[jobs], now) - table.made_at[low + near]
+    weight = np.exp(-np.minimum(distance[near] - distance[near[0]], FARTHEST))
+    return Neighbours(waited.astype(np.float64), known, table.model[low + near], weight)
 
 
 def _turn(groups: Ints) -> Ints:
@@ -131,11 +138,12 @@ class Curve(NamedTuple):
         return float(self.value[min(place, len(self.value) - 1)])
 
 
-def kaplan_meier(value: Floats, known: Bools) -> Curve:
+def kaplan_meier(value: Floats, known: Bools, weight: Floats) -> Curve:
     """Return the estimate from values of which those not ``known`` are lower bounds."""
     order = np.lexsort((~known, value))
-    left = np.arange(len(value), 0, -1)
-    share = 1 - np.cumprod(1 - known[order] / left)
+    weight = weight[order]
+    left = np.cumsum(weight[::-1])[::-1]
+    share = 1 - np.cumprod(1 - known[order] * weight / left)
     return Curve(value[order], share.astype(np.float64))
 
 
@@ -145,30 +153,35 @@ class WaitCurve(NamedTuple):
     curve: Curve
     offset: float
 
+    def quantile(self, level: float) -> float:
+        """Return ln(wait + 60 s) of a level."""
+        return self.curve.quantile(level) + self.offset
+
+
+Curves = tuple[WaitCurve, WaitCurve]
+"""Of the waits of neighbours, and of their waits relative to the model's."""
+
+
+class Mixture(NamedTuple):
+    """The weighted mean of the quantiles of curves."""
+
+    curves: Curves
+    weights: tuple[float, ...]  # they sum to 1
+
     def wait(self, level: float, moved: float = 0.0) -> float:
         """Return the wait of a level, with its logarithm moved by ``moved``, s, ≥ 0."""
-        wait = np.exp(self.curve.quantile(level) + self.offset + moved) - SLACK_S
-        return max(0.0, float(wait))
+        parts = zip(self.curves, self.weights, strict=True)
+        value = sum(weight * curve.quantile(level) for curve, weight in parts)
+        return max(0.0, math.exp(value + moved) - SLACK_S)
 
 
-def estimate(of: Neighbours, model: float) -> WaitCurve:
-    """Return the estimate for a prediction from its neighbours.
-
-    It is of their waits, or of their waits relative to the model's, whichever has the lower mean
-    pinball loss among those of known wait.
+def curves(near: Neighbours, model: float) -> Curves:
+    """Return the curves of neighbours.
 
     Args:
         model: ln(modelled wait + 60 s) of the prediction.
     """
-    plain = np.log(of.wait + SLACK_S)
-    made = []
-    for value, offset in ((plain, 0.0), (plain - of.model, model)):
-        curve = kaplan_meier(value, of.known)
-        loss = sum(pinball(value[of.known] - curve.quantile(q), q) for q in LEVELS)
-        made.append((loss, WaitCurve(curve, offset)))
-    return min(made, key=lambda each: each[0])[1]
-
-
-def pinball(error: Floats, level: float) -> float:
-    """Return the mean pinball loss of observed values less a quantile."""
-    return float(np.maximum(level * error, (level - 1) * error).mean())
+    plain = np.log(near.wait + SLACK_S)
+    made = (plain, 0.0), (plain - near.model, model)
+    one, other = (WaitCurve(kaplan_meier(y, near.known, near.weight), at) for y, at in made)
+    return one, other

@@ -14,11 +14,13 @@ from zoneinfo import ZoneInfo
 import numpy as np
 from numpy.typing import NDArray
 
+from audit.array_types import Bools, Floats, Ints
 from audit.kernels.scheduling import simulation as kernels
 from audit.kernels.scheduling.simulation import Model
 from audit.scenario import engine
+from audit.scenario.predict.baselines import Baselines, median
 from audit.scenario.predict.known import QueuedAttempts
-from audit.scenario.workload import NEVER, Bools, Floats, Ints, largest_snapshot
+from audit.scenario.workload import NEVER, largest_snapshot
 
 RECENT: Final = 20
 """Number of a user's last ended attempts whose accuracies are averaged."""
@@ -72,9 +74,7 @@ class Sweep:
         self._heard: Bools = np.zeros(known.users, np.bool_)
         self._totals = [0.0, 0, 0.0, 0]  # sums and numbers of accuracies and of lengths
         self.last_wait: Floats = np.zeros(known.users)
-        shapes = np.stack((known.partition.astype(np.float64), known.size), 1)
-        self._shape = np.unique(shapes, axis=0, return_inverse=True)[1].reshape(-1)
-        self._last_alike: Floats = np.zeros(int(self._shape.max(initial=-1)) + 1)
+        self.baselines = Baselines(known)
         self._walltime = known.walltime.copy()
         self._request: Ints = work.request.reshape(len(work.arrival), len(work.capacity))
 
@@ -105,12 +105,12 @@ class Sweep:
     def _learn(self, now: int) -> None:
         """Take in what started and ended before ``now``."""
         known, work = self.known, self.known.work
+        self.baselines.to(now)
         while self._started < len(self._starts):
             job = self._starts[self._started]
             if work.start[job] >= now:
                 break
-            wait = work.start[job] - work.arrival[job]
-            self.last_wait[known.user[job]] = self._last_alike[self._shape[job]] = wait
+            self.last_wait[known.user[job]] = work.start[job] - work.arrival[job]
             self._started += 1
         while self._ended < len(self._ends):
             job = self._ends[self._ended]
@@ -226,6 +226,7 @@ class Sweep:
         local = datetime.fromtimestamp(now, self._zone)
         angle = (local.hour + local.minute / 60) * math.pi / 12
         count = len(jobs)
+        alike = [median(self.baselines.alike(job)) or 0 for job in jobs.tolist()]
         in_use, capacity = self._in_use(scene), self._at(now)
         columns = [
             *(np.log(wait + SLACK_S) for wait in waits),
@@ -234,7 +235,7 @@ class Sweep:
             np.full(count, math.log(len(scene.queue))),
             np.log1p(own),
             np.log(self.last_wait[user] + SLACK_S),
-            np.log(self._last_alike[self._shape[jobs]] + SLACK_S),
+            np.log(np.array(alike, np.float64) + SLACK_S),
             2 * np.log1p(self._alike_ahead(scene, jobs)),
             np.full(count, 8 * in_use[0] / max(capacity[0], 1)),
             np.full(count, math.cos(angle)),

@@ -10,7 +10,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from audit.scenario.releases.queue import DAY_S, UNKNOWN, Ints, UserJobs
+from audit.array_types import Ints
+from audit.scenario.releases.queue import DAY_S, UNKNOWN, UserJobs
 from audit.scenario.releases.triggered import waiters
 
 SLOT_S: Final = 120

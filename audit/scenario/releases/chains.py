@@ -13,7 +13,8 @@ from typing import Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from audit.scenario.releases.queue import NEVER, SHIFTS_S, UNKNOWN, Bools, Ints, UserJobs
+from audit.array_types import Bools, Ints
+from audit.scenario.releases.queue import NEVER, SHIFTS_S, UNKNOWN, UserJobs
 
 QUEUED_S: Final = 60
 """Shortest wait, and shortest time in the queue before the previous job ends."""

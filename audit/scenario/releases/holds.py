@@ -14,13 +14,14 @@ import numpy as np
 import polars as pl
 
 from audit import periods
+from audit.array_types import Ints
 from audit.metrics.attempts.population import only
 from audit.metrics.waits.queue import Queued, queued, validity
 from audit.model import Limit, Pool
 from audit.registry.reasons import DEPENDENCY_INFERRED, OWN_LIMIT_INFERRED
 from audit.scenario.releases.begin import jobs_at
 from audit.scenario.releases.chains import chain_holds
-from audit.scenario.releases.queue import NEVER, Ints, user_jobs
+from audit.scenario.releases.queue import NEVER, user_jobs
 from audit.scenario.releases.triggered import triggered_jobs
 
 

@@ -11,7 +11,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from audit.scenario.releases.queue import DAY_S, NEVER, UNKNOWN, Bools, Ints, UserJobs
+from audit.array_types import Bools, Ints
+from audit.scenario.releases.queue import DAY_S, NEVER, UNKNOWN, UserJobs
 
 STEP_S: Final = 120
 """Longest time between the starts of two neighbours."""
@@ -51,13 +52,19 @@ def find_releases(jobs: UserJobs) -> list[JointRelease]:
 
 
 def _had_room(jobs: UserJobs, group: Ints) -> bool:
-    """Return whether enough was free in the day before, and just before the first start."""
-    begin = int(jobs.start[group[0]])
-    size = int(np.sort(jobs.size[group])[(len(group) - 1) // 2])
-    free = int(jobs.free_before(np.array([begin]))[0])
-    if free < LEAST_FREE * int(jobs.size[group].sum()):
-        return False
-    return jobs.seconds_with(size, begin - DAY_S, begin) >= DAY_S // 2
+    """Return whether enough was free in the day before, and just before the first start.
+
+    Jobs that may use different nodes are looked at apart.
+    """
+    begin, sets = int(jobs.start[group[0]]), jobs.room.set_of[group]
+    for number in np.unique(sets).tolist():
+        sizes, free = np.sort(jobs.size[group[sets == number]]), jobs.room.free(number)
+        if free.before(np.array([begin]))[0] < LEAST_FREE * sizes.sum():
+            return False
+        middle = int(sizes[(len(sizes) - 1) // 2])
+        if free.seconds_with(middle, begin - DAY_S, begin) < DAY_S // 2:
+            return False
+    return True
 
 
 def _own_started(jobs: UserJobs, group: Ints) -> bool:

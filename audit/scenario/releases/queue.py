@@ -1,7 +1,7 @@
-"""The queue of a pool as the evidence of holds reads it: who waited, with which capacity free.
+"""The queue of a pool as the evidence of holds reads it.
 
-*Room* at x: the capacity less what is used just before x is at least the job's size. A share is
-compared with its *shifted* one: the mean of the shares with own ends moved by ``SHIFTS_S``.
+A share is compared with its *shifted* one: the mean of the shares with own ends moved by
+``SHIFTS_S``.
 
 Source: SPEC §11, *Chains, releases, begin times*.
 """
@@ -9,22 +9,17 @@ Source: SPEC §11, *Chains, releases, begin times*.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Final
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from audit.metrics.attempts.contention import CapacitySteps, amounts, capacity_steps
+from audit.array_types import Bools, Ints
 from audit.metrics.attempts.population import only
 from audit.metrics.waits.queue import numbered, queued
 from audit.model import SEQUENCE, Pool
 from audit.scenario.plateaus.sweeping import clock, local_days
-
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
+from audit.scenario.releases.room import Room
 
 NEVER: Final = int(np.iinfo(np.int64).max)
 UNKNOWN: Final = 0
@@ -46,8 +41,7 @@ class UserJobs:
     user: Ints  # from 1 on; UNKNOWN
     names: tuple[str, ...]  # of users 1, 2, …
     by_number: Ints  # the jobs by user and number
-    capacity: int
-    steps: CapacitySteps
+    room: Room
     zone: tuple[Ints, Ints]
 
     @property
@@ -55,41 +49,10 @@ class UserJobs:
         """How long each waited, s; NEVER: it did not start."""
         return np.where(self.start == NEVER, NEVER, self.start - self.arrival)
 
-    @cached_property
-    def _sums(self) -> tuple[Ints, Ints, Ints, Ints]:
-        """Starts and ends of what ran, ascending, and the sizes up to each."""
-        ran = np.flatnonzero((self.start != NEVER) & (self.end > self.start))
-        found: list[Ints] = []
-        for times in (self.start[ran], self.end[ran]):
-            order = np.argsort(times, kind="stable")
-            found += [times[order], np.concatenate(([0], np.cumsum(self.size[ran][order])))]
-        return found[0], found[1], found[2], found[3]
-
-    def free_before(self, at: Ints) -> Ints:
-        """Return the capacity less what is used just before each instant."""
-        starts, began, ends, ended = self._sums
-        used = began[np.searchsorted(starts, at)] - ended[np.searchsorted(ends, at)]
-        changes = np.concatenate(([0], np.cumsum(self.steps.change[:, 0])))
-        free: Ints = self.capacity + changes[np.searchsorted(self.steps.time, at)] - used
-        return free
-
     def has_room(self, jobs: Ints, at: Ints) -> Bools:
         """Return whether each of ``jobs`` has room at an instant."""
-        found: Bools = self.free_before(at) >= self.size[jobs]
+        found: Bools = self.room.before(jobs, at) >= self.size[jobs]
         return found
-
-    @cached_property
-    def _changes(self) -> Ints:
-        """The instants at which the free capacity changes."""
-        starts, _, ends, _ = self._sums
-        return np.unique(np.concatenate((starts, ends, self.steps.time)))
-
-    def seconds_with(self, size: int, begin: int, end: int) -> int:
-        """Return for how long at least ``size`` is free in [begin, end), s."""
-        at = self._changes
-        edges = np.concatenate(([begin], at[(at > begin) & (at < end)], [end]))
-        enough = self.free_before(edges[:-1] + 1) >= size
-        return int(np.diff(edges)[enough].sum())
 
     def days(self, at: Ints) -> Ints:
         """Return the local days of instants."""
@@ -128,7 +91,6 @@ def user_jobs(described: pl.DataFrame, pool: Pool, now: int) -> UserJobs:
         user,
         tuple(queue.rows["user"].unique().drop_nulls().sort()),
         order.sort("user", *SEQUENCE, nulls_last=False)["place"].to_numpy().astype(np.int64),
-        int(amounts(pool)[0]),
-        capacity_steps(pool, queue.reserved),
+        Room(queue, pool),
         clock(pool, int(known.min(initial=0)), int(known.max(initial=0)) + 2 * DAY_S),
     )

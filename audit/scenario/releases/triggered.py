@@ -12,7 +12,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from audit.scenario.releases.queue import NEVER, SHIFTS_S, UNKNOWN, Bools, Floats, Ints, UserJobs
+from audit.array_types import Bools, Floats, Ints
+from audit.scenario.releases.queue import NEVER, SHIFTS_S, UNKNOWN, UserJobs
 
 BEFORE_S: Final = 120
 """Time before a start in which an own end triggers it, and before which there must be room."""

@@ -20,8 +20,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from audit.array_types import Floats
 from audit.metrics.attempts import performance, users
 from audit.metrics.attempts.fidelity import fidelity
 from audit.metrics.attempts.miss import FSTS, TOLERANCE_S, Fst, in_totals, misses
@@ -36,8 +36,6 @@ from audit.scenario.engine import Replay, as_schedule, replay
 from audit.scenario.fair_start import fair_starts
 from audit.scenario.scenario import Scenario
 from audit.scenario.workload import KEYS, NEVER, Workload, instants
-
-Floats = NDArray[np.float64]
 
 DAY_S: Final = 86_400
 MISSED: Final = 0.25  # share of the observed mean wait by which the replay of today may miss it

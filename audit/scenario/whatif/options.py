@@ -64,7 +64,7 @@ def limits(texts: Sequence[str]) -> tuple[Bound, ...]:
         name = None if match["name"] == "*" else match["name"]
         bound = Bound(kind, name, int(match["most"]), match["unit"], match["narrow"] is not None)
         if any(bound[:2] == other[:2] and bound.unit == other.unit for other in found):
-            raise UsageError(f"--limit {text}: limited twice")
+            raise UsageError(f"--limit {text}: this limit is given twice")
         found.append(bound)
     return tuple(found)
 

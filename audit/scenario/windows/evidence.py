@@ -16,8 +16,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from audit.array_types import Bools, Ints
 from audit.scenario.windows.occasions import DAY_S
-from audit.scenario.workload import Bools, Ints
 
 SHORT_DAYS: Final = 10
 SHORT_UNIT_S: Final = 21_600

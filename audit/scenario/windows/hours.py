@@ -18,6 +18,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from audit import periods
+from audit.array_types import Bools, Floats, Ints
 from audit.kernels import closed_hours as kernels
 from audit.kernels.closed_hours import ForbiddenStart
 from audit.metrics.closed_hours import HOUR_S
@@ -38,7 +39,6 @@ from audit.scenario.windows.evidence import (
 )
 from audit.scenario.windows.observed import Observed
 from audit.scenario.windows.occasions import DAY_S, Seen, Tried, hour_of_week
-from audit.scenario.workload import Bools, Floats, Ints
 
 LEAST_DAYS: Final = 21
 """Least length of a log in which hours of the week show."""

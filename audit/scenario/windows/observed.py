@@ -10,10 +10,11 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
+from audit.array_types import Bools, Ints
 from audit.metrics.attempts.reasons import in_scope
 from audit.model import Policy, Pool, Scope, Standing
 from audit.scenario.limits import WEEK_S
-from audit.scenario.workload import NEVER, Bools, Ints, Workload, limited, workload_of_rows
+from audit.scenario.workload import NEVER, Workload, limited, workload_of_rows
 
 COLUMNS: Final = ("user", "account", "qos", "partition", "walltime_s", "size")
 UNKNOWN: Final = -1

@@ -11,12 +11,13 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from audit import periods
+from audit.array_types import Bools, Ints
 from audit.kernels import closed_hours
 from audit.metrics.closed_hours import EPOCH_HOUR, HOUR_S, offsets
 from audit.rules import WEEK
 from audit.scenario.limits import NO_EDGES, Limits
 from audit.scenario.windows.observed import Observed
-from audit.scenario.workload import Bools, Ints, Workload
+from audit.scenario.workload import Workload
 
 OUTAGE_S: Final = 600
 DAY_S: Final = 86_400

@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 
 import polars as pl
 
+from audit.array_types import Ints
 from audit.metrics.attempts.miss import TOLERANCE_S
 from audit.model import Pool, Window
 from audit.scenario.delivered.agreement import as_table
@@ -28,7 +29,6 @@ from audit.scenario.windows.evidence import TestedRule
 from audit.scenario.windows.hours import WindowCandidate
 from audit.scenario.windows.observed import Observed, observe
 from audit.scenario.windows.occasions import DAY_S, Seen
-from audit.scenario.workload import Ints
 
 RAW_SHARE: Final = "raw share"
 BOOKS_LESS: Final = "books less"

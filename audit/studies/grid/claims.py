@@ -15,6 +15,7 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from audit.array_types import Floats
 from audit.metrics import claims
 from audit.metrics.claims import ABOVE_0, Asked, Claim, ClaimVerdict, Estimate, between, within
 from audit.model import Backfill, Order
@@ -34,8 +35,6 @@ from audit.studies.grid.compute import (
     GridPoint,
     load_name,
 )
-
-Floats = NDArray[np.float64]
 
 NEAR: Final = (0.8, 1.25)
 WIDE: Final = 0.25

@@ -18,8 +18,8 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from audit.array_types import Floats, Ints
 from audit.metrics.attempts import population
 from audit.metrics.attempts.parts import Ratio, coded, cut, evaluated, number_users
 from audit.metrics.attempts.resource_equality import resource_equality
@@ -37,9 +37,6 @@ from audit.scenario.scenario import Scenario
 from audit.scenario.workload import KEYS
 from audit.studies import parts
 from audit.studies.parts import NOW, SimulatedPart
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 LOADS: Final = tuple(Fraction(load) for load in ("0.70", "0.80", "0.90", "0.95", "0.98"))
 ORDERS: Final = (Order.fcfs, Order.sjf, Order.lxf)

@@ -25,13 +25,11 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from audit.array_types import Floats
 from audit.metrics.fairshare import operators
 from audit.metrics.fairshare.operators import OPERATORS
 from audit.progress import OnProgress, silent
-
-Floats = NDArray[np.float64]
 
 TARGETS: Final = tuple(k / 10 for k in range(10))
 BITS: Final = range(3, 21)

@@ -37,11 +37,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from audit.array_types import Bools, Floats
 from audit.metrics.fairshare import operators, trees
 from audit.metrics.fairshare.operators import OPERATORS
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 Operator = Callable[[Floats, Floats], Floats]
 """F of targets and states, arrays of the same shape."""

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
 
+from audit.array_types import Floats
 from audit.metrics.fairshare.penalty import (
     RESOURCES,
     WEIGHTED,
@@ -22,7 +23,6 @@ from audit.metrics.fairshare.penalty import (
 )
 from audit.metrics.fairshare.usage import Windows
 from audit.studies.penalties.rules import (
-    Floats,
     PenaltyVerdict,
     SymmetricLine,
     check_at,

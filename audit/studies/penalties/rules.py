@@ -31,11 +31,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from audit.array_types import Floats
 from audit.metrics.fairshare.penalty import RESOURCES, WEIGHTED, of_fractions
-
-Floats = NDArray[np.float64]
 
 Form = Callable[[Floats, Floats], Floats]
 """Returns the n penalties of points (n × r) under weights (r)."""

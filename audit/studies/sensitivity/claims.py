@@ -19,8 +19,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from audit.array_types import Floats
 from audit.metrics.claims import BELOW_0, Claim, ClaimHolds, ClaimVerdict, Comparison, greater
 from audit.metrics.draws import Draws, ResampledFigure, combined, ratio
 from audit.metrics.quantiles import spearman
@@ -34,8 +34,6 @@ from audit.studies.sensitivity.compute import (
     planes,
     sweeps,
 )
-
-Floats = NDArray[np.float64]
 
 SETTINGS: Final = ("interval", "depth", "decay")
 

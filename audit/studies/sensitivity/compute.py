@@ -30,6 +30,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from audit.array_types import Ints
 from audit.errors import UsageError
 from audit.metrics.attempts import performance
 from audit.metrics.fairshare import trees, usage
@@ -39,8 +40,6 @@ from audit.scenario.engine import replay
 from audit.scenario.ownership import Fairshare
 from audit.scenario.workload import KEYS, NEVER, Workload, workload
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 By = Literal["account", "user", "width_class"]
 
 DAY_S: Final = 86_400

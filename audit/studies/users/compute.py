@@ -29,8 +29,8 @@ from typing import Final, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from audit.array_types import Floats, Ints
 from audit.errors import UsageError
 from audit.metrics import claims
 from audit.metrics.attempts import parts
@@ -58,8 +58,6 @@ from audit.scenario import engine, tabu
 from audit.scenario.tabu import TabuSearch
 from audit.scenario.workload import KEYS
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Estimates = Literal["exact", "own"]
 
 TAU_S: Final = 1

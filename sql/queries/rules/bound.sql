@@ -1,4 +1,4 @@
--- The limits and windows that kept the attempts of a period waiting although they would have fitted.
+-- The limits and windows that kept the attempts of a period waiting although enough was free.
 -- parameters: cluster VARCHAR, schedule VARCHAR, from_time BIGINT, to_time BIGINT, whole BOOLEAN
 -- archive: from_time, to_time
 SELECT pool, rule AS name, sum(cause_rule_free_s) AS free_s, count(*) AS attempts

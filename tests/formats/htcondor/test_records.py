@@ -84,7 +84,7 @@ def amounts(**ad: Any) -> tuple[int | None, ...]:
     return tuple(found[name] for name in ("cpus", "nodes", "gpus", "mem_bytes"))
 
 
-def test_amounts_are_those_provided_else_asked_for_else_unknown() -> None:
+def test_amounts_are_those_provided_else_requested_else_unknown() -> None:
     mib = 1 << 20
     assert amounts() == (None, 1, 0, None)
     asked = {"RequestCpus": 2, "RequestMemory": 2048, "RequestGPUs": 1}

@@ -236,7 +236,7 @@ def test_rows_in_any_order_say_the_same() -> None:
     assert one.records.schema["group"] == pl.String
 
 
-def test_real_records_agree_with_what_bacct_said_of_them(real_logs: Path) -> None:
+def test_real_records_agree_with_what_bacct_stated_of_them(real_logs: Path) -> None:
     data = (real_logs / "lsf" / "aws-lsb.acct.16").read_bytes()
     parsed = lsf.parse(Block(data, 0, 1), lsf.header(data, PLAIN))
     assert (parsed.records.height, parsed.refusals.height, parsed.steps) == (82, 0, 0)
@@ -348,7 +348,7 @@ def test_tasks_of_arrays_and_reservations() -> None:
     assert found["reservation"] == "ana#0"
 
 
-def test_what_never_started_has_the_size_that_was_asked_for() -> None:
+def test_what_never_started_has_the_size_that_was_requested() -> None:
     found = only(
         finish(status=32, hosts="0 0", times=(T + 60, T, 0, 0)).replace(" 2 1 ", " 2 9 ", 1)
     )
@@ -429,7 +429,7 @@ def test_what_never_started() -> None:
     assert (row["mem_bytes"], row["group"], row["cpus"], row["nodes"]) == (None, None, 8, None)
 
 
-def test_ids_of_others_are_told_by_their_numbers() -> None:
+def test_ids_of_others_are_distinguished_by_their_numbers() -> None:
     frame = case_frame(CASE, [{**PLAIN_JOB, "job_id": "7_3", "job_number": 7, "array_task": 3}])
     assert CASE.read(write(frame)).records["job_id"].to_list() == ["7[3]"]
 

@@ -293,7 +293,7 @@ def test_records_of_cobalt_count_by_what_was_requested() -> None:
     assert parsed.remarks == {SLOTLESS: 2}
 
 
-def test_what_jobs_with_whole_nodes_kept_from_others_is_said_to_be_unknown_without_starts() -> None:
+def test_what_jobs_with_whole_nodes_kept_from_others_is_unknown_without_starts() -> None:
     def read(*kinds: str) -> dict[str, int]:
         where = "exec_vnode=(n1:ncpus=2) Resource_List.place=scatter:excl"
         data = "".join(f"{HEAD.format(kind, '7.srv')}{BASE}end=300 {where}\n" for kind in kinds)

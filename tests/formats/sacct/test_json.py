@@ -422,7 +422,7 @@ def test_who_and_where() -> None:
     assert column("Reason", state={"previous": "Priority"}) == "Priority"
 
 
-def test_memory_that_was_asked_for() -> None:
+def test_memory_that_was_requested() -> None:
     per_cpu = {"memory_per_cpu": number(500), "memory_per_node": number(0, set=False)}
     assert column("ReqMem", required=per_cpu) == "500Mc"
     assert column("ReqMem", required={"memory_per_node": number(4096)}) == "4096Mn"

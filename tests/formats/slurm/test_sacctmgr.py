@@ -142,7 +142,7 @@ def test_what_is_refused(listing: str, line: int, said: str) -> None:
     assert any(fault.line == line and said in fault.text for fault in faults), faults
 
 
-def test_all_faults_are_told_at_once() -> None:
+def test_all_faults_are_reported_at_once() -> None:
     listing = HEADER + "root||1|\na||x|root\nb||-2|root\nc|1\n"
     assert [fault.line for fault in associations(listing).faults] == [3, 4, 5]
 

@@ -120,7 +120,7 @@ def test_hostile_text_takes_no_time() -> None:
     assert process_time() - begun < 20
 
 
-def test_nodes_that_cannot_be_told_are_shared_by_those_that_list_the_same() -> None:
+def test_nodes_that_cannot_be_distinguished_are_shared_by_those_that_list_the_same() -> None:
     listing = read(
         "PartitionName=a Nodes=n[1- TRES=cpu=8\nPartitionName=b Nodes=n[1- TRES=cpu=8\n"
         "PartitionName=c Nodes=n1 TRES=cpu=4\n"

@@ -69,7 +69,7 @@ def test_without_names_the_columns_are_declared() -> None:
         (b'[{"a": {"a": 1}}]', "objects within its objects begin alike"),
     ],
 )
-def test_useless_names_are_told(data: bytes, said: str) -> None:
+def test_useless_names_are_reported(data: bytes, said: str) -> None:
     with pytest.raises(DialectError, match=said):
         header(data[:HEAD_BYTES])
 
@@ -114,7 +114,7 @@ def test_the_zone_is_that_of_the_user_else_of_the_mapping() -> None:
         header(TEXT, zone="Berlin")
 
 
-def test_a_pattern_of_another_kind_is_told() -> None:
+def test_a_pattern_of_another_kind_is_reported() -> None:
     """Python reads more patterns than the library that applies them."""
     odd = {"job_id": {"column": "id", "pattern": "(?=a)(b)"}, "submit_time": "at"}
     with pytest.raises(DialectError, match=r"^job_id\.pattern: "):

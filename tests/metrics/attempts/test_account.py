@@ -210,7 +210,7 @@ def test_no_reason_removes_an_attempt_from_the_account(attempt: int) -> None:
         assert waited == {"earlier": 8, "held" if held else "unexplained": 5}, reason
 
 
-def test_the_tasks_of_an_array_are_booked_one_by_one() -> None:
+def test_the_tasks_of_an_array_are_attributed_one_by_one() -> None:
     # 4 tasks of 2 wait on a pool of 4 in which bob runs 2 until 10: one fits and claims.
     tasks = [ended(0, 10 + k, 20, 2, "ann") for k in range(2)]
     tasks += [ended(0, 20 + k, 30, 2, "ann") for k in range(2)]

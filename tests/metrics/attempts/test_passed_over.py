@@ -125,7 +125,7 @@ def test_a_wait_of_a_minute_makes_no_pair() -> None:
     assert only(job(0, 61, "ann"), job(10, 500, "bob")) == (1, 0, 0)
 
 
-def test_gpus_are_compared_where_they_are_asked_for_but_not_memory() -> None:
+def test_gpus_are_compared_where_they_are_requested_but_not_memory() -> None:
     assert only({**MINE, "mem_bytes": 6}, job(100, 200, "bob", mem_bytes=5)) == (1, 1, 800)
     assert pairs({**MINE, "gpus": 2}, job(100, 200, "bob", gpus=1), job(0, 0, "cem")) == []
     assert only(MINE, job(100, 200, "bob", gpus=1)) == (1, 1, 800)
@@ -678,7 +678,7 @@ def test_as_defined(
 
 @given(logs)
 @settings(max_examples=examples(60))
-def test_what_is_said_of_entities_is_as_defined(records: list[Record]) -> None:
+def test_what_is_stated_of_entities_is_as_defined(records: list[Record]) -> None:
     least = (2, 2)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tested, "LEAST", least)

@@ -225,7 +225,7 @@ def test_classes_of_the_paper() -> None:
     assert classes(sizes) == [naive.width_class(size) for size in sizes]
 
 
-def test_more_classes_where_asked() -> None:
+def test_more_classes_where_requested() -> None:
     assert width_classes(256)[-3:] == ["65-128", "129-256", ">256"]
     assert width_classes(1) == ["0", "1", ">1"]
     assert classes([128, 129, 256, 257], 256) == ["65-128", "129-256", "129-256", ">256"]

@@ -122,7 +122,7 @@ def test_open_attempts_are_context_up_to_now() -> None:
     assert conservation(describe(frame(records), [POOL]), NOW) == pytest.approx(0, abs=1e-15)
 
 
-def test_never_started_count_only_where_asked() -> None:
+def test_never_started_count_only_where_requested() -> None:
     # N (4) queues 0-10 beside A (4), which runs: with it A deserves half of its 40.
     gone = {"submit_time": 0, "end_time": 10, "cpus": 4, "state": "CANCELLED"}
     described = describe(frame([ended(0, 0, 10, 4), gone]), [POOL])

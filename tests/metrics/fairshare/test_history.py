@@ -369,7 +369,7 @@ def test_who_has_no_share_of_its_own_shows_that_of_its_account() -> None:
         assert {level_fs for *_, level_fs in seen.values()} == {None}
 
 
-def test_what_is_open_is_booked_by_slurm_s_ticks_alone() -> None:
+def test_what_is_open_is_charged_by_slurm_s_ticks_alone() -> None:
     # From 3 on and still running at 10; ticks at 5 and 10 of 5 s each: 2 + 5. Of what ended at 9
     # after 4 s, one second is of the tick at 5 and the rest of its end.
     rows = of_accounts(("ann", "physics", 3, 0), ("bob", "physics", 4, 8))

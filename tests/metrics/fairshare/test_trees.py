@@ -89,7 +89,7 @@ def test_every_tree_has_its_nodes_below_their_accounts(of: Grown) -> None:
         assert tree.names[tree.parents[place]] == (node.parent or "root")
 
 
-def test_all_faults_are_told_at_once() -> None:
+def test_all_faults_are_reported_at_once() -> None:
     nodes = [
         TreeNode("", "user", 1),
         TreeNode("a", "account", -1),
@@ -123,7 +123,7 @@ def test_all_faults_are_told_at_once() -> None:
     ]
 
 
-def test_siblings_without_any_share_are_refused_unless_asked_for() -> None:
+def test_siblings_without_any_share_are_refused_unless_requested() -> None:
     nodes = [
         TreeNode("a", "account", 1),
         TreeNode("u", "user", 0, "a"),
@@ -176,20 +176,18 @@ def test_attempts_belong_to_the_most_specific_node() -> None:
         pl.Series(list(column), dtype=pl.String) for column in list(zip(*asked, strict=True))[:3]
     ]
     found = trees.leaf_of(tree, *columns)
-    assert found.nodes.tolist() == [wanted for *_, wanted in asked]
-    assert (found.unknown_users, found.unknown_accounts) == (2, 2)
+    assert found.tolist() == [wanted for *_, wanted in asked]
 
 
 def test_users_of_a_flat_tree_are_found_whatever_their_account() -> None:
     tree = trees.flat(["a", "b"])
     found = trees.leaf_of(tree, pl.Series(["b", None, "c", "a"]), None)
-    assert found.nodes.tolist() == [2, -1, -1, 1]
-    assert (found.unknown_users, found.unknown_accounts) == (0, 2)
+    assert found.tolist() == [2, -1, -1, 1]
 
 
 def test_no_attempts_belong_to_no_node() -> None:
     nothing = pl.Series([], dtype=pl.String)
-    assert trees.leaf_of(build(SMALL), nothing, nothing).nodes.tolist() == []
+    assert trees.leaf_of(build(SMALL), nothing, nothing).tolist() == []
 
 
 # --- redistribution ------------------------------------------------------------------------------

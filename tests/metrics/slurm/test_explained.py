@@ -6,7 +6,8 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pytest
 
-from audit.metrics.fairshare.trees import Floats, Tree, TreeNode
+from audit.array_types import Floats
+from audit.metrics.fairshare.trees import Tree, TreeNode
 from audit.metrics.slurm import explained
 from audit.metrics.slurm.explained import Back, ChargedAttempts, Effect
 from audit.metrics.slurm.shares import classic, fair_tree, summed, tree_of

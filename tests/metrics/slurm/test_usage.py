@@ -113,7 +113,7 @@ def test_without_decay_usage_is_charge_times_time() -> None:
     assert used[:, 0].tolist() == [1.5 * 1_227] * 2
 
 
-def test_an_end_in_the_second_of_a_tick_is_booked_before_it() -> None:
+def test_an_end_in_the_second_of_a_tick_is_charged_before_it() -> None:
     """As the lab of 22.05 shows: the tick then decays it for a whole period."""
     method = SlurmUsage(half_life_s=693.0, period_s=60)
     used, _ = method.sweep(grouped([Job(10, 60, 1.0)]), np.array([60]))
@@ -195,7 +195,7 @@ def test_without_weights_cpus_are_billed() -> None:
     assert billed(partition="unheard of") == 4.0
 
 
-def test_factors_multiply_and_what_is_unknown_is_said() -> None:
+def test_factors_multiply_and_what_is_unknown_is_stated() -> None:
     frame = attempts(
         partition=["batch", "batch", "gone", None, "batch"],
         qos=["high", "free", "odd", None, "odd"],

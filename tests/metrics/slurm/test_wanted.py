@@ -5,7 +5,8 @@ import random
 import numpy as np
 import pytest
 
-from audit.metrics.fairshare.trees import Floats, Tree
+from audit.array_types import Floats
+from audit.metrics.fairshare.trees import Tree
 from audit.metrics.slurm.explained import Back, next_tick
 from audit.metrics.slurm.shares import classic, fair_tree, summed
 from audit.metrics.slurm.usage import SlurmUsage

@@ -33,6 +33,7 @@ from audit.pipeline.session import Session
 from audit.report.build import build
 from audit.report.contents import Contents, Who
 from audit.report.owner import build as owner
+from audit.report.sections.changes.record import Trend
 from audit.store import archive, database, queries, snapshots
 from audit.store.database import Connection
 from tests.nightly.months import CAPACITY, write_months
@@ -163,8 +164,7 @@ def test_a_report_needs_the_files_of_its_own_month_alone(nights: Path) -> None:
             return build(con, "c", Period("2026-04", first, last))
 
     whole = made()
-    assert whole.pools[0].trend is not None
-    assert [point.label for point in whole.pools[0].trend.points] == MONTHS
+    assert [point.label for point in whole.pools[0][Trend].points] == MONTHS
     for month in archived(nights):
         for file in month.files:
             (nights / file).unlink()
@@ -294,7 +294,7 @@ def test_months_come_back_and_go_again(nights: Path, kept: dict[str, pl.DataFram
 
 
 @pytest.mark.thorough
-def test_what_is_told_again_counts_as_known_and_what_comes_late_waits(
+def test_records_read_again_count_as_known_and_late_ones_wait(
     nights: Path, logs: list[Path], kept: dict[str, pl.DataFrame]
 ) -> None:
     lines = logs[0].read_text().splitlines(keepends=True)

@@ -128,14 +128,14 @@ def test_the_same_place_on_another_machine_is_another(
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[" * 9_000, '{"store": 1, "host": "", "state": ""}'])
-def test_a_damaged_note_is_told(tmp_path: Path, text: str) -> None:
+def test_a_damaged_note_is_reported(tmp_path: Path, text: str) -> None:
     (tmp_path / "archive").mkdir()
     (tmp_path / "archive" / archiving.CLAIM).write_text(text)
     with pytest.raises(AuditError, match="is damaged; remove it"):
         archiving.check_owner(Site(site(tmp_path), tmp_path), A)
 
 
-def test_what_cannot_be_written_or_is_being_written_is_told(tmp_path: Path) -> None:
+def test_what_cannot_be_written_or_is_being_written_is_reported(tmp_path: Path) -> None:
     (tmp_path / "archive").touch()
     with pytest.raises(UsageError, match=r"cannot be written: .* \(output.archive\)"):
         archiving.note_owner(Site(site(tmp_path), tmp_path), A)

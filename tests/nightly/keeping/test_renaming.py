@@ -128,7 +128,7 @@ def test_words_of_fairaudit_stay(text: str, becomes: str) -> None:
     assert renaming("idle").own(text) == becomes
 
 
-def test_numbers_are_names_only_where_it_is_said() -> None:
+def test_numbers_are_names_only_where_it_is_stated() -> None:
     of = renaming("12")
     assert of.outside("uses 12 CPUs, user 12") == f"uses 12 CPUs, user {TOKEN}"
     assert of.in_page("<td>12</td>")

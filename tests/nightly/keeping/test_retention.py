@@ -24,7 +24,7 @@ def reports(folder: Path) -> list[str]:
 
 
 @pytest.mark.thorough
-def test_old_reports_go_and_are_not_made_again(tmp_path: Path) -> None:
+def test_old_reports_go_and_are_not_recreated(tmp_path: Path) -> None:
     (tmp_path / "logs").mkdir()
     for number in range(3):
         write(tmp_path / "logs" / f"{number}.swf", month(number, jobs=9))

@@ -21,7 +21,7 @@ def hand(tmp_path: Path) -> Path:
     return write(tmp_path / "hand.swf", HAND)
 
 
-def test_a_wait_is_told_from_a_log_and_from_its_audit_alike(run: Run, hand: Path) -> None:
+def test_a_wait_is_explained_equally_from_a_log_and_from_its_audit(run: Run, hand: Path) -> None:
     told = run("explain", "4", hand, "--pool-size", 4).stdout
     assert told.startswith("Why job 4 waited\n")
     assert "requested 3 CPUs of 4 for up to 30 s" in told
@@ -49,7 +49,7 @@ def test_a_job_of_a_chain_started_after_an_own_end(run: Run, tmp_path: Path) -> 
     assert "after job" not in run("explain", "1").stdout
 
 
-def test_a_part_of_the_workload_is_said_from_a_log_and_from_its_audit(
+def test_a_part_of_the_workload_is_stated_from_a_log_and_from_its_audit(
     run: Run, tmp_path: Path
 ) -> None:
     part = write(tmp_path / "part.swf", f"; MaxRecords: 17\n{HAND}")  # it has 8
@@ -96,7 +96,7 @@ def test_without_logs_or_a_database_it_says_what_to_do(run: Run) -> None:
     assert "make one with 'fairaudit audit LOG'" in run("explain", "4", check=2).stderr
 
 
-def test_one_that_never_started_is_told_without_a_delay(run: Run, hand: Path) -> None:
+def test_one_that_never_started_is_reported_without_a_delay(run: Run, hand: Path) -> None:
     told = run("explain", "7", hand).stdout
     assert "left the queue without having started 8 min 20 s later" in told
     assert "is not known: the job left the queue without having started" in told

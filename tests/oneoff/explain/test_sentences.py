@@ -55,8 +55,8 @@ def test_lines_say_when_how_long_and_why() -> None:
     line = TimelineLine(ORIGIN, ORIGIN + 96_000, (closed, free, LineCause("own", None, 1_000, 1)))
     assert sentences.timeline(story(account=replace(story().account, timeline=(line,)))) == [
         "Sun 09-09 01:46–Mon 09-10 04:26 (26 h 40 min): closed hours Mon 02-10 for jobs over 4 h, "
-        "for 22 h 13 min of it; for 4 h 10 min, enough was free, but for 7 jobs ahead of it "
-        "that could start as well"
+        "for 22 h 13 min of it; for 4 h 10 min, enough was free, but 7 jobs ahead could "
+        "use it"
     ]
 
 
@@ -93,7 +93,7 @@ def test_costs_are_given_by_user() -> None:
     assert "earlier by the time given: dot (50 s), eve (20 s)." in said
 
 
-def test_why_there_is_no_delay_is_said() -> None:
+def test_why_there_is_no_delay_is_stated() -> None:
     said = text(delay=None, undelayed="the job ran in an advance reservation")
     assert (
         "Its delay by later arrivals is not known: the job ran in an advance reservation." in said
@@ -162,7 +162,7 @@ def unexplained(first: bool = True, **more: object) -> Story:
     return replace(story(account=account), **more)  # type: ignore[arg-type]
 
 
-def test_an_unexplained_end_of_a_wait_is_told_from_its_begin() -> None:
+def test_an_unexplained_end_of_a_wait_is_described_from_its_begin() -> None:
     said = sentences.sentences(unexplained())
     assert said[0] == (
         "From 2001-09-09 01:47 on enough was free and nothing ahead of it was about to start; the "
@@ -186,7 +186,7 @@ def test_a_lapse_is_no_name_of_a_cause() -> None:
     )
 
 
-def test_reservations_are_told_where_they_may_matter() -> None:
+def test_reservations_are_reported_where_they_may_matter() -> None:
     none = replace(unexplained().account, reservations=Reservations(0, False, 5, 2))
     assert "This log shows no reservations" in text(account=none)
     assert "reservations" not in text()  # competition explains this wait

@@ -305,7 +305,7 @@ def test_intervals_are_of_as_many_resamples_as_configured(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ((), "say what to change"),
+        ((), "pass a change"),
         (("--limit", "9=3"), "no such partition"),
         (("--targets", "1=3"), "add --order fairshare"),
         (("--capacity", "+1", "--pool", "x"), "no such pool; there is: all"),

@@ -12,12 +12,14 @@ import pytest
 from audit.report.charts import drawing, style
 from audit.report.charts.style import SHADES, Chart
 from audit.report.render.page import charts_of
-from audit.report.sections.machine.record import Pictured
+from audit.report.sections.machine.record import MachineOverTime
+from audit.report.sections.passed_over.record import OrderTest
+from audit.report.sections.waits.record import Waits
 from audit.report.sections.who.record import Entities
 from audit.spreadsheets import visible
-from tests.report.sample import HOSTILE, pool, waiting, without_fair_starts
+from tests.report.sample import HOSTILE, having, pool, waiting, without_fair_starts
 
-WHY = charts_of(pool(), "UTC")["waits"]
+WHY = charts_of(pool())["waits"]
 
 
 def test_a_page_s_picture_takes_the_page_s_colours() -> None:
@@ -81,7 +83,7 @@ ELEMENTS = {"svg", "g", "rect", "line", "polyline", "polygon", "circle", "text"}
 
 
 def test_every_chart_is_drawn_and_described_and_says_what_it_answers() -> None:
-    made = charts_of(waiting(pool()), "UTC")
+    made = charts_of(waiting(pool()))
     assert {key: chart.title for key, chart in made.items()} == {
         "why": "40 % of all waiting time passed while enough was free, without a reason in the log",
         "passed": "Later jobs that requested at least as much often started first",
@@ -106,28 +108,30 @@ def test_every_chart_is_drawn_and_described_and_says_what_it_answers() -> None:
 def test_nothing_is_drawn_of_nothing() -> None:
     nobody = Entities("user", (), (), ())
     part = without_fair_starts(waiting(pool()))
-    part = replace(part, hours=(), days=(), users=nobody, accounts=nobody, widths=(), passed=())
-    assert charts_of(replace(part, pictured=Pictured()), "UTC") == {}
+    part = having(
+        part, OrderTest(passed=()), hours=(), days=(), users=nobody, accounts=nobody, widths=()
+    )
+    assert charts_of(having(part, MachineOverTime(), Waits())) == {}
 
 
 def test_attempts_of_unknown_width_are_not_drawn() -> None:
     part = waiting(pool())
     unknown = replace(part.widths[0], label="unknown")
-    made = charts_of(replace(part, widths=(*part.widths, unknown)), "UTC")
+    made = charts_of(replace(part, widths=(*part.widths, unknown)))
     assert not any("unknown" in chart.body for chart in made.values())
 
 
 @pytest.mark.parametrize("name", [*HOSTILE, "".join(HOSTILE)])
 def test_hostile_names_leave_the_picture_whole(name: str) -> None:
     part = replace(waiting(pool(name), name), resource=name)
-    for chart in charts_of(part, "UTC").values():
+    for chart in charts_of(part).values():
         root = ElementTree.fromstring(drawing.inline(chart))
         assert {element.tag.rpartition("}")[2] for element in root.iter()} <= ELEMENTS
         assert all(text.isprintable() for text in root.itertext())
 
 
 def test_marks_stand_within_the_picture() -> None:
-    for chart in charts_of(waiting(pool()), "UTC").values():
+    for chart in charts_of(waiting(pool())).values():
         root = ElementTree.fromstring(drawing.still(chart))
         for element in root.iter():
             for name, most in (("x", 520), ("cx", 520), ("x2", 520), ("y", chart.height)):

@@ -66,7 +66,7 @@ def test_what_waits_the_same_is_no_choice() -> None:
         ("walltime", "0-1h", lambda width, walltime, week: HOUR * (1 if walltime == "0-1h" else 6)),
     ],
 )
-def test_what_waits_less_is_told_alone(lever: str, better: str, wait: Wait) -> None:
+def test_what_waits_less_is_reported_alone(lever: str, better: str, wait: Wait) -> None:
     (way,) = found(wait).values()
     assert (way.lever, way.better, way.gain.value) == (lever, better, 5 * HOUR)
     assert (way.shorter, way.blocks) == (8, 8)
@@ -84,7 +84,7 @@ def test_far_narrower_jobs_are_other_jobs() -> None:
     assert found(lambda width, walltime, week: HOUR * (1 if width in ("1", "2") else 6)) == {}
 
 
-def test_a_gain_of_minutes_is_not_told() -> None:
+def test_a_gain_of_minutes_is_not_reported() -> None:
     assert found(lambda width, walltime, week: HOUR - (540 if walltime == "0-1h" else 0)) == {}
 
 

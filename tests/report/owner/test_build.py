@@ -44,7 +44,7 @@ def seen(html: str) -> str:
 
 
 @pytest.mark.thorough
-def test_waits_are_those_of_the_owner_alone(ann: Connection) -> None:
+def test_waits_are_those_of_the_entity_alone(ann: Connection) -> None:
     """Everybody's are those of four closed weeks of 7 jobs a day, rounded."""
     (part,) = page(ann).parts
     assert (part.attempts, part.waited_s) == (30, 30 * 3 * HOUR)
@@ -157,7 +157,7 @@ def test_the_page_of_an_account_names_no_member_and_no_job(ann: Connection) -> N
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("several", [4, 5, 6])
-def test_of_fewer_than_five_others_nothing_is_told(several: int, tmp_path: Path) -> None:
+def test_of_fewer_than_five_others_nothing_is_reported(several: int, tmp_path: Path) -> None:
     """Of five others' narrow jobs one of the five would know those of four."""
     path = audited(tmp_path, jobs("annabella", OTHERS[:several]))
     with closing(snapshots.open_snapshot(path)) as con:

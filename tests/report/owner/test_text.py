@@ -125,7 +125,7 @@ def test_jobs_that_started_at_once_have_no_note() -> None:
     assert not any("One wait" in note for note in text.notes(made))
 
 
-def test_a_long_wait_is_told_without_anybody_else() -> None:
+def test_a_long_wait_is_described_without_other_users() -> None:
     assert text.long_title(LONG, part(), "UTC") == (
         "5 h: job 17, 8 CPUs for up to 4 h, from 2026-10-02 00:13"
     )
@@ -202,7 +202,7 @@ def test_a_page_says_why_nobody_is_named(why: PassedWhy | None, told: tuple[str,
 @pytest.mark.parametrize(
     ("hours", "attempts", "told"), [(200, 100, True), (100, 100, False), (200, 4, False)]
 )
-def test_one_wait_that_makes_most_of_all_is_told(hours: int, attempts: int, told: bool) -> None:
+def test_one_wait_that_makes_most_of_all_is_reported(hours: int, attempts: int, told: bool) -> None:
     longest = replace(LONG, wait_s=hours * HOUR)
     notes = text.notes(replace(part(LONGER), attempts=attempts, longest=(longest,)))
     expected = "One wait of 8.3 d is 40 % of all their waiting time: look at it first."

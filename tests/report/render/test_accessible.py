@@ -13,11 +13,13 @@ from audit.report.index import IndexVerdict, Link, render_index
 from audit.report.owner.page import render_html as render_owner
 from audit.report.owner.record import WaitPool
 from audit.report.render import page as render
+from audit.report.sections.changes.record import Trend
+from audit.report.sections.resources.record import Resources
 from audit.report.study.page import Section, Table
 from audit.report.study.page import render_html as render_study
 from tests.report import chromium, firefox
 from tests.report.owner.sample import ANN, LONG, owner, part
-from tests.report.sample import contents, pool, resources
+from tests.report.sample import contents, having, pool, resources
 from tests.report.study.test_page import small
 
 pytestmark = pytest.mark.chromium
@@ -30,7 +32,7 @@ _FOUND = (
 
 
 def _report() -> str:
-    several = replace(pool(), resources=2 * resources("anna", "ben", None))
+    several = having(pool(), Resources(2 * resources("anna", "ben", None)))
     return render.render_html(contents(several, pool("other")))
 
 
@@ -47,7 +49,7 @@ def _index() -> str:
                      "Two users", 900, 60.0, 0.3, 0.7, 0.2)
         for n, word in enumerate(Word, 1)
     ]  # fmt: skip
-    trends = {"demo": trend} if (trend := pool().trend) else {}
+    trends = {"demo": trend} if (trend := pool()[Trend]) else {}
     link = Link(ANN, "user-ann.html")
     return render_index(months, trends, lambda *of: "/".join(of), lambda _: (link,))
 

@@ -5,7 +5,6 @@ To change them, run these tests with ``FAIRAUDIT_RENEW=1`` and check the diff.
 
 import os
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,9 +17,9 @@ from audit.report.sections.advice.record import Advice, AdvicePart, Advised
 from audit.report.sections.causes import charts as waiting
 from audit.report.sections.changes.record import Change, Trend
 from audit.report.sections.definitions.record import Elsewhere
-from audit.report.sections.records.standing import ReportStanding, State
+from audit.report.standing import ReportStanding, State
 from tests.report import sample
-from tests.report.sample import present
+from tests.report.sample import having, present
 from tests.report.sections.measured import measured, width
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -42,12 +41,12 @@ def contents() -> Contents:
     )
     change = Change("cause_unexplained_share", 0.2, Figure("", -0.1, -0.15, -0.05))
     trend = Trend("month", (), (change,), "2026-09", passed_before={"user": frozenset({"anna"})})
-    part = replace(
+    part = having(
         part,
+        Advised((advice,), (advice.title,), agrees=True),
+        trend,
+        Elsewhere(660.0, 640.0, 20, 3_600_000.0, 3_240_000.0),
         widths=(narrow, wide),
-        advised=Advised((advice,), (advice.title,), agrees=True),
-        trend=trend,
-        elsewhere=Elsewhere(660.0, 640.0, 20, 3_600_000.0, 3_240_000.0),
     )
     return sample.contents(part)
 

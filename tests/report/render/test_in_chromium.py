@@ -9,8 +9,9 @@ import pytest
 
 from audit.report.charts.style import SHADES
 from audit.report.render import page as render
+from audit.report.sections.resources.record import Resources
 from tests.report import chromium
-from tests.report.sample import HOSTILE, contents, pool, resources, usage
+from tests.report.sample import HOSTILE, contents, having, pool, resources, usage
 
 pytestmark = [
     pytest.mark.chromium,
@@ -27,7 +28,7 @@ UNFOLDED = "document.querySelectorAll('details').forEach(e => { e.open = true; }
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("page") / "report.html"
-    hostile = replace(pool(HOSTILE[0], users=HOSTILE), resources=resources(*HOSTILE))
+    hostile = having(pool(HOSTILE[0], users=HOSTILE), Resources(resources(*HOSTILE)))
     said = contents(pool(), hostile, cluster=HOSTILE[1])
     said = replace(said, usages=(usage(HOSTILE), usage(targets=False)))
     file.write_text(render.render_html(said), encoding="utf-8")
@@ -98,7 +99,7 @@ def test_marks_have_the_colours_of_the_theme(
     assert marks == f"rgb({', '.join(str(int(shade[at : at + 2], 16)) for at in (1, 3, 5))})"
 
 
-def test_who_points_at_a_mark_is_told_what_it_stands_for(seen: chromium.Page, page: Path) -> None:
+def test_pointing_at_a_mark_shows_its_value(seen: chromium.Page, page: Path) -> None:
     seen.show(page, 1200)
     seen.evaluate(UNFOLDED)
     seen.evaluate("document.querySelector('.chart svg').scrollIntoView({block: 'center'})")

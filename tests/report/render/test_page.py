@@ -19,13 +19,15 @@ from audit.report.contents import Contents
 from audit.report.render import page as render
 from audit.report.render.paper import nothing_from_outside
 from audit.report.sections.records.record import Refusal, RefusedLine
-from audit.report.sections.waits.record import Queue
+from audit.report.sections.resources.record import Resources
+from audit.report.sections.waits.record import Queue, Waits
 from tests.report.sample import (
     HOSTILE,
     contents,
     empty,
     fair_starts,
     figure,
+    having,
     pool,
     present,
     resources,
@@ -137,12 +139,12 @@ def test_links_lead_somewhere(page: str) -> None:
 
 def test_uwt_has_its_companions_beside_it(page: str) -> None:
     for text in (_Reader(page).text,):
-        at = text.index("Mean (UWT)")
+        at = text.index("Mean NUWT (UWT)")
         for companion in (
-            "Median",
-            "Lower quartile",
-            "Upper quartile",
-            "All together",
+            "Median NUWT",
+            "Lower quartile of NUWT",
+            "Upper quartile of NUWT",
+            "NUWT of all together",
             "deviation",
         ):
             assert companion in text[at : at + 400]
@@ -225,7 +227,7 @@ def test_a_section_without_data_says_so() -> None:
 
 
 def test_resources_are_shown_where_there_are_several(page: str) -> None:
-    part = replace(pool(), resources=resources("anna", "ben"))
+    part = having(pool(), Resources(resources("anna", "ben")))
     made = render.render_html(contents(part))
     text = " ".join(_Reader(made).text.split())
     for said in (
@@ -249,7 +251,7 @@ def test_days_without_records_are_listed(page: str) -> None:
 
 
 def _hostile() -> Contents:
-    part = replace(pool(name=HOSTILE[0], users=HOSTILE), resources=resources(*HOSTILE))
+    part = having(pool(name=HOSTILE[0], users=HOSTILE), Resources(resources(*HOSTILE)))
     said = contents(part, pool(HOSTILE[1]), cluster=HOSTILE[3])
     refusals = tuple(
         Refusal(text, 1, (RefusedLine(text, number, text),)) for number, text in enumerate(HOSTILE)
@@ -262,7 +264,7 @@ def _hostile() -> Contents:
 
 
 def _plain() -> Contents:
-    part = replace(pool(), resources=resources("anna", "ben"))
+    part = having(pool(), Resources(resources("anna", "ben")))
     return replace(contents(part, pool("other")), warnings=("plain",))
 
 
@@ -371,7 +373,7 @@ def test_how_far_the_model_can_be_believed_stands_once_above_its_figures() -> No
 def test_hostile_partitions_and_statuses_stay_text() -> None:
     fair = fair_starts(**{HOSTILE[0]: 3, "final": 5})
     parts = tuple(replace(fair.partitions[0], label=name) for name in HOSTILE)
-    page = render.render_html(contents(replace(pool(), fair_start=replace(fair, partitions=parts))))
+    page = render.render_html(contents(having(pool(), replace(fair, partitions=parts))))
     assert "alert(1)</script>" not in page
     assert "<img src=x" not in page
     assert "\u202e" not in page
@@ -385,7 +387,7 @@ def test_waits_by_partition_qos_and_gpu_type() -> None:
         return Queue(HOSTILE[number % len(HOSTILE)], "-", gpu_type, 0.05, figures)
 
     queues = (queue(1, "h100"), *(queue(number) for number in range(13)))
-    made = render.render_html(contents(replace(pool(), queues=queues)))
+    made = render.render_html(contents(having(pool(), Waits(queues))))
     text = " ".join(_Reader(made).text.split())
     for shown in (
         "Waits by partition, GPU type Partition GPU type Jobs Median wait 90th percentile "
@@ -448,7 +450,7 @@ def test_no_table_of_the_paper_is_wider_than_the_page() -> None:
     widths = tuple(replace(of, figures=(*shares, *of.figures)) for of in part.widths)
     names = ("a-partition-of-many-nodes", "a-quality-of-service", "nvidia_h100_80gb_hbm3")
     queue = Queue(*names, 0.5, (*shares, *part.figures))
-    wide = replace(part, figures=(*shares, *part.figures), widths=widths, queues=(queue,))
+    wide = having(part, Waits((queue,)), figures=(*shares, *part.figures), widths=widths)
     for page in pypdfium2.PdfDocument(render.render_pdf(contents(wide))):
         text = page.get_textpage()
         right = max(text.get_charbox(n)[2] for n in range(text.count_chars()))

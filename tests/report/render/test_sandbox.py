@@ -71,7 +71,7 @@ def test_missing_libraries_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: 
         ),
     ],
 )
-def test_what_fails_is_said_with_the_key_to_change(
+def test_what_fails_is_stated_with_the_key_to_change(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, body: str, why: str
 ) -> None:
     _fake(monkeypatch, tmp_path, _HTML.format("\n        " + body))

@@ -4,13 +4,15 @@ from dataclasses import replace
 
 from audit.report.contents import Contents
 from audit.report.figures import Breakdown
+from audit.report.finding import Finding
 from audit.report.place import Place
 from audit.report.pool import PoolPart
 from audit.report.sections.causes.text import of_waiting
-from audit.report.sections.findings.findings import Finding, findings
-from audit.report.sections.passed_over.record import Stuck
-from audit.report.sections.rules.record import BoundRule
-from tests.report.sample import contents, fidelity, figure, passed, pool
+from audit.report.sections.fair_starts.record import FairStart
+from audit.report.sections.findings.findings import findings
+from audit.report.sections.passed_over.record import OrderTest, Stuck
+from audit.report.sections.rules.record import BoundRule, BoundRules
+from tests.report.sample import contents, fidelity, figure, having, passed, pool
 
 
 def waited(of: Contents) -> str:
@@ -53,14 +55,13 @@ def measured(
         figure("consumed", 1_000.0, unit="resource·s"),
         *made.figures,
     )
-    fair = replace(made.fair_start, fidelity=fidelity() if good else fidelity(0.1))
-    return replace(
+    fair = replace(made[FairStart], fidelity=fidelity() if good else fidelity(0.1))
+    return having(
         made,
+        fair,
+        OrderTest(passed=tuple(passed(name) for name in named), tested={"user": tested}),
         figures=figures,
         widths=widths,
-        fair_start=fair,
-        passed=tuple(passed(name) for name in named),
-        tested={"user": tested},
     )
 
 
@@ -82,4 +83,7 @@ def everything(names: tuple[str, ...] = ("anna", "ben")) -> Contents:
         unexplained=0.3,
     )
     rule = BoundRule("limit of 10 running jobs per user", 2_000.0, 90)
-    return contents(replace(part, rules=(rule,), stuck=Stuck(2, 3, ())), pool("debug"))
+    return contents(
+        having(part, BoundRules((rule,)), replace(part[OrderTest], stuck=Stuck(2, 3, ()))),
+        pool("debug"),
+    )

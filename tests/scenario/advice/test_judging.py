@@ -31,7 +31,7 @@ def waiting(of: Comparable, wait: np.ndarray) -> Comparable:
     return of._replace(wait=wait, observed=wait)
 
 
-def test_what_helps_everybody_is_supported() -> None:
+def test_what_helps_all_users_is_supported() -> None:
     held = compared()
     (verdict,) = judge(held, np.full((1, 800), -600.0), seed=1)
     assert verdict.judgement is Judgement.supported

@@ -121,7 +121,7 @@ def test_candidates_of_equal_agreement_come_in_order() -> None:
         (0.29, True, False, MaySay.POOL),
     ],
 )
-def test_what_may_be_said(best: float, kept: bool, free: bool, say: MaySay) -> None:
+def test_what_may_be_stated(best: float, kept: bool, free: bool, say: MaySay) -> None:
     scenario = scenario_of(slow.Site((slow.Job(0, 1, 10, 10, 1, 0),), 10))
     shares = np.zeros(len(candidates(scenario)))
     shares[1] = best

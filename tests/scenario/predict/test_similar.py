@@ -9,19 +9,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.scenario.predict import similar
-from audit.scenario.predict.similar import Neighbours, NeighbourSearch, PredictionTable
+from audit.scenario.predict.similar import (
+    Mixture,
+    Neighbours,
+    NeighbourSearch,
+    PredictionTable,
+)
 from audit.scenario.workload import NEVER
 from tests.naive import predictions as slow
 
-_values = st.lists(st.tuples(st.integers(0, 6), st.booleans()), min_size=1, max_size=12)
+_values = st.lists(
+    st.tuples(st.integers(0, 6), st.booleans(), st.integers(1, 3)), min_size=1, max_size=12
+)
 
 
 @given(_values, st.sampled_from([Fraction(1, 10), Fraction(1, 2), Fraction(9, 10)]))
-def test_quantiles_as_defined(values: list[tuple[int, bool]], level: Fraction) -> None:
-    curve = similar.kaplan_meier(
-        np.array([float(value) for value, _ in values]), np.array([known for _, known in values])
-    )
-    want = slow.quantile([(float(value), known) for value, known in values], level)
+def test_quantiles_as_defined(values: list[tuple[int, bool, int]], level: Fraction) -> None:
+    value, known, weight = (np.array(of) for of in zip(*values, strict=True))
+    curve = similar.kaplan_meier(value.astype(float), known, weight.astype(float))
+    want = slow.quantile(values, level)
     assert curve.quantile(float(level)) == want
 
 
@@ -110,9 +116,26 @@ def test_what_starts_in_the_same_second_is_not_known() -> None:
         assert (found is not None) == is_known
 
 
-@pytest.mark.parametrize("relative", [False, True])
-def test_the_better_of_two_estimates_is_used(relative: bool) -> None:
-    model = np.log(np.linspace(1_000.0, 90_000.0, 20))
-    wait = 2 * np.exp(model) - 60 if relative else np.full(20, 700.0)
-    found = similar.estimate(Neighbours(wait, np.ones(20, np.bool_), model), math.log(10_000.0))
-    assert found.wait(0.5) == pytest.approx(2 * 10_000 - 60 if relative else 700)
+def test_the_nearer_a_submission_the_more_it_counts() -> None:
+    rows = [slow.Row((float(k),), 1, 1, 1, 0) for k in range(50)]
+    made = table([*rows, slow.Row((0.0,), 1, 1, 1, 60)])
+    starts = np.full(50, 50)
+    found = similar.neighbours(
+        made, 50, 50, NeighbourSearch(100, known=99, per_group=1), starts, starts
+    )
+    assert found is not None
+    assert found.weight.tolist() == pytest.approx([math.exp(-min(k, 30)) for k in range(50)])
+
+
+def test_one_curve_is_of_waits_and_one_is_relative_to_the_model() -> None:
+    model = np.log(np.linspace(1_000.0, 90_000.0, 21))
+    everyone, equal = np.ones(21, np.bool_), np.ones(21)
+    found = similar.curves(
+        Neighbours(2 * np.exp(model) - 60, everyone, model, equal), math.log(10_000.0)
+    )
+    plain, relative = (Mixture(found, weights).wait(0.5) for weights in ((1.0, 0.0), (0.0, 1.0)))
+    assert plain == pytest.approx(2 * 45_500 - 60)
+    assert relative == pytest.approx(2 * 10_000 - 60)
+    mean = math.sqrt(2 * 45_500 * 2 * 10_000)
+    assert Mixture(found, (0.5, 0.5)).wait(0.5) == pytest.approx(mean - 60)
+    assert Mixture(found, (0.5, 0.5)).wait(0.5, -9.9) == 0

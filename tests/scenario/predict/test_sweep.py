@@ -108,17 +108,18 @@ def test_unknown_walltimes_are_the_usual_run_time_of_the_user() -> None:
 
 
 def test_features_are_of_the_instant() -> None:
+    alike = [job(0, k, k + 1, 1, user="cem", walltime_s=9_000) for k in range(5, 10)]
     records = [job(0, 0, 9_000, 3), job(10, 20, 9_000, 1, user="bob"), job(30, 40, 9_000, 1)]
-    known = known_of(scenario(records))
+    known = known_of(scenario([*alike, *records]))
     sweep = Sweep(known, "UTC")
-    scene = sweep.to(EPOCH + 30, 3)
-    waits = sweep.model_waits(scene, 2)
-    measured, labels = sweep.features(scene, np.array([2]), waits, ages=False)
+    scene = sweep.to(EPOCH + 30, 8)
+    waits = sweep.model_waits(scene, 7)
+    measured, labels = sweep.features(scene, np.array([7]), waits, ages=False)
     assert measured[0, 2:10] / 0.4 == pytest.approx(
-        [np.log(8_960), 0, np.log(1), np.log(1), np.log(60), np.log(70), 0, 8]
+        [np.log(8_960), 0, np.log(1), np.log(1), np.log(60), np.log(67), 0, 8]
     )
     assert labels[0, 0] == 0
-    assert pl.Series(known.user).to_list() == [1, 2, 1]
+    assert pl.Series(known.user).to_list() == [3] * 5 + [1, 2, 1]
 
 
 def test_jobs_ahead_count_if_they_are_no_larger_and_of_the_same_partition() -> None:

@@ -32,6 +32,8 @@ def attempts(jobs: list[Job]) -> pl.DataFrame:
             "occupancy_s": 0 if job.end is None or job.start is None else job.end - job.start,
             "cpus": job.size,
             "user": job.user,
+            "partition": job.partition,
+            "node_list": job.node,
             "state": "CANCELLED" if job.start is None else "COMPLETED",
         }
         for job in jobs

@@ -140,7 +140,7 @@ def test_the_same_is_the_same() -> None:
     assert figure(rows, "wait_mean")["today"] == 1_800
 
 
-def test_a_pool_of_twice_the_size_makes_everybody_gain() -> None:
+def test_all_users_gain_from_a_pool_of_twice_the_size() -> None:
     today = crowd()
     after = changed(today, ScenarioChange(capacity=Amount(8, False)))
     before, then = played(today), played(after)

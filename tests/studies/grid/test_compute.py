@@ -125,7 +125,7 @@ def test_correlations_of_subsets_as_defined() -> None:
         assert own[-1].estimate.value == pytest.approx(known[-(-len(known) // 2) - 1])
 
 
-def test_a_resample_of_everybody_once_is_the_log() -> None:
+def test_a_resample_of_each_user_once_is_the_log() -> None:
     of = small()
     same = Resamples(3, 1, 2)
     same.weights[:] = 1

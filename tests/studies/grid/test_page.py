@@ -92,7 +92,7 @@ def test_the_lead_counts_the_verdicts() -> None:
     assert "40 attempts of a <log> under 27 combinations" in made().lead
 
 
-def test_each_verdict_is_told_with_its_figures() -> None:
+def test_each_verdict_is_reported_with_its_figures() -> None:
     text = [
         part for of in made().sections for part in of.parts if not isinstance(part, Table | Chart)
     ]

@@ -109,7 +109,7 @@ def test_the_lead_names_who_keeps_what() -> None:
     assert "absolute and combined do neither" in made().lead
 
 
-def test_progress_is_told_for_every_operator() -> None:
+def test_progress_is_reported_for_every_operator() -> None:
     told: list[tuple[str, int, int]] = []
     setting = ResolutionSetting(bits=[3], targets=[0.5])
     sizes = resolution.job_sizes(setting, lambda *step: told.append(step))

@@ -6,18 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from audit.array_types import Floats
 from audit.metrics.fairshare import operators
 from audit.metrics.fairshare.operators import OPERATORS
 from audit.studies.operators import rules
-from audit.studies.operators.rules import (
-    RULES,
-    Floats,
-    Operator,
-    OperatorWitness,
-    check,
-    equivalent,
-    named,
-)
+from audit.studies.operators.rules import RULES, Operator, OperatorWitness, check, equivalent, named
 
 OF_RATIO = {"relative", "relative_n", "sigmoid", "sigmoid_n", "slurm"}
 
@@ -142,7 +135,7 @@ def test_any_growing_function_of_an_operator_is_equivalent_to_it(power: float) -
     assert equivalent(named("relative"), bent) is not None
 
 
-def test_ties_of_one_alone_are_told() -> None:
+def test_ties_of_one_alone_are_reported() -> None:
     def coarse(t: Floats, s: Floats) -> Floats:
         return np.sign(operators.priority("absolute", t, s))
 

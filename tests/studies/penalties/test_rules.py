@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from audit.array_types import Floats
 from audit.metrics.fairshare.penalty import RELATIVE, RESOURCES, WEIGHTED
 from audit.studies.penalties.rules import (
     FORMS,
-    Floats,
     Form,
     PenaltyVerdict,
     PenaltyWitness,

@@ -240,7 +240,7 @@ def test_with_one_user_nothing_is_decided() -> None:
     assert {verdict.holds for verdict in found} == {ClaimHolds.undecided}
 
 
-def test_where_each_user_has_one_job_nothing_is_said_of_users() -> None:
+def test_where_each_user_has_one_job_nothing_is_stated_of_users() -> None:
     log = attempts([("a", 0, 1_000, 1), ("b", 10, 10_000, 1), ("c", 20, 100, 1)], 2)
     found = compare(log, 1)
     told = [verdict for verdict in users.decide(found) if "UWT" in verdict.claim]

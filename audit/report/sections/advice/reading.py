@@ -4,13 +4,12 @@ from typing import Any, Final
 
 import polars as pl
 
-from audit.model import Period
 from audit.report.figures import Figure
 from audit.report.rows import records
 from audit.report.sections.advice.record import Advice, AdvicePart, Advised
 from audit.report.sections.fair_starts.reading import fidelity_of
-from audit.store import queries
-from audit.store.database import Connection
+from audit.report.sections.fair_starts.record import Fidelity
+from audit.report.source import SectionSource
 
 _UNTRIED: Final = ("not_tried", "not_agreeing")
 """Outcomes of changes that were not replayed."""
@@ -21,17 +20,20 @@ GROWTH_S: Final = 60
 """Growth of its mean wait above which a class is listed as losing even if it may be chance."""
 
 
-def advices(con: Connection, cluster: str, period: Period, pool: str) -> Advised:
-    """Return the advice for a pool that ``scenario.advice`` found by replays of the period."""
-    of = {"cluster": cluster, "period": period.name}
-    rows = queries.run(con, "advice/changes", **of, pool=pool)
-    if rows.is_empty():
-        return Advised()
-    pools_ = queries.run(con, "report/pools", cluster=cluster)
-    resource = pools_.filter(pl.col("pool") == pool)["resource"].item()
-    fidelity = queries.run(con, "fair_starts/fidelity", **of).filter(pl.col("pool") == pool)
-    fit = fidelity_of(fidelity)
-    agreement = None if fit is None else fit.of_policy
+def read(source: SectionSource) -> dict[str, Advised]:
+    """Return the advice for each pool that ``scenario.advice`` found by replays of the period."""
+    if not source.observed:
+        return {}
+    fidelity = source.by_pool("fair_starts/fidelity")
+    found = {}
+    for pool, resource in source.pools.select("pool", "resource").iter_rows():
+        rows = source.rows("advice/changes", pool=pool)
+        if not rows.is_empty():
+            found[pool] = _advised(rows, resource, fidelity_of(fidelity[pool]))
+    return found
+
+
+def _advised(rows: pl.DataFrame, resource: str, fit: Fidelity | None) -> Advised:
     changes = [group for _, group in rows.group_by("change", maintain_order=True)]
     each = [group.row(0, named=True) for group in changes]
     advised = [group for group in changes if group["place"][0] is not None]
@@ -39,7 +41,7 @@ def advices(con: Connection, cluster: str, period: Period, pool: str) -> Advised
         tuple(_advice(group, resource) for group in advised[:ADVISED]),
         tuple(one["title"] for one in each if one["outcome"] not in _UNTRIED),
         tuple(one["title"] for one in each if one["outcome"] == "not_tried"),
-        agreement,
+        None if fit is None else fit.of_policy,
         agrees=all(one["outcome"] != "not_agreeing" for one in each),
         reproduced=all(one["outcome"] != "not_reproduced" for one in each),
         never_start=tuple((one["title"], one["never_start"]) for one in each if one["never_start"]),

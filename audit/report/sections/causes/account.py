@@ -6,7 +6,7 @@ from typing import Final
 from audit.report import wording
 from audit.report.pool import PoolPart
 from audit.report.sections.causes.record import Reservations
-from audit.report.sections.fair_starts.record import Fidelity
+from audit.report.sections.fair_starts.record import FairStart, Fidelity
 
 SHORT_S: Final = 14 * 86_400
 """Logs selected by the end of jobs are long enough from this length on, s."""
@@ -48,7 +48,7 @@ def _kept_by(of: Reservations) -> str:
 
 def of_pool(pool: PoolPart) -> tuple[str, ...]:
     """Return what a reader of a pool's causes should know about them."""
-    fidelity = pool.fair_start.fidelity
+    fidelity = pool[FairStart].fidelity
     if fidelity is None:
         return ()
     return tuple(filter(None, [*_reserved(fidelity), _full(pool), *_cautions(fidelity)]))

@@ -12,7 +12,6 @@ from audit.report.charts.marks.frame import Series
 from audit.report.charts.series import value
 from audit.report.charts.style import Chart
 from audit.report.figures import Figure
-from audit.report.owner.record import OwnerPart
 from audit.report.part import time_passed
 from audit.report.pool import PoolPart
 
@@ -22,7 +21,9 @@ _WRITTEN_FROM: Final = 0.08
 """Least share of a part with text in it."""
 
 
-class _Waits(NamedTuple):
+class DividedWaits(NamedTuple):
+    """Waits of which the causes are drawn as one bar."""
+
     label: str
     name: str  # in tips and for those who cannot see the chart
     shares: Mapping[Cause, Figure]
@@ -33,7 +34,7 @@ def why(pool: PoolPart) -> Chart | None:
     """Draw the causes of waiting by width class."""
     labels = [label for label, _ in series.classes(pool, "cause_unexplained_share")]
     rows = [
-        _Waits(label, series.jobs(label, pool), shares, part.figure("wait_mean").value)
+        DividedWaits(label, series.jobs(label, pool), shares, part.figure("wait_mean").value)
         for part in pool.widths
         if (label := wording.width(part.label)) in labels
         and (shares := {cause: part.figure(cause.share) for cause in CAUSES})
@@ -41,43 +42,28 @@ def why(pool: PoolPart) -> Chart | None:
     ]
     if not rows:
         return None
-    present = [cause for cause in CAUSES if not cause.optional or _any(rows, cause)]
+    present = [cause for cause in CAUSES if not cause.optional or has(rows, cause)]
     most = max(CAUSES, key=lambda cause: value(pool.figure(cause.share)))
     share = wording.rough(pool.figure(most.share))
     title = f"{share} of all waiting time passed {time_passed(most, part=bool(pool.part))}"
     unit = wording.resource(pool.resource)
     note = f"Share of waiting time; {unit}s requested at the left, mean wait at the right."
-    return _stacked(title, rows, present, _WRITTEN, note)
+    return stacked(title, rows, present, _WRITTEN, note)
 
 
-def owner_why(of: OwnerPart, name: str) -> Chart | None:
-    """Draw the causes of waiting of one user or account, and of all users."""
-    if not of.parts:
-        return None
-    shares = {part.cause: Figure("", part.share) for part in of.parts}
-    everybody = {part.cause: Figure("", part.of_all) for part in of.parts}
-    label = wording.name(name, 20)
-    rows = [_Waits(label, label, shares, of.wait_mean.value)]
-    if of.everybody is not None and any(map(value, everybody.values())):
-        rows.append(_Waits("all users", "all users", everybody, of.everybody.wait_mean))
-    present = [cause for cause in CAUSES if _any(rows, cause)]
-    most = max(of.parts, key=lambda part: part.share)
-    title = f"Main cause of waiting ({wording.rough_percent(most.share)}): {most.cause.legend}"
-    note = "Share of waiting time; mean wait at the right."
-    return _stacked(title, rows, present, CAUSES, note)
-
-
-def _any(rows: Sequence[_Waits], cause: Cause) -> bool:
+def has(rows: Sequence[DividedWaits], cause: Cause) -> bool:
+    """Return whether any of these waits has the cause."""
     return any(value(row.shares[cause]) for row in rows)
 
 
-def _stacked(
+def stacked(
     title: str,
-    rows: Sequence[_Waits],
+    rows: Sequence[DividedWaits],
     present: Sequence[Cause],
     written: Container[Cause],
     note: str,
 ) -> Chart:
+    """Draw a bar for each of ``rows``; the shares of the causes ``written`` stand in them."""
     divided, words = [], []
     for row in rows:
         parts, named = [], []

@@ -27,6 +27,14 @@ class Unexplained(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Causes:
+    """The evidence for two causes of the waiting in a pool."""
+
+    scattered: tuple[Scattered, ...] = ()  # most waiting first
+    unexplained: tuple[Unexplained, ...] = ()  # by kind; empty where little is unexplained
+
+
+@dataclass(frozen=True, slots=True)
 class Reservations:
     """The plan that an account of waits assumes."""
 

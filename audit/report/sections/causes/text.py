@@ -8,8 +8,10 @@ from audit.report.contents import Assumed
 from audit.report.part import time_passed
 from audit.report.place import UNEXPLAINED, Place
 from audit.report.pool import PoolPart
+from audit.report.sections.changes.record import Trend
 from audit.report.sections.changes.text import MOST, changed, wait_changed
 from audit.report.sections.rules.text import rule_sentence, within
+from audit.report.sections.waits.record import Waits
 from audit.report.sections.waits.tables import queue_columns
 
 
@@ -38,15 +40,15 @@ def _waited_for(place: Place, assumed: Mapping[str, Assumed]) -> str:
             text += f" {rule}"
         elif cause.key != "unexplained" and (rest := pool.figure(UNEXPLAINED)).value:
             text += f" {wording.first_upper(wording.rough(rest))} is unexplained{within(rest)}."
-    change = changed(pool.trend, UNEXPLAINED, "share")
+    change = changed(pool[Trend], UNEXPLAINED, "share")
     return f"{text} Unexplained share: {change.text}." if change else text
 
 
 def waits_most(of: PoolPart) -> str:
     """Return the partition, QOS and GPU type with most of the waiting, and its cause."""
-    if not of.queues or of.queues[0].share < MOST:
+    if not of[Waits].queues or of[Waits].queues[0].share < MOST:
         return ""
-    queue = of.queues[0]
+    queue = of[Waits].queues[0]
     shares = {cause: queue.figure(cause.share).value or 0.0 for cause in CAUSES}
     cause = max(shares, key=lambda cause: shares[cause])
     if not shares[cause]:

@@ -10,9 +10,15 @@ from audit.report.charts.marks.lines import Line, Panel, TipRange
 from audit.report.charts.series import value
 from audit.report.charts.style import EARLIER, LATER, Chart
 from audit.report.figures import Figure
+from audit.report.pool import PoolPart
 from audit.report.sections.changes.record import Trend, TrendPoint
 
 _UNITS: Final = {"s": "Seconds", "min": "Minutes", "h": "Hours", "d": "Days"}
+
+
+def trend_of_pool(pool: PoolPart) -> Chart | None:
+    """Draw the trend of a pool of a report."""
+    return trend(pool[Trend], delayed=pool.has_fair_starts)
 
 
 def trend(of: Trend | None, *, delayed: bool) -> Chart | None:

@@ -13,6 +13,7 @@ from audit.registry.causes import CAUSES, COLUMNS
 from audit.registry.measures import unit_of
 from audit.report.figures import SMALL_SAMPLE, Figure
 from audit.report.sections.changes.record import CauseChange, Change, Trend, TrendPoint
+from audit.report.source import SectionSource
 from audit.store import attempts, queries
 from audit.store.database import Connection
 
@@ -29,6 +30,13 @@ _UNITS = {
     "year": 367 * _DAY_S,
 }
 """The longest duration of each unit, s."""
+
+
+def read(source: SectionSource) -> dict[str, Trend]:
+    """Return the trend of each pool with ended attempts."""
+    resamples = source.settings.resamples
+    of = (source.con, source.cluster, source.period, source.schedule, source.zone)
+    return trends(*of, resamples)
 
 
 def trends(

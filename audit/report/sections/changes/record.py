@@ -52,8 +52,8 @@ class CauseChange(NamedTuple):
 class Trend:
     """The main figures of a pool over time."""
 
-    unit: str  # day | week | month | quarter | year
-    points: tuple[TrendPoint, ...]  # the newest last
+    unit: str = ""  # day | week | month | quarter | year
+    points: tuple[TrendPoint, ...] = ()  # the newest last; empty: nothing ended
     changes: tuple[Change, ...] = ()
     """Against the period before; for a whole log, of its later half against its earlier half."""
     before: str = ""  # the period compared with, in words

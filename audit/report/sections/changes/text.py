@@ -6,6 +6,8 @@ from audit.report import part, wording
 from audit.report.place import Place
 from audit.report.pool import PoolPart
 from audit.report.sections.changes.record import CauseChange, Trend
+from audit.report.sections.passed_over.record import OrderTest
+from audit.report.sections.rules.record import BoundRules
 
 MOST: Final = 0.5
 """Least part of all waiting for which a partition is named."""
@@ -23,9 +25,9 @@ class Difference(NamedTuple):
 
 def wait_changed(pool: PoolPart) -> str:
     """Return why the mean wait changed, by cause; empty if it did not change significantly."""
-    trend = pool.trend
-    change = None if trend is None else trend.change("wait_mean")
-    if trend is None or not trend.causes or change is None or not change.significant:
+    trend = pool[Trend]
+    change = trend.change("wait_mean")
+    if not trend.causes or change is None or not change.significant:
         return ""
     before = sum(one.before_s for one in trend.causes)
     now = sum(one.now_s for one in trend.causes)
@@ -46,18 +48,18 @@ def _cause_changed(one: CauseChange, pool: PoolPart) -> str:
     sign = "+" if one.difference_s > 0 else "−"
     text = f"{sign}{wording.rough_duration(abs(one.difference_s))} "
     text += part.meanwhile(one.cause, part=bool(pool.part))
-    if one.cause.key == "rule" and pool.rules:
-        text += f" (mostly the {pool.rules[0].name})"
+    if one.cause.key == "rule" and pool[BoundRules].rows:
+        text += f" (mostly the {pool[BoundRules].rows[0].name})"
     return text
 
 
 def passed_before(place: Place) -> str:
     """Return how many entities were passed over in the period before; empty: not known."""
-    trend = place.pool.trend
-    if trend is None or not trend.passed_before:
+    trend = place.pool[Trend]
+    if not trend.passed_before:
         return ""
     before = {(kind, name) for kind, names in trend.passed_before.items() for name in names}
-    still = before & {(one.kind, one.name) for one in place.pool.passed}
+    still = before & {(one.kind, one.name) for one in place.pool[OrderTest].passed}
     text = f"Passed over in {trend.before}: {wording.count(len(before)) if before else 'none'}"
     if still:
         text += f", {wording.count(len(still))} of them also now"

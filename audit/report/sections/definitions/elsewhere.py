@@ -3,19 +3,16 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from audit.model import Period
 from audit.report import wording
 from audit.report.pool import PoolPart
 from audit.report.rows import records
 from audit.report.sections.definitions.record import Elsewhere
-from audit.report.source import attempts_of
-from audit.store import queries
-from audit.store.database import Connection
+from audit.report.source import SectionSource
 
 
-def elsewhere(con: Connection, cluster: str, schedule: str, period: Period) -> dict[str, Elsewhere]:
+def read(source: SectionSource) -> dict[str, Elsewhere]:
     """Return the figures of ``sacct``, ``sreport`` and XDMoD for each pool with any start."""
-    rows = queries.run(con, "definitions/elsewhere", **attempts_of(cluster, schedule, period))
+    rows = source.rows("definitions/elsewhere")
     return dict(zip(rows["pool"], records(Elsewhere, rows), strict=True))
 
 
@@ -39,7 +36,7 @@ def counted_elsewhere(pool: PoolPart) -> tuple[Row, ...]:
 
 
 def _elsewhere(pool: PoolPart) -> Iterator[Row]:
-    if (other := pool.elsewhere) is None:
+    if (other := pool[Elsewhere]) == Elsewhere():  # nothing started
         return
     wait, used = pool.figure("wait_mean").value, pool.figure("consumed").value
     unit = wording.first_upper(f"{wording.resource(pool.resource)}-hours")

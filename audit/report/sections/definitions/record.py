@@ -26,8 +26,8 @@ class Definition(NamedTuple):
 class Elsewhere(NamedTuple):
     """The figures of other tools on the same pool and period; None: nothing to count."""
 
-    wait_from_submission_s: float | None  # mean, of attempts that ended in the period
-    wait_of_started_s: float | None  # mean, of attempts that started in it
-    repeated: int  # ended attempts that are not the last of their job
-    held: float | None  # resource·s inside the period
-    held_running: float | None  # the same without suspended time
+    wait_from_submission_s: float | None = None  # mean, of attempts that ended in the period
+    wait_of_started_s: float | None = None  # mean, of attempts that started in it
+    repeated: int = 0  # ended attempts that are not the last of their job
+    held: float | None = None  # resource·s inside the period
+    held_running: float | None = None  # the same without suspended time

@@ -10,16 +10,21 @@ from audit.report.notice import Notice, in_pool
 from audit.report.pool import PoolPart
 from audit.report.sections.fair_starts import tables
 from audit.report.sections.fair_starts import text as belief
+from audit.report.sections.fair_starts.record import FairStart
 
 _MANY: Final = 0.1
 """Share of days, attempts or usage above which a defect of the data is reported."""
 
 
-def of_fair_starts(pool: PoolPart, contents: Contents) -> Iterator[Notice]:
-    """Yield cautions about the fair start times of a pool."""
-    if not pool.attempts:
-        return
-    where, fair = in_pool(pool, contents), pool.fair_start
+def of_fair_starts(contents: Contents) -> Iterator[Notice]:
+    """Yield cautions about fair start times."""
+    for pool in contents.pools:
+        if pool.attempts:
+            yield from _of_pool(pool, contents)
+
+
+def _of_pool(pool: PoolPart, contents: Contents) -> Iterator[Notice]:
+    where, fair = in_pool(pool, contents), pool[FairStart]
     if not fair.statuses and not pool.has_fair_starts:
         yield Notice(
             False,

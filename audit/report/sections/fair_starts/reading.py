@@ -6,9 +6,38 @@ import polars as pl
 
 from audit.model import FstStatus
 from audit.registry.causes import COLUMNS
-from audit.report.figures import Breakdown, Figure
+from audit.report.figures import Breakdown, Figure, by_total
 from audit.report.rows import records
-from audit.report.sections.fair_starts.record import Delayed, Fidelity, RuleFit, StatusCount
+from audit.report.sections.fair_starts.record import (
+    Delayed,
+    FairStart,
+    Fidelity,
+    RuleFit,
+    StatusCount,
+)
+from audit.report.source import SectionSource
+
+DELAYED: Final = 10
+"""Most delayed attempts listed for each pool."""
+_STATUSES: Final = {status.value: place for place, status in enumerate(FstStatus)}
+
+
+def read(source: SectionSource) -> dict[str, FairStart]:
+    """Return the statuses, fidelity and delayed attempts of each pool."""
+    fidelity = source.by_pool("fair_starts/fidelity") if source.observed else {}
+    delayed = source.by_pool("fair_starts/delayed", most=DELAYED)
+    known = source.settings.known
+    found = {}
+    for pool, parts in source.parts.items():
+        partitions = by_total(parts.get("partition", ()), "miss_delivered_mean")
+        found[pool] = FairStart(
+            _statuses(parts.get("fst_status", ())),
+            partitions if len(partitions) > 1 else (),
+            fidelity_of(fidelity[pool]) if fidelity else None,
+            source.settings.metrics.tolerance_s if known else None,
+            _delayed(delayed[pool]),
+        )
+    return found
 
 
 def fidelity_of(rows: pl.DataFrame) -> Fidelity | None:
@@ -32,14 +61,7 @@ def _rules(rows: pl.DataFrame, metric: str) -> list[RuleFit]:
     return [RuleFit(*row) for row in found.select("order", "backfill", "own_peak", "value").rows()]
 
 
-DELAYED: Final = 10
-"""Most delayed attempts listed for each pool."""
-
-
-_STATUSES: Final = {status.value: place for place, status in enumerate(FstStatus)}
-
-
-def statuses(parts: tuple[Breakdown, ...]) -> tuple[StatusCount, ...]:
+def _statuses(parts: tuple[Breakdown, ...]) -> tuple[StatusCount, ...]:
     """Return the number of attempts by status, in the order of ``FstStatus``."""
     counts = [
         StatusCount(part.label, int(number))
@@ -49,7 +71,7 @@ def statuses(parts: tuple[Breakdown, ...]) -> tuple[StatusCount, ...]:
     return tuple(sorted(counts, key=lambda of: (_STATUSES.get(of.status, len(_STATUSES)), of)))
 
 
-def delayed(rows: pl.DataFrame) -> tuple[Delayed, ...]:
+def _delayed(rows: pl.DataFrame) -> tuple[Delayed, ...]:
     """Return the attempts of a pool that later arrivals delayed most."""
     parts = rows.select(COLUMNS).rows()
     return records(Delayed, rows.with_columns(pl.Series("parts", parts, pl.Object)))

@@ -72,10 +72,10 @@ class Delayed:
 class FairStart:
     """Statuses, fidelity and delayed attempts behind a pool's fair start times (FST)."""
 
-    statuses: tuple[StatusCount, ...]  # of the FST of the model; empty: none was computed
-    partitions: tuple[Breakdown, ...]  # largest total miss first; empty if there is only one
-    fidelity: Fidelity | None  # None: not known
-    tolerance_s: int | None  # None: not known
+    statuses: tuple[StatusCount, ...] = ()  # of the FST of the model; empty: none was computed
+    partitions: tuple[Breakdown, ...] = ()  # largest total miss first; empty if there is only one
+    fidelity: Fidelity | None = None  # None: not known
+    tolerance_s: int | None = None  # None: not known
     delayed: tuple[Delayed, ...] = ()  # most delayed first
 
     @property

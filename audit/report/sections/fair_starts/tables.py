@@ -8,6 +8,7 @@ from audit.model import FstStatus
 from audit.registry.measure import Heading
 from audit.report.labels import listed
 from audit.report.pool import PoolPart
+from audit.report.sections.fair_starts.record import FairStart
 from audit.report.sections.who.record import Entities, Entity
 from audit.report.sections.who.tables import most, net, with_fair_starts
 
@@ -79,7 +80,7 @@ def delayed(of: Entities, pool: PoolPart, rows: int) -> tuple[Entity, ...]:
     Without a known rule, only those with a delay above a quarter of their waiting by both readings
     are returned, or none (SPEC §10, *What may be said*).
     """
-    fidelity = pool.fair_start.fidelity
+    fidelity = pool[FairStart].fidelity
     say = MaySay.POOL if fidelity is None else fidelity.may_say
     if say is MaySay.POOL:
         return ()

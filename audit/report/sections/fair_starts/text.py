@@ -8,38 +8,21 @@ errors of the papers' fair starts are (SPEC §5).
 from typing import Final
 
 from audit.metrics.attempts.fidelity import KEPT_ORDER, KNOWN, MaySay
+from audit.policies import Backfill, Order
 from audit.registry.causes import CAUSES
 from audit.report import wording
 from audit.report.figures import Figure
 from audit.report.pool import PoolPart
 from audit.report.sections.fair_starts.record import Delayed, FairStart, Fidelity, RuleFit
 
-_ORDERS: Final = {
-    "fcfs": "first come, first served",
-    "sjf": "shortest walltime first",
-    "lxf": "largest expansion factor first",
-    "recorded": "by the priorities in the log",
-    "fairshare": "by fairshare",
-    "nuwt": "longest normalised user wait time first",
-    "multifactor": "by Slurm's multifactor priority (age, fairshare, size, partition, QOS)",
-}
-
-
-_BACKFILLS: Final = {
-    "none": "without backfilling",
-    "no_guarantee": "with backfilling without guarantees",
-    "easy": "with EASY backfilling",
-    "conservative": "with conservative backfilling",
-    "conservative_replan": "with conservative backfilling, replanned at each pass",
-}
-
-
+_ORDERS: Final = {of.value: of.traits.phrase or of.traits.label for of in Order}
+_BACKFILLS: Final = {of.value: of.traits.phrase for of in Backfill}
 _FAIR_ORDERS: Final = {"fairshare": "fairshare", "nuwt": "normalised user wait time"}
 
 
 def good_fit(pool: PoolPart) -> bool:
     """Return whether the site's rule is known, so that users may be named."""
-    fidelity = pool.fair_start.fidelity
+    fidelity = pool[FairStart].fidelity
     return fidelity is not None and fidelity.may_say is MaySay.POOL_AND_USERS
 
 
@@ -72,7 +55,7 @@ def fair_order(fidelity: Fidelity | None) -> str:
 
 def verdict(pool: PoolPart) -> str:
     """Return by which rule fair starts were found, and what they may be used for."""
-    fidelity = pool.fair_start.fidelity
+    fidelity = pool[FairStart].fidelity
     if fidelity is None or fidelity.best is None:
         return _UNKNOWN
     best, share = rule(fidelity.rules[0]), wording.percent(fidelity.best)
@@ -83,14 +66,10 @@ def verdict(pool: PoolPart) -> str:
 _KEPT: Final = (
     f"No rule reaches {wording.rough_percent(KNOWN)}, so the order in which jobs started is kept. "
 )
-
-
 _UNKNOWN: Final = (
     "How far any rule agrees with the observed starts is not known, so the order in which jobs "
     "started is kept and no user is named."
 )
-
-
 _MAY_SAY: Final = {
     MaySay.POOL: f"{_KEPT}Read the two figures of the whole pool as two readings of the log. The "
     "report names no user.",
@@ -102,7 +81,7 @@ _MAY_SAY: Final = {
 
 def agreements(pool: PoolPart) -> tuple[tuple[str, str, bool], ...]:
     """Return the rules that were tried, the best first: in words, their agreement, if used."""
-    fidelity = pool.fair_start.fidelity
+    fidelity = pool[FairStart].fidelity
     if fidelity is None:
         return ()
     return tuple(
@@ -115,7 +94,7 @@ def fit_table(pool: PoolPart) -> tuple[tuple[str, str, str], ...]:
     """Return how a replay fits the log: name, figure, and how to read it."""
     over = wording.percent(pool.figure("over_capacity_time").value)
     last = ("Time over capacity", over, "jobs that arrived during this time are left out")
-    fidelity = pool.fair_start.fidelity
+    fidelity = pool[FairStart].fidelity
     if fidelity is None:
         return (last,)
     of = fidelity.figure
@@ -192,7 +171,7 @@ def most_delayed(pool: PoolPart) -> tuple[str, ...]:
 
     They name users only if the site's rule is known.
     """
-    return tuple(_story(pool, one) for one in pool.fair_start.delayed)
+    return tuple(_story(pool, one) for one in pool[FairStart].delayed)
 
 
 def _story(pool: PoolPart, one: Delayed) -> str:

@@ -15,44 +15,34 @@ from audit.report.charts.series import Daily
 from audit.report.charts.style import EARLIER, LATER, UNAVAILABLE, Chart
 from audit.report.pool import PoolPart
 from audit.report.sections.machine import text as belief
-from audit.report.sections.machine.record import Burst, Outage
+from audit.report.sections.machine.record import Burst, MachineOverTime, Outage
 
 _DAILY: Final = 400
 """More days than this are drawn as weeks."""
-
-
 _BURSTS: Final = 4
 """Most bursts that are marked."""
-
-
 _APART: Final = 0.16
 """Least distance of marked bursts, as a fraction of the width."""
-
-
 _POINTED_AT: Final = 100
 """With more points than this, a tip covers seven."""
-
-
 _OUTAGES: Final = Series("outage: nothing ran although a job could have", UNAVAILABLE, "block")
-
-
 _BUSY: Final = "Busy share of the pool"
 
 
-def machine(pool: PoolPart, zone_name: str) -> Chart | None:
+def machine(pool: PoolPart) -> Chart | None:
     """Draw the busy share of a pool and its waiting work by day, with bursts and outages."""
     busy = series.days(pool, "utilization")
     if not busy:
         return None
     known = {day for day, _ in busy}
-    work = [(day, s / 3_600) for day, s in pool.pictured.waiting_work if day in known]
+    work = [(day, s / 3_600) for day, s in pool[MachineOverTime].waiting_work if day in known]
     first, last = busy[0][0], busy[-1][0]
     x = scales.days(first, last)
     weekly = len(busy) > _DAILY
     every = " (weekly means)" if weekly else ""
     of = "Share of the pool used by this part of the workload" if pool.part else _BUSY
     y = scales.shares([1.0], title=f"{of}{every}")
-    shaded = _shaded(pool.outages, first, x.high, zone_name)
+    shaded = _shaded(pool[MachineOverTime].outages, first, x.high, pool.zone)
     panels = [_panel(busy, x, y, EARLIER, lambda share: f"{wording.percent(share)} busy", shaded)]
     title = f"The pool was {mean}" if (mean := belief.busy(pool)) else "The pool over time"
     alt, note = "", ""
@@ -61,7 +51,7 @@ def machine(pool: PoolPart, zone_name: str) -> Chart | None:
         y = scales.linear(
             [top], scales.plain, title=f"Waiting work, hours of the whole pool{every}"
         )
-        marked = _marked(pool.pictured.bursts, first, last)
+        marked = _marked(pool[MachineOverTime].bursts, first, last)
         panels.append(_panel(work, x, y, LATER, _waiting_work, shaded, marked))
         note = "Waiting work: later use of the queued jobs, in hours of the whole pool."
         if marked:

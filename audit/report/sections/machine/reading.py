@@ -1,59 +1,46 @@
-"""What charts of a pool show beside tables, read from the database."""
+"""What the use of a pool over time was affected by, read from the database."""
 
 from typing import Final
 
 import polars as pl
 
 from audit.metrics.bursts import bursts
-from audit.model import Period
 from audit.periods import day_edges, day_of, zone
-from audit.report.sections.machine.record import Burst, Pictured
-from audit.report.sections.waits.record import Walltimes
-from audit.report.source import attempts_of
-from audit.store import queries
-from audit.store.database import Connection
+from audit.report.rows import records
+from audit.report.sections.machine.record import Burst, MachineOverTime, Outage
+from audit.report.source import SectionSource
 
 BURST_DAYS: Final = 0.25
 """Least work of a burst that charts mark, in days of the whole pool."""
 _DAY_S: Final = 86_400
 
 
-def pictured(
-    con: Connection, cluster: str, schedule: str, period: Period, zone_name: str
-) -> dict[str, Pictured]:
-    """Return daily waiting work, bursts and used walltimes of each pool with any of them."""
-    in_zone = zone(zone_name)
-    edges = day_edges(period.from_time, period.to_time, in_zone)
+def read(source: SectionSource) -> dict[str, MachineOverTime]:
+    """Return the outages, the daily waiting work and the bursts of each pool."""
+    in_zone = zone(source.zone)
+    edges = day_edges(source.period.from_time, source.period.to_time, in_zone)
     days = {first: day_of(first, in_zone).isoformat() for first in edges[:-1]}
-    of = {"cluster": cluster, "schedule": schedule}
     waiting: dict[str, dict[int, float]] = {}
-    found: dict[str, tuple[Burst, ...]] = {}
+    bursts_: dict[str, tuple[Burst, ...]] = {}
     if days:
-        for pool, first, seconds in queries.rows(con, "machine/waiting_work", **of, edges=edges):
+        for pool, first, seconds in source.rows("machine/waiting_work", edges=edges).iter_rows():
             waiting.setdefault(pool, {})[first] = seconds
-        span = {"from_time": period.from_time, "to_time": period.to_time}
-        attempts = queries.run(con, "machine/bursts", **of, **span)
+        attempts = source.rows("machine/bursts")
         for (pool,), of_pool in attempts.group_by("pool", maintain_order=True):
-            rows = _bursts(of_pool, period.from_time)
-            found[str(pool)] = tuple(
+            rows = _bursts(of_pool, source.period.from_time)
+            bursts_[str(pool)] = tuple(
                 Burst(day_of(first, in_zone).isoformat(), day_of(last, in_zone).isoformat(), *burst)
                 for first, last, *burst in rows.iter_rows()
             )
-    walltimes: dict[str, Walltimes] = {}
-    of_attempts = attempts_of(cluster, schedule, period)
-    for pool, tenth, number, median in queries.rows(con, "waits/walltimes", **of_attempts):
-        known, tenths, _ = walltimes.get(pool, Walltimes(0, (0,) * 11, median))
-        tenths = (*tenths[:tenth], number, *tenths[tenth + 1 :])
-        walltimes[pool] = Walltimes(known + number, tenths, median)
     return {
-        pool: Pictured(
+        pool: MachineOverTime(
+            records(Outage, outages),
             tuple((day, waiting[pool].get(first, 0.0)) for first, day in days.items())
             if pool in waiting
             else (),
-            found.get(pool, ()),
-            walltimes.get(pool),
+            bursts_.get(pool, ()),
         )
-        for pool in sorted({*waiting, *found, *walltimes})
+        for pool, outages in source.by_pool("machine/outages").items()
     }
 
 

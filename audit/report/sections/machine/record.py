@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from audit.report.sections.waits.record import Walltimes
-
 
 class Outage(NamedTuple):
     """A time in which nothing ran although a job could have; epoch s."""
@@ -25,12 +23,12 @@ class Burst(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Pictured:
-    """Data of charts that is in no table."""
+class MachineOverTime:
+    """What the use of a pool and its queue over time was affected by."""
 
+    outages: tuple[Outage, ...] = ()  # longest first
     waiting_work: tuple[tuple[str, float], ...] = ()  # ISO day, mean s of the whole pool
     bursts: tuple[Burst, ...] = ()  # most work first
-    walltimes: Walltimes | None = None  # None: no walltime is known
 
 
 class Machine(NamedTuple):

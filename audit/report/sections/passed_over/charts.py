@@ -9,14 +9,15 @@ from audit.report.charts.marks.dots import Dot, DotRow
 from audit.report.charts.marks.frame import Series
 from audit.report.charts.style import LATER, MUTED, Chart
 from audit.report.pool import PoolPart
+from audit.report.sections.passed_over.record import OrderTest
 
 
 def passed(pool: PoolPart) -> Chart | None:
     """Draw the share of later jobs that started first, and the expected share, by entity."""
-    if not pool.passed:
+    if not pool[OrderTest].passed:
         return None
     rows, words = [], []
-    for one in pool.passed[:12]:
+    for one in pool[OrderTest].passed[:12]:
         name = f"{one.kind} {wording.name(one.name, 24)}"
         shares = {word: one.figure(metric).value for word, metric in _PASSED.items()}
         dots_ = [

@@ -1,18 +1,39 @@
 """Who is passed over, read from the database."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
 import polars as pl
 
-from audit.report.figures import Breakdown
+from audit.report.figures import Breakdown, breakdowns
 from audit.report.rows import records
-from audit.report.sections.passed_over.record import PassedOver, Stuck, StuckAttempt
+from audit.report.sections.passed_over.record import OrderTest, PassedOver, Stuck, StuckAttempt
+from audit.report.source import SectionSource
 
 PASSED_KINDS: Final = ("account", "user", "partition", "qos")
 
 
-def passed(judged: Sequence[tuple[str, Breakdown]]) -> tuple[PassedOver, ...]:
+def read(source: SectionSource) -> dict[str, OrderTest]:
+    """Return how the order of starts in each pool was tested, and the attempts that are stuck."""
+    waiting = (
+        source.by_pool("passed_over/stuck", most=source.options.rows) if source.observed else {}
+    )
+    found = {}
+    for pool, rows in source.by_pool("passed_over/peers").items():
+        beside = breakdowns(rows)
+        judged = [(kind, part) for kind in PASSED_KINDS for part in beside.get(kind, ())]
+        found[pool] = OrderTest(
+            _passed(judged),
+            _used_more(judged),
+            _ahead(judged),
+            Counter(kind for kind, part in judged if part.figure("passed_named").value is not None),
+            _stuck(waiting[pool]) if pool in waiting else None,
+        )
+    return found
+
+
+def _passed(judged: Sequence[tuple[str, Breakdown]]) -> tuple[PassedOver, ...]:
     """Return those passed over, longest passed time first.
 
     An account with only one user has the user's figures, and is left out.
@@ -32,7 +53,7 @@ def passed(judged: Sequence[tuple[str, Breakdown]]) -> tuple[PassedOver, ...]:
     return tuple(sorted(kept, key=lambda one: -(one.figure("passed_s").value or 0.0)))
 
 
-def used_more(judged: Sequence[tuple[str, Breakdown]]) -> tuple[PassedOver, ...]:
+def _used_more(judged: Sequence[tuple[str, Breakdown]]) -> tuple[PassedOver, ...]:
     """Return those that recent usage keeps from being named, greatest usage first."""
     found = [
         PassedOver(kind, part.label, part.figures)
@@ -43,7 +64,7 @@ def used_more(judged: Sequence[tuple[str, Breakdown]]) -> tuple[PassedOver, ...]
     return tuple(sorted(found, key=lambda one: -(one.figure("usage_multiple").value or 0.0)))
 
 
-def ahead(judged: Sequence[tuple[str, Breakdown]]) -> tuple[PassedOver, ...]:
+def _ahead(judged: Sequence[tuple[str, Breakdown]]) -> tuple[PassedOver, ...]:
     """Return the partitions and QOS whose later jobs started first."""
     return tuple(
         PassedOver(kind, part.label, part.figures)
@@ -52,8 +73,7 @@ def ahead(judged: Sequence[tuple[str, Breakdown]]) -> tuple[PassedOver, ...]:
     )
 
 
-def stuck(rows: pl.DataFrame) -> Stuck | None:
-    """Return the attempts that wait, or gave up, longer than similar jobs waited."""
+def _stuck(rows: pl.DataFrame) -> Stuck | None:
     if rows.is_empty():
         return None
     waiting, gave_up = rows.select("all_waiting", "all_gave_up").row(0)

@@ -1,6 +1,7 @@
 """Who is passed over, and the attempts that wait longer than similar jobs did."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from audit.report.figures import Figure, Figures
@@ -39,3 +40,14 @@ class Stuck(NamedTuple):
     waiting: int
     gave_up: int
     rows: tuple[StuckAttempt, ...]  # waiting ones first, then by their excess
+
+
+@dataclass(frozen=True, slots=True)
+class OrderTest:
+    """How the order of starts in a pool was tested, and the attempts that are stuck."""
+
+    passed: tuple[PassedOver, ...] = ()  # users and accounts, longest passed time first
+    used_more: tuple[PassedOver, ...] = ()  # those that recent usage keeps from being named
+    ahead: tuple[PassedOver, ...] = ()  # partitions and QOS whose later jobs started first
+    tested: Mapping[str, int] = field(default_factory=dict)  # entities tested, by kind
+    stuck: Stuck | None = None

@@ -1,8 +1,10 @@
 """Attempts that wait longer than similar jobs did, in words."""
 
+from dataclasses import replace
+
 from audit.registry.causes import CAUSES
 from audit.report import wording
-from audit.report.sections.passed_over.record import StuckAttempt
+from audit.report.sections.passed_over.record import OrderTest, StuckAttempt
 
 
 def stuck_because(row: StuckAttempt) -> str:
@@ -14,3 +16,11 @@ def stuck_because(row: StuckAttempt) -> str:
     if row.cause == "held" and row.held_by:
         return f"held ({row.held_by})"
     return next((one.clause for one in CAUSES if one.key == row.cause), "not known")
+
+
+def without_causes(of: OrderTest) -> OrderTest:
+    """Return the attempts that are stuck without their causes."""
+    if of.stuck is None:
+        return of
+    rows = tuple(replace(row, cause=None) for row in of.stuck.rows)
+    return replace(of, stuck=of.stuck._replace(rows=rows))

@@ -6,7 +6,7 @@ from typing import Final
 from audit.registry.passed import PassedWhy
 from audit.report import wording
 from audit.report.pool import PoolPart
-from audit.report.sections.passed_over.record import PassedOver
+from audit.report.sections.passed_over.record import OrderTest, PassedOver
 
 MOST_REASONS: Final = 3
 """Number of reasons that a text lists."""
@@ -64,9 +64,9 @@ def _listed(reasons: Counter[PassedWhy]) -> str:
 
 def used_more(pool: PoolPart) -> tuple[str, ...]:
     """Return who waits longer because the order follows recent usage; the first alone."""
-    if not pool.used_more:
+    if not pool[OrderTest].used_more:
         return ()
-    first, *others = pool.used_more
+    first, *others = pool[OrderTest].used_more
     text = f"{_subject(first, start=True)} waits longer: {PassedWhy.USAGE.phrase}, and it "
     text += f"{used(first)}."
     if others:
@@ -85,7 +85,7 @@ def ahead(pool: PoolPart) -> tuple[str, ...]:
     return tuple(
         f"Later jobs of {_subject(one)} started first in "
         f"{wording.rough(one.figure('passed_ahead'))} of the pairs."
-        for one in pool.ahead
+        for one in pool[OrderTest].ahead
     )
 
 

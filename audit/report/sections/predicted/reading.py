@@ -1,25 +1,21 @@
 """How good the predicted starts of a pool were, read from the database."""
 
-from typing import Any
-
-import polars as pl
-
 from audit.metrics.attempts.similar import WALLTIMES
-from audit.model import Period
 from audit.report.rows import by_width, records
-from audit.report.sections.predicted.record import Predicted
+from audit.report.sections.predicted.record import Predicted, Predictions
+from audit.report.source import SectionSource
 from audit.scenario.predict.calibration import TOLERANCE_S
 
 
-def request(cluster: str, period: Period, zone_name: str) -> dict[str, Any]:
-    """Return the arguments of the query ``report_predicted``."""
-    span = {"from_time": period.from_time, "to_time": period.to_time, "whole": period.whole_log}
-    return {"cluster": cluster, **span, "zone": zone_name, "tolerance_s": TOLERANCE_S}
-
-
-def of_pool(rows: pl.DataFrame) -> tuple[Predicted, ...]:
-    """Return one record per row: submissions and contested ones first, classes in their order."""
-    return tuple(sorted(records(Predicted, rows), key=_place))
+def read(source: SectionSource) -> dict[str, Predictions]:
+    """Return how good the predictions of each pool were: contested ones first, classes in order."""
+    if not source.observed:
+        return {}
+    found = source.by_pool("predicted/judged", tolerance_s=TOLERANCE_S)
+    return {
+        pool: Predictions(tuple(sorted(records(Predicted, rows), key=_place)))
+        for pool, rows in found.items()
+    }
 
 
 def _place(one: Predicted) -> tuple[object, ...]:

@@ -1,5 +1,6 @@
 """How good the predicted starts of a pool were (SPEC §13)."""
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 
@@ -19,3 +20,10 @@ class Predicted(NamedTuple):
     recent_error_s: float | None  # of the median of the last 200 waits
     alike_error_s: float | None  # of the median of the last 20 waits of similar jobs
     modelled_error_s: float | None  # of the model alone
+
+
+@dataclass(frozen=True, slots=True)
+class Predictions:
+    """How good the predicted starts of a pool were."""
+
+    rows: tuple[Predicted, ...] = ()

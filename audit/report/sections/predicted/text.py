@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from audit.report import wording
 from audit.report.figures import SMALL_SAMPLE
 from audit.report.pool import PoolPart
-from audit.report.sections.predicted.record import Predicted
+from audit.report.sections.predicted.record import Predicted, Predictions
 
 _KINDS = {"submission": "at submission", "pending": "of pending jobs"}
 
@@ -14,7 +14,7 @@ def judged(pool: PoolPart) -> list[Predicted]:
     """Return the rows of the table: contested predictions by class, others as a whole."""
     return [
         one
-        for one in pool.predicted
+        for one in pool[Predictions].rows
         if one.dimension == "all" or (one.contested and one.predictions >= SMALL_SAMPLE)
     ]
 
@@ -30,7 +30,7 @@ def predicted_of(one: Predicted) -> str:
 
 def predicted_lead(pool: PoolPart) -> str:
     """Return how often the predictions of contested starts were right."""
-    whole = [one for one in pool.predicted if one.dimension == "all" and one.contested]
+    whole = [one for one in pool[Predictions].rows if one.dimension == "all" and one.contested]
     return " ".join(filter(None, map(_sentence, whole))) or (
         "No prediction of a start more than a minute ahead could be judged."
     )
@@ -38,7 +38,8 @@ def predicted_lead(pool: PoolPart) -> str:
 
 def predicted_number(pool: PoolPart) -> str:
     """Return how many attempts have a prediction at their submission that was judged."""
-    of = [one for one in pool.predicted if one.dimension == "all" and one.kind == "submission"]
+    rows = pool[Predictions].rows
+    of = [one for one in rows if one.dimension == "all" and one.kind == "submission"]
     number = sum(one.predictions + one.withheld for one in of)
     return f"{wording.count(number)} of {wording.count(pool.attempts)} attempts"
 

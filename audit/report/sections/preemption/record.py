@@ -28,5 +28,7 @@ class Preempted(NamedTuple):
 class Preemption(NamedTuple):
     """The users and attempts with the most lost work of a pool."""
 
-    users: tuple[InterruptedUser, ...]
-    attempts: tuple[Preempted, ...]
+    users: tuple[
+        InterruptedUser, ...
+    ] = ()  # empty: no attempt was preempted, requeued or suspended
+    attempts: tuple[Preempted, ...] = ()

@@ -1,9 +1,10 @@
 """Cautions about logs and their records."""
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from audit.report import wording
+from audit.report import part, wording
 from audit.report.contents import Contents
 from audit.report.figures import SMALL_SAMPLE
 from audit.report.notice import Notice, in_pool
@@ -20,6 +21,40 @@ _GRAVE: Final = 0.01
 MISSING_SHOWN: Final = 3
 """Most reasons for missing logs that have a notice each; one more notice counts the other logs."""
 FILES_SHOWN: Final = 3
+
+
+def of_records(contents: Contents) -> Iterator[Notice]:
+    """Yield what is doubtful about logs and their records."""
+    yield from _of_part(contents)
+    yield from (Notice(True, wording.name(text, 400)) for text in one_of_each(contents.warnings))
+    yield from _of_missing(contents)
+    yield from _of_reading(contents)
+    yield from _of_coverage(contents.coverage)
+    for pool in contents.pools:
+        yield from _of_pool(pool, contents)
+
+
+def one_of_each(texts: Sequence[str]) -> list[str]:
+    """Return one text of each kind, with the number of the others.
+
+    Texts of one kind differ only in file names, quoted names and numbers.
+    """
+    kinds: dict[str, list[str]] = {}
+    for text in texts:
+        kinds.setdefault(_VARYING.sub("…", text), []).append(text)
+    return [
+        f"{first} ({len(more):,} more of this kind)" if more else first
+        for first, *more in kinds.values()
+    ]
+
+
+_VARYING: Final = re.compile(r"""'[^']*'|"[^"]*"|\S*[\d/.]\S*""")
+
+
+def _of_part(contents: Contents) -> Iterator[Notice]:
+    if contents.part:
+        why = wording.name(contents.part, 400)
+        yield Notice(True, f"{wording.first_upper(part.VERDICT)}: {why}. {part.CAUTION}")
 
 
 def reasons_missing(contents: Contents) -> list[tuple[str, list[str]]]:
@@ -39,8 +74,7 @@ def _unread(files: Sequence[str]) -> str:
     return f"{number} logs could not be read, so their records are missing ({named}{more})"
 
 
-def of_missing(contents: Contents) -> Iterator[Notice]:
-    """Yield logs that could not be read, and a gap before the period."""
+def _of_missing(contents: Contents) -> Iterator[Notice]:
     reasons = reasons_missing(contents)
     for reason, files in reasons[:MISSING_SHOWN]:
         yield Notice(True, f"{_unread(files)}: {wording.name(reason, 400)}", first=True)
@@ -57,8 +91,7 @@ def of_missing(contents: Contents) -> Iterator[Notice]:
         )
 
 
-def of_reading(contents: Contents) -> Iterator[Notice]:
-    """Yield the share of refused lines, if there are any."""
+def _of_reading(contents: Contents) -> Iterator[Notice]:
     if contents.refused:
         share = contents.refused / contents.records if contents.records else 0.0
         yield Notice(
@@ -69,8 +102,7 @@ def of_reading(contents: Contents) -> Iterator[Notice]:
         )
 
 
-def of_coverage(coverage: Coverage) -> Iterator[Notice]:
-    """Yield days without records, if they are many."""
+def _of_coverage(coverage: Coverage) -> Iterator[Notice]:
     if coverage.empty > _MANY * coverage.days:
         yield Notice(
             False,
@@ -81,8 +113,7 @@ def of_coverage(coverage: Coverage) -> Iterator[Notice]:
         )
 
 
-def of_pool(pool: PoolPart, contents: Contents) -> Iterator[Notice]:
-    """Yield what makes the records of a pool doubtful."""
+def _of_pool(pool: PoolPart, contents: Contents) -> Iterator[Notice]:
     where = in_pool(pool, contents)
     over = pool.figure("over_capacity_time").value or 0
     if over > 0:

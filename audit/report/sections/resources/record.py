@@ -1,5 +1,6 @@
 """The use of each resource of a pool that has several."""
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 
@@ -21,3 +22,10 @@ class ResourceUse(NamedTuple):
     used: float  # pool-hours, by all users
     users: tuple[ResourceUser, ...]  # those with the largest usage
     left_out: int  # other users with usage
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """The use of a pool that has several resources."""
+
+    uses: tuple[ResourceUse, ...] = ()  # empty: it has only one

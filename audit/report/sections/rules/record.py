@@ -1,5 +1,6 @@
 """The limits and windows that kept jobs waiting."""
 
+from dataclasses import dataclass
 from datetime import date
 from typing import NamedTuple
 
@@ -25,3 +26,10 @@ class RuleInForce(NamedTuple):
     breaks: int | None
     waiting_s: int | None
     free_s: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class BoundRules:
+    """The limits and windows that kept jobs of a pool waiting."""
+
+    rows: tuple[BoundRule, ...] = ()  # most waiting first

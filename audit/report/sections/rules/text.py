@@ -8,6 +8,7 @@ from audit.report.contents import Assumed
 from audit.report.figures import Figure
 from audit.report.place import Place
 from audit.report.sections.machine import text as belief
+from audit.report.sections.rules.record import BoundRules
 
 TELLING: Final = 0.05
 """Least share of all waiting for which a rule is named."""
@@ -19,10 +20,10 @@ def rule_sentence(place: Place, assumed: Mapping[str, Assumed]) -> str:
     """Return how much waiting rules alone cause, and which rule most; empty if it is little."""
     pool = place.pool
     free = pool.figure("cause_rule_free_share")
-    total = sum(rule.free_s for rule in pool.rules)
+    total = sum(rule.free_s for rule in pool[BoundRules].rows)
     if not total or not free.value or free.value < TELLING:
         return ""
-    first = pool.rules[0]
+    first = pool[BoundRules].rows[0]
     source = "inferred from the log" if pool.name in assumed else "configured"
     which, more = f"the {first.name} ({source})", ""
     if first.free_s / total < _ALONE:

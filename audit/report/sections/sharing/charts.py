@@ -15,6 +15,7 @@ from audit.report.charts.marks.lines import Line, Panel, TipRange
 from audit.report.charts.series import value
 from audit.report.charts.style import EARLIER, LATER, MUTED, Chart
 from audit.report.pool import PoolPart
+from audit.report.sections.sharing.record import PoolShares
 
 _LEAST_USERS: Final = 5
 """Users that a distribution needs."""
@@ -99,12 +100,12 @@ def lorenz(pool: PoolPart) -> Chart | None:
     )
 
 
-def account_shares(pool: PoolPart, zone_name: str) -> Chart | None:
+def account_shares(pool: PoolPart) -> Chart | None:
     """Draw what the account with the largest deficit held, beside what it was entitled to."""
-    if not pool.shares:
+    accounts = pool[PoolShares].accounts
+    if not accounts:
         return None
-    of = pool.shares[0]
-    clock = zone(zone_name)
+    of, clock = accounts[0], zone(pool.zone)
     begin = datetime.fromtimestamp(of.first, clock)
     day_s, last = 86_400, of.first + (of.step[-1] + 1) * of.step_s
     end = datetime.fromtimestamp(last - 1, clock)

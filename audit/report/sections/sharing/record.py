@@ -1,6 +1,7 @@
 """Shares of accounts, and CPU time that jobs were allocated beyond their requests."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 
@@ -27,3 +28,11 @@ class AccountShare(NamedTuple):
     step: Sequence[int]  # numbers of the steps with demand; of one account only
     held_at: Sequence[float]  # mean in each of these
     entitled_at: Sequence[float]
+
+
+@dataclass(frozen=True, slots=True)
+class PoolShares:
+    """Accounts with a deficit, and users whose jobs were allocated more than they requested."""
+
+    users: tuple[BeyondUser, ...] = ()  # most first
+    accounts: tuple[AccountShare, ...] = ()  # largest deficit first

@@ -17,17 +17,9 @@ from audit.report.sections.usage.record import (
 )
 
 _NAME: Final = 24
-
-
 _ROWS: Final = 12
-
-
 _Line = TypeVar("_Line", UsageLine, OccupiedLine)
-
-
 _MEAN: Final = Series("mean of the period, lowest to highest day", EARLIER)
-
-
 _TARGET: Final = Series("target", INK, "bar")
 
 

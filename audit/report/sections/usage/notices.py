@@ -16,6 +16,8 @@ _DAY_S: Final = 86_400
 
 def of_usage(contents: Contents) -> Iterator[Notice]:
     """Yield the settings of usage and targets under which priorities mean little."""
+    if contents.empty:
+        return
     for of in contents.usages:
         if of.nothing:
             yield Notice(

@@ -6,15 +6,13 @@ the first day of the period with any usage.
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 import polars as pl
 
-from audit.model import Period
 from audit.periods import day_of, zone
 from audit.report.charts.series import DAYS_DRAWN
-from audit.report.contents import Settings
 from audit.report.rows import by_value, records
 from audit.report.sections.usage.record import (
     Charge,
@@ -32,8 +30,7 @@ from audit.report.sections.usage.record import (
     UsageRow,
     UsageSeries,
 )
-from audit.store import queries
-from audit.store.database import Connection
+from audit.report.source import SectionSource
 from audit.words import AMOUNTS
 
 LINES: Final = 8
@@ -51,16 +48,23 @@ PENALTIES: Final = (
 _KINDS: Final = ("account", "user")
 
 
-def usages(
-    con: Connection, cluster: str, period: Period, zone_name: str, rows: int, settings: Settings
-) -> tuple[DecayedUsage, ...]:
-    """Return the decayed usage of the period by method.
+def read(source: SectionSource) -> dict[str, Any]:
+    """Return the fields of ``Contents`` about usage, targets and penalties."""
+    decayed, known = usages(source), charges(source)
+    return {
+        "usages": decayed,
+        "charges": known,
+        "occupied": occupied(source, known, decayed),
+        "choice": choice(source),
+    }
 
-    ``rows`` limits the users shown, and the accounts.
-    """
-    key = {"cluster": cluster, "period": period.name}
-    entities = queries.run(con, "usage/decayed", **key, rows=rows)
-    in_zone = zone(zone_name)
+
+def usages(source: SectionSource) -> tuple[DecayedUsage, ...]:
+    """Return the decayed usage of the period by method."""
+    settings = source.settings
+    entities = source.rows("usage/decayed")
+    in_zone = zone(source.zone)
+    begin = day_of(source.period.from_time, in_zone).isoformat()
     made = []
     for method in entities["method"].unique(maintain_order=True):
         of_method = entities.filter(pl.col("method") == method)
@@ -77,14 +81,14 @@ def usages(
                 days,
                 accounts,
                 users,
-                _series(con, {**key, "method": method}, drawn_kind(accounts, users), in_zone),
+                _series(source, method, drawn_kind(accounts, users), in_zone),
                 tuple(
-                    _off_targets(con, {**key, "method": method}, of_kind.kind, rows, in_zone)
+                    _off_targets(source, method, of_kind.kind, in_zone)
                     for of_kind in (accounts, users)
                     if of_kind.targets
                 ),
                 nothing=not (of_method["greatest"] > 0).any(),
-                from_first=_day(first, in_zone) > day_of(period.from_time, in_zone).isoformat(),
+                from_first=_day(first, in_zone) > begin,
             )
         )
     return tuple(made)
@@ -95,10 +99,8 @@ def _day(as_of: int, in_zone: ZoneInfo) -> str:
     return day_of(as_of - 1, in_zone).isoformat()
 
 
-def _off_targets(
-    con: Connection, key: Mapping[str, str], kind: str, rows: int, in_zone: ZoneInfo
-) -> OffTargets:
-    spans = queries.run(con, "usage/off_target", **key, kind=kind, balance=BALANCE, rows=rows)
+def _off_targets(source: SectionSource, method: str, kind: str, in_zone: ZoneInfo) -> OffTargets:
+    spans = source.rows("usage/off_target", method=method, kind=kind, balance=BALANCE)
 
     def stretch(row: Mapping[str, int | None], side: str) -> Stretch | None:
         days, first, last = (row[f"{side}_{name}"] for name in ("days", "first", "last"))
@@ -146,13 +148,12 @@ def _usage_of(kind: str, entities: pl.DataFrame) -> UsageOf:
 
 
 def _series(
-    con: Connection, key: Mapping[str, str], kind: str | None, in_zone: ZoneInfo
+    source: SectionSource, method: str, kind: str | None, in_zone: ZoneInfo
 ) -> UsageSeries | None:
     if kind is None:
         return None
-    points = queries.run(
-        con, "usage/series", **key, kind=kind, shown=LINES, days=DAYS_DRAWN // COLUMNS
-    )
+    size = {"shown": LINES, "days": DAYS_DRAWN // COLUMNS}
+    points = source.rows("usage/series", method=method, kind=kind, **size)
     lines = []
     days: tuple[str, ...] = ()
     for _, line in points.group_by("place", maintain_order=True):
@@ -169,18 +170,14 @@ def _agree(method: str, settings: Mapping[str, object]) -> bool:
     return named == configured[: len(named)]
 
 
-def charges(con: Connection, cluster: str, period: Period) -> tuple[Charge, ...]:
+def charges(source: SectionSource) -> tuple[Charge, ...]:
     """Return how usage counts each resource of each pool."""
-    return records(Charge, queries.run(con, "usage/charges", cluster=cluster, period=period.name))
+    return records(Charge, source.rows("usage/charges"))
 
 
-def choice(con: Connection, cluster: str, period: Period, rows: int) -> PenaltyChoice | None:
-    """Return usage by penalty; None if only one resource is known.
-
-    ``rows`` limits the users shown, and the accounts.
-    """
-    of_period = {"cluster": cluster, "period": period.name}
-    known = queries.run(con, "usage/penalty_names", **of_period)
+def choice(source: SectionSource) -> PenaltyChoice | None:
+    """Return usage by penalty; None if only one resource is known."""
+    known = source.rows("usage/penalty_names")
     if known.is_empty():
         return None
     configured = set(known.filter("configured")["penalty"])
@@ -188,7 +185,7 @@ def choice(con: Connection, cluster: str, period: Period, rows: int) -> PenaltyC
     penalties = sorted(
         (name for name in PENALTIES if name in present), key=lambda name: name not in configured
     )
-    parts = queries.run(con, "usage/penalties", **of_period, base=penalties[0], rows=rows)
+    parts = source.rows("usage/penalties", base=penalties[0])
     accounts, users = (
         _penalty_of(kind, of_kind, penalties)
         for kind, of_kind in by_value(parts, "entity_kind", _KINDS).items()
@@ -214,12 +211,7 @@ def _penalty_of(kind: str, parts: pl.DataFrame, penalties: list[str]) -> Penalty
 
 
 def occupied(
-    con: Connection,
-    cluster: str,
-    schedule: str,
-    period: Period,
-    known: tuple[Charge, ...],
-    usages: tuple[DecayedUsage, ...],
+    source: SectionSource, known: tuple[Charge, ...], usages: tuple[DecayedUsage, ...]
 ) -> Occupied | None:
     """Return the fractions of each resource that entities occupied; None if only one is known.
 
@@ -229,18 +221,8 @@ def occupied(
     kind = next((drawn for of in usages if (drawn := drawn_kind(of.accounts, of.users))), None)
     if len(charged) < 2 or kind is None:
         return None
-    parts = queries.run(
-        con,
-        "usage/occupied",
-        cluster=cluster,
-        schedule=schedule,
-        period=period.name,
-        kind=kind,
-        resources=sorted(charged),
-        from_time=period.from_time,
-        to_time=period.to_time,
-        shown=LINES,
-    )
+    shown = {"kind": kind, "resources": sorted(charged), "shown": LINES}
+    parts = source.rows("usage/occupied", **shown)
     found = set(parts["resource"])
     resources = tuple(name for name in AMOUNTS if name in found)
     if len(resources) < 2:

@@ -12,6 +12,7 @@ from audit.report.charts.marks.frame import Series
 from audit.report.charts.series import value
 from audit.report.charts.style import EARLIER, INK, LATER, Chart
 from audit.report.pool import PoolPart
+from audit.report.sections.waits.record import Waits
 
 _MANY: Final = 0.05
 """Least share of attempts beyond their walltime that the title mentions."""
@@ -19,7 +20,7 @@ _MANY: Final = 0.05
 
 def walltime(pool: PoolPart) -> Chart | None:
     """Draw attempts by the used part of their walltime."""
-    used = pool.pictured.walltimes
+    used = pool[Waits].walltimes
     if used is None:
         return None
     shares = [count / used.attempts for count in used.tenths]

@@ -1,13 +1,23 @@
-"""The waits of queues, read from the database."""
+"""The waits of queues, and used walltimes, read from the database."""
 
 from collections.abc import Sequence
 
-from audit.metrics.attempts.parts import BETWEEN
+from audit.metrics.attempts.parts import BETWEEN, QUEUE
 from audit.report.figures import Breakdown, total
-from audit.report.sections.waits.record import Queue
+from audit.report.sections.waits.record import Queue, Waits, Walltimes
+from audit.report.source import SectionSource
 
 
-def queues(parts: Sequence[Breakdown]) -> tuple[Queue, ...]:
+def read(source: SectionSource) -> dict[str, Waits]:
+    """Return the waits of queues, and used walltimes, of each pool."""
+    known = walltimes(source)
+    return {
+        pool: Waits(_queues(parts.get(QUEUE, ())), known.get(pool))
+        for pool, parts in source.parts.items()
+    }
+
+
+def _queues(parts: Sequence[Breakdown]) -> tuple[Queue, ...]:
     """Return the combinations of partition, QOS and GPU type with any waiting, most first."""
     waits = [total(part, "wait_mean") for part in parts]
     queues = []
@@ -16,3 +26,13 @@ def queues(parts: Sequence[Breakdown]) -> tuple[Queue, ...]:
             partition, qos, gpu_type = part.label.rsplit(BETWEEN, 2)
             queues.append(Queue(partition, qos, gpu_type, wait / sum(waits), part.figures))
     return tuple(queues)
+
+
+def walltimes(source: SectionSource) -> dict[str, Walltimes]:
+    """Return the used walltimes of each pool with any."""
+    found: dict[str, Walltimes] = {}
+    for pool, tenth, number, median in source.rows("waits/walltimes").iter_rows():
+        known, tenths, _ = found.get(pool, Walltimes(0, (0,) * 11, median))
+        tenths = (*tenths[:tenth], number, *tenths[tenth + 1 :])
+        found[pool] = Walltimes(known + number, tenths, median)
+    return found

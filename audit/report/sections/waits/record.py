@@ -28,6 +28,14 @@ class Walltimes(NamedTuple):
     median: float  # part of the walltime
 
 
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """The waits of queues, and used walltimes, of a pool."""
+
+    queues: tuple[Queue, ...] = ()  # most waiting first; empty if there is only one
+    walltimes: Walltimes | None = None  # None: no walltime is known
+
+
 class Strip(NamedTuple):
     """The four figures; quantiles of waits and of run times."""
 

@@ -8,13 +8,27 @@ import polars as pl
 from audit.metrics.attempts import users
 from audit.report.charts.series import NUWT_CUT
 from audit.report.figures import Parts
+from audit.report.rows import by_value
 from audit.report.sections.who.record import Entities, Entity, Missed, Step
+from audit.report.source import SectionSource
 
 _PLAIN: Final = len(Entity.__annotations__) - 1
 
 
-def entities(kind: str, rows: pl.DataFrame, parts: Parts, keep_single: bool) -> Entities:
-    """Return the users, or the accounts, of a pool."""
+def read(source: SectionSource) -> dict[str, tuple[Entities, Entities]]:
+    """Return the users and the accounts of each pool."""
+    keep_single = source.settings.metrics.keep_single_job_users
+    found = {}
+    for pool, rows in source.by_pool("who/entities").items():
+        of = by_value(rows, "entity_kind", ("user", "account"))
+        users_, accounts = (
+            _entities(kind, of[kind], source.parts[pool], keep_single) for kind in of
+        )
+        found[pool] = users_, accounts
+    return found
+
+
+def _entities(kind: str, rows: pl.DataFrame, parts: Parts, keep_single: bool) -> Entities:
 
     def entity(row: tuple[Any, ...]) -> Entity:
         fst = row[_PLAIN:]

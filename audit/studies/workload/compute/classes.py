@@ -31,12 +31,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from audit.array_types import Floats, Ints
 from audit.errors import UsageError
 from audit.metrics.attempts import population
 from audit.periods import day_start
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 PARTS: Final = ("peak", "off_peak", "weekend")
 PEAK_HOURS: Final = (8, 17)

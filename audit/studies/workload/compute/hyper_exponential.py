@@ -23,12 +23,9 @@ balanced means; W. Stute et al., Bootstrap based goodness-of-fit tests (1993); [
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from audit.array_types import Floats, Ints
 from audit.metrics.quantiles import exact_sum
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 LEAST_S: Final = 0.1
 """Least mean of a phase, s: whole seconds do not resolve smaller ones."""

@@ -27,6 +27,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from audit.array_types import Floats
 from audit.metrics.claims import (
     Asked,
     Claim,
@@ -44,9 +45,6 @@ from audit.studies.workload.compute.classes import PARTS
 from audit.studies.workload.compute.hyper_exponential import FEW
 from audit.studies.workload.compute.model import Class, ClassifiedAttempts, Model, of_class
 from audit.studies.workload.compute.synthetic import starts
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 DRAWN_LOGS: Final = 5
 """Number of logs drawn for the comparison."""

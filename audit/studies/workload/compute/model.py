@@ -21,8 +21,8 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from audit.array_types import Ints
 from audit.errors import LogError
 from audit.metrics.attempts.fidelity import rank_correlation
 from audit.model import Pool, Standing
@@ -31,8 +31,6 @@ from audit.studies.workload.compute import hyper_exponential
 from audit.studies.workload.compute.classes import OTHERS, PARTS, WeeklyClock, labels, weekly_clock
 from audit.studies.workload.compute.hyper_exponential import FittedDistribution
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Shares = tuple[tuple[int, float], ...]
 
 LISTED: Final = 12

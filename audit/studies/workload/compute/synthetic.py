@@ -15,9 +15,9 @@ from typing import Final
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from audit import __version__
+from audit.array_types import Floats, Ints
 from audit.errors import UsageError
 from audit.formats import swf
 from audit.model import ATTEMPTS, Backfill, JobState, Order, Policy
@@ -28,9 +28,6 @@ from audit.scenario.workload import NEVER, Workload
 from audit.studies.workload.compute.classes import weekly_clock
 from audit.studies.workload.compute.hyper_exponential import HyperExponential
 from audit.studies.workload.compute.model import Class, Model, Shares
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 DRAWN: Final = pl.Schema(
     {

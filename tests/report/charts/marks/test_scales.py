@@ -57,10 +57,10 @@ def test_what_is_shorter_than_the_axis_stands_at_its_beginning() -> None:
         ("0001-01-01", "9999-12-31", ["1280", "2560", "3840", "5120", "6400", "7680", "8960"]),
     ],
 )
-def test_days_are_told_by_day_month_or_year(first: str, last: str, labels: list[str]) -> None:
+def test_days_are_labelled_by_day_month_or_year(first: str, last: str, labels: list[str]) -> None:
     assert [label for _, label in scales.days(first, last).ticks] == labels
 
 
-def test_a_day_is_told_in_full() -> None:
+def test_a_day_is_labelled_in_full() -> None:
     assert scales.day("1997-03-08") == "8 Mar 1997"
     assert scales.day_number("1997-03-08", "1997-03-01") == 7

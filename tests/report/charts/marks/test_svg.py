@@ -13,7 +13,7 @@ def test_no_text_ends_what_it_stands_in(says: str) -> None:
 
 
 @given(st.text(max_size=60), st.floats(20, 300))
-def test_a_text_is_shortened_to_its_room(says: str, room: float) -> None:
+def test_a_text_is_shortened_to_its_width(says: str, room: float) -> None:
     short = shortened(says, room)
     assert width_of(short) <= room
     assert short == says or "…" in short

@@ -13,8 +13,6 @@ from audit.report.sections.advice.record import Advice, AdvicePart
 from tests.report.first_page.sample import RULE, advice, causes, decision, facts, victim
 
 LOSS = Figure("wait_change", 600, 300, 900, "s")
-
-
 EXACT = advice(
     change="--walltimes exact",
     title="Ask users for time limits equal to the run time",

@@ -9,8 +9,9 @@ from audit.report import wording
 from audit.report.figures import Figure
 from audit.report.render.page import _environment
 from audit.report.sections.advice import text as advice
-from audit.report.sections.advice.reading import advices
+from audit.report.sections.advice.reading import read
 from audit.report.sections.advice.record import Advised
+from audit.report.source import SectionSource
 from audit.report.wording import percent
 from audit.store import database
 from audit.store.database import Connection
@@ -87,17 +88,17 @@ def _fit(con: Connection, agreement: float) -> None:
 
 
 def _read(con: Connection) -> Advised:
-    return advices(con, "de'mo", PERIOD, "batch")
+    return read(SectionSource(con, "de'mo", PERIOD)).get("batch", Advised())
 
 
-def test_nothing_tried_is_said_so(con: Connection) -> None:
+def test_the_report_states_that_nothing_was_tried(con: Connection) -> None:
     found = _read(con)
     assert found == Advised()
     assert advice.nothing(found).startswith("No change was tried")
     assert advice.never(found) == ""
 
 
-def test_what_no_budget_allowed_is_said_so(con: Connection) -> None:
+def test_the_report_states_what_no_budget_allowed(con: Connection) -> None:
     _tried(con, place=None, outcome="not_tried")
     assert (
         advice.nothing(_read(con)) == "No change was tried: the budget was too small for 1 change."
@@ -120,7 +121,7 @@ def test_names_are_text_on_the_page(con: Connection) -> None:
         ("--per-node gpus=2", "This assumes that jobs can use more nodes"),
     ],
 )
-def test_what_a_replay_cannot_know_is_said(con: Connection, change: str, caution: str) -> None:
+def test_what_a_replay_cannot_know_is_stated(con: Connection, change: str, caution: str) -> None:
     _tried(con, change=change)
     assert caution in advice.sentences(_read(con).changes[0])
 
@@ -139,7 +140,7 @@ def test_users_who_gain_and_lose_are_named(con: Connection) -> None:
     assert "&lt;ann&gt; 60 min more" in page.render(one=one)
 
 
-def test_what_helps_is_told_with_who_loses(con: Connection) -> None:
+def test_what_helps_is_reported_with_who_loses(con: Connection) -> None:
     _fit(con, 0.9)
     _tried(con)
     _part(con, "1", 500, 240, "loses")
@@ -174,7 +175,7 @@ def test_nothing_is_tried_under_a_policy_that_the_log_contradicts(con: Connectio
     )
 
 
-def test_classes_of_walltimes_lose_too_and_what_may_be_chance_is_said_to(con: Connection) -> None:
+def test_classes_of_walltimes_lose_too_and_chance_effects_are_stated(con: Connection) -> None:
     _tried(con)
     _part(con, "0-1h", 500, 240, "loses", "walltime_class")
     _part(con, "unknown", 5, 99, "unclear", "walltime_class")  # less than a tenth of 1,000

@@ -7,20 +7,20 @@ import pytest
 from audit.report.pool import PoolPart
 from audit.report.sections.causes import account
 from audit.report.sections.causes.record import Reservations
-from audit.report.sections.fair_starts.record import Fidelity
-from tests.report.sample import figure, pool
+from audit.report.sections.fair_starts.record import FairStart, Fidelity
+from tests.report.sample import figure, having, pool
 
 DAY_S = 86_400
 KEPT = {"plan_depth": 20, "plan_strict": 0, "plan_broken": 1_820, "plan_stretches": 8_841}
 LONG = {"begin_use": 0.9, "end_waiting_share": 0.01, "log_length": 300 * DAY_S}
 
 
-def having(**figures: float | None) -> PoolPart:
+def known(**figures: float | None) -> PoolPart:
     """Return a pool of which this is known about the log and the plan."""
-    known = tuple(figure(name, value) for name, value in figures.items())
-    fidelity = Fidelity("fcfs", "easy", known)
+    of = tuple(figure(name, value) for name, value in figures.items())
+    fidelity = Fidelity("fcfs", "easy", of)
     made = pool()
-    return replace(made, fair_start=replace(made.fair_start, fidelity=fidelity))
+    return having(made, replace(made[FairStart], fidelity=fidelity))
 
 
 @pytest.mark.parametrize(
@@ -44,17 +44,17 @@ def test_reservations_are_stated_with_their_evidence(of: Reservations, said: str
 
 
 def test_a_page_states_reservations_and_no_caution_without_a_reason() -> None:
-    (said,) = account.of_pool(having(**KEPT, **LONG))
+    (said,) = account.of_pool(known(**KEPT, **LONG))
     assert "8,841 times" in said
-    (said,) = account.of_pool(having(**{**KEPT, "plan_depth": 0}, **LONG))
+    (said,) = account.of_pool(known(**{**KEPT, "plan_depth": 0}, **LONG))
     assert said.startswith("This log shows no reservations")
-    (said,) = account.of_pool(having(plan_depth=None, plan_strict=0))
+    (said,) = account.of_pool(known(plan_depth=None, plan_strict=0))
     assert said == "By the configured backfilling, every waiting job has a reservation."
     assert account.of_pool(pool()) == ()
 
 
 def test_waiting_while_the_machine_was_full_is_a_range() -> None:
-    of = having()
+    of = known()
     ranged = replace(of, figures=(*of.figures, figure("full_share", 0.468, 0.043, 0.468)))
     (said,) = account.of_pool(ranged)
     assert said.startswith("For 4.3 % to 47 % of all waiting time the machine was full.")
@@ -76,6 +76,6 @@ def test_waiting_while_the_machine_was_full_is_a_range() -> None:
     ],
 )
 def test_cautions_at_the_edges_of_a_log(differs: dict[str, float | None], said: str) -> None:
-    found = account.of_pool(having(**{**LONG, **differs}))
+    found = account.of_pool(known(**{**LONG, **differs}))
     assert len(found) == bool(said)
     assert not said or found[0].startswith(said)

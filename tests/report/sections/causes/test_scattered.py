@@ -5,20 +5,20 @@ from dataclasses import replace
 import pytest
 
 from audit.registry.causes import LACKS
+from audit.report.finding import WORDS
 from audit.report.place import Place
 from audit.report.render.page import render_html
 from audit.report.sections.causes import scattered
-from audit.report.sections.causes.record import Scattered
+from audit.report.sections.causes.record import Causes, Scattered
 from audit.report.sections.findings import findings
-from audit.report.sections.findings.findings import Topic
-from tests.report.sample import contents, figure, pool
+from tests.report.sample import contents, figure, having, pool
 
 GPUS = Scattered("gpus", 168_000.0, 40, nodes=1, amount=4, part=0.8)
 SHARES = tuple(figure(lack.share, 0.28, 0.2, 0.36) for lack in LACKS)
-PART = replace(
+PART = having(
     pool(),
+    Causes(scattered=(GPUS,)),
     figures=(*pool().figures, *SHARES, figure("cause_nodes_share", 0.2)),
-    scattered=(GPUS,),
 )
 
 
@@ -54,7 +54,7 @@ PART = replace(
 )
 def test_a_sentence_names_the_request_if_one_explains_most(one: Scattered, text: str) -> None:
     assert scattered.sentence(one, PART) == text
-    assert len(text.split()) <= findings.WORDS
+    assert len(text.split()) <= WORDS
 
 
 def test_the_finding_is_about_the_resource_with_most_waiting() -> None:
@@ -62,16 +62,16 @@ def test_the_finding_is_about_the_resource_with_most_waiting() -> None:
     (found,) = (
         one
         for one in findings.findings(record, Place("c", "p", PART, 1, several=False))
-        if one.topic is Topic.NODES
+        if one.topic == "free capacity scattered over nodes"
     )
     assert found.text == scattered.sentence(GPUS, PART)
     assert found.action == f"{LACKS[0].remedy}."
     # 1,000 jobs waited 600 s on average; GPU jobs waited 168,000 / 0.28 s of that, which is all
     assert (found.effect, found.sure) == (0.28, 0.2)
     assert found.part == pytest.approx(1.0)
-    none = replace(PART, scattered=())
+    none = having(PART, Causes(scattered=()))
     assert all(
-        one.topic is not Topic.NODES
+        one.topic != "free capacity scattered over nodes"
         for one in findings.findings(contents(none), Place("c", "p", none, 1, several=False))
     )
 

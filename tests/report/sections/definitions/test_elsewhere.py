@@ -10,12 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.model import OBSERVED, Period
-from audit.report.sections.definitions.elsewhere import counted_elsewhere, elsewhere
+from audit.report.sections.definitions.elsewhere import counted_elsewhere, read
 from audit.report.sections.definitions.record import Elsewhere
+from audit.report.source import SectionSource
 from audit.store.database import Connection
 from tests import stores
 from tests.report.rows import add
-from tests.report.sample import figure, pool, present
+from tests.report.sample import figure, having, pool, present
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +73,7 @@ def counted(con: Connection, jobs: list[Counted], period: Period) -> Elsewhere |
     rows = [counted_row(number, job) for number, job in enumerate(jobs)]
     if rows:
         add(con, "job_result", *rows)
-    return elsewhere(con, "demo", OBSERVED, period).get("batch")
+    return read(SectionSource(con, "demo", period)).get("batch")
 
 
 COUNTED = st.lists(
@@ -150,7 +151,7 @@ def test_each_figure_says_in_which_direction_and_by_how_much() -> None:
     part = pool()  # a mean wait of 600 s, 1,000 attempts
     used = figure("consumed", 3_600_000.0, unit="resource·s")
     part = replace(part, figures=(*part.figures, used))
-    part = replace(part, elsewhere=Elsewhere(660.0, None, 20, 3_600_000.0, 3_240_000.0))
+    part = having(part, Elsewhere(660.0, None, 20, 3_600_000.0, 3_240_000.0))
     told = [(row.tool.split(":")[0], row.there, row.differs) for row in counted_elsewhere(part)]
     assert told == [
         ("sacct", "11 min", "10 % more there"),
@@ -163,5 +164,5 @@ def test_each_figure_says_in_which_direction_and_by_how_much() -> None:
 
 def test_where_nothing_ended_there_is_nothing_to_compare() -> None:
     assert counted_elsewhere(pool()) == ()
-    none = replace(pool(), figures=(), elsewhere=Elsewhere(None, None, 0, 9.0, None))
+    none = having(pool(), Elsewhere(None, None, 0, 9.0, None), figures=())
     assert counted_elsewhere(none) == ()

@@ -1,17 +1,15 @@
 """Cautions about fair start times."""
 
-from dataclasses import replace
-
 import pytest
 
 from audit.report.notices import notices
 from audit.report.render import page as render
-from tests.report.sample import contents, fair_starts, pool, without_fair_starts
+from tests.report.sample import contents, fair_starts, having, pool, without_fair_starts
 
 
 def test_attempts_of_which_none_counts_are_no_figure() -> None:
     part = without_fair_starts(pool())
-    noticed = contents(replace(part, fair_start=fair_starts(over_capacity=30, blocked=2)))
+    noticed = contents(having(part, fair_starts(over_capacity=30, blocked=2)))
     (notice,) = (notice for notice in notices(noticed) if "no figure" in notice.text)
     assert not notice.grave
     assert notice.text.endswith("fair start times: over capacity 30, blocked 2.")
@@ -27,7 +25,7 @@ def test_attempts_of_which_none_counts_are_no_figure() -> None:
     ],
 )
 def test_many_that_are_left_out_are_noticed(statuses: dict[str, int], noticed: str | None) -> None:
-    made = contents(replace(pool(), fair_start=fair_starts(**statuses)))
+    made = contents(having(pool(), fair_starts(**statuses)))
     texts = [notice.text for notice in notices(made)]
     assert (
         any(noticed in text for text in texts) if noticed else not any("fair" in t for t in texts)
@@ -35,10 +33,10 @@ def test_many_that_are_left_out_are_noticed(statuses: dict[str, int], noticed: s
 
 
 def test_a_sample_says_of_how_many_it_is_and_leaves_nobody_out() -> None:
-    noticed = contents(replace(pool(), fair_start=fair_starts(final=50, not_sampled=150)))
+    noticed = contents(having(pool(), fair_starts(final=50, not_sampled=150)))
     (notice,) = (notice for notice in notices(noticed) if "Strict and relaxed" in notice.text)
     assert not notice.grave
     assert "computed for 50 of 200 attempts (25.0 %), as many as the budget" in notice.text
-    few = contents(replace(pool(), fair_start=fair_starts(final=1, blocked=20, not_sampled=80)))
+    few = contents(having(pool(), fair_starts(final=1, blocked=20, not_sampled=80)))
     texts = [notice.text for notice in notices(few)]
     assert any("20 of 101 attempts" in text and "blocked 20." in text for text in texts)

@@ -6,11 +6,11 @@ from audit.registry.causes import CAUSES
 from audit.report.pool import PoolPart
 from audit.report.sections.fair_starts import text as belief
 from audit.report.sections.fair_starts.record import Delayed, Fidelity, RuleFit
-from tests.report.sample import HOSTILE, fair_starts, fidelity, figure, pool
+from tests.report.sample import HOSTILE, fair_starts, fidelity, figure, having, pool
 
 
 def _with(told: Fidelity | None) -> PoolPart:
-    return replace(pool(), fair_start=replace(fair_starts(), fidelity=told))
+    return having(pool(), replace(fair_starts(), fidelity=told))
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_a_policy_that_nobody_knows_stays_text() -> None:
 @pytest.mark.parametrize(
     ("order", "said"), [("fairshare", "by fairshare"), ("nuwt", "by normalised user wait time")]
 )
-def test_another_fair_order_than_that_of_arrival_is_said(order: str, said: str) -> None:
+def test_another_fair_order_than_that_of_arrival_is_stated(order: str, said: str) -> None:
     fidelity = Fidelity("fcfs", "easy", (), order)
     assert said in belief.fair_order(fidelity)
     for by_arrival in (None, Fidelity("fcfs", "easy", ())):
@@ -72,7 +72,7 @@ ONE = Delayed("17", 1, "anna", 4, 7_200, (0,) * 8 + (1_800.0, 5_400.0, 0, 0), 3_
 
 def _of(one: Delayed, told: Fidelity | None = None) -> str:
     fair = replace(fair_starts(), delayed=(one,), fidelity=told or fidelity())
-    part: PoolPart = replace(pool(), fair_start=fair)
+    part: PoolPart = having(pool(), fair)
     (said,) = belief.most_delayed(part)
     return said
 

@@ -10,32 +10,34 @@ from hypothesis import strategies as st
 from audit.registry.measures import SUMMARY
 from audit.report.contents import Assumed
 from audit.report.figures import Breakdown, Figure
+from audit.report.finding import WORDS, Finding, Kind, whole
 from audit.report.place import Place
 from audit.report.render.page import render_html
+from audit.report.sections import registry
 from audit.report.sections.findings import findings
-from audit.report.sections.findings.findings import WORDS, Finding, Kind, Topic, ranked
-from audit.report.sections.passed_over.record import PassedOver, Stuck
-from audit.report.sections.rules.record import BoundRule
-from tests.report.sample import HOSTILE, contents, figure, pool
+from audit.report.sections.findings.findings import ranked
+from audit.report.sections.passed_over.record import OrderTest, PassedOver, Stuck
+from audit.report.sections.rules.record import BoundRule, BoundRules
+from tests.report.sample import HOSTILE, contents, figure, having, pool
 from tests.report.sections.measured import everything, found, measured, waited, width
 
 
 @pytest.mark.parametrize("overtaken", [0.01, 0.15, 0.9])
 def test_without_a_known_rule_delays_are_no_finding(overtaken: float) -> None:
     made = found(contents(measured(overtaken, good=False)))
-    assert all(one.topic is not Topic.LATER_ARRIVALS for one in made)
+    assert all(one.topic != "later arrivals" for one in made)
 
 
 def test_a_rule_that_holds_most_waiting_is_named_with_its_source() -> None:
     name = "limit of 10 running jobs per user"
     part = measured(rule=0.7, earlier=0.3, rule_free=0.66)
-    part = replace(part, rules=(BoundRule(name, 6_600.0, 90),))
+    part = having(part, BoundRules((BoundRule(name, 6_600.0, 90),)))
     made = contents(part)
     assert waited(made).startswith(
         "For 66 % of all waiting time (65–67 %) enough was free, and only the "
         f"{name} (configured) kept the job from starting."
     )
-    [rule] = [one for one in found(made) if one.topic is Topic.RULES]
+    [rule] = [one for one in found(made) if one.topic == "limits and closed hours"]
     assert rule.action.endswith(f"{name}.")
     assumed = {part.name: Assumed((name,))}
     inferred = replace(made, settings=replace(made.settings, assumed=assumed))
@@ -44,7 +46,7 @@ def test_a_rule_that_holds_most_waiting_is_named_with_its_source() -> None:
 
 def test_the_order_of_partitions_and_qos_is_stated() -> None:
     high = PassedOver("qos", "high", (figure("passed_ahead", 0.58),))
-    part = replace(measured(good=False), ahead=(high,))
+    part = having((of := measured(good=False)), replace(of[OrderTest], ahead=(high,)))
     page = render_html(contents(part)).replace("\xa0", " ")
     assert "Later jobs of QOS high started first in 58 % of the pairs." in page
 
@@ -63,8 +65,8 @@ def test_a_class_that_loses_no_more_than_all_is_not_named() -> None:
 
 
 def test_stuck_attempts_are_counted() -> None:
-    made = contents(replace(measured(), stuck=Stuck(2, 3, ())))
-    [stuck] = [one for one in found(made) if one.topic is Topic.STUCK]
+    made = contents(having((of := measured()), replace(of[OrderTest], stuck=Stuck(2, 3, ()))))
+    [stuck] = [one for one in found(made) if one.topic == "held, or cannot start"]
     assert (
         stuck.text == "2 jobs still waiting and 3 that gave up waited longer than 95 % of similar "
         "jobs; one in twenty is expected to."
@@ -94,7 +96,7 @@ def test_hostile_names_stay_inside_their_quotes() -> None:
 ONE = Finding(
     about="pool",
     name=None,
-    topic=Topic.UNEXPLAINED,
+    topic="unexplained waits",
     effect=0.4,
     sure=0.2,
     part=1.0,
@@ -103,10 +105,13 @@ ONE = Finding(
     anchor="pool-1-why",
     sql="SELECT 1",
 )
-
-
 IDLE = Kind(
-    findings.whole, "queued_mean", Topic.IDLE, "machine", "{queued_mean} CPUs queued.", "Wait."
+    whole,
+    "queued_mean",
+    "idle while others queue",
+    "machine",
+    "{queued_mean} CPUs queued.",
+    "Wait.",
 )
 """A kind that is not in the registry."""
 
@@ -123,12 +128,14 @@ def told(*figures: Figure) -> list[str]:
 
 
 def test_an_entry_is_all_that_a_new_kind_of_finding_needs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(findings, "KINDS", (*findings.KINDS, IDLE))
+    machine = next(of for of in registry.SECTIONS if of.name == "machine")
+    more = replace(machine, findings=(*machine.findings, IDLE))
+    monkeypatch.setattr(registry, "SECTIONS", (more,))
     assert told(figure("queued_mean", 7.0, 6.0, 9.0)) == ["7 CPUs queued."]
     assert told(figure("queued_mean", 7.0, 0.0, 9.0)) == []  # chance leaves nothing of it
     assert told(figure("queued_mean", None)) == []
     stricter = replace(IDLE, threshold=0.9)
-    monkeypatch.setattr(findings, "KINDS", (stricter,))
+    monkeypatch.setattr(registry, "SECTIONS", (replace(machine, findings=(stricter,)),))
     assert told(figure("queued_mean", 0.95, 0.8, 1.0)) == []
     assert told(figure("queued_mean", 0.95, 0.91, 1.0)) == ["0.9 CPUs queued."]
 
@@ -140,7 +147,7 @@ def test_capacity_that_is_hardly_ever_idle_is_no_finding() -> None:
 
 
 def test_phrases_and_actions_of_all_kinds_can_be_filled_in() -> None:
-    for kind in findings.KINDS:
+    for kind in (kind for section in registry.SECTIONS for kind in section.findings):
         assert kind.measure in SUMMARY or not kind.measure
         for phrase in (kind.phrase, kind.action):
             named = {name for _, name, _, _ in Formatter().parse(phrase) if name}
@@ -155,9 +162,9 @@ def test_weight_is_effect_times_part_times_confidence() -> None:
     assert ONE._replace(sure=0.8).confidence == 1.0  # no more than all of it
 
 
-def test_of_one_subject_and_topic_the_weightier_is_told() -> None:
+def test_of_one_subject_and_topic_the_weightier_is_reported() -> None:
     better = ONE._replace(effect=0.5, sure=0.5)
-    other = ONE._replace(topic=Topic.IDLE, part=0.1)
+    other = ONE._replace(topic="idle while others queue", part=0.1)
     assert ranked([ONE, other, better]) == (better, other)
 
 

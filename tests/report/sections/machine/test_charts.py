@@ -7,12 +7,12 @@ import pytest
 
 from audit.report.figures import Breakdown
 from audit.report.sections.machine.charts import machine
-from audit.report.sections.machine.record import Burst, Outage, Pictured
-from tests.report.sample import figure, pool, present, waiting
+from audit.report.sections.machine.record import Burst, MachineOverTime, Outage
+from tests.report.sample import figure, having, pool, present, waiting
 
 
 def test_a_day_is_what_one_points_at() -> None:
-    made = present(machine(waiting(pool()), "UTC"))
+    made = present(machine(waiting(pool())))
     tips = re.findall('data-tip="([^"]*)"', made.body)
     assert len(tips) == 2 * 31
     assert tips[0] == "1 Oct 2026: 3.2 % busy"
@@ -27,7 +27,7 @@ def test_long_periods_are_drawn_by_week() -> None:
         for month in range(1, 13)
         for day in range(1, 29)
     )
-    made = present(machine(replace(pool(), days=days, pictured=Pictured()), "UTC"))
+    made = present(machine(having(pool(), MachineOverTime(), days=days)))
     assert "weekly means" in made.body
     assert len(made.body) < 20_000
     assert "1 Jan 2010 to" in made.body
@@ -35,14 +35,14 @@ def test_long_periods_are_drawn_by_week() -> None:
 
 def test_the_largest_bursts_are_marked() -> None:
     part = waiting(pool())
-    plain = machine(part, "UTC")
+    plain = machine(part)
     bursts = (
         Burst("2026-10-02", "2026-10-04", "anna", 12, 9e4),
         Burst("2026-10-04", "2026-10-05", "cyd", 80, 8e4),  # too close to a larger one
         Burst("2026-10-20", "2026-10-20", "<script>", 10, 7e4),
         Burst("2026-11-20", "2026-11-20", "dot", 10, 6e4),  # after the days that are drawn
     )
-    marked = machine(replace(part, pictured=replace(part.pictured, bursts=bursts)), "UTC")
+    marked = machine(having(part, replace(part[MachineOverTime], bursts=bursts)))
     assert plain is not None
     assert marked is not None
     assert "Grey" not in plain.note
@@ -55,8 +55,9 @@ def test_outages_are_shaded_and_in_the_legend() -> None:
     part = waiting(pool())
     begin = 1_791_763_200  # 2026-10-12 02:00 in Berlin
     outages = (Outage(begin, begin + 86_400, 9_000), Outage(1_000_000_000, 1_000_003_600, 1))
-    plain = machine(part, "Europe/Berlin")
-    shaded = machine(replace(part, outages=outages), "Europe/Berlin")
+    plain = machine(replace(part, zone="Europe/Berlin"))
+    over = replace(part[MachineOverTime], outages=outages)
+    shaded = machine(having(part, over, zone="Europe/Berlin"))
     assert plain is not None
     assert shaded is not None
     assert "outage" not in plain.body + plain.alt
@@ -75,6 +76,6 @@ def test_outages_are_shaded_and_in_the_legend() -> None:
 
 def test_work_of_days_that_the_log_does_not_tell_of_is_left_out() -> None:
     part = waiting(pool())
-    work = (("2026-09-01", 1e9), *part.pictured.waiting_work)
-    made = present(machine(replace(part, pictured=Pictured(work)), "UTC"))
+    work = (("2026-09-01", 1e9), *part[MachineOverTime].waiting_work)
+    made = present(machine(having(part, MachineOverTime(waiting_work=work))))
     assert "waiting work reached 31 h on 31 Oct 2026" in made.title

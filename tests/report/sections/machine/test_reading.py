@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 
 from audit.model import OBSERVED, Period
 from audit.periods import day_edges, day_of, zone
-from audit.report.sections.machine.reading import BURST_DAYS, pictured
-from audit.report.sections.machine.record import Pictured
+from audit.report.sections.machine.reading import BURST_DAYS, read
+from audit.report.sections.machine.record import MachineOverTime
+from audit.report.sections.waits.reading import walltimes
+from audit.report.source import SectionSource
 from audit.store import queries
 from audit.store.database import Connection
 from tests import stores
@@ -39,12 +41,12 @@ class Job(NamedTuple):
 
 @pytest.fixture(scope="module")
 def con(tmp_path_factory: pytest.TempPathFactory) -> Connection:
-    con = stores.new(Path(tmp_path_factory.mktemp("pictured")) / "audit.duckdb")
+    con = stores.new(Path(tmp_path_factory.mktemp("machine")) / "audit.duckdb")
     add(con, "pools", cluster="demo", pool="batch", resource="cpus", capacity=CAPACITY)
     return con
 
 
-def shown(con: Connection, jobs: list[Job], period: Period = PERIOD) -> Pictured:
+def shown(con: Connection, jobs: list[Job], period: Period = PERIOD) -> MachineOverTime:
     con.execute("DELETE FROM job_result")
     rows = [
         {
@@ -68,7 +70,7 @@ def shown(con: Connection, jobs: list[Job], period: Period = PERIOD) -> Pictured
     ]
     if rows:
         add(con, "job_result", *rows)
-    return pictured(con, "demo", OBSERVED, period, ZONE).get("batch", Pictured())
+    return read(SectionSource(con, "demo", period, zone=ZONE))["batch"]
 
 
 JOBS = st.lists(
@@ -113,7 +115,8 @@ def test_use_of_walltimes_as_defined(con: Connection, jobs: list[Job]) -> None:
         and job.walltime is not None
         and FROM <= job.arrival + job.wait + job.occupancy < PERIOD.to_time
     ]
-    told = shown(con, jobs).walltimes
+    shown(con, jobs)
+    told = walltimes(SectionSource(con, "demo", PERIOD)).get("batch")
     assert (told is None) == (not within)
     if told is not None:
         tenths = [
@@ -181,13 +184,13 @@ def test_by_hand(con: Connection) -> None:
     hours = {day: seconds / 3_600 for day, seconds in found.waiting_work}
     assert hours["2026-10-26"] == 0.5
     assert hours["2026-10-25"] == pytest.approx(0.5 / 25)  # an hour of a day of 25
-    assert found.walltimes is not None
-    assert found.walltimes.tenths == (0, 0, 0, 0, 1, *[0] * 6)
-    assert found.walltimes.median == 0.5
+    used = walltimes(SectionSource(con, "demo", PERIOD))["batch"]
+    assert used.tenths == (0, 0, 0, 0, 1, *[0] * 6)
+    assert used.median == 0.5
 
 
 def test_an_empty_period_has_nothing_to_show(con: Connection) -> None:
-    assert shown(con, [], Period("none", FROM, FROM)) == Pictured()
+    assert shown(con, [], Period("none", FROM, FROM)) == MachineOverTime()
 
 
 def test_no_attempt_is_compared_with_every_day(con: Connection) -> None:

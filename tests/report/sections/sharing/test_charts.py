@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 
 from audit.report.sections.sharing import charts as sharing_charts
-from audit.report.sections.sharing.record import AccountShare
+from audit.report.sections.sharing.record import AccountShare, PoolShares
 from audit.report.sections.usage import charts as usage_charts
 from tests.report.sample import choice, contents, known, of_resources, pool, present, waiting
 
@@ -39,8 +39,9 @@ def test_the_account_with_the_largest_deficit_is_drawn_beside_what_it_was_entitl
         *("<physics>", 7_200, 0.25, 0.5, 3_600.0),
         *(begin, 3_600, (0, 2), (0.5, 0.0), (0.5, 0.5)),
     )
-    assert sharing_charts.account_shares(pool(), "UTC") is None
-    made = present(sharing_charts.account_shares(replace(pool(), shares=(share,)), "UTC"))
+    assert sharing_charts.account_shares(pool()) is None
+    sections = {**pool().sections, "sharing": PoolShares(accounts=(share,))}
+    made = present(sharing_charts.account_shares(replace(pool(), sections=sections)))
     assert made.title == (
         "While account <physics> had jobs, it held 25 % of the pool and was entitled to 50 %"
     )

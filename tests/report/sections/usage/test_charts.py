@@ -21,7 +21,7 @@ def test_each_account_has_a_dot_and_its_target() -> None:
     assert made.alt.endswith(".")
 
 
-def test_without_targets_nothing_is_said_of_them() -> None:
+def test_without_targets_nothing_is_stated_of_them() -> None:
     made = present(chart(usage(targets=False)))
     assert "target" not in made.title + made.alt + made.body
     assert made.title == "Account physics used most: 60.0 % of all usage"

@@ -57,7 +57,7 @@ def test_ordinary_settings_leave_no_doubt() -> None:
         ({"settings": {"decay": 0.0}}, False, "only the latest of the configured windows counts"),
     ],
 )
-def test_what_makes_fairshare_meaningless_is_said(
+def test_what_makes_fairshare_meaningless_is_stated(
     changes: dict[str, Any], grave: bool, text: str
 ) -> None:
     (found,) = noticed(with_usage(**changes))

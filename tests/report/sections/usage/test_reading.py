@@ -9,7 +9,7 @@ import pytest
 
 from audit.model import OBSERVED
 from audit.report.build import settings_of
-from audit.report.contents import Settings
+from audit.report.contents import Options, Settings
 from audit.report.render import page as render
 from audit.report.sections.usage import charts as sharing
 from audit.report.sections.usage import reading as usage
@@ -22,6 +22,7 @@ from audit.report.sections.usage.record import (
     PenaltyOf,
     Stretch,
 )
+from audit.report.source import SectionSource
 from audit.store.database import Connection
 from tests.report import rows
 from tests.report.rows import DAY, FROM, PERIOD, ZONE, add_run, add_usage
@@ -29,15 +30,23 @@ from tests.report.sample import choice, contents, known, of_resources, present
 from tests.stores import insert_history
 
 
+def source(con: Connection, rows: int = 10, settings: Settings | None = None) -> SectionSource:
+    """What the report on the period reads from."""
+    options = Options(rows=rows)
+    return SectionSource(
+        con, "demo", PERIOD, zone=ZONE, options=options, settings=settings or Settings()
+    )
+
+
 def _read(con: Connection, rows: int = 10) -> DecayedUsage:
     settings = settings_of(con, "demo", PERIOD)
-    (made,) = usages(con, "demo", PERIOD, ZONE, rows, settings)
+    (made,) = usages(source(con, rows, settings))
     return made
 
 
 def test_no_rows_are_no_usage(con: Connection) -> None:
     add_usage(con, "user", {"anna": [1.0]}, period="2026-09")
-    assert usages(con, "demo", PERIOD, ZONE, 10, Settings()) == ()
+    assert usages(source(con)) == ()
 
 
 def test_now_is_the_last_day_and_means_are_over_all_days(con: Connection) -> None:
@@ -323,9 +332,9 @@ def job(user: str | None, start: float, end: float | None, **amounts: int) -> di
 
 
 def occupied(con: Connection) -> Occupied | None:
-    known = usage.charges(con, "demo", PERIOD)
-    of = usages(con, "demo", PERIOD, ZONE, 10, Settings())
-    return usage.occupied(con, "demo", OBSERVED, PERIOD, known, of)
+    known = usage.charges(source(con))
+    of = usages(source(con))
+    return usage.occupied(source(con), known, of)
 
 
 def test_parts_of_each_resource_within_the_period(con: Connection) -> None:
@@ -372,7 +381,7 @@ def test_one_resource_alone_is_no_section(con: Connection) -> None:
     add(con, "charge_result", charge("cpus"))
     add(con, "job_result", job("anna", 0, 1, cpus=2))
     assert occupied(con) is None
-    assert usage.choice(con, "demo", PERIOD, 10) is None
+    assert usage.choice(source(con)) is None
 
 
 def penalty(name: str, kind: str, entity: str | None, part: float) -> dict[str, object]:
@@ -398,7 +407,7 @@ def test_who_moves_most_comes_first(con: Connection) -> None:
         ),
         *(penalty(name, "account", "x", 1.0) for name in ("cpu", "max", "root")),
     )
-    made = present(usage.choice(con, "demo", PERIOD, 2))
+    made = present(usage.choice(source(con, 2)))
     assert made.penalties == ("root", "cpu", "max")
     assert [(row.name, row.furthest) for row in made.users.rows] == [("anna", 1), ("ben", 1)]
     assert made.users.rows[0].shift == pytest.approx(-0.5)

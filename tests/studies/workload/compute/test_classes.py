@@ -78,7 +78,7 @@ def test_clusters_that_lie_apart_are_found_and_named_by_use() -> None:
 
 
 @pytest.mark.parametrize("clusters", [1, 2, 5])
-def test_as_many_clusters_as_asked_for(clusters: int) -> None:
+def test_as_many_clusters_as_requested(clusters: int) -> None:
     rng = np.random.Generator(np.random.PCG64(1))
     frame = attempts(rng.integers(1, 65, 60).tolist(), rng.integers(1, 9_000, 60).tolist())
     found = by_clusters(frame, seed=1, clusters=clusters)

@@ -94,7 +94,7 @@ def test_p_values_are_spread_evenly_where_the_law_is_right() -> None:
     assert sum(value < 0.05 for value in known) <= 5
 
 
-def test_a_law_that_is_wrong_is_told_from_the_fit() -> None:
+def test_a_law_that_is_wrong_is_distinguished_from_the_fit() -> None:
     rng = np.random.Generator(np.random.PCG64(4))
     assert fit(np.floor(rng.uniform(500, 700, 500)).astype(np.int64), seed=1).p_value == 0.01
 

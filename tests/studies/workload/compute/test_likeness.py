@@ -147,7 +147,7 @@ def verdicts(made: tuple[ClassifiedAttempts, Model]) -> list[ClaimHolds]:
     return [one.holds for one in decide(model, distance(placed, model, Draws(1)))]
 
 
-def test_hyper_exponential_gaps_are_told_from_exponential_ones() -> None:
+def test_hyper_exponential_gaps_are_distinguished_from_exponential_ones() -> None:
     assert verdicts(drawn(HyperExponential(0.9, 30.0, 3000.0))) == [ClaimHolds.yes, ClaimHolds.yes]
     assert verdicts(drawn(HyperExponential(1.0, 300.0, 300.0))) == [ClaimHolds.no, ClaimHolds.yes]
 

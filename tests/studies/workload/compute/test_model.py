@@ -286,7 +286,7 @@ def test_a_class_is_drawn_alike_whatever_the_others() -> None:
 
 
 @pytest.mark.parametrize("jobs", [1, 500, 40_000])
-def test_as_many_jobs_as_asked_for(jobs: int) -> None:
+def test_as_many_jobs_as_requested(jobs: int) -> None:
     log = synthetic.log(simple(capacity=64), 1, jobs=jobs)
     assert log.height == jobs
     assert log["submit_time"].is_sorted()

@@ -1,0 +1,133 @@
+"""How much is free for a pool's jobs: of the pool, or of the nodes that each may use.
+
+*Room* at x: what is free just before x is at least the job's size. Where the pool's nodes are
+known, only free parts of a job's eligible nodes count (SPEC §12).
+
+Source: SPEC §11, *Chains, releases, begin times*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.metrics.attempts.contention import amounts, capacity_steps
+from audit.metrics.nodes import placed
+from audit.metrics.waits.queue import Queued
+from audit.model import Pool
+
+Ints = NDArray[np.int64]
+
+
+class FreeAmount(NamedTuple):
+    """A free amount over time."""
+
+    at: Ints  # [k], when it changes, ascending, epoch s
+    amount: Ints  # [k + 1], up to each of these instants and after the last
+
+    def before(self, at: Ints) -> Ints:
+        """Return the amount just before each instant."""
+        found: Ints = self.amount[np.searchsorted(self.at, at)]
+        return found
+
+    def seconds_with(self, size: int, begin: int, end: int) -> int:
+        """Return for how long at least ``size`` is free in [begin, end), s."""
+        inside = self.at[(self.at > begin) & (self.at < end)]
+        edges = np.concatenate(([begin], inside, [end]))
+        return int(np.diff(edges)[self.before(edges[1:]) >= size].sum())
+
+
+class Room:
+    """What is free for the n attempts of a queue."""
+
+    def __init__(self, queue: Queued, pool: Pool) -> None:
+        """Prepare; amounts are computed when they are asked for."""
+        self._queue, self._pool = queue, pool
+        start, end = queue.column("start_time"), queue.column("end")
+        ran = np.flatnonzero(queue.rows["start_time"].is_not_null().to_numpy() & (end > start))
+        self._start, self._end, self._ran = start, end, ran
+        self._placed = placed(queue.rows, queue.reserved, pool) if pool.nodes else None
+        self.set_of: Ints = np.zeros(len(start), np.int64)
+        """[n], equal for attempts that may use the same nodes."""
+        if self._placed is not None:
+            self.set_of = self._placed.set_of
+        self._free: dict[int, FreeAmount] = {}
+
+    def free(self, number: int) -> FreeAmount:
+        """Return what is free for the attempts of a set."""
+        if number not in self._free:
+            whole = self._placed is None
+            self._free[number] = self._of_pool() if whole else self._of_set(number)
+        return self._free[number]
+
+    def before(self, jobs: Ints, at: Ints) -> Ints:
+        """Return what is free for each of ``jobs`` just before an instant."""
+        sets = self.set_of[jobs]
+        found: Ints = np.zeros(len(jobs), np.int64)
+        for number in np.unique(sets).tolist():
+            mine = sets == number
+            found[mine] = self.free(number).before(at[mine])
+        return found
+
+    def _of_pool(self) -> FreeAmount:
+        """Return what is free in the pool."""
+        steps, ran = capacity_steps(self._pool, self._queue.reserved), self._ran
+        size = self._queue.column("size")[ran]
+        times = (self._start[ran], self._end[ran], steps.time)
+        changes = (-size, size, steps.change[:, 0])
+        return _summed(int(amounts(self._pool)[0]), times, changes)
+
+    def _of_set(self, number: int) -> FreeAmount:
+        """Return what is free on the nodes of a set."""
+        capacity, at, node, change = self._of_nodes
+        assert self._placed is not None
+        nodes = self._placed.nodes
+        members = nodes.member[nodes.first_member[number] : nodes.first_member[number + 1]]
+        inside = np.isin(node, members)
+        return _summed(int(capacity[members].sum()), (at[inside],), (change[inside],))
+
+    @cached_property
+    def _of_nodes(self) -> tuple[Ints, Ints, Ints, Ints]:
+        """Capacities, and changes of what is free on a node: instants, nodes and amounts.
+
+        A node has nothing free while it is unavailable.
+        """
+        assert self._placed is not None
+        nodes = self._placed.nodes
+        held = np.repeat(np.arange(len(self._start)), np.diff(nodes.first))
+        none: Ints = np.zeros(len(held), np.int64)
+        at = np.concatenate((self._start[held], self._end[held], nodes.change_time))
+        node = np.concatenate((nodes.node, nodes.node, nodes.change_node))
+        use = np.concatenate((nodes.amount[0], -nodes.amount[0], 0 * nodes.change))
+        away = np.concatenate((none, none, nodes.change))
+        order = np.lexsort((at, node))
+        at, node = at[order], node[order]
+        first = np.concatenate(([True], node[1:] != node[:-1])) if len(node) else none > 0
+        used, gone = (_within(of[order], first) for of in (use, away))
+        capacity = nodes.capacity[0]
+        free = np.where(gone > 0, 0, np.maximum(capacity[node] - used, 0))
+        earlier = np.concatenate(([0], free[:-1]))[: len(free)]
+        return capacity, at, node, free - np.where(first, capacity[node], earlier)
+
+
+def _within(changes: Ints, first: NDArray[np.bool_]) -> Ints:
+    """Return running sums that begin anew at each ``first``."""
+    sums = np.cumsum(changes)
+    begins = np.flatnonzero(first)
+    before = np.concatenate(([0], sums))[begins]
+    found: Ints = sums - np.repeat(before, np.diff(np.append(begins, len(changes))))
+    return found
+
+
+def _summed(capacity: int, times: Sequence[Ints], changes: Sequence[Ints]) -> FreeAmount:
+    """Return the amount that is ``capacity`` first and then changes."""
+    at = np.concatenate(times)
+    order = np.argsort(at, kind="stable")
+    sums = capacity + np.cumsum(np.concatenate(changes)[order])
+    instants, count = np.unique(at[order], return_counts=True)
+    amount: Ints = np.concatenate(([capacity], sums[np.cumsum(count) - 1]))
+    return FreeAmount(instants, amount)

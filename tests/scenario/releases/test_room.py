@@ -1,0 +1,112 @@
+"""Room where nodes are known: by definition (tests/naive/releases.py), and by hand."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from audit.model import Absence, Node, Pool
+from audit.scenario.releases.chains import find_chains
+from audit.scenario.releases.joint import find_releases
+from audit.scenario.releases.queue import user_jobs
+from tests.examples import examples
+from tests.naive import releases as naive
+from tests.naive.releases import DAY, Job, Machine
+from tests.scenario.releases.test_chains import ALL, attempts, chain_of, logs
+from tests.scenario.releases.test_joint import bursts, held
+
+MACHINES = {"n1": Machine(2, "a"), "n2": Machine(1, "b"), "n3": Machine(1, "ab")}
+
+
+def pool_of(machines: dict[str, Machine]) -> Pool:
+    """The pool of four, on these nodes."""
+    nodes = tuple(
+        Node(name, (("cpus", one.size),), tuple(one.partitions)) for name, one in machines.items()
+    )
+    away = tuple(
+        Absence(name, begin, end, "down")
+        for name, one in machines.items()
+        for begin, end in one.away
+    )
+    return ALL._replace(nodes=nodes, absences=away)
+
+
+@st.composite
+def on_nodes(
+    draw: st.DrawFn, of: st.SearchStrategy[list[Job]]
+) -> tuple[list[Job], dict[str, Machine]]:
+    """Jobs with partitions and nodes of these, of which some are away for a time."""
+    jobs = draw(of)
+    partition = st.sampled_from(["a", "b", None])
+    placed = [
+        job._replace(partition=draw(partition), node=draw(st.sampled_from([*MACHINES, "other"])))
+        for job in jobs
+    ]
+    ends = sorted({t for job in jobs for t in (job.arrival, job.start, job.end) if t is not None})
+    spans = st.lists(st.sampled_from(ends), min_size=2, max_size=2, unique=True).map(
+        lambda two: (min(two), max(two))
+    )
+    machines = {
+        name: one._replace(away=(draw(spans),)) if draw(st.booleans()) and len(ends) > 1 else one
+        for name, one in MACHINES.items()
+    }
+    return placed, machines
+
+
+@settings(max_examples=examples(60))
+@given(on_nodes(logs()))
+def test_chains_as_defined(log: tuple[list[Job], dict[str, Machine]]) -> None:
+    jobs, machines = log
+    exact = {user: naive.chain(jobs, machines, user) for user in ("ann", "bob")}
+    made = find_chains(user_jobs(attempts(jobs), pool_of(machines), 100 * DAY))
+    assert {one.user: one.jobs for one in made} == {
+        user: chain[0] for user, chain in exact.items() if chain is not None
+    }
+
+
+@settings(max_examples=examples(60))
+@given(on_nodes(bursts()))
+def test_room_as_defined(log: tuple[list[Job], dict[str, Machine]]) -> None:
+    jobs, machines = log
+    of = user_jobs(attempts(jobs), pool_of(machines), 1_000 * DAY)
+    every = np.arange(len(of.row))
+    ordered = sorted(jobs, key=lambda job: (job.arrival, job.number))
+    instants = {t + more for job in jobs for t in (job.arrival, job.start or 0) for more in (0, 1)}
+    for at in sorted(instants):
+        exact = [naive.room(jobs, machines, job, at) for job in ordered]
+        assert of.has_room(every, np.full(len(every), at)).tolist() == exact
+
+
+@settings(max_examples=examples(60))
+@given(on_nodes(bursts()))
+def test_joint_releases_as_defined(log: tuple[list[Job], dict[str, Machine]]) -> None:
+    jobs, machines = log
+    of = user_jobs(attempts(jobs), pool_of(machines), 1_000 * DAY)
+    found = [(one.user, len(one.jobs), one.since, one.until) for one in find_releases(of)]
+    assert found == [
+        (user, *one) for user in ("ann", "bob") for one in naive.released(jobs, machines, user)
+    ]
+
+
+def test_a_chain_in_a_full_partition_is_none() -> None:
+    """Another's job fills n2 and n3, all of partition b; of the pool, half is free."""
+    chain = [job._replace(partition="b") for job in chain_of(30, late=60)]
+    full = [Job(90 + k, "bob", 0, 0, 90 * DAY, 1, "b", node) for k, node in enumerate(("n2", "n3"))]
+    log = attempts([*chain, *full])
+    assert [one.user for one in find_chains(user_jobs(log, ALL, 100 * DAY))] == ["ann"]
+    assert find_chains(user_jobs(log, pool_of(MACHINES), 100 * DAY)) == []
+    elsewhere = attempts([*(job._replace(partition="a") for job in chain), *full])
+    assert len(find_chains(user_jobs(elsewhere, pool_of(MACHINES), 100 * DAY))) == 1
+
+
+def test_jobs_that_start_together_when_their_node_is_back_were_not_held() -> None:
+    """n1 is away for the two days that they wait; n2, which they may not use, is free."""
+    jobs = [job._replace(partition="a", node="n1") for job in held(5)]
+    at = jobs[0].start
+    assert at is not None
+    one = {"n1": Machine(4, "a"), "n2": Machine(4, "b")}
+    away = one | {"n1": Machine(4, "a", ((at - 2 * DAY, at),))}
+    found = [
+        len(find_releases(user_jobs(attempts(jobs), pool_of(of), 1_000 * DAY)))
+        for of in (one, away)
+    ]
+    assert found == [1, 0]
