@@ -45,6 +45,9 @@ VIEWS = {
     "releases": "cluster pool period entity_kind entity jobs evidence run_id",
     "nodes": "cluster pool node cpus mem_bytes gpus gpu_type features source",
     "outages": "cluster pool period from_time to_time waited_s run_id",
+    "account_shares": """cluster pool period account from_time to_time held entitled deficit
+        run_id""",
+    "lost_work": "cluster pool day user account attempts lost_work",
     "arrays": """cluster pool array_id user tasks first_start last_end concurrency throttle
         held_by_throttle_s""",
     "stuck": """cluster pool job_id attempt tasks user account partition qos size walltime_s state
