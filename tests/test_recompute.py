@@ -1,5 +1,6 @@
 """The numbers on page one of a report, recomputed from the log by a script without fairaudit."""
 
+import gzip
 import re
 import subprocess
 import sys
@@ -8,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from audit.cluster.declared import NodeFiles
 from audit.config import Config
 from audit.formats import swf
 from audit.oneoff.audit import AuditOptions, audit
 from audit.pipeline.opening import LogRequest
 from audit.pipeline.session import Session
-from tests.places import ROOT
+from tests.places import DATA, ROOT
 from tests.scenario.windows import sites
 from tests.sites.planted import PLANTED, QUEUE, WITHOUT
 from tests.sites.site import made as true_site
@@ -28,9 +30,9 @@ def audited(log: Path, out: Path, *, fit: bool = False) -> Path:
     return out / "report.html"
 
 
-def recomputed(log: Path, page: Path) -> subprocess.CompletedProcess[str]:
-    """Run the script, which must not find fairaudit."""
-    command = [sys.executable, "-S", str(SCRIPT), str(log), str(page)]
+def recomputed(log: Path, page: Path, *nodes: Path) -> subprocess.CompletedProcess[str]:
+    """Run the script, which must not find fairaudit; ``nodes``: files of nodes and their drains."""
+    command = [sys.executable, "-S", str(SCRIPT), *map(str, (log, page, *nodes))]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
@@ -109,6 +111,46 @@ def test_every_number_of_a_public_log(name: str, real_logs: Path, tmp_path: Path
     assert result.returncode == 0, result.stdout + result.stderr
     assert result.stdout.count("| yes") > 60
     assert re.search(r"^    (Fair|Cannot tell) \| \1 \| yes$", result.stdout, re.MULTILINE)
+
+
+def capture(name: str, folder: Path) -> tuple[Path, tuple[Path, ...]]:
+    """Unpack a recorded Slurm: its log, and its nodes and their drains."""
+    files = [folder / file for file in ("sacct.txt", "nodes.txt", "events.psv")]
+    for file in files:
+        packed = (DATA / "modern" / name / f"{file.name}.gz").read_bytes()
+        file.write_bytes(gzip.decompress(packed))
+    return files[0], tuple(files[1:])
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", ["north", "south"])
+def test_every_number_and_the_word_of_a_log_with_nodes_and_gpus(name: str, tmp_path: Path) -> None:
+    log, files = capture(name, tmp_path)
+    request = LogRequest(logs=[log], zone="UTC", cluster=name, files=NodeFiles(*files))
+    audit(Session(request, Config()), AuditOptions(out=tmp_path / "out", pdf=False))
+    page = tmp_path / "out" / "report.html"
+    result = recomputed(log, page, *files)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "    Cannot tell | Cannot tell | yes" in result.stdout
+    assert result.stdout.count("| yes") > 60
+    text = page.read_text(encoding="utf-8")
+    for label in ("but scattered", "about to start"):
+        found = re.search(rf"{label}</span></th><td>([^<]*)", text)
+        assert found is not None
+        page.write_text(f"{text[: found.start(1)]}99 %{text[found.end(1) :]}", encoding="utf-8")
+        assert "1 numbers differ" in recomputed(log, page, *files).stdout
+
+
+@pytest.mark.ci
+@pytest.mark.thorough
+def test_every_number_and_the_word_of_an_export_of_open_xdmod(
+    real_logs: Path, tmp_path: Path
+) -> None:
+    log = real_logs / "slurm" / "xdmod-phillips.log.gz"
+    result = recomputed(log, audited(log, tmp_path, fit=True))
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "    Cannot tell | Cannot tell | yes" in result.stdout
+    assert result.stdout.count("| yes") >= 20
 
 
 MADE = {

@@ -348,7 +348,8 @@ def message(letter: Letter, envelope: Envelope) -> EmailMessage:
     values: Mapping[str, object] = {"letter": letter, "state": letter.standing.state.value}
     mail = envelope.holding(letter.subject)
     mail.set_content(render.fill("email/report.txt", values))
-    mail.add_alternative(render.fill("email/report.html", values), subtype="html")
+    html_text = render.unbroken(render.fill("email/report.html", values))
+    mail.add_alternative(html_text, subtype="html")
     (_, html) = mail.iter_parts()
     assert isinstance(html, EmailMessage)
     for picture in letter.enclosed.pictures:

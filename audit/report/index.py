@@ -4,6 +4,7 @@ Verdicts are stored when reports are made, for this page and for analysts.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Final, NamedTuple
 
@@ -15,6 +16,7 @@ from audit.report.first_page import phrases
 from audit.report.render import page
 from audit.report.rows import records
 from audit.report.sections.changes.charts import trend
+from audit.report.sections.changes.course import LEAST_JOBS
 from audit.report.sections.changes.record import Trend
 from audit.store import database, queries
 from audit.store.database import Connection
@@ -81,7 +83,7 @@ def keep(con: Connection, contents: Contents) -> None:
             "treated_worse": decision.treated_worse,
             "not_tested": decision.not_tested,
             "waited_s": one.base["waited_s"],
-            "cause": page.because if page else None,
+            "cause": page.because if page else _text(decision).rstrip(".") or None,
             "over_hour": page.over_hour if page else None,
             "not_known": page.not_known if page else None,
         }
@@ -113,14 +115,24 @@ _VERDICTS: Final = pl.Schema(
 
 def _word(decision: Decision) -> str:
     """Return the verdict on a pool without figures of waits."""
-    word = phrases.WORDS[decision.word]
-    text = phrases.CANNOT.get(decision.because, "")
-    return f"{word}: {text}" if text and "{" not in text else f"{word}."
+    word, text = phrases.WORDS[decision.word], _text(decision)
+    return f"{word}: {text}" if text else f"{word}."
+
+
+def _text(decision: Decision) -> str:
+    """Return what is missing for a verdict, without numbers."""
+    return phrases.CANNOT.get(decision.because, "").format(days="some days")
 
 
 def answers(con: Connection) -> tuple[IndexVerdict, ...]:
     """Return the verdicts of all reports, by cluster, the newest period first."""
     return records(IndexVerdict, queries.run(con, "index_verdicts"))
+
+
+def _of_enough_jobs(of: Trend | None) -> Trend | None:
+    """Return a trend without the stretches in which few jobs ended."""
+    enough = [point for point in of.points if point.attempts >= LEAST_JOBS] if of else []
+    return None if of is None else replace(of, points=tuple(enough))
 
 
 def render_index(
@@ -146,7 +158,7 @@ def render_index(
             if where := href(cluster, period):
                 lines.append(ReportLine(main, where))
         if lines:
-            drawn = trend(trends.get(cluster), delayed=False)
+            drawn = trend(_of_enough_jobs(trends.get(cluster)), delayed=False)
             picture = page.picture(drawn) if drawn else None
             parts.append(ClusterReports(cluster, lines, picture, pages(lines[0].answer)))
     words = {word.value: title for word, title in phrases.WORDS.items()}

@@ -1,6 +1,6 @@
 """Recompute the figures, causes, sizes and users at the head of a report.
 
-Part of recompute.py, which shares no code with fairaudit. Logs have no holds, nodes or GPUs.
+Part of recompute.py, which shares no code with fairaudit. Logs have no holds.
 """
 
 import bisect
@@ -13,15 +13,18 @@ from functools import cached_property
 
 from pairs import Passed
 from replay import CAUSES, Job, Log, Replay, Rule, whole
-from word import decided
+from word import decided, lost
 
 DAY = 86_400
 LABELS = {
     "A limit or rule": "rule",
+    "Enough free, but scattered": "nodes",
     "Machine down": "unavailable",
     "Next look of the scheduler": "cycle",
     "Machine full of earlier jobs": "earlier",
     "Machine full of later jobs": "later",
+    "full of earlier jobs": "earlier",
+    "full of later jobs": "later",
     "A job ahead was about to start": "claimed",
     "Kept free for a bigger job ahead": "kept",
     "The user’s own jobs": "own",
@@ -30,10 +33,11 @@ LABELS = {
     "Enough CPUs free in total, no reason logged": "unexplained",
 }
 GROUPS = {
-    "The site": ("rule", "unavailable", "cycle"),
+    "The site": ("rule", "nodes", "unavailable", "cycle"),
     "Other users": ("earlier", "later", "claimed", "kept"),
     "The user": ("own",),
     "Not known": ("outside", "unexplained"),
+    "A full machine": ("earlier", "later"),
 }
 LEAST_CYCLE = 0.05  # share of all waiting; what is below counts as unexplained
 LEAST_SIMILAR, LEAST_USERS, LEAST_COMPARED = 20, 3, 20
@@ -105,6 +109,35 @@ class Head:
 
     def waiting(self, jobs: Iterable[Job]) -> str:
         return short_share(sum(job.wait for job in jobs) / self.total)
+
+    def of_class(self, low: int, high: int, unit: str | None) -> list[Job]:
+        """Return the jobs of a class of sizes; where GPUs have classes, others have no GPUs."""
+        if unit == "GPU":
+            return [job for job in self.jobs if low <= job.gpus <= high]
+        return [j for j in self.jobs if low <= j.size <= high and not (unit and j.gpus)]
+
+    def gpus_busy(self) -> str:
+        begin, end = self.begin, max(job.end for job in self.log.jobs)
+        used = sum(j.gpus * max(min(j.end, end) - max(j.start, begin), 0) for j in self.jobs)
+        return short_share(used / self.log.gpus / (end - begin))
+
+    def untested(self) -> str:
+        """Return the passed time of users who have too few jobs for a test."""
+        waiting = sum(job.wait - book["outside"] for job, book in self.books)
+        return short_share(lost(self._passed(), waiting, "user", named=False))
+
+    def by_priority(self) -> str:
+        """Return how often a job that started before an earlier one had the higher priority."""
+        higher = []
+        for partition in {job.partition for job in self.jobs}:
+            waiting = [job for job in self.jobs if job.partition == partition]
+            waiting = [job for job in waiting if job.priority is not None]
+            for job in sorted(waiting, key=lambda job: (job.start, job.arrival)):
+                first = min(waiting, key=lambda job: job.arrival)
+                waiting.remove(job)
+                if first.arrival < job.arrival and first.start > job.start:
+                    higher.append(job.priority > first.priority)
+        return short_share(sum(higher) / len(higher))
 
     def of_user(self, name: str) -> list[Job]:
         kind, _, number = name.rpartition(" ")
@@ -260,7 +293,9 @@ def plain(share: float) -> str:
 
 def within(shown: str, share: float) -> str:
     """Return a share that may be rounded either way, as the numbers of a table add up."""
-    number = 0 if shown.startswith("under") else whole(shown.split(maxsplit=1)[0])
+    if shown.startswith(("under", "over")):
+        return short_share(share)
+    number = whole(shown.split(maxsplit=1)[0])
     return shown if abs(number - 100 * share) < 1 else short_share(share)
 
 
@@ -268,6 +303,7 @@ def within(shown: str, share: float) -> str:
 
 N, P = r"(\d[\d,]*)", r"((?:under |over )?[\d.,]+ %)"
 T = r"([\d.,]+ (?:d|h|min|s))\b"
+WHO = r"((?:(?:User|Account) )?[\w.-]+)"
 BETWEEN = "between the halves of the (?:log|period)"
 OVERTAKEN = "(?:Not known: later jobs|Later jobs|A chain|It used)"
 """Beginnings of reasons of those whom later jobs overtook."""
@@ -277,8 +313,9 @@ Checked = list[object]
 
 def _size(h: Head, m: re.Match) -> Checked:
     low, high = (whole(m[k] or m[1]) for k in (1, 2))
-    jobs = [job for job in h.jobs if low <= job.size <= high]
-    return [None, None, f"{len(jobs):,}", h.waiting(jobs), h.wait(0.5, jobs), h.wait(0.9, jobs)]
+    jobs = h.of_class(low, high, m[3])
+    figures = (h.waiting(jobs), h.wait(0.5, jobs), h.wait(0.9, jobs))
+    return [None, None, None, f"{len(jobs):,}", *figures]
 
 
 def _user(h: Head, m: re.Match) -> Checked:
@@ -342,10 +379,13 @@ def _later(h: Head, m: re.Match) -> Checked:
 
 
 def _one_user(h: Head, m: re.Match) -> Checked:
+    over, low, high, unit = m[2], m[3], m[4] or m[3], m[5]
     waits: defaultdict[str, int] = defaultdict(int)
-    for job in h.jobs:
-        waits[job.user] += job.wait * (job.size > whole(m[2]))
-    return [short_share(max(waits.values()) / sum(waits.values())), None]
+    mixed = unit if any(job.gpus for job in h.jobs) else None
+    first, last = (whole(over) + 1, 1 << 40) if over else (whole(low), whole(high))
+    for job in h.of_class(first, last, mixed):
+        waits[job.user] += job.wait
+    return [short_share(max(waits.values()) / sum(waits.values())), None, None, None, None]
 
 
 def _hours(seconds: float) -> str:
@@ -372,9 +412,10 @@ HEAD: list[tuple[str, Callable[[Head, re.Match], Checked]]] = [
      lambda h, m: [f"{sum(job.wait > 600 for job in h.jobs):,}"]),
     (rf"^{P} \| of jobs waited over an hour \| over (a minute|ten hours): {P}$",
      lambda h, m: [h.over(3_600), None, h.over(60 if m[2] == "a minute" else 36_000)]),
-    (rf"^{P} \| of {N} CPUs? were busy(?: \| fullest (month|week|day): {P})?$", lambda h, m: [
-        h.busy_share(), f"{h.log.capacity:,}", None,
-        m[3] and h.fullest(m[3])]),
+    (rf"^{P} \| of {N} CPUs?(?: \({N} nodes?\))? were busy(?: \| fullest (month|week|day): {P})?"
+     rf"(?: \| of the GPUs: {P}| \|)?$", lambda h, m: [
+        h.busy_share(), f"{h.log.capacity:,}", f"{h.log.nodes:,}", None,
+        m[4] and h.fullest(m[4]), m[6] and h.gpus_busy()]),
     (r"^Share of all ([\d.,]+) hours? of waiting(?:; cancelled jobs waited another ([\d.,]+) "
      r"hours?)?\.", lambda h, m: [
         _hours(h.total), _hours(sum(j.wait for j in h.log.jobs if j.start is None))]),
@@ -384,12 +425,12 @@ HEAD: list[tuple[str, Callable[[Head, re.Match], Checked]]] = [
      lambda h, m: [h.free()]),
     (rf"No reason: (.+?) of it is that of (?:jobs with time limits over {N} h|jobs over {N} CPUs?|"
      rf"User (\d+)), {P} of all jobs\.", _where),
-    (rf"^(\d+)(?:–(\d+))? \|(?: \|)? {N} \| {P} \| {T} \| {T}$", _size),
+    (rf"^(\d+)(?:–(\d+))?(?: (CPU|GPU)s?)? \|(?: \|)? {N} \| {P} \| {T} \| {T}$", _size),
     (rf"^(\w+) users? (?:have|has) (half|{P[1:-1]}) of all waiting, (?:and|in line with "
      rf"(?:its|their)) {P} of the CPU time\.", _half),
-    (rf"^((?:User|Account) \d+) \| {N} of {N} \| {P} \| {T} \| – \| {OVERTAKEN}.*$",
+    (rf"^{WHO} \| {N} of {N} \| {P} \| {T} \| – \| {OVERTAKEN}.*$",
      lambda h, m: [None, None, f"{len(h.of_user(m[1])):,}", None, None]),
-    (rf"^((?:User|Account) \d+) \| (?:{N} of )?{N} \| {P} \| {T} \| ({T[1:-3]}|–) \| "
+    (rf"^{WHO} \| (?:{N} of )?{N} \| {P} \| {T} \| ({T[1:-3]}|–) \| "
      rf"(?!{OVERTAKEN}).*$", _user),
     (r"^(Fair|Mixed|Unfair|Quiet|Cannot tell) [A-Z].*\.$", lambda h, m: [h.word()]),
     (rf"Longer waits than similar jobs: {N} of {N} users compared(?:, \d+ of them above)?"
@@ -401,6 +442,8 @@ HEAD: list[tuple[str, Callable[[Head, re.Match], Checked]]] = [
      rf"to {T}(?: {BETWEEN})?\.", lambda h, m: _halves(h, m, loads=True)),
     (rf"{BETWEEN}(?:, as few users decide it)?: ({HALF}) {T}, then {T}; load ([\d.]+), then "
      r"([\d.]+) %\.", lambda h, m: _halves(h, m, loads=False)),
+    (r"No comparison: the log covers (\d+) days, and two weeks are needed\.",
+     lambda h, m: [str((max(job.end for job in h.log.jobs) - h.begin) // DAY)]),
     (rf"Without User (\d+): from {T} to {T}\.", _without),
     (r"Without User (\d+): about the same\.", lambda h, m: [h.by_user[0][1]]),
     (r"By queue, one job in ten waited over: (.+)\.$", _queues),
@@ -408,7 +451,13 @@ HEAD: list[tuple[str, Callable[[Head, re.Match], Checked]]] = [
      r"this time\.", lambda h, m: [f"{h.log.records:,}"]),
     (rf"Of the waiting of jobs over {N} CPUs?, {P} was behind later jobs: ([\d.]+) times the usual "
      r"share\.", _later),
-    (rf"One user has {P} of the waiting of jobs over {N} CPUs?\.", _one_user),
+    (rf"One user has {P} of the waiting of jobs (?:over {N}|of (\d+)(?:–(\d+))?) (CPU|GPU)s?\.",
+     _one_user),
+    (rf"Their waiting after such starts is {P} of all;", lambda h, m: [h.untested()]),
+    (rf"Order: {P} of the jobs that started before an earlier one had the higher priority\.",
+     lambda h, m: [h.by_priority()]),
+    (rf"All three; reasons for {P} of the jobs\.", lambda h, m: [plain(
+        sum(job.reason != "None" for job in h.jobs) / len(h.jobs))]),
 ]  # fmt: skip
 
 BOUND, VERDICT = "a bound, which is given", "the verdict, which has its own tests"
@@ -417,6 +466,7 @@ REPLAYED, UNSTARTABLE = "a replay of a change", "a test that depends on unstarta
 UNCHECKED = {
     r"^\w+ \| [\d.]+$": BOUND,
     r"Listed from .*": BOUND,
+    r"a verdict needs less than \d.*": BOUND,
     r"^.* \| (?:fair|unfair|mixed|cannot tell|quiet) \| .*": VERDICT,
     r"(?:Close: )?[^.;]* of the waiting cannot be judged .*?(?:;|$)": VERDICT,
     r"Order: .* could be tested, .*? of all waiting\.": UNSTARTABLE,

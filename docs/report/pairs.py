@@ -87,6 +87,7 @@ def made(log: Log, kind: str, usage: Usage, own: bool = False) -> list[Pair]:
                 right and other.start is not None and other.arrival > job.arrival
                 and (other.partition, other.qos) == (job.partition, job.qos)
                 and need[k][0] >= need[j][0] and need[k][1] >= need[j][1]
+                and other.gpus >= job.gpus
             ):  # fmt: skip
                 rivals.append(k)
         for k in rivals[:: max(math.ceil(len(rivals) / 2_000), 1)]:

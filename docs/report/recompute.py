@@ -1,13 +1,15 @@
 """Recompute the numbers on page one of a report from its log.
 
-    python docs/report/recompute.py LOG REPORT.html
+    python docs/report/recompute.py LOG REPORT.html [NODES [EVENTS]]
 
-LOG is an SWF log. The script shares no code with fairaudit: it reads
-the log itself (replay.py), takes the rules that the page names as given, and computes each number
-from its definition. It prints a line per number, then how many sentences it skips for which reason
-(``page_one.UNCHECKED``), then the other sentences with numbers that it does not check. It exits
-with 1 if a number differs, or if more than ``MOST_UNCHECKED`` of the latter are left. Intervals are
-bootstraps with other random numbers, so their ends may differ by a part ``NOISE``.
+LOG is in the SWF, or the text of Slurm's sacct. NODES is the output of ``scontrol show node -o``,
+and EVENTS that of ``sacctmgr -P show event``, if fairaudit read them. The script shares no code
+with fairaudit: it reads the log itself (replay.py, slurm.py), takes the rules that the page names
+as given, and computes each number from its definition. It prints a line per number, then how many
+sentences it skips for which reason (``page_one.UNCHECKED``), then the other sentences with numbers
+that it does not check. It exits with 1 if a number differs, or if more than ``MOST_UNCHECKED`` of
+the latter are left. Intervals are bootstraps with other random numbers, so their ends may differ by
+a part ``NOISE``.
 """
 
 import gzip
@@ -22,6 +24,7 @@ from datetime import date
 from functools import cached_property
 from pathlib import Path
 
+from nodes import OnNodes
 from page_one import HEAD, UNCHECKED, Head, short_share
 from pairs import Passed, passed_over
 from replay import (
@@ -34,6 +37,7 @@ from replay import (
     read_swf,
     width,
 )
+from slurm import read_nodes, read_sacct, with_nodes
 
 MOST_UNCHECKED = 1
 NOISE = 0.2
@@ -44,8 +48,8 @@ LEAST_UNITS = 8
 class Facts:
     """The statements of a page, computed from the log."""
 
-    def __init__(self, log: Log, rules: list[Rule], depth: int) -> None:
-        self.log, self.rules, self.depth = log, rules, depth
+    def __init__(self, log: Log, rules: list[Rule], replay: Callable[[], Replay]) -> None:
+        self.log, self.rules, self._replay = log, rules, replay
         self.jobs = [job for job in log.jobs if job.start is not None]
         self.first = min(job.end for job in self.jobs)  # where the log begins
         self.last = max(job.end for job in log.jobs)
@@ -64,7 +68,7 @@ class Facts:
 
     @cached_property
     def replay(self) -> Replay:
-        return Replay(self.log, self.rules, self.depth)
+        return self._replay()
 
     @cached_property
     def waits(self) -> list[tuple[Job, dict[str, float]]]:
@@ -211,7 +215,8 @@ Expected = list[object]  # of each group: text, the ends of an interval, or None
 
 CLAIMS: list[tuple[str, Callable[[Facts, re.Match], Expected]]] = [
     (
-        rf"^Fairness audit · .* · (?:(\d+ \w+ \d+) to )?(\d+ \w+ \d+) · {N} jobs? of {N} users?",
+        rf"^Fairness audit · .* · (?:(\d+ \w+ \d+) to )?(\d+ \w+ \d+) · (?:pool \w+ · )?{N} jobs? "
+        rf"of {N} users?",
         lambda f, m: [
             m[1] and long_date(f.log.day(f.first)), long_date(f.log.day(f.last)),
             f"{len(f.jobs):,}", f"{len(f.users):,}",
@@ -267,7 +272,9 @@ def check(text: str, facts: Facts) -> tuple[list[tuple[str, str, bool]], list[st
 def paragraphs(page: str) -> list[str]:
     """Return the paragraphs and rows of page one and of all findings as text."""
     begin = page.index('id="top"')
-    part = page[page.index(">", begin) + 1 : page.index("</ol>", page.index('id="findings"'))]
+    findings = page.find('id="findings"')
+    end = page.index("</ol>", findings) if findings >= 0 else page.index("<details", begin)
+    part = page[page.index(">", begin) + 1 : end]
     hidden = r'<svg.*?</svg>|<div class="bar[^>]*>.*?</div>|<details class="query">.*?</details>'
     part = re.sub(f"(?s){hidden}", "", part)
     part = re.sub(r'<span class="(?:what|than)">', " | ", part)
@@ -284,14 +291,32 @@ def reservations(page: str) -> int:
     return 20 if "This log shows reservations" in page else 0
 
 
-def main(log_file: str, page_file: str) -> int:
-    data = Path(log_file).read_bytes()
-    text = (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode("latin-1")
-    page = Path(page_file).read_text(encoding="utf-8").replace("\u00a0", " ")
+def read(file: str) -> str:
+    data = Path(file).read_bytes()
+    return (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode("latin-1")
+
+
+def facts_of(page: str, text: str, nodes: str, events: str) -> Facts:
+    """Return the statements of a page, from the text of its log, and of nodes and their drains."""
+    depth = reservations(page)
+    if not text.startswith(";"):
+        pool = re.search(r'<p class="kicker">.*?pool (\w+) ·', page)
+        log, requests = read_sacct(text, pool and pool[1])
+        if not nodes:
+            return Facts(log, [], lambda: Replay(log, [], depth))
+        machines = read_nodes(nodes, events)
+        log = with_nodes(log, machines)
+        return Facts(log, [], lambda: OnNodes(log, requests, machines, depth))
     log = read_swf(text.splitlines())
     named = re.findall(r"<li>(?:window|limit) \d+ of \d+: (.*?) \([^()]*\)</li>", page)
     rules = read_rules([html.unescape(re.sub(r"<[^>]+>", "", x)) for x in named], log)
-    facts = Facts(log, rules, reservations(page))
+    return Facts(log, rules, lambda: Replay(log, rules, depth))
+
+
+def main(log_file: str, page_file: str, *of_nodes: str) -> int:
+    page = Path(page_file).read_text(encoding="utf-8").replace("\u00a0", " ")
+    nodes, events, *_ = (*map(read, of_nodes), "", "")
+    facts = facts_of(page, read(log_file), nodes, events)
     wrong, unchecked, skipped = 0, [], Counter()
     print("page | recomputed | same?")
     for paragraph in paragraphs(page):

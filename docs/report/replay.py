@@ -17,8 +17,8 @@ TOLERANCE = 60  # seconds that a scheduler may need to start a job
 OUTAGE = 600  # seconds without a running job
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 CAUSES = (
-    *("outside", "unavailable", "rule", "own", "claimed", "kept", "earlier", "later", "cycle"),
-    "unexplained",
+    *("outside", "unavailable", "rule", "nodes", "own", "claimed", "kept", "earlier", "later"),
+    *("cycle", "unexplained"),
 )
 LAPSE = 900  # seconds for which a job that could start is believed to be about to
 STRICT = -1  # no job starts before an earlier one
@@ -38,6 +38,9 @@ class Job(NamedTuple):
     walltime: int | None
     start: int | None
     end: int  # when it was cancelled, if it never started
+    gpus: int = 0
+    priority: int | None = None
+    reason: str = ""
 
     @property
     def leave(self) -> int:
@@ -65,6 +68,8 @@ class Log(NamedTuple):
     records: int
     capacity: int
     zone: tzinfo
+    gpus: int = 0
+    nodes: int = 0  # 0: not known
 
     def day(self, t: float) -> date:
         return datetime.fromtimestamp(t, self.zone).date()
@@ -214,13 +219,14 @@ class Replay:
         self.age = [0.0] * len(log.jobs)
         self.begin = min(job.end for job in log.jobs if job.start is not None)  # of the log
         self.booked = [dict.fromkeys((*CAUSES, "free"), 0.0) for _ in log.jobs]
+        self.lacking: Counter[str] = Counter()  # seconds by what single nodes lack
         self._idle: list[tuple[float, float, list[int]]] = []
         self._run()
 
     def _run(self) -> None:
         jobs = self.jobs
         times = {t for job in jobs for t in (job.arrival, job.leave, job.end)}
-        edges = set().union(*(rule.edges(jobs) for rule in self.rules))
+        edges = self.edges()
         ordered = sorted(times | {t for t in edges if min(times) < t < max(times)})
         by_leave = sorted(range(len(jobs)), key=lambda k: jobs[k].leave)
         by_end = sorted((k for k in by_leave if jobs[k].length), key=lambda k: jobs[k].end)
@@ -247,6 +253,10 @@ class Replay:
             if queue:
                 self._book(now, after, queue, running)
         self._end_of_idle()
+
+    def edges(self) -> set[float]:
+        """Return when rules begin and end to forbid jobs."""
+        return set().union(*(rule.edges(self.jobs) for rule in self.rules))
 
     def _end_of_idle(self) -> None:
         """Book a stretch without running jobs: an outage if a job could have run."""

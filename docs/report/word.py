@@ -33,17 +33,20 @@ def decided(
     if sum(book["unexplained"] for _, book in books) >= NOT_JUDGED * waiting:
         return "Cannot tell"
 
-    def share(kind: str, *, named: bool) -> float:
-        lost = (
-            one.seconds
-            for (of, _), one in passed.items()
-            if of == kind and (one.named if named else not one.tested)
-        )
-        return sum(seconds for seconds in lost if seconds >= EACH * waiting) / waiting
-
-    if max(share(kind, named=True) for kind in KINDS) >= TREATED_WORSE:
+    worse = max(lost(passed, waiting, kind, named=True) for kind in KINDS)
+    if worse >= TREATED_WORSE:
         return "Mixed"
-    return "Cannot tell" if share("user", named=False) >= NOT_TESTED else "Fair"
+    return "Cannot tell" if lost(passed, waiting, "user", named=False) >= NOT_TESTED else "Fair"
+
+
+def lost(passed: dict[tuple[str, str], Passed], waiting: float, kind: str, *, named: bool) -> float:
+    """Return the share of passed time of those that are named, or that could not be tested."""
+    seconds = [
+        one.seconds
+        for (of, _), one in passed.items()
+        if of == kind and (one.named if named else not one.tested)
+    ]
+    return sum(some for some in seconds if some >= EACH * waiting) / waiting
 
 
 def little(jobs: list[Job], waiting: float) -> bool:

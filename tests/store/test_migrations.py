@@ -4,6 +4,7 @@ from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 
+import polars as pl
 import pytest
 
 from audit import resources
@@ -106,6 +107,18 @@ def test_every_view_and_column_has_a_comment(store: Connection) -> None:
     assert columns.height == sum(len(names.split()) for names in VIEWS.values())
     assert columns["comment"].null_count() == 0
     assert not columns["comment"].str.contains("''", literal=True).any()
+
+
+def test_comments_can_be_understood_alone(store: Connection) -> None:
+    comments = fetch(
+        store,
+        "SELECT table_name, column_name, comment FROM duckdb_columns() "
+        f"WHERE table_name IN (SELECT view_name FROM {SHOWN})",
+    )
+    needs_others = r"^(…|its|their|the same|of these|those)\b|\b(told|booked|guessed|owner)\b"
+    assert comments.filter(pl.col("comment").str.contains(needs_others)).rows() == []
+    terse = comments.filter(pl.col("comment").str.count_matches(r"\w+") < 3)
+    assert terse.rows() == []
 
 
 INSTANTS = ("as_of", "fst_strict", "fst_relaxed", "fst_delivered", "unstartable_from")

@@ -22,6 +22,7 @@ from audit.report.sections.advice import text as advice
 from audit.report.sections.causes import holds
 from audit.report.sections.changes.text import Difference, changed
 from audit.report.sections.predicted import starts as wait_ends
+from audit.report.sections.who.people import FEWEST
 from audit.scenario.predict.calibration import Bounds
 
 _SIMILAR: Final = "jobs of this size and time limit"
@@ -64,6 +65,8 @@ def verdict(of: OwnerPart, who: Who, *, named: bool = False) -> str:
     own, similar, compared = of.typical
     waited = f"{name} typically {_waited(own)}"
     if similar is None:
+        if compared >= FEWEST:
+            return f"{waited}. Most of {their} jobs have too few others to compare with."
         return f"{waited}. {_why_not(of)}."
     if max(own, similar) < _AT_ONCE_S:
         said = f"{waited}, as {_SIMILAR}."
@@ -210,7 +213,7 @@ def _beside(of: OwnerPart) -> Answer:
         text = f"{_why_not(of)}."
         return Answer(title, wording.UNKNOWN, text)
     jobs = wording.plural(ratio.attempts or 0, "job")
-    text = f"times as long{_within(ratio)}, {_more(of.excess)} over {jobs}."
+    text = f"times as long on average{_within(ratio)}, {_more(of.excess)} over {jobs}."
     if ratio.lower is None:
         text += " Too few days to be sure."
     elif of.longer:

@@ -256,7 +256,12 @@ def html(
         "css": trusted(style.css() + "".join(map(_text_of, sheets))),
     }
     text = _without_blank_lines(fill(template, {**shared, **values}))
-    return f"{_APART.sub(_together, text)}\n"
+    return f"{unbroken(text)}\n"
+
+
+def unbroken(text: str) -> str:
+    """Return HTML in which no line ends between a number and its unit."""
+    return _APART.sub(_together, text)
 
 
 def _together(match: re.Match[str]) -> str:

@@ -9,7 +9,6 @@ import math
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from audit.array_types import Bools, Floats, Ints
 from audit.kernels import similar as kernels
@@ -36,7 +35,7 @@ class PredictionTable:
     def __init__(self, features: int) -> None:
         """Make an empty table."""
         self.number = 0
-        self.measured: NDArray[np.float64] = np.zeros((1024, features))
+        self.measured: Floats = np.zeros((1024, features))
         self.labels: Ints = np.zeros((1024, 3), np.int64)
         self.made_at, self.job, self.group = np.zeros((3, 1024), np.int64)
         self.model: Floats = np.zeros(1024)
@@ -48,7 +47,7 @@ class PredictionTable:
         jobs: Ints,
         groups: Ints,
         waits: Ints,
-        measured: NDArray[np.float64],
+        measured: Floats,
         labels: Ints,
     ) -> range:
         """Add rows of one instant, or of ascending ones, and return their places.

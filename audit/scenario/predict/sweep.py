@@ -12,7 +12,6 @@ from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
 import numpy as np
-from numpy.typing import NDArray
 
 from audit.array_types import Bools, Floats, Ints
 from audit.kernels.scheduling import simulation as kernels
@@ -213,7 +212,7 @@ class Sweep:
 
     def features(
         self, scene: QueueState, jobs: Ints, waits: tuple[Ints, Ints], ages: bool
-    ) -> tuple[NDArray[np.float64], Ints]:
+    ) -> tuple[Floats, Ints]:
         """Return the features of attempts of the queue: measured ones, and labels.
 
         Args:

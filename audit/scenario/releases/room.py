@@ -13,14 +13,12 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from audit.array_types import Bools, Ints
 from audit.metrics.attempts.contention import amounts, capacity_steps
 from audit.metrics.nodes import placed
 from audit.metrics.waits.queue import Queued
 from audit.model import Pool
-
-Ints = NDArray[np.int64]
 
 
 class FreeAmount(NamedTuple):
@@ -114,7 +112,7 @@ class Room:
         return capacity, at, node, free - np.where(first, capacity[node], earlier)
 
 
-def _within(changes: Ints, first: NDArray[np.bool_]) -> Ints:
+def _within(changes: Ints, first: Bools) -> Ints:
     """Return running sums that begin anew at each ``first``."""
     sums = np.cumsum(changes)
     begins = np.flatnonzero(first)

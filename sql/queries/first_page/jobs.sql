@@ -13,4 +13,6 @@ FROM all_results
 WHERE cluster = $cluster AND schedule = $schedule AND standing = 'ended' AND wait_s IS NOT NULL
     AND cause_unexplained_s IS NOT NULL
     AND ($whole OR (end_time >= $from_time AND end_time < $to_time))
-ORDER BY pool, arrival_time, job_id, attempt
+ORDER BY
+    pool, arrival_time, submit_time, try_cast(split_part(job_id, '_', 1) AS BIGINT),
+    try_cast(split_part(job_id, '_', 2) AS BIGINT), job_id, attempt

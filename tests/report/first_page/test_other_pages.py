@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-import pypdfium2
+import pypdfium2  # type: ignore[import-untyped]
 import pytest
 
 from audit.cluster import declared
@@ -100,8 +100,7 @@ def test_kth_sp2_with_its_closed_hours(real_logs: Path, tmp_path: Path) -> None:
 def test_kth_sp2_in_february_1997(real_logs: Path, tmp_path: Path) -> None:
     """Those programs test the order over the log up to March, with its chains; here 91 days are."""
     log = public(real_logs, KTH)
-    days = {"from_day": "1997-02-01", "to_day": "1997-03-01"}
-    outcome, page = audited(log, tmp_path, pdf=True, **days)
+    outcome, page = audited(log, tmp_path, pdf=True, from_day="1997-02-01", to_day="1997-03-01")
     accepted(page)
     assert fills_one_sheet(outcome)
     assert page.verdict == (

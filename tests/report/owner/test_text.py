@@ -31,6 +31,10 @@ LONGER = figure("class_ratio", 1.5, 1.2, 2.0)
             f"You typically waited 3 h; {SIMILAR} waited 2 h. Compared: 60 of your 100 jobs.",
         ),
         ((3 * HOUR, None, 19), "You typically waited 3 h. Too few jobs exist to compare."),
+        (
+            (3 * HOUR, None, 20),
+            "You typically waited 3 h. Most of your jobs have too few others to compare with.",
+        ),
     ],
 )
 def test_the_head_compares_typical_waits(of: tuple[int, float | None, int], expected: str) -> None:
@@ -55,7 +59,8 @@ def test_three_figures_with_their_intervals() -> None:
     assert long.big == "5 h"
     assert long.text == "per job, mean (4–6 h); all jobs in closed weeks waited 2 h."
     assert beside.text == (
-        "times as long (0.8–2), 20 h more in total, over 1,000 jobs. Not significantly longer."
+        "times as long on average (0.8–2), 20 h more in total, over 1,000 jobs. Not significantly "
+        "longer."
     )
     assert (way.big, way.text) == (
         "60 %",

@@ -58,7 +58,7 @@ def trend(of: Trend | None, *, delayed: bool) -> Chart | None:
         f"Mean wait: {', '.join(ends)}",
         f"Lines with a band of 95 % intervals. Mean wait by {of.unit}: {words}.",
         *lines.drawn([Panel(x, y, drawn, targets=targets)], height=150, at_ends=True),
-        f"{_UNITS[unit]} per attempt, by {of.unit} in which they ended; band: 95 % interval.",
+        f"{_UNITS[unit]} per job, by {of.unit} in which they ended; band: 95 % interval.",
     )
 
 
@@ -97,4 +97,4 @@ def _point_tip(point: TrendPoint, delayed: bool) -> str:
     if delayed and point.miss_delivered_mean.value is not None:
         figures["delay by later arrivals"] = point.miss_delivered_mean
     each = (f"{n} {wording.duration(of.value)}{series.within(of)}" for n, of in figures.items())
-    return f"{point.label}: {', '.join(each)}; {wording.plural(point.attempts, 'attempt')}"
+    return f"{point.label}: {', '.join(each)}; {wording.plural(point.attempts, 'job')}"

@@ -35,7 +35,7 @@ def test_the_first_and_the_last_are_compared() -> None:
     tips = re.findall('data-tip="([^"]*)"', made.body)
     assert tips[0] == (
         "1996-10: mean wait 3 h (95 % interval 2.50 to 3.50 h), delay by later arrivals 10 min; "
-        "99 attempts"
+        "99 jobs"
     )
     assert re.findall(">(Oct|Nov|Dec)<", made.body) == ["Oct", "Nov", "Dec"]
     assert ">delay by later arrivals<" in made.body
