@@ -39,6 +39,8 @@ PAIRS: Final = NeighbourSearch(window=30_000, known=50, per_group=3)
 """A group is a job."""
 SAMPLED: Final = 30_000
 """Largest number of submissions that are predicted."""
+SAMPLED_NIGHTLY: Final = 10_000
+"""The same each night, for which few of those before the period matter."""
 SIMULATED: Final = 7_000_000
 """Largest number of jobs that run or wait where simulations begin, added up over all of them."""
 HOUR_S: Final = 3_600
@@ -138,13 +140,16 @@ class _Run:
         return pl.DataFrame(self.rows, schema=PREDICTIONS, orient="row")
 
 
-def step_of(known: QueuedAttempts) -> int:
+def step_of(known: QueuedAttempts, *, nightly: bool = False) -> int:
     """Return n of *every n-th submission*: at most ``SAMPLED``, with ``SIMULATED`` jobs in all."""
     deep = depths(known.work)[known.subject]
-    return max(1, ceil(len(deep) / SAMPLED), ceil(float(deep.sum()) / SIMULATED))
+    most = SAMPLED_NIGHTLY if nightly else SAMPLED
+    return max(1, ceil(len(deep) / most), ceil(float(deep.sum()) / SIMULATED))
 
 
-def at_submission(scenario: Scenario, zone: str, every: int | None = None) -> pl.DataFrame:
+def at_submission(
+    scenario: Scenario, zone: str, every: int | None = None, *, nightly: bool = False
+) -> pl.DataFrame:
     """Return the predictions that would have been made at submissions.
 
     Similar ones are searched among all submissions. The model's starts of those between two
@@ -153,12 +158,13 @@ def at_submission(scenario: Scenario, zone: str, every: int | None = None) -> pl
     Args:
         zone: of the cluster.
         every: step between the submissions that are predicted; 1: all are; None: ``step_of``.
+        nightly: whether the predictions are those of a night.
 
     Returns:
         Columns of ``PREDICTIONS``, in the order of submission.
     """
     known = known_of(scenario)
-    step = step_of(known) if every is None else every
+    step = step_of(known, nightly=nightly) if every is None else every
     run = _Run(known, zone, SUBMISSIONS, step)
     levels, merits = Levels(), Merits()
     subjects = np.flatnonzero(known.subject)
