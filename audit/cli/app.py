@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from audit import __version__, memory
-from audit.cli import analyst, nightly, oneoff, setup
+from audit.cli import analyst, help, nightly, oneoff, questions, setup
 from audit.cli.options import say
 from audit.errors import UNWRITABLE, AuditError, UsageError, of_system
 from audit.progress import ended_by_sigterm
@@ -42,6 +42,16 @@ class _Commands(TyperGroup):
         self._load_extensions()
         return super().list_commands(ctx)
 
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands in groups."""
+        commands = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
+        limit = formatter.width - 6 - max(map(len, commands))
+        for group, names in help.grouped_commands([*commands]):
+            rows = [(name, commands[name].get_short_help_str(limit)) for name in names]
+            if rows:
+                with formatter.section(group):
+                    formatter.write_dl(rows)
+
     def _load_extensions(self) -> None:
         from importlib.metadata import entry_points
 
@@ -66,6 +76,7 @@ app = typer.Typer(
     name="fairaudit",
     cls=_Commands,
     help="Audit the fairness of a batch scheduler from its accounting logs.",
+    epilog=help.EPILOG,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # rich help takes three times as long
@@ -75,11 +86,12 @@ for command in (
     *(nightly.deliver, nightly.archive, nightly.backup, nightly.restore),
     nightly.erase,
     setup.init,
-    *(oneoff.explain, oneoff.when, oneoff.sshare),
+    *(questions.explain, questions.when, questions.sshare),
     *(oneoff.simulate, oneoff.whatif, oneoff.fit_policy),
     *(analyst.sql, analyst.stuck, analyst.refused, oneoff.verify, setup.doctor, setup.pseudonym),
 ):
-    app.command(command.__name__.replace("_", "-"))(command)
+    name = command.__name__.replace("_", "-")
+    app.command(name, epilog=help.epilog(name))(command)
 _prepare(app)
 
 
@@ -122,6 +134,9 @@ def _exit_code() -> int:
         code = (UsageError if error.errno in UNWRITABLE else AuditError).exit_code
     except Exception as error:
         code = _explained(error)
+    else:
+        if not code and (step := help.next_step(sys.argv[1:])):
+            say(f"next: {step}")
     if code == INTERRUPTED:
         say("fairaudit: interrupted")
     return code if isinstance(code, int) else 0

@@ -1,10 +1,8 @@
-"""Commands that need no configuration: ``audit``, ``simulate``, ``explain``, ``whatif``…"""
+"""Commands that need no configuration: ``audit``, ``simulate``, ``whatif``…"""
 
 from __future__ import annotations
 
-import sys
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
@@ -12,15 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 from typer import Argument, Exit, Option
 
 from audit.cli import options as opt
-from audit.cli.analyst import Published
 from audit.cli.options import at_work, say, show, tell, warn
 from audit.errors import UsageError
 from audit.policies import Backfill, Order
-from audit.words import Algorithm, AnswerFormat
+from audit.words import AnswerFormat
 
 if TYPE_CHECKING:
     from audit.oneoff.audit import AuditOptions
-    from audit.oneoff.sshare.inputs import SshareRequest
 
 BUDGET_S = 5
 """Default CPU seconds for strict and relaxed fair start times without a configuration."""
@@ -28,10 +24,6 @@ ADVICE_S = 10
 """Default CPU seconds for advice without a configuration."""
 
 Seconds = partial(Option, min=1, metavar="SECONDS")
-ShareFormat = StrEnum("ShareFormat", ["psv", "csv"])
-StoryFormat = StrEnum("StoryFormat", ["text", "html", "json"])
-NoFit = Annotated[bool, Option("--no-fit", help="Infer no rules and no policy from the log.")]
-OfAnswer = Annotated[AnswerFormat, Option("--format", help="Output format.")]
 
 
 CHANGES = opt.RULES | opt.options(
@@ -129,7 +121,7 @@ def audit(
         ),
     ] = None,
     fit_budget: Annotated[str | None, opt.gone("--fit-budget")] = None,
-    no_fit: NoFit = False,
+    no_fit: opt.NoFit = False,
     advice_budget: Annotated[
         int | None, Seconds(help="CPU seconds for advice; default: as configured, or 10.")
     ] = None,
@@ -140,7 +132,7 @@ def audit(
     timings: Annotated[
         bool, Option("--timings", help="Print CPU, elapsed time and peak memory of each stage.")
     ] = False,
-    form: OfAnswer = AnswerFormat.text,
+    form: opt.OfAnswer = AnswerFormat.text,
     logs: opt.OfLogsAndNodes,
     site: opt.Configured,
 ) -> None:
@@ -181,7 +173,7 @@ def simulate(
     out: Annotated[
         Path | None, Option(metavar="FILE", help="Schedule to write: FILE.swf or FILE.parquet.")
     ] = None,
-    no_fit: NoFit = False,
+    no_fit: opt.NoFit = False,
     logs: opt.OfLogs,
     site: opt.Configured,
 ) -> None:
@@ -196,171 +188,6 @@ def simulate(
         show(outcome.written)
     else:
         print("\n".join(simulation.table(pool) for pool in outcome.comparisons), end="")
-
-
-def _request(
-    *,
-    sacct: list[Path] | None,
-    assoc: Path | None,
-    by_partition: bool | None,
-    columns: str | None,
-    separator: str | None,
-    table: str | None,
-    maps: list[str] | None,
-    **more: Any,
-) -> Any:
-    from audit.oneoff.sshare.inputs import SshareRequest
-
-    return SshareRequest(
-        sacct=sacct or (),
-        associations=assoc,
-        by_partition=bool(by_partition),
-        reading=opt.reading(columns=columns, separator=separator, table=table, maps=maps),
-        **more,
-    )
-
-
-OfSshare: TypeAlias = Annotated[
-    "SshareRequest",
-    opt.OptionGroup(
-        _request,
-        opt.options(
-            sacct=opt.optional(
-                list[Path], "Output of 'sacct -X -D -P'; default: the database.", metavar="FILE"
-            )
-        )
-        | opt.SLURM_FILES
-        | opt.options(
-            as_of=opt.optional(
-                str, "Instant of the figures; default: the last known.", metavar="TIME"
-            ),
-            half_life=opt.optional(str, "New half-life, such as 14-0.", metavar="LENGTH"),
-            algorithm=opt.optional(Algorithm, "Fairshare algorithm; default: that of slurm.conf."),
-            phase=opt.optional(str, "Time of one recalculation by slurmctld.", metavar="TIME"),
-            sample=opt.file("Output of sshare, to infer when slurmctld recalculates."),
-            sample_time=opt.optional(str, "Time of --sample; default: --as-of.", metavar="TIME"),
-            cluster=opt.ClusterName,
-            by_partition=opt.optional(
-                bool, "Show partitions, as 'sshare -m' does.", "--partition-column", "-m"
-            ),
-        )
-        | opt.READING,
-    ),
-]
-
-
-@opt.grouped
-def sshare(
-    *,
-    request: OfSshare,
-    form: Annotated[ShareFormat, Option("--format", help="Output format.")] = ShareFormat.psv,
-    explain: Annotated[
-        str | None, Option(metavar="USER", help="Explain why this user's FairShare changed.")
-    ] = None,
-    since: Annotated[
-        str | None,
-        Option(
-            metavar="TIME",
-            help="With --explain: begin of the change; default: one half-life earlier.",
-        ),
-    ] = None,
-    back_at: Annotated[
-        float | None,
-        Option(
-            min=0, max=1, help="With --explain: FairShare to return to; default: that at --since."
-        ),
-    ] = None,
-    site: opt.Configured,
-) -> None:
-    """Print fairshare as Slurm's 'sshare -alP' does, for any instant and any settings."""
-    from audit.oneoff.sshare import explain as explained
-    from audit.oneoff.sshare import recompute
-
-    if explain is None and not (since is None is back_at):
-        raise UsageError("sshare: --since and --back-at require --explain")
-    if explain is not None:
-        question = explained.FairShareQuestion(explain, since, back_at)
-        with at_work() as progress:
-            lines, facts, warnings = explained.explain(
-                request, question, site.config, site.folder, progress.update
-            )
-        for fact in facts:
-            say(fact)
-        warn(warnings)
-        for line in lines:
-            show(line)
-        return
-    with at_work() as progress:
-        outcome = recompute.recompute(request, site.config, site.folder, progress.update)
-    for fact in outcome.facts:
-        say(fact)
-    warn(outcome.warnings)
-    write = recompute.psv if form is ShareFormat.psv else recompute.comma_separated
-    sys.stdout.write(write(outcome))
-
-
-@opt.grouped
-def explain(
-    *,
-    job: Annotated[str, Argument(metavar="JOB", help="Id of the job, as written in the log.")],
-    attempt: Annotated[
-        int | None,
-        Option(min=1, help="Number of the attempt; default: that with the longest wait."),
-    ] = None,
-    db: Published = None,
-    form: Annotated[StoryFormat, Option("--format", help="Output format.")] = StoryFormat.text,
-    no_fit: NoFit = False,
-    logs: opt.OfSomeLogsAndNodes,
-    site: opt.Configured,
-) -> None:
-    """Explain why one job waited: a timeline of causes, similar jobs, and a model if it fits."""
-    from audit.oneoff.explain import shown
-    from audit.oneoff.explain.explain import WaitToExplain
-    from audit.oneoff.explain.explain import explain as explain_wait
-
-    with at_work() as progress:
-        session = site.session(logs, progress, database=site.database(db), fit=not no_fit)
-        story = explain_wait(session, WaitToExplain(job, attempt))
-    write = {"text": shown.as_text, "html": shown.as_html, "json": shown.as_json}[form]
-    sys.stdout.write(write(story))
-
-
-@opt.grouped
-def when(
-    *,
-    job: Annotated[
-        str | None,
-        Argument(
-            metavar="[JOB]",
-            help="Id of a pending job, or the first log; default: all pending jobs.",
-        ),
-    ] = None,
-    user: Annotated[str | None, Option(help="Only this user's pending jobs.")] = None,
-    form: OfAnswer = AnswerFormat.text,
-    no_fit: NoFit = False,
-    db: Published = None,
-    logs: opt.OfSomeLogsAndNodes,
-    site: opt.Configured,
-) -> None:
-    """Predict when pending jobs will start, with an 80 % interval.
-
-    The predictions hold for the time of the newest records.
-    """
-    from audit import json_answers
-    from audit.oneoff import when as predicted
-
-    if job is not None and (Path(job).is_file() or Path(job).is_dir()):
-        logs, job = replace(logs, logs=[Path(job), *logs.logs]), None
-    if job is not None and user is not None:
-        raise UsageError("when: give either JOB or --user, not both")
-    with at_work() as progress:
-        session = site.session(logs, progress, database=site.database(db), fit=not no_fit)
-        answer = predicted.when(session, predicted.PendingJobs(job, user))
-    if form is AnswerFormat.json:
-        print(json_answers.written(answer), end="")
-        return
-    for sentence in predicted.lines(answer, user):
-        show(sentence)
 
 
 @opt.grouped
@@ -432,7 +259,7 @@ def prepare(out: Path) -> None:
 
 
 @opt.grouped
-def whatif(*, change: Changes, no_fit: NoFit = False, given: OfStudy) -> None:
+def whatif(*, change: Changes, no_fit: opt.NoFit = False, given: OfStudy) -> None:
     """Show which users and accounts would gain or lose from a change."""
     from audit.oneoff.whatif import plan as study
 

@@ -19,7 +19,7 @@ from typer import Argument, Option
 
 from audit.policies import SETTINGS, Backfill, Order, choices
 from audit.progress import Progress, printable_lines
-from audit.words import Resource
+from audit.words import AnswerFormat, Resource
 
 if TYPE_CHECKING:
     from audit.config import Config, places
@@ -35,6 +35,8 @@ _KIND = inspect.Parameter.POSITIONAL_OR_KEYWORD
 ClusterName = Annotated[str | None, Option(help="Name of the cluster.")]
 ConfigFile = Annotated[Path | None, Option("--config", help="Configuration file; default: none.")]
 SiteConfig = Annotated[Path, Option("--config", help="Configuration file of the site.")]
+NoFit = Annotated[bool, Option("--no-fit", help="Infer no rules and no policy from the log.")]
+OfAnswer = Annotated[AnswerFormat, Option("--format", help="Output format.")]
 Out = Annotated[Path, Option(help="Folder for the page and its tables.")]
 OfUsers = Annotated[
     list[str] | None,

@@ -31,7 +31,7 @@ from audit.metrics.attempts import (
 from audit.metrics.attempts.account import Account
 from audit.metrics.attempts.fidelity import edges, of_account
 from audit.metrics.attempts.parts import SummaryRow
-from audit.metrics.attempts.recorded import RECORDED
+from audit.metrics.attempts.recorded import RECORDED, SITE_PRIORITY
 from audit.metrics.attempts.resource_equality import resource_equality
 from audit.metrics.attempts.summary import (
     KINDS,
@@ -236,7 +236,7 @@ def _completed(work: _Work, scenario: Scenario, budget_s: float) -> tuple[pl.Dat
         passes=setting.passes.get(pool.name),
     )
     marked = unstartable(passed, pool, setting.now, setting.log.from_time, held.own)
-    kept = booked.attempts.with_columns(marked).drop(RECORDED, strict=False)
+    kept = booked.attempts.with_columns(marked).drop(RECORDED, SITE_PRIORITY, strict=False)
     booked = booked._replace(attempts=kept)
     work.progress(_WAITS, 1, 1)
     fair = fair_start_times(
@@ -393,7 +393,12 @@ def _summaries(
     held = booked.barred.filter("held")
     for kind in KINDS:
         place = (kind, around, pool, span, setting.now, work.shares.get(kind), held)
-        entities[kind] = dominant_share.beside(entities[kind], *place)
+        if kind == "user":
+            entities[kind] = dominant_share.beside(entities[kind], *place)
+        else:
+            entities[kind], curves = dominant_share.with_curves(entities[kind], *place)
+            rows = curves.rename({"entity": "account"}).with_columns(pool=observed["pool"])
+            yield TableRows("share_result", period, rows)
     for of_kind in entities.values():
         rows = passed_over.beside(of_kind, passed)
         yield TableRows("entity_result", period, rows.with_columns(**observed))

@@ -30,6 +30,7 @@ BY_PERIOD: Final = (
     "base_result",
     "overtaken_result",
     *("advice_result", "advice_part", "rule_result", "hold_result", "outage_result"),
+    "share_result",
     *("run_note", "run_input", "run"),
 )
 DESCRIBING: Final = ("clusters", "pools", "node")

@@ -133,6 +133,7 @@ class Retention(ConfigSection):
     reports_days: int = Field(default=0, ge=0)
     runs_days: int = Field(default=400, ge=0)
     refused_days: int = Field(default=0, ge=0)
+    evidence_days: int = Field(default=0, ge=0)
     archive_months: int = Field(default=0, ge=0)
     compact: bool = True
 

@@ -5,14 +5,18 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Final, NamedTuple
+from zoneinfo import ZoneInfo
 
 import polars as pl
 
+from audit import periods
 from audit.errors import UsageError
 from audit.files.folders import readable
-from audit.formats.evidence.read import WRITES, read
+from audit.formats.evidence.read import WRITES, parts
+from audit.formats.evidence.statements import SAMPLES
 from audit.ingest import streams
 from audit.store import database, queries
 from audit.store.database import Connection
@@ -49,25 +53,57 @@ def take_in(
     """
     if taken is None and (named := _NAMED.findall(file.path.name)):
         taken = int(named[-1])
-    found = read(file.kind, _lines(file.path), zone, taken)
+    problem, skipped, any_read = None, 0, False
+    for part in parts(file.kind, _lines(file.path), zone, taken):
+        _add(con, cluster, part.rows)
+        problem, skipped = problem or part.problem, skipped + part.skipped
+        any_read = any_read or part.rows.height > 0
+    if problem is not None and not any_read:
+        return f"{readable(file.path)}: {problem}"
+    if file.kind in SAMPLES and skipped:
+        return (
+            f"{readable(file.path)}: {skipped:,} lines are left out: let "
+            f"{WRITES[file.kind]} write it"
+        )
+    return None
+
+
+def _add(con: Connection, cluster: str, rows: pl.DataFrame) -> None:
+    """Add statements that the store does not have, unless they are as old as those it removed."""
+    ((_, removed),) = queries.rows(con, "evidence_first", cluster=cluster)
+    if removed is not None:
+        rows = rows.filter((pl.col("instant") >= removed) | pl.col("node").is_not_null())
     known = queries.run(
         con,
         "evidence_between",
         cluster=cluster,
-        since=found.rows["instant"].min(),
-        until=found.rows["instant"].max(),
+        since=rows["instant"].min(),
+        until=rows["instant"].max(),
     )
-    new = found.rows.join(known, on=found.rows.columns, how="anti", nulls_equal=True)
+    new = rows.join(known, on=rows.columns, how="anti", nulls_equal=True)
     database.insert(con, "evidence_record", new, {"cluster": cluster})
-    if found.problem is not None:
-        return f"{readable(file.path)}: {found.problem}"
-    samples = file.kind in (EvidenceKind.SQUEUE, EvidenceKind.SPRIO)
-    if samples and found.skipped:
-        return (
-            f"{readable(file.path)}: {found.skipped:,} lines are left out: let "
-            f"{WRITES[file.kind]} write it"
-        )
-    return None
+
+
+def remove(con: Connection, cluster: str, zone: ZoneInfo, before: int) -> None:
+    """Remove statements about jobs of whole days before an instant (epoch s).
+
+    ``digest`` stays the same where days of ``zone`` begin. Those about nodes stay.
+    """
+    ((first, _),) = queries.rows(con, "evidence_first", cluster=cluster)
+    end = periods.day_start(periods.day_of(before, zone), zone)
+    if first is None or first >= end:
+        return
+    begin = periods.day_start(periods.day_of(first, zone), zone)
+    with database.transaction(con):
+        for since, until in pairwise(periods.day_edges(begin, end, zone)):
+            of = {"cluster": cluster, "since": since, "until": until}
+            ((statements, mixed),) = queries.rows(con, "evidence_day", **of)
+            if not statements:
+                continue
+            values = [cluster, until, statements, mixed]
+            database.execute(con, "INSERT INTO evidence_removed VALUES (?, ?, ?, ?)", values)
+        delete = "DELETE FROM evidence_record WHERE cluster = ? AND node IS NULL AND instant < ?"
+        database.execute(con, delete, [cluster, end])
 
 
 def about_nodes(con: Connection, cluster: str) -> pl.DataFrame:
@@ -101,17 +137,19 @@ def _lines(path: Path) -> Iterator[str]:
                     f"{readable(path)}: larger than {_LARGEST >> 30} GiB: pass the part of it that "
                     "is about the time of the logs"
                 )
-            *whole, rest = (rest + chunk).split(b"\n")
-            yield from map(_text, whole)
+            whole, newline, rest = (rest + chunk).rpartition(b"\n")
+            if newline:
+                yield from _texts(whole)
             if len(rest) > _LONGEST:
-                yield _text(rest)
+                yield from _texts(rest)
                 rest = b""
     if rest:
-        yield _text(rest)
+        yield from _texts(rest)
 
 
-def _text(line: bytes) -> str:
-    return line.rstrip(b"\r").decode("utf-8", errors="backslashreplace")
+def _texts(lines: bytes) -> list[str]:
+    text = lines.decode("utf-8", errors="backslashreplace")
+    return text.replace("\r\n", "\n").removesuffix("\r").split("\n")
 
 
 def given(**files: Sequence[Path] | None) -> tuple[EvidenceFile, ...]:

@@ -36,6 +36,7 @@ def deficits(
     const int64_t[::1] uses, const int64_t[::1] entity, const int64_t[:, ::1] request,
     const int64_t[::1] step_time, const int64_t[:, ::1] step, const int64_t[::1] had,
     const double[::1] weight, int64_t begin, int64_t end, double[::1] out,
+    const int64_t[::1] edges, double[:, :, ::1] curves,
 ):
     """Add ∫ max(allocated − used, 0) dt over [begin, end) to each entity, in dominant shares.
 
@@ -49,6 +50,9 @@ def deficits(
         step_time, step: changes of the capacity, [S] and [S, R].
         had: the capacity before them, [R].
         weight: of the entities, ≥ 0.
+        edges: of the steps of ``curves``, ascending, [K + 1]; empty: none.
+        curves: gets the integrals of what entities used and were allocated, and the deficit, in each
+            step, [3, K, entities].
     """
     cdef Py_ssize_t resources = request.shape[0], k = 0, s = 0, x
     cdef int64_t[:, ::1] demand, used
@@ -56,6 +60,7 @@ def deficits(
     cdef int64_t[::1] capacity = np.array(had)
     cdef Filling state = Filling(weight, resources)
     cdef int64_t now, one
+    cdef Py_ssize_t bin = 0
     with nogil:
         now = _next(time, k, step_time, s)
         while now < end:
@@ -78,6 +83,7 @@ def deficits(
             if min(now, end) > begin:
                 _fill(state)
                 _integrate(state, used, capacity, min(now, end) - begin, out)
+                bin = _add_to_curves(state, used, capacity, begin, min(now, end), edges, bin, curves)
 
 
 cdef inline int64_t _next(
@@ -181,17 +187,47 @@ cdef void _measure_slopes(Filling state) noexcept nogil:
                 state.slope[x] += state.weight[one] * state.demand[one, x] / state.cap[one]
 
 
+cdef Py_ssize_t _add_to_curves(
+    Filling state, const int64_t[:, ::1] used, const int64_t[::1] capacity, int64_t begin,
+    int64_t end, const int64_t[::1] edges, Py_ssize_t bin, double[:, :, ::1] curves
+) noexcept nogil:
+    """Add a span in which nothing changes to its steps; return the last of them."""
+    cdef int64_t until, one
+    cdef double share
+    while bin + 1 < edges.shape[0]:
+        until = min(end, edges[bin + 1])
+        begin = max(begin, edges[bin])
+        if until > begin:
+            for one in range(used.shape[0]):  # also those without a share, which are not active
+                share = _share_of(used, capacity, one)
+                curves[0, bin, one] += share * (until - begin)
+                curves[1, bin, one] += state.allocated[one] * (until - begin)
+                curves[2, bin, one] += max(state.allocated[one] - share, 0.0) * (until - begin)
+        if end <= edges[bin + 1]:
+            break
+        bin += 1
+    return bin
+
+
+cdef inline double _share_of(
+    const int64_t[:, ::1] used, const int64_t[::1] capacity, int64_t one
+) noexcept nogil:
+    """Return the dominant share in use."""
+    cdef double share = 0.0
+    cdef Py_ssize_t x
+    for x in range(capacity.shape[0]):
+        if capacity[x] > 0:
+            share = max(share, <double> used[one, x] / capacity[x])
+    return share
+
+
 cdef void _integrate(
     Filling state, const int64_t[:, ::1] used, const int64_t[::1] capacity, int64_t seconds,
     double[::1] out
 ) noexcept nogil:
     """Add what each entity with demand lacks to its allocation."""
-    cdef Py_ssize_t place, x
+    cdef Py_ssize_t place
     cdef int64_t one
-    cdef double share
     for place in range(state.active):
-        one, share = state.order[place], 0.0
-        for x in range(state.resources):
-            if capacity[x] > 0:
-                share = max(share, <double> used[one, x] / capacity[x])
-        out[one] += max(state.allocated[one] - share, 0.0) * seconds
+        one = state.order[place]
+        out[one] += max(state.allocated[one] - _share_of(used, capacity, one), 0.0) * seconds

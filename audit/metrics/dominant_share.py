@@ -39,6 +39,19 @@ NOTHING_HELD: Final = pl.DataFrame(
     schema={"job_id": pl.String, "attempt": pl.Int64, "begin": pl.Int64, "end": pl.Int64}
 )
 COLUMN: Final = "share_deficit"
+STEPS_S: Final = tuple(hours * 3_600 for hours in (1, 3, 6, 12, 24, 168))
+"""Lengths of the steps of curves, s; the first that gives at most ``MOST_STEPS`` is used."""
+MOST_STEPS: Final = 2_500
+CURVES: Final = pl.Schema(
+    {
+        "entity": pl.String,
+        "from_time": pl.Int64,  # epoch s
+        "to_time": pl.Int64,
+        "held": pl.Float64,  # mean dominant share in use, in [0, 1] unless over capacity
+        "entitled": pl.Float64,  # mean dominant share of a fair allocation, in [0, 1]
+        "deficit": pl.Float64,  # ∫ max(0, entitled − held) dt, s of the whole pool
+    }
+)
 
 
 def beside(
@@ -60,7 +73,41 @@ def beside(
         now: time until which open attempts wait or run, epoch s.
         shares: the site's, by name; without any, all are equal.
     """
-    names, deficits = _deficits(kind, around, pool, span, now, shares or {}, held)
+    no_steps = np.zeros(0, np.int64)
+    of = (kind, around, pool, _until(span, now), now, shares or {}, held)
+    names, deficits, _ = _deficits(*of, no_steps)
+    return _filled(entities, names, deficits)
+
+
+def with_curves(
+    entities: pl.DataFrame,
+    kind: Literal["user", "account"],
+    around: pl.DataFrame,
+    pool: Pool,
+    span: tuple[int, int],
+    now: int,
+    shares: Mapping[str, float] | None = None,
+    held: Spans = NOTHING_HELD,
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return ``beside``, and what each entity held and was entitled to over time.
+
+    Returns:
+        Of the curves, columns of ``CURVES``, by entity and time; only steps with demand.
+    """
+    known = _until(span, now)
+    edges = _edges(*known)
+    of = (kind, around, pool, known, now, shares or {}, held)
+    names, deficits, found = _deficits(*of, edges)
+    return _filled(entities, names, deficits), _curves(names, edges, found)
+
+
+def _until(span: tuple[int, int], now: int) -> tuple[int, int]:
+    return span[0], min(span[1], max(now, span[0]))
+
+
+def _filled(
+    entities: pl.DataFrame, names: list[str], deficits: NDArray[np.float64]
+) -> pl.DataFrame:
     found = pl.DataFrame(
         {"entity": names, COLUMN: deficits}, schema_overrides={"entity": pl.String}
     )
@@ -72,6 +119,25 @@ def beside(
     )
 
 
+def _edges(begin: int, end: int) -> Ints:
+    """Return the edges of the steps of a span; the last step may be shorter."""
+    step = next((s for s in STEPS_S if end - begin <= s * MOST_STEPS), STEPS_S[-1])
+    return np.append(np.arange(begin, end, step), end) if begin < end else np.zeros(0, np.int64)
+
+
+def _curves(names: list[str], edges: Ints, found: NDArray[np.float64]) -> pl.DataFrame:
+    """Return integrals, [3, steps, entities], as rows."""
+    step, entity = np.nonzero((found > 0).any(0))
+    length = np.diff(edges)[step] if len(edges) else np.zeros(0)
+    named = pl.Series(names, dtype=pl.String).gather(entity)
+    columns = (
+        *(named, edges[step], edges[step + 1] if len(step) else step),
+        *(found[0, step, entity] / length, found[1, step, entity] / length, found[2, step, entity]),
+    )
+    made = pl.DataFrame(dict(zip(CURVES, columns, strict=True)), CURVES)
+    return made.sort("entity", "from_time")
+
+
 def _deficits(
     kind: str,
     around: pl.DataFrame,
@@ -80,7 +146,9 @@ def _deficits(
     now: int,
     shares: Mapping[str, float],
     held: Spans,
-) -> tuple[list[str], NDArray[np.float64]]:
+    edges: Ints,
+) -> tuple[list[str], NDArray[np.float64], NDArray[np.float64]]:
+    """Return names, deficits [entities], and curves [3, steps, entities]."""
     from audit.kernels import dominant
 
     queue = queued(around.with_row_index("row"), now, waits=True)
@@ -93,11 +161,12 @@ def _deficits(
         weight[1:] = [shares.get(name, 0.0) for name in names]
         weight[0] = 0.0
     out = np.zeros(len(weight))
+    curves = np.zeros((3, max(len(edges) - 1, 0), len(weight)))
     dominant.deficits(
         *_events(rows, held), entity, request, steps.time, steps.change, amounts(pool), weight,
-        span[0], min(span[1], max(now, span[0])), out,
+        *span, out, edges, curves,
     )  # fmt: skip
-    return names, out[1:]
+    return names, out[1:], curves[:, :, 1:]
 
 
 def _events(rows: pl.DataFrame, held: Spans) -> tuple[Ints, Ints, Ints, Ints]:

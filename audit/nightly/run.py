@@ -94,7 +94,7 @@ def _do(work: Work, clusters: Sequence[Cluster]) -> None:
         for stage, do in (("ingest", pulling.ingest), ("compute", _compute), ("report", _report)):
             if not work.stage(stage, cluster.name, partial(do, work, cluster)):
                 break
-    archiving.forget(work.con, work.past, work.site.config.retention, work.now)
+    archiving.forget(work.con, work.past, work.site.config.retention, clusters, work.now)
     work.stage("publish", None, lambda: _publish(work))
     if work.site.config.mail.via != "none":
         work.stage("deliver", None, lambda: _deliver(work))

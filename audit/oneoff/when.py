@@ -22,6 +22,7 @@ from audit.report import wording
 from audit.report.sections.predicted import starts
 from audit.scenario.predict import predictions
 from audit.scenario.predict.calibration import TOLERANCE_S, Bounds, Withheld
+from audit.scenario.predict.estimates import PlansJudged, judged
 from audit.scenario.scenario import Scenario
 
 DAY_S: Final = 86_400
@@ -59,6 +60,7 @@ class WhenAnswer(JsonAnswer):
     zone: str
     as_of: Instant  # the time of the newest records
     jobs: tuple[Forecast, ...]
+    scheduler: PlansJudged | None  # of the pool with most pairs; null: no samples of its plans
 
 
 def when(session: Session, subject: PendingJobs) -> WhenAnswer:
@@ -72,12 +74,22 @@ def when(session: Session, subject: PendingJobs) -> WhenAnswer:
     wanted = _wanted(log, subject)
     used = [pool for pool in log.setting.pools if (wanted["pool"] == pool.name).any()]
     made: list[Forecast] = []
+    plans: list[PlansJudged] = []
     for number, pool in enumerate(used):
         on_progress("predicting", number, len(used))
-        made += forecasts(*_predicted(log, pool, session.folder), log, wanted)
+        scenario, past, present = _predicted(log, pool, session.folder)
+        made += forecasts(scenario, past, present, log, wanted)
+        found = judged(past, scenario.attempts, log.planned)
+        plans += [] if found is None else [found]
     on_progress("predicting", len(used), len(used))
     of = log.setting
-    return WhenAnswer(cluster=of.cluster, zone=of.zone.key, as_of=of.now, jobs=tuple(made))
+    return WhenAnswer(
+        cluster=of.cluster,
+        zone=of.zone.key,
+        as_of=of.now,
+        jobs=tuple(made),
+        scheduler=max(plans, key=lambda one: one.pairs, default=None),
+    )
 
 
 def lines(answer: WhenAnswer, user: str | None) -> Iterator[str]:
@@ -88,6 +100,8 @@ def lines(answer: WhenAnswer, user: str | None) -> Iterator[str]:
         yield f"No job{of} was pending at {as_of}, when the records end."
     for job in answer.jobs:
         yield job.sentence
+    if answer.scheduler is not None:
+        yield starts.beside_plans(answer.scheduler)
 
 
 def _wanted(log: ClusterLog, subject: PendingJobs) -> pl.DataFrame:
@@ -142,7 +156,7 @@ def forecasts(
     wanted: pl.DataFrame,
 ) -> Iterator[Forecast]:
     """Yield the predictions for the jobs ``wanted``, in the order of their arrival."""
-    zone, record = log.setting.zone.key, _record(scenario, past)
+    zone, record = log.setting.zone.key, record_of(scenario, past)
     named = scenario.attempts.select(
         "pool", "job_id", "attempt", "user", shown=_shown_id()
     ).with_row_index("row")
@@ -157,16 +171,17 @@ def forecasts(
     for one in rows.iter_rows(named=True):
         why = one["withheld_because"] and Withheld(one["withheld_because"])
         if why is not None:
-            sentence = starts.withheld(one["job_id"], why)
+            sentence = starts.withheld(starts.job(one["job_id"]), why)
         else:
             bounds = Bounds(one["p10"], one["p50"], one["p90"])
             right = record[one["contested"]]
-            sentence = starts.expected(one["job_id"], bounds, scenario.now, zone, right)
+            called = starts.job(one["job_id"])
+            sentence = starts.expected(called, bounds, scenario.now, zone, right)
         known = {key: one[key] for key in keys}
         yield Forecast(**known, withheld_because=why, sentence=sentence)
 
 
-def _record(scenario: Scenario, past: pl.DataFrame) -> dict[bool, str]:
+def record_of(scenario: Scenario, past: pl.DataFrame) -> dict[bool, str]:
     """Return how often intervals of the last 30 days were right, by whether they are contested."""
     start = scenario.attempts["start_time"].gather(past["row"])
     low, high = pl.col("p10") - TOLERANCE_S, pl.col("p90") + TOLERANCE_S

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 import polars as pl
 
@@ -33,6 +34,14 @@ def recorded_attempts(
     first = attempts.select(pl.min_horizontal(ready, "start_time", "end_time").min()).item()
     of = {"cluster": cluster, "since": first, "until": None if until is None else until - 1}
     return with_evidence(attempts, queries.run(con, "evidence_between", **of))
+
+
+PLANS_DAYS: Final = 30
+
+
+def planned_starts(con: Connection, cluster: str) -> pl.DataFrame:
+    """Return the scheduler's planned starts of the last days: job_id, instant, expected_start."""
+    return queries.run(con, "evidence_planned", cluster=cluster, days=PLANS_DAYS)
 
 
 def dated(con: Connection, cluster: str, nodes: Declared) -> Declared:

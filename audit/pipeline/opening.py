@@ -26,7 +26,7 @@ from audit.ingest.logs import Opened, Unread, logs_in, open_each, open_logs
 from audit.metrics.attempts import population
 from audit.model import EVIDENCE, Policy, Pool
 from audit.pipeline.completeness import with_completeness
-from audit.pipeline.evidence import recorded_attempts, take_in_all
+from audit.pipeline.evidence import planned_starts, recorded_attempts, take_in_all
 from audit.progress import OnProgress, silent
 from audit.store import migrations
 from audit.store.database import Connection
@@ -149,6 +149,8 @@ class ClusterLog:
     setting: ClusterSettings
     cluster: Cluster | None  # the cluster in the configuration, if it is there
     sha256: tuple[str, ...]  # of the logs' decompressed bytes, sorted
+    planned: pl.DataFrame = field(default_factory=pl.DataFrame)
+    """As of ``pipeline.evidence.planned_starts``."""
 
 
 def take_in(
@@ -225,6 +227,7 @@ def open_log(
         setting = request.setting(taken, cluster, folder=folder)
         stated = () if cluster is None else cluster.populations
         setting = with_completeness(setting, con, stated)
+        planned = planned_starts(con, taken.cluster.value)
     described = population.describe(
         taken.attempts, setting.pools, setting.partition_pool, tau_s=config.metrics.tau_s
     )
@@ -233,7 +236,8 @@ def open_log(
             "the logs do not say when jobs arrived (sacct: columns Submit and Eligible); schedules "
             "cannot be simulated or studied without that"
         )
-    return ClusterLog(described, setting, cluster, tuple(sorted(log.source.sha256 for log in logs)))
+    sha256 = tuple(sorted(log.source.sha256 for log in logs))
+    return ClusterLog(described, setting, cluster, sha256, planned)
 
 
 @dataclass

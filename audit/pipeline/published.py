@@ -23,7 +23,7 @@ from audit.formats.dialects import Header
 from audit.metrics.attempts import population
 from audit.metrics.attempts.similar import LEAD_S
 from audit.model import BY_USAGE, Policy
-from audit.pipeline.evidence import recorded_attempts
+from audit.pipeline.evidence import planned_starts, recorded_attempts
 from audit.pipeline.inferring import in_force
 from audit.pipeline.opening import ClusterLog, open_log
 from audit.pipeline.session import Session
@@ -70,9 +70,10 @@ def open_published(
         attempts, setting = _read(con, cluster, site, job, fit=fit)
         setting = replace(setting, part=_part(con, cluster))
         read = queries.run(con, "records/inputs", cluster=cluster, whole=True, inputs=[])
+        planned = planned_starts(con, cluster)
     tau_s = config.metrics.tau_s
     described = population.describe(attempts, setting.pools, setting.partition_pool, tau_s=tau_s)
-    return ClusterLog(described, setting, site, tuple(sorted(read["content_sha256"])))
+    return ClusterLog(described, setting, site, tuple(sorted(read["content_sha256"])), planned)
 
 
 def open_either(session: Session, job: str | None = None) -> ClusterLog:

@@ -326,24 +326,25 @@ def _of_fst(of: Of, source: str = "") -> tuple[Measure, ...]:
     """Return the measures of the delivered, the strict or the relaxed fair start time (FST)."""
     fst = of.value
     return (
-        Measure(f"miss_{fst}_mean", "Miss per attempt (overall unfairness)", SECONDS, DURATION,
-                _PLACES, f"overall unfairness by the {fst} FST: Σ max(start − FST, 0) / attempts",
-                source, Heading.FAIR_STARTS, when=_FSTS, figure=Quotient(of, "miss")),
-        Measure(f"missed_{fst}_share", "Attempts that started later than their fair start", ONE,
-                SHARE, _PLACES, f"share of attempts that missed their {fst} FST by more than "
+        Measure(f"miss_{fst}_mean", f"Overall unfairness: miss per attempt by the {fst} FST",
+                SECONDS, DURATION, _PLACES, "Σ max(start − FST, 0) / attempts, by the "
+                f"{fst} FST", source, Heading.FAIR_STARTS, when=_FSTS,
+                figure=Quotient(of, "miss")),
+        Measure(f"missed_{fst}_share", f"Attempts later than their {fst} FST", ONE, SHARE, _PLACES,
+                f"share of attempts that started later than their {fst} FST by more than "
                 "`metrics.tolerance_s`", "", Heading.FAIR_STARTS, when=_FSTS,
                 figure=Quotient(of, "missed")),
-        Measure(f"missed_{fst}_mean", "Mean delay of attempts that started later", SECONDS,
+        Measure(f"missed_{fst}_mean", f"Mean delay of attempts later than their {fst} FST", SECONDS,
                 DURATION, _PLACES, f"mean miss of the attempts that missed their {fst} FST; NULL "
                 "if none did", "", Heading.FAIR_STARTS, when=_FSTS,
                 figure=Quotient(of, "missed_by", "missed")),
-        Measure(f"preferred_{fst}_share", "Attempts that started earlier than their fair start",
-                ONE, SHARE, _PLACES, f"share of attempts that started before their {fst} FST, by "
-                "more than `metrics.tolerance_s`", "", Heading.FAIR_STARTS, when=_FSTS,
+        Measure(f"preferred_{fst}_share", f"Attempts earlier than their {fst} FST", ONE, SHARE,
+                _PLACES, f"share of attempts that started before their {fst} FST, by more than "
+                "`metrics.tolerance_s`", "", Heading.FAIR_STARTS, when=_FSTS,
                 figure=Quotient(of, "preferred")),
-        Measure(f"preference_{fst}_mean", "Preference per attempt", SECONDS, DURATION, _PLACES,
-                f"Σ max(FST − start, 0) / attempts, by the {fst} FST", "", Heading.FAIR_STARTS,
-                when=_FSTS, figure=Quotient(of, "preference")),
+        Measure(f"preference_{fst}_mean", f"Preference per attempt by the {fst} FST", SECONDS,
+                DURATION, _PLACES, f"Σ max(FST − start, 0) / attempts, by the {fst} FST", "",
+                Heading.FAIR_STARTS, when=_FSTS, figure=Quotient(of, "preference")),
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 from audit import json_answers
 from audit.nightly.status import StatusAnswer
 from audit.oneoff.audit import AuditResult
+from audit.oneoff.before import BeforeAnswer
 from audit.oneoff.explain.shown import Explanation
 from audit.oneoff.when import WhenAnswer
 from audit.report.owner.card import Card
@@ -24,6 +25,7 @@ ANSWERS: Final[Mapping[str, type[json_answers.JsonAnswer]]] = {
     "status": StatusAnswer,
     "explain": Explanation,
     "when": WhenAnswer,
+    "before": BeforeAnswer,
     "card": Card,
 }
 _TYPES: Final = (

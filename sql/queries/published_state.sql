@@ -1,5 +1,5 @@
 -- The facts in which two states of a database differ: its runs, inputs, failures, blanked lines,
--- mails, and the work left to compute.
+-- mails, evidence, and the work left to compute.
 SELECT 'run' AS kind, cluster, period AS name, stage || ' ' || run_id AS state FROM run
 UNION ALL
 SELECT 'input', cluster, input_id, records || ' ' || refused || ' ' || duplicates FROM inputs
@@ -12,6 +12,8 @@ SELECT 'mail', cluster, report || ' ' || recipient, state || ' ' || attempts || 
 UNION ALL
 SELECT 'left', cluster, pool, count(*)::VARCHAR FROM job_result
 WHERE fst_status = 'not_sampled' GROUP BY cluster, pool
+UNION ALL
+SELECT 'evidence', cluster, kind, count(*)::VARCHAR FROM evidence_record GROUP BY cluster, kind
 UNION ALL
 SELECT 'archived', cluster, records_file, results_file FROM archived
 ORDER BY ALL

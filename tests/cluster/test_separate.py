@@ -136,9 +136,9 @@ def test_pools_come_with_their_evidence() -> None:
         "pools",
         "batch; own",
         "peaks in use",
-        "pools are inferred from constant peaks in use, at which jobs waited while other "
-        "partitions had room: own (never more than 2 CPUs, almost reached on 5 of 5 days; 40 h of "
-        "waiting). If partitions share hardware, say so (--pool-size, or clusters.pools)",
+        "pools are inferred from constant peaks in use, at which jobs waited while enough "
+        "was free in other partitions: own (never more than 2 CPUs, almost reached on 5 of 5 days; "
+        "40 h of waiting). If partitions share hardware, say so (--pool-size, or clusters.pools)",
     )
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from audit import periods
 from audit.errors import UsageError
 from audit.ingest import evidence
 from audit.ingest.evidence import EvidenceFile
@@ -89,3 +90,28 @@ def test_hostile_names_stay_text(tmp_path: Path) -> None:
 def test_attempts_without_evidence_are_those_of_the_store() -> None:
     with migrations.temporary() as con:
         assert recorded_attempts(con, "lab").is_empty()
+
+
+def test_what_is_removed_leaves_the_digest_of_its_days(tmp_path: Path) -> None:
+    zone = periods.zone("Europe/Berlin")
+    day = periods.day_start(periods.day_of(AT, zone), zone)
+    ends = [day + number * 86_400 for number in range(4)]
+    log = "[2026-11-21T12:00:00.000] update_node: node n1 state set to DRAINED\n"
+    with migrations.temporary() as con:
+        for number, end in enumerate(ends):
+            taken(con, tmp_path / f"{number}", f"{end - 5}\n{TABLE}{end + 5}\n{TABLE}")
+        (tmp_path / "log").write_text(log)
+        evidence.take_in(con, "lab", EvidenceFile(EvidenceKind.CTLD_LOG, tmp_path / "log"), "UTC")
+        before = [evidence.digest(con, "lab", until) for until in (*ends[:-1], None)]
+        count = len(kept(con))
+        evidence.remove(con, "lab", zone, ends[1] + 3600)
+        assert len(kept(con)) == count - 3
+        assert evidence.about_nodes(con, "lab").height == 1
+        assert [evidence.digest(con, "lab", until) for until in (*ends[:-1], None)] == before
+        taken(con, tmp_path / "0", f"{ends[0] - 5}\n{TABLE}")  # the file is read again
+        evidence.remove(con, "lab", zone, ends[1] + 7200)
+        assert len(kept(con)) == count - 3
+        evidence.remove(con, "other", zone, ends[3])
+        evidence.remove(con, "lab", zone, ends[3] + 1)
+        assert [row[0] for row in kept(con) if row[1]] == [ends[3] + 5]
+        assert [evidence.digest(con, "lab", until) for until in (*ends[:-1], None)] == before

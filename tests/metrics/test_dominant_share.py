@@ -1,6 +1,9 @@
 """The dominant-share deficit: against the slow twin, and by hand."""
 
+from collections.abc import Iterable
+from fractions import Fraction
 from typing import Any
+from unittest import mock
 
 import polars as pl
 import pytest
@@ -10,7 +13,7 @@ from hypothesis import strategies as st
 from audit.metrics import dominant_share
 from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.users import by_entity
-from audit.metrics.dominant_share import COLUMN, beside
+from audit.metrics.dominant_share import COLUMN, _edges, beside, with_curves
 from audit.model import CapacityStep, Pool, Resource
 from tests.naive import dominant_share as naive
 from tests.strategies import ended, frame
@@ -53,6 +56,7 @@ attempts = st.lists(
     weights=st.none() | st.fixed_dictionaries(dict.fromkeys(USERS, st.integers(0, 3))),
     hold=st.tuples(st.integers(0, 9), st.integers(0, 4)),
     span=st.tuples(st.integers(0, 5), st.integers(1, 7)),
+    step_s=st.integers(1, 4),
 )
 @example(  # all CPUs are gone
     jobs=[("ann", 4, 0, 0, 4, 1), ("bob", 0, 2, 0, 4, 1)],
@@ -60,6 +64,7 @@ attempts = st.lists(
     weights=None,
     hold=(0, 0),
     span=(0, 7),
+    step_s=2,
 )
 def test_as_defined(
     jobs: list[tuple[str, int, int, int, int, int]],
@@ -67,6 +72,7 @@ def test_as_defined(
     weights: dict[str, int] | None,
     hold: tuple[int, int],
     span: tuple[int, int],
+    step_s: int,
 ) -> None:
     if weights and not any(weights.values()):
         weights = None
@@ -95,6 +101,41 @@ def test_as_defined(
     shares = None if weights is None else {name: float(w) for name, w in weights.items()}
     found = got(records, pool, (span[0], sum(span)), shares, held)
     assert found == {name: pytest.approx(float(of), abs=1e-9) for name, of in want.items()}
+    entities = by_entity(described.with_columns(re_unfairness=pl.lit(0.0)), "user")
+    of = (described, pool, (span[0], sum(span)), END, shares, held)
+    with mock.patch.object(dominant_share, "STEPS_S", (step_s,)):
+        filled, curves = with_curves(entities, "user", *of)
+    assert dict(filled.select("entity", COLUMN).iter_rows()) == found
+    each = naive.seconds(log, capacity, weights or dict.fromkeys(USERS, 1))
+    steps = [[*seconds][k : k + step_s] for k in range(0, len(seconds), step_s)]
+    wanted = [
+        (
+            name,
+            *(step[0], step[-1] + 1),
+            *(_mean(each[t][name].held for t in step), _mean(each[t][name].entitled for t in step)),
+            float(sum(each[t][name].lacks for t in step)),
+        )
+        for name in sorted({one.owner for one in log})
+        for step in steps
+        if any(each[t][name].held or each[t][name].entitled for t in step)
+    ]
+    rows = curves.rows()
+    assert [row[:3] for row in rows] == [row[:3] for row in wanted]
+    for row, exact in zip(rows, wanted, strict=True):
+        assert row[3:] == pytest.approx(exact[3:], abs=1e-9)
+
+
+def _mean(values: Iterable[Fraction]) -> float:
+    every = list(values)
+    return float(sum(every) / len(every))
+
+
+@pytest.mark.parametrize(("days", "hours"), [(1, 1), (104, 1), (105, 3), (400, 6), (3_000, 168)])
+def test_long_times_have_longer_steps(days: int, hours: int) -> None:
+    edges = _edges(7, 7 + days * 86_400)
+    assert edges[1] - edges[0] == hours * 3_600
+    assert (edges[0], edges[-1]) == (7, 7 + days * 86_400)
+    assert len(_edges(7, 7)) == 0
 
 
 def test_a_user_who_waits_beside_one_who_holds_all_lacks_half() -> None:

@@ -293,8 +293,12 @@ def site_of(
     machines: on.Machines | None = None,
     absent: Mapping[str, Sequence[range]] | None = None,
     yields: Callable[[naive.Record], bool] = lambda record: False,
+    priorities: Mapping[Key, float] | None = None,
 ) -> Site:
-    """All attempts of a pool; those that yield request and use nothing."""
+    """All attempts of a pool; those that yield request and use nothing.
+
+    With ``priorities`` the queue descends by them, and those without one come last.
+    """
     records = [{**record, **{x: _uses(record, x) for x in amounts}} for record in records]
     pool, _ = log_of(records, amounts, steps, now)
     described = naive.described(records, next(iter(amounts)))
@@ -308,6 +312,8 @@ def site_of(
         one._replace(request=nothing, use=nothing) if yields(one.record) else one for one in held
     ]
     held.sort(key=lambda one: one.place)
+    if priorities is not None:
+        held.sort(key=lambda one: -priorities.get(one.key, float("-inf")))
     machines = machines or {}
     site = Site(
         *(held, pool, limits, windows, holds or {}, begin, interval, lapse, (), machines),

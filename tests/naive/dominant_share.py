@@ -3,7 +3,7 @@
 Nothing here is shared with the package.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -65,16 +65,39 @@ def allocation(
     return share
 
 
+class Second(NamedTuple):
+    """What an owner has and should have in a second."""
+
+    held: Fraction
+    entitled: Fraction
+
+    @property
+    def lacks(self) -> Fraction:
+        return max(self.entitled - self.held, Fraction())
+
+
 def deficits(
-    log: Iterable[One],
+    log: Sequence[One],
     capacity_at: Mapping[int, Amounts],
     weights: Mapping[str, int],
 ) -> dict[str, Fraction]:
     """The sum over the seconds of ``capacity_at`` of what each owner lacks."""
-    log = list(log)
     lacks = dict.fromkeys((one.owner for one in log), Fraction())
+    for each in seconds(log, capacity_at, weights).values():
+        for name, one in each.items():
+            lacks[name] += one.lacks
+    return lacks
+
+
+def seconds(
+    log: Sequence[One],
+    capacity_at: Mapping[int, Amounts],
+    weights: Mapping[str, int],
+) -> dict[int, dict[str, Second]]:
+    """What each owner holds and is entitled to in each second of ``capacity_at``."""
+    made = {}
     for t, capacity in capacity_at.items():
-        demand = {name: (0,) * len(capacity) for name in lacks}
+        demand = {one.owner: (0,) * len(capacity) for one in log}
         used = dict(demand)
         for one in log:
             if one.arrival <= t < one.end and not any(t in span for span in one.held):
@@ -82,9 +105,8 @@ def deficits(
             if one.start is not None and one.start <= t < one.end:
                 used[one.owner] = _plus(used[one.owner], one.request)
         fair = allocation(demand, capacity, weights)
-        for name in lacks:
-            lacks[name] += max(fair[name] - dominant(used[name], capacity), Fraction())
-    return lacks
+        made[t] = {name: Second(dominant(used[name], capacity), fair[name]) for name in demand}
+    return made
 
 
 def _plus(a: Amounts, b: Amounts) -> Amounts:

@@ -1,5 +1,6 @@
 """The registry has every measure, and what is generated from it matches the results."""
 
+from collections import Counter
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -150,6 +151,12 @@ def test_each_figure_of_fidelity_has_an_entry() -> None:
 def test_a_figure_without_an_entry_is_refused() -> None:
     with pytest.raises(KeyError, match="wait_p95"):
         row("wait_p95", "all", None, 1.0, 1)
+
+
+def test_labels_can_be_understood_alone() -> None:
+    labels = [one.label for one in (*measures.SUMMARY.values(), *measures.FIDELITY.values())]
+    assert [label for label in labels if label.startswith("…")] == []
+    assert [label for label, number in Counter(labels).items() if number > 1] == []
 
 
 def test_shares_are_shown_as_such() -> None:

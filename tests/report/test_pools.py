@@ -15,7 +15,7 @@ from audit.report.sections.causes.record import Causes
 from audit.report.sections.fair_starts import tables
 from audit.report.sections.fair_starts.record import FairStart
 from audit.report.sections.preemption.record import InterruptedUser, Preempted, Preemption
-from audit.report.sections.sharing.record import BeyondRequests, BeyondUser
+from audit.report.sections.sharing.record import BeyondUser, PoolShares
 from audit.report.sections.waits.record import Waits
 from audit.store import database
 from audit.store.database import Connection
@@ -213,7 +213,7 @@ def test_users_whose_jobs_were_allocated_more_than_they_requested(tmp_path: Path
         more |= {"charge": 8.0, "beyond_charge": 2.0} if user == "ann" else {}
         add(con, "job_result", **of, **ended, **more, user=user, occupancy_s=100)
     (pool,) = build(con, "demo", PERIOD).pools
-    assert pool[BeyondRequests].users == (
+    assert pool[PoolShares].users == (
         BeyondUser("ann", 2_000.0, 900.0, 0.25, "whole"),
         BeyondUser("cem", 400.0, 100.0, None, "cores"),
     )

@@ -58,10 +58,16 @@ def test_evidence_halves_what_is_unexplained(name: str, tmp_path: Path) -> None:
     for limits in (True, False):
         shares = [
             evidence.unexplained(evidence.with_files(log, said, limits=limits))
-            for said in (nothing, pl.concat([of.squeue, of.sprio, of.log]), pl.concat(of))
+            for said in (
+                nothing,
+                pl.concat([of.squeue, of.sprio, of.log]),
+                pl.concat(of),
+                pl.concat(of).with_columns(expected_start=pl.lit(None, pl.Int64)),
+            )
         ]
         assert shares[1] < shares[0] / 3
         assert shares[2] < shares[0] / 6
+        assert shares[3] < shares[0] / 2
 
 
 def test_drains_are_dated_to_the_second(tmp_path: Path) -> None:

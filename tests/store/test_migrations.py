@@ -4,6 +4,7 @@ from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 
+import polars as pl
 import pytest
 
 from audit import resources
@@ -44,6 +45,9 @@ VIEWS = {
     "releases": "cluster pool period entity_kind entity jobs evidence run_id",
     "nodes": "cluster pool node cpus mem_bytes gpus gpu_type features source",
     "outages": "cluster pool period from_time to_time waited_s run_id",
+    "account_shares": """cluster pool period account from_time to_time held entitled deficit
+        run_id""",
+    "lost_work": "cluster pool day user account attempts lost_work",
     "arrays": """cluster pool array_id user tasks first_start last_end concurrency throttle
         held_by_throttle_s""",
     "stuck": """cluster pool job_id attempt tasks user account partition qos size walltime_s state
@@ -103,6 +107,18 @@ def test_every_view_and_column_has_a_comment(store: Connection) -> None:
     assert columns.height == sum(len(names.split()) for names in VIEWS.values())
     assert columns["comment"].null_count() == 0
     assert not columns["comment"].str.contains("''", literal=True).any()
+
+
+def test_comments_can_be_understood_alone(store: Connection) -> None:
+    comments = fetch(
+        store,
+        "SELECT table_name, column_name, comment FROM duckdb_columns() "
+        f"WHERE table_name IN (SELECT view_name FROM {SHOWN})",
+    )
+    needs_others = r"^(…|its|their|the same|of these|those)\b|\b(told|booked|guessed|owner)\b"
+    assert comments.filter(pl.col("comment").str.contains(needs_others)).rows() == []
+    terse = comments.filter(pl.col("comment").str.count_matches(r"\w+") < 3)
+    assert terse.rows() == []
 
 
 INSTANTS = ("as_of", "fst_strict", "fst_relaxed", "fst_delivered", "unstartable_from")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
+import polars as pl
+
 from audit.formats.evidence import ge_schedule, pbs_logs, samples, slurmctld
-from audit.formats.evidence.statements import PENDING, Evidence, evidence
+from audit.formats.evidence.statements import PENDING, Evidence, Remarks, collected, evidence
+from audit.formats.evidence.tables import TableReader
 from audit.words import EvidenceKind
 
 WRITES: Final = {
@@ -19,27 +22,46 @@ WRITES: Final = {
 """The programs that write each kind."""
 
 
-def read(kind: EvidenceKind, lines: Iterable[str], zone: str, taken: int | None = None) -> Evidence:
-    """Return the evidence in a text.
+def parts(
+    kind: EvidenceKind, lines: Iterable[str], zone: str, taken: int | None = None
+) -> Iterator[Evidence]:
+    """Yield the evidence in a text, at least once; long tables in parts.
 
     Args:
         zone: time zone of the text, an IANA name.
         taken: when it was written (epoch s), for samples without a time; None: they are skipped.
     """
-    said, skipped = _of(kind, lines, None if taken is None else str(taken))
-    return evidence(kind, said, zone, skipped, WRITES[kind])
+    before: pl.DataFrame | None = None
+    found: Evidence | None = None
+    for said in _remarks(kind, lines, None if taken is None else str(taken)):
+        found = evidence(kind, said, zone, WRITES[kind], before=before)
+        before = found.last
+        yield found
+    if found is None:
+        yield evidence(kind, collected([]), zone, WRITES[kind])
 
 
-def _of(kind: EvidenceKind, lines: Iterable[str], taken: str | None) -> samples.Sampled:
+def read(kind: EvidenceKind, lines: Iterable[str], zone: str, taken: int | None = None) -> Evidence:
+    """Return the evidence in a text, its rows sorted; arguments as of ``parts``."""
+    each = [*parts(kind, lines, zone, taken)]
+    rows = pl.concat([one.rows for one in each]).unique().sort(pl.all())
+    problem = None if rows.height else next(filter(None, (one.problem for one in each)), None)
+    return Evidence(rows, each[-1].last, sum(one.skipped for one in each), problem)
+
+
+def _remarks(kind: EvidenceKind, lines: Iterable[str], taken: str | None) -> Iterator[Remarks]:
     if kind is EvidenceKind.SQUEUE:
         found = samples.first_lines(lines)
         if found.is_json:
-            return samples.documents("\n".join(found.lines), taken)
-        return samples.tables(found.lines, taken)
-    if kind is EvidenceKind.SPRIO:
-        return samples.tables(lines, taken, PENDING)
-    if kind is EvidenceKind.CTLD_LOG:
-        return samples.Sampled(*slurmctld.remarks(lines))
-    if kind is EvidenceKind.PBS_LOG:
-        return samples.Sampled(*pbs_logs.remarks(lines))
-    return samples.Sampled(*ge_schedule.remarks(lines))
+            yield samples.documents("\n".join(found.lines), taken)
+        else:
+            yield from TableReader(taken).parts(found.lines)
+    elif kind is EvidenceKind.SPRIO:
+        yield from TableReader(taken, PENDING).parts(lines)
+    else:
+        reader = {
+            EvidenceKind.CTLD_LOG: slurmctld.remarks,
+            EvidenceKind.PBS_LOG: pbs_logs.remarks,
+            EvidenceKind.GE_SCHEDULE: ge_schedule.remarks,
+        }[kind]
+        yield collected(*reader(lines))

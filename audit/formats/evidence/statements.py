@@ -10,7 +10,6 @@ import polars as pl
 
 from audit.formats.instants import instants
 from audit.hostlists import LONGEST
-from audit.model import EVIDENCE
 from audit.registry.reasons import PLANNED, without_names
 from audit.words import EvidenceKind
 
@@ -27,7 +26,7 @@ SAMPLES: Final = (EvidenceKind.SQUEUE, EvidenceKind.SPRIO)
 
 JOB: Final = re.compile(r"[0-9]{1,18}[^\s|;,]{0,200}")
 """A job id; those of array tasks and of PBS contain more than a number."""
-_UNKNOWN: Final = frozenset(("", "N/A", "None", "(null)", "Unknown", "NONE"))
+UNKNOWN: Final = frozenset(("", "N/A", "None", "(null)", "Unknown", "NONE"))
 
 
 class LineKind(NamedTuple):
@@ -51,11 +50,32 @@ class Remark(NamedTuple):
     expected: str | None = None
 
 
+REMARK: Final = pl.Schema(
+    {name: pl.Float64 if name == "priority" else pl.String for name in Remark._fields}
+)
+
+
+class Remarks(NamedTuple):
+    """Remarks of a text or a part of it."""
+
+    said: pl.DataFrame
+    """Columns of ``REMARK``."""
+    skipped: int
+    """Lines that say nothing of use, or that are damaged."""
+
+
+def collected(said: Sequence[Remark], skipped: int = 0) -> Remarks:
+    """Return remarks as columns."""
+    return Remarks(pl.DataFrame(said, REMARK, orient="row"), skipped)
+
+
 class Evidence(NamedTuple):
-    """The evidence in a text."""
+    """The evidence in a text, or in a part of it."""
 
     rows: pl.DataFrame
-    """Columns of ``model.EVIDENCE``, sorted and distinct."""
+    """Columns of ``model.EVIDENCE``, distinct."""
+    last: pl.DataFrame
+    """Of samples, the last statement about each job that waits; the same columns."""
     skipped: int = 0
     """Lines that say nothing of use, or that are damaged."""
     problem: str | None = None
@@ -63,44 +83,48 @@ class Evidence(NamedTuple):
 
 
 def evidence(
-    kind: EvidenceKind, said: Sequence[Remark], zone: str, skipped: int, remedy: str
+    kind: EvidenceKind,
+    found: Remarks,
+    zone: str,
+    remedy: str,
+    *,
+    before: pl.DataFrame | None = None,
 ) -> Evidence:
     """Return statements as rows; those without a readable time are skipped.
 
     Args:
         zone: that of times without an offset, an IANA name.
-        skipped: lines that were skipped before.
         remedy: what writes such a text.
+        before: ``Evidence.last`` of the part of the text before this one.
     """
-    columns = [*zip(*said, strict=True)] or [()] * len(Remark._fields)
-    text = {
-        name: pl.Series(column, dtype=pl.Float64 if name == "priority" else pl.String)
-        for name, column in zip(Remark._fields, columns, strict=True)
-    }
-    at, expected = (instants(text[name], zone).early for name in ("at", "expected"))
-    rows = pl.DataFrame(
-        {
-            "kind": pl.repeat(kind.value, len(said), dtype=pl.String, eager=True),
-            "instant": at,
-            "job_id": text["job"],
-            "node": text["node"],
-            "state": text["state"],
-            "reason": _anonymous(text["reason"]),
-            "priority": text["priority"],
-            "expected_start": expected,
-        },
-        schema=EVIDENCE,
+    said, skipped = found
+    at, expected = (instants(said[name], zone).early for name in ("at", "expected"))
+    rows = said.select(
+        pl.lit(kind.value, pl.String).alias("kind"),
+        at.alias("instant"),
+        pl.col("job").alias("job_id"),
+        *("node", "state"),
+        _anonymous(said["reason"]).alias("reason"),
+        "priority",
+        expected.alias("expected_start"),
     )
-    waits = pl.col("state") == PENDING
-    waited = waits.shift(1).over("job_id", order_by=["instant", waits], descending=False)
-    kept = pl.col("job_id").is_null() | waits | waited.fill_null(value=False)
-    dated = rows.drop_nulls("instant").unique().sort(pl.all())
+    dated = rows.drop_nulls("instant").unique()
+    last = dated.clear()
     if kind in SAMPLES:
-        dated = dated.filter(kept)
+        earlier = last if before is None else before
+        every = pl.concat([earlier, dated]).with_columns(
+            waits=pl.col("state") == PENDING,
+            new=pl.int_range(pl.len()) >= earlier.height,
+        )
+        every = every.sort("instant", "waits").with_columns(
+            waited=pl.col("waits").shift(1).over("job_id").fill_null(value=False)
+        )
+        last = every.unique("job_id", keep="last").filter("waits").select(dated.columns)
+        dated = every.filter("new", pl.col("waits") | pl.col("waited")).select(dated.columns)
     problem = None
-    if dated.is_empty() and (skipped or said):
+    if dated.is_empty() and (skipped or said.height):
         problem = f"no line of it can be read as {kind.value}; let {remedy} write it"
-    return Evidence(dated, skipped + rows["instant"].null_count(), problem)
+    return Evidence(dated, last, skipped + rows["instant"].null_count(), problem)
 
 
 def _anonymous(reasons: pl.Series) -> pl.Series:
@@ -113,7 +137,7 @@ def _anonymous(reasons: pl.Series) -> pl.Series:
 def known(text: str | None) -> str | None:
     """Return a value without blanks around it, or None for an unknown one."""
     text = "" if text is None else text.strip()
-    return None if text in _UNKNOWN else text[:LONGEST]
+    return None if text in UNKNOWN else text[:LONGEST]
 
 
 def number(text: str | None) -> float | None:

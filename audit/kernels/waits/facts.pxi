@@ -38,6 +38,7 @@ cdef class Waits:
     No arrival is before the log begins. The orders leave out attempts without such a span.
     """
 
+    cdef const int64_t[::1] came  # [attempts]: places in (arrival, submit, sequence), each once
     cdef const int64_t[::1] arrival
     cdef const int64_t[::1] leave
     cdef const int64_t[::1] start
@@ -47,7 +48,7 @@ cdef class Waits:
     cdef const int64_t[:, ::1] request  # resources × attempts, ≥ 0: what each waits for
     cdef const int64_t[:, ::1] use  # the same while it runs
     cdef const int64_t[::1] alike  # [attempts]: number of the class, by request; NOBODY: never waits
-    cdef const int64_t[::1] block  # equal numbers of neighbours in by_arrival: one block
+    cdef const int64_t[::1] block  # equal numbers of neighbours in by_arrival: one block, also in ``came``
     cdef const int64_t[::1] cycle  # from then on it may wait for the next pass; NEVER: not
     cdef const int64_t[::1] flags  # sums of RECORDED and TRACED
     cdef const int64_t[::1] first_hold  # its holds are [first_hold, last_hold) of the pool's

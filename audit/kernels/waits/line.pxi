@@ -31,6 +31,7 @@ cdef enum:
 cdef class Line:
     """Everything that waits."""
 
+    cdef bint as_came  # whether the order is that of ``came``
     cdef int64_t lapse  # the age at which an attempt lapses, s
     # Classes
     cdef int64_t[:, ::1] request  # resources × classes
@@ -38,6 +39,8 @@ cdef class Line:
     cdef int64_t[::1] kind  # [classes], the first kind of its set of nodes
     cdef int64_t[::1] seat  # [attempts], the place in ``seated``
     cdef int64_t[::1] seated  # all that ever wait, by class and order
+    cdef int64_t[::1] came_seat  # [attempts], the place in ``came_seated``
+    cdef int64_t[::1] came_seated  # places in ``came`` of all that ever wait, by class, ascending
     cdef int64_t[::1] first_seat  # classes + 1
     cdef int64_t[::1] first_leaf  # classes + 1: of trees over the seats, the least estimate of what lives
     cdef int64_t[::1] leaves  # [classes], a power of 2
@@ -56,6 +59,8 @@ cdef class Line:
     cdef int64_t[::1] group  # [attempts]; NOBODY: its user is unknown
     cdef int64_t[::1] place  # [attempts], its place in ``placed``
     cdef int64_t[::1] placed  # all that ever wait by user, class and order
+    cdef int64_t[::1] came_place  # [attempts], its place in ``came_placed``
+    cdef int64_t[::1] came_placed  # places in ``came`` of all that ever wait by user, class, ascending
     cdef int64_t[::1] first_place  # groups + 1
     cdef int64_t[::1] class_of  # [groups]
     cdef int64_t[::1] user_of
@@ -117,6 +122,7 @@ cdef class Line:
             np.asarray(log.by_arrival), np.asarray(log.user), np.asarray(log.alike)
         )
         self.lapse = lapse
+        self.as_came = bool((np.diff(np.asarray(log.came)) > 0).all())
         self.seat, self.place, self.group, self.slot_of = np.full((4, n), NOBODY)
         order = np.lexsort((waiting, alike[waiting]))
         seated = waiting[order]
@@ -141,6 +147,8 @@ cdef class Line:
         np.asarray(self.group)[placed] = np.repeat(
             np.arange(len(begins)), np.diff(self.first_place)
         )
+        self.came_seat, self.came_seated = _by_came(log, self.seated, self.first_seat)
+        self.came_place, self.came_placed = _by_came(log, self.placed, self.first_place)
         self.class_of, self.user_of = alike[placed[begins]], user[placed[begins]]
         self.first_group = np.searchsorted(self.user_of, np.arange(users + 1))
         self._empty(classes, len(begins), users, resources)
@@ -182,6 +190,19 @@ def _begins(columns):
     differs = np.ones(columns.shape[1], np.bool_)
     differs[1:] = (columns[:, 1:] != columns[:, :-1]).any(axis=0)
     return np.flatnonzero(differs)
+
+
+def _by_came(Waits log, members, firsts):
+    """Return the places of attempts in parts that ascend by ``came``, and these parts, [members].
+
+    The part k of ``members`` (attempts) is [firsts[k], firsts[k + 1]).
+    """
+    came, attempt = np.asarray(log.came), np.asarray(members)
+    part = np.repeat(np.arange(len(firsts) - 1), np.diff(firsts))
+    order = np.lexsort((came[attempt], part))
+    places = np.full(len(came), NOBODY)
+    places[attempt[order]] = np.arange(len(attempt))
+    return places, came[attempt[order]]
 
 
 cdef void _set_least(Line line, int64_t c, int64_t seat, int64_t estimate) noexcept nogil:

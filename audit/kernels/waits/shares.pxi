@@ -11,14 +11,14 @@ cdef class Shares:
     """Sums of what runs, by class and group."""
 
     cdef double[:, ::1] weight  # resources × classes: ∫ 1 ÷ use while this is the short resource
-    cdef double[::1] ahead  # by seat: Σ δ · weight of changes of those ahead
-    cdef double[::1] ahead_of_all  # [classes], of those ahead of all that wait
-    cdef double[::1] own_ahead  # by place: the same, of the same user
+    cdef double[::1] ahead  # by seat in ``came_seated``: Σ δ · weight of changes of those before
+    cdef double[::1] ahead_of_all  # [classes], of those before all that wait
+    cdef double[::1] own_ahead  # by place in ``came_placed``: the same, of the same user
     cdef double[::1] own_ahead_of_all  # [groups]
     cdef double[::1] own  # [groups], of all of the user
-    cdef int64_t[::1] running  # resources × attempts: trees of what runs, in the order
+    cdef int64_t[::1] running  # resources × attempts: trees of what runs, by ``came``
     cdef int64_t[::1] own_running  # resources × ranks
-    cdef int64_t[::1] rank  # [attempts], its place in the order by user
+    cdef int64_t[::1] rank  # [attempts], its place by user and ``came``
     cdef int64_t[::1] first_rank  # users + 1
     cdef Machines nodes
     cdef Floor floor  # with nodes, what runs is summed anew
@@ -28,7 +28,7 @@ cdef class Shares:
         cdef Py_ssize_t n = log.request.shape[1], resources = log.request.shape[0]
         cdef Py_ssize_t groups = line.class_of.shape[0]
         user = np.asarray(log.user)
-        by_user = np.argsort(user, kind="stable")
+        by_user = np.lexsort((np.asarray(log.came), user))
         self.rank = np.empty(n, np.int64)
         np.asarray(self.rank)[by_user] = np.arange(n)
         self.first_rank = np.searchsorted(user[by_user], np.arange(users + 1))
@@ -55,14 +55,14 @@ cdef void share_of(
     cdef int64_t c = line.of[slot], i = line.first[slot], g = line.group[i], user = log.user[i]
     cdef Py_ssize_t x
     cdef double own = 0.0, ahead
-    ahead = -shares.ahead_of_all[c] - sum_to(shares.ahead, line.first_seat[c], line.seat[i])
+    ahead = -shares.ahead_of_all[c] - sum_to(shares.ahead, line.first_seat[c], line.came_seat[i])
     for x in range(log.request.shape[0]):
         if shares.weight[x, c] != 0.0:
             ahead += shares.weight[x, c] * others_ahead(log, line, shares, x, c, i)
     if g != NOBODY:
         own = -shares.own[g]
         ahead += shares.own_ahead_of_all[g]
-        ahead += sum_to(shares.own_ahead, line.first_place[g], line.place[i])
+        ahead += sum_to(shares.own_ahead, line.first_place[g], line.came_place[i])
         for x in range(log.request.shape[0]):
             if shares.weight[x, c] != 0.0:
                 own += shares.weight[x, c] * state.by_user[line.kind[c] + x, user]
@@ -77,7 +77,7 @@ cdef int64_t others_ahead(
     cdef int64_t user = log.user[i], total = 0, k, n = log.user.shape[0]
     cdef Py_ssize_t r, place
     if not shares.floor.on:
-        total = sum_to(shares.running, x * n, x * n + i)
+        total = sum_to(shares.running, x * n, x * n + log.came[i])
         if user != UNKNOWN:
             total -= sum_to(
                 shares.own_running, x * n + shares.first_rank[user], x * n + shares.rank[i]
@@ -85,7 +85,7 @@ cdef int64_t others_ahead(
         return total
     for r in range(shares.floor.runs):
         k = shares.floor.run[r]
-        if k < i and (user == UNKNOWN or log.user[k] != user):
+        if log.came[k] < log.came[i] and (user == UNKNOWN or log.user[k] != user):
             for place in range(shares.nodes.first[k], shares.nodes.first[k + 1]):
                 if shares.floor.inside[shares.nodes.set_of[i], shares.nodes.node[place]]:
                     total += shares.nodes.amount[x, place]
@@ -98,7 +98,7 @@ cdef void change_shares(Waits log, Line line, Shares shares, State state, int64_
     cdef int64_t c, g, user = log.user[i]
     cdef double change
     for x in range(0 if shares.floor.on else log.request.shape[0]):
-        add_at(shares.running, x * n, (x + 1) * n, x * n + i, state.moved[x])
+        add_at(shares.running, x * n, (x + 1) * n, x * n + log.came[i], state.moved[x])
         if user != UNKNOWN:
             add_at(
                 shares.own_running, x * n + shares.first_rank[user],
@@ -109,25 +109,30 @@ cdef void change_shares(Waits log, Line line, Shares shares, State state, int64_
         change = _weighted(shares, state, c, line.kind[c])
         if change == 0.0:
             continue
-        if i < line.first[line.head[c]]:
+        if line.as_came and i < line.first[line.head[c]]:
             shares.ahead_of_all[c] += change
-        elif i < line.first[line.tail[c]]:
-            add_at(
-                shares.ahead, line.first_seat[c], line.first_seat[c + 1],
-                first_above(line.seated, line.first_seat[c], line.first_seat[c + 1], i), change
-            )
+        elif not line.as_came or i < line.first[line.tail[c]]:
+            _add_before(shares.ahead, line.came_seated, line.first_seat, c, log.came[i], change)
     for k in range(line.first_group[user], line.first_group[user] + line.busies[user]):
         g = line.busy[k]
         c = line.class_of[g]
         change = _weighted(shares, state, c, line.kind[c])
         shares.own[g] += change
-        if i < line.first[line.head[c]]:
+        if line.as_came and i < line.first[line.head[c]]:
             shares.own_ahead_of_all[g] += change
-        elif i < line.first[line.tail[c]]:
-            add_at(
-                shares.own_ahead, line.first_place[g], line.first_place[g + 1],
-                first_above(line.placed, line.first_place[g], line.first_place[g + 1], i), change
+        elif not line.as_came or i < line.first[line.tail[c]]:
+            _add_before(
+                shares.own_ahead, line.came_placed, line.first_place, g, log.came[i], change
             )
+
+
+cdef inline void _add_before(
+    double[::1] tree, const int64_t[::1] came, const int64_t[::1] firsts, int64_t part,
+    int64_t at, double change
+) noexcept nogil:
+    """Add to a tree's part, ascending by ``came``, from what came after ``at`` on."""
+    cdef int64_t begin = firsts[part], end = firsts[part + 1]
+    add_at(tree, begin, end, first_above(came, begin, end, at), change)
 
 
 cdef inline double _weighted(

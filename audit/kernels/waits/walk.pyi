@@ -10,6 +10,7 @@ class Waits:
     def __init__(
         self,
         *,
+        came: Ints,
         arrival: Ints,
         leave: Ints,
         start: Ints,

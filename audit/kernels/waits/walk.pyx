@@ -1,6 +1,7 @@
 """Book each second of each wait to one cause (SPEC §11, *Walk at t*).
 
-Attempts are numbered in the order (arrival, submit, sequence); times are in s. Time is cut where an
+Attempts are numbered in the order of the queue: (arrival, submit, sequence), unless priorities are
+known. Times are in s. Time is cut where an
 attempt arrives, starts, ends or leaves the queue, where the capacity changes, at the given ``cut``
 (edges of rules and holds), and where an attempt lapses. Between two such instants decisions stand.
 

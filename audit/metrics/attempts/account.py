@@ -1,8 +1,9 @@
 """Account of waits (SPEC §11).
 
 *Account*: every second of every wait is booked to exactly one cause. At t, with free(t) the part of
-capacity(t) that running attempts leave, the queue is walked in its order (arrival, submit,
-sequence), with left = free(t) at first. For each attempt, the first condition that holds:
+capacity(t) that running attempts leave, the queue is walked in its order with left = free(t) at
+first: by the site's priorities where they are known (``recorded.site_order``), else (arrival,
+submit, sequence). For each attempt, the first condition that holds:
 
     outside      the log begins after t
     unavailable  it requests more than capacity(t), or t lies in an outage
@@ -53,7 +54,7 @@ from numpy.typing import NDArray
 from audit.array_types import Ints
 from audit.metrics.attempts.contention import counted_resources
 from audit.metrics.attempts.reasons import hold_kind, throttled
-from audit.metrics.attempts.recorded import recorded
+from audit.metrics.attempts.recorded import SITE_PRIORITY, recorded, site_order
 from audit.metrics.preemption import sides
 from audit.metrics.waits import plan as plans
 from audit.metrics.waits.held import longest_hold, placed_holds, recorded_rules
@@ -83,7 +84,7 @@ _READ: Final = cs.by_name(
     *("standing", "arrival_time", "submit_time", "start_time", "end_time", "user", "reason"),
     *("reservation", "node_list", "node_amounts", "cpus", "nodes", "gpus", "mem_bytes"),
     *("account", "partition", "qos", "size", "walltime_s", "occupancy_s", *SEQUENCE, "recorded"),
-    *("any_gpu_type", "constraints", "required_nodes", "array_throttle"),
+    *("any_gpu_type", "constraints", "required_nodes", "array_throttle", SITE_PRIORITY),
     require_all=False,
 ) | cs.starts_with(OF_TYPE)
 
@@ -141,7 +142,6 @@ _LACKS_ROOM: Final = ("own_running", "earlier", "later", "nodes")
 """Entries of ``BOOKED`` of an attempt that does not fit."""
 
 _BARRED: Final = (BOOKED.index("held"), BOOKED.index("rule"))
-
 
 INTERVAL_S: Final = 60
 """Assumed interval of the scheduler's passes."""
@@ -259,7 +259,7 @@ def _posed(
 ) -> _Posed:
     """Return the log of a pool as the walk takes it; see ``account``."""
     rows = described.select(_READ).with_row_index("row")
-    queue = queued(rows, now, pl.col("size") > 0)
+    queue = queued(rows, now, pl.col("size") > 0, priority=site_order(rows))
     interval = durations.interval_s
     if interval is None:
         interval = _interval(queue, pool, passes)

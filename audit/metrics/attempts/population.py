@@ -11,7 +11,7 @@ import polars.selectors as cs
 
 from audit import arrays
 from audit.metrics.attempts.contention import named_resources, with_gpu_types
-from audit.metrics.attempts.recorded import RECORDED
+from audit.metrics.attempts.recorded import RECORDED, SITE_PRIORITY
 from audit.model import DESCRIBED, OBSERVED, SEQUENCE, WAITING, JobState, Period, Pool, Standing
 
 TOP_WIDTH: Final = 128  # upper end of the last bounded width class, as in [S] table 2
@@ -71,7 +71,7 @@ def describe(
             bounded_slowdown=pl.when(start.is_not_null()).then(slowdown.clip(1)),
             width_class=width_class(pl.col("size")),
         )
-        .select(*DESCRIBED.names(), cs.by_name(RECORDED, require_all=False))
+        .select(*DESCRIBED.names(), cs.by_name(RECORDED, SITE_PRIORITY, require_all=False))
         .cast(DESCRIBED)
         .pipe(with_gpu_types, set().union(*map(named_resources, pools)))
     )

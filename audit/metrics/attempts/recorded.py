@@ -21,6 +21,10 @@ from audit.registry.reasons import PLANNED, without_names
 RECORDED: Final = "recorded"
 """Optional column of attempts: a list of the stretches, each with its begin and end (epoch s) and
 its kind as in ``account.NO_HOLDS``. It is there where the store has evidence of this cluster."""
+SITE_PRIORITY: Final = "site_priority"
+"""Optional column of attempts, Float64: the priority at the start, or the last one before. It is
+there where the store has priorities of this cluster's scheduler at instants."""
+ORDER_KNOWN: Final = 0.95
 REACH_S: Final = 1_800
 """The longest time to which a sample applies, s."""
 
@@ -88,9 +92,22 @@ def with_evidence(attempts: pl.DataFrame, evidence: pl.DataFrame) -> pl.DataFram
     added = attempts.with_row_index("row")
     for found in (stretches, priorities):
         added = added.join(found, on="row", how="left", maintain_order="left")
-    return added.with_columns(priority=pl.coalesce("_priority", "priority")).drop(
-        "row", "_priority"
-    )
+    added = added.with_columns(priority=pl.coalesce("_priority", "priority"))
+    if priorities.height:
+        added = added.with_columns(pl.col("priority").alias(SITE_PRIORITY))
+    return added.drop("row", "_priority")
+
+
+def site_order(attempts: pl.DataFrame) -> str | None:
+    """Return the column by which the site's queue descends; None: its order is not known.
+
+    It is known where the scheduler's priorities are, of at least ``ORDER_KNOWN`` of what started.
+    """
+    if SITE_PRIORITY not in attempts.columns:
+        return None
+    started = attempts.filter(pl.col("start_time").is_not_null())[SITE_PRIORITY]
+    known = len(started) - started.null_count()
+    return SITE_PRIORITY if known >= ORDER_KNOWN * max(len(started), 1) else None
 
 
 def _applied(of_jobs: pl.DataFrame) -> pl.DataFrame:

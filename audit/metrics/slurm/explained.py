@@ -274,6 +274,11 @@ def _first(reached: Callable[[int], bool], low: int, high: int) -> int:
     return high
 
 
+def next_tick(method: SlurmUsage, at: int) -> int:
+    """Return the first tick at or after an instant, epoch s."""
+    return -((method.phase_s - at) // method.period_s) * method.period_s + method.phase_s
+
+
 def _next_reset(method: SlurmUsage, now: int) -> int | None:
     """Return the next tick that resets all usage, epoch s, or None."""
     number = (now - method.phase_s) // method.period_s

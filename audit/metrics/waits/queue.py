@@ -56,8 +56,8 @@ class Queued:
     """The attempts of a pool in their order."""
 
     rows: pl.DataFrame
-    """With ``waits``, whether the wait is booked; ``leave``, when it leaves the queue; and ``end``,
-    assumed for running attempts."""
+    """With ``waits``, whether the wait is booked; ``leave``, when it leaves the queue; ``end``,
+    assumed for running attempts; and ``came``, the place in (arrival, submit, sequence)."""
     reserved: pl.DataFrame  # the same for attempts in reservations
 
     def column(self, name: str) -> Ints:
@@ -65,13 +65,16 @@ class Queued:
         return _ints(self.rows[name].fill_null(0))
 
 
-def queued(numbered: pl.DataFrame, now: int, waits: pl.Expr | bool) -> Queued:
+def queued(
+    numbered: pl.DataFrame, now: int, waits: pl.Expr | bool, *, priority: str | None = None
+) -> Queued:
     """Return the attempts that wait or run in a pool.
 
     Args:
         numbered: columns of ``model.DESCRIBED`` and ``row``, of one pool, in any order.
         now: time until which open attempts wait.
         waits: condition for waiting, of attempts with a known arrival and end of the wait.
+        priority: column by which the queue descends, nulls last; None: (arrival, submit, sequence).
     """
     standing, start = pl.col("standing"), pl.col("start_time")
     leaves = (
@@ -93,7 +96,10 @@ def queued(numbered: pl.DataFrame, now: int, waits: pl.Expr | bool) -> Queued:
         .pipe(ordered, "arrival_time", "submit_time", *SEQUENCE)
     )
     inside = reserved_rows(held)
-    return Queued(only(held, ~inside), held.filter(inside))
+    rows = only(held, ~inside).with_columns(came=pl.int_range(pl.len(), dtype=pl.Int64))
+    if priority is not None:
+        rows = rows.sort(priority, descending=True, nulls_last=True, maintain_order=True)
+    return Queued(rows, held.filter(inside))
 
 
 class InForce(NamedTuple):

@@ -1,7 +1,7 @@
 """Each second of each wait, booked by a walk through the queue at each instant (SPEC §11).
 
-``metrics.attempts.account`` names what is booked here. Conventions: n attempts in the order
-(arrival, submit, sequence); times in epoch s.
+``metrics.attempts.account`` names what is booked here. Conventions: n attempts in the queue's
+order, which is (arrival, submit, sequence) or that of known priorities; times in epoch s.
 """
 
 from __future__ import annotations
@@ -231,26 +231,27 @@ def _log(
     leave, start, end = (queue.column(name) for name in ("leave", "start_time", "end"))
     started = held["start_time"].is_not_null().to_numpy()
     ran = np.flatnonzero(started & (end > start))
-    estimate = np.maximum(np.where(started, end - start, 1), queue.column("walltime_s"))
-    estimate = np.maximum(estimate, 1)
+    estimate = np.maximum(queue.column("walltime_s"), np.where(started, end - start, 1).clip(1))
     cycle = np.where(started, start - known.interval_s, NEVER)
     request, user, flags = requests(held, pool), numbered(held["user"]), _flags(n, known)
     shape = [found.set_of, *((found.nodes.shape, found.nodes.wide) if pool.nodes else ())]
     alike = _alike(n, waiting, [*request, *shape])
     expected, places = _expected_ends(n, ran, start + estimate)
+    came = queue.column("came")
     single = (user == 0) | (flags > 0)
     single[known.holds.row] = True
-    equal = (arrival, user, estimate, *request, *rules.counter, *rules.amount, *rules.reach, *shape)
+    ruled = (*rules.counter, *rules.amount, *rules.reach)
+    equal = (came - np.arange(n), arrival, user, estimate, *request, *ruled, *shape)
     planned, late = start + rules.length, ran[:0]
     if rules.remaining.any():
         late, equal = ran[planned[ran] < end[ran]], (*equal, rules.length)
     noticed = waiting[(arrival[waiting] < cycle[waiting]) & (cycle[waiting] <= leave[waiting])]
-    first = np.flatnonzero(log_starters(queue) & (start >= known.begin))
 
     def by(times: Ints, chosen: Ints) -> Ints:
         return chosen[time_order(times[chosen])]
 
     return Waits(
+        came=came,
         arrival=arrival,
         leave=leave,
         start=start,
@@ -265,13 +266,13 @@ def _log(
         flags=flags,
         first_hold=np.searchsorted(known.holds.row, np.arange(n)),
         last_hold=np.searchsorted(known.holds.row, np.arange(n), side="right"),
-        by_arrival=waiting,
+        by_arrival=by(arrival, waiting),
         by_leave=by(leave, waiting),
         by_cycle=by(cycle, noticed),
         by_start=by(start, ran),
         by_end=by(end, ran),
         by_planned=by(planned, late),
-        starters=by(start, first),
+        starters=by(start, np.flatnonzero(log_starters(queue) & (start >= known.begin))),
         due=places,
         expected=expected,
     )

@@ -231,13 +231,21 @@ def _owner(root: Path) -> Owner | None:
 DAY_S: Final = 86_400
 
 
-def forget(con: Connection, past: RunHistory, keep: Retention, now: int) -> None:
-    """Remove old entries of the history, and the text of lines that were refused long ago.
+def forget(
+    con: Connection, past: RunHistory, keep: Retention, clusters: Sequence[Cluster], now: int
+) -> None:
+    """Remove old entries of the history, old evidence, and the text of lines refused long ago.
 
     The lines still count, because figures depend on their number.
     """
     if keep.runs_days:
         past.forget(now - keep.runs_days * DAY_S)
+    if keep.evidence_days:
+        from audit.ingest import evidence  # an idle run loads no frames
+
+        for cluster in clusters:
+            before = now - keep.evidence_days * DAY_S
+            evidence.remove(con, cluster.name, periods.zone(cluster.zone), before)
     if keep.refused_days:
         update = "UPDATE refused SET text = '' WHERE refused_at < ? AND text <> ''"
         database.execute(con, update, [now - keep.refused_days * DAY_S])

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Final
 from zoneinfo import ZoneInfo
@@ -15,10 +17,13 @@ import polars as pl
 from audit.array_types import Floats
 from audit.config import Config
 from audit.errors import UsageError
+from audit.metrics.fairshare.trees import Tree
 from audit.metrics.slurm import explained
 from audit.metrics.slurm.explained import Back, ChargedAttempts, Effect, Moved
-from audit.metrics.slurm.shares import classic, fair_tree
+from audit.metrics.slurm.shares import classic, fair_tree, summed
+from audit.metrics.slurm.wanted import TreeJudge, cost, shares_for
 from audit.oneoff.sshare.inputs import SshareRequest
+from audit.oneoff.sshare.jobs import SharedJob, job_of
 from audit.oneoff.sshare.recompute import SshareBasis, assumptions, facts, prepare
 from audit.periods import instant
 from audit.progress import OnProgress, printable, silent
@@ -37,6 +42,8 @@ class FairShareQuestion:
     user: str
     since: str | None = None  # default: a half-life before the instant
     back_at: float | None = None  # default: the FairShare at ``since``
+    want: float | None = None  # FairShare for which shares are searched
+    job: str | None = None  # a job whose cost is shown; see ``jobs.request_of``
 
 
 def explain(
@@ -58,6 +65,7 @@ def explain(
     if not nodes:
         raise UsageError(f"sshare: user {question.user!r} has no association (--explain)")
     before, after = _ticks(basis, question)
+    judge = _judge(basis)
     started = basis.charged.attempts["start_time"].is_not_null().to_numpy()
     attempts = basis.charged.attempts.filter(pl.Series(started))
     ground = ChargedAttempts(
@@ -67,14 +75,19 @@ def explain(
         attempts["end_time"].fill_null(basis.open_end).to_numpy(),
         attempts["penalty"].to_numpy(),
         basis.ticks.method,
-        _judge(basis),
+        partial(judge, basis.tree),
     )
+    job = None if question.job is None else job_of(question.job, basis)
     lines: list[str] = []
     for node in nodes:
         shown = _ExplainedAssociation(
             basis, ground, attempts["job_id"], node, before, after, question.back_at
         )
         lines += [*([""] if lines else []), *shown.lines()]
+        if question.want is not None:
+            lines += ["", *shown.wanted(judge, question.want)]
+        if job is not None:
+            lines += ["", *shown.cost(job)]
     return lines, list(facts(request, basis)), assumptions(basis)
 
 
@@ -92,14 +105,14 @@ def _ticks(basis: SshareBasis, question: FairShareQuestion) -> tuple[int, int]:
     return before, after
 
 
-def _judge(basis: SshareBasis) -> Callable[[Floats], Floats]:
+def _judge(basis: SshareBasis) -> TreeJudge:
     conf = basis.site.conf
 
-    def judge(usage: Floats) -> Floats:
+    def judge(tree: Tree, usage: Floats) -> Floats:
         if basis.algorithm is Algorithm.fair_tree:
-            return fair_tree(basis.tree, usage).fairshare
+            return fair_tree(tree, usage).fairshare
         oblivious = "DEPTH_OBLIVIOUS" in conf.flags
-        return classic(basis.tree, usage, conf.dampening, depth_oblivious=oblivious).fairshare
+        return classic(tree, usage, conf.dampening, depth_oblivious=oblivious).fairshare
 
     return judge
 
@@ -140,6 +153,33 @@ class _ExplainedAssociation:
         yield from self._effects(of)
         yield ""
         yield from self._back(of)
+
+    def wanted(self, judge: TreeJudge, target: float) -> Iterator[str]:
+        """Yield the RawShares that would give a FairShare, of the user and of accounts above it."""
+        ground, tree = self.ground, self.basis.tree
+        own = ground.by_node(ground.by_attempt(np.array([self.after], np.int64))[0])
+        usage, node = summed(tree, own), self.node
+        yield f"FairShare of at least {target:.6f}, with usage as it is and one change:"
+        while node > 0:
+            found = shares_for(tree, usage, judge, self.node, node, target)
+            now = "parent" if math.isnan(tree.shares[node]) else f"{tree.shares[node]:g}"
+            enough = "no RawShares are enough" if found is None else f"RawShares {found:,} or more"
+            yield f"  {self._name(node)}: {enough} (now {now})"
+            node = int(tree.parents[node])
+
+    def cost(self, job: SharedJob) -> Iterator[str]:
+        """Yield what a job that would start now does to FairShare, and until when."""
+        of = cost(self.ground, self.node, self.before, self.basis.at, job.lasts_s, job.penalty)
+        yield f"{job.words}, started now: {_hours(of.usage)} billing-hours"
+        yield (
+            f"FairShare at {self._at(of.at)}, after its end: {of.with_job:.6f}, and "
+            f"{of.without_job:.6f} without it, if nothing else starts."
+        )
+        yield f"Back at the FairShare of now: {self._when(of.back)}"
+        yield (
+            "assuming that the user runs nothing after it, and that all others go on using what "
+            f"they used on average since {self._at(self.before)}."
+        )
 
     def _points(self) -> Floats:
         return np.linspace(self.before, self.after, _POINTS + 1)

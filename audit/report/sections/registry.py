@@ -52,7 +52,7 @@ from audit.report.sections.sharing import charts as sharing_charts
 from audit.report.sections.sharing import findings as sharing_findings
 from audit.report.sections.sharing import reading as sharing
 from audit.report.sections.sharing import tables as sharing_tables
-from audit.report.sections.sharing.record import BeyondRequests
+from audit.report.sections.sharing.record import PoolShares
 from audit.report.sections.usage import findings as usage_findings
 from audit.report.sections.usage.notices import of_usage
 from audit.report.sections.waits import charts as waits_charts
@@ -117,10 +117,10 @@ SECTIONS: Final = (
     ),
     ReportSection(
         name="sharing",
-        record=BeyondRequests,
+        record=PoolShares,
         read=sharing.read,
         findings=sharing_findings.KINDS,
-        charts=(sharing_charts.shortfall, sharing_charts.lorenz),
+        charts=(sharing_charts.shortfall, sharing_charts.lorenz, sharing_charts.account_shares),
         filters=(
             *(sharing_tables.worst, sharing_tables.best, sharing_tables.hidden),
             *(sharing_tables.contrary, sharing_tables.beyond),

@@ -41,6 +41,8 @@ SAMPLED: Final = 30_000
 """Largest number of submissions that are predicted."""
 SAMPLED_NIGHTLY: Final = 10_000
 """The same each night, for which few of those before the period matter."""
+ASKED: Final = 4_000
+"""Largest number of submissions that are predicted to answer a question."""
 SIMULATED: Final = 7_000_000
 """Largest number of jobs that run or wait where simulations begin, added up over all of them."""
 HOUR_S: Final = 3_600
@@ -140,11 +142,14 @@ class _Run:
         return pl.DataFrame(self.rows, schema=PREDICTIONS, orient="row")
 
 
-def step_of(known: QueuedAttempts, *, nightly: bool = False) -> int:
-    """Return n of *every n-th submission*: at most ``SAMPLED``, with ``SIMULATED`` jobs in all."""
-    deep = depths(known.work)[known.subject]
-    most = SAMPLED_NIGHTLY if nightly else SAMPLED
-    return max(1, ceil(len(deep) / most), ceil(float(deep.sum()) / SIMULATED))
+def step_of(known: QueuedAttempts, subjects: Ints | None = None, most: int | None = None) -> int:
+    """Return n of *every n-th submission*: at most ``most``, with ``SIMULATED`` jobs in all.
+
+    Args:
+        subjects: the submissions; None: all. most: None: ``SAMPLED``.
+    """
+    deep = depths(known.work)[known.subject if subjects is None else subjects]
+    return max(1, ceil(len(deep) / (most or SAMPLED)), ceil(float(deep.sum()) / SIMULATED))
 
 
 def at_submission(
@@ -164,17 +169,58 @@ def at_submission(
         Columns of ``PREDICTIONS``, in the order of submission.
     """
     known = known_of(scenario)
-    step = step_of(known, nightly=nightly) if every is None else every
+    most = SAMPLED_NIGHTLY if nightly else SAMPLED
+    step = step_of(known, most=most) if every is None else every
+    run, *_ = _replayed(known, zone, np.flatnonzero(known.subject), step)
+    return run.frame()
+
+
+def before_submission(
+    scenario: Scenario, zone: str, shapes: int, every: int | None = None
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return what would be predicted for jobs if each were submitted now, without the others.
+
+    Args:
+        shapes: number of these jobs: the last rows of the scenario, which arrive after ``now``.
+        zone, every: as of ``at_submission``; only the last ``SUBMISSIONS.window`` are replayed,
+            and at most ``ASKED`` of them predicted.
+
+    Returns:
+        Two frames with columns of ``PREDICTIONS``: those of the last submissions, as of
+        ``at_submission``; and those of the jobs.
+    """
+    known, now = known_of(scenario), scenario.now + 1
+    asked = known.rows >= scenario.attempts.height - shapes
+    arrived = int(np.searchsorted(known.work.arrival, now, side="left"))
+    subjects = np.flatnonzero(known.subject & ~asked)
+    subjects = subjects[subjects < arrived][-SUBMISSIONS.window :]
+    step = step_of(known, subjects, ASKED) if every is None else every
+    run, levels, merits = _replayed(known, zone, subjects, step)
+    past, run.rows = run.frame(), []
+    scene = run.sweep.to(now, arrived)
+    for job in np.flatnonzero(asked).tolist():
+        if not known.subject[job]:
+            run.none(job, now, Withheld.UNSCHEDULABLE)
+            continue
+        number = run.table.number
+        _predict(run, run.sweep.joined(scene, np.array([job])), job, levels, merits)
+        run.table.drop(number)
+    return past, run.frame()
+
+
+def _replayed(
+    known: QueuedAttempts, zone: str, subjects: Ints, step: int
+) -> tuple[_Run, Levels, Merits]:
+    """Predict every ``step``-th of these submissions; see ``at_submission``."""
     run = _Run(known, zone, SUBMISSIONS, step)
     levels, merits = Levels(), Merits()
-    subjects = np.flatnonzero(known.subject)
     for place in range(0, len(subjects), step):
         job, now = int(subjects[place]), int(known.work.arrival[subjects[place]])
         scene = run.sweep.to(now, job + 1)
         _predict(run, scene, job, levels, merits)
         if place + step <= len(subjects):
             _add(run, scene, subjects[place + 1 : place + step])
-    return run.frame()
+    return run, levels, merits
 
 
 def _predict(run: _Run, scene: QueueState, job: int, levels: Levels, merits: Merits) -> None:

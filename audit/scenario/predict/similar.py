@@ -66,6 +66,10 @@ class PredictionTable:
         self.model[here] = np.log(waits + SLACK_S)
         return range(first, self.number)
 
+    def drop(self, first: int) -> None:
+        """Forget the rows from ``first`` on."""
+        self.number = first
+
 
 class Neighbours(NamedTuple):
     """Similar rows with the waits that are known of them."""

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.formats.evidence.read import read
-from audit.formats.evidence.samples import tasks
+from audit.formats.evidence.tables import tasks
 from audit.model import EVIDENCE
 from audit.words import EvidenceKind
 from tests.places import DATA

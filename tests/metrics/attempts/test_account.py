@@ -13,6 +13,7 @@ from polars.testing import assert_frame_equal
 from audit.metrics.attempts.account import NO_HOLDS, Account, Durations, account
 from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.reasons import reason_of
+from audit.metrics.attempts.recorded import SITE_PRIORITY
 from audit.model import CapacityStep, Limit, Pool, PreemptionRule, Resource, Window
 from audit.policies import Backfill, Policy
 from audit.registry.causes import CAUSES, COLUMNS
@@ -88,6 +89,28 @@ def test_each_cause_by_hand() -> None:
         {"claimed": 2, "earlier": 5},
         {"own": 2},
     ]
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_the_queue_is_walked_by_the_sites_priorities_where_they_are_known(known: bool) -> None:
+    # R (3 of 4) runs 0-100. One CPU is free for J (from 10 on) or K (from 20 on). L (3) does not
+    # fit. Whatever its priority, R and J arrived before it. In 60-65, K has 1 of the 5 CPUs in use.
+    records = [
+        ended(0, 0, 100, 3, "cem") | {"priority": 5.0},
+        ended(10, 60, 70, 1, "ann") | {"priority": 1.0},
+        ended(20, 60, 65, 1, "bob") | {"priority": 9.0},
+        ended(15, 100, 110, 3, "dan") | {"priority": 20.0},
+    ]
+    described = describe(frame(records), [POOL])
+    rank = pl.when(known | (pl.col("user") != "cem")).then("priority")
+    described = described.with_columns(rank.alias(SITE_PRIORITY))
+    made = account(described, POOL, 200, log_begin=-1, durations=Durations(0))
+    got = parts(made._replace(attempts=made.attempts.sort("line")))
+    if known:
+        assert got[1:3] == [{"unexplained": 10, "claimed": 40}, {"unexplained": 40}]
+    else:  # of three quarters, less than 95 %
+        assert got[1:3] == [{"unexplained": 50}, {"claimed": 40}]
+    assert got[3] == {"earlier": 84, "later": 1}
 
 
 def test_a_limit_holds_what_would_have_fitted() -> None:

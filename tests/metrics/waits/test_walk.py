@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from audit.metrics.attempts.account import KEY
 from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.reasons import hold_kind
 from audit.metrics.waits.plan import STRICT
@@ -47,7 +48,11 @@ def test_as_defined(rule: int, plan: Plan, data: st.DataObject) -> None:
     )
     moved = frame(records).with_columns(pl.col("^.*_time$") + EDGE)
     described = describe(moved, [pool]).with_row_index("row")
-    queue = queued(described, NOW + EDGE, pl.col("size") > 0)
+    known_priorities = _drawn_priorities(data, described)
+    found = pl.Series([known_priorities.get(key) for key in described.select(*KEY).rows()])
+    described = described.with_columns(found.cast(pl.Float64).alias("rank"))
+    by = "rank" if known_priorities else None
+    queue = queued(described, NOW + EDGE, pl.col("size") > 0, priority=by)
     holds, known_holds = _drawn_holds(data, queue, len(limits) + len(windows))
     begin = EPOCH + EDGE + data.draw(sampled([-100, -100, 0, 5]))
     interval, lapse = data.draw(sampled([0, 2])), data.draw(sampled([1, 3, 8, 900]))
@@ -66,9 +71,19 @@ def test_as_defined(rule: int, plan: Plan, data: st.DataObject) -> None:
         interval=interval,
         lapse=lapse,
         outage=outage,
+        priorities=known_priorities or None,
     )
     want = naive.account(site, naive.Depth(plan.reservations, plan.strict))
     assert_same(got, want, queue, pool)
+
+
+def _drawn_priorities(data: st.DataObject, described: pl.DataFrame) -> dict[tuple[str, int], float]:
+    """Some priorities; in half of the cases none."""
+    if data.draw(st.booleans()):
+        return {}
+    chance = sampled([None, 1.0, 2.0, 3.0, 3.0])
+    drawn = ((key, data.draw(chance)) for key in described.select(*KEY).rows())
+    return {key: one for key, one in drawn if one is not None}
 
 
 def _drawn_holds(

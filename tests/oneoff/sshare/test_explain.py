@@ -67,4 +67,4 @@ def test_the_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixt
     assert "as of 2026" in facts
     code, said, why = command("--since", EARLY)
     assert (code, said) == (2, "")
-    assert "--since and --back-at require --explain" in why
+    assert "--since, --back-at, --want and --job require --explain" in why

@@ -1,5 +1,6 @@
 """Predicted starts: no look-ahead, what is withheld, and pending jobs."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,12 @@ from audit.scenario.budget import depths
 from audit.scenario.predict import predictions
 from audit.scenario.predict.calibration import FEWEST_GROUPS, Withheld
 from audit.scenario.predict.known import known_of
-from audit.scenario.predict.predictions import at_submission, pending, step_of
+from audit.scenario.predict.predictions import (
+    at_submission,
+    before_submission,
+    pending,
+    step_of,
+)
 from audit.scenario.predict.similar import PredictionTable
 from audit.scenario.scenario import Scenario
 from tests.scenario.predict.test_sweep import job, scenario
@@ -241,3 +247,23 @@ def test_of_a_burst_one_job_is_similar() -> None:
     others += [job(5, 9_000, 9_500, 1, user="bob")]
     run = predictions._Run(known_of(scenario(others)), "UTC", predictions.SUBMISSIONS, 1)
     assert len({*run.hours_of(np.arange(5)).tolist()}) == 5
+
+
+@pytest.mark.parametrize("place", [200, 250, 299])
+def test_a_job_is_predicted_before_its_submission_as_at_it(place: int) -> None:
+    """Its shape, and one that can never start, are submitted when the log ends just before it."""
+    past = records()[: place + 1]
+    made = at_submission(scenario(past), "UTC", every=1).filter(pl.col("row") == place)
+    asked = past[place] | {"state": "PENDING"}
+    for name in ("start_time", "end_time"):
+        del asked[name]
+    huge = asked | {"cpus": 4_000, "nodes": 4_000}
+    for shapes in ([asked, asked, huge], [huge, asked]):
+        log = scenario([dict(one) for one in (*past[:place], *shapes)])
+        log = replace(log, now=asked["submit_time"] - 1)
+        earlier, found = before_submission(log, "UTC", len(shapes), every=1)
+        assert earlier.height == place
+        never = pl.col("withheld_because").eq_missing("unschedulable")
+        assert found.filter(never).height == 1
+        same = found.filter(~never).drop("row").rows()
+        assert same == made.drop("row").rows() * (len(shapes) - 1)

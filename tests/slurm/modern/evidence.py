@@ -40,6 +40,7 @@ SPRIO: Final = "JOBID|PARTITION|USER|PRIORITY|AGE|FAIRSHARE|JOBSIZE|-|QOS|NICE"
 """Headings of the recorded columns."""
 NOTHING, SAMPLED, ALL = "none", "squeue", "all of these"
 COMPARED: Final = (NOTHING, SAMPLED, ALL)
+_NEVER: Final = pl.lit(None, pl.Int64)
 _OF_DEBUG: Final = ("debug:", "BACKFILL", "_dump_job_sched")
 
 
@@ -136,6 +137,7 @@ def rows(
     """Yield the account with each file; ``compare`` adds the agreement with squeue of some."""
     log, of = capture.site(folder), files(capture)
     usage = fairshare.of_site(log.cluster, folder)
+    everything = pl.concat([of.squeue, of.sprio, of.debug])
     for name, said in (
         (NOTHING, pl.DataFrame(schema=EVIDENCE)),
         ("sprio", of.sprio),
@@ -143,7 +145,8 @@ def rows(
         ("slurmctld.log (info)", of.log),
         ("slurmctld.log (debug, Backfill)", of.debug),
         ("squeue, sprio, slurmctld.log (info)", pl.concat([of.squeue, of.sprio, of.log])),
-        (ALL, pl.concat([of.squeue, of.sprio, of.debug])),
+        ("all of these but planned starts", everything.with_columns(expected_start=_NEVER)),
+        (ALL, everything),
     ):
         found = row(log, usage, said, limits=limits)
         if compare and name in COMPARED:

@@ -16,7 +16,7 @@ from audit.report.sections.who.tables import most, net, with_fair_starts
 def fair_start_figures() -> tuple[tuple[str, str, str], ...]:
     """Return figures of the strict and of the relaxed fair start time, with their labels."""
     return tuple(
-        (key, key.replace("_strict_", "_relaxed_"), label)
+        (key, key.replace("_strict_", "_relaxed_"), label.replace("strict FST", "FST"))
         for key, label in listed(Heading.FAIR_STARTS)
         if "_strict_" in key
     )

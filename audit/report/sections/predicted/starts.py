@@ -14,6 +14,7 @@ from audit.scenario.predict.calibration import (
     Bounds,
     Withheld,
 )
+from audit.scenario.predict.estimates import PlansJudged
 from audit.scenario.predict.similar import FEWEST
 
 WHY: Final = {
@@ -35,17 +36,33 @@ WHY: Final = {
 """Why no prediction is made."""
 
 
-def withheld(job_id: str, why: Withheld) -> str:
+def job(job_id: str) -> str:
+    """Return how sentences call a job."""
+    return f"Job {printable(job_id)}"
+
+
+def withheld(subject: str, why: Withheld) -> str:
     """Return why no prediction is made for a job."""
-    return f"Job {printable(job_id)}: no prediction, because {WHY[why]}."
+    return f"{subject}: no prediction, because {WHY[why]}."
 
 
-def expected(job_id: str, bounds: Bounds, now: int, zone: str, record: str = "") -> str:
+def expected(subject: str, bounds: Bounds, now: int, zone: str, record: str = "") -> str:
     """Return when a job should start, as known at ``now``; ``record`` ends the sentence."""
     low, mid, high, today = (_local(time, zone) for time in (*bounds, now))
     likely = f"{mid:%H:%M}" if mid.date() == low.date() else _day(mid, today)
     between = f"between {_day(low, today)} and {_day(high, today)}"
-    return f"Job {printable(job_id)}: {between}, most likely around {likely}{record}."
+    return f"{subject}: {between}, most likely around {likely}{record}."
+
+
+def beside_plans(of: PlansJudged) -> str:
+    """Return how far the scheduler's own plans and fairaudit's predictions were from the starts."""
+    earlier, later = map(wording.rough_percent, (of.before_plan, of.after_plan))
+    return (
+        f"The scheduler's own estimates, for {wording.count(of.pairs)} pending jobs at full hours: "
+        f"median error {wording.duration(of.planned_error_s)}; {earlier} started more than a "
+        f"minute earlier and {later} later. Median error of fairaudit for the same jobs: "
+        f"{wording.duration(of.predicted_error_s)}."
+    )
 
 
 def _local(time: int, zone: str) -> datetime:

@@ -1,9 +1,11 @@
 """Charts of shortfalls, and of inequality of usage and waiting."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Final
 
 from audit.metrics.attempts import users
+from audit.periods import zone
 from audit.report import wording
 from audit.report.charts import series
 from audit.report.charts.marks import dots, lines, scales
@@ -13,6 +15,7 @@ from audit.report.charts.marks.lines import Line, Panel, TipRange
 from audit.report.charts.series import value
 from audit.report.charts.style import EARLIER, LATER, MUTED, Chart
 from audit.report.pool import PoolPart
+from audit.report.sections.sharing.record import PoolShares
 
 _LEAST_USERS: Final = 5
 """Users that a distribution needs."""
@@ -94,6 +97,48 @@ def lorenz(pool: PoolPart) -> Chart | None:
         f"{ginis[1]:.2f}. {title}.",
         *lines.drawn([panel], height=210),
         "Share of the users to the left in the total; dashed: equal distribution.",
+    )
+
+
+def account_shares(pool: PoolPart) -> Chart | None:
+    """Draw what the account with the largest deficit held, beside what it was entitled to."""
+    accounts = pool[PoolShares].accounts
+    if not accounts:
+        return None
+    of, clock = accounts[0], zone(pool.zone)
+    begin = datetime.fromtimestamp(of.first, clock)
+    day_s, last = 86_400, of.first + (of.step[-1] + 1) * of.step_s
+    end = datetime.fromtimestamp(last - 1, clock)
+    x = scales.days(begin.date().isoformat(), end.date().isoformat())
+    offset = begin.hour / 24 + begin.minute / 1_440
+    known = dict(zip(of.step, zip(of.held_at, of.entitled_at, strict=True), strict=True))
+    held, entitled, targets = [], [], []
+    for step in range(of.step[-1] + 1):
+        at = offset + step * of.step_s / day_s
+        have, due = known.get(step, (0.0, 0.0))
+        held.append((at, have))
+        entitled.append((at, due))
+        if step in known:
+            tip = f"held {wording.rough_percent(have)}, entitled to {wording.rough_percent(due)}"
+            targets.append(TipRange(at, at + of.step_s / day_s, tip))
+    drawn = [
+        Line("held", held, EARLIER, step=True),
+        Line("entitled", entitled, LATER, "6 3", step=True),
+    ]
+    top = max(*of.held_at, *of.entitled_at)
+    panel = Panel(x, scales.shares([top], title="Share of the pool"), drawn, targets=targets)
+    name = wording.name(of.name)
+    title = (
+        f"While account {name} had jobs, it held {wording.rough_percent(of.held)} of the pool and "
+        f"was entitled to {wording.rough_percent(of.entitled)}"
+    )
+    return Chart(
+        "account-shares",
+        title,
+        f"Two lines over time. {title}. Deficit: {wording.duration(of.deficit)} of the pool.",
+        *lines.drawn([panel], height=150),
+        f"Means of {wording.duration(of.step_s)}; entitled: under dominant-resource fairness, at "
+        "most what its jobs demanded.",
     )
 
 

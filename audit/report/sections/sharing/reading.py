@@ -1,14 +1,16 @@
-"""Who was allocated more than requested, read from the database."""
+"""What accounts held, and who was allocated more than requested, read from the database."""
 
 from audit.registry.requested import MATERIAL
 from audit.report.rows import records
-from audit.report.sections.sharing.record import BeyondRequests, BeyondUser
+from audit.report.sections.sharing.record import AccountShare, BeyondUser, PoolShares
 from audit.report.source import SectionSource
 
 
-def read(source: SectionSource) -> dict[str, BeyondRequests]:
-    """Return the users of each pool whose jobs were allocated more than they requested."""
+def read(source: SectionSource) -> dict[str, PoolShares]:
+    """Return the accounts of each pool with a deficit, and its users with more than requested."""
+    users = source.by_pool("sharing/beyond_users", least=MATERIAL)
+    accounts = source.by_pool("sharing/account_shares")
     return {
-        pool: BeyondRequests(records(BeyondUser, rows))
-        for pool, rows in source.by_pool("sharing/beyond_users", least=MATERIAL).items()
+        pool: PoolShares(records(BeyondUser, rows), records(AccountShare, accounts[pool]))
+        for pool, rows in users.items()
     }

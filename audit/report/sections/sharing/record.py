@@ -1,5 +1,6 @@
-"""CPU time that jobs were allocated beyond their requests."""
+"""Shares of accounts, and CPU time that jobs were allocated beyond their requests."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -14,8 +15,24 @@ class BeyondUser(NamedTuple):
     reason: str  # key of ``registry.requested.BEYONDS``: that of most of it
 
 
+class AccountShare(NamedTuple):
+    """Mean dominant shares of an account while it demanded anything, and over time."""
+
+    name: str
+    demanded_s: int
+    held: float  # of the pool, in [0, 1]
+    entitled: float
+    deficit: float  # s of the whole pool
+    first: int  # begin of the steps, epoch s
+    step_s: int
+    step: Sequence[int]  # numbers of the steps with demand; of one account only
+    held_at: Sequence[float]  # mean in each of these
+    entitled_at: Sequence[float]
+
+
 @dataclass(frozen=True, slots=True)
-class BeyondRequests:
-    """The users of a pool whose jobs were allocated more than they requested."""
+class PoolShares:
+    """Accounts with a deficit, and users whose jobs were allocated more than they requested."""
 
     users: tuple[BeyondUser, ...] = ()  # most first
+    accounts: tuple[AccountShare, ...] = ()  # largest deficit first

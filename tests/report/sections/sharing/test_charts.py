@@ -4,6 +4,7 @@ import re
 from dataclasses import replace
 
 from audit.report.sections.sharing import charts as sharing_charts
+from audit.report.sections.sharing.record import AccountShare, PoolShares
 from audit.report.sections.usage import charts as usage_charts
 from tests.report.sample import choice, contents, known, of_resources, pool, present, waiting
 
@@ -30,6 +31,24 @@ def test_shortfalls_bear_their_intervals_and_how_many_they_rest_on() -> None:
     tips = re.findall('data-tip="([^"]*)"', made.body)
     assert tips[0].startswith("1 CPU: shortfall of 25.0 % of what they consumed (95 % interval")
     assert tips[0].endswith("; 900 attempts")
+
+
+def test_the_account_with_the_largest_deficit_is_drawn_beside_what_it_was_entitled_to() -> None:
+    begin = 1_767_225_600  # 2026-01-01 00:00 UTC
+    share = AccountShare(
+        *("<physics>", 7_200, 0.25, 0.5, 3_600.0),
+        *(begin, 3_600, (0, 2), (0.5, 0.0), (0.5, 0.5)),
+    )
+    assert sharing_charts.account_shares(pool()) is None
+    sections = {**pool().sections, "sharing": PoolShares(accounts=(share,))}
+    made = present(sharing_charts.account_shares(replace(pool(), sections=sections)))
+    assert made.title == (
+        "While account <physics> had jobs, it held 25 % of the pool and was entitled to 50 %"
+    )
+    assert made.alt.endswith("Deficit: 1 h of the pool.")
+    assert "<physics>" not in made.body
+    tips = re.findall('data-tip="([^"]*)"', made.body)
+    assert tips == ["held 50 %, entitled to 50 %", "held 0 %, entitled to 50 %"]
 
 
 def test_charts_have_shapes_beside_colours() -> None:

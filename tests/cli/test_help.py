@@ -1,0 +1,43 @@
+"""The help of all commands: groups, examples that parse, pages that exist, and the next step."""
+
+import shlex
+
+import pytest
+import typer
+
+from audit.cli import app, help
+from tests.cli.command import Run
+from tests.places import ROOT
+
+GROUP = typer.main.get_command(app.app)
+CONTEXT = typer.Context(GROUP)
+
+
+def test_each_command_is_in_a_group_with_an_example_and_a_page(run: Run) -> None:
+    names = GROUP.list_commands(CONTEXT)  # type: ignore[attr-defined]
+    assert {*help.HELP} == {*names}
+    shown = run("--help").stdout
+    assert [shown.index(f"{group}:") for group in help.GROUPS] == sorted(
+        shown.index(f"{group}:") for group in help.GROUPS
+    )
+    assert "Other commands" not in shown
+    for of in help.HELP.values():
+        assert (ROOT / "docs" / of.page).is_file()
+    told = run("when", "--help").stdout
+    assert "Example: fairaudit when --cpus 64" in told
+    assert "Documentation: docs/when.md" in told
+
+
+@pytest.mark.parametrize("name", help.HELP)
+def test_examples_have_options_that_exist(name: str) -> None:
+    program, command, *words = shlex.split(help.HELP[name].example)
+    assert (program, command) == ("fairaudit", name)
+    of = GROUP.get_command(CONTEXT, command)  # type: ignore[attr-defined]
+    known = {flag for one in of.params for flag in one.opts}
+    assert {word for word in words if word.startswith("--")} <= known
+
+
+def test_a_command_ends_with_the_next_step(run: Run) -> None:
+    assert help.next_step(["audit", "a.swf"]) == help.HELP["audit"].next_step
+    for silent in (["audit", "a.swf", "--format", "json"], ["audit", "--help"], ["run"], []):
+        assert help.next_step(silent) is None

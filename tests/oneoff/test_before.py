@@ -1,0 +1,79 @@
+"""``fairaudit when --cpus N``: the shapes, the answers, and what is wrong with options."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from audit.errors import UsageError
+from audit.oneoff.before import JobShape, shapes
+from audit.oneoff.requests import walltime
+from tests.cli.command import Run
+from tests.cli.conftest import run as run  # noqa: PLC0414 (a fixture)
+from tests.oneoff.test_when import site as site  # noqa: PLC0414 (a fixture)
+
+
+@pytest.mark.parametrize(
+    ("text", "want"),
+    [("4:00:00", 14_400), ("2-0", 172_800), ("90", 5_400), ("1h30m", 5_400), ("45s", 45)],
+)
+def test_walltimes(text: str, want: int) -> None:
+    assert walltime(text) == want
+
+
+@pytest.mark.parametrize("text", ["", "h", "4 h", "UNLIMITED", "0", "9" * 30])
+def test_what_is_no_walltime(text: str) -> None:
+    with pytest.raises(UsageError, match="--walltime"):
+        walltime(text)
+
+
+def test_shapes_are_all_combinations() -> None:
+    found = shapes(JobShape(cpus="4"), ["walltime=1h,2h", "cpus=8,16"])
+    assert [(one.walltime, one.cpus) for one in found] == [
+        ("1h", "8"),
+        ("1h", "16"),
+        ("2h", "8"),
+        ("2h", "16"),
+    ]
+    assert shapes(JobShape(cpus="4"), []) == [JobShape(cpus="4")]
+    for wrong in ("walltime", "walltime=", "colour=red", "cpus=" + ",".join("1" * 65)):
+        with pytest.raises(UsageError, match="--compare"):
+            shapes(JobShape(), [wrong])
+
+
+def test_a_job_in_words() -> None:
+    assert JobShape(cpus="1").words == "A job of 1 CPU"
+    shape = JobShape("64", "2", "a100:2", "64G", "4h", "batch", "ann")
+    assert shape.words == (
+        "A job of 64 CPUs, 2 nodes, a100:2 GPUs, 64G of memory and 4 h in partition batch of user "
+        "ann"
+    )
+
+
+def test_a_shape_gets_an_interval(run: Run, site: Path) -> None:
+    of_config = ("--config", "config.toml")
+    asked = ("when", site, "--cpus", "4", "--walltime", "2h", *of_config)
+    (told,) = run(*asked, "--user", "ann").stdout.splitlines()
+    assert told.startswith("A job of 4 CPUs and 2 h of user ann, submitted now: between ")
+    answer = json.loads(run(*asked, "--user", "ann", "--format", "json").stdout)
+    (one,) = answer["shapes"]
+    assert one["sentence"] == told
+    assert (one["cpus"], one["walltime_s"], one["partition"]) == (4, 7_200, "long")
+    assert answer["as_of"] < one["p10"] <= one["p50"] <= one["p90"]
+    heads, *rows = run(*asked, "--compare", "cpus=1,4,4000").stdout.splitlines()
+    assert heads.split() == ["cpus", "half", "wait", "under", "8", "of", "10", "wait"]
+    assert [row.split()[0] for row in rows] == ["1", "4", "4000"]
+    assert "more than the pool or one of its limits ever allows" in rows[2]
+
+
+def test_what_is_wrong_with_a_shape(run: Run, site: Path) -> None:
+    for wrong, remedy in (
+        (("--walltime", "2h"), "pass --cpus"),
+        (("--cpus", "four"), "write a whole number"),
+        (("--cpus", "4", "--gpus", "x:y"), "write N or TYPE:N"),
+        (("--cpus", "4", "--mem", "much"), "write an amount such as 64G"),
+        (("--cpus", "4", "--partition", "<b>"), "there is: long"),
+        (("1", "--cpus", "4"), "give either JOB"),
+    ):
+        error = run("when", *wrong, site, "--config", "config.toml", check=2).stderr
+        assert remedy in error
