@@ -52,6 +52,7 @@ BESIDE_THE_MIRROR: Final = {
     "tests/scenario/test_papers.py": "examples of a paper",
     "tests/scenario/test_real_logs.py": "all of its room, over real logs",
     "tests/slurm/test_asking.py": "against a Slurm that runs",
+    "tests/slurm/test_asked.py": "against a Slurm that runs",
     "tests/slurm/test_dask.py": "against a Slurm that runs",
     "tests/slurm/test_live.py": "against a Slurm that runs",
     "tests/slurm/test_modern.py": "against what a Slurm showed while it ran",

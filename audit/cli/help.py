@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 AUDIT: Final = "Audit logs"
 TRY: Final = "Try changes"
 NIGHTLY: Final = "Audit each night"
-KEEP: Final = "Look into and look after what is stored"
+KEEP: Final = "Query and maintain what is stored"
 GROUPS: Final = (AUDIT, TRY, NIGHTLY, KEEP)
 
 
@@ -27,16 +27,16 @@ class CommandHelp(NamedTuple):
 HELP: Final[Mapping[str, CommandHelp]] = {
     "audit": CommandHelp(
         AUDIT, "fairaudit audit jobs.psv --out report", "first-report.md",
-        "open the report; 'fairaudit explain JOB' tells why a job waited"),
+        "open the report; 'fairaudit explain JOB' shows why a job waited"),
     "explain": CommandHelp(
         AUDIT, "fairaudit explain 4711 jobs.psv", "report.md",
         "'fairaudit stuck' lists other jobs that wait or waited longer than similar ones"),
     "when": CommandHelp(
         AUDIT, "fairaudit when --cpus 64 --compare walltime=1h,4h", "when.md",
-        "'fairaudit explain JOB' tells why a pending job waits"),
+        "'fairaudit explain JOB' shows why a pending job waits"),
     "stuck": CommandHelp(
         AUDIT, "fairaudit stuck", "report.md",
-        "'fairaudit explain JOB' tells why one of them waited"),
+        "'fairaudit explain JOB' shows why one of them waited"),
     "sshare": CommandHelp(
         AUDIT, "fairaudit sshare --explain anna --want 0.5", "sshare.md"),
     "simulate": CommandHelp(
@@ -44,7 +44,7 @@ HELP: Final[Mapping[str, CommandHelp]] = {
         "'fairaudit whatif' shows who would gain or lose"),
     "whatif": CommandHelp(
         TRY, "fairaudit whatif jobs.psv --capacity +10", "simulation.md",
-        "open the page; each change tried alone tells more than several at once"),
+        "open the page; one change at a time shows more than several at once"),
     "fit-policy": CommandHelp(
         TRY, "fairaudit fit-policy jobs.psv --write config.toml", "fit-policy.md",
         "'fairaudit audit --config config.toml LOG' audits with what was found"),
@@ -65,10 +65,10 @@ HELP: Final[Mapping[str, CommandHelp]] = {
     "refused": CommandHelp(KEEP, "fairaudit refused", "logs.md"),
     "verify": CommandHelp(KEEP, "fairaudit verify fairaudit-out/report.html", "report.md"),
     "archive": CommandHelp(KEEP, "fairaudit archive", "service.md"),
-    "backup": CommandHelp(KEEP, "fairaudit backup store.backup", "service.md"),
-    "restore": CommandHelp(KEEP, "fairaudit restore store.backup", "service.md"),
+    "backup": CommandHelp(KEEP, "fairaudit backup store.tar", "service.md"),
+    "restore": CommandHelp(KEEP, "fairaudit restore store.tar", "service.md"),
     "erase": CommandHelp(KEEP, "fairaudit erase --user anna", "people.md"),
-    "pseudonym": CommandHelp(KEEP, "fairaudit pseudonym anna", "people.md"),
+    "pseudonym": CommandHelp(KEEP, "fairaudit pseudonym --user anna", "people.md"),
 }
 # fmt: on
 """By command."""

@@ -1,4 +1,4 @@
--- What schedulers said of a cluster's nodes, by instant.
+-- Statements of schedulers about a cluster's nodes, by instant.
 -- parameters: cluster VARCHAR
 SELECT kind, instant, job_id, node, state, reason, priority, expected_start
 FROM evidence_record

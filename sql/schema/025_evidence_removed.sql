@@ -1,5 +1,5 @@
--- What was removed of the statements about jobs (retention.evidence_days), so that a period's evidence
--- is still told from another's.
+-- Digests of removed statements about jobs (retention.evidence_days), by day. They keep the digest of
+-- a period's evidence the same.
 
 CREATE TABLE evidence_removed (
     cluster VARCHAR NOT NULL,

@@ -1,4 +1,4 @@
--- What accounts held of a pool over time, and what they were entitled to.
+-- Shares of a pool that accounts held over time, and those that they were entitled to.
 
 CREATE TABLE share_result (
     cluster VARCHAR NOT NULL,

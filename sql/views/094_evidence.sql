@@ -1,4 +1,4 @@
--- What the scheduler reported about jobs and nodes at given instants, from squeue, sprio and logs of schedulers.
+-- Reports of schedulers about jobs and nodes at given instants, from squeue, sprio and logs of schedulers.
 CREATE OR REPLACE VIEW evidence AS
 SELECT
     said.cluster,
@@ -17,7 +17,7 @@ LEFT JOIN run
     AND said.instant >= run.from_time AND said.instant < run.to_time
 ORDER BY said.cluster, said.instant, said.kind, said.job_id, said.node, said.state, said.reason, run.run_id;
 
-COMMENT ON VIEW evidence IS 'What the scheduler reported about jobs and nodes at given instants, from squeue, sprio and logs of schedulers.';
+COMMENT ON VIEW evidence IS 'Reports of schedulers about jobs and nodes at given instants, from squeue, sprio and logs of schedulers.';
 COMMENT ON COLUMN evidence.cluster IS 'name of the cluster';
 COMMENT ON COLUMN evidence.kind IS 'output or log that the row comes from: squeue, sprio, ctld-log, pbs-log or ge-schedule';
 COMMENT ON COLUMN evidence.instant IS 'when the scheduler reported it';

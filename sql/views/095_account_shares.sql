@@ -1,4 +1,4 @@
--- What each account held of a pool, hour by hour, beside what it was entitled to.
+-- The share of a pool that each account held, hour by hour, beside the one that it was entitled to.
 CREATE OR REPLACE VIEW account_shares AS
 SELECT
     cluster, pool, period, account, to_timestamp(from_time) AS from_time,
@@ -6,7 +6,7 @@ SELECT
 FROM share_result
 ORDER BY cluster, pool, period, account, share_result.from_time;
 
-COMMENT ON VIEW account_shares IS 'What each account held of a pool and was entitled to, hour by hour; in periods of more than 104 days in longer steps. Hours without demand have no row.';
+COMMENT ON VIEW account_shares IS 'The share of a pool that each account held and the one that it was entitled to, hour by hour; in periods of more than 104 days in longer steps. Hours without demand have no row.';
 COMMENT ON COLUMN account_shares.cluster IS 'name of the cluster';
 COMMENT ON COLUMN account_shares.pool IS 'set of partitions that share hardware';
 COMMENT ON COLUMN account_shares.period IS 'name of the period';

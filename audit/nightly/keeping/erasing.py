@@ -32,6 +32,7 @@ from audit.nightly.keeping.renaming import Changed, Renaming, copy
 from audit.nightly.stages import Night, Work, own_state
 from audit.pipeline import owners
 from audit.pipeline.drawing import HTML, PDF
+from audit.progress import silent
 from audit.report.contents import Who
 from audit.store import archive, database, migrations, publish, queries
 from audit.store.archive import Month
@@ -110,8 +111,16 @@ def erase(site: Site, user: str, now: int) -> Erased:
         ):
             past.resume(number)
             work = Work(
-                *(con, site, now, None, done.night, lambda what, at, of: None, ("report",)),
-                *(past, number, lambda: False),
+                con,
+                site,
+                now,
+                None,
+                done.night,
+                silent,
+                ("report",),
+                past,
+                number,
+                lambda: False,
             )
             _show(work, made.renaming, affected)
     return done

@@ -85,8 +85,9 @@ def test_kth_sp2_without_windows(kth: tuple[AuditResult, FirstPage]) -> None:
         *(("The site", "3 %"), ("Other users", "47 %"), ("The user", "3 %"), ("Not known", "47 %")),
     ]
     assert [(row.label, row.share.plain) for row in page.groups[1].rows] == [
-        ("Machine full of earlier jobs", "31 %"),
-        ("Machine full of later jobs", "13 %"),
+        ("A full machine", "44 %"),
+        ("full of earlier jobs", "31 %"),
+        ("full of later jobs", "13 %"),
         ("Kept free for a bigger job ahead", "3 %"),
     ]
     assert [note.plain for note in page.notes] == [
@@ -110,7 +111,7 @@ def test_kth_sp2_without_windows(kth: tuple[AuditResult, FirstPage]) -> None:
          "Large jobs: the machine was full, partly of later jobs"),
         ("User 14", "365 of 402", "5.6 %", "5.3 h", "4.7 h", "Not known: mostly with enough free"),
         ("User 6", "260 of 350", "4.8 %", "4.9 h", "11 h",
-         "Many causes; the largest: enough CPUs free in total, no reason logged"),
+         "Many causes; the largest: a full machine"),
     ]  # fmt: skip
     longer = "Longer waits than similar jobs: 10 of 119 users compared, 3 shown"
     assert page.who[1].title.plain == longer

@@ -35,8 +35,9 @@ _UNITS = {
 def read(source: SectionSource) -> dict[str, Trend]:
     """Return the trend of each pool with ended attempts."""
     resamples = source.settings.resamples
-    of = (source.con, source.cluster, source.period, source.schedule, source.zone)
-    return trends(*of, resamples)
+    return trends(
+        source.con, source.cluster, source.period, source.schedule, source.zone, resamples
+    )
 
 
 def trends(

@@ -1,0 +1,115 @@
+"""Fairshare asked both ways against a Slurm that runs: needed shares, and what a job costs."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import time
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from audit import config
+from audit.oneoff.sshare.explain import FairShareQuestion, explain
+from audit.oneoff.sshare.inputs import SshareRequest
+from tests.slurm import lab as slurm
+from tests.slurm.lab import Cluster, Lab, until
+from tests.slurm.test_live import STATES, Sample, described
+
+pytestmark = pytest.mark.slurm
+
+SITE: Final = (
+    "Cluster - 'asked':Fairshare=1:QOS='normal':DefaultQOS='normal'",
+    "Parent - 'root'",
+    "Account - 'physics':Description='physics':Organization='science':Fairshare=40",
+    "Parent - 'physics'",
+    "User - 'games':DefaultAccount='physics':Fairshare=10",
+    "User - 'mail':DefaultAccount='physics':Fairshare=20",
+    "User - 'news':DefaultAccount='physics':Fairshare=5",
+)
+CONF: Final = {
+    "PriorityDecayHalfLife": "0",
+    "PriorityUsageResetPeriod": "YEARLY",
+    "PartitionName=batch": "Nodes=ALL Default=YES MaxTime=1-0 DefaultTime=5",
+}
+USER: Final = "games"
+
+
+def test_answers_are_what_sshare_prints_after_the_change(tmp_path: Path) -> None:
+    if reason := slurm.missing():
+        pytest.skip(f"NOT TESTED against a live Slurm: {reason}")
+    with tempfile.TemporaryDirectory(prefix="fairaudit-lab-", dir="/tmp") as name:
+        Path(name).chmod(0o755)  # jobs are other users'
+        with Lab(Path(name)) as lab:
+            lab.load(*SITE)
+            cluster = lab.cluster("asked", 2, CONF)
+            _compare(cluster, tmp_path)
+
+
+def _compare(cluster: Cluster, folder: Path) -> None:
+    cluster.submit("games", "-c8", run="sleep 9")
+    cluster.submit("mail", "-c2", run="sleep 4")
+    cluster.submit("news", "-c1", run="sleep 2")
+    _settled(cluster)
+    before, target = _fairshare(cluster, USER), _fairshare(cluster, "mail")
+    assert before < target
+    told = _asked(cluster, folder, want=target)
+    (line,) = (line for line in told if line.strip().startswith(f"user {USER} of physics: "))
+    found = re.search(r"RawShares ([\d,]+) or more", line)
+    assert found is not None
+    shares = int(found[1].replace(",", ""))
+    for given, enough in ((shares - 1, False), (shares, True)):
+        _share(cluster, given)
+        assert (_fairshare(cluster, USER) >= target - 1e-6) == enough
+
+    told = _asked(cluster, folder, job="cpus=16,walltime=15s")
+    (line,) = (line for line in told if line.startswith("FairShare at "))
+    with_job, without = (float(number) for number in re.findall(r"\d\.\d{6}", line))
+    assert without == pytest.approx(_fairshare(cluster, USER), abs=1e-6)
+    assert with_job < without
+    cluster.submit(USER, "-c16", run="sleep 15")
+    _settled(cluster)
+    assert _fairshare(cluster, USER) == pytest.approx(with_job, abs=1e-6)
+
+
+def _settled(cluster: Cluster) -> None:
+    """Wait until all jobs have ended, and usage was recalculated after that."""
+    until("all jobs have ended", lambda: not cluster.active(), 90)
+    cluster.wait_for_tick(time.time())
+
+
+def _share(cluster: Cluster, share: int) -> None:
+    where = ("where", "cluster=asked", "account=physics")
+    modify = ("sacctmgr", "--immediate", "modify", "user", USER, *where)
+    cluster.run(*modify, "set", f"fairshare={share}")
+    time.sleep(1)
+    cluster.wait_for_tick(time.time())
+
+
+def _fairshare(cluster: Cluster, user: str) -> float:
+    words = ("--all", "--parsable2", "--noheader", "--format=User,FairShare")
+    rows = (line.split("|") for line in cluster.run("sshare", *words).splitlines())
+    (found,) = (factor for name, factor in rows if name == user)
+    return float(found)
+
+
+def _asked(cluster: Cluster, folder: Path, **more: object) -> list[str]:
+    sample = Sample.quiet(cluster)
+    files = described(cluster, folder / f"at-{sample.at}")
+    words = f"--allusers --allocations --duplicates --parsable2 --format=ALL --state={STATES}"
+    text = cluster.run("sacct", *words.split(), "--starttime=now-1day", "--endtime=now")
+    log = folder / f"sacct-{sample.at}"
+    log.write_text(text)
+    request = SshareRequest(
+        sacct=(log,),
+        associations=files["assoc"],
+        qos=files["qos"],
+        partitions=files["partitions"],
+        slurm_conf=files["conf"],
+        zone="UTC",
+        as_of=str(sample.at),
+        phase=str(sample.tick),
+    )
+    question = FairShareQuestion(USER, since=str(sample.tick - 600), **more)  # type: ignore[arg-type]
+    return explain(request, question, config.Config())[0]
