@@ -193,7 +193,8 @@ def _tables(work: _Work, attempts: pl.DataFrame, fairshare: FairshareInputs) -> 
         yield from _fidelities(work, scenario.described_by(jobs), booked, agreed)
         if work.wanted.predict or (scenario.attempts["standing"] == Standing.PENDING).any():
             work.progress(_STARTS, 0, 1)
-            starts = predicted(scenario, setting.zone, window)
+            nightly = work.wanted.history_s is not None
+            starts = predicted(scenario, setting.zone, window, nightly=nightly)
             yield TableRows("prediction_result", None, starts.with_columns(pool=pl.lit(pool.name)))
             work.progress(_STARTS, 1, 1)
         del scenario

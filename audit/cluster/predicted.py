@@ -21,16 +21,19 @@ SUBMISSION: Final = "submission"
 PENDING: Final = "pending"
 
 
-def predicted(scenario: Scenario, zone: ZoneInfo, window: ComputedWindow) -> pl.DataFrame:
+def predicted(
+    scenario: Scenario, zone: ZoneInfo, window: ComputedWindow, *, nightly: bool = False
+) -> pl.DataFrame:
     """Return the predictions of a pool's attempts in a window, columns of ``prediction_result``.
 
     The columns ``cluster`` and ``pool`` are missing.
 
     Args:
         scenario: all attempts that rows of the window need.
+        nightly: whether a night asks, not an audit.
     """
     attempts = scenario.attempts
-    made = predictions.at_submission(scenario, zone.key)
+    made = predictions.at_submission(scenario, zone.key, nightly=nightly)
     own = attempts.select(window.holds()).to_series()
     kinds = [made.filter(own.gather(made["row"])).with_columns(kind=pl.lit(SUBMISSION))]
     if window.to_time is None and (attempts["standing"] == Standing.PENDING).any():

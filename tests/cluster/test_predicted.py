@@ -36,6 +36,9 @@ def test_of_many_submissions_every_nth_is_predicted(monkeypatch: pytest.MonkeyPa
     of = scenario(records(250))
     made = predicted.predicted(of, UTC, ComputedWindow())
     assert made["job_id"].to_list() == [str(number) for number in range(1, 251, 3)]
+    monkeypatch.setattr(predictions, "SAMPLED_NIGHTLY", 50)
+    made = predicted.predicted(of, UTC, ComputedWindow(), nightly=True)
+    assert made["job_id"].to_list() == [str(number) for number in range(1, 251, 5)]
     assert set(made["kind"]) == {predicted.SUBMISSION}
 
 

@@ -39,6 +39,8 @@ PAIRS: Final = NeighbourSearch(window=30_000, known=50, per_group=3)
 """A group is a job."""
 SAMPLED: Final = 30_000
 """Largest number of submissions that are predicted."""
+SAMPLED_NIGHTLY: Final = 10_000
+"""The same each night, for which few of those before the period matter."""
 ASKED: Final = 4_000
 """Largest number of submissions that are predicted to answer a question."""
 SIMULATED: Final = 7_000_000
@@ -150,7 +152,9 @@ def step_of(known: QueuedAttempts, subjects: Ints | None = None, most: int | Non
     return max(1, ceil(len(deep) / (most or SAMPLED)), ceil(float(deep.sum()) / SIMULATED))
 
 
-def at_submission(scenario: Scenario, zone: str, every: int | None = None) -> pl.DataFrame:
+def at_submission(
+    scenario: Scenario, zone: str, every: int | None = None, *, nightly: bool = False
+) -> pl.DataFrame:
     """Return the predictions that would have been made at submissions.
 
     Similar ones are searched among all submissions. The model's starts of those between two
@@ -159,12 +163,14 @@ def at_submission(scenario: Scenario, zone: str, every: int | None = None) -> pl
     Args:
         zone: of the cluster.
         every: step between the submissions that are predicted; 1: all are; None: ``step_of``.
+        nightly: whether the predictions are those of a night.
 
     Returns:
         Columns of ``PREDICTIONS``, in the order of submission.
     """
     known = known_of(scenario)
-    step = step_of(known) if every is None else every
+    most = SAMPLED_NIGHTLY if nightly else SAMPLED
+    step = step_of(known, most=most) if every is None else every
     run, *_ = _replayed(known, zone, np.flatnonzero(known.subject), step)
     return run.frame()
 
