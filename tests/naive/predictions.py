@@ -1,4 +1,4 @@
-"""SPEC §13 in slow, plain Python: distances, Kaplan–Meier quantiles, levels and merits."""
+"""SPEC §13 in slow, plain Python: distances, Kaplan–Meier quantiles, and levels."""
 
 import math
 from collections.abc import Sequence
@@ -67,31 +67,26 @@ def levels(decided: Sequence[Interval], now: int) -> tuple[float, float]:
     return lower, upper
 
 
-class Judged(NamedTuple):
-    """Two curves' quantiles of ln(wait + 60 s), by level, and when the job started, if it did."""
-
-    curves: tuple[dict[float, float], dict[float, float]]
-    made_at: int
-    start: int | None
+def pinball(value: float, at: float, level: float) -> float:
+    return level * (value - at) if value >= at else (1 - level) * (at - value)
 
 
-def merits(made: Sequence[Judged], now: int) -> list[float]:
-    """Return the weights at ``now`` of the curves of one bin of modelled waits."""
-    decided = [one for one in made if one.start is not None and one.start < now]
-    losses = []
-    for one in sorted(decided, key=lambda one: one.start or 0):
-        seen = math.log((one.start or 0) - one.made_at + 60)
-        errors = [{level: seen - at for level, at in curve.items()} for curve in one.curves]
-        losses.append(
-            [
-                sum(level * e if e >= 0 else (level - 1) * e for level, e in of.items()) / len(of)
-                for of in errors
-            ]
+def estimate(
+    near: Sequence[tuple[float, bool, int, float]], model: float, level: Fraction
+) -> float:
+    """Return a quantile of ln(wait + 60 s) from neighbours.
+
+    Each has this logarithm, whether it is known, a weight, and the logarithm of the model's wait.
+    """
+    found = []
+    for relative in (False, True):
+        of = [(at - relative * by, known, weight) for at, known, weight, by in near]
+        levels = [(quantile(of, Fraction(k, 10)), k / 10) for k in (1, 5, 9)]
+        loss = math.fsum(
+            weight * pinball(at, bound, of_level)
+            for at, known, weight in of
+            if known
+            for bound, of_level in levels
         )
-    recent = [0.995 ** (len(losses) - 1 - k) for k in range(len(losses))]
-    mean = [
-        math.fsum(a * loss[k] for a, loss in zip(recent, losses, strict=True))
-        / (math.fsum(recent) or 1)
-        for k in range(2)
-    ]
-    return [1 / sum(math.exp(-100 * (other - own)) for other in mean) for own in mean]
+        found.append((loss, quantile(of, level) + relative * model))
+    return min(found, key=lambda each: each[0])[1]

@@ -1,4 +1,4 @@
-"""How predictions are corrected by those decided before, and when they are withheld (SPEC §13).
+"""How intervals are corrected by those decided before, and when they are withheld (SPEC §13).
 
 A correction counts from the instant at which it is decided, not from when the prediction is made.
 """
@@ -6,15 +6,12 @@ A correction counts from the instant at which it is decided, not from when the p
 from __future__ import annotations
 
 import heapq
-import math
 from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Iterable
 from enum import StrEnum
 from itertools import islice
-from typing import Final, Generic, NamedTuple, Protocol, TypeVar
+from typing import Final, Generic, NamedTuple, TypeVar
 
-from audit.scenario.predict.sweep import SLACK_S
 from audit.scenario.workload import NEVER
 
 CONTESTED_S: Final = 60  # a prediction is contested if its median is further ahead, s
@@ -46,13 +43,6 @@ class Bounds(NamedTuple):
     p10: int
     p50: int
     p90: int
-
-
-class Quantiles(Protocol):
-    """A prediction of ln(wait + 60 s)."""
-
-    def quantile(self, level: float) -> float:
-        """Return the value of a level."""
 
 
 class Life(NamedTuple):
@@ -98,53 +88,6 @@ def _misses(bounds: Bounds, life: Life, bin_: int) -> list[tuple[int, _Miss]]:
         missed = life.start > bound if upper else life.start < bound
         found.append((min(life.start, bound), _Miss(upper, bin_, missed)))
     return found
-
-
-class Merits:
-    """How much each of two curves counts, by how well it predicted, by modelled wait.
-
-    Exponential weights (Cesa-Bianchi and Lugosi, Prediction, Learning, and Games, 2006): a curve
-    counts exp(−``SHARPNESS`` · mean loss), the latest ``1 / RATE`` losses counting most.
-    """
-
-    LEVELS: Final = (0.1, 0.5, 0.9)
-    SHARPNESS: Final = 100.0
-    RATE: Final = 0.005
-
-    def __init__(self) -> None:
-        """Begin with equal weights."""
-        self._losses = [[0.0, 0.0] for _ in range(len(BINS) + 1)]
-        self._known = [0.0] * (len(BINS) + 1)
-        self._later = Later[tuple[int, list[float]]]()
-
-    def at(self, now: int, wait: int) -> tuple[float, ...]:
-        """Return the weights for a modelled wait, s; they sum to 1."""
-        for bin_, losses in self._later.before(now):
-            self._known[bin_] += self.RATE * (1 - self._known[bin_])
-            kept = self._losses[bin_]
-            for place, loss in enumerate(losses):
-                kept[place] += self.RATE * (loss - kept[place])
-        place = bisect_left(BINS, wait)
-        kept, known = self._losses[place], self._known[place] or 1.0
-        counts = [math.exp(-self.SHARPNESS * (loss - min(kept)) / known) for loss in kept]
-        return tuple(count / sum(counts) for count in counts)
-
-    def made(self, curves: Iterable[Quantiles], now: int, life: Life, wait: int) -> None:
-        """Take note of the curves of a prediction made at ``now``; its start decides."""
-        if life.start == NEVER:
-            return
-        seen = math.log(life.start - now + SLACK_S)
-        losses = [
-            sum(pinball(seen - curve.quantile(level), level) for level in self.LEVELS)
-            / len(self.LEVELS)
-            for curve in curves
-        ]
-        self._later.add(life.start, (bisect_left(BINS, wait), losses))
-
-
-def pinball(error: float, level: float) -> float:
-    """Return the pinball loss of an observed value less a quantile."""
-    return max(level * error, (level - 1) * error)
 
 
 class Levels:

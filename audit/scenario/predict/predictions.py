@@ -22,13 +22,12 @@ from audit.scenario.predict.calibration import (
     Group,
     Levels,
     Life,
-    Merits,
     Record,
     Shifts,
     Withheld,
 )
 from audit.scenario.predict.known import QueuedAttempts, known_of
-from audit.scenario.predict.similar import Curves, Mixture, NeighbourSearch, PredictionTable
+from audit.scenario.predict.similar import NeighbourSearch, PredictionTable, WaitCurve
 from audit.scenario.predict.sweep import QueueState, Sweep
 from audit.scenario.scenario import Scenario
 from audit.scenario.workload import NEVER
@@ -101,13 +100,13 @@ class _Run:
         self._span_s = DAY_S if self.ages else HOUR_S
         self.rows: list[tuple[Any, ...]] = []
 
-    def curves(self, row: int, before: int) -> Curves | None:
-        """Return the curves for a row of the table from those ``before``."""
+    def estimate(self, row: int, before: int) -> WaitCurve | None:
+        """Return the estimate for a row of the table from those ``before``."""
         known = self.known
         near = similar.neighbours(
             *(self.table, row, before, self.search, known.work.start, known.leaves)
         )
-        return None if near is None else similar.curves(near, float(self.table.model[row]))
+        return None if near is None else similar.estimate(near, float(self.table.model[row]))
 
     def hours_of(self, jobs: Ints) -> Ints:
         """Return a number for the user and the hour of each submission."""
@@ -195,7 +194,7 @@ def before_submission(
     subjects = np.flatnonzero(known.subject & ~asked)
     subjects = subjects[subjects < arrived][-SUBMISSIONS.window :]
     step = step_of(known, subjects, ASKED) if every is None else every
-    run, levels, merits = _replayed(known, zone, subjects, step)
+    run, levels = _replayed(known, zone, subjects, step)
     past, run.rows = run.frame(), []
     scene = run.sweep.to(now, arrived)
     for job in np.flatnonzero(asked).tolist():
@@ -203,27 +202,25 @@ def before_submission(
             run.none(job, now, Withheld.UNSCHEDULABLE)
             continue
         number = run.table.number
-        _predict(run, run.sweep.joined(scene, np.array([job])), job, levels, merits)
+        _predict(run, run.sweep.joined(scene, np.array([job])), job, levels)
         run.table.drop(number)
     return past, run.frame()
 
 
-def _replayed(
-    known: QueuedAttempts, zone: str, subjects: Ints, step: int
-) -> tuple[_Run, Levels, Merits]:
+def _replayed(known: QueuedAttempts, zone: str, subjects: Ints, step: int) -> tuple[_Run, Levels]:
     """Predict every ``step``-th of these submissions; see ``at_submission``."""
     run = _Run(known, zone, SUBMISSIONS, step)
-    levels, merits = Levels(), Merits()
+    levels = Levels()
     for place in range(0, len(subjects), step):
         job, now = int(subjects[place]), int(known.work.arrival[subjects[place]])
         scene = run.sweep.to(now, job + 1)
-        _predict(run, scene, job, levels, merits)
+        _predict(run, scene, job, levels)
         if place + step <= len(subjects):
             _add(run, scene, subjects[place + 1 : place + step])
-    return run, levels, merits
+    return run, levels
 
 
-def _predict(run: _Run, scene: QueueState, job: int, levels: Levels, merits: Merits) -> None:
+def _predict(run: _Run, scene: QueueState, job: int, levels: Levels) -> None:
     """Predict the start of a job at its submission."""
     now, jobs = scene.now, np.array([job])
     waits = run.sweep.model_waits(scene, job)
@@ -232,18 +229,16 @@ def _predict(run: _Run, scene: QueueState, job: int, levels: Levels, merits: Mer
         return
     features = run.sweep.features(scene, jobs, waits, ages=False)
     (row,) = run.table.add(now, jobs, run.hours_of(jobs), waits[0], *features)
-    curves = run.curves(row, row)
-    if curves is None:
+    found = run.estimate(row, row)
+    if found is None:
         run.none(job, now, Withheld.FEW_SIMILAR)
         return
     wait, life = int(waits[0][0]), run.life(job)
-    found = Mixture(curves, merits.at(now, wait))
     middle = round(found.wait(0.5))
     contested = middle > CONTESTED_S
     low, high = levels.at(now, wait, contested)
     bounds = _bounds(now, found.wait(low), middle, found.wait(high))
     levels.made(bounds, life, wait, contested)
-    merits.made(curves, now, life, wait)
     latest = run.sweep.baselines
     medians = (median(latest.recent()), median(latest.alike(job)))
     beside = (now + of if of is not None else None for of in medians)
@@ -287,17 +282,17 @@ def pending(
         Two frames with columns of ``PREDICTIONS``: those of past hours in the order of time; and
         those made when the log was taken, after everything that it records.
     """
-    known, corrected = known_of(scenario), (Shifts(), Merits())
+    known, shifts = known_of(scenario), Shifts()
     run = _Run(known, zone, PAIRS)
     first = max(since, int(known.work.arrival.min(initial=scenario.now)))
     deep = depths(known.work)
     jobs = (scenario.now - first) / HOUR_S * float(deep.mean()) if len(deep) else 0.0
     step = max(every, ceil(jobs / SIMULATED)) * HOUR_S
     for hour in range(-(-first // step) * step, scenario.now + 1, step):
-        _pending_at(run, *corrected, hour, DRAWN)
+        _pending_at(run, shifts, hour, DRAWN)
     past, run.rows = run.frame(), []
     chosen = scenario.attempts.select(held=wanted)["held"].to_numpy()
-    _pending_at(run, *corrected, scenario.now + 1, None, chosen)
+    _pending_at(run, shifts, scenario.now + 1, None, chosen)
     held = set(known.rows[known.work.blocked].tolist())
     is_pending = (pl.col("standing") == Standing.PENDING) & wanted
     rest = scenario.attempts.select(pl.arg_where(is_pending)).to_series().to_list()
@@ -308,12 +303,7 @@ def pending(
 
 
 def _pending_at(
-    run: _Run,
-    shifts: Shifts,
-    merits: Merits,
-    now: int,
-    most: int | None,
-    wanted: Bools | None = None,
+    run: _Run, shifts: Shifts, now: int, most: int | None, wanted: Bools | None = None
 ) -> None:
     """Make the predictions for what is pending at an instant, or for ``most`` drawn from it.
 
@@ -341,15 +331,14 @@ def _pending_at(
     rows = run.table.add(now, jobs, jobs, of[0], *sweep.features(scene, jobs, of, ages=True))
     lower, upper = shifts.at(now)
     for row, job, wait in zip(rows, jobs.tolist(), of[0].tolist(), strict=True):
-        curves = run.curves(row, before)
-        if curves is None:
+        found = run.estimate(row, before)
+        if found is None:
             run.none(job, now, Withheld.FEW_SIMILAR)
             continue
-        found, life = Mixture(curves, merits.at(now, wait)), run.life(job)
+        life = run.life(job)
         middle = round(found.wait(0.5))
         bounds = _bounds(now, found.wait(0.1, -lower), middle, found.wait(0.9, upper))
         shifts.made(bounds, life)
-        merits.made(curves, now, life, wait)
         run.keep(job, now, _Made(bounds, middle > CONTESTED_S, _Beside(now + wait)))
 
 

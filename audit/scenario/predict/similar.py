@@ -14,6 +14,7 @@ from audit.array_types import Bools, Floats, Ints
 from audit.kernels import similar as kernels
 from audit.scenario.predict.sweep import SLACK_S
 
+LEVELS: Final = (0.1, 0.5, 0.9)
 MOST: Final = 200  # largest number of neighbours
 FEWEST: Final = 10
 """Smallest number of neighbours with a known start; with fewer no prediction is made."""
@@ -152,35 +153,31 @@ class WaitCurve(NamedTuple):
     curve: Curve
     offset: float
 
-    def quantile(self, level: float) -> float:
-        """Return ln(wait + 60 s) of a level."""
-        return self.curve.quantile(level) + self.offset
-
-
-Curves = tuple[WaitCurve, WaitCurve]
-"""Of the waits of neighbours, and of their waits relative to the model's."""
-
-
-class Mixture(NamedTuple):
-    """The weighted mean of the quantiles of curves."""
-
-    curves: Curves
-    weights: tuple[float, ...]  # they sum to 1
-
     def wait(self, level: float, moved: float = 0.0) -> float:
         """Return the wait of a level, with its logarithm moved by ``moved``, s, ≥ 0."""
-        parts = zip(self.curves, self.weights, strict=True)
-        value = sum(weight * curve.quantile(level) for curve, weight in parts)
-        return max(0.0, math.exp(value + moved) - SLACK_S)
+        value = self.curve.quantile(level) + self.offset + moved
+        return max(0.0, math.exp(value) - SLACK_S)
 
 
-def curves(near: Neighbours, model: float) -> Curves:
-    """Return the curves of neighbours.
+def estimate(near: Neighbours, model: float) -> WaitCurve:
+    """Return the estimate for a prediction from its neighbours.
+
+    It is of their waits, or of their waits relative to the model's, whichever has the lower
+    pinball loss among those of known wait.
 
     Args:
+        near: see above.
         model: ln(modelled wait + 60 s) of the prediction.
     """
     plain = np.log(near.wait + SLACK_S)
-    made = (plain, 0.0), (plain - near.model, model)
-    one, other = (WaitCurve(kaplan_meier(y, near.known, near.weight), at) for y, at in made)
-    return one, other
+    made = []
+    for value, offset in ((plain, 0.0), (plain - near.model, model)):
+        curve = kaplan_meier(value, near.known, near.weight)
+        losses = sum(pinball(value - curve.quantile(level), level) for level in LEVELS)
+        made.append((float((losses * near.weight)[near.known].sum()), WaitCurve(curve, offset)))
+    return min(made, key=lambda each: each[0])[1]
+
+
+def pinball(error: Floats, level: float) -> Floats:
+    """Return the pinball loss of observed values less a quantile."""
+    return np.maximum(level * error, (level - 1) * error)

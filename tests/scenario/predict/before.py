@@ -21,10 +21,9 @@ from audit.model import Pool
 from audit.oneoff.explain.explain import charged
 from audit.pipeline.opening import ClusterLog, LogRequest, open_log
 from audit.scenario.predict import predictions
-from audit.scenario.predict.calibration import CONTESTED_S, Levels, Merits
+from audit.scenario.predict.calibration import CONTESTED_S, Levels
 from audit.scenario.predict.known import known_of
 from audit.scenario.predict.predictions import SUBMISSIONS
-from audit.scenario.predict.similar import Mixture
 from audit.scenario.scenario import Scenario
 from audit.scenario.workload import NEVER
 
@@ -41,7 +40,7 @@ def rows(log: ClusterLog, pool: Pool, every: int) -> list[dict[str, Any]]:
     known, zone = known_of(scenario), log.setting.zone.key
     known = known._replace(user=known.user.copy())
     run = predictions._Run(known, zone, SUBMISSIONS, every)
-    levels, merits = Levels(), Merits()
+    levels = Levels()
     subjects = np.flatnonzero(known.subject)
     arrival = known.work.arrival[subjects]
     begin = arrival[0] + FROM * (arrival[-1] - arrival[0])
@@ -54,14 +53,14 @@ def rows(log: ClusterLog, pool: Pool, every: int) -> list[dict[str, Any]]:
             user, number, count = known.user[job], run.table.number, len(run.rows)
             known.user[job] = _UNKNOWN
             records = {kind: one.verdict(now) for kind, one in run._records.items()}
-            bounds, contested = _unlearned(run, scene, job, levels, merits)
+            bounds, contested = _unlearned(run, scene, job, levels)
             known.user[job] = user
             run.table.drop(number)
             assert len(run.rows) == count
             if bounds is not None and records[contested] is None and start != NEVER:
                 of = {"user": "unknown", "contested": contested, "start": start, "made_at": now}
                 made.append(of | dict(zip(("p10", "p50", "p90"), bounds, strict=True)))
-        predictions._predict(run, scene, job, levels, merits)
+        predictions._predict(run, scene, job, levels)
         if place + every <= len(subjects):
             predictions._add(run, scene, subjects[place + 1 : place + every])
     starts = scenario.attempts["start_time"]
@@ -74,7 +73,7 @@ def rows(log: ClusterLog, pool: Pool, every: int) -> list[dict[str, Any]]:
 
 
 def _unlearned(
-    run: predictions._Run, scene: Any, job: int, levels: Levels, merits: Merits
+    run: predictions._Run, scene: Any, job: int, levels: Levels
 ) -> tuple[tuple[int, int, int] | None, bool]:
     """Return a prediction from which nothing is learned, and whether it is contested."""
     now, jobs = scene.now, np.array([job])
@@ -83,10 +82,9 @@ def _unlearned(
         return None, False
     features = run.sweep.features(scene, jobs, waits, ages=False)
     (row,) = run.table.add(now, jobs, run.hours_of(jobs), waits[0], *features)
-    curves, wait = run.curves(row, row), int(waits[0][0])
-    if curves is None:
+    found, wait = run.estimate(row, row), int(waits[0][0])
+    if found is None:
         return None, False
-    found = Mixture(curves, merits.at(now, wait))
     middle = round(found.wait(0.5))
     contested = middle > CONTESTED_S
     low, high = levels.at(now, wait, contested)

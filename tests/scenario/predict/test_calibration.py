@@ -1,8 +1,5 @@
 """Corrections of intervals, and when they are withheld: against the slow twin, and by hand."""
 
-import math
-from typing import NamedTuple
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +8,6 @@ from audit.scenario.predict.calibration import (
     Bounds,
     Levels,
     Life,
-    Merits,
     Record,
     Shifts,
     Withheld,
@@ -55,53 +51,6 @@ def test_a_cancelled_job_decides_no_bound_that_it_did_not_reach() -> None:
     levels = Levels()
     levels.made(Bounds(10, 20, 30), Life(NEVER, 15), 100, contested=True)
     assert levels.at(100, 100, contested=True) == pytest.approx((0.101, 0.9))
-
-
-class Told(NamedTuple):
-    """The quantiles of a curve."""
-
-    of: dict[float, float]
-
-    def quantile(self, level: float) -> float:
-        return self.of[level]
-
-
-_curve = st.fixed_dictionaries({level: st.floats(4, 12) for level in Merits.LEVELS})
-_judged = st.builds(
-    lambda one, other, made_at, wait: slow.Judged(
-        (one, other), made_at, None if wait is None else made_at + wait
-    ),
-    *(_curve, _curve, st.integers(0, 50)),
-    st.none() | st.integers(0, 10_000),
-)
-
-
-def noted(made: list[slow.Judged]) -> Merits:
-    merits = Merits()
-    for one in made:
-        life = Life(*(NEVER if one.start is None else one.start,) * 2)
-        merits.made([Told(of) for of in one.curves], one.made_at, life, 100)
-    return merits
-
-
-@given(
-    st.lists(_judged, max_size=20, unique_by=lambda one: (one.start is None, one.start)),
-    st.integers(0, 11_000),
-)
-def test_merits_as_defined(made: list[slow.Judged], now: int) -> None:
-    merits = noted(made)
-    assert merits.at(now, 100) == pytest.approx(slow.merits(made, now))
-    assert merits.at(now, 1_000) == (0.5, 0.5)
-
-
-def test_the_curve_that_was_right_counts_once_the_job_has_started() -> None:
-    """ln(140 + 60) is certain under one curve, and missed by .1 under the other."""
-    right = dict.fromkeys(Merits.LEVELS, math.log(200))
-    wrong = {level: at - 0.1 for level, at in right.items()}
-    merits = noted([slow.Judged((right, wrong), 10, 150)])
-    assert merits.at(150, 100) == (0.5, 0.5)
-    share = 1 / (1 + math.exp(-100 * 0.1 * (0.1 + 0.5 + 0.9) / 3))
-    assert merits.at(151, 100) == pytest.approx((share, 1 - share))
 
 
 def test_bounds_of_remaining_waits_move_outward_by_misses() -> None:

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from audit.scenario.predict import similar
 from audit.scenario.predict.similar import (
-    Mixture,
     Neighbours,
     NeighbourSearch,
     PredictionTable,
@@ -127,15 +126,30 @@ def test_the_nearer_a_submission_the_more_it_counts() -> None:
     assert found.weight.tolist() == pytest.approx([math.exp(-min(k, 30)) for k in range(50)])
 
 
-def test_one_curve_is_of_waits_and_one_is_relative_to_the_model() -> None:
-    model = np.log(np.linspace(1_000.0, 90_000.0, 21))
-    everyone, equal = np.ones(21, np.bool_), np.ones(21)
-    found = similar.curves(
-        Neighbours(2 * np.exp(model) - 60, everyone, model, equal), math.log(10_000.0)
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(4, 12), st.booleans(), st.sampled_from([1, 2, 4]), st.integers(4, 12)
+        ),
+        min_size=1,
+        max_size=12,
+    ),
+    st.integers(4, 12),
+    st.sampled_from([Fraction(1, 10), Fraction(1, 2), Fraction(9, 10)]),
+)
+def test_the_better_of_two_estimates_is_used(
+    near: list[tuple[int, bool, int, int]], model: int, level: Fraction
+) -> None:
+    log_wait, known, weight, of_model = (np.array(column) for column in zip(*near, strict=True))
+    waits = np.exp(log_wait.astype(float)) - 60
+    found = similar.estimate(
+        Neighbours(waits, known > 0, of_model.astype(float), weight / 4), float(model)
     )
-    plain, relative = (Mixture(found, weights).wait(0.5) for weights in ((1.0, 0.0), (0.0, 1.0)))
-    assert plain == pytest.approx(2 * 45_500 - 60)
-    assert relative == pytest.approx(2 * 10_000 - 60)
-    mean = math.sqrt(2 * 45_500 * 2 * 10_000)
-    assert Mixture(found, (0.5, 0.5)).wait(0.5) == pytest.approx(mean - 60)
-    assert Mixture(found, (0.5, 0.5)).wait(0.5, -9.9) == 0
+    expected = slow.estimate(near, model, level)
+    assert found.wait(float(level)) == pytest.approx(max(0.0, math.exp(expected) - 60))
+
+
+def test_a_wait_is_not_negative() -> None:
+    near = Neighbours(np.full(3, 700.0), np.ones(3, np.bool_), np.full(3, 5.0), np.ones(3))
+    assert similar.estimate(near, 5.0).wait(0.5) == pytest.approx(700)
+    assert similar.estimate(near, 5.0).wait(0.5, -9.9) == 0
