@@ -13,11 +13,11 @@ Event = tuple[int, int, bool]
 """A user, an instant, and whether it is a start."""
 
 
-def units(events: Sequence[Event], lasts: int) -> dict[tuple[int, int], float]:
-    """The broken share of each (part of the time, user)."""
+def units(events: Sequence[Event]) -> dict[tuple[int, int], float]:
+    """The broken share of each (day, user)."""
     found: dict[tuple[int, int], list[bool]] = defaultdict(list)
     for user, at, broken in events:
-        found[at // lasts, user].append(broken)
+        found[at // 86_400, user].append(broken)
     return {unit: sum(starts) / len(starts) for unit, starts in found.items()}
 
 

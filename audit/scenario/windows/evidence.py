@@ -1,9 +1,9 @@
 """The test whether a site keeps a window, by occasions withheld, breaks, and neighbours.
 
 An *occasion* is a period in which only the rule forbids the start of a waiting attempt; a start
-that the rule forbids *breaks* it. A *unit* is a user on a day (in ``SHORT_UNIT_S`` on logs of less
-than ``SHORT_DAYS``); its *broken share* is breaks ÷ (breaks + occasions). Neighbours are attempts
-that the rule nearly forbids; their share is expected without a rule.
+that the rule forbids *breaks* it. A *unit* is a user on a day; its *broken share* is
+breaks ÷ (breaks + occasions). Neighbours are attempts that the rule nearly forbids; their share is
+expected without a rule.
 
 Source: SPEC §11, *Windows and overlap windows*, (a), (b) and (d).
 """
@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 from audit.array_types import Bools, Ints
 from audit.scenario.windows.occasions import DAY_S
 
-SHORT_DAYS: Final = 10
-SHORT_UNIT_S: Final = 21_600
 LEAST: Final = 20
 """Least number of occasions of either side, and of units of neighbours."""
 LEAST_USERS: Final = 3
@@ -44,10 +42,9 @@ class Units(NamedTuple):
     """Units, by time."""
 
     user: Ints
-    at: Ints  # number of the unit since 1970
+    day: Ints  # since 1970
     breaks: Ints
     counts: Ints  # breaks and occasions
-    lasts: int  # s
 
     @property
     def share(self) -> NDArray[np.float64]:
@@ -58,18 +55,12 @@ class Units(NamedTuple):
     @property
     def mean(self) -> float:
         """The mean broken share."""
-        return float(self.share.mean()) if len(self.at) else 0.0
-
-    @property
-    def day(self) -> Ints:
-        """The day of each."""
-        days: Ints = self.at * self.lasts // DAY_S
-        return days
+        return float(self.share.mean()) if len(self.day) else 0.0
 
     def within(self, days: Days) -> Units:
         """Return the units on these days."""
         part = slice(*np.searchsorted(self.day, days).tolist())
-        return Units._make((*(column[part] for column in self[:4]), self.lasts))
+        return Units._make(column[part] for column in self)
 
 
 class RuleWait(NamedTuple):
@@ -108,11 +99,6 @@ def on_days(at: Ints, days: Days) -> Bools:
     return inside
 
 
-def unit_s(days: float) -> int:
-    """Return the length of a unit, s, for a log of this length."""
-    return SHORT_UNIT_S if days < SHORT_DAYS else DAY_S
-
-
 def grouped(key: Ints, broken: Bools) -> tuple[Ints, Ints, Ints]:
     """Return the distinct keys of events, ascending, and the starts and the events of each."""
     both = np.sort(key * 2 + broken)
@@ -121,18 +107,17 @@ def grouped(key: Ints, broken: Bools) -> tuple[Ints, Ints, Ints]:
     return both[first] >> 1, breaks, np.diff(first, append=len(both))
 
 
-def units(user: Ints, at: Ints, broken: Bools, lasts: int) -> Units:
+def units(user: Ints, at: Ints, broken: Bools) -> Units:
     """Return the units of occasions and of starts that break them.
 
     Args:
         user: of each, -1: unknown.
         at: s on the pool's clock.
         broken: whether it is a start.
-        lasts: the length of a unit, s.
     """
     users = int(user.max(initial=0)) + 2
-    key, breaks, counts = grouped(at // lasts * users + user + 1, broken)
-    return Units(key % users - 1, key // users, breaks, counts, lasts)
+    key, breaks, counts = grouped(at // DAY_S * users + user + 1, broken)
+    return Units(key % users - 1, key // users, breaks, counts)
 
 
 def plausible(rule: Units, neighbours: Units) -> bool:
@@ -160,7 +145,7 @@ def judge(rule: Units, neighbours: Units) -> TestedRule:
         known = _too_few(rule, neighbours)
         if known:
             return TestedRule(f"{known}, in its stretch of days", days)
-    chance, breaks, count = neighbours.mean, int(rule.breaks.sum()), len(rule.at)
+    chance, breaks, count = neighbours.mean, int(rule.breaks.sum()), len(rule.day)
     bound = upper_bound(float(rule.share.sum()), count)
     late = rule.share[count - math.ceil(LATE * count) :]
     fails = ""
@@ -183,7 +168,7 @@ def _too_few(rule: Units, neighbours: Units) -> str:
             return f"users of {name}"
         if np.count_nonzero(np.diff(side.day, prepend=-1)) < LEAST_DAYS:
             return f"days of {name}"
-    return "units of neighbours" if len(neighbours.at) < LEAST else ""
+    return "units of neighbours" if len(neighbours.day) < LEAST else ""
 
 
 def _broken_by_one(rule: Units) -> bool:
@@ -201,8 +186,8 @@ def _broken_by_one(rule: Units) -> bool:
 
 def _holds_in_quarters(rule: Units, most: float) -> bool:
     """Return whether the mean share holds in each quarter of the time, condition (d)."""
-    first, last = rule.at[0], rule.at[-1] + 1
-    quarter = (rule.at - first) * QUARTERS // (last - first)
+    first, last = rule.day[0], rule.day[-1] + 1
+    quarter = (rule.day - first) * QUARTERS // (last - first)
     events, shares = (np.bincount(quarter, sums) for sums in (rule.counts, rule.share))
     high = shares > most * np.bincount(quarter)
     return not (high & (events >= LEAST)).any()

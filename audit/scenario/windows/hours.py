@@ -34,7 +34,6 @@ from audit.scenario.windows.evidence import (
     Units,
     grouped,
     on_days,
-    unit_s,
     units,
 )
 from audit.scenario.windows.observed import Observed
@@ -162,7 +161,7 @@ class Forbidden(NamedTuple):
     def units(self, seen: Seen) -> Units:
         """Return the units of these."""
         user = seen.observed.numbered("user")[self.job]
-        return units(user, self.at, self.broken, unit_s(seen.days))
+        return units(user, self.at, self.broken)
 
 
 class Slices(NamedTuple):

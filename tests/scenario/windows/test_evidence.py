@@ -15,23 +15,23 @@ EVENTS = st.lists(
 )
 
 
-def units(found: list[tuple[int, int, bool]], lasts: int = DAY_S) -> Units:
+def units(found: list[tuple[int, int, bool]]) -> Units:
     user, at, broken = (np.array(column) for column in zip(*found, strict=True))
-    return evidence.units(user, at, broken.astype(bool), lasts)
+    return evidence.units(user, at, broken.astype(bool))
 
 
 def judge(rule: list[tuple[int, int, bool]], neighbours: list[tuple[int, int, bool]]) -> TestedRule:
     return evidence.judge(units(rule), units(neighbours))
 
 
-@given(EVENTS, st.sampled_from([DAY_S, evidence.SHORT_UNIT_S]))
+@given(EVENTS)
 def test_shares_are_those_of_each_user_and_day(
-    found: list[tuple[int, int, bool]], lasts: int
+    found: list[tuple[int, int, bool]],
 ) -> None:
-    got = units(found, lasts)
-    expected = naive.units(found, lasts)
-    assert list(zip(got.at.tolist(), got.user.tolist(), strict=True)) == sorted(expected)
-    for at, user, share in zip(got.at.tolist(), got.user.tolist(), got.share, strict=True):
+    got = units(found)
+    expected = naive.units(found)
+    assert list(zip(got.day.tolist(), got.user.tolist(), strict=True)) == sorted(expected)
+    for at, user, share in zip(got.day.tolist(), got.user.tolist(), got.share, strict=True):
         assert share == pytest.approx(expected[at, user])
     assert got.mean == pytest.approx(sum(expected.values()) / len(expected))
 
