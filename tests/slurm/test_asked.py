@@ -34,6 +34,8 @@ CONF: Final = {
     "PartitionName=batch": "Nodes=ALL Default=YES MaxTime=1-0 DefaultTime=5",
 }
 USER: Final = "games"
+LASTS: Final = 15
+"""Run time of the job that is asked for, s."""
 
 
 def test_answers_are_what_sshare_prints_after_the_change(tmp_path: Path) -> None:
@@ -63,14 +65,19 @@ def _compare(cluster: Cluster, folder: Path) -> None:
         _share(cluster, given)
         assert (_fairshare(cluster, USER) >= target - 1e-6) == enough
 
-    told = _asked(cluster, folder, job="cpus=16,walltime=15s")
-    (line,) = (line for line in told if line.startswith("FairShare at "))
-    with_job, without = (float(number) for number in re.findall(r"\d\.\d{6}", line))
-    assert without == pytest.approx(_fairshare(cluster, USER), abs=1e-6)
-    assert with_job < without
-    cluster.submit(USER, "-c16", run="sleep 15")
+    asked = {}
+    for lasts in range(LASTS, LASTS + 8):  # a busy machine ends a job late
+        told = _asked(cluster, folder, job=f"cpus=16,walltime={lasts}s")
+        (line,) = (line for line in told if line.startswith("FairShare at "))
+        with_job, without = (float(number) for number in re.findall(r"\d\.\d{6}", line))
+        assert without == pytest.approx(_fairshare(cluster, USER), abs=1e-6)
+        assert with_job < without
+        asked[lasts] = with_job
+    cluster.submit(USER, "-c16", run=f"sleep {LASTS}")
     _settled(cluster)
-    assert _fairshare(cluster, USER) == pytest.approx(with_job, abs=1e-6)
+    words = ("--allusers", "--allocations", "--noheader", "--format=ElapsedRaw", f"--user={USER}")
+    *_, lasted = cluster.run("sacct", *words, "--starttime=now-1day", "--endtime=now").split()
+    assert _fairshare(cluster, USER) == pytest.approx(asked[int(lasted)], abs=1e-6)
 
 
 def _settled(cluster: Cluster) -> None:
@@ -83,14 +90,18 @@ def _share(cluster: Cluster, share: int) -> None:
     where = ("where", "cluster=asked", "account=physics")
     modify = ("sacctmgr", "--immediate", "modify", "user", USER, *where)
     cluster.run(*modify, "set", f"fairshare={share}")
-    time.sleep(1)
+    until("slurmctld knows the share", lambda: _shown(cluster, USER, "RawShares") == share, 60)
     cluster.wait_for_tick(time.time())
 
 
 def _fairshare(cluster: Cluster, user: str) -> float:
-    words = ("--all", "--parsable2", "--noheader", "--format=User,FairShare")
+    return _shown(cluster, user, "FairShare")
+
+
+def _shown(cluster: Cluster, user: str, column: str) -> float:
+    words = ("--all", "--parsable2", "--noheader", f"--format=User,{column}")
     rows = (line.split("|") for line in cluster.run("sshare", *words).splitlines())
-    (found,) = (factor for name, factor in rows if name == user)
+    (found,) = (number for name, number in rows if name == user)
     return float(found)
 
 
