@@ -49,7 +49,7 @@ test-sites: develop ## simulate sites with known rules and victims, into docs/re
 
 test-slurm: develop ## start a Slurm cluster and compare with it (as root; installs Slurm)
 	@.ci/daemons
-	@$(PY) -m pytest -m slurm tests/slurm
+	@$(PY) -m pytest -m "slurm and not slow" tests/slurm
 
 test-security: develop test-programs ## attacks: SQL, crafted databases and backups, neighbours, names
 	@$(PY) -m pytest $(PYTEST_FLAGS) tests/security tests/test_security.py

@@ -17,7 +17,7 @@ from tests.slurm import lab as slurm
 from tests.slurm.lab import Cluster, Lab, until
 from tests.slurm.test_live import STATES, Sample, described
 
-pytestmark = pytest.mark.slurm
+pytestmark = [pytest.mark.slurm, pytest.mark.slow]
 
 SITE: Final = (
     "Cluster - 'asked':Fairshare=1:QOS='normal':DefaultQOS='normal'",
@@ -92,6 +92,7 @@ def _share(cluster: Cluster, share: int) -> None:
     cluster.run(*modify, "set", f"fairshare={share}")
     until("slurmctld knows the share", lambda: _shown(cluster, USER, "RawShares") == share, 60)
     cluster.wait_for_tick(time.time())
+    time.sleep(2)  # its log tells the begin of a recalculation
 
 
 def _fairshare(cluster: Cluster, user: str) -> float:
