@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatch
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Final
 
@@ -57,9 +58,6 @@ BESIDE_THE_MIRROR: Final = {
     "tests/slurm/test_live.py": "against a Slurm that runs",
     "tests/slurm/test_modern.py": "against what a Slurm showed while it ran",
     "tests/security/test_backups.py": "what docs/security.md promises of backups",
-    "tests/kernels/scheduling/test_nodes.py": "one part of a module",
-    "tests/kernels/scheduling/test_preemption.py": "one part of a module",
-    "tests/kernels/scheduling/test_queue.py": "one part of a module",
     "tests/kernels/test_checked.py": "how tests import the kernels",
     "tests/test_bench.py": "logs of bench/, which is no part of the package",
     "tests/test_demo_log.py": "the same, of `make demo`",
@@ -94,6 +92,7 @@ BESIDE_THE_MIRROR: Final = {
 
 TESTED_IN: Final = {
     "kernels/delivered/starts": "scenario/delivered/test_fair_starts",
+    "kernels/scheduling/*": "scenario/test_engine",
     "analyst/confined": "security/test_statements",
     "analyst/messages": "security/test_statements",
     "cluster/results": "nightly/test_run",
@@ -159,9 +158,9 @@ def modules(folder: str) -> list[Path]:
 
 
 def sources() -> list[Path]:
-    """The modules of the package, and the files that kernels include."""
-    included = (path.relative_to(ROOT) for path in (ROOT / "audit").rglob("*.pxi"))
-    return [*modules("audit"), *sorted(included)]
+    """The modules of the package, the files that kernels include, and their interfaces."""
+    others = (path.relative_to(ROOT) for path in (ROOT / "audit").rglob("*.px[di]"))
+    return [*modules("audit"), *sorted(others)]
 
 
 def text(path: Path) -> str:
@@ -184,7 +183,7 @@ def imported(path: Path) -> frozenset[str]:
 
 
 def _imported(path: Path) -> Iterator[str]:
-    if path.suffix == ".pyx":
+    if path.suffix in {".pyx", ".pxd"}:
         yield from re.findall(r"^from (\S+) cimport", text(path), re.MULTILINE)
         return
     for node in ast.walk(tree(path)):
@@ -207,7 +206,7 @@ def test_no_function_is_too_long() -> None:
 
 def functions(path: Path) -> Iterator[tuple[str, int]]:
     """The name of each function of a module, and of how many lines it is."""
-    if path.suffix in {".pyx", ".pxi"}:
+    if path.suffix in {".pyx", ".pxi", ".pxd"}:
         for function in re.findall(CYTHON_FUNCTION, text(path), re.MULTILINE):
             yield function.split("(")[0], len(function.rstrip().splitlines())
         return
@@ -255,6 +254,14 @@ def test_nothing_is_left_that_nobody_imports() -> None:
     orphans = {dotted(path) for path in modules("audit")} - inside
     dialects = {f"audit.formats.{name}" for name in MODULES}
     assert orphans - dialects == set(IMPORTED_BY_NAME)
+
+
+def test_kernels_use_one_another_in_no_circle() -> None:
+    files = [path for path in sources() if path.suffix in {".pyx", ".pxd"}]
+    uses: dict[str, set[str]] = {dotted(path): set() for path in files}
+    for path in files:
+        uses[dotted(path)] |= imported(path) - {dotted(path)}
+    TopologicalSorter(uses).prepare()  # raises CycleError
 
 
 def test_a_class_has_a_name_of_its_own() -> None:
