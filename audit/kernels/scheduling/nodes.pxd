@@ -25,6 +25,7 @@ cdef enum Where:
 cdef class Places:
     cdef Nodes nodes
     cdef int64_t[:, ::1] free  # resources × N, now; may be negative
+    cdef int64_t[::1] sum  # [resources], of what is free where any is
     cdef uint64_t[:, ::1] level  # levels × words: the nodes on each
     cdef int64_t[::1] size  # [levels], their number
     cdef uint64_t[:, ::1] members  # sets × words
@@ -70,9 +71,7 @@ cdef class Places:
 
 
 cdef void empty_nodes(Places on) noexcept nogil
-cdef void move_nodes(
-    Places on, int64_t[::1] free, int64_t holder, int64_t sign
-) noexcept nogil
+cdef void move_nodes(Places on, int64_t holder, int64_t sign) noexcept nogil
 cdef void recall_nodes(Places on, int64_t job) noexcept nogil
 cdef void copy_nodes(
     Places of, Places to, const int64_t[::1] running, int64_t number

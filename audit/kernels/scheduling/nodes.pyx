@@ -32,13 +32,13 @@ def _bits(first, member, words):
 cdef class Places:
     """What attempts use on the nodes of a pool, and what is free there; see ``nodes.pxi``."""
 
-    def __init__(self, Nodes nodes not None, int64_t attempts):
+    def __init__(self, Nodes nodes not None, int64_t attempts, sum):
         count, resources = nodes.capacity.shape[1], nodes.capacity.shape[0]
         shapes = int(np.max(nodes.shape, initial=-1)) + 1
         rooms = np.sort(np.diff(nodes.first))[::-1]
         places = int(rooms[:attempts].sum())
         width = (SLOTS + 1) * count + places
-        self.nodes = nodes
+        self.nodes, self.sum = nodes, sum
         self.free, self.later = np.zeros((2, resources, count), np.int64)
         self.held = np.array(nodes.held)
         self.node, self.amount = np.array(nodes.node), np.array(nodes.amount)
@@ -92,10 +92,8 @@ cdef inline void leave_level(Places on, int64_t level, int64_t node) noexcept no
     on.size[level] -= 1
 
 
-cdef void move_nodes(
-    Places on, int64_t[::1] free, int64_t holder, int64_t sign
-) noexcept nogil:
-    """Return what a holder uses to its nodes (1), or take it (−1); ``free`` is the sum of these."""
+cdef void move_nodes(Places on, int64_t holder, int64_t sign) noexcept nogil:
+    """Return what a holder uses to its nodes (1), or take it (−1)."""
     cdef int64_t first = on.nodes.first[holder], place, node, before, after, x
     for place in range(first, first + on.held[holder]):
         node = on.node[place]
@@ -104,7 +102,7 @@ cdef void move_nodes(
             after = before + sign * on.amount[x, place]
             on.free[x, node] = after
             before, after = max(before, 0), max(after, 0)
-            free[x] += after - before
+            on.sum[x] += after - before
             if x == 0 and before != after:
                 leave_level(on, before, node)
                 enter_level(on, after, node)

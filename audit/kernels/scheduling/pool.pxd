@@ -77,7 +77,7 @@ cdef struct State:
 cdef class Pool:
     cdef State state
     cdef bint by_nodes  # whether nodes decide what fits
-    cdef Places places  # then ``free`` is a bound: the sum over nodes on which some is free
+    cdef Places places  # then ``free`` is a bound: their sum
     cdef int64_t[::1] free  # [resources], now; may be negative
     cdef int64_t[::1] spare  # EASY: what the head leaves at the shadow; else working space
     cdef int64_t[::1] used  # [counters] of limits
@@ -172,7 +172,7 @@ cdef inline bint fits_now(Pool pool, int64_t job, Jobs jobs) noexcept nogil:
 cdef inline void take_or_return(Pool pool, int64_t job, int64_t sign, Jobs jobs) noexcept nogil:
     """Return the request of an attempt to what is free (1), or take it (−1)."""
     if pool.by_nodes:
-        move_nodes(pool.places, pool.free, job, sign)
+        move_nodes(pool.places, job, sign)
     else:
         add(pool.free, jobs.request, job, sign)
 
@@ -233,7 +233,7 @@ cdef inline int64_t pass_steps(Pool pool, Steps steps) noexcept nogil:
     if not pool.by_nodes:
         return add_steps(steps, step, pool.state.now, pool.free)
     while step < steps.number and steps.time[step] <= pool.state.now:
-        move_nodes(pool.places, pool.free, steps.holder[step], 1 if steps.ends[step] else -1)
+        move_nodes(pool.places, steps.holder[step], 1 if steps.ends[step] else -1)
         step += 1
     return step
 

@@ -29,8 +29,9 @@ cdef class Pool:
         int64_t block_bits=6, int64_t long_queue=192, int64_t few_gaps=8
     ):
         cdef int64_t places = attempts + 2, blocks = (places >> block_bits) + 2
-        self.by_nodes, self.places = nodes.capacity.shape[1] > 0, Places(nodes, attempts)
         self.free, self.spare = np.zeros((2, resources), np.int64)
+        self.by_nodes = nodes.capacity.shape[1] > 0
+        self.places = Places(nodes, attempts, self.free)
         self.used = np.zeros(counters, np.int64)
         self.run_expected, self.run_end, self.run_job = np.zeros((3, places), np.int64)
         self.queue_job, self.queue_estimate, self.queue_width = np.zeros((3, places), np.int64)
@@ -116,7 +117,7 @@ cdef void release(Pool pool, Jobs jobs) noexcept nogil:
     for i in range(kept, running):
         if pool.run_end[i] <= state.now:
             if pool.by_nodes:
-                move_nodes(pool.places, pool.free, pool.run_job[i], 1)
+                move_nodes(pool.places, pool.run_job[i], 1)
             else:
                 add(pool.free, pool.run_request, i, 1)
             count(pool, pool.run_job[i], -1, jobs.limits)

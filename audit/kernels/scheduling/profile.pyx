@@ -65,44 +65,61 @@ cdef void join(Profile profile, int64_t at) noexcept nogil:
     move_rows(profile.levels, at, profile.levels, at + 1, profile.beyond - at)
 
 
-cdef void add_span(
-    Profile profile, int64_t begin, int64_t end, const int64_t[:, ::1] amounts, int64_t k,
-    int64_t sign
+cdef inline (int64_t, int64_t) open_span(
+    Profile profile, int64_t begin, int64_t end
 ) noexcept nogil:
-    """Add ``sign`` times column ``k`` of ``amounts`` over [begin, end); ``end`` may be NEVER.
+    """Make the ends of [begin, end) breakpoints, and return their places; ``end`` may be NEVER.
 
-    Nothing changes before the profile begins.
+    A span that ends before the profile begins is empty: two equal places.
     """
-    cdef int64_t a, b, first, change, x, i
-    cdef int64_t *level
+    cdef int64_t a, b, first
     begin = max(begin, profile.times[profile.first])
     if begin >= end:
-        return
+        return 0, 0
     a = cut(profile, begin)
     first, b = profile.first, profile.beyond
     if end != NEVER:
         b = cut(profile, end)
         a -= first - profile.first  # cutting may have moved everything
     assert 0 <= a < b <= profile.levels.shape[1]
-    for x in range(profile.levels.shape[0]):
-        level = &profile.levels[x, 0]
-        change = sign * amounts[x, k]
-        for i in range(a, b):
-            level[i] += change
-    join(profile, b)
-    join(profile, a)
+    return a, b
+
+
+cdef inline void change_level(
+    Profile profile, int64_t x, int64_t a, int64_t b, int64_t change
+) noexcept nogil:
+    """Add to the level of a resource between two places."""
+    cdef int64_t *level = &profile.levels[x, 0]
+    cdef int64_t i
+    for i in range(a, b):
+        level[i] += change
+
+
+cdef inline void close_span(Profile profile, int64_t a, int64_t b) noexcept nogil:
+    """Remove the ends of a span where nothing changes there."""
+    if a < b:
+        join(profile, b)
+        join(profile, a)
 
 
 cdef void add_step(Profile profile, int64_t begin, Steps steps, int64_t step) noexcept nogil:
     """Add a step that is taken at ``begin`` and lasts for ever."""
-    add_span(profile, begin, NEVER, steps.change, step, 1)
+    cdef int64_t a, b, x
+    a, b = open_span(profile, begin, NEVER)
+    for x in range(profile.levels.shape[0]):
+        change_level(profile, x, a, b, steps.change[x, step])
+    close_span(profile, a, b)
 
 
 cdef void add_job(
     Profile profile, int64_t begin, int64_t end, Jobs jobs, int64_t job, int64_t sign
 ) noexcept nogil:
     """Add ``sign`` times the request of an attempt over [begin, end); ``end`` may be NEVER."""
-    add_span(profile, begin, end, jobs.request, job, sign)
+    cdef int64_t a, b, x
+    a, b = open_span(profile, begin, end)
+    for x in range(profile.levels.shape[0]):
+        change_level(profile, x, a, b, sign * jobs.request[x, job])
+    close_span(profile, a, b)
 
 
 cdef inline bint fits_level(
