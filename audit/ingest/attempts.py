@@ -253,7 +253,8 @@ def _in_turn(ordered: pl.DataFrame) -> pl.DataFrame:
 def settle_new(con: Connection, cluster: str, input_ids: Sequence[str]) -> None:
     """Resolve the jobs of new inputs with several records in the store."""
     for input_id in input_ids:
-        _resolve(con, cluster, queries.run(con, "repeated_jobs", cluster=cluster, input_id=input_id))
+        of = {"cluster": cluster, "input_id": input_id}
+        _resolve(con, cluster, queries.run(con, "repeated_jobs", **of))
     if input_ids:
         _settle_arrays(con, cluster)
 

@@ -14,7 +14,7 @@ from audit.store import queries
 from audit.store.database import rows
 from tests import stores
 from tests.examples import examples
-from tests.formats import contract, test_gridengine, test_near_swf, test_older_dialects
+from tests.formats import test_gridengine, test_near_swf, test_older_dialects
 from tests.formats.lsf import test_reader as test_lsf
 from tests.formats.pbs import test_reader as test_pbs
 from tests.formats.sacct import test_job_table
