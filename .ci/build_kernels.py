@@ -32,7 +32,9 @@ STAMP: Final = Path("audit", "kernels", "built.json")
 MEMORYVIEWS: Final = "audit.kernels._memoryviews"
 """Module with Cython's code for memoryviews, which all others import."""
 
-NEEDED: Final = re.compile(r'^(?:include "(.+)"|from (audit\.kernels\.[\w.]+) cimport )', re.MULTILINE)
+NEEDED: Final = re.compile(
+    r'^(?:include "(.+)"|from (audit\.kernels\.[\w.]+) cimport )', flags=re.MULTILINE
+)
 """What a source needs of others: a file that it includes, or a module that it cimports from."""
 
 MACROS: Final = [("Py_LIMITED_API", "0x030B0000")]
