@@ -15,6 +15,7 @@ from audit.files import lock
 from audit.nightly.run import run
 from audit.nightly.stages import Night
 from audit.store import database, snapshots
+from tests import stores
 from tests.logs import line, log, write
 
 NOW = 2_000_000_000
@@ -63,8 +64,7 @@ def month(number: int, jobs: int = 40, first: int = 0) -> str:
 
 def published(folder: Path, sql: str) -> list[tuple[Any, ...]]:
     """The rows of a query over the published database."""
-    with closing(snapshots.open_snapshot(folder / "fairaudit.duckdb")) as con:
-        return database.rows(con, sql)
+    return stores.rows(folder / "fairaudit.duckdb", sql)
 
 
 def content(folder: Path) -> dict[str, object]:

@@ -21,6 +21,7 @@ from audit.pipeline.published import open_published
 from audit.pipeline.session import Session
 from audit.policies import Backfill, Order
 from audit.store import database, snapshots
+from tests import processes, stores
 from tests.cli.command import left_in
 from tests.ingest import test_events as pbs
 from tests.logs import busy, line, log, write
@@ -113,8 +114,7 @@ def audited(log: Path, out: Path, settings: Config | None = None, **options: Any
 
 
 def notes(outcome: AuditResult) -> list[str]:
-    with closing(snapshots.open_snapshot(outcome.database)) as con:
-        [text] = database.fetch(con, "SELECT notes::VARCHAR AS notes FROM clusters")["notes"]
+    [text] = stores.fetch(outcome.database, "SELECT notes::VARCHAR AS notes FROM clusters")["notes"]
     return list(json.loads(text)["notes"])
 
 
@@ -202,14 +202,13 @@ def test_an_audit_does_not_load_the_studies(tmp_path: Path) -> None:
         "app(['audit', 'a.swf', '--no-pdf', '--no-fit'], standalone_mode=False)\n"
         "assert not [name for name in sys.modules if name.startswith('audit.studies')]\n"
     )
-    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=True, capture_output=True)
+    processes.python("-c", script, cwd=tmp_path, check=True, text=False)
 
 
 def figures(outcome: AuditResult, *metrics: str) -> list[float]:
     sql = "SELECT metric, value FROM summary WHERE dimension = 'all' UNION ALL "
     sql += "SELECT metric, value FROM fidelity"
-    with closing(snapshots.open_snapshot(outcome.database)) as con:
-        found = dict(database.rows(con, sql))
+    found = dict(stores.rows(outcome.database, sql))
     return [found[metric] for metric in metrics]
 
 
@@ -245,8 +244,7 @@ def early(folder: Path) -> Path:
 
 def outside(outcome: AuditResult) -> list[tuple[str, float, float]]:
     sql = "SELECT job_id, cause_outside_s, cause_earlier_s FROM job_fairness ORDER BY job_id"
-    with closing(snapshots.open_snapshot(outcome.database)) as con:
-        return database.rows(con, sql)
+    return stores.rows(outcome.database, sql)
 
 
 def test_a_log_selected_by_end_begins_at_its_first_end(tmp_path: Path) -> None:
@@ -322,8 +320,7 @@ def of_arrays(log: Path, out: Path) -> AuditResult:
 
 
 def stored(outcome: AuditResult, query: str) -> list[tuple[Any, ...]]:
-    with closing(snapshots.open_snapshot(outcome.database)) as con:
-        return database.rows(con, query)
+    return stores.rows(outcome.database, query)
 
 
 def test_a_row_of_waiting_tasks_counts_each_of_them(tmp_path: Path) -> None:
