@@ -129,17 +129,6 @@ def test_only_some_of_many_refused_lines_are_kept(
             con.close()
 
 
-def test_refused_lines_of_all_parts_of_a_log_are_counted(
-    con: Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("audit.ingest.ingest.BATCH_ROWS", 1)
-    (opened,) = open_logs([write(tmp_path / "a.swf", busy(20) + "1 2 3\n" + busy(20) + "4 5\n")])
-    in_parts = opened._replace(dialect=replace(opened.dialect, block_bytes=200))
-    (taken,) = take_in(con, "c", [in_parts])
-    assert (taken.records, taken.refused) == (42, 2)
-    assert fetch(con, "SELECT line FROM refused ORDER BY line")["line"].to_list() == [24, 48]
-
-
 def test_a_log_goes_in_whole_or_not_at_all(
     con: Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -108,19 +108,6 @@ def test_one_that_cannot_be_opened_stops_no_other(tmp_path: Path) -> None:
     assert unread.reason == "a link to gone, where nothing is"
 
 
-def test_a_packed_log_is_the_same_log(tmp_path: Path) -> None:
-    text = busy().encode()
-    plain, packed = tmp_path / "a.swf", tmp_path / "named-as-it-likes"
-    plain.write_bytes(text)
-    packed.write_bytes(gzip.compress(text))
-    for path in (plain, packed):
-        source = logs.inspect(path)
-        assert source.size == len(text)
-        assert source.sha256 == hashlib.sha256(text).hexdigest()
-        assert source.head == text
-        assert b"".join(block.data for block in logs.blocks(path)) == text
-
-
 @pytest.mark.parametrize("size", [1, 7, 100, 1 << 20])
 @pytest.mark.parametrize("last", ["", "\n"])
 def test_blocks_are_whole_lines_and_know_where_they_begin(
@@ -155,17 +142,6 @@ def test_what_is_no_log(tmp_path: Path, content: bytes, code: int, said: str) ->
     assert caught.value.exit_code == code
     assert said in str(caught.value)
     assert str(path) in str(caught.value)
-
-
-def test_what_is_not_there(tmp_path: Path) -> None:
-    for path, said in ((tmp_path / "none", "no such file"), (tmp_path, "is a directory")):
-        with pytest.raises(AuditError, match=said) as caught:
-            logs.inspect(path)
-        assert caught.value.exit_code == 2
-    below_a_file = write(tmp_path / "file", "x") / "log"
-    with pytest.raises(AuditError, match="cannot be read") as caught:
-        logs.inspect(below_a_file)
-    assert caught.value.exit_code == 2
 
 
 def test_the_head_can_end_the_reading(tmp_path: Path) -> None:

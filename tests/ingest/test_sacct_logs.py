@@ -55,31 +55,6 @@ def test_files_that_tell_of_the_same_jobs_change_nothing(con: Connection) -> Non
     assert queries.failed_checks(con) == {}
 
 
-@pytest.mark.thorough
-def test_the_order_of_dumps_changes_nothing(tmp_path: Path) -> None:
-    waiting, started = "150 Unknown Unknown", "150 250 350"
-    dumps = {
-        "mon": [row("1", "100 200 Unknown", "RUNNING"), row("3_[0-9%2]", waiting, "PENDING")],
-        "tue": [row("1", "100 200 300"), row("3_0", started), row("3_[1-9%2]", waiting, "PENDING")],
-        "wed": [
-            row("3_0", started),
-            row("3_1", "150 260 Unknown", "RUNNING"),
-            row("3_[2-9%2]", waiting, "PENDING"),
-        ],
-    }
-    paths = [write(tmp_path / name, "\n".join([HEADER, *rows, ""])) for name, rows in dumps.items()]
-    seen = []
-    for number, order in enumerate(permutations(paths)):
-        con = stores.new(tmp_path / str(number))
-        take_in(con, "c", open_logs(order))
-        assert queries.failed_checks(con) == {}
-        seen.append(fetch(con, "SELECT * FROM records").sort(pl.all()))
-        con.close()
-    assert all(frame.equals(seen[0]) for frame in seen)
-    left = seen[0].filter(~pl.col("superseded")).sort("job_id")
-    assert left["job_id"].to_list() == ["1", "3_0", "3_1", "3_[2-9%2]"]
-
-
 def test_records_of_another_cluster_are_left_there(con: Connection, tmp_path: Path) -> None:
     rows = [row("1", "100 200 300"), row("1", "100 210 310", cluster="two")]
     path = write(tmp_path / "both", "\n".join([HEADER, *rows, ""]))
@@ -288,9 +263,12 @@ def test_an_array_from_night_to_night(tmp_path: Path) -> None:
         assert tasks(con) == known
         assert queries.failed_checks(con) == {}
     con.close()
+    seen = []
     for number, order in enumerate(permutations(files)):
         con = stores.new(tmp_path / f"db{number}")
         for file in order:
             take_in(con, "c", open_logs([file]))
         assert tasks(con) == expected[-1]
+        seen.append(fetch(con, "SELECT * FROM records").sort(pl.all()))
         con.close()
+    assert all(frame.equals(seen[0]) for frame in seen)

@@ -308,13 +308,6 @@ def test_a_command_is_a_source_and_no_shell_reads_it(tmp_path: Path) -> None:
     assert not list((tmp_path / "fairaudit-state").glob("*.log"))
 
 
-def test_a_command_that_fails_is_a_failure(tmp_path: Path) -> None:
-    words = ("sh", "-c", "echo broken >&2; exit 3")
-    (failure,) = run(Site(site(tmp_path, **command(*words)), tmp_path), NOW).failures
-    assert "failed with exit code 3: broken" in str(failure)
-    assert failure.exit_code == 4
-
-
 def test_thresholds_find_what_exceeds_them(tmp_path: Path) -> None:
     write(tmp_path / "log", "")
     base = site(tmp_path)
