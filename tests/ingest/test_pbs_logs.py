@@ -135,9 +135,9 @@ def test_tasks_without_a_record_wait_from_day_to_day(tmp_path: Path) -> None:
     query = (
         "SELECT state, tasks, array_tasks FROM records WHERE job_id = '7[].srv' AND NOT superseded"
     )
-    for number, order in enumerate(permutations(range(4))):
+    for number, order in enumerate(("0123", "3210", "2031", "1302")):
         con = stores.new(tmp_path / f"db{number}")
-        for day in order:
+        for day in map(int, order):
             file = tmp_path / f"{number}-{day}"
             file.write_text("".join(f"{line}\n" for line in days[day]), encoding="utf-8")
             take_in(con, "c", open_logs([file]))
