@@ -23,7 +23,6 @@ from audit.policies import Backfill, Order
 from audit.store import database, snapshots
 from tests import processes, stores
 from tests.cli.command import left_in
-from tests.ingest import test_events as pbs
 from tests.logs import busy, line, log, write
 from tests.oneoff.fit_policy import made
 from tests.oneoff.fit_policy.test_plan import OFFICE, RULES
@@ -296,21 +295,6 @@ def test_a_begin_after_the_log_is_refused(tmp_path: Path) -> None:
         plainly(early(tmp_path), tmp_path / "out", log_from="2026-01-02")
 
 
-def test_a_log_of_pbs_begins_at_its_first_record(tmp_path: Path) -> None:
-    """By hand, 4 CPUs: the records begin at 9,000, and all is in use until 16,000 of 19,000 s."""
-    at = 1_700_000_000
-    lines = [
-        pbs.queued(at + 9_000).replace(";7.", ";9."),
-        pbs.ended(at + 8_000, at + 10_000, submit=at),
-        pbs.started(at + 10_000, submit=at, user="bob").replace(";7.", ";8."),
-        pbs.ended(at + 10_000, at + 16_000, submit=at, user="bob").replace(";7.", ";8."),
-        pbs.event("D", at + 19_000).replace(";7.", ";9."),
-    ]
-    outcome = plainly(write(tmp_path / "20231115", "\n".join([*lines, ""])), tmp_path / "out")
-    assert figures(outcome, "covered_time", "utilization") == [10_000, 0.7]
-    assert outside(outcome)[:2] == [("7.srv", 8_000, 0), ("8.srv", 9_000, 1_000)]
-
-
 ARRAYS = DATA / "arrays"
 
 
@@ -343,19 +327,6 @@ def test_a_row_of_waiting_tasks_counts_each_of_them(tmp_path: Path) -> None:
         ("4", 1, 1_200.0, -6_000.0),
     ]
     assert stored(each, "SELECT sum(tasks) FROM job_fairness") == [(13,)]
-
-
-def test_tasks_of_a_pbs_array_without_a_record_wait(tmp_path: Path) -> None:
-    outcome = of_arrays(ARRAYS / "pbs", tmp_path / "out")
-    query = "SELECT metric, value FROM summary WHERE dimension = 'all'"
-    known = dict(stored(outcome, query))
-    assert (known["running"], known["pending"]) == (1, 100)
-    jobs = "SELECT job_id, tasks, state FROM job_fairness ORDER BY job_id"
-    assert stored(outcome, jobs) == [
-        ("7[1].srv", 1, "RUNNING"),
-        ("7[].srv", 99, "PENDING"),
-        ("9.srv", 1, "PENDING"),
-    ]
 
 
 def test_a_cancelled_array_gave_up_with_all_its_tasks(tmp_path: Path) -> None:
