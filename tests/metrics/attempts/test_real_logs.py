@@ -1,4 +1,4 @@
-"""The public logs: who is in them, conservation, and the figures of KTH-SP2 that SPEC §6 names."""
+"""The public logs: the account of waits, and the figures of KTH-SP2 that SPEC §6 names."""
 
 import gzip
 from functools import cache
