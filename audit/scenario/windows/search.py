@@ -134,8 +134,8 @@ class _Choice:
         zones = [self.pool.zone]
         if not self.pool.windows:
             zones = hours.clocks(zones[0], self.observed.first, self.observed.last)
-        first = occasions.seen(self.observed, self.walker, zones[0])
-        for seen in (first, *(Seen(self.observed, first.spans, zone) for zone in zones[1:])):
+        for zone in zones:
+            seen = Seen(self.observed, self.walker.spans, zone)
             self._add(seen, hours.candidates(seen))
         best: InferredWindow | None = None
         least = BOOKS * self.waiting
@@ -171,7 +171,7 @@ class _Choice:
             return self._window(seen, one, TestedRule(RAW_SHARE), seconds), ()
         if seconds <= least:
             return self._window(seen, one, TestedRule(BOOKS_LESS), seconds), ()
-        trial = occasions.seen(self.observed, self.walker, seen.zone, one.tried(seen))
+        trial = seen.under(self.walker, one.tried(seen))
         seconds, found = self._evidence(seen, trial, one)
         if not found.fails and seconds <= least:
             found = found._replace(fails=BOOKS_LESS)
