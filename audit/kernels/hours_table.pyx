@@ -32,34 +32,49 @@ def best_stretch(
     Returns:
         Its first hour, its hours − 1, its score (0: no stretch is worth anything), its seconds.
     """
-    cdef Py_ssize_t blocks = base.shape[3], circle = base.shape[0], whole = base.shape[2] - 1
-    cdef Py_ssize_t begin, extent, row, block, first, hour
+    cdef Py_ssize_t blocks = base.shape[3], circle = base.shape[0], width = 5 * base.shape[3]
+    cdef Py_ssize_t begin, extent, hour, block, x
     cdef bint same = hours.shape[0] == 1
-    cdef double own
+    cdef double most = np.max(chance), bound, positive
     cdef Best best = Best(0, 0, 0.0, 0.0)
     cdef double[:, ::1] sums = np.zeros((5, blocks + 1))
-    cdef double[:, ::1] held = np.zeros((5, blocks))
+    cdef double[::1] held = np.zeros(width)
+    cdef double[:, ::1] added = np.zeros((hours.shape[1], width))
     with nogil:
         for begin in range(circle):
-            for row in range(3):
-                for block in range(blocks):
-                    own = base[begin, row, which, block]
-                    held[row, block] = own
-                    if row < 2:
-                        held[3 + row, block] = base[begin, row, whole, block] - own
+            _divide(base[begin], which, held)
+            if begin == 0 or not same:
+                for hour in range(hours.shape[1]):
+                    _divide(hours[begin, hour], which, added[hour])
             for extent in range(circle - 1):
-                first = 0 if same else begin
                 hour = (begin + extent) % circle if same else extent
-                for row in range(3):
+                for x in range(width):
+                    held[x] += added[hour, x]
+                bound = 0.0  # no run has a greater score
+                for block in range(blocks):
+                    positive = most * (held[block] + held[blocks + block]) - held[blocks + block]
+                    bound += max(positive, 0.0)
+                if bound <= 0 or bound < best.score - 1e-6:
+                    continue
+                for x in range(5):
                     for block in range(blocks):
-                        own = hours[first, hour, row, which, block]
-                        held[row, block] += own
-                        sums[row, block + 1] = sums[row, block] + held[row, block]
-                        if row < 2:
-                            held[3 + row, block] += hours[first, hour, row, whole, block] - own
-                            sums[3 + row, block + 1] = sums[3 + row, block] + held[3 + row, block]
+                        sums[x, block + 1] = sums[x, block] + held[x * blocks + block]
                 best = _better(best, sums, chance, least, raw, begin, extent)
     return best.begin, best.extent, best.score, best.seconds
+
+
+cdef inline void _divide(
+    const double[:, :, ::1] table, Py_ssize_t which, double[::1] out
+) noexcept nogil:
+    """Write the occasions, starts and seconds of a class, and the first two of all others."""
+    cdef Py_ssize_t row, block, blocks = table.shape[2], whole = table.shape[1] - 1
+    for row in range(3):
+        for block in range(blocks):
+            out[row * blocks + block] = table[row, which, block]
+            if row < 2:
+                out[(3 + row) * blocks + block] = (
+                    table[row, whole, block] - table[row, which, block]
+                )
 
 
 cdef Best _better(

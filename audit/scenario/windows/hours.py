@@ -94,18 +94,9 @@ class WindowCandidate(NamedTuple):
 
     def tried(self, seen: Seen) -> Tried:
         """Return the window as a rule on trial."""
-        zone = periods.zone(seen.zone)
-        first, last = seen.observed.first, seen.observed.last
-        closing = Closing(self.rule, 1, np.zeros(0, np.int64))
-        edges = window_edges([closing], zone, first, last, 0)
-        count = len(edges.time) // 2
         reach = seen.observed.reach if self.rule.overlap else np.ones_like(seen.observed.reach)
-        return Tried(
-            self.inside,
-            reach,
-            closes=np.ascontiguousarray(edges.time[: 2 * count : 2]),
-            opens=np.ascontiguousarray(edges.time[1 : 2 * count : 2]),
-        )
+        closings: tuple[Ints, Ints] = seen.once(self.rule.hours, partial(_closings, self.rule, seen))
+        return Tried(self.inside, reach, *closings)
 
     @property
     def closed(self) -> kernels.ClosedHours:
@@ -136,6 +127,15 @@ class WindowCandidate(NamedTuple):
         """Return the units of the window and of its neighbours."""
         mine, others = self.forbidden(seen, by_hour=False)
         return mine.units(seen), others.units(seen)
+
+
+def _closings(rule: Window, seen: Seen) -> tuple[Ints, Ints]:
+    """Return when the hours of a window begin and end, epoch s."""
+    closing = Closing(rule.but(overlap=False), 1, np.zeros(0, np.int64))
+    span = seen.observed.first, seen.observed.last
+    time = window_edges([closing], periods.zone(seen.zone), *span, 0).time
+    count = len(time) // 2 * 2
+    return np.ascontiguousarray(time[:count:2]), np.ascontiguousarray(time[1:count:2])
 
 
 class Forbidden(NamedTuple):

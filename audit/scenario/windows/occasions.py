@@ -19,7 +19,7 @@ from audit.metrics.closed_hours import EPOCH_HOUR, HOUR_S, offsets
 from audit.rules import WEEK
 from audit.scenario.limits import NO_EDGES, Limits
 from audit.scenario.windows.observed import Observed
-from audit.scenario.workload import Workload
+from audit.scenario.workload import Workload, distinct
 
 OUTAGE_S: Final = 600
 DAY_S: Final = 86_400
@@ -177,7 +177,7 @@ def outages(work: Workload) -> Ints:
 
 def _counted(begin: Ints, end: Ints) -> tuple[Ints, Ints]:
     """Return the instants at which the number of open intervals changes, and the number since."""
-    times = np.unique(np.concatenate((begin, end)))
+    times = distinct(np.concatenate((begin, end)))
     changes = [np.bincount(np.searchsorted(times, at), minlength=len(times)) for at in (begin, end)]
     return times, np.cumsum(changes[0] - changes[1])
 
