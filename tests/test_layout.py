@@ -27,6 +27,7 @@ BESIDE_THE_MIRROR: Final = {
     "tests/formats/sacct/test_captures.py": "all modules of the dialect, over captures",
     "tests/ingest/test_pbs_logs.py": "the way of one dialect into the store",
     "tests/formats/test_older_dialects.py": "what all dialects owe, of two",
+    "tests/ingest/test_blocks.py": "all of its room, over blocks of any size",
     "tests/ingest/test_nothing_lost.py": "all of its room, over a long log",
     "tests/ingest/test_sacct_logs.py": "the way of one dialect into the store",
     "tests/mail/test_pages.py": "mails about users and accounts, through a server",
