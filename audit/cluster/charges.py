@@ -4,8 +4,6 @@ Relative penalties need the amount of each resource in a pool. If the configurat
 of the counted resource, the peaks in use are taken for the others, and marked as inferred.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final, NamedTuple
 

@@ -1,7 +1,5 @@
 """Computes the rows of the result tables from the attempts of a cluster."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 from typing import Final, NamedTuple

@@ -4,8 +4,6 @@
 run; all faults in them are reported together, by key and line.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Stores the results of a cluster, replacing earlier ones."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple

@@ -22,8 +22,6 @@ Names are not escaped: ``realigned`` reads lines with a `:` in a name.
 Sources: complex(5), sge_types(5), sge_status(5), `sge_build_job_category` in the source code.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple

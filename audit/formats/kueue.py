@@ -13,8 +13,6 @@ Sources: Kueue's ``apis/kueue/v1beta2/workload_types.go``, ``pkg/workload``, and
 Kubernetes (``apimachinery/pkg/api/resource``).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime

@@ -6,8 +6,6 @@ empty field is unknown. The first thousand lines are checked for whether
 the columns can have SWF's meaning: if not, the log is refused, with the reason.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -24,12 +24,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit.array_types import Ints
-from audit.metrics.attempts.contention import (
-    amounts,
-    capacity_steps,
-    counted_resources,
-    time_order,
-)
+from audit.metrics.attempts.contention import amounts, capacity_steps, counted_resources, time_order
 from audit.metrics.waits.queue import numbered, queued
 from audit.model import Pool
 

@@ -5,8 +5,6 @@ Conventions: R resources, in their own units; N nodes; n attempts; times in epoc
 each of its parts fits on a node.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple

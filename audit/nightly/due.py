@@ -7,8 +7,6 @@ a time; otherwise all are. A report is due if the run that computed its period's
 made it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import json

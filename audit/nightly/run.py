@@ -7,8 +7,6 @@ and the next run finishes one that was killed. If a stage fails, only what depen
 undone.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing

@@ -3,8 +3,6 @@
 Conventions as in ``scenario.workload``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Final, NamedTuple
 

@@ -4,8 +4,6 @@ Conventions: R resources, N nodes, n attempts. *Holders* are the attempts, then 
 which outages and reservations take as a whole.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

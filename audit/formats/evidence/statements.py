@@ -1,7 +1,5 @@
 """Statements of a scheduler about jobs and nodes at instants, as readers collect them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple

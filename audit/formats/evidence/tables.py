@@ -4,8 +4,6 @@ Columns are found by their headings; ``|`` separates them, or blanks. A line tha
 dates the lines below it. See ``samples``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice

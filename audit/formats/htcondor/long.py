@@ -10,8 +10,6 @@ of their names do not matter. A record without its end was cut, unless it is the
 the files of one job (PER_JOB_HISTORY_DIR).
 """
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

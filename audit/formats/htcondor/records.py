@@ -24,8 +24,6 @@ Sources: HTCondor manual, "Job ClassAd Attributes"; ``condor_utils/classadHistor
 ``job_ad_instance_recording.cpp``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from enum import Enum
 from typing import Final

@@ -6,8 +6,6 @@ soft limits, and limits of groups and projects are named as problems.
 Source: pbs_queue_attributes(7B), pbs_server_attributes(7B); TORQUE's queue attributes.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any, Final, Literal, NamedTuple

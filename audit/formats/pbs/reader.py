@@ -30,8 +30,6 @@ Sources: OpenPBS, src/server/accounting.c and src/include/acct.h; PBS Profession
 Guide, "Accounting"; TORQUE Administrator Guide, "Accounting Records" and "Job Exit Status".
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from dataclasses import replace

@@ -5,8 +5,6 @@ resources; `select` and `place`), TORQUE Administrator Guide (requesting resourc
 OpenPBS attr_fn_time.c, attr_fn_size.c.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from enum import Enum
 from functools import cache

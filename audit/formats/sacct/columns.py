@@ -14,8 +14,6 @@ Ambiguous runs, and lines outside records, are refused. A whole record within a 
 a record.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field

@@ -12,8 +12,6 @@ A record is a line: one whose text contains a line break is refused. Sources: Sl
 ``as_mysql_cluster.c`` (columns) and ``slurm.h`` (states and flags), 17.11 to 25.05.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

@@ -9,8 +9,6 @@ that, if every line proves them.
 - Elapsed is End − Start; Timelimit is whole minutes, and at least that.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """Columns of sacct's text → typed records. Conventions: see ``text``."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Final
 
@@ -10,15 +8,7 @@ import polars as pl
 from audit.formats.instants import LATEST, UNKNOWN, instants
 from audit.formats.sacct.columns import BY_NAME
 from audit.formats.sacct.repeated import TIMES, UNDECIDED, settled
-from audit.formats.shaping import (
-    LARGEST,
-    Fault,
-    Texts,
-    by_distinct,
-    ends_early,
-    faulted,
-    remarks,
-)
+from audit.formats.shaping import LARGEST, Fault, Texts, by_distinct, ends_early, faulted, remarks
 from audit.formats.slurm import fields
 from audit.formats.slurm.fields import FieldKind
 from audit.hostlists import count

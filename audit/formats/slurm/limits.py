@@ -14,8 +14,6 @@ sums over time (``GrpTRESMins``, …), are left out and listed.
 Source: Slurm's "Resource Limits" (resource_limits.html), 22.05 to 25.05; slurmctld's acct_policy.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 

@@ -12,8 +12,6 @@ Limits are read from their columns (``LIMITS``). Faults are reported with their 
 sacctmgr's manual page, Slurm 17.11 to 25.05.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -11,8 +11,6 @@ expanded up to ``MOST_NAMES``. Sources: scontrol's manual page ("show partition"
 ("NodeName", ranges in brackets, "TRESBillingWeights"), Slurm 17.11 to 25.05.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence

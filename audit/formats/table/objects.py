@@ -6,8 +6,6 @@ damage costs one object, and blocks may end before any of them. A column is a pa
 of the list there is a row; an object without any is one row.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache

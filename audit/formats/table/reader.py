@@ -4,8 +4,6 @@ The mapping is the user's: no table is recognised by itself. A preset, or a prop
 header (``proposals``), must be named to be used. Parquet arrives as CSV (``ingest.streams``).
 """
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Final

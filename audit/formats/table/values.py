@@ -4,8 +4,6 @@ A row is refused for its id, for a mapped time that cannot be read, or because i
 starts. Any other value that cannot be read is unknown, and counted.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 import polars as pl

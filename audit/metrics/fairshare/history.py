@@ -30,8 +30,6 @@ Sources: [B] H. Bui et al., Fairshare Scheduling – A Case Study, §2.1; [R] G.
 Priority Operators for Fairshare Scheduling.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final, NamedTuple, cast

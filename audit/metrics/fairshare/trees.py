@@ -14,8 +14,6 @@ Sources: [R] G. Rodrigo, P.-O. Östberg, E. Elmroth, Priority Operators for Fair
 and §4.4.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal, NamedTuple

@@ -16,8 +16,6 @@ usage, so FairShare then stays as it is until a reset. ``back`` assumes that the
 after t₁, and that all others go on using what they used on average between t₀ and t₁.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

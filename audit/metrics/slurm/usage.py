@@ -27,8 +27,6 @@ Sources: Slurm's priority/multifactor plugin, 22.05 (observed, see docs/sshare.m
 manual page ("PriorityDecayHalfLife", "PriorityUsageResetPeriod", "TRESBillingWeights").
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace

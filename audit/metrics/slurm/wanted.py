@@ -9,8 +9,6 @@ its end, FairShare with it and without it is what ``sshare`` shows if nothing el
 Sources: as of ``shares`` and ``usage``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Final, NamedTuple

@@ -3,8 +3,6 @@
 Conventions: n attempts in the order (arrival, submit, sequence); times in epoch s.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -16,10 +14,7 @@ from numpy.typing import NDArray
 
 from audit import periods
 from audit.array_types import Ints
-from audit.metrics.attempts.contention import (
-    CapacitySteps,
-    reserved_rows,
-)
+from audit.metrics.attempts.contention import CapacitySteps, reserved_rows
 from audit.metrics.attempts.population import only, ordered
 from audit.metrics.attempts.reasons import any_of, in_scope
 from audit.metrics.closed_hours import closed_spans

@@ -10,8 +10,6 @@ no links, devices, sparse files or extended headers. Unpacking writes no more by
 has.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import os

@@ -7,8 +7,6 @@ the rename, all is as it was, except that reports which cannot be made again are
 next run does what is left if this is killed.
 """
 
-from __future__ import annotations
-
 import base64
 import re
 import secrets

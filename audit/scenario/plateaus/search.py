@@ -6,8 +6,6 @@ one user is never a rule of the site: it may be a throttle or a dependency.
 Source: SPEC §11, *Plateaus: limits that the log shows*.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta

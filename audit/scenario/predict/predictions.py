@@ -3,8 +3,6 @@
 Conventions as in ``scenario.workload``. A prediction uses only what was known when it was made.
 """
 
-from __future__ import annotations
-
 from math import ceil
 from typing import Any, Final, NamedTuple
 

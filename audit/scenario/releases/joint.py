@@ -5,8 +5,6 @@ They were held, or waited for a node; nothing in the log says which.
 Source: SPEC §11, *Chains, releases, begin times*.
 """
 
-from __future__ import annotations
-
 from typing import Final, NamedTuple
 
 import numpy as np

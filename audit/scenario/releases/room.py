@@ -6,8 +6,6 @@ known, only free parts of a job's eligible nodes count (SPEC §12).
 Source: SPEC §11, *Chains, releases, begin times*.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple

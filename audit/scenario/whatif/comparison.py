@@ -13,8 +13,6 @@ difference, it is the *same*. Attempts that start today and never after the chan
 figure, but counted; a part without others gets a row with the outcome *never_starts*.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
