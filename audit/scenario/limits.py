@@ -8,8 +8,6 @@ above its bound.
 Source: SPEC §10, *Limits*.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
@@ -64,7 +62,7 @@ class Limits(NamedTuple):
         """Whether anything is limited."""
         return len(self.first) > 0
 
-    def of_those(self, chosen: Bools) -> Limits:
+    def of_those(self, chosen: Bools) -> "Limits":
         """Return those of the ``chosen`` attempts."""
         if not self.some:
             return self

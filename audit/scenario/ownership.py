@@ -11,8 +11,6 @@ tree, all users (accounts) are siblings with equal shares. Priorities are compar
 without such attempts or usage.
 """
 
-from __future__ import annotations
-
 import hashlib
 from itertools import pairwise
 from typing import Final, NamedTuple
@@ -60,7 +58,7 @@ class Ownership(NamedTuple):
     fairshare: Fairshare
     priorities: Priorities | None = None  # for the order ``multifactor``
 
-    def of_those(self, chosen: Bools) -> Ownership:
+    def of_those(self, chosen: Bools) -> "Ownership":
         """Return the owners of the ``chosen`` attempts."""
         return self._replace(
             leaf=self.leaf[chosen],

@@ -7,8 +7,6 @@ before its hours if the walltime reaches into them.
 Source: SPEC §11, *Windows and overlap windows*.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from datetime import datetime
 from functools import partial
@@ -121,7 +119,7 @@ class WindowCandidate(NamedTuple):
         kernels.forbidden_seconds(seen.possible_starts, self.closed, first, seconds)
         return RuleWait(first, seconds)
 
-    def forbidden(self, seen: Seen, marks: int) -> Forbidden:
+    def forbidden(self, seen: Seen, marks: int) -> "Forbidden":
         """Return the starts, with any of the marks, that the window would forbid.
 
         They are those of its class and of its neighbours.
@@ -143,7 +141,7 @@ class Forbidden(NamedTuple):
     at: Ints  # s on the clock
     marks: Ints
 
-    def of(self, chosen: Bools) -> Forbidden:
+    def of(self, chosen: Bools) -> "Forbidden":
         """Return the chosen ones."""
         return Forbidden._make(column[chosen] for column in self)
 
@@ -153,7 +151,7 @@ class Forbidden(NamedTuple):
         return self.marks & BREAKS > 0
 
     @property
-    def sides(self) -> tuple[Forbidden, Forbidden]:
+    def sides(self) -> "tuple[Forbidden, Forbidden]":
         """The starts of the class, and those of its neighbours."""
         mine = self.marks & OF_CLASS > 0
         return self.of(mine), self.of(~mine)

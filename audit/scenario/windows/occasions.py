@@ -1,7 +1,5 @@
 """The times at which waiting attempts could have started under the rules in force (SPEC §11)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from datetime import date
@@ -35,7 +33,7 @@ class Spans(NamedTuple):
     stretch: Ints  # number of the period without a gap in which the request was free
     claims: Bools  # whether the request also fitted beside the claims of the attempts before it
 
-    def of(self, chosen: Bools | Ints) -> Spans:
+    def of(self, chosen: Bools | Ints) -> "Spans":
         """Return the chosen spans."""
         return Spans._make(column[chosen] for column in self)
 
