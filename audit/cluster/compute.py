@@ -391,10 +391,8 @@ def _summaries(
     held = booked.barred.filter("held")
     for kind in KINDS:
         place = (kind, around, pool, span, setting.now, work.shares.get(kind), held)
-        if kind == "user":
-            entities[kind] = dominant_share.beside(entities[kind], *place)
-        else:
-            entities[kind], curves = dominant_share.with_curves(entities[kind], *place)
+        entities[kind], curves = dominant_share.beside(entities[kind], *place)
+        if kind == "account":
             rows = curves.rename({"entity": "account"}).with_columns(pool=observed["pool"])
             yield TableRows("share_result", period, rows)
     for of_kind in entities.values():

@@ -122,7 +122,7 @@ def summarise(
             if known
             else dominant_share.beside(
                 users.by_entity(held, kind), kind, described, pool, span, now
-            )
+            )[0]
         )
         rows += _nuwt(of_kind, kind, seed, options)
         rows += [

@@ -255,7 +255,7 @@ def back(ground: ChargedAttempts, node: int, since: int, now: int, target: float
         return Back(now, False, now)
     for high in (*range(step, last, step), last - (reset is not None)):
         if high > low and reached(high):
-            found = now + period * _first(reached, low, high)
+            found = now + period * first_reached(reached, low, high)
             return Back(found, False, found)
         low = max(low, high)
     if reset is not None and reset <= now + last * period:
@@ -264,7 +264,7 @@ def back(ground: ChargedAttempts, node: int, since: int, now: int, target: float
     return Back(None, False, now + last * period)
 
 
-def _first(reached: Callable[[int], bool], low: int, high: int) -> int:
+def first_reached(reached: Callable[[int], bool], low: int, high: int) -> int:
     """Return the first number above ``low`` that is reached, where ``high`` is."""
     while high - low > 1:
         middle = (low + high) // 2
