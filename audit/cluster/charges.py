@@ -240,8 +240,7 @@ def _charges(
     """Return a pool's amounts, and how many requests of a period are unknown or exceed them."""
     of_pool = started.filter(pl.col("pool") == pool.name)
     running = of_pool.filter(
-        pl.col("start_time") < period.to_time,
-        pl.col("end_time").fill_null(now) > period.from_time,
+        pl.col("start_time") < period.to_time, pl.col("end_time").fill_null(now) > period.from_time
     )
     chosen = fairshare.chosen
     compared = penalty.relative_penalty(running, "max", _hardware(amounts, chosen.basis))

@@ -301,11 +301,7 @@ def _fidelities(
 
 
 def _of_periods(
-    work: _Work,
-    jobs: pl.DataFrame,
-    booked: Account,
-    pool: Pool,
-    agreed: Mapping[Period, Agreed],
+    work: _Work, jobs: pl.DataFrame, booked: Account, pool: Pool, agreed: Mapping[Period, Agreed]
 ) -> Iterator[TableRows]:
     """Yield a pool's figures in each period; what periods share is computed once."""
     setting, metrics = work.setting, work.config.metrics

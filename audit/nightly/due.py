@@ -261,9 +261,7 @@ class _Stored:
         first = first_arrival(self.work.con, self.cluster.name, of_base, window.to_time)
         since = of_base if first is None else min(first, of_base)
         return min(
-            since - LEAD_S,
-            begin - SPAN_S,
-            begin - fairshare.lead_s(self.fairshare, self.setting),
+            since - LEAD_S, begin - SPAN_S, begin - fairshare.lead_s(self.fairshare, self.setting)
         )
 
     def put_away(self, computed: Collection[Period], due: Collection[Period]) -> None:

@@ -202,11 +202,7 @@ def _with(
 
 
 def _sample(
-    work: Workload,
-    described: pl.DataFrame,
-    missing: Bools,
-    policy: Policy,
-    budget_s: float | None,
+    work: Workload, described: pl.DataFrame, missing: Bools, policy: Policy, budget_s: float | None
 ) -> Ints:
     """Return the weight of each attempt in the sample; 0: missing, and left out.
 

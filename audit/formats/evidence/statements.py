@@ -111,8 +111,7 @@ def evidence(
     if kind in SAMPLES:
         earlier = last if before is None else before
         every = pl.concat([earlier, dated]).with_columns(
-            waits=pl.col("state") == PENDING,
-            new=pl.int_range(pl.len()) >= earlier.height,
+            waits=pl.col("state") == PENDING, new=pl.int_range(pl.len()) >= earlier.height
         )
         every = every.sort("instant", "waits").with_columns(
             waited=pl.col("waits").shift(1).over("job_id").fill_null(value=False)

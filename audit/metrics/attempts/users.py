@@ -224,9 +224,7 @@ def _whole_terms(columns: Sequence[str], tolerance_s: int) -> dict[str, pl.Expr]
     return terms
 
 
-def _rounded_terms(
-    columns: Sequence[str],
-) -> list[tuple[str, pl.Expr, dict[str, pl.Expr], bool]]:
+def _rounded_terms(columns: Sequence[str]) -> list[tuple[str, pl.Expr, dict[str, pl.Expr], bool]]:
     """Return sums of floats: the name of the number of attempts, their condition, the terms.
 
     The last element is whether a sum is rounded once, whatever the order of the attempts.

@@ -330,12 +330,7 @@ _Judge = Callable[[Floats, Floats], _Judged]
 
 
 def _judged_by_slurm(
-    shape: Shape,
-    is_guest: Bools,
-    operator: str,
-    dampening: float,
-    own: Floats,
-    outside: Floats,
+    shape: Shape, is_guest: Bools, operator: str, dampening: float, own: Floats, outside: Floats
 ) -> _Judged:
     """Return FairShare as the priorities."""
     used, fraction, _, rank = shape.history(own, "slurm")

@@ -85,8 +85,7 @@ def queued(
         numbered.with_columns(waits=(known & waits).fill_null(value=False), leave=leaves)
         .pipe(only, start.is_not_null() | pl.col("waits"))
         .with_columns(
-            arrival_time=pl.coalesce("arrival_time", "start_time"),
-            end=ends.otherwise("end_time"),
+            arrival_time=pl.coalesce("arrival_time", "start_time"), end=ends.otherwise("end_time")
         )
         .pipe(ordered, "arrival_time", "submit_time", *SEQUENCE)
     )
@@ -123,11 +122,7 @@ class InForce(NamedTuple):
 
 
 def in_force(
-    queue: Queued,
-    limits: Sequence[Limit],
-    windows: Sequence[Window],
-    zone: str,
-    recorded: int = 0,
+    queue: Queued, limits: Sequence[Limit], windows: Sequence[Window], zone: str, recorded: int = 0
 ) -> InForce:
     """Return limits, windows and a number of recorded rules as the kernel takes them."""
     held = queue.rows.with_columns(occupancy=pl.col("occupancy_s"))

@@ -62,10 +62,7 @@ class KnownRule(NamedTuple):
 
 
 def agreement(
-    scenario: Scenario,
-    rules: Sequence[SiteRule] | None = None,
-    *,
-    held_until: Ints | None = None,
+    scenario: Scenario, rules: Sequence[SiteRule] | None = None, *, held_until: Ints | None = None
 ) -> pl.DataFrame:
     """Return how far rules agree with the observed starts of a pool.
 

@@ -132,12 +132,7 @@ def _unmarked(resources: int) -> Marks:
 
 
 def _sweep(
-    jobs: Plateaued,
-    pool: Pool,
-    limits: Sequence[Limit],
-    since: int,
-    made: StopTables,
-    marks: Marks,
+    jobs: Plateaued, pool: Pool, limits: Sequence[Limit], since: int, made: StopTables, marks: Marks
 ) -> None:
     from audit.kernels.plateaus.sweep import Supply, sweep
 
@@ -151,9 +146,7 @@ def _sweep(
         jobs.nodes,
         _barriers(jobs, rules, _known_to(jobs, since)),
         Supply(
-            capacity=capacity.reshape(-1, len(jobs.resources)),
-            step=steps.time,
-            change=steps.change,
+            capacity=capacity.reshape(-1, len(jobs.resources)), step=steps.time, change=steps.change
         ),
         since,
         made,
