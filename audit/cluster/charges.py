@@ -173,7 +173,6 @@ def _relative(
     name: str,
     fairshare: FairshareInputs,
 ) -> pl.DataFrame:
-    """Return the attempts, in their order, with the relative penalty ``name``."""
     chosen = fairshare.chosen
     rows = described.with_row_index("row")
     parts = []

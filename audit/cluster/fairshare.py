@@ -225,7 +225,6 @@ def _billed_by_partition(chosen: config.UsageConfig) -> bool:
 
 
 def _faults(chosen: config.UsageConfig, conf: SlurmConf) -> Iterator[str]:
-    """Yield why slurm.conf does not suffice."""
     if _billed_by_partition(chosen) and chosen.partitions is None and not conf.partitions:
         yield (
             "no partition in it, so nothing says what jobs are billed: name the file of "
@@ -285,7 +284,6 @@ def slurm_settings(content: str) -> tuple[SlurmConf, Sequence[Fault]]:
 
 
 def _configured(shares: Sequence[config.Share]) -> tuple[Association, ...]:
-    """Return the shares of config.toml as associations."""
     return tuple(
         Association(
             *(share.account, share.user, share.partition, share.parent),

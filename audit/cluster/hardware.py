@@ -87,7 +87,6 @@ def _ran(attempts: pl.DataFrame) -> pl.DataFrame:
 
 
 def _connected(sets: Iterable[set[tuple[str, str]]]) -> list[set[tuple[str, str]]]:
-    """Return the unions of sets that share members."""
     found: list[set[tuple[str, str]]] = []
     for one in sets:
         apart = [other for other in found if not other & one]

@@ -230,7 +230,6 @@ def _reasons(con: Connection, run: Identity, old: _MadeOf | None) -> Iterator[st
 
 
 def _logs(con: Connection, run: Identity, inputs: Iterable[str]) -> str:
-    """Return the logs of some inputs, and the number of their records in the period."""
     of = {"cluster": run.cluster, "inputs": list(inputs), **_span(run.period)}
     rows = queries.rows(con, "records_of_inputs", **of)
     named = [f"{file} ({records:,} of this period)" for file, records in rows[:_NAMED]]

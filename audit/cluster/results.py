@@ -223,7 +223,6 @@ def _describe(con: Connection, described: Described, runs: Sequence[Identity]) -
 
 
 def _nodes(pools: Sequence[Pool]) -> pl.DataFrame:
-    """Return the nodes of pools, columns of the table ``node`` but its cluster."""
     rows = []
     for pool in pools:
         for node in pool.nodes:
@@ -275,7 +274,6 @@ def _insert(
 
 
 def _run_of(jobs: pl.DataFrame, runs: Mapping[Period, str]) -> pl.Expr | pl.Series:
-    """Return the run of the period of each attempt."""
     if len(runs) == 1:
         return pl.lit(next(iter(runs.values())))
     starts = sorted((period.from_time, run_id) for period, run_id in runs.items())

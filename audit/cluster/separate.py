@@ -200,7 +200,6 @@ def separate(attempts: pl.DataFrame, resource: str) -> list[Separate]:
 
 
 def _alone(others: pl.DataFrame, waited: int) -> bool:
-    """Return whether nothing suggests that the other partitions borrow from those found."""
     waits = _waits(others)
     own = int(waits["wait"].sum())
     if own <= SELDOM * waited:

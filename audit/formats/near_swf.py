@@ -142,7 +142,6 @@ def _texts(fields: list[bytes], mapping: TableMapping) -> Iterator[str | None]:
 def _with(
     read: pl.DataFrame, more: list[tuple[int | str | None, ...]], mapping: TableMapping
 ) -> pl.DataFrame:
-    """Return records with the fields of the mapping."""
     schema = {"number": pl.Int64, **dict.fromkeys(mapping.columns, pl.String)}
     found = added(pl.DataFrame(more, schema=schema, orient="row"), mapping)
     both = read.drop(set(found.columns) - {"number", "remarks"}, strict=False).join(

@@ -221,7 +221,6 @@ def _codes(names: pl.Series) -> Ints:
 
 
 def _names(numbered_: pl.Series) -> pl.Series:
-    """Return the names of the numbers."""
     return numbered_.dtype.categories  # type: ignore[attr-defined,no-any-return]
 
 
@@ -349,7 +348,6 @@ def _attempts(
 
 
 def _between(names: pl.Series, sums: Floats) -> pl.DataFrame:
-    """Return the sums between entities that have pairs."""
     mine, theirs = np.nonzero(sums[0])
     of = _names(names)
     return pl.DataFrame(

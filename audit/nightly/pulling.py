@@ -280,7 +280,6 @@ class _Pull:
         }
 
     def _set_aside(self, unread: Sequence[Unread]) -> None:
-        """Record which logs could not be read, and why."""
         work, source = self.work, self.source
         known = {str(failure) for failure in work.night.failures}
         hides = work.site.config.hides(self.cluster.name)
@@ -314,7 +313,6 @@ class _Pull:
 
 
 def _changed(look: os.stat_result, path: Path) -> bool:
-    """Return whether a file was written to since it looked like this."""
     try:
         now = path.stat()
     except OSError:

@@ -245,7 +245,6 @@ def _still_known(
 
 
 def _statuses(work: Workload, left_out: Bools, over_capacity: Bools) -> NDArray[np.int8]:
-    """Return each attempt's status as its number in ``STATUSES``."""
     status = np.full(len(work.arrival), _CODE[FstStatus.FINAL], np.int8)
     for holds, value in (
         (work.preempted, FstStatus.PREEMPTED_CONTEXT),

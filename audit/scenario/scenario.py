@@ -394,7 +394,6 @@ def _resized(pool: Pool, flag: str, size: Callable[[str, int], int]) -> Pool:
 
 
 def _node(nodes: Sequence[Node], number: int) -> Node:
-    """Return a node, or a copy of one."""
     copy, of = divmod(number, len(nodes))
     return nodes[of]._replace(name=f"{nodes[of].name}+{copy}") if copy else nodes[of]
 

@@ -125,7 +125,6 @@ def evidence(
 
 
 def _anonymous(reasons: pl.Series) -> pl.Series:
-    """Return reasons without names of users and nodes."""
     every = reasons.drop_nulls().unique().to_list()
     names = {text: text if text == PLANNED else without_names(text) for text in every}
     return reasons.replace_strict(names, return_dtype=pl.String)

@@ -85,7 +85,6 @@ class _LongView:
         self.filled = self._any(~self.over)
 
     def _any(self, lines: Mask) -> Mask:
-        """Return which records have such a line."""
         return np.bincount(self.record[lines], minlength=self.count) > 0
 
     def attributes(self) -> tuple[pl.DataFrame, set[int]]:

@@ -104,7 +104,6 @@ def _of_line(match: re.Match[str]) -> Iterator[Limit]:
 
 
 def _higher(limit: Limit, others: list[Limit]) -> list[str]:
-    """Return the users whose own limits are above one for each user."""
     if limit.per != "user":
         return []
     return [

@@ -95,7 +95,6 @@ def recognises(head: bytes) -> bool:
 
 
 def _bare(text: bytes) -> bytes:
-    """Return lines without what stands before their times."""
     return re.sub(_PREFIX.encode(), rb"\1", text, flags=re.MULTILINE)
 
 

@@ -199,7 +199,6 @@ def shown(name: str, what: str | pl.Expr) -> pl.Expr:
 
 
 def _state() -> pl.Expr:
-    """Return the state that an exit status means; null without a status."""
     status = pl.col("status")
     torque = pl.col("run_count").is_null()
     over = (pl.col("end") - pl.col("start") >= pl.col("walltime_s")).fill_null(value=False)

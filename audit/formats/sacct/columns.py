@@ -431,7 +431,6 @@ def _between(stretch: _LineStretch, lines: range, after_record: bool, found: Odd
 
 
 def _other_record(pieces: Sequence[str], layout: SacctLayout) -> str | None:
-    """Return the reason to refuse a line that is a record of another dialect."""
     line = layout.separator.join(pieces).encode()
     other = dialects.another(line, "sacct")
     return f"a line of another dialect, {other.title}" if other else None

@@ -49,7 +49,6 @@ def recognises(head: bytes) -> bool:
 
 
 def _names(head: bytes) -> tuple[list[str], str] | None:
-    """Return the names of the columns and their separator; None if they are not of this table."""
     first = head.removeprefix(b"\xef\xbb\xbf").split(b"\n", 1)[0].rstrip(b"\r")
     line = first.decode("utf-8", errors="backslashreplace").replace('"', "").replace("`", "")
     for separator in delimited.SEPARATORS:

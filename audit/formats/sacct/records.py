@@ -237,7 +237,6 @@ def _differ(amount: str, *others: str) -> pl.Expr:
 
 
 def _known(*names: str) -> pl.Expr:
-    """Return whether one of several amounts is above 0."""
     return pl.any_horizontal((pl.col(name) > 0).fill_null(value=False) for name in names)
 
 
@@ -342,7 +341,6 @@ def _records(frame: pl.DataFrame, given: _Columns) -> pl.DataFrame:
 
 
 def _faults(waits: pl.Expr, has_submit: bool) -> list[Fault]:
-    """Return the faults of times that were all readable."""
     submit, start, end = (pl.col(f"{name}_time") for name in ("submit", "start", "end"))
     order = ends_early("columns Start, End")
     if has_submit:

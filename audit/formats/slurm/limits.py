@@ -98,7 +98,6 @@ def _of_associations(
 
 
 def _scope(row: Association, accounts: Mapping[str, Association]) -> Scope:
-    """Return the scope of an association's ``Grp`` limits, which includes accounts below it."""
     if row.user is not None:
         return _about(user=row.user, account=row.account, partition=row.partition)
     if row.account == ROOT:

@@ -84,9 +84,14 @@ def read(text: str) -> PartitionListing:
     nodes, totals = _nodes(entries, problems), _totals(entries)
     partitions = tuple(
         Partition(
-            *(name, nodes[name], totals[name], _billing_weights(name, values, problems)),
-            *(_whole(values, "PriorityJobFactor"), _whole(values, "PriorityTier")),
-            *(values.get("MaxTime", ""), values.get("QoS")),
+            name,
+            nodes=nodes[name],
+            total=totals[name],
+            billing_weights=_billing_weights(name, values, problems),
+            job_factor=_whole(values, "PriorityJobFactor"),
+            tier=_whole(values, "PriorityTier"),
+            max_time=values.get("MaxTime", ""),
+            qos=values.get("QoS"),
             exclusive=values.get("OverSubscribe") == "EXCLUSIVE",
             preempt_mode=values.get("PreemptMode", "").lower(),
         )

@@ -87,7 +87,6 @@ def _path(name: str) -> tuple[str, ...]:
 
 
 def _at(value: Any, path: tuple[str, ...]) -> Iterator[Any]:
-    """Yield what is at a path, of each item of the lists on the way."""
     if isinstance(value, list) and path:
         for item in value:
             yield from _at(item, path)

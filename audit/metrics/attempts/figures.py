@@ -156,7 +156,6 @@ def _number(condition: pl.Expr) -> pl.Expr:
 
 
 def _terms(subjects: Of, tolerance_s: int) -> Terms:
-    """Return the terms that are not columns, int64 or float64, without nulls."""
     return {"one": pl.lit(1, pl.Int64)} | (
         _fst_terms(subjects.value, tolerance_s)
         if subjects.value in EVERY_FST
@@ -215,7 +214,6 @@ def _fst_terms(fst: Fst, tolerance_s: int) -> dict[str, pl.Expr]:
 
 
 def _statuses(attempts: pl.DataFrame) -> Iterator[parts.SummaryRow]:
-    """Yield the number of fair start times with each status that occurs."""
     if "fst_status" not in attempts.columns:
         return
     numbers = dict(attempts["fst_status"].cast(pl.String).drop_nulls().value_counts().iter_rows())

@@ -206,7 +206,6 @@ def _with_targets(used: Usage, shares: Mapping[str, float]) -> Usage:
 
 
 def _ranks(priority: Floats) -> Ints:
-    """Return ranks in each row, the greatest priority first."""
     from audit.kernels import trees as kernels
 
     rank = np.empty(priority.shape, np.int64)

@@ -278,7 +278,6 @@ def next_tick(method: SlurmUsage, at: int) -> int:
 
 
 def _next_reset(method: SlurmUsage, now: int) -> int | None:
-    """Return the next tick that resets all usage, epoch s, or None."""
     number = (now - method.phase_s) // method.period_s
     later = method.resets(now, now + LONGEST_RESET_S)
     later = later[later > number]

@@ -158,15 +158,20 @@ def in_force(
         )
     in_force_at = [validity(limit, clock) for limit in limits]
     return InForce(
-        *(counter, amount, np.array([limit.remaining for limit in limits], np.uint8), length),
-        *(binding, np.array([limit.most for limit in limits], np.int64)),
-        np.array([begin for begin, _ in in_force_at], np.int64),
-        np.array([end for _, end in in_force_at], np.int64),
-        reach,
-        np.cumsum([0, *(len(begins) for begins, _ in spans)]),
-        np.concatenate([_NONE, *(begins for begins, _ in spans)]),
-        np.concatenate([_NONE, *(ends for _, ends in spans)]),
-        *(counters, recorded),
+        counter=counter,
+        amount=amount,
+        remaining=np.array([limit.remaining for limit in limits], np.uint8),
+        length=length,
+        binding=binding,
+        most=np.array([limit.most for limit in limits], np.int64),
+        valid_from=np.array([begin for begin, _ in in_force_at], np.int64),
+        valid_to=np.array([end for _, end in in_force_at], np.int64),
+        reach=reach,
+        first_span=np.cumsum([0, *(len(begins) for begins, _ in spans)]),
+        span_from=np.concatenate([_NONE, *(begins for begins, _ in spans)]),
+        span_to=np.concatenate([_NONE, *(ends for _, ends in spans)]),
+        counters=counters,
+        recorded=recorded,
     )
 
 

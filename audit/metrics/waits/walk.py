@@ -184,15 +184,19 @@ def scene(queue: Queued, pool: Pool, rules: InForce, known: LogFacts, *, outage_
     outages = np.ascontiguousarray(idle[:, long])
     before = np.minimum(leave, known.begin) - queue.column("arrival_time")
     return PoolLog(
-        *(log, course(outages), ruled, nodes, capacity, most),
-        np.where(waits, np.maximum(before, 0), 0).astype(np.float64),
-        *(
-            known.lapses_at,
-            outages,
-            len(contention.counted_resources(pool)),
-            rules.bounded + rules.recorded,
-        ),
-        *(pl.DataFrame({"place": waiting, "leave": leave[waiting]}), found.guessed),
+        log=log,
+        course=course(outages),
+        rules=ruled,
+        nodes=nodes,
+        capacity=capacity,
+        most=most,
+        outside=np.where(waits, np.maximum(before, 0), 0).astype(np.float64),
+        lapse_s=known.lapses_at,
+        outages=outages,
+        log_resources=len(contention.counted_resources(pool)),
+        rule_count=rules.bounded + rules.recorded,
+        waiting=pl.DataFrame({"place": waiting, "leave": leave[waiting]}),
+        guessed=found.guessed,
     )
 
 

@@ -145,7 +145,6 @@ class PlateauSearch:
         return one
 
     def _held(self, one: JudgedLevel, resource: str) -> int:
-        """Return what the nodes of a level's partition hold, else the pool."""
         name = one.place if one.family.within == "partition" else None
         if one.member is not None and one.family.of == "partition":
             name = one.member.name
@@ -333,7 +332,6 @@ def _shared(search: PlateauSearch, stops: Stops, measure: int, level: int) -> Sh
 
 
 def _holds(got: Weighed) -> Bools:
-    """Return whether each user has a limit."""
     _, withheld, _, _, broken, following, *_ = got.counts.T
     days = got.counts[:, PlateauCounts._fields.index("days")]
     enough: Bools = (withheld >= LEAST_AT) & (following >= LEAST_AT) & (days >= 2)

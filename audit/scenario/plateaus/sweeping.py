@@ -124,7 +124,6 @@ def marked(jobs: Plateaued, pool: Pool, limits: Sequence[Limit], since: int) -> 
 
 
 def _unmarked(resources: int) -> Marks:
-    """Return what lets the sweep mark nothing."""
     from audit.kernels.plateaus.sweep import Marks
 
     none = np.zeros(0, np.int64)
@@ -155,7 +154,6 @@ def _sweep(
 
 
 def _known_to(jobs: Plateaued, since: int) -> int:
-    """Return the last instant of a log, epoch s."""
     times = (jobs.queue.column(name).max(initial=since) for name in ("leave", "end"))
     return int(max(times))
 
@@ -182,7 +180,6 @@ def _barriers(jobs: Plateaued, pool: Pool, known_to: int) -> Barriers:
 def _stops(
     jobs: Plateaued, intervals: Ints, stops: Ints, users: Ints, days: tuple[Ints, Ints]
 ) -> Stops:
-    """Return the stops, sorted."""
     cells, _ = jobs.cells
     entity = intervals[stops[:, 0], 0]
     order = time_order(entity)

@@ -74,7 +74,6 @@ def _own_started(jobs: UserJobs, group: Ints) -> bool:
 
 
 def _others(jobs: UserJobs, group: Ints) -> bool:
-    """Return whether too many others that had waited as long start at about the same time."""
     begin, end = jobs.start[group[0]], jobs.start[group[-1]]
     waited = (jobs.user != jobs.user[group[0]]) & (jobs.arrival < begin - DAY_S)
     waited &= jobs.leave >= begin - NEAR_S
