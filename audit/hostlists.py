@@ -37,7 +37,7 @@ def expand(hostlist: str, most: int = MOST) -> list[str] | None:
         return None
     names: dict[str, None] = {}
     for entry in _ENTRY.findall(hostlist):
-        pieces = [_choices(*piece.groups(), most) for piece in _PIECE.finditer(entry)]
+        pieces = [_choices(piece[1], piece[2], most) for piece in _PIECE.finditer(entry)]
         count, length = 1, 0
         for piece in pieces:
             count *= 0 if piece is None else len(piece)
