@@ -161,35 +161,24 @@ def placed(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Placed:
         *(stated, kinds, np.array([name in IN_ORDER for name in resources], np.uint8)),
         *(amount, guessed),
     )
-    part, parts, most = _parts(rows, requests(rows, pool))
+    parts = _parts(rows, requests(rows, pool))
     seconds = np.diff(first) * (end - start)
     wanted = rows.select("partition", "constraints", "required_nodes")
     if wanted["required_nodes"].n_unique() > MOST_REQUIRED:
         wanted = wanted.with_columns(required_nodes=pl.lit(None, pl.String))
     sets, set_of, wide = _sets(wanted, pool.nodes)
     by_node = [[s for s, held in enumerate(sets) if k in held] for k in range(len(pool.nodes))]
-    first_member, member = _lists([sorted(held) for held in sets])
-    first_set, sets_of_node = _lists(by_node)
-    change_time, change_node, change = _changes(reserved, pool.absences, number)
     nodes = OnNodes(
-        capacity=capacity,
-        first_member=first_member,
-        member=member,
-        first_set=first_set,
-        set=sets_of_node,
-        first=first,
-        node=node,
-        amount=amount,
-        part=part,
-        parts=parts,
-        most=most,
-        shape=shapes(set_of, part, parts, most),
-        kind=kinds,
-        wide=wide,
-        ties=_ties(resources),
-        change_time=change_time,
-        change_node=change_node,
-        change=change,
+        capacity,
+        *_lists([sorted(held) for held in sets]),
+        *_lists(by_node),
+        *(first, node, amount),
+        *parts,
+        shapes(set_of, *parts),
+        kinds,
+        wide,
+        _ties(resources),
+        *_changes(reserved, pool.absences, number),
     )
     total = int(seconds[at_work].sum())
     share = float(seconds[guessed == 1].sum() / total) if total else 0.0

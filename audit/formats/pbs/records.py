@@ -145,13 +145,12 @@ def typed(texts: pl.DataFrame, *, has_starts: bool = True) -> pl.DataFrame:
     queued, ends = pl.col("kind") == RecordKind.QUEUED, pl.col("ends")
     start, end = pl.col("start"), pl.col("end")
     submit = pl.coalesce("ctime", "qtime", "etime", pl.when(queued).then("instant"))
-    value = RefusalCode.VALUE
     early, order, why = shaping.ends_early("fields start, end", "start", "end")
     faults = (
-        (pl.col("job_number").is_null(), value, shown("id", "is not a job id")),
-        (queued & submit.is_null(), value, shown("time", pl.col("why"))),
-        (~queued & ~ends & start.is_null(), value, "field start is missing"),
-        (ends & end.is_null(), value, "field end is missing"),
+        (pl.col("job_number").is_null(), RefusalCode.VALUE, shown("id", "is not a job id")),
+        (queued & submit.is_null(), RefusalCode.VALUE, shown("time", pl.col("why"))),
+        (~queued & ~ends & start.is_null(), RefusalCode.VALUE, "field start is missing"),
+        (ends & end.is_null(), RefusalCode.VALUE, "field end is missing"),
         (ends & early, order, why),
     )
     withheld = frame["ends"] & frame["Resource_List.place"].str.contains("excl") & (not has_starts)
