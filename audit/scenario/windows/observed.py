@@ -1,7 +1,5 @@
 """The observed attempts of a pool, as the search for windows takes them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from functools import cached_property, partial
