@@ -181,6 +181,9 @@ def compile_modules(
 
 def build(folder: Path = ROOT, *, checked: bool = False, target: str = "") -> None:
     """Bring the build in ``folder`` up to date; running processes keep the modules they loaded."""
+    wanted = {folder / binary(name) for name in modules()}
+    for path in set((folder / STAMP.parent).rglob("*.abi3.so")) - wanted:
+        path.unlink()  # else it would hide a package of its name
     if not (names := stale(folder)):
         return
     print("Compiling the kernels", f"for {target}" if target else "", file=sys.stderr)
