@@ -32,6 +32,11 @@ STAMP: Final = Path("audit", "kernels", "built.json")
 MEMORYVIEWS: Final = "audit.kernels._memoryviews"
 """Module with Cython's code for memoryviews, which all others import."""
 
+NEEDED: Final = re.compile(
+    r'^(?:include "(.+)"|from (audit\.kernels\.[\w.]+) cimport )', flags=re.MULTILINE
+)
+"""What a source needs of others: a file that it includes, or a module that it cimports from."""
+
 MACROS: Final = [("Py_LIMITED_API", "0x030B0000")]
 # Results must not depend on the compiler: it may neither contract a product and a sum, which would
 # round once instead of twice, nor assume that integers do not overflow.
@@ -56,12 +61,32 @@ def modules() -> dict[str, Path | None]:
     return {MEMORYVIEWS: None, **{".".join(path.with_suffix("").parts): path for path in found}}
 
 
+def built_from(source: Path) -> list[Path]:
+    """Return the files that a module is compiled from: its own, and what it includes or cimports.
+
+    A .pxd file beside the module states its interface.
+    """
+    found: set[Path] = set()
+    new = [ROOT / source]
+    while new:
+        path = new.pop().resolve()
+        if path in found or not path.exists():
+            continue
+        found.add(path)
+        new.append(path.with_suffix(".pxd"))
+        for included, cimported in NEEDED.findall(path.read_text(encoding="utf-8")):
+            name = included or f"{cimported.replace('.', '/')}.pxd"
+            new.append((path.parent if included else ROOT) / name)
+    return sorted(found)
+
+
 def digests() -> dict[str, str]:
     """Return the SHA-256 of everything that each module is built from."""
-    shared = [Path(__file__), *sorted(SOURCES.rglob("*.px[di]"))]
-    common = version("cython").encode() + b"".join(path.read_bytes() for path in shared)
+    common = version("cython").encode() + Path(__file__).read_bytes()
     return {
-        name: hashlib.sha256(common + ((ROOT / path).read_bytes() if path else b"")).hexdigest()
+        name: hashlib.sha256(
+            common + b"".join(file.read_bytes() for file in (built_from(path) if path else []))
+        ).hexdigest()
         for name, path in modules().items()
     }
 
