@@ -128,7 +128,6 @@ TESTED_IN: Final = {
     "report/render/identity": "oneoff/test_verify",
     "store/streams": "store/test_database",
     "oneoff/fit_policy/page": "oneoff/fit_policy/test_plan",
-    "oneoff/fit_policy/limits": "oneoff/fit_policy/test_plan",
     "studies/commands": "cli/test_oneoff",
     "kernels/windows": "scenario/windows/test_occasions",
     "studies/sensitivity/page": "studies/test_plans",
