@@ -261,11 +261,11 @@ def prepare(out: Path) -> None:
 @opt.grouped
 def whatif(*, change: Changes, no_fit: opt.NoFit = False, given: OfStudy) -> None:
     """Show which users and accounts would gain or lose from a change."""
-    from audit.oneoff.whatif import plan as study
+    from audit.oneoff.whatif import page, plan
 
     site = given.site
-    planned = study.plan(change, given.pool, site.config, site.folder, fit=not no_fit)
-    given.conduct(study.KEY, planned)
+    planned = plan.plan(change, given.pool, site.config, site.folder, fit=not no_fit)
+    given.conduct(page.KEY, planned)
 
 
 @opt.grouped
