@@ -1,7 +1,5 @@
 """The executor that config.toml selects."""
 
-from __future__ import annotations
-
 import os
 import sys
 import time

@@ -3,8 +3,6 @@
 Its text is ``templates/studies/whatif.txt``.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple

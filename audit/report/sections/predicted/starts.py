@@ -1,7 +1,5 @@
 """Predicted starts in sentences, on the cluster's clock."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
