@@ -38,7 +38,7 @@ _END: Final = 260
 _WINDOW_S: Final = 100
 
 
-class _Shown(NamedTuple):
+class _Computed(NamedTuple):
     """What a definition's text lacks: the rows of its example, and its fields."""
 
     rows: pl.DataFrame
@@ -56,20 +56,20 @@ def definitions(metrics: Metrics = _DEFAULT) -> tuple[Definition, ...]:
     slowdown = {"tau_s": tau_s, "slowdown": _mean(attempts, "bounded_slowdown")}
     preempted = {"attempt": [1, 2], "state": ["PREEMPTED", "COMPLETED"]}
     shown = {
-        "wait": _Shown(attempts, {"wait": _mean(attempts, "wait_s")}),
-        "bounded-slowdown": _Shown(attempts, slowdown),
+        "wait": _Computed(attempts, {"wait": _mean(attempts, "wait_s")}),
+        "bounded-slowdown": _Computed(attempts, slowdown),
         "why": _why(attempts),
         "passed": _passed(),
         "similar": _similar(),
-        "overtaking": _Shown(attempts),
+        "overtaking": _Computed(attempts),
         "resource-equality": _resource_equality(attempts, metrics),
         "delay": _delay(tau_s),
         "fair-start": _fair_start(tau_s),
         "nuwt": _nuwt(entities, metrics.keep_single_job_users),
-        "dominant-share": _Shown(
+        "dominant-share": _Computed(
             dominant_share.beside(entities, "user", attempts, _POOL, (0, _END), _END)
         ),
-        "preemption": _Shown(
+        "preemption": _Computed(
             pl.DataFrame({**preempted, "occupancy_s": [100, 300], "lost": [400, 0]})
         ),
         "utilization": _machine(attempts),
@@ -91,7 +91,7 @@ def _texts() -> tuple[tuple[str, str, dict[str, str]], ...]:
     return tuple(found)
 
 
-def _definition(key: str, term: str, texts: Mapping[str, str], shown: _Shown) -> Definition:
+def _definition(key: str, term: str, texts: Mapping[str, str], shown: _Computed) -> Definition:
     """Return a definition; columns of its example are written ``Job <job_id> | User <user>``."""
     text = {name: of.format_map(shown.fields) for name, of in texts.items()}
     items = (item.rstrip(">").split(" <") for item in text["columns"].split(" | "))
@@ -111,14 +111,14 @@ def _mean(frame: pl.DataFrame, column: str) -> str:
     return wording.number(float(frame.select(pl.col(column).cast(pl.Float64).mean()).item()))
 
 
-def _why(attempts: pl.DataFrame) -> _Shown:
+def _why(attempts: pl.DataFrame) -> _Computed:
     booked = account(attempts, _POOL, _END, log_begin=0).attempts.sort("job_number")
     present = (f"{of.heading} (s) <{of.column}>" for of in CAUSES if booked[of.column].sum())
     causes = " + ".join(cause.key for cause in CAUSES)
-    return _Shown(booked, {"causes": causes, "present": " | ".join(present)})
+    return _Computed(booked, {"causes": causes, "present": " | ".join(present)})
 
 
-def _passed() -> _Shown:
+def _passed() -> _Computed:
     end = max(row[-1] for row in PASSED)
     described = describe(log_of(PASSED), [_POOL])
     log = Log.of(described, _POOL, Period("all", 0, end + 1), ZoneInfo("UTC"))
@@ -131,10 +131,10 @@ def _passed() -> _Shown:
         "least_of_waiting": f"{100 * tested.LEAST_OF_WAITING:g}",
         "least_per_job": wording.duration(tested.LEAST_PER_JOB_S),
     }
-    return _Shown(shown.with_columns(pl.col("pairs", "lost", "passed_s").fill_null(0)), fields)
+    return _Computed(shown.with_columns(pl.col("pairs", "lost", "passed_s").fill_null(0)), fields)
 
 
-def _similar() -> _Shown:
+def _similar() -> _Computed:
     """Five users request the same at the same time; the last waits longer than the others."""
     waits = {"anna": 60, "ben": 120, "cleo": 90, "dora": 90, "emil": 600}
     rows = [
@@ -149,10 +149,10 @@ def _similar() -> _Shown:
     more = similar.excess(reference).sum().alias("excess_wait_s")
     sums = shown.agg(pl.len().alias("attempts"), pl.col(both).median(), more)
     least = {"least_similar": similar.LEAST_SIMILAR, "least_users": similar.LEAST_ENTITIES}
-    return _Shown(sums.sort("user"), least)
+    return _Computed(sums.sort("user"), least)
 
 
-def _resource_equality(attempts: pl.DataFrame, metrics: Metrics) -> _Shown:
+def _resource_equality(attempts: pl.DataFrame, metrics: Metrics) -> _Computed:
     total = float(attempts["re_unfairness"].sum())
     fields = {
         "part": "used / number of active attempts",
@@ -173,10 +173,10 @@ def _resource_equality(attempts: pl.DataFrame, metrics: Metrics) -> _Shown:
             "cancels": "over all attempts of a pool, the two cancel out",
             "where": "§3.2",
         }
-    return _Shown(attempts, fields)
+    return _Computed(attempts, fields)
 
 
-def _delay(tau_s: int) -> _Shown:
+def _delay(tau_s: int) -> _Computed:
     # Imported late: these modules load compiled code.
     from audit.scenario.delivered.agreement import agreement, rule_of
     from audit.scenario.delivered.fair_starts import delivered_starts
@@ -186,10 +186,10 @@ def _delay(tau_s: int) -> _Shown:
     known = rule_of(scenario, agreement(scenario))
     made = delivered_starts(scenario, known, tau_s=tau_s).sort("job_number")
     lost = wording.count(made["miss_delivered_s"][0])
-    return _Shown(made, {"known": wording.rough_percent(KNOWN), "tau_s": tau_s, "lost": lost})
+    return _Computed(made, {"known": wording.rough_percent(KNOWN), "tau_s": tau_s, "lost": lost})
 
 
-def _fair_start(tau_s: int) -> _Shown:
+def _fair_start(tau_s: int) -> _Computed:
     # Imported late: these modules load compiled code.
     from audit.scenario.fair_start import fair_start_times
     from audit.scenario.scenario import Scenario
@@ -198,28 +198,28 @@ def _fair_start(tau_s: int) -> _Shown:
     made = fair_start_times(Scenario(described, _POOL, _END), tau_s=tau_s).sort("job_number")
     early_s = made.filter(job_id="3").select(pl.col("fst_strict") - pl.col("start_time")).item()
     means = {kind: _mean(made, f"miss_{kind}_s") for kind in ("strict", "relaxed")}
-    return _Shown(made, {"early": wording.count(early_s), **means})
+    return _Computed(made, {"early": wording.count(early_s), **means})
 
 
-def _nuwt(entities: pl.DataFrame, keep_single: bool) -> _Shown:
+def _nuwt(entities: pl.DataFrame, keep_single: bool) -> _Computed:
     spread = users.dispersion(entities, keep_single)
     single = "" if keep_single else "with fewer than two started jobs and users "
     names = ("uwt", "median", "pooled", "deviation", "f")
     figures = {name: wording.number(getattr(spread, name)) for name in names}
-    return _Shown(entities, {"single": single, **figures})
+    return _Computed(entities, {"single": single, **figures})
 
 
-def _machine(attempts: pl.DataFrame) -> _Shown:
+def _machine(attempts: pl.DataFrame) -> _Computed:
     did = performance.activity(attempts, _POOL.capacity, [0, _END], _END)
     rows = {
         "Utilization": wording.percent(performance.utilization(did)),
         "Loss of capacity": wording.percent(performance.loss_of_capacity(did)),
         "Mean queue (CPUs)": wording.number(performance.queued_mean(did)),
     }
-    return _Shown(pl.DataFrame({"figure": [*rows], "value": [*rows.values()]}), {"end": _END})
+    return _Computed(pl.DataFrame({"figure": [*rows], "value": [*rows.values()]}), {"end": _END})
 
 
-def _penalties() -> _Shown:
+def _penalties() -> _Computed:
     """The costs of some requests; the first is the example of [M] §1."""
     requests = {
         "A tenth of the CPUs, all of the memory": 1.0,
@@ -228,10 +228,10 @@ def _penalties() -> _Shown:
     }
     held = {"cpus": np.full(3, 0.1), "mem_bytes": np.array([*requests.values()])}
     costs = {name: of_fractions(name, held) for name in ("cpu", "max", "sum", "root")}
-    return _Shown(pl.DataFrame({"attempt": [*requests], **costs}))
+    return _Computed(pl.DataFrame({"attempt": [*requests], **costs}))
 
 
-def _decayed(attempts: pl.DataFrame) -> _Shown:
+def _decayed(attempts: pl.DataFrame) -> _Computed:
     available = {"cpus": float(_POOL.capacity)}
     charged = relative_penalty(attempts, "cpu", Hardware(available=available)).charged
     method = Windows(interval_s=_WINDOW_S, depth=3, decay=0.5)
@@ -243,7 +243,7 @@ def _decayed(attempts: pl.DataFrame) -> _Shown:
     rows = {name: [wording.number(cell, 4) for cell in of] for name, of in columns.items()}
     fraction = list(map(wording.percent, used.fraction[0].tolist()))
     fields = {"end": _END, "window": _WINDOW_S, "decay": f"{method.decay:g}"}
-    return _Shown(
+    return _Computed(
         pl.DataFrame({"user": [*map(str, used.entities)], **rows, "fraction": fraction}),
         fields | {"all_usage": wording.number(used.total.tolist()[0], 5)},
     )
