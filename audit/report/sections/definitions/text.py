@@ -67,7 +67,7 @@ def definitions(metrics: Metrics = _DEFAULT) -> tuple[Definition, ...]:
         "fair-start": _fair_start(tau_s),
         "nuwt": _nuwt(entities, metrics.keep_single_job_users),
         "dominant-share": _Computed(
-            dominant_share.beside(entities, "user", attempts, _POOL, (0, _END), _END)
+            dominant_share.beside(entities, "user", attempts, _POOL, (0, _END), _END)[0]
         ),
         "preemption": _Computed(
             pl.DataFrame({**preempted, "occupancy_s": [100, 300], "lost": [400, 0]})

@@ -6,12 +6,7 @@ from zoneinfo import ZoneInfo
 
 from audit.progress import printable
 from audit.report import wording
-from audit.scenario.predict.calibration import (
-    FEWEST_GROUPS,
-    LEAST_COVERAGE,
-    Bounds,
-    Withheld,
-)
+from audit.scenario.predict.calibration import FEWEST_GROUPS, LEAST_COVERAGE, Bounds, Withheld
 from audit.scenario.predict.estimates import PlansJudged
 from audit.scenario.predict.similar import FEWEST
 
