@@ -108,6 +108,13 @@ def stale(folder: Path) -> list[str]:
     return list(modules())
 
 
+def orphans(folder: Path) -> list[Path]:
+    """Return compiled modules whose source has gone: they would be imported instead of others."""
+    known = {folder / binary(name) for name in modules()}
+    kernels = folder / SOURCES.relative_to(ROOT)
+    return sorted(set(kernels.rglob(str(binary("*")))) - known)
+
+
 @contextlib.contextmanager
 def cross_compiler(target: str, scratch: Path) -> Iterator[None]:
     """Make setuptools compile for another processor: one of ``TARGETS``.
@@ -181,9 +188,8 @@ def compile_modules(
 
 def build(folder: Path = ROOT, *, checked: bool = False, target: str = "") -> None:
     """Bring the build in ``folder`` up to date; running processes keep the modules they loaded."""
-    wanted = {folder / binary(name) for name in modules()}
-    for path in set((folder / STAMP.parent).rglob("*.abi3.so")) - wanted:
-        path.unlink()  # else it would hide a package of its name
+    for orphan in orphans(folder):
+        orphan.unlink()
     if not (names := stale(folder)):
         return
     print("Compiling the kernels", f"for {target}" if target else "", file=sys.stderr)

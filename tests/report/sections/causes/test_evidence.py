@@ -8,7 +8,7 @@ from audit.registry.causes import LACKS
 from audit.report.finding import WORDS
 from audit.report.place import Place
 from audit.report.render.page import render_html
-from audit.report.sections.causes import scattered
+from audit.report.sections.causes import evidence
 from audit.report.sections.causes.record import Causes, Scattered
 from audit.report.sections.findings import findings
 from tests.report.sample import contents, figure, having, pool
@@ -53,7 +53,7 @@ PART = having(
     ],
 )
 def test_a_sentence_names_the_request_if_one_explains_most(one: Scattered, text: str) -> None:
-    assert scattered.sentence(one, PART) == text
+    assert evidence.sentence(one, PART) == text
     assert len(text.split()) <= WORDS
 
 
@@ -61,10 +61,10 @@ def test_the_finding_is_about_the_resource_with_most_waiting() -> None:
     record = contents(PART)
     (found,) = (
         one
-        for one in findings.findings(record, Place("c", "p", PART, 1, several=False))
+        for one in findings(record, Place("c", "p", PART, 1, several=False))
         if one.topic == "free capacity scattered over nodes"
     )
-    assert found.text == scattered.sentence(GPUS, PART)
+    assert found.text == evidence.sentence(GPUS, PART)
     assert found.action == f"{LACKS[0].remedy}."
     # 1,000 jobs waited 600 s on average; GPU jobs waited 168,000 / 0.28 s of that, which is all
     assert (found.effect, found.sure) == (0.28, 0.2)
@@ -72,7 +72,7 @@ def test_the_finding_is_about_the_resource_with_most_waiting() -> None:
     none = having(PART, Causes(scattered=()))
     assert all(
         one.topic != "free capacity scattered over nodes"
-        for one in findings.findings(contents(none), Place("c", "p", none, 1, several=False))
+        for one in findings(contents(none), Place("c", "p", none, 1, several=False))
     )
 
 

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from audit.report.notices import notices
 from audit.report.pool import PoolPart
 from audit.report.sections.records.notices import one_of_each
 from audit.report.sections.records.record import Coverage, MissingLog
+from audit.report.sections.registry import notices
 from tests.report.sample import contents, entities, figure, pool
 
 

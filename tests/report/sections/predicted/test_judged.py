@@ -1,8 +1,9 @@
 """Sentences and rows about predicted starts."""
 
 from audit.report.render import page
-from audit.report.sections.predicted.record import Predicted, Predictions
-from audit.report.sections.predicted.text import (
+from audit.report.sections.predicted.judged import (
+    Predicted,
+    Predictions,
     judged,
     predicted_lead,
     predicted_number,

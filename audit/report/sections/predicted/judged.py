@@ -1,11 +1,63 @@
-"""How good predicted starts were, in sentences and rows of a table."""
+"""How good the predicted starts of a pool were (SPEC §13): read, in sentences and as a table."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
+from audit.metrics.attempts.similar import WALLTIMES
 from audit.report import wording
 from audit.report.figures import SMALL_SAMPLE
 from audit.report.pool import PoolPart
-from audit.report.sections.predicted.record import Predicted, Predictions
+from audit.report.rows import by_width, records
+from audit.report.source import SectionSource
+from audit.scenario.predict.calibration import TOLERANCE_S
+
+
+class Predicted(NamedTuple):
+    """How often predicted starts of one kind were right; times in s, None: none were made."""
+
+    kind: str  # submission | pending
+    contested: bool  # whether the median was more than a minute ahead
+    dimension: str  # all | month | width | walltime
+    label: str  # of the class
+    predictions: int  # that were not withheld
+    withheld: int
+    right_share: float | None
+    early_share: float | None
+    late_share: float | None
+    error_s: float | None  # medians of absolute errors: of the predictions
+    recent_error_s: float | None  # of the median of the last 200 waits
+    alike_error_s: float | None  # of the median of the last 20 waits of similar jobs
+    modelled_error_s: float | None  # of the model alone
+
+
+@dataclass(frozen=True, slots=True)
+class Predictions:
+    """How good the predicted starts of a pool were."""
+
+    rows: tuple[Predicted, ...] = ()
+
+
+def read(source: SectionSource) -> dict[str, Predictions]:
+    """Return how good the predictions of each pool were: contested ones first, classes in order."""
+    if not source.observed:
+        return {}
+    found = source.by_pool("predicted/judged", tolerance_s=TOLERANCE_S)
+    return {
+        pool: Predictions(tuple(sorted(records(Predicted, rows), key=_place)))
+        for pool, rows in found.items()
+    }
+
+
+def _place(one: Predicted) -> tuple[object, ...]:
+    place: tuple[int, int] | str = one.label
+    if one.dimension == "width":
+        place = by_width(one.label)
+    elif one.dimension == "walltime":
+        place = (WALLTIMES.index(one.label), 0)
+    dimension = ("all", "month", "width", "walltime").index(one.dimension)
+    return one.kind == "pending", not one.contested, dimension, place
+
 
 _KINDS = {"submission": "at submission", "pending": "of pending jobs"}
 

@@ -13,9 +13,8 @@ from audit.report.figures import Breakdown, Figure
 from audit.report.finding import WORDS, Finding, Kind, whole
 from audit.report.place import Place
 from audit.report.render.page import render_html
-from audit.report.sections import registry
-from audit.report.sections.findings import findings
-from audit.report.sections.findings.findings import ranked
+from audit.report.sections import findings, registry
+from audit.report.sections.findings import ranked
 from audit.report.sections.passed_over.record import OrderTest, PassedOver, Stuck
 from audit.report.sections.rules.record import BoundRule, BoundRules
 from tests.report.sample import HOSTILE, contents, figure, having, pool
