@@ -7,13 +7,11 @@ Source: SPEC §11, *Windows and overlap windows*.
 
 cimport cython
 from libc.stdint cimport INT32_MIN, INT64_MAX as NEVER, int32_t, int64_t, uint8_t
-from libc.stdlib cimport free, realloc
 
 import numpy as np
 
+from audit.kernels.growing cimport Table, add_row
 from audit.kernels.sweeps cimport Span, first_above
-
-include "growing.pxi"
 
 
 cdef enum:

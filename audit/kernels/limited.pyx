@@ -6,11 +6,9 @@ A limit has *counters*: each sums what the attempts of one user or account use. 
 
 cimport cython
 from libc.stdint cimport INT64_MAX as NEVER, int64_t, uint8_t
-from libc.stdlib cimport free, realloc
 
-import numpy as np
+from audit.kernels.growing cimport Table, add_row
 
-include "growing.pxi"
 
 cdef enum:
     END = 0

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.kernels import closed_hours as kernels
+from audit.kernels.growing import Table
 from audit.scenario.windows.hours import hours_to_next
 from audit.scenario.windows.occasions import SPAN, hour_of_week
 
@@ -95,7 +96,7 @@ def test_forbidden_starts_are_those_of_the_definition(
     for job, second in started:
         if forbids(second, reach[job], closed, overlap=overlap):
             expected[side[job]].append([second, job + (1 << 32)])  # broken
-    tables = kernels.Table(2), kernels.Table(2)
+    tables = Table(2), Table(2)
     kernels.forbidden_starts(possible, window, by_hour, *tables)
     assert [table.taken().tolist() for table in tables] == expected[:2]
     days = np.zeros(2 * DAYS + 4, np.int64)

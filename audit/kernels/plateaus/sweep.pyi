@@ -3,12 +3,10 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from audit.kernels.growing import Table
+
 Ints = NDArray[np.int64]
 Flags = NDArray[np.uint8]
-
-@final
-class Table:
-    def taken(self) -> Ints: ...
 
 @final
 class QueuedJobs:

@@ -12,15 +12,13 @@ the first one × time. Times are in epoch s; jobs are numbered by (arrival, subm
 
 cimport cython
 from libc.stdint cimport INT64_MAX as NEVER, int64_t, uint8_t
-from libc.stdlib cimport free, realloc
 from libc.string cimport memmove
 
 import numpy as np
 
+from audit.kernels.growing cimport Table, add_row
 from audit.kernels.rows cimport parts_on
 from audit.kernels.sweeps cimport time_at
-
-include "../growing.pxi"
 
 
 cdef enum:

@@ -3,6 +3,8 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from audit.kernels.growing import Table
+
 Ints = NDArray[np.int64]
 
 @final
@@ -100,11 +102,6 @@ class Machines:
         change_node: Ints,
         change: Ints,
     ) -> None: ...
-
-@final
-class Table:
-    def __init__(self, width: int, most: int = ...) -> None: ...
-    def taken(self) -> Ints: ...
 
 @final
 class Bookings:

@@ -3,6 +3,8 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from audit.kernels.growing import Table
+
 @final
 class Log:
     def __init__(
@@ -26,11 +28,6 @@ class Trial:
         self, inside: NDArray[np.bool_], reach: NDArray[np.int64],
         closes: NDArray[np.int64], opens: NDArray[np.int64]
     ) -> None: ...  # fmt: skip
-
-@final
-class Table:
-    def __init__(self, width: int, most: int = ...) -> None: ...
-    def taken(self) -> NDArray[np.int64]: ...
 
 @final
 class WithoutTrial:

@@ -8,10 +8,10 @@ until the next instant. Times are in s.
 
 cimport cython
 from libc.stdint cimport INT64_MAX as NEVER, int32_t, int64_t, uint8_t
-from libc.stdlib cimport free, realloc
 
 import numpy as np
 
+from audit.kernels.growing cimport Table, add_row
 from audit.kernels.rows cimport add, fits
 from audit.kernels.sweeps cimport Span, time_at
 
@@ -68,9 +68,6 @@ cdef class WithoutTrial:
     cdef const Span[::1] claims  # by ``until``
     cdef const int64_t[::1] by_since  # the same, by ``since``
     cdef const int64_t[:, ::1] stretches  # attempt, since; by the latter
-
-
-include "../growing.pxi"
 
 
 cdef struct Next:

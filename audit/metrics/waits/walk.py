@@ -311,13 +311,14 @@ def _flags(n: int, known: LogFacts) -> Ints:
 
 def book(of: PoolLog, plan: Plan) -> WaitSweep:
     """Book each second of the waits under a plan."""
+    from audit.kernels.growing import Table
     from audit.kernels.waits import walk as kernels
 
     n = len(of.outside)
     seconds, idle, lapsed = np.zeros((len(BOOKED), n)), np.zeros(n), np.zeros(n, np.uint8)
     forbidden = np.zeros((of.rule_count, n), np.int64)
     lacking = np.zeros((of.log_resources + 2, n), np.int64)
-    counts, spans = np.zeros(len(Starts._fields), np.int64), kernels.Table(5)
+    counts, spans = np.zeros(len(Starts._fields), np.int64), Table(5)
     made = kernels.Bookings(seconds[:-1], forbidden, lacking, lapsed, idle, spans, counts)
     kernels.book_account(
         *(of.log, of.course, of.rules, of.nodes, of.capacity, of.most, of.lapse_s),

@@ -20,6 +20,7 @@ import numpy as np
 from audit import periods
 from audit.array_types import Bools, Floats, Ints
 from audit.kernels import closed_hours as kernels
+from audit.kernels.growing import Table
 from audit.kernels.hours_table import best_stretch
 from audit.metrics.closed_hours import HOUR_S
 from audit.model import Window
@@ -119,7 +120,7 @@ class WindowCandidate(NamedTuple):
             seen: its spans that claim hold the possible starts.
             by_hour: of possible starts, the first of each attempt and hour; else and stretch.
         """
-        tables = kernels.Table(2), kernels.Table(2)
+        tables = Table(2), Table(2)
         kernels.forbidden_starts(seen.possible_starts, self.closed, by_hour, *tables)
         mine, others = (Forbidden.of_table(table.taken()) for table in tables)
         return mine, others

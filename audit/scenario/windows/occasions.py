@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from audit import periods
 from audit.array_types import Bools, Ints
 from audit.kernels import closed_hours
+from audit.kernels.growing import Table
 from audit.kernels.windows import spans as kernels
 from audit.metrics.closed_hours import EPOCH_HOUR, HOUR_S, offsets
 from audit.rules import WEEK
@@ -133,8 +134,8 @@ class Walker:
             edge_change=edges.change,
             outage=outage,
         )
-        claims, others = (kernels.Table(SPAN_NUMBERS, MOST_SPANS) for _ in range(2))
-        stretches = kernels.Table(2, MOST_SPANS)
+        claims, others = (Table(SPAN_NUMBERS, MOST_SPANS) for _ in range(2))
+        stretches = Table(2, MOST_SPANS)
         kernels.fitting_spans(self._log, self._rules, claims, others, stretches)
         self.spans: Final = Spans(_spans(claims), _spans(others))
         by_since = np.argsort(self.spans.claims["since"], kind="stable")
@@ -145,12 +146,12 @@ class Walker:
 
         An attempt that it forbids has a span if it would claim without the window.
         """
-        out = kernels.Table(SPAN_NUMBERS, MOST_SPANS)
+        out = Table(SPAN_NUMBERS, MOST_SPANS)
         kernels.trial_spans(self._log, self._rules, kernels.Trial(*tried), self._without, out)
         return _spans(out)
 
 
-def _spans(table: kernels.Table) -> NDArray[np.void]:
+def _spans(table: Table) -> NDArray[np.void]:
     spans: NDArray[np.void] = table.taken().view(SPAN)[:, 0]
     return spans
 

@@ -1,17 +1,15 @@
-# Tables of whole numbers to which rows are added one by one.
+"""Tables of whole numbers to which rows are added one by one."""
 
+import numpy as np
+cimport cython
+from libc.stdint cimport INT64_MAX as NEVER, int64_t
+from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy
 
 
 @cython.final
 cdef class Table:
     """Rows of ``width`` numbers; at most ``most`` are kept."""
-
-    cdef int64_t* held
-    cdef Py_ssize_t width
-    cdef Py_ssize_t count
-    cdef Py_ssize_t places  # −1: there was no memory
-    cdef Py_ssize_t most
 
     def __cinit__(self, Py_ssize_t width, Py_ssize_t most = NEVER):
         """Make an empty table."""
