@@ -23,6 +23,7 @@ from audit.metrics.attempts.population import only, ordered, unplannable
 from audit.metrics.attempts.reasons import held_up
 from audit.metrics.nodes import PLACE
 from audit.metrics.preemption import sides
+from audit.metrics.waits.queue import ints
 from audit.model import BY_USAGE, SEQUENCE, Policy, Pool, PreemptionRule, Standing
 from audit.scenario.limits import UNLIMITED, Limits, limits_of
 from audit.scenario.machines import Machines, machines
@@ -194,14 +195,14 @@ def workload_of_rows(
     steps = capacity_steps(pool, in_reservations)
     attempts = only(attempts, ~reserved)
     request = [attempts[name].fill_null(0).to_numpy().astype(np.int64) for name in resources]
-    occupancy = _ints(attempts["occupancy"])
+    occupancy = ints(attempts["occupancy"])
     one = len(resources) == 1
     work = Workload(
-        arrival=_ints(attempts["arrival_time"]),
-        start=_ints(attempts["start_time"].fill_null(NEVER)),
-        end=_ints(attempts["end"].fill_null(NEVER)),
+        arrival=ints(attempts["arrival_time"]),
+        start=ints(attempts["start_time"].fill_null(NEVER)),
+        end=ints(attempts["end"].fill_null(NEVER)),
         occupancy=occupancy,
-        estimate=np.maximum(np.maximum(_ints(attempts["walltime_s"].fill_null(0)), occupancy), 1),
+        estimate=np.maximum(np.maximum(ints(attempts["walltime_s"].fill_null(0)), occupancy), 1),
         request=request[0] if one else np.stack(request, 1),
         priority=attempts["priority"].fill_null(float("nan")).to_numpy().astype(np.float64),
         blocked=held_up(attempts, pool.limits),
@@ -218,7 +219,7 @@ def workload_of_rows(
         preemptible=_preemptible(attempts, pool.preemption) if "runs" in attempts.columns else None,
     )
     nodes = machines(attempts, in_reservations, pool)
-    return Indexed(work if nodes is None else on_nodes(work, nodes), _ints(attempts["row"]))
+    return Indexed(work if nodes is None else on_nodes(work, nodes), ints(attempts["row"]))
 
 
 def on_nodes(work: Workload, nodes: Machines) -> Workload:
@@ -310,10 +311,6 @@ def _preemptible(attempts: pl.DataFrame, rules: Sequence[PreemptionRule]) -> Pre
 def _last_known(attempts: pl.DataFrame, now: int) -> int:
     last = attempts.select(pl.max_horizontal("arrival_time", "end").max()).item()
     return max(now, last or now)
-
-
-def _ints(column: pl.Series) -> Ints:
-    return np.ascontiguousarray(column.to_numpy(), np.int64)
 
 
 def instants(times: Ints) -> pl.Series:
