@@ -1,13 +1,12 @@
 """The suite, and the processes that it starts, use the checked build of the kernels."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from audit.kernels import sums
+from tests import processes
 from tests.places import ROOT
 
 CHECKED = ROOT / "var" / "checked"
@@ -19,7 +18,7 @@ def test_tests_import_the_checked_build() -> None:
 
 def test_processes_of_tests_import_the_checked_build() -> None:
     code = "from audit.kernels import sums; print(sums.__file__)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = processes.python("-c", code, check=True)
     assert Path(done.stdout).is_relative_to(CHECKED)
 
 

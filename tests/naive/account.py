@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -96,7 +97,8 @@ class Known(NamedTuple):
     says: str | int = "held"
 
 
-class Site(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Site:
     """All that decides."""
 
     held: list[One]
@@ -123,6 +125,7 @@ class Site(NamedTuple):
         free = free or {"": self.pool.capacity_at(t)}
         return functools.reduce(on.minus, (self.used[one.key] for one in running), free)
 
+    @functools.cached_property
     def instants(self) -> set[int]:
         """When anything changes but lapses, from the first arrival to the last leave or start."""
         waiting = [one for one in self.held if one.waits and one.arrival < one.leave]
@@ -319,7 +322,7 @@ def site_of(
         *(held, pool, limits, windows, holds or {}, begin, interval, lapse, (), machines),
         *(absent or {}, _used(held, machines), list(amounts)),
     )
-    return site._replace(outages=_outages(site, outage))
+    return replace(site, outages=_outages(site, outage))
 
 
 def account(site: Site, depth: Depth) -> Account:
@@ -339,14 +342,14 @@ def account(site: Site, depth: Depth) -> Account:
     }
     starts, was_kept = Starts(), set[Key]()
     ages = Counter[Key]()
-    t = min(site.instants(), default=None)
+    t = min(site.instants, default=None)
     while t is not None:
         if t >= site.begin:
             here = starts_at(site, t, ages, depth)
             starts = Starts(*map(sum, zip(starts, here, strict=True)))
         decided = walk(site, t, ages, depth)
         to_lapse = (t + site.lapse - ages[k] for k, one in decided.items() if one.ages)
-        until = min((e for e in [*site.instants(), *to_lapse] if e > t), default=None)
+        until = min((e for e in [*site.instants, *to_lapse] if e > t), default=None)
         if until is None:
             break
         idle = _idle_share(site, decided, t)
@@ -480,7 +483,7 @@ def _estimate(record: naive.Record, attempt: naive.Attempt, now: int) -> int:
 def _outages(site: Site, least: int) -> list[range]:
     """The stretches in which nothing runs and, for as long, something could."""
     found = []
-    instants = sorted(site.instants())
+    instants = sorted(site.instants)
     stretch: list[range] = []
     for t, until in zip(instants, [*instants[1:], None], strict=False):
         runs = any(one.runs(t) for one in site.held)
@@ -726,7 +729,7 @@ def _noted(site: Site, j: One, t: int) -> bool:
     """Whether a recorded hold is evidence of t: before the end of the wait only lapses follow."""
     if j.record["reason"] not in HOLDS or j.record["attempt"] != 1:
         return False
-    return not any(t < e < j.leave for e in site.instants())
+    return not any(t < e < j.leave for e in site.instants)
 
 
 def _holders(

@@ -1,6 +1,5 @@
 """Logs that a known policy made, with known rules: what ``fit-policy`` is to find out."""
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -118,32 +117,6 @@ def chained(records: list[dict[str, Any]], user: str, seed: int) -> list[dict[st
             )
             submit += 1
     return sorted([*records, *links], key=lambda record: record["submit_time"])
-
-
-def released_in_turn(site: Pool, records: list[dict[str, Any]], user: str) -> pl.DataFrame:
-    """As ``made_by``, but each attempt of a user waits for the end of that submitted before it.
-
-    A dependency is not seen in the log: the attempt arrives when it is submitted.
-    """
-    eligible: dict[int, int] = {}
-    own = [number for number, record in enumerate(records) if record["user"] == user]
-    for _ in range(len(own)):
-        asked = [
-            record | {"eligible_time": eligible.get(number, record["submit_time"])}
-            for number, record in enumerate(records)
-        ]
-        made = made_by(site, asked).sort("line")
-        ends = dict(zip((made["line"] - 1).to_list(), made["end_time"].to_list(), strict=True))
-        changed = False
-        for before, after in pairwise(own):
-            let_go = max(records[after]["submit_time"], ends[before])
-            changed |= eligible.get(after) != let_go
-            eligible[after] = let_go
-        if not changed:
-            break
-    return describe(
-        made.select(frame([]).columns).with_columns(eligible_time="submit_time"), [pool()]
-    )
 
 
 def swf(site: Pool, seed: int = 0, **more: Any) -> str:

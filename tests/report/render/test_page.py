@@ -3,8 +3,6 @@ import hashlib
 import inspect
 import os
 import re
-import subprocess
-import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
@@ -21,6 +19,7 @@ from audit.report.render.paper import nothing_from_outside
 from audit.report.sections.records.record import Refusal, RefusedLine
 from audit.report.sections.resources.record import Resources
 from audit.report.sections.waits.record import Queue, Waits
+from tests import processes
 from tests.report.sample import (
     HOSTILE,
     contents,
@@ -337,11 +336,9 @@ print(hashlib.sha256(render.render_pdf(said)).hexdigest())
 @pytest.mark.thorough
 def test_the_same_bytes_in_any_process(page: str, paper: bytes) -> None:
     """In one that did nothing before, and in this one, which may have made many."""
-    alone = subprocess.run(
-        [sys.executable, "-c", _SCRIPT],
+    alone = processes.python(
+        *("-c", _SCRIPT),
         env={**os.environ, "TZ": "Asia/Tokyo", "PYTHONHASHSEED": "2", "SOURCE_DATE_EPOCH": "2"},
-        capture_output=True,
-        text=True,
         check=True,
     )
     here = [hashlib.sha256(made).hexdigest() for made in (page.encode(), paper)]
