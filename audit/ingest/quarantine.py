@@ -195,7 +195,7 @@ def _move(con: Connection, cluster: str, aside: pl.DataFrame, back: pl.DataFrame
     insert(con, "records", back)
     count_refused(con, sorted({*aside["input_id"], *back["input_id"]}))
     jobs = sorted({*aside["job_id"], *back["job_id"]})
-    settle(con, cluster, queries.run(con, "records_of_jobs", cluster=cluster, jobs=jobs))
+    settle(con, cluster, jobs)
 
 
 def _remove(con: Connection, table: str, gone: pl.DataFrame) -> None:

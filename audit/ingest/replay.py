@@ -112,6 +112,6 @@ def _take_in(con: Connection, cluster: str, records: pl.DataFrame, now: int) -> 
     insert(con, "records", of_model, {"cluster": cluster, "attempt": 1, "superseded": False})
     count_refused(con, records["input_id"].unique().to_list())
     jobs = records["job_id"].unique().to_list()
-    settle(con, cluster, queries.run(con, "records_of_jobs", cluster=cluster, jobs=jobs))
+    settle(con, cluster, jobs)
     weigh_ages(con, cluster, records["input_id"].unique().to_list(), {}, now)
     weigh_dates(con, cluster, {}, now)
