@@ -528,11 +528,3 @@ def read_back(case: Case, written: pl.DataFrame) -> Parsed:
 def refused(case: Case, data: bytes) -> Iterator[str]:
     """Why records of a log are refused."""
     yield from case.read(data, case.dialect.header(data, case.reading)).refusals["reason"]
-
-
-def only(case: Case, data: bytes) -> dict[str, Any]:
-    """The only record of a log."""
-    parsed = case.read(data, case.dialect.header(data, case.reading))
-    if not parsed.refusals.is_empty():
-        pytest.fail(str(parsed.refusals["reason"].to_list()))
-    return parsed.records.row(0, named=True)
