@@ -222,7 +222,7 @@ def needed_entries_are_enough(case: Case) -> None:
 
 
 def a_cut_costs_one_record(case: Case) -> None:
-    """As below: at some 200 bytes of the shortest record or more, and at one in 23 of the others."""
+    """As below: at 200 bytes or more of the shortest record, and at one in 23 of the others."""
     shortest = min(range(len(case.records)), key=lambda k: len(case.records[k]))
     begin, end = case.ends[shortest : shortest + 2]
     some = range(begin, end + 1, 1 + (end - begin) // 400)
