@@ -200,7 +200,9 @@ def test_scripts_in_strings_import_what_exists() -> None:
     found = 0
     for node in (node for path in modules("tests") for node in ast.walk(tree(path))):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            for module, names in re.findall(r"^from (audit\S*) import (.+)$", node.value, re.M):
+            for module, names in re.findall(
+                r"^from (audit[\w.]*) import (\w[\w, ]*)", node.value, re.M
+            ):
                 for name in names.split(", "):
                     found += 1
                     assert resolve_name(f"{module}.{name.split()[0]}"), name
