@@ -63,7 +63,8 @@ TESTED_IN: Final = {
     "oneoff/fit_policy/page": "oneoff/fit_policy/test_plan",
     "oneoff/fit_policy/limits": "oneoff/fit_policy/test_plan",
     "studies/commands": "cli/test_oneoff",
-    "kernels/windows": "scenario/windows/test_occasions",
+    "kernels/windows/spans": "scenario/windows/test_occasions",
+    "kernels/hours_table": "scenario/windows/test_search",
     "studies/sensitivity/page": "studies/test_plans",
     "oneoff/whatif/page": "oneoff/whatif/test_plan",
 }

@@ -1,7 +1,5 @@
 """Commands that answer a question: ``explain``, ``when`` and ``sshare``."""
 
-from __future__ import annotations
-
 import sys
 import tempfile
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The pools, resources and nodes of a cluster, as declared or as what ran shows (SPEC §12)."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
@@ -9,12 +7,7 @@ from typing import Final, NamedTuple
 import polars as pl
 
 from audit import config
-from audit.metrics.attempts.contention import (
-    gpu_types,
-    peak_in_use,
-    requested,
-    with_gpu_types,
-)
+from audit.metrics.attempts.contention import gpu_types, peak_in_use, requested, with_gpu_types
 from audit.metrics.nodes import PLACE, members, shares
 from audit.model import Absence, CapacityStep, Node, Resource
 from audit.words import OF_TYPE, kind_of, plural
@@ -94,7 +87,6 @@ def _ran(attempts: pl.DataFrame) -> pl.DataFrame:
 
 
 def _connected(sets: Iterable[set[tuple[str, str]]]) -> list[set[tuple[str, str]]]:
-    """Return the unions of sets that share members."""
     found: list[set[tuple[str, str]]] = []
     for one in sets:
         apart = [other for other in found if not other & one]

@@ -1,7 +1,5 @@
 """Values that a log does not state: its cluster's time zone and the capacity of its pool."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The test of passed-over users of a pool, with holds and limits of its log."""
 
-from __future__ import annotations
-
 from typing import NamedTuple, Self
 from zoneinfo import ZoneInfo
 

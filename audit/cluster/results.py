@@ -1,7 +1,5 @@
 """Stores the results of a cluster, replacing earlier ones."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
@@ -225,7 +223,6 @@ def _describe(con: Connection, described: Described, runs: Sequence[Identity]) -
 
 
 def _nodes(pools: Sequence[Pool]) -> pl.DataFrame:
-    """Return the nodes of pools, columns of the table ``node`` but its cluster."""
     rows = []
     for pool in pools:
         for node in pool.nodes:
@@ -277,7 +274,6 @@ def _insert(
 
 
 def _run_of(jobs: pl.DataFrame, runs: Mapping[Period, str]) -> pl.Expr | pl.Series:
-    """Return the run of the period of each attempt."""
     if len(runs) == 1:
         return pl.lit(next(iter(runs.values())))
     starts = sorted((period.from_time, run_id) for period, run_id in runs.items())

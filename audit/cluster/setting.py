@@ -1,7 +1,5 @@
 """Settings of a cluster on which its figures depend: zone, pools and the instant of the log."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -77,13 +75,13 @@ class ClusterSettings:
         """The time that the log covers, which is the period of the whole log."""
         return Period("all", self.now if self.log_begin is None else self.log_begin, self.now)
 
-    def stating_backfill(self) -> ClusterSettings:
+    def stating_backfill(self) -> "ClusterSettings":
         """Return the setting with pools of which the policy's backfilling is stated."""
         return replace(
             self, pools=tuple(pool._replace(states_backfill=True) for pool in self.pools)
         )
 
-    def stating(self, order: Order | None, backfill: Backfill | None) -> ClusterSettings:
+    def stating(self, order: Order | None, backfill: Backfill | None) -> "ClusterSettings":
         """Return the setting with the order and the backfilling of options; None: as before."""
         pools, facts = [], [fact for fact in self.facts if fact.what != "policy"]
         for pool in self.pools:
@@ -94,11 +92,11 @@ class ClusterSettings:
             facts.append(RuleFact(f"policy{of}", policy.name, "--order and --backfill"))
         return replace(self, pools=tuple(pools), facts=tuple(facts))
 
-    def doubting(self, doubts: Iterable[str]) -> ClusterSettings:
+    def doubting(self, doubts: Iterable[str]) -> "ClusterSettings":
         """Return the setting with further warnings about files."""
         return replace(self, warnings=(*self.warnings, *doubts))
 
-    def begun(self, begin: LogBegin | None) -> ClusterSettings:
+    def begun(self, begin: LogBegin | None) -> "ClusterSettings":
         """Return the setting of a log with this begin; None: it has no times.
 
         Raises UsageError if that is after ``now``.

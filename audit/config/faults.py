@@ -1,7 +1,5 @@
 """Faults of TOML files in words: their key path, what is wrong, and the nearest valid key."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Sequence
 from typing import Any, get_args

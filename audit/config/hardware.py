@@ -1,7 +1,5 @@
 """Section [clusters.hardware], and the tables of nodes [[clusters.pools.nodes]]."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Annotated

@@ -13,8 +13,6 @@ Sources: Kueue's ``apis/kueue/v1beta2/workload_types.go``, ``pkg/workload``, and
 Kubernetes (``apimachinery/pkg/api/resource``).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -235,7 +233,6 @@ class _Workload:
         yield {**common, "kind": RecordKind.RUN.value, "eligible_time": again, **self._now()}
 
     def _now(self) -> dict[str, Any]:
-        """Return the state of the last admission, or of the waiting for one."""
         start, end = self.when("Admitted"), self.when("Finished")
         if end is not None:
             said = self.conditions["Finished"]
@@ -313,7 +310,6 @@ class _Workload:
         } | {"gpu_types": typed or None}
 
     def _resources(self) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-        """Yield the resources of each set of pods, and their flavors."""
         admission = self.status.get("admission") or {}
         if assigned := admission.get("podSetAssignments"):
             for of in assigned:

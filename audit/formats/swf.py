@@ -4,8 +4,6 @@ Rules: SPEC §1, "From SWF". Format: Parallel Workloads Archive, "The Standard W
 Fields that no metric uses are not read, so damage in them costs nothing.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime

@@ -6,8 +6,6 @@ the same in every run). With a key, refused lines are stored without text and th
 show, reasons of waiting without names, and constraints only if their features are declared.
 """
 
-from __future__ import annotations
-
 import csv
 import dataclasses
 import hashlib

@@ -1,7 +1,5 @@
 """``fairaudit audit``: makes a report and a database from logs, without a configuration."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

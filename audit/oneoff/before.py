@@ -5,8 +5,6 @@ submitted alone. Its user, account and partition are features of the prediction;
 user is like nobody's.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """``fairaudit simulate``: what-if schedules of a log, written as SWF or Parquet."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

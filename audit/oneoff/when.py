@@ -1,7 +1,5 @@
 """``fairaudit when``: when pending jobs will start, from logs or from a published database."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path

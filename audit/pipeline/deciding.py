@@ -1,7 +1,5 @@
 """The windows, and the policy, that the log of a pool shows (SPEC §10, §11), as facts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -3,8 +3,6 @@
 ``take_in`` is for a store that is kept, ``open_log`` for what-ifs and studies, whose store is not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -84,7 +82,7 @@ class LogRequest:
 
     def setting(
         self,
-        taken: Ingested,
+        taken: "Ingested",
         cluster: Cluster | None = None,
         policy: Policy | None = None,
         folder: Path = Path(),

@@ -1,7 +1,5 @@
 """Simulation of the schedule that a policy would have made (SPEC §4)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final, NamedTuple, TypeVar
 

@@ -9,8 +9,6 @@ LevelFS whose logarithms differ by less than about 2^−32 are equal, so that ro
 ties; slurmctld compares them as they are.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -59,7 +57,7 @@ class Priorities(NamedTuple):
     fixed: Floats  # [n]: the parts of the priority but age and fairshare
     tier: Ints  # [n]
 
-    def of_those(self, chosen: Bools) -> Priorities:
+    def of_those(self, chosen: Bools) -> "Priorities":
         """Return those of the ``chosen`` attempts."""
         return Priorities(self.node[chosen], self.fixed[chosen], self.tier[chosen])
 

@@ -21,8 +21,6 @@ Source: [K] D. Klusáček, H. Rudová, Performance and Fairness for Users in Par
 §4.1 (Algorithm 1), §4.2 (Algorithm 2).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Final, NamedTuple

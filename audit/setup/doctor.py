@@ -1,7 +1,5 @@
 """Checks of an installation and its configuration, with remedies."""
 
-from __future__ import annotations
-
 import itertools
 import platform
 import shutil

@@ -1,7 +1,5 @@
 """The output of Slurm's programs, and the configuration that follows from it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path

@@ -8,8 +8,6 @@ others repeat the part. So is each worker that differs from this process or cann
 folder. Dask's ``workers=`` restricts parts to the other workers.
 """
 
-from __future__ import annotations
-
 import logging
 import shutil
 import tempfile

@@ -6,8 +6,6 @@ written once. Anyone who can write into the folder can run code as the user who 
 it must be private to this user.
 """
 
-from __future__ import annotations
-
 import io
 import pickle
 import uuid

@@ -4,8 +4,6 @@ A task that is preempted, or nears its time limit, returns to the queue and begi
 array is cancelled. If this process is killed, the workers end by themselves.
 """
 
-from __future__ import annotations
-
 import math
 import shlex
 import subprocess

@@ -183,7 +183,6 @@ def _waits(subjects: pl.DataFrame, zone: ZoneInfo) -> _EndedWaits:
 
 
 def _long_class(subjects: pl.DataFrame, of: Thresholds) -> bool:
-    """Whether a class of sizes, or of numbers of GPUs, typically waited long."""
     classes = [subjects.select("wait_s", of="width_class")]
     if "gpus" in subjects.columns:
         some = subjects.filter(pl.col("gpus") > 0)

@@ -39,8 +39,6 @@ attempt without a user, or in a reservation, makes no pair. An account with one 
 result. Attempts that arrived after the period change nothing, so that its figures stay.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
@@ -49,15 +47,7 @@ import polars as pl
 
 from audit.metrics.attempts.parts import SummaryRow, row
 from audit.metrics.attempts.population import day_number, ended, in_period, occupied
-from audit.metrics.pairs import (
-    KINDS,
-    NOTHING_UNSTARTED,
-    PLACES,
-    Kind,
-    Log,
-    Unstarted,
-    paired,
-)
+from audit.metrics.pairs import KINDS, NOTHING_UNSTARTED, PLACES, Kind, Log, Unstarted, paired
 from audit.metrics.passed.tested import JudgedEntity, PairsOfKind
 from audit.metrics.passed.usage import Shares, explained, follows_usage, orders, without_more
 from audit.model import Period, Pool

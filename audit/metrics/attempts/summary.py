@@ -22,20 +22,10 @@ from audit.metrics.attempts.contention import counted_resources
 from audit.metrics.attempts.miss import TOLERANCE_S
 from audit.metrics.attempts.parts import SummaryRow, coded, number_users, row
 from audit.metrics.attempts.performance import Activity
-from audit.metrics.attempts.population import (
-    ended,
-    gave_up_total,
-    in_period,
-    occupied,
-    unplannable,
-)
+from audit.metrics.attempts.population import ended, gave_up_total, in_period, occupied, unplannable
 from audit.metrics.attempts.resource_equality import conservation
 from audit.metrics.attempts.similar import of_similar
-from audit.metrics.quantiles import (
-    LOWER_QUARTILE,
-    MEDIAN,
-    UPPER_QUARTILE,
-)
+from audit.metrics.quantiles import LOWER_QUARTILE, MEDIAN, UPPER_QUARTILE
 from audit.metrics.uncertainty import NONE, Interval, Resamples
 from audit.model import Period, Pool, Standing
 from audit.periods import day_edges, day_of
@@ -132,7 +122,7 @@ def summarise(
             if known
             else dominant_share.beside(
                 users.by_entity(held, kind), kind, described, pool, span, now
-            )
+            )[0]
         )
         rows += _nuwt(of_kind, kind, seed, options)
         rows += [

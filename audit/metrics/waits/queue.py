@@ -3,8 +3,6 @@
 Conventions: n attempts in the order (arrival, submit, sequence); times in epoch s.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -16,10 +14,7 @@ from numpy.typing import NDArray
 
 from audit import periods
 from audit.array_types import Ints
-from audit.metrics.attempts.contention import (
-    CapacitySteps,
-    reserved_rows,
-)
+from audit.metrics.attempts.contention import CapacitySteps, reserved_rows
 from audit.metrics.attempts.population import only, ordered
 from audit.metrics.attempts.reasons import any_of, in_scope
 from audit.metrics.closed_hours import closed_spans
@@ -90,8 +85,7 @@ def queued(
         numbered.with_columns(waits=(known & waits).fill_null(value=False), leave=leaves)
         .pipe(only, start.is_not_null() | pl.col("waits"))
         .with_columns(
-            arrival_time=pl.coalesce("arrival_time", "start_time"),
-            end=ends.otherwise("end_time"),
+            arrival_time=pl.coalesce("arrival_time", "start_time"), end=ends.otherwise("end_time")
         )
         .pipe(ordered, "arrival_time", "submit_time", *SEQUENCE)
     )
@@ -128,11 +122,7 @@ class InForce(NamedTuple):
 
 
 def in_force(
-    queue: Queued,
-    limits: Sequence[Limit],
-    windows: Sequence[Window],
-    zone: str,
-    recorded: int = 0,
+    queue: Queued, limits: Sequence[Limit], windows: Sequence[Window], zone: str, recorded: int = 0
 ) -> InForce:
     """Return limits, windows and a number of recorded rules as the kernel takes them."""
     held = queue.rows.with_columns(occupancy=pl.col("occupancy_s"))
@@ -168,15 +158,20 @@ def in_force(
         )
     in_force_at = [validity(limit, clock) for limit in limits]
     return InForce(
-        *(counter, amount, np.array([limit.remaining for limit in limits], np.uint8), length),
-        *(binding, np.array([limit.most for limit in limits], np.int64)),
-        np.array([begin for begin, _ in in_force_at], np.int64),
-        np.array([end for _, end in in_force_at], np.int64),
-        reach,
-        np.cumsum([0, *(len(begins) for begins, _ in spans)]),
-        np.concatenate([_NONE, *(begins for begins, _ in spans)]),
-        np.concatenate([_NONE, *(ends for _, ends in spans)]),
-        *(counters, recorded),
+        counter=counter,
+        amount=amount,
+        remaining=np.array([limit.remaining for limit in limits], np.uint8),
+        length=length,
+        binding=binding,
+        most=np.array([limit.most for limit in limits], np.int64),
+        valid_from=np.array([begin for begin, _ in in_force_at], np.int64),
+        valid_to=np.array([end for _, end in in_force_at], np.int64),
+        reach=reach,
+        first_span=np.cumsum([0, *(len(begins) for begins, _ in spans)]),
+        span_from=np.concatenate([_NONE, *(begins for begins, _ in spans)]),
+        span_to=np.concatenate([_NONE, *(ends for _, ends in spans)]),
+        counters=counters,
+        recorded=recorded,
     )
 
 

@@ -3,8 +3,6 @@
 A ``Story`` has the facts of the log, and the delay by later arrivals (SPEC §10).
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple

@@ -1,7 +1,5 @@
 """A wait in sentences: pure functions of its ``Story``."""
 
-from __future__ import annotations
-
 from collections import Counter
 from datetime import datetime
 from typing import Final

@@ -1,7 +1,5 @@
 """The story of a wait for a terminal, as HTML and as JSON, with a picture of the use meanwhile."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise

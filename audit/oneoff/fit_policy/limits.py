@@ -1,7 +1,5 @@
 """The part of the page of ``fairaudit fit-policy`` about limits, chains and the interval."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Final
 

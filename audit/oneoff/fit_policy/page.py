@@ -1,7 +1,5 @@
 """The page of ``fairaudit fit-policy``: how a site schedules, inferred from its log."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple

@@ -1,7 +1,5 @@
 """``fairaudit fit-policy``: infers from a log how a site schedules."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime

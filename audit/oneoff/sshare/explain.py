@@ -1,7 +1,5 @@
 """Why the FairShare of one user changed, as text: ``fairaudit sshare --explain USER``."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass

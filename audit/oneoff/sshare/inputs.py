@@ -3,8 +3,6 @@
 They come from the files of the flags; without a file, from config.toml and the database.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -84,7 +82,7 @@ class SshareSite:
     cluster: Cluster | None
     warnings: tuple[str, ...] = ()
 
-    def with_partitions(self, names: Iterable[str]) -> SshareSite:
+    def with_partitions(self, names: Iterable[str]) -> "SshareSite":
         """Return the same site with the weights of all partitions set for each of ``names``."""
         if not self.everywhere:
             return self

@@ -1,7 +1,5 @@
 """The page of ``fairaudit whatif``: gains and losses under a change."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 

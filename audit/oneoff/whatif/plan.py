@@ -1,7 +1,5 @@
 """``fairaudit whatif``: gains and losses under a change."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path

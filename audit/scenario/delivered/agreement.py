@@ -6,8 +6,6 @@ over the instants t with starts at which more wait than start, with O the attemp
 after a wait of over 60 s, and *chosen* what one pass of the rule starts in the observed state.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -20,12 +18,7 @@ from audit.metrics.attempts.fidelity import KNOWN, MaySay
 from audit.model import Backfill, Policy
 from audit.scenario import engine
 from audit.scenario.delivered.candidates import KEPT, SiteRule, candidates, judged_as
-from audit.scenario.delivered.comparing import (
-    ComparedStarts,
-    compared_starts,
-    share,
-    within_depth,
-)
+from audit.scenario.delivered.comparing import ComparedStarts, compared_starts, share, within_depth
 from audit.scenario.delivered.observed import LONG_WAIT_S
 from audit.scenario.scenario import Scenario
 from audit.scenario.workload import Workload, largest_snapshot
@@ -69,10 +62,7 @@ class KnownRule(NamedTuple):
 
 
 def agreement(
-    scenario: Scenario,
-    rules: Sequence[SiteRule] | None = None,
-    *,
-    held_until: Ints | None = None,
+    scenario: Scenario, rules: Sequence[SiteRule] | None = None, *, held_until: Ints | None = None
 ) -> pl.DataFrame:
     """Return how far rules agree with the observed starts of a pool.
 

@@ -6,8 +6,6 @@ forbid to start: at all others the passes are the same.
 Source: SPEC §10, *Agreement*.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -78,7 +76,7 @@ class ComparedStarts:
     rules: Sequence[SiteRule]
     _orderings: dict[SiteRule, PassOrdering] = field(default_factory=dict)
     """Of the first rule of each group; the same under all windows."""
-    _before: ComparedStarts | None = None
+    _before: "ComparedStarts | None" = None
     """The starts under fewer windows;"""
     _again: Bools | None = None
     """[m], and the instants that may differ from them."""
@@ -131,7 +129,7 @@ class ComparedStarts:
         best = max(_best(self.sums(group)) for group in self.groups)
         return None if best < 0 else best
 
-    def under(self, pool: Pool) -> ComparedStarts:
+    def under(self, pool: Pool) -> "ComparedStarts":
         """Return the starts under a pool with further windows, behind those of this one."""
         turns, scenario = self.turns, self.scenario.but(pool=pool)
         work = limited(turns.work, self._attempts, pool, scenario.now)

@@ -1,7 +1,5 @@
 """Priorities of owners as of the observed schedule, at ticks (SPEC §4, *Queue order*; §10)."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np

@@ -124,7 +124,6 @@ def marked(jobs: Plateaued, pool: Pool, limits: Sequence[Limit], since: int) -> 
 
 
 def _unmarked(resources: int) -> Marks:
-    """Return what lets the sweep mark nothing."""
     from audit.kernels.plateaus.sweep import Marks
 
     none = np.zeros(0, np.int64)
@@ -132,12 +131,7 @@ def _unmarked(resources: int) -> Marks:
 
 
 def _sweep(
-    jobs: Plateaued,
-    pool: Pool,
-    limits: Sequence[Limit],
-    since: int,
-    made: StopTables,
-    marks: Marks,
+    jobs: Plateaued, pool: Pool, limits: Sequence[Limit], since: int, made: StopTables, marks: Marks
 ) -> None:
     from audit.kernels.plateaus.sweep import Supply, sweep
 
@@ -151,9 +145,7 @@ def _sweep(
         jobs.nodes,
         _barriers(jobs, rules, _known_to(jobs, since)),
         Supply(
-            capacity=capacity.reshape(-1, len(jobs.resources)),
-            step=steps.time,
-            change=steps.change,
+            capacity=capacity.reshape(-1, len(jobs.resources)), step=steps.time, change=steps.change
         ),
         since,
         made,
@@ -162,7 +154,6 @@ def _sweep(
 
 
 def _known_to(jobs: Plateaued, since: int) -> int:
-    """Return the last instant of a log, epoch s."""
     times = (jobs.queue.column(name).max(initial=since) for name in ("leave", "end"))
     return int(max(times))
 
@@ -189,7 +180,6 @@ def _barriers(jobs: Plateaued, pool: Pool, known_to: int) -> Barriers:
 def _stops(
     jobs: Plateaued, intervals: Ints, stops: Ints, users: Ints, days: tuple[Ints, Ints]
 ) -> Stops:
-    """Return the stops, sorted."""
     cells, _ = jobs.cells
     entity = intervals[stops[:, 0], 0]
     order = time_order(entity)

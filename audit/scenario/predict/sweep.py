@@ -3,8 +3,6 @@
 Source: SPEC §13, *At submission*.
 """
 
-from __future__ import annotations
-
 import math
 from collections import deque
 from datetime import datetime

@@ -1,7 +1,5 @@
 """The observed attempts of a pool, as the search for windows takes them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -14,7 +12,7 @@ from audit.array_types import Bools, Ints
 from audit.metrics.attempts.reasons import in_scope
 from audit.model import Policy, Pool, Scope, Standing
 from audit.scenario.limits import WEEK_S
-from audit.scenario.workload import NEVER, Workload, limited, workload_of_rows
+from audit.scenario.workload import NEVER, Workload, distinct, limited, workload_of_rows
 
 COLUMNS: Final = ("user", "account", "qos", "partition", "walltime_s", "size")
 UNKNOWN: Final = -1
@@ -97,7 +95,7 @@ class Observed:
         """Σ over the instants of the schedule of the number of attempts that then wait."""
         work, started = self.work, self.work.has_started
         times = (work.arrival, work.start[started], work.end[started], work.step_time)
-        instants = np.unique(np.concatenate(times))
+        instants = distinct(np.concatenate(times))
         waits = work.queued & started
         begin, end = np.searchsorted(instants, (work.arrival[waits], work.start[waits]))
         return int((end - begin).sum())

@@ -208,7 +208,7 @@ def test_a_period_needs_no_attempts_but_those_around_it(
     span = (period.from_time, period.to_time)
     inside = array_spans(in_period(held, period))
     found = EarlierResults(
-        {kind: beside(by_entity(inside, kind), kind, held, POOL, span, NOW) for kind in KINDS},
+        {kind: beside(by_entity(inside, kind), kind, held, POOL, span, NOW)[0] for kind in KINDS},
         conservation_of(whole, NOW),
         passed_over.of_period(held, POOL, period, BERLIN),
     )

@@ -368,7 +368,7 @@ def _dominant_share(attempts: pl.DataFrame) -> Definition:
         "Ghodsi et al. 2011, §4",
         _example(
             "The two users",
-            dominant_share.beside(entities, "user", attempts, _POOL, (0, _END), _END),
+            dominant_share.beside(entities, "user", attempts, _POOL, (0, _END), _END)[0],
             "User <entity> | Jobs <jobs> | Deficit (s of the pool) <share_deficit>",
             "From 10 s to 100 s, Ben waits for all CPUs; half of them are a fair share.",
         ),

@@ -8,7 +8,8 @@ class Log:
     def __init__(
         self, arrival: NDArray[np.int64], start: NDArray[np.int64], end: NDArray[np.int64],
         request: NDArray[np.int64], waits: NDArray[np.bool_], by_start: NDArray[np.int64],
-        by_end: NDArray[np.int64], step_time: NDArray[np.int64], step_change: NDArray[np.int64]
+        by_end: NDArray[np.int64], step_time: NDArray[np.int64], step_change: NDArray[np.int64],
+        capacity: NDArray[np.int64]
     ) -> None: ...  # fmt: skip
 
 @final
@@ -31,10 +32,15 @@ class Table:
     def __init__(self, width: int, most: int = ...) -> None: ...
     def taken(self) -> NDArray[np.int64]: ...
 
+@final
+class WithoutTrial:
+    def __init__(
+        self, claims: NDArray[np.void], by_since: NDArray[np.int64], stretches: NDArray[np.int64]
+    ) -> None: ...
+
 def fitting_spans(
-    log: Log, rules: Rules, trial: Trial, capacity: NDArray[np.int64], out: Table
+    log: Log, rules: Rules, claims: Table, others: Table, stretches: Table
 ) -> None: ...
-def best_stretch(
-    base: NDArray[np.float64], hours: NDArray[np.float64], which: int,
-    chance: NDArray[np.float64], least: float, raw: float
-) -> tuple[int, int, float, float]: ...  # fmt: skip
+def trial_spans(
+    log: Log, rules: Rules, trial: Trial, base: WithoutTrial, out: Table
+) -> None: ...  # fmt: skip
