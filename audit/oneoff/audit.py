@@ -33,7 +33,7 @@ from audit.policies import Backfill, Order
 from audit.report import index
 from audit.report.contents import Contents, Who
 from audit.report.first_page import phrases
-from audit.report.notices import notices
+from audit.report.sections.registry import notices
 from audit.store import archive, migrations, publish
 from audit.store.database import Connection
 from audit.words import Resource

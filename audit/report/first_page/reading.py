@@ -12,7 +12,7 @@ from audit.metrics.verdict import Gaps, VerdictBound, decide
 from audit.model import OBSERVED, Period
 from audit.periods import day_after, day_of, day_start, kind_of, parse_day, zone
 from audit.report import wording
-from audit.report.contents import Contents
+from audit.report.contents import Contents, PoolVerdict
 from audit.report.first_page.compose import compose
 from audit.report.first_page.facts import PageFacts
 from audit.report.pool import PoolPart
@@ -21,12 +21,11 @@ from audit.report.sections.causes import totals
 from audit.report.sections.changes import course
 from audit.report.sections.changes.record import Compared, RuleMark, StepPoint
 from audit.report.sections.machine.record import Machine
-from audit.report.sections.resources.record import Resources
+from audit.report.sections.resources import Resources
 from audit.report.sections.rules.record import RuleInForce
 from audit.report.sections.trust import order
 from audit.report.sections.trust import text as outlook
 from audit.report.sections.trust.record import Known
-from audit.report.sections.verdict.record import PoolVerdict
 from audit.report.sections.waits import sizes
 from audit.report.sections.waits.record import Strip
 from audit.report.sections.who.people import Context, of_people

@@ -19,7 +19,7 @@ from audit.report.owner.record import (
 )
 from audit.report.part import time_passed
 from audit.report.sections.advice import text as advice
-from audit.report.sections.causes import holds
+from audit.report.sections.causes.text import after_own_end
 from audit.report.sections.changes.text import Difference, changed
 from audit.report.sections.predicted import starts as wait_ends
 from audit.report.sections.who.people import FEWEST
@@ -352,7 +352,7 @@ def explained(of: LongWait, who: Who, part: OwnerPart) -> tuple[str, ...]:
             f"{wording.first_upper(_SIMILAR)} waited {similar} on average in the same weeks."
         )
     if of.job_id is not None and of.own_end is not None:
-        sentences.append(holds.after_own_end(of.job_id, of.own_end, "this user"))
+        sentences.append(after_own_end(of.job_id, of.own_end, "this user"))
     return tuple(sentences)
 
 
