@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatch
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +21,7 @@ CYTHON_FUNCTION: Final = r"^c?p?def (?!class|enum|struct).*(?:\n(?![\w@\"#]).*)*
 
 TESTED_IN: Final = {
     "kernels/delivered/starts": "scenario/delivered/test_fair_starts",
+    "kernels/scheduling/*": "scenario/test_engine",
     "analyst/confined": "security/test_statements",
     "analyst/messages": "security/test_statements",
     "cluster/results": "nightly/test_run",
@@ -74,9 +76,9 @@ def modules(folder: str) -> list[Path]:
 
 
 def sources() -> list[Path]:
-    """The modules of the package, and the files that kernels include."""
-    included = (path.relative_to(ROOT) for path in (ROOT / "audit").rglob("*.pxi"))
-    return [*modules("audit"), *sorted(included)]
+    """The modules of the package, the files that kernels include, and their interfaces."""
+    others = (path.relative_to(ROOT) for path in (ROOT / "audit").rglob("*.px[di]"))
+    return [*modules("audit"), *sorted(others)]
 
 
 def text(path: Path) -> str:
@@ -99,7 +101,7 @@ def imported(path: Path) -> frozenset[str]:
 
 
 def _imported(path: Path) -> Iterator[str]:
-    if path.suffix == ".pyx":
+    if path.suffix in {".pyx", ".pxd"}:
         yield from re.findall(r"^from (\S+) cimport", text(path), re.MULTILINE)
         return
     for node in ast.walk(tree(path)):
@@ -122,7 +124,7 @@ def test_no_function_is_too_long() -> None:
 
 def functions(path: Path) -> Iterator[tuple[str, int]]:
     """The name of each function of a module, and of how many lines it is."""
-    if path.suffix in {".pyx", ".pxi"}:
+    if path.suffix in {".pyx", ".pxi", ".pxd"}:
         for function in re.findall(CYTHON_FUNCTION, text(path), re.MULTILINE):
             yield function.split("(")[0], len(function.rstrip().splitlines())
         return
@@ -170,6 +172,14 @@ def test_nothing_is_left_that_nobody_imports() -> None:
     orphans = {dotted(path) for path in modules("audit")} - inside
     dialects = {f"audit.formats.{name}" for name in MODULES}
     assert orphans - dialects == set(IMPORTED_BY_NAME)
+
+
+def test_kernels_use_one_another_in_no_circle() -> None:
+    files = [path for path in sources() if path.suffix in {".pyx", ".pxd"}]
+    uses: dict[str, set[str]] = {dotted(path): set() for path in files}
+    for path in files:
+        uses[dotted(path)] |= imported(path) - {dotted(path)}
+    TopologicalSorter(uses).prepare()  # raises CycleError
 
 
 def test_a_class_has_a_name_of_its_own() -> None:

@@ -1,17 +1,27 @@
-# Usage and waits of owners, and whose turn that makes it (SPEC §4, *Queue order*).
-#
-# Under FAIRSHARE an owner is a node of a share tree. There is one account for what was used below
-# each node, and another for what the node and its siblings used. An account is a series of entries
-# of when the rate of use changed. The arrays of ``Owners`` hold what the observed schedule used up
-# to ``Ledger.since``; a simulation adds a chain of entries for each account. Each search starts
-# where the last one ended, separately for each bound of an account's windows.
-#
-# Under NUWT an account is what the owner's ended attempts waited and used. MULTIFACTOR keeps its
-# own books (multifactor.pxi).
+"""Usage and waits of owners, and whose turn that makes it (SPEC §4, *Queue order*).
+
+Under FAIRSHARE an owner is a node of a share tree. There is one account for what was used below
+each node, and another for what the node and its siblings used. An account is a series of entries
+of when the rate of use changed. The arrays of ``Owners`` hold what the observed schedule used up
+to ``Ledger.since``; a simulation adds a chain of entries for each account. Each search starts
+where the last one ended, separately for each bound of an account's windows.
+
+Under NUWT an account is what the owner's ended attempts waited and used. MULTIFACTOR keeps its
+own books (``multifactor``).
+"""
+
+import numpy as np
+cimport cython
+from libc.math cimport expm1, floor, log, pow
+from libc.stdint cimport int64_t
+
+from audit.kernels.operators cimport priority
+from audit.kernels.scheduling.instants cimport floor_divide
+from audit.kernels.scheduling.multifactor cimport GRID, Books
+from audit.kernels.sweeps cimport first_above
 
 
 cdef extern from *:
-    const int64_t AFTER_ALL "(INT64_C(1) << 62)"
     const int64_t BEFORE_ALL "(-(INT64_C(1) << 62))"
 
 
@@ -22,62 +32,13 @@ cdef enum:
 cdef double LN_2 = log(2.0)
 
 
-cdef struct Account:
-    int64_t oldest  # first and last entry of its chain
-    int64_t newest
-    int64_t stamp  # the serial for which its usage is known
-    int64_t rated  # of an owner: the serial for which its keys are known
-    int64_t line_from  # its usage in windows is a line between these instants:
-    int64_t line_until
-    double line  # usage at ``line_from``,
-    double slope  # and its growth per second
-    double used  # by the last recalculation; NUWT: by ends in the simulation
-    double priority  # of a node among its siblings
-    double waited  # NUWT: by ends in the simulation
-    double used_before  # NUWT: as observed
-    double waited_before
-    int64_t seen  # while ``deal`` sorts the queue: the number of the owner's queued attempts,
-    int64_t dealt  # and the place of the next one
-
-
-cdef struct Entry:
-    int64_t time  # when the rate of use changed
-    int64_t next  # the entry of the same account after it
-    double value  # what had been used by then
-    double rate  # use per second from then on
-
-
 @cython.dataclasses.dataclass(eq=False, repr=False)
 cdef class Owners:
     """How owners are ranked, and what the observed schedule used."""
-    cdef const double[::1] target  # [nodes], among siblings
-    cdef int64_t operator
-    cdef const double[::1] weights  # [depth], of windows, the latest first
-    cdef int64_t interval  # length of a window, s
-    cdef int64_t origin
-    cdef int64_t recalculation  # s
-    cdef const int64_t[::1] first  # [accounts + 1], where the entries of each begin
-    cdef const int64_t[::1] time  # [entries], ascending for each account
-    cdef const double[::1] value  # used (NUWT: waited) by then
-    cdef const double[::1] rate  # use per second from then on (NUWT: used by then)
-    cdef Slurm slurm  # of MULTIFACTOR, instead of all others
 
 
 cdef class Ledger:
     """What a simulation adds."""
-    cdef const int64_t[:, ::1] path  # nodes × levels, from below the root to the node; −1 beyond it
-    cdef const int64_t[::1] siblings  # [nodes], the account of a node and its siblings
-    cdef Account[::1] accounts
-    cdef Entry[::1] entries
-    cdef int64_t[:, ::1] simulated  # accounts × bounds, where the last search in ``entries`` ended
-    cdef int64_t[:, ::1] observed  # the same in the entries of ``Owners``
-    cdef double[:, ::1] keys  # levels × nodes, by which owners are compared
-    cdef double half_life  # s; 0: windows
-    cdef Books books  # of MULTIFACTOR
-    cdef int64_t since  # the observed schedule counts until then, the simulation after it
-    cdef int64_t serial  # of the latest rating
-    cdef int64_t tick  # of the recalculation for which owners were last rated
-    cdef int64_t number  # of entries
 
     def __init__(
         self, Owners owners not None, path, siblings, int64_t changes, double half_life,
@@ -91,19 +52,6 @@ cdef class Ledger:
         self.entries = np.zeros(2 * changes * levels + 1, "i8, i8, f8, f8")
         self.simulated, self.observed = np.zeros((2, accounts, bounds), np.int64)
         self.keys = np.zeros((levels, nodes))
-
-
-cdef inline int64_t compare(Ledger ledger, int64_t one, int64_t other) noexcept nogil:
-    """Return 1 if the first owner's turn is before the second's, −1 if after it, else 0."""
-    cdef int64_t level
-    if one == other:
-        return 0
-    for level in range(ledger.keys.shape[0]):
-        if ledger.keys[level, one] > ledger.keys[level, other]:
-            return 1
-        if ledger.keys[level, one] < ledger.keys[level, other]:
-            return -1
-    return 0
 
 
 cdef void open_ledger(Ledger ledger, int64_t since) noexcept nogil:
@@ -295,16 +243,6 @@ cdef double used_at(Owners owners, Ledger ledger, int64_t k, int64_t instant) no
     return account.used
 
 
-cdef void rate_owner(
-    Order by, Owners owners, Ledger ledger, int64_t owner, int64_t now
-) noexcept nogil:
-    """Write the keys by which an owner is compared under FAIRSHARE or NUWT."""
-    if by == Order.FAIRSHARE:
-        rate_usage(owners, ledger, owner, now)
-    else:
-        rate_waits(owners, ledger, owner)
-
-
 cdef void rate_usage(Owners owners, Ledger ledger, int64_t owner, int64_t now) noexcept nogil:
     """Write an owner's keys under FAIRSHARE: the priorities on the path to it.
 
@@ -349,36 +287,3 @@ cdef void rate_waits(Owners owners, Ledger ledger, int64_t owner) noexcept nogil
     used = account.used_before + account.used
     waited = account.waited_before + account.waited
     ledger.keys[0, owner] = waited / used if used > 0.0 else 0.0
-
-
-def observed_levels(
-    Order order, Owners owners not None, Ledger ledger not None, const int64_t[::1] times,
-    const int64_t[::1] who, double[:, :, ::1] out
-):
-    """Write the keys by which owners are compared, greatest first, as of what was observed.
-
-    Under MULTIFACTOR the only key is the part of the priority that is fairshare.
-
-    Args:
-        times: ascending, epoch s.
-        who: owners.
-        out: times × levels × owners.
-    """
-    cdef int64_t t, k, level
-    with nogil:
-        open_ledger(ledger, AFTER_ALL)
-        for t in range(times.shape[0]):
-            if order == Order.NUWT:
-                ledger.since = times[t]
-                ledger.serial += 1
-            elif order == Order.MULTIFACTOR:
-                if ledger.books.rated != tick_of(ledger.books, times[t]):
-                    open_accounts(owners.slurm, ledger.books, times[t])
-                rate_users(owners.slurm, ledger.books, times[t])
-            for k in range(who.shape[0]):
-                if order == Order.MULTIFACTOR:
-                    out[t, 0, k] = owners.slurm.fairshare_weight * ledger.books.factor[who[k]]
-                    continue
-                rate_owner(order, owners, ledger, who[k], times[t])
-                for level in range(out.shape[1]):
-                    out[t, level, k] = ledger.keys[level, who[k]]

@@ -1,8 +1,27 @@
-# How far one pass of a policy agrees with the observed starts, by instants (SPEC §10, *A_nodes*).
-#
-# A sweep over the instants of the observed schedule records in a pool which attempts run and which
-# wait. At each instant one pass of the policy shows which of them it would start. Then the pool is
-# restored to what was observed, so that no pass affects the next one.
+"""How far one pass of a policy agrees with the observed starts, by instants (SPEC §10, *A_nodes*).
+
+A sweep over the instants of the observed schedule records in a pool which attempts run and which
+wait. At each instant one pass of the policy shows which of them it would start. Then the pool is
+restored to what was observed, so that no pass affects the next one.
+"""
+
+from libc.stdint cimport int64_t, uint8_t
+
+from audit.kernels.scheduling.instants cimport NEVER
+from audit.kernels.scheduling.loop cimport arrive, skip_unqueued
+from audit.kernels.scheduling.model cimport NOBODY, Backfill, Model, Observed, Order, edge_at
+from audit.kernels.scheduling.multifactor cimport open_accounts, tick_of
+from audit.kernels.scheduling.nodes cimport recall_nodes
+from audit.kernels.scheduling.owners cimport AFTER_ALL, open_ledger
+from audit.kernels.scheduling.passes cimport pass_greedy, start_front, start_fronts
+from audit.kernels.scheduling.plans cimport pass_replan
+from audit.kernels.scheduling.pool cimport (
+    GAP, OUT_OF_ORDER, Pool, State, count, let_edges_pass, move_running, release, reset, run_on,
+    take_or_return, take_steps
+)
+from audit.kernels.scheduling.queue cimport (
+    any_can_start, arrange, comes_first, leave, make_stale, move_place, place
+)
 
 
 cdef class StartsInOrder:
@@ -87,7 +106,9 @@ cdef void compare_starts(
     start_observed(pool, model, observed, starts)
 
 
-cdef void pass_as_observed(Pool pool, Model model, Observed observed, StartsInOrder starts) noexcept nogil:
+cdef void pass_as_observed(
+    Pool pool, Model model, Observed observed, StartsInOrder starts
+) noexcept nogil:
     """Make the pass that the starts of the instant show.
 
     Where passes from the front of the queue run ``between`` others, on clocks of their own, it is
@@ -120,7 +141,9 @@ cdef void pass_as_observed(Pool pool, Model model, Observed observed, StartsInOr
         pass_greedy(pool, model)
 
 
-cdef int64_t next_observed(Pool pool, Model model, Observed observed, StartsInOrder starts) noexcept nogil:
+cdef int64_t next_observed(
+    Pool pool, Model model, Observed observed, StartsInOrder starts
+) noexcept nogil:
     """Return the next instant of the observed schedule, or NEVER."""
     cdef State *state = &pool.state
     cdef int64_t instant = min(state.next_end, state.due)

@@ -1,8 +1,23 @@
-# Preemption: running attempts give way to queued ones that would not fit otherwise.
-#
-# Attempts are served in the order of the queue. One that does not fit even so closes the nodes of
-# its partition, or the pool if sums decide, to those behind it. The latest started give way first.
-# Of two that would give way to each other, neither does; longer circles end after ``MOST_TIMES``.
+"""Preemption: running attempts give way to queued ones that would not fit otherwise.
+
+Attempts are served in the order of the queue. One that does not fit even so closes the nodes of
+its partition, or the pool if sums decide, to those behind it. The latest started give way first.
+Of two that would give way to each other, neither does; longer circles end after ``MOST_TIMES``.
+"""
+
+from libc.stdint cimport int64_t
+
+from audit.kernels.rows cimport add
+from audit.kernels.scheduling.instants cimport NEVER
+from audit.kernels.scheduling.model cimport NOBODY, Jobs, Model
+from audit.kernels.scheduling.multifactor cimport book_end
+from audit.kernels.scheduling.nodes cimport BESIDE, add_nodes_ahead, is_kept, keep_home, keep_none
+from audit.kernels.scheduling.owners cimport charge_owner
+from audit.kernels.scheduling.pool cimport (
+    BOOKED, CHARGED, GAP, OUT_OF_ORDER, Pool, State, count, find_next_end, fits_ahead, fits_free,
+    may_start, move_running, see_ahead, take_or_return
+)
+from audit.kernels.scheduling.queue cimport begin, enqueue
 
 
 cdef enum:

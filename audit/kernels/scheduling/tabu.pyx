@@ -1,8 +1,19 @@
-# A pool under conservative backfilling whose plan a tabu search optimises ([K] §4; SPEC §8, *TS*).
-#
-# A *slot* is a queued attempt with a planned start, by place in the queue. ``Slot.start`` is its
-# start in the schedule being tried, ``Slot.best`` that in the best one so far. The profile of the
-# pool goes with the former, that of the workspace with the latter.
+"""A pool under conservative backfilling whose plan a tabu search optimises ([K] §4; SPEC §8, *TS*).
+
+A *slot* is a queued attempt with a planned start, by place in the queue. ``Slot.start`` is its
+start in the schedule being tried, ``Slot.best`` that in the best one so far. The profile of the
+pool goes with the former, that of the workspace with the latter.
+"""
+
+import numpy as np
+from libc.stdint cimport int64_t, uint64_t
+
+from audit.kernels.scheduling.instants cimport NEVER
+from audit.kernels.scheduling.loop cimport arrive, happen, next_instant, run_passes
+from audit.kernels.scheduling.model cimport Jobs, Model
+from audit.kernels.scheduling.plans cimport foresee
+from audit.kernels.scheduling.pool cimport GAP, UNPLANNED, Pool, State, reset
+from audit.kernels.scheduling.profile cimport Profile, add_job, copy_profile, earlier, forget_past
 
 
 cdef extern from *:

@@ -1,35 +1,28 @@
-# The queue: joining, starting, bounds that show where nothing can start; and its order, where that
-# changes with time (SPEC §4, *Queue order*).
+"""The queue: joining, starting, bounds that show where nothing can start; and its order, where that
+changes with time (SPEC §4, *Queue order*).
+"""
+
+from libc.stdint cimport int64_t
+
+from audit.kernels.rows cimport copy_column, move
+from audit.kernels.scheduling.instants cimport NEVER, floor_divide
+from audit.kernels.scheduling.model cimport WIDTHS, Jobs, Model, Order, Rules
+from audit.kernels.scheduling.multifactor cimport (
+    book_start, open_accounts, priority_of, rate_users, tick_of
+)
+from audit.kernels.scheduling.nodes cimport Where, choose_nodes
+from audit.kernels.scheduling.owners cimport (
+    AFTER_ALL, Account, Ledger, Owners, charge_owner, compare, open_ledger
+)
+from audit.kernels.scheduling.pool cimport (
+    BOOKED, CHARGED, GAP, HUGE, LOOSE, OUT_OF_ORDER, STALE, TIGHT, UNKNOWN, UNPLANNED, Pool, State,
+    fits_free, hold, may_start
+)
 
 
 cdef enum:
     FEW = 16  # attempts that are inserted one by one
     MANY = 64  # owners: from this number on, sorting them takes longer than merging the queue
-
-
-cdef inline int64_t next_able(
-    Pool pool, int64_t i, int64_t stop, int64_t longest, int64_t left
-) noexcept nogil:
-    """Return the first place from ``i`` on, before ``stop``, whose attempt may be able to start.
-
-    It is no gap, requests no more of the first resource than is free, and takes no longer than
-    ``longest``. And it ends in the ``left`` seconds to the shadow, or requests no more than the
-    head leaves then (UNKNOWN: the shadow is not known).
-    """
-    cdef int64_t free = max(pool.free[0], 0)
-    cdef int64_t spare = HUGE if left == UNKNOWN else max(pool.spare[0], 0)
-    while i < stop and (
-        pool.queue_request[0, i] > free
-        or pool.queue_estimate[i] > longest
-        or (pool.queue_estimate[i] > left and pool.queue_request[0, i] > spare)
-    ):
-        i += 1
-    return i
-
-
-cdef inline bint mostly_gaps(Pool pool) noexcept nogil:
-    """Return whether gaps are the greater part of the queue."""
-    return pool.state.tail - pool.state.head > 2 * pool.state.waiting + pool.few_gaps
 
 
 cdef void enqueue(Pool pool, int64_t job, Jobs jobs, Rules rules) noexcept nogil:
@@ -376,3 +369,39 @@ cdef void arrange_line(
     for i in range(first, count):
         pool.scratch[i] = line[pool.order[i]]
     move(line, head + first, pool.scratch, first, count - first)
+
+
+# --- the observed order --------------------------------------------------------------------------
+
+
+def observed_levels(
+    Order order, Owners owners not None, Ledger ledger not None, const int64_t[::1] times,
+    const int64_t[::1] who, double[:, :, ::1] out
+):
+    """Write the keys by which owners are compared, greatest first, as of what was observed.
+
+    Under MULTIFACTOR the only key is the part of the priority that is fairshare.
+
+    Args:
+        times: ascending, epoch s.
+        who: owners.
+        out: times × levels × owners.
+    """
+    cdef int64_t t, k, level
+    with nogil:
+        open_ledger(ledger, AFTER_ALL)
+        for t in range(times.shape[0]):
+            if order == Order.NUWT:
+                ledger.since = times[t]
+                ledger.serial += 1
+            elif order == Order.MULTIFACTOR:
+                if ledger.books.rated != tick_of(ledger.books, times[t]):
+                    open_accounts(owners.slurm, ledger.books, times[t])
+                rate_users(owners.slurm, ledger.books, times[t])
+            for k in range(who.shape[0]):
+                if order == Order.MULTIFACTOR:
+                    out[t, 0, k] = owners.slurm.fairshare_weight * ledger.books.factor[who[k]]
+                    continue
+                rate_owner(order, owners, ledger, who[k], times[t])
+                for level in range(out.shape[1]):
+                    out[t, level, k] = ledger.keys[level, who[k]]

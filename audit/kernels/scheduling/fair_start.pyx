@@ -1,10 +1,32 @@
-# Snapshots of the observed schedule, kept by a sweep over the attempts; a whole schedule simulated
-# anew; and fair start times: each attempt's snapshot, simulated forward (SPEC §5).
-#
-# The sweep visits the attempts in order and records in a pool which of them run and which wait.
-# Those that it does not queue are kept *aside*: blocked ones until they end, others until they have
-# started. Subjects do not depend on one another, so a range of them is computed by itself, and the
-# sweep begins where the range begins.
+"""Snapshots of the observed schedule, kept by a sweep over the attempts; and fair start times: each
+attempt's snapshot, simulated forward (SPEC §5).
+
+The sweep visits the attempts in order and records in a pool which of them run and which wait.
+Those that it does not queue are kept *aside*: blocked ones until they end, others until they have
+started. Subjects do not depend on one another, so a range of them is computed by itself, and the
+sweep begins where the range begins.
+"""
+
+import numpy as np
+from libc.stdint cimport int64_t, uint8_t
+
+from audit.kernels.rows cimport add, copy_column, move, move_rows
+from audit.kernels.scheduling.instants cimport NEVER
+from audit.kernels.scheduling.loop cimport await_pass, follow, open_books, shift_passes
+from audit.kernels.scheduling.model cimport (
+    NOBODY, Backfill, Jobs, Model, Observed, Order, Steps, by_owner
+)
+from audit.kernels.scheduling.nodes cimport Places, add_nodes_ahead, copy_nodes, copy_places
+from audit.kernels.scheduling.owners cimport compare
+from audit.kernels.scheduling.plans cimport foresee, plan_waiting
+from audit.kernels.scheduling.pool cimport (
+    GAP, UNPLANNED, Pool, State, add_ahead, fits_ahead, let_edges_pass, move_running, pass_steps,
+    release, reset, run_on, see_ahead, sum_free
+)
+from audit.kernels.scheduling.profile cimport copy_profile
+from audit.kernels.scheduling.queue cimport (
+    arrange, close_gaps, enqueue, leave, make_stale, move_place, rate_owner
+)
 
 
 cdef class Trials:
@@ -54,13 +76,6 @@ cdef void enter(
         trials.aside_number += 1
     else:
         enqueue(trials.snapshot, job, model.jobs, model.rules)
-
-
-cdef void run_on(Pool pool, int64_t job, Jobs jobs, Observed observed) noexcept nogil:
-    """Enter a started attempt as running."""
-    if pool.by_nodes:
-        recall_nodes(pool.places, job)
-    hold(pool, job, observed.start[job] + jobs.estimate[job], observed.end[job], jobs)
 
 
 cdef int64_t changes_after(int64_t job, Observed observed) noexcept nogil:
@@ -179,43 +194,6 @@ cdef bint holds_too_much(Pool snapshot, Steps steps) noexcept nogil:
     return False
 
 
-cdef void sum_free(Pool pool, Steps steps) noexcept nogil:
-    """Let ``spare`` be what is free in all once the steps up to now are taken."""
-    cdef State *state = &pool.state
-    if pool.by_nodes:
-        sum_nodes(pool.places, steps, state.step, state.now, pool.spare)
-    else:
-        move(pool.spare, 0, pool.free, 0, pool.free.shape[0])
-        add_steps(steps, state.step, state.now, pool.spare)
-
-
-cdef void see_ahead(Pool pool, int64_t job) noexcept nogil:
-    """Let what is free later be what is free now, to see whether ``job`` fits then."""
-    if pool.by_nodes:
-        see_nodes_ahead(pool.places, job)
-    else:
-        move(pool.spare, 0, pool.free, 0, pool.free.shape[0])
-
-
-cdef bint fits_ahead(Pool pool, int64_t job, Jobs jobs) noexcept nogil:
-    """Return whether ``job`` fits in what is free later; see ``see_ahead``."""
-    if pool.by_nodes:
-        return pool.places.total >= pool.places.nodes.parts[job]
-    return fits(jobs.request, job, pool.spare)
-
-
-cdef int64_t add_ahead(
-    Pool pool, Steps steps, int64_t step, int64_t instant, int64_t job
-) noexcept nogil:
-    """Add steps up to an instant to what is free later; return the index behind them."""
-    if not pool.by_nodes:
-        return add_steps(steps, step, instant, pool.spare)
-    while step < steps.number and steps.time[step] <= instant:
-        add_nodes_ahead(pool.places, steps.holder[step], 1 if steps.ends[step] else -1, job)
-        step += 1
-    return step
-
-
 cdef void copy_state(Pool source, Pool target) noexcept nogil:
     """Copy what runs, what waits and what is free, but no plans."""
     cdef int64_t tail = source.state.tail
@@ -225,7 +203,7 @@ cdef void copy_state(Pool source, Pool target) noexcept nogil:
     move(target.used, 0, source.used, 0, source.used.shape[0])
     move_running(target, 0, source, 0, source.state.running)
     if source.by_nodes:
-        copy_nodes(source, source.places, target.places)
+        copy_nodes(source.places, target.places, source.run_job, source.state.running)
     move(target.queue_job, 0, source.queue_job, 0, tail)
     move(target.queue_estimate, 0, source.queue_estimate, 0, tail)
     move(target.queue_width, 0, source.queue_width, 0, tail)
@@ -243,6 +221,19 @@ cdef void copy_plans(Pool source, Pool target) noexcept nogil:
         copy_profile(source.profile, target.profile)
 
 
+cdef void copy_planned_nodes(Pool source, Places of, Places to) noexcept nogil:
+    """Copy plans."""
+    cdef int64_t i
+    for i in range(source.state.head, source.state.tail):
+        if source.queue_job[i] != GAP and 0 <= source.plan[i] < NEVER:
+            copy_places(of, to, source.queue_job[i])
+    to.plans = of.plans
+    move(to.begins, 0, of.begins, 0, of.plans)
+    move(to.begins_on, 0, of.begins_on, 0, of.plans)
+    move(to.ends, 0, of.ends, 0, of.plans)
+    move(to.ends_on, 0, of.ends_on, 0, of.plans)
+
+
 cdef void plan_afresh(Pool pool, Model model) noexcept nogil:
     """Plan all queued attempts at the first pass, as if none had been planned before."""
     cdef int64_t i
@@ -256,48 +247,7 @@ cdef void plan_afresh(Pool pool, Model model) noexcept nogil:
     pool.state.news = False
 
 
-# --- a whole schedule ----------------------------------------------------------------------------
-
-
-def replay(
-    Model model not None, Observed observed not None, const uint8_t[::1] takes_part,
-    const int64_t[::1] capacity, int64_t since, bint goes_on, Pool pool not None
-):
-    """Simulate everything that happens from ``since`` on, with what ran and waited then.
-
-    Args:
-        model: the attempts, of which those with rank < 0 are never queued; steps of the capacity
-            and of blocked attempts; the policy.
-        takes_part: [attempts], bool: which of them are simulated.
-        since: epoch s. Attempts that started before it are as observed.
-        goes_on: whether earlier usage of the observed schedule counts.
-        pool: with space for all attempts. Its ``begun`` gets the starts, NEVER: none.
-    """
-    cdef State *state = &pool.state
-    cdef int64_t attempts = pool.begun.shape[0], job
-    with nogil:
-        reset(pool, capacity)
-        pool.begun[:] = NEVER
-        state.now = since
-        state.arriving = state.until = attempts
-        for job in range(attempts):
-            if model.jobs.arrival[job] >= since:
-                state.arriving = job
-                break
-            if not takes_part[job]:
-                continue
-            if observed.start[job] < since:
-                pool.begun[job] = observed.start[job]
-                if observed.end[job] > since:
-                    run_on(pool, job, model.jobs, observed)
-            elif model.jobs.rank[job] >= 0:
-                enqueue(pool, job, model.jobs, model.rules)
-        if model.rules.backfill == Backfill.CONSERVATIVE:
-            foresee(pool, model)
-        if by_owner(model.rules):
-            open_books(pool, model, since if goes_on else since - 1)
-        follow(pool, model)
-
+# --- fair start times ----------------------------------------------------------------------------
 
 
 def fair_starts(
@@ -332,6 +282,7 @@ def fair_starts(
                 strict[job], relaxed[job] = fair_start(trials, job, model, at_once)
             enter(trials, job, model.jobs.arrival[job], model, observed)
 
+
 cdef (int64_t, int64_t) fair_start(
     Trials trials, int64_t job, Model model, bint at_once
 ) noexcept nogil:
@@ -345,6 +296,7 @@ cdef (int64_t, int64_t) fair_start(
         return from_source(trials.spare, trials.trial, job, model, at_once)
     return from_source(trials.snapshot, trials.trial, job, model, at_once)
 
+
 cdef (int64_t, int64_t) from_source(
     Pool source, Pool trial, int64_t job, Model model, bint at_once
 ) noexcept nogil:
@@ -355,7 +307,9 @@ cdef (int64_t, int64_t) from_source(
     others; and where passes examine only a few, a ghost may not be examined though it is alone.
     """
     cdef bint with_ghost = (
-        model.rules.latest_last and model.rules.backfill != Backfill.CONSERVATIVE and model.rules.depth == NEVER
+        model.rules.latest_last
+        and model.rules.backfill != Backfill.CONSERVATIVE
+        and model.rules.depth == NEVER
     )
     cdef int64_t strict, relaxed
     begin_again(source, trial, job, model, with_ghost)
@@ -370,6 +324,7 @@ cdef (int64_t, int64_t) from_source(
         follow(trial, model)
         strict = trial.begun[job]
     return strict, relaxed
+
 
 cdef void prepare(Pool snapshot, Pool start, int64_t job, Model model) noexcept nogil:
     """Make the state that the simulations for ``job`` begin with from a snapshot.
@@ -387,6 +342,7 @@ cdef void prepare(Pool snapshot, Pool start, int64_t job, Model model) noexcept 
             open_books(start, model, start.state.now)
         plan_afresh(start, model)
 
+
 cdef void remove_those_behind(Pool pool, int64_t job, Model model) noexcept nogil:
     """Remove queued attempts whose turn, in the fair order, comes after that of ``job``."""
     cdef State *state = &pool.state
@@ -399,6 +355,7 @@ cdef void remove_those_behind(Pool pool, int64_t job, Model model) noexcept nogi
         if compare(pool.ledger, model.jobs.owner[pool.queue_job[i]], owner) < 0:
             leave(pool, i)
     close_gaps(pool)
+
 
 cdef void begin_again(Pool source, Pool pool, int64_t job, Model model, bint joins) noexcept nogil:
     """Let a simulation begin from ``source``, in which ``job`` is not queued; ``joins``: it joins.
@@ -422,6 +379,7 @@ cdef void begin_again(Pool source, Pool pool, int64_t job, Model model, bint joi
     if joins:
         enqueue(pool, job, model.jobs, model.rules)
 
+
 cdef int64_t joined_last(Pool pool, int64_t job, Model model, bint at_once) noexcept nogil:
     """Return when ``job`` starts if it joins a simulation once all others have started.
 
@@ -438,6 +396,7 @@ cdef int64_t joined_last(Pool pool, int64_t job, Model model, bint at_once) noex
     enqueue(pool, job, model.jobs, model.rules)
     follow(pool, model)
     return pool.begun[job]
+
 
 cdef int64_t earliest_alone(Pool pool, int64_t job, Jobs jobs, Steps steps) noexcept nogil:
     """Return when ``job`` starts with no other queued attempt: as soon as it fits, or NEVER."""
@@ -467,6 +426,7 @@ cdef int64_t earliest_alone(Pool pool, int64_t job, Jobs jobs, Steps steps) noex
             sink(pool, 0, running)
         if fits_ahead(pool, job, jobs):
             return instant
+
 
 cdef void sink(Pool pool, int64_t i, int64_t count) noexcept nogil:
     """Let element ``i`` of the heap ``pool.order`` sink to its place."""

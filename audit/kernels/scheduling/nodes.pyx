@@ -1,16 +1,64 @@
-# What attempts use on the nodes of a pool, and where they start (SPEC §12).
-#
-# An attempt fits if as many of its parts as it has fit on nodes of its set. It takes those with
-# least free (or with most, or by runs, as ``Nodes`` says), counted in the first resource; ties by
-# number. If several parts fit on a node, nodes with most of them come first. The places of an
-# attempt hold what it uses, or the nodes that it plans to use.
-#
-# Sets of nodes are bits of words. A node is at the *level* of what is free of the first resource.
+"""What attempts use on the nodes of a pool, and where they start (SPEC §12).
+
+An attempt fits if as many of its parts as it has fit on nodes of its set. It takes those with
+least free (or with most, or by runs, as ``Nodes`` says), counted in the first resource; ties by
+number. If several parts fit on a node, nodes with most of them come first. The places of an
+attempt hold what it uses, or the nodes that it plans to use.
+
+Sets of nodes are bits of words. A node is at the *level* of what is free of the first resource.
+"""
+
+import numpy as np
+from libc.stdint cimport int64_t, uint64_t
+
+from audit.kernels.rows cimport move, move_rows
+from audit.kernels.scheduling.instants cimport NEVER
+from audit.kernels.scheduling.model cimport NOBODY, Nodes, Steps
 
 
 cdef extern from *:
     const int64_t FAR "(INT64_C(1) << 61)"  # more than any amount
-    int64_t lowest_bit "__builtin_ctzll"(uint64_t) nogil
+
+
+def _bits(first, member, words):
+    """Return sets of nodes as bits."""
+    bits = np.zeros((len(first) - 1, words), np.uint64)
+    for number in range(len(first) - 1):
+        nodes = member[first[number] : first[number + 1]]
+        np.bitwise_or.at(bits[number], nodes >> 6, np.uint64(1) << (nodes & 63).astype(np.uint64))
+    return bits
+
+
+cdef class Places:
+    """What attempts use on the nodes of a pool, and what is free there; see ``nodes.pxi``."""
+
+    def __init__(self, Nodes nodes not None, int64_t attempts, sum):
+        count, resources = nodes.capacity.shape[1], nodes.capacity.shape[0]
+        shapes = int(np.max(nodes.shape, initial=-1)) + 1
+        rooms = np.sort(np.diff(nodes.first))[::-1]
+        places = int(rooms[:attempts].sum())
+        width = (SLOTS + 1) * count + places
+        self.nodes, self.sum = nodes, sum
+        self.free, self.later = np.zeros((2, resources, count), np.int64)
+        self.held = np.array(nodes.held)
+        self.node, self.amount = np.array(nodes.node), np.array(nodes.amount)
+        self.full, self.full_beside = np.zeros((2, shapes), np.int64)
+        words, levels = (count >> 6) + 1, int(np.max(nodes.capacity[:1], initial=0)) + 1
+        self.kept, self.level = np.zeros(words, np.uint64), np.zeros((levels, words), np.uint64)
+        self.size = np.zeros(levels, np.int64)
+        self.members = _bits(np.array(nodes.first_member), np.array(nodes.member), words)
+        self.candidate, self.count, self.key, self.fitting, self.closed = np.zeros(
+            (5, count), np.int64
+        )
+        self.begins, self.begins_on, self.ends, self.ends_on = np.zeros((4, places), np.int64)
+        self.slot_shape, self.slot_changes, self.slot_end, self.slot_ended = np.zeros(
+            (4, SLOTS + 1), np.int64
+        )
+        self.slot_later = np.zeros((resources, (SLOTS + 1) * count), np.int64)
+        self.slot_parts = np.zeros((SLOTS + 1) * count, np.int64)
+        self.ready, self.ready_on, self.ready_parts = np.zeros((3, width), np.int64)
+        self.returns = self.changes = self.serial = 1  # no stamp is valid
+        self.head = NOBODY
 
 
 cdef void empty_nodes(Places on) noexcept nogil:
@@ -44,10 +92,8 @@ cdef inline void leave_level(Places on, int64_t level, int64_t node) noexcept no
     on.size[level] -= 1
 
 
-cdef void move_nodes(
-    Places on, int64_t[::1] free, int64_t holder, int64_t sign
-) noexcept nogil:
-    """Return what a holder uses to its nodes (1), or take it (−1); ``free`` is the sum of these."""
+cdef void move_nodes(Places on, int64_t holder, int64_t sign) noexcept nogil:
+    """Return what a holder uses to its nodes (1), or take it (−1)."""
     cdef int64_t first = on.nodes.first[holder], place, node, before, after, x
     for place in range(first, first + on.held[holder]):
         node = on.node[place]
@@ -56,7 +102,7 @@ cdef void move_nodes(
             after = before + sign * on.amount[x, place]
             on.free[x, node] = after
             before, after = max(before, 0), max(after, 0)
-            free[x] += after - before
+            on.sum[x] += after - before
             if x == 0 and before != after:
                 leave_level(on, before, node)
                 enter_level(on, after, node)
@@ -74,14 +120,16 @@ cdef void recall_nodes(Places on, int64_t job) noexcept nogil:
     on.head = NOBODY
 
 
-cdef void copy_nodes(Pool source, Places of, Places to) noexcept nogil:
-    """Copy what running attempts use, what is free, and what the head keeps."""
+cdef void copy_nodes(
+    Places of, Places to, const int64_t[::1] running, int64_t number
+) noexcept nogil:
+    """Copy what ``number`` running attempts use, what is free, and what the head keeps."""
     cdef int64_t i
     to.free[:] = of.free
     to.level[:] = of.level
     to.size[:] = of.size
-    for i in range(source.state.running):
-        copy_places(of, to, source.run_job[i])
+    for i in range(number):
+        copy_places(of, to, running[i])
     to.returns += 1
     to.changes += 1
     to.serial += 1
@@ -90,20 +138,7 @@ cdef void copy_nodes(Pool source, Places of, Places to) noexcept nogil:
     to.kept[:] = of.kept
 
 
-cdef void copy_planned_nodes(Pool source, Places of, Places to) noexcept nogil:
-    """Copy plans."""
-    cdef int64_t i
-    for i in range(source.state.head, source.state.tail):
-        if source.queue_job[i] != GAP and 0 <= source.plan[i] < NEVER:
-            copy_places(of, to, source.queue_job[i])
-    to.plans = of.plans
-    move(to.begins, 0, of.begins, 0, of.plans)
-    move(to.begins_on, 0, of.begins_on, 0, of.plans)
-    move(to.ends, 0, of.ends, 0, of.plans)
-    move(to.ends_on, 0, of.ends_on, 0, of.plans)
-
-
-cdef inline void copy_places(Places of, Places to, int64_t job) noexcept nogil:
+cdef void copy_places(Places of, Places to, int64_t job) noexcept nogil:
     """Copy what an attempt uses or plans to use."""
     cdef int64_t first = of.nodes.first[job]
     to.held[job] = of.held[job]
@@ -112,38 +147,6 @@ cdef inline void copy_places(Places of, Places to, int64_t job) noexcept nogil:
 
 
 # --- fits ----------------------------------------------------------------------------------------
-
-
-cdef inline int64_t parts_of(
-    Places on, const int64_t[:, ::1] free, int64_t job, int64_t node
-) noexcept nogil:
-    """Return how many parts of an attempt fit on a node."""
-    return parts_on(on.nodes.part, job, on.nodes.most[job], free, node, NOBODY)
-
-
-cdef bint fits_nodes(Places on, int64_t job) noexcept nogil:
-    """Return whether an attempt fits in what is free now.
-
-    What does not fit will not until something is returned.
-    """
-    cdef int64_t shape = on.nodes.shape[job]
-    if on.full[shape] == on.returns:
-        return False
-    if parts_fit(on, job, False):
-        return True
-    on.full[shape] = on.returns
-    return False
-
-
-cdef bint fits_beside(Places on, int64_t job) noexcept nogil:
-    """Return whether an attempt fits beside the nodes that the head keeps."""
-    cdef int64_t shape = on.nodes.shape[job]
-    if on.full_beside[shape] == on.serial:
-        return False
-    if parts_fit(on, job, True):
-        return True
-    on.full_beside[shape] = on.serial
-    return False
 
 
 cdef bint parts_fit(Places on, int64_t job, bint beside) noexcept nogil:
@@ -248,11 +251,6 @@ cdef inline void use(Places on, int64_t job, int64_t node, int64_t count) noexce
     on.held[job] += 1
 
 
-cdef inline bint is_kept(Places on, int64_t node) noexcept nogil:
-    """Return whether the head keeps a node."""
-    return (on.kept[node >> 6] >> (node & 63)) & 1
-
-
 cdef void suggest(Places on, int64_t job, int64_t node, Where where) noexcept nogil:
     """Add a node, if it takes any part, to the candidates, in the order of their numbers.
 
@@ -342,28 +340,28 @@ cdef int64_t take_from_run(Places on, int64_t job, int64_t missing) noexcept nog
     return missing
 
 
-# --- slurmctld's main scheduler ------------------------------------------------------------------
+cdef void choose_planned(Places on, int64_t job, bint now) noexcept nogil:
+    """Choose nodes from those that are ``fitting`` and not ``closed``, to start now or later.
 
-
-cdef bint start_fronts(Pool pool, Places on, Jobs jobs) noexcept nogil:
-    """Start attempts in front of their partitions; return whether any ends at once.
-
-    As in slurmctld's main scheduler, an attempt that does not fit closes the nodes of its partition
-    to those behind it. Attempts held by a limit are skipped.
+    Later: those with least free now.
     """
-    cdef State *state = &pool.state
-    cdef int64_t i, job
-    cdef bint again = False
-    keep_none(on)
-    for i in range(state.head, state.tail):
-        job = pool.queue_job[i]
-        if job == GAP or not may_start(pool, i, jobs):
-            continue
-        if fits_nodes(on, job) and fits_beside(on, job):
-            again |= begin(pool, i, jobs, BESIDE)
-        else:
-            keep_home(on, job)
-    return again
+    cdef int64_t missing = on.nodes.parts[job], set = on.nodes.set[job], place
+    on.held[job] = 0
+    if now and on.nodes.consecutive:
+        take_consecutive(on, job, Where.PLANNED)
+        return
+    if on.nodes.most[job] == 1:
+        take_by_level(on, job, missing, now and on.nodes.least_loaded, Where.PLANNED)
+        return
+    on.candidates = 0
+    for place in range(on.nodes.first_member[set], on.nodes.first_member[set + 1]):
+        suggest(on, job, on.nodes.member[place], Where.PLANNED)
+        if not now and on.candidates > 0:
+            on.key[on.candidates - 1] = max(on.free[0, on.candidate[on.candidates - 1]], 0)
+    pick(on, job)
+
+
+# --- what is kept from others --------------------------------------------------------------------
 
 
 cdef void keep_none(Places on) noexcept nogil:
@@ -423,58 +421,3 @@ cdef void sum_nodes(
             for x in range(on.free.shape[0]):
                 total[x] += sign * on.amount[x, place]
         step += 1
-
-
-cdef int64_t keep_nodes(Pool pool, Places on, int64_t head) noexcept nogil:
-    """Return when the head is expected to fit, or NEVER; let it keep whole nodes from then on.
-
-    They are those with least free now, so that others can start on as much as possible. The choice
-    is kept until anything is returned. The pool's ``spare`` is a bound of what is free on others.
-    """
-    cdef int64_t ended = 0, x, place, node
-    if on.head != head or on.since != on.returns:
-        on.head, on.since = head, on.returns
-        on.serial += 1
-        on.shadow = NEVER
-        on.kept[:] = 0
-        on.held[head] = 0
-        see_nodes_ahead(on, head)
-        while on.total < on.nodes.parts[head] and ended < pool.state.running:
-            on.shadow = expected_end(pool, ended)
-            while ended < pool.state.running and expected_end(pool, ended) == on.shadow:
-                add_nodes_ahead(on, pool.run_job[ended], 1, head)
-                ended += 1
-        if on.total < on.nodes.parts[head]:
-            on.shadow = NEVER
-        else:
-            on.closed[:] = 0
-            choose_planned(on, head, False)
-    for x in range(on.free.shape[0]):
-        pool.spare[x] = HUGE
-    pool.spare[0] = pool.free[0]
-    for place in range(on.nodes.first[head], on.nodes.first[head] + on.held[head]):
-        node = on.node[place]
-        on.kept[node >> 6] |= (<uint64_t> 1) << (node & 63)
-        pool.spare[0] -= max(on.free[0, node], 0)
-    return on.shadow
-
-
-cdef void choose_planned(Places on, int64_t job, bint now) noexcept nogil:
-    """Choose nodes from those that are ``fitting`` and not ``closed``, to start now or later.
-
-    Later: those with least free now.
-    """
-    cdef int64_t missing = on.nodes.parts[job], set = on.nodes.set[job], place
-    on.held[job] = 0
-    if now and on.nodes.consecutive:
-        take_consecutive(on, job, Where.PLANNED)
-        return
-    if on.nodes.most[job] == 1:
-        take_by_level(on, job, missing, now and on.nodes.least_loaded, Where.PLANNED)
-        return
-    on.candidates = 0
-    for place in range(on.nodes.first_member[set], on.nodes.first_member[set + 1]):
-        suggest(on, job, on.nodes.member[place], Where.PLANNED)
-        if not now and on.candidates > 0:
-            on.key[on.candidates - 1] = max(on.free[0, on.candidate[on.candidates - 1]], 0)
-    pick(on, job)

@@ -1,5 +1,24 @@
-# The event loop: a pool simulated from instant to instant (SPEC §4, docs/simulation.md); and its
-# entries in the ledger of owners, for the orders that depend on them.
+"""The event loop: a pool simulated from instant to instant (SPEC §4, docs/simulation.md); and its
+entries in the ledger of owners, for the orders that depend on them.
+"""
+
+from libc.stdint cimport int64_t
+
+from audit.kernels.scheduling.instants cimport NEVER, next_multiple
+from audit.kernels.scheduling.model cimport (
+    NOBODY, Backfill, Model, Order, Steps, by_owner, edge_at, preempts
+)
+from audit.kernels.scheduling.multifactor cimport book_end, book_start, open_accounts
+from audit.kernels.scheduling.owners cimport charge_owner, open_ledger
+from audit.kernels.scheduling.passes cimport pass_greedy, settles, start_front, start_fronts
+from audit.kernels.scheduling.plans cimport pass_conservative, pass_replan, release_early
+from audit.kernels.scheduling.pool cimport (
+    BOOKED, CHARGED, NOTHING_CHARGED, OUT_OF_ORDER, Pool, State, fits_now, let_edges_pass, release,
+    take_steps
+)
+from audit.kernels.scheduling.preemption cimport next_return, preempt, rejoin
+from audit.kernels.scheduling.profile cimport add_step, forget_past
+from audit.kernels.scheduling.queue cimport any_can_start, arrange, close_gaps, enqueue, mostly_gaps
 
 
 cdef enum:
@@ -156,17 +175,6 @@ cdef void follow_slurm(Pool pool, Model model) noexcept nogil:
     )
 
 
-cdef inline void shift_passes(State *state, Rules rules) noexcept nogil:
-    """Let passes begin again if nothing waited or happened since the last one was due.
-
-    slurmctld makes no pass while nothing changes, and then one at once.
-    """
-    cdef int64_t last = next_multiple(state.before + 1, rules.every, rules.origin + state.shift)
-    if state.waiting == 0 and state.now - last >= rules.every:
-        state.shift = state.now + 1 - rules.origin
-    state.before = state.now
-
-
 cdef bint advance(Pool pool, Model model) noexcept nogil:
     """Go on to the next instant; return False if there is none."""
     cdef int64_t instant = next_instant(pool, model)
@@ -174,13 +182,6 @@ cdef bint advance(Pool pool, Model model) noexcept nogil:
         return False
     pool.state.now = instant
     return True
-
-
-cdef inline void skip_unqueued(Pool pool, Jobs jobs) noexcept nogil:
-    """Skip the next arrivals that are never queued: they make no instant."""
-    cdef State *state = &pool.state
-    while state.arriving < state.until and jobs.rank[state.arriving] < 0:
-        state.arriving += 1
 
 
 cdef bint happen(Pool pool, Model model) noexcept nogil:
