@@ -46,7 +46,7 @@ class OfLog(NamedTuple):
             limited.users_under(jobs, limits, pool.zone),
             limited.forbidden(jobs, pool, now, limits),
             limited.joined(held.with_columns(pl.col("end") - 1), account.KEY),
-            jobs.filter(silent_starts(jobs, pool, now, holding)).select(account.KEY),
+            jobs.select(account.KEY).filter(silent_starts(jobs, pool, now, holding)),
         )
 
     def passed_over(

@@ -23,7 +23,6 @@ from audit.metrics.attempts.population import only, ordered, unplannable
 from audit.metrics.attempts.reasons import held_up
 from audit.metrics.nodes import PLACE
 from audit.metrics.preemption import sides
-from audit.metrics.waits.queue import ints
 from audit.model import BY_USAGE, SEQUENCE, Policy, Pool, PreemptionRule, Standing
 from audit.scenario.limits import UNLIMITED, Limits, limits_of
 from audit.scenario.machines import Machines, machines
@@ -47,6 +46,13 @@ _READ: Final = cs.by_name(
     require_all=False,
 ) | cs.starts_with(OF_TYPE)
 """The columns of a workload."""
+
+_OF_LIMITS: Final = cs.by_name(
+    *("user", "account", "qos", "partition", "reason", "attempt", "walltime_s", "start_time"),
+    *("size", "cpus", "nodes", "gpus", "mem_bytes", "job_number", "array_throttle"),
+    require_all=False,
+)
+"""The columns of ``limited``."""
 
 
 class Preemptible(NamedTuple):
@@ -195,14 +201,14 @@ def workload_of_rows(
     steps = capacity_steps(pool, in_reservations)
     attempts = only(attempts, ~reserved)
     request = [attempts[name].fill_null(0).to_numpy().astype(np.int64) for name in resources]
-    occupancy = ints(attempts["occupancy"])
+    occupancy = _ints(attempts["occupancy"])
     one = len(resources) == 1
     work = Workload(
-        arrival=ints(attempts["arrival_time"]),
-        start=ints(attempts["start_time"].fill_null(NEVER)),
-        end=ints(attempts["end"].fill_null(NEVER)),
+        arrival=_ints(attempts["arrival_time"]),
+        start=_ints(attempts["start_time"].fill_null(NEVER)),
+        end=_ints(attempts["end"].fill_null(NEVER)),
         occupancy=occupancy,
-        estimate=np.maximum(np.maximum(ints(attempts["walltime_s"].fill_null(0)), occupancy), 1),
+        estimate=np.maximum(np.maximum(_ints(attempts["walltime_s"].fill_null(0)), occupancy), 1),
         request=request[0] if one else np.stack(request, 1),
         priority=attempts["priority"].fill_null(float("nan")).to_numpy().astype(np.float64),
         blocked=held_up(attempts, pool.limits),
@@ -219,7 +225,7 @@ def workload_of_rows(
         preemptible=_preemptible(attempts, pool.preemption) if "runs" in attempts.columns else None,
     )
     nodes = machines(attempts, in_reservations, pool)
-    return Indexed(work if nodes is None else on_nodes(work, nodes), ints(attempts["row"]))
+    return Indexed(work if nodes is None else on_nodes(work, nodes), _ints(attempts["row"]))
 
 
 def on_nodes(work: Workload, nodes: Machines) -> Workload:
@@ -239,11 +245,16 @@ def on_nodes(work: Workload, nodes: Machines) -> Workload:
     )
 
 
+def of_limits(described: pl.DataFrame, rows: Ints) -> pl.DataFrame:
+    """Return these rows, with the columns that ``limited`` uses: they are held for long."""
+    return described.select(_OF_LIMITS)[rows]
+
+
 def limited(work: Workload, described: pl.DataFrame, pool: Pool, now: int) -> Workload:
     """Return a workload of a pool without limits under the limits and windows of ``pool``.
 
     Args:
-        described: its attempts, row for row; see ``workload``.
+        described: its attempts, row for row; at least the columns of ``of_limits``.
     """
     if not pool.limits and not pool.windows:
         return work
@@ -311,6 +322,10 @@ def _preemptible(attempts: pl.DataFrame, rules: Sequence[PreemptionRule]) -> Pre
 def _last_known(attempts: pl.DataFrame, now: int) -> int:
     last = attempts.select(pl.max_horizontal("arrival_time", "end").max()).item()
     return max(now, last or now)
+
+
+def _ints(column: pl.Series) -> Ints:
+    return np.ascontiguousarray(column.to_numpy(), np.int64)
 
 
 def instants(times: Ints) -> pl.Series:

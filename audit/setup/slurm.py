@@ -145,7 +145,6 @@ def read(files: SlurmFiles, by_key: Mapping[str, str], cluster: str | None) -> C
 
 
 def _partitions(text: str, *, billed: bool) -> tuple[scontrol.PartitionListing, Sequence[Fault]]:
-    """Return the partitions; with ``billed``, also the faults of their weights."""
     listing = scontrol.read(text)
     if not listing.partitions:
         remedy = "--partitions expects the output of 'scontrol show partition'"

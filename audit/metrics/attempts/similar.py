@@ -269,7 +269,8 @@ def of_similar(
     for kind, reference in REFERENCE.items():
         if reference not in with_similar.columns:
             continue
-        subjects = only(ended(mine), pl.col(reference).is_not_null() & pl.col(kind).is_not_null())
+        used = mine.select("standing", "arrival_time", "wait_s", kind, reference)
+        subjects = ended(used).drop_nulls([reference, kind])
         held = subjects.select(
             entity=numbered(subjects[kind]), more=excess(reference), day=day_number(zone) - first
         )

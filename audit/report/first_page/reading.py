@@ -27,7 +27,6 @@ from audit.report.sections.trust import order
 from audit.report.sections.trust import text as outlook
 from audit.report.sections.trust.record import Known
 from audit.report.sections.waits import sizes
-from audit.report.sections.waits.record import Strip
 from audit.report.sections.who.people import Context, of_people
 from audit.store import queries
 from audit.store.database import Connection
@@ -171,7 +170,7 @@ class _Reading:
             base_ended=row["ended"],
             decision=self.of.decision,
             machine=self._machine(step, points),
-            strip=self._strip(jobs) if some else None,
+            strip=sizes.strip(jobs) if some else None,
             waiting_s=waited,
             cancelled_s=pool.figure("gave_up_wait_s").value or 0.0,
             causes=whole,
@@ -272,9 +271,6 @@ class _Reading:
         points = course.points(jobs, spans, loads)
         rules = [rule for rule in self.contents.rules if rule.pool == self.pool.name]
         return kind, points, course.marks(rules, spans, points, in_zone)
-
-    def _strip(self, jobs: pl.DataFrame) -> Strip:
-        return sizes.strip(jobs)
 
     def _machine(self, step: str, points: Sequence[StepPoint]) -> Machine:
         pool = self.pool
