@@ -315,6 +315,7 @@ cdef class PassScene:
     cdef int64_t[::1] chosen  # what the pass started
     cdef int64_t number  # of those
     cdef int64_t first  # the first that could not start, or NOBODY
+    cdef int64_t longest  # what follows the first may last no longer, unless it fits in ``sums``
     cdef int64_t until  # when any that was passed over is let through, or the first one no longer
     cdef int64_t[::1] turn  # orders that change: a heap of those not yet served
     cdef int64_t turns
