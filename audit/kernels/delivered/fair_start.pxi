@@ -101,6 +101,8 @@ def fair_starts(
                 if not continues or is_disturbed(run, ranked, log, rule, delivered, j):
                     fork(alone, alone.scene, ranked, log, rule, delivered, j, log.arrival[k])
                     found[j] = simulate(alone, alone.scene, log, rule, delivered, j)
+                if delivered.bounded:
+                    found[j] = min(found[j], log.start[j])
                 j = following[j]
             insert(ranked, rule.rank[k], k, log)
             drop_ended(ranked, run, log, k)
@@ -180,7 +182,7 @@ def fair_start_without(
                     simulation.later[simulation.later_number] = job
                     simulation.later_number += 1
                 else:
-                    enqueue(simulation, scene, log, rule, job)
+                    arrive(simulation, scene, log, rule, job)
         begin_expected(simulation, scene, log, rule)
         found = simulate(simulation, scene, log, rule, delivered, j)
     return found
@@ -253,14 +255,23 @@ cdef void fork(
                 simulation.begun[job] = log.start[job]
                 push(simulation.expected, log.start[job] + log.estimate[job], job)
         elif queues(log, delivered, job, j):
-            enqueue(simulation, scene, log, rule, job)
+            enqueue(simulation, scene, ranked, i)
     begin_expected(simulation, scene, log, rule)
 
 
 cdef inline void enqueue(
+    ForkedRun simulation, PassScene scene, JobLine ranked, int64_t i
+) noexcept nogil:
+    """Let the attempt at place ``i`` of the line by rank wait, behind the others."""
+    append_place(scene.queue, ranked, i)
+    simulation.waits[ranked.job[i]] = simulation.number
+    scene.least = min(scene.least, ranked.size[i])
+
+
+cdef inline void arrive(
     ForkedRun simulation, PassScene scene, ObservedPool log, PassRule rule, int64_t job
 ) noexcept nogil:
-    """Let an attempt wait."""
+    """Let an attempt wait where its rank is."""
     insert(scene.queue, rule.rank[job], job, log)
     simulation.waits[job] = simulation.number
     scene.least = min(scene.least, log.request[0, job])
@@ -323,7 +334,7 @@ cdef void step(
         job = simulation.later[simulation.later_at]
         if log.arrival[job] > scene.now:
             break
-        enqueue(simulation, scene, log, rule, job)
+        arrive(simulation, scene, log, rule, job)
         simulation.later_at += 1
         unsettle(simulation, scene)
     while simulation.pin < log.by_start.shape[0]:
@@ -397,6 +408,8 @@ cdef void find_need(
         simulation.until = min(simulation.until, rule.limits.edge[scene.edge])
     if rule.backfill == PassBackfill.NONE and rule.order == PassOrder.RANK and rule.depth == NEVER:
         simulation.need = HUGE if scene.first == NOBODY else log.request[0, scene.first]
+    elif simulation.settles and scene.number > 0 and rule.limits.most.shape[0] > 0:
+        unsettle(simulation, scene)  # the first in turn may have come to a limit since
     elif simulation.settles:
         simulation.need = scene.free + 1
         i = simulation.change[simulation.i]

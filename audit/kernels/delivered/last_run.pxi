@@ -71,7 +71,7 @@ cdef void open_snapshot(
                     last.lag += 1
                 else:
                     last.starts[last.at] += 1
-            enqueue(run, scene, log, rule, job)
+            enqueue(run, scene, ranked, i)
             continue
         before = run.begun[job] if job < last.known else LONG_AGO
         if before != log.start[job]:
@@ -98,7 +98,7 @@ cdef void resume(
         if job == GAP or job >= last.included:
             continue
         if run.begun[job] >= now:
-            enqueue(run, scene, log, rule, job)
+            enqueue(run, scene, ranked, i)
         elif run.begun[job] > now - log.occupancy[job]:
             push(run.expected, run.begun[job] + log.estimate[job], job)
     begin_expected(run, scene, log, rule)
@@ -190,7 +190,7 @@ cdef void bound_block(
     ForkedRun run, LastRun last, PassScene scene, PassRule rule
 ) noexcept nogil:
     """Note what could start behind the queue, or in it, until the next instant of the run."""
-    cdef int64_t at = last.at, left = NEVER, spare = HUGE, bits
+    cdef int64_t at = last.at, left = NEVER, spare = HUGE, most, bits
     if rule.backfill == PassBackfill.NONE:
         if run.settled and scene.first != NOBODY:
             last.reach[at] = max(last.reach[at], rule.rank[scene.first])
@@ -199,8 +199,9 @@ cdef void bound_block(
         return
     if run.settled and scene.longest < NEVER:
         left, spare = scene.longest, scene.sums[0]
-    spare = width(min(run.need - 1, spare))
-    for bits in range(width(run.need - 1) + 1):
+    most = max(run.need - 1, scene.free)
+    spare = width(min(most, spare))
+    for bits in range(width(most) + 1):
         last.longest[at, bits] = max(last.longest[at, bits], NEVER if bits <= spare else left)
 
 

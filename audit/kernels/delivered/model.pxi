@@ -191,6 +191,16 @@ cdef inline void append(JobLine line, int64_t key, int64_t job, ObservedPool log
     line.live += 1
 
 
+cdef inline void append_place(JobLine line, JobLine other, int64_t i) noexcept nogil:
+    """Add the attempt at place ``i`` of another line, whose key is not below the last one."""
+    cdef int64_t k = line.tail
+    line.key[k], line.job[k] = other.key[i], other.job[i]
+    line.size[k], line.estimate[k] = other.size[i], other.estimate[i]
+    line.bounds[k >> BITS] = STALE
+    line.tail += 1
+    line.live += 1
+
+
 cdef int64_t first_from(JobLine line, int64_t key) noexcept nogil:
     """Return the first place with this key or a greater one."""
     cdef int64_t low = line.head, high = line.tail, middle
