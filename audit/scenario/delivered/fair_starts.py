@@ -183,7 +183,9 @@ def _delivered(
 ) -> kernels.DeliveredCapacity:
     """Return the capacity delivered under a rule, and what is pinned."""
     most = delivered_capacity(scenario, turns, known.rule, cautious=cautious)
-    blocks = np.maximum.reduceat(most, np.arange(0, len(most), 1 << _BLOCK_BITS)) if len(most) else most
+    blocks = (
+        np.maximum.reduceat(most, np.arange(0, len(most), 1 << _BLOCK_BITS)) if len(most) else most
+    )
     always = ~turns.work.fitting | turns.work.exceeding
     return kernels.DeliveredCapacity(
         *(most, blocks, _BLOCK_BITS), known.rule.kept, known.free, cautious, always
