@@ -77,7 +77,7 @@ def fair_starts(
     cdef bint continues = in_turn(rule, delivered)
     cdef ForkedRun alone = ForkedRun(log, rule, None), run = alone
     cdef JobLine ranked = JobLine(len(out)), marked = JobLine(len(out))
-    cdef int64_t j, k, count = len(out)
+    cdef int64_t j, k, m, d, count = len(out)
     if continues:
         run = ForkedRun(log, rule, LastRun(len(out), len(delivered.blocks)))
     first_later, first, following = np.full((3, count), NOBODY)
@@ -90,7 +90,9 @@ def fair_starts(
         for k in range(count):
             j = first[k]
             if j != NOBODY and continues:
-                open_snapshot(run, run.last, run.scene, ranked, log, rule, delivered, j, log.arrival[k])
+                m = k - 1 if delivered.kept else j  # kept order: those behind do not matter
+                d = log.arrival[k]
+                open_snapshot(run, run.last, run.scene, ranked, log, rule, delivered, m, d)
             while j != NOBODY:
                 context[j] = marks_of(marked, log, delivered, marks, j, log.arrival[k])
                 if continues:
