@@ -282,7 +282,7 @@ cdef inline void arrive(
 cdef void begin_expected(
     ForkedRun simulation, PassScene scene, ObservedPool log, PassRule rule
 ) noexcept nogil:
-    """Let the attempts run that have been written to ``expected``, and their starts to ``begun``."""
+    """Let the attempts of ``expected`` run, whose starts have been written to ``begun``."""
     cdef int64_t job
     while simulation.expected.number > 0:
         job = simulation.expected.job[0]

@@ -1,12 +1,11 @@
 # The run without what arrives from some attempt on, continued from one such attempt to the next.
 #
-# Two such runs differ little: the second has few more attempts, and begins at a later snapshot. So
-# it is simulated only where it differs. Instants are taken in blocks. At the begin of a block the
-# runs are *alike* when the same attempts run, since the same instants, and the same wait, except
-# for new ones. From there on they do the same until a new attempt could start or stop others. What
-# each pass of a block leaves to those behind its queue is kept, and blocks that leave too little
-# are passed by. Where the new one could start, the state is put together from the starts, and the
-# simulation goes on from there, until the runs are alike again.
+# Two such runs differ little: the second has a few more attempts, and begins at a later snapshot.
+# It is simulated only where it differs. Instants are taken in blocks. The runs are *alike* at the
+# begin of a block if the same attempts run, since the same instants, and the same wait, except for
+# new ones. From there on they do the same until a new attempt could start, or stop others. The
+# bounds of each block tell whether one could. The blocks before the first where it could are left
+# out: the state at its begin follows from the starts of the last run, and the simulation goes on.
 
 
 cdef int64_t LONG_AGO = -HUGE
@@ -19,8 +18,10 @@ cdef class LastRun:
     cdef int64_t included  # and those before this one in the next
     cdef int64_t[::1] block  # [n], in which each starts; the number of blocks: in none
     cdef int64_t[::1] starts  # [blocks + 1], number of those; from ``at`` on, not yet in the next
-    cdef int64_t[::1] reach  # [blocks], of NONE: ranks below this could start; of others
-    cdef int64_t[:, ::1] longest  # blocks × WIDTHS: sizes of so many bits could start if as short
+    # What could start in each block besides: under NONE, any attempt of a rank below ``reach``;
+    # else, one whose size has so many bits, if its estimate is at most ``longest``.
+    cdef int64_t[::1] reach  # [blocks]
+    cdef int64_t[:, ::1] longest  # blocks × WIDTHS
     cdef int64_t at  # the block that the next run has come to
     cdef int64_t fresh  # number of its starts in there
     cdef int64_t lag  # number of starts in blocks before that it has not yet made
@@ -36,7 +37,7 @@ cdef class LastRun:
 
 
 cdef bint in_turn(PassRule rule, DeliveredCapacity delivered):
-    """Return whether passes serve new attempts last, or none behind them before they fit."""
+    """Return whether new attempts are served last, or passes stop where one does not fit."""
     if rule.order != PassOrder.RANK or rule.depth != NEVER:
         return False
     if rule.backfill == PassBackfill.NONE:
