@@ -4,8 +4,6 @@ All records of a job are resolved together, whatever their inputs, so the order 
 matter.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Ingests logs into the store: each once, completely or not at all."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

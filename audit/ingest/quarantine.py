@@ -11,8 +11,6 @@ three times that part's length (ten years are always far). The rule uses all rec
 the order of logs and how they are cut do not matter.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path

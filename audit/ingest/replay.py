@@ -4,8 +4,6 @@ A replay is useful after an upgrade, whose dialects may read more, and for texts
 A record keeps its place in its log, so the log is still recognised as known.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple

@@ -4,8 +4,6 @@ The old records are removed in the transaction that inserts the new ones. Jobs t
 too are resolved again. Archived records cannot be replaced, so such a log is left out.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 

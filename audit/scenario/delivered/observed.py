@@ -7,8 +7,6 @@ the capacity while they run. Open attempts run to ``now``.
 Source: SPEC §10, *Input per attempt*.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final

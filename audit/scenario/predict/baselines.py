@@ -1,7 +1,5 @@
 """Simple predictions from the latest known waits of a pool (SPEC §13, *How good*)."""
 
-from __future__ import annotations
-
 from collections import defaultdict, deque
 from collections.abc import Sequence
 from typing import Final

@@ -7,8 +7,6 @@ the most that they could book, so that few need to be judged.
 Source: SPEC §11, *Windows and overlap windows*.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Iterable
 from datetime import date, timedelta
