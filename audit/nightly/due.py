@@ -46,9 +46,9 @@ from audit.pipeline.inferring import SPAN_S, of_period
 from audit.report import index
 from audit.report.contents import Contents, Who
 from audit.report.index import IndexVerdict, Link, answers, render_index
-from audit.report.notices import notices
 from audit.report.sections.changes.reading import trends
 from audit.report.sections.changes.record import Trend
+from audit.report.sections.registry import notices
 from audit.report.standing import standing
 from audit.store import archive, database, queries
 from audit.store.attempts import first_arrival

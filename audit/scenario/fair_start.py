@@ -11,8 +11,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit.array_types import Bools, Ints
-from audit.kernels.scheduling import simulation as kernels
-from audit.kernels.scheduling.simulation import Trials
+from audit.kernels.scheduling import fair_start as kernels
+from audit.kernels.scheduling.fair_start import Trials
 from audit.metrics.attempts.contention import reserved_rows
 from audit.metrics.attempts.miss import misses
 from audit.metrics.attempts.population import TAU_S

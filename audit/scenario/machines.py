@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from audit.array_types import Bools, Ints
-from audit.kernels.scheduling import simulation as kernels
+from audit.kernels.scheduling import model as kernels
 from audit.metrics.attempts.contention import counted_resources
 from audit.metrics.nodes import OnNodes, placed, shapes
 from audit.model import Placement, Pool

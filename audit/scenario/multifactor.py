@@ -18,8 +18,8 @@ import polars as pl
 
 from audit.array_types import Bools, Floats, Ints
 from audit.errors import SimulationError
-from audit.kernels.scheduling import simulation as kernels
-from audit.kernels.scheduling.simulation import Books, Slurm
+from audit.kernels.scheduling import multifactor as kernels
+from audit.kernels.scheduling.multifactor import Books, Slurm
 from audit.metrics.fairshare import trees
 from audit.metrics.fairshare.trees import Tree, groups
 from audit.metrics.slurm.multifactor import FACTORS, Scale, factors

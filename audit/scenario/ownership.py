@@ -20,7 +20,7 @@ import polars as pl
 
 from audit.array_types import Bools, Floats, Ints
 from audit.errors import SimulationError
-from audit.kernels.scheduling.simulation import Ledger, Owners, sum_up
+from audit.kernels.scheduling.owners import Ledger, Owners, sum_up
 from audit.metrics.fairshare import trees
 from audit.metrics.fairshare.operators import OPERATORS
 from audit.metrics.fairshare.trees import Tree

@@ -30,7 +30,8 @@ import polars as pl
 
 from audit.array_types import Ints
 from audit.errors import SimulationError
-from audit.kernels.scheduling.simulation import Model, Pursuit, Workspace
+from audit.kernels.scheduling.model import Model
+from audit.kernels.scheduling.tabu import Pursuit, Workspace
 from audit.metrics.attempts.population import TAU_S
 from audit.model import Backfill, Order, Policy, Pool
 from audit.scenario import engine

@@ -380,4 +380,5 @@ def largest_snapshot(work: Workload, present: Bools) -> int:
 def distinct(values: Ints) -> Ints:
     """Return the distinct values, ascending; of many values sooner than ``np.unique``."""
     ordered: Ints = np.sort(values)
-    return ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]]
+    first: Ints = ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]]
+    return first

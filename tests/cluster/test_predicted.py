@@ -13,8 +13,7 @@ from audit.model import Period
 from audit.oneoff.audit import AuditOptions, audit
 from audit.pipeline.opening import LogRequest
 from audit.pipeline.session import Session
-from audit.report.sections.predicted.reading import read
-from audit.report.sections.predicted.record import Predicted
+from audit.report.sections.predicted.judged import Predicted, read
 from audit.report.source import SectionSource
 from audit.scenario.predict import predictions
 from audit.store import snapshots

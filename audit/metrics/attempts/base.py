@@ -145,7 +145,8 @@ def of_base(
     waits = _waits(subjects, zone)
     recorded = pl.any_horizontal(pl.col("eligible_time", "reason", "priority").is_not_null())
     started = mine.select(recorded.filter(pl.col("standing").is_in(with_start))).to_series()
-    tested = _tested(passed)
+    judged = passed.filter(pl.col("entity_kind") == "user").select("entity", "why")
+    tested = [name for name, why in judged.iter_rows() if why is None or PassedWhy(why).tested]
     long = subjects["wait_s"] > thresholds.long_wait_s
     ascending = subjects["wait_s"].sort()
     row = {
@@ -198,11 +199,6 @@ def _long_class(subjects: pl.DataFrame, of: Thresholds) -> bool:
         for frame in classes
         for waits in frame.group_by("of").agg("wait_s")["wait_s"]
     )
-
-
-def _tested(passed: pl.DataFrame) -> list[str]:
-    users = passed.filter(pl.col("entity_kind") == "user").select("entity", "why")
-    return [name for name, why in users.iter_rows() if why is None or PassedWhy(why).tested]
 
 
 def overtaken(jobs: pl.DataFrame, base: Period, passed: pl.DataFrame) -> pl.DataFrame:

@@ -28,8 +28,6 @@ from audit.report.study.cells import StudyCell, studied
 from audit.scenario.delivered.agreement import agreement, known_policy
 from audit.scenario.windows.search import find_windows
 
-KEY: Final = "fit-policy"
-
 
 def plan(
     only: str | None = None, write: Path | None = None, folder: Path = Path()

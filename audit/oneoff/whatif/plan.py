@@ -30,8 +30,6 @@ from audit.scenario.scenario import Scenario, ScenarioChange, changed
 from audit.scenario.whatif import comparison, options
 from audit.scenario.whatif.comparison import MOST_MISSED, NOT_AGREEING, NOT_REPRODUCED
 
-KEY: Final = "whatif"
-
 
 class _Pair(NamedTuple):
     """A pool that is replayed twice."""

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from audit.array_types import Bools, Ints
-from audit.kernels.scheduling import simulation
+from audit.kernels.scheduling import agreement as kernels
 from audit.metrics.attempts.fidelity import KNOWN, MaySay
 from audit.model import Backfill, Policy
 from audit.scenario import engine
@@ -180,7 +180,7 @@ def compared_on_nodes(work: Workload, policy: Policy, long_wait_s: int = LONG_WA
     setting = engine.setting(work, policy, work.queued & work.present, taken=work.blocked)
     (pool,) = setting.pools((largest_snapshot(work, work.present),), ledger=(0, 0))
     waited: Bools = work.has_started & (work.start - work.arrival > long_wait_s)
-    simulation.agree(
+    kernels.agree(
         setting.model,
         setting.observed,
         started[np.argsort(work.start[started], kind="stable")],

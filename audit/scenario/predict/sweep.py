@@ -13,7 +13,7 @@ import numpy as np
 
 from audit.array_types import Bools, Floats, Ints
 from audit.kernels.scheduling import simulation as kernels
-from audit.kernels.scheduling.simulation import Model
+from audit.kernels.scheduling.model import Model
 from audit.scenario import engine
 from audit.scenario.predict.baselines import Baselines, median
 from audit.scenario.predict.known import QueuedAttempts

@@ -95,9 +95,8 @@ class WindowCandidate(NamedTuple):
     def tried(self, seen: Seen) -> Tried:
         """Return the window as a rule on trial."""
         reach = seen.observed.reach if self.rule.overlap else np.ones_like(seen.observed.reach)
-        closings: tuple[Ints, Ints] = seen.once(
-            self.rule.hours, partial(_closings, self.rule, seen)
-        )
+        find = partial(_closings, self.rule, seen)
+        closings: tuple[Ints, Ints] = seen.once(self.rule.hours, find)
         return Tried(self.inside, reach, *closings)
 
     @property

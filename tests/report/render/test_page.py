@@ -12,12 +12,12 @@ import pypdfium2  # type: ignore[import-untyped]
 import pytest
 
 from audit.registry.causes import CAUSES
-from audit.report import notices
 from audit.report.contents import Contents
 from audit.report.render import page as render
 from audit.report.render.paper import nothing_from_outside
+from audit.report.sections import registry
 from audit.report.sections.records.record import Refusal, RefusedLine
-from audit.report.sections.resources.record import Resources
+from audit.report.sections.resources import Resources
 from audit.report.sections.waits.record import Queue, Waits
 from tests import processes
 from tests.report.sample import (
@@ -348,7 +348,7 @@ def test_the_same_bytes_in_any_process(page: str, paper: bytes) -> None:
 def test_without_fair_starts_the_report_says_so() -> None:
     said = contents(without_fair_starts(pool()))
     told = "No fair start times were computed"
-    assert any(told in notice.text for notice in notices.notices(said))
+    assert any(told in notice.text for notice in registry.notices(said))
     page = render.render_html(said)
     assert "No fair start times were computed for this period" in page
     assert "under the rule that this log shows" not in page
