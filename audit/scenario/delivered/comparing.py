@@ -29,7 +29,7 @@ from audit.scenario.delivered.candidates import (
 from audit.scenario.delivered.observed import ObservedTurns, observed_turns
 from audit.scenario.limits import SHUT, Limits
 from audit.scenario.scenario import Scenario
-from audit.scenario.workload import limited
+from audit.scenario.workload import limited, of_limits
 
 MOST_INSTANTS: Final = 20_000
 MOST_BY_PRIORITY: Final = 5_000
@@ -145,8 +145,10 @@ class ComparedStarts:
 
     @cached_property
     def _attempts(self) -> pl.DataFrame:
-        """The attempts that take part, row for row."""
-        return self.scenario.attempts[self.turns.rows]
+        """The attempts that take part, row for row, as ``limited`` takes them."""
+        if self._before is not None:
+            return self._before._attempts
+        return of_limits(self.scenario.attempts, self.turns.rows)
 
     @cached_property
     def _most(self) -> Ints:
