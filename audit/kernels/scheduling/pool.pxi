@@ -386,14 +386,12 @@ cdef void hold(Pool pool, int64_t job, int64_t expected, int64_t end, Jobs jobs)
 cdef void release(Pool pool, Jobs jobs) noexcept nogil:
     """Free what has ended by now."""
     cdef State *state = &pool.state
-    cdef int64_t running = state.running, kept = running, first, i
+    cdef int64_t running = state.running, now = state.now, kept = 0, next_end = NEVER, i
+    cdef int64_t first = 0  # of those that stay, and may not be in their place
     for i in range(running):
-        if pool.run_end[i] <= state.now:
-            kept = i
-            break
-    first = kept  # of those that may stay, and are not in their place
-    for i in range(kept, running):
-        if pool.run_end[i] <= state.now:
+        if pool.run_end[i] > now:
+            next_end = min(next_end, pool.run_end[i])
+        else:
             if pool.by_nodes:
                 move_nodes(pool.places, pool.free, pool.run_job[i], 1)
             else:
@@ -406,7 +404,7 @@ cdef void release(Pool pool, Jobs jobs) noexcept nogil:
     if first > kept:
         move_running(pool, kept, pool, first, running - first)
     state.running = kept + running - first
-    find_next_end(pool)
+    state.next_end = next_end
     state.fresh = 0
 
 

@@ -15,7 +15,6 @@ from audit.array_types import Bools, Ints
 from audit.model import Standing
 from audit.scenario.budget import depths
 from audit.scenario.predict import similar
-from audit.scenario.predict.baselines import median
 from audit.scenario.predict.calibration import (
     CONTESTED_S,
     Bounds,
@@ -240,8 +239,8 @@ def _predict(run: _Run, scene: QueueState, job: int, levels: Levels) -> None:
     bounds = _bounds(now, found.wait(low), middle, found.wait(high))
     levels.made(bounds, life, wait, contested)
     latest = run.sweep.baselines
-    medians = (median(latest.recent()), median(latest.alike(job)))
-    beside = (now + of if of is not None else None for of in medians)
+    medians = (latest.recent, int(latest.alike(jobs)[0]))
+    beside = (now + of if of >= 0 else None for of in medians)
     run.keep(job, now, _Made(bounds, contested, _Beside(now + wait, *beside)))
 
 
