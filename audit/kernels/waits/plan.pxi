@@ -201,9 +201,9 @@ cdef int64_t _first_due(
     Plan plan, const int64_t[:, ::1] request, int64_t i, Py_ssize_t edge, const int64_t[::1] expected
 ) noexcept nogil:
     """Return the first expected end by which enough is due, with the moves of an edge."""
-    cdef Py_ssize_t place = 0, step = plan.top, width = plan.ends.shape[1], x, at
+    cdef Py_ssize_t place = 0, step = plan.top, width = plan.ends.shape[1], x
     cdef Py_ssize_t resources = request.shape[0]
-    cdef int64_t short
+    cdef bint short
     cdef int64_t* lack = &plan.sums[0]
     cdef const int64_t* ends = &plan.ends[0, 0]
     for x in range(resources):
@@ -211,14 +211,14 @@ cdef int64_t _first_due(
         if request[x, i] > 0:
             lack[x] = request[x, i] - plan.left[x] - plan.moved[x, edge]
     while step > 0:
-        at = place + step
-        if at < width:
-            short = 0
-            for x in range(resources):
-                short |= ends[x * width + at] < lack[x]
-            for x in range(resources):
-                lack[x] -= ends[x * width + at] & -short
-            place += step & -short
+        if place + step < width:
+            short = ends[place + step] < lack[0]
+            for x in range(1, resources):
+                short = short or ends[x * width + place + step] < lack[x]
+            if short:
+                place += step
+                for x in range(resources):
+                    lack[x] -= ends[x * width + place]
         step >>= 1
     if place == expected.shape[0]:
         return NEVER
