@@ -32,6 +32,11 @@ STAMP: Final = Path("audit", "kernels", "built.json")
 MEMORYVIEWS: Final = "audit.kernels._memoryviews"
 """Module with Cython's code for memoryviews, which all others import."""
 
+NEEDED: Final = re.compile(
+    r'^(?:include "(.+)"|from (audit\.kernels\.[\w.]+) cimport )', flags=re.MULTILINE
+)
+"""What a source needs of others: a file that it includes, or a module that it cimports from."""
+
 MACROS: Final = [("Py_LIMITED_API", "0x030B0000")]
 # Results must not depend on the compiler: it may neither contract a product and a sum, which would
 # round once instead of twice, nor assume that integers do not overflow.
@@ -56,12 +61,32 @@ def modules() -> dict[str, Path | None]:
     return {MEMORYVIEWS: None, **{".".join(path.with_suffix("").parts): path for path in found}}
 
 
+def built_from(source: Path) -> list[Path]:
+    """Return the files that a module is compiled from: its own, and what it includes or cimports.
+
+    A .pxd file beside the module states its interface.
+    """
+    found: set[Path] = set()
+    new = [ROOT / source]
+    while new:
+        path = new.pop().resolve()
+        if path in found or not path.exists():
+            continue
+        found.add(path)
+        new.append(path.with_suffix(".pxd"))
+        for included, cimported in NEEDED.findall(path.read_text(encoding="utf-8")):
+            name = included or f"{cimported.replace('.', '/')}.pxd"
+            new.append((path.parent if included else ROOT) / name)
+    return sorted(found)
+
+
 def digests() -> dict[str, str]:
     """Return the SHA-256 of everything that each module is built from."""
-    shared = [Path(__file__), *sorted(SOURCES.rglob("*.px[di]"))]
-    common = version("cython").encode() + b"".join(path.read_bytes() for path in shared)
+    common = version("cython").encode() + Path(__file__).read_bytes()
     return {
-        name: hashlib.sha256(common + ((ROOT / path).read_bytes() if path else b"")).hexdigest()
+        name: hashlib.sha256(
+            common + b"".join(file.read_bytes() for file in (built_from(path) if path else []))
+        ).hexdigest()
         for name, path in modules().items()
     }
 
@@ -81,6 +106,13 @@ def stale(folder: Path) -> list[str]:
             if built.get(name) != digest or not (folder / binary(name)).exists()
         ]
     return list(modules())
+
+
+def orphans(folder: Path) -> list[Path]:
+    """Return compiled modules whose source has gone: they would be imported instead of others."""
+    known = {folder / binary(name) for name in modules()}
+    kernels = folder / SOURCES.relative_to(ROOT)
+    return sorted(set(kernels.rglob(str(binary("*")))) - known)
 
 
 @contextlib.contextmanager
@@ -156,6 +188,8 @@ def compile_modules(
 
 def build(folder: Path = ROOT, *, checked: bool = False, target: str = "") -> None:
     """Bring the build in ``folder`` up to date; running processes keep the modules they loaded."""
+    for orphan in orphans(folder):
+        orphan.unlink()
     if not (names := stale(folder)):
         return
     print("Compiling the kernels", f"for {target}" if target else "", file=sys.stderr)

@@ -1,7 +1,5 @@
 """``python -m audit`` and the command ``fairaudit``."""
 
-from __future__ import annotations
-
 import atexit
 import os
 import sys

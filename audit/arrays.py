@@ -4,8 +4,6 @@
 for 90 more, whose numbers the log does not list: Slurm cuts long ids.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from typing import Final, NamedTuple
@@ -48,7 +46,7 @@ class Tasks(NamedTuple):
         pieces = [f"{run[0]}-{run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs]
         return ",".join([*pieces, f"+{self.more}"] if self.more else pieces)
 
-    def without(self, seen: Iterable[int]) -> Tasks:
+    def without(self, seen: Iterable[int]) -> "Tasks":
         """Return the tasks that are not among ``seen``.
 
         Tasks that are not listed count until the last listed one or a later one is seen: arrays

@@ -7,8 +7,6 @@ feature of all nodes of a job, which is not checked: each node needs one of them
 Source: Slurm's manual page of sbatch ("--constraint"), 22.05 to 25.05.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection
 from typing import Final

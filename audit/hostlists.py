@@ -27,45 +27,46 @@ _PIECE: Final = re.compile(r"\[([^\[\]]*)\]|([^\[\]]+)")
 _RANGE: Final = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?")
 
 
-def expand(hostlist: str) -> list[str] | None:
+def expand(hostlist: str, most: int = MOST) -> list[str] | None:
     """Return the names of the nodes, in the order of the list, each once.
 
     Widths of numbers are kept: ``n[08-10]`` names n08, n09 and n10. None: it is not a hostlist, or
-    it names more than ``MOST`` nodes.
+    it names more than ``most`` nodes, or several with a name longer than ``LONGEST``.
     """
     if _ENTRY.sub("", hostlist).strip(","):
         return None
     names: dict[str, None] = {}
     for entry in _ENTRY.findall(hostlist):
-        pieces = [_choices(*piece.groups()) for piece in _PIECE.finditer(entry)]
-        count = 1
+        pieces = [_choices(piece[1], piece[2], most) for piece in _PIECE.finditer(entry)]
+        count, length = 1, 0
         for piece in pieces:
             count *= 0 if piece is None else len(piece)
-        if not 0 < count <= MOST - len(names):
+            length += len(piece[-1]) if piece else 0
+        if not 0 < count <= most - len(names) or (count > 1 and length > LONGEST):
             return None
         names.update(dict.fromkeys("".join(parts) for parts in product(*filter(None, pieces))))
     return list(names)
 
 
-def _choices(ranges: str | None, text: str | None) -> list[str] | None:
+def _choices(ranges: str | None, text: str | None, most: int) -> list[str] | None:
     """Return what one piece of an entry stands for; None: unreadable or too many."""
     if ranges is None:
         return [text or ""]
     found: list[str] = []
     for part in ranges.split(","):
-        numbers = _numbers(part)
-        if numbers is None or len(numbers) > MOST - len(found):
+        numbers = _numbers(part, most)
+        if numbers is None or len(numbers) > most - len(found):
             return None
         found += numbers
     return found
 
 
-def _numbers(part: str) -> list[str] | None:
+def _numbers(part: str, most: int) -> list[str] | None:
     match = _RANGE.fullmatch(part)
     if match is None:
         return None
     first, last = match[1], match[2] or match[1]
-    if not 0 <= int(last) - int(first) < MOST:
+    if not 0 <= int(last) - int(first) < most:
         return None
     return [str(number).zfill(len(first)) for number in range(int(first), int(last) + 1)]
 

@@ -4,8 +4,6 @@ An answer is a frozen dataclass. pydantic writes it, and derives its schema from
 added; none is renamed, removed or given another type while ``SHAPE`` is the same.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, field
 from datetime import UTC, datetime

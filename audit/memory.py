@@ -5,8 +5,6 @@ aborts, or the kernel kills the process. So each command first checks that its l
 load the libraries.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import resource

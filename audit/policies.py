@@ -38,7 +38,7 @@ class OrderTraits:
     key: str
     label: str
     kernel: str
-    """Code in ``kernels.scheduling.simulation``; RANK: the rank of an attempt never changes."""
+    """Code in ``kernels.scheduling.model``; RANK: the rank of an attempt never changes."""
     deeper: float
     """Addition to b of fair starts, compared with the order by arrival."""
     _: KW_ONLY
@@ -113,7 +113,7 @@ class BackfillTraits:
     phrase: str
     """The same in a sentence about a rule, after the order."""
     kernel: str
-    """Name of its code in ``kernels.scheduling.simulation``."""
+    """Name of its code in ``kernels.scheduling.model``."""
     fair: Cost  # of the fair start times of an attempt
     replay: Cost  # of an attempt's passes in a replay
     settings: tuple[str, ...] = ()

@@ -1,7 +1,5 @@
 """Progress of long work, as a bar on a terminal or plain lines in a log, and stopping it."""
 
-from __future__ import annotations
-
 import signal
 import sys
 import time

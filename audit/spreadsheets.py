@@ -4,8 +4,6 @@ Names in logs may begin like a formula, hold escape sequences that control a ter
 reverse the direction of writing.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from typing import Final

@@ -3,8 +3,6 @@
 Stages are those of which progress is reported. The time until the next one belongs to a stage.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterator

@@ -51,6 +51,7 @@ STAGES = {
     "delivered": "delivered",
     "public": "public",
     "audits": "audits",
+    "audit-stages": "audit_stages",
     "rendering": "rendering",
 }
 

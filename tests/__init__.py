@@ -2,6 +2,9 @@
 
 import os
 
+if "PYTEST_XDIST_WORKER" in os.environ:  # workers share the processors: one thread for frames
+    os.environ.setdefault("POLARS_MAX_THREADS", "1")
+
 from tests.checked import sitecustomize  # noqa: F401
 from tests.places import ROOT
 

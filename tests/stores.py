@@ -1,14 +1,15 @@
 """Empty stores: migrated once, for that takes longer than most tests that need one."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import polars as pl
 
-from audit.store import archive, database, migrations
+from audit.store import archive, database, migrations, snapshots
 from audit.store.appending import ENTITY, Appending, Histories
 from audit.store.database import Connection
 
@@ -49,6 +50,18 @@ def migrated(
     else:
         with really_migrated(path, memory_limit, seed, base) as con:
             yield con
+
+
+def rows(path: Path, sql: str, values: Mapping[str, object] | None = None) -> list[Any]:
+    """The rows of a query over a published database."""
+    with closing(snapshots.open_snapshot(path)) as con:
+        return database.rows(con, sql, values)
+
+
+def fetch(path: Path, sql: str) -> pl.DataFrame:
+    """The same as a frame."""
+    with closing(snapshots.open_snapshot(path)) as con:
+        return database.fetch(con, sql)
 
 
 def insert_history(con: Connection, *parts: pl.DataFrame) -> None:

@@ -59,8 +59,9 @@ def test_what_was_measured_once_has_no_growth() -> None:
 
 def test_figures_come_back_from_json() -> None:
     figures = [figure(limit=SORT, goal=0.1), figure(None, 1.23456789, twin=None)]
-    first, second = loaded(dumped("a machine", figures))
-    assert first == figures[0]
+    figures.append(figure(twin=None)._replace(others=(SQL, SORT)))
+    first, second, third = loaded(dumped("a machine", figures))
+    assert (first, third) == (figures[0], figures[2])
     assert second == figures[1]._replace(seconds=1.235)
 
 
@@ -153,6 +154,15 @@ def test_a_table_leaves_out_what_nobody_has() -> None:
         "| overtakes | 100,000 | 0.25 | plain SQL: 2 | 0.5 |  |",
     ]
     assert "a\\|b" in page.rows(["what"], [["a|b"]], {"what"})
+
+
+def test_each_work_that_took_turns_has_a_column() -> None:
+    both = figure(twin=None)._replace(others=(SQL, SORT))
+    only = figure(twin=None)._replace(others=(SORT._replace(ratio=2.5),))
+    header, _, first, second = page.table([both, only]).splitlines()
+    assert header == "| what | attempts | CPU s | × plain SQL | × one sort |"
+    assert first == "| overtakes | 1,000 | 1 | 0.5 | 10 |"
+    assert second == "| overtakes | 1,000 | 1 |  | 2.5 |"
 
 
 def test_the_page_tells_goals_growth_and_machine() -> None:

@@ -5,7 +5,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,9 +14,9 @@ from audit.config.places import Site
 from audit.errors import UnwritableError, UsageError
 from audit.nightly import status
 from audit.nightly.run import run
-from audit.store import database, snapshots
 from audit.store.database import FullDiskError
 from audit.store.migrations import migrated
+from tests import processes, stores
 from tests.logs import busy, write
 from tests.nightly.test_run import FIGURES, NOW, VIEWS, month, site
 
@@ -42,15 +42,7 @@ def test_a_full_disk_is_stated_and_leaves_what_was_there(tmp_path: Path, size: s
     with small_disk(tmp_path / "disk", size) as disk:
         (disk / "out").mkdir()
         old = write(disk / "out" / "report.html", "the report of yesterday")
-        done = subprocess.run(
-            [
-                *(sys.executable, "-m", "audit", "audit", str(log)),
-                *("--out", str(disk / "out"), "--no-pdf"),
-            ],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = processes.python("-m", "audit", "audit", log, "--out", disk / "out", "--no-pdf")
         assert "Traceback" not in done.stderr, done.stderr
         assert "nanobind" not in done.stderr
         assert done.returncode == 4, (done.returncode, done.stderr)
@@ -107,8 +99,7 @@ def _failed(where: Site) -> str:
 
 
 def _rows(where: Site) -> dict[str, list[tuple[object, ...]]]:
-    with closing(snapshots.open_snapshot(where.database)) as con:
-        return {view: database.rows(con, f"FROM {view} ORDER BY ALL") for view in VIEWS}
+    return {view: stores.rows(where.database, f"FROM {view} ORDER BY ALL") for view in VIEWS}
 
 
 def test_a_defect_ends_with_its_traceback_and_with_nothing_that_libraries_held() -> None:
@@ -117,9 +108,7 @@ def test_a_defect_ends_with_its_traceback_and_with_nothing_that_libraries_held()
         "def main():\n    held = duckdb.connect()\n    raise RuntimeError('a defect')\n"
         "app.main = main\n__main__.main()"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=False
-    )
+    done = processes.python("-c", script)
     assert done.stderr.splitlines()[-1] == "RuntimeError: a defect"
     assert done.returncode == 4
 

@@ -13,6 +13,7 @@ from audit.errors import AuditError
 from audit.nightly import history
 from audit.nightly.run import run
 from audit.setup import doctor
+from tests import processes
 from tests.logs import busy, write
 from tests.nightly.test_run import NOW, month, site
 
@@ -53,9 +54,7 @@ def test_libraries_are_not_loaded_where_they_would_crash(tmp_path: Path, limit_b
 )
 def test_a_library_that_ends_the_process_leaves_a_sentence(ending: str, signal_: int) -> None:
     script = f"import ctypes, os\nfrom audit import memory\nmemory.explain_aborts()\n{ending}"
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=False
-    )
+    done = processes.python("-c", script)
     assert done.returncode == -signal_
     assert done.stderr == (
         "fairaudit: a library ended this process, usually because memory ran out: give it more, "

@@ -1,13 +1,13 @@
 """The registry of policies; what one entry more costs, shown by entries that are made up."""
 
 import subprocess
-import sys
 
 import pytest
 
 from audit.errors import UsageError
 from audit.policies import SETTINGS, Backfill, Order, Policy, takers
 from bench.pages import policies_page
+from tests import processes
 from tests.places import ROOT
 
 FILE = ROOT / "audit" / "policies.py"
@@ -55,13 +55,7 @@ def with_entry(before: str, entry: str, program: str) -> "subprocess.CompletedPr
         f"exec(compile({source.replace(before, entry + before)!r}, {str(FILE)!r}, 'exec'), "
         "module.__dict__)\n"
     )
-    return subprocess.run(
-        [sys.executable, "-c", start + program],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return processes.python("-c", start + program, cwd=ROOT)
 
 
 HELP = """

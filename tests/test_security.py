@@ -6,8 +6,6 @@ import io
 import os
 import re
 import stat
-import subprocess
-import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -22,6 +20,7 @@ from audit.nightly import sources
 from audit.nightly.run import run
 from audit.report import wording
 from audit.store import database, snapshots
+from tests import processes
 from tests.logs import write
 from tests.nightly.test_run import NOW, month, site
 from tests.places import ROOT
@@ -79,16 +78,13 @@ def audited(folder: Path) -> None:
     (folder / "c.toml").write_text(
         "[uncertainty]\nresamples = 100\n[ingest]\nrefused_limit = 0.5\n"
     )
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "audit", "audit", log.name, "--cluster", cluster),
-            *("--config", "c.toml", "--out", "out", "--zone", "Europe/Berlin"),
-        ],
+    done = processes.python(
+        *("-m", "audit", "audit", log.name, "--cluster", cluster),
+        *("--config", "c.toml", "--out", "out", "--zone", "Europe/Berlin"),
         cwd=folder,
         env={**os.environ, "FAIRAUDIT_SMTP_PASSWORD": SECRET},
         umask=0,
-        capture_output=True,
-        check=False,
+        text=False,
     )
     assert done.returncode == 0, done.stderr
     (folder / "said").write_bytes(done.stdout + done.stderr)

@@ -4,8 +4,6 @@ SQL expressions convert the values to text in DuckDB, so that every type can be 
 json of any length are streamed.
 """
 
-from __future__ import annotations
-
 import io
 import re
 import unicodedata

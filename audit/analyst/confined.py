@@ -5,8 +5,6 @@ no path. The process loads its libraries, receives the database as an open descr
 all rights that ``audit.files.confine`` can drop before it opens anything written by others.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -1,7 +1,5 @@
 """Messages between ``audit.analyst.reader`` and its process."""
 
-from __future__ import annotations
-
 import socket
 import struct
 from typing import Final

@@ -4,8 +4,6 @@ SQL may take over that process: it gets no environment, no file but the database
 but this socket. Its output is written to the user's stdout here.
 """
 
-from __future__ import annotations
-
 import atexit
 import json
 import os
@@ -29,7 +27,7 @@ _ENVIRONMENT: Final = ("LD_LIBRARY_PATH",)  # Python may need it to start
 LONGEST_S: Final = 60
 """Maximum seconds of a check of the restrictions."""
 
-_ready: list[Process] = []
+_ready: "list[Process]" = []
 
 
 class EndedError(AuditError):

@@ -1,7 +1,5 @@
 """SQL on a terminal: statements are edited, completed and remembered."""
 
-from __future__ import annotations
-
 import io
 import json
 import os
@@ -70,7 +68,7 @@ class CompletionWords:
     keywords: tuple[str, ...]
 
     @classmethod
-    def of(cls, opened: Reader) -> CompletionWords:
+    def of(cls, opened: Reader) -> "CompletionWords":
         """Return the words of a published database."""
         reserved = {row["keyword_name"] for row in _rows(opened, _RESERVED)}
         quoted = {*reserved, "user"}  # unquoted, it is a function of SQL
@@ -157,7 +155,7 @@ def converse(
         _keep(history, say)
 
 
-def _talk(session: _OpenDatabase, say: Callable[[str], None], read: Callable[[str], str]) -> None:
+def _talk(session: "_OpenDatabase", say: Callable[[str], None], read: Callable[[str], str]) -> None:
     pending: list[str] = []
     while True:
         try:

@@ -1,7 +1,5 @@
 """SQL by analysts over a published database."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

@@ -3,8 +3,6 @@
 Modules that take long to import are imported where they are used.
 """
 
-from __future__ import annotations
-
 import gc
 import inspect
 import sys

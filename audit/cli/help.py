@@ -1,7 +1,5 @@
 """Help of the commands: their groups, an example of each, its documentation, and the next step."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 

@@ -1,7 +1,5 @@
 """Commands of a configured site: ``run`` and its stages, ``service``, ``status``, ``deliver``…"""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 from typing import Annotated

@@ -261,11 +261,11 @@ def prepare(out: Path) -> None:
 @opt.grouped
 def whatif(*, change: Changes, no_fit: opt.NoFit = False, given: OfStudy) -> None:
     """Show which users and accounts would gain or lose from a change."""
-    from audit.oneoff.whatif import plan as study
+    from audit.oneoff.whatif import page, plan
 
     site = given.site
-    planned = study.plan(change, given.pool, site.config, site.folder, fit=not no_fit)
-    given.conduct(study.KEY, planned)
+    planned = plan.plan(change, given.pool, site.config, site.folder, fit=not no_fit)
+    given.conduct(page.KEY, planned)
 
 
 @opt.grouped
@@ -278,6 +278,6 @@ def fit_policy(
     given: OfStudy,
 ) -> None:
     """Infer the site's policy from a log: order, backfilling, limits and windows."""
-    from audit.oneoff.fit_policy import plan as study_plan
+    from audit.oneoff.fit_policy import page, plan
 
-    given.conduct(study_plan.KEY, study_plan.plan(given.pool, write, given.site.folder))
+    given.conduct(page.KEY, plan.plan(given.pool, write, given.site.folder))

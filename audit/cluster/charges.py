@@ -4,8 +4,6 @@ Relative penalties need the amount of each resource in a pool. If the configurat
 of the counted resource, the peaks in use are taken for the others, and marked as inferred.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final, NamedTuple
 
@@ -175,7 +173,6 @@ def _relative(
     name: str,
     fairshare: FairshareInputs,
 ) -> pl.DataFrame:
-    """Return the attempts, in their order, with the relative penalty ``name``."""
     chosen = fairshare.chosen
     rows = described.with_row_index("row")
     parts = []
@@ -242,8 +239,7 @@ def _charges(
     """Return a pool's amounts, and how many requests of a period are unknown or exceed them."""
     of_pool = started.filter(pl.col("pool") == pool.name)
     running = of_pool.filter(
-        pl.col("start_time") < period.to_time,
-        pl.col("end_time").fill_null(now) > period.from_time,
+        pl.col("start_time") < period.to_time, pl.col("end_time").fill_null(now) > period.from_time
     )
     chosen = fairshare.chosen
     compared = penalty.relative_penalty(running, "max", _hardware(amounts, chosen.basis))

@@ -1,7 +1,5 @@
 """Computes the rows of the result tables from the attempts of a cluster."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 from typing import Final, NamedTuple
@@ -303,11 +301,7 @@ def _fidelities(
 
 
 def _of_periods(
-    work: _Work,
-    jobs: pl.DataFrame,
-    booked: Account,
-    pool: Pool,
-    agreed: Mapping[Period, Agreed],
+    work: _Work, jobs: pl.DataFrame, booked: Account, pool: Pool, agreed: Mapping[Period, Agreed]
 ) -> Iterator[TableRows]:
     """Yield a pool's figures in each period; what periods share is computed once."""
     setting, metrics = work.setting, work.config.metrics
@@ -393,10 +387,8 @@ def _summaries(
     held = booked.barred.filter("held")
     for kind in KINDS:
         place = (kind, around, pool, span, setting.now, work.shares.get(kind), held)
-        if kind == "user":
-            entities[kind] = dominant_share.beside(entities[kind], *place)
-        else:
-            entities[kind], curves = dominant_share.with_curves(entities[kind], *place)
+        entities[kind], curves = dominant_share.beside(entities[kind], *place)
+        if kind == "account":
             rows = curves.rename({"entity": "account"}).with_columns(pool=observed["pool"])
             yield TableRows("share_result", period, rows)
     for of_kind in entities.values():

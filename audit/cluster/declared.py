@@ -5,8 +5,6 @@ were out of service come from ``sacctmgr show event`` and the node's own record,
 from ``sacctmgr show reservation`` or ``scontrol show reservation``.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields

@@ -4,8 +4,6 @@ The log of an audit is all that it read. That of a period of ``run`` is what was
 so nothing that came later changes it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from typing import Final, NamedTuple
 

@@ -4,8 +4,6 @@
 run; all faults in them are reported together, by key and line.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -227,7 +225,6 @@ def _billed_by_partition(chosen: config.UsageConfig) -> bool:
 
 
 def _faults(chosen: config.UsageConfig, conf: SlurmConf) -> Iterator[str]:
-    """Yield why slurm.conf does not suffice."""
     if _billed_by_partition(chosen) and chosen.partitions is None and not conf.partitions:
         yield (
             "no partition in it, so nothing says what jobs are billed: name the file of "
@@ -287,7 +284,6 @@ def slurm_settings(content: str) -> tuple[SlurmConf, Sequence[Fault]]:
 
 
 def _configured(shares: Sequence[config.Share]) -> tuple[Association, ...]:
-    """Return the shares of config.toml as associations."""
     return tuple(
         Association(
             *(share.account, share.user, share.partition, share.parent),

@@ -1,7 +1,5 @@
 """Inference of pools from their log: rules, policies, who was held, and the plan."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -39,7 +37,7 @@ class Fitted(NamedTuple):
     compared: tuple[ComparedRule, ...] = ()
     """The agreement of policies, with the rules in force."""
 
-    def then(self, more: Fitted) -> Fitted:
+    def then(self, more: "Fitted") -> "Fitted":
         """Return what was inferred here and, from its pool, in ``more``."""
         both = {
             name: [*self.details.get(name, []), *more.details.get(name, [])]
@@ -73,7 +71,7 @@ class Rules(NamedTuple):
     compared: tuple[ComparedRule, ...] = ()
 
     @classmethod
-    def of(cls, found: Fitted, pool: Pool) -> Rules:
+    def of(cls, found: "Fitted", pool: Pool) -> "Rules":
         """Return what was inferred of a pool that is configured as ``pool``."""
         seen = found.pool
         changed = {

@@ -1,7 +1,5 @@
 """Identity of a run by its inputs, seeds, and the reasons why figures changed."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,7 +34,7 @@ class Identity:
     @classmethod
     def of(
         cls, con: Connection, cluster: str, period: Period, config: str, since: int | None = None
-    ) -> Identity:
+    ) -> "Identity":
         """Return the identity of computing ``period`` from what the store holds of ``cluster``.
 
         Args:
@@ -66,7 +64,7 @@ class Identity:
         stated = {key: value for key, value in in_force.items() if key not in _OF_LOGS}
         return _sha256(json.dumps(stated, sort_keys=True))
 
-    def keeping(self, inferred: Mapping[str, object]) -> Identity:
+    def keeping(self, inferred: Mapping[str, object]) -> "Identity":
         """Return the same identity, with which a run stores what was inferred from its inputs."""
         in_force = json.loads(self.config) | {"assumed": inferred}
         return replace(self, config=json.dumps(in_force, sort_keys=True))
@@ -232,7 +230,6 @@ def _reasons(con: Connection, run: Identity, old: _MadeOf | None) -> Iterator[st
 
 
 def _logs(con: Connection, run: Identity, inputs: Iterable[str]) -> str:
-    """Return the logs of some inputs, and the number of their records in the period."""
     of = {"cluster": run.cluster, "inputs": list(inputs), **_span(run.period)}
     rows = queries.rows(con, "records_of_inputs", **of)
     named = [f"{file} ({records:,} of this period)" for file, records in rows[:_NAMED]]

@@ -4,8 +4,6 @@ A log that is selected by end has no job that ended before its first one, althou
 submitted and started earlier. Of the time before, it does not say what the machine did.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 

@@ -4,8 +4,6 @@ Those at submission are made anew, of every n-th. Those of pending jobs are made
 the newest record and kept; later runs judge them.
 """
 
-from __future__ import annotations
-
 from typing import Final
 from zoneinfo import ZoneInfo
 

@@ -1,7 +1,5 @@
 """Ranking of a cluster's attempts by usage, as configured, for orders that need it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace

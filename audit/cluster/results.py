@@ -1,7 +1,5 @@
 """Stores the results of a cluster, replacing earlier ones."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
@@ -16,7 +14,7 @@ from audit.cluster.setting import ClusterSettings
 from audit.cluster.windows import WHOLE, ComputedWindow, edges_of
 from audit.errors import StoreError
 from audit.metrics import disclosure
-from audit.metrics.attempts.population import belongs_at
+from audit.metrics.attempts.population import belongs_at, only
 from audit.model import OBSERVED, Period, Pool, Standing
 from audit.periods import covering
 from audit.store import appending, attempts, database, queries
@@ -121,7 +119,8 @@ def _publish(con: Connection, setting: ClusterSettings) -> None:
     latest = "SELECT max(end_time) FROM job_result WHERE cluster = $cluster"
     ((last_end,),) = database.rows(con, latest, {"cluster": cluster})
     published = queries.run(con, "published_blocks", cluster=cluster, until=None, definition=None)
-    for (pool,), of_pool in attempts.partition_by("pool", as_dict=True).items():
+    for pool in attempts["pool"].unique(maintain_order=True):
+        of_pool = only(attempts, pl.col("pool") == pool)
         blocks = published.filter(pool=pool).select("from_time", "to_time").unique().rows()
         closed = [
             week
@@ -225,7 +224,6 @@ def _describe(con: Connection, described: Described, runs: Sequence[Identity]) -
 
 
 def _nodes(pools: Sequence[Pool]) -> pl.DataFrame:
-    """Return the nodes of pools, columns of the table ``node`` but its cluster."""
     rows = []
     for pool in pools:
         for node in pool.nodes:
@@ -277,7 +275,6 @@ def _insert(
 
 
 def _run_of(jobs: pl.DataFrame, runs: Mapping[Period, str]) -> pl.Expr | pl.Series:
-    """Return the run of the period of each attempt."""
     if len(runs) == 1:
         return pl.lit(next(iter(runs.values())))
     starts = sorted((period.from_time, run_id) for period, run_id in runs.items())

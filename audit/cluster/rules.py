@@ -1,7 +1,5 @@
 """The rules of a pool as rows of the view ``rules``, and the waiting under them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 

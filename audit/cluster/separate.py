@@ -5,8 +5,6 @@ room. So does one with a limit, but then the others share the hardware, and thei
 the peaks of all partitions are constant and add up to the cluster's capacity, none shares hardware.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 from itertools import combinations
 from typing import Final, NamedTuple
@@ -202,7 +200,6 @@ def separate(attempts: pl.DataFrame, resource: str) -> list[Separate]:
 
 
 def _alone(others: pl.DataFrame, waited: int) -> bool:
-    """Return whether nothing suggests that the other partitions borrow from those found."""
     waits = _waits(others)
     own = int(waits["wait"].sum())
     if own <= SELDOM * waited:

@@ -1,7 +1,5 @@
 """Settings of a cluster on which its figures depend: zone, pools and the instant of the log."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,6 +16,7 @@ from audit.cluster.inference import NOTHING, Fact, RuleFact
 from audit.cluster.log_begin import LogBegin
 from audit.errors import UsageError
 from audit.formats.dialects import Header
+from audit.metrics.attempts import population
 from audit.metrics.waits.plan import Passes
 from audit.model import Absence, CapacityStep, Declared, Node, Period, Policy, Pool, Resource
 from audit.policies import Backfill, Order
@@ -77,13 +76,13 @@ class ClusterSettings:
         """The time that the log covers, which is the period of the whole log."""
         return Period("all", self.now if self.log_begin is None else self.log_begin, self.now)
 
-    def stating_backfill(self) -> ClusterSettings:
+    def stating_backfill(self) -> "ClusterSettings":
         """Return the setting with pools of which the policy's backfilling is stated."""
         return replace(
             self, pools=tuple(pool._replace(states_backfill=True) for pool in self.pools)
         )
 
-    def stating(self, order: Order | None, backfill: Backfill | None) -> ClusterSettings:
+    def stating(self, order: Order | None, backfill: Backfill | None) -> "ClusterSettings":
         """Return the setting with the order and the backfilling of options; None: as before."""
         pools, facts = [], [fact for fact in self.facts if fact.what != "policy"]
         for pool in self.pools:
@@ -94,11 +93,11 @@ class ClusterSettings:
             facts.append(RuleFact(f"policy{of}", policy.name, "--order and --backfill"))
         return replace(self, pools=tuple(pools), facts=tuple(facts))
 
-    def doubting(self, doubts: Iterable[str]) -> ClusterSettings:
+    def doubting(self, doubts: Iterable[str]) -> "ClusterSettings":
         """Return the setting with further warnings about files."""
         return replace(self, warnings=(*self.warnings, *doubts))
 
-    def begun(self, begin: LogBegin | None) -> ClusterSettings:
+    def begun(self, begin: LogBegin | None) -> "ClusterSettings":
         """Return the setting of a log with this begin; None: it has no times.
 
         Raises UsageError if that is after ``now``.
@@ -150,7 +149,7 @@ def one_off(
     idle = {node.name for node in declared.nodes}
     for group in groups:
         name = inference.POOL if len(groups) == 1 else str(group[0])
-        rows = attempts.filter(pl.col("partition").is_in(group, nulls_equal=True))
+        rows = population.only(attempts, pl.col("partition").is_in(group, nulls_equal=True))
         of_pool = rows if len(groups) > 1 else None
         mine = hardware.in_partitions(declared.nodes, group, of_pool)
         if of_pool is None:
@@ -255,7 +254,8 @@ def configured(
     for each in pools:
         of_pool = [part for part, name in partition_pool.items() if name == each.name]
         if of_pool or len(pools) == 1:
-            rows = attempts.filter(pl.col("partition").is_in(of_pool, nulls_equal=True))
+            theirs = pl.col("partition").is_in(of_pool, nulls_equal=True)
+            rows = population.only(attempts, theirs)
             mine = hardware.tables(each) or declared.nodes
             if not each.nodes and len(pools) > 1:
                 mine = hardware.in_partitions(mine, {*of_pool, *each.partitions}, rows)

@@ -4,8 +4,6 @@ Figures of some periods need only a part of the log: their own attempts, those t
 running at the same time, and similar jobs. Results of other periods stay in the store.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date, timedelta
 from typing import Final, NamedTuple

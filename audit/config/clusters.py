@@ -1,7 +1,5 @@
 """Sections [[clusters]], [[clusters.pools]] and [clusters.people], and the checks across them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from datetime import date
@@ -35,7 +33,7 @@ class AmountsConfig(ConfigSection, extra="allow"):
     mem_bytes: _Count = None
 
     @model_validator(mode="after")
-    def _of_types(self) -> AmountsConfig:
+    def _of_types(self) -> "AmountsConfig":
         faults = []
         for name, amount in self.__pydantic_extra__.items():
             if not is_amount(name):
@@ -99,7 +97,7 @@ class PoolConfig(_Decides):
         return Policy(**{key: value for key, value in chosen.items() if value is not None})
 
     @model_validator(mode="after")
-    def _consistent(self) -> PoolConfig:
+    def _consistent(self) -> "PoolConfig":
         faults = [
             ConfigFault((key,), refused(key), getattr(self, key)) for key in self.policy.not_taken
         ]
@@ -245,7 +243,7 @@ class OriginConfig(ConfigSection):
     environment: tuple[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], ...] = ()
 
     @model_validator(mode="after")
-    def _either(self) -> OriginConfig:
+    def _either(self) -> "OriginConfig":
         if (self.files is None) == (self.command is None):
             raise ValueError(f"{self.what} needs either files or a command, and not both")
         if self.command is not None and not self.command:
@@ -295,7 +293,7 @@ class SourceConfig(OriginConfig):
         return {name.strip("{}").split("_")[0] for name in used}
 
     @model_validator(mode="after")
-    def _in_windows(self) -> SourceConfig:
+    def _in_windows(self) -> "SourceConfig":
         faults = []
         if len(self._edges) == 1:
             (edge,) = self._edges
@@ -342,7 +340,7 @@ class Cluster(ConfigSection):
         return value
 
     @model_validator(mode="after")
-    def _distinct_pools(self) -> Cluster:
+    def _distinct_pools(self) -> "Cluster":
         named = [partition for pool in self.pools for partition in pool.partitions]
         if twice := sorted({name for name in named if named.count(name) > 1}):
             raise ValueError(f"partitions in two pools: {', '.join(twice)}")
@@ -355,7 +353,7 @@ class Cluster(ConfigSection):
         return self
 
     @model_validator(mode="after")
-    def _consistent(self) -> Cluster:
+    def _consistent(self) -> "Cluster":
         found = [
             *_faults_of_pools(self.usage, self.pools),
             *_faults_of_orders(self.usage, self.pools),

@@ -1,7 +1,5 @@
 """Section [compute]: where independent parts of work are computed."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
@@ -101,7 +99,7 @@ class Compute(ConfigSection):
         return self.slurm.jobs * self.slurm.cores if self.slurm is not None else self.workers or 0
 
     @model_validator(mode="after")
-    def _consistent(self) -> Compute:
+    def _consistent(self) -> "Compute":
         if faults := list(self._faults()):
             raise refusal("compute", faults)
         return self

@@ -1,7 +1,5 @@
 """The whole config.toml; all its faults are reported at once."""
 
-from __future__ import annotations
-
 import difflib
 import tomllib
 from pathlib import Path
@@ -160,7 +158,7 @@ class Config(ConfigSection):
         return value
 
     @model_validator(mode="after")
-    def _known_names(self) -> Config:
+    def _known_names(self) -> "Config":
         """Check addresses, their domains, and the names of clusters outside [[clusters]]."""
         clusters = [cluster.name for cluster in self.clusters]
         known = ", ".join(clusters) or "none"

@@ -1,7 +1,5 @@
 """Where a run writes its files."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import os

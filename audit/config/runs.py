@@ -1,7 +1,5 @@
 """Sections [ingest], [service], [retention], [mail] and [[recipients]]."""
 
-from __future__ import annotations
-
 import ipaddress
 import re
 from typing import Annotated, Final, Literal, NamedTuple
@@ -215,7 +213,7 @@ class Mail(ConfigSection):
         return value
 
     @model_validator(mode="after")
-    def _consistent(self) -> Mail:
+    def _consistent(self) -> "Mail":
         if self.via != "none" and self.sender is None:
             raise ValueError("sender is missing: the address that reports are sent from")
         secrets = (self.password_env is not None) + (self.password_file is not None)

@@ -1,7 +1,5 @@
 """The base of all sections of config.toml, and how their faults are reported."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from typing import Annotated, Any, Final, NamedTuple
 

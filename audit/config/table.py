@@ -4,8 +4,6 @@ A mapping is data: a preset, a TOML file, or an inline table of config.toml. Its
 ``model.RECORDS``, and durations from which times follow. It has no expressions.
 """
 
-from __future__ import annotations
-
 import difflib
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Values in TOML."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Section [clusters.usage]: decayed usage and its targets."""
 
-from __future__ import annotations
-
 import difflib
 from collections import Counter
 from collections.abc import Iterator, Mapping

@@ -5,8 +5,6 @@ use of memory and time, and a separate network namespace leads nowhere. Landlock
 calling thread and the threads that it starts: restrict a process while it has one thread.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import resource

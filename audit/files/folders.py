@@ -7,8 +7,6 @@ trusted. The rule is that of ``StrictModes`` in sshd. A folder with the sticky b
 ``/tmp``, may be part of the path, because only the owners of its entries can exchange them.
 """
 
-from __future__ import annotations
-
 import errno
 import grp
 import os

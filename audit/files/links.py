@@ -4,8 +4,6 @@ A link in a folder of logs can lead to any file, for example one that only root 
 links of this user and of root are followed, as with ``fs.protected_symlinks`` in Linux.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import stat

@@ -1,7 +1,5 @@
 """One run at a time for each database."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import os

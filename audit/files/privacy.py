@@ -1,7 +1,5 @@
 """Modes of files: they are private to the user, unless the site shares them with a group."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Final

@@ -1,7 +1,5 @@
 """Files replaced in one step: a reader finds the complete old or the complete new one."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress

@@ -1,7 +1,5 @@
 """The state folder: one process writes it at a time; a restore replaces all of it or nothing."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import stat

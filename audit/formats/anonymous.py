@@ -12,8 +12,6 @@ So a log that no dialect recognises loses its names too. Equal words get equal r
 - Control characters that do not separate fields or lines become ``?``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from typing import Final

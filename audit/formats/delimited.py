@@ -3,8 +3,6 @@
 A record is a line: one whose text contains a line break is refused, since it has fewer fields.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple

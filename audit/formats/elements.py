@@ -3,8 +3,6 @@
 JSON is decoded as UTF-8 with ``surrogateescape``, so that no byte is lost.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from bisect import bisect_right

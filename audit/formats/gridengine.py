@@ -22,8 +22,6 @@ Names are not escaped: ``realigned`` reads lines with a `:` in a name.
 Sources: complex(5), sge_types(5), sge_status(5), `sge_build_job_category` in the source code.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
@@ -219,7 +217,6 @@ def _columns(text: bytes) -> pl.DataFrame:
 
 
 def _misfits(*left_out: str) -> Iterator[tuple[str, pl.Expr]]:
-    """Yield the columns whose content is checked, and where it is invalid."""
     for name, (place, holds, _, limits) in COLUMNS.items():
         if holds is None or name in left_out:
             continue
@@ -233,7 +230,6 @@ def _misfits(*left_out: str) -> Iterator[tuple[str, pl.Expr]]:
 
 
 def _faults(*left_out: str) -> Iterator[Fault]:
-    """Yield the faults of columns whose content is checked."""
     for name, bad in _misfits(*left_out):
         why = f"{_titled(name)}: '{{}}' is not a valid {COLUMNS[name].what}"
         yield bad, RefusalCode.VALUE, pl.format(why, pl.col(name).fill_null("").str.head(SHOWN))

@@ -7,8 +7,6 @@ epoch seconds. A time that a clock change repeats has an earlier and a later rea
 skips is refused as such.
 """
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Final, NamedTuple

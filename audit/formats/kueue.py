@@ -13,8 +13,6 @@ Sources: Kueue's ``apis/kueue/v1beta2/workload_types.go``, ``pkg/workload``, and
 Kubernetes (``apimachinery/pkg/api/resource``).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -216,7 +214,8 @@ class _Workload:
         told = [*self._told()]
         yield from ({**common, **run} for run in told)
         evicted = self.when("Evicted")
-        reasons = self._evictions()
+        evictions = (self.status.get("schedulingStats") or {}).get("evictions") or ()
+        reasons = [(str(of.get("reason")), int(of.get("count") or 0)) for of in evictions]
         only = sum(number for _, number in reasons) == 1
         if past and evicted is not None and only and not told:
             state = _state_of(reasons)
@@ -235,7 +234,6 @@ class _Workload:
         yield {**common, "kind": RecordKind.RUN.value, "eligible_time": again, **self._now()}
 
     def _now(self) -> dict[str, Any]:
-        """Return the state of the last admission, or of the waiting for one."""
         start, end = self.when("Admitted"), self.when("Finished")
         if end is not None:
             said = self.conditions["Finished"]
@@ -266,10 +264,6 @@ class _Workload:
                 times = {"eligible_time": arrival, "start_time": start, "end_time": at}
                 yield {**times, "state": state, "kind": RecordKind.RUN.value}
                 start = arrival = None
-
-    def _evictions(self) -> list[tuple[str, int]]:
-        listed = (self.status.get("schedulingStats") or {}).get("evictions") or ()
-        return [(str(of.get("reason")), int(of.get("count") or 0)) for of in listed]
 
     def _common(self) -> dict[str, Any]:
         labels = self.meta.get("labels") or {}
@@ -313,7 +307,6 @@ class _Workload:
         } | {"gpu_types": typed or None}
 
     def _resources(self) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-        """Yield the resources of each set of pods, and their flavors."""
         admission = self.status.get("admission") or {}
         if assigned := admission.get("podSetAssignments"):
             for of in assigned:

@@ -1,7 +1,5 @@
 """The lines of a block of a log, found by numpy without a loop over them."""
 
-from __future__ import annotations
-
 from typing import Final, NamedTuple
 
 import numpy as np

@@ -6,8 +6,6 @@ empty field is unknown. The first thousand lines are checked for whether
 the columns can have SWF's meaning: if not, the log is refused, with the reason.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -144,7 +142,6 @@ def _texts(fields: list[bytes], mapping: TableMapping) -> Iterator[str | None]:
 def _with(
     read: pl.DataFrame, more: list[tuple[int | str | None, ...]], mapping: TableMapping
 ) -> pl.DataFrame:
-    """Return records with the fields of the mapping."""
     schema = {"number": pl.Int64, **dict.fromkeys(mapping.columns, pl.String)}
     found = added(pl.DataFrame(more, schema=schema, orient="row"), mapping)
     both = read.drop(set(found.columns) - {"number", "remarks"}, strict=False).join(

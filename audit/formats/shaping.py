@@ -4,8 +4,6 @@ A dialect makes one table of a block, with the columns of ``RECORDS`` that it ca
 holds the converters that dialects share; ``instants`` converts times.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Final

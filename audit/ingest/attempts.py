@@ -4,9 +4,8 @@ All records of a job are resolved together, whatever their inputs, so the order 
 matter.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
+from typing import Final
 
 import polars as pl
 
@@ -22,6 +21,8 @@ _SUMMARY_STATES = [JobState.COMPLETED, JobState.FAILED]
 _ORDER = ("job_id", "superseded", "submit_time", "start_time", "end_time", "line", "input_id")
 _LATER_BURST = (pl.col("kind") == RecordKind.BURST) & pl.col("submit_time").is_null()
 RESIZING = "RESIZING"  # Slurm's state of a part of a job that ended as it changed its size
+AT_ONCE: Final = 1 << 17
+"""Number of records that are resolved at once, and those of the last job among them."""
 _RUN = pl.col("kind") == RecordKind.RUN
 _PAST = pl.col("kind") == RecordKind.PAST
 _EVICTED = ("PREEMPTED", "REQUEUED")
@@ -249,29 +250,34 @@ def _in_turn(ordered: pl.DataFrame) -> pl.DataFrame:
 
 def settle_new(con: Connection, cluster: str, input_ids: Sequence[str]) -> None:
     """Resolve the jobs of new inputs with several records in the store."""
-    for input_id in input_ids:  # one by one: all of several may be more than memory holds
-        repeated = queries.run(con, "records_of_repeated_jobs", cluster=cluster, input_id=input_id)
-        if not repeated.is_empty():
-            _resolve(con, cluster, repeated)
+    for input_id in input_ids:
+        of = {"cluster": cluster, "input_id": input_id}
+        _resolve(con, cluster, queries.run(con, "repeated_jobs", **of))
     if input_ids:
         _settle_arrays(con, cluster)
 
 
-def settle(con: Connection, cluster: str, repeated: pl.DataFrame) -> None:
-    """Resolve jobs of a cluster again, within a transaction; ``repeated`` are all their records."""
-    if not repeated.is_empty():
-        _resolve(con, cluster, repeated)
+def settle(con: Connection, cluster: str, jobs: Sequence[str]) -> None:
+    """Resolve jobs of a cluster again, within a transaction."""
+    if jobs:
+        _resolve(con, cluster, queries.run(con, "sizes_of_jobs", cluster=cluster, jobs=jobs))
     _settle_arrays(con, cluster)
 
 
-def _resolve(con: Connection, cluster: str, repeated: pl.DataFrame) -> None:
-    settled = resolve(repeated)
-    execute(
-        con,
-        "DELETE FROM records WHERE cluster = ? AND job_id IN (SELECT unnest(?))",
-        [cluster, settled["job_id"].unique().to_list()],
-    )
-    insert(con, "records", settled)
+def _resolve(con: Connection, cluster: str, sizes: pl.DataFrame) -> None:
+    """Resolve jobs, some at a time: those of a whole log may be more than memory holds.
+
+    ``sizes`` are their ids, ascending, and the number of records of each.
+    """
+    if sizes.is_empty():
+        return
+    before = pl.col("records").cum_sum() - pl.col("records")
+    for part in sizes.with_columns(part=before // AT_ONCE).partition_by("part"):
+        jobs = part["job_id"].to_list()
+        settled = resolve(queries.run(con, "records_of_jobs", cluster=cluster, jobs=jobs))
+        of_these = "DELETE FROM records WHERE cluster = ? AND job_id IN (SELECT unnest(?))"
+        execute(con, of_these, [cluster, jobs])
+        insert(con, "records", settled)
     execute(
         con,
         """

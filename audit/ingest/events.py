@@ -20,8 +20,6 @@ Heads of records are in local time, and the zone may be wrong: a record without 
 to the life that began at most a day after it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """Evidence of schedulers about instants, from files and outputs of commands into the store."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterator, Sequence

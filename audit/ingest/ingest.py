@@ -1,7 +1,5 @@
 """Ingests logs into the store: each once, completely or not at all."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -13,11 +11,11 @@ import polars as pl
 from audit.errors import LogError, SeveralClustersError, UsageError
 from audit.formats.dialects import Parsed
 from audit.ingest import people
-from audit.ingest.attempts import settle_new
+from audit.ingest.attempts import settle, settle_new
 from audit.ingest.logs import Opened, Unread, clusters, lines_at, parsed_blocks
 from audit.ingest.people import AS_THEY_ARE, PeopleFilter
 from audit.ingest.quarantine import EXAMPLES, Counted, beyond_limit, weigh_ages, weigh_dates
-from audit.ingest.rereading import forget, held_as, identify, identify_text, settle_again
+from audit.ingest.rereading import forget, held_as, identify, identify_text
 from audit.model import REFUSALS, RefusalCode
 from audit.progress import OnProgress, silent
 from audit.store import queries
@@ -337,7 +335,8 @@ def _take_in_all(
         taken.append(Taken(row["file"], *counts, row["elsewhere"], problems))
     if new:
         settle_new(con, names.now().cluster, new)
-        settle_again(con, names.now().cluster, lost)
+        if lost:
+            settle(con, names.now().cluster, lost)
     return taken
 
 

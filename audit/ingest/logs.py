@@ -3,8 +3,6 @@
 Sizes, offsets and hashes refer to the decompressed text in UTF-8 (``streams``).
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -119,7 +117,7 @@ class Unread(NamedTuple):
         """The reason, without the path."""
         return str(self.error).removeprefix(f"{self.where}: ").replace(self.where, self.name)
 
-    def withheld(self) -> Unread:
+    def withheld(self) -> "Unread":
         """Return it without text from the log."""
         return self._replace(error=self.error.withheld())
 

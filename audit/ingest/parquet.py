@@ -12,8 +12,6 @@ separator, as in the output of ``sacct --delimiter=$'\x1f'``; nothing is quoted:
 - null, and columns of any other type (lists of fractions, structures, bytes) are empty
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path

@@ -11,8 +11,6 @@ three times that part's length (ten years are always far). The rule uses all rec
 the order of logs and how they are cut do not matter.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -195,7 +193,7 @@ def _move(con: Connection, cluster: str, aside: pl.DataFrame, back: pl.DataFrame
     insert(con, "records", back)
     count_refused(con, sorted({*aside["input_id"], *back["input_id"]}))
     jobs = sorted({*aside["job_id"], *back["job_id"]})
-    settle(con, cluster, queries.run(con, "records_of_jobs", cluster=cluster, jobs=jobs))
+    settle(con, cluster, jobs)
 
 
 def _remove(con: Connection, table: str, gone: pl.DataFrame) -> None:

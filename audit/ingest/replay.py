@@ -4,8 +4,6 @@ A replay is useful after an upgrade, whose dialects may read more, and for texts
 A record keeps its place in its log, so the log is still recognised as known.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -112,6 +110,6 @@ def _take_in(con: Connection, cluster: str, records: pl.DataFrame, now: int) -> 
     insert(con, "records", of_model, {"cluster": cluster, "attempt": 1, "superseded": False})
     count_refused(con, records["input_id"].unique().to_list())
     jobs = records["job_id"].unique().to_list()
-    settle(con, cluster, queries.run(con, "records_of_jobs", cluster=cluster, jobs=jobs))
+    settle(con, cluster, jobs)
     weigh_ages(con, cluster, records["input_id"].unique().to_list(), {}, now)
     weigh_dates(con, cluster, {}, now)

@@ -4,15 +4,12 @@ The old records are removed in the transaction that inserts the new ones. Jobs t
 too are resolved again. Archived records cannot be replaced, so such a log is left out.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 
 import polars as pl
 
 from audit.errors import LogError
-from audit.ingest.attempts import settle
 from audit.ingest.logs import Opened, is_same
 from audit.store import queries
 from audit.store.database import Connection, execute
@@ -67,9 +64,3 @@ def forget(con: Connection, cluster: str, inputs: Sequence[str]) -> list[str]:
     for table in ("records", "refused", "doubtful", "accepted", "inputs"):
         execute(con, f"DELETE FROM {table} WHERE input_id IN (SELECT unnest(?))", [inputs])  # noqa: S608
     return jobs
-
-
-def settle_again(con: Connection, cluster: str, jobs: Sequence[str]) -> None:
-    """Resolve jobs that lost records."""
-    if jobs:
-        settle(con, cluster, queries.run(con, "records_of_jobs", cluster=cluster, jobs=jobs))

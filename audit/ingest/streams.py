@@ -3,8 +3,6 @@ r"""Logs as decompressed streams of UTF-8 text with ``\n`` as line break.
 Compression and encoding are detected from the first bytes of a file, not from its name.
 """
 
-from __future__ import annotations
-
 import bz2
 import codecs
 import gzip

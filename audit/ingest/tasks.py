@@ -5,8 +5,6 @@ whole (`7[].server`) when it is queued or deleted. Tasks with records of their o
 those for which such a record stands.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 

@@ -1,4 +1,3 @@
-from enum import IntFlag
 from typing import final
 
 import numpy as np
@@ -12,10 +11,9 @@ class Table:
 @final
 class PossibleStarts:
     def __init__(
-        self, job: NDArray[np.int64], begin: NDArray[np.int64], seconds: NDArray[np.int64],
-        stretch: NDArray[np.int64], hour: NDArray[np.int64],
-        started: NDArray[np.int64], start: NDArray[np.int64], start_hour: NDArray[np.int64],
-        reach: NDArray[np.int64]
+        self, claims: NDArray[np.void], others: NDArray[np.void], started: NDArray[np.int64],
+        start: NDArray[np.int64], reach: NDArray[np.int64], judged: NDArray[np.bool_],
+        since: NDArray[np.int64], ahead: NDArray[np.int64]
     ) -> None: ...  # fmt: skip
 
 @final
@@ -25,13 +23,13 @@ class ClosedHours:
         outside: NDArray[np.bool_]
     ) -> None: ...  # fmt: skip
 
-class ForbiddenStart(IntFlag):
-    BREAKS = ...
-    BEGINS_STRETCH = ...
-    IN_NEW_HOUR = ...
-    OF_CLASS = ...
-
-def forbidden_starts(at: PossibleStarts, window: ClosedHours, wanted: int, out: Table) -> None: ...
+def forbidden_starts(
+    at: PossibleStarts, window: ClosedHours, by_hour: bool, inside: Table, outside: Table
+) -> None: ...
 def forbidden_seconds(
     at: PossibleStarts, window: ClosedHours, first: int, out: NDArray[np.int64]
 ) -> None: ...
+def add_to_table(
+    at: PossibleStarts, bins: NDArray[np.int64], row: NDArray[np.int64], since: int, until: int,
+    out: NDArray[np.float64]
+) -> None: ...  # fmt: skip

@@ -6,11 +6,12 @@ Source: SPEC §11, *Windows and overlap windows*.
 """
 
 cimport cython
-from libc.stdint cimport INT64_MAX as NEVER, int64_t, uint8_t
+from libc.stdint cimport INT32_MIN, INT64_MAX as NEVER, int32_t, int64_t, uint8_t
 from libc.stdlib cimport free, realloc
 
 import numpy as np
 
+from audit.kernels.sweeps cimport Span, first_above
 
 include "growing.pxi"
 
@@ -18,30 +19,30 @@ include "growing.pxi"
 cdef enum:
     HOUR_S = 3_600
     DAY_S = 86_400
+    WEEK = 168  # hours
+    EPOCH_HOUR = 72  # of the week: a Thursday at 00:00
 
 
-cpdef enum ForbiddenStart:
-    """Marks of a start that a window forbids."""
-    BREAKS = 1  # it was observed
-    BEGINS_STRETCH = 2  # the one before it is of another stretch
-    IN_NEW_HOUR = 4  # the one before it is of another attempt or hour
-    OF_CLASS = 8  # the window applies to the attempt; else it is a neighbour
+cdef enum:
+    # The rows of a table of hours.
+    WITHHELD
+    BROKEN
+    SECONDS
 
 
 @cython.final
 @cython.dataclasses.dataclass(eq=False, repr=False)
 cdef class PossibleStarts:
-    """Spans cut at the hours of a clock, and observed starts; times are s on the clock."""
+    """Spans in which attempts fit, observed starts, and the clock of hours and days."""
 
-    cdef const int64_t[::1] job
-    cdef const int64_t[::1] begin
-    cdef const int64_t[::1] seconds
-    cdef const int64_t[::1] stretch
-    cdef const int64_t[::1] hour  # of the week
-    cdef const int64_t[::1] started  # attempts
-    cdef const int64_t[::1] start
-    cdef const int64_t[::1] start_hour  # of the week
+    cdef const Span[::1] claims  # those of each attempt ascending
+    cdef const Span[::1] others  # the same, without claims
+    cdef const int64_t[::1] started  # attempts, once each
+    cdef const int64_t[::1] start  # of these, s on the clock
     cdef const int64_t[::1] reach  # [attempts], s
+    cdef const uint8_t[::1] judged  # [attempts], 1: its spans count
+    cdef const int64_t[::1] since  # ascending: from when on the clock is
+    cdef const int64_t[::1] ahead  # by this time ahead of the epoch
 
 
 @cython.final
@@ -55,87 +56,201 @@ cdef class ClosedHours:
     cdef const uint8_t[::1] outside  # [attempts], 1: it is a neighbour
 
 
+cdef packed struct Forbidden:
+    # A start that a window forbids.
+    int64_t at  # s on the clock
+    int32_t job
+    int32_t broken  # 1: it was observed
+
+
+cdef struct Clock:
+    Py_ssize_t k  # the part of its times that was used last
+    int64_t since, until  # of it
+
+
+cdef inline int64_t local(PossibleStarts at, Clock* clock, int64_t instant) noexcept nogil:
+    """Return an instant on the clock."""
+    if instant < clock.since or instant >= clock.until:
+        clock.k = max(first_above(at.since, 0, at.since.shape[0], instant) - 1, 0)
+        clock.since = at.since[clock.k]
+        clock.until = at.since[clock.k + 1] if clock.k + 1 < at.since.shape[0] else NEVER
+    return instant + at.ahead[clock.k]
+
+
 @cython.cdivision(False)  # rounds down: a clock may begin before 1970
-cdef inline int64_t forbidden_from(
-    ClosedHours window, int64_t begin, int64_t hour, int64_t reach
+cdef inline int64_t next_forbidden(
+    ClosedHours window, int64_t at, int64_t end, int64_t reach
 ) noexcept nogil:
-    """Return from when on a window forbids starts, until the hour of ``begin`` ends or later."""
-    cdef int64_t closes = (begin // HOUR_S + window.to_next[hour]) * HOUR_S
-    return max(begin, closes - (reach if window.overlap else 1) + 1)
+    """Return the first second in [at, end) at which a window forbids starts, or NEVER."""
+    cdef int64_t hour = at // HOUR_S
+    cdef int64_t closes = (hour + window.to_next[(hour + EPOCH_HOUR) % WEEK]) * HOUR_S
+    cdef int64_t since = max(at, closes - (reach if window.overlap else 1) + 1)
+    return since if since < end else NEVER
 
 
 @cython.cdivision(False)
+cdef inline int64_t hour_of(int64_t at) noexcept nogil:
+    """Return the hour of a second on the clock, since 1970."""
+    return at // HOUR_S
+
+
 def forbidden_starts(
-    PossibleStarts at not None, ClosedHours window not None, int64_t wanted, Table out not None
+    PossibleStarts at not None, ClosedHours window not None, bint by_hour, Table inside not None,
+    Table outside not None
 ):
-    """Add the starts of its class and of its neighbours that a window forbids or would forbid.
+    """Add the starts that a window forbids or would forbid: all observed ones, and possible ones.
+
+    Of the possible starts of an attempt, the first of each stretch is added; if ``by_hour``, the
+    first of each hour.
 
     Args:
-        at: of the spans that claim.
+        at: the starts; only spans that claim count.
         window: the window.
-        wanted: marks of which a start must have one.
-        out: rows of attempt, second on the clock, marks (``ForbiddenStart``): first those of waiting
-            attempts, then observed starts, both in the order of ``at``.
+        by_hour: see above.
+        inside: rows (``Forbidden``) are added for the attempts of its class,
+        outside: and for its neighbours.
 
     Raises:
         MemoryError: there is no memory for them.
     """
+    cdef int32_t[::1] last = np.full(len(at.reach), INT32_MIN, np.int32)  # stretch or hour
+    cdef Clock clock = Clock(0, NEVER, NEVER)
     cdef Py_ssize_t k
-    cdef int64_t job, since, marks, stretch = -2, before = -1, hour = -1
+    cdef int64_t begin, end
+    cdef int32_t job, mark
     with nogil:
-        for k in range(at.job.shape[0] + at.started.shape[0]):
-            if k < at.job.shape[0]:
-                job = at.job[k]
-                since = forbidden_from(window, at.begin[k], at.hour[k], at.reach[job])
-                if since >= at.begin[k] + at.seconds[k]:
-                    continue
-                marks = BEGINS_STRETCH if at.stretch[k] != stretch else 0
-                stretch = at.stretch[k]
-            else:
-                job, since = at.started[k - at.job.shape[0]], at.start[k - at.job.shape[0]]
-                if forbidden_from(
-                    window, since, at.start_hour[k - at.job.shape[0]], at.reach[job]
-                ) > since:
-                    continue
-                marks = BREAKS
-            if job != before or since // HOUR_S != hour:
-                marks |= IN_NEW_HOUR
-            before, hour = job, since // HOUR_S
-            if not marks & wanted:
+        for k in range(at.claims.shape[0]):
+            job = at.claims[k].job
+            if not at.judged[job] or not (window.inside[job] or window.outside[job]):
                 continue
-            if window.inside[job]:
-                keep_start(out, job, since, marks | OF_CLASS)
-            elif window.outside[job]:
-                keep_start(out, job, since, marks)
-    if out.places < 0:
+            if not by_hour and at.claims[k].stretch == last[job]:
+                continue
+            begin = local(at, &clock, at.claims[k].since)
+            end = begin + at.claims[k].until - at.claims[k].since
+            begin = next_forbidden(window, begin, end, at.reach[job])
+            while begin != NEVER:
+                mark = hour_of(begin) if by_hour else at.claims[k].stretch
+                if mark != last[job]:
+                    last[job] = mark
+                    keep_start(window, inside, outside, begin, job, False)
+                if not by_hour:
+                    break
+                begin = (hour_of(begin) + 1) * HOUR_S
+                begin = next_forbidden(window, begin, end, at.reach[job])
+        for k in range(at.started.shape[0]):
+            job, begin = at.started[k], at.start[k]
+            if next_forbidden(window, begin, begin + 1, at.reach[job]) == NEVER:
+                continue
+            if window.inside[job] or window.outside[job]:
+                keep_start(window, inside, outside, begin, job, True)
+    if min(inside.places, outside.places) < 0:
         raise MemoryError("no memory for the starts that a window forbids")
 
 
-cdef void keep_start(Table out, int64_t job, int64_t since, int64_t marks) noexcept nogil:
+cdef inline void keep_start(
+    ClosedHours window, Table inside, Table outside, int64_t at, int32_t job, bint broken
+) noexcept nogil:
     """Add a start."""
-    cdef int64_t* place = add_row(out)
+    cdef Forbidden* place
+    if window.inside[job]:
+        place = <Forbidden*> add_row(inside)
+    else:
+        place = <Forbidden*> add_row(outside)
     if place != NULL:
-        place[0], place[1], place[2] = job, since, marks
+        place.at, place.job, place.broken = at, job, broken
 
 
-@cython.cdivision(False)
 def forbidden_seconds(
     PossibleStarts at not None, ClosedHours window not None, int64_t first, int64_t[::1] out
 ):
     """Add the waiting with free capacity that a window forbids to its class, by day on the clock.
 
     Args:
-        at: of all spans.
+        at: the spans.
         window: the window.
         first: the day of the first element of ``out``, since 1970.
         out: seconds.
     """
-    cdef Py_ssize_t k
-    cdef int64_t since, until
     with nogil:
-        for k in range(at.job.shape[0]):
-            if window.inside[at.job[k]]:
-                since = forbidden_from(window, at.begin[k], at.hour[k], at.reach[at.job[k]])
-                until = at.begin[k] + at.seconds[k]
-                if since < until:
-                    out[since // DAY_S - first] += until - since
+        add_seconds(at, at.claims, window, first, out)
+        add_seconds(at, at.others, window, first, out)
+
+
+@cython.cdivision(False)
+cdef void add_seconds(
+    PossibleStarts at, const Span[::1] spans, ClosedHours window, int64_t first, int64_t[::1] out
+) noexcept nogil:
+    cdef Clock clock = Clock(0, NEVER, NEVER)
+    cdef Py_ssize_t k
+    cdef int64_t begin, end, until
+    cdef int32_t job
+    for k in range(spans.shape[0]):
+        job = spans[k].job
+        if not (at.judged[job] and window.inside[job]):
+            continue
+        begin = local(at, &clock, spans[k].since)
+        end = begin + spans[k].until - spans[k].since
+        begin = next_forbidden(window, begin, end, at.reach[job])
+        while begin != NEVER:
+            until = min(end, (hour_of(begin) + 1) * HOUR_S)
+            out[begin // DAY_S - first] += until - begin
+            begin = next_forbidden(window, until, end, at.reach[job])
+
+
+def add_to_table(
+    PossibleStarts at not None, const int64_t[::1] bins, const int64_t[::1] row, int64_t since,
+    int64_t until, double[:, :, :, :, ::1] out
+):
+    """Add occasions, starts and seconds to a table by the hour of the week.
+
+    Occasions count by attempt and hour.
+
+    Args:
+        at: the starts, and the spans.
+        bins: [attempts], the class of each; < 0: it does not count.
+        row: [attempts], the reach of each in the table.
+        since, until: s, between which the blocks divide the time equally.
+        out: [hours of the week, reaches, 3, classes, blocks].
+    """
+    cdef int64_t[::1] last = np.full(len(bins), NEVER, np.int64)  # hour with an occasion
+    cdef Py_ssize_t k
+    with nogil:
+        add_spans(at, at.claims, bins, row, since, until, last, out)
+        add_spans(at, at.others, bins, row, since, until, None, out)
+        for k in range(at.started.shape[0]):
+            add_amount(at.started[k], at.start[k], BROKEN, 1, bins, row, since, until, out)
+
+
+cdef void add_spans(
+    PossibleStarts at, const Span[::1] spans, const int64_t[::1] bins, const int64_t[::1] row,
+    int64_t since, int64_t until, int64_t[::1] last, double[:, :, :, :, ::1] out
+) noexcept nogil:
+    cdef Clock clock = Clock(0, NEVER, NEVER)
+    cdef Py_ssize_t k
+    cdef int64_t begin, end, stop
+    cdef int32_t job
+    for k in range(spans.shape[0]):
+        job = spans[k].job
+        if not at.judged[job] or bins[job] < 0:
+            continue
+        begin = local(at, &clock, spans[k].since)
+        end = begin + spans[k].until - spans[k].since
+        while begin < end:
+            stop = min(end, (hour_of(begin) + 1) * HOUR_S)
+            add_amount(job, begin, SECONDS, stop - begin, bins, row, since, until, out)
+            if last is not None and last[job] != hour_of(begin):
+                last[job] = hour_of(begin)
+                add_amount(job, begin, WITHHELD, 1, bins, row, since, until, out)
+            begin = stop
+
+
+@cython.cdivision(False)
+cdef inline void add_amount(
+    int64_t job, int64_t begin, Py_ssize_t which, double amount, const int64_t[::1] bins,
+    const int64_t[::1] row, int64_t since, int64_t until, double[:, :, :, :, ::1] out
+) noexcept nogil:
+    """Add an amount in the hour and the block of a second on the clock."""
+    cdef int64_t blocks = out.shape[4], block, hour = (hour_of(begin) + EPOCH_HOUR) % WEEK
+    if bins[job] >= 0:
+        block = min(max((begin - since) * blocks // max(until - since, 1), 0), blocks - 1)
+        out[hour, row[job], which, bins[job], block] += amount

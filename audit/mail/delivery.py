@@ -8,8 +8,6 @@ mail. If it is `sending`, it is unknown whether the mail arrived: the row become
 reported, and is sent again only on request.
 """
 
-from __future__ import annotations
-
 import functools
 import time
 from collections.abc import Callable

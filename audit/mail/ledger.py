@@ -4,8 +4,6 @@ Table ``delivery`` has one row for each report and recipient. Each step is one s
 transaction, which has an effect only if the row is still in the expected state.
 """
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import json

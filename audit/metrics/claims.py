@@ -178,11 +178,6 @@ def less(difference: Estimate | None) -> ClaimHolds:
     return greater(Estimate(-difference.value, -difference.upper, -difference.lower))
 
 
-def near(difference: Estimate | None, margin: float) -> ClaimHolds:
-    """Return whether two figures differ by at most ``margin`` ≥ 0, by their difference."""
-    return between(difference, -margin, margin)
-
-
 def opposite(holds: ClaimHolds) -> ClaimHolds:
     """Return whether the contrary holds."""
     return {ClaimHolds.yes: ClaimHolds.no, ClaimHolds.no: ClaimHolds.yes}.get(

@@ -119,11 +119,7 @@ class _Stretch(NamedTuple):
 
 
 def _stretch(
-    columns: Mapping[str, Floats],
-    held: Ints,
-    needed: Sequence[str],
-    units: Ints,
-    drawn: Resamples,
+    columns: Mapping[str, Floats], held: Ints, needed: Sequence[str], units: Ints, drawn: Resamples
 ) -> _Stretch:
     of = {name: column[held] for name, column in columns.items()}
     resampled = drawn.sums(units[held], *(of[name] for name in needed))

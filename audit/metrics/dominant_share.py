@@ -24,12 +24,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit.array_types import Ints
-from audit.metrics.attempts.contention import (
-    amounts,
-    capacity_steps,
-    counted_resources,
-    time_order,
-)
+from audit.metrics.attempts.contention import amounts, capacity_steps, counted_resources, time_order
 from audit.metrics.waits.queue import numbered, queued
 from audit.model import Pool
 
@@ -63,7 +58,7 @@ def beside(
     now: int,
     shares: Mapping[str, float] | None = None,
     held: Spans = NOTHING_HELD,
-) -> pl.DataFrame:
+) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Fill the dominant-share deficit of users or accounts.
 
     Args:
@@ -72,37 +67,16 @@ def beside(
         span: over which the deficit is integrated, epoch s.
         now: time until which open attempts wait or run, epoch s.
         shares: the site's, by name; without any, all are equal.
-    """
-    no_steps = np.zeros(0, np.int64)
-    of = (kind, around, pool, _until(span, now), now, shares or {}, held)
-    names, deficits, _ = _deficits(*of, no_steps)
-    return _filled(entities, names, deficits)
-
-
-def with_curves(
-    entities: pl.DataFrame,
-    kind: Literal["user", "account"],
-    around: pl.DataFrame,
-    pool: Pool,
-    span: tuple[int, int],
-    now: int,
-    shares: Mapping[str, float] | None = None,
-    held: Spans = NOTHING_HELD,
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return ``beside``, and what each entity held and was entitled to over time.
 
     Returns:
-        Of the curves, columns of ``CURVES``, by entity and time; only steps with demand.
+        The entities; and what each account held and was entitled to over time: columns of
+        ``CURVES``, by entity and time, only of steps with demand.
     """
-    known = _until(span, now)
-    edges = _edges(*known)
+    known = span[0], min(span[1], max(now, span[0]))
+    edges = _edges(*known) if kind == "account" else np.zeros(0, np.int64)
     of = (kind, around, pool, known, now, shares or {}, held)
     names, deficits, found = _deficits(*of, edges)
     return _filled(entities, names, deficits), _curves(names, edges, found)
-
-
-def _until(span: tuple[int, int], now: int) -> tuple[int, int]:
-    return span[0], min(span[1], max(now, span[0]))
 
 
 def _filled(

@@ -5,8 +5,6 @@ Conventions: R resources, in their own units; N nodes; n attempts; times in epoc
 each of its parts fits on a node.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
@@ -79,11 +77,11 @@ class Placed(NamedTuple):
 
 def sums_of(rows: pl.DataFrame) -> Placed:
     """Return the attempts of a pool without nodes."""
-    none, edge = np.zeros(0, np.int64), np.zeros(1, np.int64)
-    empty = np.zeros((0, 0), np.int64)
+    edge, empty = np.zeros(1, np.int64), np.zeros((0, 0), np.int64)
     nodes = OnNodes(
-        *(empty, edge, none, edge, none, edge, none, empty, empty),
-        *(none, none, none, none, none, none, none, none, none),
+        **dict.fromkeys(OnNodes._fields, np.zeros(0, np.int64))
+        | dict.fromkeys(("first_member", "first_set", "first"), edge)
+        | dict.fromkeys(("capacity", "amount", "part"), empty)
     )
     return Placed(nodes, np.zeros(rows.height, np.int64), None)
 

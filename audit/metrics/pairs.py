@@ -16,19 +16,13 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 
 from audit.array_types import Floats, Ints
-from audit.metrics.attempts import similar
+from audit.metrics.attempts import population, similar
 from audit.metrics.attempts.contention import counted_resources, requested, reserved_rows
-from audit.metrics.attempts.population import (
-    around,
-    ended,
-    in_period,
-    local_arrival,
-    numbered,
-    ordered,
-)
 from audit.metrics.attempts.similar import walltime_class
+from audit.metrics.bursts import READ as OF_BURSTS
 from audit.metrics.bursts import bursts
 from audit.model import SEQUENCE, Period, Pool, Standing
 
@@ -38,6 +32,11 @@ if TYPE_CHECKING:
 
 Kind = Literal["user", "account", "partition", "qos"]
 KINDS: Final[tuple[Kind, ...]] = ("user", "account", "partition", "qos")
+_READ: Final = cs.by_name(
+    {*KINDS, *OF_BURSTS, *SEQUENCE}
+    | {"standing", "reservation", "wait_s", "walltime_s", "size", "any_gpu_type"},
+    require_all=False,
+)
 PLACES: Final[tuple[Kind, ...]] = ("partition", "qos")
 
 EARLIER_S: Final = similar.LEAD_S
@@ -123,10 +122,11 @@ class Log(NamedTuple):
     def of(cls, described: pl.DataFrame, pool: Pool, period: Period, zone: ZoneInfo) -> Self:
         """Of a pool, with the subjects of a period marked; args as ``passed_over.of_period``."""
         gpus = [name for name in counted_resources(pool) if name.startswith("gpus")]
+        described = described.select(_READ | cs.by_name(gpus))
         described = described.with_columns(reserved=reserved_rows(described)).with_row_index("row")
-        rows = around(described, period, EARLIER_S)
-        present = around(rows, period)["row"]
-        mine = ended(in_period(rows, period))["row"]
+        rows = population.around(described, period, EARLIER_S)
+        present = population.around(rows, period)["row"]
+        mine = population.ended(population.in_period(rows, period))["row"]
         known = (
             pl.col("arrival_time").is_not_null()
             & pl.col("start_time").is_not_null()
@@ -136,8 +136,8 @@ class Log(NamedTuple):
         )
         if not period.whole_log:
             known &= pl.col("arrival_time") < period.to_time
-        rows = ordered(rows.filter(known), "arrival_time", "submit_time", *SEQUENCE)
-        rows = rows.with_columns(numbered(rows[kind]) for kind in KINDS)
+        rows = population.ordered(rows.filter(known), "arrival_time", "submit_time", *SEQUENCE)
+        rows = rows.with_columns(population.numbered(rows[kind]) for kind in KINDS)
         used = rows.select(
             "user",
             "account",
@@ -154,7 +154,7 @@ class Log(NamedTuple):
             start="start_time",
             subject=pl.col("row").is_in(mine.implode()) & (pl.col("wait_s") > LEAD_S),
             burst=bursts(taking_part),
-            midnight=local_arrival(zone).dt.truncate("1d").dt.epoch("s"),
+            midnight=population.local_arrival(zone).dt.truncate("1d").dt.epoch("s"),
             width=pl.when(size > 0).then(pl.Series(_log2(taking_part["size"]))),
             walltime=pl.Series(walltime_class(taking_part["walltime_s"])),
             need_size=size,
@@ -229,7 +229,6 @@ def _codes(names: pl.Series) -> Ints:
 
 
 def _names(numbered_: pl.Series) -> pl.Series:
-    """Return the names of the numbers."""
     return numbered_.dtype.categories  # type: ignore[attr-defined,no-any-return]
 
 
@@ -357,7 +356,6 @@ def _attempts(
 
 
 def _between(names: pl.Series, sums: Floats) -> pl.DataFrame:
-    """Return the sums between entities that have pairs."""
     mine, theirs = np.nonzero(sums[0])
     of = _names(names)
     return pl.DataFrame(

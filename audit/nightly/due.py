@@ -7,8 +7,6 @@ a time; otherwise all are. A report is due if the run that computed its period's
 made it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import json
@@ -48,9 +46,9 @@ from audit.pipeline.inferring import SPAN_S, of_period
 from audit.report import index
 from audit.report.contents import Contents, Who
 from audit.report.index import IndexVerdict, Link, answers, render_index
-from audit.report.notices import notices
 from audit.report.sections.changes.reading import trends
 from audit.report.sections.changes.record import Trend
+from audit.report.sections.registry import notices
 from audit.report.standing import standing
 from audit.store import archive, database, queries
 from audit.store.attempts import first_arrival
@@ -199,7 +197,6 @@ class _Stored:
         return _Due(of.keeping(kept), fitted.again(self.setting, kept))
 
     def _kept(self, run_id: str) -> dict[str, Any] | None:
-        """Return what a run inferred; None if the store has no such run."""
         of = {"cluster": self.cluster.name, "run_id": run_id}
         for (text,) in queries.rows(self.work.con, "inferred_by_run", **of):
             return None if text is None else dict(json.loads(text))
@@ -239,7 +236,6 @@ class _Stored:
         )
 
     def _read(self, window: ComputedWindow) -> pl.DataFrame:
-        """Return the attempts that matter for a window."""
         until = window.to_time  # whatever arrives later matters to none of their figures
         if self.attempts is None:
             since = self._needed_since(window)
@@ -263,9 +259,7 @@ class _Stored:
         first = first_arrival(self.work.con, self.cluster.name, of_base, window.to_time)
         since = of_base if first is None else min(first, of_base)
         return min(
-            since - LEAD_S,
-            begin - SPAN_S,
-            begin - fairshare.lead_s(self.fairshare, self.setting),
+            since - LEAD_S, begin - SPAN_S, begin - fairshare.lead_s(self.fairshare, self.setting)
         )
 
     def put_away(self, computed: Collection[Period], due: Collection[Period]) -> None:
@@ -411,7 +405,6 @@ def report(
 
 
 def _failing(contents: Contents, config: Config) -> Iterator[str]:
-    """Yield the verdict of a report, if it counts as a failure."""
     if contents.first and contents.first[0].word.value in config.verdict.fail:
         yield f"{contents.cluster} {contents.span.name}: {contents.first[0].verdict}"
 

@@ -1,7 +1,5 @@
 """Statements of the scheduler at instants: files that are new or look different, and commands."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial

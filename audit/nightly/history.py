@@ -6,8 +6,6 @@ killed runs as abandoned. The published database holds a copy (view ``runs``). O
 the store's lock writes, except for ``plan``, which the service calls under its own lock.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress

@@ -4,8 +4,6 @@ It names clusters, pools, partitions, QOS and, on request, accounts, but never u
 that has the name of a user is left out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from itertools import groupby, islice
 from pathlib import Path

@@ -6,8 +6,6 @@ nothing in time raises the alarm, also if this machine is down. The text has cou
 errors; no name, path or line of a log leaves the site.
 """
 
-from __future__ import annotations
-
 import threading
 import urllib.error
 import urllib.request

@@ -16,22 +16,9 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from audit import periods
+from audit import errors, periods
 from audit.config import Cluster, SourceConfig
 from audit.config.table import fingerprint, resolved
-from audit.errors import (
-    AuditError,
-    ChangedLogError,
-    DialectError,
-    EmptyLogError,
-    LogError,
-    RefusedError,
-    SeveralClustersError,
-    SilentError,
-    TruncatedLogError,
-    UsageError,
-    withholding,
-)
 from audit.files.folders import readable
 from audit.ingest import streams
 from audit.nightly import evidence, sources
@@ -53,18 +40,18 @@ compressed data, is taken to be complete.
 _DAY_S: Final = 86_400
 
 _CODES: Final = (
-    (EmptyLogError, SetAsideCode.EMPTY),
-    (DialectError, SetAsideCode.UNKNOWN),
-    (RefusedError, SetAsideCode.LIMIT),
-    (SeveralClustersError, SetAsideCode.CLUSTERS),
-    (LogError, SetAsideCode.DAMAGED),
-    (AuditError, SetAsideCode.UNREADABLE),
+    (errors.EmptyLogError, SetAsideCode.EMPTY),
+    (errors.DialectError, SetAsideCode.UNKNOWN),
+    (errors.RefusedError, SetAsideCode.LIMIT),
+    (errors.SeveralClustersError, SetAsideCode.CLUSTERS),
+    (errors.LogError, SetAsideCode.DAMAGED),
+    (errors.AuditError, SetAsideCode.UNREADABLE),
 )
 """Kinds of error, the narrower first, and their codes in the store."""
 
-_UNFINISHED: Final[Mapping[type[AuditError], str]] = {
-    TruncatedLogError: "ends in the middle of its compressed data",
-    ChangedLogError: "changed while it was read",
+_UNFINISHED: Final[Mapping[type[errors.AuditError], str]] = {
+    errors.TruncatedLogError: "ends in the middle of its compressed data",
+    errors.ChangedLogError: "changed while it was read",
 }
 """Errors of a log that may still be written to."""
 
@@ -110,9 +97,9 @@ class _Pull:
         if source.in_windows:
             windows = [*sources.windows(source, cluster.zone, work.now)]
         try:
-            with withholding(when=work.site.config.hides(cluster.name)):
+            with errors.withholding(when=work.site.config.hides(cluster.name)):
                 self._run_command()
-        except AuditError as error:
+        except errors.AuditError as error:
             work.night.failures.append(error)
         return {str(self._spool(window)) for window in windows}
 
@@ -202,7 +189,7 @@ class _Pull:
         else:
             return
         work.night.failures.append(
-            SilentError(
+            errors.SilentError(
                 f"cluster {cluster.name!r}: source {shown} {what} "
                 f"(clusters.sources.silent_days = {source.silent_days:g}): check that logs are "
                 "still written there and found"
@@ -224,12 +211,14 @@ class _Pull:
         """Set a path aside if it is not a file, or may not be examined."""
         try:
             yield
-        except UsageError as error:
+        except errors.UsageError as error:
             self._refuse(path, error)
         except OSError as error:
-            self._refuse(path, UsageError(f"{readable(path)}: cannot be read: {error.strerror}"))
+            self._refuse(
+                path, errors.UsageError(f"{readable(path)}: cannot be read: {error.strerror}")
+            )
 
-    def _refuse(self, path: Path, error: UsageError) -> None:
+    def _refuse(self, path: Path, error: errors.UsageError) -> None:
         from audit.ingest.logs import Unread  # an idle run loads no frames
 
         self._set_aside([Unread(path, error)])
@@ -276,7 +265,7 @@ class _Pull:
                 unread += intake.kept_out
                 left = {one.path for one in intake.kept_out}
                 logs = [log for log in logs if log.source.path not in left]
-        except (LogError, UsageError) as error:
+        except (errors.LogError, errors.UsageError) as error:
             unread += [Unread(log.source.path, error) for log in logs]
             logs = []
         self._set_aside(unread)
@@ -291,7 +280,6 @@ class _Pull:
         }
 
     def _set_aside(self, unread: Sequence[Unread]) -> None:
-        """Record which logs could not be read, and why."""
         work, source = self.work, self.source
         known = {str(failure) for failure in work.night.failures}
         hides = work.site.config.hides(self.cluster.name)
@@ -301,7 +289,9 @@ class _Pull:
                 self._leave(log.path, why)
                 continue
             self._note_aside(log)
-            if isinstance(log.error, EmptyLogError):  # as logrotate leaves them: no data is missing
+            if isinstance(
+                log.error, errors.EmptyLogError
+            ):  # as logrotate leaves them: no data is missing
                 work.night.warnings.append(str(log.error))
             elif str(log.error) not in known:
                 known.add(str(log.error))
@@ -323,7 +313,6 @@ class _Pull:
 
 
 def _changed(look: os.stat_result, path: Path) -> bool:
-    """Return whether a file was written to since it looked like this."""
     try:
         now = path.stat()
     except OSError:

@@ -7,8 +7,6 @@ and the next run finishes one that was killed. If a stage fails, only what depen
 undone.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -87,7 +85,6 @@ def run(
 
 
 def _do(work: Work, clusters: Sequence[Cluster]) -> None:
-    """Do the stages of a run."""
     archiving.claim(work.con, work.site)
     for cluster in clusters:
         # an unreadable log does not fail the stage; an error of the store does
@@ -115,7 +112,6 @@ def _compute(work: Work, cluster: Cluster) -> None:
 
 
 def _report(work: Work, cluster: Cluster) -> None:
-    """Make the reports that are due, if any are, and the index."""
     missing = queries.rows(work.con, "unreported", cluster=cluster.name)
     if missing or work.site.lacks_index:
         from audit.nightly import due
@@ -125,7 +121,6 @@ def _report(work: Work, cluster: Cluster) -> None:
 
 
 def _publish(work: Work) -> None:
-    """Publish what the store holds, and remove files that are no longer named."""
     site = work.site
     archiving.remove_drafts(site.database)
     work.past.copy(work.con)

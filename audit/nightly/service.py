@@ -1,7 +1,5 @@
 """``fairaudit service``: runs at their times, until it is stopped."""
 
-from __future__ import annotations
-
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path

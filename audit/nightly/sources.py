@@ -5,8 +5,6 @@ prints the same text for a window unless its records changed. A window is reques
 record of it can be late.
 """
 
-from __future__ import annotations
-
 import glob
 import hashlib
 import json

@@ -6,8 +6,6 @@ a digest of everything that these depend on (``WorkBasis``), so a run that finds
 early.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """The state of runs, for people and for a monitor."""
 
-from __future__ import annotations
-
 import errno
 import itertools
 import os

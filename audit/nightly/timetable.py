@@ -4,8 +4,6 @@ APScheduler's jobs live in memory and are made from the configuration at each st
 runs decides what was missed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from threading import Event, Thread

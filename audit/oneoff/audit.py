@@ -1,7 +1,5 @@
 """``fairaudit audit``: makes a report and a database from logs, without a configuration."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -35,7 +33,7 @@ from audit.policies import Backfill, Order
 from audit.report import index
 from audit.report.contents import Contents, Who
 from audit.report.first_page import phrases
-from audit.report.notices import notices
+from audit.report.sections.registry import notices
 from audit.store import archive, migrations, publish
 from audit.store.database import Connection
 from audit.words import Resource
@@ -264,7 +262,6 @@ def _fitted(plan: _Audit, session: Session) -> _Audit:
 def _outcome(
     report: drawing.WrittenReport, database: Path, missing: tuple[Unread, ...], config: Config
 ) -> AuditResult:
-    """Return the results of an audit whose report was written."""
     return AuditResult(
         cluster=report.contents.cluster,
         **_verdict(report.contents, config),
@@ -278,7 +275,6 @@ def _outcome(
 
 
 def _verdict(contents: Contents, config: Config) -> dict[str, Any]:
-    """Return the fields of ``AuditResult`` about the verdict."""
     if contents.first:
         page = contents.first[0]
         word, sentence, lines = page.word.value, page.verdict, page.lines

@@ -1,7 +1,5 @@
 """``fairaudit report --user U``: pages of users and accounts from a site's published database."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path

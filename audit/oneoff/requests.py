@@ -1,7 +1,5 @@
 """Amounts that options request for a job: walltimes, numbers, GPUs and memory."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

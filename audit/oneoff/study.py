@@ -4,8 +4,6 @@ The *plan* of a study has independent cells, and makes the study from their fram
 are kept beside the page, so that an interrupted study continues and makes the same bytes.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

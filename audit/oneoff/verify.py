@@ -1,7 +1,5 @@
 """``fairaudit verify``: makes a report or an owner's page again from a database, and compares."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path

@@ -6,8 +6,6 @@ fewer tasks than they had. A source's ``population`` decides if all sources of t
 else that of the mappings by which its tables were read.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Computes a cluster's figures from its attempts, and stores them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 

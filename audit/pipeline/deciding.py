@@ -1,7 +1,5 @@
 """The windows, and the policy, that the log of a pool shows (SPEC §10, §11), as facts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
@@ -42,8 +40,8 @@ def compared_with(
     )
     if ranked != EQUAL_SHARES:
         described = charges.charged(described, setting, usage)
-    attempts = population.only(described, pl.col("pool") == pool.name)
-    return Scenario(attempts, pool, setting.now, ranked)
+    of_pool = population.only(described, pl.col("pool") == pool.name)
+    return Scenario(of_pool, pool, setting.now, ranked)
 
 
 def decided(scenario: Scenario, holding: Holding, *, silent: bool) -> Fitted:

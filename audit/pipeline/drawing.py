@@ -1,7 +1,5 @@
 """Makes the report of a period: the page, and its PDF."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Statements of schedulers at instants, with their attempts and nodes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Final
 

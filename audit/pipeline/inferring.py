@@ -3,8 +3,6 @@
 Every command takes it from here. A database has what was inferred when its figures were computed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path

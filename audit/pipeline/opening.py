@@ -3,8 +3,6 @@
 ``take_in`` is for a store that is kept, ``open_log`` for what-ifs and studies, whose store is not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -30,7 +28,7 @@ from audit.pipeline.evidence import planned_starts, recorded_attempts, take_in_a
 from audit.progress import OnProgress, silent
 from audit.store import migrations
 from audit.store.database import Connection
-from audit.words import Resource
+from audit.words import Resource, first_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +74,9 @@ class LogRequest:
         for log in opened:
             files.setdefault(log.dialect.scheduler or log.dialect.title, []).append(log.name)
         if len(files) > 1 and self.cluster is None:
-            listed = "; ".join(f"{name}: {_some(names)}" for name, names in files.items())
+            listed = "; ".join(
+                f"{name}: {first_of(names, _SHOWN)}" for name, names in files.items()
+            )
             raise UsageError(
                 f"the logs are of several schedulers ({listed}): audit those of each by "
                 "themselves, or pass --cluster NAME if all are of one cluster"
@@ -84,7 +84,7 @@ class LogRequest:
 
     def setting(
         self,
-        taken: Ingested,
+        taken: "Ingested",
         cluster: Cluster | None = None,
         policy: Policy | None = None,
         folder: Path = Path(),
@@ -198,11 +198,6 @@ def take_in(
 
 _GREW = "grew while it was read: what was added is left out; audit it again when it is complete"
 _SHOWN = 3  # maximum number of files of a scheduler that an error names
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more
 
 
 def open_log(

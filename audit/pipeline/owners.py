@@ -1,7 +1,5 @@
 """Pages of single users and accounts: which are made, written, and removed."""
 
-from __future__ import annotations
-
 import dataclasses
 import difflib
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """Reads the attempts of a cluster, and its setting, from a published database or from logs."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from contextlib import closing

@@ -1,7 +1,5 @@
 """The arguments of a command for the functions that do its work."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The limits, chains and capacity that the log of a pool shows (SPEC §11), as facts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple

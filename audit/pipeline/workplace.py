@@ -1,7 +1,5 @@
 """The folder where an audit works, and its right to replace files there."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress

@@ -7,13 +7,13 @@ resource-seconds, shares of 1). None means unknown or not defined, never zero.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from audit.config import Metrics, Uncertainty, VerdictConfig, places
+from audit.metrics.verdict import Decision
 from audit.report.first_page.page import FirstPage
 from audit.report.pool import PoolPart
 from audit.report.sections.definitions.record import Definition
-from audit.report.sections.provenance.record import Provenance
 from audit.report.sections.records.record import (
     Coverage,
     Input,
@@ -24,7 +24,6 @@ from audit.report.sections.records.record import (
 )
 from audit.report.sections.rules.record import RuleInForce
 from audit.report.sections.usage.record import Charge, DecayedUsage, Occupied, PenaltyChoice
-from audit.report.sections.verdict.record import PoolVerdict
 
 _DAY_S: Final = 86_400
 ENOUGH_DAYS: Final = 7
@@ -92,6 +91,24 @@ class Span:
     def last(self) -> int:
         """An instant of the last day."""
         return self.to_time if self.whole_log else self.to_time - 1
+
+
+class Provenance(NamedTuple):
+    """The program, configuration and inputs that a report was made from."""
+
+    version: str
+    config_hash: str
+    input_hash: str
+    run_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class PoolVerdict:
+    """The verdict on one pool, and the row of ``base_result`` behind it."""
+
+    pool: str
+    decision: Decision
+    base: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from typing import Final, NamedTuple
 
 from audit.report import part, wording
 from audit.report.contents import Contents
-from audit.report.notices import notices
 from audit.report.sections.records.notices import MISSING_SHOWN, reasons_missing
+from audit.report.sections.registry import notices
 
 _DAY_S: Final = 86_400
 _STALE_S: Final = 31 * _DAY_S

@@ -373,18 +373,15 @@ def _later_than_planned(
 
 
 def _requests(rows: pl.DataFrame, capacity: Capacity) -> Ints:
-    """Return what each of the ``rows`` requests: [n, R]."""
     return np.column_stack([rows[name].cast(pl.Int64).to_numpy() for name in capacity.resources])
 
 
 def _optional(frame: pl.DataFrame, column: str) -> pl.Expr:
-    """Return the int64 ``column`` of ``frame``, or nulls."""
     values = pl.col(column) if column in frame.columns else pl.lit(None)
     return values.cast(pl.Int64).alias(column)
 
 
 def _flag(frame: pl.DataFrame, column: str) -> pl.Expr:
-    """Return the boolean ``column`` of ``frame``; false where it is unknown."""
     values = pl.col(column) if column in frame.columns else pl.lit(value=False)
     return values.fill_null(value=False).alias(column)
 
@@ -460,7 +457,6 @@ def hindered(limits: Limits, attempt: Ints, runs_on: Ints) -> Bools:
 
 
 def _closed(limits: Limits, counter: Ints, until: Ints) -> Ints:
-    """Return what windows add to each counter at each time."""
     edges = limits.edges
     if len(edges.time) == 0:
         return np.zeros(len(counter), np.int64)
@@ -472,7 +468,6 @@ def _closed(limits: Limits, counter: Ints, until: Ints) -> Ints:
 
 
 def _totals(of: Ints, times: Ints, amounts: Ints, counter: Ints, until: Ints) -> Ints:
-    """Return the sum of the ``amounts`` of each counter up to each time."""
     if len(times) == 0:
         return np.zeros(len(counter), np.int64)
     origin = min(int(times.min()), int(until.min(initial=times.min())))

@@ -242,12 +242,7 @@ class Bases:
     """The bases of the attempts of a workload."""
 
     def __init__(
-        self,
-        work: Workload,
-        rows: Ints,
-        described: pl.DataFrame,
-        policy: Policy,
-        fair_order: Order,
+        self, work: Workload, rows: Ints, described: pl.DataFrame, policy: Policy, fair_order: Order
     ) -> None:
         """Compute all but the capacity steps; ``described`` is the frame of the workload."""
         by_usage = policy.order in BY_USAGE or fair_order in BY_USAGE

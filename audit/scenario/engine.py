@@ -1,7 +1,5 @@
 """Simulation of the schedule that a policy would have made (SPEC §4)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final, NamedTuple, TypeVar
 
@@ -11,8 +9,11 @@ from numpy.typing import NDArray
 
 from audit.array_types import Bools, Ints
 from audit.errors import SimulationError
-from audit.kernels.scheduling import simulation as kernels
-from audit.kernels.scheduling.simulation import Jobs, Ledger, Model, Observed, Rules, Steps
+from audit.kernels.scheduling import model as kernels
+from audit.kernels.scheduling import simulation
+from audit.kernels.scheduling.model import Jobs, Model, Observed, Rules, Steps
+from audit.kernels.scheduling.owners import Ledger
+from audit.kernels.scheduling.pool import Pool as SimulatedPool
 from audit.metrics.attempts import fidelity, population
 from audit.metrics.attempts.population import TAU_S, describe
 from audit.model import ATTEMPTS, Period, Pool
@@ -69,7 +70,7 @@ def replay(work: Workload, policy: Policy, *, from_time: int | None = None) -> R
     made = setting(work, policy, queued, taken=work.blocked, preempts=True)
     if count:
         (pool,) = made.pools((count,), begun=begun, promised=planned, first_begun=first)
-        kernels.replay(
+        simulation.replay(
             *(made.model, made.observed, taking_part & ~work.blocked, made.capacity),
             *(since, from_time is not None, pool),
         )
@@ -163,7 +164,7 @@ class SimulationSetting(NamedTuple):
         begun: Ints | None = None,
         promised: Ints | None = None,
         first_begun: Ints | None = None,
-    ) -> list[kernels.Pool]:
+    ) -> list[SimulatedPool]:
         """Return pools for ``sizes`` attempts at one time, which share a ledger and their starts.
 
         Args:
@@ -297,12 +298,12 @@ def kernel_pool(
     promised: Ints,
     first_begun: Ints,
     **bounds: int,
-) -> kernels.Pool:
+) -> SimulatedPool:
     """Return the kernels' pool for at most ``attempts`` of a workload at one time.
 
     ``bounds`` are its parameters for long queues: ``block_bits``, ``long_queue``, ``few_gaps``.
     """
-    return kernels.Pool(
+    return SimulatedPool(
         resources=len(work.capacity),
         attempts=attempts,
         steps=steps,

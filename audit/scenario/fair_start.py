@@ -3,8 +3,6 @@
 Conventions as in ``scenario.workload``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
@@ -13,8 +11,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit.array_types import Bools, Ints
-from audit.kernels.scheduling import simulation as kernels
-from audit.kernels.scheduling.simulation import Trials
+from audit.kernels.scheduling import fair_start as kernels
+from audit.kernels.scheduling.fair_start import Trials
 from audit.metrics.attempts.contention import reserved_rows
 from audit.metrics.attempts.miss import misses
 from audit.metrics.attempts.population import TAU_S
@@ -204,11 +202,7 @@ def _with(
 
 
 def _sample(
-    work: Workload,
-    described: pl.DataFrame,
-    missing: Bools,
-    policy: Policy,
-    budget_s: float | None,
+    work: Workload, described: pl.DataFrame, missing: Bools, policy: Policy, budget_s: float | None
 ) -> Ints:
     """Return the weight of each attempt in the sample; 0: missing, and left out.
 
@@ -251,7 +245,6 @@ def _still_known(
 
 
 def _statuses(work: Workload, left_out: Bools, over_capacity: Bools) -> NDArray[np.int8]:
-    """Return each attempt's status as its number in ``STATUSES``."""
     status = np.full(len(work.arrival), _CODE[FstStatus.FINAL], np.int8)
     for holds, value in (
         (work.preempted, FstStatus.PREEMPTED_CONTEXT),

@@ -8,8 +8,6 @@ above its bound.
 Source: SPEC §10, *Limits*.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
@@ -64,7 +62,7 @@ class Limits(NamedTuple):
         """Whether anything is limited."""
         return len(self.first) > 0
 
-    def of_those(self, chosen: Bools) -> Limits:
+    def of_those(self, chosen: Bools) -> "Limits":
         """Return those of the ``chosen`` attempts."""
         if not self.some:
             return self
@@ -84,8 +82,7 @@ _NONE: Final[Ints] = np.zeros(0, np.int64)
 _NOBODY: Final[Bools] = np.zeros(0, np.bool_)
 NO_EDGES: Final = Edges(_NONE, _NONE, _NONE, 0, 0)
 UNLIMITED: Final = Limits(
-    *(_NONE, _NONE, _NONE, _NOBODY, _NONE, _NOBODY, _NOBODY, NO_EDGES),
-    *(_NOBODY, (), ""),
+    *(_NONE, _NONE, _NONE, _NOBODY, _NONE, _NOBODY, _NOBODY, NO_EDGES), *(_NOBODY, (), "")
 )
 """No limits, for any number of attempts."""
 

@@ -4,15 +4,13 @@ Conventions: R resources, N nodes, n attempts. *Holders* are the attempts, then 
 which outages and reservations take as a whole.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
 from audit.array_types import Bools, Ints
-from audit.kernels.scheduling import simulation as kernels
+from audit.kernels.scheduling import model as kernels
 from audit.metrics.attempts.contention import counted_resources
 from audit.metrics.nodes import OnNodes, placed, shapes
 from audit.model import Placement, Pool
@@ -120,18 +118,28 @@ def machines(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Machines
     places = np.repeat(first[:count], observed) + within
     node[places], amount[:, places] = nodes.node, nodes.amount
     node[first[count:-1]], amount[:, first[count:-1]] = np.arange(size), nodes.capacity
+    change_time, change_node, change = _outages(nodes)
     return Machines(
-        *(nodes.capacity, nodes.first_member, nodes.member, set_of, nodes.wide),
-        *(nodes.part, nodes.parts, nodes.most),
-        np.asarray((nodes.part[gpus] > 0).any(axis=0), np.bool_),
-        nodes.shape,
-        *(first.astype(np.int64), np.concatenate((observed, np.ones(size, np.int64)))),
-        node,
-        amount,
-        pool.placement is Placement.consecutive,
-        pool.placement is Placement.least_loaded,
-        whole,
-        *_outages(nodes),
+        capacity=nodes.capacity,
+        first_member=nodes.first_member,
+        member=nodes.member,
+        set_of=set_of,
+        wide=nodes.wide,
+        part=nodes.part,
+        parts=nodes.parts,
+        most=nodes.most,
+        bound=np.asarray((nodes.part[gpus] > 0).any(axis=0), np.bool_),
+        shape=nodes.shape,
+        first=first.astype(np.int64),
+        held=np.concatenate((observed, np.ones(size, np.int64))),
+        node=node,
+        amount=amount,
+        consecutive=pool.placement is Placement.consecutive,
+        least_loaded=pool.placement is Placement.least_loaded,
+        whole=whole,
+        change_time=change_time,
+        change_node=change_node,
+        change=change,
     )
 
 

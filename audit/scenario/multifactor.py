@@ -9,8 +9,6 @@ LevelFS whose logarithms differ by less than about 2^−32 are equal, so that ro
 ties; slurmctld compares them as they are.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -20,8 +18,8 @@ import polars as pl
 
 from audit.array_types import Bools, Floats, Ints
 from audit.errors import SimulationError
-from audit.kernels.scheduling import simulation as kernels
-from audit.kernels.scheduling.simulation import Books, Slurm
+from audit.kernels.scheduling import multifactor as kernels
+from audit.kernels.scheduling.multifactor import Books, Slurm
 from audit.metrics.fairshare import trees
 from audit.metrics.fairshare.trees import Tree, groups
 from audit.metrics.slurm.multifactor import FACTORS, Scale, factors
@@ -59,7 +57,7 @@ class Priorities(NamedTuple):
     fixed: Floats  # [n]: the parts of the priority but age and fairshare
     tier: Ints  # [n]
 
-    def of_those(self, chosen: Bools) -> Priorities:
+    def of_those(self, chosen: Bools) -> "Priorities":
         """Return those of the ``chosen`` attempts."""
         return Priorities(self.node[chosen], self.fixed[chosen], self.tier[chosen])
 

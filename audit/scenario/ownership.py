@@ -11,8 +11,6 @@ tree, all users (accounts) are siblings with equal shares. Priorities are compar
 without such attempts or usage.
 """
 
-from __future__ import annotations
-
 import hashlib
 from itertools import pairwise
 from typing import Final, NamedTuple
@@ -22,7 +20,7 @@ import polars as pl
 
 from audit.array_types import Bools, Floats, Ints
 from audit.errors import SimulationError
-from audit.kernels.scheduling.simulation import Ledger, Owners, sum_up
+from audit.kernels.scheduling.owners import Ledger, Owners, sum_up
 from audit.metrics.fairshare import trees
 from audit.metrics.fairshare.operators import OPERATORS
 from audit.metrics.fairshare.trees import Tree
@@ -60,7 +58,7 @@ class Ownership(NamedTuple):
     fairshare: Fairshare
     priorities: Priorities | None = None  # for the order ``multifactor``
 
-    def of_those(self, chosen: Bools) -> Ownership:
+    def of_those(self, chosen: Bools) -> "Ownership":
         """Return the owners of the ``chosen`` attempts."""
         return self._replace(
             leaf=self.leaf[chosen],
@@ -129,11 +127,13 @@ def _joined(names: pl.DataFrame, table: pl.DataFrame) -> Ints:
 def unowned(count: int) -> Ownership:
     """Return ``count`` attempts of one owner that is charged nothing."""
     return Ownership(
-        np.ones(count, np.int64),
-        *(np.zeros(count, np.int64), np.zeros(count, np.int64)),
-        *(np.zeros(count), np.zeros(count)),
-        _siblings(pl.Series([None], dtype=pl.String), "user"),
-        EQUAL_SHARES,
+        leaf=np.ones(count, np.int64),
+        name=np.zeros(count, np.int64),
+        fingerprint=np.zeros(count, np.int64),
+        charge=np.zeros(count),
+        used=np.zeros(count),
+        tree=_siblings(pl.Series([None], dtype=pl.String), "user"),
+        fairshare=EQUAL_SHARES,
     )
 
 
@@ -240,9 +240,11 @@ def _siblings(names: pl.Series, kind: Kind) -> Tree:
     """Return a tree of one level; unnamed owners are one sibling."""
     count = len(names)
     return Tree(
-        *(("", *(name or "" for name in names)), ("account", *[kind] * count)),
-        (None,) * (count + 1),
-        *(np.array([-1, *[0] * count], np.int64), np.array([1.0, *[0.0] * count])),
+        names=("", *(name or "" for name in names)),
+        kinds=("account", *[kind] * count),
+        partitions=(None,) * (count + 1),
+        parents=np.array([-1, *[0] * count], np.int64),
+        shares=np.array([1.0, *[0.0] * count]),
     )
 
 
@@ -255,8 +257,11 @@ def _placed(attempts: pl.DataFrame, tree: Tree) -> tuple[Tree, Ints]:
     if not unknown.any():
         return tree, leaf
     more = Tree(
-        *((*tree.names, ""), (*tree.kinds, "user"), (*tree.partitions, None)),
-        *(np.append(tree.parents, 0), np.append(tree.shares, 0.0)),
+        names=(*tree.names, ""),
+        kinds=(*tree.kinds, "user"),
+        partitions=(*tree.partitions, None),
+        parents=np.append(tree.parents, 0),
+        shares=np.append(tree.shares, 0.0),
     )
     return more, np.where(unknown, len(tree.names), leaf)
 

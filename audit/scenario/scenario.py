@@ -3,8 +3,6 @@
 ``simulate``, what-if, advice, fair starts, modelled starts and decisions all take one.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -42,17 +40,17 @@ class Scenario:
         """The workload of the attempts, and the row of each."""
         return workload_of_rows(self.attempts, self.pool, self.now, self.fairshare)
 
-    def but(self, **changes: Any) -> Scenario:
+    def but(self, **changes: Any) -> "Scenario":
         """Return the scenario with other fields."""
         return replace(self, **changes)
 
-    def of_whole_jobs(self) -> Scenario:
+    def of_whole_jobs(self) -> "Scenario":
         """Return the scenario with one row per job where preemption is simulated."""
         if not self.pool.preemption:
             return self
         return self.but(attempts=whole_jobs(self.attempts))
 
-    def described_by(self, attempts: pl.DataFrame) -> Scenario:
+    def described_by(self, attempts: pl.DataFrame) -> "Scenario":
         """Return the scenario with further columns of the same attempts, in the same order."""
         described = replace(self, attempts=attempts)
         vars(described)["indexed"] = self.indexed
@@ -396,7 +394,6 @@ def _resized(pool: Pool, flag: str, size: Callable[[str, int], int]) -> Pool:
 
 
 def _node(nodes: Sequence[Node], number: int) -> Node:
-    """Return a node, or a copy of one."""
     copy, of = divmod(number, len(nodes))
     return nodes[of]._replace(name=f"{nodes[of].name}+{copy}") if copy else nodes[of]
 

@@ -21,8 +21,6 @@ Source: [K] D. Klusáček, H. Rudová, Performance and Fairness for Users in Par
 §4.1 (Algorithm 1), §4.2 (Algorithm 2).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Final, NamedTuple
@@ -32,7 +30,8 @@ import polars as pl
 
 from audit.array_types import Ints
 from audit.errors import SimulationError
-from audit.kernels.scheduling.simulation import Model, Pursuit, Workspace
+from audit.kernels.scheduling.model import Model
+from audit.kernels.scheduling.tabu import Pursuit, Workspace
 from audit.metrics.attempts.population import TAU_S
 from audit.model import Backfill, Order, Policy, Pool
 from audit.scenario import engine

@@ -4,8 +4,6 @@ The commands only read. Their output is kept in files, of which ``init`` makes c
 does of files that a user names.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

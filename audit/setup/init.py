@@ -5,8 +5,6 @@ shipped config.toml, ``save`` writes it. Its layout is parsed: blank lines
 separate sections, comments precede their key, and keys without a default are commented out.
 """
 
-from __future__ import annotations
-
 import glob
 import os
 import re
@@ -76,7 +74,7 @@ class Draft:
     """Comments by key path (``clusters.pools[0].capacity``)."""
     evidence: tuple[config.EvidenceConfig, ...] = ()
 
-    def named(self, name: str) -> Draft:
+    def named(self, name: str) -> "Draft":
         """Return the draft with a name for the cluster."""
         return replace(self, name=name)
 

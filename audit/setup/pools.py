@@ -1,7 +1,5 @@
 """The pools of a cluster for config.toml: from Slurm's partitions, from nodes, or from logs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

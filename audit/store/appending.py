@@ -3,8 +3,6 @@
 Histories of fairshare have one row per user and account, whose number identifies its days.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final
 

@@ -7,8 +7,6 @@ that was killed. Each file name contains the identity of its store, and a store 
 files.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

@@ -4,8 +4,6 @@ The sums of a period are stored when it is computed: the trend of a report cover
 whose attempts then need not be read again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import polars as pl

@@ -9,8 +9,6 @@ gives are opened or written (``path_in``, ``open_files``). DuckDB's own function
 names here, so that nothing in the database replaces them.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

@@ -8,8 +8,6 @@ the analyst's own text never runs. Trees are made on a separate connection, whic
 locked, so that nothing in a database affects them.
 """
 
-from __future__ import annotations
-
 import difflib
 import json
 import re

@@ -1,7 +1,5 @@
 """Numbered scripts that bring a store's tables up to this version, and the views on top."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager

@@ -1,7 +1,5 @@
 """Publishes a database for readers, and returns unused space of a store to the disk."""
 
-from __future__ import annotations
-
 import errno
 import shutil
 from collections.abc import Iterator

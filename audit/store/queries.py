@@ -20,13 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from audit import resources
 from audit.errors import StoreError
 from audit.store import archive, database
-from audit.store.database import (
-    Connection,
-    FullDiskError,
-    fetch,
-    named_parameters,
-    quote_name,
-)
+from audit.store.database import Connection, FullDiskError, fetch, named_parameters, quote_name
 
 if TYPE_CHECKING:
     import polars as pl

@@ -5,8 +5,6 @@ A file opens with comment lines: what it answers in one sentence, then a line fo
 ``tests/store/test_saved.py`` checks that declaration and use agree.
 """
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Published databases, opened for reading: files that anyone may have made."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``fairaudit experiment``: the papers' studies, found by the entry point of this module."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast

@@ -3,8 +3,6 @@
 Each function returns the plan for the pool ``only``, or for all pools; ``grid`` takes one pool.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The executor that config.toml selects."""
 
-from __future__ import annotations
-
 import os
 import sys
 import time
@@ -14,16 +12,7 @@ from audit.config import Compute
 from audit.errors import WorkersError
 from audit.progress import printable
 from audit.words import plural
-from audit.workers.executors import (
-    PARTS,
-    Executor,
-    Made,
-    Part,
-    Shared,
-    Stopped,
-    Threads,
-    computed,
-)
+from audit.workers.executors import PARTS, Executor, Made, Part, Shared, Stopped, Threads, computed
 from audit.workers.on_dask import OF_EACH, Dask
 
 

@@ -4,8 +4,6 @@ Anyone who can connect to a scheduler can run code as its user, so connections t
 is started here are always encrypted, with a certificate for this run unless the site names one.
 """
 
-from __future__ import annotations
-
 import logging
 import subprocess
 from collections.abc import Iterator, Mapping

@@ -6,8 +6,6 @@ written once. Anyone who can write into the folder can run code as the user who 
 it must be private to this user.
 """
 
-from __future__ import annotations
-
 import io
 import pickle
 import uuid
@@ -111,7 +109,6 @@ class Opener:
         return opened
 
     def _thing(self, filed: Filed) -> object:
-        """Return the frame, column or array of a reference."""
         with self._lock:
             if filed.file not in self._read:
                 self._read[filed.file] = _read(self._folder / filed.file, filed)

@@ -1,7 +1,5 @@
 """Runs on a worker: opens a parcel, does a part of the work, and packs the result."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import platform

@@ -15,6 +15,7 @@ import polars as pl
 from bench.logs.big_workload import big_workload
 
 RECORDS = 1_000_000
+EACH_S = 12  # seconds from one job to the next
 COLUMNS = (
     "JobID|Cluster|User|Account|Partition|QOS|State|Submit|Eligible|Start|End|ElapsedRaw|Suspended|"
     "Timelimit|NNodes|ReqCPUS|AllocCPUS|ReqMem|ReqTRES|AllocTRES|Priority|Reason|ExitCode|NodeList|"
@@ -26,11 +27,14 @@ def _choice(rng: np.random.Generator, values: list[str], n: int, p: list[float])
     return pl.Series(values, dtype=pl.String).gather(rng.choice(len(values), n, p=p))
 
 
-def big_sacct(records: int = RECORDS, seed: int = 0) -> bytes:
-    """`sacct -X -D -P` of ``records`` jobs, one in 12 s; one in fifty never started."""
+def big_sacct(records: int = RECORDS, seed: int = 0, first: int = 0) -> bytes:
+    """`sacct -X -D -P` of ``records`` jobs, one in 12 s; one in fifty never started.
+
+    With ``first``, they are those behind that many others, without the header row.
+    """
     rng = np.random.Generator(np.random.PCG64(seed))
     drawn = big_workload(records, seed)
-    submit = drawn["arrival_time"].to_numpy()
+    submit = drawn["arrival_time"].to_numpy() + first * EACH_S
     wait = np.where(rng.random(records) < 0.6, rng.lognormal(7.5, 1.8, records), 0).astype(np.int64)
     run = drawn["occupancy_s"].to_numpy()
     never = rng.random(records) < 0.02
@@ -40,7 +44,7 @@ def big_sacct(records: int = RECORDS, seed: int = 0) -> bytes:
     is_array = rng.random(records) < 0.2
     frame = pl.DataFrame(
         {
-            "number": np.arange(1, records + 1),
+            "number": np.arange(first + 1, first + records + 1),
             "is_array": is_array,
             "task": rng.integers(0, 500, records),
             "user": drawn["user"],
@@ -118,7 +122,7 @@ def big_sacct(records: int = RECORDS, seed: int = 0) -> bytes:
     text = frame.select(**columns).write_csv(
         separator="|", include_header=False, quote_style="never"
     )
-    return f"{COLUMNS}\n{text}".encode()
+    return (text if first else f"{COLUMNS}\n{text}").encode()
 
 
 def main() -> int:
@@ -127,11 +131,12 @@ def main() -> int:
     parser.add_argument("--records", type=int, default=RECORDS)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
-    content = big_sacct(arguments.records, arguments.seed)
-    arguments.out.write_bytes(content)
-    print(
-        f"{arguments.out}: {arguments.records:,} records, {len(content):,} bytes", file=sys.stderr
-    )
+    with arguments.out.open("wb") as out:
+        for first in range(0, arguments.records, RECORDS):  # more at once would fill memory
+            number = min(RECORDS, arguments.records - first)
+            out.write(big_sacct(number, arguments.seed + first // RECORDS, first))
+    size = arguments.out.stat().st_size
+    print(f"{arguments.out}: {arguments.records:,} records, {size:,} bytes", file=sys.stderr)
     return 0
 
 

@@ -70,11 +70,14 @@ def load(path: Path, processors: int) -> Workload:
     return plain(columns[1], columns[3], columns[8], columns[7], processors)
 
 
-def to_trace(work: Workload, path: Path) -> None:
-    """Writes a workload as the yardstick reads it."""
+def to_trace(work: Workload, path: Path, users: np.ndarray | None = None) -> None:
+    """Writes a workload as the yardstick reads it, with its waits if it has been scheduled."""
     rows = np.full((len(work.arrival), 18), -1)
     rows[:, 0] = np.arange(1, len(rows) + 1)
     rows[:, 1], rows[:, 3], rows[:, 8] = work.arrival, work.occupancy, work.estimate
+    rows[:, 2] = np.where(work.start == NEVER, -1, work.start - work.arrival)
     rows[:, 4] = rows[:, 7] = work.request
     rows[:, 6] = rows[:, 9] = rows[:, 10] = 1  # memory: some simulators cannot do without
+    if users is not None:
+        rows[:, 11] = users
     np.savetxt(path, rows, fmt="%d")

@@ -25,6 +25,8 @@ class Figure(NamedTuple):
     """Another way to the same result."""
     limit: Beside | None = None
     """The least that has to be done for it."""
+    others: tuple[Beside, ...] = ()
+    """Further works that took turns with it."""
     peak_mib: float | None = None
     goal: float | None = None
     """Greatest acceptable ratio to the twin; without a twin, the greatest seconds."""
@@ -66,6 +68,7 @@ def _figure(entry: dict[str, Any]) -> Figure:
     for name in ("twin", "limit"):
         if name in known:
             known[name] = Beside(**known[name])
+    known["others"] = tuple(Beside(**one) for one in known.get("others", ()))
     return Figure(**known)
 
 
@@ -74,6 +77,8 @@ def _plain(entry: Figure | Beside) -> dict[str, Any]:
     for name, value in entry._asdict().items():
         if isinstance(value, Beside):
             made[name] = _plain(value)
+        elif isinstance(value, tuple):
+            made |= {name: [_plain(one) for one in value]} if value else {}
         elif value is not None:
             made[name] = float(f"{value:.4g}") if isinstance(value, float) else value
     return made

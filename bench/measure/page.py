@@ -55,6 +55,7 @@ def _measured(figure: Figure) -> str:
 
 def table(figures: Sequence[Figure]) -> str:
     """Figures of one stage; columns that all would leave empty are not there."""
+    others = dict.fromkeys(other.what for figure in figures for other in figure.others)
     columns = {
         "what": [figure.what for figure in figures],
         "attempts": ["" if figure.size is None else f"{figure.size:,}" for figure in figures],
@@ -63,6 +64,7 @@ def table(figures: Sequence[Figure]) -> str:
         "× twin": [_ratio(figure.twin) for figure in figures],
         "limit": [_seconds(figure.limit) for figure in figures],
         "× limit": [_ratio(figure.limit) for figure in figures],
+        **{f"× {name}": [_other(figure, name) for figure in figures] for name in others},
         "peak MiB": ["" if one.peak_mib is None else f"{one.peak_mib:,.0f}" for one in figures],
         "goal": [_goal(figure) for figure in figures],
     }
@@ -105,6 +107,10 @@ def _seconds(side: Beside | None) -> str:
 
 def _ratio(side: Beside | None) -> str:
     return number(side.ratio) if side else ""
+
+
+def _other(figure: Figure, name: str) -> str:
+    return next((number(other.ratio) for other in figure.others if other.what == name), "")
 
 
 def _power(value: float | None) -> str:

@@ -120,6 +120,7 @@ class Ended(NamedTuple):
     user_s: float
     wall_s: float
     peak_mib: float
+    said: str
 
 
 def process(
@@ -139,11 +140,11 @@ def process(
         _, status, usage = os.wait4(child.pid, 0)
         wall = time.perf_counter() - begin
         child.returncode = os.waitstatus_to_exitcode(status)
-        if child.returncode != code:
-            said.seek(0)
-            told = said.read().decode(errors="replace")
-            raise RuntimeError(f"{' '.join(words)} ended with {child.returncode}:\n{told}")
-    return Ended(usage.ru_utime, wall, usage.ru_maxrss / 1024)
+        said.seek(0)
+        told = said.read().decode(errors="replace")
+    if child.returncode != code:
+        raise RuntimeError(f"{' '.join(words)} ended with {child.returncode}:\n{told}")
+    return Ended(usage.ru_utime, wall, usage.ru_maxrss / 1024, told)
 
 
 def fairaudit(arguments: Sequence[object], code: int = 0) -> Ended:

@@ -23,7 +23,7 @@ import build_kernels as build
 build.compile_modules(build.modules(), Path(sys.argv[1]))
 """
 IMPORT = "import numpy"
-LOAD = f"{IMPORT}; import audit.kernels.scheduling.simulation"
+LOAD = f"{IMPORT}; from audit.kernels.scheduling import agreement, fair_start, simulation, tabu"
 
 
 def measure(sizes: Sequence[int]) -> Iterator[Figure]:

@@ -72,11 +72,6 @@ TRACES = (
 SAID = {"easy": "EASY", "conservative": "CONS"}
 PARTS = {"simulation": "sim", "fair start times": "fst reconstructed 1 thr"}
 """The yardstick's names of policies and parts."""
-YARD = {
-    # the yardstick's part for each of ours
-    "simulation": "simulation",
-    "fair start times": "fair start times",
-}
 
 
 def yardstick() -> Path | None:
@@ -95,13 +90,12 @@ def built(source: Path, folder: Path) -> Path:
 
 
 def tidied(trace: Trace, source: Path, folder: Path) -> Path:
-    """The log as the yardstick reads it."""
+    """The trace as the yardstick reads it."""
     log = real_log(trace.log)
     assert log is not None
     raw, made = folder / "raw", folder / "trace.swf"
     raw.write_bytes(gzip.decompress(log.read_bytes()))
-    tidy = (sys.executable, source / "normalise.py", raw, made)
-    subprocess.run([*tidy, str(trace.processors), trace.scale], check=True, capture_output=True)
+    normalise(source, raw, made, trace.processors, trace.scale)
     if trace.first is not None:
         lines = made.read_text().splitlines(keepends=True)
         header = [line for line in lines if line.startswith(";")]
@@ -109,14 +103,22 @@ def tidied(trace: Trace, source: Path, folder: Path) -> Path:
     return made
 
 
-def timed_by_yardstick(program: Path, trace: Trace, path: Path) -> dict[str, float]:
-    """CPU seconds by what the yardstick calls its parts; it is stopped once it has said enough."""
-    command = ("stdbuf", "-oL", program, path, str(trace.processors), path.with_suffix(""))
+def normalise(source: Path, raw: Path, made: Path, processors: int, scale: str = "1.0") -> None:
+    """Writes an SWF log as the yardstick reads it."""
+    tidy = (sys.executable, source / "normalise.py", raw, made, str(processors), scale)
+    subprocess.run(tidy, check=True, capture_output=True)
+
+
+def timed_by_yardstick(
+    program: Path, path: Path, processors: int, until: str | None
+) -> dict[str, float]:
+    """CPU seconds by what the yardstick calls its parts; it is stopped at a line like ``until``."""
+    command = ("stdbuf", "-oL", program, path, str(processors), path.with_suffix(""))
     found = {}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None
         for line in running.stdout:
-            if line.startswith("CONS") and "conservative" not in trace.policies:
+            if until and line.startswith(until):
                 running.kill()
                 break
             if said := re.match(r"(.+?)\s+cpu ([0-9.]+) s", line):
@@ -141,29 +143,29 @@ def against_the_yardstick(trace: Trace, program: Path, source: Path) -> Iterator
         made = {kind: scheduled(work, policies[kind]) for kind in trace.policies}
         ours: dict[tuple[str, str], list[float]] = {}
         theirs: list[dict[str, float]] = []
+        until = None if "conservative" in trace.policies else "CONS"
         for _ in range(trace.rounds):
             for kind, of in made.items():
                 for what, do in works(of, policies[kind]).items():
                     ours.setdefault((kind, what), []).append(spent(do))
-            theirs.append(timed_by_yardstick(program, trace, path))
+            theirs.append(timed_by_yardstick(program, path, trace.processors, until))
         for kind, of in made.items():
             suffix = {"easy": ".easy", "conservative": ".cons"}[kind]
             starts = np.loadtxt(path.with_suffix(suffix), dtype=np.int64)[:, 1]
             assert (starts == of.start).all(), f"{trace.what}: schedules differ under {kind}"
     for (kind, what), seconds in ours.items():
-        called = YARD[what]
         goals = {"simulation": GOAL_SIMULATION, "fair start times": GOAL_FST}
-        yard = [one[f"{SAID[kind]} {PARTS[called]}"] for one in theirs]
-        side = beside(f"C++ {called}", seconds, yard)
-        twin = called == what
+        side = beside(
+            f"C++ {what}", seconds, [one[f"{SAID[kind]} {PARTS[what]}"] for one in theirs]
+        )
         yield Figure(
             STAGE,
             f"{what}, {kind}, {trace.what}",
             None,
             median(seconds),
-            twin=side if twin else None,
+            twin=side,
             limit=side,
-            goal=goals[what] if twin else None,
+            goal=goals[what],
         )
 
 

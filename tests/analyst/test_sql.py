@@ -20,6 +20,7 @@ from audit.errors import StoreError, UsageError
 from audit.spreadsheets import cell
 from audit.store import database, grammar, publish
 from audit.words import Format
+from tests import processes
 from tests.places import ROOT
 from tests.published import HOSTILE, add, full, hostile
 from tests.shared import once
@@ -105,14 +106,11 @@ def stopped(published: Path, statement: str, form: str, **keys: object) -> str:
     """The output on stderr of a process that runs the statement."""
     settings = published.with_name(f"{form}.toml")
     settings.write_text("[sql]\n" + "".join(f"{key} = {value}\n" for key, value in keys.items()))
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "audit", "sql", statement, "--format", form),
-            *("--db", str(published), "--config", str(settings)),
-        ],
+    done = processes.python(
+        *("-m", "audit", "sql", statement, "--format", form),
+        *("--db", published, "--config", settings),
         cwd=ROOT,
-        capture_output=True,
-        check=False,
+        text=False,
     )
     assert done.returncode == 2, done.stderr
     assert b"Traceback" not in done.stderr
@@ -356,11 +354,7 @@ def test_an_analyst_keeps_one_snapshot_through_ten_publishes(tmp_path: Path) -> 
         "question = SqlStatement(sys.argv[2], form=Format.csv)\n"
         "answer(Path(sys.argv[1]), question, sys.stdout.buffer, limits, print)"
     )
-    anew = subprocess.run(
-        [sys.executable, "-c", script, str(path), question],
-        capture_output=True,
-        check=True,
-    )
+    anew = processes.python("-c", script, path, question, check=True, text=False)
     assert anew.stdout == b"n,last\n%d,109\n" % (len(HOSTILE) + 10)
 
 

@@ -1,10 +1,10 @@
 """The command as users call it."""
 
-import subprocess
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
+
+from tests import processes
 
 HEAVY: Final = frozenset(
     {"apscheduler", "duckdb", "jinja2", "numpy", "polars", "pydantic", "rich"}
@@ -42,9 +42,7 @@ def loaded(arguments: Iterable[str], of: Iterable[str]) -> list[str]:
         "try:\n    main()\nfinally:\n    sys.stdout = sys.__stderr__\n"
         f"    print('loaded', *sorted({set(of)!r} & set(sys.modules)))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=False
-    )
+    done = processes.python("-c", script, *arguments)
     said, *names = done.stderr.splitlines()[-1].split()
     assert said == "loaded", done.stderr
     return names

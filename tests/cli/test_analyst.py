@@ -2,12 +2,11 @@
 
 import gzip
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests import processes
 from tests.cli.command import QUICK, Run
 from tests.logs import busy, line, log, write
 
@@ -22,11 +21,8 @@ def test_sql_formats_limits_and_mistakes(run: Run, tmp_path: Path) -> None:
     assert len(run("sql", query, "--format", "csv").stdout.splitlines()) == 61
     write(tmp_path / "q.sql", query)
     assert run("sql", "-f", "q.sql", "--format", "csv").stdout.startswith("job_id,wait_s\n1,0\n")
-    binary = subprocess.run(
-        [sys.executable, "-m", "audit", "sql", query, "--format", "parquet"],
-        cwd=tmp_path,
-        capture_output=True,
-        check=True,
+    binary = processes.python(
+        "-m", "audit", "sql", query, "--format", "parquet", cwd=tmp_path, check=True, text=False
     )
     assert binary.stdout.startswith(b"PAR1")
     for arguments, message in (

@@ -18,6 +18,7 @@ from audit.pipeline.opening import LogRequest
 from audit.pipeline.published import open_published
 from audit.pipeline.session import Session
 from audit.store import database, snapshots
+from tests import stores
 from tests.places import DATA
 from tests.strategies import ended, frame
 
@@ -296,8 +297,7 @@ def audited(
         Session(request, settings, fit=False), AuditOptions(out=tmp_path / log, pdf=False)
     )
     setting = open_published(outcome.database, settings).setting
-    with closing(snapshots.open_snapshot(outcome.database)) as con:
-        [causes] = database.rows(con, CAUSES)
+    [causes] = stores.rows(outcome.database, CAUSES)
     return setting.pools, setting.warnings, [int(cause) for cause in causes]
 
 

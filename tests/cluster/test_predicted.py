@@ -13,11 +13,11 @@ from audit.model import Period
 from audit.oneoff.audit import AuditOptions, audit
 from audit.pipeline.opening import LogRequest
 from audit.pipeline.session import Session
-from audit.report.sections.predicted.reading import read
-from audit.report.sections.predicted.record import Predicted
+from audit.report.sections.predicted.judged import Predicted, read
 from audit.report.source import SectionSource
 from audit.scenario.predict import predictions
-from audit.store import database, snapshots
+from audit.store import snapshots
+from tests import stores
 from tests.cli.command import Run
 from tests.cli.conftest import run as run  # noqa: PLC0414 (a fixture)
 from tests.logs import busy, write
@@ -81,8 +81,7 @@ def test_an_audit_predicts_where_jobs_are_pending_or_if_requested(
     log = write(tmp_path / "mine.psv", sacct_at(at))
     options = AuditOptions(out=tmp_path / "out", pdf=False, predict=predict)
     made = audit(Session(LogRequest(logs=[log]), Config(), fit=False), options)
-    with closing(snapshots.open_snapshot(made.database)) as con:
-        found = database.rows(con, "SELECT DISTINCT kind FROM predictions")
+    found = stores.rows(made.database, "SELECT DISTINCT kind FROM predictions")
     assert {kind for (kind,) in found} == kinds
     page = made.html.read_text()
     assert ("How good predicted starts were" in page) is bool(kinds)
@@ -94,8 +93,7 @@ def test_audits_with_and_without_predictions_are_different_runs(tmp_path: Path) 
     for predict in (False, True, False):
         options = AuditOptions(out=tmp_path / "out", pdf=False, predict=predict)
         made = audit(Session(LogRequest(logs=[log]), Config(), fit=False), options)
-        with closing(snapshots.open_snapshot(made.database)) as con:
-            ((run_id,),) = database.rows(con, "SELECT DISTINCT run_id FROM runs")
+        ((run_id,),) = stores.rows(made.database, "SELECT DISTINCT run_id FROM runs")
         runs.add((predict, run_id))
     assert len(runs) == len({run_id for _, run_id in runs}) == 2
 

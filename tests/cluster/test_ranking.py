@@ -10,7 +10,7 @@ from audit import config
 from audit.cluster import charges, fairshare, ranking
 from audit.config.usage import PriorityWeights
 from audit.errors import ConfigError
-from audit.kernels.scheduling import simulation as kernels
+from audit.kernels.scheduling import multifactor as kernels
 from audit.metrics.fairshare.usage import Windows
 from audit.metrics.slurm.multifactor import Scale
 from audit.model import Order, Policy

@@ -1,13 +1,13 @@
 """Results kept for the next process: returned as they were made, or made anew."""
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from audit.files import caches
+from tests import processes
 
 
 def test_what_was_kept_is_given_back_to_who_makes_it_of_the_same(tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ for at in pieces[:-1]:  # the last would keep those before it from being given b
     libc.free(at)
 print(held() - before)
 """
-    ended = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True)
+    ended = processes.python("-c", script, check=True, text=False)
     assert int(ended.stdout) < 2 * (8 << 20)
 
 
@@ -125,8 +125,6 @@ frame.collect(engine="streaming")
 print(len([*Path(tempfile.gettempdir()).glob("fairaudit-spill-*/*")]))
 """
     spills = {"TMPDIR": str(tmp_path), "POLARS_OOC_MEMORY_BUDGET_MB": "1"}
-    ended = subprocess.run(
-        [sys.executable, "-c", script], env=os.environ | spills, check=True, capture_output=True
-    )
+    ended = processes.python("-c", script, env=os.environ | spills, check=True, text=False)
     assert int(ended.stdout) == 1
     assert [*tmp_path.iterdir()] == []

@@ -1,12 +1,11 @@
 """The remaining rights of a process that gave up all that it can."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from audit.files import confine
+from tests import processes
 from tests.places import ROOT
 
 PROGRAM = """
@@ -62,12 +61,7 @@ def test_only_what_is_named_can_be_read_and_nothing_written(tmp_path: Path, netw
     folder.mkdir()
     for path in (folder / "inner", file, other):
         path.write_text("content")
-    done = subprocess.run(
-        [sys.executable, "-u", "-c", PROGRAM, *map(str, (ROOT, folder, file, other)), network],
-        capture_output=True,
-        check=False,
-        text=True,
-    )
+    done = processes.python("-u", "-c", PROGRAM, *(ROOT, folder, file, other), network)
     said = done.stdout.split()
     assert said[:2] == ["done", "done"], done.stderr
     assert said[2:10] == ["EACCES"] * 8

@@ -25,15 +25,13 @@ def content(con: Connection) -> list[tuple[object, ...]]:
     return [*attempts.rows(), *inputs.rows()]
 
 
-def test_the_same_log_twice_is_once(tmp_path: Path) -> None:
-    con = stores.new(tmp_path / "db")
+def test_the_same_log_twice_is_once(con: Connection, tmp_path: Path) -> None:
     logs = open_logs([write(tmp_path / "a.swf", busy())])
     first = take_in(con, "c", logs)
     before = content(con)
     again = take_in(con, "c", logs)
     assert [taken.known for taken in first + again] == [False, True]
     assert content(con) == before
-    con.close()
 
 
 def test_the_order_of_logs_and_how_they_are_split_change_nothing(tmp_path: Path) -> None:
@@ -61,8 +59,7 @@ def test_the_order_of_logs_and_how_they_are_split_change_nothing(tmp_path: Path)
     assert contents[0] == contents[1]
 
 
-def test_refused_lines_are_kept_and_counted(tmp_path: Path) -> None:
-    con = stores.new(tmp_path / "db")
+def test_refused_lines_are_kept_and_counted(con: Connection, tmp_path: Path) -> None:
     path = write(tmp_path / "a.swf", busy() + "1 2 3\n")
     logs = open_logs([path])
     (taken,) = take_in(con, "c", logs, now=77)
@@ -71,11 +68,9 @@ def test_refused_lines_are_kept_and_counted(tmp_path: Path) -> None:
     assert (row["file"], row["line"], row["text"]) == ("a.swf", 44, "1 2 3")
     assert row["refused_at"] == 77
     assert queries.failed_checks(con) == {}
-    con.close()
 
 
-def test_beyond_the_limit_nothing_of_a_log_goes_in(tmp_path: Path) -> None:
-    con = stores.new(tmp_path / "db")
+def test_beyond_the_limit_nothing_of_a_log_goes_in(con: Connection, tmp_path: Path) -> None:
     logs = open_logs([write(tmp_path / "a.swf", busy() + "1 2 3\n")])
     with pytest.raises(RefusedError, match=r"1 of 41 records were refused") as caught:
         take_in(con, "c", logs, limit=0.01)
@@ -84,15 +79,13 @@ def test_beyond_the_limit_nothing_of_a_log_goes_in(tmp_path: Path) -> None:
     assert fetch(con, "SELECT * FROM refused").is_empty()
     take_in(con, "c", logs, limit=1 / 41)
     assert len(content(con)) == 41
-    con.close()
 
 
 def test_a_log_of_bad_lines_is_not_read_to_its_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    con: Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("audit.ingest.ingest.BATCH_ROWS", 1)
     monkeypatch.setattr("audit.ingest.ingest.WORTH_STOPPING", 1)
-    con = stores.new(tmp_path / "db")
     bad, good = (write(tmp_path / name, text) for name, text in BAD_AND_GOOD.items())
     opened = open_logs([bad, good])
     logs = [log._replace(dialect=replace(log.dialect, block_bytes=500)) for log in opened]
@@ -108,7 +101,6 @@ def test_a_log_of_bad_lines_is_not_read_to_its_end(
     assert [log.name for log in intake.kept_out] == ["bad.psv"]
     assert "of the first " in intake.kept_out[0].reason
     assert fetch(con, "SELECT count(*) FROM records").item() == 40
-    con.close()
 
 
 JOBS = "JobID|User|State|Submit|Start|End|AllocCPUS\n" + "".join(
@@ -137,21 +129,9 @@ def test_only_some_of_many_refused_lines_are_kept(
             con.close()
 
 
-def test_refused_lines_of_all_parts_of_a_log_are_counted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_log_goes_in_whole_or_not_at_all(
+    con: Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("audit.ingest.ingest.BATCH_ROWS", 1)
-    con = stores.new(tmp_path / "db")
-    (opened,) = open_logs([write(tmp_path / "a.swf", busy(20) + "1 2 3\n" + busy(20) + "4 5\n")])
-    in_parts = opened._replace(dialect=replace(opened.dialect, block_bytes=200))
-    (taken,) = take_in(con, "c", [in_parts])
-    assert (taken.records, taken.refused) == (42, 2)
-    assert fetch(con, "SELECT line FROM refused ORDER BY line")["line"].to_list() == [24, 48]
-    con.close()
-
-
-def test_a_log_goes_in_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    con = stores.new(tmp_path / "db")
     logs = open_logs([write(tmp_path / "a.swf", busy())])
     with monkeypatch.context() as broken:
         broken.setattr("audit.ingest.attempts.resolve", None)
@@ -161,11 +141,9 @@ def test_a_log_goes_in_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.M
     assert content(con) == []
     take_in(con, "c", logs)
     assert len(content(con)) == 41
-    con.close()
 
 
-def test_progress_counts_bytes_to_the_end(tmp_path: Path) -> None:
-    con = stores.new(tmp_path / "db")
+def test_progress_counts_bytes_to_the_end(con: Connection, tmp_path: Path) -> None:
     logs = open_logs([write(tmp_path / f"{n}.swf", busy(n)) for n in (5, 9)])
     told: list[tuple[str, int, int]] = []
     take_in(con, "c", logs, on_progress=lambda *said: told.append(said))
@@ -173,7 +151,6 @@ def test_progress_counts_bytes_to_the_end(tmp_path: Path) -> None:
     assert told[-1] == ("reading 9.swf", total, total)
     done = [step for _, step, _ in told]
     assert done == sorted(done)
-    con.close()
 
 
 def test_a_dialect_may_be_named_but_must_be_right(tmp_path: Path) -> None:
@@ -199,12 +176,11 @@ def naming(names: Sequence[str]) -> Named:
 @pytest.mark.parametrize("place", [0, 7, 39])
 @pytest.mark.parametrize("batch", [1, 1000])
 def test_a_flipped_bit_makes_no_second_cluster(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: int, batch: int
+    con: Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: int, batch: int
 ) -> None:
     monkeypatch.setattr("audit.ingest.ingest.BATCH_ROWS", batch)
     rows = [of_cluster(job, "blues" if job == place else "bluer") for job in range(40)]
     log = write(tmp_path / "a.psv", "\n".join([HEADER, *rows, ""]))
-    con = stores.new(tmp_path / "db")
     named, (taken,), _ = take_in_by_name(con, open_logs([log]), naming)
     assert named.cluster == "bluer"
     assert (taken.records, taken.refused, taken.elsewhere) == (40, 1, 0)
@@ -217,7 +193,6 @@ def test_a_flipped_bit_makes_no_second_cluster(
     assert "names the cluster 'blues', nearly all others 'bluer'" in refused["reason"]
     assert fetch(con, "SELECT count(*) FROM records").item() == 39
     assert queries.failed_checks(con) == {}
-    con.close()
 
 
 def test_more_than_a_few_are_another_cluster(tmp_path: Path) -> None:

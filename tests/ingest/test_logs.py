@@ -16,8 +16,7 @@ from audit.ingest import logs
 from audit.ingest.ingest import take_in
 from audit.ingest.logs import LogHead, open_each, open_log, open_logs
 from audit.store import queries
-from audit.store.database import fetch
-from tests import stores
+from audit.store.database import Connection, fetch
 from tests.logs import busy, write
 
 SACCT = "JobID|User|Account|Partition|State|Submit|Start|End|AllocCPUS\n" + "".join(
@@ -27,7 +26,7 @@ SACCT = "JobID|User|Account|Partition|State|Submit|Start|End|AllocCPUS\n" + "".j
 )
 
 
-def test_one_log_in_any_form_is_one_log(tmp_path: Path) -> None:
+def test_one_log_in_any_form_is_one_log(con: Connection, tmp_path: Path) -> None:
     text = busy()
     forms = {
         "plain": text.encode(),
@@ -41,21 +40,17 @@ def test_one_log_in_any_form_is_one_log(tmp_path: Path) -> None:
     for name, data in forms.items():
         (tmp_path / name).write_bytes(data)
     opened = open_logs([tmp_path / name for name in forms])
-    con = stores.new(tmp_path / "db")
     taken = take_in(con, "c", opened)
     assert [one.known for one in taken] == [False, *[True] * (len(forms) - 1)]
     assert {log.source.size for log in opened} == {len(text)}
-    con.close()
 
 
-def test_offsets_and_lines_count_in_the_text(tmp_path: Path) -> None:
+def test_offsets_and_lines_count_in_the_text(con: Connection, tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_bytes(gzip.compress(f"{busy()}damag\u00e9\n".encode("utf-16")))
-    con = stores.new(tmp_path / "db")
     take_in(con, "c", open_logs([path]))
     place = fetch(con, "SELECT line, byte_offset, text FROM refused").row(0)
     assert place == (busy().count("\n") + 1, len(busy()), "damag\u00e9")
-    con.close()
 
 
 @pytest.mark.parametrize(
@@ -68,11 +63,10 @@ def test_offsets_and_lines_count_in_the_text(tmp_path: Path) -> None:
     ids=["swf", "sacct: a name", "sacct: a time"],
 )
 def test_a_nul_makes_no_log_binary(
-    tmp_path: Path, text: str, place: int, records: int, refused: int
+    con: Connection, tmp_path: Path, text: str, place: int, records: int, refused: int
 ) -> None:
     path = tmp_path / "log"
     path.write_bytes(f"{text[:place]}\0{text[place + 1 :]}".encode())
-    con = stores.new(tmp_path / "db")
     (taken,) = take_in(con, "c", open_logs([path]))
     assert (taken.records, taken.refused) == (records, refused)
     held = fetch(con, 'SELECT "user", account FROM records ORDER BY line')
@@ -82,16 +76,13 @@ def test_a_nul_makes_no_log_binary(
     else:
         assert "\0" in fetch(con, "SELECT text FROM refused").item()
     assert queries.failed_checks(con) == {}
-    con.close()
 
 
-def test_nuls_at_the_end_of_a_log_cost_no_record(tmp_path: Path) -> None:
+def test_nuls_at_the_end_of_a_log_cost_no_record(con: Connection, tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_bytes(busy(9).encode() + bytes(4096))  # as a file system leaves it after a crash
-    con = stores.new(tmp_path / "db")
     (taken,) = take_in(con, "c", open_logs([path]))
     assert (taken.records, taken.refused) == (10, 1)
-    con.close()
 
 
 def test_what_no_dialect_recognises_may_be_no_text(tmp_path: Path) -> None:
@@ -115,19 +106,6 @@ def test_one_that_cannot_be_opened_stops_no_other(tmp_path: Path) -> None:
     assert unread.name == "od\\xffd"
     assert unread.where == f"{tmp_path}/od\\xffd"
     assert unread.reason == "a link to gone, where nothing is"
-
-
-def test_a_packed_log_is_the_same_log(tmp_path: Path) -> None:
-    text = busy().encode()
-    plain, packed = tmp_path / "a.swf", tmp_path / "named-as-it-likes"
-    plain.write_bytes(text)
-    packed.write_bytes(gzip.compress(text))
-    for path in (plain, packed):
-        source = logs.inspect(path)
-        assert source.size == len(text)
-        assert source.sha256 == hashlib.sha256(text).hexdigest()
-        assert source.head == text
-        assert b"".join(block.data for block in logs.blocks(path)) == text
 
 
 @pytest.mark.parametrize("size", [1, 7, 100, 1 << 20])
@@ -164,17 +142,6 @@ def test_what_is_no_log(tmp_path: Path, content: bytes, code: int, said: str) ->
     assert caught.value.exit_code == code
     assert said in str(caught.value)
     assert str(path) in str(caught.value)
-
-
-def test_what_is_not_there(tmp_path: Path) -> None:
-    for path, said in ((tmp_path / "none", "no such file"), (tmp_path, "is a directory")):
-        with pytest.raises(AuditError, match=said) as caught:
-            logs.inspect(path)
-        assert caught.value.exit_code == 2
-    below_a_file = write(tmp_path / "file", "x") / "log"
-    with pytest.raises(AuditError, match="cannot be read") as caught:
-        logs.inspect(below_a_file)
-    assert caught.value.exit_code == 2
 
 
 def test_the_head_can_end_the_reading(tmp_path: Path) -> None:

@@ -8,13 +8,12 @@ from audit.ingest.ingest import take_in
 from audit.ingest.logs import open_logs
 from audit.ingest.replay import Replayed, replay
 from audit.store import queries
-from audit.store.database import fetch
-from tests import stores
+from audit.store.database import Connection, fetch
 from tests.logs import line
 
 
 @pytest.mark.parametrize("lines", [20_000, pytest.param(1_000_000, marks=pytest.mark.thorough)])
-def test_one_bad_line_among_many(tmp_path: Path, lines: int) -> None:
+def test_one_bad_line_among_many(con: Connection, tmp_path: Path, lines: int) -> None:
     log = tmp_path / "a.swf"
     ordinary = line(0).split(" ", 2)[2]
     with log.open("w") as out:
@@ -26,7 +25,6 @@ def test_one_bad_line_among_many(tmp_path: Path, lines: int) -> None:
         offset = log.read_bytes().index(f"\n{at} ".encode()) + 1
         out.seek(offset)
         out.write(bad)
-    con = stores.new(tmp_path / "db")
     (taken,) = take_in(con, "c", open_logs([log]))
     assert (taken.records, taken.refused) == (lines, 1)
     assert fetch(con, "SELECT count(*) FROM records").item() == lines - 1
@@ -39,4 +37,3 @@ def test_one_bad_line_among_many(tmp_path: Path, lines: int) -> None:
         lines * (lines - 1) // 2,
     )
     assert queries.failed_checks(con) == {}
-    con.close()

@@ -28,7 +28,7 @@ from audit.ingest.people import AS_THEY_ARE, PeopleFilter
 from audit.model import RECORDS, REFUSALS
 from audit.nightly.run import run
 from audit.store import database, snapshots
-from tests import stores
+from audit.store.database import Connection
 from tests.ingest.test_quarantine import odd, of_2026, ordinary
 from tests.logs import line, log, write
 from tests.nightly.test_run import FIGURES, NOW, month, site
@@ -293,8 +293,7 @@ def called(named: Named, _names: Sequence[str]) -> Named:
     return named
 
 
-def test_a_doubtful_record_waits_without_its_text(tmp_path: Path) -> None:
-    con = stores.new(tmp_path / "db")
+def test_a_doubtful_record_waits_without_its_text(con: Connection, tmp_path: Path) -> None:
     path = write(tmp_path / "a.swf", of_2026([*ordinary(40), odd(98, 2059)]))
     for name, people_filter in (
         ("plain", AS_THEY_ARE),
@@ -308,4 +307,3 @@ def test_a_doubtful_record_waits_without_its_text(tmp_path: Path) -> None:
         )
         assert (text is None) == (people_filter.hides)
         assert is_pseudonym("user", user) == (people_filter.hides)
-    con.close()

@@ -44,8 +44,9 @@ def aside(con: Connection) -> list[tuple[Any, ...]]:
     return fetch(con, wanted).rows()
 
 
-def test_wrong_clocks_are_set_aside_with_their_text_and_reason(tmp_path: Path) -> None:
-    con = stores.new(tmp_path / "db")
+def test_wrong_clocks_are_set_aside_with_their_text_and_reason(
+    con: Connection, tmp_path: Path
+) -> None:
     lines = ordinary()
     lines[20:20] = [odd(91, 2059)]
     (taken,) = take_in(con, "c", open_logs([write(tmp_path / "a.swf", of_2026(lines))]), now=7)
@@ -57,20 +58,16 @@ def test_wrong_clocks_are_set_aside_with_their_text_and_reason(tmp_path: Path) -
         "its submit is of 2059, but the rest of its source of 2026-01-01 to 2026-01-02"
     )
     assert queries.failed_checks(con) == {}
-    con.close()
 
 
-def test_one_wrong_time_of_a_record_is_enough(tmp_path: Path) -> None:
-    con = stores.new(tmp_path / "db")
+def test_one_wrong_time_of_a_record_is_enough(con: Connection, tmp_path: Path) -> None:
     lines = [*ordinary(), line(91, submit=BEGIN + 50, run=33 * 365 * DAY)]
     take_in(con, "c", open_logs([write(tmp_path / "a.swf", of_2026(lines))]))
     ((_, _, _, reason, _),) = aside(con)
     assert reason.startswith("its end is of 2058")
-    con.close()
 
 
-def test_a_doubt_ends_when_more_come_or_somebody_says_so(tmp_path: Path) -> None:
-    con = stores.new(tmp_path / "db")
+def test_a_doubt_ends_when_more_come_or_somebody_says_so(con: Connection, tmp_path: Path) -> None:
     first = open_logs([write(tmp_path / "a.swf", of_2026([*ordinary(), odd(91, 2028)]))])
     take_in(con, "c", [one._replace(origin="logs/*") for one in first])
     assert 91 not in held(con)
@@ -80,18 +77,15 @@ def test_a_doubt_ends_when_more_come_or_somebody_says_so(tmp_path: Path) -> None
     assert held(con) == [*range(1, 41), 91, 92, 93, 94]
     assert aside(con) == []
     assert queries.failed_checks(con) == {}
-    con.close()
 
 
-def test_sources_are_judged_by_themselves(tmp_path: Path) -> None:
-    con = stores.new(tmp_path / "db")
+def test_sources_are_judged_by_themselves(con: Connection, tmp_path: Path) -> None:
     logs = [
         write(tmp_path / "now.swf", of_2026(ordinary(900))),
         write(tmp_path / "then.swf", of_2026([odd(5_001, 2001), odd(5_002, 2001)])),
     ]
     take_in(con, "c", open_logs(logs))
     assert aside(con) == []
-    con.close()
 
 
 def test_the_order_of_logs_changes_nothing(tmp_path: Path) -> None:
@@ -115,17 +109,18 @@ def test_the_order_of_logs_changes_nothing(tmp_path: Path) -> None:
     assert len(contents[0][1]) == 2
 
 
-def test_attempts_of_a_job_are_numbered_without_its_doubtful_record(tmp_path: Path) -> None:
-    con = stores.new(tmp_path / "db")
+def test_attempts_of_a_job_are_numbered_without_its_doubtful_record(
+    con: Connection, tmp_path: Path
+) -> None:
     lines = [*ordinary(), odd(7, 1999)]
     take_in(con, "c", open_logs([write(tmp_path / "a.swf", of_2026(lines))]))
     wanted = "SELECT attempt FROM records WHERE job_number = 7"
     assert fetch(con, wanted)["attempt"].to_list() == [1]
-    con.close()
 
 
-def test_the_limit_holds_by_source_and_keeps_its_new_part_out_alone(tmp_path: Path) -> None:
-    con = stores.new(tmp_path / "db")
+def test_the_limit_holds_by_source_and_keeps_its_new_part_out_alone(
+    con: Connection, tmp_path: Path
+) -> None:
     good = write(tmp_path / "good.swf", of_2026(ordinary(90)))
     mixed = write(tmp_path / "mixed.swf", of_2026(ordinary(9, 200)) + "1 2 3\n" * 5)
     other = write(tmp_path / "other.swf", of_2026(ordinary(9, 300)))
@@ -144,11 +139,9 @@ def test_the_limit_holds_by_source_and_keeps_its_new_part_out_alone(tmp_path: Pa
     assert take(("a", [good, mixed])) == []  # 5 of 104
     assert fetch(con, "SELECT count(*) FROM refused").item() == 5
     assert queries.failed_checks(con) == {}
-    con.close()
 
 
-def test_a_memory_of_text_is_kept_though_its_log_is_gone(tmp_path: Path) -> None:
-    con = stores.new(tmp_path / "db")
+def test_a_memory_of_text_is_kept_though_its_log_is_gone(con: Connection, tmp_path: Path) -> None:
     alone = write(tmp_path / "a.swf", of_2026([odd(91, 2028)]))
     first = open_logs([alone])
     take_in(con, "c", [one._replace(origin="logs/*") for one in first])
@@ -159,7 +152,6 @@ def test_a_memory_of_text_is_kept_though_its_log_is_gone(tmp_path: Path) -> None
     ((_, _, _, _, text),) = aside(con)
     assert text is None
     assert 91 not in held(con)
-    con.close()
 
 
 MONTH = [(20_000 + day, 10) for day in range(31)]  # 310 records

@@ -33,63 +33,31 @@ def attempts(con: Connection, cluster: str = "c") -> pl.DataFrame:
     return queries.run(con, "attempts", cluster=cluster, since=None, until=None)
 
 
-def test_steps_are_records_but_no_attempts(tmp_path: Path) -> None:
-    con = stores.new(tmp_path / "db")
+def test_steps_are_records_but_no_attempts(con: Connection) -> None:
     (taken,) = take_in(con, "c", open_logs([CAPTURES / "steps.psv"]))
     assert (taken.records, taken.refused, taken.steps, taken.elsewhere) == (32, 0, 16, 0)
     assert attempts(con).height == 16
     assert queries.failed_checks(con) == {}
-    con.close()
 
 
-def test_a_requeued_job_has_two_attempts(tmp_path: Path) -> None:
-    con = stores.new(tmp_path / "db")
+def test_a_requeued_job_has_two_attempts(con: Connection) -> None:
     take_in(con, "c", open_logs([CAPTURES / "x_d.psv"]))
     found = attempts(con).filter(pl.col("job_id") == "19")
     assert found.select("attempt", "state").rows() == [(1, "REQUEUED"), (2, "COMPLETED")]
-    con.close()
 
 
-def test_files_that_tell_of_the_same_jobs_change_nothing(tmp_path: Path) -> None:
-    con = stores.new(tmp_path / "db")
+def test_files_that_tell_of_the_same_jobs_change_nothing(con: Connection) -> None:
     take_in(con, "c", open_logs([CAPTURES / "x_d.psv"]))
     before = attempts(con).drop("line", "byte_offset")
     names = ("epoch.psv", "us.txt", "noconvert.psv", "steps.psv", "nodup.psv")
     take_in(con, "c", open_logs([CAPTURES / name for name in names]))
     assert attempts(con).drop("line", "byte_offset").equals(before)
     assert queries.failed_checks(con) == {}
-    con.close()
 
 
-@pytest.mark.thorough
-def test_the_order_of_dumps_changes_nothing(tmp_path: Path) -> None:
-    waiting, started = "150 Unknown Unknown", "150 250 350"
-    dumps = {
-        "mon": [row("1", "100 200 Unknown", "RUNNING"), row("3_[0-9%2]", waiting, "PENDING")],
-        "tue": [row("1", "100 200 300"), row("3_0", started), row("3_[1-9%2]", waiting, "PENDING")],
-        "wed": [
-            row("3_0", started),
-            row("3_1", "150 260 Unknown", "RUNNING"),
-            row("3_[2-9%2]", waiting, "PENDING"),
-        ],
-    }
-    paths = [write(tmp_path / name, "\n".join([HEADER, *rows, ""])) for name, rows in dumps.items()]
-    seen = []
-    for number, order in enumerate(permutations(paths)):
-        con = stores.new(tmp_path / str(number))
-        take_in(con, "c", open_logs(order))
-        assert queries.failed_checks(con) == {}
-        seen.append(fetch(con, "SELECT * FROM records").sort(pl.all()))
-        con.close()
-    assert all(frame.equals(seen[0]) for frame in seen)
-    left = seen[0].filter(~pl.col("superseded")).sort("job_id")
-    assert left["job_id"].to_list() == ["1", "3_0", "3_1", "3_[2-9%2]"]
-
-
-def test_records_of_another_cluster_are_left_there(tmp_path: Path) -> None:
+def test_records_of_another_cluster_are_left_there(con: Connection, tmp_path: Path) -> None:
     rows = [row("1", "100 200 300"), row("1", "100 210 310", cluster="two")]
     path = write(tmp_path / "both", "\n".join([HEADER, *rows, ""]))
-    con = stores.new(tmp_path / "db")
     logs = open_logs([path])
     assert clusters(logs[0]) == {"one": 1, "two": 1}
     with pytest.raises(UsageError, match=r"several clusters \(one, two\): choose one"):
@@ -101,7 +69,6 @@ def test_records_of_another_cluster_are_left_there(tmp_path: Path) -> None:
         assert attempts(con, name).height == 1
     assert queries.failed_checks(con) == {}
     assert fetch(con, "SELECT log_cluster FROM inputs ORDER BY ALL").rows() == [("one",), ("two",)]
-    con.close()
 
 
 XDMOD, XDMOD_GRES, AWS, AWS_2, SNOWMAN = (
@@ -127,7 +94,7 @@ XDMOD, XDMOD_GRES, AWS, AWS_2, SNOWMAN = (
     ],
 )
 def test_public_logs(
-    tmp_path: Path,
+    con: Connection,
     real_logs: Path,
     name: str,
     reading: Reading,
@@ -135,7 +102,6 @@ def test_public_logs(
     steps: int,
     standings: tuple[int, int, int, int],
 ) -> None:
-    con = stores.new(tmp_path / "db")
     (taken,) = take_in(con, "c", open_logs([real_logs / "slurm" / name], reading=reading))
     assert (taken.records, taken.refused, taken.steps) == (records, 0, steps)
     assert queries.failed_checks(con) == {}
@@ -147,20 +113,17 @@ def test_public_logs(
         never=(~started & left).sum(),
     )
     assert found.row(0) == standings
-    con.close()
 
 
-def test_the_overflowed_memory_of_a_public_log(tmp_path: Path, real_logs: Path) -> None:
+def test_the_overflowed_memory_of_a_public_log(con: Connection, real_logs: Path) -> None:
     """ReqMem without its overflow equals AllocTRES's amount."""
     columns = XDMOD.columns or ()
     hidden = tuple("_" if name in {"alloctres", "reqtres"} else name for name in columns)
-    con = stores.new(tmp_path / "db")
     for cluster, names in (("lists", columns), ("memory", hidden)):
         path = real_logs / "slurm" / "xdmod-phillips.log.gz"
         take_in(con, cluster, open_logs([path], reading=Reading(columns=names)))
     found, expected = (attempts(con, name)["mem_bytes"] for name in ("memory", "lists"))
     assert found.equals(expected)
-    con.close()
 
 
 def naming(asked: str | None = None) -> Naming:
@@ -187,12 +150,11 @@ def parsed_bytes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def test_a_log_is_parsed_once_though_its_records_name_the_cluster(
-    tmp_path: Path, parsed_bytes: list[int]
+    con: Connection, tmp_path: Path, parsed_bytes: list[int]
 ) -> None:
     paths = [
         write(tmp_path / name, "\n".join([HEADER, row(name, "100 200 300"), ""])) for name in "12"
     ]
-    con = stores.new(tmp_path / "db")
     logs = open_logs(paths)
     named, taken, _ = take_in_by_name(con, logs, naming())
     assert (named.cluster, named.called) == ("one", "one")
@@ -202,7 +164,6 @@ def test_a_log_is_parsed_once_though_its_records_name_the_cluster(
     # what the store holds is not parsed again
     assert take_in_by_name(con, logs, naming())[0] == named
     assert sum(parsed_bytes) == sum(log.source.size for log in logs)
-    con.close()
 
 
 @pytest.mark.parametrize(
@@ -217,6 +178,7 @@ def test_a_log_is_parsed_once_though_its_records_name_the_cluster(
     ],
 )
 def test_a_name_that_comes_late_is_as_good_as_one_at_once(
+    con: Connection,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     clusters_of_rows: list[str],
@@ -235,19 +197,17 @@ def test_a_name_that_comes_late_is_as_good_as_one_at_once(
         )
         for number in range(2)
     ]  # fmt: skip
-    con = stores.new(tmp_path / "db")
     named, taken, _ = take_in_by_name(con, open_logs(paths), naming(asked))
     assert named.cluster == cluster
     assert fetch(con, "SELECT DISTINCT cluster FROM records").rows() == [(cluster,)]
     assert attempts(con, cluster).height == kept
     assert sum(log.elsewhere for log in taken) == 4 - kept
     assert queries.failed_checks(con) == {}
-    con.close()
 
 
 @pytest.mark.parametrize("asked", [None, "three"])
 def test_several_clusters_leave_the_store_untouched(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: str | None
+    con: Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: str | None
 ) -> None:
     monkeypatch.setattr("audit.ingest.ingest.BATCH_ROWS", 1)
     paths = [
@@ -256,7 +216,6 @@ def test_several_clusters_leave_the_store_untouched(
         )
         for name in ("one", "two", "six")
     ]
-    con = stores.new(tmp_path / "db")
     logs = open_logs(paths)
     with pytest.raises(UsageError, match=r"one, six, two; choose one \(--cluster\)"):
         take_in_by_name(con, logs, naming(asked))
@@ -266,7 +225,6 @@ def test_several_clusters_leave_the_store_untouched(
     with pytest.raises(UsageError, match="one, six, two"):
         take_in_by_name(con, logs, naming(asked))
     assert fetch(con, "SELECT count(*) FROM inputs").item() == 1
-    con.close()
 
 
 def tasks(con: Connection) -> list[tuple[object, ...]]:
@@ -305,9 +263,12 @@ def test_an_array_from_night_to_night(tmp_path: Path) -> None:
         assert tasks(con) == known
         assert queries.failed_checks(con) == {}
     con.close()
+    seen = []
     for number, order in enumerate(permutations(files)):
         con = stores.new(tmp_path / f"db{number}")
         for file in order:
             take_in(con, "c", open_logs([file]))
         assert tasks(con) == expected[-1]
+        seen.append(fetch(con, "SELECT * FROM records").sort(pl.all()))
         con.close()
+    assert all(frame.equals(seen[0]) for frame in seen)

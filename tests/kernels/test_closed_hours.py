@@ -1,100 +1,131 @@
 """Starts that a window forbids, against its definition, second by second."""
 
-from collections.abc import Sequence
+from collections.abc import Collection
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.kernels import closed_hours as kernels
-from audit.kernels.closed_hours import ForbiddenStart as Mark
 from audit.scenario.windows.hours import hours_to_next
-from audit.scenario.windows.occasions import hour_of_week
+from audit.scenario.windows.occasions import SPAN, hour_of_week
 
 HOUR, WEEK = 3_600, 168
 DAYS = 4
 ATTEMPTS = 6
+CHANGES = ((-(10**9), 0), (5 * HOUR, -HOUR))
+"""When a clock changes, and by what it is then ahead of the epoch, s."""
 
-Part = tuple[int, int, int, int, bool]  # attempt, begin, seconds, stretch, claims
+Row = tuple[int, int, int, int, bool]  # attempt, stretch, since, until, whether it claims
 
 
 @st.composite
-def parts(draw: st.DrawFn) -> list[Part]:
-    """Parts of hours of some attempts, by attempt and begin."""
-    found = []
+def spans(draw: st.DrawFn) -> list[Row]:
+    """Spans of some attempts, by attempt and begin, before and after 1970; s on the clock."""
+    found = list[Row]()
     for job in range(ATTEMPTS):
-        for hour in sorted(draw(st.sets(st.integers(-20, 24 * DAYS - 1), max_size=8))):
-            since = draw(st.integers(0, HOUR - 1))
-            until = draw(st.integers(since + 1, min(since + 90, HOUR)))
-            stretch = 10 * job + draw(st.integers(0, 1))
-            at = hour * HOUR + since
-            found.append((job, at, until - since, stretch, draw(st.booleans())))
+        until = draw(st.integers(-20, 24)) * HOUR
+        for _ in range(draw(st.integers(0, 6))):
+            since = until + draw(st.integers(0, 5 * HOUR))
+            until = since + draw(st.one_of(st.integers(1, 90), st.integers(1, 4 * HOUR)))
+            stretch = 10 * job + len(found) // 2
+            found.append((job, stretch, since, until, draw(st.booleans())))
     return found
 
 
-def forbids(at: int, reach: int, closed: Sequence[int], *, overlap: bool) -> bool:
+def forbids(at: int, reach: int, closed: Collection[int], *, overlap: bool) -> bool:
     """Whether a window forbids a start: an hour that it touches is closed."""
     last = at + reach - 1 if overlap else at
     hours = range(at // HOUR, last // HOUR + 1)
     return any(int(hour_of_week(np.array([hour * HOUR]))[0]) in closed for hour in hours)
 
 
+def starts(
+    rows: list[Row], of_start: np.ndarray, start: np.ndarray, reach: np.ndarray, judged: np.ndarray
+) -> kernels.PossibleStarts:
+    """Return the starts on a clock that is ``CHANGES`` ahead of the epoch."""
+    since = np.array([at for at, _ in CHANGES])
+    ahead = np.array([seconds for _, seconds in CHANGES])
+    tables = list[tuple[int, int, int, int]](), list[tuple[int, int, int, int]]()
+    for job, stretch, begin, end, claims in rows:
+        by = next(seconds for at, seconds in reversed(CHANGES) if begin - seconds >= at)
+        tables[not claims].append((job, stretch, begin - by, end - by))
+    claiming, others = (np.array(table, SPAN) for table in tables)
+    return kernels.PossibleStarts(
+        *(claiming, others, of_start, start, reach, judged, since, ahead),
+    )
+
+
 @given(
-    parts(),
+    spans(),
     st.lists(st.tuples(st.integers(0, ATTEMPTS - 1), st.integers(0, 24 * DAYS * HOUR)), max_size=8),
     st.sets(st.integers(0, WEEK - 1), max_size=30),
     st.lists(st.integers(1, 6 * HOUR), min_size=ATTEMPTS, max_size=ATTEMPTS),
     st.booleans(),
+    st.booleans(),
 )
 def test_forbidden_starts_are_those_of_the_definition(
-    cut: list[Part],
+    rows: list[Row],
     started: list[tuple[int, int]],
     closed: set[int],
     reach: list[int],
     overlap: bool,
+    by_hour: bool,
 ) -> None:
-    table = np.array(cut, np.int64).reshape(-1, 5)
     of_start, start = np.array(started, np.int64).reshape(-1, 2).T.copy()
     side = np.arange(ATTEMPTS) % 3  # 0: the class, 1: neighbours, 2: neither
-
-    def possible(part: np.ndarray) -> kernels.PossibleStarts:
-        job, begin, seconds, stretch, _ = part.T.copy()
-        of_parts = (job, begin, seconds, stretch, hour_of_week(begin))
-        of_starts = (of_start, start, hour_of_week(start))
-        return kernels.PossibleStarts(*of_parts, *of_starts, np.array(reach))
-
+    judged = np.arange(ATTEMPTS) != 3
+    possible = starts(rows, of_start, start, np.array(reach), judged)
     window = kernels.ClosedHours(hours_to_next(closed), overlap, side == 0, side == 1)
-    expected, waiting, before, hour = [], dict[int, int](), -1, -1
-    last_stretch = None
-    for one, since, lasts, of, claim in cut:
+    expected: list[list[list[int]]] = [[], [], []]
+    waiting, last = dict[int, int](), dict[int, int]()
+    for job, stretch, since, until, claims in rows:
         inside = [
             second
-            for second in range(since, since + lasts, 1)
-            if forbids(second, reach[one], sorted(closed), overlap=overlap)
+            for second in range(since, until)
+            if judged[job] and forbids(second, reach[job], closed, overlap=overlap)
         ]
-        if not inside:
-            continue
-        if side[one] == 0:
-            for second in inside:
-                waiting[second // (24 * HOUR)] = waiting.get(second // (24 * HOUR), 0) + 1
-        if claim:
-            marks = Mark.BEGINS_STRETCH * (of != last_stretch)
-            marks |= Mark.IN_NEW_HOUR * ((one, inside[0] // HOUR) != (before, hour))
-            last_stretch, before, hour = of, one, inside[0] // HOUR
-            expected.append((one, inside[0], marks))
-    for one, second in started:
-        if forbids(second, reach[one], sorted(closed), overlap=overlap):
-            marks = Mark.BREAKS | Mark.IN_NEW_HOUR * ((one, second // HOUR) != (before, hour))
-            before, hour = one, second // HOUR
-            expected.append((one, second, marks))
-    wanted = int(Mark.BREAKS | Mark.BEGINS_STRETCH)
-    out = kernels.Table(3)
-    kernels.forbidden_starts(possible(table[table[:, 4] > 0]), window, wanted, out)
-    assert out.taken().tolist() == [
-        [one, second, marks | Mark.OF_CLASS * (side[one] == 0)]
-        for one, second, marks in expected
-        if side[one] < 2 and marks & wanted
-    ]
-    days = np.zeros(DAYS + 2, np.int64)
-    kernels.forbidden_seconds(possible(table), window, -1, days)
-    assert {day - 1: count for day, count in enumerate(days.tolist()) if count} == waiting
+        for second in inside if side[job] == 0 else ():
+            waiting[second // (24 * HOUR)] = waiting.get(second // (24 * HOUR), 0) + 1
+        for second in inside if claims else ():
+            mark = second // HOUR if by_hour else stretch
+            if mark != last.get(job):
+                last[job] = mark
+                expected[side[job]].append([second, job])
+    for job, second in started:
+        if forbids(second, reach[job], closed, overlap=overlap):
+            expected[side[job]].append([second, job + (1 << 32)])  # broken
+    tables = kernels.Table(2), kernels.Table(2)
+    kernels.forbidden_starts(possible, window, by_hour, *tables)
+    assert [table.taken().tolist() for table in tables] == expected[:2]
+    days = np.zeros(2 * DAYS + 4, np.int64)
+    kernels.forbidden_seconds(possible, window, -2, days)
+    assert {day - 2: count for day, count in enumerate(days.tolist()) if count} == waiting
+
+
+@given(spans(), st.lists(st.integers(-1, 2), min_size=ATTEMPTS, max_size=ATTEMPTS))
+def test_tables_of_hours_are_those_of_the_definition(rows: list[Row], bins: list[int]) -> None:
+    of_start, start = np.arange(ATTEMPTS), np.arange(ATTEMPTS) * 7_000 - 20_000
+    row, judged = np.arange(ATTEMPTS) % 2, np.arange(ATTEMPTS) != 3
+    possible = starts(rows, of_start, start, np.ones(ATTEMPTS, np.int64), judged)
+    since, until, blocks = -10 * HOUR, 40 * HOUR, 4
+    expected = np.zeros((WEEK, 2, 3, 3, blocks))
+
+    def add(job: int, second: int, which: int) -> None:
+        hour = int(hour_of_week(np.array([second]))[0])
+        block = min(max((second - since) * blocks // (until - since), 0), blocks - 1)
+        expected[hour, row[job], which, bins[job], block] += bins[job] >= 0
+
+    seen = set()
+    for job, _, begin, end, claims in rows:
+        for second in range(begin, end) if judged[job] else ():
+            at = max(begin, second // HOUR * HOUR)  # of the part in this hour
+            add(job, at, 2)
+            if claims and (job, second // HOUR) not in seen:
+                seen.add((job, second // HOUR))
+                add(job, at, 0)
+    for job, second in zip(of_start.tolist(), start.tolist(), strict=True):
+        add(job, second, 1)
+    found = np.zeros_like(expected)
+    kernels.add_to_table(possible, np.array(bins), row, since, until, found)
+    assert np.array_equal(found, expected)

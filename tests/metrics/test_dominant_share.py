@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from audit.metrics import dominant_share
 from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.users import by_entity
-from audit.metrics.dominant_share import COLUMN, _edges, beside, with_curves
+from audit.metrics.dominant_share import COLUMN, _edges, beside
 from audit.model import CapacityStep, Pool, Resource
 from tests.naive import dominant_share as naive
 from tests.strategies import ended, frame
@@ -32,7 +32,7 @@ def got(
 ) -> dict[str | None, float | None]:
     described = describe(frame(records), [pool])
     entities = by_entity(described.with_columns(re_unfairness=pl.lit(0.0)), "user")
-    found = beside(entities, "user", described, pool, span, END, shares, held)
+    found, _ = beside(entities, "user", described, pool, span, END, shares, held)
     return dict(found.select("entity", COLUMN).iter_rows())
 
 
@@ -101,10 +101,11 @@ def test_as_defined(
     shares = None if weights is None else {name: float(w) for name, w in weights.items()}
     found = got(records, pool, (span[0], sum(span)), shares, held)
     assert found == {name: pytest.approx(float(of), abs=1e-9) for name, of in want.items()}
-    entities = by_entity(described.with_columns(re_unfairness=pl.lit(0.0)), "user")
+    described = described.with_columns(account="user", re_unfairness=pl.lit(0.0))
+    entities = by_entity(described, "account")
     of = (described, pool, (span[0], sum(span)), END, shares, held)
     with mock.patch.object(dominant_share, "STEPS_S", (step_s,)):
-        filled, curves = with_curves(entities, "user", *of)
+        filled, curves = beside(entities, "account", *of)
     assert dict(filled.select("entity", COLUMN).iter_rows()) == found
     each = naive.seconds(log, capacity, weights or dict.fromkeys(USERS, 1))
     steps = [[*seconds][k : k + step_s] for k in range(0, len(seconds), step_s)]

@@ -60,6 +60,10 @@ POOL = Pool(
         ("n[1-", None),
         ("n[a-b]", None),
         ("n[3-1]", None),
+        *((malformed, None) for malformed in ("n]1[", "n[]", "n[[1]]", "n[1-2]]", "n[-2]")),
+        (f"n[{'9' * 5_000}]", None),
+        ("x" * (LONGEST + 1) + "[1-2]", None),
+        ("[0-9]" * 400, None),
         (f"n[0-{MOST}]", None),
         ("n[0-999]" * 3, None),
         ("n[1-99999999999999999999]", None),
@@ -67,6 +71,12 @@ POOL = Pool(
 )
 def test_a_hostlist_names_its_nodes(hostlist: str, names: list[str] | None) -> None:
     assert expand(hostlist) == names
+
+
+def test_a_hostlist_names_at_most_so_many() -> None:
+    assert expand("n[1-4]", most=4) == ["n1", "n2", "n3", "n4"]
+    for hostlist in ("n[1-5]", "n[1-3],n[4-5]", "n[1-2][1-3]", "n[0-99999999999999999]"):
+        assert expand(hostlist, most=4) is None
 
 
 @pytest.mark.parametrize("hostlist", ["n[08-10],gpu01", "r[0-1]n[0-1]-ib", "n[1-", "n[3-1],a", ""])

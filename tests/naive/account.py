@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -96,7 +97,8 @@ class Known(NamedTuple):
     says: str | int = "held"
 
 
-class Site(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Site:
     """All that decides."""
 
     held: list[One]
@@ -123,6 +125,7 @@ class Site(NamedTuple):
         free = free or {"": self.pool.capacity_at(t)}
         return functools.reduce(on.minus, (self.used[one.key] for one in running), free)
 
+    @functools.cached_property
     def instants(self) -> set[int]:
         """When anything changes but lapses, from the first arrival to the last leave or start."""
         waiting = [one for one in self.held if one.waits and one.arrival < one.leave]
@@ -319,7 +322,7 @@ def site_of(
         *(held, pool, limits, windows, holds or {}, begin, interval, lapse, (), machines),
         *(absent or {}, _used(held, machines), list(amounts)),
     )
-    return site._replace(outages=_outages(site, outage))
+    return replace(site, outages=_outages(site, outage))
 
 
 def account(site: Site, depth: Depth) -> Account:
@@ -339,14 +342,14 @@ def account(site: Site, depth: Depth) -> Account:
     }
     starts, was_kept = Starts(), set[Key]()
     ages = Counter[Key]()
-    t = min(site.instants(), default=None)
+    t = min(site.instants, default=None)
     while t is not None:
         if t >= site.begin:
             here = starts_at(site, t, ages, depth)
             starts = Starts(*map(sum, zip(starts, here, strict=True)))
         decided = walk(site, t, ages, depth)
         to_lapse = (t + site.lapse - ages[k] for k, one in decided.items() if one.ages)
-        until = min((e for e in [*site.instants(), *to_lapse] if e > t), default=None)
+        until = min((e for e in [*site.instants, *to_lapse] if e > t), default=None)
         if until is None:
             break
         idle = _idle_share(site, decided, t)
@@ -395,19 +398,6 @@ def _idle_share(site: Site, decided: Mapping[Key, Decided], t: int) -> Fraction:
 
 def _parts(decided: Mapping[Key, Decided], one: One) -> Mapping[str, Fraction]:
     return decided[one.key].parts if one.key in decided else {}
-
-
-def chosen(site: Site) -> tuple[Depth, Starts]:
-    """SPEC §11, *Which plan is believed*: the plan, and the counts of the run with 20."""
-    made = account(site, Depth(20)).starts
-    if 50 * made.waited_behind <= made.waited and made.stretches >= 100:
-        strict = account(site, STRICT).starts
-        if 50 * strict.broken <= strict.broken + strict.stretches:
-            return STRICT, made
-    seen, free = made.broken + made.stretches, made.behind - made.broken + made.lapses
-    kept = Fraction(made.broken, max(seen, 1))
-    often = Fraction(made.behind - made.broken, max(free, 1))
-    return Depth(20 if seen >= 100 and kept <= Fraction(7, 10) * often else 0), made
 
 
 def _used(held: Sequence[One], machines: on.Machines) -> dict[Key, dict[str, Amounts]]:
@@ -480,7 +470,7 @@ def _estimate(record: naive.Record, attempt: naive.Attempt, now: int) -> int:
 def _outages(site: Site, least: int) -> list[range]:
     """The stretches in which nothing runs and, for as long, something could."""
     found = []
-    instants = sorted(site.instants())
+    instants = sorted(site.instants)
     stretch: list[range] = []
     for t, until in zip(instants, [*instants[1:], None], strict=False):
         runs = any(one.runs(t) for one in site.held)
@@ -511,9 +501,6 @@ class Depth(NamedTuple):
 
     reservations: float
     strict: bool = False
-
-
-STRICT = Depth(0, strict=True)
 
 
 class Plan:
@@ -726,7 +713,7 @@ def _noted(site: Site, j: One, t: int) -> bool:
     """Whether a recorded hold is evidence of t: before the end of the wait only lapses follow."""
     if j.record["reason"] not in HOLDS or j.record["attempt"] != 1:
         return False
-    return not any(t < e < j.leave for e in site.instants())
+    return not any(t < e < j.leave for e in site.instants)
 
 
 def _holders(

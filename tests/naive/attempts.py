@@ -387,33 +387,6 @@ def fractions(usage: Mapping[str | None, Fraction]) -> dict[str | None, Fraction
     return {owner: used / total if total else Fraction() for owner, used in usage.items()}
 
 
-def fairshare_ranks(
-    fraction: Mapping[str | None, Fraction], targets: Mapping[str, float]
-) -> dict[str | None, int | None]:
-    """Return 1 + the number served before; with targets by fraction over target."""
-    if not targets:
-        keys = {owner: (0, part) for owner, part in fraction.items() if owner is not None}
-    else:
-        keys = {}
-        for owner, target in targets.items():
-            part = fraction[owner]
-            if target > 0:
-                keys[owner] = (0, part / Fraction(target))
-            else:
-                keys[owner] = (1, part) if part > 0 else (0, Fraction(1))
-    return {
-        owner: 1 + sum(_served_before(other, keys[owner]) for other in keys.values())
-        if owner in keys
-        else None
-        for owner in fraction
-    }
-
-
-def _served_before(one: tuple[int, Fraction], other: tuple[int, Fraction]) -> bool:
-    """Compare quotients; entities above a target of 0 tie in the last place."""
-    return one[0] < other[0] or (one[0] == other[0] == 0 and one[1] < other[1])
-
-
 # Fair start times, SPEC §5: what follows once they are known
 
 

@@ -5,7 +5,7 @@ Nothing here is shared with the package.
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from tests.naive.simulation import Log, fits, minus, plus
 
@@ -39,13 +39,15 @@ def upper_bound(breaks: float, trials: int) -> float:
     return 1.0
 
 
-def occasions(
-    log: Log, forbids: Callable[[int, int, Sequence[int]], bool], about: Sequence[bool]
-) -> list[tuple[int, int]]:
-    """Each (attempt, second) at which an occasion that a rule withholds begins.
+def claims(
+    log: Log, forbids: Callable[[int, int], bool], about: Sequence[bool]
+) -> Iterator[tuple[int, int, int]]:
+    """Each (attempt, second) that claims, and the first second of its stretch.
+
+    Attempts that the rule forbids claim nothing of what is free for those behind them.
 
     Args:
-        forbids: whether the rule forbids attempt k to start at t, given the attempts that run.
+        forbids: whether the rule forbids attempt k to start at t.
         about: which attempts the rule is about.
     """
     queued = [
@@ -56,8 +58,7 @@ def occasions(
     times = [job.arrival for job in log.jobs]
     times += [t for job in log.jobs for t in (job.start, job.end) if t is not None]
     times += [step.time for step in log.steps]
-    lasting: set[int] = set()
-    found = []
+    stretch: dict[int, int] = {}
     for t in range(min(times, default=0), max(times, default=0)):
         running = [
             k
@@ -69,18 +70,12 @@ def occasions(
         left = free
         for k in queued:
             job = log.jobs[k]
-            if not (job.arrival <= t and (job.start is None or t < job.start)):
-                lasting.discard(k)
+            waits = job.arrival <= t and (job.start is None or t < job.start)
+            if not waits or not fits(job.request, free):
+                stretch.pop(k, None)
                 continue
-            if not fits(job.request, free):
-                lasting.discard(k)
-                continue
-            if not fits(job.request, left):
-                continue
-            if about[k] and forbids(k, t, running):
-                if k not in lasting:
-                    found.append((k, t))
-                    lasting.add(k)
-            else:
-                left = minus(left, job.request)
-    return found
+            since = stretch.setdefault(k, t)
+            if fits(job.request, left):
+                yield k, t, since
+                if not (about[k] and forbids(k, t)):
+                    left = minus(left, job.request)

@@ -194,13 +194,6 @@ def compare(tmp_path: Path, nights: int, faults: Faults) -> None:
     shutil.rmtree(tmp_path)
 
 
-@pytest.mark.slow
-@pytest.mark.faults
-@pytest.mark.thorough
-def test_three_nights_with_faults(tmp_path: Path) -> None:
-    compare(tmp_path, 3, {0: "half a log", 1: "publishing", 2: "fairaudit-outbox"})
-
-
 @pytest.mark.faults
 @pytest.mark.slow
 def test_a_fortnight_with_faults(tmp_path: Path) -> None:

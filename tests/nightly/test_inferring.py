@@ -22,7 +22,8 @@ from audit.pipeline import inferring
 from audit.pipeline.opening import LogRequest
 from audit.pipeline.published import open_published
 from audit.pipeline.session import Session
-from audit.store import archive, database, snapshots
+from audit.store import archive, snapshots
+from tests import stores
 from tests.logs import line, log, write
 from tests.nightly.test_run import FIGURES, NOW, PowerCutError
 from tests.scenario.windows.sites import CPUS, DAY, EPOCH, Planted, made
@@ -92,8 +93,7 @@ def night(folder: Path, logs: Path, *numbers: int, months: int = 0, now: int = N
 
 
 def view(folder: Path, sql: str) -> pl.DataFrame:
-    with closing(snapshots.open_snapshot(folder / "fairaudit.duckdb")) as con:
-        return database.fetch(con, sql)
+    return stores.fetch(folder / "fairaudit.duckdb", sql)
 
 
 def content(folder: Path) -> list[pl.DataFrame]:

@@ -21,8 +21,8 @@ from audit.pipeline.published import open_published
 from audit.pipeline.session import Session
 from audit.policies import Backfill, Order
 from audit.store import database, snapshots
+from tests import processes, stores
 from tests.cli.command import left_in
-from tests.ingest import test_events as pbs
 from tests.logs import busy, line, log, write
 from tests.oneoff.fit_policy import made
 from tests.oneoff.fit_policy.test_plan import OFFICE, RULES
@@ -113,8 +113,7 @@ def audited(log: Path, out: Path, settings: Config | None = None, **options: Any
 
 
 def notes(outcome: AuditResult) -> list[str]:
-    with closing(snapshots.open_snapshot(outcome.database)) as con:
-        [text] = database.fetch(con, "SELECT notes::VARCHAR AS notes FROM clusters")["notes"]
+    [text] = stores.fetch(outcome.database, "SELECT notes::VARCHAR AS notes FROM clusters")["notes"]
     return list(json.loads(text)["notes"])
 
 
@@ -202,14 +201,13 @@ def test_an_audit_does_not_load_the_studies(tmp_path: Path) -> None:
         "app(['audit', 'a.swf', '--no-pdf', '--no-fit'], standalone_mode=False)\n"
         "assert not [name for name in sys.modules if name.startswith('audit.studies')]\n"
     )
-    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=True, capture_output=True)
+    processes.python("-c", script, cwd=tmp_path, check=True, text=False)
 
 
 def figures(outcome: AuditResult, *metrics: str) -> list[float]:
     sql = "SELECT metric, value FROM summary WHERE dimension = 'all' UNION ALL "
     sql += "SELECT metric, value FROM fidelity"
-    with closing(snapshots.open_snapshot(outcome.database)) as con:
-        found = dict(database.rows(con, sql))
+    found = dict(stores.rows(outcome.database, sql))
     return [found[metric] for metric in metrics]
 
 
@@ -245,8 +243,7 @@ def early(folder: Path) -> Path:
 
 def outside(outcome: AuditResult) -> list[tuple[str, float, float]]:
     sql = "SELECT job_id, cause_outside_s, cause_earlier_s FROM job_fairness ORDER BY job_id"
-    with closing(snapshots.open_snapshot(outcome.database)) as con:
-        return database.rows(con, sql)
+    return stores.rows(outcome.database, sql)
 
 
 def test_a_log_selected_by_end_begins_at_its_first_end(tmp_path: Path) -> None:
@@ -298,21 +295,6 @@ def test_a_begin_after_the_log_is_refused(tmp_path: Path) -> None:
         plainly(early(tmp_path), tmp_path / "out", log_from="2026-01-02")
 
 
-def test_a_log_of_pbs_begins_at_its_first_record(tmp_path: Path) -> None:
-    """By hand, 4 CPUs: the records begin at 9,000, and all is in use until 16,000 of 19,000 s."""
-    at = 1_700_000_000
-    lines = [
-        pbs.queued(at + 9_000).replace(";7.", ";9."),
-        pbs.ended(at + 8_000, at + 10_000, submit=at),
-        pbs.started(at + 10_000, submit=at, user="bob").replace(";7.", ";8."),
-        pbs.ended(at + 10_000, at + 16_000, submit=at, user="bob").replace(";7.", ";8."),
-        pbs.event("D", at + 19_000).replace(";7.", ";9."),
-    ]
-    outcome = plainly(write(tmp_path / "20231115", "\n".join([*lines, ""])), tmp_path / "out")
-    assert figures(outcome, "covered_time", "utilization") == [10_000, 0.7]
-    assert outside(outcome)[:2] == [("7.srv", 8_000, 0), ("8.srv", 9_000, 1_000)]
-
-
 ARRAYS = DATA / "arrays"
 
 
@@ -322,8 +304,7 @@ def of_arrays(log: Path, out: Path) -> AuditResult:
 
 
 def stored(outcome: AuditResult, query: str) -> list[tuple[Any, ...]]:
-    with closing(snapshots.open_snapshot(outcome.database)) as con:
-        return database.rows(con, query)
+    return stores.rows(outcome.database, query)
 
 
 def test_a_row_of_waiting_tasks_counts_each_of_them(tmp_path: Path) -> None:
@@ -346,19 +327,6 @@ def test_a_row_of_waiting_tasks_counts_each_of_them(tmp_path: Path) -> None:
         ("4", 1, 1_200.0, -6_000.0),
     ]
     assert stored(each, "SELECT sum(tasks) FROM job_fairness") == [(13,)]
-
-
-def test_tasks_of_a_pbs_array_without_a_record_wait(tmp_path: Path) -> None:
-    outcome = of_arrays(ARRAYS / "pbs", tmp_path / "out")
-    query = "SELECT metric, value FROM summary WHERE dimension = 'all'"
-    known = dict(stored(outcome, query))
-    assert (known["running"], known["pending"]) == (1, 100)
-    jobs = "SELECT job_id, tasks, state FROM job_fairness ORDER BY job_id"
-    assert stored(outcome, jobs) == [
-        ("7[1].srv", 1, "RUNNING"),
-        ("7[].srv", 99, "PENDING"),
-        ("9.srv", 1, "PENDING"),
-    ]
 
 
 def test_a_cancelled_array_gave_up_with_all_its_tasks(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ import shutil
 import signal
 import threading
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 
 import polars as pl
@@ -22,9 +21,10 @@ from audit.oneoff.study import StudyPlan, StudyTarget
 from audit.pipeline.opening import ClusterLog, LogRequest
 from audit.pipeline.session import Session
 from audit.report.study.cells import StudyCell
-from audit.store import database, snapshots
+from audit.store import database
 from audit.studies import plans
 from audit.workers.executors import Threads
+from tests import stores
 from tests.logs import line, log, write
 
 
@@ -168,8 +168,7 @@ def content(out: Path) -> dict[str, bytes]:
 
 
 def rows(path: Path) -> pl.DataFrame:
-    with closing(snapshots.open_snapshot(path)) as con:
-        return database.fetch(con, "SELECT * FROM studies")
+    return stores.fetch(path, "SELECT * FROM studies")
 
 
 @pytest.fixture(scope="module")

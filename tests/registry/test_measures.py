@@ -32,7 +32,7 @@ from audit.registry.measure import (
     Presentation,
     Quotient,
 )
-from audit.report.sections.machine import tables
+from audit.report import labels
 from audit.store import catalogue, migrations, publish, snapshots
 from audit.store.database import Connection, execute, rows
 from bench.pages import metrics_page
@@ -215,7 +215,7 @@ def test_an_entry_is_all_that_a_new_measure_needs(store: Connection) -> None:
     assert set(made["dimension"]) == {"all", "width_class"}
     assert set(made["value"]) == {90.0}
     assert set(made["unit"]) == {"s"}
-    assert (LAXITY.key, LAXITY.label) in tables.key_figures()
+    assert (LAXITY.key, LAXITY.label) in labels.key_figures()
     page = metrics_page.filled(metrics_page.PAGE.read_text(encoding="utf-8"))
     assert "| `laxity_mean` | s | all, width_class | mean of the laxity |" in page
     assert "- `laxity_s`: walltime − runtime; s." in page

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from audit.registry.causes import CAUSES
-from audit.report.contents import Contents, Options, Span
+from audit.report.contents import Contents, Options, Provenance, Span
 from audit.report.figures import Breakdown, Figure
 from audit.report.first_page.compose import compose
 from audit.report.first_page.page import FirstPage
@@ -13,10 +13,9 @@ from audit.report.sections.definitions.text import definitions
 from audit.report.sections.fair_starts.record import FairStart, Fidelity, RuleFit, StatusCount
 from audit.report.sections.machine.record import MachineOverTime
 from audit.report.sections.passed_over.record import OrderTest, PassedOver
-from audit.report.sections.provenance.record import Provenance
 from audit.report.sections.records.record import Coverage, Gap, Input, Refusal, RefusedLine
 from audit.report.sections.registry import SECTIONS
-from audit.report.sections.resources.record import Resources, ResourceUse, ResourceUser
+from audit.report.sections.resources import Resources, ResourceUse, ResourceUser
 from audit.report.sections.usage.record import (
     Charge,
     DecayedUsage,

@@ -13,11 +13,11 @@ from audit.periods import zone
 from audit.registry.passed import PassedWhy
 from audit.report.build import build, settings_of
 from audit.report.contents import Contents, Options, Settings
-from audit.report.notices import notices
 from audit.report.render import page as render
 from audit.report.sections.fair_starts.record import FairStart
 from audit.report.sections.passed_over.record import OrderTest
-from audit.report.sections.resources.record import Resources
+from audit.report.sections.registry import notices
+from audit.report.sections.resources import Resources
 from audit.store import database
 from audit.store.database import Connection
 from tests.report.rows import add, add_run

@@ -8,20 +8,20 @@ import pytest
 from audit.metrics.verdict import Because, Word
 from audit.registry.causes import CAUSES
 from audit.report import part, standing
+from audit.report.build import FREE, in_part
 from audit.report.contents import Contents, Who
 from audit.report.first_page.compose import compose
-from audit.report.notices import notices
 from audit.report.owner import text as owner_text
 from audit.report.owner.page import render_html as render_owner
 from audit.report.owner.record import WaitPool
-from audit.report.pools import FREE, in_part
 from audit.report.render.page import render_html
 from audit.report.sections.advice import text as advice
 from audit.report.sections.advice.record import Advised
 from audit.report.sections.causes.record import Causes, Scattered
 from audit.report.sections.machine.record import MachineOverTime, Outage
-from audit.report.sections.passed_over import stuck as tables
+from audit.report.sections.passed_over import text as passed_over
 from audit.report.sections.passed_over.record import OrderTest, Stuck, StuckAttempt
+from audit.report.sections.registry import notices
 from audit.report.sections.rules.record import BoundRule, BoundRules
 from tests.report.first_page.sample import decision, ruled
 from tests.report.owner import sample as owners
@@ -110,7 +110,7 @@ def test_evidence_of_free_capacity_is_left_out() -> None:
     assert not any(of.figure(metric).value for metric in FREE)
     assert of[Advised] == Advised(part=True)
     assert advice.nothing(of[Advised]) == part.ADVICE
-    assert tables.stuck_because(present(of[OrderTest].stuck).rows[0]) == "not known"
+    assert passed_over.stuck_because(present(of[OrderTest].stuck).rows[0]) == "not known"
     assert in_part(pool(), "") == pool()
 
 

@@ -14,7 +14,7 @@ from audit.report.pool import PoolPart
 from audit.report.sections.causes.record import Causes
 from audit.report.sections.fair_starts import tables
 from audit.report.sections.fair_starts.record import FairStart
-from audit.report.sections.preemption.record import InterruptedUser, Preempted, Preemption
+from audit.report.sections.preemption import InterruptedUser, Preempted, Preemption
 from audit.report.sections.sharing.record import BeyondUser, PoolShares
 from audit.report.sections.waits.record import Waits
 from audit.store import database
@@ -22,7 +22,7 @@ from audit.store.database import Connection
 from tests import stores
 from tests.report.rows import add, add_run
 from tests.report.sample import fidelity, having, present
-from tests.report.sections.machine.test_reading import CAPACITY, FROM, PERIOD, ZONE
+from tests.report.sections.machine.test_record import CAPACITY, FROM, PERIOD, ZONE
 
 _PERIOD = Period("2026-10", 1790805600, 1793487600)
 _KEY = {"cluster": "demo", "period": "2026-10", "run_id": "run-1"}

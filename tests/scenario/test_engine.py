@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from audit.errors import SimulationError
-from audit.kernels.scheduling import simulation as kernels
+from audit.kernels.scheduling import model as kernels
 from audit.metrics.attempts.population import describe
 from audit.model import DESCRIBED, Backfill, Order, Policy, Pool, Resource
 from audit.policies import SETTINGS, takers

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from audit.errors import SimulationError
-from audit.kernels.scheduling import simulation as kernels
+from audit.kernels.scheduling import multifactor as kernels
 from audit.metrics.fairshare.trees import TreeNode
 from audit.metrics.slurm.multifactor import Scale
 from audit.metrics.slurm.shares import tree_of

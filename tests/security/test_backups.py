@@ -3,11 +3,8 @@
 import gzip
 import hashlib
 import json
-import os
 import shutil
 import sqlite3
-import subprocess
-import sys
 import tarfile
 from collections.abc import Callable, Iterable
 from contextlib import closing
@@ -23,8 +20,8 @@ from audit.files import state_folder
 from audit.nightly import history
 from audit.nightly.keeping import archiving, backup
 from audit.nightly.stages import own_state
-from audit.store import archive, database, migrations, publish, snapshots
-from tests.places import ROOT
+from audit.store import archive, database, migrations, publish
+from tests import processes, stores
 from tests.shared import once
 from tests.store.test_archive import fill, record
 
@@ -288,14 +285,7 @@ def test_a_crafted_backup_is_refused_before_anything_is_replaced(place: Path) ->
 def test_the_command_reports_it_in_one_line(place: Path) -> None:
     (place / "config.toml").write_text('[[clusters]]\nname = "c"\nzone = "UTC"\n')
     (place / "b.tar").write_bytes(claimed(failing=5)(members(place / "b.tar")))
-    done = subprocess.run(
-        [sys.executable, "-m", "audit", "restore", "b.tar", "--force"],
-        cwd=place,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = processes.python("-m", "audit", "restore", "b.tar", "--force", cwd=place)
     assert done.returncode == 4
     assert done.stderr == (
         "fairaudit: b.tar: is damaged, or not a backup of fairaudit: manifest.json is not as "
@@ -473,13 +463,7 @@ assert status == 0
 
 def killed(what: str, site: Path, folder: Path) -> list[int]:
     """Return what is found after killing a process before each change of a file."""
-    done = subprocess.run(
-        [sys.executable, "-c", KILLING, str(site), str(folder), what],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = processes.python("-c", KILLING, site, folder, what)
     assert done.returncode == 0, done.stderr
     return [int(line) for line in done.stdout.split()]
 
@@ -513,8 +497,9 @@ def test_an_archived_file_that_is_damaged_is_replaced_and_a_whole_one_left(place
     assert damaged.stat().st_mode & 0o777 == 0o400
     assert damaged.stat().st_size > 0
     assert other.stat().st_mtime_ns == stamp  # readers of what is published still need it
-    with closing(snapshots.open_snapshot(place / "fairaudit.duckdb")) as con:
-        assert database.rows(con, "SELECT count(*) FROM all_records") == [(len(LATER[0]),)]
+    assert stores.rows(place / "fairaudit.duckdb", "SELECT count(*) FROM all_records") == [
+        (len(LATER[0]),)
+    ]
     assert found(place) == BEFORE
 
 

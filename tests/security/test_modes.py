@@ -4,8 +4,6 @@ import os
 import shutil
 import signal
 import stat
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from audit.nightly.keeping import archiving
+from tests import processes
 from tests.analyst.test_repl import talk
 from tests.logs import write
 from tests.nightly.test_run import month
 from tests.nightly.test_service import begun, errors
-from tests.places import ROOT
 
 CONFIG = """
 [output]
@@ -60,14 +58,7 @@ def under(umask: int) -> Iterator[None]:
 
 
 def fairaudit(site: Path, *words: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "audit", *words],
-        cwd=site,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = processes.python("-m", "audit", *words, cwd=site)
     assert done.returncode == 0, done.stderr
 
 

@@ -29,7 +29,7 @@ from audit.nightly import history, pulling, service
 from audit.nightly.run import run
 from audit.store import database, snapshots
 from bench.logs.writers import gridengine, htcondor, lsf, pbs, sacct, sacct_json
-from tests import mailserver
+from tests import mailserver, stores
 from tests.formats.contract import EPOCH, PLAIN_JOB
 from tests.logs import line, log
 from tests.nightly.test_run import NOW, month, site
@@ -298,8 +298,7 @@ def test_failures_are_reported_with_the_place_to_look(made: Site) -> None:
 @pytest.mark.slow
 def test_no_command_prints_a_name(made: Site) -> None:
     folder = made.folder
-    with closing(snapshots.open_snapshot(folder / "fairaudit.duckdb")) as con:
-        ((job,),) = database.rows(con, "SELECT min(job_id) FROM job_fairness")
+    ((job,),) = stores.rows(folder / "fairaudit.duckdb", "SELECT min(job_id) FROM job_fairness")
     of_config = ("--config", "config.toml")
     of_site = ("--db", "fairaudit.duckdb")
     made.call("sql", "SELECT * FROM runs", "--format", "csv", *of_site)
@@ -437,8 +436,7 @@ def test_answers_of_a_mail_server_are_not_kept(
     (failure,) = night.failures
     assert "550 5.1.1; the rest is withheld" in str(failure)
     assert REAL not in str(failure)
-    with closing(snapshots.open_snapshot(tmp_path / "fairaudit.duckdb")) as con:
-        ((error,),) = database.rows(con, "SELECT error FROM deliveries")
+    ((error,),) = stores.rows(tmp_path / "fairaudit.duckdb", "SELECT error FROM deliveries")
     assert "550 5.1.1; the rest is withheld" in error
     assert REAL not in error
     for path in (tmp_path / "fairaudit-state").rglob("*"):

@@ -20,6 +20,7 @@ from audit.store import selection, snapshots
 from audit.store.database import Connection
 from audit.store.grammar import Grammar
 from audit.words import Format
+from tests import processes
 from tests.places import ROOT
 from tests.security.conftest import Place, published
 from tests.security.statements import BOMBS, LEGITIMATE, READING, WRITING
@@ -193,12 +194,7 @@ def test_the_modes_alone_keep_every_file(tmp_path: Path) -> None:
         if "USE_TMP_FILE false" in statement and ".wal" not in statement
     ]
     assert len(overwriting) > 3
-    done = subprocess.run(
-        [sys.executable, "-c", program, str(tmp_path), *overwriting],
-        capture_output=True,
-        check=False,
-        text=True,
-    )
+    done = processes.python("-c", program, tmp_path, *overwriting)
     assert (done.stdout, done.stderr) == ("", "")
     assert place.state() == before
 
@@ -287,12 +283,7 @@ def test_another_user_is_confined_as_well(place: Place) -> None:
         "    except PermissionError:\n"
         "        pass\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program, str(ROOT), str(place.database)],
-        capture_output=True,
-        check=False,
-        text=True,
-    )
+    done = processes.python("-c", program, ROOT, str(place.database))
     assert done.stderr == ""
     assert done.stdout in ("True True\n", "False True\n")
 

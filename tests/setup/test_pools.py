@@ -1,6 +1,5 @@
 """Pools and nodes from files about nodes: in config.toml as init writes it, a run and an audit."""
 
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,7 @@ from audit.setup import init as initial
 from audit.setup.doctor import examine
 from audit.setup.init import infer
 from audit.setup.pools import of_nodes
-from audit.store import database, snapshots
+from tests import stores
 from tests.cluster.test_declared import machine
 
 NODES = """\
@@ -47,8 +46,7 @@ def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def shown(path: Path) -> list[tuple[object, ...]]:
-    with closing(snapshots.open_snapshot(path)) as con:
-        return database.fetch(con, VIEW).rows()
+    return stores.fetch(path, VIEW).rows()
 
 
 @pytest.mark.thorough

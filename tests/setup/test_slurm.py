@@ -18,6 +18,7 @@ from audit.setup import init as initial
 from audit.setup.init import Draft, infer
 from audit.setup.slurm import SlurmFiles
 from audit.store import database, snapshots
+from tests import stores
 from tests.logs import write
 from tests.places import SLURM
 
@@ -97,8 +98,9 @@ def test_the_content_of_the_files_is_written_and_a_run_computes_usage_as_slurm_d
     assert [check.what for check in checks if not check.ok] == []
     night = run(Site(config.load(Path("config.toml")), Path()), 1_800_000_000)
     assert night.failures == []
-    with closing(snapshots.open_snapshot(Path("fairaudit.duckdb"))) as con:
-        history = database.fetch(con, "SELECT DISTINCT method FROM fairshare_history")
+    history = stores.fetch(
+        Path("fairaudit.duckdb"), "SELECT DISTINCT method FROM fairshare_history"
+    )
     assert history["method"].to_list() == ["slurm:billing:fair_tree"]
 
 

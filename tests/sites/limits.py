@@ -4,16 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tests.sites.kinds import (
-    DAY,
-    EPOCH,
-    HOUR,
-    WALLTIMES,
-    WEEK,
-    ClosedHours,
-    SiteKind,
-    TrueRule,
-)
+from tests.sites.kinds import DAY, EPOCH, HOUR, WALLTIMES, WEEK, ClosedHours, SiteKind, TrueRule
 from tests.sites.workload import Demand
 
 

@@ -3,15 +3,7 @@
 import pytest
 
 from tests.sites.by_hand import HandJob, by_hand, starts, told
-from tests.sites.kinds import (
-    DAY,
-    HOUR,
-    ClosedHours,
-    NodeClass,
-    SiteKind,
-    Traffic,
-    TrueRule,
-)
+from tests.sites.kinds import DAY, HOUR, ClosedHours, NodeClass, SiteKind, Traffic, TrueRule
 
 Told = list[tuple[int, int, int, str, str | None]]
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +15,7 @@ from audit.model import Policy
 from audit.scenario.driver import Effort
 from audit.scenario.fair_start import fair_starts
 from audit.workers.chosen import executor
+from tests import processes
 from tests.logs import line, log, write
 from tests.places import ROOT
 from tests.slurm import lab
@@ -138,17 +136,11 @@ def test_a_study_on_slurm_is_that_of_this_process(site: Cluster, tmp_path: Path)
     (tmp_path / "local.toml").write_text("")
     made = {}
     for name in ("local", "slurm"):
-        done = subprocess.run(
-            [
-                *(sys.executable, "-m", "audit", "experiment", "grid", tmp_path / "log.swf"),
-                *("--loads", "0.8", "--config", tmp_path / f"{name}.toml", "--zone", "UTC"),
-                *("--out", tmp_path / name),
-            ],
+        done = processes.python(
+            *("-m", "audit", "experiment", "grid", tmp_path / "log.swf"),
+            *("--loads", "0.8", "--config", tmp_path / f"{name}.toml", "--zone", "UTC"),
+            *("--out", tmp_path / name),
             cwd=ROOT,
-            env=dict(os.environ),
-            capture_output=True,
-            text=True,
-            check=False,
             timeout=120,
         )
         assert done.returncode == 0, done.stderr

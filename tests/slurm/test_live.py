@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -22,6 +20,7 @@ from audit import config
 from audit.oneoff.sshare.inputs import SshareRequest
 from audit.oneoff.sshare.recompute import psv, recompute
 from audit.store import database, snapshots
+from tests import processes
 from tests.slurm import lab as slurm
 from tests.slurm.lab import Cluster, Lab, until
 
@@ -280,8 +279,10 @@ def change_settings(near: Cluster, far: Cluster) -> int:
 
 def fairaudit(*words: object, folder: Path, conf: Path) -> str:
     """Return the output of the command, on both channels; in another zone."""
-    done = subprocess.run(
-        [sys.executable, "-m", "audit", *map(str, words)],
+    done = processes.python(
+        "-m",
+        "audit",
+        *words,
         cwd=folder,
         env={
             **os.environ,
@@ -289,9 +290,6 @@ def fairaudit(*words: object, folder: Path, conf: Path) -> str:
             "SLURM_CONF": str(conf),
             "SLURM_TIME_FORMAT": "relative",
         },
-        capture_output=True,
-        text=True,
-        check=False,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout if words[0] == "sshare" else done.stdout + done.stderr

@@ -11,6 +11,7 @@ import pytest
 from audit.errors import LockedError, StoreError
 from audit.store import database, publish, snapshots
 from audit.store.database import Connection
+from tests import processes, stores
 
 
 def test_frames_go_in_and_come_out(store: Connection) -> None:
@@ -43,8 +44,7 @@ def test_names_and_texts_are_quoted(store: Connection, tmp_path: Path) -> None:
     assert database.fetch(store, f"SELECT {database.quote_text(text)} AS a").item() == text
     odd = tmp_path / "it's.duckdb"
     publish.publish(store, odd)
-    with closing(snapshots.open_snapshot(odd)) as con:
-        assert database.fetch(con, f"SELECT a FROM {database.quote_name(name)}").item() == text
+    assert stores.fetch(odd, f"SELECT a FROM {database.quote_name(name)}").item() == text
 
 
 REFUSED = (
@@ -124,9 +124,7 @@ with tempfile.TemporaryDirectory() as folder:
     database.insert(con, "migrations", database.fetch(con, "SELECT 99 AS number, 'x' AS name"))
     con.close()
 """
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
+    done = processes.python("-c", script, check=True)
     assert done.stderr == ""
 
 

@@ -11,6 +11,7 @@ import pytest
 from audit.errors import StoreError
 from audit.store import database, migrations, publish, snapshots
 from audit.store.database import Connection, execute, fetch
+from tests import processes
 from tests.places import ROOT
 
 
@@ -47,9 +48,7 @@ def test_readers_keep_their_snapshot_through_ten_publishes(
         execute(store, "INSERT INTO t VALUES (?)", [step])
         publish.publish(store, path)
         assert number(first) == 0
-    new = subprocess.run(
-        [sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=True
-    )
+    new = processes.python("-c", script, path, check=True)
     assert new.stdout == "10\n"
     first.close()
     assert names(tmp_path) == ["private", "snapshot.duckdb"]

@@ -9,8 +9,6 @@ has the instant of the pass as its start; a reserved job has its planned one. A 
 nothing has no instant, so it is skipped. Source: the manual page sge_schedule(5).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from typing import Final

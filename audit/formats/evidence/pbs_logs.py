@@ -7,8 +7,6 @@ in messages are dropped. Other lines are skipped and counted. Sources: OpenPBS (
 scheduler; req_holdjob.c, req_manager.c and node_manager.c of the server), TORQUE.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from typing import Final

@@ -1,7 +1,5 @@
 """Readers of evidence, by kind (``words.EvidenceKind``)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Final
 

@@ -9,8 +9,6 @@ A text has any number of samples. A line that is a time alone (epoch seconds or 
 blanks; others are ignored. Source: the manual pages of squeue and sprio.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping

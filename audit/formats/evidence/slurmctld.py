@@ -7,8 +7,6 @@ lines of the backfill scheduler need ``DebugFlags=Backfill``. Other lines are sk
 Source: Slurm's controller (job_mgr.c, job_scheduler.c, node_mgr.c, sched/backfill).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final

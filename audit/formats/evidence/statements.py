@@ -1,7 +1,5 @@
 """Statements of a scheduler about jobs and nodes at instants, as readers collect them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -113,8 +111,7 @@ def evidence(
     if kind in SAMPLES:
         earlier = last if before is None else before
         every = pl.concat([earlier, dated]).with_columns(
-            waits=pl.col("state") == PENDING,
-            new=pl.int_range(pl.len()) >= earlier.height,
+            waits=pl.col("state") == PENDING, new=pl.int_range(pl.len()) >= earlier.height
         )
         every = every.sort("instant", "waits").with_columns(
             waited=pl.col("waits").shift(1).over("job_id").fill_null(value=False)
@@ -128,7 +125,6 @@ def evidence(
 
 
 def _anonymous(reasons: pl.Series) -> pl.Series:
-    """Return reasons without names of users and nodes."""
     every = reasons.drop_nulls().unique().to_list()
     names = {text: text if text == PLANNED else without_names(text) for text in every}
     return reasons.replace_strict(names, return_dtype=pl.String)

@@ -4,8 +4,6 @@ Columns are found by their headings; ``|`` separates them, or blanks. A line tha
 dates the lines below it. See ``samples``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -160,7 +158,6 @@ def tasks(job: str) -> Iterator[str]:
 
 
 def _cells(heads: Heads, name: str) -> list[pl.Expr]:
-    """Return the cells of a column, which may stand in several places."""
     return [pl.col("fields").list.get(place).str.strip_chars() for place in heads.get(name, ())]
 
 
@@ -169,12 +166,10 @@ def _first(heads: Heads, name: str) -> pl.Expr | None:
 
 
 def _known(cell: pl.Expr) -> pl.Expr:
-    """Return values, or null for unknown ones."""
     return pl.when(~cell.is_in([*UNKNOWN])).then(cell.str.slice(0, LONGEST))
 
 
 def _job(heads: Heads) -> pl.Expr:
-    """Return the id; of several, that of the task, else the longest."""
 
     def score(cell: pl.Expr) -> pl.Expr:
         task = pl.when(cell.str.contains("_", literal=True)).then(_TASK).otherwise(0)

@@ -7,8 +7,6 @@ single line, a text that looks like the end of an ad is skipped. So damage costs
 may end after any ad.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

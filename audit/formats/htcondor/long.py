@@ -10,8 +10,6 @@ of their names do not matter. A record without its end was cut, unless it is the
 the files of one job (PER_JOB_HISTORY_DIR).
 """
 
-from __future__ import annotations
-
 import re
 from typing import Final
 
@@ -87,7 +85,6 @@ class _LongView:
         self.filled = self._any(~self.over)
 
     def _any(self, lines: Mask) -> Mask:
-        """Return which records have such a line."""
         return np.bincount(self.record[lines], minlength=self.count) > 0
 
     def attributes(self) -> tuple[pl.DataFrame, set[int]]:

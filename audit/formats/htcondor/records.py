@@ -24,8 +24,6 @@ Sources: HTCondor manual, "Job ClassAd Attributes"; ``condor_utils/classadHistor
 ``job_ad_instance_recording.cpp``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from enum import Enum
 from typing import Final
@@ -193,7 +191,6 @@ def _checked(ads: pl.DataFrame, numbers: pl.DataFrame) -> Texts:
 def _wrong(
     kind: AttributeKind, text: pl.Series, number: pl.Series | None
 ) -> Iterator[tuple[pl.Series, str]]:
-    """Yield where an attribute of some kind is invalid, and why."""
     if number is None:
         if kind is AttributeKind.TEXT:
             yield ~text.str.contains(_QUOTED), "is not a text"

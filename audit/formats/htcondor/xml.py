@@ -12,8 +12,6 @@ entity can be declared, and blocks may end after any ad.
 Source: ClassAd's ``xmlSink.cpp``, ``classads.dtd``.
 """
 
-from __future__ import annotations
-
 import re
 from itertools import pairwise
 from typing import Final

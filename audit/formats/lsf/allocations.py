@@ -1,7 +1,5 @@
 """Hosts, fairshare groups and resource requirements in LSF's records: see ``reader``."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Mapping

@@ -29,8 +29,6 @@ limit precedes options3, and each host's usage has a sixth field, the number of 
 Sources: "lsb.acct" and "Resource requirements" in IBM's and Platform's manuals of LSF 6.2 to 10.1.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Sequence

@@ -10,8 +10,6 @@ of nodes are left out, since others can use the rest. Times are in the site's zo
 manual pages of sacctmgr and scontrol.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple

@@ -1,7 +1,5 @@
 """One machine of a listing, whichever program printed it, and the amounts that it has."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple

@@ -13,8 +13,6 @@ and resources that are True. A node with ``queue`` belongs to that queue, otherw
 manual pages of pbsnodes.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

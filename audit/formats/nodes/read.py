@@ -1,7 +1,5 @@
 """Which program printed a listing of machines, by its content."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 

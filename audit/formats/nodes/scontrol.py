@@ -10,8 +10,6 @@ MiB. Types of GPUs are those of Gres, else those of CfgTRES. Sources: scontrol's
 17.11 to 25.05.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final

@@ -9,8 +9,6 @@ be about several equal nodes; a value with a ``+`` is the least of different one
 Source: sinfo's manual page.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Final
 

@@ -3,8 +3,6 @@
 Sources of the spellings: see ``records``.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from functools import lru_cache

@@ -6,8 +6,6 @@ soft limits, and limits of groups and projects are named as problems.
 Source: pbs_queue_attributes(7B), pbs_server_attributes(7B); TORQUE's queue attributes.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any, Final, Literal, NamedTuple
@@ -106,7 +104,6 @@ def _of_line(match: re.Match[str]) -> Iterator[Limit]:
 
 
 def _higher(limit: Limit, others: list[Limit]) -> list[str]:
-    """Return the users whose own limits are above one for each user."""
     if limit.per != "user":
         return []
     return [

@@ -30,8 +30,6 @@ Sources: OpenPBS, src/server/accounting.c and src/include/acct.h; PBS Profession
 Guide, "Accounting"; TORQUE Administrator Guide, "Accounting Records" and "Job Exit Status".
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from dataclasses import replace
@@ -97,7 +95,6 @@ def recognises(head: bytes) -> bool:
 
 
 def _bare(text: bytes) -> bytes:
-    """Return lines without what stands before their times."""
     return re.sub(_PREFIX.encode(), rb"\1", text, flags=re.MULTILINE)
 
 

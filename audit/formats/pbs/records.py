@@ -5,8 +5,6 @@ resources; `select` and `place`), TORQUE Administrator Guide (requesting resourc
 OpenPBS attr_fn_time.c, attr_fn_size.c.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from enum import Enum
 from functools import cache
@@ -14,6 +12,7 @@ from typing import Final
 
 import polars as pl
 
+from audit.formats import shaping
 from audit.formats.instants import LATEST
 from audit.formats.pbs.allocations import (
     MOST_BYTES,
@@ -24,19 +23,6 @@ from audit.formats.pbs.allocations import (
     on_vnodes,
     selected,
     size,
-)
-from audit.formats.shaping import (
-    LARGEST,
-    SHOWN,
-    Texts,
-    by_distinct,
-    case,
-    clock,
-    ends_early,
-    faulted,
-    remarks,
-    table,
-    task_counts,
 )
 from audit.model import JobState, RecordKind, RefusalCode
 
@@ -148,8 +134,8 @@ def typed(texts: pl.DataFrame, *, has_starts: bool = True) -> pl.DataFrame:
     numbers = texts.select(
         *(_times(texts[name]) for name in times),
         *(_whole(pl.col(name)).alias(name) for name in counts),
-        *(by_distinct(texts[name], _sizes)["bytes"].alias(name) for name in sizes),
-        by_distinct(texts[_WALLTIME], _spans)["walltime_s"],
+        *(shaping.by_distinct(texts[name], _sizes)["bytes"].alias(name) for name in sizes),
+        shaping.by_distinct(texts[_WALLTIME], _spans)["walltime_s"],
         status=pl.col("Exit_status").cast(pl.Int64, strict=False),
         **identified(pl.col("id")),
     )
@@ -159,13 +145,12 @@ def typed(texts: pl.DataFrame, *, has_starts: bool = True) -> pl.DataFrame:
     queued, ends = pl.col("kind") == RecordKind.QUEUED, pl.col("ends")
     start, end = pl.col("start"), pl.col("end")
     submit = pl.coalesce("ctime", "qtime", "etime", pl.when(queued).then("instant"))
-    value = RefusalCode.VALUE
-    early, order, why = ends_early("fields start, end", "start", "end")
+    early, order, why = shaping.ends_early("fields start, end", "start", "end")
     faults = (
-        (pl.col("job_number").is_null(), value, shown("id", "is not a job id")),
-        (queued & submit.is_null(), value, shown("time", pl.col("why"))),
-        (~queued & ~ends & start.is_null(), value, "field start is missing"),
-        (ends & end.is_null(), value, "field end is missing"),
+        (pl.col("job_number").is_null(), RefusalCode.VALUE, shown("id", "is not a job id")),
+        (queued & submit.is_null(), RefusalCode.VALUE, shown("time", pl.col("why"))),
+        (~queued & ~ends & start.is_null(), RefusalCode.VALUE, "field start is missing"),
+        (ends & end.is_null(), RefusalCode.VALUE, "field end is missing"),
         (ends & early, order, why),
     )
     withheld = frame["ends"] & frame["Resource_List.place"].str.contains("excl") & (not has_starts)
@@ -178,20 +163,22 @@ def typed(texts: pl.DataFrame, *, has_starts: bool = True) -> pl.DataFrame:
         partition="queue",
         qos="Resource_List.qos",
         reservation=pl.coalesce("resvname", "resvID", "Resource_List.advres"),
-        state=case((queued, JobState.PENDING), (~ends, JobState.RUNNING), otherwise=_state()),
+        state=shaping.case(
+            (queued, JobState.PENDING), (~ends, JobState.RUNNING), otherwise=_state()
+        ),
         submit_time=submit,
         eligible_time="etime",
         start_time=pl.when(~queued).then("start"),
         end_time=pl.when(ends).then(end),
         occupancy_s=pl.when(ends).then(end - start),
-        remarks=remarks(
+        remarks=shaping.remarks(
             (frame["slotless"], SLOTLESS),
             (frame["miscounted"], MISCOUNTED),
             (withheld, WITHHELD),
             *given.doubts,
         ),
         **_tasks(frame),
-        **faulted(faults, "problem", "code"),
+        **shaping.faulted(faults, "problem", "code"),
     )
 
 
@@ -200,22 +187,21 @@ def _tasks(frame: pl.DataFrame) -> dict[str, pl.Series]:
     listed = pl.coalesce("array_indices_remaining", "array_indices").str.replace("%.*", "")
     whole = pl.col("array_task").is_null() & pl.col("id").str.contains("[", literal=True)
     lists = frame.select(pl.when(whole).then(listed)).to_series()
-    number = task_counts(lists)
+    number = shaping.task_counts(lists)
     return {"array_tasks": lists.set(number.is_null(), None), "tasks": number}
 
 
 def shown(name: str, what: str | pl.Expr) -> pl.Expr:
     """Return the reason of a refusal, with the value of a column."""
     reason = pl.lit(what) if isinstance(what, str) else what
-    return pl.format(f"field {name}: '{{}}' {{}}", pl.col(name).str.slice(0, SHOWN), reason)
+    return pl.format(f"field {name}: '{{}}' {{}}", pl.col(name).str.slice(0, shaping.SHOWN), reason)
 
 
 def _state() -> pl.Expr:
-    """Return the state that an exit status means; null without a status."""
     status = pl.col("status")
     torque = pl.col("run_count").is_null()
     over = (pl.col("end") - pl.col("start") >= pl.col("walltime_s")).fill_null(value=False)
-    return case(
+    return shaping.case(
         (pl.col("rerun"), REQUEUED),
         (status == 0, JobState.COMPLETED),
         ((status == _OVER_WALLTIME) | (over & (status >= SIGNAL)), "TIMEOUT"),
@@ -238,12 +224,12 @@ def _times(text: pl.Series) -> pl.Series:
 
 def _whole(text: pl.Expr) -> pl.Expr:
     value = text.str.extract(r"^([0-9]{1,9})$").cast(pl.Int64)
-    return pl.when(value <= LARGEST).then(value)
+    return pl.when(value <= shaping.LARGEST).then(value)
 
 
-def _unread(texts: pl.DataFrame, numbers: pl.DataFrame) -> Texts:
+def _unread(texts: pl.DataFrame, numbers: pl.DataFrame) -> shaping.Texts:
     """Return the texts with the times that cannot be read, and doubts about other values."""
-    given = Texts(texts, "field")
+    given = shaping.Texts(texts, "field")
     times = of_kind(KeyKind.TIME)
     for name in (*times, _WALLTIME, *of_kind(KeyKind.COUNT), *of_kind(KeyKind.SIZE)):
         text, value = texts[name], numbers["walltime_s" if name == _WALLTIME else name]
@@ -287,7 +273,7 @@ def _amounts(texts: pl.DataFrame, numbers: pl.DataFrame) -> dict[str, pl.Series]
         [
             column.alias(f"{name}_{column.name}")
             for name, (text, read) in lists.items()
-            for column in by_distinct(text, read)
+            for column in shaping.by_distinct(text, read)
         ]
     )
     return frame.select(**_chosen()).to_dict()
@@ -321,7 +307,7 @@ def _chosen() -> dict[str, pl.Expr]:
     given = pl.coalesce(*assigned("ncpus"), here)
     asked = pl.max_horizontal("spec_cpus", of("procs"), of("ncpus"))
     cpus = pl.max_horizontal(pl.coalesce(given, "select_cpus", asked), processes)
-    cpus = pl.when(cpus <= LARGEST).then(cpus)
+    cpus = pl.when(cpus <= shaping.LARGEST).then(cpus)
     spread = -(-of("mppwidth") // of("mppnppn").clip(1))
     nodes = pl.coalesce("vnodes_nodes", hosts, "unique_node_count")
     nodes = pl.coalesce(pl.when(elsewhere).then(spread).otherwise(nodes), "spec_nodes")
@@ -356,14 +342,14 @@ def _product(size: pl.Expr, number: pl.Expr) -> pl.Expr:
 
 @cache
 def _each(read: Callable[[str], Amounts]) -> Callable[[pl.Series], pl.DataFrame]:
-    return lambda texts: table(map(read, texts), Amounts._fields)
+    return lambda texts: shaping.table(map(read, texts), Amounts._fields)
 
 
 @cache
 def _where(read: Callable[[str], PbsAllocation]) -> Callable[[pl.Series], pl.DataFrame]:
     def columns(texts: pl.Series) -> pl.DataFrame:
         rows = [read(text) for text in texts]
-        amounts = table((row.amounts for row in rows), Amounts._fields)
+        amounts = shaping.table((row.amounts for row in rows), Amounts._fields)
         places = pl.DataFrame([row[1:] for row in rows], _PLACES, orient="row")
         return amounts.hstack(places)
 
@@ -371,9 +357,9 @@ def _where(read: Callable[[str], PbsAllocation]) -> Callable[[pl.Series], pl.Dat
 
 
 def _spans(texts: pl.Series) -> pl.DataFrame:
-    read = texts.to_frame("text").select(walltime_s=clock(pl.col("text"), _SPAN))
+    read = texts.to_frame("text").select(walltime_s=shaping.clock(pl.col("text"), _SPAN))
     return read.select(pl.when(pl.col("walltime_s") <= LATEST).then("walltime_s"))
 
 
 def _sizes(texts: pl.Series) -> pl.DataFrame:
-    return table(((size(text),) for text in texts), ("bytes",))
+    return shaping.table(((size(text),) for text in texts), ("bytes",))

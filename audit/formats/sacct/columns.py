@@ -14,8 +14,6 @@ Ambiguous runs, and lines outside records, are refused. A whole record within a 
 a record.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -433,7 +431,6 @@ def _between(stretch: _LineStretch, lines: range, after_record: bool, found: Odd
 
 
 def _other_record(pieces: Sequence[str], layout: SacctLayout) -> str | None:
-    """Return the reason to refuse a line that is a record of another dialect."""
     line = layout.separator.join(pieces).encode()
     other = dialects.another(line, "sacct")
     return f"a line of another dialect, {other.title}" if other else None

@@ -1,7 +1,5 @@
 """The head of an sacct log: its header row, the lines before it, and what is wrong with it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from itertools import pairwise

@@ -12,8 +12,6 @@ A record is a line: one whose text contains a line break is refused. Sources: Sl
 ``as_mysql_cluster.c`` (columns) and ``slurm.h`` (states and flags), 17.11 to 25.05.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Final
 
@@ -51,7 +49,6 @@ def recognises(head: bytes) -> bool:
 
 
 def _names(head: bytes) -> tuple[list[str], str] | None:
-    """Return the names of the columns and their separator; None if they are not of this table."""
     first = head.removeprefix(b"\xef\xbb\xbf").split(b"\n", 1)[0].rstrip(b"\r")
     line = first.decode("utf-8", errors="backslashreplace").replace('"', "").replace("`", "")
     for separator in delimited.SEPARATORS:

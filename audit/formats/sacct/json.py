@@ -15,8 +15,6 @@ eligibility, and in 22.05 ``reservation/name`` a meaningless number.
 Sources: Slurm's plugins ``openapi/dbv0.0.36`` to ``.38`` and ``data_parser/v0.0.39`` to ``.44``.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -9,8 +9,6 @@ that, if every line proves them.
 - Elapsed is End − Start; Timelimit is whole minutes, and at least that.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -167,7 +165,6 @@ def _of_width(sniffed: Sniffed, layout: SacctLayout) -> list[list[str]]:
 
 
 def _fitting(rows: Sequence[Sequence[str]], layout: SacctLayout) -> int:
-    """Return the number of rows of which each value is of its column's kind."""
     fits = [layout.pattern(column).fullmatch for column in layout.columns]
     return sum(all(fit(value) for fit, value in zip(fits, row, strict=True)) for row in rows)
 
@@ -300,10 +297,8 @@ class _Guess:
             return False
         if any(b and not a for a, b in pairs):
             return True
-        for at in range(len(self.columns)):
-            named = [
-                (count(self.columns[at][row]), row) for row in self.jobs if self._has_nodes(at, row)
-            ]
+        for texts in self.columns:
+            named = [(count(texts[row]), row) for row in self.jobs if _NODES.fullmatch(texts[row])]
             if len(named) * 2 > len(self.jobs) and all(
                 _amount(self.columns[given][row], "node") in (None, nodes) for nodes, row in named
             ):
@@ -312,9 +307,6 @@ class _Guess:
                     for nodes, row in named
                 )
         return False
-
-    def _has_nodes(self, at: int, row: int) -> bool:
-        return bool(_NODES.fullmatch(self.columns[at][row]))
 
     def _name_counts(self) -> None:
         """A count that equals the number in AllocTRES is that number."""
@@ -347,7 +339,6 @@ def _instant(value: str) -> int | None:
 
 
 def _ascend(rows: Iterable[Sequence[int | None]]) -> bool:
-    """Return whether no known time of a row is before an earlier one of it."""
     known = ([instant for instant in row if instant is not None] for row in rows)
     return all(one <= other for row in known for one, other in pairwise(row))
 

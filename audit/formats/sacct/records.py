@@ -1,7 +1,5 @@
 """Columns of sacct's text → typed records. Conventions: see ``text``."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Final
 
@@ -10,15 +8,7 @@ import polars as pl
 from audit.formats.instants import LATEST, UNKNOWN, instants
 from audit.formats.sacct.columns import BY_NAME
 from audit.formats.sacct.repeated import TIMES, UNDECIDED, settled
-from audit.formats.shaping import (
-    LARGEST,
-    Fault,
-    Texts,
-    by_distinct,
-    ends_early,
-    faulted,
-    remarks,
-)
+from audit.formats.shaping import LARGEST, Fault, Texts, by_distinct, ends_early, faulted, remarks
 from audit.formats.slurm import fields
 from audit.formats.slurm.fields import FieldKind
 from audit.hostlists import count
@@ -247,7 +237,6 @@ def _differ(amount: str, *others: str) -> pl.Expr:
 
 
 def _known(*names: str) -> pl.Expr:
-    """Return whether one of several amounts is above 0."""
     return pl.any_horizontal((pl.col(name) > 0).fill_null(value=False) for name in names)
 
 
@@ -352,7 +341,6 @@ def _records(frame: pl.DataFrame, given: _Columns) -> pl.DataFrame:
 
 
 def _faults(waits: pl.Expr, has_submit: bool) -> list[Fault]:
-    """Return the faults of times that were all readable."""
     submit, start, end = (pl.col(f"{name}_time") for name in ("submit", "start", "end"))
     order = ends_early("columns Start, End")
     if has_submit:

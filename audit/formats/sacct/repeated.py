@@ -6,8 +6,6 @@ gives an old number a later time). The rest of a record's times follow from Subm
 from Elapsed.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np

@@ -24,8 +24,6 @@ for separators and line breaks in names. Times clipped by `sacct -T` cannot be r
 sacct's manual page, Slurm 17.11 to 25.05.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

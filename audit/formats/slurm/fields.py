@@ -7,8 +7,6 @@ Sources: sacct's manual page ("Job Accounting Fields"), slurm.conf's ("Accountin
 "TRESBillingWeights"), the pages on job arrays, heterogeneous jobs and federation.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable

@@ -14,8 +14,6 @@ sums over time (``GrpTRESMins``, …), are left out and listed.
 Source: Slurm's "Resource Limits" (resource_limits.html), 22.05 to 25.05; slurmctld's acct_policy.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -100,7 +98,6 @@ def _of_associations(
 
 
 def _scope(row: Association, accounts: Mapping[str, Association]) -> Scope:
-    """Return the scope of an association's ``Grp`` limits, which includes accounts below it."""
     if row.user is not None:
         return _about(user=row.user, account=row.account, partition=row.partition)
     if row.account == ROOT:

@@ -12,8 +12,6 @@ Limits are read from their columns (``LIMITS``). Faults are reported with their 
 sacctmgr's manual page, Slurm 17.11 to 25.05.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -134,9 +132,13 @@ def qualities(text: str) -> Listed[Qos]:
         name, factor, priority = row["name"], row["usagefactor"], row.get("priority", "")
         try:
             found = Qos(
-                *(name, float(factor or 1), int(priority or 0), line, _limits(row)),
-                tuple(filter(None, row.get("preempt", "").strip().split(","))),
-                row.get("preemptmode", "").strip().lower().removeprefix("cluster"),
+                name,
+                usage_factor=float(factor or 1),
+                priority=int(priority or 0),
+                line=line,
+                limits=_limits(row),
+                preempts=tuple(filter(None, row.get("preempt", "").strip().split(","))),
+                preempt_mode=row.get("preemptmode", "").strip().lower().removeprefix("cluster"),
             )
             if not 0 <= found.usage_factor < math.inf:
                 raise ValueError
@@ -230,10 +232,18 @@ def _listed(text: str) -> tuple[list[Association], list[Fault]]:
         elif parent is None and not user and not above_all:
             faults.append(Fault(line, f"account {_short(account)}: its parent is not there"))
         else:
-            partition = row.get("partition", "").strip() or None if user else None
-            minutes, cluster = row.get("grptresmins", ""), row.get("cluster", "").strip() or None
-            of = (account, user, partition, parent, share, minutes, cluster, line, _limits(row))
-            rows.append(Association(*of))
+            association = Association(
+                account=account,
+                user=user,
+                partition=row.get("partition", "").strip() or None if user else None,
+                parent=parent,
+                share=share,
+                grp_tres_mins=row.get("grptresmins", ""),
+                cluster=row.get("cluster", "").strip() or None,
+                line=line,
+                limits=_limits(row),
+            )
+            rows.append(association)
     return rows, faults
 
 
@@ -341,9 +351,18 @@ def _dumped(text: str) -> tuple[list[Association], list[Fault]]:
             "Account": (name, None, None, parent),
             "User": (parent, name, options.get("partition") or None, None),
         }[kind]
-        minutes, limits = options.get("grptresmins", ""), _limits(options)
-        of = (account, user, partition, above, share, minutes, cluster, number, limits)
-        rows.append(Association(*of))
+        association = Association(
+            account=account,
+            user=user,
+            partition=partition,
+            parent=above,
+            share=share,
+            grp_tres_mins=options.get("grptresmins", ""),
+            cluster=cluster,
+            line=number,
+            limits=_limits(options),
+        )
+        rows.append(association)
     return rows, faults
 
 

@@ -11,24 +11,20 @@ expanded up to ``MOST_NAMES``. Sources: scontrol's manual page ("show partition"
 ("NodeName", ranges in brackets, "TRESBillingWeights"), Slurm 17.11 to 25.05.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import product
 from typing import Final
 
 import polars as pl
 
 from audit.formats.shaping import LARGEST, MIB
 from audit.formats.slurm.fields import amounts, tres, tres_weights
+from audit.hostlists import expand
 
 MOST_NAMES: Final = 1 << 20  # maximum number of node names, for all partitions of a text together
-
-LONGEST_NAME: Final = 255  # maximum length of a node's name (Linux allows 64, the Internet 253)
 
 MOST_MEMORY: Final = 1 << 60  # maximum bytes of a partition: larger amounts are damage
 
@@ -41,8 +37,6 @@ _KEY = re.compile(
     r"|MaxTime|QoS|OverSubscribe|PreemptMode)=(\S*)"
 )
 _CLUSTER = re.compile(r"^[ \t]*(?:ClusterName[ \t]*=|CLUSTER:)[ \t]*(\S+)", re.MULTILINE)
-_RANGE = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?")
-_NAMES = re.compile(r"[^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*")
 _NOTHING: Final = ("", "(null)", "N/A")
 
 
@@ -90,9 +84,14 @@ def read(text: str) -> PartitionListing:
     nodes, totals = _nodes(entries, problems), _totals(entries)
     partitions = tuple(
         Partition(
-            *(name, nodes[name], totals[name], _billing_weights(name, values, problems)),
-            *(_whole(values, "PriorityJobFactor"), _whole(values, "PriorityTier")),
-            *(values.get("MaxTime", ""), values.get("QoS")),
+            name,
+            nodes=nodes[name],
+            total=totals[name],
+            billing_weights=_billing_weights(name, values, problems),
+            job_factor=_whole(values, "PriorityJobFactor"),
+            tier=_whole(values, "PriorityTier"),
+            max_time=values.get("MaxTime", ""),
+            qos=values.get("QoS"),
             exclusive=values.get("OverSubscribe") == "EXCLUSIVE",
             preempt_mode=values.get("PreemptMode", "").lower(),
         )
@@ -100,33 +99,6 @@ def read(text: str) -> PartitionListing:
     )
     named = _CLUSTER.search(before)
     return PartitionListing(partitions, named[1] if named else None, tuple(problems))
-
-
-def expand(hostlist: str, most: int = MOST_NAMES) -> frozenset[str] | None:
-    """Return the names of `node[01-03,07],gpu1`; None if malformed, or more than ``most``.
-
-    Numbers keep the width of the beginning of their range. A name may have several brackets.
-    """
-    names: set[str] = set()
-    for item in _items(hostlist):
-        if not item or not _NAMES.fullmatch(item):
-            return None
-        parts: list[Sequence[str]] = []
-        count, length = 1, 0
-        # text and the content of brackets alternate
-        for index, part in enumerate(re.split(r"[\[\]]", item)):
-            choices = _choices(part, most) if index % 2 else (part,)
-            if choices is None:
-                return None
-            parts.append(choices)
-            count *= len(choices)
-            length += len(choices[-1])
-            if count > most or length > LONGEST_NAME:
-                return None
-        names.update("".join(chosen) for chosen in product(*parts))
-        if len(names) > most:
-            return None
-    return frozenset(names)
 
 
 def shared(partitions: Sequence[Partition]) -> list[list[Partition]]:
@@ -183,31 +155,6 @@ def _sum(parts: Iterable[Fraction]) -> Fraction:
     return sum((part * count for part, count in Counter(parts).items()), Fraction())
 
 
-def _items(hostlist: str) -> Iterator[str]:
-    """Cut a list at the commas outside brackets."""
-    begin = depth = 0
-    for index, letter in enumerate(hostlist):
-        depth += (letter == "[") - (letter == "]")
-        if letter == "," and depth == 0:
-            yield hostlist[begin:index]
-            begin = index + 1
-    yield hostlist[begin:]
-
-
-def _choices(ranges: str, most: int) -> Sequence[str] | None:
-    """Return 01, 02, 03, 07 of `01-03,07`; None if invalid, or longer than ``most``."""
-    names: list[str] = []
-    for part in ranges.split(","):
-        match = _RANGE.fullmatch(part)
-        if match is None:
-            return None
-        first, last = int(match[1]), int(match[2] or match[1])
-        if last < first or len(names) + last - first >= most:
-            return None
-        names.extend(str(number).zfill(len(match[1])) for number in range(first, last + 1))
-    return names
-
-
 def _nodes(
     entries: Mapping[str, Mapping[str, str]], problems: list[str]
 ) -> dict[str, frozenset[str]]:
@@ -215,7 +162,7 @@ def _nodes(
     left = MOST_NAMES
     for name, values in entries.items():
         listed = values.get("Nodes", "")
-        nodes = expand(listed, left) if listed else frozenset()
+        nodes = expand(listed, left)
         if nodes is None:
             # the list itself is the node: partitions with the same list still share it
             shown = listed if len(listed) <= 60 else f"{listed[:60]}…"
@@ -223,9 +170,9 @@ def _nodes(
                 f"partition {name!r}: its nodes {shown!r} are not a list of names and ranges, or "
                 "too many: it shares them with the partitions of the same list alone"
             )
-            nodes = frozenset({listed})
+            nodes = [listed]
         left -= len(nodes)
-        nodes_of[name] = nodes
+        nodes_of[name] = frozenset(nodes)
     return nodes_of
 
 

@@ -8,8 +8,6 @@ are not read, which is reported. Sources: slurm.conf's manual page, Slurm 17.11 
 25.05.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import sys

@@ -6,8 +6,6 @@ damage costs one object, and blocks may end before any of them. A column is a pa
 of the list there is a row; an object without any is one row.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
@@ -89,7 +87,6 @@ def _path(name: str) -> tuple[str, ...]:
 
 
 def _at(value: Any, path: tuple[str, ...]) -> Iterator[Any]:
-    """Yield what is at a path, of each item of the lists on the way."""
     if isinstance(value, list) and path:
         for item in value:
             yield from _at(item, path)

@@ -10,8 +10,6 @@ seconds. So a field is proposed by its name, and kept only if the first rows pro
 Comments ask for the zone, for the unit of memory, and whether ids may repeat.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple

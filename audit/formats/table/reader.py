@@ -4,8 +4,6 @@ The mapping is the user's: no table is recognised by itself. A preset, or a prop
 header (``proposals``), must be named to be used. Parquet arrives as CSV (``ingest.streams``).
 """
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Final
@@ -94,7 +92,6 @@ def _columns(head: bytes, mapping: TableMapping, reading: Reading) -> dict[str, 
 
 
 def _has_local_times(head: bytes, stated: Header, mapping: TableMapping) -> bool:
-    """Return whether the first rows have times that name no zone."""
     whole = head[: head.rfind(b"\n") + 1] or head
     times = [of.column for name, of in mapping.fields.items() if name in TIMES and of.unit is None]
     texts = _texts(Block(whole, 0, 1), stated, mapping)[0]

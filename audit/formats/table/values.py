@@ -4,37 +4,14 @@ A row is refused for its id, for a mapped time that cannot be read, or because i
 starts. Any other value that cannot be read is unknown, and counted.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 import polars as pl
 
-from audit.config.table import (
-    CLOCK,
-    COUNTS,
-    DURATIONS,
-    FACTORS,
-    ITEMS,
-    MEMORY,
-    NUMBERS,
-    TEXTS,
-    TIMES,
-    Mapped,
-    TableMapping,
-)
+from audit.config import table
+from audit.formats import shaping
 from audit.formats.instants import LATEST, UNKNOWN, Instants, instants
 from audit.formats.sacct.repeated import UNDECIDED, settled
-from audit.formats.shaping import (
-    LARGEST,
-    Texts,
-    by_distinct,
-    clock,
-    ends_early,
-    faulted,
-    remarks,
-    single_node,
-)
 from audit.hostlists import expand
 from audit.model import RecordKind, RefusalCode
 
@@ -54,10 +31,10 @@ _LONGEST_S: Final = 1 << 33
 _MOST_BYTES: Final = 1 << 62
 _LATE: Final = "elapsed is not end − start, and is not used"
 _LENGTHS: Final = {"walltime": "walltime_s", "suspended": "suspended_s"}
-_SLURM_TIMES: Final = dict(zip(TIMES, ("Submit", "Eligible", "Start", "End"), strict=True))
+_SLURM_TIMES: Final = dict(zip(table.TIMES, ("Submit", "Eligible", "Start", "End"), strict=True))
 
 
-def records(texts: pl.DataFrame, mapping: TableMapping, zone: str) -> pl.DataFrame:
+def records(texts: pl.DataFrame, mapping: table.TableMapping, zone: str) -> pl.DataFrame:
     """Convert rows; return columns of ``REFUSED`` and ``RECORDS``.
 
     ``texts`` holds ``number`` and the columns of the mapping, null where unknown.
@@ -65,18 +42,18 @@ def records(texts: pl.DataFrame, mapping: TableMapping, zone: str) -> pl.DataFra
     return _RowReader(texts, mapping, zone).records()
 
 
-def added(texts: pl.DataFrame, mapping: TableMapping) -> pl.DataFrame:
+def added(texts: pl.DataFrame, mapping: table.TableMapping) -> pl.DataFrame:
     """Convert columns that a dialect has beside its own; return ``number``, fields, ``remarks``."""
     rows = _RowReader(texts, mapping, "UTC")
     columns = rows.columns()
     frame = pl.DataFrame({"number": texts["number"], **columns}).rename(_LENGTHS, strict=False)
-    return frame.with_columns(remarks=remarks(*rows.given.doubts))
+    return frame.with_columns(remarks=shaping.remarks(*rows.given.doubts))
 
 
 class _RowReader:
-    def __init__(self, texts: pl.DataFrame, mapping: TableMapping, zone: str) -> None:
+    def __init__(self, texts: pl.DataFrame, mapping: table.TableMapping, zone: str) -> None:
         self.texts, self.mapping, self.zone = texts, mapping, zone
-        self.given = Texts(texts, "column")
+        self.given = shaping.Texts(texts, "column")
         self.fields = mapping.fields
         self.amounts: dict[str, pl.Series] = {}
         self.nothing = pl.Series([None], dtype=pl.String).new_from_index(0, len(texts))
@@ -105,17 +82,17 @@ class _RowReader:
         columns: dict[str, pl.Series] = {
             name: self.raw(of)
             for name, of in self.fields.items()
-            if name in TEXTS and name != "state"
+            if name in table.TEXTS and name != "state"
         }
         if "state" in self.fields or self.mapping.state_when:
             columns["state"] = self.state()
-        columns |= {name: self.duration(name) for name in DURATIONS if name in self.fields}
+        columns |= {name: self.duration(name) for name in table.DURATIONS if name in self.fields}
         columns |= {
-            name: self.amount(name, LARGEST if name in COUNTS else _MOST_BYTES)
-            for name in (*COUNTS, *MEMORY)
+            name: self.amount(name, shaping.LARGEST if name in table.COUNTS else _MOST_BYTES)
+            for name in (*table.COUNTS, *table.MEMORY)
             if name in self.fields
         }
-        return columns | {name: self.number(name) for name in NUMBERS if name in self.fields}
+        return columns | {name: self.number(name) for name in table.NUMBERS if name in self.fields}
 
     def whole(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Return rows with what follows from several fields."""
@@ -125,27 +102,27 @@ class _RowReader:
         )
         for name in ("node_list", "required_nodes"):
             if name in frame.columns:
-                good = by_distinct(frame[name], _hostlists)["good"]
+                good = shaping.by_distinct(frame[name], _hostlists)["good"]
                 frame = frame.with_columns(pl.when(pl.lit(good)).then(name).alias(name))
         if "gpu_types" in frame.columns:
             kind, gpus = pl.col("gpu_types").str.to_lowercase(), pl.col("gpus")
-            named = pl.when(gpus > 0).then(pl.format("{}:{}", single_node(kind), gpus))
+            named = pl.when(gpus > 0).then(pl.format("{}:{}", shaping.single_node(kind), gpus))
             typed = kind.str.contains(":", literal=True)
             frame = frame.with_columns(gpu_types=pl.when(typed).then(kind).otherwise(named))
         labels = [(self.fields[n].column or n) for n in ("start_time", "end_time") if self.has(n)]
-        order = ends_early(f"columns {', '.join(labels)}")
+        order = shaping.ends_early(f"columns {', '.join(labels)}")
         late = (pl.col("end_time") > LATEST, RefusalCode.TIME, "it ends after 2242")
         doubts = [(frame["undecided"], UNDECIDED), (frame["differs"], _LATE), *self.given.doubts]
         return frame.with_columns(
             kind=pl.lit(_KINDS[self.mapping.one]),
-            remarks=remarks(*doubts),
-            **faulted([order, late], "problem", "code"),
+            remarks=shaping.remarks(*doubts),
+            **shaping.faulted([order, late], "problem", "code"),
         ).rename(_LENGTHS, strict=False)
 
     def has(self, name: str) -> bool:
         return name in self.fields
 
-    def raw(self, of: Mapped) -> pl.Series:
+    def raw(self, of: table.Mapped) -> pl.Series:
         """Return the texts of a field's column, null where they mean unknown."""
         if of.column is None:
             return pl.Series([str(of.constant)]).new_from_index(0, len(self.texts))
@@ -180,11 +157,11 @@ class _RowReader:
             self.amounts[name] = self._amount(self.fields[name], most)
         return self.amounts[name]
 
-    def _amount(self, of: Mapped, most: int) -> pl.Series:
+    def _amount(self, of: table.Mapped, most: int) -> pl.Series:
         text = self.raw(of)
-        if of.unit == ITEMS:
+        if of.unit == table.ITEMS:
             return text.str.count_matches(",", literal=True).cast(pl.Int64) + 1
-        factor = FACTORS[of.unit] if of.unit else 1
+        factor = table.FACTORS[of.unit] if of.unit else 1
         value = text.cast(pl.Int64, strict=False)
         odd = value.is_null() & text.is_not_null()
         if factor != 1 or odd.any():
@@ -197,24 +174,24 @@ class _RowReader:
         self.unread(of, text, value)
         if of.per is None:
             return value
-        each = self.amount("cpus" if of.per == "cpu" else "nodes", LARGEST)
+        each = self.amount("cpus" if of.per == "cpu" else "nodes", shaping.LARGEST)
         return value.set((value > most // each.clip(1)).fill_null(value=False), None) * each
 
     def duration(self, name: str) -> pl.Series:
         """Return a field in seconds ≥ 0; a walltime of 0 is unknown."""
         of = self.fields[name]
         text = self.raw(of)
-        if of.unit == CLOCK:
-            value = pl.select(clock(pl.lit(text), _CLOCK)).to_series().cast(pl.Int64)
+        if of.unit == table.CLOCK:
+            value = pl.select(shaping.clock(pl.lit(text), _CLOCK)).to_series().cast(pl.Int64)
         else:
-            real = _scaled(text.cast(pl.Float64, strict=False), FACTORS[of.unit or "s"])
+            real = _scaled(text.cast(pl.Float64, strict=False), table.FACTORS[of.unit or "s"])
             real = real.round(6).floor()  # 2123.2 min are 127,392 s
             fits = real.is_between(0, _LONGEST_S).fill_null(value=False)
             value = real.set(~fits, None).cast(pl.Int64)
         self.unread(of, text, value)
         return value.set(value == 0, None) if name == "walltime" else value
 
-    def unread(self, of: Mapped, text: pl.Series, value: pl.Series) -> None:
+    def unread(self, of: table.Mapped, text: pl.Series, value: pl.Series) -> None:
         """Count the values that cannot be read."""
         self.given.doubt(of.column or "", text.is_not_null() & value.is_null())
 
@@ -229,11 +206,11 @@ class _RowReader:
         unknown = pl.Series([None], dtype=pl.Int64).new_from_index(0, len(self.texts))
         elapsed = unknown if elapsed is None else elapsed
         suspended = unknown if suspended is None else suspended
-        read = {_SLURM_TIMES[n]: self.instants(self.fields[n]) for n in TIMES if self.has(n)}
+        read = {_SLURM_TIMES[n]: self.instants(self.fields[n]) for n in table.TIMES if self.has(n)}
         found = settled(read, elapsed, suspended, numbers)
         frame = pl.DataFrame(
             {
-                **{n: found[n].set(found[n] == 0, None) for n in TIMES},
+                **{n: found[n].set(found[n] == 0, None) for n in table.TIMES},
                 "elapsed": elapsed,
                 "wait": unknown if wait is None else wait,
             }
@@ -252,14 +229,14 @@ class _RowReader:
         )
         return frame.drop("elapsed", "wait").to_dict()
 
-    def instants(self, of: Mapped) -> Instants:
+    def instants(self, of: table.Mapped) -> Instants:
         """Return a time; one that cannot be read refuses its row."""
         text = self.raw(of)
         if of.unit is not None or self.mapping.origin is not None:
             text = text.set(text.is_in(list(UNKNOWN)).fill_null(value=False), None)
             value = text.cast(pl.Int64, strict=False)
             if of.unit not in (None, "s") or value.null_count() > text.null_count():
-                real = _scaled(text.cast(pl.Float64, strict=False), FACTORS[of.unit or "s"])
+                real = _scaled(text.cast(pl.Float64, strict=False), table.FACTORS[of.unit or "s"])
                 value = real.floor().cast(pl.Int64, strict=False)
             value += self.mapping.origin_s
             value = value.set(~value.is_between(0, LATEST).fill_null(value=True), None)

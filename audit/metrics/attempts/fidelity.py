@@ -19,8 +19,6 @@ Source: for the ranks, C. Spearman, The Proof and Measurement of Association bet
 (1904).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from enum import IntEnum
@@ -58,7 +56,7 @@ class MaySay(IntEnum):
     POOL_AND_USERS = 2
 
     @classmethod
-    def at(cls, agreement: float | None) -> MaySay:
+    def at(cls, agreement: float | None) -> "MaySay":
         """Return what the best agreement of all rules allows; None: nothing was compared."""
         if agreement is None or agreement < PARTLY:
             return cls.POOL

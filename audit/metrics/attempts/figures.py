@@ -17,6 +17,7 @@ from typing import Final, NamedTuple, Self
 
 import polars as pl
 
+from audit.metrics.attempts import parts
 from audit.metrics.attempts.miss import (
     EVERY_FST,
     FSTS,
@@ -25,16 +26,6 @@ from audit.metrics.attempts.miss import (
     in_totals,
     preference,
     repeated,
-)
-from audit.metrics.attempts.parts import (
-    DIMENSIONS,
-    GPU_TYPE,
-    LEAST_UNITS,
-    QUEUE,
-    SummaryRow,
-    cut,
-    evaluated,
-    row,
 )
 from audit.metrics.preemption import LOST
 from audit.metrics.uncertainty import RESAMPLES, Resamples
@@ -65,12 +56,12 @@ _WEIGHTED: Final = {Of(fst) for fst in FSTS}
 
 def read() -> list[str]:
     """Return the columns of attempts that figures are made of, optional ones included."""
-    names = {"standing", "user", "arrival_time", "size", "fst_status", WEIGHT, *DIMENSIONS}
+    names = {"standing", "user", "arrival_time", "size", "fst_status", WEIGHT, *parts.DIMENSIONS}
     for subjects in Of:
         names |= _roots(_WHOSE[subjects])
         for measure in _measures(subjects):
             names |= _needed(measure, _terms(subjects, 0))
-    return sorted(names - {"hour_of_week", GPU_TYPE, QUEUE} | {"gpu_types"})
+    return sorted(names - {"hour_of_week", parts.GPU_TYPE, parts.QUEUE} | {"gpu_types"})
 
 
 class DrawnUnits(NamedTuple):
@@ -86,7 +77,7 @@ class DrawnUnits(NamedTuple):
         return cls(*(Resamples(number, seed, resamples) for number in units))
 
 
-def of_parts(attempts: pl.DataFrame, drawn: DrawnUnits, tolerance_s: int) -> list[SummaryRow]:
+def of_parts(attempts: pl.DataFrame, drawn: DrawnUnits, tolerance_s: int) -> list[parts.SummaryRow]:
     """Return the figures that the registry derives from attempts, along all their dimensions.
 
     Args:
@@ -108,23 +99,25 @@ def of_parts(attempts: pl.DataFrame, drawn: DrawnUnits, tolerance_s: int) -> lis
             continue
         made = {name: _made(name, terms) for one in measures for name in _named(one)}
         held = again if subjects in _WEIGHTED else attempts
-        counted = evaluated(held, made, _WHOSE[subjects])
+        counted = parts.evaluated(held, made, _WHOSE[subjects])
         if subjects in _SOMETIMES and not len(counted.units):
             continue
         of_waiting, others = (
             [one for one in measures if one.of_waiting is shares] for shares in (True, False)
         )
-        (whole,) = cut(counted, "all")
+        (whole,) = parts.cut(counted, "all")
         rows += whole.figures(_along("all", others), drawn.users)
-        (whole,) = cut(counted._replace(units=counted.stretches), "all")
-        rows += whole.figures(_along("all", of_waiting), drawn.stretches, LEAST_UNITS)
-        for dimension in DIMENSIONS:
-            if dimension in (GPU_TYPE, QUEUE) and not attempts[dimension].count():
+        (whole,) = parts.cut(counted._replace(units=counted.stretches), "all")
+        rows += whole.figures(_along("all", of_waiting), drawn.stretches, parts.LEAST_UNITS)
+        for dimension in parts.DIMENSIONS:
+            if dimension in (parts.GPU_TYPE, parts.QUEUE) and not attempts[dimension].count():
                 continue  # no types in the log, or only one queue
             if any(dimension in one.dimensions for one in measures):
-                for part in cut(counted, dimension):
+                for part in parts.cut(counted, dimension):
                     rows += part.figures(_along(dimension, others), drawn.users)
-                    rows += part.figures(_along(dimension, of_waiting), drawn.users, LEAST_UNITS)
+                    rows += part.figures(
+                        _along(dimension, of_waiting), drawn.users, parts.LEAST_UNITS
+                    )
     return rows
 
 
@@ -163,7 +156,6 @@ def _number(condition: pl.Expr) -> pl.Expr:
 
 
 def _terms(subjects: Of, tolerance_s: int) -> Terms:
-    """Return the terms that are not columns, int64 or float64, without nulls."""
     return {"one": pl.lit(1, pl.Int64)} | (
         _fst_terms(subjects.value, tolerance_s)
         if subjects.value in EVERY_FST
@@ -221,11 +213,10 @@ def _fst_terms(fst: Fst, tolerance_s: int) -> dict[str, pl.Expr]:
     }
 
 
-def _statuses(attempts: pl.DataFrame) -> Iterator[SummaryRow]:
-    """Yield the number of fair start times with each status that occurs."""
+def _statuses(attempts: pl.DataFrame) -> Iterator[parts.SummaryRow]:
     if "fst_status" not in attempts.columns:
         return
     numbers = dict(attempts["fst_status"].cast(pl.String).drop_nulls().value_counts().iter_rows())
     for status in FstStatus:
         if number := numbers.get(status):
-            yield row("fst_attempts", "fst_status", status, number, number)
+            yield parts.row("fst_attempts", "fst_status", status, number, number)

@@ -166,11 +166,7 @@ class Part(NamedTuple):
     number: int
 
     def row(
-        self,
-        metric: str,
-        value: float | None,
-        interval: Interval = NONE,
-        unit: str | None = None,
+        self, metric: str, value: float | None, interval: Interval = NONE, unit: str | None = None
     ) -> SummaryRow:
         """Return a row about this part; see the function ``row``."""
         attempts = int(self.cells.attempts[self.number])

@@ -39,8 +39,6 @@ attempt without a user, or in a reservation, makes no pair. An account with one 
 result. Attempts that arrived after the period change nothing, so that its figures stay.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
@@ -49,15 +47,7 @@ import polars as pl
 
 from audit.metrics.attempts.parts import SummaryRow, row
 from audit.metrics.attempts.population import day_number, ended, in_period, occupied
-from audit.metrics.pairs import (
-    KINDS,
-    NOTHING_UNSTARTED,
-    PLACES,
-    Kind,
-    Log,
-    Unstarted,
-    paired,
-)
+from audit.metrics.pairs import KINDS, NOTHING_UNSTARTED, PLACES, Kind, Log, Unstarted, paired
 from audit.metrics.passed.tested import JudgedEntity, PairsOfKind
 from audit.metrics.passed.usage import Shares, explained, follows_usage, orders, without_more
 from audit.model import Period, Pool
@@ -87,6 +77,12 @@ class PassedEvidence(NamedTuple):
 
 
 NO_EVIDENCE: Final = PassedEvidence()
+
+_OF_PERIOD: Final = (
+    *("standing", *KINDS, "size", "occupancy_s", "wait_s"),
+    *("submit_time", "arrival_time", "start_time", "end_time"),
+)
+"""The columns of attempts that are read beside their pairs."""
 
 RESULT_SCHEMA: Final = pl.Schema(
     {
@@ -144,7 +140,7 @@ def of_period(
     among = _Among(
         Log.of(described, pool, period, zone),
         described.select("wait_s", day=day_number(zone)),
-        in_period(described.with_row_index("row"), period),
+        in_period(described.select(_OF_PERIOD).with_row_index("row"), period),
         shares,
         evidence,
     )
@@ -160,7 +156,7 @@ class _Among(NamedTuple):
     described: pl.DataFrame
     """wait_s and day of each row."""
     period: pl.DataFrame
-    """The attempts of the period, with their rows."""
+    """``_OF_PERIOD`` of the attempts of the period, with their rows."""
     shares: Shares
     evidence: PassedEvidence
 

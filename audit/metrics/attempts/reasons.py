@@ -176,7 +176,6 @@ def _full(start: NDArray[np.int64], end: NDArray[np.int64], most: int) -> list[t
 
 
 def _joined(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return stretches joined over short gaps."""
     joined: list[tuple[int, int]] = []
     for begin, end in stretches:
         if joined and begin - joined[-1][1] <= REFILLED_S:

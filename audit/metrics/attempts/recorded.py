@@ -9,8 +9,6 @@ Of a sample, the reason decides: a hold, a limit (a rule that the scheduler reco
 neither and the scheduler planned a later start, that plan.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 import polars as pl

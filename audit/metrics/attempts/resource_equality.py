@@ -36,10 +36,7 @@ Weights = Literal["size", "jobs"]
 
 
 def resource_equality(
-    described: pl.DataFrame,
-    now: int,
-    weights: Weights = "size",
-    count_never_started: bool = False,
+    described: pl.DataFrame, now: int, weights: Weights = "size", count_never_started: bool = False
 ) -> pl.DataFrame:
     """Add each attempt's deserved and consumed resource-seconds, and their difference.
 
@@ -59,11 +56,7 @@ def resource_equality(
     lives = lifetimes(described, now, count_never_started)
     consumed, unfairness = _shares(lives, weights)
     added = pl.DataFrame(
-        {
-            "re_deserved": consumed + unfairness,
-            "re_consumed": consumed,
-            "re_unfairness": unfairness,
-        }
+        {"re_deserved": consumed + unfairness, "re_consumed": consumed, "re_unfairness": unfairness}
     )
     ended = described["standing"] == Standing.ENDED.value
     subject = ended & described["size"].is_not_null()

@@ -22,20 +22,10 @@ from audit.metrics.attempts.contention import counted_resources
 from audit.metrics.attempts.miss import TOLERANCE_S
 from audit.metrics.attempts.parts import SummaryRow, coded, number_users, row
 from audit.metrics.attempts.performance import Activity
-from audit.metrics.attempts.population import (
-    ended,
-    gave_up_total,
-    in_period,
-    occupied,
-    unplannable,
-)
+from audit.metrics.attempts.population import ended, gave_up_total, in_period, occupied, unplannable
 from audit.metrics.attempts.resource_equality import conservation
 from audit.metrics.attempts.similar import of_similar
-from audit.metrics.quantiles import (
-    LOWER_QUARTILE,
-    MEDIAN,
-    UPPER_QUARTILE,
-)
+from audit.metrics.quantiles import LOWER_QUARTILE, MEDIAN, UPPER_QUARTILE
 from audit.metrics.uncertainty import NONE, Interval, Resamples
 from audit.model import Period, Pool, Standing
 from audit.periods import day_edges, day_of
@@ -109,7 +99,6 @@ def summarise(
         Columns of ``SUMMARY_SCHEMA``; the order of rows is part of the result.
     """
     held = performance.array_spans(in_period(described, period))
-    subjects = number_users(ended(held.select(cs.by_name(*figures.read(), require_all=False))))
     rows = _counts(held, pool)
     rows += _gave_up(held)
     span = options.covered or (period.from_time, period.to_time)
@@ -117,9 +106,7 @@ def summarise(
     if len(_amounts(pool)) > 1:
         rows += _resources(described, pool, span, now)
         rows += _used_by(held, pool)
-    attempts = coded(subjects, zone)
-    drawn = figures.DrawnUnits.of(attempts, seed, options.resamples)
-    rows += figures.of_parts(attempts, drawn, options.tolerance_s)
+    rows += _of_parts(held, zone, seed, options)
     rows.append(known.conserved if known else conservation_of(described, now, options))
     rows += of_similar(described, period, zone, seed, options.resamples)
     if known and known.guessed is not None:
@@ -132,7 +119,7 @@ def summarise(
             if known
             else dominant_share.beside(
                 users.by_entity(held, kind), kind, described, pool, span, now
-            )
+            )[0]
         )
         rows += _nuwt(of_kind, kind, seed, options)
         rows += [
@@ -143,6 +130,16 @@ def summarise(
             if deficit is not None
         ]
     return pl.DataFrame(rows, schema=SUMMARY_SCHEMA, orient="row")
+
+
+def _of_parts(
+    held: pl.DataFrame, zone: ZoneInfo, seed: int, options: SummaryOptions
+) -> list[SummaryRow]:
+    """Return the figures of ended attempts, in all and by dimension."""
+    used = held.select(cs.by_name(*figures.read(), require_all=False))
+    attempts = coded(number_users(ended(used)), zone)
+    drawn = figures.DrawnUnits.of(attempts, seed, options.resamples)
+    return figures.of_parts(attempts, drawn, options.tolerance_s)
 
 
 def conservation_of(

@@ -40,20 +40,11 @@ import polars as pl
 import polars.selectors as cs
 
 from audit.array_types import Ints
+from audit.metrics import quantiles
 from audit.metrics.attempts.miss import EVERY_FST, TOLERANCE_S, WEIGHT, in_totals, weighted
 from audit.metrics.attempts.population import gave_up_wait, numbered, only
 from audit.metrics.attempts.similar import REFERENCE, excess
 from audit.metrics.preemption import LOST
-from audit.metrics.quantiles import (
-    LOWER_QUARTILE,
-    MEDIAN,
-    UPPER_QUARTILE,
-    add_ints,
-    exact_sum,
-    grouped_sums,
-    nearest_rank,
-    renumbered,
-)
 from audit.model import Standing
 from audit.registry.causes import COLUMNS as BY_CAUSE
 from audit.registry.columns import BIGINT, BOOLEAN, DOUBLE, OF_ENTITIES, VARCHAR
@@ -137,7 +128,7 @@ def by_entities(
     for name, term in _whole_terms(held.columns, tolerance_s).items():
         amounts = held.select(term.cast(pl.Int64).fill_null(0)).to_series().to_numpy()
         for kind, of in codes.items():
-            sums[kind][name] = pl.Series(add_ints(of, amounts, len(sums[kind]["entity"])))
+            sums[kind][name] = pl.Series(quantiles.add_ints(of, amounts, len(sums[kind]["entity"])))
     for number, condition, terms, exactly in _rounded_terms(held.columns):
         values = held.select(condition=subject & condition, **terms)
         rows = values["condition"].arg_true().to_numpy()
@@ -147,7 +138,9 @@ def by_entities(
             for name in terms:
                 amounts = values[name].to_numpy()[rows]
                 added = (
-                    grouped_sums(of, amounts, count) if exactly else np.bincount(of, amounts, count)
+                    quantiles.grouped_sums(of, amounts, count)
+                    if exactly
+                    else np.bincount(of, amounts, count)
                 )
                 sums[kind][name] = pl.Series(added, dtype=pl.Float64)
     for kind, of in codes.items():
@@ -166,7 +159,7 @@ def _beside_similar(
         made["similar_wait_median"] = _medians(ended[name], codes, count)
         more = ended.select(excess(name).fill_null(0)).to_series().to_numpy()
         known = made["similar_wait_median"].is_not_null()
-        made["excess_wait_s"] = pl.Series(add_ints(codes, more, count)).zip_with(
+        made["excess_wait_s"] = pl.Series(quantiles.add_ints(codes, more, count)).zip_with(
             known, made["similar_wait_median"]
         )
     return made
@@ -180,7 +173,7 @@ def _medians(values: pl.Series, codes: Ints, count: int) -> pl.Series:
     numbers = np.bincount(of, minlength=count)
     some = np.flatnonzero(numbers)
     begins = np.cumsum(numbers) - numbers
-    places = begins[some] + np.maximum(-(-numbers[some] * MEDIAN // 1000), 1) - 1
+    places = begins[some] + np.maximum(-(-numbers[some] * quantiles.MEDIAN // 1000), 1) - 1
     out = np.full(count, -1, np.int64)
     out[some] = ascending[places]
     return pl.Series(out).set(pl.Series(numbers == 0), None)
@@ -191,7 +184,7 @@ def _codes(names: pl.Series) -> tuple[Ints, pl.Series]:
     assert isinstance(names.dtype, pl.Enum)
     known = pl.concat([pl.Series([None], dtype=pl.String), names.dtype.categories])
     numbers = (names.to_physical().cast(pl.Int64) + 1).fill_null(0).to_numpy()
-    found, codes = renumbered(numbers, len(known))
+    found, codes = quantiles.renumbered(numbers, len(known))
     return codes, known.gather(found)
 
 
@@ -231,9 +224,7 @@ def _whole_terms(columns: Sequence[str], tolerance_s: int) -> dict[str, pl.Expr]
     return terms
 
 
-def _rounded_terms(
-    columns: Sequence[str],
-) -> list[tuple[str, pl.Expr, dict[str, pl.Expr], bool]]:
+def _rounded_terms(columns: Sequence[str]) -> list[tuple[str, pl.Expr, dict[str, pl.Expr], bool]]:
     """Return sums of floats: the name of the number of attempts, their condition, the terms.
 
     The last element is whether a sum is rounded once, whatever the order of the attempts.
@@ -315,14 +306,14 @@ def dispersion(entities: pl.DataFrame, keep_single: bool = False) -> Dispersion:
     nuwt = np.sort(kept["nuwt"].to_numpy())
     if len(nuwt) == 0:
         return Dispersion(None, None, None, None, None, None, None, 0, too_few, no_usage)
-    uwt = exact_sum(nuwt) / len(nuwt)
-    f = exact_sum((uwt - nuwt) ** 2)
+    uwt = quantiles.exact_sum(nuwt) / len(nuwt)
+    f = quantiles.exact_sum((uwt - nuwt) ** 2)
     return Dispersion(
         uwt=uwt,
-        median=nearest_rank(nuwt, MEDIAN),
-        lower_quartile=nearest_rank(nuwt, LOWER_QUARTILE),
-        upper_quartile=nearest_rank(nuwt, UPPER_QUARTILE),
-        pooled=int(kept["tuwt_s"].sum()) / exact_sum(kept["tusa"].to_numpy()),
+        median=quantiles.nearest_rank(nuwt, quantiles.MEDIAN),
+        lower_quartile=quantiles.nearest_rank(nuwt, quantiles.LOWER_QUARTILE),
+        upper_quartile=quantiles.nearest_rank(nuwt, quantiles.UPPER_QUARTILE),
+        pooled=int(kept["tuwt_s"].sum()) / quantiles.exact_sum(kept["tusa"].to_numpy()),
         deviation=math.sqrt(f / len(nuwt)),
         f=f,
         entities=len(nuwt),

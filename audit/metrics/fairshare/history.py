@@ -30,8 +30,6 @@ Sources: [B] H. Bui et al., Fairshare Scheduling – A Case Study, §2.1; [R] G.
 Priority Operators for Fairshare Scheduling.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final, NamedTuple, cast
@@ -208,7 +206,6 @@ def _with_targets(used: Usage, shares: Mapping[str, float]) -> Usage:
 
 
 def _ranks(priority: Floats) -> Ints:
-    """Return ranks in each row, the greatest priority first."""
     from audit.kernels import trees as kernels
 
     rank = np.empty(priority.shape, np.int64)
@@ -332,12 +329,7 @@ _Judge = Callable[[Floats, Floats], _Judged]
 
 
 def _judged_by_slurm(
-    shape: Shape,
-    is_guest: Bools,
-    operator: str,
-    dampening: float,
-    own: Floats,
-    outside: Floats,
+    shape: Shape, is_guest: Bools, operator: str, dampening: float, own: Floats, outside: Floats
 ) -> _Judged:
     """Return FairShare as the priorities."""
     used, fraction, _, rank = shape.history(own, "slurm")

@@ -299,7 +299,6 @@ def _amounts(resources: Iterable[str]) -> dict[str, pl.Expr]:
 def _penalties(
     attempts: pl.DataFrame, penalty: pl.Expr | pl.Series, exceeds: Mapping[str, pl.Expr]
 ) -> Penalties:
-    """Add the penalty, and count attempts that started."""
     started = pl.col("start_time").is_not_null()
     counts = attempts.select(
         *((pl.col(x).is_null() & started).sum().alias(f"unknown {x}") for x in exceeds),

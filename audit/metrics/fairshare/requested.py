@@ -49,10 +49,7 @@ def beyond_request(described: pl.DataFrame, pool: Pool) -> pl.DataFrame:
         .then(pl.lit("memory"))
         .when((pl.col("cpus") == pl.col("of_nodes")) | pl.lit(pool.exclusive_nodes))
         .then(pl.lit("whole"))
-        .when(
-            added <= pl.col("nodes").fill_null(1) * (THREADS - 1),
-            pl.col("cpus") % THREADS == 0,
-        )
+        .when(added <= pl.col("nodes").fill_null(1) * (THREADS - 1), pl.col("cpus") % THREADS == 0)
         .then(pl.lit("cores"))
         .otherwise(pl.lit("unknown"))
     )

@@ -14,8 +14,6 @@ Sources: [R] G. Rodrigo, P.-O. Östberg, E. Elmroth, Priority Operators for Fair
 and §4.4.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal, NamedTuple
@@ -136,7 +134,6 @@ def _above(node: TreeNode, root: str) -> str | None:
 
 
 def _faults(nodes: Sequence[TreeNode], root: str, *, all_zero: bool) -> Iterator[str]:
-    """Yield all that keeps nodes from being one tree."""
     if not nodes:
         yield "the tree has no account and no user"
     accounts = {node.name: node for node in nodes if node.kind == "account"}

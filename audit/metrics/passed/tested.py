@@ -3,8 +3,6 @@
 ``attempts.passed_over`` defines shares, expected shares and conditions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from typing import Final, NamedTuple
 

@@ -16,8 +16,6 @@ no order. Where jobs start in that order, the entity is tested once more, by the
 owner had not used more. If it would not be named, the order explains why it was passed over.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final
 

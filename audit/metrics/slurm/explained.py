@@ -16,8 +16,6 @@ usage, so FairShare then stays as it is until a reset. ``back`` assumes that the
 after t₁, and that all others go on using what they used on average between t₀ and t₁.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -257,7 +255,7 @@ def back(ground: ChargedAttempts, node: int, since: int, now: int, target: float
         return Back(now, False, now)
     for high in (*range(step, last, step), last - (reset is not None)):
         if high > low and reached(high):
-            found = now + period * _first(reached, low, high)
+            found = now + period * first_reached(reached, low, high)
             return Back(found, False, found)
         low = max(low, high)
     if reset is not None and reset <= now + last * period:
@@ -266,7 +264,7 @@ def back(ground: ChargedAttempts, node: int, since: int, now: int, target: float
     return Back(None, False, now + last * period)
 
 
-def _first(reached: Callable[[int], bool], low: int, high: int) -> int:
+def first_reached(reached: Callable[[int], bool], low: int, high: int) -> int:
     """Return the first number above ``low`` that is reached, where ``high`` is."""
     while high - low > 1:
         middle = (low + high) // 2
@@ -280,7 +278,6 @@ def next_tick(method: SlurmUsage, at: int) -> int:
 
 
 def _next_reset(method: SlurmUsage, now: int) -> int | None:
-    """Return the next tick that resets all usage, epoch s, or None."""
     number = (now - method.phase_s) // method.period_s
     later = method.resets(now, now + LONGEST_RESET_S)
     later = later[later > number]

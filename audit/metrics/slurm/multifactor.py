@@ -18,8 +18,6 @@ tick. Held jobs (priority 0) and jobs whose priority was set are not covered.
 Sources: Slurm's documentation "Multifactor Priority Plugin"; observed in 22.05 (docs/sshare.md).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -29,8 +29,6 @@ Sources: Slurm's documentation "Fair Tree Fairshare Algorithm", "Classic Fairsha
 "Depth Oblivious Fair-share Factor"; observed in 22.05 (docs/sshare.md).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple

@@ -27,8 +27,6 @@ Sources: Slurm's priority/multifactor plugin, 22.05 (observed, see docs/sshare.m
 manual page ("PriorityDecayHalfLife", "PriorityUsageResetPeriod", "TRESBillingWeights").
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
@@ -180,7 +178,6 @@ class SlurmUsage:
     def _at_ends(
         self, grouped: Grouped, instants: Ints, tick: Ints, dropped: Ints
     ) -> tuple[tuple[Ints, Ints], Floats]:
-        """Return the bookings of ends."""
         _, last = self._ticks(grouped)
         row = np.searchsorted(instants, grouped.end, "left")
         attempt = np.flatnonzero((row < len(instants)) & (grouped.end > grouped.start))
@@ -304,7 +301,6 @@ def _strangers(attempts: pl.DataFrame, column: str, known: Mapping[str, object])
 
 
 def _begin(day: date, reset: str) -> date:
-    """Return the day that begins the reset period of ``day``."""
     if reset == "weekly":
         return day - timedelta(days=(day.weekday() + 1) % 7)
     if reset == "monthly":

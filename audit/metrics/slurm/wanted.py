@@ -9,8 +9,6 @@ its end, FairShare with it and without it is what ``sshare`` shows if nothing el
 Sources: as of ``shares`` and ``usage``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Final, NamedTuple
@@ -19,7 +17,7 @@ import numpy as np
 
 from audit.array_types import Floats
 from audit.metrics.fairshare.trees import Tree
-from audit.metrics.slurm.explained import Back, ChargedAttempts, back, next_tick
+from audit.metrics.slurm.explained import Back, ChargedAttempts, back, first_reached, next_tick
 
 LARGEST: Final = 1 << 30
 """Largest RawShares that are tried; slurmctld keeps 31 bits."""
@@ -54,11 +52,7 @@ def shares_for(
         high *= 2
         if high > LARGEST:
             return None
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if reached(middle) else (middle, high)
-    return high
+    return first_reached(reached, high // 2, high)
 
 
 class JobCost(NamedTuple):

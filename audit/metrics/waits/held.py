@@ -1,7 +1,5 @@
 """Holds of attempts by their place in the queue, as the account of waits takes them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import polars as pl

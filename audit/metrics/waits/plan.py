@@ -4,8 +4,6 @@
 is how often starts break the reservations of jobs ahead.
 """
 
-from __future__ import annotations
-
 from typing import Final, NamedTuple
 
 import numpy as np

@@ -3,8 +3,6 @@
 Conventions: n attempts in the order (arrival, submit, sequence); times in epoch s.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -16,10 +14,7 @@ from numpy.typing import NDArray
 
 from audit import periods
 from audit.array_types import Ints
-from audit.metrics.attempts.contention import (
-    CapacitySteps,
-    reserved_rows,
-)
+from audit.metrics.attempts.contention import CapacitySteps, reserved_rows
 from audit.metrics.attempts.population import only, ordered
 from audit.metrics.attempts.reasons import any_of, in_scope
 from audit.metrics.closed_hours import closed_spans
@@ -62,7 +57,7 @@ class Queued:
 
     def column(self, name: str) -> Ints:
         """Return an integer column, with 0 for null."""
-        return _ints(self.rows[name].fill_null(0))
+        return ints(self.rows[name].fill_null(0))
 
 
 def queued(
@@ -90,8 +85,7 @@ def queued(
         numbered.with_columns(waits=(known & waits).fill_null(value=False), leave=leaves)
         .pipe(only, start.is_not_null() | pl.col("waits"))
         .with_columns(
-            arrival_time=pl.coalesce("arrival_time", "start_time"),
-            end=ends.otherwise("end_time"),
+            arrival_time=pl.coalesce("arrival_time", "start_time"), end=ends.otherwise("end_time")
         )
         .pipe(ordered, "arrival_time", "submit_time", *SEQUENCE)
     )
@@ -128,11 +122,7 @@ class InForce(NamedTuple):
 
 
 def in_force(
-    queue: Queued,
-    limits: Sequence[Limit],
-    windows: Sequence[Window],
-    zone: str,
-    recorded: int = 0,
+    queue: Queued, limits: Sequence[Limit], windows: Sequence[Window], zone: str, recorded: int = 0
 ) -> InForce:
     """Return limits, windows and a number of recorded rules as the kernel takes them."""
     held = queue.rows.with_columns(occupancy=pl.col("occupancy_s"))
@@ -153,7 +143,7 @@ def in_force(
         amount[k], binding[k] = adds, ~any_of(held["qos"], limit.exempt_qos)
         counters += int(whose.max(initial=-1)) + 1
     reach = np.zeros((len(windows), n), np.int64)
-    walltime = _ints(held["walltime_s"].fill_null(held["occupancy_s"]).fill_null(0))
+    walltime = ints(held["walltime_s"].fill_null(held["occupancy_s"]).fill_null(0))
     length = np.maximum(walltime, 1)
     since = int(queue.column("arrival_time").min()) if n else 0
     until = max(int(queue.column("leave").max(initial=since)), since) + 1
@@ -168,15 +158,20 @@ def in_force(
         )
     in_force_at = [validity(limit, clock) for limit in limits]
     return InForce(
-        *(counter, amount, np.array([limit.remaining for limit in limits], np.uint8), length),
-        *(binding, np.array([limit.most for limit in limits], np.int64)),
-        np.array([begin for begin, _ in in_force_at], np.int64),
-        np.array([end for _, end in in_force_at], np.int64),
-        reach,
-        np.cumsum([0, *(len(begins) for begins, _ in spans)]),
-        np.concatenate([_NONE, *(begins for begins, _ in spans)]),
-        np.concatenate([_NONE, *(ends for _, ends in spans)]),
-        *(counters, recorded),
+        counter=counter,
+        amount=amount,
+        remaining=np.array([limit.remaining for limit in limits], np.uint8),
+        length=length,
+        binding=binding,
+        most=np.array([limit.most for limit in limits], np.int64),
+        valid_from=np.array([begin for begin, _ in in_force_at], np.int64),
+        valid_to=np.array([end for _, end in in_force_at], np.int64),
+        reach=reach,
+        first_span=np.cumsum([0, *(len(begins) for begins, _ in spans)]),
+        span_from=np.concatenate([_NONE, *(begins for begins, _ in spans)]),
+        span_to=np.concatenate([_NONE, *(ends for _, ends in spans)]),
+        counters=counters,
+        recorded=recorded,
     )
 
 
@@ -223,8 +218,9 @@ def cuts(
 def numbered(names: pl.Series) -> Ints:
     """Return names as numbers from 1 on; 0 for null."""
     known = names.unique().drop_nulls().sort()
-    return _ints(names.cast(pl.Enum(known)).to_physical().cast(pl.Int64).fill_null(-1)) + 1
+    return ints(names.cast(pl.Enum(known)).to_physical().cast(pl.Int64).fill_null(-1)) + 1
 
 
-def _ints(column: pl.Series) -> Ints:
+def ints(column: pl.Series) -> Ints:
+    """Return a column without nulls as whole numbers."""
     return np.ascontiguousarray(column.to_numpy(), np.int64)

@@ -13,13 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit.array_types import Ints
-from audit.metrics.attempts.contention import (
-    amounts,
-    capacity_steps,
-    counted_resources,
-    requests,
-    time_order,
-)
+from audit.metrics.attempts import contention
 from audit.metrics.nodes import Placed, placed, sums_of
 from audit.metrics.waits.queue import (
     NEVER,
@@ -158,7 +152,7 @@ def scene(queue: Queued, pool: Pool, rules: InForce, known: LogFacts, *, outage_
     waiting = np.flatnonzero(waits & (leave > arrival))
     found = placed(queue.rows, queue.reserved, pool) if pool.nodes else sums_of(queue.rows)
     log = _log(queue, pool, rules, known, found, arrival, waiting)
-    steps, capacity = capacity_steps(pool, queue.reserved), amounts(pool)
+    steps, capacity = contention.capacity_steps(pool, queue.reserved), contention.amounts(pool)
     if pool.nodes:
         steps, capacity = NO_STEPS, found.by_set()
     on_nodes = {k: v for k, v in found.nodes._asdict().items() if k != "shape"}
@@ -176,8 +170,8 @@ def scene(queue: Queued, pool: Pool, rules: InForce, known: LogFacts, *, outage_
             hold_from=holds.begin,
             hold_to=holds.end,
             hold_as=holds.recorded_as,
-            by_hold=lasts[time_order(holds.begin[lasts])],
-            by_release=lasts[time_order(holds.end[lasts])],
+            by_hold=lasts[contention.time_order(holds.begin[lasts])],
+            by_release=lasts[contention.time_order(holds.end[lasts])],
             outage_from=outages[0],
             outage_to=outages[1],
         )
@@ -190,15 +184,19 @@ def scene(queue: Queued, pool: Pool, rules: InForce, known: LogFacts, *, outage_
     outages = np.ascontiguousarray(idle[:, long])
     before = np.minimum(leave, known.begin) - queue.column("arrival_time")
     return PoolLog(
-        *(log, course(outages), ruled, nodes, capacity, most),
-        np.where(waits, np.maximum(before, 0), 0).astype(np.float64),
-        *(
-            known.lapses_at,
-            outages,
-            len(counted_resources(pool)),
-            rules.bounded + rules.recorded,
-        ),
-        *(pl.DataFrame({"place": waiting, "leave": leave[waiting]}), found.guessed),
+        log=log,
+        course=course(outages),
+        rules=ruled,
+        nodes=nodes,
+        capacity=capacity,
+        most=most,
+        outside=np.where(waits, np.maximum(before, 0), 0).astype(np.float64),
+        lapse_s=known.lapses_at,
+        outages=outages,
+        log_resources=len(contention.counted_resources(pool)),
+        rule_count=rules.bounded + rules.recorded,
+        waiting=pl.DataFrame({"place": waiting, "leave": leave[waiting]}),
+        guessed=found.guessed,
     )
 
 
@@ -233,7 +231,7 @@ def _log(
     ran = np.flatnonzero(started & (end > start))
     estimate = np.maximum(queue.column("walltime_s"), np.where(started, end - start, 1).clip(1))
     cycle = np.where(started, start - known.interval_s, NEVER)
-    request, user, flags = requests(held, pool), numbered(held["user"]), _flags(n, known)
+    request, user, flags = contention.requests(held, pool), numbered(held["user"]), _flags(n, known)
     shape = [found.set_of, *((found.nodes.shape, found.nodes.wide) if pool.nodes else ())]
     alike = _alike(n, waiting, [*request, *shape])
     expected, places = _expected_ends(n, ran, start + estimate)
@@ -248,7 +246,7 @@ def _log(
     noticed = waiting[(arrival[waiting] < cycle[waiting]) & (cycle[waiting] <= leave[waiting])]
 
     def by(times: Ints, chosen: Ints) -> Ints:
-        return chosen[time_order(times[chosen])]
+        return chosen[contention.time_order(times[chosen])]
 
     return Waits(
         came=came,
@@ -259,7 +257,7 @@ def _log(
         estimate=estimate,
         user=user,
         request=request,
-        use=np.stack([queue.column(name) for name in counted_resources(pool)]),
+        use=np.stack([queue.column(name) for name in contention.counted_resources(pool)]),
         alike=alike,
         block=_blocks(equal, single),
         cycle=cycle,

@@ -10,8 +10,6 @@ no links, devices, sparse files or extended headers. Unpacking writes no more by
 has.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import os
@@ -180,7 +178,6 @@ def _manifest(tar: BinaryIO, member: _Member) -> Backup:
 
 
 def _extract(tar: BinaryIO, member: _Member, to: Path) -> str:
-    """Write a file of a backup to the disk; return its SHA-256."""
     digest, left = hashlib.sha256(), member.size
     tar.seek(member.begin)
     with to.open("wb") as out:
@@ -366,7 +363,6 @@ def _examined(path: Path, *, checks: bool) -> tuple[int, dict[str, int], list[st
 
 
 def _archived(store: Path) -> dict[str, str]:
-    """Return the SHA-256 of each file of the archive that a store names."""
     with closing(snapshots.open_snapshot(store, tables_only=True)) as con:
         months = archive.months(con)
     return {file: sha for of in months for file, sha in zip(of.files, of.sha256, strict=True)}

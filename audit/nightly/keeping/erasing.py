@@ -7,8 +7,6 @@ the rename, all is as it was, except that reports which cannot be made again are
 next run does what is left if this is killed.
 """
 
-from __future__ import annotations
-
 import base64
 import re
 import secrets
@@ -111,16 +109,7 @@ def erase(site: Site, user: str, now: int) -> Erased:
         ):
             past.resume(number)
             work = Work(
-                con,
-                site,
-                now,
-                None,
-                done.night,
-                silent,
-                ("report",),
-                past,
-                number,
-                lambda: False,
+                con, site, now, None, done.night, silent, ("report",), past, number, lambda: False
             )
             _show(work, made.renaming, affected)
     return done
@@ -150,11 +139,7 @@ class _Making:
             clusters = {name for one in changes.values() for name in one.clusters}
             for month, instead in self._months(con):
                 new = archive.rewrite(
-                    con,
-                    month,
-                    base,
-                    [one and one.sql for one in instead],
-                    with_group=site.shared,
+                    con, month, base, [one and one.sql for one in instead], with_group=site.shared
                 )
                 self._note(con, new)
                 clusters.add(month.cluster)

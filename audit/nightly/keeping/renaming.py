@@ -6,8 +6,6 @@ that a user called *idle* does not change them. What identifies something else s
 pools, periods, jobs, files, partitions, QOS and features of nodes (``LEFT``).
 """
 
-from __future__ import annotations
-
 import html
 import itertools
 import json

@@ -3,8 +3,6 @@
 A ``Story`` has the facts of the log, and the delay by later arrivals (SPEC §10).
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -65,7 +63,6 @@ def explain(session: Session, subject: WaitToExplain) -> Story:
 
 
 def _found(described: pl.DataFrame, subject: WaitToExplain) -> pl.DataFrame:
-    """Return the attempt as a frame of one row."""
     of_job = described.filter(pl.col("job_id") == subject.job)
     shown = printable(subject.job)
     if of_job.is_empty():

@@ -1,7 +1,5 @@
 """The facts of one wait in the log, without a model: parts of a ``Story``."""
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter
 from dataclasses import dataclass, field

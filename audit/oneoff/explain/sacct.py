@@ -3,8 +3,6 @@
 The commands only read. Their output is a log as any other.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

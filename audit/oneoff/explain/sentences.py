@@ -1,7 +1,5 @@
 """A wait in sentences: pure functions of its ``Story``."""
 
-from __future__ import annotations
-
 from collections import Counter
 from datetime import datetime
 from typing import Final
@@ -15,8 +13,7 @@ from audit.oneoff.explain.story import Crossing, Crowd, Delay, LineCause, Story,
 from audit.registry.causes import CAUSES, Cause
 from audit.registry.reasons import INFERRED_HOLDS, OTHER
 from audit.report import wording
-from audit.report.sections.causes.account import reservations
-from audit.report.sections.causes.holds import after_own_end
+from audit.report.sections.causes.text import after_own_end, reservations
 from audit.rules import DAYS
 
 _BY_KEY: Final = {cause.key: cause for cause in CAUSES}
@@ -115,7 +112,6 @@ def _line(line: TimelineLine, zone: str) -> str:
 
 
 def _why(part: LineCause) -> str:
-    """Return the cause of a part of a line."""
     running = f"{wording.plural(part.jobs, 'running job')} of others"
     behind = {
         "own": f"behind {wording.plural(part.jobs, 'job')} of the same user",

@@ -1,7 +1,5 @@
 """The story of one attempt's wait: a frozen record, before any wording."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated

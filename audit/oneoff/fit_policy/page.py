@@ -1,21 +1,30 @@
-"""The page of ``fairaudit fit-policy``: how a site schedules, inferred from its log."""
+"""The page of ``fairaudit fit-policy``: how a site schedules, inferred from its log.
 
-from __future__ import annotations
+Its text is ``templates/studies/fit-policy.txt``.
+"""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any, Final, NamedTuple
 
 import polars as pl
 
 from audit.metrics.attempts.fidelity import KNOWN
 from audit.model import Policy, Pool
-from audit.oneoff.fit_policy import limits
-from audit.pipeline.shown import ShownByLog
+from audit.pipeline.shown import CERTAIN, ShownByLog, chain_words
 from audit.report import wording
-from audit.report.study.page import Columns, Section, Study, Table, TableColumn, by_pool, table
-from audit.rule_text import rule_text
+from audit.report.study import layout
+from audit.report.study.page import Section, Study, by_pool
+from audit.rule_text import amount, duration, rule_text
+from audit.scenario.plateaus.search import PlateauRule
 from audit.scenario.windows.search import FoundWindows, InferredWindow
+
+KEY: Final = "fit-policy"
+_FOUND: Final = (
+    "Windows are listed in the order in which they were found; each is judged with those above it "
+    "in force. “Jobs kept waiting” counts the occasions on which the window alone kept a job "
+    "waiting; “starts that break it” counts the starts that it forbids. The share of such starts "
+    "has an upper limit (95 %); beside it is the share that is expected without the window."
+)
 
 
 class PoolFit(NamedTuple):
@@ -32,23 +41,16 @@ class PoolFit(NamedTuple):
 
 def study(log: str, found: Sequence[PoolFit]) -> Study:
     """Return the page of a log."""
-    return Study(
-        key="fit-policy",
-        title="How the site decides",
-        lead=" ".join(_lead(one, several=len(found) > 1) for one in found),
-        sections=(
-            *by_pool([(one.pool.name, _sections(one)) for one in found]),
-            Section("How to read it", _READ),
-        ),
-        settings=(
-            ("Log", wording.name(log)),
-            *(
-                (f"Configured of pool {wording.name(one.pool.name)}", one.stated.name)
-                for one in found
-                if one.stated is not None
-            ),
-        ),
-    )
+    configured = [
+        (f"Configured of pool {wording.name(one.pool.name)}", one.stated.name)
+        for one in found
+        if one.stated is not None
+    ]
+    lead = " ".join(_lead(one, several=len(found) > 1) for one in found)
+    sections = by_pool([(one.pool.name, _sections(one)) for one in found])
+    last = layout.section(KEY, "read", {}, {})
+    values = {"log": wording.name(log), "lead": lead}
+    return layout.study(KEY, {"configured": configured}, values, (*sections, last))
 
 
 def candidate(row: Mapping[str, Any]) -> str:
@@ -79,89 +81,75 @@ def _lead(found: PoolFit, *, several: bool) -> str:
     return f"{begin}The policy is {candidate(first)}, which {agrees} ({required}). {rest}"
 
 
-def _sections(found: PoolFit) -> tuple[Section, ...]:
+def _sections(found: PoolFit) -> list[Section]:
+    plateaus, windows = found.shown.plateaus, found.windows
+    ranked = found.compared.sort("agreement", descending=True, nulls_last=True, maintain_order=True)
+    parts = {
+        "agreement": [row | {"candidate": candidate(row)} for row in ranked.to_dicts()],
+        "in_force": _in_force(found),
+        **{
+            key: [_of_limit(rule, plateaus.pool) for rule in rules]
+            for key, rules in (
+                ("limits", plateaus.rules),
+                ("own-limits", plateaus.own),
+                ("failed-limits", plateaus.failed),
+            )
+        },
+        "chains": [
+            {"user": chain.user, "held": len(chain.held), "evidence": chain_words(chain)}
+            for chain in found.shown.chains
+        ],
+        "searched": f"Windows were not searched: {windows.skipped}." if windows.skipped else _FOUND,
+        "windows": [_of_window(one, windows.pool) for one in windows.accepted],
+        "failed-windows": [_of_window(one, windows.pool) for one in windows.failed],
+    }
+    values = {"known": wording.percent(KNOWN)}
+    return [layout.section(KEY, key, parts, values) for key in ("agreement", "limits", "windows")]
+
+
+def _in_force(found: PoolFit) -> str:
+    """Return the interval of the scheduler and the capacity in force, as sentences."""
+    says = "The starts show no interval of the scheduler."
+    if found.interval_s is not None:
+        says = f"Jobs that waited start at multiples of {duration(found.interval_s)}."
+    below = found.shown.plateaus.capacity
+    if below is None:
+        return says
+    unit = found.shown.plateaus.pool.resource.value
+    which = "All jobs"
+    if below.family.without is not None:
+        which = f"Jobs outside partition {wording.name(below.family.without)}"
     return (
-        Section("Agreement with the observed starts", (_AGREES, _agreement(found.compared))),
-        Section("Limits and holds", limits.of_pool(found.shown, found.interval_s)),
-        Section("Windows", _windows(found.windows)),
+        f"{says} {which} stop at {amount(below.level, unit)} of {amount(below.declared, unit)}: "
+        f"{below.broken:,} starts exceed it."
     )
 
 
-# --- candidates ----------------------------------------------------------------------------------
-
-_AGREES: Final = (
-    "At each instant with starts at which jobs remain waiting, each candidate decides which of the "
-    "waiting jobs start. Agreement is the number of jobs that both the candidate and the site "
-    "start, divided by the number that the site starts or the candidate wrongly starts. Only jobs "
-    "that waited for more than a minute count. “Own peak” means that no user runs more jobs at a "
-    f"time than that user ever did. From {wording.percent(KNOWN)} on, the best candidate is the "
-    "known policy."
-)
-
-
-def _agreement(compared: pl.DataFrame) -> Table:
-    columns: Columns[dict[str, Any]] = (
-        TableColumn("Policy", "candidate", "text", candidate),
-        TableColumn("Agreement", "agreement", "percent", lambda row: row["agreement"]),
-        TableColumn("Started by both", "common", "count", lambda row: row["common"]),
-        TableColumn("Started by the site", "observed", "count", lambda row: row["observed"]),
-        TableColumn("Started by the candidate alone", "wrong", "count", lambda row: row["wrong"]),
-        TableColumn("Instants with starts", "instants", "count", lambda row: row["instants"]),
-        TableColumn("Instants compared", "judged", "count", lambda row: row["judged"]),
-        TableColumn("Jobs examined per pass", "plan_depth", "count", lambda row: row["plan_depth"]),
-    )
-    ranked = compared.sort("agreement", descending=True, nulls_last=True, maintain_order=True)
-    note = "Of many instants, evenly spaced ones are compared."
-    rows = ranked.to_dicts()
-    return table("agreement", "Candidates", columns, rows, note, shown=len(rows))
+def _of_limit(rule: PlateauRule, pool: Pool) -> dict[str, Any]:
+    """Return a row about a limit; that of a user is without its number where this is unclear."""
+    judged = rule.judged
+    text = wording.first_upper(rule_text(rule.limit, pool.resource.value, pool.zone))
+    unclear = judged.accepted and judged.concentration < CERTAIN
+    if unclear and rule.family.of == "user" and rule.entity is not None:
+        text = f"A limit of user {wording.name(rule.entity)}"
+    return {
+        "limit": text,
+        "stops": judged.counts.at,
+        "starts": judged.counts.starts,
+        "exceed": judged.counts.broken,
+        "concentration": judged.concentration,
+        "fails": judged.fault and judged.fault.value,
+    }
 
 
-# --- windows -------------------------------------------------------------------------------------
-
-_FOUND: Final = (
-    "Windows are listed in the order in which they were found; each is judged with those above it "
-    "in force. “Jobs kept waiting” counts the occasions on which the window alone kept a job "
-    "waiting; “starts that break it” counts the starts that it forbids. The share of such starts "
-    "has an upper limit (95 %); beside it is the share that is expected without the window."
-)
-_FAILED: Final = "The best candidates for windows, with the first condition that fails."
-
-
-def _windows(found: FoundWindows) -> tuple[str | Table, ...]:
-    first = f"Windows were not searched: {found.skipped}." if found.skipped else _FOUND
-    return (
-        first,
-        _table("windows", "Windows of the site", found.accepted, found.pool),
-        _FAILED,
-        _table("failed-windows", "Windows that failed", found.failed, found.pool, failed=True),
-    )
-
-
-def _table(
-    key: str, caption: str, rows: Sequence[InferredWindow], pool: Pool, *, failed: bool = False
-) -> Table:
-    columns: Columns[InferredWindow] = (
-        TableColumn("Window", "window", "text", partial(_text, pool=pool)),
-        TableColumn("Jobs kept waiting", "withheld", "count", lambda row: row.found.withheld),
-        TableColumn("Starts", "starts", "count", lambda row: row.starts),
-        TableColumn("Starts that break it", "breaks", "count", lambda row: row.found.breaks),
-        TableColumn(
-            "Share that breaks it, at most", "bound", "percent", lambda row: row.found.bound
-        ),
-        TableColumn("Expected share", "by_chance", "percent", lambda row: row.found.by_chance),
-        TableColumn("Failed condition", "fails", "text", lambda row: row.found.fails),
-    )
-    return table(key, caption, columns if failed else columns[:-1], rows)
-
-
-def _text(one: InferredWindow, pool: Pool) -> str:
-    return wording.first_upper(rule_text(one.window, pool.resource.value, one.zone))
-
-
-_READ: Final = (
-    "fairaudit searches the whole log for limits, at which jobs stop although enough is free, and "
-    "then for windows, with the limits in force. Rules may apply on some days only. The candidates "
-    "are then compared with the observed starts, with all rules in force.",
-    "The result describes the log, not the site's configuration. A rule that never delays a job "
-    "cannot be found, and an inferred rule may have another reason.",
-)
+def _of_window(one: InferredWindow, pool: Pool) -> dict[str, Any]:
+    found = one.found
+    return {
+        "window": wording.first_upper(rule_text(one.window, pool.resource.value, one.zone)),
+        "withheld": found.withheld,
+        "starts": one.starts,
+        "breaks": found.breaks,
+        "bound": found.bound,
+        "by_chance": found.by_chance,
+        "fails": found.fails,
+    }

@@ -1,7 +1,5 @@
 """``fairaudit fit-policy``: infers from a log how a site schedules."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -29,8 +27,6 @@ from audit.pipeline.shown import look
 from audit.report.study.cells import StudyCell, studied
 from audit.scenario.delivered.agreement import agreement, known_policy
 from audit.scenario.windows.search import find_windows
-
-KEY: Final = "fit-policy"
 
 
 def plan(

@@ -1,7 +1,5 @@
 """A job whose cost in FairShare is asked: ``sshare --explain USER --job cpus=64,walltime=4h``."""
 
-from __future__ import annotations
-
 from typing import Final, NamedTuple
 
 import polars as pl

@@ -4,8 +4,6 @@ Jobs come from the output of sacct or from the published database, everything el
 of Slurm's other programs. ``metrics.slurm`` computes the figures.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import math

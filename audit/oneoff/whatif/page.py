@@ -1,7 +1,9 @@
-"""The page of ``fairaudit whatif``: gains and losses under a change."""
+"""The page of ``fairaudit whatif``: gains and losses under a change.
 
-from __future__ import annotations
+Its text is ``templates/studies/whatif.txt``.
+"""
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -16,16 +18,8 @@ from audit.report.charts.marks import dots, scales
 from audit.report.charts.marks.dots import Dot, DotRow
 from audit.report.charts.marks.frame import Series
 from audit.report.charts.style import LATER, MUTED, OWN, Chart
-from audit.report.study.page import (
-    Cell,
-    Columns,
-    Section,
-    Study,
-    Table,
-    TableColumn,
-    by_pool,
-    table,
-)
+from audit.report.study import layout
+from audit.report.study.page import Cell, Columns, Section, Study, TableColumn, by_pool
 from audit.scenario.whatif import comparison
 from audit.scenario.whatif.comparison import (
     COMPARED,
@@ -37,7 +31,7 @@ from audit.scenario.whatif.comparison import (
     Whole,
 )
 
-_ROWS: Final = 20
+KEY: Final = "whatif"
 _DRAWN: Final = 16
 
 _LABELS: Final = {
@@ -48,26 +42,23 @@ _LABELS: Final = {
 }
 """Labels of outcomes on the page; files have their keys."""
 
-_MEASURES: Final[Columns[Any]] = (
-    TableColumn("Mean wait", "wait_mean", "duration"),
-    TableColumn("Mean bounded slowdown", "bounded_slowdown_mean"),
-    TableColumn("NUWT (Σ wait / Σ area)", "nuwt"),
-    TableColumn("Delay by later arrivals, mean (strict FST)", "miss_strict_mean", "duration"),
-    TableColumn("Mean delay against the relaxed FST", "miss_relaxed_mean", "duration"),
-    TableColumn("Started later than the strict FST", "missed_strict_share", "percent"),
-    TableColumn("Shortfall per attempt (RE), resource·s", "re_unfairness"),
+_MEASURES: Final = layout.columns(
+    "Mean wait <wait_mean duration> | Mean bounded slowdown <bounded_slowdown_mean number> | "
+    "NUWT (Σ wait / Σ area) <nuwt number> | "
+    "Delay by later arrivals, mean (strict FST) <miss_strict_mean duration> | "
+    "Mean delay against the relaxed FST <miss_relaxed_mean duration> | "
+    "Started later than the strict FST <missed_strict_share percent> | "
+    "Shortfall per attempt (RE), resource·s <re_unfairness number>"
 )
-_POOL: Final[Columns[Any]] = (
-    TableColumn("Replay", "schedule", "text"),
-    TableColumn("Attempts that never start", "never_started", "count"),
-    TableColumn("Attempts that ended", "attempts", "count"),
-    TableColumn("Utilization", "utilization", "percent"),
-    TableColumn("Loss of capacity", "loss_of_capacity", "percent"),
-    TableColumn("First arrival to last end", "span_s", "duration"),
-    TableColumn("Mean NUWT of users (UWT)", "uwt"),
-    TableColumn("Median NUWT of users", "nuwt_median"),
-    TableColumn("Standard deviation of NUWT", "nuwt_deviation"),
+_SHOWN: Final = layout.columns(
+    "Wait, observed <wait_mean_observed duration> | replay of today <wait_mean_today duration> | "
+    "after <wait_mean_changed duration> | outcome <wait_mean_outcome text> | "
+    "Delay by later arrivals, today <miss_strict_mean_today duration> | "
+    "after <miss_strict_mean_changed duration> | RE, today <re_unfairness_today number> | "
+    "after <re_unfairness_changed number>"
 )
+"""Figures that the page shows of each part, by measure and column of ``COMPARED``."""
+_OF_WAITS: Final = 4  # of them, those of waits: of a user there are no others
 _EVERY_MEASURE: Final[Columns[Any]] = tuple(
     TableColumn(
         name.replace("_", " ").capitalize(),
@@ -76,43 +67,27 @@ _EVERY_MEASURE: Final[Columns[Any]] = tuple(
     )
     for name, dtype in COMPARED.items()
 )
-_FIDELITY_OF: Final[Columns[Any]] = (
-    TableColumn("Policy", "policy", "text"),
-    TableColumn("Agreement with the observed starts", "agreement", "percent"),
-    TableColumn("Attempts compared", "replayed", "count"),
-    TableColumn("Median error of the start", "start_error_median", "duration"),
-    TableColumn("90th percentile of that error", "start_error_p90", "duration"),
-    TableColumn("Rank correlation of the waits", "wait_correlation"),
-    TableColumn("Mean wait, replayed − observed", "mean_wait_error", "duration"),
+_MEANS: Final = (
+    "Means of attempts that start in both replays; RE: shortfall in resource equality, in "
+    "resource·s. No figure: the replay misses the observed wait by more than a quarter."
 )
-
-_WHOLE: Final = (
-    "Both columns are replays of the same arrivals from an empty pool, under today's rules and "
-    "after the change. Neither is the observed log. The first table excludes attempts that never "
-    "start under the change; less is better in each of its columns."
-)
-_FIDELITY: Final = (
-    "The modelled policy is not the site's scheduler. The table compares the replay of today's "
-    "rules with the log. The effect of the change is the difference of two replays. No effect "
-    f"is shown in a pool whose policy agrees with less than {wording.rough_percent(KNOWN)} of the "
-    "observed starts, nor for a part if the replay of today misses its observed mean wait by more "
-    "than a quarter, nor for any if width classes with half of the waiting are missed so."
-)
-_ACCOUNTS: Final = (
-    "The days of an account's arrivals are resampled, as it may be a single user. Accounts are "
-    "sorted by the change of the sum of their waits."
-)
-_READ: Final = (
-    "An account or a width class gains if the whole 95 % interval of the difference is on the "
-    "better side. It loses if the whole interval is on the worse side. Otherwise the effect is "
-    "unclear, or the same if there is no difference. With many accounts, about one in twenty that "
-    "neither gains nor loses will seem to. Intervals resample users. They ignore busy weeks that "
-    "move the waits of many users at once, and are therefore too narrow.",
-    "The delay by later arrivals is an attempt's start minus its strict fair start time under the "
-    "policy that made the schedule. It is negative if later arrivals let it start earlier. A miss "
-    "is the same without such gains. Resource equality (RE) needs no policy.",
-    "Both replays have the same walltimes, run times and arrivals. Real users would change theirs.",
-)
+_ROWS_OF_ALL: Final = {
+    "observed": "Observed",
+    "today": "Replay of today's policy",
+    "changed": "Replay after the change",
+    "difference": "Difference",
+    "lower": "Difference, lower end (95 %)",
+    "upper": "Difference, upper end (95 %)",
+    "outcome": "Outcome",
+}
+_BY: Final = {
+    "width_class": ("Width", "Change of the mean wait by width"),
+    **{
+        kind: (kind.capitalize(), "Change of the mean wait, largest sums first")
+        for kind in ("account", "user")
+    },
+}
+"""Title of the parts, and what their chart shows, by dimension."""
 
 
 class PoolChange(NamedTuple):
@@ -148,68 +123,66 @@ def study(log: str, title: str, options: str, pools: Sequence[PoolChange], draws
         )
         for compared in pools
     ]
-    return Study(
-        key="whatif",
-        title=f"What if: {title[:1].lower()}{title[1:]}",
-        lead=" ".join(leads),
-        sections=(
-            *by_pool([(compared.pool, _sections(compared)) for compared in pools]),
-            Section("How to read it", _READ),
-        ),
-        settings=(
-            ("Log", wording.name(log)),
-            ("Options", options),
-            *(
-                (
-                    f"Policy of pool {wording.name(compared.pool)}",
-                    f"{compared.today_policy} → {compared.changed_policy}",
-                )
-                for compared in pools
-            ),
-            draws.intervals("paired resamples of users (of days for an account or a user)"),
-        ),
-        sources=(
-            "[S] G. Sabin, P. Sadayappan, Unfairness Metrics for Space-Sharing Parallel Job "
-            "Schedulers.",
-            "[K] D. Klusáček, H. Rudová, Performance and Fairness for Users in Parallel Job "
-            "Scheduling.",
-        ),
-    )
-
-
-def _sections(compared: PoolChange) -> tuple[Section, ...]:
-    unknown: dict[str, Cell] = dict.fromkeys(column.name for column in _FIDELITY_OF)
-    values = dict(compared.fidelity.select("metric", "value").iter_rows())
-    fidelity = table(
-        "fidelity",
-        "The replay of today's rules against the observed log",
-        _FIDELITY_OF,
-        [unknown | values | {"policy": compared.today_policy, "agreement": compared.agreement}],
-    )
-    measures = table(
-        "measures",
-        "Every measure of every part, with its interval",
-        _EVERY_MEASURE,
-        compared.parts.iter_rows(named=True),
-        shown=0,
-    )
-    largest = "Change of the mean wait, largest sums first"
-    by = {
-        "width_class": ("Width", "Change of the mean wait by width"),
-        "account": ("Account", largest),
-        "user": ("User", largest),
+    policies = [
+        (
+            f"Policy of pool {wording.name(compared.pool)}",
+            f"{compared.today_policy} → {compared.changed_policy}",
+        )
+        for compared in pools
+    ]
+    resampled = draws.intervals("paired resamples of users (of days for an account or a user)")
+    values = {
+        "title": wording.first_lower(title),
+        "lead": " ".join(leads),
+        "log": wording.name(log),
+        "options": options,
     }
-    (of_width, widths), (of_account, accounts), (of_user, users) = (
-        (_chart(compared, dimension, shows), _table(compared, dimension, title))
-        for dimension, (title, shows) in by.items()
-    )
-    return (
-        Section("How well the replay fits the log", (_FIDELITY, fidelity)),
-        Section("All jobs", (_WHOLE, *_remarks(compared), _all(compared), _pool(compared))),
-        Section("By width", (*of_width, widths)),
-        Section("By account", (_ACCOUNTS, *of_account, _counts(compared), accounts)),
-        Section("By user", (*of_user, users, measures)),
-    )
+    sections = by_pool([(compared.pool, _sections(compared)) for compared in pools])
+    last = layout.section(KEY, "read", {}, {})
+    return layout.study(KEY, {"policies": [*policies, resampled]}, values, (*sections, last))
+
+
+def _sections(compared: PoolChange) -> list[Section]:
+    whole = compared.parts.filter(pl.col("dimension") == "all")
+    figures = {row["measure"]: row for row in whole.iter_rows(named=True)}
+    fidelity = dict(compared.fidelity.select("metric", "value").iter_rows())
+    of_policy = {"policy": compared.today_policy, "agreement": compared.agreement}
+    parts = {
+        "fidelity": [defaultdict(lambda: None, fidelity | of_policy)],
+        "remarks": [*_remarks(compared)],
+        "all": (
+            (
+                TableColumn("Figure", "figure", "text"),
+                *(measure for measure in _MEASURES if measure.name in figures),
+            ),
+            [
+                {"figure": title, **{measure: _cell(row, key) for measure, row in figures.items()}}
+                for key, title in _ROWS_OF_ALL.items()
+            ],
+        ),
+        "pool": [
+            {"schedule": title, **schedule._asdict()}
+            for title, schedule in (("Today", compared.today), ("After", compared.after))
+            if title == "Today" or compared.told
+        ],
+        "account-outcomes": (
+            (
+                TableColumn("In", "measure", "text"),
+                *(TableColumn(label, name, "count") for name, label in _LABELS.items()),
+            ),
+            [
+                {"measure": measure.title, **comparison.outcomes(compared.parts, measure.name)}
+                for measure in _MEASURES
+            ],
+        ),
+        "measures": (_EVERY_MEASURE, compared.parts.iter_rows(named=True)),
+    }
+    for dimension, (title, shows) in _BY.items():
+        parts[f"of_{dimension.removesuffix('_class')}"] = _chart(compared, dimension, shows)
+        parts[dimension.replace("_", "-")] = _rows(compared, dimension, title)
+    values = {"known": wording.rough_percent(KNOWN), "means": _MEANS}
+    keys = ("fit", "all", "width", "account", "user")
+    return [layout.section(KEY, key, parts, values) for key in keys]
 
 
 def _remarks(compared: PoolChange) -> Iterator[str]:
@@ -224,69 +197,14 @@ def _remarks(compared: PoolChange) -> Iterator[str]:
         )
 
 
-def _all(compared: PoolChange) -> Table:
-    whole = compared.parts.filter(pl.col("dimension") == "all")
-    figures = {row["measure"]: row for row in whole.iter_rows(named=True)}
-    titles = {
-        "observed": "Observed",
-        "today": "Replay of today's policy",
-        "changed": "Replay after the change",
-        "difference": "Difference",
-        "lower": "Difference, lower end (95 %)",
-        "upper": "Difference, upper end (95 %)",
-        "outcome": "Outcome",
-    }
-    rows = [
-        {"figure": title, **{measure: _cell(row, key) for measure, row in figures.items()}}
-        for key, title in titles.items()
-    ]
-    return table(
-        "all",
-        "All attempts that ended in both schedules",
-        (
-            TableColumn("Figure", "figure", "text"),
-            *(measure for measure in _MEASURES if measure.name in figures),
-        ),
-        rows,
-        note="Difference with its 95 % interval; of shares, in points.",
-    )
-
-
 def _cell(row: dict[str, Any], column: str) -> Cell:
     cell: Cell = _LABELS[row[column]] if column == "outcome" else row[column]
     return cell
 
 
-def _pool(compared: PoolChange) -> Table:
-    return table(
-        "pool",
-        "The pool and its users",
-        _POOL,
-        (
-            {"schedule": title, **whole._asdict()}
-            for title, whole in (("Today", compared.today), ("After", compared.after))
-            if title == "Today" or compared.told
-        ),
-        note="Utilization and loss of capacity are between the first and the last arrival; UWT "
-        "leaves out users with one job.",
-    )
-
-
-_SHOWN: Final[Columns[Any]] = (
-    TableColumn("Wait, observed", "wait_mean_observed", "duration"),
-    TableColumn("replay of today", "wait_mean_today", "duration"),
-    TableColumn("after", "wait_mean_changed", "duration"),
-    TableColumn("outcome", "wait_mean_outcome", "text"),
-    TableColumn("Delay by later arrivals, today", "miss_strict_mean_today", "duration"),
-    TableColumn("after", "miss_strict_mean_changed", "duration"),
-    TableColumn("RE, today", "re_unfairness_today"),
-    TableColumn("after", "re_unfairness_changed"),
-)
-"""Figures that the page shows of each part, by measure and column of ``COMPARED``."""
-_OF_WAITS: Final = 4  # of them, those of waits: of a user there are no others
-
-
-def _table(compared: PoolChange, dimension: str, title: str) -> Table:
+def _rows(
+    compared: PoolChange, dimension: str, title: str
+) -> tuple[Columns[Any], list[dict[str, Cell]]]:
     """Return the parts: accounts and users by the change of their waits, widths from narrow on."""
     columns = _SHOWN[:_OF_WAITS] if dimension == "user" else _SHOWN
     rows: dict[str | None, dict[str, Cell]] = {
@@ -306,41 +224,16 @@ def _table(compared: PoolChange, dimension: str, title: str) -> Table:
             measure, _, name = column.name.rpartition("_")
             if measure == figure["measure"]:
                 rows[figure["part"]][column.name] = _cell(figure, name)
-    return table(
-        dimension.replace("_", "-"),
-        f"Gains and losses by {title.lower()}",
-        (
-            TableColumn(title, dimension, "text"),
-            TableColumn("Attempts", "attempts", "count"),
-            TableColumn("never start", "never_start", "count"),
-            *columns,
-        ),
-        rows.values(),
-        note="Means of attempts that start in both replays; RE: shortfall in resource equality, in "
-        "resource·s. No figure: the replay misses the observed wait by more than a quarter.",
-        shown=_ROWS,
+    first = layout.columns(
+        f"{title} <{dimension} text> | Attempts <attempts count> | never start <never_start count>"
     )
+    return (*first, *columns), [*rows.values()]
 
 
 def _label(dimension: str, part: str | None) -> str:
     if part is None:
         return "unknown" if dimension == "width_class" else wording.NOT_NAMED
     return wording.width(part) if dimension == "width_class" else part
-
-
-def _counts(compared: PoolChange) -> Table:
-    return table(
-        "account-outcomes",
-        "Number of accounts that gain and lose",
-        (
-            TableColumn("In", "measure", "text"),
-            *(TableColumn(label, name, "count") for name, label in _LABELS.items()),
-        ),
-        (
-            {"measure": measure.title, **comparison.outcomes(compared.parts, measure.name)}
-            for measure in _MEASURES
-        ),
-    )
 
 
 # --- changes of waits with their intervals, as dots ----------------------------------------------
@@ -394,7 +287,6 @@ def changes(key: str, shows: str, parts: pl.DataFrame) -> Chart:
 
 
 def _answer(parts: pl.DataFrame) -> str:
-    """Name the part that gains most and the one that loses most; count those that are unclear."""
     answers = []
     for outcome, word, descending in (
         (PartEffect.gains, "less", False),

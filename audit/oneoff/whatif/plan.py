@@ -1,7 +1,5 @@
 """``fairaudit whatif``: gains and losses under a change."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -31,8 +29,6 @@ from audit.scenario.releases.holds import NOT_HOLDING
 from audit.scenario.scenario import Scenario, ScenarioChange, changed
 from audit.scenario.whatif import comparison, options
 from audit.scenario.whatif.comparison import MOST_MISSED, NOT_AGREEING, NOT_REPRODUCED
-
-KEY: Final = "whatif"
 
 
 class _Pair(NamedTuple):

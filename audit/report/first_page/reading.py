@@ -12,7 +12,7 @@ from audit.metrics.verdict import Gaps, VerdictBound, decide
 from audit.model import OBSERVED, Period
 from audit.periods import day_after, day_of, day_start, kind_of, parse_day, zone
 from audit.report import wording
-from audit.report.contents import Contents
+from audit.report.contents import Contents, PoolVerdict
 from audit.report.first_page.compose import compose
 from audit.report.first_page.facts import PageFacts
 from audit.report.pool import PoolPart
@@ -21,14 +21,12 @@ from audit.report.sections.causes import totals
 from audit.report.sections.changes import course
 from audit.report.sections.changes.record import Compared, RuleMark, StepPoint
 from audit.report.sections.machine.record import Machine
-from audit.report.sections.resources.record import Resources
+from audit.report.sections.resources import Resources
 from audit.report.sections.rules.record import RuleInForce
 from audit.report.sections.trust import order
 from audit.report.sections.trust import text as outlook
 from audit.report.sections.trust.record import Known
-from audit.report.sections.verdict.record import PoolVerdict
 from audit.report.sections.waits import sizes
-from audit.report.sections.waits.record import Strip
 from audit.report.sections.who.people import Context, of_people
 from audit.store import queries
 from audit.store.database import Connection
@@ -172,7 +170,7 @@ class _Reading:
             base_ended=row["ended"],
             decision=self.of.decision,
             machine=self._machine(step, points),
-            strip=self._strip(jobs) if some else None,
+            strip=sizes.strip(jobs) if some else None,
             waiting_s=waited,
             cancelled_s=pool.figure("gave_up_wait_s").value or 0.0,
             causes=whole,
@@ -273,9 +271,6 @@ class _Reading:
         points = course.points(jobs, spans, loads)
         rules = [rule for rule in self.contents.rules if rule.pool == self.pool.name]
         return kind, points, course.marks(rules, spans, points, in_zone)
-
-    def _strip(self, jobs: pl.DataFrame) -> Strip:
-        return sizes.strip(jobs)
 
     def _machine(self, step: str, points: Sequence[StepPoint]) -> Machine:
         pool = self.pool

@@ -1,7 +1,5 @@
 """The page of a user as JSON, for portals such as Open OnDemand."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from audit.json_answers import Instant, JsonAnswer

@@ -2,15 +2,37 @@
 
 from typing import Final
 
+from audit.registry.causes import CAUSES
 from audit.report import wording
+from audit.report.charts.series import value
+from audit.report.charts.style import Chart
+from audit.report.figures import Figure
 from audit.report.owner import text
-from audit.report.owner.charts import owner_why
 from audit.report.owner.record import OwnerContents, OwnerPart
 from audit.report.part import meanwhile
 from audit.report.render import identity, page, sandbox
 from audit.report.render.page import Medium
 from audit.report.render.sandbox import SandboxLimits
+from audit.report.sections.causes.charts import DividedWaits, has, stacked
 from audit.report.sections.changes.charts import trend
+
+
+def owner_why(of: OwnerPart, name: str) -> Chart | None:
+    """Draw the causes of waiting of one user or account, and of all users."""
+    if not of.parts:
+        return None
+    shares = {part.cause: Figure("", part.share) for part in of.parts}
+    everybody = {part.cause: Figure("", part.of_all) for part in of.parts}
+    label = wording.name(name, 20)
+    rows = [DividedWaits(label, label, shares, of.wait_mean.value)]
+    if of.everybody is not None and any(map(value, everybody.values())):
+        rows.append(DividedWaits("all users", "all users", everybody, of.everybody.wait_mean))
+    present = [cause for cause in CAUSES if has(rows, cause)]
+    most = max(of.parts, key=lambda part: part.share)
+    title = f"Main cause of waiting ({wording.rough_percent(most.share)}): {most.cause.legend}"
+    note = "Share of waiting time; mean wait at the right."
+    return stacked(title, rows, present, CAUSES, note)
+
 
 REPORT: Final = "report.html"
 """The file name of the report, in the same folder."""

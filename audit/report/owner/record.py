@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from audit.registry.causes import Cause
-from audit.report.contents import Options, Span, Who
+from audit.report.contents import Options, Provenance, Span, Who
 from audit.report.figures import Figure
 from audit.report.sections.changes.record import Trend
 from audit.report.sections.passed_over.record import PassedOver
-from audit.report.sections.provenance.record import Provenance
 from audit.scenario.releases.chains import OwnEnd
 
 

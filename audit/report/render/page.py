@@ -19,30 +19,25 @@ from typing import TYPE_CHECKING, Final, Literal
 from audit import resources
 from audit.files import caches
 from audit.model import COUNTED
-from audit.report import place, wording
+from audit.report import labels, place, wording
 from audit.report.charts import drawing, style
 from audit.report.charts.style import WIDTH, Chart
 from audit.report.contents import Contents, Span
 from audit.report.figures import SMALL_SAMPLE
 from audit.report.first_page import amounts, phrases
-from audit.report.notices import notices
 from audit.report.place import UNEXPLAINED, Place
 from audit.report.pool import PoolPart
 from audit.report.render import export, identity, sandbox
 from audit.report.render.export import File
 from audit.report.render.sandbox import SandboxLimits
 from audit.report.sections.causes.text import of_waiting
-from audit.report.sections.changes.course_chart import changes
+from audit.report.sections.changes.charts import changes
 from audit.report.sections.changes.text import passed_before
-from audit.report.sections.fair_starts import tables as fair_starts_tables
-from audit.report.sections.findings.findings import findings
-from audit.report.sections.machine import tables as machine_tables
-from audit.report.sections.records import tables as records_tables
-from audit.report.sections.registry import SECTIONS
+from audit.report.sections.findings import findings
+from audit.report.sections.registry import SECTIONS, notices
 from audit.report.sections.usage import charts as usage_charts
 from audit.report.sections.usage.reading import BALANCE
-from audit.report.sections.waits import tables as waits_tables
-from audit.report.sections.who import tables as who_tables
+from audit.report.sections.waits.reading import QUEUES
 from audit.report.standing import standing
 from audit.spreadsheets import visible
 
@@ -198,15 +193,15 @@ def _page(contents: Contents, drawn: Drawn, medium: Medium) -> str:
             "parts_charts": drawn.parts,
             "downloads": {pool: downloads(of) for pool, of in export.files(contents).items()},
             "pages": {who: who.file for who in contents.options.pages} if screen else {},
-            "key_figures": machine_tables.key_figures(),
-            "nuwt_measures": who_tables.nuwt_measures(),
-            "population": records_tables.population(),
-            "fair_start_figures": fair_starts_tables.fair_start_figures(),
+            "key_figures": labels.key_figures(),
+            "nuwt_measures": labels.nuwt_measures(),
+            "population": labels.population(),
+            "fair_start_figures": labels.fair_start_figures(),
             "counted": COUNTED,
             "small_sample": SMALL_SAMPLE,
             "balance": BALANCE,
             "rows_shown": rows,
-            "queue_rows": waits_tables.QUEUES if screen else rows,
+            "queue_rows": QUEUES if screen else rows,
             "resource_rows": rows if screen else min(rows, 5),
             "refusals_shown": 200 if screen else 20,
             "inputs_shown": 400,

@@ -43,9 +43,7 @@ from audit.scenario.advice.candidates import Candidate, candidates
 from audit.scenario.advice.judging import ChangeVerdict, Comparable, Judgement, WaitDifference
 from audit.scenario.budget import depths, replay_cost
 from audit.scenario.engine import replayed_starts
-from audit.scenario.scenario import (
-    Scenario,
-)
+from audit.scenario.scenario import Scenario
 from audit.scenario.workload import NEVER
 from audit.workers.executors import IN_TURN, Executor
 

@@ -6,8 +6,6 @@ over the instants t with starts at which more wait than start, with O the attemp
 after a wait of over 60 s, and *chosen* what one pass of the rule starts in the observed state.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -15,17 +13,12 @@ import numpy as np
 import polars as pl
 
 from audit.array_types import Bools, Ints
-from audit.kernels.scheduling import simulation
+from audit.kernels.scheduling import agreement as kernels
 from audit.metrics.attempts.fidelity import KNOWN, MaySay
 from audit.model import Backfill, Policy
 from audit.scenario import engine
 from audit.scenario.delivered.candidates import KEPT, SiteRule, candidates, judged_as
-from audit.scenario.delivered.comparing import (
-    ComparedStarts,
-    compared_starts,
-    share,
-    within_depth,
-)
+from audit.scenario.delivered.comparing import ComparedStarts, compared_starts, share, within_depth
 from audit.scenario.delivered.observed import LONG_WAIT_S
 from audit.scenario.scenario import Scenario
 from audit.scenario.workload import Workload, largest_snapshot
@@ -69,10 +62,7 @@ class KnownRule(NamedTuple):
 
 
 def agreement(
-    scenario: Scenario,
-    rules: Sequence[SiteRule] | None = None,
-    *,
-    held_until: Ints | None = None,
+    scenario: Scenario, rules: Sequence[SiteRule] | None = None, *, held_until: Ints | None = None
 ) -> pl.DataFrame:
     """Return how far rules agree with the observed starts of a pool.
 
@@ -190,7 +180,7 @@ def compared_on_nodes(work: Workload, policy: Policy, long_wait_s: int = LONG_WA
     setting = engine.setting(work, policy, work.queued & work.present, taken=work.blocked)
     (pool,) = setting.pools((largest_snapshot(work, work.present),), ledger=(0, 0))
     waited: Bools = work.has_started & (work.start - work.arrival > long_wait_s)
-    simulation.agree(
+    kernels.agree(
         setting.model,
         setting.observed,
         started[np.argsort(work.start[started], kind="stable")],

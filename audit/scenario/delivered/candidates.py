@@ -1,7 +1,5 @@
 """The rules that may explain the observed starts, and their form in the kernels (SPEC §10)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 

@@ -6,8 +6,6 @@ forbid to start: at all others the passes are the same.
 Source: SPEC §10, *Agreement*.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -31,7 +29,7 @@ from audit.scenario.delivered.candidates import (
 from audit.scenario.delivered.observed import ObservedTurns, observed_turns
 from audit.scenario.limits import SHUT, Limits
 from audit.scenario.scenario import Scenario
-from audit.scenario.workload import limited
+from audit.scenario.workload import limited, of_limits
 
 MOST_INSTANTS: Final = 20_000
 MOST_BY_PRIORITY: Final = 5_000
@@ -78,7 +76,7 @@ class ComparedStarts:
     rules: Sequence[SiteRule]
     _orderings: dict[SiteRule, PassOrdering] = field(default_factory=dict)
     """Of the first rule of each group; the same under all windows."""
-    _before: ComparedStarts | None = None
+    _before: "ComparedStarts | None" = None
     """The starts under fewer windows;"""
     _again: Bools | None = None
     """[m], and the instants that may differ from them."""
@@ -131,7 +129,7 @@ class ComparedStarts:
         best = max(_best(self.sums(group)) for group in self.groups)
         return None if best < 0 else best
 
-    def under(self, pool: Pool) -> ComparedStarts:
+    def under(self, pool: Pool) -> "ComparedStarts":
         """Return the starts under a pool with further windows, behind those of this one."""
         turns, scenario = self.turns, self.scenario.but(pool=pool)
         work = limited(turns.work, self._attempts, pool, scenario.now)
@@ -147,8 +145,10 @@ class ComparedStarts:
 
     @cached_property
     def _attempts(self) -> pl.DataFrame:
-        """The attempts that take part, row for row."""
-        return self.scenario.attempts[self.turns.rows]
+        """The attempts that take part, row for row, as ``limited`` takes them."""
+        if self._before is not None:
+            return self._before._attempts
+        return of_limits(self.scenario.attempts, self.turns.rows)
 
     @cached_property
     def _most(self) -> Ints:

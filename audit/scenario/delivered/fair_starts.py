@@ -8,8 +8,6 @@ the observed schedule results.
 Source: SPEC §10, *FST of j*.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np

@@ -7,8 +7,6 @@ the capacity while they run. Open attempts run to ``now``.
 Source: SPEC §10, *Input per attempt*.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -19,7 +17,7 @@ from audit.array_types import Bools, Ints
 from audit.kernels.delivered import starts as kernels
 from audit.scenario import engine
 from audit.scenario.scenario import Scenario
-from audit.scenario.workload import NEVER, Workload
+from audit.scenario.workload import NEVER, Workload, distinct
 
 LONG_WAIT_S: Final = 60
 """A start counts in the agreement if the attempt waited longer."""
@@ -105,7 +103,7 @@ def observed_turns(scenario: Scenario, held_until: Ints | None = None) -> Observ
     of_jobs = np.concatenate((work.arrival, start, end))
     until = of_jobs[of_jobs != NEVER].max(initial=-NEVER)
     times = np.concatenate((of_jobs, steps[0], *extra))
-    instants = np.unique(times[times <= until])
+    instants = distinct(times[times <= until])
     request = engine.by_resource(work.request, len(work.capacity))
     started = np.flatnonzero(work.has_started)
     in_kernel = kernels.ObservedPool(

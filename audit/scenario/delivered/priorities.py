@@ -1,14 +1,12 @@
 """Priorities of owners as of the observed schedule, at ticks (SPEC §4, *Queue order*; §10)."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np
 
 from audit.array_types import Floats, Ints
 from audit.kernels.delivered import starts as kernels
-from audit.kernels.scheduling import simulation
+from audit.kernels.scheduling import model, queue
 from audit.model import Order
 from audit.scenario import engine, multifactor
 from audit.scenario.delivered.observed import ObservedTurns
@@ -82,13 +80,13 @@ def _levels(ranking: Ranking, order: Order, ticks: Ints, owners: Ints) -> Floats
 
     It is the number of owners with a lower priority, or, of ``multifactor``, its own fairshare.
     """
-    code = simulation.Order[order.traits.kernel]
+    code = model.Order[order.traits.kernel]
     ledger = ranking.ledger(0, 0)
     level = np.zeros((len(ticks), len(owners)))
     for low in range(0, len(ticks), _AT_ONCE):
         some = ticks[low : low + _AT_ONCE]
         keys = np.zeros((len(some), ranking.path.shape[1], len(owners)))
-        simulation.observed_levels(code, ranking.owners, ledger, some, owners, keys)
+        queue.observed_levels(code, ranking.owners, ledger, some, owners, keys)
         if order is Order.multifactor:
             level[low : low + _AT_ONCE] = keys[:, 0]
         else:

@@ -3,8 +3,6 @@
 Source: SPEC §11, *Plateaus*, "Capacity below the declared one".
 """
 
-from __future__ import annotations
-
 from typing import Final, NamedTuple
 
 import numpy as np

@@ -6,8 +6,6 @@ one user is never a rule of the site: it may be a throttle or a dependency.
 Source: SPEC §11, *Plateaus: limits that the log shows*.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
@@ -147,7 +145,6 @@ class PlateauSearch:
         return one
 
     def _held(self, one: JudgedLevel, resource: str) -> int:
-        """Return what the nodes of a level's partition hold, else the pool."""
         name = one.place if one.family.within == "partition" else None
         if one.member is not None and one.family.of == "partition":
             name = one.member.name
@@ -335,7 +332,6 @@ def _shared(search: PlateauSearch, stops: Stops, measure: int, level: int) -> Sh
 
 
 def _holds(got: Weighed) -> Bools:
-    """Return whether each user has a limit."""
     _, withheld, _, _, broken, following, *_ = got.counts.T
     days = got.counts[:, PlateauCounts._fields.index("days")]
     enough: Bools = (withheld >= LEAST_AT) & (following >= LEAST_AT) & (days >= 2)

@@ -1,7 +1,5 @@
 """Simple predictions from the latest known waits of a pool (SPEC §13, *How good*)."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np

@@ -3,8 +3,6 @@
 A correction counts from the instant at which it is decided, not from when the prediction is made.
 """
 
-from __future__ import annotations
-
 import heapq
 from bisect import bisect_left
 from collections import OrderedDict

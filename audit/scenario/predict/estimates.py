@@ -1,7 +1,5 @@
 """The scheduler's own planned starts (``squeue --start``), judged beside predictions."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

@@ -3,8 +3,6 @@
 *Known at an instant* is what happened strictly before it. Conventions as in ``scenario.workload``.
 """
 
-from __future__ import annotations
-
 from typing import Final, NamedTuple
 
 import numpy as np

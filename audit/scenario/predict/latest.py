@@ -1,7 +1,5 @@
 """Means, medians and values of the last events of each group, as of one instant after another."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Generic, TypeVar
 

@@ -3,8 +3,6 @@
 Conventions as in ``scenario.workload``. A prediction uses only what was known when it was made.
 """
 
-from __future__ import annotations
-
 from math import ceil
 from typing import Any, Final, NamedTuple
 
@@ -272,11 +270,7 @@ def _add(run: _Run, scene: QueueState, jobs: Ints) -> None:
 
 
 def pending(
-    scenario: Scenario,
-    zone: str,
-    since: int,
-    every: int = 1,
-    wanted: pl.Expr = ANY,
+    scenario: Scenario, zone: str, since: int, every: int = 1, wanted: pl.Expr = ANY
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return the predictions of what was pending at past full hours, and of what is pending.
 

@@ -3,8 +3,6 @@
 The nearer a similar submission is, the more it counts: exp(−distance).
 """
 
-from __future__ import annotations
-
 import math
 from typing import Final, NamedTuple
 

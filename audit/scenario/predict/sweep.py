@@ -3,8 +3,6 @@
 Source: SPEC §13, *At submission*.
 """
 
-from __future__ import annotations
-
 import math
 from datetime import datetime
 from typing import Final, NamedTuple
@@ -14,7 +12,7 @@ import numpy as np
 
 from audit.array_types import Bools, Floats, Ints
 from audit.kernels.scheduling import simulation as kernels
-from audit.kernels.scheduling.simulation import Model
+from audit.kernels.scheduling.model import Model
 from audit.scenario import engine
 from audit.scenario.predict.baselines import Baselines
 from audit.scenario.predict.known import QueuedAttempts

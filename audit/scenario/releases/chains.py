@@ -5,8 +5,6 @@ A dependency makes chains, or a script that holds the next job until one ends.
 Source: SPEC §11, *Chains, releases, begin times*.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
 

@@ -6,8 +6,6 @@ may be a throttle or a dependency.
 Source: SPEC §11, *Plateaus*, *Chains, releases, begin times*.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

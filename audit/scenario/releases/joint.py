@@ -5,8 +5,6 @@ They were held, or waited for a node; nothing in the log says which.
 Source: SPEC §11, *Chains, releases, begin times*.
 """
 
-from __future__ import annotations
-
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -76,7 +74,6 @@ def _own_started(jobs: UserJobs, group: Ints) -> bool:
 
 
 def _others(jobs: UserJobs, group: Ints) -> bool:
-    """Return whether too many others that had waited as long start at about the same time."""
     begin, end = jobs.start[group[0]], jobs.start[group[-1]]
     waited = (jobs.user != jobs.user[group[0]]) & (jobs.arrival < begin - DAY_S)
     waited &= jobs.leave >= begin - NEAR_S

@@ -6,8 +6,6 @@ A share is compared with its *shifted* one: the mean of the shares with own ends
 Source: SPEC §11, *Chains, releases, begin times*.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

@@ -6,8 +6,6 @@ known, only free parts of a job's eligible nodes count (SPEC §12).
 Source: SPEC §11, *Chains, releases, begin times*.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
@@ -72,7 +70,6 @@ class Room:
         return found
 
     def _of_pool(self) -> FreeAmount:
-        """Return what is free in the pool."""
         steps, ran = capacity_steps(self._pool, self._queue.reserved), self._ran
         size = self._queue.column("size")[ran]
         times = (self._start[ran], self._end[ran], steps.time)
@@ -80,7 +77,6 @@ class Room:
         return _summed(int(amounts(self._pool)[0]), times, changes)
 
     def _of_set(self, number: int) -> FreeAmount:
-        """Return what is free on the nodes of a set."""
         capacity, at, node, change = self._of_nodes
         assert self._placed is not None
         nodes = self._placed.nodes

@@ -5,8 +5,6 @@ They show that something holds the user's jobs, and only ever excuse.
 Source: SPEC §11, *Chains, releases, begin times*.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import Final, NamedTuple
 

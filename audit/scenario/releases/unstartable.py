@@ -7,8 +7,6 @@ join, until a job of the group starts.
 Source: SPEC §11, *Unstartable*.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import polars as pl

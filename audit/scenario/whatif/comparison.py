@@ -13,8 +13,6 @@ difference, it is the *same*. Attempts that start today and never after the chan
 figure, but counted; a part without others gets a row with the outcome *never_starts*.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
@@ -121,11 +119,7 @@ def compared(
     return pl.DataFrame(rows, schema=COMPARED, orient="row")
 
 
-_OF_FST: Final[dict[str, Fst]] = {
-    "strict": "strict",
-    "relaxed": "relaxed",
-    "missed": "strict",
-}
+_OF_FST: Final[dict[str, Fst]] = {"strict": "strict", "relaxed": "relaxed", "missed": "strict"}
 _TERMS: Final = ("wait", "slowdown", "unfair", "judged_strict", "judged_relaxed", *_OF_FST)
 
 
@@ -241,9 +235,7 @@ def untested(compared: pl.DataFrame, why: str) -> pl.DataFrame:
     starts = pl.col("outcome") != NEVER_STARTS
     return compared.with_columns(
         pl.lit(None, pl.Float64).alias(one) for one in ("changed", "difference", "lower", "upper")
-    ).with_columns(
-        outcome=pl.when(starts).then(pl.lit(why)).otherwise("outcome"),
-    )
+    ).with_columns(outcome=pl.when(starts).then(pl.lit(why)).otherwise("outcome"))
 
 
 def waits(compared: pl.DataFrame, dimension: str) -> pl.DataFrame:

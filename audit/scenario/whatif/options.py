@@ -3,8 +3,6 @@
 Errors name the option.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import shlex

@@ -8,8 +8,6 @@ expected without a rule.
 Source: SPEC §11, *Windows and overlap windows*, (a), (b) and (d).
 """
 
-from __future__ import annotations
-
 import math
 from typing import Final, NamedTuple
 
@@ -57,7 +55,7 @@ class Units(NamedTuple):
         """The mean broken share."""
         return float(self.share.mean()) if len(self.day) else 0.0
 
-    def within(self, days: Days) -> Units:
+    def within(self, days: Days) -> "Units":
         """Return the units on these days."""
         part = slice(*np.searchsorted(self.day, days).tolist())
         return Units._make(column[part] for column in self)

@@ -20,7 +20,7 @@ import numpy as np
 from audit import periods
 from audit.array_types import Bools, Floats, Ints
 from audit.kernels import closed_hours as kernels
-from audit.kernels.closed_hours import ForbiddenStart
+from audit.kernels.hours_table import best_stretch
 from audit.metrics.closed_hours import HOUR_S
 from audit.model import Window
 from audit.rules import DAY, WEEK
@@ -49,7 +49,6 @@ BLOCKS: Final = 4
 """Parts of the log in whose runs a window may hold."""
 WIDER: Final = 1.25
 """Multiple of a class's bound up to which the attempts must keep the window by themselves."""
-BREAKS, BEGINS_STRETCH, IN_NEW_HOUR, OF_CLASS = map(int, ForbiddenStart)
 REACHES: Final = (*range(25), 28, 32, 36, 42, 48, 60, 72, 96, 168)
 """Walltimes in the table, in hours; each counts as the next one above."""
 
@@ -95,18 +94,10 @@ class WindowCandidate(NamedTuple):
 
     def tried(self, seen: Seen) -> Tried:
         """Return the window as a rule on trial."""
-        zone = periods.zone(seen.zone)
-        first, last = seen.observed.first, seen.observed.last
-        closing = Closing(self.rule, 1, np.zeros(0, np.int64))
-        edges = window_edges([closing], zone, first, last, 0)
-        count = len(edges.time) // 2
         reach = seen.observed.reach if self.rule.overlap else np.ones_like(seen.observed.reach)
-        return Tried(
-            self.inside,
-            reach,
-            closes=np.ascontiguousarray(edges.time[: 2 * count : 2]),
-            opens=np.ascontiguousarray(edges.time[1 : 2 * count : 2]),
-        )
+        find = partial(_closings, self.rule, seen)
+        closings: tuple[Ints, Ints] = seen.once(self.rule.hours, find)
+        return Tried(self.inside, reach, *closings)
 
     @property
     def closed(self) -> kernels.ClosedHours:
@@ -116,47 +107,54 @@ class WindowCandidate(NamedTuple):
 
     def waiting(self, seen: Seen) -> RuleWait:
         """Return the waiting time with free capacity that would be booked to the window."""
-        first, last = seen.bounds
-        seconds = np.zeros(last - first + 1, np.int64)
+        first = seen.observed.first // DAY_S - 1
+        seconds = np.zeros(seen.observed.last // DAY_S + 2 - first, np.int64)
         kernels.forbidden_seconds(seen.possible_starts, self.closed, first, seconds)
         return RuleWait(first, seconds)
 
-    def forbidden(self, seen: Seen, marks: int) -> Forbidden:
-        """Return the starts, with any of the marks, that the window would forbid.
+    def forbidden(self, seen: Seen, *, by_hour: bool) -> tuple[Forbidden, Forbidden]:
+        """Return the starts of its class, and those of its neighbours, that it would forbid.
 
-        They are those of its class and of its neighbours.
+        Args:
+            seen: its spans that claim hold the possible starts.
+            by_hour: of possible starts, the first of each attempt and hour; else and stretch.
         """
-        out = kernels.Table(3)
-        kernels.forbidden_starts(seen.claiming_starts, self.closed, marks, out)
-        return Forbidden(*np.ascontiguousarray(out.taken().T))
+        tables = kernels.Table(2), kernels.Table(2)
+        kernels.forbidden_starts(seen.possible_starts, self.closed, by_hour, *tables)
+        mine, others = (Forbidden.of_table(table.taken()) for table in tables)
+        return mine, others
 
     def units(self, seen: Seen) -> tuple[Units, Units]:
         """Return the units of the window and of its neighbours."""
-        mine, others = self.forbidden(seen, BREAKS | BEGINS_STRETCH).sides
+        mine, others = self.forbidden(seen, by_hour=False)
         return mine.units(seen), others.units(seen)
 
 
+def _closings(rule: Window, seen: Seen) -> tuple[Ints, Ints]:
+    """Return when the hours of a window begin and end, epoch s."""
+    closing = Closing(rule.but(overlap=False), 1, np.zeros(0, np.int64))
+    span = seen.observed.first, seen.observed.last
+    time = window_edges([closing], periods.zone(seen.zone), *span, 0).time
+    count = len(time) // 2 * 2
+    return np.ascontiguousarray(time[:count:2]), np.ascontiguousarray(time[1:count:2])
+
+
 class Forbidden(NamedTuple):
-    """Starts that a window forbids: those of waiting attempts, by (attempt, time), and observed."""
+    """Starts that a window forbids: possible ones of waiting attempts, and observed ones."""
 
     job: Ints
     at: Ints  # s on the clock
-    marks: Ints
+    broken: Bools  # whether it was observed
+
+    @classmethod
+    def of_table(cls, rows: Ints) -> Forbidden:
+        """Return the starts of a table of the kernel."""
+        job, broken = rows[:, 1:].view(np.int32).T
+        return cls(job.astype(np.int64), rows[:, 0].copy(), broken > 0)
 
     def of(self, chosen: Bools) -> Forbidden:
         """Return the chosen ones."""
         return Forbidden._make(column[chosen] for column in self)
-
-    @property
-    def broken(self) -> Bools:
-        """Whether each was observed."""
-        return self.marks & BREAKS > 0
-
-    @property
-    def sides(self) -> tuple[Forbidden, Forbidden]:
-        """The starts of the class, and those of its neighbours."""
-        mine = self.marks & OF_CLASS > 0
-        return self.of(mine), self.of(~mine)
 
     def units(self, seen: Seen) -> Units:
         """Return the units of these."""
@@ -178,10 +176,9 @@ def broken_slices(seen: Seen, one: WindowCandidate, days: Days | None) -> Slices
 
     Occasions count by attempt and hour.
     """
-    found = one.forbidden(seen, BREAKS | IN_NEW_HOUR)
+    mine, others = one.forbidden(seen, by_hour=True)
     if days is not None:
-        found = found.of(on_days(found.at, days))
-    mine, others = found.sides
+        mine, others = (side.of(on_days(side.at, days)) for side in (mine, others))
     every = _means(seen, others, np.zeros(len(others.job), np.int64), 1)[0]
     overall = 0.0 if np.isnan(every) else float(every)
 
@@ -345,31 +342,14 @@ def _table(seen: Seen, by: _ClassProperty, *, overlap: bool) -> Floats:
 
     Occasions count by attempt and hour. Without ``overlap`` there is one reach.
     """
-    parts, starts = seen.parts, seen.started
-    job = np.concatenate((parts.job, starts))
-    begin = np.concatenate((parts.begin, seen.start_local))
-    known = np.flatnonzero(by.bins[job] >= 0)
-    job, begin = job[known], begin[known]
-    since, until = seen.observed.first, seen.observed.last_arrival + 1
-    block = np.clip((begin - since) * BLOCKS // max(until - since, 1), 0, BLOCKS - 1)
-    reach, reaches = np.zeros(len(job), np.int64), 1
+    observed = seen.observed
+    reach, reaches = np.zeros(len(observed.judged), np.int64), 1
     if overlap:
-        reach = np.searchsorted(REACHES, seen.observed.reach[job] / HOUR_S)
-        reaches = len(REACHES)
-    claims = np.concatenate((parts.claims, starts < 0))[known]
-    of_claims = np.flatnonzero(claims)
-    again = (np.diff(job[of_claims], prepend=-1) == 0) & (
-        np.diff(begin[of_claims] // HOUR_S, prepend=-1) == 0
+        reach, reaches = np.searchsorted(REACHES, observed.reach / HOUR_S), len(REACHES)
+    table: Floats = np.zeros((WEEK, reaches, 3, int(by.bins.max()) + 1, BLOCKS))
+    kernels.add_to_table(
+        *(seen.possible_starts, by.bins, reach, observed.first, observed.last_arrival + 1, table)
     )
-    claims[of_claims[again]] = False
-    seconds = np.concatenate((parts.seconds, np.zeros(len(starts), np.int64)))[known]
-    shape = (WEEK, reaches, int(by.bins.max()) + 1, BLOCKS)
-    place = np.ravel_multi_index((hour_of_week(begin), reach, by.bins[job], block), shape)
-    size = int(np.prod(shape))
-    sums = [
-        np.bincount(place, weight, size) for weight in (claims, known >= len(parts.job), seconds)
-    ]
-    table: Floats = np.stack([one.reshape(shape) for one in sums], 2)
     return table
 
 
@@ -381,8 +361,6 @@ def _proposed(
     For each class and circle of hours, they are the hours with the greatest score of condition (d)
     over any run of blocks.
     """
-    from audit.kernels import windows
-
     whole = table.sum(3, keepdims=True)
     if by.bounded:
         table = whole - table.cumsum(3)[:, :, :, :-1]
@@ -399,7 +377,7 @@ def _proposed(
     for circle in _circles(overlap=overlap):
         base, hours = _added(circle, tail, overlap=overlap)
         for place, number in enumerate(likely):
-            begin, extent, score, seconds = windows.best_stretch(
+            begin, extent, score, seconds = best_stretch(
                 base, hours, place, chances[place], LEAST, RAW
             )
             if score > 0:

@@ -3,58 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from audit import periods
 from audit.array_types import Bools, Ints
 from audit.kernels import closed_hours
+from audit.kernels.windows import spans as kernels
 from audit.metrics.closed_hours import EPOCH_HOUR, HOUR_S, offsets
 from audit.rules import WEEK
 from audit.scenario.limits import NO_EDGES, Limits
 from audit.scenario.windows.observed import Observed
-from audit.scenario.workload import Workload
+from audit.scenario.workload import Workload, distinct
 
 OUTAGE_S: Final = 600
 DAY_S: Final = 86_400
 EPOCH: Final = date(1970, 1, 1)
 MOST_SPANS: Final = 20_000_000
-"""Greatest number of spans that are kept of a log: about 1 GB."""
+"""Greatest number of spans of a kind that are kept of a log: about 0.5 GB."""
+SPAN: Final = np.dtype(
+    [("job", np.int32), ("stretch", np.int32), ("since", np.int64), ("until", np.int64)]
+)
+"""A span of an attempt, by index; epoch s. Its *stretch* is the number of the time, without a gap,
+in which its request was free. A span that has not ended has the greatest int64 as its end.
+"""
+SPAN_NUMBERS: Final = SPAN.itemsize // 8
 
 
 class Spans(NamedTuple):
-    """Times in which the request of a waiting attempt was free and no rule forbade its start."""
+    """Times in which the request of a waiting attempt was free and no rule forbade its start.
 
-    job: Ints  # index of the attempt
-    since: Ints  # epoch s
-    until: Ints
-    stretch: Ints  # number of the period without a gap in which the request was free
-    claims: Bools  # whether the request also fitted beside the claims of the attempts before it
+    Each has the fields of ``SPAN``; those of an attempt are ascending.
+    """
 
-    def of(self, chosen: Bools | Ints) -> Spans:
-        """Return the chosen spans."""
-        return Spans._make(column[chosen] for column in self)
-
-    @property
-    def seconds(self) -> Ints:
-        """The length of each, > 0."""
-        lasts: Ints = self.until - self.since
-        return lasts
-
-
-class Parts(NamedTuple):
-    """Spans cut at the hours of a clock, by (job, begin)."""
-
-    job: Ints
-    begin: Ints  # s on the clock
-    seconds: Ints  # > 0
-    stretch: Ints
-    claims: Bools
-    hour: Ints  # of the week
+    claims: NDArray[np.void]
+    """Those in which the request also fitted beside the claims of the attempts before it."""
+    others: NDArray[np.void]
 
 
 @dataclass(frozen=True)
@@ -63,7 +52,6 @@ class Seen:
 
     observed: Observed
     spans: Spans
-    """Of judged attempts, by (job, since)."""
     zone: str
     """The clock of hours, days and windows."""
     _made: dict[Hashable, Any] = field(default_factory=dict, init=False, compare=False)
@@ -74,10 +62,9 @@ class Seen:
             self._made[which] = make()
         return self._made[which]
 
-    @cached_property
-    def begin(self) -> Ints:
-        """The begin of each span, s on the clock."""
-        return local(self.spans.since, self.zone)
+    def under(self, walker: Walker, tried: Tried) -> Seen:
+        """Return the spans that claim under a window on trial, on the same clock."""
+        return replace(self, spans=Spans(walker.claims(tried), walker.spans.others[:0]))
 
     @cached_property
     def started(self) -> Ints:
@@ -90,49 +77,20 @@ class Seen:
         return local(self.observed.work.start[self.started], self.zone)
 
     @cached_property
-    def start_hour(self) -> Ints:
-        """The hours of the week of these."""
-        return hour_of_week(self.start_local)
-
-    @cached_property
-    def bounds(self) -> tuple[int, int]:
-        """The first and the last day of the spans on the clock, since 1970."""
-        if len(self.parts.begin) == 0:
-            return 0, 0
-        return int(self.parts.begin.min()) // DAY_S, int(self.parts.begin.max()) // DAY_S
-
-    @cached_property
     def possible_starts(self) -> closed_hours.PossibleStarts:
-        """The parts and the observed starts, for the kernel."""
-        return self._possible(self.parts)
-
-    @cached_property
-    def claiming_starts(self) -> closed_hours.PossibleStarts:
-        """The same, of the parts that claim."""
-        claims = self.parts.claims
-        if claims.all():
-            return self.possible_starts
-        return self._possible(Parts._make(column[claims] for column in self.parts))
-
-    def _possible(self, parts: Parts) -> closed_hours.PossibleStarts:
-        columns = (parts.job, parts.begin, parts.seconds, parts.stretch, parts.hour)
-        starts = (self.started, self.start_local, self.start_hour)
-        return closed_hours.PossibleStarts(*columns, *starts, self.observed.reach)
+        """The spans and the observed starts, for the kernel."""
+        observed = self.observed
+        clock = [*offsets(periods.zone(self.zone), observed.first, observed.last + 1)]
+        since, _, ahead = np.array(clock, np.int64).T
+        return closed_hours.PossibleStarts(
+            *(*self.spans, self.started, self.start_local, observed.reach, observed.judged),
+            *map(np.ascontiguousarray, (since, ahead)),
+        )
 
     @cached_property
     def days(self) -> float:
         """The length of the log."""
         return float(self.observed.last_arrival - self.observed.first) / DAY_S
-
-    @cached_property
-    def parts(self) -> Parts:
-        """All spans by hour."""
-        spans = self.spans
-        place, since, until = by_hour(self.begin, spans.seconds)
-        return Parts(
-            *(spans.job[place], since, until - since, spans.stretch[place], spans.claims[place]),
-            hour_of_week(since),
-        )
 
 
 class Tried(NamedTuple):
@@ -145,17 +103,13 @@ class Tried(NamedTuple):
 
 
 class Walker:
-    """A workload whose queue can be walked repeatedly."""
+    """The spans of a workload, and those under windows on trial."""
 
     def __init__(self, work: Workload, limits: Limits, outage: Ints) -> None:
-        """Prepare the workload; ``outage``: since and until, [2, m]."""
-        from audit.kernels import windows
-
+        """Find the spans; ``outage``: since and until, [2, m]."""
         count, resources = len(work.arrival), len(work.capacity)
         started = np.flatnonzero(work.has_started)
-        self.capacity = work.capacity
-        self.count = count
-        self.log = windows.Log(
+        self._log = kernels.Log(
             arrival=work.arrival,
             start=work.start,
             end=np.maximum(work.end, work.start),
@@ -165,9 +119,10 @@ class Walker:
             by_end=started[np.argsort(work.end[started], kind="stable")],
             step_time=work.step_time,
             step_change=np.ascontiguousarray(work.step_change.reshape(-1, resources).T),
+            capacity=work.capacity,
         )
         edges = limits.edges if limits.some else NO_EDGES
-        self.rules = windows.Rules(
+        self._rules = kernels.Rules(
             first=limits.first if limits.some else np.zeros(count + 1, np.int64),
             counter=limits.counter,
             amount=limits.amount,
@@ -178,35 +133,26 @@ class Walker:
             edge_change=edges.change,
             outage=outage,
         )
+        claims, others = (kernels.Table(SPAN_NUMBERS, MOST_SPANS) for _ in range(2))
+        stretches = kernels.Table(2, MOST_SPANS)
+        kernels.fitting_spans(self._log, self._rules, claims, others, stretches)
+        self.spans: Final = Spans(_spans(claims), _spans(others))
+        by_since = np.argsort(self.spans.claims["since"], kind="stable")
+        self._without = kernels.WithoutTrial(self.spans.claims, by_since, stretches.taken())
 
-    def spans(self, tried: Tried | None = None) -> Spans:
-        """Return the spans of attempts; attempts that the window ``tried`` forbids claim nothing.
+    def claims(self, tried: Tried) -> NDArray[np.void]:
+        """Return the spans that claim if attempts that a window forbids claim nothing.
 
-        An attempt that it forbids has a span that claims if it would claim without the window.
+        An attempt that it forbids has a span if it would claim without the window.
         """
-        from audit.kernels import windows
-
-        none = np.zeros(0, np.int64)
-        nobody = np.zeros(self.count, np.int64)
-        tried = Tried(nobody > 0, nobody, none, none) if tried is None else tried
-        out = windows.Table(5, MOST_SPANS)
-        windows.fitting_spans(self.log, self.rules, windows.Trial(*tried), self.capacity, out)
-        job, since, until, stretch, claims = np.ascontiguousarray(out.taken().T)
-        return Spans(job, since, until, stretch, claims == 1)
+        out = kernels.Table(SPAN_NUMBERS, MOST_SPANS)
+        kernels.trial_spans(self._log, self._rules, kernels.Trial(*tried), self._without, out)
+        return _spans(out)
 
 
-def seen(observed: Observed, walker: Walker, zone: str, tried: Tried | None = None) -> Seen:
-    """Return the spans of judged attempts; with ``tried``, a rule on trial, only those that claim.
-
-    Args:
-        walker: of the same attempts, with the rules in force.
-        zone: the clock of days and hours.
-    """
-    spans = walker.spans(tried)
-    kept = observed.judged[spans.job]
-    which = np.flatnonzero(kept if tried is None else kept & spans.claims)
-    order = which[np.lexsort((spans.since[which], spans.job[which]))]
-    return Seen(observed, spans.of(order), zone)
+def _spans(table: kernels.Table) -> NDArray[np.void]:
+    spans: NDArray[np.void] = table.taken().view(SPAN)[:, 0]
+    return spans
 
 
 def outages(work: Workload) -> Ints:
@@ -231,11 +177,9 @@ def outages(work: Workload) -> Ints:
 
 def _counted(begin: Ints, end: Ints) -> tuple[Ints, Ints]:
     """Return the instants at which the number of open intervals changes, and the number since."""
-    times = np.unique(np.concatenate((begin, end)))
-    change = np.zeros(len(times), np.int64)
-    np.add.at(change, np.searchsorted(times, begin), 1)
-    np.add.at(change, np.searchsorted(times, end), -1)
-    return times, np.cumsum(change)
+    times = distinct(np.concatenate((begin, end)))
+    changes = [np.bincount(np.searchsorted(times, at), minlength=len(times)) for at in (begin, end)]
+    return times, np.cumsum(changes[0] - changes[1])
 
 
 def local(times: Ints, zone: str) -> Ints:
@@ -252,17 +196,3 @@ def hour_of_week(begin: Ints) -> Ints:
     """Return the hour of the week of instants, s on a clock; 0 begins on Monday at 00:00."""
     hours: Ints = (begin // HOUR_S + EPOCH_HOUR) % WEEK
     return hours
-
-
-def by_hour(begin: Ints, seconds: Ints) -> tuple[Ints, Ints, Ints]:
-    """Cut intervals at the hours of a clock; ``begin``: s on it.
-
-    Returns:
-        Of each part: the index of its interval, its begin and its end.
-    """
-    end = begin + seconds
-    hours = np.maximum((end - 1) // HOUR_S - begin // HOUR_S + 1, 0)
-    place = np.repeat(np.arange(len(begin)), hours)
-    number = np.arange(len(place)) - np.repeat(np.cumsum(hours) - hours, hours)
-    hour = ((begin // HOUR_S)[place] + number) * HOUR_S
-    return place, np.maximum(begin[place], hour), np.minimum(end[place], hour + HOUR_S)

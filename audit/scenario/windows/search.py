@@ -7,8 +7,6 @@ the most that they could book, so that few need to be judged.
 Source: SPEC §11, *Windows and overlap windows*.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Iterable
 from datetime import date, timedelta
@@ -134,8 +132,8 @@ class _Choice:
         zones = [self.pool.zone]
         if not self.pool.windows:
             zones = hours.clocks(zones[0], self.observed.first, self.observed.last)
-        first = occasions.seen(self.observed, self.walker, zones[0])
-        for seen in (first, *(Seen(self.observed, first.spans, zone) for zone in zones[1:])):
+        for zone in zones:
+            seen = Seen(self.observed, self.walker.spans, zone)
             self._add(seen, hours.candidates(seen))
         best: InferredWindow | None = None
         least = BOOKS * self.waiting
@@ -166,13 +164,15 @@ class _Choice:
         Returns:
             The window; and windows with other hours to judge next.
         """
-        seconds, found = self._evidence(seen, seen, one)
-        if found.fails == RAW_SHARE:
-            return self._window(seen, one, TestedRule(RAW_SHARE), seconds), ()
-        if seconds <= least:
-            return self._window(seen, one, TestedRule(BOOKS_LESS), seconds), ()
-        trial = occasions.seen(self.observed, self.walker, seen.zone, one.tried(seen))
-        seconds, found = self._evidence(seen, trial, one)
+        units = one.units(seen)
+        if not evidence.plausible(*units):
+            return self._window(seen, one, TestedRule(RAW_SHARE), 0), ()
+        waiting = one.waiting(seen)
+        if waiting.within(evidence.judge(*units).days) <= least:
+            return self._window(seen, one, TestedRule(BOOKS_LESS), 0), ()
+        trial = seen.under(self.walker, one.tried(seen))
+        found = evidence.judge(*one.units(trial))
+        seconds = waiting.within(found.days)
         if not found.fails and seconds <= least:
             found = found._replace(fails=BOOKS_LESS)
         others: Iterable[WindowCandidate] = ()
@@ -191,17 +191,6 @@ class _Choice:
         before = self.failed.get(_name(one))
         failed = before is not None and before[1].found.fails == DISAGREES
         return failed or _falls(self.compared, one.on(self.pool))
-
-    def _evidence(self, seen: Seen, trial: Seen, one: WindowCandidate) -> tuple[int, TestedRule]:
-        """Return the seconds that a candidate books, and the test of its events in ``trial``.
-
-        Without a trial, ``trial`` is ``seen``, and the raw share is tested first.
-        """
-        rule, neighbours = one.units(trial)
-        found = TestedRule(RAW_SHARE)
-        if trial is not seen or evidence.plausible(rule, neighbours):
-            found = evidence.judge(rule, neighbours)
-        return one.waiting(seen).within(found.days), found
 
     def _window(
         self, seen: Seen, one: WindowCandidate, found: TestedRule, seconds: int

@@ -20,21 +20,7 @@ from audit.metrics import claims
 from audit.metrics.claims import ABOVE_0, Asked, Claim, ClaimVerdict, Estimate, between, within
 from audit.model import Backfill, Order
 from audit.registry.measure import ONE
-from audit.studies.grid.compute import (
-    BACKFILLS,
-    MEASURES,
-    ORDERS,
-    RAQFM,
-    RE,
-    RELAXED,
-    RESERVING,
-    STRICT,
-    UNFAIRNESS,
-    Correlation,
-    Grid,
-    GridPoint,
-    load_name,
-)
+from audit.studies.grid import compute
 
 NEAR: Final = (0.8, 1.25)
 WIDE: Final = 0.25
@@ -45,9 +31,9 @@ EXPLAINED: Final = 0.5
 """Unfairness comes from estimates if exact ones leave less than this share of it."""
 
 ALL_LOADS: Final = "all"
-DECIDING: Final = (STRICT, RELAXED, RE)
+DECIDING: Final = (compute.STRICT, compute.RELAXED, compute.RE)
 """The metrics of [S]; RAQFM is shown as well."""
-FSTS: Final = (STRICT, RELAXED)
+FSTS: Final = (compute.STRICT, compute.RELAXED)
 LOG_RATIO: Final = "|ln ratio|"
 
 
@@ -68,7 +54,9 @@ class GridComparison(claims.Comparison):
     @property
     def title(self) -> str:
         """Name of the metric for readers."""
-        return MEASURES[self.metric].title if self.metric in MEASURES else self.metric
+        return (
+            compute.MEASURES[self.metric].title if self.metric in compute.MEASURES else self.metric
+        )
 
 
 class Decided(NamedTuple):
@@ -82,27 +70,27 @@ class Decided(NamedTuple):
 # --- figures that are compared -------------------------------------------------------------------
 
 
-Figure: TypeAlias = Callable[[Grid, Floats, Floats], Estimate | None]
+Figure: TypeAlias = Callable[[compute.Grid, Floats, Floats], Estimate | None]
 """Compares the unfairness of the same attempts under two groups: [attempts]; by ``LOG_RATIO``
 [2, attempts], as ``FSTS``."""
 
 
-def _difference(grid: Grid, one: Floats, other: Floats) -> Estimate:
+def _difference(grid: compute.Grid, one: Floats, other: Floats) -> Estimate:
     return claims.mean_difference(grid.units, one, other, grid.resamples)
 
 
-def _ratio(grid: Grid, one: Floats, other: Floats) -> Estimate | None:
+def _ratio(grid: compute.Grid, one: Floats, other: Floats) -> Estimate | None:
     return claims.ratio(grid.units, one, other, grid.resamples)
 
 
-def _of_wide(grid: Grid, one: Floats, other: Floats) -> Estimate | None:
+def _of_wide(grid: compute.Grid, one: Floats, other: Floats) -> Estimate | None:
     wide = _wide(grid)
     if not wide.any():
         return None
     return claims.mean_difference(grid.units[wide], one[wide], other[wide], grid.resamples)
 
 
-def _wide_less_others(grid: Grid, one: Floats, _: Floats) -> Estimate | None:
+def _wide_less_others(grid: compute.Grid, one: Floats, _: Floats) -> Estimate | None:
     """Return the mean unfairness of wide attempts less that of others, both under one group."""
     wide = _wide(grid)
     terms = {
@@ -118,7 +106,7 @@ def _wide_less_others(grid: Grid, one: Floats, _: Floats) -> Estimate | None:
     return claims.estimate(grid.units, terms, apart, grid.resamples)
 
 
-def _clearer(grid: Grid, one: Floats, other: Floats) -> Estimate | None:
+def _clearer(grid: compute.Grid, one: Floats, other: Floats) -> Estimate | None:
     """Return |ln(a/b)| by the relaxed FST less that by the strict, of both groups' unfairness."""
     terms = {
         f"{fst}{side}": of[k] for k, fst in enumerate(FSTS) for side, of in enumerate((one, other))
@@ -130,12 +118,12 @@ def _clearer(grid: Grid, one: Floats, other: Floats) -> Estimate | None:
         return distance
 
     def apart(sums: Mapping[str, Floats]) -> Floats:
-        return log_ratio(sums, RELAXED) - log_ratio(sums, STRICT)
+        return log_ratio(sums, compute.RELAXED) - log_ratio(sums, compute.STRICT)
 
     return claims.estimate(grid.units, terms, apart, grid.resamples)
 
 
-def _wide(grid: Grid) -> NDArray[np.bool_]:
+def _wide(grid: compute.Grid) -> NDArray[np.bool_]:
     return grid.size > WIDE * grid.part.pool.capacity
 
 
@@ -152,16 +140,16 @@ def _over(above: Floats, below: Floats) -> Floats:
 class Combinations(NamedTuple):
     """Combinations of the grid that are averaged."""
 
-    orders: Sequence[Order] = ORDERS
-    backfills: Sequence[Backfill] = BACKFILLS
+    orders: Sequence[Order] = compute.ORDERS
+    backfills: Sequence[Backfill] = compute.BACKFILLS
     exact: bool = False
 
-    def unfairness(self, grid: Grid, metric: str, load: str) -> Floats:
+    def unfairness(self, grid: compute.Grid, metric: str, load: str) -> Floats:
         """Return each attempt's mean over the group's points at one load, or at all."""
         points = [
-            GridPoint(at, order, fill, self.exact)
+            compute.GridPoint(at, order, fill, self.exact)
             for at in grid.loads
-            if load in (ALL_LOADS, load_name(at))
+            if load in (ALL_LOADS, compute.load_name(at))
             for order in self.orders
             for fill in self.backfills
         ]
@@ -178,7 +166,7 @@ class GridQuestion(NamedTuple):
     other: Combinations = Combinations()
     figure: Figure = _difference
     asked: Asked = ABOVE_0
-    metrics: Sequence[str] = UNFAIRNESS
+    metrics: Sequence[str] = compute.UNFAIRNESS
 
 
 class PaperConclusion(NamedTuple):
@@ -188,12 +176,14 @@ class PaperConclusion(NamedTuple):
     sentence: str
     source: str
     questions: Sequence[GridQuestion] = ()
-    besides: Callable[[Grid], str] | None = None  # a remark on the log
+    besides: Callable[[compute.Grid], str] | None = None  # a remark on the log
 
 
-_FCFS, _SJF, _LXF = (Combinations(orders=[order]) for order in ORDERS)
-_NO_GUARANTEE, _EASY, _CONSERVATIVE = (Combinations(backfills=[fill]) for fill in BACKFILLS)
-_FCFS_NO_GUARANTEE, _FCFS_EASY = (Combinations([Order.fcfs], [fill]) for fill in BACKFILLS[:2])
+_FCFS, _SJF, _LXF = (Combinations(orders=[order]) for order in compute.ORDERS)
+_NO_GUARANTEE, _EASY, _CONSERVATIVE = (Combinations(backfills=[fill]) for fill in compute.BACKFILLS)
+_FCFS_NO_GUARANTEE, _FCFS_EASY = (
+    Combinations([Order.fcfs], [fill]) for fill in compute.BACKFILLS[:2]
+)
 _NO_MORE: Final = within(0.0, NEAR[1])
 _NEARLY: Final = within(*NEAR)
 
@@ -232,7 +222,9 @@ SHORTEST_FIRST: Final = PaperConclusion(
         for name, other in (("fcfs", _FCFS), ("lxf", _LXF))
         for question in (
             GridQuestion(f"sjf − {name}", _SJF, other, metrics=FSTS),
-            GridQuestion(f"sjf / {name}", _SJF, other, _ratio, _NO_MORE, (RE, RAQFM)),
+            GridQuestion(
+                f"sjf / {name}", _SJF, other, _ratio, _NO_MORE, (compute.RE, compute.RAQFM)
+            ),
         )
     ],
 )
@@ -253,7 +245,9 @@ RELAXED_CLEARER: Final = PaperConclusion(
     "The relaxed fair start time distinguishes policies more clearly than the strict one",
     "[S §5]",
     [  # the pairs that [S] names
-        _distinct("no_guarantee and the others", _NO_GUARANTEE, Combinations(backfills=RESERVING)),
+        _distinct(
+            "no_guarantee and the others", _NO_GUARANTEE, Combinations(backfills=compute.RESERVING)
+        ),
         _distinct("lxf and fcfs", _LXF, _FCFS),
         _distinct("easy and conservative", _EASY, _CONSERVATIVE),
     ],
@@ -274,7 +268,7 @@ INEXACT_ESTIMATES: Final = PaperConclusion(
             within(0.0, EXPLAINED),
             FSTS,
         )
-        for fill in RESERVING
+        for fill in compute.RESERVING
     ],
     lambda grid: (
         f"{grid.part.inexact:,} of {grid.part.described.height:,} attempts have an estimate above "
@@ -283,7 +277,7 @@ INEXACT_ESTIMATES: Final = PaperConclusion(
 )
 
 
-def decide(grid: Grid, ranked: Sequence[Correlation]) -> tuple[Decided, ...]:
+def decide(grid: compute.Grid, ranked: Sequence[compute.Correlation]) -> tuple[Decided, ...]:
     """Decide all seven claims; ``ranked`` are the grid's ``compute.correlations``."""
     before = (NO_GUARANTEE, SHORTEST_FIRST, EXPANSION_NEAR_ARRIVAL, CONSERVATIVE_NEAR_EASY)
     return (
@@ -293,9 +287,9 @@ def decide(grid: Grid, ranked: Sequence[Correlation]) -> tuple[Decided, ...]:
     )
 
 
-def decided(conclusion: PaperConclusion, grid: Grid) -> Decided:
+def decided(conclusion: PaperConclusion, grid: compute.Grid) -> Decided:
     """Decide a conclusion that compares groups of points."""
-    loads = [ALL_LOADS, *(map(load_name, grid.loads) if len(grid.loads) > 1 else ())]
+    loads = [ALL_LOADS, *(map(compute.load_name, grid.loads) if len(grid.loads) > 1 else ())]
     comparisons = [
         GridComparison(
             question.what,
@@ -305,10 +299,10 @@ def decided(conclusion: PaperConclusion, grid: Grid) -> Decided:
                 question.other.unfairness(grid, metric, load),
             ),
             question.asked,
-            metric != RAQFM and load == ALL_LOADS,
+            metric != compute.RAQFM and load == ALL_LOADS,
             metric=metric,
             load=load,
-            unit=ONE if question.figure in (_ratio, _clearer) else MEASURES[metric].unit,
+            unit=ONE if question.figure in (_ratio, _clearer) else compute.MEASURES[metric].unit,
         )
         for question in conclusion.questions
         for metric in question.metrics
@@ -318,7 +312,7 @@ def decided(conclusion: PaperConclusion, grid: Grid) -> Decided:
     return _verdict(conclusion, comparisons, besides)
 
 
-def subsets_alike(ranked: Iterable[Correlation]) -> Decided:
+def subsets_alike(ranked: Iterable[compute.Correlation]) -> Decided:
     """Decide claim 6: by each metric, the subsets' median correlation is at least ``ALIKE``."""
     asked = Asked(f"at least {ALIKE:g}", lambda figure: between(figure, ALIKE, 1.0))
     comparisons = [

@@ -290,6 +290,5 @@ def _subset_correlations(terms: Floats, points: int) -> Floats:
 
 
 def _median(values: Floats) -> float:
-    """Return the nearest-rank median of the known values."""
     middle = nearest_rank(np.sort(values[~np.isnan(values)]), 500)
     return np.nan if middle is None else middle

@@ -354,7 +354,6 @@ def _signed(value: float) -> str:
 
 
 def _ordered(one: OperatorPoint, other: OperatorPoint) -> str:
-    """Return the priorities of two siblings, with the sign between them."""
     gap = one.priority - other.priority
     sign = "=" if abs(gap) < 1e-9 else ">" if gap > 0 else "<"
     return f"{_signed(one.priority)} {sign} {_signed(other.priority)}"

@@ -20,8 +20,6 @@ intervals.
 Source: [B] H. Bui et al., Fairshare Scheduling – A Case Study, §4 and §5, Tables 4 to 10.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, Final, Literal, NamedTuple
@@ -64,7 +62,7 @@ class Base(NamedTuple):
     decay: float
 
     @property
-    def point(self) -> SettingPoint:
+    def point(self) -> "SettingPoint":
         """The setting with these values."""
         return SettingPoint(self.interval_days, self.depth, self.decay)
 

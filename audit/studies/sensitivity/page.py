@@ -1,7 +1,5 @@
 """The page of the study of fairshare's settings (``studies.sensitivity.compute``)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 

@@ -37,18 +37,6 @@ from audit.metrics.attempts import parts
 from audit.metrics.attempts.population import ended
 from audit.metrics.attempts.resource_equality import resource_equality
 from audit.metrics.attempts.users import Dispersion, by_entity, cdf, counted, dispersion
-from audit.metrics.claims import (
-    ABOVE_0,
-    NOT_ABOVE_0,
-    Asked,
-    Claim,
-    ClaimHolds,
-    ClaimVerdict,
-    Comparison,
-    Estimate,
-    mean_difference,
-    of_resamples,
-)
 from audit.metrics.draws import Draws
 from audit.metrics.quantiles import exact_sum
 from audit.metrics.uncertainty import Resamples
@@ -234,7 +222,7 @@ class PolicyFigure(NamedTuple):
     """A figure of a policy, with its interval."""
 
     metric: str
-    estimate: Estimate
+    estimate: claims.Estimate
     unit: str
 
 
@@ -267,7 +255,7 @@ def figures(compared: PolicyComparison, policy: str) -> list[PolicyFigure]:
     unit = _nuwt_unit(compared)
     return over_attempts + [
         PolicyFigure(
-            metric, Estimate(value, *interval), f"({unit})²" if metric == "nuwt_f" else unit
+            metric, claims.Estimate(value, *interval), f"({unit})²" if metric == "nuwt_f" else unit
         )
         for metric, value, interval in over_users
         if value is not None
@@ -306,7 +294,7 @@ class Relation(NamedTuple):
 
     sentence: str  # of policy, measure and rivals
     difference: str  # of policy and rival
-    asked: Asked = ABOVE_0
+    asked: claims.Asked = claims.ABOVE_0
 
 
 LOWER: Final = Relation("{policy} has a lower {measure} than {rivals}", "{rival} − {policy}")
@@ -314,7 +302,7 @@ HIGHER: Final = Relation("{policy} has a higher {measure} than {rivals}", "{poli
 NO_HIGHER: Final = Relation(
     "{policy} is at least as fair as {rivals}: no higher {measure}",
     "{policy} − {rival}",
-    NOT_ABOVE_0,
+    claims.NOT_ABOVE_0,
 )
 
 
@@ -375,7 +363,7 @@ CONCLUSIONS: Final = (
 # --- how they are decided ------------------------------------------------------------------------
 
 
-def decide(compared: PolicyComparison) -> list[ClaimVerdict]:
+def decide(compared: PolicyComparison) -> list[claims.ClaimVerdict]:
     """Decide all conclusions of [K §5.2]."""
     return [
         _with_each_seed(compared, conclusion)
@@ -385,7 +373,9 @@ def decide(compared: PolicyComparison) -> list[ClaimVerdict]:
     ]
 
 
-def _with_each_seed(compared: PolicyComparison, conclusion: PolicyConclusion) -> ClaimVerdict:
+def _with_each_seed(
+    compared: PolicyComparison, conclusion: PolicyConclusion
+) -> claims.ClaimVerdict:
     verdict = _verdict(compared, conclusion)
     by_seed = [
         _verdict(compared._replace(outcomes={**compared.outcomes, TS: outcome}), conclusion).holds
@@ -394,16 +384,18 @@ def _with_each_seed(compared: PolicyComparison, conclusion: PolicyConclusion) ->
     if len(set(by_seed)) == 1:
         return verdict
     counts = ", ".join(
-        f"{holds.value} with {by_seed.count(holds)}" for holds in ClaimHolds if holds in by_seed
+        f"{holds.value} with {by_seed.count(holds)}"
+        for holds in claims.ClaimHolds
+        if holds in by_seed
     )
     because = f"{verdict.because}; of {len(by_seed)} seeds {counts}"
-    return verdict._replace(holds=ClaimHolds.undecided, because=because)
+    return verdict._replace(holds=claims.ClaimHolds.undecided, because=because)
 
 
-def _verdict(compared: PolicyComparison, conclusion: PolicyConclusion) -> ClaimVerdict:
+def _verdict(compared: PolicyComparison, conclusion: PolicyConclusion) -> claims.ClaimVerdict:
     policy, relation, measure, rivals = conclusion
     comparisons = [
-        Comparison(
+        claims.Comparison(
             relation.difference.format(policy=policy, rival=rival),
             difference(
                 compared, *((rival, policy) if relation is LOWER else (policy, rival)), measure
@@ -412,11 +404,13 @@ def _verdict(compared: PolicyComparison, conclusion: PolicyConclusion) -> ClaimV
         )
         for rival in rivals
     ]
-    claim = Claim(conclusion.sentence, SOURCE, comparisons)
+    claim = claims.Claim(conclusion.sentence, SOURCE, comparisons)
     return claim.verdict(_because(value(compared, policy, measure), conclusion, comparisons))
 
 
-def _because(figure: float, conclusion: PolicyConclusion, comparisons: Sequence[Comparison]) -> str:
+def _because(
+    figure: float, conclusion: PolicyConclusion, comparisons: Sequence[claims.Comparison]
+) -> str:
     """Return the figure and its differences from the rivals'; of many, the least certain."""
     if math.isnan(figure):
         return "no user has two jobs and any usage"
@@ -446,24 +440,24 @@ def value(compared: PolicyComparison, policy: str, measure: PolicyMeasure) -> fl
 
 def difference(
     compared: PolicyComparison, one: str, other: str, measure: PolicyMeasure
-) -> Estimate:
+) -> claims.Estimate:
     """Return a policy's figure − another's, with its interval."""
     first, second = (measure.values(compared.outcomes[policy]) for policy in (one, other))
     if not measure.of_users:
-        return mean_difference(compared.units, first, second, compared.resamples)
+        return claims.mean_difference(compared.units, first, second, compared.resamples)
     if len(compared.users) == 0:
-        return Estimate(float("nan"), None, None)
-    differ = deviation_difference if measure.deviation else mean_difference
+        return claims.Estimate(float("nan"), None, None)
+    differ = deviation_difference if measure.deviation else claims.mean_difference
     return differ(compared.user_units, first, second, compared.resamples)
 
 
 def deviation_difference(
     units: Ints, one: Floats | Ints, other: Floats | Ints, resamples: Resamples
-) -> Estimate:
+) -> claims.Estimate:
     """Return population deviation of ``one`` − that of ``other``, over u ≥ 1 distinct units."""
     apart = float(np.std(one) - np.std(other))
     if len(units) < 2:
-        return Estimate(apart, None, None)
+        return claims.Estimate(apart, None, None)
     terms: list[Floats] = [np.ones(len(units))]
     for values in (one, other):
         centred = values - values.mean()  # for the precision of the sums of squares
@@ -474,4 +468,4 @@ def deviation_difference(
         np.sqrt(np.maximum(squares[drawn] / number[drawn] - (first[drawn] / number[drawn]) ** 2, 0))
         for first, squares in (sums[:2], sums[2:])
     ]
-    return of_resamples(apart, deviations[0] - deviations[1])
+    return claims.of_resamples(apart, deviations[0] - deviations[1])

@@ -1,7 +1,5 @@
 """The page of the study of how policies treat users (``studies.users.compute``)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any, Final

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.formats.slurm import scontrol
-from audit.formats.slurm.scontrol import Partition, capacity, expand, read, shared
+from audit.formats.slurm.scontrol import Partition, capacity, read, shared
 
 # of our own lab, Slurm 22.05
 LAB = """\
@@ -79,38 +79,6 @@ def test_the_cluster_s_name_where_its_configuration_stands_before() -> None:
     before = "Configuration data as of 2026\nClusterName             = lab\nSlurmctldPort = 6817\n"
     assert read(before + LAB).cluster == "lab"
     assert read(LAB + before).cluster is None
-
-
-@pytest.mark.parametrize(
-    ("hostlist", "names"),
-    [
-        ("n1", ["n1"]),
-        ("node[01-04,07],gpu1", ["gpu1", "node01", "node02", "node03", "node04", "node07"]),
-        ("n[8-11]", ["n10", "n11", "n8", "n9"]),
-        ("n[08-11]", ["n08", "n09", "n10", "n11"]),
-        ("r[1-2]n[1,3]-ib", ["r1n1-ib", "r1n3-ib", "r2n1-ib", "r2n3-ib"]),
-        ("n1,n1,n[1-1]", ["n1"]),
-    ],
-)
-def test_lists_of_nodes(hostlist: str, names: list[str]) -> None:
-    assert sorted(expand(hostlist) or ()) == names
-
-
-@pytest.mark.parametrize(
-    "hostlist",
-    ["", "n[1-", "n]1[", "n[2-1]", "n[a-b]", "n[]", "n[[1]]", "a,,b", "a,", "n[1-2]]", "n[-2]"],
-)
-def test_malformed_lists_of_nodes(hostlist: str) -> None:
-    assert expand(hostlist) is None
-
-
-def test_no_list_of_nodes_takes_the_memory() -> None:
-    assert expand("n[1-4]", most=4) == numbered(1, 4)
-    for hostlist in ("n[1-5]", "n[1-3],n[3-5]", "n[1-2][1-3]", "n[0-99999999999999999]"):
-        assert expand(hostlist, most=4) is None
-    assert expand(f"n[{'9' * 5_000}]") is None
-    assert expand("x" * 300) is None
-    assert expand("[0-9]" * 400) is None
 
 
 def test_hostile_text_takes_no_time() -> None:

@@ -22,8 +22,8 @@ from audit.metrics.passed.limited import forbidden, users_under
 from audit.model import Period
 from audit.registry.passed import PassedWhy
 from audit.scenario.plateaus.search import find_plateaus
+from audit.scenario.releases.unstartable import unstartable, unstartable_share
 from tests.metrics.attempts.made_sites import KINDS, Outcome, outcome
-from tests.metrics.attempts.marks import Marking
 from tests.metrics.attempts.test_real_logs import LOGS, described
 from tests.places import ROOT
 from tests.tables import write_row
@@ -121,19 +121,18 @@ class RealLog(NamedTuple):
 
     zone: str
     tested: int
-    unstartable: float
     users: dict[str, tuple[float, float, float, float | None, PassedWhy]]
     """share, expected share, lower bound, own share, and why the user is not named"""
 
 
 REAL: Final = {
     "KTH-SP2-1996-2.1-cln": RealLog(
-        "Etc/GMT-1", 67, 0.109, {"9": (0.400, 0.217, 0.094, None, PassedWhy.LITTLE_MORE)}
+        "Etc/GMT-1", 67, {"9": (0.400, 0.217, 0.094, None, PassedWhy.LITTLE_MORE)}
     ),
     "LANL-CM5-1994-4.1-cln": RealLog(
-        "Etc/GMT+7", 37, 0.518, {"43": (0.863, 0.336, 0.414, 0.856, PassedWhy.OWN_ORDER)}
+        "Etc/GMT+7", 37, {"43": (0.863, 0.336, 0.414, 0.856, PassedWhy.OWN_ORDER)}
     ),
-    "UniLu-Gaia-2014-1": RealLog("UTC", 0, 0.671, {}),
+    "UniLu-Gaia-2014-1": RealLog("UTC", 0, {}),
 }
 """With marks of unstartable jobs and own limits in force; chains are not held."""
 
@@ -150,16 +149,8 @@ def test_users_of_real_logs(real_logs: Path, name: str, monkeypatch: pytest.Monk
     rows = attempts.select(*KEY, row=pl.int_range(pl.len()))
     spans = forbidden(attempts, pool, now, limits).join(rows, on=KEY).sort("row", "begin")
     barred = Barred(*(spans[column].to_numpy() for column in ("row", "begin", "end")))
-    by_row: dict[int, list[tuple[int, int]]] = {}
-    for row, begin, end in spans.select("row", "begin", "end").iter_rows():
-        by_row.setdefault(row, []).append((begin, end))
-    marks = Marking(attempts, pool.capacity, by_row).run(since)
-    marked = pl.Series([marks.get(row) for row in range(attempts.height)], dtype=pl.Int64)
-    waits = attempts.select(
-        pl.when(standing="ended").then("wait_s").fill_null(0).alias("all"),
-    )["all"].to_numpy()
-    share = float(waits[marked.is_not_null().to_numpy()].sum() / waits.sum())
-    assert round(share, 3) == expected.unstartable
+    marked = unstartable(attempts, found.pool, now, since, [rule.limit for rule in found.own])
+    share = unstartable_share(attempts.with_columns(marked)) or 0.0
     evidence = PassedEvidence(
         Unstarted(forbidden=barred, marked_from=marked), users_under(attempts, limits, pool.zone)
     )

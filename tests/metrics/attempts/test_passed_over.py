@@ -13,12 +13,7 @@ from hypothesis import strategies as st
 
 from audit.metrics import pairs as of_pairs
 from audit.metrics.attempts import passed_over
-from audit.metrics.attempts.passed_over import (
-    NO_EVIDENCE,
-    RESULT_SCHEMA,
-    PassedEvidence,
-    of_period,
-)
+from audit.metrics.attempts.passed_over import NO_EVIDENCE, RESULT_SCHEMA, PassedEvidence, of_period
 from audit.metrics.attempts.population import around, describe
 from audit.metrics.pairs import (
     EARLIER_S,

@@ -12,13 +12,7 @@ from hypothesis import strategies as st
 
 from audit.metrics.attempts.account import Durations, account
 from audit.metrics.attempts.population import describe
-from audit.metrics.attempts.similar import (
-    REFERENCE,
-    STUCK_SCHEMA,
-    of_similar,
-    similar_waits,
-    stuck,
-)
+from audit.metrics.attempts.similar import REFERENCE, STUCK_SCHEMA, of_similar, similar_waits, stuck
 from audit.metrics.attempts.users import by_entity
 from audit.model import CapacityStep, Period, Pool, Resource
 from tests.examples import examples

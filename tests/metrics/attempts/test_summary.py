@@ -22,7 +22,6 @@ from audit.metrics.attempts.summary import (
 from audit.metrics.attempts.users import by_entity
 from audit.metrics.dominant_share import beside
 from audit.model import Period, Pool, Resource
-from audit.registry.causes import CAUSES
 from tests.examples import examples
 from tests.metrics.attempts.booked import booked
 from tests.naive import attempts as naive
@@ -209,7 +208,7 @@ def test_a_period_needs_no_attempts_but_those_around_it(
     span = (period.from_time, period.to_time)
     inside = array_spans(in_period(held, period))
     found = EarlierResults(
-        {kind: beside(by_entity(inside, kind), kind, held, POOL, span, NOW) for kind in KINDS},
+        {kind: beside(by_entity(inside, kind), kind, held, POOL, span, NOW)[0] for kind in KINDS},
         conservation_of(whole, NOW),
         passed_over.of_period(held, POOL, period, BERLIN),
     )
@@ -327,47 +326,3 @@ def test_one_queue_has_no_rows_of_its_own() -> None:
     jobs = [ended(0, wait, 9, 1, gpus=4, partition="gpu", qos="long") for wait in (2, 3)]
     rows = summary(frame(jobs), Period("all", 0, 10), 10)
     assert "partition_qos_gpu_type" not in rows["dimension"]
-
-
-def test_units_and_names() -> None:
-    attempts = [ended(0, k, k + 9, 1 + k % 3, "ann" if k % 2 else "bob") for k in range(6)]
-    rows = summary(frame(attempts), Period("all", 0, 20), 20)
-    rows = rows.filter(pl.col("dimension_value").ne_missing("account"))
-    assert dict(rows.select("metric", "unit").unique().sort("metric").rows()) == {
-        **dict.fromkeys(
-            [
-                "attempts", "never_started", "running", "pending", "start_unknown",
-                "arrival_unknown", "arrivals_clipped", "size_unknown", "exceeds_capacity",
-                "over_requested_walltime", "walltime_unknown",
-                "overtaken_by_mean",
-            ],
-            "attempts",
-        ),
-        "jobs": "jobs",
-        "users": "users",
-        **dict.fromkeys(
-            ["gave_up_wait_s", "response_weighted", "share_deficit",
-             "wait_mean", "wait_median", "wait_p90", "wait_p99", "wait_max",
-             "covered_time"], "s"
-        ),
-        **dict.fromkeys(
-            [
-                "bounded_slowdown_mean", "bounded_slowdown_median", "bounded_slowdown_p90",
-                "overtaken_share", "utilization", "loss_of_capacity", "over_capacity_time",
-                "re_unfairness_share", "re_treated_unfairly_share", "re_conservation",
-                "passed_named", "stretch", "jain_stretch",
-            ],
-            "1",
-        ),
-        **dict.fromkeys(["peak_in_use", "queued_mean"], "resource"),
-        **dict.fromkeys(["re_unfairness", "re_unfairness_net"], "resource·s/attempt"),
-        **dict.fromkeys(
-            ["uwt", "nuwt_median", "nuwt_q1", "nuwt_q3", "nuwt_pooled", "nuwt_deviation"],
-            "s/(resource·s)",
-        ),
-        "nuwt_f": "(s/(resource·s))²",
-        **dict.fromkeys([cause.share for cause in CAUSES], "1"),
-        **dict.fromkeys(["cause_rule_free_share", "released_own_share", "full_share"], "1"),
-        **dict.fromkeys(["idle_usable", "consumed"], "resource·s"),
-        **dict.fromkeys(["nuwt_entities", "nuwt_single_job", "nuwt_no_usage"], "users"),
-    }  # fmt: skip

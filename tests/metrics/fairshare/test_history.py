@@ -9,12 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.metrics.fairshare import trees
-from audit.metrics.fairshare.history import (
-    HISTORY_SCHEMA,
-    day_ends,
-    history_parts,
-    tree_history,
-)
+from audit.metrics.fairshare.history import HISTORY_SCHEMA, day_ends, history_parts, tree_history
 from audit.metrics.fairshare.operators import OPERATORS
 from audit.metrics.fairshare.trees import NO_SHARE, Tree, TreeNode
 from audit.metrics.fairshare.usage import HalfLife, Windows

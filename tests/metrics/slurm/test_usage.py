@@ -13,14 +13,7 @@ from hypothesis import strategies as st
 
 from audit.formats.slurm.fields import tres_weights
 from audit.metrics.fairshare.usage import Grouped, by_number, usage
-from audit.metrics.slurm.usage import (
-    RESETS,
-    SlurmUsage,
-    charge,
-    fit_phase,
-    stored,
-    uncounted,
-)
+from audit.metrics.slurm.usage import RESETS, SlurmUsage, charge, fit_phase, stored, uncounted
 from tests.naive import slurm
 from tests.naive.slurm import Job
 

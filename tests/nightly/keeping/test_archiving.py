@@ -36,6 +36,7 @@ from audit.report.owner import build as owner
 from audit.report.sections.changes.record import Trend
 from audit.store import archive, database, queries, snapshots
 from audit.store.database import Connection
+from tests import stores
 from tests.nightly.months import CAPACITY, write_months
 from tests.nightly.test_run import FIGURES
 from tests.shared import once
@@ -80,8 +81,9 @@ def night(
 
 def content(folder: Path) -> dict[str, pl.DataFrame]:
     """All figures, but how exactly those of all attempts at hand cancel out."""
-    with closing(snapshots.open_snapshot(folder / "fairaudit.duckdb")) as con:
-        found = {view: database.fetch(con, f"SELECT * FROM {view}") for view in VIEWS}
+    found = {
+        view: stores.fetch(folder / "fairaudit.duckdb", f"SELECT * FROM {view}") for view in VIEWS
+    }
     found["summary"] = found["summary"].filter(pl.col("metric") != "re_conservation")
     return {
         view: frame.drop("run_id", strict=False).sort(pl.all()) for view, frame in found.items()
@@ -375,10 +377,10 @@ def test_a_single_audit_leaves_such_a_database_alone(nights: Path, logs: list[Pa
 
 @pytest.mark.thorough
 def test_a_job_of_an_archived_month_is_explained(nights: Path) -> None:
-    with closing(snapshots.open_snapshot(nights / "fairaudit.duckdb")) as con:
-        ((job, waited),) = database.rows(
-            con, "SELECT job_id, wait_s FROM job_fairness ORDER BY end_time LIMIT 1"
-        )
+    ((job, waited),) = stores.rows(
+        nights / "fairaudit.duckdb",
+        "SELECT job_id, wait_s FROM job_fairness ORDER BY end_time LIMIT 1",
+    )
     for whom in (None, job):
         log = open_published(nights / "fairaudit.duckdb", site(nights), job=whom)
         of_job = log.described.filter(pl.col("job_id") == job)
@@ -397,12 +399,11 @@ def test_of_an_archived_cluster_the_attempts_around_a_job_explain_it(
     nights: Path, all_hot: Path
 ) -> None:
     published = nights / "fairaudit.duckdb"
-    with closing(snapshots.open_snapshot(published)) as con:
-        jobs = database.rows(
-            con,
-            "SELECT job_id, epoch(end_time)::BIGINT FROM job_fairness "
-            "WHERE wait_s > 0 ORDER BY end_time",
-        )
+    jobs = stores.rows(
+        published,
+        "SELECT job_id, epoch(end_time)::BIGINT FROM job_fairness "
+        "WHERE wait_s > 0 ORDER BY end_time",
+    )
     for job, end in (jobs[0], jobs[len(jobs) // 2], jobs[-1]):
         part = open_published(published, site(nights), job=job).described
         assert part["arrival_time"].max() <= end
@@ -422,8 +423,7 @@ def test_of_an_archived_cluster_the_attempts_around_a_job_explain_it(
 def test_all_attempts_are_read_where_turns_rest_on_them(nights: Path) -> None:
     published = nights / "fairaudit.duckdb"
     every = open_published(published, site(nights)).described
-    with closing(snapshots.open_snapshot(published)) as con:
-        ((job,),) = database.rows(con, "SELECT min(job_id) FROM job_fairness")
+    ((job,),) = stores.rows(published, "SELECT min(job_id) FROM job_fairness")
     asked = open_published(published, site(nights, interval_s=60), job=job).described
     assert asked["job_id"].to_list() == every["job_id"].to_list()
 

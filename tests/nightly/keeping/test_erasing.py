@@ -2,9 +2,7 @@
 
 import io
 import json
-import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing, redirect_stdout
@@ -27,11 +25,11 @@ from audit.nightly.run import run
 from audit.nightly.stages import Night
 from audit.store import archive, database, snapshots
 from bench.logs.writers import sacct
+from tests import processes, stores
 from tests.formats.contract import PLAIN_JOB
 from tests.security.test_names_with_key import forms
 from tests.shared import once
 
-ROOT: Final = Path(__file__).parents[3]
 NOW: Final = 2_000_000_000
 BEGIN: Final = 1_767_600_000  # 5 January 2026
 DAY: Final = 86_400
@@ -197,8 +195,9 @@ def test_nothing_but_logs_and_mails_contains_the_name(place: Path) -> None:
     assert after.keys() == before.keys()
     for view, frame in before.items():
         assert_frame_equal(after[view], frame)
-    with closing(snapshots.open_snapshot(place / "fairaudit.duckdb")) as con:
-        others = database.rows(con, "SELECT count(*) FROM all_records WHERE \"user\" = 'heidi'")
+    others = stores.rows(
+        place / "fairaudit.duckdb", "SELECT count(*) FROM all_records WHERE \"user\" = 'heidi'"
+    )
     assert others == [(45,)]
 
     then = states(place)
@@ -329,13 +328,7 @@ def test_killed_it_leaves_the_old_state_or_the_next_run_ends_it(
 ) -> None:
     before = figures(place, "hedwig")
     had = naming(place)
-    done = subprocess.run(
-        [sys.executable, "-c", KILLED, str(place), where],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = processes.python("-c", KILLED, place, where)
     assert done.returncode == -9, done.stderr
     night(place, settings())
     assert naming(place) == (set() if erased else had)

@@ -11,6 +11,7 @@ from audit.errors import UsageError
 from audit.model import Limit, Window
 from audit.oneoff import study as studies
 from audit.oneoff.fit_policy import plan as fit
+from audit.oneoff.fit_policy.page import KEY
 from audit.pipeline.opening import LogRequest, open_log
 from audit.pipeline.session import Session
 from audit.scenario.plateaus.judging import PlateauFault
@@ -27,7 +28,7 @@ RULES: dict[str, Any] = {
 def conducted(source: Path, out: Path, **options: object) -> tuple[Path, ...]:
     plan = fit.plan(**options)  # type: ignore[arg-type]
     target = studies.StudyTarget(out=out, threads=1)
-    return studies.conduct(Session(LogRequest(logs=[source])), fit.KEY, target, plan)
+    return studies.conduct(Session(LogRequest(logs=[source])), KEY, target, plan)
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +119,7 @@ def test_a_configured_policy_is_written_whatever_the_log_shows(tmp_path: Path) -
     file.write_text('[[clusters]]\nname = "mine"\n[[clusters.pools]]\nname = "p"\norder = "sjf"\n')
     plan = fit.plan(write=tmp_path / "found.toml")
     target = studies.StudyTarget(out=tmp_path / "out", threads=1)
-    studies.conduct(Session(LogRequest(logs=[source]), config.load(file)), fit.KEY, target, plan)
+    studies.conduct(Session(LogRequest(logs=[source]), config.load(file)), KEY, target, plan)
     assert 'order = "sjf"' in (tmp_path / "found.toml").read_text()
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from audit.config import VerdictConfig
 from audit.metrics.verdict import Because, Decision, PassedEntity, VerdictBound, Word
+from audit.report.contents import PoolVerdict
 from audit.report.figures import Figure
 from audit.report.first_page.facts import PageFacts
 from audit.report.sections.advice.record import Advice, AdvicePart
@@ -13,7 +14,6 @@ from audit.report.sections.causes.shown import KEYS
 from audit.report.sections.changes.record import Compared, Half, StepPoint
 from audit.report.sections.machine.record import Machine
 from audit.report.sections.trust.record import Known
-from audit.report.sections.verdict.record import PoolVerdict
 from audit.report.sections.waits.record import SizeClass, Strip
 from audit.report.sections.who.record import People, Person
 

@@ -9,7 +9,7 @@ import pytest
 
 from audit.report.charts.style import SHADES
 from audit.report.render import page as render
-from audit.report.sections.resources.record import Resources
+from audit.report.sections.resources import Resources
 from tests.report import chromium
 from tests.report.sample import HOSTILE, contents, having, pool, resources, usage
 

@@ -3,8 +3,6 @@ import hashlib
 import inspect
 import os
 import re
-import subprocess
-import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
@@ -14,13 +12,14 @@ import pypdfium2  # type: ignore[import-untyped]
 import pytest
 
 from audit.registry.causes import CAUSES
-from audit.report import notices
 from audit.report.contents import Contents
 from audit.report.render import page as render
 from audit.report.render.paper import nothing_from_outside
+from audit.report.sections import registry
 from audit.report.sections.records.record import Refusal, RefusedLine
-from audit.report.sections.resources.record import Resources
+from audit.report.sections.resources import Resources
 from audit.report.sections.waits.record import Queue, Waits
+from tests import processes
 from tests.report.sample import (
     HOSTILE,
     contents,
@@ -337,11 +336,9 @@ print(hashlib.sha256(render.render_pdf(said)).hexdigest())
 @pytest.mark.thorough
 def test_the_same_bytes_in_any_process(page: str, paper: bytes) -> None:
     """In one that did nothing before, and in this one, which may have made many."""
-    alone = subprocess.run(
-        [sys.executable, "-c", _SCRIPT],
+    alone = processes.python(
+        *("-c", _SCRIPT),
         env={**os.environ, "TZ": "Asia/Tokyo", "PYTHONHASHSEED": "2", "SOURCE_DATE_EPOCH": "2"},
-        capture_output=True,
-        text=True,
         check=True,
     )
     here = [hashlib.sha256(made).hexdigest() for made in (page.encode(), paper)]
@@ -351,7 +348,7 @@ def test_the_same_bytes_in_any_process(page: str, paper: bytes) -> None:
 def test_without_fair_starts_the_report_says_so() -> None:
     said = contents(without_fair_starts(pool()))
     told = "No fair start times were computed"
-    assert any(told in notice.text for notice in notices.notices(said))
+    assert any(told in notice.text for notice in registry.notices(said))
     page = render.render_html(said)
     assert "No fair start times were computed for this period" in page
     assert "under the rule that this log shows" not in page

@@ -9,7 +9,7 @@ from audit.report.place import Place
 from audit.report.pool import PoolPart
 from audit.report.sections.causes.text import of_waiting
 from audit.report.sections.fair_starts.record import FairStart
-from audit.report.sections.findings.findings import findings
+from audit.report.sections.findings import findings
 from audit.report.sections.passed_over.record import OrderTest, Stuck
 from audit.report.sections.rules.record import BoundRule, BoundRules
 from tests.report.sample import contents, fidelity, figure, having, passed, pool

@@ -4,14 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.scenario.predict.calibration import (
-    Bounds,
-    Levels,
-    Life,
-    Record,
-    Shifts,
-    Withheld,
-)
+from audit.scenario.predict.calibration import Bounds, Levels, Life, Record, Shifts, Withheld
 from audit.scenario.workload import NEVER
 from tests.naive import predictions as slow
 

@@ -12,12 +12,7 @@ from audit.scenario.budget import depths
 from audit.scenario.predict import predictions
 from audit.scenario.predict.calibration import FEWEST_GROUPS, Withheld
 from audit.scenario.predict.known import known_of
-from audit.scenario.predict.predictions import (
-    at_submission,
-    before_submission,
-    pending,
-    step_of,
-)
+from audit.scenario.predict.predictions import at_submission, before_submission, pending, step_of
 from audit.scenario.predict.similar import PredictionTable
 from audit.scenario.scenario import Scenario
 from tests.scenario.predict.test_sweep import job, scenario

@@ -9,11 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.scenario.predict import similar
-from audit.scenario.predict.similar import (
-    Neighbours,
-    NeighbourSearch,
-    PredictionTable,
-)
+from audit.scenario.predict.similar import Neighbours, NeighbourSearch, PredictionTable
 from audit.scenario.workload import NEVER
 from tests.naive import predictions as slow
 

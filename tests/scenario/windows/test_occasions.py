@@ -1,5 +1,6 @@
-"""Occasions withheld by a window, against their definition, second by second."""
+"""What claims with and without a window, against its definition, second by second."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime
 from zoneinfo import ZoneInfo
@@ -19,6 +20,11 @@ from tests.naive.simulation import Log
 NOTHING = np.zeros((2, 0), np.int64)
 
 
+def by_stretch() -> defaultdict[tuple[int, int], set[int]]:
+    """Return no seconds of any attempt and stretch."""
+    return defaultdict(set)
+
+
 def instants(work: Workload, tried: Tried) -> list[int]:
     """Return the instants between which every decision stands."""
     started = work.has_started
@@ -31,7 +37,7 @@ def instants(work: Workload, tried: Tried) -> list[int]:
     st.lists(st.integers(1, 40), min_size=0, max_size=6).map(np.cumsum),
     st.lists(st.integers(1, 30), min_size=5, max_size=5),
 )
-def test_occasions_of_a_window_are_those_of_the_definition(
+def test_claims_under_a_window_are_those_of_the_definition(
     log: Log, edges: np.ndarray, reaches: Sequence[int]
 ) -> None:
     work = strategies.arrays(log)._replace(limits=UNLIMITED)
@@ -42,24 +48,26 @@ def test_occasions_of_a_window_are_those_of_the_definition(
     tried = Tried(inside, reach, np.ascontiguousarray(closes), np.ascontiguousarray(opens))
     at = instants(work, tried)
 
-    def forbids(k: int, t: int, running: Sequence[int]) -> bool:
+    def forbids(k: int, t: int) -> bool:
         last = max(instant for instant in at if instant <= t)
         return any(
             last < open_ and last + int(reach[k]) > close
             for close, open_ in zip(closes.tolist(), opens.tolist(), strict=True)
         )
 
-    spans = Walker(work, UNLIMITED, NOTHING).spans(tried)
-    found: dict[tuple[int, int], int] = {}
-    for job, since, until, stretch, claims in zip(*spans, strict=True):
-        forbidden = [t for t in range(since, until) if claims and forbids(job, t, ())]
-        if inside[job] and forbidden:
-            key = int(job), int(stretch)
-            found[key] = min(found.get(key, forbidden[0]), forbidden[0])
-    # of those that never started, the last span has no end
-    begun = sorted((job, t) for (job, _), t in found.items() if work.has_started[job])
-    expected = naive.occasions(log, forbids, inside.tolist())
-    assert begun == sorted(one for one in expected if work.has_started[one[0]])
+    walker = Walker(work, UNLIMITED, NOTHING)
+    nothing = [False] * len(inside)
+    for spans, about in ((walker.spans.claims, nothing), (walker.claims(tried), inside.tolist())):
+        found, expected = by_stretch(), by_stretch()
+        for job, stretch, since, until in spans.tolist():
+            if work.has_started[job]:  # of others, the last span has no end
+                found[job, stretch] |= {*range(since, until)}
+        for job, t, since in naive.claims(log, forbids, about):
+            if work.has_started[job]:
+                expected[job, since].add(t)
+        assert sorted((job, sorted(each)) for (job, _), each in found.items()) == sorted(
+            (job, sorted(each)) for (job, _), each in expected.items()
+        )
 
 
 @given(st.integers(0, 2**31), st.sampled_from(["UTC", "Europe/Stockholm", "Asia/Kolkata"]))

@@ -1,12 +1,14 @@
-"""Cautions about fair start times."""
+"""Cautions about fair start times, and findings about delays by later arrivals."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 from audit.model import COUNTED, FstStatus
 from audit.report import wording
 from audit.report.contents import Contents
-from audit.report.notice import Notice, in_pool
+from audit.report.finding import Kind, Notice, if_trusted, in_pool, whole, worst_width
+from audit.report.place import DELAY
 from audit.report.pool import PoolPart
 from audit.report.sections.fair_starts import tables
 from audit.report.sections.fair_starts import text as belief
@@ -69,3 +71,25 @@ def _of_pool(pool: PoolPart, contents: Contents) -> Iterator[Notice]:
         )
     if pool.has_fair_starts and not belief.good_fit(pool):
         yield Notice(False, f"Delays by later arrivals{where}: {belief.verdict(pool)}")
+
+
+KINDS: Final = (
+    Kind(
+        partial(if_trusted, subjects=whole),
+        DELAY,
+        "later arrivals",
+        "fair",
+        "{miss_delivered_share} of all waiting time is delay by later arrivals "
+        "({miss_delivered_share:within}), under the rule that this log shows.",
+        "Check which widths are delayed, and reserve for more jobs than the first in the queue.",
+    ),
+    Kind(
+        partial(if_trusted, subjects=worst_width),
+        DELAY,
+        "later arrivals",
+        "fair",
+        "{subject}: {miss_delivered_share} of their waiting time is delay by later arrivals "
+        "({miss_delivered_share:within}), under the site's known rule.",
+        "Reserve for more jobs than the first in the queue, or give these jobs their own hours.",
+    ),
+)

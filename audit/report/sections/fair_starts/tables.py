@@ -5,22 +5,10 @@ from typing import Final
 
 from audit.metrics.attempts.fidelity import MaySay
 from audit.model import FstStatus
-from audit.registry.measure import Heading
-from audit.report.labels import listed
 from audit.report.pool import PoolPart
 from audit.report.sections.fair_starts.record import FairStart
+from audit.report.sections.who.entities import most, net, with_fair_starts
 from audit.report.sections.who.record import Entities, Entity
-from audit.report.sections.who.tables import most, net, with_fair_starts
-
-
-def fair_start_figures() -> tuple[tuple[str, str, str], ...]:
-    """Return figures of the strict and of the relaxed fair start time, with their labels."""
-    return tuple(
-        (key, key.replace("_strict_", "_relaxed_"), label.replace("strict FST", "FST"))
-        for key, label in listed(Heading.FAIR_STARTS)
-        if "_strict_" in key
-    )
-
 
 STATUSES: Final[Mapping[str, tuple[str, str]]] = {
     FstStatus.FINAL: (

@@ -1,19 +1,12 @@
 """Predicted starts in sentences, on the cluster's clock."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
 
 from audit.progress import printable
 from audit.report import wording
-from audit.scenario.predict.calibration import (
-    FEWEST_GROUPS,
-    LEAST_COVERAGE,
-    Bounds,
-    Withheld,
-)
+from audit.scenario.predict.calibration import FEWEST_GROUPS, LEAST_COVERAGE, Bounds, Withheld
 from audit.scenario.predict.estimates import PlansJudged
 from audit.scenario.predict.similar import FEWEST
 

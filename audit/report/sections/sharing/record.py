@@ -1,8 +1,12 @@
-"""Shares of accounts, and CPU time that jobs were allocated beyond their requests."""
+"""Shares of accounts, and CPU time allocated beyond requests, read from the database."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
+
+from audit.registry.requested import MATERIAL
+from audit.report.figures import records
+from audit.report.source import SectionSource
 
 
 class BeyondUser(NamedTuple):
@@ -36,3 +40,13 @@ class PoolShares:
 
     users: tuple[BeyondUser, ...] = ()  # most first
     accounts: tuple[AccountShare, ...] = ()  # largest deficit first
+
+
+def read(source: SectionSource) -> dict[str, PoolShares]:
+    """Return the accounts of each pool with a deficit, and its users with more than requested."""
+    users = source.by_pool("sharing/beyond_users", least=MATERIAL)
+    accounts = source.by_pool("sharing/account_shares")
+    return {
+        pool: PoolShares(records(BeyondUser, rows), records(AccountShare, accounts[pool]))
+        for pool, rows in users.items()
+    }

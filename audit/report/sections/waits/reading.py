@@ -1,9 +1,11 @@
-"""The waits of queues, and used walltimes, read from the database."""
+"""The waits of a pool, read from the database, and the columns of their tables."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from audit.metrics.attempts.parts import BETWEEN, QUEUE
 from audit.report.figures import Breakdown, total
+from audit.report.labels import Labels
 from audit.report.sections.waits.record import Queue, Waits, Walltimes
 from audit.report.source import SectionSource
 
@@ -36,3 +38,13 @@ def walltimes(source: SectionSource) -> dict[str, Walltimes]:
         tenths = (*tenths[:tenth], number, *tenths[tenth + 1 :])
         found[pool] = Walltimes(known + number, tenths, median)
     return found
+
+
+QUEUES: Final = 12
+"""Most combinations of partition, QOS and GPU type in the table of waits."""
+
+
+def queue_columns(queues: Sequence[Queue]) -> Labels:
+    """Return those of partition, QOS and GPU type that the log knows, with their titles."""
+    titles = (("partition", "partition"), ("qos", "QOS"), ("gpu_type", "GPU type"))
+    return tuple(of for of in titles if any(getattr(queue, of[0]) != "-" for queue in queues))

@@ -175,7 +175,6 @@ def _climb(
 
 
 def _round(counts: Floats, edges: Floats, at: Floats) -> Floats:
-    """Return the parameters after one expectation and maximisation."""
     total = counts.sum(axis=1)
     masses = [_mass(edges, at[:, phase]) for phase in (1, 2)]
     short = at[:, :1] * masses[0]

@@ -28,15 +28,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit.array_types import Floats
-from audit.metrics.claims import (
-    Asked,
-    Claim,
-    ClaimHolds,
-    ClaimVerdict,
-    Comparison,
-    Estimate,
-    within,
-)
+from audit.metrics import claims
 from audit.metrics.draws import Draws, ResampledFigure
 from audit.metrics.quantiles import MEDIAN, exact_sum, nearest_rank
 from audit.report.study.cells import studied
@@ -153,7 +145,7 @@ def fitted(model: Model) -> tuple[Class, ...]:
     return tuple(one for one in model.classes if one.attempts >= FEW)
 
 
-def distance(placed: ClassifiedAttempts, model: Model, draws: Draws) -> Estimate | None:
+def distance(placed: ClassifiedAttempts, model: Model, draws: Draws) -> claims.Estimate | None:
     """Return the mean distance of the gaps between arrivals from their fits.
 
     The mean of the classes' Kolmogorov–Smirnov distances, weighted by arrivals, 0 to 1. Resamples
@@ -179,7 +171,7 @@ def distance(placed: ClassifiedAttempts, model: Model, draws: Draws) -> Estimate
     whole = sum(one.attempts for one in classes)
     value = sum(one.attempts * one.gaps.distance for one in classes) / whole
     if placed.days < 2:
-        return Estimate(value, None, None)
+        return claims.Estimate(value, None, None)
     resampled = np.where(arrivals > 0, far / np.maximum(arrivals, 1.0), np.nan)
     return ResampledFigure(value, resampled).estimate()
 
@@ -268,34 +260,34 @@ SOURCE: Final = "[B] §3.3"
 _REFUSED: Final = 9.21
 
 
-def nearly_all(share: Estimate | None) -> ClaimHolds:
+def nearly_all(share: claims.Estimate | None) -> claims.ClaimHolds:
     """Return yes from 95 % on, no up to 5 %."""
     if share is None or 0.05 < share.value < 0.95:
-        return ClaimHolds.undecided
-    return ClaimHolds.yes if share.value >= 0.95 else ClaimHolds.no
+        return claims.ClaimHolds.undecided
+    return claims.ClaimHolds.yes if share.value >= 0.95 else claims.ClaimHolds.no
 
 
-def decide(model: Model, apart: Estimate | None) -> tuple[ClaimVerdict, ...]:
+def decide(model: Model, apart: claims.Estimate | None) -> tuple[claims.ClaimVerdict, ...]:
     """Decide [B]'s conclusion about arrivals; ``apart`` is ``distance``."""
     classes = fitted(model)
     arrivals = sum(one.attempts for one in classes)
     refusing = [one for one in classes if 2 * one.gaps.gain > _REFUSED]
     share = sum(one.attempts for one in refusing) / arrivals if arrivals else 0.0
-    better = Comparison(
+    better = claims.Comparison(
         "share of the arrivals whose class rejects the exponential distribution",
-        Estimate(share, None, None) if arrivals else None,
-        Asked("at least 95 %", nearly_all),
+        claims.Estimate(share, None, None) if arrivals else None,
+        claims.Asked("at least 95 %", nearly_all),
     )
-    match = Comparison("mean distance of the distributions", apart, within(0, MARGIN))
+    match = claims.Comparison("mean distance of the distributions", apart, claims.within(0, MARGIN))
     unlike = sum((one.gaps.p_value or 0.0) < 0.05 for one in classes)
     return (
-        Claim(
+        claims.Claim(
             "gaps between arrivals are hyper-exponential rather than exponential", SOURCE, [better]
         ).verdict(
             f"the likelihood ratio rejects the exponential distribution in {len(refusing)} of "
             f"{len(classes)} classes by {model.by}, with {share:.1%} of their arrivals"
         ),
-        Claim(
+        claims.Claim(
             "two hyper-exponential phases match the gaps between arrivals", SOURCE, [match]
         ).verdict(
             f"no class has {FEW} arrivals"

@@ -190,7 +190,6 @@ class _File(_Model):
 
 
 def _text(value: object) -> str:
-    """Return a value as TOML."""
     if isinstance(value, FittedDistribution):
         law, distance, p_value, exponential_distance, gain = value
         given = (*law, distance, p_value, exponential_distance, gain)

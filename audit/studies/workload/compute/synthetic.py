@@ -231,7 +231,6 @@ def _walltimes(rng: np.random.Generator, attempt_class: Class, occupancy: Ints) 
 
 
 def _places(values: Floats) -> Ints:
-    """Return the place of each value in ascending order, from 0."""
     places = np.empty(len(values), np.int64)
     places[np.argsort(values, kind="stable")] = np.arange(len(values))
     return places

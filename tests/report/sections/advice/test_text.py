@@ -9,8 +9,7 @@ from audit.report import wording
 from audit.report.figures import Figure
 from audit.report.render.page import _environment
 from audit.report.sections.advice import text as advice
-from audit.report.sections.advice.reading import read
-from audit.report.sections.advice.record import Advised
+from audit.report.sections.advice.record import Advised, read
 from audit.report.source import SectionSource
 from audit.report.wording import percent
 from audit.store import database

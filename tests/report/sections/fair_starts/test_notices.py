@@ -2,8 +2,8 @@
 
 import pytest
 
-from audit.report.notices import notices
 from audit.report.render import page as render
+from audit.report.sections.registry import notices
 from tests.report.sample import contents, fair_starts, having, pool, without_fair_starts
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from audit.report.contents import Contents
-from audit.report.notices import notices
+from audit.report.sections.registry import notices
 from audit.report.sections.usage.record import Charge, UsageOf
 from tests.report.sample import contents, empty, figure, pool, usage
 

@@ -1,0 +1,100 @@
+"""Search of a table of classes by hour of the week for hours in which a class rarely starts."""
+
+import numpy as np
+
+
+cdef struct Best:
+    Py_ssize_t begin
+    Py_ssize_t extent
+    double score
+    double seconds
+
+
+def best_stretch(
+    const double[:, :, :, ::1] base, const double[:, :, :, :, ::1] hours, Py_ssize_t which,
+    const double[:, ::1] chance, double least, double raw
+):
+    """Return the best window for a class among all stretches of hours.
+
+    The score is chance · (starts + occasions) − starts of the class in a run of blocks, or 0 if no
+    stretch has a positive one. The class and its neighbours need ``least`` starts + occasions, and
+    the class at most ``raw`` times the neighbours' share of starts. Ties go to the shortest.
+
+    Args:
+        base: occasions, starts and seconds that a stretch of no hours holds, by the hour before
+            which it begins, [begin, 3, classes, blocks]; the last class is the sum of all.
+        hours: what each further hour adds, [begin, hours, 3, classes, blocks]; if it is the same
+            for all begins, [1, hours, …] from the first hour of the circle on.
+        which: the class; its neighbours are all others.
+        chance: the share of starts to be expected of a rule in a run, [blocks, blocks + 1].
+        least, raw: see above.
+
+    Returns:
+        Its first hour, its hours − 1, its score (0: no stretch is worth anything), its seconds.
+    """
+    cdef Py_ssize_t blocks = base.shape[3], circle = base.shape[0], width = 5 * base.shape[3]
+    cdef Py_ssize_t begin, extent, hour, block, x
+    cdef bint same = hours.shape[0] == 1
+    cdef double most = np.max(chance), bound, positive
+    cdef Best best = Best(0, 0, 0.0, 0.0)
+    cdef double[:, ::1] sums = np.zeros((5, blocks + 1))
+    cdef double[::1] held = np.zeros(width)
+    cdef double[:, ::1] added = np.zeros((hours.shape[1], width))
+    with nogil:
+        for begin in range(circle):
+            _divide(base[begin], which, held)
+            if begin == 0 or not same:
+                for hour in range(hours.shape[1]):
+                    _divide(hours[begin, hour], which, added[hour])
+            for extent in range(circle - 1):
+                hour = (begin + extent) % circle if same else extent
+                for x in range(width):
+                    held[x] += added[hour, x]
+                bound = 0.0  # no run has a greater score
+                for block in range(blocks):
+                    positive = most * (held[block] + held[blocks + block]) - held[blocks + block]
+                    bound += max(positive, 0.0)
+                if bound <= 0 or bound < best.score - 1e-6:
+                    continue
+                for x in range(5):
+                    for block in range(blocks):
+                        sums[x, block + 1] = sums[x, block] + held[x * blocks + block]
+                best = _better(best, sums, chance, least, raw, begin, extent)
+    return best.begin, best.extent, best.score, best.seconds
+
+
+cdef inline void _divide(
+    const double[:, :, ::1] table, Py_ssize_t which, double[::1] out
+) noexcept nogil:
+    """Write the occasions, starts and seconds of a class, and the first two of all others."""
+    cdef Py_ssize_t row, block, blocks = table.shape[2], whole = table.shape[1] - 1
+    for row in range(3):
+        for block in range(blocks):
+            out[row * blocks + block] = table[row, which, block]
+            if row < 2:
+                out[(3 + row) * blocks + block] = (
+                    table[row, whole, block] - table[row, which, block]
+                )
+
+
+cdef Best _better(
+    Best best, const double[:, ::1] sums, const double[:, ::1] chance, double least, double raw,
+    Py_ssize_t begin, Py_ssize_t extent
+) noexcept nogil:
+    """Return the better of a stretch, in its best run of blocks, and the best one."""
+    cdef Py_ssize_t first, behind, blocks = sums.shape[1] - 1
+    cdef double withheld, starts, idle, served, score
+    for first in range(blocks):
+        for behind in range(first + 1, blocks + 1):
+            withheld = sums[0, behind] - sums[0, first]
+            starts = sums[1, behind] - sums[1, first]
+            score = chance[first, behind] * (withheld + starts) - starts
+            if score <= 0 or score < best.score - 1e-9 or withheld + starts < least:
+                continue
+            idle = sums[3, behind] - sums[3, first]
+            served = sums[4, behind] - sums[4, first]
+            if idle + served < least or starts * (idle + served) > raw * served * (withheld + starts):
+                continue
+            if score > best.score + 1e-9 or extent < best.extent:
+                best = Best(begin, extent, score, sums[2, blocks])
+    return best

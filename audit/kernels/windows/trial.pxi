@@ -1,0 +1,187 @@
+# What claims under a window on trial.
+
+
+@cython.final
+cdef class JobSet:
+    """A set of attempts."""
+
+    cdef int32_t[::1] job
+    cdef int32_t[::1] place  # [attempts], of each in ``job``, or NOBODY
+    cdef int32_t number
+
+    def __init__(self, Py_ssize_t count):
+        self.job, self.place = np.full((2, count), NOBODY, np.int32)
+
+
+cdef inline void put(JobSet chosen, int32_t job) noexcept nogil:
+    """Add an attempt that is not in the set."""
+    chosen.job[chosen.number] = job
+    chosen.place[job] = chosen.number
+    chosen.number += 1
+
+
+cdef inline void drop(JobSet chosen, int32_t job) noexcept nogil:
+    """Remove an attempt."""
+    chosen.number -= 1
+    chosen.job[chosen.place[job]] = chosen.job[chosen.number]
+    chosen.place[chosen.job[chosen.number]] = chosen.place[job]
+    chosen.place[job] = NOBODY
+
+
+@cython.final
+cdef class TrialWalk:
+    """What claims with and without the trial."""
+
+    cdef JobSet claiming
+    cdef JobSet without  # what claims without the trial
+    cdef Py_ssize_t begun  # claims without the trial, by ``since``, that have begun
+    cdef Py_ssize_t ended  # those that have ended
+    cdef Py_ssize_t stretch  # stretches that have begun
+    cdef Py_ssize_t window  # the first that opens later
+    cdef int64_t furthest  # longest reach
+    cdef int32_t[::1] walked  # [attempts], the last walk in which each claimed
+    cdef int32_t walks
+
+    def __init__(self, Trial trial not None):
+        count = len(trial.inside)
+        self.claiming, self.without = JobSet(count), JobSet(count)
+        self.walked = np.zeros(count, np.int32)
+        self.furthest = np.max(np.asarray(trial.reach), initial=0)
+
+
+def trial_spans(
+    Log log not None, Rules rules not None, Trial trial not None, WithoutTrial base not None,
+    Table out not None
+):
+    """Add the spans in which attempts would claim if those that a window forbids claimed nothing.
+
+    A span of an attempt that it forbids is one in which the attempt would claim without it. The
+    queue is walked only where one of these claims without the trial; elsewhere nothing differs.
+
+    Args:
+        log: the attempts.
+        rules: what is in force.
+        trial: the window.
+        base: what ``fitting_spans`` found.
+        out: rows are added as to ``claims`` there.
+
+    Raises:
+        MemoryError: there is no memory for the spans.
+    """
+    cdef Walk walk = Walk(log, rules)
+    cdef TrialWalk tried = TrialWalk(trial)
+    with nogil:
+        _sweep_trial(log, rules, trial, base, walk, tried, out)
+    if out.places < 0:
+        raise MemoryError("no memory for the spans of waits")
+
+
+cdef void _sweep_trial(
+    Log log, Rules rules, Trial trial, WithoutTrial base, Walk walk, TrialWalk tried, Table out
+) noexcept nogil:
+    cdef bint differs = False, changed
+    cdef int64_t closing  # how long until the window closes; ≤ 0: it is closed
+    cdef Py_ssize_t k, first, windows = trial.opens.shape[0]
+    while True:
+        walk.now = next_time(log, rules, &walk.coming)
+        if walk.now == NEVER:
+            return
+        if tried.window < windows:
+            walk.now = min(walk.now, trial.opens[tried.window])
+        first = happen(log, rules, walk)
+        for k in range(first, walk.coming.start):
+            _end_claim(walk, tried, log.by_start[k], out)
+        while tried.window < windows and trial.opens[tried.window] <= walk.now:
+            tried.window += 1
+        changed = _advance(base, walk, tried)
+        closing = trial.closes[tried.window] - walk.now if tried.window < windows else NEVER
+        if closing < tried.furthest and _any_withheld(trial, tried.without, closing):
+            _walk_again(log, rules, trial, walk, tried, closing, out)
+            differs = True
+        elif differs or changed:
+            _as_without(walk, tried, out)
+            differs = False
+
+
+cdef bint _advance(WithoutTrial base, Walk walk, TrialWalk tried) noexcept nogil:
+    """Find the stretches, and what claims without the trial, as of now; return whether it changed.
+    """
+    cdef Py_ssize_t k = tried.ended, first = tried.begun
+    while tried.stretch < base.stretches.shape[0]:
+        if base.stretches[tried.stretch, 1] > walk.now:
+            break
+        walk.stretch[base.stretches[tried.stretch, 0]] = tried.stretch + 1
+        tried.stretch += 1
+    while tried.ended < base.claims.shape[0] and base.claims[tried.ended].until <= walk.now:
+        drop(tried.without, base.claims[tried.ended].job)
+        tried.ended += 1
+    while tried.begun < base.claims.shape[0]:
+        if base.claims[base.by_since[tried.begun]].since > walk.now:
+            break
+        put(tried.without, base.claims[base.by_since[tried.begun]].job)
+        tried.begun += 1
+    return tried.ended > k or tried.begun > first
+
+
+cdef inline bint _any_withheld(Trial trial, JobSet chosen, int64_t closing) noexcept nogil:
+    """Return whether the trial forbids any of the attempts to start."""
+    cdef Py_ssize_t k
+    for k in range(chosen.number):
+        if _withheld(trial, chosen.job[k], closing):
+            return True
+    return False
+
+
+cdef inline bint _withheld(Trial trial, Py_ssize_t job, int64_t closing) noexcept nogil:
+    """Return whether the trial forbids a start."""
+    return trial.inside[job] and closing < trial.reach[job]
+
+
+cdef void _walk_again(
+    Log log, Rules rules, Trial trial, Walk walk, TrialWalk tried, int64_t closing, Table out
+) noexcept nogil:
+    """Walk the queue under the trial."""
+    cdef int32_t job = walk.head
+    cdef int64_t least = NEVER
+    cdef Py_ssize_t k
+    tried.walks += 1
+    walk.left[:] = walk.free
+    while job != NOBODY and (walk.least <= 0 or walk.left[0] >= walk.least):
+        least = min(least, log.request[0, job])
+        if fits(log.request, job, walk.left) and not forbidden(rules, walk, job):
+            tried.walked[job] = tried.walks
+            if tried.claiming.place[job] == NOBODY:
+                _begin_claim(walk, tried, job)
+            if not _withheld(trial, job, closing):
+                claim(log, rules, walk, job)
+        job = walk.behind[job]
+    if job == NOBODY:
+        walk.least = least
+    if walk.claimed.shape[0] > 0:
+        walk.claimed[:] = 0
+    for k in range(tried.claiming.number - 1, -1, -1):
+        if tried.walked[tried.claiming.job[k]] != tried.walks:
+            _end_claim(walk, tried, tried.claiming.job[k], out)
+
+
+cdef void _as_without(Walk walk, TrialWalk tried, Table out) noexcept nogil:
+    """Let the attempts claim that claim without the trial."""
+    cdef Py_ssize_t k
+    for k in range(tried.claiming.number - 1, -1, -1):
+        if tried.without.place[tried.claiming.job[k]] == NOBODY:
+            _end_claim(walk, tried, tried.claiming.job[k], out)
+    for k in range(tried.without.number):
+        if tried.claiming.place[tried.without.job[k]] == NOBODY:
+            _begin_claim(walk, tried, tried.without.job[k])
+
+
+cdef inline void _begin_claim(Walk walk, TrialWalk tried, int32_t job) noexcept nogil:
+    put(tried.claiming, job)
+    walk.since[job] = walk.now
+
+
+cdef inline void _end_claim(Walk walk, TrialWalk tried, int32_t job, Table out) noexcept nogil:
+    """End the span of an attempt, if it claims."""
+    if tried.claiming.place[job] != NOBODY:
+        drop(tried.claiming, job)
+        keep(out, walk, job)

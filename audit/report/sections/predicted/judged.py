@@ -1,0 +1,115 @@
+"""How good the predicted starts of a pool were (SPEC §13): read, in sentences and as a table."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from audit.metrics.attempts.similar import WALLTIMES
+from audit.report import wording
+from audit.report.figures import SMALL_SAMPLE, by_width, records
+from audit.report.pool import PoolPart
+from audit.report.source import SectionSource
+from audit.scenario.predict.calibration import TOLERANCE_S
+
+
+class Predicted(NamedTuple):
+    """How often predicted starts of one kind were right; times in s, None: none were made."""
+
+    kind: str  # submission | pending
+    contested: bool  # whether the median was more than a minute ahead
+    dimension: str  # all | month | width | walltime
+    label: str  # of the class
+    predictions: int  # that were not withheld
+    withheld: int
+    right_share: float | None
+    early_share: float | None
+    late_share: float | None
+    error_s: float | None  # medians of absolute errors: of the predictions
+    recent_error_s: float | None  # of the median of the last 200 waits
+    alike_error_s: float | None  # of the median of the last 20 waits of similar jobs
+    modelled_error_s: float | None  # of the model alone
+
+
+@dataclass(frozen=True, slots=True)
+class Predictions:
+    """How good the predicted starts of a pool were."""
+
+    rows: tuple[Predicted, ...] = ()
+
+
+def read(source: SectionSource) -> dict[str, Predictions]:
+    """Return how good the predictions of each pool were: contested ones first, classes in order."""
+    if not source.observed:
+        return {}
+    found = source.by_pool("predicted/judged", tolerance_s=TOLERANCE_S)
+    return {
+        pool: Predictions(tuple(sorted(records(Predicted, rows), key=_place)))
+        for pool, rows in found.items()
+    }
+
+
+def _place(one: Predicted) -> tuple[object, ...]:
+    place: tuple[int, int] | str = one.label
+    if one.dimension == "width":
+        place = by_width(one.label)
+    elif one.dimension == "walltime":
+        place = (WALLTIMES.index(one.label), 0)
+    dimension = ("all", "month", "width", "walltime").index(one.dimension)
+    return one.kind == "pending", not one.contested, dimension, place
+
+
+_KINDS = {"submission": "at submission", "pending": "of pending jobs"}
+
+
+def judged(pool: PoolPart) -> list[Predicted]:
+    """Return the rows of the table: contested predictions by class, others as a whole."""
+    return [
+        one
+        for one in pool[Predictions].rows
+        if one.dimension == "all" or (one.contested and one.predictions >= SMALL_SAMPLE)
+    ]
+
+
+def predicted_of(one: Predicted) -> str:
+    """Return what a row is about: ``At submission, width 5–8``."""
+    kind = wording.first_upper(_KINDS[one.kind])
+    if one.dimension == "all":
+        return f"{kind}, more than a minute ahead" if one.contested else f"{kind}, others"
+    label = wording.width(one.label) if one.dimension == "width" else one.label
+    return f"{kind}, {one.dimension if one.dimension != 'month' else 'in'} {label}"
+
+
+def predicted_lead(pool: PoolPart) -> str:
+    """Return how often the predictions of contested starts were right."""
+    whole = [one for one in pool[Predictions].rows if one.dimension == "all" and one.contested]
+    return " ".join(filter(None, map(_sentence, whole))) or (
+        "No prediction of a start more than a minute ahead could be judged."
+    )
+
+
+def predicted_number(pool: PoolPart) -> str:
+    """Return how many attempts have a prediction at their submission that was judged."""
+    rows = pool[Predictions].rows
+    of = [one for one in rows if one.dimension == "all" and one.kind == "submission"]
+    number = sum(one.predictions + one.withheld for one in of)
+    return f"{wording.count(number)} of {wording.count(pool.attempts)} attempts"
+
+
+def _sentence(one: Predicted) -> str:
+    kind = _KINDS[one.kind]
+    withheld = f"{wording.count(one.withheld)} predictions {kind} were withheld."
+    if not one.predictions:
+        return withheld
+    shares = (one.right_share, one.early_share, one.late_share)
+    right, early, late = (wording.rough_percent(share or 0.0) for share in shares)
+    sentence = (
+        f"Of {wording.count(one.predictions)} predictions {kind} of a start more than a minute "
+        f"ahead, {right} were right; 80 % should be. Jobs started earlier than predicted in "
+        f"{early} of the cases, and later in {late}."
+    )
+    return f"{sentence} Another {withheld}" if one.withheld else sentence
+
+
+def simple(one: Predicted) -> Sequence[float | None]:
+    """Return the median errors of the three simple predictions, s."""
+    return one.recent_error_s, one.alike_error_s, one.modelled_error_s
