@@ -185,7 +185,7 @@ class Record:
         last = list(islice(reversed(self._groups.values()), GROUPS))
         if len(last) < FEWEST_GROUPS:
             return Withheld.FEW_DECIDED
-        right, of = zip(*last, strict=True)
-        by_group = sum(map(truediv, right, of)) / len(last)
-        by_job = sum(right) / sum(of)
+        rights, totals = zip(*last, strict=True)
+        by_group = sum(map(truediv, rights, totals)) / len(last)
+        by_job = sum(rights) / sum(totals)
         return Withheld.MISCALIBRATED if min(by_group, by_job) < LEAST_COVERAGE else None

@@ -27,7 +27,8 @@ class Latest(Generic[Number]):
             unknown: the value of a group without events.
         """
         self.value: NDArray[Number] = np.full(groups, unknown, value.dtype)
-        self._group, self._value = group, value
+        self._group: Ints = group
+        self._value: NDArray[Number] = value
         self._next: Ints = np.full(len(group), len(group))
         """The next event of the same group."""
         order = np.argsort(group, kind="stable")
@@ -53,7 +54,7 @@ def turns(groups: Ints) -> Ints:
     return turn
 
 
-def means(group: Ints, value: NDArray[Number], most: int) -> Floats:
+def means(group: Ints, value: Floats, most: int) -> Floats:
     """Return the mean of the last ``most`` values of an event's group, with its own, [events]."""
     found = np.zeros(len(group))
     for events, window, count in _windows(group, value, most):

@@ -230,7 +230,7 @@ class _Past:
         ended = ended[np.argsort(known.gone[ended], kind="stable")]
         lasted = (known.gone - work.start)[ended]
         self._gone, self._lasted = known.gone[ended], lasted.cumsum()
-        self._lengths = _of_users(known, ended, lasted)
+        self._lengths = _of_users(known, ended, lasted.astype(np.float64))
         limit = known.walltime[ended]
         limited = (limit != NEVER) & (limit > 0)
         accuracy = np.minimum(lasted[limited] / limit[limited], 1.0)
@@ -264,7 +264,7 @@ class _Past:
         return np.where(np.isnan(known), general, known)
 
 
-def _of_users(known: QueuedAttempts, ended: Ints, value: Ints | Floats) -> Latest[np.float64]:
+def _of_users(known: QueuedAttempts, ended: Ints, value: Floats) -> Latest[np.float64]:
     """Return the means of users' last values, of attempts in the order of their ends."""
     user = known.user[ended]
     return Latest(user, means(user, value, RECENT), known.users, np.float64(np.nan))

@@ -26,7 +26,9 @@ def test_means_and_medians_are_those_of_the_last_values(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(latest, "_AT_ONCE", at_once)
         assert medians(group, value, most, fewest).tolist() == middle
-        assert means(group, value, most).tolist() == [sum(of) / len(of) for of in last]
+        assert means(group, value.astype(np.float64), most).tolist() == [
+            sum(of) / len(of) for of in last
+        ]
 
 
 @given(EVENTS, st.lists(st.integers(0, 30), max_size=6))
