@@ -227,8 +227,8 @@ def configured(
     """
     zone = periods.zone(cluster.zone)
     if extent is None:
-        known = attempts["partition"].unique().sort().to_list()
-        extent = Extent(known, latest_instant(attempts) or 0)
+        known = attempts["partition"].unique().sort()
+        extent = Extent(known.to_list(), latest_instant(attempts) or 0)
     pools = cluster.pools or (config.PoolConfig(name=inference.POOL),)
     rest = next((pool.name for pool in pools if not pool.partitions), OTHERS)
     owner = {partition: pool.name for pool in pools for partition in pool.partitions}
@@ -254,15 +254,14 @@ def configured(
     for each in pools:
         of_pool = [part for part, name in partition_pool.items() if name == each.name]
         if of_pool or len(pools) == 1:
-            theirs = pl.col("partition").is_in(of_pool, nulls_equal=True)
-            rows = population.only(attempts, theirs)
+            rows = population.only(attempts, pl.col("partition").is_in(of_pool, nulls_equal=True))
             mine = hardware.tables(each) or declared.nodes
             if not each.nodes and len(pools) > 1:
                 mine = hardware.in_partitions(mine, {*of_pool, *each.partitions}, rows)
             of_nodes = declared._replace(nodes=mine)
             pool, sources = _pool(each, rows, whole, zone, extent.now, of_nodes)
-            absent, parts = _absent(pool, declared, mine), {*of_pool, *each.partitions}
-            found.append(_with_limits(absent, declared, parts))
+            absent = _absent(pool, declared, mine)
+            found.append(_with_limits(absent, declared, {*of_pool, *each.partitions}))
             facts += sources
     facts += _facts_about_nodes(declared)
     about = (tuple(facts), _warnings(facts, attempts, headers))

@@ -99,7 +99,7 @@ def swept(
     if climbing:
         start = local_days(days, queue.column("start_time")[job])
         climbs = Climbs(first, job, level, start)
-    tables = [made.intervals.taken(), made.stops.taken(), made.users.taken()]
+    tables = made.intervals.taken(), made.stops.taken(), made.users.taken()
     del made  # these are copies
     return _stops(jobs, *tables, days), climbs
 
