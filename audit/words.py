@@ -1,6 +1,7 @@
 """Names shared by config.toml, the command line and the database; imports nothing heavy."""
 
 import re
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Final
 
@@ -105,3 +106,9 @@ class Format(StrEnum):
     csv = "csv"
     json = "json"
     parquet = "parquet"
+
+
+def first_of(texts: Sequence[str], most: int = 10, line: str = "") -> str:
+    """List the first ``most`` texts, and how many more there are; ``line``: what begins a line."""
+    more = f"{line or ' '}and {len(texts) - most:,} more" if len(texts) > most else ""
+    return (line or ", ").join(texts[:most]) + more

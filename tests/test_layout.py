@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from fnmatch import fnmatch
 from graphlib import TopologicalSorter
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Final
 
 from audit.formats.dialects import MODULES
@@ -34,11 +35,9 @@ TESTED_IN: Final = {
     "kernels/dominant": "metrics/test_dominant_share",
     "kernels/passed_over": "metrics/attempts/test_passed_over",
     "kernels/limited": "metrics/passed/test_limited",
-    "report/notice": "report/sections/test_registry",
     "report/sections/rules/bound": "report/sections/test_findings",
     "report/first_page/elsewhere": "report/first_page/test_compose",
     "report/sections/causes/page_one": "report/first_page/test_compose",
-    "report/sections/definitions/example_logs": "report/sections/definitions/test_text",
     "report/sections/machine/text": "report/test_part",
     "report/sections/passed_over/charts": "report/render/test_page",
     "report/sections/waits/text": "report/first_page/test_compose",
@@ -194,3 +193,17 @@ def test_a_class_has_a_name_of_its_own() -> None:
         if isinstance(node, ast.ClassDef)
     )
     assert {name: count for name, count in names.items() if count > 1} == {}
+
+
+def test_scripts_in_strings_import_what_exists() -> None:
+    """Tests run such scripts in other processes, and some of these tests run seldom."""
+    found = 0
+    for node in (node for path in modules("tests") for node in ast.walk(tree(path))):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            for module, names in re.findall(
+                r"^from (audit[\w.]*) import (\w[\w, ]*)", node.value, re.M
+            ):
+                for name in names.split(", "):
+                    found += 1
+                    assert resolve_name(f"{module}.{name.split()[0]}"), name
+    assert found > 30

@@ -53,7 +53,6 @@ def closed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return log, audited(log, folder / "out")
 
 
-@pytest.mark.thorough
 def test_every_number_of_a_made_site(closed: tuple[Path, Path]) -> None:
     result = recomputed(*closed)
     assert result.returncode == 0, result.stdout + result.stderr
@@ -101,7 +100,6 @@ def test_a_sentence_that_the_script_does_not_know_is_listed(
     assert "There are 4 elephants." in result.stdout
 
 
-@pytest.mark.ci
 @pytest.mark.parametrize(
     "name", [LOGS[0], *(pytest.param(n, marks=pytest.mark.slow) for n in LOGS[1:])]
 )

@@ -197,7 +197,7 @@ def reading(
     separator: str | None,
     table: str | None,
     maps: list[str] | None,
-    zone: str | None = None,
+    zone: str | None,
 ) -> Any:
     """Return how to read logs (``formats.dialects.Reading``)."""
     from audit.formats.dialects import Reading
@@ -211,49 +211,32 @@ def reading(
     return Reading(names, separator, zone, mapping)
 
 
-def request(
-    *,
-    logs: list[Path] | None,
-    zone: str | None,
-    columns: str | None,
-    separator: str | None,
-    table: str | None,
-    maps: list[str] | None,
-    **more: Any,
-) -> Any:
+def taken(given: dict[str, Any], options: Iterable[str]) -> dict[str, Any]:
+    """Remove the values of some options from those that were given, and return them."""
+    return {name: given.pop(name) for name in options}
+
+
+def request(*, logs: list[Path] | None, zone: str | None, **given: Any) -> Any:
     """Return the logs and how to read them (``pipeline.opening.LogRequest``)."""
     from audit.pipeline.opening import LogRequest
 
-    how = reading(columns=columns, separator=separator, table=table, maps=maps, zone=zone)
-    return LogRequest(logs=logs or (), reading=how, zone=zone, **more)
+    how = reading(zone=zone, **taken(given, READING.keys() - {"zone"}))
+    return LogRequest(logs=logs or (), reading=how, zone=zone, **given)
 
 
-def node_files(
-    *,
-    nodes: Path | None,
-    events: Path | None,
-    reservations: Path | None,
-    qmgr: Path | None,
-) -> Any:
+def node_files(**files: Path | None) -> Any:
     """Return the files about nodes and limits (``cluster.declared.NodeFiles``)."""
     from audit.cluster.declared import NodeFiles
 
-    return NodeFiles(nodes, events, reservations, qmgr)
+    return NodeFiles(**files)
 
 
-def _request_with_nodes(
-    *,
-    nodes: Path | None,
-    events: Path | None,
-    reservations: Path | None,
-    qmgr: Path | None,
-    **more: Any,
-) -> Any:
-    from audit.ingest.evidence import given
+def _request_with_nodes(**given: Any) -> Any:
+    from audit.ingest import evidence
 
-    files = node_files(nodes=nodes, events=events, reservations=reservations, qmgr=qmgr)
-    evidence = given(**{name: more.pop(name) for name in EVIDENCE_FILES})
-    return request(files=files, evidence=evidence, **more)
+    files = node_files(**taken(given, NODE_FILES))
+    samples = evidence.given(**taken(given, EVIDENCE_FILES))
+    return request(files=files, evidence=samples, **given)
 
 
 _OF_LOGS = {

@@ -25,15 +25,7 @@ StoryFormat = StrEnum("StoryFormat", ["text", "html", "json"])
 
 
 def _request(
-    *,
-    sacct: list[Path] | None,
-    assoc: Path | None,
-    by_partition: bool | None,
-    columns: str | None,
-    separator: str | None,
-    table: str | None,
-    maps: list[str] | None,
-    **more: Any,
+    *, sacct: list[Path] | None, assoc: Path | None, by_partition: bool | None, **given: Any
 ) -> Any:
     from audit.oneoff.sshare.inputs import SshareRequest
 
@@ -41,8 +33,8 @@ def _request(
         sacct=sacct or (),
         associations=assoc,
         by_partition=bool(by_partition),
-        reading=opt.reading(columns=columns, separator=separator, table=table, maps=maps),
-        **more,
+        reading=opt.reading(zone=None, **opt.taken(given, opt.READING.keys() - {"zone"})),
+        **given,
     )
 
 
@@ -171,20 +163,11 @@ def explain(
     sys.stdout.write(write(story))
 
 
-def _shape(
-    *,
-    cpus: str | None,
-    node_count: str | None,
-    gpus: str | None,
-    mem: str | None,
-    walltime: str | None,
-    partition: str | None,
-    compare: list[str] | None,
-) -> Any:
+def _shape(*, node_count: str | None, compare: list[str] | None, **given: str | None) -> Any:
     from audit.oneoff.before import JobShape
 
-    given = (cpus, node_count, gpus, mem, walltime, partition)
-    return (JobShape(*given), compare or []) if any(given) or compare else None
+    shape = JobShape(nodes=node_count, **given)
+    return (shape, compare or []) if any(shape) or compare else None
 
 
 OfShape: TypeAlias = Annotated[

@@ -10,7 +10,7 @@ from audit import config
 from audit.metrics.attempts.contention import gpu_types, peak_in_use, requested, with_gpu_types
 from audit.metrics.nodes import PLACE, members, shares
 from audit.model import Absence, CapacityStep, Node, Resource
-from audit.words import OF_TYPE, kind_of, plural
+from audit.words import OF_TYPE, first_of, kind_of, plural
 
 ASKED_SHARE: Final = 0.01
 """Least share of the attempts, or of the waiting, that requests a resource which limits starts."""
@@ -212,11 +212,11 @@ def _declared(
         )
     contradicted = sorted({name for resource in order for name in over[resource]})
     if contradicted:
-        which = _listed(contradicted)
+        which = first_of(contradicted, SHOWN)
         cautions.append(f"{plural(len(contradicted), 'node')} ran more than declared: {which}")
     strays = [node for name, node in used.items() if name not in known]
     if strays:
-        which = _listed([node.name for node in strays])
+        which = first_of([node.name for node in strays], SHOWN)
         cautions.append(
             f"jobs ran on {plural(len(strays), 'undeclared node')}: {which}; each counts with "
             "what ran on it, from the first to the last of its jobs"
@@ -260,11 +260,6 @@ def _outside(strays: Sequence[Node], spans: pl.DataFrame) -> Iterator[Absence]:
     ):
         yield Absence(node, 0, first, "down")
         yield Absence(node, last, None, "down")
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
-    return ", ".join(names[:SHOWN]) + more
 
 
 def tables(pool: config.PoolConfig) -> tuple[Node, ...]:

@@ -175,8 +175,8 @@ def capacity(
     if not in_header:
         why = ": the log's header names none" if headers else ""  # it is about all pools
         return found(peak, f"{source}{why}")
-    ran = described.filter(pl.col("start_time").is_not_null())
-    largest = ran.select(pl.col("size").max().fill_null(0)).item()
+    of_started = pl.col("size").filter(pl.col("start_time").is_not_null())
+    largest = described.select(of_started.max().fill_null(0)).item()
     over = performance.over_capacity_time(activity) or 0.0
     if largest <= in_header and over <= MOSTLY:
         return found(in_header, "the log's header")

@@ -46,7 +46,7 @@ class OfLog(NamedTuple):
             limited.users_under(jobs, limits, pool.zone),
             limited.forbidden(jobs, pool, now, limits),
             limited.joined(held.with_columns(pl.col("end") - 1), account.KEY),
-            jobs.filter(silent_starts(jobs, pool, now, holding)).select(account.KEY),
+            jobs.select(account.KEY).filter(silent_starts(jobs, pool, now, holding)),
         )
 
     def passed_over(
@@ -67,16 +67,9 @@ class OfLog(NamedTuple):
             self.holding.released,
             keys["row"].is_in(silent.implode()),
             self.holding.by_own_ends,
-            _chained(around),
+            around["held_by"] == DEPENDENCY_INFERRED if "held_by" in around.columns else None,
         )
         return passed_over.of_period(around, self.pool, period, zone, shares, evidence)
-
-
-def _chained(around: pl.DataFrame) -> pl.Series | None:
-    """Return which attempts a chain held; None: no account of their waits says so."""
-    if "held_by" not in around.columns:
-        return None
-    return around["held_by"] == DEPENDENCY_INFERRED
 
 
 def _barred(keys: pl.DataFrame, spans: pl.DataFrame) -> Barred:

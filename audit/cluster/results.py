@@ -14,7 +14,7 @@ from audit.cluster.setting import ClusterSettings
 from audit.cluster.windows import WHOLE, ComputedWindow, edges_of
 from audit.errors import StoreError
 from audit.metrics import disclosure
-from audit.metrics.attempts.population import belongs_at
+from audit.metrics.attempts.population import belongs_at, only
 from audit.model import OBSERVED, Period, Pool, Standing
 from audit.periods import covering
 from audit.store import appending, attempts, database, queries
@@ -119,7 +119,8 @@ def _publish(con: Connection, setting: ClusterSettings) -> None:
     latest = "SELECT max(end_time) FROM job_result WHERE cluster = $cluster"
     ((last_end,),) = database.rows(con, latest, {"cluster": cluster})
     published = queries.run(con, "published_blocks", cluster=cluster, until=None, definition=None)
-    for (pool,), of_pool in attempts.partition_by("pool", as_dict=True).items():
+    for pool in attempts["pool"].unique(maintain_order=True):
+        of_pool = only(attempts, pl.col("pool") == pool)
         blocks = published.filter(pool=pool).select("from_time", "to_time").unique().rows()
         closed = [
             week

@@ -16,6 +16,7 @@ from audit.cluster.inference import NOTHING, Fact, RuleFact
 from audit.cluster.log_begin import LogBegin
 from audit.errors import UsageError
 from audit.formats.dialects import Header
+from audit.metrics.attempts import population
 from audit.metrics.waits.plan import Passes
 from audit.model import Absence, CapacityStep, Declared, Node, Period, Policy, Pool, Resource
 from audit.policies import Backfill, Order
@@ -148,7 +149,7 @@ def one_off(
     idle = {node.name for node in declared.nodes}
     for group in groups:
         name = inference.POOL if len(groups) == 1 else str(group[0])
-        rows = attempts.filter(pl.col("partition").is_in(group, nulls_equal=True))
+        rows = population.only(attempts, pl.col("partition").is_in(group, nulls_equal=True))
         of_pool = rows if len(groups) > 1 else None
         mine = hardware.in_partitions(declared.nodes, group, of_pool)
         if of_pool is None:
@@ -226,8 +227,8 @@ def configured(
     """
     zone = periods.zone(cluster.zone)
     if extent is None:
-        known = attempts["partition"].unique().sort().to_list()
-        extent = Extent(known, latest_instant(attempts) or 0)
+        known = attempts["partition"].unique().sort()
+        extent = Extent(known.to_list(), latest_instant(attempts) or 0)
     pools = cluster.pools or (config.PoolConfig(name=inference.POOL),)
     rest = next((pool.name for pool in pools if not pool.partitions), OTHERS)
     owner = {partition: pool.name for pool in pools for partition in pool.partitions}
@@ -253,14 +254,14 @@ def configured(
     for each in pools:
         of_pool = [part for part, name in partition_pool.items() if name == each.name]
         if of_pool or len(pools) == 1:
-            rows = attempts.filter(pl.col("partition").is_in(of_pool, nulls_equal=True))
+            rows = population.only(attempts, pl.col("partition").is_in(of_pool, nulls_equal=True))
             mine = hardware.tables(each) or declared.nodes
             if not each.nodes and len(pools) > 1:
                 mine = hardware.in_partitions(mine, {*of_pool, *each.partitions}, rows)
             of_nodes = declared._replace(nodes=mine)
             pool, sources = _pool(each, rows, whole, zone, extent.now, of_nodes)
-            absent, parts = _absent(pool, declared, mine), {*of_pool, *each.partitions}
-            found.append(_with_limits(absent, declared, parts))
+            absent = _absent(pool, declared, mine)
+            found.append(_with_limits(absent, declared, {*of_pool, *each.partitions}))
             facts += sources
     facts += _facts_about_nodes(declared)
     about = (tuple(facts), _warnings(facts, attempts, headers))

@@ -42,13 +42,11 @@ def in_words(error: dict[str, Any], root: type[BaseModel]) -> str:
 
 
 def _path(parts: Sequence[Any]) -> str:
-    """Return a key path such as ``clusters[0].zone``."""
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)
     return text.removeprefix(".") or "the file"
 
 
 def _keys(parents: Sequence[Any], root: type[BaseModel]) -> list[str]:
-    """Return the keys of a section."""
     section = root
     for parent in parents:
         if not isinstance(parent, int):

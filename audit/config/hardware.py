@@ -8,6 +8,7 @@ from pydantic import Field
 
 from audit.config.sections import ConfigFault, ConfigSection, checked, in_bytes
 from audit.hostlists import expand
+from audit.words import first_of
 
 _Count = Annotated[int | None, Field(ge=0)]
 _Text = Annotated[str | None, Field(min_length=1)]
@@ -46,7 +47,4 @@ def faults(pools: Sequence[Sequence[Nodes]]) -> Iterator[ConfigFault]:
     counts = Counter(name for tables in pools for table in tables for name in table.each)
     twice = sorted(name for name, number in counts.items() if number > 1)
     if twice:
-        more = f" and {len(twice) - 10} more" if len(twice) > 10 else ""
-        yield ConfigFault(
-            ("pools",), f"nodes that occur twice: {', '.join(twice[:10])}{more}", twice[0]
-        )
+        yield ConfigFault(("pools",), f"nodes that occur twice: {first_of(twice)}", twice[0])

@@ -214,7 +214,8 @@ class _Workload:
         told = [*self._told()]
         yield from ({**common, **run} for run in told)
         evicted = self.when("Evicted")
-        reasons = self._evictions()
+        evictions = (self.status.get("schedulingStats") or {}).get("evictions") or ()
+        reasons = [(str(of.get("reason")), int(of.get("count") or 0)) for of in evictions]
         only = sum(number for _, number in reasons) == 1
         if past and evicted is not None and only and not told:
             state = _state_of(reasons)
@@ -263,10 +264,6 @@ class _Workload:
                 times = {"eligible_time": arrival, "start_time": start, "end_time": at}
                 yield {**times, "state": state, "kind": RecordKind.RUN.value}
                 start = arrival = None
-
-    def _evictions(self) -> list[tuple[str, int]]:
-        listed = (self.status.get("schedulingStats") or {}).get("evictions") or ()
-        return [(str(of.get("reason")), int(of.get("count") or 0)) for of in listed]
 
     def _common(self) -> dict[str, Any]:
         labels = self.meta.get("labels") or {}

@@ -26,6 +26,7 @@ from audit.formats.shaping import (
     unreadable,
 )
 from audit.model import JobState, RecordKind, RefusalCode
+from audit.progress import printable
 
 FIELDS: Final = {
     # index in the line: column, name in a refusal
@@ -270,7 +271,7 @@ def write(frame: pl.DataFrame, entries: Mapping[str, str], comments: Sequence[st
         "queue": pl.col("partition").cast(pl.Int64),
     }
     lines = [*(f"{key}: {value}" for key, value in entries.items()), *comments]
-    header = "".join(f"; {_within_line(line)}\n" for line in lines)
+    header = "".join(f"; {printable(line)}\n" for line in lines)
     unknown = pl.lit(-1)
     text = frame.select(
         columns[name].fill_null(-1).alias(name) if name in columns else unknown.alias(name)
@@ -423,12 +424,6 @@ def _bare(name: str) -> str:
     if text[:1] in ("-", ":", " "):
         text = f"\\x{ord(text[0]):02x}{text[1:]}"
     return f"{text[:-1]}\\x20" if text.endswith(" ") else text
-
-
-def _within_line(text: str) -> str:
-    return "".join(
-        char if char.isprintable() else char.encode("unicode_escape").decode() for char in text
-    )
 
 
 def _leading_number(text: str) -> int | None:

@@ -31,7 +31,7 @@ from audit.ingest.logs import Opened
 from audit.registry.reasons import without_names
 from audit.store import queries
 from audit.store.database import Connection
-from audit.words import plural
+from audit.words import first_of, plural
 
 _MAPPED: Final = ("account", "group")
 _COLUMNS: Final = ("user", *_MAPPED, "from", "to")
@@ -217,9 +217,8 @@ def read(path: Path, zone: ZoneInfo) -> list[MappingRow]:
             wrong.append(f"{path}:{lines.line_num}: {error}")
     wrong += [f"{path}:{fault}" for fault in _overlaps(rows)]
     if wrong:
-        more = f"\n  and {len(wrong) - _MOST_FAULTS} more" if len(wrong) > _MOST_FAULTS else ""
-        listed = "\n  ".join(wrong[:_MOST_FAULTS])
-        raise ConfigError(f"{path}: {plural(len(wrong), 'fault')} (people.file):\n  {listed}{more}")
+        listed = first_of(wrong, _MOST_FAULTS, line="\n  ")
+        raise ConfigError(f"{path}: {plural(len(wrong), 'fault')} (people.file):\n  {listed}")
     return rows
 
 

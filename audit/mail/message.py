@@ -20,8 +20,8 @@ from audit.report import wording
 from audit.report.charts import drawing
 from audit.report.charts.style import Chart
 from audit.report.contents import Contents, Who
+from audit.report.finding import Notice
 from audit.report.first_page.page import FirstPage
-from audit.report.notice import Notice
 from audit.report.owner import text as owner_text
 from audit.report.owner.page import owner_why
 from audit.report.owner.record import OwnerContents
@@ -159,7 +159,6 @@ def _first(contents: Contents) -> FirstPage | None:
 
 
 def _days(contents: Contents) -> tuple[str, str]:
-    """Return the first and the last day of a report."""
     span = contents.span
     return wording.day(span.from_time, span.zone), wording.day(span.to_time - 1, span.zone)
 

@@ -26,6 +26,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import polars as pl
 
+from audit.metrics.attempts.population import only
 from audit.metrics.attempts.similar import WALLTIMES, walltime_class
 from audit.metrics.quantiles import grouped_sums
 from audit.model import Period
@@ -156,7 +157,7 @@ def publish(attempts: pl.DataFrame, weeks: Sequence[Period]) -> pl.DataFrame:
     over = list(blocks(weeks, _pairs(placed, "week")))
     of_week = {week: number for number, one in enumerate(over) for week in range(*one.behind)}
     blocked = pl.col("week").replace_strict(of_week, default=None, return_dtype=pl.Int64)
-    held = placed.with_columns(block=blocked).filter(pl.col("block").is_not_null())
+    held = only(placed.with_columns(block=blocked), pl.col("block").is_not_null())
     rows = [
         (weeks[over[number].first].from_time, weeks[over[number].last].to_time, *figure)
         for number, *figure in (*_overall(held, len(over)), *_of_classes(held))
@@ -171,7 +172,7 @@ def waits(attempts: pl.DataFrame, published: pl.DataFrame) -> pl.DataFrame:
     held = _placed(attempts, over)
     summed = []
     for kind in ("user", "account"):
-        named = held.filter(pl.col(kind).is_not_null()).with_columns(entity=kind)
+        named = only(held, pl.col(kind).is_not_null()).with_columns(entity=kind)
         who = named.select("week", "entity").unique().sort(pl.all()).with_row_index("code")
         codes = named.join(who, on=("week", "entity"), how="left", maintain_order="left")["code"]
         for cause in CAUSES:
@@ -205,7 +206,7 @@ def _placed(attempts: pl.DataFrame, weeks: Sequence[Period]) -> pl.DataFrame:
         width="width_class",
         walltime=pl.Series(WALLTIMES).gather(walltime_class(attempts["walltime_s"])),
     )
-    return classed.filter(pl.Series(inside, dtype=pl.Boolean))
+    return only(classed, pl.Series(inside, dtype=pl.Boolean))
 
 
 def _pairs(attempts: pl.DataFrame, *by: str) -> set[tuple[Any, Pair]]:
@@ -240,7 +241,7 @@ def _of_classes(of: pl.DataFrame) -> Iterator[Figure]:
     for (block, *label), pair in _pairs(of, "block", *_CLASS):
         pairs[block].add(((*label,), pair))
     chosen = {(block, *one) for block, each in pairs.items() for one in published_classes(each)}
-    known = of.filter(pl.col("user").is_not_null())
+    known = of.select("block", *_CLASS, "user", "wait_s").drop_nulls("user")
     means = (
         known.group_by("block", *_CLASS, "user")
         .agg(pl.col("wait_s").mean())

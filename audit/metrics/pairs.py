@@ -16,11 +16,13 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 
 from audit.array_types import Floats, Ints
 from audit.metrics.attempts import population, similar
 from audit.metrics.attempts.contention import counted_resources, requested, reserved_rows
 from audit.metrics.attempts.similar import walltime_class
+from audit.metrics.bursts import READ as OF_BURSTS
 from audit.metrics.bursts import bursts
 from audit.model import SEQUENCE, Period, Pool, Standing
 
@@ -30,6 +32,11 @@ if TYPE_CHECKING:
 
 Kind = Literal["user", "account", "partition", "qos"]
 KINDS: Final[tuple[Kind, ...]] = ("user", "account", "partition", "qos")
+_READ: Final = cs.by_name(
+    {*KINDS, *OF_BURSTS, *SEQUENCE}
+    | {"standing", "reservation", "wait_s", "walltime_s", "size", "any_gpu_type"},
+    require_all=False,
+)
 PLACES: Final[tuple[Kind, ...]] = ("partition", "qos")
 
 EARLIER_S: Final = similar.LEAD_S
@@ -115,6 +122,7 @@ class Log(NamedTuple):
     def of(cls, described: pl.DataFrame, pool: Pool, period: Period, zone: ZoneInfo) -> Self:
         """Of a pool, with the subjects of a period marked; args as ``passed_over.of_period``."""
         gpus = [name for name in counted_resources(pool) if name.startswith("gpus")]
+        described = described.select(_READ | cs.by_name(gpus))
         described = described.with_columns(reserved=reserved_rows(described)).with_row_index("row")
         rows = population.around(described, period, EARLIER_S)
         present = population.around(rows, period)["row"]

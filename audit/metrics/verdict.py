@@ -185,7 +185,7 @@ def decide(
         treated_worse=shares[VerdictBound.TREATED_WORSE],
         not_tested=shares[VerdictBound.NOT_TESTED],
         kind=kind,
-        carried=_most_first(carried),
+        carried=tuple(sorted(carried, key=lambda one: (-one.passed_s, one.name))),
     )
 
 
@@ -262,7 +262,3 @@ def _sum(entities: Iterable[PassedEntity]) -> int:
 
 def _part(seconds: float, base: VerdictBase) -> float | None:
     return seconds / base.waited_s if base.waited_s else None
-
-
-def _most_first(entities: Iterable[PassedEntity]) -> tuple[PassedEntity, ...]:
-    return tuple(sorted(entities, key=lambda one: (-one.passed_s, one.name)))

@@ -262,7 +262,6 @@ def _fitted(plan: _Audit, session: Session) -> _Audit:
 def _outcome(
     report: drawing.WrittenReport, database: Path, missing: tuple[Unread, ...], config: Config
 ) -> AuditResult:
-    """Return the results of an audit whose report was written."""
     return AuditResult(
         cluster=report.contents.cluster,
         **_verdict(report.contents, config),
@@ -276,7 +275,6 @@ def _outcome(
 
 
 def _verdict(contents: Contents, config: Config) -> dict[str, Any]:
-    """Return the fields of ``AuditResult`` about the verdict."""
     if contents.first:
         page = contents.first[0]
         word, sentence, lines = page.word.value, page.verdict, page.lines

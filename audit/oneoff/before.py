@@ -8,7 +8,7 @@ user is like nobody's.
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import polars as pl
 
@@ -18,7 +18,7 @@ from audit.metrics.attempts import population
 from audit.model import ATTEMPTS, RecordKind
 from audit.oneoff.explain.explain import charged
 from audit.oneoff.requests import memory, typed_gpus, walltime, whole_number
-from audit.oneoff.when import record_of
+from audit.oneoff.when import in_words, record_of
 from audit.pipeline.opening import ClusterLog
 from audit.pipeline.published import open_either
 from audit.pipeline.session import Session
@@ -154,23 +154,17 @@ def before(session: Session, asked: Sequence[JobShape]) -> BeforeAnswer:
 
 def _forecast(
     shape: JobShape,
-    facts: Mapping[str, object],
-    row: Mapping[str, object],
+    facts: Mapping[str, Any],
+    row: Mapping[str, Any],
     log: ClusterLog,
     record: Mapping[bool, str],
 ) -> ShapeForecast:
-    why = row["withheld_because"] and Withheld(str(row["withheld_because"]))
     called = f"{shape.words}, submitted now"
-    if isinstance(why, Withheld):
-        sentence = starts.withheld(called, why)
-    else:
-        bounds = Bounds(*(int(str(row[name])) for name in Bounds._fields))
-        now, zone = log.setting.now, log.setting.zone.key
-        sentence = starts.expected(called, bounds, now, zone, record[bool(row["contested"])])
+    why, sentence = in_words(called, row, log.setting.now, log.setting.zone.key, record)
     same = ("pool", "cpus", "nodes", "gpus", "gpu_types", "mem_bytes", "walltime_s")
     known = {name: facts[name] for name in (*same, "partition", "user")}
     of = {name: row[name] for name in (*Bounds._fields, "contested")}
-    return ShapeForecast(**known, **of, withheld_because=why or None, sentence=sentence)  # type: ignore[arg-type]
+    return ShapeForecast(**known, **of, withheld_because=why, sentence=sentence)
 
 
 def _placed(shape: JobShape, log: ClusterLog) -> JobShape:

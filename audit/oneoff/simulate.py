@@ -220,7 +220,6 @@ def _refuse_unfit(out: Path, logs: Sequence[Path]) -> None:
 
 
 def _policy_source(change: ScenarioChange, cluster: Cluster | None) -> str:
-    """Return what sets the policy of the simulation."""
     sources = [
         SETTINGS[key].flag if key in SETTINGS else f"--{key}"
         for key in Policy._fields
@@ -281,7 +280,6 @@ def _mean(values: np.typing.NDArray[np.float64]) -> float | None:
 
 
 def _about(pool: Pool) -> str:
-    """Describe a pool, its capacity and steps."""
     steps = "".join(
         f"; from epoch second {step.since} on {amount}"
         for step in pool.steps

@@ -1,9 +1,9 @@
 """``fairaudit when``: when pending jobs will start, from logs or from a published database."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import polars as pl
 
@@ -167,16 +167,20 @@ def forecasts(
     )
     keys = ("pool", "job_id", "attempt", "user", "p10", "p50", "p90", "contested")
     for one in rows.iter_rows(named=True):
-        why = one["withheld_because"] and Withheld(one["withheld_because"])
-        if why is not None:
-            sentence = starts.withheld(starts.job(one["job_id"]), why)
-        else:
-            bounds = Bounds(one["p10"], one["p50"], one["p90"])
-            right = record[one["contested"]]
-            called = starts.job(one["job_id"])
-            sentence = starts.expected(called, bounds, scenario.now, zone, right)
+        why, sentence = in_words(starts.job(one["job_id"]), one, scenario.now, zone, record)
         known = {key: one[key] for key in keys}
         yield Forecast(**known, withheld_because=why, sentence=sentence)
+
+
+def in_words(
+    called: str, row: Mapping[str, Any], now: int, zone: str, record: Mapping[bool, str]
+) -> tuple[Withheld | None, str]:
+    """Return why a prediction is withheld, if it is, and the sentence on it."""
+    if row["withheld_because"]:
+        why = Withheld(row["withheld_because"])
+        return why, starts.withheld(called, why)
+    bounds = Bounds(*(row[name] for name in Bounds._fields))
+    return None, starts.expected(called, bounds, now, zone, record[row["contested"]])
 
 
 def record_of(scenario: Scenario, past: pl.DataFrame) -> dict[bool, str]:

@@ -11,6 +11,7 @@ from audit.cluster.fairshare import FairshareInputs
 from audit.cluster.fitted import Fitted
 from audit.cluster.inference import Fact, RuleFact
 from audit.cluster.setting import ClusterSettings
+from audit.metrics.attempts import population
 from audit.metrics.attempts.fidelity import KNOWN
 from audit.model import Pool
 from audit.report import wording
@@ -39,7 +40,8 @@ def compared_with(
     )
     if ranked != EQUAL_SHARES:
         described = charges.charged(described, setting, usage)
-    return Scenario(described.filter(pl.col("pool") == pool.name), pool, setting.now, ranked)
+    of_pool = population.only(described, pl.col("pool") == pool.name)
+    return Scenario(of_pool, pool, setting.now, ranked)
 
 
 def decided(scenario: Scenario, holding: Holding, *, silent: bool) -> Fitted:

@@ -28,7 +28,7 @@ from audit.pipeline.evidence import planned_starts, recorded_attempts, take_in_a
 from audit.progress import OnProgress, silent
 from audit.store import migrations
 from audit.store.database import Connection
-from audit.words import Resource
+from audit.words import Resource, first_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +74,9 @@ class LogRequest:
         for log in opened:
             files.setdefault(log.dialect.scheduler or log.dialect.title, []).append(log.name)
         if len(files) > 1 and self.cluster is None:
-            listed = "; ".join(f"{name}: {_some(names)}" for name, names in files.items())
+            listed = "; ".join(
+                f"{name}: {first_of(names, _SHOWN)}" for name, names in files.items()
+            )
             raise UsageError(
                 f"the logs are of several schedulers ({listed}): audit those of each by "
                 "themselves, or pass --cluster NAME if all are of one cluster"
@@ -196,11 +198,6 @@ def take_in(
 
 _GREW = "grew while it was read: what was added is left out; audit it again when it is complete"
 _SHOWN = 3  # maximum number of files of a scheduler that an error names
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more
 
 
 def open_log(

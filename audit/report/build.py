@@ -15,10 +15,9 @@ from audit.config import Metrics
 from audit.errors import ReportError
 from audit.model import OBSERVED, Period
 from audit.report.contents import DEFAULT, Assumed, Contents, Options, Provenance, Settings, Span
-from audit.report.figures import total
+from audit.report.figures import by_width, records, total
 from audit.report.first_page.reading import with_verdicts
 from audit.report.pool import PoolPart
-from audit.report.rows import by_width, records
 from audit.report.sections.definitions.text import definitions
 from audit.report.sections.records import reading as logs
 from audit.report.sections.registry import SECTIONS

@@ -1,6 +1,7 @@
-"""The findings of a report: what a reader should know about a pool.
+"""The findings and notices of a report: what a reader should know about a pool and its figures.
 
-A kind has its subjects, measure, phrase and action. Each section lists its kinds in ``KINDS``.
+A kind of findings has its subjects, measure, phrase and action. Each section lists its kinds in
+``KINDS``.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -115,3 +116,16 @@ def if_whole(
     """Yield these subjects unless the log is a part of the workload."""
     if not place.pool.part:
         yield from subjects(contents, place, measure)
+
+
+class Notice(NamedTuple):
+    """Something to know before reading on."""
+
+    grave: bool
+    text: str
+    first: bool = False  # whether page one has it, too
+
+
+def in_pool(pool: PoolPart, contents: Contents) -> str:
+    """Return the pool in words if the report has several."""
+    return f" in pool {wording.name(pool.name)}" if len(contents.pools) > 1 else ""

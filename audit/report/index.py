@@ -12,9 +12,9 @@ import polars as pl
 
 from audit.metrics.verdict import Decision
 from audit.report.contents import Contents, Who
+from audit.report.figures import records
 from audit.report.first_page import phrases
 from audit.report.render import page
-from audit.report.rows import records
 from audit.report.sections.changes.charts import trend
 from audit.report.sections.changes.course import LEAST_JOBS
 from audit.report.sections.changes.record import Trend

@@ -7,8 +7,7 @@ import polars as pl
 
 from audit.model import OBSERVED, Period
 from audit.report.contents import DEFAULT, Options, Settings
-from audit.report.figures import Parts, breakdowns
-from audit.report.rows import by_value
+from audit.report.figures import Parts, breakdowns, by_value
 from audit.store import queries
 from audit.store.database import Connection
 

@@ -167,6 +167,11 @@ def first_upper(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+def first_lower(text: str) -> str:
+    """Return the text with its first letter in lower case."""
+    return text[:1].lower() + text[1:]
+
+
 def points(difference: float | None) -> str:
     """Return the difference of two shares in percentage points, with its sign."""
     if difference is None:

@@ -47,6 +47,13 @@ _READ: Final = cs.by_name(
 ) | cs.starts_with(OF_TYPE)
 """The columns of a workload."""
 
+_OF_LIMITS: Final = cs.by_name(
+    *("user", "account", "qos", "partition", "reason", "attempt", "walltime_s", "start_time"),
+    *("size", "cpus", "nodes", "gpus", "mem_bytes", "job_number", "array_throttle"),
+    require_all=False,
+)
+"""The columns of ``limited``."""
+
 
 class Preemptible(NamedTuple):
     """Which attempts give way to which, by the rules of the pool, as bits."""
@@ -238,11 +245,16 @@ def on_nodes(work: Workload, nodes: Machines) -> Workload:
     )
 
 
+def of_limits(described: pl.DataFrame, rows: Ints) -> pl.DataFrame:
+    """Return these rows, with the columns that ``limited`` uses: they are held for long."""
+    return described.select(_OF_LIMITS)[rows]
+
+
 def limited(work: Workload, described: pl.DataFrame, pool: Pool, now: int) -> Workload:
     """Return a workload of a pool without limits under the limits and windows of ``pool``.
 
     Args:
-        described: its attempts, row for row; see ``workload``.
+        described: its attempts, row for row; at least the columns of ``of_limits``.
     """
     if not pool.limits and not pool.windows:
         return work

@@ -8,7 +8,6 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Final
 
 import polars as pl
 
@@ -35,10 +34,8 @@ from audit.report.contents import Who
 from audit.report.render import page
 from audit.rules import KINDS, WEEK
 from audit.store import database, migrations, queries, snapshots
-from audit.words import plural
+from audit.words import first_of, plural
 from audit.workers import chosen
-
-_SHOWN: Final = 10  # maximum number of names of one kind that are listed
 
 
 @dataclass(frozen=True)
@@ -343,8 +340,7 @@ def _unknown(described: pl.DataFrame, pools: tuple[Pool, ...]) -> Iterator[str]:
         if kind == "qos":
             named |= {name for pool in pools for limit in pool.limits for name in limit.exempt_qos}
         if missing := sorted(named - {*described[kind].unique().to_list()}):
-            more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
-            yield f"no log has {kind} {', '.join(map(repr, missing[:_SHOWN]))}{more}"
+            yield f"no log has {kind} {first_of([*map(repr, missing)])}"
 
 
 def _impossible(described: pl.DataFrame, pools: tuple[Pool, ...]) -> Iterator[str]:

@@ -15,7 +15,7 @@ from audit.formats.slurm.sacctmgr import Association, Fault, Qos
 from audit.formats.slurm.slurm_conf import DAY, SlurmConf
 from audit.model import Limit, Placement, PreemptionRule
 from audit.policies import Backfill, Order
-from audit.words import Algorithm
+from audit.words import Algorithm, first_of
 
 _FLAGS: Final = {
     "partitions": "--partitions",
@@ -23,7 +23,7 @@ _FLAGS: Final = {
     "qos": "--qos",
     "slurm_conf": "--slurm-conf",
 }
-_SHOWN: Final = 10  # maximum number of faults of a file, and of names of one kind, that are listed
+_SHOWN: Final = 10  # maximum number of faults of a file that are listed
 T = TypeVar("T")
 
 
@@ -145,7 +145,6 @@ def read(files: SlurmFiles, by_key: Mapping[str, str], cluster: str | None) -> C
 
 
 def _partitions(text: str, *, billed: bool) -> tuple[scontrol.PartitionListing, Sequence[Fault]]:
-    """Return the partitions; with ``billed``, also the faults of their weights."""
     listing = scontrol.read(text)
     if not listing.partitions:
         remedy = "--partitions expects the output of 'scontrol show partition'"
@@ -204,7 +203,7 @@ def _billing(content: Content, draft: UsageDraft) -> None:
         draft.put("billing_weights", {"cpus": 1.0}, f"To check: {why}.")
         draft.facts.append(Fact(what, "cpus 1", "Slurm's default", why))
     if content.qos and files.qos is not None:
-        factors = _listed([f"{quality.name} {quality.usage_factor:g}" for quality in content.qos])
+        factors = first_of([f"{quality.name} {quality.usage_factor:g}" for quality in content.qos])
         draft.notes["qos"] = f"Usage factors: {factors}."
         draft.facts.append(Fact("usage factors", factors, files.qos.name))
 
@@ -326,7 +325,7 @@ def preemption(
             for (mode, above), names in rules.items()
         ]
         for (_, above), names in rules.items():
-            facts.append(Fact("preemption", f"{_listed(names)} by {_listed(above)}", path.name))
+            facts.append(Fact("preemption", f"{first_of(names)} by {first_of(above)}", path.name))
         made.append(tuple(found))
     if left_out:
         why = f"PreemptMode {', '.join(sorted(left_out))} is not simulated"
@@ -380,7 +379,7 @@ def limits(
     names = [path.name for key, path in content.files.given.items() if key != "slurm_conf"]
     source = ", ".join(names)
     if found.left_out:
-        facts.append(Fact("limits left out", _listed(found.left_out), source))
+        facts.append(Fact("limits left out", first_of(found.left_out), source))
     if found.limits:
         warning = None
         shared = [limit for limit in found.limits if limit.partition is None]
@@ -404,11 +403,6 @@ def _from_conf(path: Path | None, setting: str) -> str:
 def _weighted(partitions: Mapping[str, Mapping[str, float]]) -> str:
     have = [name for name, weights in partitions.items() if weights]
     bare = [name for name, weights in partitions.items() if not weights]
-    parts = [f"TRESBillingWeights of {_listed(have)}"] if have else []
-    parts += [f"the CPUs in {_listed(bare)}"] if bare else []
+    parts = [f"TRESBillingWeights of {first_of(have)}"] if have else []
+    parts += [f"the CPUs in {first_of(bare)}"] if bare else []
     return "; ".join(parts)
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more

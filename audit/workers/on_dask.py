@@ -171,7 +171,6 @@ class Dask:
                 client.cancel(list(working), force=True)
 
     def _submitted(self, folder: Path, task: _Task, workers: Mapping[str, int]) -> Any:
-        """Submit a part to any of the workers."""
         task.workers = frozenset(workers)
         what = (remote.run, str(folder), identity(), task.parcel)
         key = f"{task.key}-{next(self._numbers)}"
@@ -228,7 +227,6 @@ class Dask:
             raise WorkersError(f"{self.where}: a part failed on {TRIES} workers: {why}")
 
     def _leave_out(self, address: str, why: str) -> None:
-        """Give no more parts to a worker."""
         self._fit.pop(address, None)
         self.left_out[address] = why
         self.say(f"warning: worker {address} is left out: {why}")
@@ -313,7 +311,6 @@ class Dask:
         return why
 
     def _threads(self) -> Mapping[str, int]:
-        """Return the number of threads of each worker that is connected."""
         client = self._session.client
         try:
             if client.status != "running":
@@ -357,7 +354,6 @@ class Dask:
         return session
 
     def _libraries(self) -> tuple[Any, Any]:
-        """Dask, and its distributed scheduler."""
         try:
             import dask
             import distributed
@@ -369,7 +365,6 @@ class Dask:
         return dask, distributed
 
     def _folder(self) -> Path:
-        """Return a new folder for this run alone."""
         below = Path(self.options.folder or tempfile.gettempdir())
         with _usable(below):
             folder = Path(tempfile.mkdtemp(prefix="fairaudit-", dir=below))
@@ -408,6 +403,5 @@ def _ends(error: BaseException) -> bool:
 
 
 def _first(error: BaseException) -> str:
-    """Return the first line of a message."""
     lines = str(getattr(error, "strerror", None) or error).strip().splitlines()
     return lines[0][:200] if lines else type(error).__name__

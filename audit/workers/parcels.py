@@ -109,7 +109,6 @@ class Opener:
         return opened
 
     def _thing(self, filed: Filed) -> object:
-        """Return the frame, column or array of a reference."""
         with self._lock:
             if filed.file not in self._read:
                 self._read[filed.file] = _read(self._folder / filed.file, filed)

@@ -100,7 +100,6 @@ def script(slurm: Slurm, worker: Sequence[str], logs: Path) -> str:
 
 
 def _worker(options: Compute, address: str, tls: Sequence[str], folder: Path) -> list[str]:
-    """Return the command of a worker."""
     slurm: Any = options.slurm
     interface = [] if slurm.interface is None else ["--interface", slurm.interface]
     return [
@@ -112,7 +111,6 @@ def _worker(options: Compute, address: str, tls: Sequence[str], folder: Path) ->
 
 
 def _output(*command: str) -> str:
-    """Return what a command prints."""
     done = subprocess.run(  # noqa: S603 - a command of the site, and words that were checked
         command,
         stdin=subprocess.DEVNULL,
@@ -125,7 +123,6 @@ def _output(*command: str) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """Return the last line of what a command said."""
     said = error.stderr if isinstance(error, subprocess.CalledProcessError) else None
     lines = [line for line in (said or str(error)).splitlines() if line.strip()]
     return lines[-1].strip()[:200] if lines else type(error).__name__

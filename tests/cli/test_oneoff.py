@@ -16,6 +16,7 @@ from typer import Context
 from typer.main import get_command
 
 from audit.cli.app import app
+from tests import processes
 from tests.cli.command import QUICK, Run, left_in
 from tests.logs import busy, line, log, starving, write
 
@@ -265,22 +266,17 @@ def test_a_report_of_an_earlier_audit_does_not_stay_beside_a_new_one(
 @pytest.mark.thorough
 @pytest.mark.usefixtures("audited")
 def test_a_killed_audit_leaves_the_old_results(run: Run, tmp_path: Path) -> None:
-    before = {name: (tmp_path / "fairaudit-out" / name).read_bytes() for name in ("report.html",)}
+    page = tmp_path / "fairaudit-out" / "report.html"
+    before = page.read_bytes()
     script = (
-        "import os, signal\n"
+        "import os, signal, sys\nfrom audit.cli.app import main\n"
         "from audit.report.render import page\n"
-        "page.draw = lambda *_: None\n"
         "page.render_html = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "from pathlib import Path\nfrom audit.oneoff.audit import Options, audit\n"
-        "from audit.config import Config\nfrom audit.pipeline.opening import Request\n"
-        "from audit.pipeline.session import Session\n"
-        "options = Options(out=Path('fairaudit-out'), pdf=False)\n"
-        "audit(Session(Request(logs=[Path('a.swf')]), Config(), fit=False), options)\n"
+        "main()\n"
     )
-    killed = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=False)
-    assert killed.returncode == -9
-    for name, content in before.items():
-        assert (tmp_path / "fairaudit-out" / name).read_bytes() == content
+    killed = processes.python("-c", script, "audit", "a.swf", *QUICK, cwd=tmp_path)
+    assert killed.returncode == -9, killed.stderr
+    assert page.read_bytes() == before
     run("audit", "a.swf")
     assert left_in(tmp_path / "fairaudit-out") == ["audit.duckdb", "report.html", "report.pdf"]
 

@@ -1,5 +1,6 @@
 """The suite, and the processes that it starts, use the checked build of the kernels."""
 
+import runpy
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,15 @@ def test_processes_of_tests_import_the_checked_build() -> None:
     code = "from audit.kernels import sums; print(sums.__file__)"
     done = processes.python("-c", code, check=True)
     assert Path(done.stdout).is_relative_to(CHECKED)
+
+
+def test_a_compiled_module_without_a_source_is_an_orphan(tmp_path: Path) -> None:
+    """It would be imported instead of a package of the same name, as after an update."""
+    build = runpy.run_path(str(ROOT / ".ci" / "build_kernels.py"))
+    for name in ("sums", "gone"):
+        (tmp_path / "audit" / "kernels").mkdir(parents=True, exist_ok=True)
+        (tmp_path / build["binary"](f"audit.kernels.{name}")).touch()
+    assert build["orphans"](tmp_path) == [tmp_path / "audit/kernels/gone.abi3.so"]
 
 
 @pytest.mark.xfail(raises=pytest.PytestUnraisableExceptionWarning, reason="strict: it must fail")

@@ -400,19 +400,6 @@ def _parts(decided: Mapping[Key, Decided], one: One) -> Mapping[str, Fraction]:
     return decided[one.key].parts if one.key in decided else {}
 
 
-def chosen(site: Site) -> tuple[Depth, Starts]:
-    """SPEC §11, *Which plan is believed*: the plan, and the counts of the run with 20."""
-    made = account(site, Depth(20)).starts
-    if 50 * made.waited_behind <= made.waited and made.stretches >= 100:
-        strict = account(site, STRICT).starts
-        if 50 * strict.broken <= strict.broken + strict.stretches:
-            return STRICT, made
-    seen, free = made.broken + made.stretches, made.behind - made.broken + made.lapses
-    kept = Fraction(made.broken, max(seen, 1))
-    often = Fraction(made.behind - made.broken, max(free, 1))
-    return Depth(20 if seen >= 100 and kept <= Fraction(7, 10) * often else 0), made
-
-
 def _used(held: Sequence[One], machines: on.Machines) -> dict[Key, dict[str, Amounts]]:
     """What each attempt uses on its nodes, of those whose nodes are known."""
     ran = [
@@ -514,9 +501,6 @@ class Depth(NamedTuple):
 
     reservations: float
     strict: bool = False
-
-
-STRICT = Depth(0, strict=True)
 
 
 class Plan:

@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
-HOUR = 3600
-
 
 def part(instant: int, zone: ZoneInfo) -> str:
     """SPEC §8: peak (8–17 h), off-peak, weekend."""

@@ -30,7 +30,6 @@ from audit.scenario.scenario import Scenario
 from tests.scenario.windows.sites import CPUS, DAY, EPOCH, Planted, made
 from tests.strategies import frame
 
-CHANGED = ("start_time", "end_time", "state", "reason", "occupancy_s")
 USAGE = FairshareInputs(config.UsageConfig())
 LIMITED = made(Planted(CPUS), 1)
 

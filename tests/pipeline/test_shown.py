@@ -82,7 +82,7 @@ def test_many_chains_are_no_limit(seed: int) -> None:
 
 def test_one_job_for_every_user_is_a_limit() -> None:
     """Their jobs start when the user's previous one ends, as those of chains."""
-    site = made_site(replace(SITE, rules=(TrueRule(1),)), 0)
+    site = made_site(replace(SITE, rules=(TrueRule(1),)).shorter(21), 0)
     begin = min(site.jobs["end_time"].drop_nulls().to_list())
     found = look(site.jobs, site.pool, site.now, begin)
     assert len(found.chains) > 20

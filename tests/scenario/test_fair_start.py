@@ -276,8 +276,6 @@ def test_whatever_stays_queued_for_ever_lets_nobody_join() -> None:
 
 # As tables
 
-COLUMNS = ["fst_strict", "fst_relaxed", "fst_status"]
-
 
 def table(records: Rows, pool: Pool, policy: Policy, **more: Any) -> pl.DataFrame:
     return fair_start_times(

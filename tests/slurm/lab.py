@@ -36,8 +36,6 @@ _PROGRAMS: Final = (
     *("mariadb", "mariadb-admin", "mariadb-install-db", "mariadbd", "munged"),
     *("sacct", "sacctmgr", "sbatch", "scontrol", "slurmctld", "slurmd", "slurmdbd", "sshare"),
 )
-
-USERS: Final = ("games", "mail", "news", "list", "irc")
 """Borrowed: every Debian has them, and none of them does anything."""
 
 _PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

@@ -12,7 +12,6 @@ from audit.errors import StoreError, UsageError
 from audit.store import catalogue, database, migrations, publish, snapshots
 from audit.store.database import Connection, execute, fetch
 
-KINDS = ("user", "account")
 EACH = """jobs attempts never_started gave_up_wait_s tuwt_s tusa nuwt miss_strict_s miss_relaxed_s
     missed_strict missed_relaxed miss_delivered_s miss_cautious_s missed_delivered
     re_unfairness_positive re_unfairness_net cause_outside_s

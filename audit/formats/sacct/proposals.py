@@ -297,10 +297,8 @@ class _Guess:
             return False
         if any(b and not a for a, b in pairs):
             return True
-        for at in range(len(self.columns)):
-            named = [
-                (count(self.columns[at][row]), row) for row in self.jobs if self._has_nodes(at, row)
-            ]
+        for texts in self.columns:
+            named = [(count(texts[row]), row) for row in self.jobs if _NODES.fullmatch(texts[row])]
             if len(named) * 2 > len(self.jobs) and all(
                 _amount(self.columns[given][row], "node") in (None, nodes) for nodes, row in named
             ):
@@ -309,9 +307,6 @@ class _Guess:
                     for nodes, row in named
                 )
         return False
-
-    def _has_nodes(self, at: int, row: int) -> bool:
-        return bool(_NODES.fullmatch(self.columns[at][row]))
 
     def _name_counts(self) -> None:
         """A count that equals the number in AllocTRES is that number."""

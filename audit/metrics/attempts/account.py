@@ -304,7 +304,7 @@ def _columns(
 
 def first_end(attempts: pl.DataFrame) -> int:
     """Return the first end of a started attempt, else the first start, else submission."""
-    started = attempts.filter(pl.col("start_time").is_not_null())
+    started = attempts.select("start_time", "end_time").drop_nulls("start_time")
     times = (started["end_time"].min(), started["start_time"].min(), attempts["submit_time"].min())
     return next((time for time in times if isinstance(time, int)), 0)
 
@@ -314,14 +314,16 @@ def _interval(queue: Queued, pool: Pool, passes: Passes | None) -> int | None:
         return pool.policy.interval_s
     if passes is not None:
         return passes.interval_s
-    started = queue.rows.filter(pl.col("waits") & pl.col("start_time").is_not_null())
+    started = queue.rows.select("waits", "arrival_time", "start_time")
+    started = started.filter(pl.col("waits") & pl.col("start_time").is_not_null())
     times = (started[name].to_numpy() for name in ("arrival_time", "start_time"))
     return plans.inferred_interval(*times)
 
 
 def _released(queue: Queued) -> np.ndarray:
     """Return which attempts start within ``RELEASED_S`` after an end of their own user."""
-    ends = queue.rows.filter(pl.col("start_time").is_not_null()).select("user", at="end")
+    ran = queue.rows.select("user", "start_time", at="end").drop_nulls("start_time")
+    ends = ran.drop("start_time")
     starts = queue.rows.select("user", at="start_time", place=pl.int_range(pl.len())).drop_nulls()
     released = starts.sort("at").join_asof(
         ends.drop_nulls().sort("at").with_columns(last="at"),

@@ -20,6 +20,7 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 
 from audit import periods
 from audit.config import VerdictConfig as Thresholds
@@ -35,6 +36,11 @@ BASE_DAYS: Final = 91
 RECORDED: Final = 0.95
 """Share of started attempts whose reasons are recorded, from which on records hold reasons."""
 _KNOWN: Final = ("outside", "unavailable", "held", "rule")
+_OF_ENDED: Final = cs.by_name(
+    *("standing", "user", "arrival_time", "wait_s", "width_class", "gpus", "occupancy_s"),
+    *("unstartable_from", *(f"cause_{key}_s" for key in (*_KNOWN, "unexplained"))),
+    require_all=False,
+)
 """Causes that stay known for attempts that are marked unstartable."""
 
 BASE_SCHEMA: Final = pl.Schema(
@@ -131,15 +137,16 @@ def of_base(
         seed: of the bootstrap, ≥ 0.
     """
     mine = in_period(jobs, base)
-    subjects = ended(mine)
+    subjects = ended(mine.select(_OF_ENDED))
     of_standing = dict(mine.group_by("standing").len().iter_rows())
     with_start = [Standing.ENDED.value, Standing.ARRIVAL_UNKNOWN.value]
     placed = sum(of_standing.get(name, 0) for name in with_start)
     ran = placed + of_standing.get(Standing.START_UNKNOWN.value, 0)
     waits = _waits(subjects, zone)
     recorded = pl.any_horizontal(pl.col("eligible_time", "reason", "priority").is_not_null())
-    started = mine.filter(pl.col("standing").is_in(with_start)).select(recorded).to_series()
-    tested = _tested(passed)
+    started = mine.select(recorded.filter(pl.col("standing").is_in(with_start))).to_series()
+    judged = passed.filter(pl.col("entity_kind") == "user").select("entity", "why")
+    tested = [name for name, why in judged.iter_rows() if why is None or PassedWhy(why).tested]
     long = subjects["wait_s"] > thresholds.long_wait_s
     ascending = subjects["wait_s"].sort()
     row = {
@@ -194,17 +201,12 @@ def _long_class(subjects: pl.DataFrame, of: Thresholds) -> bool:
     )
 
 
-def _tested(passed: pl.DataFrame) -> list[str]:
-    users = passed.filter(pl.col("entity_kind") == "user").select("entity", "why")
-    return [name for name, why in users.iter_rows() if why is None or PassedWhy(why).tested]
-
-
 def overtaken(jobs: pl.DataFrame, base: Period, passed: pl.DataFrame) -> pl.DataFrame:
     """Return the users and accounts that have pairs in the base, columns of ``OVERTAKEN_SCHEMA``.
 
     Args: as of ``of_base``.
     """
-    subjects = ended(in_period(jobs, base))
+    subjects = ended(in_period(jobs, base).select("standing", "user", "account"))
     counts = pl.concat(
         subjects.group_by(entity=kind).len("jobs").with_columns(entity_kind=pl.lit(kind))
         for kind in ("user", "account")

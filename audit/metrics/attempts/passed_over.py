@@ -78,6 +78,12 @@ class PassedEvidence(NamedTuple):
 
 NO_EVIDENCE: Final = PassedEvidence()
 
+_OF_PERIOD: Final = (
+    *("standing", *KINDS, "size", "occupancy_s", "wait_s"),
+    *("submit_time", "arrival_time", "start_time", "end_time"),
+)
+"""The columns of attempts that are read beside their pairs."""
+
 RESULT_SCHEMA: Final = pl.Schema(
     {
         "entity_kind": pl.String,
@@ -134,7 +140,7 @@ def of_period(
     among = _Among(
         Log.of(described, pool, period, zone),
         described.select("wait_s", day=day_number(zone)),
-        in_period(described.with_row_index("row"), period),
+        in_period(described.select(_OF_PERIOD).with_row_index("row"), period),
         shares,
         evidence,
     )
@@ -150,7 +156,7 @@ class _Among(NamedTuple):
     described: pl.DataFrame
     """wait_s and day of each row."""
     period: pl.DataFrame
-    """The attempts of the period, with their rows."""
+    """``_OF_PERIOD`` of the attempts of the period, with their rows."""
     shares: Shares
     evidence: PassedEvidence
 

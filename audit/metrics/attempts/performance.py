@@ -94,9 +94,8 @@ def overtakes(described: pl.DataFrame) -> pl.DataFrame:
     from audit.kernels import sweeps
 
     compared = described["start_time"].is_not_null() & described["arrival_time"].is_not_null()
-    lives = described.filter(compared).select(
-        "arrival_time", rank=pl.col("start_time").rank("dense").cast(pl.Int64)
-    )
+    lives = described.select("arrival_time", "start_time").filter(compared)
+    lives = lives.select("arrival_time", rank=pl.col("start_time").rank("dense").cast(pl.Int64))
     arrival = np.ascontiguousarray(lives["arrival_time"].to_numpy(), np.int64)
     counts = {name: np.zeros(lives.height, np.int64) for name in ("overtaken_by", "overtook")}
     sweeps.overtakes(

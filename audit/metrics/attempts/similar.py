@@ -46,6 +46,7 @@ from audit.metrics.attempts.population import day_number, ended, in_period, numb
 from audit.metrics.quantiles import MEDIAN, P95, add_ints, renumbered
 from audit.metrics.ranges import Ranges
 from audit.metrics.uncertainty import NONE, Resamples, interval
+from audit.metrics.waits.queue import ints
 from audit.model import Period, Pool, Standing
 from audit.registry.causes import CAUSES, COLUMNS
 
@@ -119,7 +120,7 @@ def _reference(
     held = only(rows, judged).pipe(ordered, "arrival_time")
     classes = [_codes(held[name]) for name in ("partition", "qos", "width_class")]
     strata = _combined(*classes, walltime_class(held["walltime_s"]))
-    jobs = _Jobs(strata, _ints(held["arrival_time"]), _codes(held["entity"]), _waits(held))
+    jobs = _Jobs(strata, ints(held["arrival_time"]), _codes(held["entity"]), _waits(held))
     made = _Reference(*(np.full(with_causes.height, -1, np.int64) for _ in _Reference._fields))
     row, over = held["row"].to_numpy(), _ends(held)
     for cut, mine in _by_period(held, periods):
@@ -130,13 +131,13 @@ def _reference(
 
 
 def _waits(held: pl.DataFrame) -> Ints:
-    return _ints(held["wait_s"].fill_null(0))
+    return ints(held["wait_s"].fill_null(0))
 
 
 def _ends(held: pl.DataFrame) -> Ints:
     """Return when each attempt ended, or ``_NEVER`` if it cannot be similar to others."""
     is_similar = (held["standing"] == Standing.ENDED.value) & held["wait_s"].is_not_null()
-    return np.where(is_similar.to_numpy(), _ints(held["end_time"].fill_null(0)), _NEVER)
+    return np.where(is_similar.to_numpy(), ints(held["end_time"].fill_null(0)), _NEVER)
 
 
 class _Jobs(NamedTuple):
@@ -224,7 +225,7 @@ def _combined(*codes: Ints) -> Ints:
 
 def _by_period(held: pl.DataFrame, periods: Sequence[Period]) -> list[tuple[int, Ints]]:
     """Return groups of attempts, with the time before which their similar jobs must have ended."""
-    instant = _ints(held.select(pl.coalesce("end_time", "arrival_time")).to_series())
+    instant = ints(held.select(pl.coalesce("end_time", "arrival_time")).to_series())
     waits = (held["standing"] == Standing.PENDING.value).to_numpy()
     number = np.full(held.height, len(periods))
     for k, period in enumerate(periods):
@@ -238,7 +239,7 @@ def _by_period(held: pl.DataFrame, periods: Sequence[Period]) -> list[tuple[int,
 
 def walltime_class(walltime: pl.Series) -> Ints:
     """Return the place of each walltime (s) in ``WALLTIMES``."""
-    classes = np.searchsorted(WALLTIMES_S, _ints(walltime.fill_null(0)), side="left")
+    classes = np.searchsorted(WALLTIMES_S, ints(walltime.fill_null(0)), side="left")
     unknown = walltime.is_null().to_numpy()
     return np.where(unknown, len(WALLTIMES_S) + 1, classes).astype(np.int64)
 
@@ -246,11 +247,7 @@ def walltime_class(walltime: pl.Series) -> Ints:
 def _codes(names: pl.Series) -> Ints:
     """Return values as numbers from 1 on; 0 for null."""
     known = pl.Enum(names.unique().drop_nulls())
-    return _ints(names.cast(known).to_physical().cast(pl.Int64).fill_null(-1)) + 1
-
-
-def _ints(column: pl.Series) -> Ints:
-    return np.ascontiguousarray(column.to_numpy(), np.int64)
+    return ints(names.cast(known).to_physical().cast(pl.Int64).fill_null(-1)) + 1
 
 
 def excess(reference: str) -> pl.Expr:
@@ -272,7 +269,8 @@ def of_similar(
     for kind, reference in REFERENCE.items():
         if reference not in with_similar.columns:
             continue
-        subjects = only(ended(mine), pl.col(reference).is_not_null() & pl.col(kind).is_not_null())
+        used = mine.select("standing", "arrival_time", "wait_s", kind, reference)
+        subjects = ended(used).drop_nulls([reference, kind])
         held = subjects.select(
             entity=numbered(subjects[kind]), more=excess(reference), day=day_number(zone) - first
         )

@@ -99,7 +99,6 @@ def summarise(
         Columns of ``SUMMARY_SCHEMA``; the order of rows is part of the result.
     """
     held = performance.array_spans(in_period(described, period))
-    subjects = number_users(ended(held.select(cs.by_name(*figures.read(), require_all=False))))
     rows = _counts(held, pool)
     rows += _gave_up(held)
     span = options.covered or (period.from_time, period.to_time)
@@ -107,9 +106,7 @@ def summarise(
     if len(_amounts(pool)) > 1:
         rows += _resources(described, pool, span, now)
         rows += _used_by(held, pool)
-    attempts = coded(subjects, zone)
-    drawn = figures.DrawnUnits.of(attempts, seed, options.resamples)
-    rows += figures.of_parts(attempts, drawn, options.tolerance_s)
+    rows += _of_parts(held, zone, seed, options)
     rows.append(known.conserved if known else conservation_of(described, now, options))
     rows += of_similar(described, period, zone, seed, options.resamples)
     if known and known.guessed is not None:
@@ -133,6 +130,16 @@ def summarise(
             if deficit is not None
         ]
     return pl.DataFrame(rows, schema=SUMMARY_SCHEMA, orient="row")
+
+
+def _of_parts(
+    held: pl.DataFrame, zone: ZoneInfo, seed: int, options: SummaryOptions
+) -> list[SummaryRow]:
+    """Return the figures of ended attempts, in all and by dimension."""
+    used = held.select(cs.by_name(*figures.read(), require_all=False))
+    attempts = coded(number_users(ended(used)), zone)
+    drawn = figures.DrawnUnits.of(attempts, seed, options.resamples)
+    return figures.of_parts(attempts, drawn, options.tolerance_s)
 
 
 def conservation_of(

@@ -57,7 +57,7 @@ class Queued:
 
     def column(self, name: str) -> Ints:
         """Return an integer column, with 0 for null."""
-        return _ints(self.rows[name].fill_null(0))
+        return ints(self.rows[name].fill_null(0))
 
 
 def queued(
@@ -143,7 +143,7 @@ def in_force(
         amount[k], binding[k] = adds, ~any_of(held["qos"], limit.exempt_qos)
         counters += int(whose.max(initial=-1)) + 1
     reach = np.zeros((len(windows), n), np.int64)
-    walltime = _ints(held["walltime_s"].fill_null(held["occupancy_s"]).fill_null(0))
+    walltime = ints(held["walltime_s"].fill_null(held["occupancy_s"]).fill_null(0))
     length = np.maximum(walltime, 1)
     since = int(queue.column("arrival_time").min()) if n else 0
     until = max(int(queue.column("leave").max(initial=since)), since) + 1
@@ -218,8 +218,9 @@ def cuts(
 def numbered(names: pl.Series) -> Ints:
     """Return names as numbers from 1 on; 0 for null."""
     known = names.unique().drop_nulls().sort()
-    return _ints(names.cast(pl.Enum(known)).to_physical().cast(pl.Int64).fill_null(-1)) + 1
+    return ints(names.cast(pl.Enum(known)).to_physical().cast(pl.Int64).fill_null(-1)) + 1
 
 
-def _ints(column: pl.Series) -> Ints:
+def ints(column: pl.Series) -> Ints:
+    """Return a column without nulls as whole numbers."""
     return np.ascontiguousarray(column.to_numpy(), np.int64)

@@ -63,7 +63,6 @@ def explain(session: Session, subject: WaitToExplain) -> Story:
 
 
 def _found(described: pl.DataFrame, subject: WaitToExplain) -> pl.DataFrame:
-    """Return the attempt as a frame of one row."""
     of_job = described.filter(pl.col("job_id") == subject.job)
     shown = printable(subject.job)
     if of_job.is_empty():

@@ -112,7 +112,6 @@ def _line(line: TimelineLine, zone: str) -> str:
 
 
 def _why(part: LineCause) -> str:
-    """Return the cause of a part of a line."""
     running = f"{wording.plural(part.jobs, 'running job')} of others"
     behind = {
         "own": f"behind {wording.plural(part.jobs, 'job')} of the same user",

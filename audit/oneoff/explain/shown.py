@@ -108,7 +108,6 @@ def tables(story: Story) -> list[tuple[str, tuple[str, ...], Rows]]:
 
 
 def _ruled(rows: Rows) -> list[str]:
-    """Return cells in columns."""
     cells = [[printable(cell) for cell in row] for row in rows]
     widths = [max(len(row[place]) for row in cells) for place in range(len(cells[0]))]
     return [
@@ -154,7 +153,6 @@ def picture(story: Story) -> list[str]:
 
 
 def _mark(use: Use, level: float) -> str:
-    """Return the mark of a column at a level of use."""
     used = 0
     for kind, (mark, _, _) in _MARKS.items():
         used += getattr(use, kind)
@@ -210,7 +208,6 @@ def _tip(use: Use, zone: str) -> str:
 
 
 def _time(begin: int, end: int, zone: str) -> Axis:
-    """Return the axis of the wait, on the cluster's clock."""
     first = 5 if end - begin > _LONG_S else 11
     every = [begin + (end - begin) * number // 4 for number in range(5)]
     ticks = tuple((float(at), wording.instant(at, zone)[first:]) for at in every)
@@ -239,6 +236,5 @@ def _means(uses: Sequence[Use], most: int) -> list[Use]:
 
 
 def _mean(uses: Sequence[Use], kind: str, low: int, high: int) -> float:
-    """Return the mean of a field of ``uses`` from ``low`` to ``high``."""
     areas = ((min(use.end, high) - max(use.begin, low)) * int(getattr(use, kind)) for use in uses)
     return sum(areas) / (high - low)

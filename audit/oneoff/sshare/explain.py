@@ -90,7 +90,6 @@ def explain(
 
 
 def _ticks(basis: SshareBasis, question: FairShareQuestion) -> tuple[int, int]:
-    """Return the ticks between which FairShare is explained."""
     method = basis.ticks.method
     since = basis.at - round(method.half_life_s or _DEFAULT_S)
     if question.since is not None:
@@ -183,7 +182,6 @@ class _ExplainedAssociation:
         return np.linspace(self.before, self.after, _POINTS + 1)
 
     def _effects(self, of: Moved) -> Iterator[str]:
-        """Yield the tables of jobs and siblings."""
         now = of.fairshare[1]
         for title, effects, name in (
             ("new usage of own jobs", of.attempts, self._job),

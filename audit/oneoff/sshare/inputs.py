@@ -31,7 +31,7 @@ from audit.metrics.slurm.shares import Places
 from audit.metrics.slurm.usage import COUNTED, Charged, stored, uncounted
 from audit.progress import OnProgress, printable
 from audit.store import queries, snapshots
-from audit.words import Algorithm
+from audit.words import Algorithm, first_of
 
 _ALLOCATED: Final = "AllocTRES"
 _MOST: Final = 20  # maximum number of faults that are listed
@@ -113,8 +113,7 @@ def read_site(request: SshareRequest, config: Config, folder: Path) -> SshareSit
     qos = content(request.qos, sacctmgr.qualities)
     listed = content(request.partitions, fairshare.partitions)
     if faults:
-        more = f"\n  and {len(faults) - _MOST} more" if len(faults) > _MOST else ""
-        raise UsageError("sshare:\n  " + "\n  ".join(faults[:_MOST]) + more)
+        raise UsageError("sshare:\n  " + first_of(faults, _MOST, line="\n  "))
     factors: Mapping[str, float] | None = (
         None if qos is None else {quality.name: quality.usage_factor for quality in qos}
     )
@@ -300,9 +299,8 @@ def assumed(site: SshareSite, jobs: Jobs, charged: Charged, places: Places) -> l
         ("charged to root only, since the account is unknown", places.strange_accounts),
     ):
         if counts:
-            shown = [f"{printable(name)} ({n:,})" for name, n in list(counts.items())[:EXAMPLES]]
-            more = f" and {len(counts) - EXAMPLES} more" if len(counts) > EXAMPLES else ""
-            lines.append(f"{text}: {sum(counts.values()):,} jobs, of {', '.join(shown)}{more}")
+            shown = first_of([f"{printable(name)} ({n:,})" for name, n in counts.items()], EXAMPLES)
+            lines.append(f"{text}: {sum(counts.values()):,} jobs, of {shown}")
     if places.nameless:
         lines.append(f"not charged, since the account is missing: {places.nameless:,} jobs")
     return lines

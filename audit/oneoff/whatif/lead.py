@@ -68,7 +68,6 @@ def lead(
 
 
 def _untested(agreement: float | None) -> str:
-    """State why no effect is shown."""
     known = "how far the replayed policy agrees with the observed starts is not known"
     if agreement is not None:
         share = wording.rough_percent(agreement)
@@ -77,7 +76,6 @@ def _untested(agreement: float | None) -> str:
 
 
 def _missed(share: float) -> str:
-    """State why no effect is shown though the policy agrees."""
     return (
         "No effect is shown: the replay of today's rules misses the observed mean wait by more "
         f"than a quarter in width classes with {wording.rough_percent(share)} of the waiting, and "
@@ -100,7 +98,6 @@ def _never(row: Row, widths: Sequence[Row]) -> str:
 
 
 def _only_after(count: int) -> str:
-    """State the number of jobs that start under the change alone."""
     if not count:
         return ""
     return (
@@ -126,7 +123,6 @@ def _error(row: Row, of: dict[str, float | None]) -> str:
 
 
 def _whole(row: Row) -> str:
-    """State the change of the mean wait of all jobs."""
     match row["outcome"]:
         case comparison.NEVER_STARTS:
             return "No job would start."
@@ -152,7 +148,6 @@ def _whole(row: Row) -> str:
 
 
 def _total(row: Row) -> str:
-    """State the change of the sum of all waits."""
     if row["outcome"] not in (PartEffect.gains.value, PartEffect.loses.value):
         return ""
     total = abs(row["difference"]) * row["attempts"]

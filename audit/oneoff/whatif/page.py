@@ -132,7 +132,7 @@ def study(log: str, title: str, options: str, pools: Sequence[PoolChange], draws
     ]
     resampled = draws.intervals("paired resamples of users (of days for an account or a user)")
     values = {
-        "title": f"{title[:1].lower()}{title[1:]}",
+        "title": wording.first_lower(title),
         "lead": " ".join(leads),
         "log": wording.name(log),
         "options": options,
@@ -287,7 +287,6 @@ def changes(key: str, shows: str, parts: pl.DataFrame) -> Chart:
 
 
 def _answer(parts: pl.DataFrame) -> str:
-    """Name the part that gains most and the one that loses most; count those that are unclear."""
     answers = []
     for outcome, word, descending in (
         (PartEffect.gains, "less", False),

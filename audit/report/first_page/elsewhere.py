@@ -34,7 +34,7 @@ def lines(facts: PageFacts) -> tuple[tuple[str, str], ...]:
     else:
         made += [("Why", _why(facts)), ("Who", _who(facts))]
         made += [("Changed", changes_page_one.changed(facts, than=False).plain.rstrip("."))]
-        made += [("Try", _lower(_to_try(facts)).rstrip(".")), ("Trust", _trust(facts))]
+        made += [("Try", wording.first_lower(_to_try(facts)).rstrip(".")), ("Trust", _trust(facts))]
     return tuple((title, cut(text, MOST_IN_LINE)) for title, text in made if text)
 
 
@@ -52,10 +52,6 @@ def _to_try(facts: PageFacts) -> str:
     if facts.changes:
         return advice_page_one.replayed(facts.changes[0], brief=True).plain
     return _first(advice_page_one.to_try(facts))
-
-
-def _lower(text: str) -> str:
-    return text[:1].lower() + text[1:]
 
 
 def _waits(facts: PageFacts) -> str:
@@ -81,7 +77,7 @@ def _brief(key: str, facts: PageFacts) -> str:
     if key == FULL:
         return phrases.FULL_MACHINE
     cause = BY_KEY[key]
-    return _lower(cause.in_part) if facts.part and cause.in_part else cause.brief
+    return wording.first_lower(cause.in_part) if facts.part and cause.in_part else cause.brief
 
 
 def _why(facts: PageFacts) -> str:
@@ -99,7 +95,7 @@ def _most_of_waiting(facts: PageFacts) -> str:
 
 def _who(facts: PageFacts) -> str:
     people = facts.people
-    head = _lower(_most_of_waiting(facts))
+    head = wording.first_lower(_most_of_waiting(facts))
     if people is None or not head:
         return ""
     kind = people.kind

@@ -8,6 +8,7 @@ import polars as pl
 
 from audit.config import VerdictConfig as Thresholds
 from audit.metrics.attempts import base
+from audit.metrics.attempts.population import only
 from audit.metrics.verdict import Gaps, VerdictBound, decide
 from audit.model import OBSERVED, Period
 from audit.periods import day_after, day_of, day_start, kind_of, parse_day, zone
@@ -27,7 +28,6 @@ from audit.report.sections.trust import order
 from audit.report.sections.trust import text as outlook
 from audit.report.sections.trust.record import Known
 from audit.report.sections.waits import sizes
-from audit.report.sections.waits.record import Strip
 from audit.report.sections.who.people import Context, of_people
 from audit.store import queries
 from audit.store.database import Connection
@@ -110,11 +110,10 @@ def facts_of(
     """Return the numbers of page one of each pool in which jobs ended, most waiting first."""
     parts = {pool.name: pool for pool in contents.pools}
     jobs = _jobs(con, contents, _period(contents))
-    none = jobs.clear()
-    by_pool = {name: rows for (name,), rows in jobs.partition_by("pool", as_dict=True).items()}
+    of_pools = ((one, only(jobs, pl.col("pool") == one.pool)) for one in found)
     return [
-        _Reading(con, contents, parts[one.pool], one, days, by_pool.get(one.pool, none)).facts()
-        for one in found
+        _Reading(con, contents, parts[one.pool], one, days, of_pool).facts()
+        for one, of_pool in of_pools
         if one.pool in parts and (parts[one.pool].attempts or parts[one.pool].undated)
     ]
 
@@ -171,7 +170,7 @@ class _Reading:
             base_ended=row["ended"],
             decision=self.of.decision,
             machine=self._machine(step, points),
-            strip=self._strip(jobs) if some else None,
+            strip=sizes.strip(jobs) if some else None,
             waiting_s=waited,
             cancelled_s=pool.figure("gave_up_wait_s").value or 0.0,
             causes=whole,
@@ -273,9 +272,6 @@ class _Reading:
         rules = [rule for rule in self.contents.rules if rule.pool == self.pool.name]
         return kind, points, course.marks(rules, spans, points, in_zone)
 
-    def _strip(self, jobs: pl.DataFrame) -> Strip:
-        return sizes.strip(jobs)
-
     def _machine(self, step: str, points: Sequence[StepPoint]) -> Machine:
         pool = self.pool
         nodes, _ = self._nodes()
@@ -293,6 +289,7 @@ class _Reading:
 
     def _compared(self, jobs: pl.DataFrame) -> Compared | None:
         period = _period(self.contents)
+        jobs = jobs.select("user", "wait_s", "end_time")
         before = None
         if kind_of(period.name) is not None:
             known = queries.rows(self.con, "computed", cluster=self.contents.cluster)

@@ -22,9 +22,8 @@ from audit.model import Period, Standing
 from audit.registry.causes import CAUSES, Cause
 from audit.registry.reasons import INFERRED_HOLDS
 from audit.report.contents import Who
-from audit.report.figures import Figure
+from audit.report.figures import Figure, records
 from audit.report.owner.record import AllJobs, LongWait, ShorterClass, Typical
-from audit.report.rows import records
 from audit.report.sections.waits.sizes import quantile
 from audit.report.sections.who.people import comparable
 from audit.scenario.releases.chains import own_end

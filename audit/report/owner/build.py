@@ -15,7 +15,7 @@ from audit.model import OBSERVED, Period
 from audit.periods import zone
 from audit.registry.requested import MATERIAL
 from audit.report.contents import Contents, Span, Who
-from audit.report.figures import Figure
+from audit.report.figures import Figure, records
 from audit.report.owner.attempts import LEAST_DAYS, SEED, Scene, compare, longest, typical, ways
 from audit.report.owner.record import (
     Beyond,
@@ -28,7 +28,6 @@ from audit.report.owner.record import (
     WaitPool,
 )
 from audit.report.pool import PoolPart
-from audit.report.rows import records
 from audit.report.sections.changes.reading import Stretches, stretches, trend_of
 from audit.report.sections.changes.record import Trend
 from audit.report.sections.passed_over.record import OrderTest
@@ -249,5 +248,4 @@ def _trend(scene: Scene, over: Stretches, in_zone: ZoneInfo, resamples: int) -> 
 
 
 def _sound(sums: pl.DataFrame, stretches_: int) -> list[bool]:
-    """Return for each stretch whether it has enough days for an interval."""
     return [sums.filter(pl.col("stretch") == k).height >= LEAST_DAYS for k in range(stretches_)]

@@ -61,7 +61,7 @@ def verdict(of: OwnerPart, who: Who, *, named: bool = False) -> str:
         name, their = wording.first_upper(owner(who)), "their"
     if not of.attempts or of.typical is None:
         nothing = "No job started and ended in this period"
-        return f"{name}: {nothing[:1].lower()}{nothing[1:]}." if named else f"{nothing}."
+        return f"{name}: {wording.first_lower(nothing)}." if named else f"{nothing}."
     own, similar, compared = of.typical
     waited = f"{name} typically {_waited(own)}"
     if similar is None:
@@ -311,7 +311,6 @@ def way(of: ShorterClass, part: OwnerPart) -> str:
 
 
 def _narrow(label: str) -> float:
-    """Return the least width of a class."""
     lowest = label.partition("-")[0]
     return int(lowest) if lowest.isdecimal() else float("inf")
 
@@ -336,7 +335,7 @@ def long_title(of: LongWait, part: OwnerPart, zone: str) -> str:
     size = "" if of.size is None else f", {wording.plural(of.size, unit)}"
     limit = f" for up to {wording.duration(of.walltime_s)}" if of.walltime_s else ""
     when = wording.instant(of.arrival, zone)
-    return f"{wording.duration(of.wait_s)}: {job[0].lower() + job[1:]}{size}{limit}, from {when}"
+    return f"{wording.duration(of.wait_s)}: {wording.first_lower(job)}{size}{limit}, from {when}"
 
 
 def explained(of: LongWait, who: Who, part: OwnerPart) -> tuple[str, ...]:

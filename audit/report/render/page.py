@@ -31,7 +31,7 @@ from audit.report.render import export, identity, sandbox
 from audit.report.render.export import File
 from audit.report.render.sandbox import SandboxLimits
 from audit.report.sections.causes.text import of_waiting
-from audit.report.sections.changes.course_chart import changes
+from audit.report.sections.changes.charts import changes
 from audit.report.sections.changes.text import passed_before
 from audit.report.sections.findings import findings
 from audit.report.sections.registry import SECTIONS, notices

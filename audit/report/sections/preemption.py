@@ -2,8 +2,8 @@
 
 from typing import Final, NamedTuple
 
+from audit.report.figures import records
 from audit.report.finding import Kind, whole
-from audit.report.rows import records
 from audit.report.source import SectionSource
 
 

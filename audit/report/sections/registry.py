@@ -6,8 +6,7 @@ from typing import Any, Final
 
 from audit.report.charts.style import Chart
 from audit.report.contents import Contents
-from audit.report.finding import Kind
-from audit.report.notice import Notice
+from audit.report.finding import Kind, Notice
 from audit.report.pool import PoolPart
 from audit.report.sections import preemption, resources
 from audit.report.sections.advice import record as advice

@@ -6,8 +6,7 @@ from typing import Final, NamedTuple
 
 import polars as pl
 
-from audit.report.figures import Breakdown
-from audit.report.rows import records
+from audit.report.figures import Breakdown, records
 from audit.report.source import SectionSource
 from audit.words import kind_of
 

@@ -209,7 +209,6 @@ def _parts(study: Study, kind: type[Part]) -> tuple[Part, ...]:
 
 
 def _part(study: Study, part: str | Table | Chart) -> dict[str, object]:
-    """Return a part as the template needs it."""
     if isinstance(part, str):
         return {"kind": "paragraph", "text": part}
     if isinstance(part, Chart):

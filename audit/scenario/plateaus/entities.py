@@ -17,7 +17,7 @@ from audit.metrics.attempts.contention import counted_resources, requested, time
 from audit.metrics.attempts.population import only
 from audit.metrics.attempts.reasons import hold_kind, names_throttles
 from audit.metrics.nodes import Placed, placed, sums_of
-from audit.metrics.waits.queue import Queued, numbered, queued
+from audit.metrics.waits.queue import Queued, ints, numbered, queued
 from audit.model import Pool
 
 if TYPE_CHECKING:
@@ -303,7 +303,7 @@ def plateaued(described: pl.DataFrame, pool: Pool, now: int) -> Plateaued:
         first,
         group.astype(np.int64),
         rows["walltime_s"].to_numpy().astype(np.int64),
-        np.stack([_ints(first[f"request {name}"]) for name in resources]),
+        np.stack([ints(first[f"request {name}"]) for name in resources]),
         places,
         families,
         entity,
@@ -388,7 +388,3 @@ def combined(number: Ints, other: Ints) -> tuple[Ints, Ints]:
     none = int(len(found) > 0 and found[0] == NOBODY)
     pairs = np.stack(np.divmod(found[none:], span), 1)
     return pairs, np.ascontiguousarray(place.reshape(key.shape) - none, np.int64)
-
-
-def _ints(column: pl.Series) -> Ints:
-    return np.ascontiguousarray(column.to_numpy(), np.int64)

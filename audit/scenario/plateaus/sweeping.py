@@ -99,9 +99,9 @@ def swept(
     if climbing:
         start = local_days(days, queue.column("start_time")[job])
         climbs = Climbs(first, job, level, start)
-    return _stops(
-        jobs, made.intervals.taken(), made.stops.taken(), made.users.taken(), days
-    ), climbs
+    tables = made.intervals.taken(), made.stops.taken(), made.users.taken()
+    del made  # these are copies
+    return _stops(jobs, *tables, days), climbs
 
 
 def marked(jobs: Plateaued, pool: Pool, limits: Sequence[Limit], since: int) -> Ints:
@@ -180,21 +180,22 @@ def _barriers(jobs: Plateaued, pool: Pool, known_to: int) -> Barriers:
 def _stops(
     jobs: Plateaued, intervals: Ints, stops: Ints, users: Ints, days: tuple[Ints, Ints]
 ) -> Stops:
-    cells, _ = jobs.cells
     entity = intervals[stops[:, 0], 0]
     order = time_order(entity)
-    interval, cell = stops[order, 0], stops[order, 1]
-    begin, end = intervals[:, 1], intervals[:, 2]
+    first = np.searchsorted(entity[order], np.arange(len(jobs.members) + 1))
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
-    return Stops(
-        np.searchsorted(entity[order], np.arange(len(jobs.members) + 1)),
-        cells[cell, 1],
-        np.stack([level[interval] for level in intervals[:, 3:].T]),
-        local_days(days, begin + (end - begin) // 2)[interval],
-        place[users[:, 0]],
-        users[:, 1],
-    )
+    user_stop = place[users[:, 0]]
+    del entity, place
+    group = jobs.cells[0][stops[order, 1], 1]
+    interval = stops[order, 0]
+    del order
+    level = np.empty((intervals.shape[1] - 3, len(interval)), np.int64)
+    for of_measure, levels in zip(level, intervals[:, 3:].T, strict=True):
+        of_measure[:] = levels[interval]
+    begin, end = intervals[:, 1], intervals[:, 2]
+    day = local_days(days, begin + (end - begin) // 2)[interval]
+    return Stops(first, group, level, day, user_stop, users[:, 1])
 
 
 def traces(jobs: Plateaued, stops: Stops, climbs: Climbs, measure: int) -> Traces:

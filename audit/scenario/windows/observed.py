@@ -12,7 +12,14 @@ from audit.array_types import Bools, Ints
 from audit.metrics.attempts.reasons import in_scope
 from audit.model import Policy, Pool, Scope, Standing
 from audit.scenario.limits import WEEK_S
-from audit.scenario.workload import NEVER, Workload, distinct, limited, workload_of_rows
+from audit.scenario.workload import (
+    NEVER,
+    Workload,
+    distinct,
+    limited,
+    of_limits,
+    workload_of_rows,
+)
 
 COLUMNS: Final = ("user", "account", "qos", "partition", "walltime_s", "size")
 UNKNOWN: Final = -1
@@ -23,7 +30,7 @@ class Observed:
     """The attempts of a pool, in the order of their workload."""
 
     attempts: pl.DataFrame
-    """Columns of ``model.DESCRIBED``, a row per attempt."""
+    """Columns of ``workload.of_limits``, a row per attempt."""
     now: int
     work: Workload
     """Without limits and windows."""
@@ -115,10 +122,9 @@ def observe(described: pl.DataFrame, pool: Pool, now: int) -> Observed:
         described: columns of ``model.DESCRIBED``; attempts of other pools are ignored.
     """
     free = pool._replace(limits=(), windows=(), policy=Policy())
-    described = described.filter(pl.col("pool") == pool.name)
     work, rows = workload_of_rows(described, free, now)
-    attempts = described[rows]
+    attempts = of_limits(described, rows)
     frame = attempts.select(COLUMNS).with_columns(occupancy=pl.Series(work.occupancy))
-    ended = (attempts["standing"] == Standing.ENDED).to_numpy()
+    ended = (described["standing"] == Standing.ENDED).gather(rows).to_numpy()
     queued = limited(work, attempts, pool, now).queued
     return Observed(attempts, now, work, frame, ended & queued & work.has_started)

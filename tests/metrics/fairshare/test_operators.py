@@ -10,7 +10,6 @@ from audit.metrics.fairshare import operators
 from audit.metrics.fairshare.operators import OPERATORS
 from tests.naive import trees as naive
 
-OF_RATIO = tuple(name for name in OPERATORS if name not in ("absolute", "combined"))
 UNIT = st.floats(0, 1)
 names = st.sampled_from(OPERATORS)
 

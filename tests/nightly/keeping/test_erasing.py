@@ -30,7 +30,6 @@ from tests.formats.contract import PLAIN_JOB
 from tests.security.test_names_with_key import forms
 from tests.shared import once
 
-ROOT: Final = Path(__file__).parents[3]
 NOW: Final = 2_000_000_000
 BEGIN: Final = 1_767_600_000  # 5 January 2026
 DAY: Final = 86_400

@@ -15,13 +15,12 @@ from audit.model import Period
 from audit.periods import zone
 from audit.registry.causes import CAUSES
 from audit.report.contents import Who
-from audit.report.figures import Figure
+from audit.report.figures import Figure, records
 from audit.report.owner import page as render
 from audit.report.owner.attempts import Scene, compare, longest, typical
 from audit.report.owner.build import build
 from audit.report.owner.record import FairshareCourse, OwnerContents, WaitPart
 from audit.report.owner.text import fairshare
-from audit.report.rows import records
 from audit.store import migrations, queries, snapshots
 from audit.store.database import Connection
 from tests.report import chromium

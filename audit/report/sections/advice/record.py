@@ -5,8 +5,7 @@ from typing import Any, Final, NamedTuple
 
 import polars as pl
 
-from audit.report.figures import Figure
-from audit.report.rows import records
+from audit.report.figures import Figure, records
 from audit.report.sections.fair_starts.record import Fidelity, fidelity_of
 from audit.report.source import SectionSource
 

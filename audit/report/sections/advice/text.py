@@ -25,7 +25,7 @@ def never(advised: Advised) -> str:
     others = ""
     if more:
         others = f", and {wording.plural(more, 'other change')} would also leave such jobs"
-    worst = wording.name(f"{title[:1].lower()}{title[1:]}", _TITLE)
+    worst = wording.name(wording.first_lower(title), _TITLE)
     return f"{wording.plural(count, 'job')} would never start if you {worst}{others}: not advised."
 
 
@@ -79,7 +79,6 @@ def sentences(advice: Advice) -> str:
 
 
 def _of_user(user: AdvicePart) -> str:
-    """Return how much less or more a user's jobs would wait."""
     change = user.wait.value or 0.0
     size, more = replace(user.wait, value=abs(change)), "less" if change < 0 else "more"
     return f"{wording.name(user.label)} {wording.rough(size)} {more}"

@@ -7,10 +7,10 @@ from typing import Final
 from audit.registry.causes import LACKS, Lack
 from audit.report import wording
 from audit.report.contents import Contents
+from audit.report.figures import records
 from audit.report.finding import Kind, Subject, if_whole, whole
 from audit.report.place import UNEXPLAINED, Place
 from audit.report.pool import PoolPart
-from audit.report.rows import records
 from audit.report.sections.causes.record import Causes, Scattered, Unexplained
 from audit.report.source import SectionSource
 

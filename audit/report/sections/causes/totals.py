@@ -32,24 +32,24 @@ def shares(jobs: pl.DataFrame) -> dict[str, float]:
 
     They add up to 1, unless nothing waited.
     """
-    sums = jobs.select(pl.col(KEYS).sum()).row(0, named=True)
-    total = sum(sums.values())
-    made = {key: value / total if total else 0.0 for key, value in sums.items()}
-    if made["cycle"] < LEAST_CYCLE:
-        made["none"] += made["cycle"]
-        made["cycle"] = 0.0
-    return made
+    made = _shares(jobs)
+    return made if made["cycle"] >= LEAST_CYCLE else _without_cycle(made)
 
 
 def like(whole: Shares, jobs: pl.DataFrame) -> dict[str, float]:
     """Return the shares of some jobs, in which the same causes are listed as of all."""
+    made = _shares(jobs)
+    return made if whole["cycle"] else _without_cycle(made)
+
+
+def _shares(jobs: pl.DataFrame) -> dict[str, float]:
     sums = jobs.select(pl.col(KEYS).sum()).row(0, named=True)
     total = sum(sums.values())
-    made = {key: value / total if total else 0.0 for key, value in sums.items()}
-    if not whole["cycle"]:
-        made["none"] += made["cycle"]
-        made["cycle"] = 0.0
-    return made
+    return {key: value / total if total else 0.0 for key, value in sums.items()}
+
+
+def _without_cycle(shares: dict[str, float]) -> dict[str, float]:
+    return shares | {"none": shares["none"] + shares["cycle"], "cycle": 0.0}
 
 
 def rules(jobs: pl.DataFrame, named: Mapping[str, tuple[str, str, str]]) -> tuple[RuleTime, ...]:

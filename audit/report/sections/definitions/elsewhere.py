@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from audit.report import wording
+from audit.report.figures import records
 from audit.report.pool import PoolPart
-from audit.report.rows import records
 from audit.report.sections.definitions.record import Elsewhere
 from audit.report.source import SectionSource
 

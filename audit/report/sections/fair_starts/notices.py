@@ -7,8 +7,7 @@ from typing import Final
 from audit.model import COUNTED, FstStatus
 from audit.report import wording
 from audit.report.contents import Contents
-from audit.report.finding import Kind, if_trusted, whole, worst_width
-from audit.report.notice import Notice, in_pool
+from audit.report.finding import Kind, Notice, if_trusted, in_pool, whole, worst_width
 from audit.report.place import DELAY
 from audit.report.pool import PoolPart
 from audit.report.sections.fair_starts import tables

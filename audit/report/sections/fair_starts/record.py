@@ -8,8 +8,7 @@ import polars as pl
 from audit.metrics.attempts.fidelity import MaySay
 from audit.model import COUNTED, FstStatus
 from audit.registry.causes import COLUMNS
-from audit.report.figures import Breakdown, Figure, Figures, by_total
-from audit.report.rows import records
+from audit.report.figures import Breakdown, Figure, Figures, by_total, records
 from audit.report.source import SectionSource
 
 
@@ -155,6 +154,5 @@ def _statuses(parts: tuple[Breakdown, ...]) -> tuple[StatusCount, ...]:
 
 
 def _delayed(rows: pl.DataFrame) -> tuple[Delayed, ...]:
-    """Return the attempts of a pool that later arrivals delayed most."""
     parts = rows.select(COLUMNS).rows()
     return records(Delayed, rows.with_columns(pl.Series("parts", parts, pl.Object)))

@@ -7,7 +7,7 @@ import polars as pl
 
 from audit.metrics.bursts import bursts
 from audit.periods import day_edges, day_of, zone
-from audit.report.rows import records
+from audit.report.figures import records
 from audit.report.source import SectionSource
 
 

@@ -7,8 +7,7 @@ from typing import Final, NamedTuple
 
 import polars as pl
 
-from audit.report.figures import Breakdown, Figure, Figures, breakdowns
-from audit.report.rows import records
+from audit.report.figures import Breakdown, Figure, Figures, breakdowns, records
 from audit.report.source import SectionSource
 
 

@@ -73,7 +73,7 @@ def used_more(pool: PoolPart) -> tuple[str, ...]:
     if not pool[OrderTest].used_more:
         return ()
     first, *others = pool[OrderTest].used_more
-    text = f"{_subject(first, start=True)} waits longer: {PassedWhy.USAGE.phrase}, and it "
+    text = f"{subject_of(first.kind, first.name)} waits longer: {PassedWhy.USAGE.phrase}, and it "
     text += f"{used(first)}."
     if others:
         text += f" So do {wording.count(len(others))} others."
@@ -89,15 +89,10 @@ def used(one: PassedOver) -> str:
 def ahead(pool: PoolPart) -> tuple[str, ...]:
     """Return the order of partitions and QOS that the log shows."""
     return tuple(
-        f"Later jobs of {_subject(one)} started first in "
+        f"Later jobs of {subject_of(one.kind, one.name, start=False)} started first in "
         f"{wording.rough(one.figure('passed_ahead'))} of the pairs."
         for one in pool[OrderTest].ahead
     )
-
-
-def _subject(one: PassedOver, *, start: bool = False) -> str:
-    word = "QOS" if one.kind == "qos" else wording.first_upper(one.kind) if start else one.kind
-    return f"{word} {wording.name(one.name, 30)}"
 
 
 def stuck_because(row: StuckAttempt) -> str:

@@ -6,9 +6,8 @@ from typing import NamedTuple
 
 from audit.metrics.attempts.similar import WALLTIMES
 from audit.report import wording
-from audit.report.figures import SMALL_SAMPLE
+from audit.report.figures import SMALL_SAMPLE, by_width, records
 from audit.report.pool import PoolPart
-from audit.report.rows import by_width, records
 from audit.report.source import SectionSource
 from audit.scenario.predict.calibration import TOLERANCE_S
 

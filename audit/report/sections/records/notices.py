@@ -7,7 +7,7 @@ from typing import Final
 from audit.report import part, wording
 from audit.report.contents import Contents
 from audit.report.figures import SMALL_SAMPLE
-from audit.report.notice import Notice, in_pool
+from audit.report.finding import Notice, in_pool
 from audit.report.pool import PoolPart
 from audit.report.sections.records.record import Coverage
 

@@ -7,9 +7,8 @@ import polars as pl
 
 from audit.periods import day_of, zone
 from audit.registry import measures
-from audit.report.figures import Figure
+from audit.report.figures import Figure, records
 from audit.report.pool import PoolPart
-from audit.report.rows import records
 from audit.report.sections.records.record import (
     Coverage,
     Gap,
@@ -83,7 +82,6 @@ def _refusals(lines: pl.DataFrame) -> tuple[Refusal, ...]:
 
 
 def _restatement(source: SectionSource) -> Restatement | None:
-    """Return the changes since the period's figures were last computed."""
     rows = source.rows("records/restated").rows()
     if not rows:
         return None

@@ -5,10 +5,9 @@ from typing import Final
 
 from audit.report import wording
 from audit.report.contents import Assumed, Contents
-from audit.report.figures import Figure
+from audit.report.figures import Figure, records
 from audit.report.finding import Kind, Subject
 from audit.report.place import Place
-from audit.report.rows import records
 from audit.report.sections.machine import text as belief
 from audit.report.sections.rules.record import BoundRule, BoundRules
 from audit.report.source import SectionSource

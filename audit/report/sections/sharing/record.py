@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from audit.registry.requested import MATERIAL
-from audit.report.rows import records
+from audit.report.figures import records
 from audit.report.source import SectionSource
 
 

@@ -75,7 +75,6 @@ def _usage_title(kind: str, pairs: Sequence[tuple[str, UsageLine]]) -> str:
 
 
 def _named(kind: str, of: Sequence[_Line]) -> list[tuple[str, _Line]]:
-    """Return lines with distinct labels."""
     labels = wording.distinct(
         f"{wording.plural(line.others, f'other {kind}')} together"
         if line.others

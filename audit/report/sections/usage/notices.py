@@ -7,8 +7,7 @@ from typing import Final, NamedTuple
 from audit.report import wording
 from audit.report.contents import Contents
 from audit.report.figures import Figure
-from audit.report.finding import Kind, Subject
-from audit.report.notice import Notice
+from audit.report.finding import Kind, Notice, Subject
 from audit.report.place import Place, quoted, subject_of
 from audit.report.sections.usage.record import Charge, DecayedUsage, UsageOf
 

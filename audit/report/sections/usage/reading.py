@@ -13,7 +13,7 @@ import polars as pl
 
 from audit.periods import day_of, zone
 from audit.report.charts.series import DAYS_DRAWN
-from audit.report.rows import by_value, records
+from audit.report.figures import by_value, records
 from audit.report.sections.usage.record import (
     Charge,
     DecayedUsage,

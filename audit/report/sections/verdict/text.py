@@ -121,7 +121,6 @@ def causes(facts: PageFacts) -> list[Sentence]:
 
 
 def _paired(key: str, facts: PageFacts) -> str:
-    """Return a cause that is named with another."""
     return rule_of(facts) if key == "rule" else phrases.PAIRED[key].format(what=_scattered(facts))
 
 
@@ -142,7 +141,6 @@ def _alone(key: str, part: float, facts: PageFacts) -> Sentence:
 
 
 def _scattered(facts: PageFacts) -> str:
-    """Return what is free, but scattered over nodes."""
     lacked = facts.lacked
     return phrases.SCATTERED_WHAT.get(lacked[0] if lacked else "", "nodes")
 

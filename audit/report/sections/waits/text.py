@@ -43,7 +43,6 @@ def strip(facts: PageFacts) -> tuple[Cell, ...]:
 
 
 def _long(facts: PageFacts) -> tuple[Cell, Cell]:
-    """Return the figures of a quiet pool."""
     of = facts.strip
     assert of is not None
     hundred = Slot(amounts.short_time(of.run_p99), "one run in a hundred")

@@ -8,9 +8,8 @@ import polars as pl
 
 from audit.metrics.attempts import users
 from audit.report.charts.series import NUWT_CUT
-from audit.report.figures import Parts
+from audit.report.figures import Parts, by_value
 from audit.report.pool import PoolPart
-from audit.report.rows import by_value
 from audit.report.sections.who.record import Entities, Entity, Missed, Step
 from audit.report.source import SectionSource
 

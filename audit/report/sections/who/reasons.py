@@ -132,7 +132,11 @@ def _patterns(of: Person, facts: PageFacts) -> Iterator[Sentence]:
     if largest == "none" and none >= LEAST_FREE and not facts.part:
         much = Slot(amounts.short_share(none), f"no reason of {of.kind} {of.name}")
         yield say(phrases.FREE, much="mostly" if none >= HALF else much)
-    words = phrases.FULL_MACHINE if largest == FULL else _lower(label(BY_KEY[largest], facts))
+    words = (
+        phrases.FULL_MACHINE
+        if largest == FULL
+        else wording.first_lower(label(BY_KEY[largest], facts))
+    )
     yield say(phrases.MANY, cause=words)
 
 
@@ -152,7 +156,3 @@ def _rules(of: Person) -> Sentence:
     share = of.causes["rule"]
     spoken = Slot(amounts.spoken(share), f"rules of {of.kind} {of.name}")
     return upper(say(phrases.OF_ITS_WAITING, what=what, share=spoken))
-
-
-def _lower(text: str) -> str:
-    return text[:1].lower() + text[1:]
