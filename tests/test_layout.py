@@ -44,7 +44,6 @@ TESTED_IN: Final = {
     "report/sections/who/reasons": "report/first_page/test_compose",
     "report/sections/who/text": "report/first_page/test_compose",
     "kernels/events": "ingest/test_events",
-    "kernels/growing": "metrics/waits/test_walk",
     "mail/ledger": "mail/test_delivery",
     "pipeline/computing": "oneoff/test_audit",
     "report/owner/card": "test_json_answers",
