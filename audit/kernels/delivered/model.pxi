@@ -191,6 +191,16 @@ cdef inline void append(JobLine line, int64_t key, int64_t job, ObservedPool log
     line.live += 1
 
 
+cdef inline void append_place(JobLine line, JobLine other, int64_t i) noexcept nogil:
+    """Add the attempt at place ``i`` of another line, whose key is not below the last one."""
+    cdef int64_t k = line.tail
+    line.key[k], line.job[k] = other.key[i], other.job[i]
+    line.size[k], line.estimate[k] = other.size[i], other.estimate[i]
+    line.bounds[k >> BITS] = STALE
+    line.tail += 1
+    line.live += 1
+
+
 cdef int64_t first_from(JobLine line, int64_t key) noexcept nogil:
     """Return the first place with this key or a greater one."""
     cdef int64_t low = line.head, high = line.tail, middle
@@ -315,6 +325,7 @@ cdef class PassScene:
     cdef int64_t[::1] chosen  # what the pass started
     cdef int64_t number  # of those
     cdef int64_t first  # the first that could not start, or NOBODY
+    cdef int64_t longest  # what follows the first may last no longer, unless it fits in ``sums``
     cdef int64_t until  # when any that was passed over is let through, or the first one no longer
     cdef int64_t[::1] turn  # orders that change: a heap of those not yet served
     cdef int64_t turns

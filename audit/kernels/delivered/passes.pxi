@@ -8,7 +8,7 @@
 
 cdef void make_pass(PassScene scene, ObservedPool log, PassRule rule, bint probing) noexcept nogil:
     """Write which attempts the rule starts to ``chosen``; or, ``probing``, lower ``free``."""
-    scene.number, scene.first, scene.until = 0, NOBODY, NEVER
+    scene.number, scene.first, scene.longest, scene.until = 0, NOBODY, NEVER, NEVER
     if scene.free < scene.least:
         return
     if rule.backfill == PassBackfill.REPLAN:
@@ -54,7 +54,7 @@ cdef void serve(PassScene scene, ObservedPool log, PassRule rule, bint probing) 
     if rule.depth == NEVER and not any_turn(scene, rule, scene.free):
         return
     shadow = shadow_of(scene, log, head)
-    left = NEVER if shadow == NEVER else shadow - scene.now
+    scene.longest = left = NEVER if shadow == NEVER else shadow - scene.now
     while examined < rule.depth and scene.free >= scene.least:
         if rule.depth == NEVER:
             job = next_turn(scene, log, rule, scene.free, left, scene.sums[0])

@@ -45,7 +45,8 @@ class PassRule:
 
 class DeliveredCapacity:
     def __init__(
-        self, most: _Ints, blocks: _Ints, kept: bool, free: bool, bounded: bool, always: _Bools
+        self, most: _Ints, blocks: _Ints, bits: int, kept: bool, free: bool, bounded: bool,
+        always: _Bools
     ) -> None: ...  # fmt: skip
 
 class AgreementGoal:

@@ -28,7 +28,8 @@ from audit.scenario.delivered.observed import ObservedTurns, observed_turns
 from audit.scenario.scenario import Scenario
 from audit.scenario.workload import NEVER, instants
 
-_BLOCK: Final = 64  # of the kernel
+_BLOCK_BITS: Final = 6
+"""Blocks of instants have this power of two."""
 _OPEN: Final = 1  # marks of attempts in a snapshot
 _PREEMPTED: Final = 2
 
@@ -180,6 +181,10 @@ def _delivered(
 ) -> kernels.DeliveredCapacity:
     """Return the capacity delivered under a rule, and what is pinned."""
     most = delivered_capacity(scenario, turns, known.rule, cautious=cautious)
-    blocks = np.maximum.reduceat(most, np.arange(0, len(most), _BLOCK)) if len(most) else most
+    blocks = (
+        np.maximum.reduceat(most, np.arange(0, len(most), 1 << _BLOCK_BITS)) if len(most) else most
+    )
     always = ~turns.work.fitting | turns.work.exceeding
-    return kernels.DeliveredCapacity(most, blocks, known.rule.kept, known.free, cautious, always)
+    return kernels.DeliveredCapacity(
+        *(most, blocks, _BLOCK_BITS), known.rule.kept, known.free, cautious, always
+    )

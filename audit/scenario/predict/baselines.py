@@ -14,7 +14,7 @@ FEWEST_ALL: Final = 20
 FEWEST_ALIKE: Final = 5
 UNKNOWN: Final = -1
 """The median of too few waits."""
-_WALLTIMES_S: Final = (3_600, 14_400, 43_200, 86_400)
+WALLTIMES_S: Final = (3_600, 14_400, 43_200, 86_400)
 
 
 class Baselines:
@@ -30,8 +30,8 @@ class Baselines:
         order = begun[np.argsort(work.start[begun], kind="stable")]
         self._starts, self._waits = work.start[order], (work.start - work.arrival)[order]
         width = np.ceil(np.log2(np.maximum(known.size, 1))).astype(np.int64)
-        walltime = np.searchsorted(_WALLTIMES_S, known.walltime)
-        self._class: Ints = width * (len(_WALLTIMES_S) + 1) + walltime
+        walltime = np.searchsorted(WALLTIMES_S, known.walltime)
+        self._class: Ints = width * (len(WALLTIMES_S) + 1) + walltime
         classes = int(self._class.max(initial=-1)) + 1
         own = np.unique(known.user * classes + self._class, return_inverse=True)[1]
         self._own: Ints = own.astype(np.int64)

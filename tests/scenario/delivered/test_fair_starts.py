@@ -1,6 +1,7 @@
 """Fair starts on delivered capacity: against the slow twin, by hand, and made sites (SPEC §10)."""
 
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import polars as pl
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from audit.metrics.attempts.population import describe
 from audit.model import Backfill, FstStatus, Policy, Pool, Resource
+from audit.scenario.delivered import fair_starts
 from audit.scenario.delivered.agreement import KnownRule, agreement, rule_of
 from audit.scenario.delivered.candidates import KEPT, SiteRule
 from audit.scenario.delivered.fair_starts import delivered_starts, starts_without
@@ -29,6 +31,7 @@ from tests.scenario.delivered.test_agreement import real
 from tests.strategies import EPOCH, ended, frame
 
 OBSERVED = KnownRule(KEPT, 0.0)
+EASY = SiteRule(Policy())
 FIRST = slow.Site(
     tuple(
         slow.Job(*row)
@@ -62,10 +65,11 @@ def starts(scenario: Scenario, known: KnownRule) -> list[int | None]:
 
 
 @settings(max_examples=examples(200))
-@given(sites(), rules(), st.booleans())
-def test_fair_starts_as_defined(site: slow.Site, rule: SiteRule, exact: bool) -> None:
+@given(sites(), rules(), st.booleans(), st.sampled_from([0, 1, 6]))
+def test_fair_starts_as_defined(site: slow.Site, rule: SiteRule, exact: bool, bits: int) -> None:
     known = KnownRule(rule, 0.99 if exact else 0.7)
-    made = delivered_starts(scenario_of(site), known)
+    with patch.object(fair_starts, "_BLOCK_BITS", bits):
+        made = delivered_starts(scenario_of(site), known)
     for j, row in enumerate(made.iter_rows(named=True)):
         job = site.jobs[j]
         largest = site.capacity + max((change for _, change in site.steps), default=0)
@@ -80,6 +84,27 @@ def test_fair_starts_as_defined(site: slow.Site, rule: SiteRule, exact: bool) ->
         miss, cautious = (max(job.start - each, 0) for each in found)
         assert row["miss_delivered_s"] == miss
         assert row["miss_cautious_s"] == min(miss, cautious)
+
+
+@settings(max_examples=examples(100))
+@given(
+    sites(most=60),
+    st.sampled_from([Backfill.none, Backfill.no_guarantee, Backfill.easy]),
+    st.booleans(),
+    st.booleans(),
+    st.integers(0, 3),
+)
+def test_runs_that_continue_the_last_are_those_of_each_attempt_alone(
+    site: slow.Site, backfill: Backfill, own_peak: bool, exact: bool, bits: int
+) -> None:
+    """With a depth that no queue reaches, each attempt has a simulation of its own."""
+    found = []
+    for depth in (None, 1_000):
+        rule = SiteRule(Policy(backfill=backfill, depth=depth), own_peak)
+        with patch.object(fair_starts, "_BLOCK_BITS", bits):
+            known = KnownRule(rule, 0.99 if exact else 0.7)
+            found.append(delivered_starts(scenario_of(site), known).drop("fst_rule"))
+    assert found[0].equals(found[1])
 
 
 @settings(max_examples=examples(100))
@@ -108,6 +133,22 @@ def test_delays_by_one_user_as_defined(site: slow.Site, rule: SiteRule, j: int) 
 )
 def test_fair_starts_by_hand(site: slow.Site, want: list[int]) -> None:
     assert starts(scenario_of(site), OBSERVED) == want
+
+
+def test_a_start_that_brings_the_first_in_turn_to_its_peak_lets_the_next_one_through() -> None:
+    rows = (
+        (40, 5, 40, 40, 1, 110),
+        (50, 6, 70, 70, 0, 200),
+        (60, 3, 30, 130, 0, 160),
+        (70, 2, 80, 80, 1, 220),
+        (90, 5, 80, 80, 1, 130),
+        (100, 4, 20, 70, 1, 110),
+        (100, 4, 20, 70, 1, 170),
+    )
+    site, rule = slow.Site(tuple(slow.Job(*row) for row in rows), 10), EASY._replace(own_peak=True)
+    assert slow.fair_start(site, slow_rule(rule), 3) == 130
+    want = [110, 150, 110, 130, 130, 110, 170]
+    assert starts(scenario_of(site), KnownRule(rule, 0.7)) == want
 
 
 def test_what_the_columns_say() -> None:
@@ -212,7 +253,6 @@ def misses(made: MadeSite, known: KnownRule) -> tuple[int, int, int, int]:
     ).row(0)
 
 
-EASY = SiteRule(Policy())
 REPLAN = SiteRule(Policy(backfill=Backfill.conservative_replan))
 
 

@@ -1,0 +1,262 @@
+# The run without what arrives from some attempt on, continued from one such attempt to the next.
+#
+# Two such runs differ little: the second has a few more attempts, and begins at a later snapshot.
+# It is simulated only where it differs. Instants are taken in blocks. The runs are *alike* at the
+# begin of a block if the same attempts run, since the same instants, and the same wait, except for
+# new ones. From there on they do the same until a new attempt could start, or stop others. The
+# bounds of each block tell whether one could. The blocks before the first where it could are left
+# out: the state at its begin follows from the starts of the last run, and the simulation goes on.
+
+
+cdef int64_t LONG_AGO = -HUGE
+
+
+@cython.final
+cdef class LastRun:
+    """The starts of a run by blocks of instants, and how the next one differs from it so far."""
+    cdef int64_t known  # the attempts before this one take part in the last run,
+    cdef int64_t included  # and those before this one in the next
+    cdef int64_t[::1] block  # [n], in which each starts; the number of blocks: in none
+    cdef int64_t[::1] starts  # [blocks + 1], number of those; from ``at`` on, not yet in the next
+    # What could start in each block besides: under NONE, any attempt of a rank below ``reach``;
+    # else, one whose size has so many bits, if its estimate is at most ``longest``.
+    cdef int64_t[::1] reach  # [blocks]
+    cdef int64_t[:, ::1] longest  # blocks × WIDTHS
+    cdef int64_t at  # the block that the next run has come to
+    cdef int64_t fresh  # number of its starts in there
+    cdef int64_t lag  # number of starts in blocks before that it has not yet made
+    cdef int64_t[::1] unlike  # attempts that start at another instant in the next run,
+    cdef int64_t[::1] before  # and when they do in the last
+    cdef int64_t unlikes
+
+    def __init__(self, int64_t count, int64_t blocks):
+        self.block = np.full(count, blocks)
+        self.starts = np.zeros(blocks + 1, np.int64)
+        self.reach, self.longest = np.full(blocks, NEVER), np.full((blocks, WIDTHS), NEVER)
+        self.unlike, self.before = np.zeros((2, count), np.int64)
+
+
+cdef bint in_turn(PassRule rule, DeliveredCapacity delivered):
+    """Return whether new attempts are served last, or passes stop where one does not fit."""
+    if rule.order != PassOrder.RANK or rule.depth != NEVER:
+        return False
+    if rule.backfill == PassBackfill.NONE:
+        return True
+    return rule.backfill != PassBackfill.REPLAN and bool((np.diff(rule.rank) > 0).all())
+
+
+cdef inline bint has_ended(
+    ForkedRun run, ObservedPool log, int64_t job, int64_t now
+) noexcept nogil:
+    """Return whether an attempt has ended in the last run, if it takes part."""
+    return job >= run.last.included or run.begun[job] <= now - log.occupancy[job]
+
+
+cdef void open_snapshot(
+    ForkedRun run, LastRun last, PassScene scene, JobLine ranked, ObservedPool log, PassRule rule,
+    DeliveredCapacity delivered, int64_t j, int64_t d
+) noexcept nogil:
+    """Begin the next run at ``d``, with the attempts up to ``j``."""
+    cdef int64_t i, job, before
+    open_run(run, scene, log, rule, d, d, NOBODY)
+    last.known, last.included = last.included, max(last.included, j + 1)
+    open_block(last, run.i >> delivered.bits)
+    last.starts[last.at] = 0
+    for i in range(ranked.head, ranked.tail):
+        job = ranked.job[i]
+        if job == GAP or job >= last.included:
+            continue
+        if log.start[job] >= d:
+            if job < last.known and last.block[job] <= last.at:
+                if last.block[job] < last.at:
+                    last.lag += 1
+                else:
+                    last.starts[last.at] += 1
+            enqueue(run, scene, ranked, i)
+            continue
+        before = run.begun[job] if job < last.known else LONG_AGO
+        if before != log.start[job]:
+            if job < last.known and last.block[job] > last.at:
+                last.starts[last.block[job]] -= 1
+            if log.end[job] > d or before > d - log.occupancy[job]:
+                add_unlike(last, job, before)
+            run.begun[job], last.block[job] = log.start[job], NOBODY
+        if log.end[job] > d:
+            push(run.expected, log.start[job] + log.estimate[job], job)
+    begin_expected(run, scene, log, rule)
+
+
+cdef void resume(
+    ForkedRun run, LastRun last, PassScene scene, JobLine ranked, ObservedPool log, PassRule rule,
+    DeliveredCapacity delivered, int64_t block
+) noexcept nogil:
+    """Go on at the begin of a block, where the runs are alike."""
+    cdef int64_t i, job, now = log.instants[block << delivered.bits]
+    open_run(run, scene, log, rule, run.since, now, NOBODY)
+    open_block(last, block)
+    for i in range(ranked.head, ranked.tail):
+        job = ranked.job[i]
+        if job == GAP or job >= last.included:
+            continue
+        if run.begun[job] >= now:
+            enqueue(run, scene, ranked, i)
+        elif run.begun[job] > now - log.occupancy[job]:
+            push(run.expected, run.begun[job] + log.estimate[job], job)
+    begin_expected(run, scene, log, rule)
+
+
+cdef void open_block(LastRun last, int64_t block) noexcept nogil:
+    """Begin with a block, alike so far."""
+    last.at = block
+    last.fresh = last.lag = last.unlikes = 0
+    forget_bounds(last)
+
+
+cdef inline void forget_bounds(LastRun last) noexcept nogil:
+    last.reach[last.at] = NOBODY
+    last.longest[last.at, :] = NOBODY
+
+
+cdef void go_through(
+    ForkedRun run, LastRun last, PassScene scene, JobLine ranked, ObservedPool log, PassRule rule,
+    DeliveredCapacity delivered, int64_t j, bint opened
+) noexcept nogil:
+    """Simulate the run with the attempts up to ``j``, where it differs from the last."""
+    cdef int64_t blocks = last.reach.shape[0], block, i
+    if not opened:
+        if j < last.included:
+            return
+        last.known, last.included = last.included, j + 1
+        i = first_above(log.instants, 0, log.instants.shape[0], run.since) - 1
+        block = next_block(run, last, log, rule, delivered, i >> delivered.bits)
+        if block == blocks:
+            return
+        if block > i >> delivered.bits:
+            resume(run, last, scene, ranked, log, rule, delivered, block)
+        else:
+            last.included = last.known
+            open_snapshot(run, last, scene, ranked, log, rule, delivered, j, run.since)
+    while True:
+        step(run, scene, log, rule, delivered)
+        bound_block(run, last, scene, rule)
+        go_on(run, scene, log, delivered)
+        block = blocks if scene.now == NEVER else run.i >> delivered.bits
+        while last.at < block:
+            last.lag += last.starts[last.at]
+            last.starts[last.at], last.fresh = last.fresh, 0
+            last.at += 1
+            if last.at == blocks:
+                break
+            if alike(run, last, log, log.instants[last.at << delivered.bits]):
+                i = next_block(run, last, log, rule, delivered, last.at)
+                if i == blocks or scene.now == NEVER:
+                    return
+                if i > block:
+                    resume(run, last, scene, ranked, log, rule, delivered, i)
+                    break
+            forget_bounds(last)
+            bound_block(run, last, scene, rule)
+        if scene.now == NEVER:
+            break
+    for i in range(scene.queue.head, scene.queue.tail):
+        if scene.queue.job[i] != GAP:  # it never starts
+            run.begun[scene.queue.job[i]] = NEVER
+            last.block[scene.queue.job[i]] = blocks
+
+
+cdef int64_t next_block(
+    ForkedRun run, LastRun last, ObservedPool log, PassRule rule, DeliveredCapacity delivered,
+    int64_t block
+) noexcept nogil:
+    """Return the first block, from ``block`` on, in which a new attempt could make a difference."""
+    cdef int64_t stop = last.reach.shape[0], job, i, bits
+    for job in range(last.known, last.included):
+        if run.begun[job] != NEVER or log.start[job] < run.since:
+            continue
+        if log.start[job] != NEVER and pinned(run, log, delivered, job):
+            i = first_above(log.instants, 0, log.instants.shape[0], log.start[job]) - 1
+            stop = min(stop, max(i >> delivered.bits, block))
+        i, bits = block, width(log.request[0, job])
+        if rule.backfill == PassBackfill.NONE:
+            while i < stop and last.reach[i] < rule.rank[job]:
+                i += 1
+        else:
+            while i < stop and last.longest[i, bits] < log.estimate[job]:
+                i += 1
+        stop = i
+    return stop
+
+
+cdef void bound_block(
+    ForkedRun run, LastRun last, PassScene scene, PassRule rule
+) noexcept nogil:
+    """Note what could start behind the queue, or in it, until the next instant of the run."""
+    cdef int64_t at = last.at, left = NEVER, spare = HUGE, most, bits
+    if rule.backfill == PassBackfill.NONE:
+        if run.settled and scene.first != NOBODY:
+            last.reach[at] = max(last.reach[at], rule.rank[scene.first])
+        else:
+            last.reach[at] = NEVER
+        return
+    if run.settled and scene.longest < NEVER:
+        left, spare = scene.longest, scene.sums[0]
+    most = max(run.need - 1, scene.free)
+    spare = width(min(most, spare))
+    for bits in range(width(most) + 1):
+        last.longest[at, bits] = max(last.longest[at, bits], NEVER if bits <= spare else left)
+
+
+cdef void compare_start(
+    ForkedRun run, LastRun last, int64_t job, int64_t now
+) noexcept nogil:
+    """Note how a start differs from that of the last run."""
+    if job >= last.known:
+        add_unlike(last, job, LONG_AGO)
+    else:
+        if last.block[job] < last.at:
+            last.lag -= 1
+        else:
+            last.starts[last.block[job]] -= 1
+        if run.begun[job] != now:
+            add_unlike(last, job, run.begun[job])
+    last.block[job] = last.at
+    last.fresh += 1
+
+
+cdef inline void add_unlike(LastRun last, int64_t job, int64_t before) noexcept nogil:
+    last.unlike[last.unlikes], last.before[last.unlikes] = job, before
+    last.unlikes += 1
+
+
+cdef bint alike(
+    ForkedRun run, LastRun last, ObservedPool log, int64_t now
+) noexcept nogil:
+    """Return whether the runs are alike at the begin of a block; drop what is over in both."""
+    cdef int64_t kept = 0, i, since
+    for i in range(last.unlikes):
+        since = now - log.occupancy[last.unlike[i]]
+        if run.begun[last.unlike[i]] > since or last.before[i] > since:
+            last.unlike[kept], last.before[kept] = last.unlike[i], last.before[i]
+            kept += 1
+    last.unlikes = kept
+    return kept == 0 and last.lag == 0
+
+
+cdef bint is_disturbed(
+    ForkedRun run, JobLine ranked, ObservedPool log, PassRule rule, DeliveredCapacity delivered,
+    int64_t j
+) noexcept nogil:
+    """Return whether anything that does not matter to ``j`` has started before it."""
+    cdef int64_t i, job
+    if delivered.kept:
+        if rule.limits.first.shape[0] + rule.held.shape[0] + rule.released.shape[0] == 0:
+            return False  # none is passed over
+        for i in range(first_from(ranked, rule.rank[j] + 1), ranked.tail):
+            job = ranked.job[i]
+            if job != GAP and run.begun[job] < run.begun[j]:
+                return True
+        return False
+    for job in range(j + 1, run.last.included):
+        if run.begun[job] != NEVER and run.begun[job] <= run.begun[j]:
+            return True
+    return False
