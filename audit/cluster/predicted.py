@@ -31,7 +31,8 @@ def predicted(
         nightly: whether a night asks, not an audit.
     """
     attempts = scenario.attempts
-    made = predictions.at_submission(scenario, zone.key, nightly=nightly)
+    since = window.from_time if nightly else None
+    made = predictions.at_submission(scenario, zone.key, nightly=nightly, since=since)
     own = attempts.select(window.holds()).to_series()
     kinds = [made.filter(own.gather(made["row"])).with_columns(kind=pl.lit(SUBMISSION))]
     if window.to_time is None and (attempts["standing"] == Standing.PENDING).any():

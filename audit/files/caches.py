@@ -81,7 +81,9 @@ def _digest(key: bytes, content: bytes) -> bytes:
 
 ALONE: Final = 1 << 20
 """Minimum bytes of an allocation that is returned to the system when it is freed."""
-_MMAP_THRESHOLD: Final = -3  # malloc.h: M_MMAP_THRESHOLD
+UNUSED: Final = 32 << 20
+"""Maximum bytes that are kept for later allocations; each page that is returned costs a fault."""
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # malloc.h
 
 
 def give_back() -> None:
@@ -91,6 +93,7 @@ def give_back() -> None:
         adjust = getattr(ctypes.CDLL(None), "mallopt", None)  # glibc's
         if adjust is not None:
             adjust(_MMAP_THRESHOLD, ALONE)
+            adjust(_TRIM_THRESHOLD, UNUSED)
 
 
 def spill_privately() -> None:

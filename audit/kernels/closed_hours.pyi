@@ -1,3 +1,4 @@
+from enum import IntEnum
 from typing import final
 
 import numpy as np
@@ -12,16 +13,20 @@ class Table:
 class PossibleStarts:
     def __init__(
         self, claims: NDArray[np.void], others: NDArray[np.void], started: NDArray[np.int64],
-        start: NDArray[np.int64], reach: NDArray[np.int64], judged: NDArray[np.bool_],
+        start: NDArray[np.int64], reach: NDArray[np.int64],
         since: NDArray[np.int64], ahead: NDArray[np.int64]
     ) -> None: ...  # fmt: skip
 
 @final
 class ClosedHours:
     def __init__(
-        self, to_next: NDArray[np.int64], overlap: bool, inside: NDArray[np.bool_],
-        outside: NDArray[np.bool_]
-    ) -> None: ...  # fmt: skip
+        self, to_next: NDArray[np.int64], overlap: bool, side: NDArray[np.uint8]
+    ) -> None: ...
+
+class Side(IntEnum):
+    NEITHER = ...
+    INSIDE = ...
+    OUTSIDE = ...
 
 def forbidden_starts(
     at: PossibleStarts, window: ClosedHours, by_hour: bool, inside: Table, outside: Table

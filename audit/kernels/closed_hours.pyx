@@ -6,7 +6,7 @@ Source: SPEC §11, *Windows and overlap windows*.
 """
 
 cimport cython
-from libc.stdint cimport INT32_MIN, INT64_MAX as NEVER, int32_t, int64_t, uint8_t
+from libc.stdint cimport INT32_MIN, INT64_MAX as NEVER, int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport free, realloc
 
 import numpy as np
@@ -18,9 +18,23 @@ include "growing.pxi"
 
 cdef enum:
     HOUR_S = 3_600
-    DAY_S = 86_400
     WEEK = 168  # hours
     EPOCH_HOUR = 72  # of the week: a Thursday at 00:00
+
+
+cdef extern from *:
+    """
+    #define HOURS_BEFORE 168000000000LL
+    """
+    const int64_t HOURS_BEFORE  # whole weeks, added before divisions: clocks may begin before 1970
+
+
+
+cpdef enum Side:
+    """What an attempt is to a window."""
+    NEITHER
+    INSIDE  # the window applies
+    OUTSIDE  # it is a neighbour
 
 
 cdef enum:
@@ -40,7 +54,6 @@ cdef class PossibleStarts:
     cdef const int64_t[::1] started  # attempts, once each
     cdef const int64_t[::1] start  # of these, s on the clock
     cdef const int64_t[::1] reach  # [attempts], s
-    cdef const uint8_t[::1] judged  # [attempts], 1: its spans count
     cdef const int64_t[::1] since  # ascending: from when on the clock is
     cdef const int64_t[::1] ahead  # by this time ahead of the epoch
 
@@ -52,8 +65,7 @@ cdef class ClosedHours:
 
     cdef const int64_t[::1] to_next  # [168], hours from each hour of the week to the next closed one
     cdef bint overlap  # whether the walltime may not reach into them
-    cdef const uint8_t[::1] inside  # [attempts], 1: the window applies
-    cdef const uint8_t[::1] outside  # [attempts], 1: it is a neighbour
+    cdef const uint8_t[::1] side  # [attempts], whether each counts: a Side
 
 
 cdef packed struct Forbidden:
@@ -77,21 +89,24 @@ cdef inline int64_t local(PossibleStarts at, Clock* clock, int64_t instant) noex
     return instant + at.ahead[clock.k]
 
 
-@cython.cdivision(False)  # rounds down: a clock may begin before 1970
+cdef inline int64_t hour_of(int64_t at) noexcept nogil:
+    """Return the hour of a second on the clock, since 1970."""
+    return <int64_t>(<uint64_t>(at + HOURS_BEFORE * HOUR_S) / HOUR_S) - HOURS_BEFORE
+
+
+cdef inline int64_t hour_of_week(int64_t hour) noexcept nogil:
+    """Return the hour of the week of an hour since 1970."""
+    return <uint64_t>(hour + HOURS_BEFORE + EPOCH_HOUR) % WEEK
+
+
 cdef inline int64_t next_forbidden(
     ClosedHours window, int64_t at, int64_t end, int64_t reach
 ) noexcept nogil:
     """Return the first second in [at, end) at which a window forbids starts, or NEVER."""
-    cdef int64_t hour = at // HOUR_S
-    cdef int64_t closes = (hour + window.to_next[(hour + EPOCH_HOUR) % WEEK]) * HOUR_S
+    cdef int64_t hour = hour_of(at)
+    cdef int64_t closes = (hour + window.to_next[hour_of_week(hour)]) * HOUR_S
     cdef int64_t since = max(at, closes - (reach if window.overlap else 1) + 1)
     return since if since < end else NEVER
-
-
-@cython.cdivision(False)
-cdef inline int64_t hour_of(int64_t at) noexcept nogil:
-    """Return the hour of a second on the clock, since 1970."""
-    return at // HOUR_S
 
 
 def forbidden_starts(
@@ -121,9 +136,9 @@ def forbidden_starts(
     with nogil:
         for k in range(at.claims.shape[0]):
             job = at.claims[k].job
-            if not at.judged[job] or not (window.inside[job] or window.outside[job]):
-                continue
-            if not by_hour and at.claims[k].stretch == last[job]:
+            if window.side[job] == NEITHER or (
+                not by_hour and at.claims[k].stretch == last[job]
+            ):
                 continue
             begin = local(at, &clock, at.claims[k].since)
             end = begin + at.claims[k].until - at.claims[k].since
@@ -139,9 +154,9 @@ def forbidden_starts(
                 begin = next_forbidden(window, begin, end, at.reach[job])
         for k in range(at.started.shape[0]):
             job, begin = at.started[k], at.start[k]
-            if next_forbidden(window, begin, begin + 1, at.reach[job]) == NEVER:
+            if window.side[job] == NEITHER:
                 continue
-            if window.inside[job] or window.outside[job]:
+            if next_forbidden(window, begin, begin + 1, at.reach[job]) != NEVER:
                 keep_start(window, inside, outside, begin, job, True)
     if min(inside.places, outside.places) < 0:
         raise MemoryError("no memory for the starts that a window forbids")
@@ -152,7 +167,7 @@ cdef inline void keep_start(
 ) noexcept nogil:
     """Add a start."""
     cdef Forbidden* place
-    if window.inside[job]:
+    if window.side[job] == INSIDE:
         place = <Forbidden*> add_row(inside)
     else:
         place = <Forbidden*> add_row(outside)
@@ -176,7 +191,6 @@ def forbidden_seconds(
         add_seconds(at, at.others, window, first, out)
 
 
-@cython.cdivision(False)
 cdef void add_seconds(
     PossibleStarts at, const Span[::1] spans, ClosedHours window, int64_t first, int64_t[::1] out
 ) noexcept nogil:
@@ -186,14 +200,14 @@ cdef void add_seconds(
     cdef int32_t job
     for k in range(spans.shape[0]):
         job = spans[k].job
-        if not (at.judged[job] and window.inside[job]):
+        if window.side[job] != INSIDE:
             continue
         begin = local(at, &clock, spans[k].since)
         end = begin + spans[k].until - spans[k].since
         begin = next_forbidden(window, begin, end, at.reach[job])
         while begin != NEVER:
             until = min(end, (hour_of(begin) + 1) * HOUR_S)
-            out[begin // DAY_S - first] += until - begin
+            out[(hour_of(begin) - 24 * first) / 24] += until - begin
             begin = next_forbidden(window, until, end, at.reach[job])
 
 
@@ -231,7 +245,7 @@ cdef void add_spans(
     cdef int32_t job
     for k in range(spans.shape[0]):
         job = spans[k].job
-        if not at.judged[job] or bins[job] < 0:
+        if bins[job] < 0:
             continue
         begin = local(at, &clock, spans[k].since)
         end = begin + spans[k].until - spans[k].since
@@ -250,7 +264,7 @@ cdef inline void add_amount(
     const int64_t[::1] row, int64_t since, int64_t until, double[:, :, :, :, ::1] out
 ) noexcept nogil:
     """Add an amount in the hour and the block of a second on the clock."""
-    cdef int64_t blocks = out.shape[4], block, hour = (hour_of(begin) + EPOCH_HOUR) % WEEK
+    cdef int64_t blocks = out.shape[4], block
     if bins[job] >= 0:
         block = min(max((begin - since) * blocks // max(until - since, 1), 0), blocks - 1)
-        out[hour, row[job], which, bins[job], block] += amount
+        out[hour_of_week(hour_of(begin)), row[job], which, bins[job], block] += amount

@@ -184,12 +184,12 @@ class _Stored:
         kept = self._kept(of.run_id)
         if kept is None:
             self.work.progress(f"{name}: inferring rules of {period.name}", 0, 1)
-            attempts = self.attempts
-            if attempts is None:
-                since = period.to_time - SPAN_S
-                attempts = recorded_attempts(self.work.con, name, since, period.to_time)
+            span = (period.to_time - SPAN_S, period.to_time)
             found = of_period(
-                *(attempts, self.setting, period.to_time, self.fairshare),
+                recorded_attempts(self.work.con, name, *span)
+                if self.attempts is None
+                else self.attempts,
+                *(self.setting, period.to_time, self.fairshare),
                 fitted.silent(self.setting, self.cluster),
             )
             kept = fitted.in_force(self.setting, found)

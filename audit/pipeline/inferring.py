@@ -103,10 +103,12 @@ def of_period(
     now = min(setting.now, to_time)
     begin = max(setting.log.from_time, to_time - SPAN_S)
     setting = replace(setting, now=now, log_begin=min(begin, now))
-    known = population.as_of(attempts, to_time - SPAN_S, to_time)
-    described = population.compact(
-        population.describe(known, setting.pools, setting.partition_pool)
+    described = population.describe(
+        population.as_of(attempts, to_time - SPAN_S, to_time),
+        *(setting.pools, setting.partition_pool),
     )
+    del attempts  # before more is made
+    described = population.compact(described)
     found = inferred(described, setting, usage, silent)
     return [_with_passes(one, described, setting) for one in found]
 

@@ -1,8 +1,8 @@
 """The content of a report as frozen records.
 
-``build`` fills :class:`Contents` from the database; ``judgement`` and ``text`` put it into
-sentences, ``charts`` draws it and ``render`` writes the page. Units are those of SPEC §1 (seconds,
-resource-seconds, shares of 1). None means unknown or not defined, never zero.
+``build`` fills :class:`Contents` from the database; ``sections`` put it into sentences and charts,
+and ``render`` writes the page. Units are those of SPEC §1 (seconds, resource-seconds, shares of 1).
+None means unknown or not defined, never zero.
 """
 
 from collections.abc import Mapping

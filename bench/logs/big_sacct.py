@@ -7,6 +7,7 @@ would ask for, SubmitLine included; 1 M records are 0.3 GB.
 
 import argparse
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -125,6 +126,12 @@ def big_sacct(records: int = RECORDS, seed: int = 0, first: int = 0) -> bytes:
     return (text if first else f"{COLUMNS}\n{text}").encode()
 
 
+def parts(records: int, seed: int = 0) -> Iterator[bytes]:
+    """The text of such a log in parts of at most ``RECORDS``: more at once would fill memory."""
+    for first in range(0, records, RECORDS):
+        yield big_sacct(min(RECORDS, records - first), seed + first // RECORDS, first)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="writes a big sacct log for benchmarks")
     parser.add_argument("out", type=Path, help="the file to write")
@@ -132,9 +139,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     with arguments.out.open("wb") as out:
-        for first in range(0, arguments.records, RECORDS):  # more at once would fill memory
-            number = min(RECORDS, arguments.records - first)
-            out.write(big_sacct(number, arguments.seed + first // RECORDS, first))
+        out.writelines(parts(arguments.records, arguments.seed))
     size = arguments.out.stat().st_size
     print(f"{arguments.out}: {arguments.records:,} records, {size:,} bytes", file=sys.stderr)
     return 0

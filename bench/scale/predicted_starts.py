@@ -9,14 +9,15 @@ those of the last 200 waits, and of the last 20 waits of similar jobs.
 
 import argparse
 import time
+from collections import defaultdict, deque
 
 import numpy as np
 import polars as pl
 
 from audit.metrics.attempts.population import describe
 from audit.model import ATTEMPTS, Pool, Resource
-from audit.scenario.predict.baselines import Baselines
-from audit.scenario.predict.known import known_of
+from audit.scenario.predict import baselines
+from audit.scenario.predict.known import QueuedAttempts, known_of
 from audit.scenario.predict.predictions import at_submission, step_of
 from audit.scenario.scenario import Scenario
 from bench.logs.workloads import EASY, plain, scheduled
@@ -67,6 +68,30 @@ def pinball(seen: np.ndarray, told: np.ndarray) -> float:
     return float(np.maximum(np.array(LEVELS) * errors, (np.array(LEVELS) - 1) * errors).mean())
 
 
+def waits_before(known: QueuedAttempts, jobs: np.ndarray) -> np.ndarray:
+    """Quantiles of the last waits of all, and of those like each job's, [n, 2, 3], s."""
+    work = known.work
+    width = np.ceil(np.log2(np.maximum(known.size, 1))).astype(int)
+    walltime = np.searchsorted(baselines.WALLTIMES_S, known.walltime)
+    of = [*zip(known.user.tolist(), width.tolist(), walltime.tolist(), strict=True)]
+    begun = np.flatnonzero(work.has_started & known.subject)
+    begun = begun[np.argsort(work.start[begun], kind="stable")]
+    recent = deque[int](maxlen=baselines.ALL)
+    alike = defaultdict[tuple[int, ...], deque[int]](lambda: deque(maxlen=baselines.ALIKE))
+    found, taken = list[list[list[float]]](), 0
+    for job in jobs.tolist():
+        while taken < len(begun) and work.start[begun[taken]] < work.arrival[job]:
+            other = int(begun[taken])
+            wait = int(work.start[other] - work.arrival[other])
+            for last in (recent, alike[of[other]], alike[of[other][1:]]):
+                last.append(wait)
+            taken += 1
+        kinds = (alike[of[job]], alike[of[job][1:]])
+        mine = next((last for last in kinds if len(last) >= baselines.FEWEST_ALIKE), recent)
+        found.append([quantiles(sorted(recent)), quantiles(sorted(mine))])
+    return np.array(found)
+
+
 def quantiles(ascending: list[int]) -> list[float]:
     """The least waits that a share of all is no longer than."""
     last = len(ascending) - 1
@@ -85,12 +110,7 @@ def figures(scenario: Scenario) -> dict[str, float]:
     late = made_at >= made_at[0] + 0.6 * (made_at[-1] - made_at[0])
     shown = told.select(pl.col("p50").is_not_null() & pl.col("contested")).to_series()
     chosen = np.flatnonzero(late & shown.fill_null(value=False).to_numpy())
-    baselines, simple = Baselines(known), list[list[list[float]]]()
-    for place in chosen.tolist():
-        baselines.to(int(made_at[place]))
-        waits = (baselines.recent(), baselines.alike(int(job[place])))
-        simple.append([quantiles(of) for of in waits])
-    recent, alike = np.array(simple).transpose(1, 0, 2)
+    recent, alike = waits_before(known, job[chosen]).transpose(1, 0, 2)
     at = made_at[chosen]
     seen = known.work.start[job[chosen]] - at
     own = told.select("p10", "p50", "p90")[chosen].to_numpy() - at[:, None]

@@ -49,6 +49,22 @@ def test_a_window_has_the_predictions_of_its_own_attempts() -> None:
     assert made["job_id"].to_list() == of.attempts["job_id"][20:40].to_list()
 
 
+def test_a_night_begins_some_submissions_before_its_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    of = scenario(records())
+    ends = of.attempts["end_time"]
+    window = ComputedWindow(ends[250], ends[280])
+    every = predicted.predicted(of, UTC, window)
+    begun = of.attempts["submit_time"].search_sorted(window.from_time)
+    monkeypatch.setattr(predictions, "LEAD", begun)
+    assert predicted.predicted(of, UTC, window, nightly=True).equals(every)
+    monkeypatch.setattr(predictions, "LEAD", 60)
+    made = predicted.predicted(of, UTC, window, nightly=True)
+    assert made["job_id"].to_list() == every["job_id"].to_list()
+    assert made["withheld_because"].to_list() != every["withheld_because"].to_list()
+    since = predictions.at_submission(of, "UTC", 7, since=window.from_time)
+    assert since["row"].to_list() == list(range((begun - 60) // 7 * 7, 300, 7))
+
+
 @pytest.mark.parametrize(
     ("jobs_pending", "predict", "kinds"),
     [

@@ -41,7 +41,7 @@ def forbids(at: int, reach: int, closed: Collection[int], *, overlap: bool) -> b
 
 
 def starts(
-    rows: list[Row], of_start: np.ndarray, start: np.ndarray, reach: np.ndarray, judged: np.ndarray
+    rows: list[Row], of_start: np.ndarray, start: np.ndarray, reach: np.ndarray
 ) -> kernels.PossibleStarts:
     """Return the starts on a clock that is ``CHANGES`` ahead of the epoch."""
     since = np.array([at for at, _ in CHANGES])
@@ -51,9 +51,7 @@ def starts(
         by = next(seconds for at, seconds in reversed(CHANGES) if begin - seconds >= at)
         tables[not claims].append((job, stretch, begin - by, end - by))
     claiming, others = (np.array(table, SPAN) for table in tables)
-    return kernels.PossibleStarts(
-        *(claiming, others, of_start, start, reach, judged, since, ahead),
-    )
+    return kernels.PossibleStarts(claiming, others, of_start, start, reach, since, ahead)
 
 
 @given(
@@ -73,19 +71,18 @@ def test_forbidden_starts_are_those_of_the_definition(
     by_hour: bool,
 ) -> None:
     of_start, start = np.array(started, np.int64).reshape(-1, 2).T.copy()
-    side = np.arange(ATTEMPTS) % 3  # 0: the class, 1: neighbours, 2: neither
-    judged = np.arange(ATTEMPTS) != 3
-    possible = starts(rows, of_start, start, np.array(reach), judged)
-    window = kernels.ClosedHours(hours_to_next(closed), overlap, side == 0, side == 1)
+    side = np.arange(ATTEMPTS, dtype=np.uint8) % 3
+    possible = starts(rows, of_start, start, np.array(reach))
+    window = kernels.ClosedHours(hours_to_next(closed), overlap, side)
     expected: list[list[list[int]]] = [[], [], []]
     waiting, last = dict[int, int](), dict[int, int]()
     for job, stretch, since, until, claims in rows:
         inside = [
             second
             for second in range(since, until)
-            if judged[job] and forbids(second, reach[job], closed, overlap=overlap)
+            if forbids(second, reach[job], closed, overlap=overlap)
         ]
-        for second in inside if side[job] == 0 else ():
+        for second in inside if side[job] == kernels.Side.INSIDE else ():
             waiting[second // (24 * HOUR)] = waiting.get(second // (24 * HOUR), 0) + 1
         for second in inside if claims else ():
             mark = second // HOUR if by_hour else stretch
@@ -97,7 +94,7 @@ def test_forbidden_starts_are_those_of_the_definition(
             expected[side[job]].append([second, job + (1 << 32)])  # broken
     tables = kernels.Table(2), kernels.Table(2)
     kernels.forbidden_starts(possible, window, by_hour, *tables)
-    assert [table.taken().tolist() for table in tables] == expected[:2]
+    assert [table.taken().tolist() for table in tables] == expected[kernels.Side.INSIDE :]
     days = np.zeros(2 * DAYS + 4, np.int64)
     kernels.forbidden_seconds(possible, window, -2, days)
     assert {day - 2: count for day, count in enumerate(days.tolist()) if count} == waiting
@@ -106,8 +103,8 @@ def test_forbidden_starts_are_those_of_the_definition(
 @given(spans(), st.lists(st.integers(-1, 2), min_size=ATTEMPTS, max_size=ATTEMPTS))
 def test_tables_of_hours_are_those_of_the_definition(rows: list[Row], bins: list[int]) -> None:
     of_start, start = np.arange(ATTEMPTS), np.arange(ATTEMPTS) * 7_000 - 20_000
-    row, judged = np.arange(ATTEMPTS) % 2, np.arange(ATTEMPTS) != 3
-    possible = starts(rows, of_start, start, np.ones(ATTEMPTS, np.int64), judged)
+    row = np.arange(ATTEMPTS) % 2
+    possible = starts(rows, of_start, start, np.ones(ATTEMPTS, np.int64))
     since, until, blocks = -10 * HOUR, 40 * HOUR, 4
     expected = np.zeros((WEEK, 2, 3, 3, blocks))
 
@@ -118,7 +115,7 @@ def test_tables_of_hours_are_those_of_the_definition(rows: list[Row], bins: list
 
     seen = set()
     for job, _, begin, end, claims in rows:
-        for second in range(begin, end) if judged[job] else ():
+        for second in range(begin, end):
             at = max(begin, second // HOUR * HOUR)  # of the part in this hour
             add(job, at, 2)
             if claims and (job, second // HOUR) not in seen:

@@ -5,6 +5,10 @@
 # edges. So a request that fits at an edge fits up to the next one.
 
 
+cdef extern from *:
+    const int64_t NOTHING_LACKS "(-(INT64_C(1) << 62))"
+
+
 @cython.final
 cdef class Plan:
     """The plan of one walk at t. Edges are kept only while there are reservations."""
@@ -28,6 +32,8 @@ cdef class Plan:
     # Trees over the different expected ends: what ends then, one for each resource
     cdef int64_t[:, ::1] ends
     cdef Py_ssize_t top  # the greatest power of 2 that is at most the number of ends
+    cdef Py_ssize_t found  # the place of the last end that was found,
+    cdef int64_t found_at  # and its time; NEVER: none
 
     def __cinit__(self, Py_ssize_t resources, Py_ssize_t ends, Py_ssize_t most, Py_ssize_t depth):
         """Make the plan of an empty pool with room for ``most`` blocks that wait."""
@@ -41,7 +47,8 @@ cdef class Plan:
         self.top = 1
         while 2 * self.top <= ends:
             self.top *= 2
-        self.edges = self.claims = self.reservations = 0
+        self.edges = self.claims = self.reservations = self.found = 0
+        self.found_at = NEVER
 
 
 cdef inline void begin_plan(Plan plan, const int64_t[::1] free, int64_t now) noexcept nogil:
@@ -194,23 +201,29 @@ cdef int64_t _first_due(
     Plan plan, const int64_t[:, ::1] request, int64_t i, Py_ssize_t edge, const int64_t[::1] expected
 ) noexcept nogil:
     """Return the first expected end by which enough is due, with the moves of an edge."""
-    cdef Py_ssize_t place = 0, step = plan.top, x, resources = request.shape[0]
+    cdef Py_ssize_t place = 0, step = plan.top, width = plan.ends.shape[1], x
+    cdef Py_ssize_t resources = request.shape[0]
     cdef bint short
-    cdef int64_t[::1] sums = plan.sums
+    cdef int64_t* lack = &plan.sums[0]
+    cdef const int64_t* ends = &plan.ends[0, 0]
     for x in range(resources):
-        sums[x] = plan.left[x] + plan.moved[x, edge]
+        lack[x] = NOTHING_LACKS
+        if request[x, i] > 0:
+            lack[x] = request[x, i] - plan.left[x] - plan.moved[x, edge]
     while step > 0:
-        if place + step < plan.ends.shape[1]:
-            short = False
-            for x in range(resources):
-                if request[x, i] > 0 and sums[x] + plan.ends[x, place + step] < request[x, i]:
-                    short = True
+        if place + step < width:
+            short = ends[place + step] < lack[0]
+            for x in range(1, resources):
+                short = short or ends[x * width + place + step] < lack[x]
             if short:
                 place += step
                 for x in range(resources):
-                    sums[x] += plan.ends[x, place]
+                    lack[x] -= ends[x * width + place]
         step >>= 1
-    return expected[place] if place < expected.shape[0] else NEVER
+    if place == expected.shape[0]:
+        return NEVER
+    plan.found, plan.found_at = place, expected[place]
+    return plan.found_at
 
 
 cdef Py_ssize_t _edge_at(Plan plan, int64_t time, const int64_t[::1] expected) noexcept nogil:
@@ -231,7 +244,9 @@ cdef Py_ssize_t _edge_at(Plan plan, int64_t time, const int64_t[::1] expected) n
             plan.moved[x, place] = plan.moved[x, place - 1]
         plan.moved[x, edge] = plan.moved[x, edge - 1]
         plan.due[x, edge] = 0
-    place = first_above(expected, 0, expected.shape[0], time)
+    place = plan.found + 1
+    if time != plan.found_at:
+        place = first_above(expected, 0, expected.shape[0], time)
     while place > 0:
         for x in range(plan.left.shape[0]):
             plan.due[x, edge] += plan.ends[x, place]

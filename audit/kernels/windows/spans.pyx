@@ -92,6 +92,7 @@ cdef enum State:
 cdef enum:
     NOBODY = -1
     OUTSIDE = -2  # of the queue
+    HOUR_S = 3_600
 
 
 @cython.final

@@ -38,6 +38,7 @@ cdef class TrialWalk:
     cdef Py_ssize_t ended  # those that have ended
     cdef Py_ssize_t stretch  # stretches that have begun
     cdef Py_ssize_t window  # the first that opens later
+    cdef int32_t[::1] begun_before  # [attempts], the window that opened next when each began to claim
     cdef int64_t furthest  # longest reach
     cdef int32_t[::1] walked  # [attempts], the last walk in which each claimed
     cdef int32_t walks
@@ -45,7 +46,7 @@ cdef class TrialWalk:
     def __init__(self, Trial trial not None):
         count = len(trial.inside)
         self.claiming, self.without = JobSet(count), JobSet(count)
-        self.walked = np.zeros(count, np.int32)
+        self.walked, self.begun_before = np.zeros((2, count), np.int32)
         self.furthest = np.max(np.asarray(trial.reach), initial=0)
 
 
@@ -57,6 +58,8 @@ def trial_spans(
 
     A span of an attempt that it forbids is one in which the attempt would claim without it. The
     queue is walked only where one of these claims without the trial; elsewhere nothing differs.
+    Spans are left out that end more than an hour before the window forbids, or would forbid, a
+    start of their attempt.
 
     Args:
         log: the attempts.
@@ -90,7 +93,7 @@ cdef void _sweep_trial(
             walk.now = min(walk.now, trial.opens[tried.window])
         first = happen(log, rules, walk)
         for k in range(first, walk.coming.start):
-            _end_claim(walk, tried, log.by_start[k], out)
+            _end_claim(trial, walk, tried, log.by_start[k], out)
         while tried.window < windows and trial.opens[tried.window] <= walk.now:
             tried.window += 1
         changed = _advance(base, walk, tried)
@@ -99,7 +102,7 @@ cdef void _sweep_trial(
             _walk_again(log, rules, trial, walk, tried, closing, out)
             differs = True
         elif differs or changed:
-            _as_without(walk, tried, out)
+            _as_without(trial, walk, tried, out)
             differs = False
 
 
@@ -161,15 +164,17 @@ cdef void _walk_again(
         walk.claimed[:] = 0
     for k in range(tried.claiming.number - 1, -1, -1):
         if tried.walked[tried.claiming.job[k]] != tried.walks:
-            _end_claim(walk, tried, tried.claiming.job[k], out)
+            _end_claim(trial, walk, tried, tried.claiming.job[k], out)
 
 
-cdef void _as_without(Walk walk, TrialWalk tried, Table out) noexcept nogil:
+cdef void _as_without(
+    Trial trial, Walk walk, TrialWalk tried, Table out
+) noexcept nogil:
     """Let the attempts claim that claim without the trial."""
     cdef Py_ssize_t k
     for k in range(tried.claiming.number - 1, -1, -1):
         if tried.without.place[tried.claiming.job[k]] == NOBODY:
-            _end_claim(walk, tried, tried.claiming.job[k], out)
+            _end_claim(trial, walk, tried, tried.claiming.job[k], out)
     for k in range(tried.without.number):
         if tried.claiming.place[tried.without.job[k]] == NOBODY:
             _begin_claim(walk, tried, tried.without.job[k])
@@ -178,10 +183,19 @@ cdef void _as_without(Walk walk, TrialWalk tried, Table out) noexcept nogil:
 cdef inline void _begin_claim(Walk walk, TrialWalk tried, int32_t job) noexcept nogil:
     put(tried.claiming, job)
     walk.since[job] = walk.now
+    tried.begun_before[job] = tried.window
 
 
-cdef inline void _end_claim(Walk walk, TrialWalk tried, int32_t job, Table out) noexcept nogil:
+cdef inline void _end_claim(
+    Trial trial, Walk walk, TrialWalk tried, int32_t job, Table out
+) noexcept nogil:
     """End the span of an attempt, if it claims."""
-    if tried.claiming.place[job] != NOBODY:
-        drop(tried.claiming, job)
+    cdef int32_t window = tried.begun_before[job]
+    if tried.claiming.place[job] == NOBODY:
+        return
+    drop(tried.claiming, job)
+    if (
+        window < trial.closes.shape[0]
+        and walk.now > trial.closes[window] - trial.reach[job] - HOUR_S
+    ):
         keep(out, walk, job)

@@ -8,6 +8,7 @@ import polars as pl
 
 from audit.config import VerdictConfig as Thresholds
 from audit.metrics.attempts import base
+from audit.metrics.attempts.population import only
 from audit.metrics.verdict import Gaps, VerdictBound, decide
 from audit.model import OBSERVED, Period
 from audit.periods import day_after, day_of, day_start, kind_of, parse_day, zone
@@ -109,11 +110,10 @@ def facts_of(
     """Return the numbers of page one of each pool in which jobs ended, most waiting first."""
     parts = {pool.name: pool for pool in contents.pools}
     jobs = _jobs(con, contents, _period(contents))
-    none = jobs.clear()
-    by_pool = {name: rows for (name,), rows in jobs.partition_by("pool", as_dict=True).items()}
+    of_pools = ((one, only(jobs, pl.col("pool") == one.pool)) for one in found)
     return [
-        _Reading(con, contents, parts[one.pool], one, days, by_pool.get(one.pool, none)).facts()
-        for one in found
+        _Reading(con, contents, parts[one.pool], one, days, of_pool).facts()
+        for one, of_pool in of_pools
         if one.pool in parts and (parts[one.pool].attempts or parts[one.pool].undated)
     ]
 
@@ -289,6 +289,7 @@ class _Reading:
 
     def _compared(self, jobs: pl.DataFrame) -> Compared | None:
         period = _period(self.contents)
+        jobs = jobs.select("user", "wait_s", "end_time")
         before = None
         if kind_of(period.name) is not None:
             known = queries.rows(self.con, "computed", cluster=self.contents.cluster)

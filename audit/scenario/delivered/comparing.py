@@ -164,7 +164,7 @@ class ComparedStarts:
         """The number of observed starts that count, at each instant, [m]."""
         if self._before is not None:
             return self._before._seen
-        at = np.searchsorted(self.turns.instants, self.turns.start[self.turns.waited])
+        at = self.turns.began[self.turns.waited]
         return np.bincount(at, minlength=len(self.turns.instants))
 
     def _chosen(self, group: Sequence[SiteRule]) -> Ints:
@@ -242,7 +242,7 @@ def _touched(turns: ObservedTurns, before: Limits, after: Limits) -> Bools | Non
     attempt = np.repeat(np.arange(len(turns.start)), np.diff(after.first))
     inside = np.zeros(len(turns.start), np.bool_)
     inside[attempt[after.counter >= added]] = True
-    arrived, started = np.sort(turns.work.arrival[inside]), np.sort(turns.start[inside])
-    waiting = np.searchsorted(arrived, turns.instants, side="right")
-    touched: Bools = shut & (waiting > np.searchsorted(started, turns.instants, side="left"))
+    waiting = np.bincount(turns.arrived[inside], minlength=len(shut) + 2)
+    waiting -= np.bincount(turns.began[inside] + 1, minlength=len(shut) + 2)
+    touched: Bools = shut & (waiting.cumsum()[: len(shut)] > 0)
     return touched

@@ -35,28 +35,23 @@ class ObservedTurns:
     start: Ints  # [n]; NEVER: not by now
     end: Ints  # [n]; NEVER: not by now
     instants: Ints  # [m] ascending
+    arrived: Ints  # [n], the index of the instant at which each arrived,
+    began: Ints  # [n], and of that at which it started; m: not by now
+    waited: Bools  # [n], whether it started after it waited longer than ``LONG_WAIT_S``
     in_kernel: kernels.ObservedPool
     held_until: Ints | None  # [n], until when a rule holds each; None: none
-
-    @property
-    def waited(self) -> Bools:
-        """Whether each waited longer than ``LONG_WAIT_S`` and started, [n]."""
-        started = self.start != NEVER
-        waited: Bools = started & (self.start - self.work.arrival > LONG_WAIT_S)
-        return waited
 
     @cached_property
     def waiting(self) -> Ints:
         """How many wait at each instant, after its starts, [m]."""
-        joined = np.bincount(self._places(self.work.arrival), minlength=len(self.instants))
+        joined = np.bincount(self.arrived, minlength=len(self.instants))
         waiting: Ints = np.cumsum(joined - self.starts)
         return waiting
 
     @cached_property
     def starts(self) -> Ints:
         """How many start at each instant, [m]."""
-        at = self._places(self.start[self.start != NEVER])
-        return np.bincount(at, minlength=len(self.instants))
+        return np.bincount(self.began, minlength=len(self.instants) + 1)[:-1]
 
     @cached_property
     def held(self) -> Ints:
@@ -74,10 +69,6 @@ class ObservedTurns:
     def limits_and_peaks(self) -> kernels.PassLimits:
         """The limits of the pool, and of each user one of running jobs: the most at once."""
         return _pass_limits(self, own_peak=True)
-
-    def _places(self, times: Ints) -> Ints:
-        places: Ints = np.searchsorted(self.instants, times)
-        return places
 
 
 def observed_turns(scenario: Scenario, held_until: Ints | None = None) -> ObservedTurns:
@@ -121,8 +112,11 @@ def observed_turns(scenario: Scenario, held_until: Ints | None = None) -> Observ
     )
     peak = _peaks(user, start, end)
     until_each = None if held_until is None else np.ascontiguousarray(held_until[rows], np.int64)
+    arrived, began = np.searchsorted(instants, (work.arrival, start))
+    waited = work.has_started & (start - work.arrival > LONG_WAIT_S)
     return ObservedTurns(
-        work, np.flatnonzero(part), rows, user, peak, start, end, instants, in_kernel, until_each
+        *(work, np.flatnonzero(part), rows, user, peak, start, end, instants),
+        *(arrived, began, waited, in_kernel, until_each),
     )
 
 
@@ -167,25 +161,30 @@ def _peaks(user: Ints, start: Ints, end: Ints) -> Ints:
 
 def _pass_limits(turns: ObservedTurns, *, own_peak: bool) -> kernels.PassLimits:
     limits, count = turns.work.limits, len(turns.start)
-    attempt, parts = np.zeros(0, np.int64), [np.zeros((3, 0), np.int64)]
-    if limits.some:
-        attempt = np.repeat(np.arange(count), np.diff(limits.first))
-        parts = [np.stack((limits.counter, limits.amount, limits.binding.astype(np.int64)))]
-    most, counters = limits.most, len(limits.most)
-    if own_peak:
-        known = np.flatnonzero(turns.user >= 0)
-        ones = np.ones(len(known), np.int64)
-        attempt = np.concatenate((attempt, known))
-        parts.append(np.stack((turns.user[known] + counters, ones, ones)))
+    first = limits.first if limits.some else np.zeros(count + 1, np.int64)
+    counter, amount, binding, most = limits.counter, limits.amount, limits.binding, limits.most
+    if own_peak:  # the last of each attempt's
+        known = turns.user >= 0
+        before = np.append(0, np.cumsum(known))
+        last = first[1:][known] + before[:-1][known]
+        first = first + before
+        others = np.ones(int(first[-1]), np.bool_)
+        others[last] = False
+
+        def joined(of_limits: Ints | Bools, of_peak: Ints | int) -> Ints:
+            both = np.empty(len(others), np.int64)
+            both[others], both[last] = of_limits, of_peak
+            return both
+
+        counter = joined(counter, turns.user[known] + len(most))
+        amount, binding = joined(amount, 1), joined(binding, 1).astype(np.bool_)
         most = np.concatenate((most, turns.peak))
-    order = np.argsort(attempt, kind="stable")
-    counter, amount, binding = np.concatenate(parts, axis=1)[:, order]
     edges = limits.edges
     return kernels.PassLimits(
-        first=np.searchsorted(attempt[order], np.arange(count + 1)) if len(most) else attempt,
-        counter=engine.contiguous(counter),
-        amount=engine.contiguous(amount),
-        binding=binding.astype(np.bool_),
+        first=first if len(most) else np.zeros(0, np.int64),
+        counter=counter,
+        amount=amount,
+        binding=binding,
         most=engine.contiguous(most),
         edge=edges.time,
         window=edges.counter,

@@ -1,64 +1,72 @@
 """Simple predictions from the latest known waits of a pool (SPEC §13, *How good*)."""
 
-from collections import defaultdict, deque
-from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 
+from audit.array_types import Ints
 from audit.scenario.predict.known import QueuedAttempts
+from audit.scenario.predict.latest import Latest, medians
 
 ALL: Final = 200  # number of latest waits of all attempts
 ALIKE: Final = 20  # number of latest waits of one class
 FEWEST_ALL: Final = 20
 FEWEST_ALIKE: Final = 5
-_WALLTIMES_S: Final = (3_600, 14_400, 43_200, 86_400)
+UNKNOWN: Final = -1
+"""The median of too few waits."""
+WALLTIMES_S: Final = (3_600, 14_400, 43_200, 86_400)
 
 
 class Baselines:
-    """The latest waits of a pool; ``to`` goes on to a later instant."""
+    """Medians of the latest waits of a pool; ``to`` goes on to a later instant.
+
+    A class is one of width and walltime.
+    """
 
     def __init__(self, known: QueuedAttempts) -> None:
         """Begin with no wait."""
         work = known.work
         begun = np.flatnonzero(work.has_started & known.subject)
         order = begun[np.argsort(work.start[begun], kind="stable")]
-        self._starts = work.start[order].tolist()
-        self._waits = (work.start - work.arrival)[order].tolist()
-        width = np.ceil(np.log2(np.maximum(known.size, 1))).astype(int).tolist()
-        walltime = np.searchsorted(_WALLTIMES_S, known.walltime).tolist()
-        self._class = [*zip(width, walltime, strict=True)]
-        self._user = known.user.tolist()
-        self._order = order.tolist()
+        self._starts, self._waits = work.start[order], (work.start - work.arrival)[order]
+        width = np.ceil(np.log2(np.maximum(known.size, 1))).astype(np.int64)
+        walltime = np.searchsorted(WALLTIMES_S, known.walltime)
+        self._class: Ints = width * (len(WALLTIMES_S) + 1) + walltime
+        classes = int(self._class.max(initial=-1)) + 1
+        own = np.unique(known.user * classes + self._class, return_inverse=True)[1]
+        self._own: Ints = own.astype(np.int64)
+        self._of_class = self._latest(self._class[order], classes)
+        self._of_own = self._latest(self._own[order], int(own.max(initial=-1)) + 1)
         self._taken = 0
-        self._recent = deque[int](maxlen=ALL)
-        self._alike = defaultdict[tuple[int, ...], deque[int]](lambda: deque(maxlen=ALIKE))
+        self.recent = UNKNOWN
+        """The median of the last ``ALL`` waits."""
+
+    def _latest(self, group: Ints, groups: int) -> Latest[np.int64]:
+        value = medians(group, self._waits, ALIKE, FEWEST_ALIKE)
+        return Latest(group, value, groups, np.int64(UNKNOWN))
 
     def to(self, now: int) -> None:
         """Take in the waits that ended before ``now``."""
-        while self._taken < len(self._order) and self._starts[self._taken] < now:
-            other, wait = self._order[self._taken], self._waits[self._taken]
-            self._recent.append(wait)
-            self._alike[self._class[other]].append(wait)
-            self._alike[self._user[other], *self._class[other]].append(wait)
-            self._taken += 1
+        taken = int(self._starts.searchsorted(now))
+        if taken == self._taken:
+            return
+        self._taken = taken
+        self._of_class.to(taken)
+        self._of_own.to(taken)
+        last = self._waits[max(0, taken - ALL) : taken]
+        if len(last) >= FEWEST_ALL:
+            middle = (len(last) - 1) // 2
+            self.recent = int(np.partition(last, middle)[middle])
 
-    def recent(self) -> list[int]:
-        """Return the last ``ALL`` waits, ascending; nothing: too few are known."""
-        return sorted(self._recent) if len(self._recent) >= FEWEST_ALL else []
+    def alike(self, jobs: Ints) -> Ints:
+        """Return the medians of the last ``ALIKE`` waits like those of attempts.
 
-    def alike(self, job: int) -> list[int]:
-        """Return the last ``ALIKE`` waits like that of an attempt, ascending.
-
-        They are those of the same user, width and walltime class; with too few those of the same
-        width and walltime class; with too few ``recent``.
+        They are those of the same user and class; with too few those of the same class; with too
+        few ``recent``.
         """
-        for key in ((self._user[job], *self._class[job]), self._class[job]):
-            if len(self._alike[key]) >= FEWEST_ALIKE:
-                return sorted(self._alike[key])
-        return self.recent()
-
-
-def median(ascending: Sequence[int]) -> int | None:
-    """Return the middle wait, the lower one of two; None: there is none."""
-    return ascending[(len(ascending) - 1) // 2] if ascending else None
+        own, of_class = (
+            self._of_own.value[self._own[jobs]],
+            self._of_class.value[self._class[jobs]],
+        )
+        found: Ints = np.where(own >= 0, own, np.where(of_class >= 0, of_class, self.recent))
+        return found

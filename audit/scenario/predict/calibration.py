@@ -8,6 +8,7 @@ from bisect import bisect_left
 from collections import OrderedDict
 from enum import StrEnum
 from itertools import islice
+from operator import truediv
 from typing import Final, Generic, NamedTuple, TypeVar
 
 from audit.scenario.workload import NEVER
@@ -184,6 +185,7 @@ class Record:
         last = list(islice(reversed(self._groups.values()), GROUPS))
         if len(last) < FEWEST_GROUPS:
             return Withheld.FEW_DECIDED
-        by_group = sum(right / of for right, of in last) / len(last)
-        by_job = sum(right for right, _ in last) / sum(of for _, of in last)
+        rights, totals = zip(*last, strict=True)
+        by_group = sum(map(truediv, rights, totals)) / len(last)
+        by_job = sum(rights) / sum(totals)
         return Withheld.MISCALIBRATED if min(by_group, by_job) < LEAST_COVERAGE else None

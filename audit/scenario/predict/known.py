@@ -32,11 +32,7 @@ class QueuedAttempts(NamedTuple):
     gone: Ints  # [n], when it left the pool
     queues: Bools  # [n], whether it waits in the queue of the model
     subject: Bools  # [n], whether its arrival is known, so that its wait can be predicted
-
-    @property
-    def users(self) -> int:
-        """The number of users."""
-        return int(self.user.max(initial=-1)) + 1
+    users: int  # their number
 
 
 def known_of(scenario: Scenario) -> QueuedAttempts:
@@ -67,21 +63,24 @@ def known_of(scenario: Scenario) -> QueuedAttempts:
     facts = attempts[rows]
     end = _instants(facts["end_time"])
     started = work.has_started
-    dense = {
-        name: (facts[name].rank("dense").cast(pl.Int64).fill_null(0)).to_numpy()
+    dense = (
+        facts[name].rank("dense").cast(pl.Int64).fill_null(0).to_numpy()
         for name in ("user", "partition")
-    }
+    )
+    user, partition = (np.ascontiguousarray(codes, np.int64) for codes in dense)
     return QueuedAttempts(
         work=work,
         pool=pool,
         rows=np.ascontiguousarray(facts["_row"].to_numpy(), np.int64),
-        **{name: np.ascontiguousarray(codes, np.int64) for name, codes in dense.items()},
+        user=user,
+        partition=partition,
         size=facts["size"].fill_null(0).cast(pl.Float64).to_numpy(),
         walltime=_instants(facts["walltime_s"]),
         leaves=np.where(started, work.start, end),
         gone=end,
         queues=work.queued & work.sized,
         subject=facts["arrival_time"].is_not_null().to_numpy() & work.queued & work.sized,
+        users=int(user.max(initial=-1)) + 1,
     )
 
 

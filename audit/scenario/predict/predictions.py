@@ -13,7 +13,6 @@ from audit.array_types import Bools, Ints
 from audit.model import Standing
 from audit.scenario.budget import depths
 from audit.scenario.predict import similar
-from audit.scenario.predict.baselines import median
 from audit.scenario.predict.calibration import (
     CONTESTED_S,
     Bounds,
@@ -37,7 +36,9 @@ PAIRS: Final = NeighbourSearch(window=30_000, known=50, per_group=3)
 SAMPLED: Final = 30_000
 """Largest number of submissions that are predicted."""
 SAMPLED_NIGHTLY: Final = 10_000
-"""The same each night, for which few of those before the period matter."""
+"""The same each night."""
+LEAD: Final = 3 * SUBMISSIONS.window
+"""Number of submissions before those that matter that are predicted: bounds adapt to them."""
 ASKED: Final = 4_000
 """Largest number of submissions that are predicted to answer a question."""
 SIMULATED: Final = 7_000_000
@@ -150,7 +151,12 @@ def step_of(known: QueuedAttempts, subjects: Ints | None = None, most: int | Non
 
 
 def at_submission(
-    scenario: Scenario, zone: str, every: int | None = None, *, nightly: bool = False
+    scenario: Scenario,
+    zone: str,
+    every: int | None = None,
+    *,
+    nightly: bool = False,
+    since: int | None = None,
 ) -> pl.DataFrame:
     """Return the predictions that would have been made at submissions.
 
@@ -161,6 +167,7 @@ def at_submission(
         zone: of the cluster.
         every: step between the submissions that are predicted; 1: all are; None: ``step_of``.
         nightly: whether the predictions are those of a night.
+        since: epoch s from which on submissions matter, with ``LEAD`` before it; None: all do.
 
     Returns:
         Columns of ``PREDICTIONS``, in the order of submission.
@@ -168,7 +175,11 @@ def at_submission(
     known = known_of(scenario)
     most = SAMPLED_NIGHTLY if nightly else SAMPLED
     step = step_of(known, most=most) if every is None else every
-    run, *_ = _replayed(known, zone, np.flatnonzero(known.subject), step)
+    subjects = np.flatnonzero(known.subject)
+    if since is not None:
+        first = int(known.work.arrival[subjects].searchsorted(since)) - LEAD
+        subjects = subjects[max(0, first) // step * step :]  # those of all that are predicted
+    run, *_ = _replayed(known, zone, subjects, step)
     return run.frame()
 
 
@@ -238,8 +249,8 @@ def _predict(run: _Run, scene: QueueState, job: int, levels: Levels) -> None:
     bounds = _bounds(now, found.wait(low), middle, found.wait(high))
     levels.made(bounds, life, wait, contested)
     latest = run.sweep.baselines
-    medians = (median(latest.recent()), median(latest.alike(job)))
-    beside = (now + of if of is not None else None for of in medians)
+    medians = (latest.recent, int(latest.alike(jobs)[0]))
+    beside = (now + of if of >= 0 else None for of in medians)
     run.keep(job, now, _Made(bounds, contested, _Beside(now + wait, *beside)))
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from audit.array_types import Bools, Floats, Ints
 from audit.kernels import similar as kernels
+from audit.scenario.predict.latest import turns
 from audit.scenario.predict.sweep import SLACK_S
 
 LEVELS: Final = (0.1, 0.5, 0.9)
@@ -100,28 +101,17 @@ def neighbours(
     if len(near) > wanted:
         near = np.flatnonzero(distance <= np.partition(distance, wanted - 1)[wanted - 1])
     near = near[np.argsort(distance[near], kind="stable")]
-    near = near[_turn(table.group[low + near]) < search.per_group][:MOST]
+    near = near[turns(table.group[low + near]) < search.per_group][:MOST]
     jobs = table.job[low + near]
     known = start[jobs] < now
     count = np.cumsum(known)
     if not len(count) or count[-1] < FEWEST:
         return None
-    last = int(np.searchsorted(count, search.known)) + 1
+    last = int(count.searchsorted(search.known)) + 1
     near, jobs, known = near[:last], jobs[:last], known[:last]
     waited = np.minimum(leaves[jobs], now) - table.made_at[low + near]
     weight = np.exp(-np.minimum(distance[near] - distance[near[0]], FARTHEST))
     return Neighbours(waited.astype(np.float64), known, table.model[low + near], weight)
-
-
-def _turn(groups: Ints) -> Ints:
-    """Return how many earlier elements are of the same group, [k]."""
-    order = np.argsort(groups, kind="stable")
-    of = groups[order]
-    first = np.concatenate(([True], of[1:] != of[:-1])) if len(of) else np.zeros(0, np.bool_)
-    begin = np.maximum.accumulate(np.where(first, np.arange(len(of)), 0))
-    turn = np.empty_like(order)
-    turn[order] = np.arange(len(of)) - begin
-    return turn
 
 
 class Curve(NamedTuple):
@@ -132,7 +122,7 @@ class Curve(NamedTuple):
 
     def quantile(self, level: float) -> float:
         """Return the least value by which ``level`` of all have ended, else the largest value."""
-        place = int(np.searchsorted(self.share, level - 1e-9))
+        place = int(self.share.searchsorted(level - 1e-9))
         return float(self.value[min(place, len(self.value) - 1)])
 
 

@@ -4,7 +4,6 @@ Source: SPEC §13, *At submission*.
 """
 
 import math
-from collections import deque
 from datetime import datetime
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
@@ -15,8 +14,9 @@ from audit.array_types import Bools, Floats, Ints
 from audit.kernels.scheduling import simulation as kernels
 from audit.kernels.scheduling.model import Model
 from audit.scenario import engine
-from audit.scenario.predict.baselines import Baselines, median
+from audit.scenario.predict.baselines import Baselines
 from audit.scenario.predict.known import QueuedAttempts
+from audit.scenario.predict.latest import Latest, means
 from audit.scenario.workload import NEVER, largest_snapshot
 
 RECENT: Final = 20
@@ -34,6 +34,9 @@ class QueueState(NamedTuple):
 
     now: int
     running: Ints
+    planned: Ints  # when planners expect each of these to end,
+    ends: Ints  # and when it is expected to end
+    in_use: Ints  # of each resource
     queue: Ints  # in the order of arrival
 
 
@@ -60,25 +63,17 @@ class Sweep:
         self._steps = -1
         self._active: Ints = np.zeros(0, np.int64)
         self._arrived = 0
-        ended = np.flatnonzero(work.has_started & (known.gone != NEVER))
-        self._ends = ended[np.argsort(known.gone[ended], kind="stable")]
-        begun = np.flatnonzero(work.has_started & known.subject)
-        self._starts = begun[np.argsort(work.start[begun], kind="stable")]
-        self._ended = self._started = 0
-        self._accuracies = [deque[float](maxlen=RECENT) for _ in range(known.users)]
-        self._lengths = [deque[float](maxlen=RECENT) for _ in range(known.users)]
-        self._accuracy: Floats = np.ones(known.users)
-        self._heard: Bools = np.zeros(known.users, np.bool_)
-        self._totals = [0.0, 0, 0.0, 0]  # sums and numbers of accuracies and of lengths
-        self.last_wait: Floats = np.zeros(known.users)
+        self._past = _Past(known)
         self.baselines = Baselines(known)
         self._walltime = known.walltime.copy()
         self._request: Ints = work.request.reshape(len(work.arrival), len(work.capacity))
+        self._shape, self._first_shape = _shapes(known)
 
     def to(self, now: int, arrived: int) -> QueueState:
         """Return the pool at ``now``, when the first ``arrived`` attempts had arrived."""
         known, work = self.known, self.known.work
-        self._learn(now)
+        self.baselines.to(now)
+        self._past.to(now)
         new = np.arange(self._arrived, arrived)
         self._suppose(new)
         active = np.concatenate((self._active, new))
@@ -86,7 +81,22 @@ class Sweep:
         self._active = active = active[known.gone[active] >= now]
         start = work.start[active]
         waits = (start >= now) & known.queues[active] & (known.leaves[active] >= now)
-        return QueueState(now, active[start < now], active[waits])
+        running = active[start < now]
+        in_use: Ints = self._request[running].sum(0)
+        return QueueState(now, running, *self._ends(now, running), in_use, active[waits])
+
+    def _ends(self, now: int, running: Ints) -> tuple[Ints, Ints]:
+        """Return when planners expect attempts that run to end, and when they are expected to."""
+        start, limit, expected = (
+            self.known.work.start[running],
+            self._walltime[running],
+            self.expected(running),
+        )
+        elapsed = now - start
+        late = np.minimum(limit, (PATIENCE * elapsed).astype(np.int64) + SLACK_S)
+        within, over = elapsed < limit, elapsed + SLACK_S
+        lasts = np.where(within, np.where(elapsed < expected, expected, late), over)
+        return start + np.where(within, limit, over), start + lasts
 
     def joined(self, scene: QueueState, jobs: Ints) -> QueueState:
         """Return a scene with attempts that arrive next, as if they waited already."""
@@ -95,56 +105,14 @@ class Sweep:
 
     def _suppose(self, jobs: Ints) -> None:
         """Give attempts without a walltime the usual length of their user's."""
-        for job in jobs[self._walltime[jobs] == NEVER].tolist():
-            usual = self._usual_length(int(self.known.user[job]))
-            self._walltime[job] = max(1, round(usual))
-
-    def _learn(self, now: int) -> None:
-        """Take in what started and ended before ``now``."""
-        known, work = self.known, self.known.work
-        self.baselines.to(now)
-        while self._started < len(self._starts):
-            job = self._starts[self._started]
-            if work.start[job] >= now:
-                break
-            self.last_wait[known.user[job]] = work.start[job] - work.arrival[job]
-            self._started += 1
-        while self._ended < len(self._ends):
-            job = self._ends[self._ended]
-            if known.gone[job] >= now:
-                break
-            self._hear(int(known.user[job]), int(known.gone[job] - work.start[job]), job)
-            self._ended += 1
-
-    def _hear(self, user: int, lasted: int, job: int) -> None:
-        """Take in how long an attempt of a user ran."""
-        totals = self._totals
-        self._lengths[user].append(lasted)
-        totals[2] += lasted
-        totals[3] += 1
-        walltime = self.known.walltime[job]
-        if walltime == NEVER or walltime <= 0:
-            return
-        accuracy = min(1.0, lasted / int(walltime))
-        recent = self._accuracies[user]
-        recent.append(accuracy)
-        totals[0] += accuracy
-        totals[1] += 1
-        self._accuracy[user] = sum(recent) / len(recent)
-        self._heard[user] = True
-
-    def _usual_length(self, user: int) -> float:
-        """Return the expected duration of an attempt without a walltime, s."""
-        recent = self._lengths[user]
-        if recent:
-            return sum(recent) / len(recent)
-        return self._totals[2] / self._totals[3] if self._totals[3] else UNKNOWN_S
+        unknown = jobs[self._walltime[jobs] == NEVER]
+        if len(unknown):
+            usual = np.rint(self._past.usual_lengths(self.known.user[unknown]))
+            self._walltime[unknown] = np.maximum(usual, 1)
 
     def expected(self, jobs: Ints) -> Ints:
         """Return the durations expected of attempts, from 1 s to their walltimes."""
-        users = self.known.user[jobs]
-        general = self._totals[0] / self._totals[1] if self._totals[1] else 1.0
-        accuracy = np.where(self._heard[users], self._accuracy[users], general)
+        accuracy = self._past.accuracies(self.known.user[jobs])
         accuracy = np.where(self.known.walltime[jobs] == NEVER, 1.0, accuracy)
         walltime = self._walltime[jobs]
         return np.clip((walltime * accuracy).astype(np.int64), 1, np.maximum(walltime, 1))
@@ -156,34 +124,22 @@ class Sweep:
             The waits with the expected durations, and with the requested walltimes, s; NEVER: it
             does not start.
         """
-        now, running, queue = scene
-        elapsed = now - self.known.work.start[running]
-        limits = (self._walltime[running], self._walltime[queue])
-        expected = (self.expected(running), self.expected(queue))
-        late = np.minimum(limits[0], (PATIENCE * elapsed).astype(np.int64) + SLACK_S)
-        over = elapsed + SLACK_S
-        planned = np.where(elapsed < limits[0], limits[0], over)
-        within = np.where(elapsed < expected[0], expected[0], late)
-        lasts = np.where(elapsed < limits[0], within, over)
-        plan = (planned, limits[1])
+        work = self.known.work
+        walltime = self._walltime[scene.queue]
+        work.estimate[scene.running] = scene.planned - work.start[scene.running]
+        work.estimate[scene.queue] = np.maximum(walltime, 1)
         return (
-            self._simulate(scene, plan, (lasts, expected[1]), target),
-            self._simulate(scene, plan, plan, target),
+            self._simulate(scene, scene.ends, self.expected(scene.queue), target),
+            self._simulate(scene, scene.planned, walltime, target),
         )
 
-    def _simulate(
-        self, scene: QueueState, planned: tuple[Ints, Ints], lasts: tuple[Ints, Ints], target: int
-    ) -> Ints:
-        """Return waits; durations are those of running and of queued attempts."""
-        now, running, queue = scene
-        work = self.known.work
-        for jobs, plan, real in zip((running, queue), planned, lasts, strict=True):
-            work.estimate[jobs], work.occupancy[jobs] = np.maximum(plan, 1), real
-        start = work.start[running]
+    def _simulate(self, scene: QueueState, ends: Ints, lasts: Ints, target: int) -> Ints:
+        """Return waits, where running attempts end and queued ones last as given."""
+        now, running, queue, work = scene.now, scene.running, scene.queue, self.known.work
+        work.occupancy[running], work.occupancy[queue] = ends - work.start[running], lasts
         capacity = self._at(now)
-        ends = (start + planned[0], start + lasts[0])
         kernels.start_queue(
-            *(self._model, capacity, now, running, *ends, queue, target, self._pool)
+            *(self._model, capacity, now, running, scene.planned, ends, queue, target, self._pool)
         )
         begun = self._begun[queue if target == ALL else [target]]
         return np.where(begun == NEVER, NEVER, begun - now)
@@ -222,42 +178,34 @@ class Sweep:
         own = np.bincount(known.user[scene.queue], minlength=known.users)[user] - 1
         local = datetime.fromtimestamp(now, self._zone)
         angle = (local.hour + local.minute / 60) * math.pi / 12
-        count = len(jobs)
-        alike = [median(self.baselines.alike(job)) or 0 for job in jobs.tolist()]
-        in_use, capacity = self._in_use(scene), self._at(now)
-        columns = [
+        alike = np.maximum(self.baselines.alike(jobs), 0)
+        capacity = self._at(now)
+        columns = (
             *(np.log(wait + SLACK_S) for wait in waits),
             np.log(np.maximum(self._walltime[jobs], 1)),
             np.log(np.maximum(known.size[jobs], 1)),
-            np.full(count, math.log(len(scene.queue))),
+            math.log(len(scene.queue)),
             np.log1p(own),
-            np.log(self.last_wait[user] + SLACK_S),
-            np.log(np.array(alike, np.float64) + SLACK_S),
+            np.log(self._past.last_waits(user) + SLACK_S),
+            np.log(alike + float(SLACK_S)),
             2 * np.log1p(self._alike_ahead(scene, jobs)),
-            np.full(count, 8 * in_use[0] / max(capacity[0], 1)),
-            np.full(count, math.cos(angle)),
-            np.full(count, math.sin(angle)),
-            np.full(count, float(local.weekday() >= 5)),
-        ]
-        if ages:
-            columns.append(np.log(now - known.work.arrival[jobs] + SLACK_S))
-        fits = self._fits(capacity - in_use, jobs)
-        labels = np.stack((fits, user, known.partition[jobs]), 1)
-        return WEIGHT * np.stack(columns, 1), labels
-
-    def _in_use(self, scene: QueueState) -> Ints:
-        """Return how much of each resource is in use."""
-        found: Ints = self._request[scene.running].sum(0)
-        return found
+            8 * scene.in_use[0] / max(capacity[0], 1),
+            math.cos(angle),
+            math.sin(angle),
+            float(local.weekday() >= 5),
+            *([np.log(now - known.work.arrival[jobs] + SLACK_S)] if ages else []),
+        )
+        measured = np.empty((len(jobs), len(columns)))
+        for number, column in enumerate(columns):
+            measured[:, number] = column
+        fits = self._fits(capacity - scene.in_use, jobs)
+        return WEIGHT * measured, np.stack((fits, user, known.partition[jobs]), 1)
 
     def _alike_ahead(self, scene: QueueState, jobs: Ints) -> Ints:
         """Return how many others of the queue have the partition, and at most the size, of each."""
-        known, queue = self.known, scene.queue
-        others: Ints = np.full(len(jobs), -1)
-        for partition in np.unique(known.partition[jobs]).tolist():
-            sizes = np.sort(known.size[queue[known.partition[queue] == partition]])
-            mine = known.partition[jobs] == partition
-            others[mine] += np.searchsorted(sizes, known.size[jobs[mine]], side="right")
+        queued = np.sort(self._shape[scene.queue])
+        beyond = queued.searchsorted(self._shape[jobs], side="right")
+        others: Ints = beyond - queued.searchsorted(self._first_shape[jobs]) - 1
         return others
 
     def _fits(self, free: Ints, jobs: Ints) -> Ints:
@@ -265,6 +213,73 @@ class Sweep:
         wanted = self._request[jobs]
         fits: Bools = ((wanted <= free) | (wanted == 0)).all(1)
         return fits.astype(np.int64)
+
+
+class _Past:
+    """What users' attempts that started and ended tell; ``to`` goes on to a later instant."""
+
+    def __init__(self, known: QueuedAttempts) -> None:
+        """Begin with nothing."""
+        work = known.work
+        begun = np.flatnonzero(work.has_started & known.subject)
+        begun = begun[np.argsort(work.start[begun], kind="stable")]
+        self._starts = work.start[begun]
+        wait = (work.start - work.arrival)[begun]
+        self._waits = Latest(known.user[begun], wait, known.users, np.int64(0))
+        ended = np.flatnonzero(work.has_started & (known.gone != NEVER))
+        ended = ended[np.argsort(known.gone[ended], kind="stable")]
+        lasted = (known.gone - work.start)[ended]
+        self._gone, self._lasted = known.gone[ended], lasted.cumsum()
+        self._lengths = _of_users(known, ended, lasted.astype(np.float64))
+        limit = known.walltime[ended]
+        limited = (limit != NEVER) & (limit > 0)
+        accuracy = np.minimum(lasted[limited] / limit[limited], 1.0)
+        self._limited, self._accurate = limited.cumsum(), accuracy.cumsum()
+        self._accuracies = _of_users(known, ended[limited], accuracy)
+        self._ended = self._accounted = 0
+
+    def to(self, now: int) -> None:
+        """Take in what started and ended before ``now``."""
+        self._waits.to(int(self._starts.searchsorted(now)))
+        self._ended = int(self._gone.searchsorted(now))
+        self._lengths.to(self._ended)
+        self._accounted = int(self._limited[self._ended - 1]) if self._ended else 0
+        self._accuracies.to(self._accounted)
+
+    def last_waits(self, users: Ints) -> Ints:
+        """Return the last known wait of each user, s; 0 if there is none."""
+        return self._waits.value[users]
+
+    def accuracies(self, users: Ints) -> Floats:
+        """Return the part of their walltimes that attempts of users run, in [0, 1]."""
+        known = self._accuracies.value[users]
+        count = self._accounted
+        return np.where(np.isnan(known), self._accurate[count - 1] / count if count else 1.0, known)
+
+    def usual_lengths(self, users: Ints) -> Floats:
+        """Return the expected duration of attempts of users without a walltime, s."""
+        known = self._lengths.value[users]
+        count = self._ended
+        general = self._lasted[count - 1] / count if count else UNKNOWN_S
+        return np.where(np.isnan(known), general, known)
+
+
+def _of_users(known: QueuedAttempts, ended: Ints, value: Floats) -> Latest[np.float64]:
+    """Return the means of users' last values, of attempts in the order of their ends."""
+    user = known.user[ended]
+    return Latest(user, means(user, value, RECENT), known.users, np.float64(np.nan))
+
+
+def _shapes(known: QueuedAttempts) -> tuple[Ints, Ints]:
+    """Return the rank of each attempt by partition and size, and the first of its partition."""
+    order = np.lexsort((known.size, known.partition))
+    partition, size = known.partition[order], known.size[order]
+    other = np.concatenate(([False], partition[1:] != partition[:-1]))
+    changed = other | np.concatenate(([False], size[1:] != size[:-1]))
+    rank, first = np.zeros((2, len(order)), np.int64)
+    rank[order] = ranks = changed.cumsum()
+    first[order] = np.maximum.accumulate(np.where(other, ranks, 0))
+    return rank, first
 
 
 def _most_in_a_second(arrival: Ints, gone: Ints) -> int:

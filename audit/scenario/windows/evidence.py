@@ -100,9 +100,10 @@ def on_days(at: Ints, days: Days) -> Bools:
 def grouped(key: Ints, broken: Bools) -> tuple[Ints, Ints, Ints]:
     """Return the distinct keys of events, ascending, and the starts and the events of each."""
     both = np.sort(key * 2 + broken)
-    first = np.flatnonzero(np.diff(both >> 1, prepend=-1))
+    ordered = both >> 1
+    first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)])
     breaks = np.add.reduceat(both & 1, first) if len(first) else first
-    return both[first] >> 1, breaks, np.diff(first, append=len(both))
+    return ordered[first], breaks, np.diff(first, append=len(both))
 
 
 def units(user: Ints, at: Ints, broken: Bools) -> Units:

@@ -16,10 +16,12 @@ from typing import Any, Final, NamedTuple
 from zoneinfo import ZoneInfo
 
 import numpy as np
+from numpy.typing import NDArray
 
 from audit import periods
 from audit.array_types import Bools, Floats, Ints
 from audit.kernels import closed_hours as kernels
+from audit.kernels.closed_hours import Side
 from audit.kernels.hours_table import best_stretch
 from audit.metrics.closed_hours import HOUR_S
 from audit.model import Window
@@ -86,7 +88,7 @@ class WindowCandidate(NamedTuple):
 
     rule: Window
     inside: Bools  # [n], the attempts to which the window applies
-    outside: Bools  # [n], their neighbours
+    side: NDArray[np.uint8]  # [n], of the judged: in the class, or neighbours (``Side``)
     near: Bools | None
     """[n], the attempts that request at most ``WIDER`` times the bound; None: there is no bound."""
     seconds: float
@@ -103,7 +105,7 @@ class WindowCandidate(NamedTuple):
     def closed(self) -> kernels.ClosedHours:
         """Its hours and attempts, for the kernel."""
         to_next = hours_to_next(self.rule.hours)
-        return kernels.ClosedHours(to_next, self.rule.overlap, self.inside, self.outside)
+        return kernels.ClosedHours(to_next, self.rule.overlap, self.side)
 
     def waiting(self, seen: Seen) -> RuleWait:
         """Return the waiting time with free capacity that would be booked to the window."""
@@ -287,6 +289,10 @@ class _ClassProperty(NamedTuple):
         return self.name in ("walltime_above_s", "size_above")
 
 
+_OfClass = tuple[Bools, NDArray[np.uint8], Bools | None]
+"""``inside``, ``side`` and ``near`` of the candidates of a class."""
+
+
 def _sorted(observed: Observed) -> Iterator[_ClassProperty]:
     """Yield the properties that may distinguish classes."""
     frame = observed.frame
@@ -318,20 +324,20 @@ def candidates(seen: Seen) -> list[WindowCandidate]:
                 value = by.values[number]
                 scope: dict[str, Any] = {by.name: value if by.bounded else (value,)}
                 window = Window(hours=hours, overlap=overlap, **scope)
-                of_class: tuple[Bools, Bools, Bools | None] = seen.once(
+                of_class: _OfClass = seen.once(
                     (by.name, value), partial(_class, seen.observed, by, number)
                 )
                 found.append(WindowCandidate(window, *of_class, seconds))
     return found
 
 
-def _class(
-    observed: Observed, by: _ClassProperty, number: int
-) -> tuple[Bools, Bools, Bools | None]:
-    """Return which attempts are in a class, outside it, and near its bound."""
+def _class(observed: Observed, by: _ClassProperty, number: int) -> _OfClass:
+    """Return which attempts are in a class, what each is to it, and which are near its bound."""
     own = by.bins > number if by.bounded else by.bins == number
+    side = np.where(own, np.uint8(Side.INSIDE), np.uint8(Side.OUTSIDE))
+    side[~observed.judged | (by.bins < 0)] = Side.NEITHER
     amount = observed.reach if by.name == "walltime_above_s" else observed.size
-    return own, ~own & (by.bins >= 0), amount <= WIDER * by.values[number] if by.bounded else None
+    return own, side, amount <= WIDER * by.values[number] if by.bounded else None
 
 
 WITHHELD, BROKEN, SECONDS = range(3)
@@ -348,7 +354,8 @@ def _table(seen: Seen, by: _ClassProperty, *, overlap: bool) -> Floats:
         reach, reaches = np.searchsorted(REACHES, observed.reach / HOUR_S), len(REACHES)
     table: Floats = np.zeros((WEEK, reaches, 3, int(by.bins.max()) + 1, BLOCKS))
     kernels.add_to_table(
-        *(seen.possible_starts, by.bins, reach, observed.first, observed.last_arrival + 1, table)
+        *(seen.possible_starts, np.where(observed.judged, by.bins, -1), reach),
+        *(observed.first, observed.last_arrival + 1, table),
     )
     return table
 

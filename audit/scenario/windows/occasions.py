@@ -83,7 +83,7 @@ class Seen:
         clock = [*offsets(periods.zone(self.zone), observed.first, observed.last + 1)]
         since, _, ahead = np.array(clock, np.int64).T
         return closed_hours.PossibleStarts(
-            *(*self.spans, self.started, self.start_local, observed.reach, observed.judged),
+            *(*self.spans, self.started, self.start_local, observed.reach),
             *map(np.ascontiguousarray, (since, ahead)),
         )
 

@@ -1,15 +1,17 @@
 """The medians that predictions are compared with."""
 
-from audit.scenario.predict.baselines import Baselines, median
+import numpy as np
+
+from audit.scenario.predict.baselines import UNKNOWN, Baselines
 from audit.scenario.predict.known import known_of
 from tests.scenario.predict.test_sweep import job, scenario
 from tests.strategies import EPOCH
 
 
-def at(of: Baselines, now: int, job: int) -> tuple[int | None, int | None]:
+def at(of: Baselines, now: int, job: int) -> tuple[int, int]:
     """The medians of the last waits, and of those alike."""
     of.to(now)
-    return median(of.recent()), median(of.alike(job))
+    return of.recent, int(of.alike(np.array([job]))[0])
 
 
 def test_waits_count_from_the_second_after_they_ended() -> None:
@@ -17,8 +19,8 @@ def test_waits_count_from_the_second_after_they_ended() -> None:
     known = known_of(scenario(jobs))
     of = Baselines(known)
     last = len(jobs) - 1
-    assert at(of, EPOCH + 40, last) == (None, None)
-    assert at(of, EPOCH + 41, last) == (None, 18)  # of 0, 9, 18, 27, 36
+    assert at(of, EPOCH + 40, last) == (UNKNOWN, UNKNOWN)
+    assert at(of, EPOCH + 41, last) == (UNKNOWN, 18)  # of 0, 9, 18, 27, 36
     assert at(of, EPOCH + 191, last) == (81, 81)  # of the first 20
     assert at(of, EPOCH + 251, last) == (108, 135)  # of all 26, and of the last 20
 
@@ -29,5 +31,5 @@ def test_a_user_without_enough_waits_gets_those_of_the_class() -> None:
     known = known_of(scenario(jobs))
     narrow, wide = len(jobs) - 2, len(jobs) - 1
     of = Baselines(known)
-    assert at(of, EPOCH + 20, narrow) == (None, 7)
-    assert at(of, EPOCH + 20, wide) == (None, None)
+    assert at(of, EPOCH + 20, narrow) == (UNKNOWN, 7)
+    assert at(of, EPOCH + 20, wide) == (UNKNOWN, UNKNOWN)

@@ -134,7 +134,8 @@ def queue_waits(jobs: pl.DataFrame) -> tuple[QueueWait, ...]:
 
 def long_waits(jobs: pl.DataFrame, most: int) -> tuple[tuple[str, int, int, int], ...]:
     """Return user, size, wait and arrival of the longest waits over 10 minutes."""
-    long = jobs.filter(pl.col("wait_s") > LONG_S).sort(
+    shown = jobs.select("user", "size", "wait_s", "arrival_time")
+    long = shown.filter(pl.col("wait_s") > LONG_S).sort(
         "wait_s", "arrival_time", descending=[True, False], maintain_order=True
     )
     rows = long.select(pl.col("user").fill_null(""), "size", "wait_s", "arrival_time")
