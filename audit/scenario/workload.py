@@ -51,7 +51,7 @@ _OF_LIMITS: Final = cs.by_name(
     *("user", "account", "qos", "partition", "reason", "attempt", "walltime_s", "start_time"),
     *("size", "cpus", "nodes", "gpus", "mem_bytes", "job_number", "array_throttle"),
     require_all=False,
-)
+) | cs.starts_with(OF_TYPE)
 """The columns of ``limited``."""
 
 
