@@ -9,8 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.metrics.attempts.population import describe
-from audit.model import CapacityStep, Pool, Resource
-from audit.scenario.workload import NEVER, Workload, in_snapshots, largest_snapshot, workload
+from audit.model import CapacityStep, Limit, Pool, Resource
+from audit.scenario.workload import (
+    NEVER,
+    Workload,
+    in_snapshots,
+    largest_snapshot,
+    limited,
+    of_limits,
+    workload,
+    workload_of_rows,
+)
 from tests.naive import simulation as slow
 from tests.naive.simulation import Job, Log
 from tests.scenario.test_engine import slow_pool
@@ -237,3 +246,20 @@ def test_there_is_space_for_every_snapshot(log: Log) -> None:
             assert len(pool.running) + len(pool.queue) < largest_snapshot(
                 work, work.has_started | work.open
             )
+
+
+def test_kept_columns_give_the_limits_of_all_columns() -> None:
+    """Also where a limit is on GPUs of a type, whose columns are named by the pool."""
+    limits = (
+        Limit(most=2, resource="gpus:a100", per="user"),
+        Limit(most=3, per="account"),
+    )
+    pool = POOL._replace(amounts=(("cpus", 4), ("gpus:a100", 4)))
+    gpus: dict[str, Any] = {"gpus": 2, "gpu_types": "a100:2", "user": "ann", "account": "a"}
+    described = describe(frame([ended(0, k, k + 9, 1, **gpus) for k in range(3)]), [pool])
+    work, rows = workload_of_rows(described, pool, 100)
+    pool = pool._replace(limits=limits)
+    of_all = limited(work, described[rows], pool, 100).limits
+    kept = limited(work, of_limits(described, rows), pool, 100).limits
+    assert of_all.most.tolist() == [2, 3]
+    np.testing.assert_equal(kept, of_all)
