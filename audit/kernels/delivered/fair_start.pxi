@@ -352,6 +352,8 @@ cdef void step(
     scene.free = delivered.most[simulation.i] - scene.sums_running[0]
     if scene.free >= simulation.need:
         look(simulation, scene, log, rule)
+    if scene.queue.live == 0:
+        simulation.need, simulation.settled = HUGE, False
 
 
 cdef void end_what_ends(
@@ -431,11 +433,12 @@ cdef void go_on(
     """Go on to the next instant at which anything can start or end; NEVER: there is none."""
     cdef int64_t next_time = simulation.until, i, job, count = log.instants.shape[0], enough
     cdef int64_t length = 1 << delivered.bits
+    cdef bint waits = scene.queue.live > 0
     if simulation.ends.number > 0:
         next_time = min(next_time, simulation.ends.key[0])
     if simulation.later_at < simulation.later_number:
         next_time = min(next_time, log.arrival[simulation.later[simulation.later_at]])
-    while simulation.pin < log.by_start.shape[0]:
+    while waits and simulation.pin < log.by_start.shape[0]:
         job = log.by_start[simulation.pin]
         if log.start[job] >= next_time:
             break
@@ -444,7 +447,7 @@ cdef void go_on(
             break
         simulation.pin += 1
     enough = simulation.need + scene.sums_running[0]
-    i = simulation.i + 1
+    i = simulation.i + 1 if waits else count
     while i < count and log.instants[i] <= next_time and delivered.most[i] < enough:
         if i & (length - 1) == 0 and delivered.blocks[i >> delivered.bits] < enough:
             i += length
