@@ -35,7 +35,7 @@ MEMORYVIEWS: Final = "audit.kernels._memoryviews"
 NEEDED: Final = re.compile(
     r'^(?:include "(.+)"|from (audit\.kernels\.[\w.]+) cimport )', flags=re.MULTILINE
 )
-"""What a source needs of others: a file that it includes, or a module that it cimports from."""
+"""The needs of a source: a file that it includes, or a module that it cimports from."""
 
 MACROS: Final = [("Py_LIMITED_API", "0x030B0000")]
 # Results must not depend on the compiler: it may neither contract a product and a sum, which would

@@ -29,7 +29,7 @@ cdef extern from *:
 
 
 cpdef enum Side:
-    """What an attempt is to a window."""
+    """The relation of an attempt to a window."""
     NEITHER
     INSIDE  # the window applies
     OUTSIDE  # it is a neighbour

@@ -1,4 +1,4 @@
-"""What the ingest of a big log holds in memory: `python -m bench.scale.big_ingest [--records N]`.
+"""The memory that the ingest of a big log holds: `python -m bench.scale.big_ingest [--records N]`.
 
 One process makes the log (`big_sacct`), another ingests it into a new store. With `--again`, a
 second log has the same jobs with another text, so that all of them are resolved.

@@ -31,7 +31,7 @@ LEVELS = (0.1, 0.5, 0.9)
 
 
 def made(jobs: int, seed: int = 1) -> Scenario:
-    """A log of so many jobs."""
+    """A log with this number of jobs."""
     traffic = Traffic(days=jobs // JOBS_A_DAY, jobs=jobs, users=200, load=(0.93, 0.97), gives_up=0)
     kind = SiteKind(traffic=traffic, capacity=CAPACITY)
     found = demand(kind, np.random.Generator(np.random.PCG64(seed)))

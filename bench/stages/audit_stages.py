@@ -3,7 +3,7 @@
 KTH-SP2 repeated end to end, and made-up logs into which more arrives than the pool can do, whose
 queue grows with their size. The works beside an audit are the C++ yardstick's simulation of the log
 under EASY, a bare split of its lines, and DuckDB's copy of them as text. They take turns with the
-audit, each in a process of its own.
+audit, each in its own process.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Which tasks the records of arrays still stand for."""
+"""The tasks that records of arrays still represent."""
 
 import polars as pl
 import pytest

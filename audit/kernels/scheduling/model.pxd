@@ -12,7 +12,7 @@ cdef enum:
 
 
 cpdef enum Order:
-    """What the queue is ordered by."""
+    """The order of the queue."""
     RANK  # a number that does not change
     EXPANSION  # (waited + estimate) / estimate
     FAIRSHARE  # the owner's priorities in the share tree

@@ -1,4 +1,4 @@
-"""What is simulated: attempts, limits, steps of the capacity, how a pool decides.
+"""The simulated world: attempts, limits, steps of the capacity, how a pool decides.
 
 Times are epoch seconds. Attempts come in the order (arrival, submit, sequence) and are known by
 their index in it. Tables have one row per resource.
@@ -51,7 +51,7 @@ cdef class Steps:
 
 
 cdef class Rules:
-    """A policy; NEVER stands for no limit."""
+    """A policy; NEVER: no limit."""
 
     def __init__(
         self, *, int64_t order, int64_t fair, bint latest_last, int64_t backfill, int64_t depth,

@@ -33,7 +33,7 @@ cdef class Slurm:
 
 
 cdef class Books:
-    """What a simulation has booked."""
+    """The usage that a simulation has booked."""
 
     def __init__(self, int64_t nodes, int64_t period, int64_t phase, double rate, resets):
         self.usage = np.zeros(nodes, USAGE)

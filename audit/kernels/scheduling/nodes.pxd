@@ -1,4 +1,4 @@
-"""What attempts use on the nodes of a pool."""
+"""The use of a pool's nodes by attempts."""
 
 from libc.stdint cimport int64_t, uint64_t
 
@@ -100,7 +100,7 @@ cdef inline int64_t parts_of(
 cdef inline bint fits_nodes(Places on, int64_t job) noexcept nogil:
     """Return whether an attempt fits in what is free now.
 
-    What does not fit will not until something is returned.
+    An attempt that does not fit will not until something is returned.
     """
     cdef int64_t shape = on.nodes.shape[job]
     if on.full[shape] == on.returns:

@@ -1,4 +1,4 @@
-"""What attempts use on the nodes of a pool, and where they start (SPEC §12).
+"""The use of a pool's nodes by attempts, and where they start (SPEC §12).
 
 An attempt fits if as many of its parts as it has fit on nodes of its set. It takes those with
 least free (or with most, or by runs, as ``Nodes`` says), counted in the first resource; ties by
@@ -30,7 +30,7 @@ def _bits(first, member, words):
 
 
 cdef class Places:
-    """What attempts use on the nodes of a pool, and what is free there; see ``nodes.pxi``."""
+    """The use of a pool's nodes by attempts, and what is free there."""
 
     def __init__(self, Nodes nodes not None, int64_t attempts, sum):
         count, resources = nodes.capacity.shape[1], nodes.capacity.shape[0]

@@ -1,12 +1,12 @@
 """Usage and waits of owners, and whose turn that makes it (SPEC §4, *Queue order*).
 
-Under FAIRSHARE an owner is a node of a share tree. There is one account for what was used below
+An owner under FAIRSHARE is a node of a share tree. There is one account for what was used below
 each node, and another for what the node and its siblings used. An account is a series of entries
 of when the rate of use changed. The arrays of ``Owners`` hold what the observed schedule used up
 to ``Ledger.since``; a simulation adds a chain of entries for each account. Each search starts
 where the last one ended, separately for each bound of an account's windows.
 
-Under NUWT an account is what the owner's ended attempts waited and used. MULTIFACTOR keeps its
+An account under NUWT holds the waits and usage of the owner's ended attempts. MULTIFACTOR keeps its
 own books (``multifactor``).
 """
 
@@ -38,7 +38,7 @@ cdef class Owners:
 
 
 cdef class Ledger:
-    """What a simulation adds."""
+    """The usage and waits that a simulation adds."""
 
     def __init__(
         self, Owners owners not None, path, siblings, int64_t changes, double half_life,

@@ -391,7 +391,7 @@ cdef inline int64_t next_ready(
 ) noexcept nogil:
     """Return the time of an element of a slot; NEVER: it has no more.
 
-    A slot is continued only as far as it is needed. What still runs is not ready now.
+    A slot is continued only as far as it is needed. An attempt that still runs is not ready now.
     """
     while ready == on.slot_end[slot]:
         if on.slot_ended[slot] == pool.state.running:

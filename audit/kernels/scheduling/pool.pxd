@@ -25,14 +25,14 @@ cdef enum:
 
 
 cdef enum Charging:
-    """What the ledger records when an attempt starts."""
+    """The ledger's record of a start."""
     NOTHING_CHARGED
     CHARGED
     BOOKED
 
 
 cdef enum Bounds:
-    """What is known of a block of places."""
+    """Facts about a block of places."""
     STALE  # nothing
     LOOSE  # bounds, some of which are too low because their attempt has left
     TIGHT

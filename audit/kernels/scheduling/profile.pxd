@@ -1,4 +1,4 @@
-"""What planners expect to be free."""
+"""The amounts that planners expect to be free."""
 
 from libc.stdint cimport int64_t
 

@@ -1,4 +1,4 @@
-"""What planners expect to be free, from now on."""
+"""The amounts that planners expect to be free from now on."""
 
 import numpy as np
 from libc.stdint cimport int64_t
@@ -9,7 +9,7 @@ from audit.kernels.scheduling.model cimport Jobs, Steps
 
 
 cdef class Profile:
-    """What planners expect to be free: ``levels[:, k]`` from ``times[k]`` to ``times[k + 1]``.
+    """The amounts that planners expect to be free: ``levels[:, k]`` from ``times[k]`` to ``times[k + 1]``.
 
     That holds for k from ``first`` up to ``beyond``; the last level lasts for ever. Levels may be
     negative.

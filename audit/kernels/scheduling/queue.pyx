@@ -380,7 +380,7 @@ def observed_levels(
 ):
     """Write the keys by which owners are compared, greatest first, as of what was observed.
 
-    Under MULTIFACTOR the only key is the part of the priority that is fairshare.
+    The only key under MULTIFACTOR is the part of the priority that is fairshare.
 
     Args:
         times: ascending, epoch s.

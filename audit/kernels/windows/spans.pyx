@@ -63,7 +63,7 @@ cdef class Trial:
 @cython.final
 @cython.dataclasses.dataclass(eq=False, repr=False)
 cdef class WithoutTrial:
-    """What ``fitting_spans`` found: a trial changes it only where attempts claim."""
+    """The result of ``fitting_spans``: a trial changes it only where attempts claim."""
 
     cdef const Span[::1] claims  # by ``until``
     cdef const int64_t[::1] by_since  # the same, by ``since``

@@ -1,4 +1,4 @@
-"""What the log observed of a pool, as the kernels of delivered capacity take it.
+"""The observed schedule of a pool, as the kernels of delivered capacity take it.
 
 Conventions: the n attempts that take part, in the order (arrival, submit, sequence); m instants.
 Blocked attempts, and those of unknown size or of reservations, take no part: what they use leaves

@@ -68,7 +68,7 @@ def means(group: Ints, value: Floats, most: int) -> Floats:
 def medians(group: Ints, value: Ints, most: int, fewest: int) -> Ints:
     """Return the median of the last ``most`` values of an event's group, with its own, [events].
 
-    Of two middle values it is the lower one; with fewer than ``fewest`` values it is −1.
+    It is the lower one of two middle values; with fewer than ``fewest`` values it is −1.
     """
     found = np.zeros(len(group), np.int64)
     for events, window, count in _windows(group, value, most):

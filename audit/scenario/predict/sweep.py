@@ -216,7 +216,7 @@ class Sweep:
 
 
 class _Past:
-    """What users' attempts that started and ended tell; ``to`` goes on to a later instant."""
+    """Facts from users' attempts that started and ended; ``to`` goes on to a later instant."""
 
     def __init__(self, known: QueuedAttempts) -> None:
         """Begin with nothing."""

@@ -1,4 +1,4 @@
-"""What claims with and without a window, against its definition, second by second."""
+"""Claims with and without a window, against its definition, second by second."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
