@@ -28,7 +28,7 @@ STAGE: Final = "Stages of audits"
 LEAST: Final = 30_000
 DEEP: Final = (30_000, 100_000)
 """The larger of these has a queue of about 1,200 jobs."""
-FEW: Final = 300_000
+FEW: Final = 50_000
 """Larger logs are audited once: their noise is small, their audits take minutes."""
 ROUNDS: Final = 3
 WORTH_S: Final = 0.1
