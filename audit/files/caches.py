@@ -98,6 +98,13 @@ def give_back() -> None:
             adjust(_TRIM_THRESHOLD, UNUSED)
 
 
+def trim() -> None:
+    """Return what is free between allocations to the system, for a stage that needs other sizes."""
+    release = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc's
+    if release is not None:
+        release(0)
+
+
 def spill_privately() -> None:
     """Name the folder where polars puts frames if memory is short; call it before loading polars.
 
