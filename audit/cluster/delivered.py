@@ -116,8 +116,10 @@ def held_until(attempts: pl.DataFrame, pool: Pool, now: int, holding: Holding) -
 
 def _beyond_limits(said: pl.DataFrame, attempts: pl.DataFrame, pool: Pool) -> pl.DataFrame:
     """Return the recorded stretches but those whose reason names a limit of the pool."""
-    of_attempts = attempts[said["row"]].with_columns(
-        reason=said["kind"], occupancy=pl.col("occupancy_s")
+    of_attempts = attempts[said["row"]].select(
+        *("user", "account", "qos", "partition", "walltime_s", "size"),
+        occupancy="occupancy_s",
+        reason=said["kind"],
     )
     return said.filter(~covered(of_attempts, pool.limits))
 
