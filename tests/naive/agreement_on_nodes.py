@@ -72,6 +72,5 @@ def seen(log: Log, rule: Rule, t: int, held_until: Sequence[int]) -> Pool:
             if job.end is not None and t < job.end:
                 pool.running[k] = job.start
         elif (job.start is not None or job.open) and job.arrival <= t and queues(log, k):
-            if held_until[k] <= t or job.start == t:
-                pool.queue.append(k)
+            pool.queue += [k] * (held_until[k] <= t or job.start == t)
     return pool

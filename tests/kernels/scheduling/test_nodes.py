@@ -229,9 +229,7 @@ def test_agreement_on_nodes_as_defined(
     @given(
         of_logs, policies(order, backfill), st.sampled_from([-1, 0, 5]), rankings(), st.randoms()
     )
-    def compare(
-        log: Log, policy: Policy, long_wait: int, ranking: Ranking, random: Random
-    ) -> None:
+    def compare(log: Log, policy: Policy, long_wait: int, ranking: Ranking, random: Random) -> None:
         work = workload(log, ranking) if log.site is not None else arrays(log, ranking)
         held = [job.arrival + random.choice((0, 0, 0, 1, 4, 20)) for job in log.jobs]
         made = compared_on_nodes(work, policy, np.array(held, np.int64), long_wait)
