@@ -34,6 +34,7 @@ class Appending:
             return
         for part in rows.iter_slices(AT_ONCE):
             database.insert(self._con, table, part)
+        database.drop_cache(self._con)  # they are not read again soon
 
     def finish(self) -> None:
         """Insert the remaining rows."""
