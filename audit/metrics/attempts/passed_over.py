@@ -40,6 +40,7 @@ result. Attempts that arrived after the period change nothing, so that its figur
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -255,7 +256,8 @@ class _Among(NamedTuple):
                 self._without_releases(self._with_days(attempts)), silent
             )
 
-        return explained(named, orders(self.log), under, of_kind.judged)
+        by_order = [partial(under, order) for order in orders(self.log)]
+        return explained(named, by_order, of_kind.judged)
 
     def _without_triggered(self, attempts: pl.DataFrame, silent: Sequence[str]) -> pl.DataFrame:
         """Leave out starts after own ends, and at begin times, of these entities."""

@@ -81,20 +81,19 @@ def orders(log: Log) -> list[UsageOrder]:
 
 def explained(
     entities: Collection[str],
-    orders: Sequence[UsageOrder],
-    under: Callable[[UsageOrder], pl.DataFrame],
+    by_order: Sequence[Callable[[], pl.DataFrame]],
     judged: Callable[[pl.DataFrame], Sequence[JudgedEntity]],
 ) -> set[str]:
     """Return those of the entities that an order by usage explains.
 
     Args:
-        under: returns the attempts under an order; columns of ``pairs.PAIRED_SCHEMA``. Those of all
-            orders would be as large as the log.
+        by_order: return the attempts under each of ``orders``; columns of ``pairs.PAIRED_SCHEMA``.
+            Those of all orders would be as large as the log.
         judged: tests all entities by such attempts.
     """
-    sums = np.zeros((len(entities), len(orders), len(_SUMS)))
-    for number, order in enumerate(orders):
-        attempts = under(order)
+    sums = np.zeros((len(entities), len(by_order), len(_SUMS)))
+    for number, under_order in enumerate(by_order):
+        attempts = under_order()
         for row, entity in enumerate(entities):
             others = attempts.filter(pl.col("entity") != entity).select(pl.col(_SUMS).sum())
             sums[row, number] = others.row(0)
@@ -107,7 +106,7 @@ def explained(
         if _follows(others)[best]:
             best_of.setdefault(best, []).append(entity)
     for best, names in best_of.items():
-        again = judged(without_more(under(orders[best])))
+        again = judged(without_more(by_order[best]()))
         found |= {one.entity for one in again if one.entity in names and one.why is not None}
     return found
 
