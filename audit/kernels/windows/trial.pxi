@@ -86,7 +86,7 @@ def trial_spans(
 cdef void _sweep_trial(
     Log log, Rules rules, Trial trial, WithoutTrial base, Walk walk, TrialWalk tried, Table out
 ) noexcept nogil:
-    cdef bint changed, same
+    cdef bint same
     cdef int64_t closing  # how long until the window closes; ≤ 0: it is closed
     cdef Py_ssize_t first, windows = trial.opens.shape[0]
     cdef Next before
@@ -108,14 +108,14 @@ cdef void _sweep_trial(
             tried.window += 1
             closing = trial.closes[tried.window] - walk.now if tried.window < windows else NEVER
             same = False
-        changed = _advance(base, walk, tried)
+        _advance(base, trial, walk, tried, out)
         if closing < tried.furthest and _any_withheld(trial, tried.without, closing):
             if same:
                 _walk_on(log, rules, trial, walk, tried, before.arrival, closing)
             else:
                 _walk_again(log, rules, trial, walk, tried, closing, out)
             tried.differs = True
-        elif tried.differs or changed:
+        elif tried.differs:
             _as_without(trial, walk, tried, out)
             tried.differs = False
 
@@ -144,24 +144,30 @@ cdef inline bint _start(
     return same
 
 
-cdef bint _advance(WithoutTrial base, Walk walk, TrialWalk tried) noexcept nogil:
-    """Find the stretches, and what claims without the trial, as of now; return whether it changed.
-    """
-    cdef Py_ssize_t k = tried.ended, first = tried.begun
+cdef void _advance(
+    WithoutTrial base, Trial trial, Walk walk, TrialWalk tried, Table out
+) noexcept nogil:
+    """Find the stretches, and what claims without the trial, as of now."""
+    cdef int32_t job
     while tried.stretch < base.stretches.shape[0]:
         if base.stretches[tried.stretch, 1] > walk.now:
             break
         walk.stretch[base.stretches[tried.stretch, 0]] = tried.stretch + 1
         tried.stretch += 1
     while tried.ended < base.claims.shape[0] and base.claims[tried.ended].until <= walk.now:
-        drop(tried.without, base.claims[tried.ended].job)
+        job = base.claims[tried.ended].job
+        drop(tried.without, job)
+        if not tried.differs:
+            _end_claim(trial, walk, tried, job, out)
         tried.ended += 1
     while tried.begun < base.claims.shape[0]:
         if base.claims[base.by_since[tried.begun]].since > walk.now:
             break
-        put(tried.without, base.claims[base.by_since[tried.begun]].job)
+        job = base.claims[base.by_since[tried.begun]].job
+        put(tried.without, job)
+        if not tried.differs:
+            _begin_claim(walk, tried, job)
         tried.begun += 1
-    return tried.ended > k or tried.begun > first
 
 
 cdef inline bint _any_withheld(Trial trial, JobSet chosen, int64_t closing) noexcept nogil:
