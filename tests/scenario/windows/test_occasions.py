@@ -30,7 +30,8 @@ def instants(work: Workload, tried: Tried) -> list[int]:
 def roomier(log: Log) -> Log:
     """Return a log in which more wait at a time, and more of them fit side by side."""
     jobs = tuple(
-        job if job.start is None or job.end is None
+        job
+        if job.start is None or job.end is None
         else job._replace(start=job.start + 7 * (k % 5), end=job.end + 7 * (k % 5))
         for k, job in enumerate(log.jobs)
     )
