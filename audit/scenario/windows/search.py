@@ -105,7 +105,7 @@ def _falls(compared: ComparedStarts, pool: Pool) -> bool:
     return best is not None and not compared.under(pool).reaches(best)
 
 
-class _Judged(NamedTuple):
+class _Standing(NamedTuple):
     """A candidate, as far as it is judged."""
 
     seen: Seen
@@ -134,7 +134,7 @@ class _Choice:
         work = observed.under(self.pool)
         self.walker = occasions.Walker(work, work.limits, occasions.outages(work))
         self.serial = count()
-        self.queue: list[tuple[float, int, _Judged]] = []
+        self.queue: list[tuple[float, int, _Standing]] = []
         """By the most seconds that each may book, as far as it is judged."""
         self.known: set[str] = set()
         self.failed = failed
@@ -168,12 +168,12 @@ class _Choice:
             disagreed = before is not None and before[1].found.fails == DISAGREES
             if key not in self.known and not disagreed:
                 self.known.add(key)
-                self._put(one.seconds, _Judged(seen, one))
+                self._put(one.seconds, _Standing(seen, one))
 
-    def _put(self, most: float, one: _Judged) -> None:
+    def _put(self, most: float, one: _Standing) -> None:
         heapq.heappush(self.queue, (-most, next(self.serial), one))
 
-    def _look(self, one: _Judged) -> None:
+    def _look(self, one: _Standing) -> None:
         """Judge a candidate by what it withheld while others claimed beside it."""
         units = one.candidate.units(one.seen)
         if evidence.plausible(*units):
@@ -181,7 +181,7 @@ class _Choice:
             most = waiting.within(evidence.judge(*units).days)
             self._put(most, one._replace(waiting=waiting))
 
-    def _try(self, one: _Judged, waiting: RuleWait) -> None:
+    def _try(self, one: _Standing, waiting: RuleWait) -> None:
         """Judge a candidate by what it withholds if nothing of its class claims."""
         candidate = one.candidate
         trial = one.seen.under(self.walker, candidate.tried(one.seen))
@@ -199,7 +199,7 @@ class _Choice:
         if slices is not None:
             self._add(one.seen, hours.narrower(candidate, slices))
 
-    def _fail(self, one: _Judged, made: InferredWindow, fails: str) -> None:
+    def _fail(self, one: _Standing, made: InferredWindow, fails: str) -> None:
         made = made._replace(found=made.found._replace(fails=fails))
         key = f"{one.candidate.rule} {one.seen.zone}"
         self.failed[key] = one.candidate.seconds, made
