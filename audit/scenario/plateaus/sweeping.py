@@ -3,8 +3,6 @@
 Source: SPEC §11, *Plateaus*.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -34,7 +32,7 @@ class Climbs:
     level: Ints  # [measures, c]: after the start
     day: Ints  # [c], local
 
-    def of_first(self, entities: int) -> Climbs:
+    def of_first(self, entities: int) -> "Climbs":
         """Return the climbs of the first entities."""
         kept = slice(0, self.first[entities])
         first = self.first[: entities + 1]
@@ -52,7 +50,7 @@ class Stops:
     user_stop: Ints  # stops of accounts, partitions, … with users whose own groups were hungry,
     user: Ints  # and these users
 
-    def of_first(self, entities: int) -> Stops:
+    def of_first(self, entities: int) -> "Stops":
         """Return the stops of the first entities."""
         kept = slice(0, self.first[entities])
         first, users = self.first[: entities + 1], self.user_stop < self.first[entities]

@@ -7,8 +7,6 @@ before its hours if the walltime reaches into them.
 Source: SPEC §11, *Windows and overlap windows*.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from datetime import datetime
 from functools import partial
@@ -115,7 +113,7 @@ class WindowCandidate(NamedTuple):
         kernels.forbidden_seconds(seen.possible_starts, self.closed, first, seconds)
         return RuleWait(first, seconds)
 
-    def forbidden(self, seen: Seen, *, by_hour: bool) -> tuple[Forbidden, Forbidden]:
+    def forbidden(self, seen: Seen, *, by_hour: bool) -> tuple["Forbidden", "Forbidden"]:
         """Return the starts of its class, and those of its neighbours, that it would forbid.
 
         Args:
@@ -150,12 +148,12 @@ class Forbidden(NamedTuple):
     broken: Bools  # whether it was observed
 
     @classmethod
-    def of_table(cls, rows: Ints) -> Forbidden:
+    def of_table(cls, rows: Ints) -> "Forbidden":
         """Return the starts of a table of the kernel."""
         job, broken = rows[:, 1:].view(np.int32).T
         return cls(job.astype(np.int64), rows[:, 0].copy(), broken > 0)
 
-    def of(self, chosen: Bools) -> Forbidden:
+    def of(self, chosen: Bools) -> "Forbidden":
         """Return the chosen ones."""
         return Forbidden._make(column[chosen] for column in self)
 
