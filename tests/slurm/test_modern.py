@@ -22,9 +22,9 @@ from audit.model import EVIDENCE
 from audit.oneoff.sshare.inputs import SshareRequest
 from audit.oneoff.sshare.recompute import SshareResult, recompute
 from audit.registry.causes import COLUMNS
-from tests.slurm.modern import ceiling, evidence, reasons
-from tests.slurm.modern.captured import CAPTURES, OF_SLURM, Capture
-from tests.slurm.modern.record import CLUSTERS
+from bench.modern import ceiling, evidence, reasons
+from bench.modern.captured import CAPTURES, OF_SLURM, Capture
+from bench.modern.record import CLUSTERS
 
 PERIOD_S: Final = 60
 """PriorityCalcPeriod."""
