@@ -1,6 +1,7 @@
 """Whole audits with page one, and those of public logs: made once for all tests that read them."""
 
 import pickle
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -50,6 +51,6 @@ def public(factory: pytest.TempPathFactory, log: Path, *, fit: bool = False) -> 
 
     out = once(factory, f"audit-of-{log.name}-{fit}", make)
     outcome: AuditResult = pickle.loads((out / "outcome").read_bytes())
-    moved = {"database": out / outcome.database.name, "html": out / outcome.html.name}
-    outcome = outcome.model_copy(update=moved)
+    moved = {one: out / path.name for one, path in vars(outcome).items() if isinstance(path, Path)}
+    outcome = replace(outcome, **moved)
     return outcome, page_of(outcome)

@@ -15,11 +15,11 @@ from audit.formats import swf
 from audit.oneoff.audit import AuditOptions, audit
 from audit.pipeline.opening import LogRequest
 from audit.pipeline.session import Session
+from bench.logs.sites.planted import PLANTED, QUEUE, WITHOUT
+from bench.logs.sites.site import made as true_site
 from tests.audited import public
 from tests.places import DATA, ROOT
 from tests.scenario.windows import sites
-from tests.sites.planted import PLANTED, QUEUE, WITHOUT
-from tests.sites.site import made as true_site
 
 SCRIPT = ROOT / "docs" / "report" / "recompute.py"
 LOGS = ("KTH-SP2-1996-2.1-cln", "LANL-CM5-1994-4.1-cln", "UniLu-Gaia-2014-1")

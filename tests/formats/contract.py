@@ -520,6 +520,24 @@ def case_frame(case: Case, found: Sequence[Mapping[str, object]], first: int = 0
     return pl.DataFrame(whole, schema=RECORDS)
 
 
+def parsed(dialect: Dialect, text: str | bytes, reading: Reading = PLAIN) -> Parsed:
+    """A log in one block."""
+    data = text.encode() if isinstance(text, str) else text
+    return dialect.parse(Block(data, 0, 1), dialect.header(data, reading))
+
+
+def only(found: Parsed) -> dict[str, Any]:
+    """The only record of a log."""
+    assert found.refusals["reason"].to_list() == []
+    return found.records.row(0, named=True)
+
+
+def why(found: Parsed) -> str:
+    """Why the only record of a log is refused."""
+    assert found.records.is_empty()
+    return str(found.refusals["reason"].item())
+
+
 def read_back(case: Case, written: pl.DataFrame) -> Parsed:
     """Return a frame as it is read after it was written."""
     data = case.write(written)

@@ -7,6 +7,7 @@ import itertools
 import json
 import random
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,13 +17,14 @@ import pytest
 from audit.config.table import TableMapping, of_options
 from audit.errors import DialectError
 from audit.formats import dialects, kueue
-from audit.formats.dialects import Parsed, Reading
+from audit.formats.dialects import Reading
 from audit.formats.lines import Block
 from audit.ingest.attempts import attempts_of, resolve
 from audit.ingest.logs import open_log, parsed_blocks
 from audit.metrics.attempts.population import describe
 from audit.model import Pool, RefusalCode, Standing
 from audit.words import Resource
+from tests.formats import contract
 from tests.places import DATA
 
 SAMPLE: Final = DATA / "tables" / "kueue"
@@ -38,8 +40,7 @@ NAMES: Final = {
 }
 
 
-def parse(data: bytes, reading: Reading = USER) -> Parsed:
-    return kueue.parse(Block(data, 0, 1), kueue.header(data, reading))
+parse = partial(contract.parsed, kueue.DIALECT, reading=USER)
 
 
 def labelled(records: pl.DataFrame, number: int = 0) -> pl.DataFrame:

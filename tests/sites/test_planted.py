@@ -9,10 +9,10 @@ from typing import Final
 
 import pytest
 
+from bench.logs.sites.planted import PLANTED, WITHOUT
+from bench.logs.sites.site import made
 from tests.places import ROOT
 from tests.sites.judged import judged
-from tests.sites.planted import PLANTED, WITHOUT
-from tests.sites.site import made
 from tests.tables import write_row
 
 PAGE: Final = ROOT / "docs" / "report" / "sites-rules.md"

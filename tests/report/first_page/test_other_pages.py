@@ -20,13 +20,13 @@ from audit.oneoff.audit import AuditOptions, AuditResult, audit
 from audit.pipeline.opening import LogRequest
 from audit.pipeline.session import Session
 from audit.report.first_page.page import FirstPage
+from bench.logs.sites.kinds import SiteKind
+from bench.logs.sites.planted import PLANTED, QUEUE, WITHOUT
+from bench.logs.sites.site import made
 from tests.audited import BRIEF, audited, page_of, public
 from tests.places import DATA
 from tests.report.first_page.test_compose import accepted
 from tests.report.first_page.test_reading import rows
-from tests.sites.kinds import SiteKind
-from tests.sites.planted import PLANTED, QUEUE, WITHOUT
-from tests.sites.site import made
 
 CLOSED: Final = (
     {"hours": "Mon-Fri 04-17", "walltime_above_s": 14_400},

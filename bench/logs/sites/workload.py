@@ -10,7 +10,16 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.sites.kinds import DAY, EPOCH, HOUR, LONGEST_S, SHORTEST_S, WALLTIMES, SiteKind, Traffic
+from bench.logs.sites.kinds import (
+    DAY,
+    EPOCH,
+    HOUR,
+    LONGEST_S,
+    SHORTEST_S,
+    WALLTIMES,
+    SiteKind,
+    Traffic,
+)
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
