@@ -14,7 +14,8 @@ from audit.pipeline.opening import LogRequest
 from audit.pipeline.session import Session
 from audit.report.build import build
 from audit.report.first_page.page import FirstPage
-from audit.store import database, snapshots
+from audit.store import snapshots
+from audit.store.database import rows
 from tests.shared import once
 
 Audited = tuple[AuditResult, FirstPage]
@@ -27,7 +28,7 @@ BRIEF: Final = {
 
 def page_of(outcome: AuditResult) -> FirstPage:
     con = snapshots.open_snapshot(outcome.database)
-    ((name, begin, end),) = database.rows(
+    ((name, begin, end),) = rows(
         con, "SELECT period, from_time, to_time FROM run WHERE stage = 'compute'", {}
     )
     return build(con, outcome.cluster, Period(name, begin, end)).first[0]
@@ -51,6 +52,6 @@ def public(factory: pytest.TempPathFactory, log: Path, *, fit: bool = False) -> 
 
     out = once(factory, f"audit-of-{log.name}-{fit}", make)
     outcome: AuditResult = pickle.loads((out / "outcome").read_bytes())
-    moved = {one: out / path.name for one, path in vars(outcome).items() if isinstance(path, Path)}
-    outcome = replace(outcome, **moved)
+    html, database = out / outcome.html.name, out / outcome.database.name
+    outcome = replace(outcome, html=html, database=database)
     return outcome, page_of(outcome)

@@ -3,8 +3,8 @@
     python -m bench.scale.predicted_starts --jobs 230000    # about a minute
 
 The jobs are those of the made sites of bench/logs/sites, scheduled first come, first served, with
-EASY backfilling. The figures are of contested predictions in the last 40 % of the log's time, beside
-those of the last 200 waits, and of the last 20 waits of similar jobs.
+EASY backfilling. The figures are of contested predictions in the last 40 % of the log's time. They
+stand beside those of the last 200 waits, and of the last 20 waits of similar jobs.
 """
 
 import argparse

@@ -7,7 +7,6 @@ import itertools
 import json
 import random
 from fractions import Fraction
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,7 +16,7 @@ import pytest
 from audit.config.table import TableMapping, of_options
 from audit.errors import DialectError
 from audit.formats import dialects, kueue
-from audit.formats.dialects import Reading
+from audit.formats.dialects import Parsed, Reading
 from audit.formats.lines import Block
 from audit.ingest.attempts import attempts_of, resolve
 from audit.ingest.logs import open_log, parsed_blocks
@@ -40,7 +39,8 @@ NAMES: Final = {
 }
 
 
-parse = partial(contract.parsed, kueue.DIALECT, reading=USER)
+def parse(data: bytes, reading: Reading = USER) -> Parsed:
+    return contract.parsed(kueue.DIALECT, data, reading)
 
 
 def labelled(records: pl.DataFrame, number: int = 0) -> pl.DataFrame:
