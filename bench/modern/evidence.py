@@ -158,7 +158,9 @@ def main() -> None:
     for limits in (True, False):
         for cluster in sys.argv[1:] or CLUSTERS:
             print(f"\n{cluster}, limits {'from sacctmgr' if limits else 'unknown'}\n")
-            print("| files | unexplained | as squeue | A | A_nodes |\n|---|---|---|---|---|")
+            print(
+                "| further files | unexplained | as squeue | A | A_nodes |\n|---|---|---|---|---|"
+            )
             with tempfile.TemporaryDirectory() as folder:
                 capture = Capture(CAPTURES / cluster)
                 for name, one in rows(capture, Path(folder), limits=limits, compare=limits):

@@ -8,6 +8,6 @@ _Bools = NDArray[np.bool_]
 _Ints = NDArray[np.int64]
 
 def agree(
-    model: Model, observed: Observed, by_start: _Ints, capacity: _Ints, waited: _Bools, until: int,
-    pool: Pool, out: _Ints
+    model: Model, observed: Observed, by_start: _Ints, held_until: _Ints, by_release: _Ints,
+    capacity: _Ints, waited: _Bools, until: int, pool: Pool, out: _Ints
 ) -> None: ...  # fmt: skip
