@@ -3,8 +3,6 @@
 Source: SPEC §11, *Plateaus*.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, Literal, NamedTuple
@@ -105,16 +103,16 @@ class Plateaued:
         return [*every][family.of is None : -1]
 
     @property
-    def of_entities(self) -> Plateaued:
+    def of_entities(self) -> "Plateaued":
         """The same without classes, whose entities are the last."""
         return self._of_first(sum(family.without is None for family in self.families))
 
     @property
-    def without_entities(self) -> Plateaued:
+    def without_entities(self) -> "Plateaued":
         """The same with jobs and groups alone."""
         return self._of_first(0)
 
-    def _of_first(self, number: int) -> Plateaued:
+    def _of_first(self, number: int) -> "Plateaued":
         """Return the same with the first families."""
         first = self.first[: number + 1]
         return replace(

@@ -3,8 +3,6 @@
 Source: SPEC §11, *Plateaus*.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -44,7 +42,7 @@ class Climbs:
         days: Ints = self.day_of[self.job[climb]]
         return days
 
-    def of_first(self, entities: int) -> Climbs:
+    def of_first(self, entities: int) -> "Climbs":
         """Return the climbs of the first entities."""
         kept = slice(0, self.first[entities])
         return Climbs(self.first[: entities + 1], self.job[kept], self.level[:, kept], self.day_of)
@@ -75,7 +73,7 @@ class Stops:
         days: Ints = self.days[self.interval[stop]]
         return days
 
-    def of_first(self, entities: int) -> Stops:
+    def of_first(self, entities: int) -> "Stops":
         """Return the stops of the first entities."""
         kept = slice(0, self.first[entities])
         users = self.user_stop < self.first[entities]

@@ -1,7 +1,5 @@
 """slurmdbd's table of jobs: as `mysql --batch` prints it, and as CSV."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -74,9 +72,7 @@ def read(text: str) -> Parsed:
 
 
 def only(**row: object) -> dict[str, Any]:
-    parsed = read(table(row))
-    assert parsed.refusals.is_empty()
-    return parsed.records.row(0, named=True)
+    return contract.only(read(table(row)))
 
 
 @pytest.mark.parametrize("quoted", [True, False])
