@@ -95,8 +95,8 @@ def explained(
     for number, under_order in enumerate(by_order):
         attempts = under_order()
         for row, entity in enumerate(entities):
-            others = attempts.filter(pl.col("entity") != entity).select(pl.col(_SUMS).sum())
-            sums[row, number] = others.row(0)
+            of_others = attempts.filter(pl.col("entity") != entity).select(pl.col(_SUMS).sum())
+            sums[row, number] = of_others.row(0)
         del attempts
     found = set()
     best_of = dict[int, list[str]]()
