@@ -6,8 +6,7 @@ import pytest
 
 from audit.config import Config
 from audit.oneoff.audit import AuditOptions, audit
-from audit.pipeline.opening import LogRequest
-from audit.pipeline.session import Session
+from audit.pipeline.opening import LogRequest, Session
 from audit.store import database, snapshots
 
 LOGS = {
