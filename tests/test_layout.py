@@ -39,6 +39,7 @@ TESTED_IN: Final = {
     "report/sections/causes/page_one": "report/first_page/test_compose",
     "report/sections/waits/page_one": "report/first_page/test_compose",
     "report/sections/who/page_one": "report/first_page/test_compose",
+    "formats/evidence/logs": "formats/evidence/test_slurmctld",
     "kernels/events": "ingest/test_events",
     "mail/ledger": "mail/test_delivery",
     "pipeline/computing": "oneoff/test_audit",

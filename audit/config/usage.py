@@ -1,4 +1,6 @@
-"""Section [clusters.usage]: decayed usage and its targets."""
+"""Sections [clusters.usage], decayed usage and its targets, and [clusters.hardware], with the
+tables of nodes [[clusters.pools.nodes]].
+"""
 
 import difflib
 from collections import Counter

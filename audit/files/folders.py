@@ -5,6 +5,10 @@ there. So before anything is written, the folder and all folders and links that 
 belong to this user or to root, and no other user may write there. Then the paths below it can be
 trusted. The rule is that of ``StrictModes`` in sshd. A folder with the sticky bit, such as
 ``/tmp``, may be part of the path, because only the owners of its entries can exchange them.
+
+Files are read also from folders where others may put links. A link in a folder of logs can lead to
+any file, for example one that only root may read. So only links of this user and of root are
+followed, as with ``fs.protected_symlinks`` in Linux.
 """
 
 import errno

@@ -1,4 +1,4 @@
-"""The stage ``ingest``: new logs of a cluster's sources, into the store.
+"""The stage ``ingest``: new logs of a cluster's sources, and its evidence, into the store.
 
 A file is read unless it looks as it did when it was last read; a command is run, window by window
 if it has windows. A log that cannot be read is set aside and recorded as a failure; the others are

@@ -1,4 +1,4 @@
-"""Makes the report of a period: the page, and its PDF."""
+"""Makes the report of a period: the page, its PDF, and the pages of single users and accounts."""
 
 import dataclasses
 import difflib

@@ -1,6 +1,7 @@
 """Rules in force in the pools of a log: configured ones, and those that the log shows (SPEC §11).
 
-Every command takes it from here. A database has what was inferred when its figures were computed.
+Every command takes it from here; what the log shows of windows and the policy is returned as facts.
+A database has what was inferred when its figures were computed.
 """
 
 from collections.abc import Collection, Iterator

@@ -1,6 +1,7 @@
 """Reads logs, through a store, into the attempts of a cluster and its setting.
 
 ``take_in`` is for a store that is kept, ``open_log`` for what-ifs and studies, whose store is not.
+A ``Session`` has the arguments of a command for the functions that do its work.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

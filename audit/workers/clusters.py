@@ -2,6 +2,10 @@
 
 Anyone who can connect to a scheduler can run code as its user, so connections to a scheduler that
 is started here are always encrypted, with a certificate for this run unless the site names one.
+
+Workers in jobs of the site's own Slurm are one array, each task of which is a worker. A task that
+is preempted, or nears its time limit, returns to the queue and begins again, until the array is
+cancelled. If this process is killed, the workers end by themselves.
 """
 
 import logging

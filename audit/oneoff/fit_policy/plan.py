@@ -1,4 +1,7 @@
-"""``fairaudit fit-policy``: infers from a log how a site schedules."""
+"""``fairaudit fit-policy``: infers from a log how a site schedules, and writes a page about it.
+
+The text of the page is ``templates/studies/fit-policy.txt``.
+"""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,7 +1,8 @@
 """Fairshare as ``sshare -alP`` prints it, for any instant and any settings.
 
 Jobs come from the output of sacct or from the published database, everything else from the output
-of Slurm's other programs. ``metrics.slurm`` computes the figures.
+of Slurm's other programs. ``metrics.slurm`` computes the figures. ``job_of`` returns a job whose
+cost is asked: ``sshare --explain USER --job cpus=64,walltime=4h``.
 """
 
 import csv
