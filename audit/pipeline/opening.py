@@ -186,7 +186,7 @@ class ClusterLog:
     cluster: Cluster | None  # the cluster in the configuration, if it is there
     sha256: tuple[str, ...]  # of the logs' decompressed bytes, sorted
     planned: pl.DataFrame = field(default_factory=pl.DataFrame)
-    """As of ``pipeline.evidence.planned_starts``."""
+    """As of ``planned_starts``."""
 
 
 def take_in(
