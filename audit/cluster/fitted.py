@@ -114,7 +114,7 @@ def silent(setting: ClusterSettings, site: config.Cluster | None) -> list[Pool]:
 
 def assuming(setting: ClusterSettings, found: Sequence[Fitted]) -> ClusterSettings:
     """Return the setting with inferred policies and rules."""
-    facts = [*setting.facts]
+    facts = list(setting.facts)
     if any(fact.what == "policy" for one in found for fact in one.facts):
         facts = [fact for fact in facts if fact.what != "policy"]
     for one in found:

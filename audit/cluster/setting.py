@@ -141,7 +141,7 @@ def one_off(
     now = latest_instant(attempts) or 0
     groups, divided = [attempts["partition"].unique().sort().to_list()], None
     if pool_size is None:
-        groups, divided = separate.pools(attempts, declared.nodes, resource, [*headers.values()])
+        groups, divided = separate.pools(attempts, declared.nodes, resource, list(headers.values()))
     source = "--order and --backfill" if policy else "the default; --order and --backfill change it"
     policy = policy or ASSUMED
     whole = list(headers.values()) if len(groups) == 1 else []  # a header is about all pools
@@ -193,7 +193,7 @@ def _with_limits(pool: Pool, declared: Declared, partitions: Iterable[str | None
     A limit of the whole site is one of each pool.
     """
     names = {name for text in partitions if text for name in text.split(",")}
-    mine = (one for one in declared.limits if one.partition is None or names & {*one.partition})
+    mine = (one for one in declared.limits if one.partition is None or names & set(one.partition))
     return pool._replace(limits=(*pool.limits, *mine))
 
 

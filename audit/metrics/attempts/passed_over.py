@@ -256,7 +256,7 @@ class _Among(NamedTuple):
 
     def _by_own_ends(self, attempts: pl.DataFrame) -> set[str]:
         """Return the entities of whose passed time half is that of users held by own ends."""
-        held = [*{*self.evidence.own_ends} - {*self.evidence.limited}]
+        held = list(set(self.evidence.own_ends) - set(self.evidence.limited))
         of_held = pl.col("passed_s").filter(pl.col("user").is_in(held)).sum()
         sums = attempts.group_by("entity").agg(of_held.alias("held"), pl.col("passed_s").sum())
         most = sums.filter(pl.col("held") > 0, 2 * pl.col("held") >= pl.col("passed_s"))

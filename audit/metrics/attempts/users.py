@@ -111,7 +111,7 @@ def by_entities(
     marked = {
         f"some_miss_{fst}_s": in_totals(fst)
         for fst in EVERY_FST
-        if {*in_totals(fst).meta.root_names()} <= set(with_re.columns)
+        if set(in_totals(fst).meta.root_names()) <= set(with_re.columns)
     }
     read = with_re.select(
         cs.by_name(*_READ, require_all=False),

@@ -108,7 +108,7 @@ def build(nodes: Iterable[TreeNode], *, root: str = ROOT, all_zero: bool = False
 
 def written(tree: Tree) -> str:
     """Return a text that is equal where trees are."""
-    return str([*zip(*tree[:3], tree.parents.tolist(), tree.shares.tolist(), strict=True)])
+    return str(list(zip(*tree[:3], tree.parents.tolist(), tree.shares.tolist(), strict=True)))
 
 
 def flat(

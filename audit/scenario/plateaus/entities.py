@@ -99,8 +99,8 @@ class Plateaued:
         """Return the measures in which a family may be limited."""
         every = range(len(self.measures))
         if family.pooled:
-            return [*every][: None if self.keeps_walltimes else -1]
-        return [*every][family.of is None : -1]
+            return list(every)[: None if self.keeps_walltimes else -1]
+        return list(every)[family.of is None : -1]
 
     @property
     def of_entities(self) -> "Plateaued":
