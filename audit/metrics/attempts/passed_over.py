@@ -172,7 +172,7 @@ class _Among(NamedTuple):
             counts: dict[str, int] = dict(counted.iter_rows())
             if kind not in self.log.kinds:
                 if kind == "user":
-                    found[kind] = [_unpaired(name) for name in counts]
+                    found[kind] = [JudgedEntity(name, why=PassedWhy.NO_OTHERS) for name in counts]
                 continue
             decides = usage if kind == "user" or follows else None
             pairs = paired(self.log, kind, decides, self.evidence.unstarted)
@@ -321,10 +321,6 @@ class _Among(NamedTuple):
         of_marked = marked.gather(subjects["row"]).is_not_null()
         waited = float(subjects["wait_s"].sum())
         return float(subjects["wait_s"].filter(of_marked).sum()) / waited if waited else 0.0
-
-
-def _unpaired(entity: str) -> JudgedEntity:
-    return JudgedEntity(entity, 0, 0, 0.0, 0.0, None, None, 0, None, None, PassedWhy.NO_OTHERS)
 
 
 def _stated(one: JudgedEntity, between: pl.DataFrame) -> JudgedEntity:
