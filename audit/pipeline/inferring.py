@@ -206,8 +206,7 @@ def of_period(
     begin = max(setting.log.from_time, to_time - SPAN_S)
     setting = replace(setting, now=now, log_begin=min(begin, now))
     described = population.describe(
-        population.as_of(attempts, to_time - SPAN_S, to_time),
-        *(setting.pools, setting.partition_pool),
+        population.as_of(attempts, to_time - SPAN_S, to_time), setting.pools, setting.partition_pool
     )
     del attempts  # before more is made
     described = population.compact(described)

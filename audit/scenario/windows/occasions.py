@@ -79,7 +79,7 @@ class Seen:
     def possible_starts(self) -> closed_hours.PossibleStarts:
         """The spans and the observed starts, for the kernel."""
         observed = self.observed
-        clock = [*offsets(periods.zone(self.zone), observed.first, observed.last + 1)]
+        clock = list(offsets(periods.zone(self.zone), observed.first, observed.last + 1))
         since, _, ahead = np.array(clock, np.int64).T
         return closed_hours.PossibleStarts(
             *(*self.spans, self.started, self.start_local, observed.reach),
@@ -185,7 +185,7 @@ def local(times: Ints, zone: str) -> Ints:
     """Return instants as seconds since 1970-01-01 00:00 on the clock of a zone."""
     if len(times) == 0:
         return times
-    clock = [*offsets(periods.zone(zone), int(times.min()), int(times.max()) + 1)]
+    clock = list(offsets(periods.zone(zone), int(times.min()), int(times.max()) + 1))
     begins, _, ahead = np.array(clock).T
     seconds: Ints = times + ahead[np.searchsorted(begins, times, "right") - 1]
     return seconds
