@@ -23,6 +23,7 @@ CYTHON_FUNCTION: Final = r"^c?p?def (?!class|enum|struct).*(?:\n(?![\w@\"#]).*)*
 TESTED_IN: Final = {
     "kernels/delivered/starts": "scenario/delivered/test_fair_starts",
     "kernels/scheduling/*": "scenario/test_engine",
+    "kernels/plateaus/*": "kernels/plateaus/test_sweep",
     "analyst/confined": "security/test_statements",
     "analyst/messages": "security/test_statements",
     "cluster/results": "nightly/test_run",

@@ -14,7 +14,7 @@ from audit.array_types import Bools, Ints
 from audit.cluster.setting import Agreement
 from audit.metrics.attempts.fidelity import KEPT_ORDER, FidelityRule, of_rules
 from audit.metrics.attempts.population import TAU_S, as_of, belongs_at
-from audit.metrics.attempts.reasons import throttled
+from audit.metrics.attempts.reasons import covered, throttled
 from audit.metrics.attempts.recorded import recorded
 from audit.model import Period, Policy, Pool
 from audit.registry.reasons import PLANNED
@@ -75,7 +75,7 @@ def agreed(log: Scenario, until: Ints | None = None, known: Known = NOTHING) -> 
         found = agreement(log, missing, held_until=until)
         rows |= zip(missing, found.rows(), strict=True)
     compared = pl.DataFrame([rows[rule] for rule in rules], AGREEMENT_SCHEMA, orient="row")
-    on_nodes = agreement_on_nodes(log, log.pool.policy)
+    on_nodes = agreement_on_nodes(log, log.pool.policy, held_until=until)
     return Agreed(compared, rule_of(log, compared), on_nodes)
 
 
@@ -83,7 +83,7 @@ def replayed_agreement(log: Scenario, holding: Holding) -> float | None:
     """Return ``Agreed.replayed`` without the other candidates."""
     until = held_until(log.attempts, log.pool, log.now, holding)
     policy = agreement(log, candidates(log)[:1], held_until=until)
-    return _larger(policy, agreement_on_nodes(log, log.pool.policy))
+    return _larger(policy, agreement_on_nodes(log, log.pool.policy, held_until=until))
 
 
 def _larger(compared: pl.DataFrame, on_nodes: float | None) -> float | None:
@@ -95,7 +95,8 @@ def _larger(compared: pl.DataFrame, on_nodes: float | None) -> float | None:
 def held_until(attempts: pl.DataFrame, pool: Pool, now: int, holding: Holding) -> Ints | None:
     """Return until when each attempt was last held; None: none was.
 
-    Inferred holds, throttles, and what the scheduler recorded of holds and rules count.
+    Inferred holds, throttles, and what the scheduler recorded of holds and rules count, except
+    limits of the pool: each pass applies them, and slurmctld plans starts for whom they keep.
 
     Args:
         attempts: columns of ``model.DESCRIBED``; all of one pool.
@@ -103,7 +104,7 @@ def held_until(attempts: pl.DataFrame, pool: Pool, now: int, holding: Holding) -
     Returns:
         [rows], epoch s; the arrival where it was not held.
     """
-    said = recorded(attempts).filter(pl.col("kind") != PLANNED)
+    said = _beyond_limits(recorded(attempts).filter(pl.col("kind") != PLANNED), attempts, pool)
     held = pl.concat([inferred_holds(attempts, pool, now, holding), throttled(attempts), said])
     if held.is_empty():
         return None
@@ -111,6 +112,16 @@ def held_until(attempts: pl.DataFrame, pool: Pool, now: int, holding: Holding) -
     until = attempts["arrival_time"].fill_null(0).to_numpy().copy()
     until[last["row"].to_numpy()] = last["end"].to_numpy()
     return until
+
+
+def _beyond_limits(said: pl.DataFrame, attempts: pl.DataFrame, pool: Pool) -> pl.DataFrame:
+    """Return the recorded stretches but those whose reason names a limit of the pool."""
+    of_attempts = attempts[said["row"]].select(
+        *("user", "account", "qos", "partition", "walltime_s", "size"),
+        occupancy="occupancy_s",
+        reason=said["kind"],
+    )
+    return said.filter(~covered(of_attempts, pool.limits))
 
 
 def delivered(

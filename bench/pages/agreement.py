@@ -58,9 +58,9 @@ jobs passed. Both are shares of all waiting that later arrivals caused.
 NODES = """
 *By nodes* is the agreement of the configured policy where free nodes decide what fits. The two
 captures are recordings of one Slurm cluster, which runs `multifactor` with backfilling. The goal of
-85 % was not reached, and no reading of the definition reaches it: nine in ten observed starts are
-chosen, but so are jobs that start some seconds later. One job that waits for a draining node makes
-a third of the wrong choices; `sacctmgr` dates the drain from the end of the last job on the node.
+85 % was not reached: nine in ten observed starts are chosen, but so are jobs that start later. Half
+of the wrong choices are jobs that wait for a draining node, as `sacctmgr` dates a drain from the
+end of the last job on the node. With slurmctld.log and squeue, the agreement is 72 and 76 %.
 [decisions.md](../decisions.md) has the counts.
 """
 

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from audit.array_types import Ints
 from audit.cluster.delivered import agreed, delivered, held_until, replayed_agreement
 from audit.metrics.attempts.population import as_of, describe
-from audit.model import Limit, Period, Pool, Resource
+from audit.metrics.attempts.recorded import with_evidence
+from audit.model import EVIDENCE, Limit, Period, Pool, Resource
 from audit.scenario.delivered.agreement import agreement, rule_of
 from audit.scenario.delivered.candidates import BY_PRIORITY, SiteRule, candidates
 from audit.scenario.delivered.fair_starts import ADDED, delivered_starts
@@ -127,3 +128,33 @@ def test_until_when_attempts_were_held_by_hand() -> None:
     until = held_until(described, pool, EPOCH + 150, holding)
     assert until is not None
     assert (until - EPOCH).tolist() == [0, 100, 20]
+
+
+def test_recorded_limits_of_the_pool_hold_nobody() -> None:
+    # All wait from 10 to 130 s. Until 100 s, squeue shows the limit, a hold, and the throttle of an
+    # array; until 60 s a limit that its log does not name.
+    reasons = ("QOSMaxCpuPerUserLimit", "JobHeldUser", "JobArrayTaskLimit", "AccountingPolicy")
+    records = [
+        ended(EPOCH + 10, EPOCH + 130, EPOCH + 150, 1, "ann")
+        | {"job_id": str(number), "job_number": number, "array_throttle": 2}
+        for number in range(len(reasons))
+    ]
+    statements = [
+        {"job_id": str(number), "instant": EPOCH + at, "reason": said}
+        for number, reason in enumerate(reasons)
+        for at, said in ((10, reason), (60 if number == 3 else 100, "Priority"))
+    ]
+    default = dict.fromkeys(EVIDENCE.names()) | {"kind": "squeue", "state": "PENDING"}
+    evidence = pl.DataFrame([{**default, **row} for row in statements], EVIDENCE)
+    attempts = with_evidence(frame(records), evidence)
+    limits = [Limit(most=4, resource="cpus", per="user"), Limit(most=9, per="account")]
+    for own, ends in (([], [100, 100, 100, 60]), (limits, [10, 100, 100, 10])):
+        pool = Pool("main", Resource.cpus, 4, limits=tuple(own))
+        until = held_until(describe(attempts, [pool]), pool, EPOCH + 150, NOT_HOLDING)
+        assert until is not None
+        assert (until - EPOCH).tolist() == ends
+    of_nodes = Limit(most=9, resource="nodes", per="user")  # one not named may be this one
+    pool = Pool("main", Resource.cpus, 4, limits=(of_nodes,))
+    until = held_until(describe(attempts, [pool]), pool, EPOCH + 150, NOT_HOLDING)
+    assert until is not None
+    assert (until - EPOCH).tolist() == [100, 100, 100, 10]

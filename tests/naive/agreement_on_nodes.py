@@ -3,7 +3,7 @@
 At every instant the state is put together anew from the log.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from tests.naive.placing import OnNodes, Site
@@ -16,13 +16,16 @@ class Compared(NamedTuple):
     wrong: int  # chosen that did not start then
 
 
-def compared(log: Log, rule: Rule, long_wait: int) -> Compared:
-    """Return the sums of the agreement; starts count after waits of over ``long_wait``."""
+def compared(log: Log, rule: Rule, long_wait: int, held_until: Sequence[int]) -> Compared:
+    """Return the sums of the agreement; starts count after waits of over ``long_wait``.
+
+    Held attempts leave the pool until they are released, at the latest when they start.
+    """
     if rule.backfill == "conservative":
         rule = rule._replace(backfill="conservative_replan")
     common = observed = wrong = 0
     for t in sorted({job.start for job in log.jobs if job.start is not None and not job.blocked}):
-        pool = seen(log, rule, t)
+        pool = seen(log, rule, t, held_until)
         starting = {k for k in pool.queue if log.jobs[k].start == t}
         if not 0 < len(starting) < len(pool.queue):
             continue
@@ -56,8 +59,8 @@ class SeenOnNodes(OnNodes):
     spans = observed_spans
 
 
-def seen(log: Log, rule: Rule, t: int) -> Pool:
-    """running = those with start < t < end; queue = those with arrival ≤ t ≤ start."""
+def seen(log: Log, rule: Rule, t: int, held_until: Sequence[int]) -> Pool:
+    """running = those with start < t < end; queue = those with arrival ≤ t ≤ start, not held."""
     everyone = range(len(log.jobs))
     pool: Pool = Seen(log, rule, t, everyone)
     if isinstance(log.site, Site):
@@ -69,5 +72,5 @@ def seen(log: Log, rule: Rule, t: int) -> Pool:
             if job.end is not None and t < job.end:
                 pool.running[k] = job.start
         elif (job.start is not None or job.open) and job.arrival <= t and queues(log, k):
-            pool.queue.append(k)
+            pool.queue += [k] * (held_until[k] <= t or job.start == t)
     return pool

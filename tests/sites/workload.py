@@ -10,10 +10,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from audit.array_types import Floats, Ints
 from tests.sites.kinds import DAY, EPOCH, HOUR, LONGEST_S, SHORTEST_S, WALLTIMES, SiteKind, Traffic
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Random = np.random.Generator
 
 NEVER: Final = 1 << 60

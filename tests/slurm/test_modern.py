@@ -3,8 +3,6 @@
 The bounds are the figures reached; tests/data/modern/README.md explains what is missing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,13 +13,17 @@ import pytest
 
 from audit import config
 from audit.cluster import charges, fairshare
+from audit.cluster.delivered import held_until
 from audit.metrics.attempts.account import Durations
 from audit.metrics.attempts.account import account as booked_waits
 from audit.metrics.attempts.reasons import hold_kind
 from audit.model import EVIDENCE
 from audit.oneoff.sshare.inputs import SshareRequest
 from audit.oneoff.sshare.recompute import SshareResult, recompute
+from audit.pipeline.deciding import compared_with
 from audit.registry.causes import COLUMNS
+from audit.scenario.delivered.agreement import agreement_on_nodes
+from audit.scenario.releases.holds import NOT_HOLDING
 from tests.slurm.modern import ceiling, evidence, reasons
 from tests.slurm.modern.captured import CAPTURES, OF_SLURM, Capture
 from tests.slurm.modern.record import CLUSTERS
@@ -77,6 +79,28 @@ def test_drains_are_dated_to_the_second(tmp_path: Path) -> None:
     assert evidence.drains(evidence.with_files(log, of.log)) == tuple(map(int, commands))
     late = [a - b for a, b in zip(evidence.drains(log), map(int, commands), strict=True)]
     assert late == [435, 287]
+
+
+@pytest.mark.parametrize(
+    ("name", "least"), list(zip(CLUSTERS, ((0.57, 0.68, 0.71), (0.59, 0.73, 0.75)), strict=True))
+)
+def test_evidence_of_drains_and_holds_raises_agreement_by_nodes(
+    name: str, least: tuple[float, ...], tmp_path: Path
+) -> None:
+    """docs/decisions.md has the causes of what is left."""
+    capture = Capture(CAPTURES / name)
+    log, of = capture.site(tmp_path), evidence.files(capture)
+    usage = fairshare.of_site(log.cluster, tmp_path)
+    nothing = pl.DataFrame(schema=EVIDENCE)
+    shares = []
+    for said in (nothing, of.log, pl.concat([of.log, of.squeue])):
+        known = evidence.with_files(log, said)
+        (pool,) = known.setting.pools
+        scenario = compared_with(known.described, pool, known.setting, usage)
+        until = held_until(known.described, pool, known.setting.now, NOT_HOLDING)
+        shares.append(agreement_on_nodes(scenario, pool.policy, held_until=until) or 0.0)
+    assert shares == sorted(shares)
+    assert all(share >= bound for share, bound in zip(shares, least, strict=True))
 
 
 @pytest.mark.parametrize("name", CLUSTERS)

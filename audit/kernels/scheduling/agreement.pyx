@@ -20,30 +20,36 @@ from audit.kernels.scheduling.pool cimport (
     take_or_return, take_steps
 )
 from audit.kernels.scheduling.queue cimport (
-    any_can_start, arrange, comes_first, leave, make_stale, move_place, place
+    any_can_start, arrange, comes_first, enqueue, leave, make_stale, move_place, place
 )
 
 
 cdef class StartsInOrder:
-    """The attempts that were observed to start, by start."""
+    """The attempts that were observed to start, by start, and those that were held, by release."""
     cdef const int64_t[::1] job
     cdef int64_t number  # of those that have started
+    cdef const int64_t[::1] held_until  # [attempts], epoch s, at most the start
+    cdef const int64_t[::1] held
+    cdef int64_t released  # how many of ``held`` were
 
-    def __init__(self, job):
-        self.job = job
+    def __init__(self, job, held_until, held):
+        self.job, self.held_until, self.held = job, held_until, held
 
 
 def agree(
-    Model model not None, Observed observed not None, by_start, const int64_t[::1] capacity,
-    const uint8_t[::1] waited, int64_t until, Pool pool not None, int64_t[::1] out
+    Model model not None, Observed observed not None, by_start, held_until, by_release,
+    const int64_t[::1] capacity, const uint8_t[::1] waited, int64_t until, Pool pool not None,
+    int64_t[::1] out
 ):
     """Count how far one pass at each instant with starts agrees with them.
 
-    Instants count at which more wait than start.
+    Instants count at which more wait than start. Attempts that are held do not wait.
 
     Args:
         model: the attempts, steps of the capacity and of blocked attempts, and the policy.
         by_start: attempts that started and were not blocked, by start.
+        held_until: [attempts], until when each was held, epoch s, at most its start.
+        by_release: attempts that were held after their arrival, by release.
         until: the last instant to compare, epoch s.
         pool: with space for all attempts that are there at one time; ``begun`` is working space.
         waited: [attempts], whether an attempt waited long enough to count where it was started.
@@ -52,7 +58,7 @@ def agree(
 
     Source: SPEC §10, *A_nodes*.
     """
-    cdef StartsInOrder starts = StartsInOrder(by_start)
+    cdef StartsInOrder starts = StartsInOrder(by_start, held_until, by_release)
     with nogil:
         reset(pool, capacity)
         open_ledger(pool.ledger, AFTER_ALL)
@@ -74,7 +80,7 @@ cdef void compare_starts(
     let_edges_pass(pool, model.jobs.limits)
     if state.next_end <= state.now:
         release(pool, model.jobs)
-    arrive(pool, model)
+    arrive_unless_held(pool, model, starts)
     state.due = NEVER
     for i in range(starts.number, starts.job.shape[0]):
         job = starts.job[i]
@@ -104,6 +110,24 @@ cdef void compare_starts(
         if state.waiting < waiting:
             take_back(pool, model, observed, waiting - state.waiting, next_end, starts)
     start_observed(pool, model, observed, starts)
+
+
+cdef void arrive_unless_held(Pool pool, Model model, StartsInOrder starts) noexcept nogil:
+    """Let attempts join the queue that arrive now, or are released; not those that are held."""
+    cdef int64_t first = pool.state.arriving, job
+    arrive(pool, model)
+    if starts.held.shape[0] == 0:
+        return
+    for job in range(first, pool.state.arriving):
+        if model.jobs.rank[job] >= 0 and starts.held_until[job] > pool.state.now:
+            leave(pool, find(pool, job))
+    while starts.released < starts.held.shape[0]:
+        job = starts.held[starts.released]
+        if starts.held_until[job] > pool.state.now:
+            return
+        starts.released += 1
+        if model.jobs.rank[job] >= 0 and job < first:  # else it has just joined
+            enqueue(pool, job, model.jobs, model.rules)
 
 
 cdef void pass_as_observed(

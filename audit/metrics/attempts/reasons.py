@@ -31,6 +31,8 @@ NOT_MODELLED: Final = r"(?i)min|submit|pernode|array|^partitionnode|grpwall"
 """Limits that no model has: on sums over time (CPUMinutes, CPUMins), least amounts, queued jobs,
 single nodes and arrays, and the nodes of a partition's jobs."""
 
+UNNAMED: Final = "AccountingPolicy"
+"""The reason of a limit that the scheduler does not name."""
 _WHOSE: Final = r"(?i)per_?(job|user|account|acct)"
 _NAMED: Final = {
     None: r"(?i)job",
@@ -92,7 +94,9 @@ def covered(held: pl.DataFrame, limits: Iterable[Limit]) -> Bools:
     reason = pl.col("reason").str.replace_all(_WHOSE, "")
     for limit in limits:
         named = _WALLTIME if limit.walltime_above_s is not None else _named(limit.resource)
-        speaks_of_it = held.select(reason.str.contains(named).fill_null(value=False)).to_series()
+        speaks_of_it = held.select(
+            reason.str.contains(f"{named}|{UNNAMED}").fill_null(value=False)
+        ).to_series()
         theirs = in_scope(held, limit) & ~any_of(held["qos"], limit.exempt_qos)
         found |= speaks_of_it.to_numpy() & theirs
     limiting = pl.col("reason").str.contains(LIMITING) & ~pl.col("reason").str.contains(

@@ -13,7 +13,7 @@ from typing import Final
 
 import polars as pl
 
-from audit.metrics.attempts.reasons import reason_of
+from audit.metrics.attempts.reasons import UNNAMED, reason_of
 from audit.registry.reasons import PLANNED, without_names
 
 RECORDED: Final = "recorded"
@@ -26,8 +26,6 @@ ORDER_KNOWN: Final = 0.95
 REACH_S: Final = 1_800
 """The longest time to which a sample applies, s."""
 
-UNNAMED: Final = "AccountingPolicy"
-"""The reason of a limit that the scheduler does not name."""
 _RULE: Final = "limit "
 
 _STRETCH: Final = {"begin": pl.Int64, "end": pl.Int64, "kind": pl.String}

@@ -150,27 +150,38 @@ def known_policy(scenario: Scenario, compared: pl.DataFrame) -> Policy | None:
     return own.changed(order=rule.policy.order, backfill=rule.policy.backfill)
 
 
-def agreement_on_nodes(scenario: Scenario, policy: Policy) -> float | None:
+def agreement_on_nodes(
+    scenario: Scenario, policy: Policy, *, held_until: Ints | None = None
+) -> float | None:
     """Return A of a policy with *fits* by the observed free nodes: A_nodes, 0 to 1.
 
     The figure says whether the site's policy is understood, not by which rule fair starts are
     found.
 
+    Args:
+        held_until: by row of the scenario, epoch s: attempts that a rule holds until then.
+
     Returns:
         None where no start was observed or chosen, or the nodes are unknown.
     """
-    work, _ = scenario.indexed
-    return None if work.machines is None else share(compared_on_nodes(work, policy))
+    work, rows = scenario.indexed
+    if work.machines is None:
+        return None
+    held = work.arrival if held_until is None else held_until[rows]
+    return share(compared_on_nodes(work, policy, held))
 
 
-def compared_on_nodes(work: Workload, policy: Policy, long_wait_s: int = LONG_WAIT_S) -> Ints:
+def compared_on_nodes(
+    work: Workload, policy: Policy, held_until: Ints, long_wait_s: int = LONG_WAIT_S
+) -> Ints:
     """Return the sums of A_nodes: common, observed and wrong starts, [3].
 
     At each instant with starts at which more wait than start, one pass of the policy is made over
     what then ran and waited. Under ``multifactor`` it is one of slurmctld's main scheduler if that
-    explains all starts; else its backfill follows.
+    explains all starts; else its backfill follows. Attempts that are held do not wait.
 
     Args:
+        held_until: [n], until when a rule holds each, epoch s; at most the arrival: it is not held.
         long_wait_s: a start counts if the attempt waited longer, s.
     """
     policy, sums = judged_as(policy), np.zeros(3, np.int64)
@@ -179,11 +190,15 @@ def compared_on_nodes(work: Workload, policy: Policy, long_wait_s: int = LONG_WA
         return sums
     setting = engine.setting(work, policy, work.queued & work.present, taken=work.blocked)
     (pool,) = setting.pools((largest_snapshot(work, work.present),), ledger=(0, 0))
+    until = np.minimum(held_until, work.start)
+    held = np.flatnonzero(until > work.arrival)
     waited: Bools = work.has_started & (work.start - work.arrival > long_wait_s)
     kernels.agree(
         setting.model,
         setting.observed,
         started[np.argsort(work.start[started], kind="stable")],
+        until,
+        held[np.argsort(until[held], kind="stable")],
         setting.capacity,
         waited,
         int(work.start[started].max()),

@@ -3,26 +3,21 @@
 Source: SPEC §11, *Plateaus*.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from audit.array_types import Bools, Ints
+from audit.kernels.plateaus.model import EqualJobs, NodeSets, QueuedJobs
 from audit.metrics.attempts.contention import counted_resources, requested, time_order
 from audit.metrics.attempts.population import only
 from audit.metrics.attempts.reasons import hold_kind, names_throttles
 from audit.metrics.nodes import Placed, placed, sums_of
 from audit.metrics.waits.queue import Queued, ints, numbered, queued
 from audit.model import Pool
-
-if TYPE_CHECKING:
-    from audit.kernels.plateaus.sweep import EqualJobs, NodeSets, QueuedJobs
-
 
 NOBODY: Final = -1
 Column = Literal["user", "account", "partition", "qos"]
@@ -108,16 +103,16 @@ class Plateaued:
         return [*every][family.of is None : -1]
 
     @property
-    def of_entities(self) -> Plateaued:
+    def of_entities(self) -> "Plateaued":
         """The same without classes, whose entities are the last."""
         return self._of_first(sum(family.without is None for family in self.families))
 
     @property
-    def without_entities(self) -> Plateaued:
+    def without_entities(self) -> "Plateaued":
         """The same with jobs and groups alone."""
         return self._of_first(0)
 
-    def _of_first(self, number: int) -> Plateaued:
+    def _of_first(self, number: int) -> "Plateaued":
         """Return the same with the first families."""
         first = self.first[: number + 1]
         return replace(
@@ -159,8 +154,6 @@ class Plateaued:
     @cached_property
     def jobs(self) -> QueuedJobs:
         """The jobs as the kernel takes them."""
-        from audit.kernels.plateaus.sweep import QueuedJobs
-
         arrival, leave = self.queue.column("arrival_time"), self.queue.column("leave")
         start, end = self.queue.column("start_time"), self.queue.column("end")
         waits = self.queue.rows["waits"].to_numpy() & (leave > arrival)
@@ -198,8 +191,6 @@ class Plateaued:
     @cached_property
     def alike(self) -> EqualJobs:
         """The groups as the kernel takes them."""
-        from audit.kernels.plateaus.sweep import EqualJobs
-
         sizes, rank = np.unique(self.request[0], return_inverse=True)
         user = numbered(self.rows["user"])
         cells, cell = self.cells
@@ -229,8 +220,6 @@ class Plateaued:
     @cached_property
     def nodes(self) -> NodeSets:
         """The nodes of the pool as the kernel takes them."""
-        from audit.kernels.plateaus.sweep import NodeSets
-
         nodes, groups = self.places.nodes, self.rows["place"].to_numpy()
         which = np.diff(nodes.first_member)
         inside = np.ones((1, 1), np.int64)

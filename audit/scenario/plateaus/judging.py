@@ -3,21 +3,17 @@
 Source: SPEC §11, *Plateaus: limits that the log shows*.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from audit.array_types import Ints
+from audit.kernels.plateaus import judge
 from audit.scenario.plateaus.entities import Family, LimitedQuantity, Member, Plateaued
-
-if TYPE_CHECKING:
-    from audit.kernels.plateaus.judge import Traces
 
 LEVELS: Final = 5
 """Number of levels of a series that are judged."""
@@ -88,7 +84,7 @@ class JudgedLevel(NamedTuple):
     end: int
 
     @property
-    def series(self) -> SeriesOf:
+    def series(self) -> "SeriesOf":
         """Its entities."""
         return SeriesOf(self.family, self.begin, self.end, self.member is None)
 
@@ -140,10 +136,10 @@ class Weighed:
         return PlateauCounts(*self.counts[k].tolist())
 
 
-def weighed(of: Traces, begin: Ints, end: Ints, level: Ints, period: Ints | None = None) -> Weighed:
+def weighed(
+    of: judge.Traces, begin: Ints, end: Ints, level: Ints, period: Ints | None = None
+) -> Weighed:
     """Return the counts of levels, in the given periods, [2, q], or in those with most at − 2B."""
-    from audit.kernels.plateaus import judge
-
     counts = np.zeros((len(level), len(PlateauCounts._fields)), np.int64)
     concentration = np.zeros(len(level))
     if period is None:
@@ -154,7 +150,7 @@ def weighed(of: Traces, begin: Ints, end: Ints, level: Ints, period: Ints | None
 
 def judged(
     jobs: Plateaued,
-    of: Traces,
+    of: judge.Traces,
     measure: int,
     among: list[SeriesOf],
     *,
@@ -168,8 +164,6 @@ def judged(
         levels: of each series the level to judge; None: its candidates.
         least: of candidates that fail, those with at least as many stops at the level.
     """
-    from audit.kernels.plateaus import judge
-
     if not among:
         return []
     begin, end = np.array([(one.begin, one.end) for one in among]).T.copy()

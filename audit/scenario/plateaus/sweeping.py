@@ -3,26 +3,24 @@
 Source: SPEC §11, *Plateaus*.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from audit import periods
 from audit.array_types import Ints
+from audit.kernels.plateaus.judge import Traces
+from audit.kernels.plateaus.model import Barriers, Supply
+from audit.kernels.plateaus.stops import StopTables
+from audit.kernels.plateaus.sweep import sweep
+from audit.kernels.plateaus.unstartable import Marks
 from audit.metrics.attempts.contention import amounts, capacity_steps, time_order
 from audit.metrics.closed_hours import DAY_S, offsets
 from audit.metrics.waits.queue import NO_STEPS, numbered
 from audit.model import Limit, Pool
 from audit.scenario.limits import UNLIMITED, Limits, limits_of
 from audit.scenario.plateaus.entities import Plateaued, combined
-
-if TYPE_CHECKING:
-    from audit.kernels.plateaus.judge import Traces
-    from audit.kernels.plateaus.sweep import Barriers, Marks, StopTables
 
 
 @dataclass(frozen=True)
@@ -34,7 +32,7 @@ class Climbs:
     level: Ints  # [measures, c]: after the start
     day: Ints  # [c], local
 
-    def of_first(self, entities: int) -> Climbs:
+    def of_first(self, entities: int) -> "Climbs":
         """Return the climbs of the first entities."""
         kept = slice(0, self.first[entities])
         first = self.first[: entities + 1]
@@ -52,7 +50,7 @@ class Stops:
     user_stop: Ints  # stops of accounts, partitions, … with users whose own groups were hungry,
     user: Ints  # and these users
 
-    def of_first(self, entities: int) -> Stops:
+    def of_first(self, entities: int) -> "Stops":
         """Return the stops of the first entities."""
         kept = slice(0, self.first[entities])
         first, users = self.first[: entities + 1], self.user_stop < self.first[entities]
@@ -83,8 +81,6 @@ def swept(
     Args:
         since: the begin of the log, epoch s; before it no group is hungry.
     """
-    from audit.kernels.plateaus.sweep import StopTables
-
     queue, measures = jobs.queue, len(jobs.measures)
     known_from = int(queue.column("arrival_time").min(initial=since))
     first = np.zeros(len(jobs.members) + 1, np.int64)
@@ -109,8 +105,6 @@ def marked(jobs: Plateaued, pool: Pool, limits: Sequence[Limit], since: int) -> 
 
     Source: SPEC §11, *Unstartable*.
     """
-    from audit.kernels.plateaus.sweep import Marks, StopTables
-
     alone = jobs.without_entities
     none = np.zeros(0, np.int64)
     made = StopTables(len(jobs.measures), none.reshape(len(jobs.measures), 0), none, none)
@@ -124,8 +118,6 @@ def marked(jobs: Plateaued, pool: Pool, limits: Sequence[Limit], since: int) -> 
 
 
 def _unmarked(resources: int) -> Marks:
-    from audit.kernels.plateaus.sweep import Marks
-
     none = np.zeros(0, np.int64)
     return Marks(none, none, none, none, 0, resources)
 
@@ -133,8 +125,6 @@ def _unmarked(resources: int) -> Marks:
 def _sweep(
     jobs: Plateaued, pool: Pool, limits: Sequence[Limit], since: int, made: StopTables, marks: Marks
 ) -> None:
-    from audit.kernels.plateaus.sweep import Supply, sweep
-
     steps, capacity = capacity_steps(pool, jobs.queue.reserved), amounts(pool)
     if pool.nodes:
         steps, capacity = NO_STEPS, jobs.places.by_set()
@@ -159,8 +149,6 @@ def _known_to(jobs: Plateaued, since: int) -> int:
 
 
 def _barriers(jobs: Plateaued, pool: Pool, known_to: int) -> Barriers:
-    from audit.kernels.plateaus.sweep import Barriers
-
     limits: Limits = limits_of(jobs.rows, pool, known_to)
     if not limits.some:
         limits = UNLIMITED._replace(first=np.zeros(len(jobs.rows) + 1, np.int64))
@@ -200,8 +188,6 @@ def _stops(
 
 def traces(jobs: Plateaued, stops: Stops, climbs: Climbs, measure: int) -> Traces:
     """Return stops and climbs in one measure, as the kernel takes them."""
-    from audit.kernels.plateaus.judge import Traces
-
     return Traces(
         first_stop=stops.first,
         stop_level=stops.level[measure],

@@ -1,5 +1,7 @@
 """Simulation by nodes: against the slow twin, and against sums where jobs take whole nodes."""
 
+from random import Random
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -224,12 +226,15 @@ def test_agreement_on_nodes_as_defined(
     order: Order, backfill: Backfill, of_logs: st.SearchStrategy[Log]
 ) -> None:
     @settings(max_examples=examples(15))
-    @given(of_logs, policies(order, backfill), st.sampled_from([-1, 0, 5]), rankings())
-    def compare(log: Log, policy: Policy, long_wait: int, ranking: Ranking) -> None:
+    @given(
+        of_logs, policies(order, backfill), st.sampled_from([-1, 0, 5]), rankings(), st.randoms()
+    )
+    def compare(log: Log, policy: Policy, long_wait: int, ranking: Ranking, random: Random) -> None:
         work = workload(log, ranking) if log.site is not None else arrays(log, ranking)
-        made = compared_on_nodes(work, policy, long_wait)
+        held = [job.arrival + random.choice((0, 0, 0, 1, 4, 20)) for job in log.jobs]
+        made = compared_on_nodes(work, policy, np.array(held, np.int64), long_wait)
         as_said = rule(judged_as(policy))._replace(ranking=ranking)
-        assert tuple(made.tolist()) == by_instants.compared(log, as_said, long_wait)
+        assert tuple(made.tolist()) == by_instants.compared(log, as_said, long_wait, held)
 
     compare()
 

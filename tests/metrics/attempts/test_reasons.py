@@ -62,6 +62,12 @@ def test_what_no_limit_of_the_model_is_about_is_blocked(reason: str) -> None:
     ).tolist() == [True]
 
 
+def test_any_limit_covers_one_that_is_not_named() -> None:
+    held = one("limit AccountingPolicy")
+    assert covered(held, [CPUS]).all()
+    assert not covered(held, [CPUS.but(user=("bob",))]).any()
+
+
 def test_it_must_be_ones_own() -> None:
     held = one("QOSMaxJobsPerUserLimit")
     assert covered(held, [JOBS.but(user=("ann", "bob"))]).all()

@@ -6,8 +6,6 @@ squeue is sampled every ``GIVEN`` th time, so that it can be compared with the s
 log is that of ``SlurmctldDebug=info``, or of debug with DebugFlags=Backfill.
 """
 
-from __future__ import annotations
-
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -158,7 +156,9 @@ def main() -> None:
     for limits in (True, False):
         for cluster in sys.argv[1:] or CLUSTERS:
             print(f"\n{cluster}, limits {'from sacctmgr' if limits else 'unknown'}\n")
-            print("| files | unexplained | as squeue | A | A_nodes |\n|---|---|---|---|---|")
+            print(
+                "| further files | unexplained | as squeue | A | A_nodes |\n|---|---|---|---|---|"
+            )
             with tempfile.TemporaryDirectory() as folder:
                 capture = Capture(CAPTURES / cluster)
                 for name, one in rows(capture, Path(folder), limits=limits, compare=limits):

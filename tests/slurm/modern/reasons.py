@@ -3,8 +3,6 @@
 python -m tests.slurm.modern.reasons [CLUSTER …]   # seconds by reason and cause
 """
 
-from __future__ import annotations
-
 import re
 import sys
 import tempfile

@@ -81,7 +81,8 @@ KINDS: Final = (
         "fair",
         "{miss_delivered_share} of all waiting time is delay by later arrivals "
         "({miss_delivered_share:within}), under the rule that this log shows.",
-        "Check which widths are delayed, and reserve for more jobs than the first in the queue.",
+        "Check which widths are delayed. Compare rules that reserve for more jobs with fairaudit "
+        "whatif.",
     ),
     Kind(
         partial(if_trusted, subjects=worst_width),
@@ -90,6 +91,6 @@ KINDS: Final = (
         "fair",
         "{subject}: {miss_delivered_share} of their waiting time is delay by later arrivals "
         "({miss_delivered_share:within}), under the site's known rule.",
-        "Reserve for more jobs than the first in the queue, or give these jobs their own hours.",
+        "Compare rules that reserve for more jobs with fairaudit whatif.",
     ),
 )

@@ -77,7 +77,7 @@ KINDS: Final = (
         "sharing",
         "{subject} have the largest shortfall: {re_unfairness_share} of what they consumed "
         "({re_unfairness_share:within}).",
-        "Give these jobs more of the machine, or their own hours.",
+        "Check why these jobs waited. Compare other rules with fairaudit whatif before a change.",
     ),
     Kind(
         beyond_requests,

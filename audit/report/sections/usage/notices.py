@@ -191,7 +191,7 @@ KINDS: Final = (
         "usage against targets",
         "usage",
         "{subject} was furthest below its target: {mean} of all usage against {share}.",
-        "Check whether it requested less; if not, raise its priority.",
+        "Check whether it requested less; if not, check its priority.",
         of_pool=False,
     ),
     Kind(

@@ -1,31 +1,12 @@
-# What is free on single nodes, and on the sets of nodes that jobs may use (SPEC §12).
+"""Free amounts on single nodes, and on the sets of nodes that jobs may use (SPEC §12)."""
 
+cimport cython
+from libc.stdint cimport int64_t
 
-@cython.final
-@cython.dataclasses.dataclass(eq=False, repr=False, kw_only=True)
-cdef class NodeSets:
-    """The nodes of a pool, N, and their S sets; without nodes, one set that stands for the pool.
+import numpy as np
 
-    A group fits if its parts do: on a node of its set, at most ``most`` of them.
-    """
-
-    cdef const int64_t[:, ::1] capacity  # R × N
-    cdef const int64_t[::1] first_member  # S + 1: the nodes of each set, in the order of use
-    cdef const int64_t[::1] member
-    cdef const int64_t[::1] first_set  # N + 1: the sets of each node
-    cdef const int64_t[::1] set
-    cdef const uint8_t[:, ::1] meets  # S × S: whether sets have a node in common
-    cdef const uint8_t[:, ::1] holds  # S × S: whether the first has all nodes of the second
-    cdef const int64_t[::1] set_of  # G
-    cdef const int64_t[:, ::1] part  # R × G
-    cdef const int64_t[::1] parts  # G
-    cdef const int64_t[::1] most  # G
-    cdef const int64_t[::1] first  # jobs + 1: the nodes that each used
-    cdef const int64_t[::1] node
-    cdef const int64_t[:, ::1] amount  # R × these
-    cdef const int64_t[::1] change_time  # when nodes become unavailable or available, ascending
-    cdef const int64_t[::1] change_node
-    cdef const int64_t[::1] change  # 1: unavailable, −1: no more
+from audit.kernels.plateaus.model cimport NOBODY, EqualJobs, NodeSets, QueuedJobs
+from audit.kernels.rows cimport parts_on
 
 
 cdef enum:
@@ -36,15 +17,6 @@ cdef enum:
 cdef class FreeNodes:
     """What is free, and in a walk what is left."""
 
-    cdef bint on  # whether there are nodes
-    cdef bint deep  # whether the sums of sets decide
-    cdef bint taken  # whether the walk has taken something: left_on counts
-    cdef int64_t[:, ::1] free_on  # R × N
-    cdef int64_t[:, ::1] left_on
-    cdef int64_t[::1] down  # N: the reasons for which a node is unavailable
-    cdef int64_t[:, ::1] free  # S × R
-    cdef int64_t[:, ::1] left
-
     def __init__(self, NodeSets nodes, const int64_t[:, ::1] capacity):
         """Begin with empty nodes; ``capacity`` is that of the sets, S × R."""
         self.on, self.deep, self.taken = nodes.capacity.shape[1] > 0, False, False
@@ -53,7 +25,7 @@ cdef class FreeNodes:
         self.free, self.left = np.array(capacity), np.array(capacity)
 
 
-cdef void _use(
+cdef void use(
     QueuedJobs jobs, EqualJobs alike, NodeSets nodes, FreeNodes room, int64_t i, int64_t sign
 ) noexcept nogil:
     """Take what a job uses (sign 1), or return it (−1)."""
@@ -73,7 +45,7 @@ cdef void _use(
                     room.free[nodes.set[s], x] -= amount
 
 
-cdef void _set_down(NodeSets nodes, FreeNodes room, int64_t node, int64_t change) noexcept nogil:
+cdef void set_down(NodeSets nodes, FreeNodes room, int64_t node, int64_t change) noexcept nogil:
     """Count one reason more (1) or less (−1) for which a node is unavailable."""
     cdef Py_ssize_t x, s
     cdef int64_t sign = 0
@@ -87,13 +59,13 @@ cdef void _set_down(NodeSets nodes, FreeNodes room, int64_t node, int64_t change
             room.free[nodes.set[s], x] += sign * room.free_on[x, node]
 
 
-cdef void _begin_walk(NodeSets nodes, FreeNodes room, Py_ssize_t groups) noexcept nogil:
+cdef void begin_walk(NodeSets nodes, FreeNodes room, Py_ssize_t groups) noexcept nogil:
     room.left[:, :] = room.free
     room.taken = False
     room.deep = groups * room.down.shape[0] > DEEP
 
 
-cdef int64_t _most_left(FreeNodes room) noexcept nogil:
+cdef int64_t most_left(FreeNodes room) noexcept nogil:
     """Return the greatest amount of the first resource that is left in a set."""
     cdef int64_t most = room.left[0, 0]
     cdef Py_ssize_t s
@@ -102,27 +74,7 @@ cdef int64_t _most_left(FreeNodes room) noexcept nogil:
     return most
 
 
-cdef bint _fits(EqualJobs alike, NodeSets nodes, FreeNodes room, int64_t g) noexcept nogil:
-    """Return whether a job of a group fits in what is left."""
-    cdef Py_ssize_t x, place
-    cdef int64_t s = nodes.set_of[g], count = 0, node
-    for x in range(room.left.shape[1]):
-        if alike.request[x, g] > room.left[s, x] and alike.request[x, g] > 0:
-            return False
-    if not room.on or room.deep:
-        return True
-    for place in range(nodes.first_member[s], nodes.first_member[s + 1]):
-        node = nodes.member[place]
-        if room.down[node] == 0:
-            count += parts_on(
-                nodes.part, g, nodes.most[g], room.left_on if room.taken else room.free_on, node, NOBODY
-            )
-            if count >= nodes.parts[g]:
-                return True
-    return False
-
-
-cdef void _take(EqualJobs alike, NodeSets nodes, FreeNodes room, int64_t g, int64_t count) noexcept nogil:
+cdef void take(EqualJobs alike, NodeSets nodes, FreeNodes room, int64_t g, int64_t count) noexcept nogil:
     """Take the requests of up to ``count`` jobs of a group, the first of which fits."""
     cdef Py_ssize_t x, s
     if room.on and not room.deep:
@@ -130,10 +82,10 @@ cdef void _take(EqualJobs alike, NodeSets nodes, FreeNodes room, int64_t g, int6
             room.left_on[:, :] = room.free_on
             room.taken = True
         if nodes.parts[g] == 1 and nodes.most[g] == 1:
-            _take_single(nodes, room, g, count)
+            take_single(nodes, room, g, count)
             return
-        while count > 0 and _fits(alike, nodes, room, g):
-            _take_parts(nodes, room, g)
+        while count > 0 and fits_set(alike, nodes, room, g):
+            take_parts(nodes, room, g)
             count -= 1
         return
     for x in range(room.left.shape[1]):
@@ -145,7 +97,7 @@ cdef void _take(EqualJobs alike, NodeSets nodes, FreeNodes room, int64_t g, int6
                 room.left[s, x] -= count * alike.request[x, g]
 
 
-cdef void _take_single(NodeSets nodes, FreeNodes room, int64_t g, int64_t count) noexcept nogil:
+cdef void take_single(NodeSets nodes, FreeNodes room, int64_t g, int64_t count) noexcept nogil:
     """Fill the nodes of a set, one after the other, with jobs of one part."""
     cdef Py_ssize_t place
     cdef int64_t s = nodes.set_of[g], node, number
@@ -154,11 +106,11 @@ cdef void _take_single(NodeSets nodes, FreeNodes room, int64_t g, int64_t count)
         if count > 0 and room.down[node] == 0:
             number = parts_on(nodes.part, g, max(count, 2), room.left_on, node, NOBODY)
             number = min(number, count)
-            _take_on(nodes, room, g, node, number)
+            take_on(nodes, room, g, node, number)
             count -= number
 
 
-cdef void _take_parts(NodeSets nodes, FreeNodes room, int64_t g) noexcept nogil:
+cdef void take_parts(NodeSets nodes, FreeNodes room, int64_t g) noexcept nogil:
     """Take the parts of one job: on the first nodes that hold one each, else where most fit."""
     cdef int64_t s = nodes.set_of[g], missing = nodes.parts[g], node, best, number, most
     cdef Py_ssize_t place, begin = nodes.first_member[s]
@@ -176,11 +128,11 @@ cdef void _take_parts(NodeSets nodes, FreeNodes room, int64_t g) noexcept nogil:
                     break
         if best == NOBODY:
             return
-        _take_on(nodes, room, g, best, min(most, missing))
+        take_on(nodes, room, g, best, min(most, missing))
         missing -= min(most, missing)
 
 
-cdef inline void _take_on(
+cdef inline void take_on(
     NodeSets nodes, FreeNodes room, int64_t g, int64_t node, int64_t number
 ) noexcept nogil:
     cdef Py_ssize_t x, s

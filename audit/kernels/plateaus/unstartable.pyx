@@ -1,4 +1,13 @@
-# Jobs that enough capacity never starts (SPEC §11, *Unstartable*).
+"""Jobs that enough capacity never starts (SPEC §11, *Unstartable*)."""
+
+cimport cython
+from libc.stdint cimport INT64_MAX as NEVER, int64_t, uint8_t
+
+import numpy as np
+
+from audit.kernels.plateaus.model cimport NOBODY, EqualJobs, NodeSets, QueuedJobs
+from audit.kernels.plateaus.nodes cimport FreeNodes
+from audit.kernels.plateaus.queue cimport Waiting
 
 
 cdef enum:
@@ -12,21 +21,6 @@ cdef class Marks:
     The first job of a group is *watched* while it is hungry and would fit beside the requests of all
     startable jobs of other users. Without users nothing is marked.
     """
-
-    cdef readonly object made
-    cdef int64_t[::1] marked  # of each job; NEVER
-    cdef const int64_t[::1] user  # G: from 1 on; 0: unknown, which is no job's own
-    cdef const int64_t[::1] pair  # G: the user and the set of nodes
-    cdef const int64_t[::1] first_pair  # users + 1: ascending by user
-    cdef const int64_t[::1] set_of_pair
-    cdef int64_t[:, ::1] wanted  # pairs × R: the requests of startable jobs that wait
-    cdef int64_t[:, ::1] of_all  # S × R: of those that may use a node of the set
-    cdef uint8_t[::1] unstartable  # G
-    cdef int64_t[::1] seconds  # G: for which its first job was watched
-    cdef int64_t[::1] watched_to  # G
-    cdef int64_t[::1] watched  # the list of these groups
-    cdef Py_ssize_t number
-    cdef int64_t next  # the next instant at which a job is marked
 
     def __init__(
         self, const int64_t[::1] user, const int64_t[::1] pair, const int64_t[::1] first_pair,
@@ -44,7 +38,7 @@ cdef class Marks:
         self.number, self.next = 0, NEVER
 
 
-cdef inline void _want(EqualJobs alike, NodeSets nodes, Marks marks, int64_t g, int64_t jobs) noexcept nogil:
+cdef inline void want(EqualJobs alike, NodeSets nodes, Marks marks, int64_t g, int64_t jobs) noexcept nogil:
     """Add the requests of startable jobs of a group; negative: take them out."""
     cdef Py_ssize_t x, s
     for x in range(marks.of_all.shape[1]):
@@ -54,7 +48,7 @@ cdef inline void _want(EqualJobs alike, NodeSets nodes, Marks marks, int64_t g, 
                 marks.of_all[s, x] += jobs * alike.request[x, g]
 
 
-cdef inline int64_t _wanted_by_others(
+cdef inline int64_t wanted_by_others(
     EqualJobs alike, NodeSets nodes, Marks marks, int64_t g, Py_ssize_t x
 ) noexcept nogil:
     """Return what startable jobs of others request that may use nodes of a group's set."""
@@ -68,7 +62,7 @@ cdef inline int64_t _wanted_by_others(
     return others
 
 
-cdef void _mark_joined(
+cdef void mark_joined(
     QueuedJobs jobs, EqualJobs alike, NodeSets nodes, Marks marks, int64_t i, int64_t now
 ) noexcept nogil:
     cdef int64_t g = jobs.group[i]
@@ -77,10 +71,10 @@ cdef void _mark_joined(
     if marks.unstartable[g]:
         marks.marked[i] = now
     else:
-        _want(alike, nodes, marks, g, 1)
+        want(alike, nodes, marks, g, 1)
 
 
-cdef void _mark_left(
+cdef void mark_left(
     QueuedJobs jobs, EqualJobs alike, NodeSets nodes, Waiting queue, Marks marks, int64_t i, int64_t now
 ) noexcept nogil:
     """Note that a job is about to leave the queue; the next one is watched anew."""
@@ -88,14 +82,14 @@ cdef void _mark_left(
     if marks.user.shape[0] == 0:
         return
     if not marks.unstartable[g]:
-        _want(alike, nodes, marks, g, -1)
+        want(alike, nodes, marks, g, -1)
     if queue.oldest[g] == i:
         marks.seconds[g], marks.watched_to[g] = 0, now
     if queue.count[g] == 1:
         marks.unstartable[g] = 0
 
 
-cdef void _mark_started(
+cdef void mark_started(
     QueuedJobs jobs, EqualJobs alike, NodeSets nodes, Waiting queue, Marks marks, int64_t i
 ) noexcept nogil:
     """Count the rest of a group as startable again after a start, unless its first job is not."""
@@ -104,10 +98,10 @@ cdef void _mark_started(
         return
     if marks.unstartable[g] and marks.seconds[g] < UNSTARTABLE_S:
         marks.unstartable[g] = 0
-        _want(alike, nodes, marks, g, queue.count[g])
+        want(alike, nodes, marks, g, queue.count[g])
 
 
-cdef void _mark(
+cdef void mark(
     QueuedJobs jobs, EqualJobs alike, NodeSets nodes, Waiting queue, Marks marks, int64_t now
 ) noexcept nogil:
     """Mark the jobs of groups that have been watched for long enough; then watch none."""
@@ -121,7 +115,7 @@ cdef void _mark(
         if marks.seconds[g] < UNSTARTABLE_S:
             continue
         marks.unstartable[g] = 1
-        _want(alike, nodes, marks, g, -queue.count[g])
+        want(alike, nodes, marks, g, -queue.count[g])
         i = queue.oldest[g]
         while i != NOBODY:
             marks.marked[i] = min(marks.marked[i], now)
@@ -129,7 +123,7 @@ cdef void _mark(
     marks.number, marks.next = 0, NEVER
 
 
-cdef void _watch(
+cdef void watch(
     EqualJobs alike, NodeSets nodes, FreeNodes room, Marks marks, int64_t g, int64_t now
 ) noexcept nogil:
     """Watch a hungry group whose first job would fit beside all startable jobs of others."""
@@ -138,7 +132,7 @@ cdef void _watch(
     if marks.user.shape[0] == 0 or marks.unstartable[g]:
         return
     for x in range(room.free.shape[1]):
-        others = _wanted_by_others(alike, nodes, marks, g, x)
+        others = wanted_by_others(alike, nodes, marks, g, x)
         if alike.request[x, g] > 0 and others + alike.request[x, g] > room.free[nodes.set_of[g], x]:
             return
     marks.watched_to[g] = now

@@ -1,21 +1,45 @@
-# Which cells are hungry, and the stops at the end of each interval (SPEC §11, *Plateaus*).
+"""Cells that are hungry, and the stops at the end of each interval (SPEC §11, *Plateaus*)."""
+
+cimport cython
+from libc.stdint cimport INT64_MAX as NEVER, int64_t
+
+import numpy as np
+
+from audit.kernels.growing cimport Table, add_row
+from audit.kernels.plateaus.model cimport NOBODY, EqualJobs, QueuedJobs
+
+
+cdef enum:
+    LEAST_S = 300  # a cell that was hungry for less makes no stop
+
+
+@cython.final
+cdef class Scales:
+    """Levels of entities or counters: use by measure, and two sums for the remaining amount × time.
+
+    Of the jobs before their planned ends, n is the amount and p the planned end: at t the remaining
+    amount × time is Σ n p − t Σ n.
+    """
+
+    def __init__(self, Py_ssize_t rows, Py_ssize_t count):
+        """Begin at 0."""
+        self.used = np.zeros((rows, count), np.int64)
+        self.planned, self.amount = np.zeros((2, count), np.int64)
+
+
+@cython.final
+cdef class StopTables:
+    """Output: intervals (entity, begin, end, M levels), stops (interval, cell), their users."""
+
+    def __init__(self, Py_ssize_t measures, level, job, next_climb):
+        """Take the arrays of the climbs, which the sweep fills."""
+        self.intervals, self.stops, self.users = Table(3 + measures), Table(2), Table(2)
+        self.level, self.job, self.next_climb = level, job, next_climb
 
 
 @cython.final
 cdef class Hunger:
     """Which cells and parts (after the cells) are hungry, and for how long in the interval."""
-
-    cdef int64_t[::1] groups  # number of its groups that are hungry
-    cdef int64_t[::1] since
-    cdef int64_t[::1] seconds
-    cdef int64_t[::1] next  # in the list of its entity; itself: in none
-    cdef int64_t[::1] stop  # of a cell, in the interval that ends; NOBODY: none
-    cdef int64_t[::1] first_cell  # entities: the first of each list
-    cdef int64_t[::1] first_part
-    cdef int64_t[::1] begin  # entities: the last own start or end
-    cdef int64_t[::1] hungry_from  # entities: the first hungry second after it
-    cdef int64_t[::1] dropped  # entities × K lists of jobs: past their planned end in the interval
-    cdef int64_t[:, ::1] next_dropped  # jobs × K
 
     def __init__(self, EqualJobs alike, Py_ssize_t jobs):
         """Begin without hungry cells."""
@@ -28,17 +52,17 @@ cdef class Hunger:
         self.next_dropped = np.full((jobs, alike.entity.shape[1]), NOBODY)
 
 
-cdef void _turn(EqualJobs alike, Hunger hunger, int64_t g, int64_t now, int64_t sign) noexcept nogil:
+cdef void turn(EqualJobs alike, Hunger hunger, int64_t g, int64_t now, int64_t sign) noexcept nogil:
     """Note that a group becomes hungry (sign 1) or is no more (−1)."""
     cdef Py_ssize_t k
     for k in range(alike.entity.shape[1]):
         if alike.cell[g, k] != NOBODY:
-            _turn_cell(hunger, alike.entity[g, k], hunger.first_cell, alike.cell[g, k], now, sign)
+            turn_cell(hunger, alike.entity[g, k], hunger.first_cell, alike.cell[g, k], now, sign)
         if alike.part[g, k] != NOBODY:
-            _turn_cell(hunger, alike.entity[g, k], hunger.first_part, alike.part[g, k], now, sign)
+            turn_cell(hunger, alike.entity[g, k], hunger.first_part, alike.part[g, k], now, sign)
 
 
-cdef inline void _turn_cell(
+cdef inline void turn_cell(
     Hunger hunger, int64_t e, int64_t[::1] first, int64_t c, int64_t now, int64_t sign
 ) noexcept nogil:
     hunger.groups[c] += sign
@@ -48,10 +72,10 @@ cdef inline void _turn_cell(
             hunger.next[c] = first[e]
             first[e] = c
     elif sign < 0 and hunger.groups[c] == 0:
-        _accrue(hunger, e, c, now)
+        accrue(hunger, e, c, now)
 
 
-cdef inline void _accrue(Hunger hunger, int64_t e, int64_t c, int64_t now) noexcept nogil:
+cdef inline void accrue(Hunger hunger, int64_t e, int64_t c, int64_t now) noexcept nogil:
     """Add the time that a hungry cell has been so."""
     if now > hunger.since[c]:
         hunger.hungry_from[e] = min(hunger.hungry_from[e], hunger.since[c])
@@ -59,7 +83,7 @@ cdef inline void _accrue(Hunger hunger, int64_t e, int64_t c, int64_t now) noexc
         hunger.since[c] = now
 
 
-cdef void _flush_all(
+cdef void flush_all(
     QueuedJobs jobs, EqualJobs alike, Scales levels, Hunger hunger, StopTables made, int64_t i, int64_t now
 ) noexcept nogil:
     """End the intervals of the entities of a job that starts or ends."""
@@ -67,10 +91,10 @@ cdef void _flush_all(
     cdef int64_t g = jobs.group[i]
     for k in range(alike.entity.shape[1]):
         if alike.entity[g, k] != NOBODY:
-            _flush(jobs, alike, levels, hunger, made, alike.entity[g, k], now)
+            flush(jobs, alike, levels, hunger, made, alike.entity[g, k], now)
 
 
-cdef void _flush(
+cdef void flush(
     QueuedJobs jobs, EqualJobs alike, Scales levels, Hunger hunger, StopTables made, int64_t e, int64_t now
 ) noexcept nogil:
     """End an interval of an entity: note its stops, and begin the next one."""
@@ -78,7 +102,7 @@ cdef void _flush(
     cdef int64_t* row
     while c != NOBODY:
         if hunger.groups[c] > 0:
-            _accrue(hunger, e, c, now)
+            accrue(hunger, e, c, now)
         c = hunger.next[c]
     begin = hunger.begin[e] if levels.used[0, e] > 0 else hunger.hungry_from[e]
     c = hunger.first_cell[e]
@@ -87,26 +111,26 @@ cdef void _flush(
         if hunger.seconds[c] >= LEAST_S:
             if interval == NOBODY:
                 interval = made.intervals.count
-                _note(jobs, alike, levels, hunger, made, e, begin, now)
+                note_interval(jobs, alike, levels, hunger, made, e, begin, now)
             hunger.stop[c] = made.stops.count
             row = add_row(made.stops)
             if row != NULL:
                 row[0], row[1] = interval, c
         following = hunger.next[c]
-        kept = _relink(hunger, c, kept)
+        kept = relink(hunger, c, kept)
         c = following
     hunger.first_cell[e] = kept
     kept = NOBODY
     c = hunger.first_part[e]
     while c != NOBODY:
         if hunger.groups[c] > 0:
-            _accrue(hunger, e, c, now)
+            accrue(hunger, e, c, now)
         if hunger.seconds[c] >= LEAST_S and hunger.stop[alike.cell_of[c]] != NOBODY:
             row = add_row(made.users)
             if row != NULL:
                 row[0], row[1] = hunger.stop[alike.cell_of[c]], alike.user_of[c]
         following = hunger.next[c]
-        kept = _relink(hunger, c, kept)
+        kept = relink(hunger, c, kept)
         c = following
     hunger.first_part[e] = kept
     hunger.begin[e] = now
@@ -114,7 +138,7 @@ cdef void _flush(
     hunger.dropped[e] = NOBODY
 
 
-cdef inline int64_t _relink(Hunger hunger, int64_t c, int64_t kept) noexcept nogil:
+cdef inline int64_t relink(Hunger hunger, int64_t c, int64_t kept) noexcept nogil:
     """Return the first of the next interval's list, with a cell that is still hungry before it."""
     hunger.seconds[c] = 0
     if hunger.groups[c] > 0:
@@ -124,7 +148,7 @@ cdef inline int64_t _relink(Hunger hunger, int64_t c, int64_t kept) noexcept nog
     return kept
 
 
-cdef void _note(
+cdef void note_interval(
     QueuedJobs jobs, EqualJobs alike, Scales levels, Hunger hunger, StopTables made, int64_t e, int64_t begin,
     int64_t now
 ) noexcept nogil:
