@@ -115,17 +115,17 @@ cdef class JobLine:
     cdef int64_t head, tail, live
     cdef int64_t due  # the number from which on those that have ended are taken out
     cdef uint8_t[::1] bounds  # of parts of 2**BITS places
-    cdef int64_t[:, ::1] shortest  # parts × WIDTHS: least estimate of the sizes of so many bits
+    cdef int64_t[:, ::1] shortest  # WIDTHS × parts: least estimate of the sizes of so many bits
     cdef uint8_t[::1] row_bounds  # of rows of 2**BITS parts
-    cdef int64_t[:, ::1] row_shortest  # rows × WIDTHS
+    cdef int64_t[:, ::1] row_shortest  # WIDTHS × rows
 
     def __init__(self, int64_t space):
         self.key, self.job, self.size, self.estimate = np.zeros((4, space + 2), np.int64)
         parts = (space + 2 >> BITS) + 1
-        self.bounds, self.shortest = np.zeros(parts, np.uint8), np.zeros((parts, WIDTHS), np.int64)
+        self.bounds, self.shortest = np.zeros(parts, np.uint8), np.zeros((WIDTHS, parts), np.int64)
         rows = (parts >> BITS) + 1
         self.row_bounds = np.zeros(rows, np.uint8)
-        self.row_shortest = np.zeros((rows, WIDTHS), np.int64)
+        self.row_shortest = np.zeros((WIDTHS, rows), np.int64)
 
 
 cdef inline void clear(JobLine line) noexcept nogil:
@@ -162,8 +162,8 @@ cdef int64_t next_able(
                 row = i >> 2 * BITS
                 if line.row_bounds[row] == STALE:
                     bound_row(line, row)
-                if line.row_shortest[row, bits] > longest and (
-                    line.row_shortest[row, spared] == NEVER
+                if line.row_shortest[bits, row] > longest and (
+                    line.row_shortest[spared, row] == NEVER
                 ):
                     row = -1
                     i = stop = i + (1 << 2 * BITS)
@@ -171,8 +171,8 @@ cdef int64_t next_able(
             if line.bounds[i >> BITS] == STALE:
                 bound(line, i >> BITS)
             stop = min(((i >> BITS) + 1) << BITS, line.tail)
-            if line.shortest[i >> BITS, bits] > longest and (
-                line.shortest[i >> BITS, spared] == NEVER
+            if line.shortest[bits, i >> BITS] > longest and (
+                line.shortest[spared, i >> BITS] == NEVER
             ):
                 i = stop
             elif i & ((1 << BITS) - 1) == 0:
@@ -189,13 +189,13 @@ cdef void bound(JobLine line, int64_t part) noexcept nogil:
     """Find the bounds of a part of a line."""
     cdef int64_t bits, least = NEVER, i, begin = part << BITS
     for bits in range(WIDTHS):
-        line.shortest[part, bits] = NEVER
+        line.shortest[bits, part] = NEVER
     for i in range(max(begin, line.head), min(begin + (1 << BITS), line.tail)):
         if line.size[i] != HUGE:
             bits = width(line.size[i])
-            line.shortest[part, bits] = min(line.shortest[part, bits], line.estimate[i])
+            line.shortest[bits, part] = min(line.shortest[bits, part], line.estimate[i])
     for bits in range(WIDTHS):
-        least = line.shortest[part, bits] = min(least, line.shortest[part, bits])
+        least = line.shortest[bits, part] = min(least, line.shortest[bits, part])
     line.bounds[part] = TIGHT
 
 
@@ -203,13 +203,13 @@ cdef void bound_row(JobLine line, int64_t row) noexcept nogil:
     """Find the bounds of 2**BITS parts of a line."""
     cdef int64_t bits, part, begin = row << BITS
     for bits in range(WIDTHS):
-        line.row_shortest[row, bits] = NEVER
+        line.row_shortest[bits, row] = NEVER
     for part in range(begin, min(begin + (1 << BITS), ((line.tail - 1) >> BITS) + 1)):
         if line.bounds[part] == STALE:
             bound(line, part)
         for bits in range(WIDTHS):
-            line.row_shortest[row, bits] = min(
-                line.row_shortest[row, bits], line.shortest[part, bits]
+            line.row_shortest[bits, row] = min(
+                line.row_shortest[bits, row], line.shortest[bits, part]
             )
     line.row_bounds[row] = TIGHT
 
