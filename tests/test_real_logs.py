@@ -4,11 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from audit.config import Config
-from audit.oneoff.audit import AuditOptions, audit
-from audit.pipeline.opening import LogRequest
-from audit.pipeline.session import Session
 from audit.store import database, snapshots
+from tests.audited import public
 
 LOGS = {
     # file: pool, records, ended, never started, start unknown
@@ -27,13 +24,9 @@ PLANS = {
 
 @pytest.mark.ci
 @pytest.mark.parametrize("name", LOGS)
-def test_a_public_log(name: str, real_logs: Path, tmp_path: Path) -> None:
+def test_a_public_log(name: str, real_logs: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     capacity, records, ended, never_started, start_unknown = LOGS[name]
-    config = Config.model_validate({"uncertainty": {"resamples": 100}})
-    outcome = audit(
-        Session(LogRequest(logs=[real_logs / "swf" / f"{name}.swf.gz"]), config, fit=False),
-        AuditOptions(out=tmp_path, pdf=False),
-    )
+    outcome, _ = public(tmp_path_factory, real_logs / "swf" / f"{name}.swf.gz")
     con = snapshots.open_snapshot(outcome.database)
 
     def figure(metric: str, dimension: str = "all") -> float:

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from audit.metrics.attempts.fidelity import MaySay
+from bench.modern.captured import CAPTURES, Capture
+from bench.modern.record import CLUSTERS
 from bench.pages.waits import asked, fairaudit, table
-from tests.slurm.modern.captured import CAPTURES, Capture
-from tests.slurm.modern.record import CLUSTERS
 
 PUBLIC = {
     "KTH-SP2": "swf/KTH-SP2-1996-2.1-cln.swf.gz",

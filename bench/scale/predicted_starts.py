@@ -2,9 +2,9 @@
 
     python -m bench.scale.predicted_starts --jobs 230000    # about a minute
 
-The jobs are those of the made sites of tests/sites, scheduled first come, first served with EASY
-backfilling. The figures are of contested predictions in the last 40 % of the log's time, beside
-those of the last 200 waits, and of the last 20 waits of similar jobs.
+The jobs are those of the made sites of bench/logs/sites, scheduled first come, first served, with
+EASY backfilling. The figures are of contested predictions in the last 40 % of the log's time. They
+stand beside those of the last 200 waits, and of the last 20 waits of similar jobs.
 """
 
 import argparse
@@ -20,10 +20,10 @@ from audit.scenario.predict import baselines
 from audit.scenario.predict.known import QueuedAttempts, known_of
 from audit.scenario.predict.predictions import at_submission, step_of
 from audit.scenario.scenario import Scenario
+from bench.logs.sites.kinds import SiteKind, Traffic
+from bench.logs.sites.limits import named
+from bench.logs.sites.workload import demand
 from bench.logs.workloads import EASY, plain, scheduled
-from tests.sites.kinds import SiteKind, Traffic
-from tests.sites.limits import named
-from tests.sites.workload import demand
 
 CAPACITY = 512
 JOBS_A_DAY = 383

@@ -5,10 +5,8 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import duckdb
 import pytest
@@ -150,29 +148,18 @@ def test_a_folder_of_another_user(tmp_path: Path) -> None:
     assert f"{folder}: cannot be written (Permission denied)" in done.stderr
 
 
-@contextmanager
-def opened_elsewhere(path: Path, *, read_only: bool) -> Iterator[subprocess.Popen[str]]:
-    """Another process has the database open, as a DuckDB client would; it counts what it sees."""
-    script = (
-        "import duckdb, sys; con = duckdb.connect(sys.argv[1], read_only=sys.argv[2] == 'True')\n"
-        "print('open', flush=True); sys.stdin.readline()\n"
-        "print(con.execute('SELECT count(*) FROM job_fairness').fetchall()[0][0], flush=True)\n"
-    )
-    with subprocess.Popen(
-        [sys.executable, "-c", script, str(path), str(read_only)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as other:
-        assert other.stdout is not None
-        assert other.stdout.readline() == "open\n"
-        yield other
+OPENED: Final = (
+    "import duckdb, sys; con = duckdb.connect(sys.argv[1], read_only=sys.argv[2] == 'True')\n"
+    "print('open', flush=True); sys.stdin.readline()\n"
+    "print(con.execute('SELECT count(*) FROM job_fairness').fetchall()[0][0], flush=True)\n"
+)
+"""Has a database open, as a DuckDB client would, and counts what it sees."""
 
 
 @pytest.mark.thorough
 def test_a_locked_database(run: Run, tmp_path: Path, audited: Path) -> None:
     before = audited.read_bytes()
-    with opened_elsewhere(audited, read_only=False) as other:
+    with processes.talking(OPENED, audited, False, says="open") as other:
         done = run("audit", "a.swf", *QUICK, check=75)
         assert "another run or reader has this database open" in done.stderr
         assert run("sql", "SELECT 1", check=75).stdout == ""
@@ -184,7 +171,7 @@ def test_a_locked_database(run: Run, tmp_path: Path, audited: Path) -> None:
 
 @pytest.mark.thorough
 def test_a_reader_does_not_stop_an_audit(run: Run, tmp_path: Path, audited: Path) -> None:
-    with opened_elsewhere(audited, read_only=True) as reader:
+    with processes.talking(OPENED, audited, True, says="open") as reader:
         write(tmp_path / "a.swf", busy(50))
         run("audit", "a.swf", *QUICK)
         assert reader.communicate("\n")[0] == "60\n"

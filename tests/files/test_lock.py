@@ -1,14 +1,13 @@
 """One run at a time, whatever becomes of the other."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from audit.errors import LockedError
 from audit.files import lock
+from tests import processes
 
 HOLDER = """
 import sys
@@ -22,14 +21,7 @@ with lock.held(Path(sys.argv[1])):
 
 def test_another_process_holds_it_until_it_is_killed(tmp_path: Path) -> None:
     path = tmp_path / "audit.duckdb"
-    with subprocess.Popen(
-        [sys.executable, "-c", HOLDER, str(path)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as other:
-        assert other.stdout is not None
-        assert other.stdout.readline() == "held\n"
+    with processes.talking(HOLDER, path, says="held") as other:
         with pytest.raises(LockedError) as caught, lock.held(path):
             pass
         assert caught.value.exit_code == 75

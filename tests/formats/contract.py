@@ -222,12 +222,12 @@ def needed_entries_are_enough(case: Case) -> None:
 
 
 def a_cut_costs_one_record(case: Case) -> None:
-    """As below: at 200 bytes or more of the shortest record, and at one in 23 of the others."""
+    """As below: at 50 bytes or more of the shortest record, and at one in 92 of the others."""
     shortest = min(range(len(case.records)), key=lambda k: len(case.records[k]))
     begin, end = case.ends[shortest : shortest + 2]
-    some = range(begin, end + 1, 1 + (end - begin) // 400)
+    some = range(begin, end + 1, 1 + (end - begin) // 100)
     places = range(len(case.head), len(case.sample))
-    _cut(case, (cut for cut in places if cut in some or cut % 23 == 0))
+    _cut(case, (cut for cut in places if cut in some or cut % 92 == 0))
 
 
 def a_cut_anywhere_costs_one_record(case: Case) -> None:
@@ -518,6 +518,24 @@ def case_frame(case: Case, found: Sequence[Mapping[str, object]], first: int = 0
     ]
     whole = [{name: row.get(name) for name in RECORDS} for row in named]
     return pl.DataFrame(whole, schema=RECORDS)
+
+
+def parsed(dialect: Dialect, text: str | bytes, reading: Reading = PLAIN) -> Parsed:
+    """A log in one block."""
+    data = text.encode() if isinstance(text, str) else text
+    return dialect.parse(Block(data, 0, 1), dialect.header(data, reading))
+
+
+def only(found: Parsed) -> dict[str, Any]:
+    """The only record of a log."""
+    assert found.refusals["reason"].to_list() == []
+    return found.records.row(0, named=True)
+
+
+def why(found: Parsed) -> str:
+    """Why the only record of a log is refused."""
+    assert found.records.is_empty()
+    return str(found.refusals["reason"].item())
 
 
 def read_back(case: Case, written: pl.DataFrame) -> Parsed:

@@ -75,8 +75,7 @@ def test_contract(check: contract.Check) -> None:
 
 
 def parse(*lines: str) -> Parsed:
-    data = "".join(lines).encode()
-    return gridengine.parse(Block(data, 0, 1), gridengine.header(data, PLAIN))
+    return contract.parsed(DIALECT, "".join(lines))
 
 
 def test_the_sample_by_hand() -> None:
@@ -212,9 +211,7 @@ TIMES = f"{T}:{T + 1}:{T + 5}"
 
 
 def only(text: str) -> dict[str, object]:
-    parsed = parse(text)
-    assert parsed.refusals.is_empty()
-    return parsed.records.row(0, named=True)
+    return contract.only(parse(text))
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from audit.ingest.logs import open_log, parsed_blocks
 from audit.metrics.attempts.population import describe
 from audit.model import Pool, RefusalCode, Standing
 from audit.words import Resource
+from tests.formats import contract
 from tests.places import DATA
 
 SAMPLE: Final = DATA / "tables" / "kueue"
@@ -37,7 +38,7 @@ NAMES: Final = {
 
 
 def parse(data: bytes, reading: Reading = USER) -> Parsed:
-    return kueue.parse(Block(data, 0, 1), kueue.header(data, reading))
+    return contract.parsed(kueue.DIALECT, data, reading)
 
 
 def labelled(records: pl.DataFrame, number: int = 0) -> pl.DataFrame:

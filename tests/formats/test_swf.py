@@ -12,6 +12,7 @@ from audit.formats.dialects import Header, Parsed
 from audit.formats.instants import LATEST
 from audit.formats.lines import Block
 from audit.model import RECORDS, REFUSALS
+from tests.formats import contract
 from tests.logs import FIELDS, busy, line, log
 
 
@@ -21,17 +22,11 @@ def parse(text: str | bytes, *, byte_offset: int = 0, first_line: int = 1) -> Pa
 
 
 def one(record: str, **entries: object) -> dict[str, Any]:
-    """The only record of a log."""
-    parsed = parse(log([record], **{"UnixStartTime": 1000, **entries}))
-    assert parsed.refusals.is_empty()
-    return parsed.records.row(0, named=True)
+    return contract.only(parse(log([record], **{"UnixStartTime": 1000, **entries})))
 
 
 def reason(record: str) -> str:
-    """Why the only line of a log is refused."""
-    parsed = parse(log([record]))
-    assert parsed.records.is_empty()
-    return str(parsed.refusals["reason"].item())
+    return contract.why(parse(log([record])))
 
 
 def test_an_ordinary_record() -> None:

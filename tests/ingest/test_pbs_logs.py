@@ -135,7 +135,7 @@ def test_tasks_without_a_record_wait_from_day_to_day(tmp_path: Path) -> None:
     query = (
         "SELECT state, tasks, array_tasks FROM records WHERE job_id = '7[].srv' AND NOT superseded"
     )
-    for number, order in enumerate(("0123", "3210", "2031", "1302")):
+    for number, order in enumerate(("0123", "3120")):
         con = stores.new(tmp_path / f"db{number}")
         for day in map(int, order):
             file = tmp_path / f"{number}-{day}"

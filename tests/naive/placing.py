@@ -7,10 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
-from tests.naive.simulation import Amounts, Log, Pool, Rule, minus, plus
-
-Taken = Mapping[int, Amounts]
-"""The part taken of each node."""
+from tests.naive.simulation import Amounts, Log, Pool, Rule, Taken, minus, plus
 
 
 class Request(NamedTuple):
@@ -75,7 +72,6 @@ class OnNodes(Pool):
         super().__init__(log, rule, t, exist)
         self.site = site
         self.on: dict[int, Taken] = {}  # of attempts that started here
-        self.keeps: dict[int, Taken] = {}  # nodes of plans
         self.returns = 0  # how often anything was returned, or a step taken
         self.kept: tuple[int, int, int | None, set[int]] | None = None
         """Of the head: its number, ``returns``, its shadow and its nodes."""
@@ -212,25 +208,6 @@ class OnNodes(Pool):
 
     # Passes
 
-    def one_pass(self, backfill: str) -> None:
-        {
-            "none": self.none,
-            "no_guarantee": self.no_guarantee,
-            "easy": self.easy,
-            "conservative": self.conservative,
-            "conservative_replan": self.replan,
-        }[backfill]()
-
-    def none(self) -> None:
-        for k in self.in_order():
-            if not self.allowed(k):
-                continue
-            taken = self.place_now(k)
-            if taken is None:
-                return
-            self.start_on(k, taken)
-            self.kept = None
-
     def main_pass(self) -> None:
         """What does not fit closes the nodes of its partitions to all behind it."""
         closed: set[int] = set()
@@ -243,12 +220,6 @@ class OnNodes(Pool):
             else:
                 self.start_on(k, taken)
         self.kept = None
-
-    def no_guarantee(self) -> None:
-        for k in self.in_order():
-            taken = self.place_now(k)
-            if taken is not None and self.allowed(k):
-                self.start_on(k, taken)
 
     def easy(self) -> None:
         head = shadow = None
@@ -300,18 +271,14 @@ class OnNodes(Pool):
 
     # Plans
 
-    def earliest_on(self, k: int, after: int) -> tuple[int, Taken] | None:
+    def earliest(self, k: int, after: int) -> tuple[int, Taken] | None:
         """The earliest pass from ``after`` on at which k fits beside what runs, and other plans."""
-        every, jobs = self.rule.interval, self.log.jobs
-        if self.rule.backfill != "conservative":
-            every = None
+        jobs = self.log.jobs
         changes = {self.expected_end(other) for other in self.running}
         changes |= {end for _, _, end in self.kept_spans()}
         now = self.free_on()
         for change in [after, *sorted(s for s in changes if s > after)]:
-            s = change
-            if every is not None:
-                s += -(s - min(job.arrival for job in jobs)) % every
+            s = self.pass_at(change)
             closed = {
                 node
                 for other, begin, end in self.kept_spans()
@@ -327,44 +294,6 @@ class OnNodes(Pool):
                 return s, taken
         return None
 
-    def promise(self, k: int, after: int) -> None:
-        found = self.earliest_on(k, after)
-        self.plan[k], self.keeps[k] = found if found is not None else (None, {})
-
-    def conservative(self) -> None:
-        while True:
-            if self.disturbed:
-                for k in self.in_order():
-                    if k in self.plan:
-                        self.compress(k)
-            self.disturbed = False
-            without = [k for k in self.in_order() if k not in self.plan]
-            if self.last in self.unplanned:
-                last = self.last
-                without.sort(key=lambda k: (k >= last) + (k > last))
-            for k in without:
-                if k in self.unplanned:
-                    self.promise(k, self.t)
-                    self.first_plan[k] = self.plan[k]
-                elif self.allowed(k):
-                    self.promise(k, self.t)
-            self.unplanned = set()
-            for k in self.in_order():
-                planned = self.plan.get(k)
-                if planned is None or planned > self.t:
-                    continue
-                if not self.allowed(k):
-                    del self.plan[k]
-                    self.first_plan[k] = None
-                    self.disturbed = True
-                elif self.still_fits(k):
-                    self.start_on(k, self.keeps[k])
-                else:
-                    del self.plan[k]
-                    self.promise(k, self.t + 1)
-            if not self.disturbed:
-                return
-
     def still_fits(self, k: int) -> bool:
         free = self.free_on()
         return all(
@@ -372,34 +301,3 @@ class OnNodes(Pool):
             for node, amounts in self.keeps[k].items()
             for amount, left in zip(amounts, free[node], strict=True)
         )
-
-    def compress(self, k: int) -> None:
-        had, kept = self.plan.pop(k), self.keeps[k]
-        found = self.earliest_on(k, self.t)
-        if found is None or (had is not None and found[0] >= had):
-            found = (had, kept) if had is not None else None
-        self.plan[k], self.keeps[k] = found if found is not None else (None, {})
-
-    def replan(self) -> None:
-        self.plan, self.keeps = {}, {}
-        one_waits = False
-        looked_at = 0
-        for k in self.in_order():
-            if not self.allowed(k, late=not self.rule.between):
-                continue
-            if looked_at == self.rule.depth:
-                break
-            looked_at += 1
-            estimate = self.log.jobs[k].estimate
-            if one_waits and self.rule.window is not None and estimate > self.rule.window:
-                continue
-            found = self.earliest_on(k, self.t)
-            reserves = self.rule.reservations is None or len(self.plan) < self.rule.reservations
-            if found is not None and found[0] == self.t and (self.allowed(k) or reserves):
-                if self.allowed(k):
-                    self.start_on(k, found[1])
-                continue
-            if reserves:
-                self.plan[k], self.keeps[k] = found if found is not None else (None, {})
-            one_waits = True
-        self.plan, self.keeps = {}, {}

@@ -18,6 +18,9 @@ from tests.naive import multifactor
 Amounts = tuple[int, ...]
 """One amount per resource."""
 
+Taken = Mapping[int, Amounts]
+"""What is taken of each node, by its number; of a pool that is a sum, nothing."""
+
 
 class Job(NamedTuple):
     """One attempt, as SPEC §4 sees it, and its observed start and end."""
@@ -342,6 +345,7 @@ class Pool:
         self.unplanned: set[int] = set()  # those of the queue that have had no plan yet
         self.last: int | None = None  # who is planned after those of them that came before it
         self.plan: dict[int, int | None] = {}  # one start per queued attempt; None: nowhere
+        self.keeps: dict[int, Taken] = {}  # what plans take of nodes
         self.first_plan: dict[int, int | None] = {}
         self.started: dict[int, int] = {}
         self.disturbed = False  # something ended early or capacity stepped since the last pass
@@ -408,34 +412,31 @@ class Pool:
             instants |= {begin, end}
         return sorted(instant for instant in instants if instant > self.t)
 
-    def earliest(self, k: int, after: int) -> int | None:
-        """Return the earliest start ≥ ``after`` during whose whole [s, s + estimate) k fits.
+    def earliest(self, k: int, after: int) -> tuple[int, Taken] | None:
+        """Return the earliest pass from ``after`` on at which k fits, and what it takes of nodes.
 
-        Only ``after`` and changes need to be tried: any other start could be moved earlier.
+        It fits during the whole [s, s + estimate). Only ``after`` and changes, or the first passes
+        after these, need to be tried: any other start could be moved earlier.
         """
         changes = self.changes()
         job = self.log.jobs[k]
         beside_plans = functools.cache(self.beside_plans)
-        for s in [after, *(instant for instant in changes if instant > after)]:
+        for change in [after, *(instant for instant in changes if instant > after)]:
+            s = self.pass_at(change)
             looked_at = [s, *(t for t in changes if s < t < s + job.estimate)]
             if all(fits(job.request, beside_plans(t)) for t in looked_at):
-                return s
+                return s, {}
         return None
 
-    def earliest_pass(self, k: int, after: int) -> int | None:
-        """The same of starts at which there is a pass."""
-        every = self.rule.interval
-        if every is None:
-            return self.earliest(k, after)
-        origin = min(job.arrival for job in self.log.jobs)
-        job, changes = self.log.jobs[k], self.changes()
-        beside_plans = functools.cache(self.beside_plans)
-        for change in [after, *(instant for instant in changes if instant > after)]:
-            s = change + -(change - origin) % every
-            looked_at = [s, *(t for t in changes if s < t < s + job.estimate)]
-            if all(fits(job.request, beside_plans(t)) for t in looked_at):
-                return s
-        return None
+    def pass_at(self, s: int) -> int:
+        """Return when a start that is planned from s on can be: plans that stay begin at passes."""
+        if self.rule.interval is None or self.rule.backfill != "conservative":
+            return s
+        return s + -(s - min(job.arrival for job in self.log.jobs)) % self.rule.interval
+
+    def keep(self, k: int, found: tuple[int, Taken] | None) -> None:
+        """Plan k where it was found to fit, or nowhere."""
+        self.plan[k], self.keeps[k] = (None, {}) if found is None else found
 
     # The queue
 
@@ -773,9 +774,6 @@ class Pool:
             )
         )
 
-    def one_pass(self, backfill: str) -> None:
-        BACKFILLINGS[backfill](self)
-
     def start(self, k: int) -> None:
         self.queue.remove(k)
         self.plan.pop(k, None)
@@ -826,6 +824,147 @@ class Pool:
                     return True
             self.arrive()
 
+    # Backfilling, over the ordered queue
+
+    def one_pass(self, backfill: str) -> None:
+        {
+            "none": self.none,
+            "no_guarantee": self.no_guarantee,
+            "easy": self.easy,
+            "conservative": self.conservative,
+            "conservative_replan": self.replan,
+        }[backfill]()
+
+    def place_now(self, k: int) -> Taken | None:
+        """Return what k would take of nodes if it started now; None: it does not fit."""
+        return {} if fits(self.log.jobs[k].request, self.free()) else None
+
+    def start_on(self, k: int, taken: Taken) -> None:
+        self.start(k)
+
+    def none(self) -> None:
+        """Start from the front; stop at the first that does not fit."""
+        for k in self.in_order():
+            if not self.allowed(k):
+                continue
+            taken = self.place_now(k)
+            if taken is None:
+                return
+            self.start_on(k, taken)
+
+    def no_guarantee(self) -> None:
+        """Start every one that fits."""
+        for k in self.in_order():
+            taken = self.place_now(k)
+            if taken is not None and self.allowed(k):
+                self.start_on(k, taken)
+
+    def easy(self) -> None:
+        head: Amounts | None = None
+        shadow = extra = None
+        looked_at = 0
+        for k in self.in_order():
+            if not self.allowed(k):  # passed over: it is no candidate
+                continue
+            if looked_at == self.rule.depth:
+                return
+            looked_at += 1
+            job = self.log.jobs[k]
+            if head is None:
+                # Start from the front until one (the head) does not fit.
+                if fits(job.request, self.free()):
+                    self.start(k)
+                    continue
+                head = job.request
+                # Shadow: the first change at which the head fits (∞ where never).
+                shadow = next((s for s in self.changes() if fits(head, self.expected(s))), None)
+                # Extra: free at the shadow − the head's request.
+                extra = None if shadow is None else minus(self.expected(shadow), head)
+                continue
+            # Down the queue: start k if it fits now and (it ends by the shadow, or fits in extra).
+            if self.rule.window is not None and job.estimate > self.rule.window:
+                continue
+            if not fits(job.request, self.free()):
+                continue
+            if shadow is not None and extra is not None and self.t + job.estimate > shadow:
+                if not fits(job.request, extra):
+                    continue
+                extra = minus(extra, job.request)  # where it ends after the shadow
+            self.start(k)
+
+    def conservative(self) -> None:
+        while True:
+            # If something ended before its expected end (or capacity stepped): compress.
+            if self.disturbed:
+                for k in self.in_order():
+                    if k in self.plan:
+                        self.compress(k)
+            self.disturbed = False
+            # Then new arrivals, and those that lost their plan, if allowed, get the earliest start.
+            without = [k for k in self.in_order() if k not in self.plan]
+            if self.last in self.unplanned:
+                last = self.last
+                without.sort(key=lambda k: (k >= last) + (k > last))
+            for k in without:
+                if k in self.unplanned or self.allowed(k):
+                    self.keep(k, self.earliest(k, self.t))
+                if k in self.unplanned:
+                    self.first_plan[k] = self.plan[k]
+            self.unplanned = set()
+            # Then those with planned start ≤ t start; what no longer fits is put back.
+            for k in self.in_order():
+                planned = self.plan.get(k)
+                if planned is None or planned > self.t:
+                    continue
+                if not self.allowed(k):
+                    del self.plan[k]
+                    self.first_plan[k] = None
+                    self.disturbed = True  # what it leaves is news to the others
+                elif self.still_fits(k):
+                    self.start_on(k, self.keeps[k])
+                else:
+                    del self.plan[k]
+                    self.keep(k, self.earliest(k, self.t + 1))
+            if not self.disturbed:
+                return
+
+    def still_fits(self, k: int) -> bool:
+        """Return whether k fits now where its plan put it."""
+        return fits(self.log.jobs[k].request, self.free())
+
+    def compress(self, k: int) -> None:
+        """Taken out and put back at the earliest start ≥ t at which it fits: never later."""
+        had, kept = self.plan.pop(k), self.keeps[k]
+        found = self.earliest(k, self.t)
+        if found is None or (had is not None and found[0] >= had):
+            found = None if had is None else (had, kept)
+        self.keep(k, found)
+
+    def replan(self) -> None:
+        """Plan the whole queue afresh, in queue order, and start those whose start is t."""
+        self.plan, self.keeps = {}, {}
+        one_waits = False
+        looked_at = 0
+        for k in self.in_order():
+            if not self.allowed(k, late=not self.rule.between):
+                continue  # passed over: a plan for it would hold up others
+            if looked_at == self.rule.depth:
+                break
+            looked_at += 1
+            estimate = self.log.jobs[k].estimate
+            if one_waits and self.rule.window is not None and estimate > self.rule.window:
+                continue
+            found = self.earliest(k, self.t)
+            reserves = self.rule.reservations is None or len(self.plan) < self.rule.reservations
+            if found is not None and found[0] == self.t and (self.allowed(k) or reserves):
+                if self.allowed(k):  # else only a limit on a resource holds it
+                    self.start_on(k, found[1])
+                continue
+            if reserves:
+                self.keep(k, found)
+            one_waits = True
+        self.plan, self.keeps = {}, {}  # it promises nothing
+
 
 TURNS: dict[str, Callable[[Pool], Callable[[str], tuple[Any, ...]]]] = {
     "fairshare": Pool.priorities,
@@ -861,140 +1000,6 @@ def operator(  # noqa: PLR0911 (one for each)
         case "slurm":
             return math.pow(2, 1 - s / t) - 1 if t else Fraction(-1)
     raise ValueError(name)
-
-
-# Backfilling, over the ordered queue
-
-
-def _none(pool: Pool) -> None:
-    """Start from the front; stop at the first that does not fit."""
-    for k in pool.in_order():
-        if not pool.allowed(k):
-            continue
-        if not fits(pool.log.jobs[k].request, pool.free()):
-            return
-        pool.start(k)
-
-
-def _no_guarantee(pool: Pool) -> None:
-    """Start every one that fits."""
-    for k in pool.in_order():
-        if fits(pool.log.jobs[k].request, pool.free()) and pool.allowed(k):
-            pool.start(k)
-
-
-def _easy(pool: Pool) -> None:
-    head: Amounts | None = None
-    shadow = extra = None
-    looked_at = 0
-    for k in pool.in_order():
-        if not pool.allowed(k):  # passed over: it is no candidate
-            continue
-        if looked_at == pool.rule.depth:
-            return
-        looked_at += 1
-        job = pool.log.jobs[k]
-        if head is None:
-            # Start from the front until one (the head) does not fit.
-            if fits(job.request, pool.free()):
-                pool.start(k)
-                continue
-            head = job.request
-            # Shadow: the first change at which the head fits (∞ where never).
-            shadow = next((s for s in pool.changes() if fits(head, pool.expected(s))), None)
-            # Extra: free at the shadow − the head's request.
-            extra = None if shadow is None else minus(pool.expected(shadow), head)
-            continue
-        # Down the queue: start k if it fits now and (it ends by the shadow, or fits in extra).
-        if pool.rule.window is not None and job.estimate > pool.rule.window:
-            continue
-        if not fits(job.request, pool.free()):
-            continue
-        if shadow is not None and extra is not None and pool.t + job.estimate > shadow:
-            if not fits(job.request, extra):
-                continue
-            extra = minus(extra, job.request)  # where it ends after the shadow
-        pool.start(k)
-
-
-def _conservative(pool: Pool) -> None:
-    while True:
-        # If something ended before its expected end (or capacity stepped): compress.
-        if pool.disturbed:
-            for k in pool.in_order():
-                if k in pool.plan:
-                    _compress(pool, k)
-        pool.disturbed = False
-        # Then new arrivals, and attempts that lost their plan, if allowed, get the earliest start.
-        without = [k for k in pool.in_order() if k not in pool.plan]
-        if pool.last in pool.unplanned:
-            last = pool.last
-            without.sort(key=lambda k: (k >= last) + (k > last))
-        for k in without:
-            if k in pool.unplanned:
-                pool.plan[k] = pool.first_plan[k] = pool.earliest_pass(k, pool.t)
-            elif pool.allowed(k):
-                pool.plan[k] = pool.earliest_pass(k, pool.t)
-        pool.unplanned = set()
-        # Then those with planned start ≤ t start; what no longer fits is put back.
-        for k in pool.in_order():
-            planned = pool.plan.get(k)
-            if planned is None or planned > pool.t:
-                continue
-            if not pool.allowed(k):
-                del pool.plan[k]
-                pool.first_plan[k] = None
-                pool.disturbed = True  # what it leaves is news to the others
-            elif fits(pool.log.jobs[k].request, pool.free()):
-                pool.start(k)
-            else:
-                del pool.plan[k]
-                pool.plan[k] = pool.earliest_pass(k, pool.t + 1)
-        if not pool.disturbed:
-            return
-
-
-def _compress(pool: Pool, k: int) -> None:
-    """Taken out and put back at the earliest start ≥ t at which it fits; it never moves later."""
-    had = pool.plan.pop(k)
-    found = pool.earliest_pass(k, pool.t)
-    if found is None or (had is not None and found > had):
-        found = had
-    pool.plan[k] = found
-
-
-def _conservative_replan(pool: Pool) -> None:
-    """Plan the whole queue afresh, in queue order, and start those whose start is t."""
-    pool.plan = {}
-    one_waits = False
-    looked_at = 0
-    for k in pool.in_order():
-        if not pool.allowed(k, late=not pool.rule.between):
-            continue  # passed over: a plan for it would hold up others
-        if looked_at == pool.rule.depth:
-            break
-        looked_at += 1
-        estimate = pool.log.jobs[k].estimate
-        if one_waits and pool.rule.window is not None and estimate > pool.rule.window:
-            continue
-        planned = pool.earliest(k, pool.t)
-        reserves = pool.rule.reservations is None or len(pool.plan) < pool.rule.reservations
-        if planned == pool.t and pool.allowed(k):
-            pool.start(k)
-        elif planned != pool.t or not reserves:  # else only a limit on a resource holds it
-            if reserves:
-                pool.plan[k] = planned
-            one_waits = True
-    pool.plan = {}  # it promises nothing
-
-
-BACKFILLINGS: dict[str, Callable[[Pool], None]] = {
-    "none": _none,
-    "no_guarantee": _no_guarantee,
-    "easy": _easy,
-    "conservative": _conservative,
-    "conservative_replan": _conservative_replan,
-}
 
 
 # Whole schedules

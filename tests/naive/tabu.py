@@ -92,8 +92,8 @@ class Tabu(Pool):
             if k != chosen:
                 had = self.plan.pop(k)
                 found = self.earliest(k, self.t)
-                self.plan[k] = had if found is None or (had or 0) < found else found
-        self.plan[chosen] = self.earliest(chosen, self.t)
+                self.plan[k] = had if found is None or (had or 0) < found[0] else found[0]
+        self.keep(chosen, self.earliest(chosen, self.t))
         tried = {k: start for k, start in self.plan.items() if start is not None}
         self.plan = {**others, **best}
         return tried if chosen in tried else None

@@ -11,8 +11,8 @@ from audit.errors import UsageError
 from audit.ingest.evidence import given
 from audit.metrics.attempts.recorded import recorded
 from audit.pipeline.opening import LogRequest, open_log
-from tests.slurm.modern.captured import CAPTURES, OF_NODES, Capture
-from tests.slurm.modern.evidence import SQUEUE
+from bench.modern.captured import CAPTURES, OF_NODES, Capture
+from bench.modern.evidence import SQUEUE
 
 
 def request(folder: Path, **files: str) -> LogRequest:

@@ -17,6 +17,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import pytest
+
 PROGRAM = Path("/usr/bin/chromium")
 PATIENCE_S = 120
 
@@ -159,6 +161,12 @@ class Page:
             self.complaints.append(str(said["exceptionDetails"]))
         elif method == "Runtime.consoleAPICalled" and said["type"] in ("error", "warning"):
             self.complaints.append(str(said["args"]))
+
+
+needed = pytest.mark.skipif(
+    not PROGRAM.exists(), reason=f"PAGE NOT TESTED: no {PROGRAM}; apt-get install chromium"
+)
+"""Mark of tests that look at a page."""
 
 
 def check_study(page: Path, charts: int) -> None:

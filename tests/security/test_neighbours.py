@@ -189,7 +189,7 @@ PLACED = (
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
-        pytest.param(name, kind, marks=pytest.mark.thorough if k and n % 3 else ())
+        pytest.param(name, kind, marks=pytest.mark.thorough if n % (3 if k else 2) else ())
         for k, kind in enumerate(("link", "link to a folder", "second name"))
         for n, name in enumerate(PLACED)
     ],

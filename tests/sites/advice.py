@@ -20,11 +20,11 @@ from audit.scenario.advice.candidates import candidates
 from audit.scenario.advice.judging import Judgement
 from audit.scenario.releases.holds import NOT_HOLDING
 from audit.scenario.scenario import Scenario
+from bench.logs.sites.kinds import HELD, TWO_CLASSES, DrainPlan, SiteKind, Traffic, TrueRule
+from bench.logs.sites.limits import within_limits
+from bench.logs.sites.site import TrueSite, of_demand
+from bench.logs.sites.workload import NEVER, demand
 from tests.sites.judged import planted_rules
-from tests.sites.kinds import HELD, TWO_CLASSES, DrainPlan, SiteKind, Traffic, TrueRule
-from tests.sites.limits import within_limits
-from tests.sites.site import TrueSite, of_demand
-from tests.sites.workload import NEVER, demand
 
 BUDGET_S: Final = 1_000.0
 WHOLE: Final = Period("all", 0, NEVER)

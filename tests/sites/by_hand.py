@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from tests.sites.kinds import EPOCH, SiteKind
-from tests.sites.site import TrueSite, of_demand
-from tests.sites.workload import NEVER, NO_JOB, Demand
+from bench.logs.sites.kinds import EPOCH, SiteKind
+from bench.logs.sites.site import TrueSite, of_demand
+from bench.logs.sites.workload import NEVER, NO_JOB, Demand
 
 
 @dataclass(frozen=True)

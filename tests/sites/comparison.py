@@ -10,8 +10,8 @@ from typing import Final, NamedTuple
 import polars as pl
 
 from audit.metrics.attempts.account import account
-from tests.sites.reasons import COMPETITION, TrueReason
-from tests.sites.site import TrueSite
+from bench.logs.sites.reasons import COMPETITION, TrueReason
+from bench.logs.sites.site import TrueSite
 
 TOLD_COMPETITION: Final = ("own", "claimed", "kept", "earlier", "later")
 TOLD_UNEXPLAINED: Final = ("unexplained", "cycle")

@@ -12,9 +12,9 @@ from audit.scenario.plateaus.capacity import CapacityBelow
 from audit.scenario.plateaus.search import Plateaus
 from audit.scenario.scenario import Scenario
 from audit.scenario.windows.search import find_windows
-from tests.sites.kinds import EPOCH, ClosedHours, SiteKind, TrueRule
-from tests.sites.scheduler import capacities
-from tests.sites.site import TrueSite
+from bench.logs.sites.kinds import EPOCH, ClosedHours, SiteKind, TrueRule
+from bench.logs.sites.scheduler import capacities
+from bench.logs.sites.site import TrueSite
 
 Rule = Limit | Window
 DAY: Final = timedelta(1)

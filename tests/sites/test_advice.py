@@ -11,10 +11,10 @@ import pytest
 
 from audit.metrics.attempts.fidelity import KNOWN as LEAST_AGREEMENT
 from audit.model import Backfill, Limit
+from bench.logs.sites.kinds import SiteKind, TrueRule
+from bench.logs.sites.site import made
 from tests.places import ROOT
 from tests.sites.advice import KNOWN, UNKNOWN, Advised, Promise, advised, known_pool, true_kind
-from tests.sites.kinds import SiteKind, TrueRule
-from tests.sites.site import made
 from tests.tables import write_row
 
 PAGE: Final = ROOT / "docs" / "report" / "sites-advice.md"

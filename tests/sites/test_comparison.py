@@ -8,12 +8,12 @@ from functools import cache
 import polars as pl
 import pytest
 
+from bench.logs.sites.kinds import WAITING, SiteKind
+from bench.logs.sites.reasons import STRETCHES
+from bench.logs.sites.site import TrueSite, made
 from tests.places import ROOT
 from tests.sites.by_hand import HandJob, by_hand
 from tests.sites.comparison import by_second, told_stretches, wrong_side
-from tests.sites.kinds import WAITING, SiteKind
-from tests.sites.reasons import STRETCHES
-from tests.sites.site import TrueSite, made
 from tests.tables import write_row
 
 PAGE = ROOT / "docs" / "report" / "sites-waiting.md"

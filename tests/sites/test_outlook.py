@@ -3,8 +3,8 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bench.logs.sites.outlook import Outlook
 from tests.examples import examples
-from tests.sites.outlook import Outlook
 
 HORIZON = 60
 ENDS = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 5)), max_size=6).map(sorted)

@@ -19,9 +19,9 @@ from audit.pipeline.shown import look
 from audit.registry.passed import PassedWhy
 from audit.scenario.releases.holds import inferred_holds
 from audit.scenario.releases.unstartable import unstartable
+from bench.logs.sites.planted import ORDERED
+from bench.logs.sites.site import TrueSite, made
 from tests.places import ROOT
-from tests.sites.planted import ORDERED
-from tests.sites.site import TrueSite, made
 from tests.tables import write_row
 
 PAGE: Final = ROOT / "docs" / "report" / "sites-passed.md"

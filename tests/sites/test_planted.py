@@ -9,10 +9,10 @@ from typing import Final
 
 import pytest
 
+from bench.logs.sites.planted import PLANTED, WITHOUT
+from bench.logs.sites.site import made
 from tests.places import ROOT
 from tests.sites.judged import judged
-from tests.sites.planted import PLANTED, WITHOUT
-from tests.sites.site import made
 from tests.tables import write_row
 
 PAGE: Final = ROOT / "docs" / "report" / "sites-rules.md"
@@ -29,11 +29,9 @@ MOST_BESIDE: Final = 2
 """Greatest number of sites with rules on which another one is found, or one for too many days."""
 EVERY: Final = {**PLANTED, **WITHOUT}
 OFTEN: Final = {
-    *("jobs of a user", "CPUs × time of a user, a third", "CPUs of a partition"),
     *("jobs of an account in one partition", "one limited user", "capacity 1.4 % below"),
-    *("GPUs of a type per user", "jobs of a user, half of the time", "window by walltime"),
-    *("overlap window by width", "window, half of the time"),
-    *("chains", "held bursts", "decoys together"),
+    *("GPUs of a type per user", "jobs of a user, half of the time"),
+    *("overlap window by width", "window, half of the time", "chains", "decoys together"),
 }
 """One of each family of rules, and the kinds without rules that resemble one most."""
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from bench.logs.sites.kinds import DAY, HOUR, ClosedHours, NodeClass, SiteKind, Traffic, TrueRule
 from tests.sites.by_hand import HandJob, by_hand, starts, told
-from tests.sites.kinds import DAY, HOUR, ClosedHours, NodeClass, SiteKind, Traffic, TrueRule
 
 Told = list[tuple[int, int, int, str, str | None]]
 

@@ -9,11 +9,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tests.sites.kinds import DAY, EPOCH, HOUR, WAITING, WEEK, SiteKind, TrueRule
-from tests.sites.planted import ORDERED, PLANTED, WITHOUT
-from tests.sites.reasons import TrueReason
-from tests.sites.scheduler import capacities
-from tests.sites.site import TrueSite, made
+from bench.logs.sites.kinds import DAY, EPOCH, HOUR, WAITING, WEEK, SiteKind, TrueRule
+from bench.logs.sites.planted import ORDERED, PLANTED, WITHOUT
+from bench.logs.sites.reasons import TrueReason
+from bench.logs.sites.scheduler import capacities
+from bench.logs.sites.site import TrueSite, made
 
 KINDS = {
     f"{group}: {name}": kind

@@ -14,10 +14,10 @@ from typing import Final, Literal, NamedTuple
 import pytest
 
 from audit.metrics.verdict import Word
+from bench.logs.sites.kinds import SiteKind
+from bench.logs.sites.planted import ORDERED, PLANTED, QUEUE, WITHOUT
+from bench.logs.sites.site import TrueSite, made
 from tests.places import ROOT
-from tests.sites.kinds import SiteKind
-from tests.sites.planted import ORDERED, PLANTED, QUEUE, WITHOUT
-from tests.sites.site import TrueSite, made
 from tests.sites.words import Words, lost, with_reasons, words
 from tests.tables import write_row
 

@@ -25,9 +25,9 @@ from audit.scenario.releases.holds import inferred_holds
 from audit.scenario.releases.unstartable import unstartable
 from audit.scenario.scenario import Scenario
 from audit.scenario.windows.search import find_windows
-from tests.sites.kinds import DAY, EPOCH, SiteKind
-from tests.sites.reasons import TrueReason
-from tests.sites.site import TrueSite
+from bench.logs.sites.kinds import DAY, EPOCH, SiteKind
+from bench.logs.sites.reasons import TrueReason
+from bench.logs.sites.site import TrueSite
 
 UTC: Final = ZoneInfo("UTC")
 THRESHOLDS: Final = VerdictConfig()

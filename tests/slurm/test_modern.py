@@ -24,9 +24,9 @@ from audit.pipeline.deciding import compared_with
 from audit.registry.causes import COLUMNS
 from audit.scenario.delivered.agreement import agreement_on_nodes
 from audit.scenario.releases.holds import NOT_HOLDING
-from tests.slurm.modern import ceiling, evidence, reasons
-from tests.slurm.modern.captured import CAPTURES, OF_SLURM, Capture
-from tests.slurm.modern.record import CLUSTERS
+from bench.modern import ceiling, evidence, reasons
+from bench.modern.captured import CAPTURES, OF_SLURM, Capture
+from bench.modern.record import CLUSTERS
 
 PERIOD_S: Final = 60
 """PriorityCalcPeriod."""

@@ -1,7 +1,5 @@
 """The only opener of DuckDB: writing, reading, and the limits of a locked reader."""
 
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -97,14 +95,7 @@ def test_a_writer_in_another_process_locks_the_file(tmp_path: Path) -> None:
         "import duckdb, sys; con = duckdb.connect(sys.argv[1])\n"
         "con.execute('CREATE TABLE t (a INT)'); print('open', flush=True); sys.stdin.read()"
     )
-    with subprocess.Popen(
-        [sys.executable, "-c", script, str(path)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as other:
-        assert other.stdout is not None
-        assert other.stdout.readline() == "open\n"
+    with processes.talking(script, path, says="open") as other:
         for opening in (snapshots.open_snapshot, database.open_store):
             with pytest.raises(LockedError, match="another run or reader") as caught:
                 opening(path)

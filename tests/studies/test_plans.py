@@ -181,9 +181,7 @@ def test_the_command(
 
 @pytest.mark.thorough
 @pytest.mark.chromium
-@pytest.mark.skipif(
-    not chromium.PROGRAM.exists(), reason="NOBODY LOOKED AT THE PAGE: needs chromium"
-)
+@chromium.needed
 def test_a_browser_draws_it_without_complaint(files: tuple[Path, ...]) -> None:
     chromium.check_study(files[0].absolute(), 5)
 

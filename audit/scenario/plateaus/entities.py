@@ -249,6 +249,13 @@ _OF_NODES: Final = (
 )
 
 
+_UNREAD: Final = (
+    *("cluster", "job_id", "kind", "schedule", "byte_offset", "priority", "eligible_time"),
+    *("waited_s", "wait_s", "runtime_s", "bounded_slowdown", "width_class"),
+)
+"""Columns of ``model.DESCRIBED`` that would be copied for nothing."""
+
+
 def plateaued(described: pl.DataFrame, pool: Pool, now: int) -> Plateaued:
     """Return the jobs of a pool in groups, with their entities.
 
@@ -258,7 +265,7 @@ def plateaued(described: pl.DataFrame, pool: Pool, now: int) -> Plateaued:
     Args:
         described: columns of ``model.DESCRIBED``; attempts of other pools are ignored.
     """
-    own = only(described, pl.col("pool") == pool.name)
+    own = only(described.drop(_UNREAD, strict=False), pl.col("pool") == pool.name)
     if "tasks" in own.columns:
         own = own[np.repeat(np.arange(own.height), own["tasks"].fill_null(1).to_numpy())]
     held = hold_kind(own).is_not_null().alias("held")

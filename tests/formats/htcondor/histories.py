@@ -11,10 +11,10 @@ import polars as pl
 from hypothesis import strategies as st
 
 from audit.formats import dialects
-from audit.formats.dialects import PLAIN, Parsed
+from audit.formats.dialects import Parsed
 from audit.formats.htcondor import records
-from audit.formats.lines import Block
 from bench.logs.writers.htcondor import Form, printed, write
+from tests.formats import contract
 from tests.formats.contract import EPOCH, Case
 
 CARRIES = (
@@ -70,8 +70,7 @@ BEGINS: dict[Form, Callable[[bytes], int]] = {
 
 def parse(data: bytes, *, dialect: str = "htcondor") -> Parsed:
     """A log in one block."""
-    found = dialects.table()[dialect]
-    return found.parse(Block(data, 0, 1), found.header(data, PLAIN))
+    return contract.parsed(dialects.table()[dialect], data)
 
 
 def long(*ads: dict[str, Any], end: str = "") -> bytes:
@@ -87,16 +86,12 @@ def long(*ads: dict[str, Any], end: str = "") -> bytes:
 
 def one(**ad: Any) -> dict[str, Any]:
     """The only record of a log."""
-    parsed = parse(long(ad))
-    assert parsed.refusals.is_empty(), parsed.refusals["reason"].to_list()
-    return parsed.records.row(0, named=True)
+    return contract.only(parse(long(ad)))
 
 
 def reason(**ad: Any) -> str:
     """Why the only record of a log is refused."""
-    parsed = parse(long(ad))
-    assert parsed.records.is_empty()
-    return str(parsed.refusals["reason"].item())
+    return contract.why(parse(long(ad)))
 
 
 class Remembered:

@@ -91,14 +91,11 @@ def test_contract(check: contract.Check) -> None:
 
 
 def parse(*lines: str) -> Parsed:
-    data = "".join(lines).encode()
-    return lsf.parse(Block(data, 0, 1), lsf.header(data, PLAIN))
+    return contract.parsed(DIALECT, "".join(lines))
 
 
 def only(text: str) -> dict[str, object]:
-    parsed = parse(text)
-    assert parsed.refusals["reason"].to_list() == []
-    return parsed.records.row(0, named=True)
+    return contract.only(parse(text))
 
 
 def test_the_sample_by_hand() -> None:

@@ -56,16 +56,12 @@ BASE = "user=ana queue=batch ctime=100 etime=110 start=200 "
 def one(kind: str, message: str, job: str = "7.srv", zone: str = "UTC") -> dict[str, Any]:
     """The only record of a log."""
     data = f"{HEAD.format(kind, job)}{message}\n".encode()
-    parsed = reader.parse(Block(data, 0, 1), Header(zone=zone))
-    assert parsed.refusals.is_empty(), parsed.refusals["reason"].to_list()
-    return parsed.records.row(0, named=True)
+    return contract.only(reader.parse(Block(data, 0, 1), Header(zone=zone)))
 
 
 def why(data: str) -> str:
     """Why the only line of a log is refused."""
-    parsed = reader.parse(Block(f"{data}\n".encode(), 0, 1), Header(zone="UTC"))
-    assert parsed.records.is_empty()
-    return str(parsed.refusals["reason"].item())
+    return contract.why(reader.parse(Block(f"{data}\n".encode(), 0, 1), Header(zone="UTC")))
 
 
 @pytest.mark.parametrize(

@@ -1,22 +1,22 @@
 """Our own captures of one Slurm 22.05: all files contain the same jobs."""
 
+from functools import partial
+
 import polars as pl
 import pytest
 
-from audit.formats.dialects import PLAIN, Parsed, Reading
+from audit.formats.dialects import PLAIN, Reading
 from audit.formats.lines import Block
 from audit.formats.sacct import json as sacct_json
 from audit.formats.sacct import text as sacct
 from audit.model import RECORDS
+from tests.formats import contract
 from tests.places import DATA
 
 CAPTURES = DATA / "sacct"
 
 
-def parse(text: str | bytes, reading: Reading = PLAIN) -> Parsed:
-    data = text if isinstance(text, bytes) else text.encode()
-    return sacct.parse(Block(data, 0, 1), sacct.header(data, reading))
-
+parse = partial(contract.parsed, sacct.DIALECT)
 
 SAME = ("x_d.psv", "all.psv", "epoch.psv", "noconvert.psv", "us.txt", "steps.psv")
 

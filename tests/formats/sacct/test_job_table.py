@@ -72,9 +72,7 @@ def read(text: str) -> Parsed:
 
 
 def only(**row: object) -> dict[str, Any]:
-    parsed = read(table(row))
-    assert parsed.refusals.is_empty()
-    return parsed.records.row(0, named=True)
+    return contract.only(read(table(row)))
 
 
 @pytest.mark.parametrize("quoted", [True, False])

@@ -1,22 +1,21 @@
 """The meaning of sacct's columns: against a twin that reads one record at a time."""
 
 from datetime import datetime
+from functools import partial
 from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.formats.dialects import PLAIN, Parsed, Reading
+from audit.formats.dialects import PLAIN, Reading
 from audit.formats.lines import Block
 from audit.formats.sacct import text as sacct
 from audit.formats.sacct.records import CONTRADICTED, OUTVOTED
+from tests.formats import contract
 from tests.places import DATA
 
-
-def parse(text: str | bytes, reading: Reading = PLAIN) -> Parsed:
-    data = text if isinstance(text, bytes) else text.encode()
-    return sacct.parse(Block(data, 0, 1), sacct.header(data, reading))
+parse = partial(contract.parsed, sacct.DIALECT)
 
 
 def slow_twin(fields: dict[str, str]) -> dict[str, object] | None:

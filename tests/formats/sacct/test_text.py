@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from functools import partial
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from audit.errors import DialectError
 from audit.formats import dialects
-from audit.formats.dialects import PLAIN, Parsed, Reading
+from audit.formats.dialects import PLAIN, Reading
 from audit.formats.lines import Block
 from audit.formats.sacct import text as sacct
 from tests.formats import contract
@@ -21,28 +22,23 @@ from tests.logs import busy
 SMALL = "JobID|User|State|Submit|Start|End|AllocCPUS|JobName"
 
 
-def parse(text: str | bytes, reading: Reading = PLAIN) -> Parsed:
-    data = text if isinstance(text, bytes) else text.encode()
-    return sacct.parse(Block(data, 0, 1), sacct.header(data, reading))
+parse = partial(contract.parsed, sacct.DIALECT)
+
+
+def row(**columns: object) -> str:
+    """A log of one line."""
+    texts = {"JobID": 7, "Submit": "2026-01-01T00:00:00", **columns}
+    return "|".join(texts) + "\n" + "|".join(map(str, texts.values())) + "\n"
 
 
 def one(reading: Reading = PLAIN, /, **columns: object) -> dict[str, Any]:
     """The only record of a log that has these columns."""
-    given_ = {"JobID": 7, "Submit": "2026-01-01T00:00:00", **columns}
-    rows = "|".join(given_) + "\n" + "|".join(str(value) for value in given_.values()) + "\n"
-    parsed = parse(rows, reading)
-    assert parsed.refusals["reason"].to_list() == []
-    return parsed.records.row(0, named=True)
+    return contract.only(parse(row(**columns), reading))
 
 
 def reason(**columns: object) -> str:
     """Why the only line of a log is refused."""
-    given_ = {"JobID": 7, "Submit": "2026-01-01T00:00:00", **columns}
-    parsed = parse(
-        "|".join(given_) + "\n" + "|".join(str(value) for value in given_.values()) + "\n"
-    )
-    assert parsed.records.is_empty()
-    return str(parsed.refusals["reason"].item())
+    return contract.why(parse(row(**columns)))
 
 
 def at(clock: str, day: str = "2026-01-01", zone: str = "UTC") -> int:

@@ -14,6 +14,7 @@ from audit.formats.lines import Block
 from audit.formats.table import objects, reader
 from audit.model import RefusalCode
 from tests.examples import examples
+from tests.formats import contract
 
 FLAT = {"job_id": "id", "submit_time": "t.sub", "nodes": {"column": "hosts", "unit": "items"}}
 NESTED = {
@@ -34,7 +35,7 @@ def parse(value: object, mapping: dict[str, Any], lines: bool = False) -> Parsed
 
 def parse_text(data: bytes, mapping: dict[str, Any]) -> Parsed:
     reading = Reading(table=TableMapping.model_validate(tuples(mapping)))
-    return reader.parse(Block(data, 0, 1), reader.header(data, reading))
+    return contract.parsed(reader.DIALECT, data, reading)
 
 
 @pytest.mark.parametrize("lines", [False, True])

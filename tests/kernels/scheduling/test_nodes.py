@@ -17,8 +17,8 @@ from audit.scenario.workload import Workload, on_nodes
 from tests.examples import examples
 from tests.naive import agreement_on_nodes as by_instants
 from tests.naive import simulation as slow
-from tests.naive.placing import Request, Site, Taken, distributions
-from tests.naive.simulation import Job, Log, Ranking, Step, minus, plus
+from tests.naive.placing import Request, Site, distributions
+from tests.naive.simulation import Job, Log, Ranking, Step, Taken, minus, plus
 from tests.scenario.test_engine import known
 from tests.strategies import EPOCH, EVERY_POLICY, arrays, logs, policies, rankings, rule, sampled
 

@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from audit.metrics.attempts.account import KEY
@@ -12,6 +12,7 @@ from audit.metrics.attempts.reasons import hold_kind
 from audit.metrics.waits.plan import STRICT
 from audit.metrics.waits.queue import AS_HELD, AS_PLANNED, Holds, Queued, in_force, queued
 from audit.metrics.waits.walk import LogFacts, Plan, book, scene
+from tests.examples import examples
 from tests.metrics.attempts.test_account import LIMITS, WINDOWS, arrays, crowds
 from tests.metrics.waits.compared import assert_same
 from tests.naive import account as naive
@@ -33,6 +34,7 @@ def logs(draw: st.DrawFn) -> Rows:
 
 
 @pytest.mark.parametrize("rule", range(len(LIMITS) + len(WINDOWS) + 2))
+@settings(max_examples=examples(16))
 @given(data=st.data())
 def test_as_defined(rule: int, data: st.DataObject) -> None:
     records = data.draw(logs())

@@ -1,7 +1,5 @@
 """Old data is removed, the rest is kept; a reader's database does not change."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +9,7 @@ from audit.config.places import Site
 from audit.nightly.run import run
 from audit.nightly.stages import Night
 from audit.store import database, migrations, publish
+from tests import processes
 from tests.logs import write
 from tests.nightly.test_run import DAY, FIGURES, NOW, month, published, site
 
@@ -106,15 +105,7 @@ def test_a_run_compacts_and_readers_keep_what_they_opened(
     run(Site(settings, tmp_path), NOW, stages=FIGURES)
     store = tmp_path / "fairaudit-state" / "store.duckdb"
     inode = store.stat().st_ino
-    with subprocess.Popen(
-        [sys.executable, "-c", READER, str(tmp_path / "fairaudit.duckdb")],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as reader:
-        assert reader.stdin is not None
-        assert reader.stdout is not None
-        assert reader.stdout.readline() == "1\n"
+    with processes.talking(READER, tmp_path / "fairaudit.duckdb", says="1") as reader:
         with monkeypatch.context() as eager:
             eager.setattr(publish.Size, "worth_it", property(lambda _: True))
             assert run(Site(settings, tmp_path), NOW, stages=FIGURES) == Night()

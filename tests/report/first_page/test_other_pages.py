@@ -20,12 +20,13 @@ from audit.oneoff.audit import AuditOptions, AuditResult, audit
 from audit.pipeline.opening import LogRequest
 from audit.pipeline.session import Session
 from audit.report.first_page.page import FirstPage
+from bench.logs.sites.kinds import SiteKind
+from bench.logs.sites.planted import PLANTED, QUEUE, WITHOUT
+from bench.logs.sites.site import made
+from tests.audited import BRIEF, audited, page_of, public
 from tests.places import DATA
 from tests.report.first_page.test_compose import accepted
-from tests.report.first_page.test_reading import BRIEF, KTH, audited, page_of, public, rows
-from tests.sites.kinds import SiteKind
-from tests.sites.planted import PLANTED, QUEUE, WITHOUT
-from tests.sites.site import made
+from tests.report.first_page.test_reading import rows
 
 CLOSED: Final = (
     {"hours": "Mon-Fri 04-17", "walltime_above_s": 14_400},
@@ -33,6 +34,7 @@ CLOSED: Final = (
     {"hours": ("Mon-Thu", "Fri 00-17", "Sun 18-24"), "walltime_above_s": 52_800},
 )
 """Of KTH-SP2, at UTC+1 all year."""
+KTH: Final = "swf/KTH-SP2-1996-2.1-cln.swf.gz"
 
 
 def totals(page: FirstPage) -> list[str]:
@@ -59,7 +61,7 @@ def test_kth_sp2_with_its_closed_hours(real_logs: Path, tmp_path: Path) -> None:
     pool = {"name": "all", "capacity": {"cpus": 100}, "windows": CLOSED}
     cluster = {"name": "KTH-SP2", "zone": "Etc/GMT-1", "pools": (pool,)}
     config = Config.model_validate({**BRIEF, "clusters": (cluster,)})
-    request = replace(public(real_logs, KTH), cluster="KTH-SP2")
+    request = LogRequest(logs=[real_logs / KTH], cluster="KTH-SP2")
     page = page_of(
         audit(Session(request, config, fit=False), AuditOptions(out=tmp_path, pdf=False))
     )
@@ -99,7 +101,7 @@ def test_kth_sp2_with_its_closed_hours(real_logs: Path, tmp_path: Path) -> None:
 @pytest.mark.thorough
 def test_kth_sp2_in_february_1997(real_logs: Path, tmp_path: Path) -> None:
     """Those programs test the order over the log up to March, with its chains; here 91 days are."""
-    log = public(real_logs, KTH)
+    log = LogRequest(logs=[real_logs / KTH])
     outcome, page = audited(log, tmp_path, pdf=True, from_day="1997-02-01", to_day="1997-03-01")
     accepted(page)
     assert fills_one_sheet(outcome)
@@ -138,9 +140,11 @@ def test_kth_sp2_in_february_1997(real_logs: Path, tmp_path: Path) -> None:
 
 @pytest.mark.ci
 @pytest.mark.thorough
-def test_a_log_of_one_user_repeats_nothing(real_logs: Path, tmp_path: Path) -> None:
-    request = LogRequest(logs=[real_logs / "slurm" / "xdmod-phillips.log.gz"])
-    outcome, page = audited(request, tmp_path, fit=True)
+def test_a_log_of_one_user_repeats_nothing(
+    real_logs: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    log = real_logs / "slurm" / "xdmod-phillips.log.gz"
+    outcome, page = public(tmp_path_factory, log, fit=True)
     accepted(page)
     assert page.verdict == "Cannot tell: All jobs are those of one user."
     assert page.sizes == ()  # of one class

@@ -6,59 +6,12 @@ And they compared jobs of UniLu-Gaia across its queues, which similar jobs never
 
 import re
 from pathlib import Path
-from typing import Any, Final
 
 import pytest
 
-from audit.config import Config
-from audit.model import Period
-from audit.oneoff.audit import AuditOptions, AuditResult, audit
-from audit.pipeline.opening import LogRequest
-from audit.pipeline.session import Session
-from audit.report.build import build
 from audit.report.first_page.page import FirstPage
-from audit.store import database, snapshots
+from tests.audited import public
 from tests.report.first_page.test_compose import accepted
-
-KTH: Final = "KTH-SP2-1996-2.1-cln"
-
-
-def page_of(outcome: AuditResult) -> FirstPage:
-    con = snapshots.open_snapshot(outcome.database)
-    ((name, begin, end),) = database.rows(
-        con, "SELECT period, from_time, to_time FROM run WHERE stage = 'compute'", {}
-    )
-    return build(con, outcome.cluster, Period(name, begin, end)).first[0]
-
-
-BRIEF: Final = {
-    "simulation": {"budget_s": 1, "advice_budget_s": 0},
-    "uncertainty": {"resamples": 1_000},
-}
-
-
-def audited(
-    request: LogRequest, out: Path, *, fit: bool = False, pdf: bool = False, **options: Any
-) -> tuple[AuditResult, FirstPage]:
-    settings = Config.model_validate(BRIEF)
-    made = audit(Session(request, settings, fit=fit), AuditOptions(out=out, pdf=pdf, **options))
-    return made, page_of(made)
-
-
-def public(logs: Path, name: str) -> LogRequest:
-    return LogRequest(logs=[logs / "swf" / f"{name}.swf.gz"])
-
-
-@pytest.fixture(scope="module")
-def kth(real_logs: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[AuditResult, FirstPage]:
-    return audited(public(real_logs, KTH), tmp_path_factory.mktemp("kth"))
-
-
-@pytest.fixture(scope="module")
-def gaia(
-    real_logs: Path, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[AuditResult, FirstPage]:
-    return audited(public(real_logs, "UniLu-Gaia-2014-1"), tmp_path_factory.mktemp("gaia"))
 
 
 def rows(page: FirstPage, group: int) -> list[tuple[str, ...]]:
@@ -66,8 +19,8 @@ def rows(page: FirstPage, group: int) -> list[tuple[str, ...]]:
 
 
 @pytest.mark.ci
-def test_kth_sp2_without_windows(kth: tuple[AuditResult, FirstPage]) -> None:
-    outcome, page = kth
+def test_kth_sp2_without_windows(real_logs: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    outcome, page = public(tmp_path_factory, real_logs / "swf" / "KTH-SP2-1996-2.1-cln.swf.gz")
     accepted(page)
     assert page.verdict == outcome.sentence
     assert page.verdict == (
@@ -164,8 +117,8 @@ def test_kth_sp2_without_windows(kth: tuple[AuditResult, FirstPage]) -> None:
 
 
 @pytest.mark.ci
-def test_unilu_gaia(gaia: tuple[AuditResult, FirstPage]) -> None:
-    outcome, page = gaia
+def test_unilu_gaia(real_logs: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    outcome, page = public(tmp_path_factory, real_logs / "swf" / "UniLu-Gaia-2014-1.swf.gz")
     accepted(page)
     assert outcome.verdict == "cannot tell"
     assert page.verdict == (

@@ -289,7 +289,7 @@ def test_hostile_names_stay_text_and_stay_away(hostile: Path) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.chromium
-@pytest.mark.skipif(not chromium.PROGRAM.exists(), reason="PAGE NOT TESTED: no chromium")
+@chromium.needed
 def test_a_browser_asks_for_nothing_and_complains_of_nothing(hostile: Path, tmp_path: Path) -> None:
     file = tmp_path / "page.html"
     file.write_text(render.render_html(page_of(hostile, Who("user", HOSTILE[0]))), encoding="utf-8")

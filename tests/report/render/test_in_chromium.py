@@ -13,13 +13,7 @@ from audit.report.sections.resources import Resources
 from tests.report import chromium
 from tests.report.sample import HOSTILE, contents, having, pool, resources, usage
 
-pytestmark = [
-    pytest.mark.chromium,
-    pytest.mark.skipif(
-        not chromium.PROGRAM.exists(),
-        reason=f"PAGE NOT TESTED: no {chromium.PROGRAM}; apt-get install chromium",
-    ),
-]
+pytestmark = [pytest.mark.chromium, chromium.needed]
 
 
 UNFOLDED = "document.querySelectorAll('details').forEach(e => { e.open = true; })"

@@ -21,12 +21,12 @@ from audit.scenario.delivered.candidates import KEPT, SiteRule, candidates
 from audit.scenario.delivered.comparing import MOST, delivered_capacity
 from audit.scenario.delivered.observed import observed_turns
 from audit.scenario.scenario import Scenario
+from bench.modern.captured import CAPTURES, Capture
+from bench.modern.record import CLUSTERS
 from tests.examples import examples
 from tests.metrics.attempts.test_real_logs import described
 from tests.naive import delivered as slow
 from tests.scenario.delivered.made import made_site, rules, scenario_of, sites, slow_rule
-from tests.slurm.modern.captured import CAPTURES, Capture
-from tests.slurm.modern.record import CLUSTERS
 from tests.strategies import EPOCH
 
 EASY = SiteRule(Policy())

@@ -155,9 +155,7 @@ def test_names_are_escaped() -> None:
 
 @pytest.mark.thorough
 @pytest.mark.chromium
-@pytest.mark.skipif(
-    not chromium.PROGRAM.exists(), reason="NOBODY LOOKED AT THE PAGE: needs chromium"
-)
+@chromium.needed
 def test_a_browser_draws_it_without_complaint(tmp_path: Path) -> None:
     page = tmp_path / "grid.html"
     page.write_text(rendered(), encoding="utf-8")

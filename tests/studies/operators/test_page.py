@@ -119,9 +119,7 @@ def test_progress_is_reported_for_every_operator() -> None:
 
 @pytest.mark.thorough
 @pytest.mark.chromium
-@pytest.mark.skipif(
-    not chromium.PROGRAM.exists(), reason="NOBODY LOOKED AT THE PAGE: needs chromium"
-)
+@chromium.needed
 def test_a_browser_draws_it_without_complaint(tmp_path: Path) -> None:
     page = tmp_path / "operators.html"
     page.write_text(rendered(), encoding="utf-8")

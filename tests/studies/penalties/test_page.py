@@ -83,10 +83,7 @@ def test_the_command_writes_the_page_and_its_tables(
 
 @pytest.mark.thorough
 @pytest.mark.chromium
-@pytest.mark.skipif(
-    not chromium.PROGRAM.exists(),
-    reason=f"NOBODY LOOKED AT THE PAGE: no {chromium.PROGRAM}; apt-get install chromium",
-)
+@chromium.needed
 def test_a_browser_draws_every_surface(tmp_path: Path) -> None:
     file = tmp_path / "page.html"
     file.write_text(study.render_html(PAGE), encoding="utf-8")

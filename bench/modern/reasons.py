@@ -1,6 +1,6 @@
 """Causes of waiting, by the account of waits and by squeue's reasons, at the same instants.
 
-python -m tests.slurm.modern.reasons [CLUSTER …]   # seconds by reason and cause
+python -m bench.modern.reasons [CLUSTER …]   # seconds by reason and cause
 """
 
 import re
@@ -15,8 +15,8 @@ import polars as pl
 
 from audit.metrics.attempts.account import account
 from audit.pipeline.opening import ClusterLog
-from tests.slurm.modern.captured import CAPTURES, Capture, Waiting
-from tests.slurm.modern.record import CLUSTERS, SAMPLE_S
+from bench.modern.captured import CAPTURES, Capture, Waiting
+from bench.modern.record import CLUSTERS, SAMPLE_S
 
 CLASSES: Final = {
     "unavailable": r"^(ReqNodeNotAvail|Reservation|Maintenance|NodeDown|PartitionDown)",

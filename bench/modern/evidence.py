@@ -1,6 +1,6 @@
 """Changes in the account of waits by each file of the recorded scheduler.
 
-    python -m tests.slurm.modern.evidence    # the table of docs/report/evidence.md
+    python -m bench.modern.evidence    # the table of docs/report/evidence.md
 
 squeue is sampled every ``GIVEN`` th time, so that it can be compared with the samples between. The
 log is that of ``SlurmctldDebug=info``, or of debug with DebugFlags=Backfill.
@@ -27,9 +27,9 @@ from audit.pipeline.opening import ClusterLog
 from audit.registry.causes import COLUMNS
 from audit.scenario.releases.holds import NOT_HOLDING
 from audit.words import EvidenceKind
-from tests.slurm.modern import reasons
-from tests.slurm.modern.captured import CAPTURES, Capture
-from tests.slurm.modern.record import CLUSTERS
+from bench.modern import reasons
+from bench.modern.captured import CAPTURES, Capture
+from bench.modern.record import CLUSTERS
 
 GIVEN: Final = 6
 """Samples are every 10 s: one a minute is given."""

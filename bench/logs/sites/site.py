@@ -8,11 +8,11 @@ import polars as pl
 from audit.array_types import Ints
 from audit.metrics.attempts.population import describe
 from audit.model import ATTEMPTS, Policy, Pool, Resource
-from tests.sites.kinds import SiteKind, TrueRule
-from tests.sites.limits import gpus_of, named, within_limits
-from tests.sites.reasons import STRETCHES
-from tests.sites.scheduler import TrueScheduler, capacities
-from tests.sites.workload import NEVER, NO_JOB, Demand, Random, demand
+from bench.logs.sites.kinds import SiteKind, TrueRule
+from bench.logs.sites.limits import gpus_of, named, within_limits
+from bench.logs.sites.reasons import STRETCHES
+from bench.logs.sites.scheduler import TrueScheduler, capacities
+from bench.logs.sites.workload import NEVER, NO_JOB, Demand, Random, demand
 
 CLUSTER: Final = "made"
 

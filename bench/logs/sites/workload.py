@@ -11,7 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.array_types import Floats, Ints
-from tests.sites.kinds import DAY, EPOCH, HOUR, LONGEST_S, SHORTEST_S, WALLTIMES, SiteKind, Traffic
+from bench.logs.sites.kinds import (
+    DAY,
+    EPOCH,
+    HOUR,
+    LONGEST_S,
+    SHORTEST_S,
+    WALLTIMES,
+    SiteKind,
+    Traffic,
+)
 
 Random = np.random.Generator
 

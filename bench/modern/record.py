@@ -1,6 +1,6 @@
 """Runs the site twice, side by side, and records the output of Slurm's programs.
 
-    python -m tests.slurm.modern.record FOLDER CAPTURES   # as root; 50 minutes
+    python -m bench.modern.record FOLDER CAPTURES   # as root; 50 minutes
 
 Both clusters get the same submissions. The second gets them later, so that the phase of its passes
 and priority recalculations differs. CAPTURES then holds a folder for each cluster (see its README).
@@ -19,9 +19,9 @@ from itertools import count
 from pathlib import Path
 from typing import Final
 
+from bench.modern import site, workload
+from bench.modern.workload import Act, Job
 from tests.slurm.lab import Cluster, Lab
-from tests.slurm.modern import site, workload
-from tests.slurm.modern.workload import Act, Job
 
 CLUSTERS: Final = {"north": 0, "south": 37}
 """Delay of all events of each cluster, s."""

@@ -1,6 +1,6 @@
 """The share of starts that the other run, and a whole replay, give on time.
 
-python -m tests.slurm.modern.ceiling
+python -m bench.modern.ceiling
 """
 
 import math
@@ -16,8 +16,8 @@ from audit.oneoff.simulate import simulate
 from audit.pipeline.opening import LogRequest
 from audit.pipeline.session import Session
 from audit.scenario.scenario import ScenarioChange
-from tests.slurm.modern.captured import CAPTURES, Capture
-from tests.slurm.modern.record import CLUSTERS
+from bench.modern.captured import CAPTURES, Capture
+from bench.modern.record import CLUSTERS
 
 WAITED_S: Final = 60
 """Jobs that waited longer are judged."""

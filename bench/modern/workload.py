@@ -1,6 +1,6 @@
 """The submissions to the site and the acts of its administrators, the same for each cluster.
 
-python -m tests.slurm.modern.workload   # the load of each pool
+python -m bench.modern.workload   # the load of each pool
 """
 
 import random

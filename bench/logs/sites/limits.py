@@ -4,8 +4,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tests.sites.kinds import DAY, EPOCH, HOUR, WALLTIMES, WEEK, ClosedHours, SiteKind, TrueRule
-from tests.sites.workload import Demand
+from bench.logs.sites.kinds import (
+    DAY,
+    EPOCH,
+    HOUR,
+    WALLTIMES,
+    WEEK,
+    ClosedHours,
+    SiteKind,
+    TrueRule,
+)
+from bench.logs.sites.workload import Demand
 
 
 @dataclass

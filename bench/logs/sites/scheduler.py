@@ -13,11 +13,11 @@ from typing import Final
 
 import numpy as np
 
-from tests.sites.kinds import DAY, EPOCH, SiteKind
-from tests.sites.limits import TrueLimits, named
-from tests.sites.outlook import Outlook
-from tests.sites.reasons import TrueReason, TrueRecord
-from tests.sites.workload import NEVER, NO_JOB, Demand, Random
+from bench.logs.sites.kinds import DAY, EPOCH, SiteKind
+from bench.logs.sites.limits import TrueLimits, named
+from bench.logs.sites.outlook import Outlook
+from bench.logs.sites.reasons import TrueReason, TrueRecord
+from bench.logs.sites.workload import NEVER, NO_JOB, Demand, Random
 
 HALF_LIFE_S: Final = 7 * DAY
 RECALCULATED_S: Final = 300

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from tests.sites.kinds import (
+from bench.logs.sites.kinds import (
     DAY,
     HELD,
     HOUR,

@@ -1,6 +1,6 @@
 """How good predictions before a submission are: those of its user, and those of an unknown user.
 
-    python -m tests.scenario.predict.before LOG    # figures of docs/when.md
+    python -m bench.pages.before LOG    # figures of docs/when.md
 
 Over the last 40 % of the log's time. A job of its own user gets the prediction that it gets at its
 submission; see ``test_predictions``. That of an unknown user has the same request, and the bounds
