@@ -65,7 +65,7 @@ def decided(scenario: Scenario, holding: Holding, *, silent: bool) -> Fitted:
     pool = scenario.pool
     until = held_until(scenario.attempts, pool, scenario.now, holding)
     found = find_windows(scenario, until)
-    facts = [*_windows(found.accepted, pool)]
+    facts = list(_windows(found.accepted, pool))
     rows = [_row(one, pool) for one in found.accepted]
     says = [f"{row['rule'][:1].upper()}{row['rule'][1:]}" for row in rows]
     after = found.pool
