@@ -238,7 +238,8 @@ def _planned(
         in_force["missing"] = sorted(listed)
     silent = [] if options.policy is not None else fitted.silent(setting, site)
     pages = bool(options.owners) or config.report.owner_pages == "named"
-    task = Task(taken.attempts, setting, shares, [], pages=pages, predict=options.predict)
+    attempts = population.compact(taken.attempts)
+    task = Task(attempts, setting, shares, [], pages=pages, predict=options.predict)
     return _Audit(task, in_force, period, silent)
 
 

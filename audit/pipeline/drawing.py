@@ -157,7 +157,7 @@ def write(
 def remove_others(folder: Path, kept: Sequence[Path]) -> None:
     """Remove pages and their cards from a report's folder, except ``kept``; no other files."""
     for page_ in found(folder):
-        for file in {page_, page_.with_suffix(_CARD)} - {*kept}:
+        for file in {page_, page_.with_suffix(_CARD)} - set(kept):
             file.unlink(missing_ok=True)
 
 

@@ -65,7 +65,7 @@ def decided(scenario: Scenario, holding: Holding, *, silent: bool) -> Fitted:
     pool = scenario.pool
     until = held_until(scenario.attempts, pool, scenario.now, holding)
     found = find_windows(scenario, until)
-    facts = [*_windows(found.accepted, pool)]
+    facts = list(_windows(found.accepted, pool))
     rows = [_row(one, pool) for one in found.accepted]
     says = [f"{row['rule'][:1].upper()}{row['rule'][1:]}" for row in rows]
     after = found.pool
@@ -206,8 +206,7 @@ def of_period(
     begin = max(setting.log.from_time, to_time - SPAN_S)
     setting = replace(setting, now=now, log_begin=min(begin, now))
     described = population.describe(
-        population.as_of(attempts, to_time - SPAN_S, to_time),
-        *(setting.pools, setting.partition_pool),
+        population.as_of(attempts, to_time - SPAN_S, to_time), setting.pools, setting.partition_pool
     )
     del attempts  # before more is made
     described = population.compact(described)

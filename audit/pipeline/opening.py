@@ -137,7 +137,7 @@ class LogRequest:
             ConfigError: a file about nodes that the configuration names is useless.
         """
         of_logs, begin = (taken.attempts, taken.headers), taken.begin
-        zone = inference.zone(self.zone, [*taken.headers.values()]).value
+        zone = inference.zone(self.zone, list(taken.headers.values())).value
         if log_from is not None:
             in_zone = periods.zone(zone if cluster is None else cluster.zone)
             instant = periods.instant(log_from, in_zone, "--log-from")
@@ -219,7 +219,7 @@ def take_in(
         for log, of in zip(kept, taken, strict=True)
     }
     site = _configured_cluster(config, None, named.cluster) if said and zone is None else None
-    in_zone = inference.zone(zone, [*headers.values()]).value if site is None else site.zone
+    in_zone = inference.zone(zone, list(headers.values())).value if site is None else site.zone
     doubts = take_in_all(con, named.cluster, said, in_zone)
     return Ingested(
         Fact("cluster", named.cluster, named.source),

@@ -178,7 +178,7 @@ def _stated(
         described = {key: settings["cluster"][key] for key in ("name", "zone", "pools")}
         site = Cluster.model_validate_json(json.dumps(described))
         for pool in site.pools:
-            if {pool.order, pool.fair_order} & {*BY_USAGE}:  # by files beside config.toml
+            if {pool.order, pool.fair_order} & set(BY_USAGE):  # by files beside config.toml
                 of = f"pool {pool.name!r} of cluster {site.name!r}"
                 why = f"is ordered by {pool.order.value}: pass --config, which says how to"
                 raise UsageError(f"{of} {why} charge usage")

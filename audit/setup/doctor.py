@@ -339,8 +339,8 @@ def _unknown(described: pl.DataFrame, pools: tuple[Pool, ...]) -> Iterator[str]:
         named = {name for scope in scopes for name in getattr(scope, kind) or ()}
         if kind == "qos":
             named |= {name for pool in pools for limit in pool.limits for name in limit.exempt_qos}
-        if missing := sorted(named - {*described[kind].unique().to_list()}):
-            yield f"no log has {kind} {first_of([*map(repr, missing)])}"
+        if missing := sorted(named - set(described[kind].unique().to_list())):
+            yield f"no log has {kind} {first_of(list(map(repr, missing)))}"
 
 
 def _impossible(described: pl.DataFrame, pools: tuple[Pool, ...]) -> Iterator[str]:

@@ -271,7 +271,8 @@ def insert(
     """
     if frame.is_empty():
         return
-    filled = [name for name in frame.columns if frame[name].null_count() < frame.height]
+    nulls = zip(frame.columns, frame.null_count().row(0), strict=True)
+    filled = [name for name, number in nulls if number < frame.height]
     own = dict(constants or {})
     names = ", ".join(map(quote_name, [*filled, *own]))
     values = ", ".join([*map(quote_name, filled), *("?" for _ in own)])
