@@ -124,6 +124,7 @@ def _reference(
     made = _Reference(*(np.full(with_causes.height, -1, np.int64) for _ in _Reference._fields))
     row, over = held["row"].to_numpy(), _ends(held)
     for cut, mine in _by_period(held, periods):
+        mine = mine[time_order(strata[mine])]  # similar ones read the same memory
         found = jobs.of_others(mine, over < cut)
         for whole, part in zip(made, found, strict=True):
             whole[row[mine]] = part
