@@ -204,17 +204,16 @@ def _tables(work: _Work, attempts: pl.DataFrame, fairshare: FairshareInputs) -> 
             starts = predicted(scenario, setting.zone, window, nightly=nightly)
             yield TableRows("prediction_result", None, starts.with_columns(pool=pl.lit(pool.name)))
             work.progress(_STARTS, 1, 1)
-        del scenario
+        del scenario, of_pool
         jobs = similar.similar_waits(jobs, [*seeds, *kept])
         stuck = similar.stuck(jobs, pool, setting.now, metrics.tolerance_s)
-        del of_pool
         own = population.only(window.own(jobs), pl.col("tasks") > 0)
         stuck = stuck.join(own, on=["job_id", "attempt"], how="semi", maintain_order="left")
         yield TableRows("stuck_result", None, stuck.with_columns(pool=pl.lit(pool.name)))
         unstored = (*_UNUSED, *account.UNSTORED, *similar.HELPERS)
         yield TableRows("job_result", None, own.drop(unstored, cs.starts_with(OF_TYPE)))
         del own
-        jobs = jobs.drop(_OF_JOBS_ALONE)
+        jobs = population.compact(jobs.drop(_OF_JOBS_ALONE))
         yield from _of_periods(work, jobs, booked, pool, agreed)
 
 

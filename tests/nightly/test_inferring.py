@@ -19,9 +19,8 @@ from audit.nightly import due
 from audit.nightly.run import run
 from audit.oneoff.explain import explain
 from audit.pipeline import inferring
-from audit.pipeline.opening import LogRequest
+from audit.pipeline.opening import LogRequest, Session
 from audit.pipeline.published import open_published
-from audit.pipeline.session import Session
 from audit.store import archive, snapshots
 from tests import stores
 from tests.logs import line, log, write

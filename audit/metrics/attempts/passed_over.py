@@ -40,6 +40,7 @@ result. Attempts that arrived after the period change nothing, so that its figur
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -49,7 +50,14 @@ from audit.metrics.attempts.parts import SummaryRow, row
 from audit.metrics.attempts.population import day_number, ended, in_period, occupied
 from audit.metrics.pairs import KINDS, NOTHING_UNSTARTED, PLACES, Kind, Log, Unstarted, paired
 from audit.metrics.passed.tested import JudgedEntity, PairsOfKind
-from audit.metrics.passed.usage import Shares, explained, follows_usage, orders, without_more
+from audit.metrics.passed.usage import (
+    Shares,
+    UsageOrder,
+    explained,
+    follows_usage,
+    orders,
+    without_more,
+)
 from audit.model import Period, Pool
 from audit.registry.passed import PassedWhy
 
@@ -240,12 +248,16 @@ class _Among(NamedTuple):
         """Return those named whom an order by usage explains (``passed.usage``)."""
         if not named:
             return set()
-        by_order = [
-            self._with_days(paired(self.log, kind, usage, self.evidence.unstarted).attempts)
-            for usage in orders(self.log, self.shares)
-        ]
-        kept = [self._without_triggered(self._without_releases(one), silent) for one in by_order]
-        return explained(named, kept, of_kind.judged)
+
+        def under(order: UsageOrder) -> pl.DataFrame:
+            usage = order.usage(self.log, self.shares)
+            attempts = paired(self.log, kind, usage, self.evidence.unstarted).attempts
+            return self._without_triggered(
+                self._without_releases(self._with_days(attempts)), silent
+            )
+
+        by_order = [partial(under, order) for order in orders(self.log)]
+        return explained(named, by_order, of_kind.judged)
 
     def _without_triggered(self, attempts: pl.DataFrame, silent: Sequence[str]) -> pl.DataFrame:
         """Leave out starts after own ends, and at begin times, of these entities."""

@@ -18,9 +18,8 @@ from audit.model import FstStatus, Pool, Standing
 from audit.oneoff.explain import facts
 from audit.oneoff.explain.facts import NOTHING_KNOWN, LogEvidence
 from audit.oneoff.explain.story import Cost, Delay, Story
-from audit.pipeline.opening import ClusterLog
+from audit.pipeline.opening import ClusterLog, Session
 from audit.pipeline.published import open_either
-from audit.pipeline.session import Session
 from audit.progress import printable
 from audit.report import wording
 from audit.scenario.delivered.fair_starts import delivered_starts, starts_without
