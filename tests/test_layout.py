@@ -21,7 +21,7 @@ CYTHON_FUNCTION: Final = r"^c?p?def (?!class|enum|struct).*(?:\n(?![\w@\"#]).*)*
 """A definition, and the lines after it that begin with a space or the end of its arguments."""
 
 TESTED_IN: Final = {
-    "kernels/delivered/starts": "scenario/delivered/test_fair_starts",
+    "kernels/delivered/*": "scenario/delivered/test_fair_starts",
     "kernels/scheduling/*": "scenario/test_engine",
     "kernels/plateaus/*": "kernels/plateaus/test_sweep",
     "analyst/confined": "security/test_statements",
