@@ -265,10 +265,6 @@ def test_recognises(head: str, is_swf: bool) -> None:
     assert swf.recognises(head.encode()) is is_swf
 
 
-def test_recognises_a_head_that_was_cut_within_a_line() -> None:
-    assert swf.recognises(busy().encode()[:500])
-
-
 def slow_twin(fields: dict[str, int], origin: int) -> dict[str, int | str | None]:
     """SPEC §1, "From SWF", word for word; one line of numbers at a time."""
 
@@ -366,13 +362,6 @@ def test_a_cancelled_run_of_no_length_is_written_as_one_that_ran() -> None:
     assert again.row(0) == read.row(0)
 
 
-def test_names_that_are_numbers_stay_as_they_are() -> None:
-    read = parse(log([line(1, queue=2, user=17), line(2, queue=3, user=4)])).records
-    frame, comments = swf.numbered(read)
-    assert comments == []
-    assert frame.equals(read)
-
-
 def test_other_names_are_numbered_and_reported() -> None:
     read = parse(log([line(k, group=k) for k in (8, 3, 5)])).records.with_columns(
         user=pl.Series(["zoë", "17", "zoë"]), partition=pl.Series(["gpu", None, "cpu"])
@@ -423,14 +412,6 @@ def test_no_name_breaks_the_header_and_no_two_become_one(names: list[str], compu
     assert again.records.select(timeless).equals(read.select(timeless))
     found = again.records["partition"].to_list()
     assert [found.index(name) for name in found] == [own.index(name) for name in own]
-
-
-def test_the_order_of_lines_is_the_log_s() -> None:
-    read = parse(log([line(k) for k in (5, 3, 9, 1)])).records
-    assert read["job_number"].to_list() == [5, 3, 9, 1]
-    assert read.schema == RECORDS
-    assert read["line"].is_sorted()
-    assert isinstance(read, pl.DataFrame)
 
 
 @pytest.mark.parametrize(
