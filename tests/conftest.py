@@ -96,7 +96,6 @@ def short_paper(monkeypatch: pytest.MonkeyPatch) -> bytes:
     """
     made = b"%PDF-1.7"
     monkeypatch.setattr(page, "render_pdf", lambda *_: made)
-    monkeypatch.setattr(page, "try_out", lambda: len(made))
     monkeypatch.setattr(sandbox, "prepare", lambda *_: None)
     return made
 

@@ -24,7 +24,6 @@ def test_doctor(run: Run, tmp_path: Path) -> None:
     assert "2 of 10 checks failed" in sick.stderr
 
 
-@pytest.mark.usefixtures("short_paper")
 @pytest.mark.parametrize("breaks", [True, False])
 def test_doctor_names_a_python_that_breaks_headers(
     run: Run, monkeypatch: pytest.MonkeyPatch, breaks: bool
@@ -41,7 +40,7 @@ def test_doctor_says_that_mails_have_no_pictures(run: Run, monkeypatch: pytest.M
     assert "resvg-py is not installed, so mails have no pictures" in run("doctor").stdout
 
 
-@pytest.mark.usefixtures("audited", "short_paper")
+@pytest.mark.usefixtures("audited")
 def test_doctor_compares_limits_with_the_logs(run: Run, tmp_path: Path) -> None:
     # Users 1 to 3 request 1 to 4 CPUs.
 
@@ -66,7 +65,7 @@ def test_doctor_compares_limits_with_the_logs(run: Run, tmp_path: Path) -> None:
     assert found("") == ""
 
 
-@pytest.mark.usefixtures("audited", "short_paper")
+@pytest.mark.usefixtures("audited")
 @pytest.mark.parametrize(
     ("usage", "said"),
     [
@@ -127,7 +126,6 @@ def test_the_first_hour_with_slurm(
     assert "already exists" in run("init", "--slurm", "--yes", check=2).stderr
 
 
-@pytest.mark.usefixtures("short_paper")
 def test_pseudonyms_are_printed_under_the_key(run: Run, tmp_path: Path) -> None:
     write(tmp_path / "people.key", "k" * 32)
     (tmp_path / "people.key").chmod(0o600)
