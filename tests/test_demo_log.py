@@ -9,11 +9,12 @@ import numpy as np
 import polars as pl
 import pytest
 
+from audit.array_types import Ints
 from audit.errors import SimulationError, UsageError
 from audit.scenario.check import check_schedule
 from audit.studies.workload.compute.synthetic import easy
 from bench.logs import demo_schedule as module
-from bench.logs.demo_jobs import QUEUES, ZONE, Ints, start_of_log
+from bench.logs.demo_jobs import QUEUES, ZONE, start_of_log
 from bench.logs.demo_schedule import LOG, as_schedule, demo_log
 
 CAPACITY = 512

@@ -16,6 +16,7 @@ from audit.cluster.rules import recorded_rules, rules_of, waiting_by_rule, with_
 from audit.cluster.setting import ClusterSettings, covered
 from audit.cluster.windows import WHOLE, ComputedWindow, of_days
 from audit.config import Config
+from audit.files import caches
 from audit.metrics import dominant_share
 from audit.metrics.attempts import (
     account,
@@ -60,7 +61,10 @@ _UNUSED: Final = (
 )
 """Columns of ``model.DESCRIBED`` that ``job_result`` lacks."""
 
-_OF_JOBS_ALONE: Final = ("group", "re_deserved", "overtook", "fst_basis")
+_OF_JOBS_ALONE: Final = (
+    *("group", "re_deserved", "overtook", "fst_basis", "fst_rule", "fst_delivered_status"),
+    *("byte_offset", "waited_s"),
+)
 """Columns of ``job_result`` that figures of periods do not use."""
 
 _WAITS: Final = "causes of waits"
@@ -118,6 +122,11 @@ class _Work(NamedTuple):
     effort: Effort
     progress: OnProgress
 
+    def begin(self, stage: str, of: int = 1) -> None:
+        """Report that a stage begins, which needs none of the memory that the last one freed."""
+        caches.trim()
+        self.progress(stage, 0, of)
+
     def of(self, period: Period) -> ClusterSettings:
         """Return the setting of a period."""
         return self.wanted.settings.get(period, self.setting)
@@ -171,8 +180,8 @@ def _tables(work: _Work, attempts: pl.DataFrame, fairshare: FairshareInputs) -> 
     charged = charges.beyond_requests(charged, setting, fairshare)
     del attempts, described
     for period in seeds:
-        for part in histories(charged, setting, period, fairshare):
-            yield TableRows(HISTORY, period, part)
+        parts = histories(charged, setting, period, fairshare)
+        yield from (TableRows(HISTORY, period, part) for part in parts)
     for period, compared in charges.compare(charged, setting, fairshare, seeds):
         yield TableRows("penalty_result", period, compared.penalties)
         yield TableRows("charge_result", period, compared.charges)
@@ -190,7 +199,7 @@ def _tables(work: _Work, attempts: pl.DataFrame, fairshare: FairshareInputs) -> 
         del log
         yield from _fidelities(work, scenario.described_by(jobs), booked, agreed)
         if work.wanted.predict or (scenario.attempts["standing"] == Standing.PENDING).any():
-            work.progress(_STARTS, 0, 1)
+            work.begin(_STARTS)
             nightly = work.wanted.history_s is not None
             starts = predicted(scenario, setting.zone, window, nightly=nightly)
             yield TableRows("prediction_result", None, starts.with_columns(pool=pl.lit(pool.name)))
@@ -217,7 +226,7 @@ def _completed(work: _Work, scenario: Scenario, budget_s: float) -> tuple[pl.Dat
     """
     metrics, pool, setting = work.config.metrics, scenario.pool, work.setting
     window, effort = work.wanted.window, work.effort
-    work.progress(_WAITS, 0, 1)
+    work.begin(_WAITS)
     shares = resource_equality(
         beyond_request(interrupted(scenario.attempts), pool),
         setting.now,
@@ -257,7 +266,7 @@ def _with_delivered(
     seeds, kept, window, history_s = work.wanted[:4]
     if work.compared != work.ranked:
         log = log.but(fairshare=work.compared)
-    work.progress(_DELIVERED, 0, 1)
+    work.begin(_DELIVERED)
     found, agreed = delivered(
         log,
         work.setting.holding.get(log.pool.name, NOT_HOLDING),
@@ -269,7 +278,7 @@ def _with_delivered(
     )
     work.progress(_DELIVERED, 1, 1)
     jobs = jobs.drop("fair_slowdown")  # of the strict fair start
-    return jobs.join(found, on=KEYS, how="left", maintain_order="left"), agreed
+    return population.beside(jobs, found, KEYS), agreed
 
 
 def _fidelities(
@@ -319,6 +328,7 @@ def _of_periods(
     holding = setting.holding.get(pool.name, NOT_HOLDING)
     recorded = recorded_rules(pool, jobs)
     evidence = OfLog.of(jobs, pool, setting.now, holding, booked.barred.filter("held"))
+    work.begin(_FIGURES, len(work.wanted.seeds))
     for number, (period, seed) in enumerate(work.wanted.seeds.items()):
         work.progress(_FIGURES, number, len(work.wanted.seeds))
         own = work.of(period)

@@ -13,7 +13,7 @@ import polars as pl
 from audit.array_types import Bools, Ints
 from audit.cluster.setting import Agreement
 from audit.metrics.attempts.fidelity import KEPT_ORDER, FidelityRule, of_rules
-from audit.metrics.attempts.population import TAU_S, as_of, belongs_at
+from audit.metrics.attempts.population import TAU_S, as_of, belongs_at, only
 from audit.metrics.attempts.reasons import covered, throttled
 from audit.metrics.attempts.recorded import recorded
 from audit.model import Period, Policy, Pool
@@ -177,4 +177,4 @@ def _of_log(
     until = held_until(log.attempts, log.pool, log.now, holding)
     found = agreed(log, until, known)
     made = delivered_starts(log, found.known, held_until=until, chosen=mine, tau_s=tau_s)
-    return found, made.filter(pl.Series(mine)).select(*KEYS, *ADDED)
+    return found, only(made.select(*KEYS, *ADDED), pl.Series(mine))

@@ -84,16 +84,25 @@ ALONE: Final = 1 << 20
 UNUSED: Final = 32 << 20
 """Maximum bytes that are kept for later allocations; each page that is returned costs a fault."""
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # malloc.h
+_OF_POLARS: Final = "background_thread:true,dirty_decay_ms:500,muzzy_decay_ms:0"
+"""Options of jemalloc. Without its thread, an idle arena keeps what was freed in it."""
 
 
 def give_back() -> None:
     """Make this process return freed memory; call it before polars is loaded. Linux only."""
-    os.environ.setdefault("_RJEM_MALLOC_CONF", "dirty_decay_ms:500,muzzy_decay_ms:0")
+    os.environ.setdefault("_RJEM_MALLOC_CONF", _OF_POLARS)
     if sys.platform == "linux":
         adjust = getattr(ctypes.CDLL(None), "mallopt", None)  # glibc's
         if adjust is not None:
             adjust(_MMAP_THRESHOLD, ALONE)
             adjust(_TRIM_THRESHOLD, UNUSED)
+
+
+def trim() -> None:
+    """Return what is free between allocations to the system, for a stage that needs other sizes."""
+    release = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc's
+    if release is not None:
+        release(0)
 
 
 def spill_privately() -> None:

@@ -1,6 +1,3 @@
-import numpy as np
-from numpy.typing import NDArray
+from audit.array_types import Ints
 
-_Ints = NDArray[np.int64]
-
-def last_gone(owner: _Ints, gone: _Ints, latest: _Ints, before: _Ints) -> None: ...
+def last_gone(owner: Ints, gone: Ints, latest: Ints, before: Ints) -> None: ...

@@ -4,21 +4,20 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from audit.array_types import Floats, Ints
 from audit.kernels.growing import Table
 
 @final
 class PossibleStarts:
     def __init__(
-        self, claims: NDArray[np.void], others: NDArray[np.void], started: NDArray[np.int64],
-        start: NDArray[np.int64], reach: NDArray[np.int64],
-        since: NDArray[np.int64], ahead: NDArray[np.int64]
+        self, claims: NDArray[np.void], others: NDArray[np.void], started: Ints,
+        start: Ints, reach: Ints,
+        since: Ints, ahead: Ints
     ) -> None: ...  # fmt: skip
 
 @final
 class ClosedHours:
-    def __init__(
-        self, to_next: NDArray[np.int64], overlap: bool, side: NDArray[np.uint8]
-    ) -> None: ...
+    def __init__(self, to_next: Ints, overlap: bool, side: NDArray[np.uint8]) -> None: ...
 
 class Side(IntEnum):
     NEITHER = ...
@@ -28,10 +27,8 @@ class Side(IntEnum):
 def forbidden_starts(
     at: PossibleStarts, window: ClosedHours, by_hour: bool, inside: Table, outside: Table
 ) -> None: ...
-def forbidden_seconds(
-    at: PossibleStarts, window: ClosedHours, first: int, out: NDArray[np.int64]
-) -> None: ...
+def forbidden_seconds(at: PossibleStarts, window: ClosedHours, first: int, out: Ints) -> None: ...
 def add_to_table(
-    at: PossibleStarts, bins: NDArray[np.int64], row: NDArray[np.int64], since: int, until: int,
-    out: NDArray[np.float64]
+    at: PossibleStarts, bins: Ints, row: Ints, since: int, until: int,
+    out: Floats
 ) -> None: ...  # fmt: skip

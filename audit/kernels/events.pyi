@@ -1,13 +1,9 @@
 from enum import IntEnum
 from typing import Final, final
 
-import numpy as np
-from numpy.typing import NDArray
+from audit.array_types import Bools, Ints
 
 UNKNOWN: Final[int]
-
-_Bools = NDArray[np.bool_]
-_Ints = NDArray[np.int64]
 
 class Kind(IntEnum):
     RUN = ...
@@ -24,14 +20,14 @@ class Way(IntEnum):
 @final
 class Events:
     def __init__(
-        self, life: _Ints, kind: _Ints, way: _Ints, at: _Ints, start: _Ints, end: _Ints,
-        over: _Bools
+        self, life: Ints, kind: Ints, way: Ints, at: Ints, start: Ints, end: Ints,
+        over: Bools
     ) -> None: ...  # fmt: skip
 
 @final
 class Settled:
     def __init__(
-        self, stands: _Bools, source: _Ints, ends: _Bools, arrival: _Ints, suspended: _Ints
+        self, stands: Bools, source: Ints, ends: Bools, arrival: Ints, suspended: Ints
     ) -> None: ...
 
 def settle(events: Events, out: Settled) -> None: ...

@@ -1,9 +1,8 @@
 from typing import final
 
-import numpy as np
-from numpy.typing import NDArray
+from audit.array_types import Ints
 
 @final
 class Table:
     def __init__(self, width: int, most: int = ...) -> None: ...
-    def taken(self) -> NDArray[np.int64]: ...
+    def taken(self) -> Ints: ...

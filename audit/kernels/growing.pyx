@@ -20,11 +20,13 @@ cdef class Table:
         free(self.held)
 
     def taken(self):
-        """Return the rows as an array, [count, width]."""
+        """Return the rows as an array, [count, width]; the table is then empty."""
         made = np.empty((self.count, self.width), np.int64)
         cdef int64_t[:, ::1] out = made
         if self.count > 0:
             memcpy(&out[0, 0], self.held, self.count * self.width * sizeof(int64_t))
+        free(self.held)
+        self.held, self.count, self.places = NULL, 0, 0
         return made
 
 

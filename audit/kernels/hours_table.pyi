@@ -1,7 +1,6 @@
-import numpy as np
-from numpy.typing import NDArray
+from audit.array_types import Floats
 
 def best_stretch(
-    base: NDArray[np.float64], hours: NDArray[np.float64], which: int,
-    chance: NDArray[np.float64], least: float, raw: float
+    base: Floats, hours: Floats, which: int,
+    chance: Floats, least: float, raw: float
 ) -> tuple[int, int, float, float]: ...  # fmt: skip

@@ -67,13 +67,13 @@ cdef inline void _divide(
     const double[:, :, ::1] table, Py_ssize_t which, double[::1] out
 ) noexcept nogil:
     """Write the occasions, starts and seconds of a class, and the first two of all others."""
-    cdef Py_ssize_t row, block, blocks = table.shape[2], whole = table.shape[1] - 1
+    cdef Py_ssize_t row, block, blocks = table.shape[2]
     for row in range(3):
         for block in range(blocks):
             out[row * blocks + block] = table[row, which, block]
             if row < 2:
                 out[(3 + row) * blocks + block] = (
-                    table[row, whole, block] - table[row, which, block]
+                    table[row, 0, block] - table[row, which, block]
                 )
 
 

@@ -1,10 +1,6 @@
 from typing import final
 
-import numpy as np
-from numpy.typing import NDArray
-
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
+from audit.array_types import Bools, Ints
 
 @final
 class LimitedAttempts:

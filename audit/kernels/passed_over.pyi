@@ -1,11 +1,6 @@
 from typing import final
 
-import numpy as np
-from numpy.typing import NDArray
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+from audit.array_types import Bools, Floats, Ints
 
 @final
 class OwnerUsage:

@@ -1,7 +1,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
+from audit.array_types import Ints
 
 def split(
     start: Ints,

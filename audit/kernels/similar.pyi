@@ -1,10 +1,6 @@
-import numpy as np
-from numpy.typing import NDArray
-
-_Ints = NDArray[np.int64]
-_Floats = NDArray[np.float64]
+from audit.array_types import Floats, Ints
 
 def distances(
-    measured: _Floats, labels: _Ints, made_at: _Ints, low: int, high: int, subject: int,
-    out: _Floats
+    measured: Floats, labels: Ints, made_at: Ints, low: int, high: int, subject: int,
+    out: Floats
 ) -> None: ...  # fmt: skip

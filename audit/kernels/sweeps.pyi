@@ -1,18 +1,14 @@
-import numpy as np
-from numpy.typing import NDArray
+from audit.array_types import Floats, Ints
 
-_Ints = NDArray[np.int64]
-_Floats = NDArray[np.float64]
-
-def time_order(times: _Ints, order: _Ints, spare: _Ints) -> None: ...
+def time_order(times: Ints, order: Ints, spare: Ints) -> None: ...
 def shares(
-    arrival: _Ints, start: _Ints, end: _Ints, size: _Ints, by_arrival: _Ints, by_start: _Ints,
-    by_end: _Ints, cap: int, share: _Floats, share_low: _Floats
+    arrival: Ints, start: Ints, end: Ints, size: Ints, by_arrival: Ints, by_start: Ints,
+    by_end: Ints, cap: int, share: Floats, share_low: Floats
 ) -> None: ...  # fmt: skip
 def integrals(
-    arrival: _Ints, start: _Ints, end: _Ints, size: _Ints, by_arrival: _Ints, by_start: _Ints,
-    by_end: _Ints, capacity: _Ints, edges: _Ints, out: _Ints
+    arrival: Ints, start: Ints, end: Ints, size: Ints, by_arrival: Ints, by_start: Ints,
+    by_end: Ints, capacity: Ints, edges: Ints, out: Ints
 ) -> int: ...  # fmt: skip
 def overtakes(
-    arrival: _Ints, start_rank: _Ints, by_arrival: _Ints, overtaken_by: _Ints, overtook: _Ints
+    arrival: Ints, start_rank: Ints, by_arrival: Ints, overtaken_by: Ints, overtook: Ints
 ) -> None: ...

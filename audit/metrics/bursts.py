@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
+from audit.kernels import bursts as kernel
 from audit.metrics.attempts.population import numbered, ordered
 from audit.model import SEQUENCE
 
@@ -28,8 +29,6 @@ def bursts(attempts: pl.DataFrame) -> pl.Series:
     Returns:
         int64, null where the user or the arrival is unknown. O(n log n).
     """
-    from audit.kernels import bursts as kernel
-
     read = attempts.select(*READ).with_columns(numbered(attempts["user"])).with_row_index("row")
     known = read.drop_nulls(["user", "arrival_time"])
     held = ordered(known, "arrival_time", "submit_time", *SEQUENCE)

@@ -24,6 +24,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit.array_types import Ints
+from audit.kernels import dominant
 from audit.metrics.attempts.contention import amounts, capacity_steps, counted_resources, time_order
 from audit.metrics.waits.queue import numbered, queued
 from audit.model import Pool
@@ -123,8 +124,6 @@ def _deficits(
     edges: Ints,
 ) -> tuple[list[str], NDArray[np.float64], NDArray[np.float64]]:
     """Return names, deficits [entities], and curves [3, steps, entities]."""
-    from audit.kernels import dominant
-
     queue = queued(around.with_row_index("row"), now, waits=True)
     rows = queue.rows
     entity, names = numbered(rows[kind]), rows[kind].drop_nulls().unique().sort().to_list()

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from audit.array_types import Ints
 from audit.features import met
 from audit.hostlists import amounts_of, count, expand
+from audit.kernels import placement
 from audit.metrics.attempts.contention import counted_resources, requests, time_order
 from audit.model import Absence, Node, Pool
 from audit.registry.causes import FEATURES, LACKS
@@ -135,8 +136,6 @@ def placed(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Placed:
             unavailable to others from its first start to its last end.
         pool: with ``nodes``, and ``absences`` of them.
     """
-    from audit.kernels import placement
-
     resources = counted_resources(pool)
     number = {node.name: k for k, node in enumerate(pool.nodes)}
     capacity = np.array(

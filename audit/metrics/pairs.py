@@ -7,11 +7,9 @@ at the local midnight before the later attempt arrived. Attempts count that arri
 ``EARLIER_S`` before those of the period: earlier ones may not be at hand.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Self
+from typing import Final, Literal, NamedTuple, Self
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -19,16 +17,14 @@ import polars as pl
 import polars.selectors as cs
 
 from audit.array_types import Floats, Ints
+from audit.kernels import passed_over as kernel
+from audit.kernels.passed_over import BarredSpans, OwnerUsage, PairedAttempts
 from audit.metrics.attempts import population, similar
 from audit.metrics.attempts.contention import counted_resources, requested, reserved_rows
 from audit.metrics.attempts.similar import walltime_class
 from audit.metrics.bursts import READ as OF_BURSTS
 from audit.metrics.bursts import bursts
 from audit.model import SEQUENCE, Period, Pool, Standing
-
-if TYPE_CHECKING:
-    from audit.kernels.passed_over import BarredSpans, OwnerUsage, PairedAttempts
-
 
 Kind = Literal["user", "account", "partition", "qos"]
 KINDS: Final[tuple[Kind, ...]] = ("user", "account", "partition", "qos")
@@ -61,8 +57,6 @@ class Barred(NamedTuple):
 
     def of_rows(self, rows: Ints) -> BarredSpans:
         """Return the intervals of these rows as the kernel takes them."""
-        from audit.kernels.passed_over import BarredSpans
-
         low, high = (np.searchsorted(self.row, rows + k) for k in (0, 1))
         counts = high - low
         first = np.concatenate(([0], np.cumsum(counts)))
@@ -178,8 +172,6 @@ class Log(NamedTuple):
         Args:
             shares: of each owner, relative to one another; empty: equal ones.
         """
-        from audit.kernels import passed_over as kernel
-
         used = self.used.drop_nulls(owners)
         time = np.concatenate([used["start"], used["end"]])
         of = np.tile(_codes(used[owners]), 2)
@@ -200,8 +192,6 @@ class Log(NamedTuple):
 
     def no_usage(self) -> EntityUsage:
         """Return the usage of users of whom none had used anything."""
-        from audit.kernels import passed_over as kernel
-
         nothing, users = np.zeros(0), len(_names(self.used["user"]))
         first, share = np.zeros(users + 1, np.int64), np.ones(users)
         return EntityUsage("user", kernel.OwnerUsage(first, _NO_INTS, nothing, nothing, share, 1.0))
@@ -261,8 +251,6 @@ def paired(
     Returns:
         Linear in the pairs; an array of equal tasks counts as one rival.
     """
-    from audit.kernels import passed_over as kernel
-
     usage, n = usage or log.no_usage(), log.frame.height
     stratum = log.frame["anywhere" if kind in PLACES else "same_place"].to_numpy()
     order = np.argsort(stratum, kind="stable")
@@ -325,8 +313,6 @@ def _attempts(
     marked_from: pl.Series | None,
 ) -> PairedAttempts:
     """Return a log's attempts, by stratum, as the kernel takes them."""
-    from audit.kernels import passed_over as kernel
-
     stratum, arrival = frame["stratum"].to_numpy(), frame["arrival_time"].to_numpy()
     user, entity, owner = (_codes(frame[name]) for name in ("user", kind, usage.owners))
     midnight = frame["midnight"].to_numpy()

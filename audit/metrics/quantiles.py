@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 
 from audit.array_types import Floats, Ints
+from audit.kernels import sums
 
 MEDIAN: Final = 500
 LOWER_QUARTILE: Final = 250
@@ -41,8 +42,6 @@ def exact_sum(values: Floats) -> float:
 
 def grouped_sums(groups: Ints, values: Floats, count: int) -> list[float]:
     """Return ``exact_sum`` of the values of each group 0, …, ``count`` − 1."""
-    from audit.kernels import sums
-
     if len(values) >= _FEW * count:
         digits = np.zeros((count, sums.DIGITS), np.int64)
         bits = np.ascontiguousarray(values, np.float64).view(np.int64)
@@ -58,8 +57,6 @@ def grouped_sums(groups: Ints, values: Floats, count: int) -> list[float]:
 
 def add_ints(groups: Ints, values: Ints, count: int) -> Ints:
     """Return the sum of the values of each group 0, …, ``count`` − 1."""
-    from audit.kernels import sums
-
     out = np.zeros(count, np.int64)
     sums.add_ints(groups, values, out)
     return out

@@ -16,6 +16,7 @@ from typing import Final
 import numpy as np
 
 from audit.array_types import Floats, Ints
+from audit.kernels import sums
 from audit.metrics.quantiles import nearest_rank
 
 IntTable = np.ndarray[tuple[int, int], np.dtype[np.int64]]
@@ -34,8 +35,6 @@ class Resamples:
 
     def __init__(self, units: int, seed: int, resamples: int = RESAMPLES) -> None:
         """Draw ``units`` units with replacement, ``resamples`` times, by PCG64 of ``seed`` ≥ 0."""
-        from audit.kernels import sums
-
         self.units = units
         # Counts are Poisson with mean 1 or less: none exceeds 255.
         self.by_unit = np.zeros((units, resamples), np.uint8)
@@ -56,8 +55,6 @@ class Resamples:
 
         Values belong to the distinct ``units``.
         """
-        from audit.kernels import sums
-
         out = np.empty((len(values), self.by_unit.shape[1]))
         sums.weighted_sums(self.by_unit, units, np.array(values, np.float64), out)
         return out
@@ -89,8 +86,6 @@ class Resamples:
         self, units: Ints, ascending: Floats, thousandths: Sequence[int]
     ) -> list[Interval]:
         """Return intervals of nearest-rank quantiles of ``ascending`` values, each of a unit."""
-        from audit.kernels import sums
-
         if len(np.unique(units)) < FEWEST:
             return [NONE for _ in thousandths]
         length = math.isqrt(len(units) * self.units) + 1  # balances skipping and searching blocks

@@ -113,11 +113,12 @@ def _compute(work: Work, cluster: Cluster) -> None:
 
 def _report(work: Work, cluster: Cluster) -> None:
     missing = queries.rows(work.con, "unreported", cluster=cluster.name)
-    if missing or work.site.lacks_index:
+    if missing or work.site.lacks_index or not stages.index(work).settled:
         from audit.nightly import due
 
         due.report(work, cluster, missing)
         due.write_index(work.con, work.site)
+        stages.index(work).settle()
 
 
 def _publish(work: Work) -> None:

@@ -194,6 +194,11 @@ def in_force(work: Work, cluster: Cluster) -> dict[str, object]:
     }
 
 
+def index(work: Work) -> WorkBasis:
+    """Return the facts that decide whether the index page is due: the reports that were made."""
+    return _basis(work, "index", queries.rows(work.con, "reported"))
+
+
 def mails(work: Work) -> WorkBasis:
     """Return the facts that decide which mails are due: recipients, reports, and the ledger."""
     chosen = work.site.config.model_dump(mode="json", include={"mail", "recipients"})

@@ -65,7 +65,10 @@ def look(described: pl.DataFrame, pool: Pool, now: int, log_begin: int) -> Shown
     found = find_plateaus(described, pool, now, log_begin)
     jobs = user_jobs(described, found.pool, now)
     if chains := accepted_chains(jobs):
-        found = find_plateaus(released(described, jobs, chains), pool, now, log_begin)
+        described_again = released(described, jobs, chains)
+        del jobs  # before more is made
+        found = find_plateaus(described_again, pool, now, log_begin)
+        del described_again
         jobs = user_jobs(described, found.pool, now)
         chains = accepted_chains(jobs)
     return ShownByLog(

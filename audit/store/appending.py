@@ -11,8 +11,10 @@ import polars as pl
 from audit.store import database
 from audit.store.database import Connection
 
-AT_ONCE: Final = 4 * 122_880
-"""Rows of an insert: a few whole row groups of DuckDB, which take little memory."""
+_GROUP: Final = 122_880
+"""Rows of a row group of DuckDB, which can be written to the file as it is."""
+AT_ONCE: Final = 4 * _GROUP
+"""Maximum rows of an insert, so that it takes little memory."""
 
 
 class Appending:
@@ -27,11 +29,12 @@ class Appending:
         before = self._waiting.pop(table, None)
         if before is not None:
             rows = pl.concat([before, rows.select(before.columns)])
-        if rows.height < AT_ONCE:
+        if rows.height < _GROUP:
             self._waiting[table] = rows
             return
         for part in rows.iter_slices(AT_ONCE):
             database.insert(self._con, table, part)
+        database.drop_cache(self._con)  # they are not read again soon
 
     def finish(self) -> None:
         """Insert the remaining rows."""

@@ -37,6 +37,8 @@ _SPARE_BYTES: Final = 64_000_000
 _THREADS: Final = 2
 """Maximum number of threads on a store: each needs about 100 MB of its memory limit."""
 
+_CACHE_KEPT: Final = "64MB"
+
 _OFFLINE: Final[dict[str, str | bool | int | float | list[str]]] = {
     # Extensions cannot be fetched where fairaudit runs; looking for them costs seconds each time.
     "autoinstall_known_extensions": False,
@@ -84,7 +86,8 @@ def open_store(path: Path, memory_limit: str = "512MB") -> Connection:
         StoreError: the file is not a database, or cannot be written.
     """
     threads = min(_THREADS, len(os.sched_getaffinity(0)))
-    con = duckdb.connect(config={**_OFFLINE, "memory_limit": memory_limit, "threads": threads})
+    own = {"memory_limit": memory_limit, "threads": threads, "allocator_background_threads": True}
+    con = duckdb.connect(config={**_OFFLINE, **own})
     try:
         con.execute(f"SET temp_directory = {quote_text(str(path) + '.tmp')}")
         attach(con, path, STORE)
@@ -268,6 +271,14 @@ def insert(
     values = ", ".join([*map(quote_name, filled), *("?" for _ in own)])
     sql = f"INSERT INTO {quote_name(table)} ({names}) SELECT {values} FROM fairaudit_rows"  # noqa: S608
     _execute_over(con, frame.select(filled), sql, list(own.values()))
+
+
+def drop_cache(con: Connection) -> None:
+    """Free the pages of the store that are on disk; DuckDB would keep them up to its limit."""
+    ((limit,),) = rows(con, "SELECT current_setting('memory_limit')")
+    with suppress(StoreError):  # it needs more at present
+        execute(con, f"SET memory_limit = '{_CACHE_KEPT}'")
+    execute(con, f"SET memory_limit = {quote_text(limit)}")
 
 
 def put(

@@ -18,11 +18,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from audit.array_types import Floats, Ints
 from audit.model import JobState
 from audit.periods import day_start, zone
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 ZONE: Final = "Europe/Berlin"
 FIRST_DAY: Final = date(2026, 3, 2)

@@ -19,11 +19,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from audit.array_types import Ints
 from audit.errors import UsageError
 from audit.model import JobState
 from audit.scenario.check import check_schedule, require_sound
 from audit.studies.workload.compute.synthetic import easy
-from bench.logs.demo_jobs import ACCOUNTS, HOUR, MINUTE, QUEUES, USERS, Ints, Jobs, draw
+from bench.logs.demo_jobs import ACCOUNTS, HOUR, MINUTE, QUEUES, USERS, Jobs, draw
 
 FULL_JOBS: Final = 22_000
 FULL_DAYS: Final = 91

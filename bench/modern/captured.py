@@ -1,7 +1,5 @@
 """Reads the recording of one cluster; README.md beside the captures describes its files."""
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 python -m bench.modern.ceiling
 """
 
-from __future__ import annotations
-
 import math
 import tempfile
 from collections.abc import Collection, Iterable, Mapping

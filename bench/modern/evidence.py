@@ -6,8 +6,6 @@ squeue is sampled every ``GIVEN`` th time, so that it can be compared with the s
 log is that of ``SlurmctldDebug=info``, or of debug with DebugFlags=Backfill.
 """
 
-from __future__ import annotations
-
 import sys
 import tempfile
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 python -m bench.modern.reasons [CLUSTER …]   # seconds by reason and cause
 """
 
-from __future__ import annotations
-
 import re
 import sys
 import tempfile

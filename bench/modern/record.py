@@ -6,8 +6,6 @@ Both clusters get the same submissions. The second gets them later, so that the 
 and priority recalculations differs. CAPTURES then holds a folder for each cluster (see its README).
 """
 
-from __future__ import annotations
-
 import argparse
 import gzip
 import os

@@ -4,8 +4,6 @@ Disjoint sets of nodes make four pools: shared CPU nodes with two of much memory
 nodes of two types, and a debug partition. A scavenger partition over all nodes is preempted.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 _CPU: Final = "CPUs=16 CoresPerSocket=16 RealMemory=64000"

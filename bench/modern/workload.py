@@ -3,8 +3,6 @@
 python -m bench.modern.workload   # the load of each pool
 """
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence

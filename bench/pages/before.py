@@ -7,8 +7,6 @@ submission; see ``test_predictions``. That of an unknown user has the same reque
 that were learned from jobs of known users.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any, Final

@@ -23,14 +23,13 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from audit.array_types import Ints
 from audit.studies.workload.compute import model_files, synthetic
 from audit.studies.workload.compute.synthetic import easy
 from bench.logs.big_workload import MODEL
 from bench.scale import night
 
-Ints = NDArray[np.int64]
 FIRST_YEAR = 2016
 ROOM = 1.2
 """How much larger a pool is than the model has it: queues are then of hours, not of days."""

@@ -21,7 +21,7 @@ from audit.metrics.attempts import figures, performance
 from audit.metrics.attempts.account import account
 from audit.metrics.attempts.fidelity import fidelity
 from audit.metrics.attempts.miss import TOLERANCE_S, misses
-from audit.metrics.attempts.parts import coded, number_users
+from audit.metrics.attempts.parts import coded
 from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.resource_equality import resource_equality
 from audit.metrics.attempts.similar import similar_waits
@@ -162,8 +162,7 @@ def _activity(made: Made) -> pl.DataFrame:
 def _summary(made: Made) -> pl.DataFrame:
     """With intervals of 1,000 draws, which the twin lacks. Causes of waiting left out."""
     read = made.judged.select(cs.by_name(*figures.read(), require_all=False)).drop(COLUMNS)
-    numbered = number_users(read)
-    attempts = coded(numbered, ZoneInfo("UTC"))
+    attempts = coded(read, ZoneInfo("UTC"))
     rows = figures.of_parts(attempts, figures.DrawnUnits.of(attempts, 1), TOLERANCE_S)
     return pl.DataFrame(
         [row[:4] for row in rows], ("metric", "dimension", "dimension_value", "value"), orient="row"

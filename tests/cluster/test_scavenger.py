@@ -1,7 +1,5 @@
 """A made cluster whose partitions overlap: CPUs of GPU nodes for others, and a scavenger."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterator
 from contextlib import closing

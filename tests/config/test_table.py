@@ -1,7 +1,5 @@
 """Mappings of tables as data: their keys, presets, options and faults by key path."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Lines with named columns."""
 
-from __future__ import annotations
-
 import csv
 import io
 

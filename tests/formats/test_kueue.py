@@ -1,7 +1,5 @@
 """Kueue's workloads: admissions, events, resources, and many snapshots of one cluster."""
 
-from __future__ import annotations
-
 import copy
 import itertools
 import json

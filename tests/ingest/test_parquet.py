@@ -1,7 +1,5 @@
 """The text of a Parquet file, which identifies it and must not change."""
 
-from __future__ import annotations
-
 import hashlib
 from datetime import date, datetime, timedelta
 from pathlib import Path

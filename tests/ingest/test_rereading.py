@@ -1,7 +1,5 @@
 """Logs whose mapping changed are read again, and replaced in one transaction."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Sequence
 from pathlib import Path

@@ -5,8 +5,6 @@ Time is cut at each instant at which anything happens, and the whole queue is wa
 Nothing here is shared with the package.
 """
 
-from __future__ import annotations
-
 import functools
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
@@ -57,11 +55,11 @@ class Window(NamedTuple):
     closed: Callable[[int], bool]
     overlap: bool = False
 
-    def forbids(self, one: One, t: int) -> bool:
+    def forbids(self, one: "One", t: int) -> bool:
         """Whether it does not let an attempt start at t."""
         return self.about(one.record) and any(self.closed(t + s) for s in range(self.reach(one)))
 
-    def reach(self, one: One) -> int:
+    def reach(self, one: "One") -> int:
         """How many seconds from its start on it must be open."""
         length = one.record["walltime_s"] or occupancy(one.record)
         return max(length, 1) if self.overlap else 1
@@ -277,7 +275,7 @@ class Account(NamedTuple):
     """The account of all waits."""
 
     attempts: dict[Key, Booked]
-    starts: Starts
+    starts: "Starts"
 
 
 def site_of(
@@ -325,7 +323,7 @@ def site_of(
     return replace(site, outages=_outages(site, outage))
 
 
-def account(site: Site, depth: Depth) -> Account:
+def account(site: Site, depth: "Depth") -> Account:
     """The account of each attempt that has one, under a plan of this depth."""
     made = {
         one.key: Booked(
@@ -371,7 +369,7 @@ def account(site: Site, depth: Depth) -> Account:
 
 
 def _book(
-    site: Site, one: One, decided: Decided, span: range, made: MutableMapping[Key, Booked]
+    site: Site, one: One, decided: "Decided", span: range, made: MutableMapping[Key, Booked]
 ) -> None:
     booked = made[one.key]
     for name, part in decided.parts.items():
@@ -386,7 +384,7 @@ def _book(
     made[one.key] = booked._replace(rule_free=booked.rule_free + free)
 
 
-def _idle_share(site: Site, decided: Mapping[Key, Decided], t: int) -> Fraction:
+def _idle_share(site: Site, decided: Mapping[Key, "Decided"], t: int) -> Fraction:
     """What is free of the counted resource, by what could have used it; at most 1."""
     could = [one.request[0] for one in site.held if "unexplained" in _parts(decided, one)]
     running = [one for one in site.held if one.runs(t)]
@@ -396,7 +394,7 @@ def _idle_share(site: Site, decided: Mapping[Key, Decided], t: int) -> Fraction:
     return min(Fraction(free, sum(could)), Fraction(1)) if sum(could) else Fraction()
 
 
-def _parts(decided: Mapping[Key, Decided], one: One) -> Mapping[str, Fraction]:
+def _parts(decided: Mapping[Key, "Decided"], one: One) -> Mapping[str, Fraction]:
     return decided[one.key].parts if one.key in decided else {}
 
 

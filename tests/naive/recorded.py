@@ -1,7 +1,5 @@
 """Records of a scheduler about waits, second by second (``metrics.attempts.recorded``)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

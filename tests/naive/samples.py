@@ -3,8 +3,6 @@
 Nothing here is shared with the package.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 

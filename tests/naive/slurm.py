@@ -4,8 +4,6 @@ Written from SPEC §7, Slurm's manual pages and its documentation of Fair Tree a
 nothing is shared with the package.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -86,7 +84,7 @@ class Node:
     name: str
     share: int | None  # None: parent
     usage: int
-    children: list[Node] | None = None  # None: a user
+    children: list["Node"] | None = None  # None: a user
 
     @property
     def is_user(self) -> bool:

@@ -3,8 +3,6 @@
 For mappings of times in seconds or as UTC texts, and no time that a clock change repeats.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime

@@ -5,11 +5,13 @@ import shutil
 from datetime import date
 from html import unescape
 from pathlib import Path
+from unittest.mock import Mock
 from urllib.parse import unquote
 
 import pytest
 
 from audit.config.places import Site
+from audit.nightly import due
 from audit.nightly.run import run
 from tests.logs import write
 from tests.nightly.test_run import DAY, FIGURES, NOW, month, published, site
@@ -70,6 +72,22 @@ def test_what_is_no_longer_kept_is_not_listed(folder: Path, tmp_path: Path) -> N
     text = page(copy)
     assert ">2026-05</a>" in text
     assert ">2026-02</a>" not in text
+
+
+def test_a_run_that_was_killed_before_the_page_was_written_is_completed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where = Site(site(tmp_path), tmp_path)
+    write(tmp_path / "logs" / "1.swf", month(1))
+    run(where, NOW)
+    write(tmp_path / "logs" / "2.swf", month(2))
+    with monkeypatch.context() as killed:
+        killed.setattr(due, "write_index", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            run(where, NOW)
+    assert ">2026-03</a>" not in page(tmp_path)
+    assert run(where, NOW).reports == []
+    assert ">2026-03</a>" in page(tmp_path)
 
 
 def test_without_reports_there_is_no_page(tmp_path: Path) -> None:

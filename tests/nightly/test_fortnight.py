@@ -159,7 +159,7 @@ def left(folder: Path) -> dict[str, object]:
 
 
 # a subject says how many jobs ended, which a night that could not read its log does not know
-DAY_OF = re.compile(r"\d{4}-\d\d-\d\d")
+DAY_OF = re.compile(r"\d{1,2} [A-Z][a-z]{2} \d{4}")
 
 
 def mails(folder: Path) -> Counter[tuple[str, str]]:

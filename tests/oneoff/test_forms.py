@@ -1,7 +1,5 @@
 """One log in several forms: whole, with other columns, in several files, and as JSON."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Logs that are a part of the workload, and what tells (SPEC §14, *A part of the workload*)."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 from zoneinfo import ZoneInfo

@@ -1,7 +1,5 @@
 """Logs that are opened together, and their messages."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -8,8 +8,6 @@ jobs as their users) and the packages of ``PACKAGES``.
     python -m tests.slurm.lab --missing   # why there can be none here; fails where that is so
 """
 
-from __future__ import annotations
-
 import os
 import re
 import secrets
@@ -164,7 +162,7 @@ class Lab:
 
     folder: Path
     """Empty, with a short path that all users may enter: sockets are in it."""
-    clusters: list[Cluster] = field(default_factory=list)
+    clusters: list["Cluster"] = field(default_factory=list)
     _daemons: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def __enter__(self) -> Self:
@@ -301,7 +299,7 @@ class Lab:
 
     def cluster(
         self, name: str, nodes: int | Mapping[str, str], settings: Mapping[str, str]
-    ) -> Cluster:
+    ) -> "Cluster":
         """Starts a cluster, which the accounting must know already (``load``).
 
         Args:

@@ -1,7 +1,5 @@
 """Fairshare asked both ways against a Slurm that runs: needed shares, and what a job costs."""
 
-from __future__ import annotations
-
 import re
 import tempfile
 import time

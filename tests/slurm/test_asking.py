@@ -1,7 +1,5 @@
 """``fairaudit init --slurm`` against a Slurm that runs: the first hour of a new site."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import subprocess

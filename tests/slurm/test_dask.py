@@ -1,7 +1,5 @@
 """Workers in the jobs of a Slurm that runs: the same figures, also when a job is cancelled."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Against a Slurm that runs: a command source finds every job, and sshare prints what we do."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -349,7 +347,7 @@ since = {since}
             con.close()
         return found.rows(named=True)
 
-    def compare_shares(self, sample: Sample) -> None:
+    def compare_shares(self, sample: "Sample") -> None:
         """`fairaudit sshare`, from the published database, prints what sshare printed."""
         at = ("--as-of", sample.at, "--phase", sample.tick)
         words = ("sshare", "--config", self.config, "--cluster", sample.cluster, *at)
@@ -489,7 +487,7 @@ class Sample:
     """When usage had last been recalculated."""
 
     @classmethod
-    def of(cls, cluster: Cluster) -> Sample:
+    def of(cls, cluster: Cluster) -> "Sample":
         """One that was taken within one second."""
         while True:
             at, tick = int(time.time()), cluster.last_tick()
@@ -498,7 +496,7 @@ class Sample:
                 return cls(cluster.name, at, text, tick)
 
     @classmethod
-    def quiet(cls, cluster: Cluster) -> Sample:
+    def quiet(cls, cluster: Cluster) -> "Sample":
         """One in whose last seconds nothing happened; nothing may run."""
         time.sleep(QUIET_S)
         while not (sample := cls.of(cluster)).off_tick:

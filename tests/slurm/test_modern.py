@@ -3,8 +3,6 @@
 The bounds are the figures reached; tests/data/modern/README.md explains what is missing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path

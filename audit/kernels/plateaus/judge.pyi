@@ -1,9 +1,6 @@
 from typing import final
 
-import numpy as np
-from numpy.typing import NDArray
-
-Ints = NDArray[np.int64]
+from audit.array_types import Floats, Ints
 
 @final
 class Traces:
@@ -15,5 +12,5 @@ class Traces:
 def candidates(traces: Traces, begin: Ints, end: Ints, found: Ints) -> None: ...
 def weigh(
     traces: Traces, begin: Ints, end: Ints, level: Ints, period: Ints, counts: Ints,
-    concentration: NDArray[np.float64]
+    concentration: Floats
 ) -> None: ...  # fmt: skip

@@ -3,7 +3,8 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
+from audit.array_types import Ints
+
 Flags = NDArray[np.uint8]
 
 @final

@@ -1,11 +1,7 @@
 from typing import final
 
-import numpy as np
-from numpy.typing import NDArray
-
+from audit.array_types import Ints
 from audit.kernels.growing import Table
-
-Ints = NDArray[np.int64]
 
 @final
 class StopTables:

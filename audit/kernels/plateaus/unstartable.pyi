@@ -1,9 +1,6 @@
 from typing import final
 
-import numpy as np
-from numpy.typing import NDArray
-
-Ints = NDArray[np.int64]
+from audit.array_types import Ints
 
 @final
 class Marks:

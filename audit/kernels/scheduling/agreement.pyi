@@ -1,13 +1,8 @@
-import numpy as np
-from numpy.typing import NDArray
-
+from audit.array_types import Bools, Ints
 from audit.kernels.scheduling.model import Model, Observed
 from audit.kernels.scheduling.pool import Pool
 
-_Bools = NDArray[np.bool_]
-_Ints = NDArray[np.int64]
-
 def agree(
-    model: Model, observed: Observed, by_start: _Ints, held_until: _Ints, by_release: _Ints,
-    capacity: _Ints, waited: _Bools, until: int, pool: Pool, out: _Ints
+    model: Model, observed: Observed, by_start: Ints, held_until: Ints, by_release: Ints,
+    capacity: Ints, waited: Bools, until: int, pool: Pool, out: Ints
 ) -> None: ...  # fmt: skip

@@ -1,11 +1,6 @@
-import numpy as np
-from numpy.typing import NDArray
-
+from audit.array_types import Bools, Ints
 from audit.kernels.scheduling.model import Model, Observed, Steps
 from audit.kernels.scheduling.pool import Pool
-
-_Bools = NDArray[np.bool_]
-_Ints = NDArray[np.int64]
 
 class Trials:
     def __init__(
@@ -13,6 +8,6 @@ class Trials:
     ) -> None: ...
 
 def fair_starts(
-    model: Model, observed: Observed, capacity: _Ints, at_once: bool, subject: _Bools, low: int,
-    high: int, trials: Trials, strict: _Ints, relaxed: _Ints, over: _Bools
+    model: Model, observed: Observed, capacity: Ints, at_once: bool, subject: Bools, low: int,
+    high: int, trials: Trials, strict: Ints, relaxed: Ints, over: Bools
 ) -> None: ...  # fmt: skip

@@ -1,13 +1,7 @@
 from enum import IntEnum
 
-import numpy as np
-from numpy.typing import NDArray
-
+from audit.array_types import Bools, Floats, Ints
 from audit.kernels.scheduling.owners import Owners
-
-_Bools = NDArray[np.bool_]
-_Ints = NDArray[np.int64]
-_Floats = NDArray[np.float64]
 
 class Order(IntEnum):
     RANK = 0
@@ -25,36 +19,36 @@ class Backfill(IntEnum):
 
 class Edges:
     def __init__(
-        self, *, time: _Ints, counter: _Ints, change: _Ints, cycle: int, period: int
+        self, *, time: Ints, counter: Ints, change: Ints, cycle: int, period: int
     ) -> None: ...
 
 class Limits:
     def __init__(
-        self, *, first: _Ints, counter: _Ints, amount: _Ints, binding: _Bools, most: _Ints,
-        late: _Bools, remaining: _Bools, edges: Edges
+        self, *, first: Ints, counter: Ints, amount: Ints, binding: Bools, most: Ints,
+        late: Bools, remaining: Bools, edges: Edges
     ) -> None: ...  # fmt: skip
 
 class Preemption:
-    def __init__(self, *, gives_way: _Ints, takes: _Ints, delay: _Ints) -> None: ...
+    def __init__(self, *, gives_way: Ints, takes: Ints, delay: Ints) -> None: ...
 
 class Jobs:
     def __init__(
-        self, *, arrival: _Ints, occupancy: _Ints, estimate: _Ints, rank: _Ints, request: _Ints,
-        owner: _Ints, charge: _Floats, limits: Limits, preemption: Preemption
+        self, *, arrival: Ints, occupancy: Ints, estimate: Ints, rank: Ints, request: Ints,
+        owner: Ints, charge: Floats, limits: Limits, preemption: Preemption
     ) -> None: ...  # fmt: skip
 
 class Steps:
     number: int
     def __init__(
-        self, *, time: _Ints, change: _Ints, planned: _Bools, job: _Ints, holder: _Ints,
-        ends: _Bools, number: int
+        self, *, time: Ints, change: Ints, planned: Bools, job: Ints, holder: Ints,
+        ends: Bools, number: int
     ) -> None: ...  # fmt: skip
 
 class Nodes:
     def __init__(
-        self, *, capacity: _Ints, first_member: _Ints, member: _Ints, set: _Ints, wide: _Ints,
-        part: _Ints, parts: _Ints, most: _Ints, bound: _Bools, shape: _Ints, first: _Ints,
-        held: _Ints, node: _Ints, amount: _Ints, consecutive: bool, least_loaded: bool
+        self, *, capacity: Ints, first_member: Ints, member: Ints, set: Ints, wide: Ints,
+        part: Ints, parts: Ints, most: Ints, bound: Bools, shape: Ints, first: Ints,
+        held: Ints, node: Ints, amount: Ints, consecutive: bool, least_loaded: bool
     ) -> None: ...  # fmt: skip
 
 class Rules:
@@ -69,5 +63,5 @@ class Model:
 
 class Observed:
     def __init__(
-        self, *, start: _Ints, end: _Ints, blocked: _Bools, present: _Bools, queues: _Bools
+        self, *, start: Ints, end: Ints, blocked: Bools, present: Bools, queues: Bools
     ) -> None: ...

@@ -1,23 +1,19 @@
-import numpy as np
-from numpy.typing import NDArray
-
-_Ints = NDArray[np.int64]
-_Floats = NDArray[np.float64]
+from audit.array_types import Floats, Ints
 
 class Slurm:
     def __init__(
-        self, *, fixed: _Floats, tier: _Ints, age_weight: float, max_age: float,
-        fairshare_weight: float, classic: bool, dampening: float, parent: _Ints, over: _Ints,
-        norm: _Floats, part: _Floats, is_user: _Ints, first: _Ints, member: _Ints, entry: _Ints,
-        time: _Ints
+        self, *, fixed: Floats, tier: Ints, age_weight: float, max_age: float,
+        fairshare_weight: float, classic: bool, dampening: float, parent: Ints, over: Ints,
+        norm: Floats, part: Floats, is_user: Ints, first: Ints, member: Ints, entry: Ints,
+        time: Ints
     ) -> None: ...  # fmt: skip
 
 class Books:
-    def __init__(self, nodes: int, period: int, phase: int, rate: float, resets: _Ints) -> None: ...
+    def __init__(self, nodes: int, period: int, phase: int, rate: float, resets: Ints) -> None: ...
 
 def observe(
-    slurm: Slurm, books: Books, node: _Ints, charge: _Floats, start: _Ints, time: _Ints, ends: _Ints
+    slurm: Slurm, books: Books, node: Ints, charge: Floats, start: Ints, time: Ints, ends: Ints
 ) -> None: ...
 def priorities(
-    slurm: Slurm, books: Books, now: int, node: _Ints, arrival: _Ints
+    slurm: Slurm, books: Books, now: int, node: Ints, arrival: Ints
 ) -> tuple[list[float], list[float]]: ...

@@ -1,10 +1,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from audit.array_types import Ints
 from audit.kernels.scheduling.model import Model
 from audit.kernels.scheduling.pool import Pool
-
-_Ints = NDArray[np.int64]
 
 class Workspace:
     words_used: int
@@ -12,13 +11,13 @@ class Workspace:
     searches: int
     moves: int
     accepted: int
-    def __init__(self, pool: Pool, attempts: int, owners: int, tabu: int, stop: _Ints) -> None: ...
+    def __init__(self, pool: Pool, attempts: int, owners: int, tabu: int, stop: Ints) -> None: ...
     def begin_words(self) -> None: ...
 
 class Pursuit:
     now: int
     def __init__(
-        self, pool: Pool, model: Model, space: Workspace, *, capacity: _Ints, origin: int,
+        self, pool: Pool, model: Model, space: Workspace, *, capacity: Ints, origin: int,
         every: int, turns: int, timed: bool
     ) -> None: ...  # fmt: skip
     def go_on(self, words: NDArray[np.uint64]) -> bool: ...

@@ -3,9 +3,8 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from audit.array_types import Floats, Ints
 from audit.kernels.growing import Table
-
-Ints = NDArray[np.int64]
 
 @final
 class Waits:
@@ -107,11 +106,11 @@ class Machines:
 class Bookings:
     def __init__(
         self,
-        seconds: NDArray[np.float64],
+        seconds: Floats,
         forbidden: Ints,
         lacking: Ints,
         lapsed: NDArray[np.uint8],
-        idle: NDArray[np.float64],
+        idle: Floats,
         spans: Table,
         counts: Ints,
     ) -> None: ...

@@ -3,37 +3,36 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from audit.array_types import Bools, Ints
 from audit.kernels.growing import Table
 
 @final
 class Log:
     def __init__(
-        self, arrival: NDArray[np.int64], start: NDArray[np.int64], end: NDArray[np.int64],
-        request: NDArray[np.int64], waits: NDArray[np.bool_], by_start: NDArray[np.int64],
-        by_end: NDArray[np.int64], step_time: NDArray[np.int64], step_change: NDArray[np.int64],
-        capacity: NDArray[np.int64]
+        self, arrival: Ints, start: Ints, end: Ints,
+        request: Ints, waits: Bools, by_start: Ints,
+        by_end: Ints, step_time: Ints, step_change: Ints,
+        capacity: Ints
     ) -> None: ...  # fmt: skip
 
 @final
 class Rules:
     def __init__(
-        self, first: NDArray[np.int64], counter: NDArray[np.int64], amount: NDArray[np.int64],
-        binding: NDArray[np.bool_], most: NDArray[np.int64], edge_time: NDArray[np.int64],
-        edge_counter: NDArray[np.int64], edge_change: NDArray[np.int64], outage: NDArray[np.int64]
+        self, first: Ints, counter: Ints, amount: Ints,
+        binding: Bools, most: Ints, edge_time: Ints,
+        edge_counter: Ints, edge_change: Ints, outage: Ints
     ) -> None: ...  # fmt: skip
 
 @final
 class Trial:
     def __init__(
-        self, inside: NDArray[np.bool_], reach: NDArray[np.int64],
-        closes: NDArray[np.int64], opens: NDArray[np.int64]
+        self, inside: Bools, reach: Ints,
+        closes: Ints, opens: Ints
     ) -> None: ...  # fmt: skip
 
 @final
 class WithoutTrial:
-    def __init__(
-        self, claims: NDArray[np.void], by_since: NDArray[np.int64], stretches: NDArray[np.int64]
-    ) -> None: ...
+    def __init__(self, claims: NDArray[np.void], by_since: Ints, stretches: Ints) -> None: ...
 
 def fitting_spans(
     log: Log, rules: Rules, claims: Table, others: Table, stretches: Table

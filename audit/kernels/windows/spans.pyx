@@ -71,13 +71,16 @@ cdef class WithoutTrial:
 
 
 cdef struct Next:
-    # The next event of each kind.
+    # The next event of each kind, and the instant of some; NEVER: there is none.
     Py_ssize_t arrival  # attempt
     Py_ssize_t start  # index into by_start
     Py_ssize_t end  # index into by_end
     Py_ssize_t step
     Py_ssize_t edge
     Py_ssize_t outage
+    int64_t arrives
+    int64_t starts
+    int64_t ends
 
 
 cdef enum State:
@@ -121,17 +124,23 @@ cdef class Walk:
         self.since = np.zeros(count, np.int64)
         self.stretch = np.zeros(count, np.int32)
         self.least = NEVER
+        find_next(log, &self.coming)
 
 
 # --- what happens --------------------------------------------------------------------------------
 
 
+cdef inline void find_next(Log log, Next* coming) noexcept nogil:
+    """Find the instants of the next events."""
+    cdef Py_ssize_t count = log.arrival.shape[0]
+    coming.arrives = log.arrival[coming.arrival] if coming.arrival < count else NEVER
+    coming.starts = time_at(log.start, log.by_start, coming.start)
+    coming.ends = time_at(log.end, log.by_end, coming.end)
+
+
 cdef int64_t next_time(Log log, Rules rules, const Next* coming) noexcept nogil:
     """Return the next instant at which something happens, or NEVER."""
-    cdef int64_t instant = time_at(log.start, log.by_start, coming.start)
-    instant = min(instant, time_at(log.end, log.by_end, coming.end))
-    if coming.arrival < log.arrival.shape[0]:
-        instant = min(instant, log.arrival[coming.arrival])
+    cdef int64_t instant = min(coming.starts, coming.ends, coming.arrives)
     if coming.step < log.step_time.shape[0]:
         instant = min(instant, log.step_time[coming.step])
     if instant != NEVER and coming.edge < rules.edge_time.shape[0]:
@@ -154,17 +163,23 @@ cdef Py_ssize_t happen(Log log, Rules rules, Walk walk) noexcept nogil:
     while coming.edge < rules.edge_time.shape[0] and rules.edge_time[coming.edge] <= now:
         walk.used[rules.edge_counter[coming.edge]] += rules.edge_change[coming.edge]
         coming.edge += 1
-    while time_at(log.end, log.by_end, coming.end) <= now:
+    while coming.ends <= now:
         occupy(log, rules, walk, log.by_end[coming.end], -1)
         coming.end += 1
-    while coming.arrival < log.arrival.shape[0] and log.arrival[coming.arrival] <= now:
+        coming.ends = time_at(log.end, log.by_end, coming.end)
+    while coming.arrives <= now:
         if log.waits[coming.arrival] and log.start[coming.arrival] > now:
             join_queue(log, walk, coming.arrival)
         coming.arrival += 1
-    while time_at(log.start, log.by_start, coming.start) <= now:
+        if coming.arrival < log.arrival.shape[0]:
+            coming.arrives = log.arrival[coming.arrival]
+        else:
+            coming.arrives = NEVER
+    while coming.starts <= now:
         occupy(log, rules, walk, log.by_start[coming.start], 1)
         leave_queue(walk, log.by_start[coming.start])
         coming.start += 1
+        coming.starts = time_at(log.start, log.by_start, coming.start)
     return first
 
 

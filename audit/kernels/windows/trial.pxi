@@ -42,9 +42,13 @@ cdef class TrialWalk:
     cdef int64_t furthest  # longest reach
     cdef int32_t[::1] walked  # [attempts], the last walk in which each claimed
     cdef int32_t walks
+    cdef bint differs  # the last instant was walked: what claims may not be what claims without
+    cdef int64_t until  # then the trial forbids one that claims more than at the last instant
+    cdef int64_t[::1] spare  # [resources], beyond what each that the trial forbids would claim
 
-    def __init__(self, Trial trial not None):
+    def __init__(self, Log log not None, Trial trial not None):
         count = len(trial.inside)
+        self.spare = np.zeros(len(log.capacity), np.int64)
         self.claiming, self.without = JobSet(count), JobSet(count)
         self.walked, self.begun_before = np.zeros((2, count), np.int32)
         self.furthest = np.max(np.asarray(trial.reach), initial=0)
@@ -72,7 +76,7 @@ def trial_spans(
         MemoryError: there is no memory for the spans.
     """
     cdef Walk walk = Walk(log, rules)
-    cdef TrialWalk tried = TrialWalk(trial)
+    cdef TrialWalk tried = TrialWalk(log, trial)
     with nogil:
         _sweep_trial(log, rules, trial, base, walk, tried, out)
     if out.places < 0:
@@ -82,48 +86,88 @@ def trial_spans(
 cdef void _sweep_trial(
     Log log, Rules rules, Trial trial, WithoutTrial base, Walk walk, TrialWalk tried, Table out
 ) noexcept nogil:
-    cdef bint differs = False, changed
+    cdef bint same
     cdef int64_t closing  # how long until the window closes; ≤ 0: it is closed
-    cdef Py_ssize_t k, first, windows = trial.opens.shape[0]
+    cdef Py_ssize_t first, windows = trial.opens.shape[0]
+    cdef Next before
     while True:
         walk.now = next_time(log, rules, &walk.coming)
         if walk.now == NEVER:
             return
         if tried.window < windows:
             walk.now = min(walk.now, trial.opens[tried.window])
+        before = walk.coming
         first = happen(log, rules, walk)
-        for k in range(first, walk.coming.start):
-            _end_claim(trial, walk, tried, log.by_start[k], out)
+        closing = trial.closes[tried.window] - walk.now if tried.window < windows else NEVER
+        same = (
+            tried.differs and walk.now < tried.until and walk.coming.step == before.step
+            and walk.coming.edge == before.edge and walk.coming.end == before.end
+        )
+        same &= _start(log, rules, trial, walk, tried, first, closing, out)
         while tried.window < windows and trial.opens[tried.window] <= walk.now:
             tried.window += 1
-        changed = _advance(base, walk, tried)
-        closing = trial.closes[tried.window] - walk.now if tried.window < windows else NEVER
+            closing = trial.closes[tried.window] - walk.now if tried.window < windows else NEVER
+            same = False
+        _advance(base, trial, walk, tried, out)
         if closing < tried.furthest and _any_withheld(trial, tried.without, closing):
-            _walk_again(log, rules, trial, walk, tried, closing, out)
-            differs = True
-        elif differs or changed:
+            if same:
+                _walk_on(log, rules, trial, walk, tried, before.arrival, closing)
+            else:
+                _walk_again(log, rules, trial, walk, tried, closing, out)
+            tried.differs = True
+        elif tried.differs:
             _as_without(trial, walk, tried, out)
-            differs = False
+            tried.differs = False
 
 
-cdef bint _advance(WithoutTrial base, Walk walk, TrialWalk tried) noexcept nogil:
-    """Find the stretches, and what claims without the trial, as of now; return whether it changed.
+cdef inline bint _start(
+    Log log, Rules rules, Trial trial, Walk walk, TrialWalk tried, Py_ssize_t first,
+    int64_t closing, Table out
+) noexcept nogil:
+    """Let attempts start, from the first of ``by_start`` on; return whether no other claim changes.
+
+    None does where each takes what it claimed, and leaves enough to those that the trial forbids.
     """
-    cdef Py_ssize_t k = tried.ended, first = tried.begun
+    cdef bint same = True
+    cdef Py_ssize_t k, x
+    cdef int64_t job
+    for k in range(first, walk.coming.start):
+        job = log.by_start[k]
+        same &= (
+            tried.claiming.place[job] != NOBODY and not _withheld(trial, job, closing)
+            and rules.first[job] == rules.first[job + 1]
+        )
+        for x in range(log.request.shape[0]):
+            tried.spare[x] -= log.request[x, job]
+            same &= tried.spare[x] >= 0
+        _end_claim(trial, walk, tried, job, out)
+    return same
+
+
+cdef void _advance(
+    WithoutTrial base, Trial trial, Walk walk, TrialWalk tried, Table out
+) noexcept nogil:
+    """Find the stretches, and what claims without the trial, as of now."""
+    cdef int32_t job
     while tried.stretch < base.stretches.shape[0]:
         if base.stretches[tried.stretch, 1] > walk.now:
             break
         walk.stretch[base.stretches[tried.stretch, 0]] = tried.stretch + 1
         tried.stretch += 1
     while tried.ended < base.claims.shape[0] and base.claims[tried.ended].until <= walk.now:
-        drop(tried.without, base.claims[tried.ended].job)
+        job = base.claims[tried.ended].job
+        drop(tried.without, job)
+        if not tried.differs:
+            _end_claim(trial, walk, tried, job, out)
         tried.ended += 1
     while tried.begun < base.claims.shape[0]:
         if base.claims[base.by_since[tried.begun]].since > walk.now:
             break
-        put(tried.without, base.claims[base.by_since[tried.begun]].job)
+        job = base.claims[base.by_since[tried.begun]].job
+        put(tried.without, job)
+        if not tried.differs:
+            _begin_claim(walk, tried, job)
         tried.begun += 1
-    return tried.ended > k or tried.begun > first
 
 
 cdef inline bint _any_withheld(Trial trial, JobSet chosen, int64_t closing) noexcept nogil:
@@ -148,23 +192,52 @@ cdef void _walk_again(
     cdef int64_t least = NEVER
     cdef Py_ssize_t k
     tried.walks += 1
+    tried.until = NEVER
+    tried.spare[:] = NEVER
     walk.left[:] = walk.free
+    if walk.claimed.shape[0] > 0:
+        walk.claimed[:] = 0
     while job != NOBODY and (walk.least <= 0 or walk.left[0] >= walk.least):
         least = min(least, log.request[0, job])
         if fits(log.request, job, walk.left) and not forbidden(rules, walk, job):
             tried.walked[job] = tried.walks
-            if tried.claiming.place[job] == NOBODY:
-                _begin_claim(walk, tried, job)
-            if not _withheld(trial, job, closing):
-                claim(log, rules, walk, job)
+            _claim_on_trial(log, rules, trial, walk, tried, job, closing)
         job = walk.behind[job]
     if job == NOBODY:
         walk.least = least
-    if walk.claimed.shape[0] > 0:
-        walk.claimed[:] = 0
     for k in range(tried.claiming.number - 1, -1, -1):
         if tried.walked[tried.claiming.job[k]] != tried.walks:
             _end_claim(trial, walk, tried, tried.claiming.job[k], out)
+
+
+cdef void _walk_on(
+    Log log, Rules rules, Trial trial, Walk walk, TrialWalk tried, int64_t first, int64_t closing
+) noexcept nogil:
+    """Walk those that arrived, from the first on: the rest of the queue claims what it claimed."""
+    cdef int32_t job
+    for job in range(first, walk.coming.arrival):
+        if (
+            walk.before[job] != OUTSIDE and fits(log.request, job, walk.left)
+            and not forbidden(rules, walk, job)
+        ):
+            _claim_on_trial(log, rules, trial, walk, tried, job, closing)
+
+
+cdef inline void _claim_on_trial(
+    Log log, Rules rules, Trial trial, Walk walk, TrialWalk tried, int32_t job, int64_t closing
+) noexcept nogil:
+    """Let an attempt claim, of its request if the trial does not forbid its start."""
+    cdef Py_ssize_t x
+    if tried.claiming.place[job] == NOBODY:
+        _begin_claim(walk, tried, job)
+    if _withheld(trial, job, closing):
+        for x in range(log.request.shape[0]):
+            if log.request[x, job] > 0:
+                tried.spare[x] = min(tried.spare[x], walk.left[x] - log.request[x, job])
+        return
+    claim(log, rules, walk, job)
+    if trial.inside[job]:
+        tried.until = min(tried.until, walk.now + closing - trial.reach[job] + 1)
 
 
 cdef void _as_without(

@@ -409,11 +409,16 @@ def _lacks(booked: WaitSweep, pool: Pool, guessed: float | None) -> dict[str, pl
 
 def _with(described: pl.DataFrame, queue: Queued, made: pl.DataFrame) -> pl.DataFrame:
     """Add the columns made for the queue; null for attempts that do not wait."""
-    known = made.select(pl.when(queue.rows["waits"]).then(pl.all()).name.keep())
-    placed = known.with_columns(queue.rows["row"])
-    every = pl.DataFrame({"row": pl.int_range(described.height, dtype=pl.UInt32, eager=True)})
-    added = every.join(placed, on="row", how="left", maintain_order="left")
-    return described.hstack(added.drop("row"))
+    waits, row = queue.rows["waits"], queue.rows["row"]
+    if not waits.all():
+        made = made.select(pl.when(waits).then(pl.all()).name.keep())
+    every = pl.int_range(described.height, dtype=pl.UInt32, eager=True).alias("row")
+    if not row.equals(every):
+        placed = made.with_columns(row)
+        made = (
+            every.to_frame().join(placed, on="row", how="left", maintain_order="left").drop("row")
+        )
+    return described.hstack(made)
 
 
 def _before(queue: Queued, outside: NDArray[np.float64], place: int | None) -> pl.DataFrame:

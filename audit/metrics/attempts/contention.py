@@ -15,6 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit.array_types import Ints
+from audit.kernels import sweeps
 from audit.model import Pool, Standing
 from audit.words import OF_TYPE, is_amount
 
@@ -198,8 +199,6 @@ def lifetimes(described: pl.DataFrame, now: int, count_never_started: bool = Fal
 
 def time_order(times: Ints) -> Ints:
     """Return the indices that sort ``times``, stably."""
-    from audit.kernels import sweeps
-
     order, spare = np.empty_like(times), np.empty_like(times)
     sweeps.time_order(times, order, spare)
     return order

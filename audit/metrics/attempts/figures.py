@@ -25,13 +25,12 @@ from audit.metrics.attempts.miss import (
     Fst,
     in_totals,
     preference,
-    repeated,
 )
 from audit.metrics.preemption import LOST
-from audit.metrics.uncertainty import RESAMPLES, Resamples
+from audit.metrics.uncertainty import FEWEST, RESAMPLES, Resamples
 from audit.model import FstStatus
 from audit.registry.causes import CAUSES, LACKS
-from audit.registry.measure import Measure, Of, Quotient, RatioRange
+from audit.registry.measure import Greatest, Measure, Of, Quantile, Quotient, RatioRange
 from audit.registry.measures import SUMMARY
 from audit.registry.requested import BEYONDS
 from audit.words import is_amount
@@ -71,54 +70,93 @@ class DrawnUnits(NamedTuple):
     stretches: Resamples
 
     @classmethod
-    def of(cls, attempts: pl.DataFrame, seed: int, resamples: int = RESAMPLES) -> Self:
-        """Return those of attempts with the columns of ``parts.coded``."""
-        units = (attempts[name].n_unique() for name in ("unit", "stretch"))
+    def of(cls, coded: parts.Coded, seed: int, resamples: int = RESAMPLES) -> Self:
+        """Return those of the described attempts."""
+        units = (coded.along[name].n_unique() for name in ("unit", "stretch"))
         return cls(*(Resamples(number, seed, resamples) for number in units))
 
 
-def of_parts(attempts: pl.DataFrame, drawn: DrawnUnits, tolerance_s: int) -> list[parts.SummaryRow]:
+def of_parts(coded: parts.Coded, drawn: DrawnUnits, tolerance_s: int) -> list[parts.SummaryRow]:
     """Return the figures that the registry derives from attempts, along all their dimensions.
 
     Args:
-        attempts: those that ended in the period, with the columns of ``parts.coded``.
+        coded: those that ended in the period, with the columns that ``read`` returns.
         drawn: resamples of these attempts.
         tolerance_s: greatest difference between start and FST that counts neither as a miss nor as
             preference, s, ≥ 0. Sums are not clipped by it.
     """
-    rows = list(_statuses(attempts))
-    again = repeated(attempts)
+    rows = list(_statuses(coded))
+    columns = set(coded.attempts.columns)
+    sometimes = (parts.GPU_TYPE, parts.QUEUE)  # no types in the log, or only one queue
+    dimensions = [
+        name for name in parts.DIMENSIONS if name not in sometimes or coded.along[name].count()
+    ]
     for subjects in Of:
         terms = _terms(subjects, tolerance_s)
         measures = [
             measure
             for measure in _measures(subjects)
-            if not measure.when or _needed(measure, terms) <= set(attempts.columns)
+            if not measure.when or _needed(measure, terms) <= columns
         ]
         if not measures:
             continue
         made = {name: _made(name, terms) for one in measures for name in _named(one)}
-        held = again if subjects in _WEIGHTED else attempts
-        counted = parts.evaluated(held, made, _WHOSE[subjects])
-        if subjects in _SOMETIMES and not len(counted.units):
-            continue
-        of_waiting, others = (
-            [one for one in measures if one.of_waiting is shares] for shares in (True, False)
-        )
-        (whole,) = parts.cut(counted, "all")
-        rows += whole.figures(_along("all", others), drawn.users)
-        (whole,) = parts.cut(counted._replace(units=counted.stretches), "all")
-        rows += whole.figures(_along("all", of_waiting), drawn.stretches, parts.LEAST_UNITS)
-        for dimension in parts.DIMENSIONS:
-            if dimension in (parts.GPU_TYPE, parts.QUEUE) and not attempts[dimension].count():
-                continue  # no types in the log, or only one queue
-            if any(dimension in one.dimensions for one in measures):
-                for part in parts.cut(counted, dimension):
-                    rows += part.figures(_along(dimension, others), drawn.users)
-                    rows += part.figures(
-                        _along(dimension, of_waiting), drawn.users, parts.LEAST_UNITS
-                    )
+        counted = parts.Evaluated(coded, made, _WHOSE[subjects])
+        if subjects in _WEIGHTED and WEIGHT in columns:
+            counted.repeat(WEIGHT)
+        if subjects not in _SOMETIMES or counted.along.height:
+            rows += _of_subjects(counted, measures, drawn, dimensions)
     return rows
+
+
+class _Cut(NamedTuple):
+    """Parts of the attempts along a dimension, and their figures."""
+
+    parts: list[parts.Part]
+    figures: list[tuple[list[Measure], Resamples, int]]
+    """Measures, their resamples, and the fewest units with an interval."""
+
+    def summed(self) -> set[str]:
+        """Return the names of the terms whose sums are needed."""
+        return {
+            name
+            for measures, *_ in self.figures
+            for one in measures
+            if not isinstance(one.figure, Quantile | Greatest)
+            for name in _named(one)
+        }
+
+
+def _of_subjects(
+    counted: parts.Evaluated, measures: list[Measure], drawn: DrawnUnits, dimensions: list[str]
+) -> Iterator[parts.SummaryRow]:
+    """Yield the figures of some attempts; each term is computed once, and added to all parts."""
+    of_waiting, others = (
+        [one for one in measures if one.of_waiting is shares] for shares in (True, False)
+    )
+    cuts = [
+        _Cut(parts.cut(counted, "all"), [(_along("all", others), drawn.users, FEWEST)]),
+        _Cut(
+            parts.cut(counted, "all", "stretch"),
+            [(_along("all", of_waiting), drawn.stretches, parts.LEAST_UNITS)],
+        ),
+    ]
+    for dimension in dimensions:
+        if any(dimension in one.dimensions for one in measures):
+            along = [
+                (_along(dimension, others), drawn.users, FEWEST),
+                (_along(dimension, of_waiting), drawn.users, parts.LEAST_UNITS),
+            ]
+            cuts.append(_Cut(parts.cut(counted, dimension), along))
+    wanted = [(cut.parts[0].cells, cut.summed()) for cut in cuts if cut.parts]
+    for term in dict.fromkeys(name for one in measures for name in _named(one)):
+        for cells, terms in wanted:
+            if term in terms:
+                cells.add(term)
+    for cut in cuts:
+        for part in cut.parts:
+            for figures in cut.figures:
+                yield from part.figures(*figures)
 
 
 def _along(dimension: str, measures: Iterable[Measure]) -> list[Measure]:
@@ -213,10 +251,13 @@ def _fst_terms(fst: Fst, tolerance_s: int) -> dict[str, pl.Expr]:
     }
 
 
-def _statuses(attempts: pl.DataFrame) -> Iterator[parts.SummaryRow]:
-    if "fst_status" not in attempts.columns:
+def _statuses(coded: parts.Coded) -> Iterator[parts.SummaryRow]:
+    if "fst_status" not in coded.attempts.columns:
         return
-    numbers = dict(attempts["fst_status"].cast(pl.String).drop_nulls().value_counts().iter_rows())
+    known = coded.attempts.select(
+        pl.col("fst_status").cast(pl.String).filter(coded.described).drop_nulls()
+    )
+    numbers = dict(known["fst_status"].value_counts().iter_rows())
     for status in FstStatus:
         if number := numbers.get(status):
             yield parts.row("fst_attempts", "fst_status", status, number, number)

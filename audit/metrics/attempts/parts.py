@@ -6,7 +6,7 @@ calendar week, because the waits of a week move together.
 """
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -34,6 +34,7 @@ DIMENSIONS: Final = (
 """The columns of ``coded`` along which attempts are cut, besides ``all``."""
 
 
+EVERY: Final = pl.lit(value=True)
 HOURS: Final = 7 * 24  # in a week
 LEAST_UNITS: Final = 8
 """Fewest users, or weeks or days, with an interval of a share of waiting time."""
@@ -79,40 +80,89 @@ class Ratio(NamedTuple):
     unit: str | None = None  # None: that of the registry of measures
 
 
-class Evaluated(NamedTuple):
-    """The terms of some attempts; one element of each array per attempt."""
+class Coded(NamedTuple):
+    """Attempts, and by what those that figures describe are cut."""
 
-    terms: dict[str, Numbers]
-    units: Ints  # the number of each attempt's user
-    stretches: Ints  # of the week or day in which it arrived
-    cut_along: pl.DataFrame  # the ``DIMENSIONS`` of ``coded``
-    ascending: dict[str, Ints]  # the order that sorts a term, once it is known
+    attempts: pl.DataFrame
+    described: pl.Expr
+    """Which of the attempts figures describe."""
+    along: pl.DataFrame
+    """Of these: ``unit``, the number of the user; ``stretch``, that of the week or day in which the
+    attempt arrived; and ``DIMENSIONS``."""
 
-    def order(self, term: str) -> Ints:
-        """Return the order that sorts a term, ascending."""
-        if term not in self.ascending:
-            self.ascending[term] = np.argsort(self.terms[term], kind="stable")
-        return self.ascending[term]
+
+class Evaluated:
+    """Terms of the described attempts that meet a condition.
+
+    A term has an element for each attempt. It is computed when it is needed, and only the last one
+    and those in order are kept: all together would be several times as large as the log.
+    """
+
+    def __init__(self, coded: Coded, terms: Mapping[str, pl.Expr], whose: pl.Expr) -> None:
+        """Find the attempts that meet the condition ``whose``.
+
+        Args:
+            terms: what parts sum, by name; int64 or float64, without nulls.
+        """
+        described = _column(coded.attempts, coded.described)
+        held = described & _column(coded.attempts, whose).fill_null(value=False)
+        self.along = only(coded.along, held.filter(described))
+        """``unit``, ``stretch`` and ``DIMENSIONS`` of these attempts."""
+        self._attempts, self._held = coded.attempts, None if held.all() else held
+        self._terms = terms
+        self._times: Ints | None = None
+        self._last: tuple[str, Numbers] | None = None
+        self._ascending: dict[str, tuple[Ints, Numbers]] = {}
+
+    def repeat(self, weight: str) -> None:
+        """Take each attempt as often as the column ``weight`` says; null: once."""
+        times = self._evaluate(pl.col(weight).fill_null(1)).astype(np.int64, copy=False)
+        if (times > 1).any():
+            self.along = self.along[np.repeat(np.arange(len(times)), times)]
+            self._times = times
+
+    def term(self, name: str) -> Numbers:
+        """Return a term, one element per attempt."""
+        if name in self._ascending:
+            return self._ascending[name][1]
+        if self._last is None or self._last[0] != name:
+            self._last = None  # before more is made
+            self._last = name, _numbers(self._evaluate(self._terms[name]))
+        return self._last[1]
+
+    def _evaluate(self, term: pl.Expr) -> Numbers:
+        read = self._attempts.select("standing", *(set(term.meta.root_names()) - {"standing"}))
+        values = _column(read if self._held is None else read.filter(self._held), term).to_numpy()
+        return values if self._times is None else np.repeat(values, self._times)
+
+    def ascending(self, name: str) -> tuple[Ints, Numbers]:
+        """Return the order that sorts a term, ascending, and the term."""
+        if name not in self._ascending:
+            values = self.term(name)
+            order = np.argsort(values, kind="stable").astype(np.int32)
+            self._ascending[name] = (order, values)
+        return self._ascending[name]
 
 
 class Cells:
     """Attempts by part and unit: a *cell* holds the attempts of one unit in one part.
 
-    Units are users, or stretches of time.
+    Units are users, or stretches of time: a column of ``Evaluated.along``.
 
     ``codes`` has the number of each attempt's part, below ``parts``. Sums are computed on demand,
     for all cells at once.
     """
 
-    def __init__(self, of: Evaluated, codes: Ints, parts: int) -> None:
+    def __init__(self, of: Evaluated, codes: Ints, parts: int, unit: str) -> None:
         self._of = of
-        self._codes = codes
-        units = max(int(of.units.max(initial=-1)) + 1, 1)
-        found, self._cell = renumbered(codes * units + of.units, parts * units)
+        self._units = of.along[unit].to_numpy()
+        units = max(int(self._units.max(initial=-1)) + 1, 1)
+        found, cell = renumbered(codes * units + self._units, parts * units)
         self._unit = found % units
         self._begin = np.searchsorted(found, np.arange(parts + 1) * units)
         self.attempts: Ints = np.bincount(codes, minlength=parts)
         """Of each part."""
+        self._codes, self._cell = codes.astype(np.int32), cell.astype(np.int32)
         self._sums: dict[str, Numbers] = {}
         self._totals: dict[str, list[float]] = {}
         self._placed: dict[str, Ints] = {}
@@ -121,35 +171,47 @@ class Cells:
         """Return the units with attempts in a part, ascending."""
         return self._unit[self._begin[part] : self._begin[part + 1]]
 
+    def add(self, term: str) -> None:
+        """Compute what is needed of a term."""
+        self.total(0, term)
+        if (np.diff(self._begin) >= FEWEST).any():
+            self.sums(0, term)
+
     def sums(self, part: int, term: str) -> Numbers:
         """Return the sum of a term over the attempts of each of these units."""
         if term not in self._sums:
-            values, count = self._of.terms[term], len(self._unit)
+            values, count = self._of.term(term), len(self._unit)
             if values.dtype == np.int64:
-                self._sums[term] = add_ints(self._cell, values.astype(np.int64, copy=False), count)
+                cell = self._cell.astype(np.int64)
+                self._sums[term] = add_ints(cell, values.astype(np.int64, copy=False), count)
             else:
                 self._sums[term] = np.bincount(self._cell, values, count).astype(np.float64)
         return self._sums[term][self._begin[part] : self._begin[part + 1]]
 
     def total(self, part: int, term: str) -> float:
         """Return the sum over all attempts of a part, rounded once."""
-        values = self._of.terms[term]
+        if term in self._totals:
+            return self._totals[term][part]
+        if term in self._sums and self._sums[term].dtype == np.int64:
+            return float(self.sums(part, term).sum())
+        values = self._of.term(term)
         if values.dtype == np.int64:
             return float(self.sums(part, term).sum())
-        if term not in self._totals:
-            numbers = values.astype(np.float64, copy=False)
-            self._totals[term] = grouped_sums(self._codes, numbers, len(self.attempts))
+        numbers = values.astype(np.float64, copy=False)
+        codes = self._codes.astype(np.int64)
+        self._totals[term] = grouped_sums(codes, numbers, len(self.attempts))
         return self._totals[term][part]
 
     def ascending(self, part: int, term: str) -> tuple[Floats, Ints]:
         """Return the values of a term in a part, sorted, and the unit of each."""
         begin = int(self.attempts[:part].sum())
         held = self._by_part(term)[begin : begin + int(self.attempts[part])]
-        return self._of.terms[term][held].astype(np.float64, copy=False), self._of.units[held]
+        _, values = self._of.ascending(term)
+        return values[held].astype(np.float64, copy=False), self._units[held].astype(np.int64)
 
     def _by_part(self, term: str) -> Ints:
         """Return the order that sorts attempts by part, then by a term."""
-        order = self._of.order(term)
+        order, _ = self._of.ascending(term)
         if len(self.attempts) == 1:
             return order
         if term not in self._placed:
@@ -253,17 +315,20 @@ def number_users(subjects: pl.DataFrame) -> pl.DataFrame:
     return subjects.with_columns(unit=numbers.cast(pl.Int64))
 
 
-def coded(numbered: pl.DataFrame, zone: ZoneInfo) -> pl.DataFrame:
-    """Add ``DIMENSIONS``, and ``stretch``: the number of the week or day of the arrival.
+def coded(attempts: pl.DataFrame, zone: ZoneInfo, described: pl.Expr = EVERY) -> Coded:
+    """Return attempts with what the described ones are cut by: ``DIMENSIONS``, and stretches.
 
     Dimensions are enumerations that ascend, and the local hour of the week of the arrival. The type
     of GPUs is null without GPUs, and where the log gives no type; several are joined by ``+``.
     ``QUEUE`` joins partition, QOS and type; ``-`` is null. It is null if all attempts agree.
 
     Args:
-        numbered: result of ``number_users``, with user, account, partition, qos, gpu_types,
-            width_class, size and arrival_time of ``model.DESCRIBED``.
+        attempts: with user, account, partition, qos, gpu_types, width_class, size, standing and
+            arrival_time of ``model.DESCRIBED``.
+        described: which attempts figures describe.
     """
+    read = ("user", "account", "partition", "qos", "gpu_types", "width_class", "size")
+    numbered = number_users(only(attempts, described).select(*read, "arrival_time"))
     gpu_type = pl.col("gpu_types").str.replace_all(":[0-9]+", "").str.replace_all(",", "+")
     numbered = numbered.with_columns(gpu_type.alias(GPU_TYPE))
     names = [pl.col(name).fill_null("-") for name in ("partition", "qos", GPU_TYPE)]
@@ -274,41 +339,34 @@ def coded(numbered: pl.DataFrame, zone: ZoneInfo) -> pl.DataFrame:
     named = ("user", "account", "partition", "qos", GPU_TYPE, QUEUE)
     values = {name: numbered[name].unique().sort() for name in named}
     values["width_class"] = widths["width_class"]
-    return numbered.with_columns(
+    along = numbered.select(
+        pl.col("unit").cast(pl.Int32),
+        _stretches(numbered, zone).alias("stretch"),
         *(pl.col(name).cast(pl.Enum(known.drop_nulls())) for name, known in values.items()),
         hour_of_week=_hour_of_week(zone).cast(pl.UInt8),
-        stretch=_stretches(numbered, zone),
     )
+    return Coded(attempts, described, along)
 
 
-def evaluated(coded: pl.DataFrame, terms: Mapping[str, pl.Expr], whose: pl.Expr) -> Evaluated:
-    """Return the terms of the attempts that meet the condition ``whose``.
-
-    Args:
-        terms: what parts sum, by name; int64 or float64, without nulls.
-    """
-    asked = {name for each in (whose, *terms.values()) for name in each.meta.root_names()}
-    kept = ("unit", "stretch", *DIMENSIONS)
-    read = coded.select(*kept, *sorted(asked - set(kept)))
-    held = only(read, whose).select(*kept, **terms)
-    columns = {name: _numbers(held[name]) for name in terms}
-    units, stretches = (held[name].to_numpy() for name in ("unit", "stretch"))
-    return Evaluated(columns, units, stretches, held.select(DIMENSIONS), {})
-
-
-def cut(evaluated: Evaluated, dimension: str) -> Iterator[Part]:
-    """Yield the parts along one of ``DIMENSIONS``, null first; ``all`` is a single part."""
+def cut(evaluated: Evaluated, dimension: str, unit: str = "unit") -> list[Part]:
+    """Return the parts along one of ``DIMENSIONS``, null first; ``all`` is a single part."""
     if dimension == "all":
-        nowhere = np.zeros(len(evaluated.units), np.int64)
-        yield Part(dimension, None, Cells(evaluated, nowhere, 1), 0)
-        return
-    values = evaluated.cut_along[dimension]
+        nowhere = np.zeros(evaluated.along.height, np.int64)
+        return [Part(dimension, None, Cells(evaluated, nowhere, 1, unit), 0)]
+    values = evaluated.along[dimension]
     codes = (values.to_physical().cast(pl.Int64) + 1).fill_null(0).to_numpy()
     kind = values.dtype
     known = kind.categories if isinstance(kind, pl.Enum) else pl.Series(range(HOURS))
-    cells = Cells(evaluated, codes, len(known) + 1)
-    for code in np.flatnonzero(cells.attempts).tolist():
-        yield Part(dimension, None if code == 0 else str(known[code - 1]), cells, code)
+    cells = Cells(evaluated, codes, len(known) + 1, unit)
+    return [
+        Part(dimension, None if code == 0 else str(known[code - 1]), cells, code)
+        for code in np.flatnonzero(cells.attempts).tolist()
+    ]
+
+
+def _column(attempts: pl.DataFrame, made: pl.Expr) -> pl.Series:
+    """Return an expression, also a constant one, with an element for each attempt."""
+    return attempts.with_columns(made.alias("made"))["made"]
 
 
 def _order(numbers: Ints) -> Ints:
@@ -317,9 +375,8 @@ def _order(numbers: Ints) -> Ints:
     return np.argsort(numbers.astype(np.uint16) if small else numbers, kind="stable")
 
 
-def _numbers(column: pl.Series) -> Numbers:
-    """Return a column as int64 if no sum over it can overflow, else as float64."""
-    values: Numbers = column.to_numpy()
+def _numbers(values: Numbers) -> Numbers:
+    """Return int64 if no sum of the values can overflow, else float64."""
     if values.dtype == np.int64 and len(values):
         largest = max(int(values.max()), -int(values.min()))
         return values if largest * len(values) < 1 << 63 else values.astype(np.float64)
@@ -331,7 +388,7 @@ def _stretches(attempts: pl.DataFrame, zone: ZoneInfo) -> pl.Series:
     day = attempts.select(day_number(zone)).to_series()
     week = (day + 3) // 7  # 1970-01-01 was a Thursday
     stretch = week if week.n_unique() >= LEAST_UNITS else day
-    return (stretch.rank("dense") - 1).cast(pl.Int64)
+    return (stretch.rank("dense") - 1).cast(pl.Int32)
 
 
 def _hour_of_week(zone: ZoneInfo) -> pl.Expr:

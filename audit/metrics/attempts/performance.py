@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from audit.array_types import Ints
+from audit.kernels import sweeps
 from audit.metrics.attempts.contention import lifetimes, time_order
 from audit.model import Standing
 
@@ -42,8 +43,6 @@ def activity(
     Raises:
         ValueError: ``capacity`` is not positive, or ``edges`` do not ascend.
     """
-    from audit.kernels import sweeps
-
     cuts = np.asarray(edges, np.int64)
     seconds = np.diff(cuts)
     amounts = np.ascontiguousarray(np.broadcast_to(np.asarray(capacity, np.int64), seconds.shape))
@@ -91,8 +90,6 @@ def overtakes(described: pl.DataFrame) -> pl.DataFrame:
         ``described`` with overtaken_by and overtook, int64 ≥ 0; null for attempts that have not
         ended. O(n log n).
     """
-    from audit.kernels import sweeps
-
     compared = described["start_time"].is_not_null() & described["arrival_time"].is_not_null()
     lives = described.select("arrival_time", "start_time").filter(compared)
     lives = lives.select("arrival_time", rank=pl.col("start_time").rank("dense").cast(pl.Int64))

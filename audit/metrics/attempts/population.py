@@ -187,23 +187,42 @@ def only(frame: pl.DataFrame, condition: pl.Expr | pl.Series) -> pl.DataFrame:
     return frame if holds.all() else frame.filter(holds)
 
 
+def beside(frame: pl.DataFrame, more: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
+    """Return the left join on ``keys``, in order; if the rows agree, without a copy."""
+    if frame.select(keys).equals(more.select(keys)):
+        return frame.hstack(more.drop(keys))
+    return frame.join(more, on=keys, how="left", maintain_order="left")
+
+
 def compact(frame: pl.DataFrame) -> pl.DataFrame:
     """Return the same rows, with columns of equal values stored as a single value.
 
-    Columns of floats stay as they are, since 0 and −0 are equal but not the same.
+    0 and −0 are equal but not the same: such columns stay as they are.
     """
     if frame.is_empty():
         return frame
     ends = zip(frame.schema.items(), frame.row(0), frame.row(-1), strict=True)
-    likely = [name for (name, dtype), first, last in ends if first == last and not dtype.is_float()]
+    likely = [name for (name, _), first, last in ends if first == last]
     if not likely:
         return frame
-    constant = frame.select(pl.col(likely).eq_missing(pl.col(likely).first()).all())
+    floats = {name for name in likely if frame.schema[name].is_float()}
+    same = {
+        name: pl.col(name).eq_missing(pl.col(name).first()).all()
+        & (pl.lit(value=True) if name not in floats else _of_one_sign(name))
+        for name in likely
+    }
+    constant = frame.select(**same)
     return frame.with_columns(
         pl.lit(frame.item(0, name), frame.schema[name]).alias(name)
         for name, holds in constant.row(0, named=True).items()
         if holds
     )
+
+
+def _of_one_sign(name: str) -> pl.Expr:
+    """Return whether zeros of a column of floats are all of the same sign; NaN: unknown."""
+    inverse = 1.0 / pl.col(name)
+    return inverse.eq_missing(inverse.first()).all()
 
 
 def numbered(names: pl.Series) -> pl.Series:

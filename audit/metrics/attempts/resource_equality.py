@@ -28,6 +28,7 @@ import numpy as np
 import polars as pl
 
 from audit.array_types import Floats
+from audit.kernels import sweeps
 from audit.metrics.attempts.contention import Lifetimes, lifetimes
 from audit.metrics.quantiles import exact_sum
 from audit.model import Standing
@@ -88,8 +89,6 @@ def conservation(
 
 def _shares(lives: Lifetimes, weights: Weights) -> tuple[Floats, Floats]:
     """Return the consumption and unfairness of every lifetime."""
-    from audit.kernels import sweeps
-
     count = len(lives.arrival)
     share, share_low = np.empty(count), np.empty(count)
     consumed = ((lives.end - lives.start) * lives.size).astype(np.float64)

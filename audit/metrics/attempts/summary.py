@@ -20,9 +20,9 @@ from audit.metrics import dominant_share, uncertainty
 from audit.metrics.attempts import figures, passed_over, performance, users
 from audit.metrics.attempts.contention import counted_resources
 from audit.metrics.attempts.miss import TOLERANCE_S
-from audit.metrics.attempts.parts import SummaryRow, coded, number_users, row
+from audit.metrics.attempts.parts import SummaryRow, coded, row
 from audit.metrics.attempts.performance import Activity
-from audit.metrics.attempts.population import ended, gave_up_total, in_period, occupied, unplannable
+from audit.metrics.attempts.population import gave_up_total, in_period, occupied, unplannable
 from audit.metrics.attempts.resource_equality import conservation
 from audit.metrics.attempts.similar import of_similar
 from audit.metrics.quantiles import LOWER_QUARTILE, MEDIAN, UPPER_QUARTILE
@@ -137,9 +137,9 @@ def _of_parts(
 ) -> list[SummaryRow]:
     """Return the figures of ended attempts, in all and by dimension."""
     used = held.select(cs.by_name(*figures.read(), require_all=False))
-    attempts = coded(number_users(ended(used)), zone)
-    drawn = figures.DrawnUnits.of(attempts, seed, options.resamples)
-    return figures.of_parts(attempts, drawn, options.tolerance_s)
+    of_ended = coded(used, zone, pl.col("standing") == Standing.ENDED)
+    drawn = figures.DrawnUnits.of(of_ended, seed, options.resamples)
+    return figures.of_parts(of_ended, drawn, options.tolerance_s)
 
 
 def conservation_of(

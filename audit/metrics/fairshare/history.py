@@ -39,6 +39,7 @@ import numpy as np
 import polars as pl
 
 from audit.array_types import Bools, Floats, Ints
+from audit.kernels import trees as kernels
 from audit.metrics.fairshare import operators, trees
 from audit.metrics.fairshare.trees import NO_SHARE, Shape, Tree
 from audit.metrics.fairshare.usage import Kind, Method, Usage, by_number, numbered, usage
@@ -134,8 +135,6 @@ def day_ends(period: Period, in_zone: ZoneInfo, now: int) -> list[int]:
 
 def _by_usage(used: Usage, at: Ints) -> pl.DataFrame:
     """Return the rows without targets: least usage is served first."""
-    from audit.kernels import trees as kernels
-
     fraction = used.fraction
     present = used.first_start < at[:, np.newaxis]
     rank = np.empty_like(fraction, np.int64, order="C")
@@ -167,8 +166,6 @@ def _present(
     used: Usage, fraction: Floats, rank: Ints, present: Bools, at: Ints
 ) -> tuple[pl.DataFrame, pl.Series]:
     """Return a row for each present entity at each instant, and its number; rank 0 is none."""
-    from audit.kernels import trees as kernels
-
     count = int(present.sum())
     entity, as_of = np.empty(count, np.uint32), np.empty(count, np.int64)
     amount, part, place = np.empty(count), np.empty(count), np.empty(count, np.int64)
@@ -206,8 +203,6 @@ def _with_targets(used: Usage, shares: Mapping[str, float]) -> Usage:
 
 
 def _ranks(priority: Floats) -> Ints:
-    from audit.kernels import trees as kernels
-
     rank = np.empty(priority.shape, np.int64)
     kernels.ranks(np.ascontiguousarray(-priority), np.ones(priority.shape, np.bool_), rank)
     return rank

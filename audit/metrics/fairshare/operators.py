@@ -37,6 +37,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from audit.array_types import Floats, Ints
+from audit.kernels import trees as kernels
 
 OPERATORS: Final = (
     "absolute", "relative", "relative_n", "sigmoid", "sigmoid_n", "combined", "slurm"
@@ -61,8 +62,6 @@ def priority(name: str, targets: ArrayLike, states: ArrayLike) -> Floats:
     Raises:
         ValueError: no such operator; or a target or state is not from 0 to 1.
     """
-    from audit.kernels import trees as kernels
-
     operator = code(name)
     t, s = np.broadcast_arrays(
         *(np.asarray(value, dtype=np.float64) for value in (targets, states))

@@ -23,6 +23,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit.array_types import Bools, Floats, Ints
+from audit.kernels import trees as kernels
 from audit.metrics.fairshare import operators
 
 Kind = Literal["account", "user"]
@@ -342,8 +343,6 @@ class Shape:
 
     def ranks(self, priorities: Floats) -> Ints:
         """Return ``ranks_of`` the tree."""
-        from audit.kernels import trees as kernels
-
         places = np.empty_like(priorities, np.int64, order="C")
         kinds = self.is_user.astype(np.int64)
         kernels.rank(self.offsets, self.members, self.depths, kinds, priorities, places)
@@ -351,8 +350,6 @@ class Shape:
 
     def history(self, own: Floats, operator: str) -> History:
         """Return the ``history`` of the tree; ``own`` becomes the usage in it."""
-        from audit.kernels import trees as kernels
-
         states, priorities = np.empty_like(own), np.empty_like(own)
         kernels.climb(self.tree.parents, self.above, self.shared, own, states)
         kernels.apply(operators.code(operator), self.targets, states, priorities)

@@ -41,6 +41,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit.array_types import Floats, Ints
+from audit.kernels import usage as kernels
 
 Kind = Literal["user", "account"]
 Alignment = Literal["trailing", "calendar"]
@@ -109,8 +110,6 @@ class Windows:
 
     def sweep(self, grouped: Grouped, instants: Ints) -> tuple[Floats, Floats]:
         """Return usage as ``Method.sweep``."""
-        from audit.kernels import usage as kernels
-
         edges, bounds = np.unique(self.bounds(instants), return_inverse=True)
         weights = np.array([self.decay**i for i in range(self.depth)], np.float64)
         bounds = bounds.reshape(len(instants), self.depth + 1)
@@ -140,8 +139,6 @@ class HalfLife:
 
     def sweep(self, grouped: Grouped, instants: Ints) -> tuple[Floats, Floats]:
         """Return usage as ``Method.sweep``."""
-        from audit.kernels import usage as kernels
-
         used, total = _table(grouped, instants)
         kernels.half_life_usage(kernels.Attempts(*grouped), instants, self.half_life_s, used, total)
         return used, total
@@ -240,8 +237,6 @@ def _arranged(
     codes: NDArray[np.uint32], offsets: Ints, places: Ints, started: pl.DataFrame, now: int
 ) -> Grouped:
     """Return attempts owner by owner; ``places``, overwritten, is where those of each code go."""
-    from audit.kernels import usage as kernels
-
     start = np.ascontiguousarray(started["start_time"].to_numpy(), np.int64)
     end = np.ascontiguousarray(started["end_time"].fill_null(now).to_numpy(), np.int64)
     penalty = np.ascontiguousarray(started["penalty"].to_numpy(), np.float64)
@@ -256,8 +251,6 @@ def numbered(values: pl.DataFrame) -> tuple[pl.DataFrame, NDArray[np.uint32], In
     It compares hashes, which takes half as long as polars' categories; if two rows share one,
     another seed is tried.
     """
-    from audit.kernels import usage as kernels
-
     codes = np.empty(values.height, np.uint32)
     firsts, counts = np.empty(values.height, np.int64), np.empty(values.height, np.int64)
     for seed in itertools.count():

@@ -9,10 +9,8 @@ Conventions: a limit of remaining time counts Σ amount × max(0, start + wallti
 at whenever a job of the pool starts; an unknown walltime is the occupancy.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import polars as pl
@@ -20,16 +18,19 @@ from numpy.typing import NDArray
 
 from audit import periods
 from audit.array_types import Ints
+from audit.kernels.limited import (
+    LimitedAttempts,
+    LimitEvents,
+    LimitInForce,
+    LimitQueues,
+    forbidden_spans,
+)
 from audit.metrics.attempts.account import KEY
 from audit.metrics.attempts.population import only
 from audit.metrics.attempts.reasons import in_scope
 from audit.metrics.waits.queue import NEVER, InForce, Queued, in_force, numbered, queued, validity
 from audit.model import Pool
 from audit.rules import Limit
-
-if TYPE_CHECKING:
-    from audit.kernels.limited import LimitEvents
-
 
 _END, _ARRIVE, _LEAVE, _RUN = range(4)
 """Kinds of events, as in the kernel."""
@@ -103,8 +104,6 @@ def joined(spans: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
 
 def _spans(queue: Queued, rules: InForce, k: int, *, remaining: bool) -> Ints:
     """Return the spans of limit ``k``, [s, 3]: place in the queue, first and last second."""
-    from audit.kernels.limited import LimitedAttempts, LimitInForce, LimitQueues, forbidden_spans
-
     rows = queue.rows
     user = numbered(rows["user"])
     place = np.flatnonzero((rules.counter[k] >= 0) & (rules.amount[k] > 0))
@@ -157,8 +156,6 @@ def _events(
     queue: Queued, place: Ints, counter: Ints, known: NDArray[np.bool_], looks: Ints
 ) -> LimitEvents:
     """Return the events of the attempts at these places."""
-    from audit.kernels.limited import LimitEvents
-
     start, end = queue.column("start_time")[place], queue.column("end")[place]
     arrival, leave = queue.column("arrival_time")[place], queue.column("leave")[place]
     ran = queue.rows["start_time"].is_not_null().to_numpy()[place] & (end > start)

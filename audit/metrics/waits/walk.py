@@ -4,15 +4,16 @@
 order, which is (arrival, submit, sequence) or that of known priorities; times in epoch s.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from audit.array_types import Ints
+from audit.kernels.growing import Table
+from audit.kernels.waits import walk as kernels
+from audit.kernels.waits.walk import Course, Machines, Ruled, Waits
 from audit.metrics.attempts import contention
 from audit.metrics.nodes import Placed, placed, sums_of
 from audit.metrics.waits.queue import (
@@ -27,10 +28,6 @@ from audit.metrics.waits.queue import (
     numbered,
 )
 from audit.model import Pool
-
-if TYPE_CHECKING:
-    from audit.kernels.waits.walk import Course, Machines, Ruled, Waits
-
 
 BOOKED: Final = (
     *("held", "unavailable", "rule", "rule_free", "own_queued", "own_running", "kept_own"),
@@ -109,7 +106,7 @@ class WaitSweep(NamedTuple):
         seconds: NDArray[np.float64] = self.seconds[BOOKED.index(cause)]
         return seconds
 
-    def with_those(self, other: WaitSweep, chosen: NDArray[np.bool_]) -> WaitSweep:
+    def with_those(self, other: "WaitSweep", chosen: NDArray[np.bool_]) -> "WaitSweep":
         """Return the bookings with those of another sweep for the ``chosen`` attempts."""
         theirs = pl.col("place").is_in(pl.Series(np.flatnonzero(chosen)).implode())
         stretches = pl.concat([self.stretches.filter(~theirs), other.stretches.filter(theirs)])
@@ -144,8 +141,6 @@ class PoolLog(NamedTuple):
 
 def scene(queue: Queued, pool: Pool, rules: InForce, known: LogFacts, *, outage_s: int) -> PoolLog:
     """Return a pool's log as the kernel takes it, with its outages of at least ``outage_s`` s."""
-    from audit.kernels.waits import walk as kernels
-
     arrival = np.maximum(queue.column("arrival_time"), known.begin)
     leave = queue.column("leave")
     waits = queue.rows["waits"].to_numpy()
@@ -223,8 +218,6 @@ def _log(
     arrival: Ints,
     waiting: Ints,
 ) -> Waits:
-    from audit.kernels.waits.walk import Waits
-
     held, n = queue.rows, queue.rows.height
     leave, start, end = (queue.column(name) for name in ("leave", "start_time", "end"))
     started = held["start_time"].is_not_null().to_numpy()
@@ -311,9 +304,6 @@ def _flags(n: int, known: LogFacts) -> Ints:
 
 def book(of: PoolLog, plan: Plan) -> WaitSweep:
     """Book each second of the waits under a plan."""
-    from audit.kernels.growing import Table
-    from audit.kernels.waits import walk as kernels
-
     n = len(of.outside)
     seconds, idle, lapsed = np.zeros((len(BOOKED), n)), np.zeros(n), np.zeros(n, np.uint8)
     forbidden = np.zeros((of.rule_count, n), np.int64)

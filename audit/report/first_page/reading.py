@@ -8,7 +8,7 @@ import polars as pl
 
 from audit.config import VerdictConfig as Thresholds
 from audit.metrics.attempts import base
-from audit.metrics.attempts.population import only
+from audit.metrics.attempts.population import compact, only
 from audit.metrics.verdict import Gaps, VerdictBound, decide
 from audit.model import OBSERVED, Period
 from audit.periods import day_after, day_of, day_start, kind_of, parse_day, zone
@@ -126,7 +126,7 @@ def _period(contents: Contents) -> Period:
 def _jobs(con: Connection, contents: Contents, period: Period) -> pl.DataFrame:
     of = {"cluster": contents.cluster, "schedule": OBSERVED, "whole": period.whole_log}
     within = {"from_time": period.from_time, "to_time": period.to_time}
-    return totals.with_causes(queries.run(con, "first_page/jobs", **of, **within))
+    return compact(totals.with_causes(queries.run(con, "first_page/jobs", **of, **within)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,10 +55,10 @@ def _of_class(
     stop = slice(stops.first[entity], stops.first[entity + 1])
     climb = slice(climbs.first[entity], climbs.first[entity + 1])
     reached = climbs.level[AMOUNT, climb]
-    begins = stops.level[AMOUNT, stop]
+    begins = stops.level(AMOUNT, stop)
     ends = begins + jobs.adds[AMOUNT][stops.group[stop]]
     fits = ends <= declared
-    begins, ends, day = begins[fits], ends[fits], stops.day[stop][fits]
+    begins, ends, day = begins[fits], ends[fits], stops.day(stop)[fits]
     levels, often = np.unique(
         reached[(2 * reached >= declared) & (reached < declared)], return_counts=True
     )

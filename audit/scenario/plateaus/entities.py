@@ -3,8 +3,6 @@
 Source: SPEC §11, *Plateaus*.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, Literal, NamedTuple
@@ -105,16 +103,16 @@ class Plateaued:
         return [*every][family.of is None : -1]
 
     @property
-    def of_entities(self) -> Plateaued:
+    def of_entities(self) -> "Plateaued":
         """The same without classes, whose entities are the last."""
         return self._of_first(sum(family.without is None for family in self.families))
 
     @property
-    def without_entities(self) -> Plateaued:
+    def without_entities(self) -> "Plateaued":
         """The same with jobs and groups alone."""
         return self._of_first(0)
 
-    def _of_first(self, number: int) -> Plateaued:
+    def _of_first(self, number: int) -> "Plateaued":
         """Return the same with the first families."""
         first = self.first[: number + 1]
         return replace(
@@ -251,6 +249,13 @@ _OF_NODES: Final = (
 )
 
 
+_UNREAD: Final = (
+    *("cluster", "job_id", "kind", "schedule", "byte_offset", "priority", "eligible_time"),
+    *("waited_s", "wait_s", "runtime_s", "bounded_slowdown", "width_class"),
+)
+"""Columns of ``model.DESCRIBED`` that would be copied for nothing."""
+
+
 def plateaued(described: pl.DataFrame, pool: Pool, now: int) -> Plateaued:
     """Return the jobs of a pool in groups, with their entities.
 
@@ -260,7 +265,7 @@ def plateaued(described: pl.DataFrame, pool: Pool, now: int) -> Plateaued:
     Args:
         described: columns of ``model.DESCRIBED``; attempts of other pools are ignored.
     """
-    own = only(described, pl.col("pool") == pool.name)
+    own = only(described.drop(_UNREAD, strict=False), pl.col("pool") == pool.name)
     if "tasks" in own.columns:
         own = own[np.repeat(np.arange(own.height), own["tasks"].fill_null(1).to_numpy())]
     held = hold_kind(own).is_not_null().alias("held")

@@ -3,8 +3,6 @@
 Source: SPEC §11, *Plateaus: limits that the log shows*.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
@@ -86,7 +84,7 @@ class JudgedLevel(NamedTuple):
     end: int
 
     @property
-    def series(self) -> SeriesOf:
+    def series(self) -> "SeriesOf":
         """Its entities."""
         return SeriesOf(self.family, self.begin, self.end, self.member is None)
 

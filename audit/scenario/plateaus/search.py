@@ -158,14 +158,14 @@ class PlateauSearch:
         low, high = stops.first[one.begin], stops.first[one.end]
         theirs = (stops.user_stop >= low) & (stops.user_stop < high)
         stop, user = stops.user_stop[theirs], stops.user[theirs]
-        used, more = stops.level[one.measure, stop], adds[stops.group[stop]]
+        used, more = stops.level(one.measure, stop), adds[stops.group[stop]]
         at = (more > 0) & (more <= one.level) & (used <= one.level) & (one.level < used + more)
-        at &= _inside(one, stops.day[stop])
+        at &= _inside(one, stops.day(stop))
         climb = slice(self.climbs.first[one.begin], self.climbs.first[one.end])
         job = self.climbs.job[climb]
         used, more = self.climbs.level[one.measure, climb], adds[self.jobs.group[job]]
         following = (used <= one.level) & (one.level < used + more)
-        following &= _inside(one, self.climbs.day[climb])
+        following &= _inside(one, self.climbs.day(climb))
         starts = self.user[job[following]]
         return _several(user[at]) and _several(starts[starts > 0])
 

@@ -3,12 +3,12 @@
 Source: SPEC §11, *Plateaus*.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from audit import periods
 from audit.array_types import Ints
@@ -24,40 +24,67 @@ from audit.model import Limit, Pool
 from audit.scenario.limits import UNLIMITED, Limits, limits_of
 from audit.scenario.plateaus.entities import Plateaued, combined
 
+Which = slice | Ints
+EACH: Final = slice(None)
+
 
 @dataclass(frozen=True)
 class Climbs:
     """The starts of each entity's jobs, sorted by entity and time, c."""
 
     first: Ints  # [E + 1]
-    job: Ints  # [c]
+    job: NDArray[np.int32]  # [c]
     level: Ints  # [measures, c]: after the start
-    day: Ints  # [c], local
+    day_of: Ints  # [n], local: of the start of each job
 
-    def of_first(self, entities: int) -> Climbs:
+    def day(self, climb: Which = EACH) -> Ints:
+        """Return the local days of some climbs."""
+        days: Ints = self.day_of[self.job[climb]]
+        return days
+
+    def of_first(self, entities: int) -> "Climbs":
         """Return the climbs of the first entities."""
         kept = slice(0, self.first[entities])
-        first = self.first[: entities + 1]
-        return Climbs(first, self.job[kept], self.level[:, kept], self.day[kept])
+        return Climbs(self.first[: entities + 1], self.job[kept], self.level[:, kept], self.day_of)
 
 
 @dataclass(frozen=True)
 class Stops:
-    """The stops of each entity, sorted by entity and time, s."""
+    """The stops of each entity, sorted by entity and time, s; in i intervals of constant levels.
+
+    An interval ends with several stops, so its levels and its day are kept once.
+    """
 
     first: Ints  # [E + 1]
-    group: Ints  # [s]: one with the stop's request
-    level: Ints  # [measures, s]
-    day: Ints  # [s], local
+    group: NDArray[np.int32]  # [s]: one with the stop's request
+    interval: NDArray[np.int32]  # [s]
+    levels: Ints  # [measures, i]
+    days: Ints  # [i], local
     user_stop: Ints  # stops of accounts, partitions, … with users whose own groups were hungry,
     user: Ints  # and these users
 
-    def of_first(self, entities: int) -> Stops:
+    def level(self, measure: int, stop: Which = EACH) -> Ints:
+        """Return the levels of some stops."""
+        levels: Ints = self.levels[measure, self.interval[stop]]
+        return levels
+
+    def day(self, stop: Which = EACH) -> Ints:
+        """Return the local days of some stops."""
+        days: Ints = self.days[self.interval[stop]]
+        return days
+
+    def of_first(self, entities: int) -> "Stops":
         """Return the stops of the first entities."""
         kept = slice(0, self.first[entities])
-        first, users = self.first[: entities + 1], self.user_stop < self.first[entities]
-        of_users = self.user_stop[users], self.user[users]
-        return Stops(first, self.group[kept], self.level[:, kept], self.day[kept], *of_users)
+        users = self.user_stop < self.first[entities]
+        return replace(
+            self,
+            first=self.first[: entities + 1],
+            group=self.group[kept],
+            interval=self.interval[kept],
+            user_stop=self.user_stop[users],
+            user=self.user[users],
+        )
 
 
 def clock(pool: Pool, known_from: int, known_to: int) -> tuple[Ints, Ints]:
@@ -95,11 +122,10 @@ def swept(
     days = clock(pool, known_from, _known_to(jobs, since))
     climbs = None
     if climbing:
-        start = local_days(days, queue.column("start_time")[job])
-        climbs = Climbs(first, job, level, start)
-    tables = made.intervals.taken(), made.stops.taken(), made.users.taken()
-    del made  # these are copies
-    return _stops(jobs, *tables, days), climbs
+        begun = local_days(days, queue.column("start_time"))
+        climbs = Climbs(first, job.astype(np.int32), level, begun)
+    del job
+    return _stops(jobs, made, days), climbs
 
 
 def marked(jobs: Plateaued, pool: Pool, limits: Sequence[Limit], since: int) -> Ints:
@@ -167,36 +193,34 @@ def _barriers(jobs: Plateaued, pool: Pool, known_to: int) -> Barriers:
     )
 
 
-def _stops(
-    jobs: Plateaued, intervals: Ints, stops: Ints, users: Ints, days: tuple[Ints, Ints]
-) -> Stops:
+def _stops(jobs: Plateaued, made: StopTables, days: tuple[Ints, Ints]) -> Stops:
+    intervals, stops, users = made.intervals.taken(), made.stops.taken(), made.users.taken()
     entity = intervals[stops[:, 0], 0]
     order = time_order(entity)
     first = np.searchsorted(entity[order], np.arange(len(jobs.members) + 1))
-    place = np.empty_like(order)
+    del entity
+    place = np.empty(len(order), np.int32)
     place[order] = np.arange(len(order))
-    user_stop = place[users[:, 0]]
-    del entity, place
-    group = jobs.cells[0][stops[order, 1], 1]
-    interval = stops[order, 0]
-    del order
-    level = np.empty((intervals.shape[1] - 3, len(interval)), np.int64)
-    for of_measure, levels in zip(level, intervals[:, 3:].T, strict=True):
-        of_measure[:] = levels[interval]
+    user_stop = place[users[:, 0]].astype(np.int64)
+    del place
+    group = jobs.cells[0][:, 1].astype(np.int32)[stops[order, 1]]
+    interval = stops[order, 0].astype(np.int32)
+    del order, stops
     begin, end = intervals[:, 1], intervals[:, 2]
-    day = local_days(days, begin + (end - begin) // 2)[interval]
-    return Stops(first, group, level, day, user_stop, users[:, 1])
+    day = local_days(days, begin + (end - begin) // 2)
+    levels = np.ascontiguousarray(intervals[:, 3:].T)
+    return Stops(first, group, interval, levels, day, user_stop, users[:, 1].copy())
 
 
 def traces(jobs: Plateaued, stops: Stops, climbs: Climbs, measure: int) -> Traces:
     """Return stops and climbs in one measure, as the kernel takes them."""
     return Traces(
         first_stop=stops.first,
-        stop_level=stops.level[measure],
+        stop_level=stops.level(measure),
         stop_adds=jobs.adds[measure][stops.group],
-        stop_day=stops.day,
+        stop_day=stops.day(),
         first_climb=climbs.first,
         climb_level=climbs.level[measure],
         climb_adds=jobs.adds[measure][jobs.group[climbs.job]],
-        climb_day=climbs.day,
+        climb_day=climbs.day(),
     )

@@ -7,8 +7,6 @@ before its hours if the walltime reaches into them.
 Source: SPEC §11, *Windows and overlap windows*.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from datetime import datetime
 from functools import partial
@@ -115,7 +113,7 @@ class WindowCandidate(NamedTuple):
         kernels.forbidden_seconds(seen.possible_starts, self.closed, first, seconds)
         return RuleWait(first, seconds)
 
-    def forbidden(self, seen: Seen, *, by_hour: bool) -> tuple[Forbidden, Forbidden]:
+    def forbidden(self, seen: Seen, *, by_hour: bool) -> tuple["Forbidden", "Forbidden"]:
         """Return the starts of its class, and those of its neighbours, that it would forbid.
 
         Args:
@@ -150,12 +148,12 @@ class Forbidden(NamedTuple):
     broken: Bools  # whether it was observed
 
     @classmethod
-    def of_table(cls, rows: Ints) -> Forbidden:
+    def of_table(cls, rows: Ints) -> "Forbidden":
         """Return the starts of a table of the kernel."""
         job, broken = rows[:, 1:].view(np.int32).T
         return cls(job.astype(np.int64), rows[:, 0].copy(), broken > 0)
 
-    def of(self, chosen: Bools) -> Forbidden:
+    def of(self, chosen: Bools) -> "Forbidden":
         """Return the chosen ones."""
         return Forbidden._make(column[chosen] for column in self)
 
@@ -369,28 +367,35 @@ def _proposed(
     For each class and circle of hours, they are the hours with the greatest score of condition (d)
     over any run of blocks.
     """
-    whole = table.sum(3, keepdims=True)
-    if by.bounded:
-        table = whole - table.cumsum(3)[:, :, :, :-1]
-    sums, total = table.sum((0, 1)), whole.sum((0, 1))
-    of_class, of_all = sums[:SECONDS].sum((0, 2)), total[:SECONDS].sum()
-    enough = (of_class >= LEAST) & (of_all - of_class >= LEAST) & (sums[WITHHELD].sum(1) > 0)
-    likely = np.flatnonzero(enough).tolist()
-    chances = [KEPT * _shares_of_runs(total[:, 0] - sums[:, number]) for number in likely]
-    # [reaches + 1, hours, …], sums over the attempts with at least each reach
-    tail = np.zeros((table.shape[1] + 1, WEEK, 3, len(likely) + 1, BLOCKS))
-    for reach in reversed(range(table.shape[1])):
-        tail[reach, :, :, :-1] = tail[reach + 1, :, :, :-1] + table[:, reach][:, :, likely]
-        tail[reach, :, :, -1:] = tail[reach + 1, :, :, -1:] + whole[:, reach]
+    tail = _tail(table, bounded=by.bounded)
+    sums = tail[:, 0].sum(0)
+    events = sums[:SECONDS].sum((0, 2))
+    enough = (events >= LEAST) & (events[0] - events >= LEAST) & (sums[WITHHELD].sum(1) > 0)
+    likely = np.flatnonzero(enough).tolist()  # never the first: nothing is outside it
+    chances = {one: KEPT * _shares_of_runs(sums[:, 0] - sums[:, one]) for one in likely}
     for circle in _circles(overlap=overlap):
         base, hours = _added(circle, tail, overlap=overlap)
-        for place, number in enumerate(likely):
-            begin, extent, score, seconds = best_stretch(
-                base, hours, place, chances[place], LEAST, RAW
-            )
+        for one in likely:
+            begin, extent, score, seconds = best_stretch(base, hours, one, chances[one], LEAST, RAW)
             if score > 0:
                 closed = circle[:, (begin + np.arange(extent + 1)) % circle.shape[1]]
-                yield number, tuple(np.unique(closed).tolist()), seconds
+                yield one - 1, tuple(np.unique(closed).tolist()), seconds
+
+
+def _tail(table: Floats, *, bounded: bool) -> Floats:
+    """Return the sums over all attempts, and over each class, with at least each reach.
+
+    Args:
+        table: of bins; it is overwritten.
+        bounded: whether a class consists of all bins above its number.
+    """
+    if bounded:
+        table = table[:, :, :, ::-1]
+        table = np.add.accumulate(table, 3, out=table)[:, :, :, ::-1]
+    else:
+        table = np.concatenate((table.sum(3, keepdims=True), table), 3)
+    down = table[:, ::-1]
+    return np.add.accumulate(down, 1, out=down)[:, ::-1]
 
 
 def _shares_of_runs(of_blocks: Floats) -> Floats:
@@ -412,22 +417,22 @@ def _added(circle: Ints, tail: Floats, *, overlap: bool) -> tuple[Floats, Floats
 
     Args:
         circle: see ``_circles``.
-        tail: sums by the least reach and the hour of the week, [reaches + 1, hours, …].
+        tail: sums by the hour of the week and the least reach, [hours, reaches, …].
         overlap: whether a stretch forbids starts before it.
 
     Returns:
         The sums before a stretch that begins at each hour, [begin, …]; and the sums that each
         further hour adds, [begin, hours, …], or [1, hours, …] if they are the same for all begins.
     """
-    size, every = circle.shape[1], tail[0]
+    size, every = circle.shape[1], tail[:, 0]
     if not overlap:
-        return np.zeros((size, *every.shape[1:])), every[circle].sum(0)[None]
+        return np.zeros((size, *every.shape[1:])), np.ascontiguousarray(every[circle].sum(0)[None])
     base, hours = [], []
     for begin in range(size):
-        before = tail[np.searchsorted(REACHES, _hours_to(circle[:, begin])), np.arange(WEEK)]
+        before = tail[np.arange(WEEK), np.searchsorted(REACHES, _hours_to(circle[:, begin]))]
         base.append(before.sum(0))
         hours.append((every - before)[circle[:, (begin + np.arange(size - 1)) % size]].sum(0))
-    return np.stack(base), np.stack(hours)
+    return np.ascontiguousarray(base), np.ascontiguousarray(hours)
 
 
 def _hours_to(closings: Ints) -> Ints:

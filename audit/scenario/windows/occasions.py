@@ -1,7 +1,5 @@
 """The times at which waiting attempts could have started under the rules in force (SPEC §11)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -63,7 +61,7 @@ class Seen:
             self._made[which] = make()
         return self._made[which]
 
-    def under(self, walker: Walker, tried: Tried) -> Seen:
+    def under(self, walker: "Walker", tried: "Tried") -> "Seen":
         """Return the spans that claim under a window on trial, on the same clock."""
         return replace(self, spans=Spans(walker.claims(tried), walker.spans.others[:0]))
 

@@ -1,8 +1,8 @@
 """The search for the windows that a log shows.
 
 Of the candidates that pass all conditions, the one that books most waiting time with free capacity
-is accepted, and the rest are judged again with it in force. Candidates are judged in the order of
-the most that they could book, so that few need to be judged.
+is accepted, and the rest are judged again with it in force. Candidates are judged in steps, always
+the one that may book most: few are judged in full, and few are compared with the schedule.
 
 Source: SPEC §11, *Windows and overlap windows*.
 """
@@ -23,13 +23,11 @@ from audit.scenario.delivered.candidates import candidates
 from audit.scenario.delivered.comparing import ComparedStarts, compared_starts
 from audit.scenario.scenario import Scenario
 from audit.scenario.windows import evidence, hours, occasions
-from audit.scenario.windows.evidence import TestedRule
+from audit.scenario.windows.evidence import RuleWait, TestedRule
 from audit.scenario.windows.hours import WindowCandidate
 from audit.scenario.windows.observed import Observed, observe
 from audit.scenario.windows.occasions import DAY_S, Seen
 
-RAW_SHARE: Final = "raw share"
-BOOKS_LESS: Final = "books less"
 DISAGREES: Final = "agreement"
 BOOKS: Final = 0.01
 """Least share of all waiting that a window must book: a report lists rules from it on."""
@@ -92,9 +90,9 @@ def find_windows(scenario: Scenario, held_until: Ints | None = None) -> FoundWin
             break
         accepted.append(best)
         compared = compared.under(best.on(compared.scenario.pool))
-    kept = {_name(one) for one in accepted}
+    kept = {(one.window, one.zone) for one in accepted}
     worst = sorted(
-        ((most, one) for key, (most, one) in failed.items() if key not in kept),
+        ((most, one) for most, one in failed.values() if (one.window, one.zone) not in kept),
         key=lambda pair: -pair[0],
     )
     most = tuple(one for _, one in worst[:MOST_FAILED])
@@ -105,6 +103,17 @@ def _falls(compared: ComparedStarts, pool: Pool) -> bool:
     """Return whether the best agreement is lower under the rules of ``pool``: condition (c)."""
     best = compared.best
     return best is not None and not compared.under(pool).reaches(best)
+
+
+class _Standing(NamedTuple):
+    """A candidate, as far as it is judged."""
+
+    seen: Seen
+    candidate: WindowCandidate
+    waiting: RuleWait | None = None
+    """The waiting that it may book; None: its share is not known yet."""
+    window: InferredWindow | None = None
+    """It passes all conditions but perhaps that of the agreement; None: it was not tried yet."""
 
 
 class _Choice:
@@ -119,11 +128,14 @@ class _Choice:
         self.observed = observed
         self.compared = compared
         self.pool = compared.scenario.pool
-        self.waiting = max(float(observed.wait.sum()), 1.0)
+        waiting = max(float(observed.wait.sum()), 1.0)
+        self.least = BOOKS * waiting
+        """The seconds that a window must exceed."""
         work = observed.under(self.pool)
         self.walker = occasions.Walker(work, work.limits, occasions.outages(work))
         self.serial = count()
-        self.queue: list[tuple[float, int, Seen, WindowCandidate]] = []
+        self.queue: list[tuple[float, int, _Standing]] = []
+        """By the most seconds that each may book, as far as it is judged."""
         self.known: set[str] = set()
         self.failed = failed
 
@@ -136,61 +148,61 @@ class _Choice:
             seen = Seen(self.observed, self.walker.spans, zone)
             self._add(seen, hours.candidates(seen))
         best: InferredWindow | None = None
-        least = BOOKS * self.waiting
-        while self.queue and -self.queue[0][0] > least:
-            most, _, seen, candidate = heapq.heappop(self.queue)
-            one, others = self._judge(seen, candidate, least)
-            if one.found.fails == DISAGREES:
-                others = ()
-            self._add(seen, others)
-            if not one.found.fails:
-                best, least = one, one.seconds
-            elif one.found.fails not in (RAW_SHARE, BOOKS_LESS):
-                self.failed[_name(one)] = -most, one
+        while self.queue and -self.queue[0][0] > self.least:
+            _, _, one = heapq.heappop(self.queue)
+            if one.waiting is None:
+                self._look(one)
+            elif one.window is None:
+                self._try(one, one.waiting)
+            elif _falls(self.compared, one.window.on(self.pool)):
+                self._fail(one, one.window, DISAGREES)
+            else:
+                best, self.least = one.window, one.window.seconds
+                self._add(one.seen, hours.wider(one.candidate))
         return best
 
     def _add(self, seen: Seen, candidates: Iterable[WindowCandidate]) -> None:
         for one in candidates:
             key = f"{one.rule} {seen.zone}"
-            if key not in self.known:
+            before = self.failed.get(key)
+            disagreed = before is not None and before[1].found.fails == DISAGREES
+            if key not in self.known and not disagreed:
                 self.known.add(key)
-                heapq.heappush(self.queue, (-one.seconds, next(self.serial), seen, one))
+                self._put(one.seconds, _Standing(seen, one))
 
-    def _judge(
-        self, seen: Seen, one: WindowCandidate, least: float
-    ) -> tuple[InferredWindow, Iterable[WindowCandidate]]:
-        """Judge a candidate, which must book more than ``least`` seconds.
+    def _put(self, most: float, one: _Standing) -> None:
+        heapq.heappush(self.queue, (-most, next(self.serial), one))
 
-        Returns:
-            The window; and windows with other hours to judge next.
-        """
-        units = one.units(seen)
-        if not evidence.plausible(*units):
-            return self._window(seen, one, TestedRule(RAW_SHARE), 0), ()
-        waiting = one.waiting(seen)
-        if waiting.within(evidence.judge(*units).days) <= least:
-            return self._window(seen, one, TestedRule(BOOKS_LESS), 0), ()
-        trial = seen.under(self.walker, one.tried(seen))
-        found = evidence.judge(*one.units(trial))
-        seconds = waiting.within(found.days)
-        if not found.fails and seconds <= least:
-            found = found._replace(fails=BOOKS_LESS)
-        others: Iterable[WindowCandidate] = ()
-        if found.units and found.fails != BOOKS_LESS:
-            slices = hours.broken_slices(trial, one, found.days)
-            if any(slices) and not found.fails:
-                found = found._replace(fails="slices")
-            others = hours.narrower(one, slices) if found.fails else hours.wider(one)
-        made = self._window(seen, one, found, seconds)
-        if not found.fails and self._disagrees(made):
-            made = made._replace(found=found._replace(fails=DISAGREES))
-        return made, others
+    def _look(self, one: _Standing) -> None:
+        """Judge a candidate by what it withheld while others claimed beside it."""
+        units = one.candidate.units(one.seen)
+        if evidence.plausible(*units):
+            waiting = one.candidate.waiting(one.seen)
+            most = waiting.within(evidence.judge(*units).days)
+            self._put(most, one._replace(waiting=waiting))
 
-    def _disagrees(self, one: InferredWindow) -> bool:
-        """Return whether a window fails condition (c), now or in a round before."""
-        before = self.failed.get(_name(one))
-        failed = before is not None and before[1].found.fails == DISAGREES
-        return failed or _falls(self.compared, one.on(self.pool))
+    def _try(self, one: _Standing, waiting: RuleWait) -> None:
+        """Judge a candidate by what it withholds if nothing of its class claims."""
+        candidate = one.candidate
+        trial = one.seen.under(self.walker, candidate.tried(one.seen))
+        found = evidence.judge(*candidate.units(trial))
+        made = self._window(one.seen, candidate, found, waiting.within(found.days))
+        if not found.fails and made.seconds <= self.least:
+            return
+        slices = hours.broken_slices(trial, candidate, found.days) if found.units else None
+        if slices is not None and any(slices):
+            found = found._replace(fails=found.fails or "slices")
+        if not found.fails:
+            self._put(made.seconds, one._replace(window=made))
+            return
+        self._fail(one, made, found.fails)
+        if slices is not None:
+            self._add(one.seen, hours.narrower(candidate, slices))
+
+    def _fail(self, one: _Standing, made: InferredWindow, fails: str) -> None:
+        made = made._replace(found=made.found._replace(fails=fails))
+        key = f"{one.candidate.rule} {one.seen.zone}"
+        self.failed[key] = one.candidate.seconds, made
 
     def _window(
         self, seen: Seen, one: WindowCandidate, found: TestedRule, seconds: int
@@ -201,10 +213,6 @@ class _Choice:
             starts &= evidence.on_days(seen.start_local, found.days)
         window = one.rule.but(**_days(seen, found.days))
         return InferredWindow(window, seen.zone, found, int(starts.sum()), seconds)
-
-
-def _name(one: InferredWindow) -> str:
-    return f"{one.window} {one.zone}"
 
 
 def _days(seen: Seen, days: tuple[int, int] | None) -> dict[str, date]:

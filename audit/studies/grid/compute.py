@@ -21,7 +21,7 @@ import polars as pl
 
 from audit.array_types import Floats, Ints
 from audit.metrics.attempts import population
-from audit.metrics.attempts.parts import Ratio, coded, cut, evaluated, number_users
+from audit.metrics.attempts.parts import EVERY, Evaluated, Ratio, coded, cut, number_users
 from audit.metrics.attempts.resource_equality import resource_equality
 from audit.metrics.claims import Estimate, of_resamples
 from audit.metrics.draws import Draws
@@ -183,13 +183,13 @@ def figures(grid: Grid) -> pl.DataFrame:
 
     Columns are ``cells.STUDIED``; the dimension is ``all`` or ``width_class``.
     """
-    numbered = coded(number_users(grid.part.described), ZoneInfo("UTC"))
+    of_all = coded(grid.part.described, ZoneInfo("UTC"))
     ratios = [Ratio(of.mean, name, "one", of.unit) for name, of in MEASURES.items()]
     terms = {"one": pl.lit(1, pl.Int64), **{name: pl.col(name) for name in MEASURES}}
     rows: list[Sequence[object]] = []
     for point, values in grid.values.items():
-        attempts = numbered.with_columns(pl.Series(name, of) for name, of in values.items())
-        counted = evaluated(attempts, terms, pl.lit(True))
+        attempts = of_all.attempts.with_columns(pl.Series(name, of) for name, of in values.items())
+        counted = Evaluated(of_all._replace(attempts=attempts), terms, EVERY)
         rows += [
             (grid.part.pool.name, point.name, *row)
             for dimension in ("all", "width_class")

@@ -5,13 +5,14 @@ from typing import Final, NamedTuple
 import numpy as np
 import polars as pl
 
+from audit.array_types import Ints
 from audit.metrics.attempts.population import describe
 from audit.model import ATTEMPTS, Policy, Pool, Resource
 from bench.logs.sites.kinds import SiteKind, TrueRule
 from bench.logs.sites.limits import gpus_of, named, within_limits
 from bench.logs.sites.reasons import STRETCHES
 from bench.logs.sites.scheduler import TrueScheduler, capacities
-from bench.logs.sites.workload import NEVER, NO_JOB, Demand, Ints, Random, demand
+from bench.logs.sites.workload import NEVER, NO_JOB, Demand, Random, demand
 
 CLUSTER: Final = "made"
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from audit.array_types import Floats, Ints
 from bench.logs.sites.kinds import (
     DAY,
     EPOCH,
@@ -21,8 +22,6 @@ from bench.logs.sites.kinds import (
     Traffic,
 )
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Random = np.random.Generator
 
 NEVER: Final = 1 << 60

@@ -1,7 +1,5 @@
 """Attempts as Grid Engine writes them into its accounting file."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

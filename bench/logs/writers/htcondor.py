@@ -1,7 +1,5 @@
 """Records as HTCondor prints them, in each of its forms."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping, Sequence

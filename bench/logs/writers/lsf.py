@@ -1,7 +1,5 @@
 """Attempts as LSF 10.1 writes them into lsb.acct."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

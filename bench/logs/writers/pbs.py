@@ -1,7 +1,5 @@
 """Records as PBS Professional logs them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime

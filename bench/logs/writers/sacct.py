@@ -1,7 +1,5 @@
 """Records as `sacct -P` prints them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Final
 

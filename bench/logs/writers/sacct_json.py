@@ -1,7 +1,5 @@
 """Records as `sacct --json` prints them."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

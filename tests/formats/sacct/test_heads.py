@@ -1,7 +1,5 @@
 """The head of sacct's text: what is skipped, what is read all the same, and what is explained."""
 
-from __future__ import annotations
-
 import pytest
 
 from audit.errors import DialectError

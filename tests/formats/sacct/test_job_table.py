@@ -1,7 +1,5 @@
 """slurmdbd's table of jobs: as `mysql --batch` prints it, and as CSV."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The hour that a clock change repeats: what the order of jobs and their times decide."""
 
-from __future__ import annotations
-
 import random
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo

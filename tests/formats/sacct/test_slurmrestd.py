@@ -1,7 +1,5 @@
 """Answers of slurmrestd (made, of six versions) are read as the output of sacct --json."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any, Final

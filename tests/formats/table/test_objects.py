@@ -1,7 +1,5 @@
 """JSON objects as rows."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

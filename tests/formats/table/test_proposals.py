@@ -1,7 +1,5 @@
 """Proposals for tables with unknown names, and that nothing of them is used silently."""
 
-from __future__ import annotations
-
 import random
 import tomllib
 from collections.abc import Sequence

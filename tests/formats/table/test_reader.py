@@ -1,7 +1,5 @@
 """Tables by a mapping: their columns, hostile content, and what the header says."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Each made sample of a public data set, read by its preset, is what its ``expected.json`` says."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Rows by their mapping: what is unknown, what is refused, and the definition written slowly."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 

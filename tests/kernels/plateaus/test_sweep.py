@@ -135,7 +135,7 @@ def same_stops(grouped: Plateaued, stops: Stops, expected: list[Stop]) -> list[S
     """Compare stops with those expected; return these, of the entities that can differ."""
     kept = {entity(grouped, e) for e in range(len(grouped.members))}
     exact = [one for one in expected if one.entity in kept]
-    of = np.searchsorted(stops.first, np.arange(len(stops.day)), side="right") - 1
+    of = np.searchsorted(stops.first, np.arange(len(stops.group)), side="right") - 1
     adds = grouped.adds[:, stops.group]
     theirs = Counter(
         (
@@ -150,8 +150,8 @@ def same_stops(grouped: Plateaued, stops: Stops, expected: list[Stop]) -> list[S
         (
             entity(grouped, int(of[k])),
             tuple(adds[1:, k].tolist()),
-            tuple(stops.level[:, k].tolist()),
-            int(stops.day[k]),
+            tuple(stops.levels[:, stops.interval[k]].tolist()),
+            int(stops.day()[k]),
         )
         for k in range(len(of))
     )
@@ -167,7 +167,7 @@ def test_as_defined(name: str | None, jobs: list[Job], since: int) -> None:
     grouped, stops, climbs = found(jobs, limits, since)
     exact = same_stops(grouped, stops, naive.stops(jobs, CAPACITY, since, rules))
     kept = {entity(grouped, e) for e in range(len(grouped.members))}
-    of = np.searchsorted(stops.first, np.arange(len(stops.day)), side="right") - 1
+    of = np.searchsorted(stops.first, np.arange(len(stops.group)), side="right") - 1
     reached = Counter(
         (one, number, levels) for one, number, levels in naive.climbs(jobs) if one in kept
     )
@@ -204,7 +204,7 @@ def test_a_job_is_hungry_only_where_a_node_holds_it(nodes: tuple[int, ...], hung
         nodes=tuple(Node(f"n{k}", (("cpus", has),), ("p",)) for k, has in enumerate(nodes))
     )
     _, stops, _ = found([waiting("ann", 4, 0, 1_000)], (), 0, pool)
-    assert bool(len(stops.day)) is hungry
+    assert bool(len(stops.group)) is hungry
 
 
 def test_families() -> None:
@@ -270,7 +270,7 @@ def test_a_group_lapses(jobs: list[Job], begin: int) -> None:
     assert [(one.begin - shift, one.end - shift) for one in exact] == [(begin, end)]
     grouped, stops, _ = found(moved, (), 0)
     bob = next(e for e in range(len(grouped.members)) if grouped.members[e].name == "bob")
-    assert stops.day[stops.first[bob] : stops.first[bob + 1]].tolist() == [10]
+    assert stops.day(slice(*stops.first[bob : bob + 2])).tolist() == [10]
     earlier = [job._replace(arrival=job.arrival - 2, leave=job.leave - 2) for job in moved]
     earlier = [
         job._replace(
@@ -280,4 +280,4 @@ def test_a_group_lapses(jobs: list[Job], begin: int) -> None:
         for job in earlier
     ]
     _, stops, _ = found(earlier, (), 0)
-    assert stops.day[stops.first[bob] : stops.first[bob + 1]].tolist() == [9]
+    assert stops.day(slice(*stops.first[bob : bob + 2])).tolist() == [9]

@@ -1,7 +1,5 @@
 """Records of schedulers about waits: against the slow twin, by hand, and in the account."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import polars as pl

@@ -1,7 +1,5 @@
 """``fairaudit explain JOB`` without a database: sacct is asked, and its errors are named."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

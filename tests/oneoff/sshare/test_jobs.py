@@ -1,7 +1,5 @@
 """``sshare --explain USER --want F --job …``: as ``sshare`` shows it after the change."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

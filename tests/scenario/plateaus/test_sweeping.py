@@ -51,15 +51,16 @@ def test_rules_in_force(pool: Pool, limits: tuple[Limit, ...], stops: int) -> No
     found, climbs = swept(jobs, pool, limits, 0, climbing=False)
     assert climbs is None
     of_ann = slice(found.first[0], found.first[1])
-    assert found.day[of_ann].tolist() == [1] * stops
-    assert found.level[:2, of_ann].tolist() == [[1] * stops, [2] * stops]
+    assert found.day(of_ann).tolist() == [1] * stops
+    levels = [found.level(measure, of_ann).tolist() for measure in (0, 1)]
+    assert levels == [[1] * stops, [2] * stops]
 
 
 def test_nobody_is_hungry_before_the_log_begins() -> None:
     waits = job(submit_time=0, start_time=5_000, end_time=5_100)
     jobs = plateaued(describe(frame([waits]), [ALL]), ALL, 10_000)
     assert [
-        len(swept(jobs, ALL, (), since, climbing=False)[0].day) for since in (0, 4_700, 4_701)
+        len(swept(jobs, ALL, (), since, climbing=False)[0].group) for since in (0, 4_700, 4_701)
     ] == [
         *(2, 2, 0),
     ]

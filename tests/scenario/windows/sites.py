@@ -4,8 +4,6 @@ Each site has users with campaigns and users with few jobs, more arrivals by day
 outage and a week with drained nodes. Its log is a schedule simulated under its policy and rule.
 """
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any, NamedTuple

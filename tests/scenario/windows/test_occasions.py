@@ -27,18 +27,30 @@ def instants(work: Workload, tried: Tried) -> list[int]:
     return sorted({int(t) for some in times for t in some})
 
 
+def roomier(log: Log) -> Log:
+    """Return a log in which more wait at a time, and more of them fit side by side."""
+    jobs = tuple(
+        job
+        if job.start is None or job.end is None
+        else job._replace(start=job.start + 7 * (k % 5), end=job.end + 7 * (k % 5))
+        for k, job in enumerate(log.jobs)
+    )
+    return log._replace(jobs=jobs, capacity=(2 * log.capacity[0],))
+
+
 @given(
-    strategies.logs(),
+    st.one_of(strategies.logs(), strategies.logs(most=20, resources=1).map(roomier)),
     st.lists(st.integers(1, 40), min_size=0, max_size=6).map(np.cumsum),
     st.lists(st.integers(1, 30), min_size=5, max_size=5),
+    st.sampled_from([0, 1, 2, 3]),
 )
 def test_claims_under_a_window_are_those_of_the_definition(
-    log: Log, edges: np.ndarray, reaches: Sequence[int]
+    log: Log, edges: np.ndarray, reaches: Sequence[int], most: int
 ) -> None:
     work = strategies.arrays(log)._replace(limits=UNLIMITED)
-    edges = np.asarray(edges, np.int64) + int(work.arrival.min(initial=0))
+    edges = np.asarray(edges, np.int64) + int(work.arrival[:1].sum())  # the first arrival
     closes, opens = edges[: len(edges) // 2 * 2 : 2], edges[1::2]
-    inside = np.array([k % 4 < 3 for k in range(len(log.jobs))], np.bool_)
+    inside = np.array([k % 4 <= most for k in range(len(log.jobs))], np.bool_)
     reach = np.array([reaches[k % 5] for k in range(len(log.jobs))], np.int64)
     tried = Tried(inside, reach, np.ascontiguousarray(closes), np.ascontiguousarray(opens))
     at = instants(work, tried)

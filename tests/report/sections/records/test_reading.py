@@ -1,7 +1,5 @@
 """Attempts that ran at an unknown time: their usage, and the rest in the report."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from pathlib import Path
 
