@@ -16,7 +16,9 @@ cdef class LastRun:
     """The starts of a run by blocks of instants, and how the next one differs from it so far."""
     cdef int64_t known  # the attempts before this one take part in the last run,
     cdef int64_t included  # and those before this one in the next
-    cdef int64_t[::1] block  # [n], in which each starts; the number of blocks: in none
+    cdef int64_t horizon  # the last run is known in the blocks before this one,
+    cdef int64_t until  # and the next is needed up to this instant
+    cdef int64_t[::1] block  # [n], in which each starts; the number of blocks: in none known
     cdef int64_t[::1] starts  # [blocks + 1], number of those; from ``at`` on, not yet in the next
     # What could start in each block besides: under NONE, any attempt of a rank below ``reach``;
     # else, one whose size has so many bits, if its estimate is at most ``longest``.
@@ -30,6 +32,7 @@ cdef class LastRun:
     cdef int64_t unlikes
 
     def __init__(self, int64_t count, int64_t blocks):
+        self.horizon, self.until = blocks, -HUGE
         self.block = np.full(count, blocks)
         self.starts = np.zeros(blocks + 1, np.int64)
         self.reach, self.longest = np.full(blocks, NEVER), np.full((blocks, WIDTHS), NEVER)
@@ -52,6 +55,16 @@ cdef inline bint has_ended(
     return job >= run.last.included or run.begun[job] <= now - log.occupancy[job]
 
 
+cdef void take_part(
+    LastRun last, ObservedPool log, DeliveredCapacity delivered, int64_t j
+) noexcept nogil:
+    """Let the attempts up to ``j`` take part in the next run."""
+    cdef int64_t job
+    last.known, last.included = last.included, max(last.included, j + 1)
+    for job in range(last.known, last.included):
+        last.until = max(last.until, log.start[job] if delivered.bounded else NEVER)
+
+
 cdef void open_snapshot(
     ForkedRun run, LastRun last, PassScene scene, JobLine ranked, ObservedPool log, PassRule rule,
     DeliveredCapacity delivered, int64_t j, int64_t d
@@ -59,7 +72,7 @@ cdef void open_snapshot(
     """Begin the next run at ``d``, with the attempts up to ``j``."""
     cdef int64_t i, job, before
     open_run(run, scene, log, rule, d, d, NOBODY)
-    last.known, last.included = last.included, max(last.included, j + 1)
+    take_part(last, log, delivered, j)
     open_block(last, run.i >> delivered.bits)
     last.starts[last.at] = 0
     for i in range(ranked.head, ranked.tail):
@@ -126,10 +139,10 @@ cdef void go_through(
     if not opened:
         if j < last.included:
             return
-        last.known, last.included = last.included, j + 1
+        take_part(last, log, delivered, j)
         i = first_above(log.instants, 0, log.instants.shape[0], run.since) - 1
         block = next_block(run, last, log, rule, delivered, i >> delivered.bits)
-        if block == blocks:
+        if is_over(last, log, delivered, block):
             return
         if block > i >> delivered.bits:
             resume(run, last, scene, ranked, log, rule, delivered, block)
@@ -147,19 +160,40 @@ cdef void go_through(
             last.at += 1
             if last.at == blocks:
                 break
-            if alike(run, last, log, log.instants[last.at << delivered.bits]):
+            if last.at < last.horizon and alike(
+                run, last, log, log.instants[last.at << delivered.bits]
+            ):
                 i = next_block(run, last, log, rule, delivered, last.at)
-                if i == blocks or scene.now == NEVER:
+                if scene.now == NEVER or is_over(last, log, delivered, i):
                     return
                 if i > block:
                     resume(run, last, scene, ranked, log, rule, delivered, i)
                     break
             forget_bounds(last)
             bound_block(run, last, scene, rule)
-        if scene.now == NEVER:
+        if scene.now == NEVER or scene.now > last.until:
             break
+    close_run(run, last, scene)
+
+
+cdef inline bint is_over(
+    LastRun last, ObservedPool log, DeliveredCapacity delivered, int64_t block
+) noexcept nogil:
+    """Return whether nothing is needed from a block on."""
+    if block == last.reach.shape[0]:
+        return True
+    return log.instants[block << delivered.bits] > last.until
+
+
+cdef void close_run(ForkedRun run, LastRun last, PassScene scene) noexcept nogil:
+    """Note that no more is known of a run than up to the block that it has come to."""
+    cdef int64_t blocks = last.reach.shape[0], i
+    if last.at < blocks:
+        last.starts[last.at : last.horizon] = 0
+        last.starts[last.at] = last.fresh
+    last.horizon = last.at
     for i in range(scene.queue.head, scene.queue.tail):
-        if scene.queue.job[i] != GAP:  # it never starts
+        if scene.queue.job[i] != GAP:
             run.begun[scene.queue.job[i]] = NEVER
             last.block[scene.queue.job[i]] = blocks
 
@@ -168,8 +202,11 @@ cdef int64_t next_block(
     ForkedRun run, LastRun last, ObservedPool log, PassRule rule, DeliveredCapacity delivered,
     int64_t block
 ) noexcept nogil:
-    """Return the first block, from ``block`` on, in which a new attempt could make a difference."""
-    cdef int64_t stop = last.reach.shape[0], job, i, bits
+    """Return the first block, from ``block`` on, in which a new attempt could make a difference.
+
+    It is at most the first one of which the last run is not known.
+    """
+    cdef int64_t stop = last.horizon, job, i, bits
     for job in range(last.known, last.included):
         if run.begun[job] != NEVER or log.start[job] < run.since:
             continue
@@ -247,7 +284,7 @@ cdef bint is_disturbed(
     int64_t j
 ) noexcept nogil:
     """Return whether anything that does not matter to ``j`` has started before it."""
-    cdef int64_t i, job
+    cdef int64_t i, job, begun
     if delivered.kept:
         if rule.limits.first.shape[0] + rule.held.shape[0] + rule.released.shape[0] == 0:
             return False  # none is passed over
@@ -256,7 +293,8 @@ cdef bint is_disturbed(
             if job != GAP and run.begun[job] < run.begun[j]:
                 return True
         return False
+    begun = min(run.begun[j], log.start[j]) if delivered.bounded else run.begun[j]
     for job in range(j + 1, run.last.included):
-        if run.begun[job] != NEVER and run.begun[job] <= run.begun[j]:
+        if run.begun[job] != NEVER and run.begun[job] <= begun:
             return True
     return False

@@ -115,12 +115,17 @@ cdef class JobLine:
     cdef int64_t head, tail, live
     cdef int64_t due  # the number from which on those that have ended are taken out
     cdef uint8_t[::1] bounds  # of parts of 2**BITS places
-    cdef int64_t[:, ::1] shortest  # parts × WIDTHS: least estimate of the sizes of so many bits
+    cdef int64_t[:, ::1] shortest  # WIDTHS × parts: least estimate of the sizes of so many bits
+    cdef uint8_t[::1] row_bounds  # of rows of 2**BITS parts
+    cdef int64_t[:, ::1] row_shortest  # WIDTHS × rows
 
     def __init__(self, int64_t space):
         self.key, self.job, self.size, self.estimate = np.zeros((4, space + 2), np.int64)
         parts = (space + 2 >> BITS) + 1
-        self.bounds, self.shortest = np.zeros(parts, np.uint8), np.zeros((parts, WIDTHS), np.int64)
+        self.bounds, self.shortest = np.zeros(parts, np.uint8), np.zeros((WIDTHS, parts), np.int64)
+        rows = (parts >> BITS) + 1
+        self.row_bounds = np.zeros(rows, np.uint8)
+        self.row_shortest = np.zeros((WIDTHS, rows), np.int64)
 
 
 cdef inline void clear(JobLine line) noexcept nogil:
@@ -136,30 +141,43 @@ cdef int64_t next_able(
     It requests at most ``most``, and it takes no longer than ``left`` or requests at most
     ``spare``.
     """
-    cdef int64_t part, begin, stop, bits = 0, spared = 0, longest = min(left, NEVER - 1)
-    cdef bint dense = most == HUGE - 1 or line.tail - i <= 1 << BITS
-    if not dense:
-        bits, spared = width(most), width(min(most, spare))
+    cdef int64_t bits = width(most), spared = width(min(most, spare)), stop = i
+    cdef int64_t longest = min(left, NEVER - 1), part = -1, row = -1
+    if most == HUGE - 1:  # the first one may, in most cases
+        stop = min(((i >> BITS) + 1) << BITS, line.tail)
     while i < line.tail:
-        part, begin = i >> BITS, i
-        stop = line.tail if dense else min((part + 1) << BITS, line.tail)
-        if not dense and line.bounds[part] == STALE:
-            bound(line, part, stop)
-        if (
-            dense
-            or line.shortest[part, bits] <= longest
-            or line.shortest[part, spared] < NEVER
+        while i < stop and (
+            line.size[i] > most or (line.estimate[i] > left and line.size[i] > spare)
         ):
-            while i < stop and (
-                line.size[i] > most or (line.estimate[i] > left and line.size[i] > spare)
+            i += 1
+        if i < stop:
+            return i
+        if part >= 0 and line.bounds[part] == LOOSE:
+            line.bounds[part] = STALE
+        part = -1
+        while i == stop and i < line.tail:
+            if i & ((1 << 2 * BITS) - 1) == 0:
+                if row >= 0 and line.row_bounds[row] == LOOSE:
+                    line.row_bounds[row] = STALE
+                row = i >> 2 * BITS
+                if line.row_bounds[row] == STALE:
+                    bound_row(line, row)
+                if line.row_shortest[bits, row] > longest and (
+                    line.row_shortest[spared, row] == NEVER
+                ):
+                    row = -1
+                    i = stop = i + (1 << 2 * BITS)
+                    continue
+            if line.bounds[i >> BITS] == STALE:
+                bound(line, i >> BITS)
+            stop = min(((i >> BITS) + 1) << BITS, line.tail)
+            if line.shortest[bits, i >> BITS] > longest and (
+                line.shortest[spared, i >> BITS] == NEVER
             ):
-                i += 1
-            if i < stop:
-                break
-            if not dense and line.bounds[part] == LOOSE and begin == part << BITS:
-                line.bounds[part] = STALE
-        i = stop
-    return i
+                i = stop
+            elif i & ((1 << BITS) - 1) == 0:
+                part = i >> BITS
+    return line.tail
 
 
 cdef inline int64_t width(int64_t size) noexcept nogil:
@@ -167,18 +185,49 @@ cdef inline int64_t width(int64_t size) noexcept nogil:
     return 0 if size <= 0 else min(64 - leading_zeros(size), WIDTHS - 1)
 
 
-cdef void bound(JobLine line, int64_t part, int64_t stop) noexcept nogil:
-    """Find the bounds of a part of a line, which ends before place ``stop``."""
-    cdef int64_t bits, least = NEVER, i
+cdef void bound(JobLine line, int64_t part) noexcept nogil:
+    """Find the bounds of a part of a line."""
+    cdef int64_t bits, least = NEVER, i, begin = part << BITS
     for bits in range(WIDTHS):
-        line.shortest[part, bits] = NEVER
-    for i in range(max(part << BITS, line.head), stop):
-        if line.job[i] != GAP:
+        line.shortest[bits, part] = NEVER
+    for i in range(max(begin, line.head), min(begin + (1 << BITS), line.tail)):
+        if line.size[i] != HUGE:
             bits = width(line.size[i])
-            line.shortest[part, bits] = min(line.shortest[part, bits], line.estimate[i])
+            line.shortest[bits, part] = min(line.shortest[bits, part], line.estimate[i])
     for bits in range(WIDTHS):
-        least = line.shortest[part, bits] = min(least, line.shortest[part, bits])
+        least = line.shortest[bits, part] = min(least, line.shortest[bits, part])
     line.bounds[part] = TIGHT
+
+
+cdef void bound_row(JobLine line, int64_t row) noexcept nogil:
+    """Find the bounds of 2**BITS parts of a line."""
+    cdef int64_t bits, part, begin = row << BITS
+    for bits in range(WIDTHS):
+        line.row_shortest[bits, row] = NEVER
+    for part in range(begin, min(begin + (1 << BITS), ((line.tail - 1) >> BITS) + 1)):
+        if line.bounds[part] == STALE:
+            bound(line, part)
+        for bits in range(WIDTHS):
+            line.row_shortest[bits, row] = min(
+                line.row_shortest[bits, row], line.shortest[bits, part]
+            )
+    line.row_bounds[row] = TIGHT
+
+
+cdef inline void stale(JobLine line, int64_t first, int64_t last) noexcept nogil:
+    """Forget the bounds of the parts with places ``first`` to ``last``."""
+    cdef int64_t part
+    for part in range(first >> BITS, (last >> BITS) + 1):
+        line.bounds[part] = line.row_bounds[part >> BITS] = STALE
+
+
+cdef inline void loosen(JobLine line, int64_t i) noexcept nogil:
+    """Note that place ``i`` will not start."""
+    line.size[i] = HUGE
+    if line.bounds[i >> BITS] == TIGHT:
+        line.bounds[i >> BITS] = LOOSE
+    if line.row_bounds[i >> 2 * BITS] == TIGHT:
+        line.row_bounds[i >> 2 * BITS] = LOOSE
 
 
 cdef inline void append(JobLine line, int64_t key, int64_t job, ObservedPool log) noexcept nogil:
@@ -186,7 +235,7 @@ cdef inline void append(JobLine line, int64_t key, int64_t job, ObservedPool log
     cdef int64_t i = line.tail
     line.key[i], line.job[i] = key, job
     line.size[i], line.estimate[i] = log.request[0, job], log.estimate[job]
-    line.bounds[i >> BITS] = STALE
+    stale(line, i, i)
     line.tail += 1
     line.live += 1
 
@@ -196,7 +245,7 @@ cdef inline void append_place(JobLine line, JobLine other, int64_t i) noexcept n
     cdef int64_t k = line.tail
     line.key[k], line.job[k] = other.key[i], other.job[i]
     line.size[k], line.estimate[k] = other.size[i], other.estimate[i]
-    line.bounds[k >> BITS] = STALE
+    stale(line, k, k)
     line.tail += 1
     line.live += 1
 
@@ -226,7 +275,7 @@ cdef void close_gaps(JobLine line) noexcept nogil:
             move_place(line, i, kept)
             kept += 1
     line.head, line.tail = 0, kept
-    line.bounds[: (kept >> BITS) + 1] = STALE
+    stale(line, 0, kept)
 
 
 cdef void insert(JobLine line, int64_t key, int64_t job, ObservedPool log) noexcept nogil:
@@ -247,7 +296,7 @@ cdef void insert(JobLine line, int64_t key, int64_t job, ObservedPool log) noexc
         line.tail += 1
     for i in range(gap, place, -1):
         move_place(line, i - 1, i)
-    line.bounds[place >> BITS : (gap >> BITS) + 1] = STALE
+    stale(line, place, gap)
     line.key[place], line.job[place] = key, job
     line.size[place], line.estimate[place] = log.request[0, job], log.estimate[job]
     line.live += 1
@@ -260,10 +309,9 @@ cdef void remove(JobLine line, int64_t key, int64_t job) noexcept nogil:
         i = first_from(line, key)
     while line.job[i] != job:
         i += 1
-    line.job[i], line.size[i] = GAP, HUGE
+    line.job[i] = GAP
+    loosen(line, i)
     line.live -= 1
-    if line.bounds[i >> BITS] == TIGHT:
-        line.bounds[i >> BITS] = LOOSE
     while line.head < line.tail and line.job[line.head] == GAP:
         line.head += 1
 

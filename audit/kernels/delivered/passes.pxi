@@ -29,7 +29,7 @@ cdef void serve(PassScene scene, ObservedPool log, PassRule rule, bint probing) 
         if job == NOBODY:
             return
         if not let_through(scene, rule, job):
-            note_release(scene, rule, job)
+            pass_over(scene, rule, job)
             continue
         examined += 1
         if not fits(scene, log, job):
@@ -66,7 +66,7 @@ cdef void serve(PassScene scene, ObservedPool log, PassRule rule, bint probing) 
         if past and not within(scene, log, job) and rule.depth == NEVER:
             continue
         if not let_through(scene, rule, job):
-            note_release(scene, rule, job)
+            pass_over(scene, rule, job)
             continue
         examined += 1
         if not fits(scene, log, job) or log.estimate[job] > rule.window:
@@ -78,10 +78,12 @@ cdef void serve(PassScene scene, ObservedPool log, PassRule rule, bint probing) 
             take_extra(scene, log, job)
 
 
-cdef inline void note_release(PassScene scene, PassRule rule, int64_t job) noexcept nogil:
-    """Note until when a rule holds an attempt that is passed over."""
+cdef inline void pass_over(PassScene scene, PassRule rule, int64_t job) noexcept nogil:
+    """Note until when a rule holds an attempt, and do not look at one again that stays held."""
     if rule.released.shape[0] > 0 and rule.released[job] > scene.now:
         scene.until = min(scene.until, rule.released[job])
+    if rule.held.shape[0] > 0 and rule.held[job] <= scene.now and rule.order == PassOrder.RANK:
+        loosen(scene.queue, scene.at - 1)
 
 
 cdef inline bint fits(PassScene scene, ObservedPool log, int64_t job) noexcept nogil:

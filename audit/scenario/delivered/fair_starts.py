@@ -186,5 +186,5 @@ def _delivered(
     )
     always = ~turns.work.fitting | turns.work.exceeding
     return kernels.DeliveredCapacity(
-        *(most, blocks, _BLOCK_BITS), known.rule.kept, known.free, cautious, always
+        most, blocks, _BLOCK_BITS, known.rule.kept, known.free, cautious, always
     )
