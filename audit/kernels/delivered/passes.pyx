@@ -1,9 +1,63 @@
-# One pass of a rule over what waits (SPEC §4, *Backfilling*), with ``PassScene.free`` to start in,
-# and planners that see ``PassScene.planned``.
-#
-# A pass that is *probing* starts nothing: what it would start first lowers what is free to one less
-# than its size, and the pass is made again (SPEC §10, *Delivered capacity*). No plan depends on
-# what is free, so that a single pass does the work of all.
+"""A pool at one instant, and what a pass of a rule would start."""
+
+cimport cython
+from libc.math cimport floor
+from libc.stdint cimport INT64_MAX as NEVER, int64_t
+
+import numpy as np
+
+from audit.kernels.delivered.lines cimport GAP, HUGE, JobLine, loosen, next_able
+from audit.kernels.delivered.model cimport (
+    NOBODY, ObservedPool, PassBackfill, PassLimits, PassOrder, PassRule, TickedPriorities
+)
+from audit.kernels.sweeps cimport first_above
+
+
+@cython.final
+cdef class PassScene:
+    """A pool at one instant, and working space of a pass."""
+
+    def __init__(self, ObservedPool log not None, int64_t counters):
+        count, resources = len(log.arrival), len(log.request)
+        self.queue, self.running = JobLine(count), JobLine(count)
+        self.counters = np.zeros(counters, np.int64)
+        self.left, self.sums, self.sums_running = np.zeros((3, resources), np.int64)
+        self.chosen, self.turn = np.zeros((2, count + 1), np.int64)
+        self.times = np.zeros(3 * count + 4, np.int64)
+        self.levels = np.zeros((resources, 3 * count + 4), np.int64)
+
+
+cdef inline bint let_through(PassScene scene, PassRule rule, int64_t job) noexcept nogil:
+    """Return whether no limit, no hold and no evidence of one passes an attempt over."""
+    if rule.held.shape[0] > 0 and rule.held[job] <= scene.now:
+        return False
+    if rule.released.shape[0] > 0 and rule.released[job] > scene.now:
+        return False
+    return allowed(scene, rule.limits, job)
+
+
+cdef inline bint allowed(PassScene scene, PassLimits limits, int64_t job) noexcept nogil:
+    """Return whether no limit passes an attempt over."""
+    cdef int64_t k, counter
+    if limits.first.shape[0] > 0:
+        for k in range(limits.first[job], limits.first[job + 1]):
+            counter = limits.counter[k]
+            if (
+                limits.binding[k]
+                and scene.counters[counter] + limits.amount[k] > limits.most[counter]
+            ):
+                return False
+    return True
+
+
+cdef void close_windows(PassScene scene, PassLimits limits) noexcept nogil:
+    """Close and open the windows of limits as they are now; time may go back."""
+    while scene.edge < limits.edge.shape[0] and limits.edge[scene.edge] <= scene.now:
+        scene.counters[limits.window[scene.edge]] += limits.change[scene.edge]
+        scene.edge += 1
+    while scene.edge > 0 and limits.edge[scene.edge - 1] > scene.now:
+        scene.edge -= 1
+        scene.counters[limits.window[scene.edge]] -= limits.change[scene.edge]
 
 
 cdef void make_pass(PassScene scene, ObservedPool log, PassRule rule, bint probing) noexcept nogil:
@@ -180,7 +234,7 @@ cdef void sort_chosen(PassScene scene, ObservedPool log) noexcept nogil:
         scene.chosen[k] = job
 
 
-# --- plans ---------------------------------------------------------------------------------------
+# --- plans ----------------------------------------------------------------------------------------
 
 
 cdef void plan_all(PassScene scene, ObservedPool log, PassRule rule, bint probing) noexcept nogil:
@@ -268,7 +322,7 @@ cdef void reserve(PassScene scene, ObservedPool log, int64_t job, int64_t begin)
             scene.levels[x, i] -= log.request[x, job]
 
 
-# --- whose turn it is ----------------------------------------------------------------------------
+# --- whose turn it is -----------------------------------------------------------------------------
 
 
 cdef void open_turns(PassScene scene, ObservedPool log, PassRule rule) noexcept nogil:
@@ -387,7 +441,7 @@ cdef inline double priority_at(
     return floor(max(aged + by.level[scene.row, by.owner[job]] + by.fixed[job], 1.0))
 
 
-cdef inline void rate(PassScene scene, PassRule rule, TickedPriorities by) noexcept nogil:
+cdef void rate(PassScene scene, PassRule rule, TickedPriorities by) noexcept nogil:
     """Find the priorities that are in force now."""
     cdef int64_t past
     if rule.order == PassOrder.PRIORITY:

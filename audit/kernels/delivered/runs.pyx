@@ -1,45 +1,23 @@
-# Fair starts on what the machine delivered: the observed schedule without later arrivals.
-#
-# The attempts that have not ended when one arrives are kept in a line by rank, from which snapshots
-# are read.
+"""Simulations from a snapshot of the observed schedule."""
 
+cimport cython
+from libc.stdint cimport INT64_MAX as NEVER, int64_t
 
-@cython.final
-@cython.dataclasses.dataclass(eq=False, repr=False)
-cdef class DeliveredCapacity:
-    """The capacity delivered under a rule."""
-    cdef const int64_t[::1] most  # [m], C
-    cdef const int64_t[::1] blocks  # greatest C of each 2**bits instants
-    cdef int64_t bits
-    cdef bint kept  # kept order: what started after an attempt is not queued
-    cdef bint free  # only starts by the snapshot's instant are pinned
-    cdef bint bounded  # what starts after it was observed to does not matter
-    cdef const uint8_t[::1] always  # [n], whether an attempt's start is pinned nevertheless
+import numpy as np
+
+from audit.kernels.delivered.lines cimport (
+    GAP, HUGE, WIDTHS, JobHeap, JobLine, clear, insert, pop, push, remove
+)
+from audit.kernels.delivered.model cimport (
+    NOBODY, DeliveredCapacity, ObservedPool, PassBackfill, PassOrder, PassRule, queues
+)
+from audit.kernels.delivered.passes cimport PassScene, close_windows, count, make_pass, rate, run
+from audit.kernels.sweeps cimport first_above
 
 
 @cython.final
 cdef class ForkedRun:
     """A simulation from a snapshot."""
-    cdef PassScene scene
-    cdef JobHeap ends  # of what runs
-    cdef JobHeap expected  # working space: what runs, by expected end
-    cdef int64_t[::1] begun  # [n], starts in the simulation; NEVER: none so far
-    cdef int64_t[::1] waits  # [n], in which simulation each was queued last; 0: it has started
-    cdef int64_t number  # of simulations so far
-    cdef int64_t since  # the instant of the snapshot
-    cdef int64_t pin  # place in ``by_start`` of the next that may be pinned
-    cdef int64_t subject  # starts when it was observed to at the latest; or NOBODY
-    cdef int64_t[::1] later  # attempts that arrive after the snapshot
-    cdef int64_t later_at, later_number
-    cdef int64_t i  # the last of ``instants``
-    cdef int64_t need  # the least that must be free for a start
-    cdef bint settled  # whether this was found by a pass, and not merely what waits
-    cdef int64_t until  # when this may change by itself
-    cdef int64_t[::1] change  # [m], the next of ``instants`` at which capacities change
-    cdef bint plans
-    cdef bint settles  # a pass need only be repeated when more is free, or anything else changes
-    cdef LastRun last  # the run that this one continues, where ``continues``
-    cdef bint continues
 
     def __init__(self, ObservedPool log not None, PassRule rule not None, LastRun last):
         count = len(log.arrival)
@@ -61,152 +39,6 @@ def next_changes(ObservedPool log):
     changes = np.flatnonzero((capacity[:, 1:] != capacity[:, :-1]).any(0)) + 1
     ends = np.append(changes, len(log.used))
     return ends[np.searchsorted(changes, np.arange(len(log.used)), side="right")]
-
-
-def fair_starts(
-    ObservedPool log not None, PassRule rule not None, DeliveredCapacity delivered not None,
-    const uint8_t[::1] subject, const uint8_t[::1] marks, out, uint8_t[::1] context
-):
-    """Write the fair start of each subject, [n]: NEVER where it never starts.
-
-    ``context`` gets the bits that the ``marks`` of any attempt of its snapshot have.
-
-    Source: SPEC §10, *FST of j*.
-    """
-    cdef int64_t[::1] found = out, first_later, first, following
-    cdef bint continues = in_turn(rule, delivered)
-    cdef ForkedRun alone = ForkedRun(log, rule, None), run = alone
-    cdef JobLine ranked = JobLine(len(out)), marked = JobLine(len(out))
-    cdef int64_t j, k, m, d, count = len(out)
-    if continues:
-        run = ForkedRun(log, rule, LastRun(len(out), len(delivered.blocks)))
-    first_later, first, following = np.full((3, count), NOBODY)
-    with nogil:
-        find_first_later(log, first_later)
-        for j in range(count - 1, -1, -1):
-            found[j], k = log.start[j], first_later[j]
-            if subject[j] and k != NOBODY:
-                following[j], first[k] = first[k], j
-        for k in range(count):
-            j = first[k]
-            if j != NOBODY and continues:
-                m = k - 1 if delivered.kept else j  # kept order: those behind do not matter
-                d = log.arrival[k]
-                open_snapshot(run, run.last, run.scene, ranked, log, rule, delivered, m, d)
-            while j != NOBODY:
-                context[j] = marks_of(marked, log, delivered, marks, j, log.arrival[k])
-                if continues:
-                    go_through(
-                        run, run.last, run.scene, ranked, log, rule, delivered, j, j == first[k]
-                    )
-                    found[j] = run.begun[j]
-                if not continues or is_disturbed(run, ranked, log, rule, delivered, j):
-                    fork(alone, alone.scene, ranked, log, rule, delivered, j, log.arrival[k])
-                    found[j] = simulate(alone, alone.scene, log, rule, delivered, j)
-                if delivered.bounded:
-                    found[j] = min(found[j], log.start[j])
-                j = following[j]
-            insert(ranked, rule.rank[k], k, log)
-            drop_ended(ranked, run, log, k)
-            if marks[k]:
-                insert(marked, k, k, log)
-                drop_ended(marked, run, log, k)
-
-
-cdef void find_first_later(ObservedPool log, int64_t[::1] out) noexcept nogil:
-    """Write the first later attempt that starts before each, or NOBODY."""
-    cdef int64_t k, before, count = log.arrival.shape[0]
-    for k in range(count - 1, -1, -1):
-        before = k + 1 if k + 1 < count else NOBODY
-        while before != NOBODY and log.start[before] >= log.start[k]:
-            before = out[before]
-        out[k] = before
-
-
-cdef void drop_ended(JobLine line, ForkedRun run, ObservedPool log, int64_t k) noexcept nogil:
-    """Take out of a line what ended before attempt ``k`` arrived, from time to time."""
-    cdef int64_t i, job
-    if line.live < line.due:
-        return
-    for i in range(line.head, line.tail):
-        job = line.job[i]
-        if job == GAP or log.end[job] > log.arrival[k]:
-            continue
-        if not run.continues or has_ended(run, log, job, log.arrival[k]):
-            line.job[i], line.size[i] = GAP, HUGE
-            line.live -= 1
-    close_gaps(line)
-    line.due = line.live + (line.live >> 2) + 16
-
-
-cdef uint8_t marks_of(
-    JobLine marked, ObservedPool log, DeliveredCapacity delivered, const uint8_t[::1] marks,
-    int64_t j, int64_t d
-) noexcept nogil:
-    """Return the bits of the marks in the snapshot of ``j``."""
-    cdef uint8_t bits = marks[j]
-    cdef int64_t i, job
-    for i in range(marked.head, marked.tail):
-        job = marked.job[i]
-        if job != GAP and job < j and log.end[job] > d:
-            if log.start[job] < d or queues(log, delivered, job, j):
-                bits |= marks[job]
-    return bits
-
-
-def fair_start_without(
-    ObservedPool log not None, PassRule rule not None, DeliveredCapacity delivered not None,
-    int64_t j, const uint8_t[::1] removed
-):
-    """Return the fair start of attempt ``j`` without the later attempts ``removed``, [n].
-
-    Source: SPEC §10, *Delay by user o*.
-    """
-    cdef ForkedRun simulation = ForkedRun(log, rule, None)
-    cdef PassScene scene = simulation.scene
-    cdef int64_t count = len(removed), k = j + 1, d, i, job, found
-    while k < count and not (removed[k] and log.start[k] < log.start[j]):
-        k += 1
-    if k == count:
-        return log.start[j]
-    d = log.arrival[k]
-    with nogil:
-        open_run(simulation, scene, log, rule, d, d, NOBODY)
-        for job in range(count):
-            if job > j and removed[job]:
-                continue
-            if log.start[job] < d:
-                if log.end[job] > d:
-                    push(simulation.expected, log.start[job] + log.estimate[job], job)
-                    simulation.begun[job] = log.start[job]
-            elif queues(log, delivered, job, j):
-                if log.arrival[job] > d:
-                    simulation.later[simulation.later_number] = job
-                    simulation.later_number += 1
-                else:
-                    arrive(simulation, scene, log, rule, job)
-        begin_expected(simulation, scene, log, rule)
-        found = simulate(simulation, scene, log, rule, delivered, j)
-    return found
-
-
-cdef inline bint queues(
-    ObservedPool log, DeliveredCapacity delivered, int64_t job, int64_t j
-) noexcept nogil:
-    """Return whether an attempt that has not started matters to attempt ``j``."""
-    return not delivered.kept or log.start[job] <= log.start[j]
-
-
-cdef inline bint pinned(
-    ForkedRun simulation, ObservedPool log, DeliveredCapacity delivered, int64_t job
-) noexcept nogil:
-    """Return whether an attempt of the queue starts when it was observed to, at the latest."""
-    return (
-        not delivered.free
-        or log.start[job] <= simulation.since
-        or delivered.always[job]
-        or job == simulation.subject
-    )
 
 
 cdef void open_run(
@@ -261,16 +93,7 @@ cdef void fork(
     begin_expected(simulation, scene, log, rule)
 
 
-cdef inline void enqueue(
-    ForkedRun simulation, PassScene scene, JobLine ranked, int64_t i
-) noexcept nogil:
-    """Let the attempt at place ``i`` of the line by rank wait, behind the others."""
-    append_place(scene.queue, ranked, i)
-    simulation.waits[ranked.job[i]] = simulation.number
-    scene.least = min(scene.least, ranked.size[i])
-
-
-cdef inline void arrive(
+cdef void arrive(
     ForkedRun simulation, PassScene scene, ObservedPool log, PassRule rule, int64_t job
 ) noexcept nogil:
     """Let an attempt wait where its rank is."""
@@ -458,3 +281,32 @@ cdef void go_on(
         return
     scene.now = next_time
     simulation.i = first_above(log.instants, simulation.i, min(i, count), next_time) - 1
+
+
+@cython.final
+cdef class LastRun:
+    """The starts of a run by blocks of instants, and how the next one differs from it so far."""
+
+    def __init__(self, int64_t count, int64_t blocks):
+        self.horizon, self.until = blocks, -HUGE
+        self.block = np.full(count, blocks)
+        self.starts = np.zeros(blocks + 1, np.int64)
+        self.reach, self.longest = np.full(blocks, NEVER), np.full((blocks, WIDTHS), NEVER)
+        self.unlike, self.before = np.zeros((2, count), np.int64)
+
+
+cdef void compare_start(
+    ForkedRun run, LastRun last, int64_t job, int64_t now
+) noexcept nogil:
+    """Note how a start differs from that of the last run."""
+    if job >= last.known:
+        add_unlike(last, job, LONG_AGO)
+    else:
+        if last.block[job] < last.at:
+            last.lag -= 1
+        else:
+            last.starts[last.block[job]] -= 1
+        if run.begun[job] != now:
+            add_unlike(last, job, run.begun[job])
+    last.block[job] = last.at
+    last.fresh += 1

@@ -1,42 +1,27 @@
-# The run without what arrives from some attempt on, continued from one such attempt to the next.
-#
-# Two such runs differ little: the second has a few more attempts, and begins at a later snapshot.
-# It is simulated only where it differs. Instants are taken in blocks. The runs are *alike* at the
-# begin of a block if the same attempts run, since the same instants, and the same wait, except for
-# new ones. From there on they do the same until a new attempt could start, or stop others. The
-# bounds of each block tell whether one could. The blocks before the first where it could are left
-# out: the state at its begin follows from the starts of the last run, and the simulation goes on.
+"""The run without what arrives from some attempt on, continued from one such attempt to the next.
 
+Two such runs differ little: the second has a few more attempts, and begins at a later snapshot.
+It is simulated only where it differs. Instants are taken in blocks. The runs are *alike* at the
+begin of a block if the same attempts run, since the same instants, and the same wait, except for
+new ones. From there on they do the same until a new attempt could start, or stop others. The
+bounds of each block tell whether one could. The blocks before the first where it could are left
+out: the state at its begin follows from the starts of the last run, and the simulation goes on.
+"""
 
-cdef int64_t LONG_AGO = -HUGE
+from libc.stdint cimport INT64_MAX as NEVER, int64_t
 
+import numpy as np
 
-@cython.final
-cdef class LastRun:
-    """The starts of a run by blocks of instants, and how the next one differs from it so far."""
-    cdef int64_t known  # the attempts before this one take part in the last run,
-    cdef int64_t included  # and those before this one in the next
-    cdef int64_t horizon  # the last run is known in the blocks before this one,
-    cdef int64_t until  # and the next is needed up to this instant
-    cdef int64_t[::1] block  # [n], in which each starts; the number of blocks: in none known
-    cdef int64_t[::1] starts  # [blocks + 1], number of those; from ``at`` on, not yet in the next
-    # What could start in each block besides: under NONE, any attempt of a rank below ``reach``;
-    # else, one whose size has so many bits, if its estimate is at most ``longest``.
-    cdef int64_t[::1] reach  # [blocks]
-    cdef int64_t[:, ::1] longest  # blocks × WIDTHS
-    cdef int64_t at  # the block that the next run has come to
-    cdef int64_t fresh  # number of its starts in there
-    cdef int64_t lag  # number of starts in blocks before that it has not yet made
-    cdef int64_t[::1] unlike  # attempts that start at another instant in the next run,
-    cdef int64_t[::1] before  # and when they do in the last
-    cdef int64_t unlikes
-
-    def __init__(self, int64_t count, int64_t blocks):
-        self.horizon, self.until = blocks, -HUGE
-        self.block = np.full(count, blocks)
-        self.starts = np.zeros(blocks + 1, np.int64)
-        self.reach, self.longest = np.full(blocks, NEVER), np.full((blocks, WIDTHS), NEVER)
-        self.unlike, self.before = np.zeros((2, count), np.int64)
+from audit.kernels.delivered.lines cimport GAP, HUGE, JobLine, first_from, push, width
+from audit.kernels.delivered.model cimport (
+    NOBODY, DeliveredCapacity, ObservedPool, PassBackfill, PassOrder, PassRule
+)
+from audit.kernels.delivered.passes cimport PassScene
+from audit.kernels.delivered.runs cimport (
+    LONG_AGO, ForkedRun, LastRun, add_unlike, begin_expected, enqueue, go_on, open_run, pinned,
+    step
+)
+from audit.kernels.sweeps cimport first_above
 
 
 cdef bint in_turn(PassRule rule, DeliveredCapacity delivered):
@@ -46,13 +31,6 @@ cdef bint in_turn(PassRule rule, DeliveredCapacity delivered):
     if rule.backfill == PassBackfill.NONE:
         return True
     return rule.backfill != PassBackfill.REPLAN and bool((np.diff(rule.rank) > 0).all())
-
-
-cdef inline bint has_ended(
-    ForkedRun run, ObservedPool log, int64_t job, int64_t now
-) noexcept nogil:
-    """Return whether an attempt has ended in the last run, if it takes part."""
-    return job >= run.last.included or run.begun[job] <= now - log.occupancy[job]
 
 
 cdef void take_part(
@@ -241,28 +219,6 @@ cdef void bound_block(
     spare = width(min(most, spare))
     for bits in range(width(most) + 1):
         last.longest[at, bits] = max(last.longest[at, bits], NEVER if bits <= spare else left)
-
-
-cdef void compare_start(
-    ForkedRun run, LastRun last, int64_t job, int64_t now
-) noexcept nogil:
-    """Note how a start differs from that of the last run."""
-    if job >= last.known:
-        add_unlike(last, job, LONG_AGO)
-    else:
-        if last.block[job] < last.at:
-            last.lag -= 1
-        else:
-            last.starts[last.block[job]] -= 1
-        if run.begun[job] != now:
-            add_unlike(last, job, run.begun[job])
-    last.block[job] = last.at
-    last.fresh += 1
-
-
-cdef inline void add_unlike(LastRun last, int64_t job, int64_t before) noexcept nogil:
-    last.unlike[last.unlikes], last.before[last.unlikes] = job, before
-    last.unlikes += 1
 
 
 cdef bint alike(

@@ -1,4 +1,13 @@
-# The observed schedule, instant by instant: what runs, what waits, and what a rule would start.
+"""The observed schedule, instant by instant: what runs, what waits, and what a rule would start."""
+
+cimport cython
+from libc.stdint cimport INT64_MAX as NEVER, int64_t, uint8_t
+
+import numpy as np
+
+from audit.kernels.delivered.lines cimport HUGE, JobHeap, insert, pop, push, remove
+from audit.kernels.delivered.model cimport NOBODY, ObservedPool, PassBackfill, PassRule
+from audit.kernels.delivered.passes cimport PassScene, close_windows, count, make_pass, rate, run
 
 
 @cython.final
@@ -52,16 +61,6 @@ cdef void start(
         run(scene, log, rule, job, 1)
     for x in range(1, log.request.shape[0]):
         scene.left[x] = log.capacity[x, i] - scene.sums_running[x]
-
-
-cdef inline void run(
-    PassScene scene, ObservedPool log, PassRule rule, int64_t job, int64_t sign
-) noexcept nogil:
-    """Add ``sign`` times an attempt to what runs."""
-    cdef int64_t x
-    count(scene, rule.limits, job, sign)
-    for x in range(log.request.shape[0]):
-        scene.sums_running[x] += sign * log.request[x, job]
 
 
 cdef void find_least(
