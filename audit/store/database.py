@@ -86,8 +86,14 @@ def open_store(path: Path, memory_limit: str = "512MB") -> Connection:
         StoreError: the file is not a database, or cannot be written.
     """
     threads = min(_THREADS, len(os.sched_getaffinity(0)))
-    limits = {"memory_limit": memory_limit, "threads": str(threads)}
-    con = duckdb.connect(config={**_OFFLINE, **limits, "allocator_background_threads": True})
+    con = duckdb.connect(
+        config={
+            **_OFFLINE,
+            "memory_limit": memory_limit,
+            "threads": threads,
+            "allocator_background_threads": True,
+        }
+    )
     try:
         con.execute(f"SET temp_directory = {quote_text(str(path) + '.tmp')}")
         attach(con, path, STORE)

@@ -180,7 +180,7 @@ class _Among(NamedTuple):
             counts: dict[str, int] = dict(counted.iter_rows())
             if kind not in self.log.kinds:
                 if kind == "user":
-                    found[kind] = [_unpaired(name) for name in counts]
+                    found[kind] = [JudgedEntity(name, why=PassedWhy.NO_OTHERS) for name in counts]
                 continue
             decides = usage if kind == "user" or follows else None
             pairs = paired(self.log, kind, decides, self.evidence.unstarted)
@@ -268,7 +268,7 @@ class _Among(NamedTuple):
 
     def _by_own_ends(self, attempts: pl.DataFrame) -> set[str]:
         """Return the entities of whose passed time half is that of users held by own ends."""
-        held = [*{*self.evidence.own_ends} - {*self.evidence.limited}]
+        held = list(set(self.evidence.own_ends) - set(self.evidence.limited))
         of_held = pl.col("passed_s").filter(pl.col("user").is_in(held)).sum()
         sums = attempts.group_by("entity").agg(of_held.alias("held"), pl.col("passed_s").sum())
         most = sums.filter(pl.col("held") > 0, 2 * pl.col("held") >= pl.col("passed_s"))
@@ -333,10 +333,6 @@ class _Among(NamedTuple):
         of_marked = marked.gather(subjects["row"]).is_not_null()
         waited = float(subjects["wait_s"].sum())
         return float(subjects["wait_s"].filter(of_marked).sum()) / waited if waited else 0.0
-
-
-def _unpaired(entity: str) -> JudgedEntity:
-    return JudgedEntity(entity, 0, 0, 0.0, 0.0, None, None, 0, None, None, PassedWhy.NO_OTHERS)
 
 
 def _stated(one: JudgedEntity, between: pl.DataFrame) -> JudgedEntity:

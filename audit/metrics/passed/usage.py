@@ -95,15 +95,15 @@ def explained(
     for number, under_order in enumerate(by_order):
         attempts = under_order()
         for row, entity in enumerate(entities):
-            of_others = attempts.filter(pl.col("entity") != entity).select(pl.col(_SUMS).sum())
-            sums[row, number] = of_others.row(0)
+            others = attempts.filter(pl.col("entity") != entity)
+            sums[row, number] = others.select(pl.col(_SUMS).sum()).row(0)
         del attempts
     found = set()
     best_of = dict[int, list[str]]()
-    for entity, others in zip(entities, sums, strict=True):
-        more, less = _lost(others)
+    for entity, of_others in zip(entities, sums, strict=True):
+        more, less = _lost(of_others)
         best = int((more - less).argmax())
-        if _follows(others)[best]:
+        if _follows(of_others)[best]:
             best_of.setdefault(best, []).append(entity)
     for best, names in best_of.items():
         again = judged(without_more(by_order[best]()))

@@ -107,6 +107,56 @@ def test_runs_that_continue_the_last_are_those_of_each_attempt_alone(
     assert found[0].equals(found[1])
 
 
+@settings(max_examples=examples(30))
+@given(st.integers(0, 10_000), st.integers(0, 3))
+def test_cautious_runs_are_known_up_to_the_last_start_that_they_are_for(
+    seed: int, bits: int
+) -> None:
+    random, count = np.random.Generator(np.random.PCG64(seed)), 120
+    arrival = np.sort(random.integers(0, 1_500, count))
+    start = arrival + random.integers(0, 40, count) * 10
+    length, size = random.integers(1, 15, count) * 10, random.integers(1, 9, count)
+    rows = zip(*(each.tolist() for each in (arrival, size, length, start)), strict=True)
+    site = slow.Site(
+        tuple(
+            slow.Job(at, wide, run, run + 50 * (j % 3), j % 4, begun)
+            for j, (at, wide, run, begun) in enumerate(rows)
+        ),
+        10,
+    )
+    found = []
+    for depth in (None, 1_000):
+        known = KnownRule(SiteRule(Policy(depth=depth)), 0.99)
+        with patch.object(fair_starts, "_BLOCK_BITS", bits):
+            found.append(delivered_starts(scenario_of(site), known).drop("fst_rule"))
+    assert found[0].equals(found[1])
+
+
+@pytest.mark.parametrize("backfill", [Backfill.no_guarantee, Backfill.easy])
+@pytest.mark.parametrize("share", [0.7, 0.99])
+def test_rows_of_a_long_queue_that_cannot_start_are_skipped(
+    backfill: Backfill, share: float
+) -> None:
+    """With a depth that no queue reaches, each attempt is looked at."""
+    count, random = 2_600, np.random.Generator(np.random.PCG64(3))
+    start, narrow = count + 10 * random.permutation(count), random.random(count) < 0.05
+    narrow[:2_200] = False
+    site = slow.Site(
+        tuple(
+            slow.Job(j, 1 + 5 * wide, 10 + 30 * wide, 40, j % 5, int(start[j]))
+            for j, wide in enumerate((~narrow).tolist())
+        ),
+        10,
+    )
+    chosen, found = narrow & (random.random(count) < 0.3), []
+    for depth in (None, 10_000):
+        known = KnownRule(SiteRule(Policy(backfill=backfill, depth=depth)), share)
+        made = delivered_starts(scenario_of(site), known, chosen=chosen).drop("fst_rule")
+        found.append(made.filter(pl.Series(chosen)))
+    assert found[0].equals(found[1])
+    assert (found[0]["miss_delivered_s"] > found[0]["miss_cautious_s"]).any()
+
+
 @settings(max_examples=examples(100))
 @given(sites(), rules(), st.integers(0, 11))
 def test_delays_by_one_user_as_defined(site: slow.Site, rule: SiteRule, j: int) -> None:
