@@ -40,8 +40,14 @@ cdef class ForkedRun:
     cdef bint settles  # a pass need only be repeated when more is free, or anything else changes
     cdef LastRun last  # the run that this one continues, where ``continues``
     cdef bint continues
+    # Under kept order the queue is read from the line by rank as far as passes come.
+    cdef JobLine ranked
+    cdef int64_t unread, unread_end  # places there that may have to be queued:
+    cdef int64_t unread_since  # what has not begun before in the last run
 
-    def __init__(self, ObservedPool log not None, PassRule rule not None, LastRun last):
+    def __init__(
+        self, ObservedPool log not None, PassRule rule not None, LastRun last, JobLine ranked
+    ):
         count = len(log.arrival)
         self.settles = rule.order == PassOrder.RANK and rule.depth == NEVER
         self.settles &= rule.backfill in (PassBackfill.EASY, PassBackfill.NO_GUARANTEE)
@@ -51,7 +57,7 @@ cdef class ForkedRun:
         self.waits, self.later = np.zeros((2, count + 1), np.int64)
         self.begun = np.full(count + 1, NEVER)
         self.plans = rule.backfill >= PassBackfill.EASY
-        self.last, self.continues = last, last is not None
+        self.last, self.continues, self.ranked = last, last is not None, ranked
 
 
 def next_changes(ObservedPool log):
@@ -75,11 +81,11 @@ def fair_starts(
     """
     cdef int64_t[::1] found = out, first_later, first, following
     cdef bint continues = in_turn(rule, delivered)
-    cdef ForkedRun alone = ForkedRun(log, rule, None), run = alone
+    cdef ForkedRun alone = ForkedRun(log, rule, None, None), run = alone
     cdef JobLine ranked = JobLine(len(out)), marked = JobLine(len(out))
     cdef int64_t j, k, m, d, count = len(out)
     if continues:
-        run = ForkedRun(log, rule, LastRun(len(out), len(delivered.blocks)))
+        run = ForkedRun(log, rule, LastRun(len(out), len(delivered.blocks)), ranked)
     first_later, first, following = np.full((3, count), NOBODY)
     with nogil:
         find_first_later(log, first_later)
@@ -162,7 +168,7 @@ def fair_start_without(
 
     Source: SPEC §10, *Delay by user o*.
     """
-    cdef ForkedRun simulation = ForkedRun(log, rule, None)
+    cdef ForkedRun simulation = ForkedRun(log, rule, None, None)
     cdef PassScene scene = simulation.scene
     cdef int64_t count = len(removed), k = j + 1, d, i, job, found
     while k < count and not (removed[k] and log.start[k] < log.start[j]):
@@ -223,6 +229,7 @@ cdef void open_run(
     simulation.number += 1
     simulation.subject, simulation.since = subject, since
     simulation.later_at = simulation.later_number = 0
+    simulation.unread = simulation.unread_end = 0
     scene.sums_running[:] = 0
     scene.now, scene.least = now, HUGE
     simulation.i = first_above(log.instants, 0, log.instants.shape[0], now) - 1
@@ -339,6 +346,8 @@ cdef void step(
         arrive(simulation, scene, log, rule, job)
         simulation.later_at += 1
         unsettle(simulation, scene)
+    while next_unread(simulation, log) <= scene.now < NEVER:
+        read_on(simulation, scene, 1)
     while simulation.pin < log.by_start.shape[0]:
         job = log.by_start[simulation.pin]
         if log.start[job] > scene.now:
@@ -352,6 +361,10 @@ cdef void step(
     scene.free = delivered.most[simulation.i] - scene.sums_running[0]
     if scene.free >= simulation.need:
         look(simulation, scene, log, rule)
+        while scene.first == NOBODY and simulation.unread < simulation.unread_end:
+            read_on(simulation, scene, CHUNK)
+            scene.free = delivered.most[simulation.i] - scene.sums_running[0]
+            look(simulation, scene, log, rule)
     if scene.queue.live == 0:
         simulation.need, simulation.settled = HUGE, False
 
@@ -380,6 +393,7 @@ cdef void leave(
     remove(scene.queue, rule.rank[job], job)
     if simulation.continues:
         compare_start(simulation, simulation.last, job, scene.now)
+        simulation.last.deep = max(simulation.last.deep, rule.rank[job])
     simulation.begun[job] = scene.now
     begin(simulation, scene, log, rule, job, scene.now + log.occupancy[job])
     if simulation.settles or rule.backfill == PassBackfill.NONE:
@@ -438,6 +452,7 @@ cdef void go_on(
         next_time = min(next_time, simulation.ends.key[0])
     if simulation.later_at < simulation.later_number:
         next_time = min(next_time, log.arrival[simulation.later[simulation.later_at]])
+    next_time = min(next_time, next_unread(simulation, log))
     while waits and simulation.pin < log.by_start.shape[0]:
         job = log.by_start[simulation.pin]
         if log.start[job] >= next_time:

@@ -9,6 +9,7 @@
 
 
 cdef int64_t LONG_AGO = -HUGE
+cdef int64_t CHUNK = 16  # attempts that are read at a time
 
 
 @cython.final
@@ -24,6 +25,8 @@ cdef class LastRun:
     # else, one whose size has so many bits, if its estimate is at most ``longest``.
     cdef int64_t[::1] reach  # [blocks]
     cdef int64_t[:, ::1] longest  # blocks × WIDTHS
+    cdef int64_t[::1] deepest  # [blocks + 1]: no greater rank starts up to the end of each
+    cdef int64_t deep  # no greater rank has started so far
     cdef int64_t at  # the block that the next run has come to
     cdef int64_t fresh  # number of its starts in there
     cdef int64_t lag  # number of starts in blocks before that it has not yet made
@@ -36,6 +39,7 @@ cdef class LastRun:
         self.block = np.full(count, blocks)
         self.starts = np.zeros(blocks + 1, np.int64)
         self.reach, self.longest = np.full(blocks, NEVER), np.full((blocks, WIDTHS), NEVER)
+        self.deepest = np.full(blocks + 1, NEVER)
         self.unlike, self.before = np.zeros((2, count), np.int64)
 
 
@@ -70,16 +74,20 @@ cdef void open_snapshot(
     DeliveredCapacity delivered, int64_t j, int64_t d
 ) noexcept nogil:
     """Begin the next run at ``d``, with the attempts up to ``j``."""
-    cdef int64_t i, job, before
+    cdef int64_t i = 0, job, before, deep
     open_run(run, scene, log, rule, d, d, NOBODY)
     take_part(last, log, delivered, j)
     open_block(last, run.i >> delivered.bits)
-    last.starts[last.at] = 0
+    last.starts[last.at], last.deep = 0, NOBODY
+    deep = last.deepest[min(last.at, last.horizon)]
     for i in range(ranked.head, ranked.tail):
         job = ranked.job[i]
         if job == GAP or job >= last.included:
             continue
         if log.start[job] >= d:
+            if delivered.kept and ranked.key[i] > deep:
+                leave_unread(run, i, LONG_AGO)
+                break
             if job < last.known and last.block[job] <= last.at:
                 if last.block[job] < last.at:
                     last.lag += 1
@@ -107,15 +115,46 @@ cdef void resume(
     cdef int64_t i, job, now = log.instants[block << delivered.bits]
     open_run(run, scene, log, rule, run.since, now, NOBODY)
     open_block(last, block)
+    last.deep = last.deepest[block - 1]
     for i in range(ranked.head, ranked.tail):
         job = ranked.job[i]
         if job == GAP or job >= last.included:
             continue
+        if delivered.kept and ranked.key[i] > last.deep and log.start[job] >= run.since:
+            leave_unread(run, i, now)
+            break
         if run.begun[job] >= now:
             enqueue(run, scene, ranked, i)
         elif run.begun[job] > now - log.occupancy[job]:
             push(run.expected, run.begun[job] + log.estimate[job], job)
     begin_expected(run, scene, log, rule)
+
+
+cdef inline void leave_unread(ForkedRun run, int64_t i, int64_t since) noexcept nogil:
+    """Read the line by rank from place ``i`` on later: none of it has started."""
+    run.unread, run.unread_end, run.unread_since = i, run.ranked.tail, since
+
+
+cdef inline bint is_unread(ForkedRun run, int64_t job) noexcept nogil:
+    return job != GAP and job < run.last.included and run.begun[job] >= run.unread_since
+
+
+cdef int64_t next_unread(ForkedRun run, ObservedPool log) noexcept nogil:
+    """Return when the first attempt that has not been read was observed to start, or NEVER."""
+    while run.unread < run.unread_end:
+        if is_unread(run, run.ranked.job[run.unread]):
+            return log.start[run.ranked.job[run.unread]]
+        run.unread += 1
+    return NEVER
+
+
+cdef void read_on(ForkedRun run, PassScene scene, int64_t number) noexcept nogil:
+    """Queue the next attempts of the line by rank."""
+    while number > 0 and run.unread < run.unread_end:
+        if is_unread(run, run.ranked.job[run.unread]):
+            enqueue(run, scene, run.ranked, run.unread)
+            number -= 1
+        run.unread += 1
 
 
 cdef void open_block(LastRun last, int64_t block) noexcept nogil:
@@ -157,12 +196,17 @@ cdef void go_through(
         while last.at < block:
             last.lag += last.starts[last.at]
             last.starts[last.at], last.fresh = last.fresh, 0
+            last.deepest[last.at] = last.deep
             last.at += 1
             if last.at == blocks:
                 break
             if last.at < last.horizon and alike(
                 run, last, log, log.instants[last.at << delivered.bits]
             ):
+                i = last.at
+                while last.deepest[i] < last.deep:
+                    last.deepest[i] = last.deep
+                    i += 1
                 i = next_block(run, last, log, rule, delivered, last.at)
                 if scene.now == NEVER or is_over(last, log, delivered, i):
                     return
@@ -190,8 +234,9 @@ cdef void close_run(ForkedRun run, LastRun last, PassScene scene) noexcept nogil
     cdef int64_t blocks = last.reach.shape[0], i
     if last.at < blocks:
         last.starts[last.at : last.horizon] = 0
-        last.starts[last.at] = last.fresh
+        last.starts[last.at], last.deepest[last.at] = last.fresh, last.deep
     last.horizon = last.at
+    read_on(run, scene, NEVER)
     for i in range(scene.queue.head, scene.queue.tail):
         if scene.queue.job[i] != GAP:
             run.begun[scene.queue.job[i]] = NEVER
@@ -290,6 +335,8 @@ cdef bint is_disturbed(
             return False  # none is passed over
         for i in range(first_from(ranked, rule.rank[j] + 1), ranked.tail):
             job = ranked.job[i]
+            if ranked.key[i] > run.last.deepest[run.last.block[j]]:
+                return False
             if job != GAP and run.begun[job] < run.begun[j]:
                 return True
         return False
