@@ -452,7 +452,6 @@ cdef void go_on(
         next_time = min(next_time, simulation.ends.key[0])
     if simulation.later_at < simulation.later_number:
         next_time = min(next_time, log.arrival[simulation.later[simulation.later_at]])
-    next_time = min(next_time, next_unread(simulation, log))
     while waits and simulation.pin < log.by_start.shape[0]:
         job = log.by_start[simulation.pin]
         if log.start[job] >= next_time:
