@@ -10,8 +10,7 @@ import pytest
 from audit.config import Config
 from audit.model import Period
 from audit.oneoff.audit import AuditOptions, AuditResult, audit
-from audit.pipeline.opening import LogRequest
-from audit.pipeline.session import Session
+from audit.pipeline.opening import LogRequest, Session
 from audit.report.build import build
 from audit.report.first_page.page import FirstPage
 from audit.store import snapshots

@@ -170,7 +170,7 @@ def test_a_read_only_place_is_wrong_use_and_is_reported_to_a_monitor(tmp_path: P
 def test_a_full_disk_is_reported_to_a_monitor(tmp_path: Path) -> None:
     settings = site(tmp_path)
     with small_disk(tmp_path / "fairaudit-state", "64k") as disk:
-        assert status.look(Site(settings, tmp_path), NOW).clusters[0].hindrance is None
+        assert status.look(Site(settings, tmp_path), NOW).clusters[0].problem == "has never run"
         _fill(disk)
-        hindrance = status.look(Site(settings, tmp_path), NOW).clusters[0].hindrance
-    assert str(hindrance).endswith("No space left on device")
+        problem = status.look(Site(settings, tmp_path), NOW).clusters[0].problem
+    assert str(problem).endswith("No space left on device")

@@ -21,7 +21,7 @@ CYTHON_FUNCTION: Final = r"^c?p?def (?!class|enum|struct).*(?:\n(?![\w@\"#]).*)*
 """A definition, and the lines after it that begin with a space or the end of its arguments."""
 
 TESTED_IN: Final = {
-    "kernels/delivered/starts": "scenario/delivered/test_fair_starts",
+    "kernels/delivered/*": "scenario/delivered/test_fair_starts",
     "kernels/scheduling/*": "scenario/test_engine",
     "kernels/plateaus/*": "kernels/plateaus/test_sweep",
     "analyst/confined": "security/test_statements",
@@ -36,14 +36,11 @@ TESTED_IN: Final = {
     "kernels/dominant": "metrics/test_dominant_share",
     "kernels/passed_over": "metrics/attempts/test_passed_over",
     "kernels/limited": "metrics/passed/test_limited",
-    "report/sections/rules/bound": "report/sections/test_findings",
     "report/first_page/elsewhere": "report/first_page/test_compose",
     "report/sections/causes/page_one": "report/first_page/test_compose",
-    "report/sections/machine/text": "report/test_part",
-    "report/sections/passed_over/charts": "report/render/test_page",
-    "report/sections/waits/text": "report/first_page/test_compose",
-    "report/sections/who/reasons": "report/first_page/test_compose",
-    "report/sections/who/text": "report/first_page/test_compose",
+    "report/sections/waits/page_one": "report/first_page/test_compose",
+    "report/sections/who/page_one": "report/first_page/test_compose",
+    "formats/evidence/logs": "formats/evidence/test_slurmctld",
     "kernels/events": "ingest/test_events",
     "mail/ledger": "mail/test_delivery",
     "pipeline/computing": "oneoff/test_audit",

@@ -13,8 +13,7 @@ from audit.cluster.declared import NodeFiles
 from audit.config import Config
 from audit.formats import swf
 from audit.oneoff.audit import AuditOptions, audit
-from audit.pipeline.opening import LogRequest
-from audit.pipeline.session import Session
+from audit.pipeline.opening import LogRequest, Session
 from bench.logs.sites.planted import PLANTED, QUEUE, WITHOUT
 from bench.logs.sites.site import made as true_site
 from tests.audited import public

@@ -1,6 +1,7 @@
 """Commands of a configured site: ``run`` and its stages, ``service``, ``status``, ``deliver``…"""
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -122,7 +123,7 @@ def status(
         raise UsageError("status: the configuration has no [[clusters]]")
     runs = status.look(site, int(time.time()))
     if form is AnswerFormat.json:
-        print(json_answers.written(status.answer(runs, site, rows)), end="")
+        print(json_answers.written(replace(runs, runs=runs.runs[:rows])), end="")
     else:
         for line in status.lines(runs, rows):
             show(line)

@@ -278,6 +278,6 @@ def fit_policy(
     given: OfStudy,
 ) -> None:
     """Infer the site's policy from a log: order, backfilling, limits and windows."""
-    from audit.oneoff.fit_policy import page, plan
+    from audit.oneoff.fit_policy import plan
 
-    given.conduct(page.KEY, plan.plan(given.pool, write, given.site.folder))
+    given.conduct(plan.KEY, plan.plan(given.pool, write, given.site.folder))

@@ -23,8 +23,7 @@ from audit.words import AnswerFormat, Resource
 
 if TYPE_CHECKING:
     from audit.config import Config, places
-    from audit.pipeline.opening import LogRequest
-    from audit.pipeline.session import Session
+    from audit.pipeline.opening import LogRequest, Session
     from audit.report.contents import Who
     from audit.scenario.scenario import ScenarioChange
 
@@ -136,7 +135,7 @@ class SiteOptions(NamedTuple):
 
     def session(self, request: LogRequest, progress: Progress, **more: Any) -> Session:
         """Return the session of a command that reports its progress and what it infers."""
-        from audit.pipeline.session import Session
+        from audit.pipeline.opening import Session
 
         given = {"config": self.config, "folder": self.folder, "on_inferred": tell(progress)}
         return Session(request, on_progress=progress.update, **{**given, **more})

@@ -146,8 +146,7 @@ def _answers(plan: CommandPlan, folder: Path, *, yes: bool) -> SlurmOutput:
 def _first_audit(site: Path, logs: list[Path], cluster: str | None) -> None:
     """Audit the logs under a new configuration, and print what to do next."""
     from audit.oneoff.audit import AuditOptions, audit
-    from audit.pipeline.opening import LogRequest
-    from audit.pipeline.session import Session
+    from audit.pipeline.opening import LogRequest, Session
 
     config = opt.configuration(site)
     options = AuditOptions(out=site.parent / opt.DEFAULT_OUT)

@@ -179,7 +179,7 @@ def _relative(
     for pool in setting.pools:
         available = amounts[pool.name]
         # exemptions from the configured penalty may cover all resources of another pool
-        all_exempt = name != chosen.penalty and set(available) <= {*chosen.exempt}
+        all_exempt = name != chosen.penalty and set(available) <= set(chosen.exempt)
         try:
             penalties = penalty.relative_penalty(
                 rows.filter(pl.col("pool") == pool.name),

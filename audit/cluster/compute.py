@@ -49,7 +49,7 @@ from audit.scenario.advice.advise import advise
 from audit.scenario.driver import ALL, Effort
 from audit.scenario.engine import model_fidelity
 from audit.scenario.fair_start import fair_start_times
-from audit.scenario.releases.holds import NOT_HOLDING, inferred_holds
+from audit.scenario.releases.holds import inferred_holds
 from audit.scenario.releases.unstartable import unstartable
 from audit.scenario.scenario import Scenario
 from audit.scenario.workload import KEYS
@@ -204,17 +204,16 @@ def _tables(work: _Work, attempts: pl.DataFrame, fairshare: FairshareInputs) -> 
             starts = predicted(scenario, setting.zone, window, nightly=nightly)
             yield TableRows("prediction_result", None, starts.with_columns(pool=pl.lit(pool.name)))
             work.progress(_STARTS, 1, 1)
-        del scenario
+        del scenario, of_pool
         jobs = similar.similar_waits(jobs, [*seeds, *kept])
         stuck = similar.stuck(jobs, pool, setting.now, metrics.tolerance_s)
-        del of_pool
         own = population.only(window.own(jobs), pl.col("tasks") > 0)
         stuck = stuck.join(own, on=["job_id", "attempt"], how="semi", maintain_order="left")
         yield TableRows("stuck_result", None, stuck.with_columns(pool=pl.lit(pool.name)))
         unstored = (*_UNUSED, *account.UNSTORED, *similar.HELPERS)
         yield TableRows("job_result", None, own.drop(unstored, cs.starts_with(OF_TYPE)))
         del own
-        jobs = jobs.drop(_OF_JOBS_ALONE)
+        jobs = population.compact(jobs.drop(_OF_JOBS_ALONE))
         yield from _of_periods(work, jobs, booked, pool, agreed)
 
 
@@ -235,14 +234,14 @@ def _completed(work: _Work, scenario: Scenario, budget_s: float) -> tuple[pl.Dat
     )
     known = None if work.known is None else work.known.filter(pl.col("pool") == pool.name)
     passed = performance.overtakes(shares)
-    held = setting.holding.get(pool.name, NOT_HOLDING)
+    shown = setting.shown_of(pool.name)
     booked = account.account(
         *(passed, pool, setting.now),
         log_begin=setting.log_begin,
-        holds=inferred_holds(passed, pool, setting.now, held),
-        passes=setting.passes.get(pool.name),
+        holds=inferred_holds(passed, pool, setting.now, shown.holding),
+        passes=shown.passes,
     )
-    marked = unstartable(passed, pool, setting.now, setting.log.from_time, held.own)
+    marked = unstartable(passed, pool, setting.now, setting.log.from_time, shown.holding.own)
     kept = booked.attempts.with_columns(marked).drop(RECORDED, SITE_PRIORITY, strict=False)
     booked = booked._replace(attempts=kept)
     work.progress(_WAITS, 1, 1)
@@ -269,12 +268,12 @@ def _with_delivered(
     work.begin(_DELIVERED)
     found, agreed = delivered(
         log,
-        work.setting.holding.get(log.pool.name, NOT_HOLDING),
+        work.setting.shown_of(log.pool.name).holding,
         [*seeds, *(period for period in kept if window.overlaps(period))],
         history_s,
         None if window.whole else window.holds(),
         work.config.metrics.tau_s,
-        {period: work.of(period).compared.get(log.pool.name, {}) for period in seeds},
+        {period: work.of(period).shown_of(log.pool.name).compared for period in seeds},
     )
     work.progress(_DELIVERED, 1, 1)
     jobs = jobs.drop("fair_slowdown")  # of the strict fair start
@@ -295,7 +294,7 @@ def _fidelities(
         "fair_order": pl.lit(pool.fair_order.value),
     }
     for period in work.wanted.seeds:
-        passes = work.of(period).passes.get(pool.name)
+        passes = work.of(period).shown_of(pool.name).passes
         starts = booked.starts if passes is None or passes.plan is None else passes.starts
         assumed = of_account(booked.plan, starts, booked.interval_s)
         of_model = model_fidelity(scenario, period)
@@ -325,16 +324,16 @@ def _of_periods(
     scenario = Scenario(jobs, pool, setting.now, work.ranked)
     of_pool = pl.lit(pool.name).alias("pool")
     of_files = setting.declared.limits
-    holding = setting.holding.get(pool.name, NOT_HOLDING)
+    holding = setting.shown_of(pool.name).holding
     recorded = recorded_rules(pool, jobs)
     evidence = OfLog.of(jobs, pool, setting.now, holding, booked.barred.filter("held"))
     work.begin(_FIGURES, len(work.wanted.seeds))
     for number, (period, seed) in enumerate(work.wanted.seeds.items()):
         work.progress(_FIGURES, number, len(work.wanted.seeds))
-        own = work.of(period)
-        rules = rules_of(pool, own.evidence.get(pool.name, ()), of_files)
+        own = work.of(period).shown_of(pool.name)
+        rules = rules_of(pool, own.evidence, of_files)
         rules = pl.concat([rules, recorded])
-        holds = pl.DataFrame(own.holds.get(pool.name, ()), HOLDS)
+        holds = pl.DataFrame(own.holds, HOLDS)
         around = population.around(jobs, period)
         of_period = options._replace(covered=covered(period, setting.log))
         passed = evidence.passed_over(jobs, period, setting.zone, work.shares)

@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 
 from audit import config
 from audit.cluster.inference import Fact
-from audit.cluster.setting import Agreement, ClusterSettings
+from audit.cluster.setting import Agreement, ClusterSettings, PoolInference
 from audit.metrics.waits.plan import Passes
 from audit.model import Limit, Policy, Pool, Window
 from audit.scenario.releases.holds import NOT_HOLDING, Holding
@@ -36,6 +36,13 @@ class Fitted(NamedTuple):
     """None: the attempts of which the account is made show them."""
     compared: tuple[ComparedRule, ...] = ()
     """The agreement of policies, with the rules in force."""
+
+    @property
+    def inference(self) -> PoolInference:
+        """What its log shows beyond its rules and policy."""
+        compared = {(policy, own): row for policy, own, row in self.compared}
+        evidence, holds = (self.details.get(name, ()) for name in ("evidence", "holds"))
+        return PoolInference(evidence, holds, self.holding, self.passes, compared)
 
     def then(self, more: "Fitted") -> "Fitted":
         """Return what was inferred here and, from its pool, in ``more``."""
@@ -114,7 +121,7 @@ def silent(setting: ClusterSettings, site: config.Cluster | None) -> list[Pool]:
 
 def assuming(setting: ClusterSettings, found: Sequence[Fitted]) -> ClusterSettings:
     """Return the setting with inferred policies and rules."""
-    facts = [*setting.facts]
+    facts = list(setting.facts)
     if any(fact.what == "policy" for one in found for fact in one.facts):
         facts = [fact for fact in facts if fact.what != "policy"]
     for one in found:
@@ -125,14 +132,7 @@ def assuming(setting: ClusterSettings, found: Sequence[Fitted]) -> ClusterSettin
         setting,
         pools=tuple(changed.get(pool.name, pool) for pool in setting.pools),
         facts=tuple(facts),
-        evidence={one.pool.name: one.details.get("evidence", []) for one in found},
-        holding={one.pool.name: one.holding for one in found},
-        holds={one.pool.name: one.details.get("holds", []) for one in found},
-        passes={one.pool.name: one.passes for one in found if one.passes is not None},
-        compared={
-            one.pool.name: {(policy, own): row for policy, own, row in one.compared}
-            for one in found
-        },
+        inferred={one.pool.name: one.inference for one in found},
     )
 
 
@@ -140,8 +140,11 @@ def alike(one: ClusterSettings, other: ClusterSettings) -> bool:
     """Return whether figures of attempts are the same under two settings of a cluster."""
 
     def decisive(setting: ClusterSettings) -> tuple[object, ...]:
-        passes = {name: of._replace(starts=None) for name, of in setting.passes.items()}
-        return setting.pools, setting.holding, passes
+        shown = {
+            name: (of.holding, of.passes and of.passes._replace(starts=None))
+            for name, of in setting.inferred.items()
+        }
+        return setting.pools, shown
 
     return decisive(one) == decisive(other)
 

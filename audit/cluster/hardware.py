@@ -291,11 +291,11 @@ def in_partitions(
         attempts: columns of ``model.ATTEMPTS``; all of the pool. None: there is no other pool.
     """
     named = {part for text in partitions for part in (text or "").split(",")}
-    ran = None if attempts is None else {*members(attempts["node_list"])["node"]}
+    ran = None if attempts is None else set(members(attempts["node_list"])["node"])
     return tuple(
         node
         for node in shapes
-        if (named & {*node.partitions} if node.partitions else ran is None or node.name in ran)
+        if (named & set(node.partitions) if node.partitions else ran is None or node.name in ran)
     )
 
 

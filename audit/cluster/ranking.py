@@ -50,7 +50,7 @@ def of(
     orders = {policy.order for policy in policies} | {pool.fair_order for pool in setting.pools}
     ranked = ownership.EQUAL_SHARES
     where = f"clusters.usage of cluster {setting.cluster!r}"
-    if orders & {*BY_OWNER}:
+    if orders & set(BY_OWNER):
         ranked = _configured(fairshare, setting, where, nearest_decay)
     if Order.multifactor in orders:
         ranked = ranked._replace(multifactor=_multifactor(fairshare, setting, where))

@@ -231,7 +231,7 @@ def _nodes(pools: Sequence[Pool]) -> pl.DataFrame:
             types = {gpu_type(name) for name, amount in node.amounts if amount} - {""}
             kind = ",".join(sorted(types)) or None
             known = [amounts.get(name) for name in ("cpus", "mem_bytes", "gpus")]
-            features = None if node.features is None else [*node.features]
+            features = None if node.features is None else list(node.features)
             rows.append([pool.name, node.name, *known, kind, features, node.source])
     return pl.DataFrame(rows, _NODE, orient="row")
 

@@ -192,9 +192,9 @@ def separate(attempts: pl.DataFrame, resource: str) -> list[Separate]:
         taken = {name for one in found for name in one.partitions}
         groups = combinations([name for name in names if name not in taken], size)
         for group in groups:
-            if not taken & {*group} and (one := _judged(waits, use, group, resource)):
+            if not taken & set(group) and (one := _judged(waits, use, group, resource)):
                 found.append(one)
-                taken |= {*group}
+                taken |= set(group)
     others = rows.filter(~pl.col("partition").is_in([name for one in found for name in one[0]]))
     return found if _alone(others, int(waits["wait"].sum())) else []
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import NamedTuple
+from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
 import polars as pl
@@ -21,7 +21,7 @@ from audit.metrics.waits.plan import Passes
 from audit.model import Absence, CapacityStep, Declared, Node, Period, Policy, Pool, Resource
 from audit.policies import Backfill, Order
 from audit.rule_text import amount as amount_text
-from audit.scenario.releases.holds import Holding
+from audit.scenario.releases.holds import NOT_HOLDING, Holding
 
 ASSUMED = Policy()
 """The policy of fair start times if none is configured."""
@@ -32,6 +32,20 @@ OTHERS = "others"
 
 Agreement = tuple[str | bool | int | float | None, ...]
 """A row of ``scenario.delivered.agreement``."""
+
+
+class PoolInference(NamedTuple):
+    """What the log shows of a pool beyond its rules and its policy."""
+
+    evidence: Sequence[Mapping[str, object]] = ()  # rows of the view ``rules``
+    holds: Sequence[Mapping[str, object]] = ()  # rows of the views ``chains`` and ``releases``
+    holding: Holding = NOT_HOLDING  # the users whose jobs were held
+    passes: Passes | None = None  # of the scheduler; None: as the attempts show
+    compared: Mapping[tuple[Policy, bool], Agreement] = {}
+    """The agreement of policies without and with own peaks."""
+
+
+NOT_INFERRED: Final = PoolInference()
 
 
 @dataclass(frozen=True)
@@ -47,16 +61,8 @@ class ClusterSettings:
     facts: tuple[Fact, ...]
     warnings: tuple[str, ...]
     """Faults of the logs."""
-    evidence: Mapping[str, Sequence[Mapping[str, object]]] = field(default_factory=dict)
-    """Rows of the view ``rules`` about inferred rules, by pool."""
-    holding: Mapping[str, Holding] = field(default_factory=dict)
-    """The users whose jobs were held, by pool."""
-    holds: Mapping[str, Sequence[Mapping[str, object]]] = field(default_factory=dict)
-    """Rows of the views ``chains`` and ``releases``, by pool."""
-    passes: Mapping[str, Passes] = field(default_factory=dict)
-    """How the scheduler goes through its queue, by pool; others: as the attempts show."""
-    compared: Mapping[str, Mapping[tuple[Policy, bool], Agreement]] = field(default_factory=dict)
-    """The agreement of policies without and with own peaks, by pool."""
+    inferred: Mapping[str, PoolInference] = field(default_factory=dict)
+    """What the log shows of pools beyond their rules and policies."""
     declared: Declared = NOTHING
     """The nodes by files."""
     log_begin: int | None = None
@@ -70,6 +76,10 @@ class ClusterSettings:
 
     announced: tuple[int, int] | None = None
     """Records, and those that headers announce for their time; None: about the same."""
+
+    def shown_of(self, pool: str) -> PoolInference:
+        """Return what the log shows of a pool."""
+        return self.inferred.get(pool, NOT_INFERRED)
 
     @property
     def log(self) -> Period:
@@ -141,7 +151,7 @@ def one_off(
     now = latest_instant(attempts) or 0
     groups, divided = [attempts["partition"].unique().sort().to_list()], None
     if pool_size is None:
-        groups, divided = separate.pools(attempts, declared.nodes, resource, [*headers.values()])
+        groups, divided = separate.pools(attempts, declared.nodes, resource, list(headers.values()))
     source = "--order and --backfill" if policy else "the default; --order and --backfill change it"
     policy = policy or ASSUMED
     whole = list(headers.values()) if len(groups) == 1 else []  # a header is about all pools
@@ -193,7 +203,7 @@ def _with_limits(pool: Pool, declared: Declared, partitions: Iterable[str | None
     A limit of the whole site is one of each pool.
     """
     names = {name for text in partitions if text for name in text.split(",")}
-    mine = (one for one in declared.limits if one.partition is None or names & {*one.partition})
+    mine = (one for one in declared.limits if one.partition is None or names & set(one.partition))
     return pool._replace(limits=(*pool.limits, *mine))
 
 

@@ -24,7 +24,7 @@ LEAD_S: Final = BASE_S + similar.LEAD_S
 
 def by_history(pool: Pool) -> bool:
     """Whether the order depends on the whole past: usage, or passes since the first arrival."""
-    by_usage = {pool.policy.order, pool.fair_order} & {*BY_USAGE}
+    by_usage = {pool.policy.order, pool.fair_order} & set(BY_USAGE)
     return bool(by_usage or pool.policy.interval_s)
 
 

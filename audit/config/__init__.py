@@ -31,10 +31,9 @@ from audit.config.file import (
     VerdictConfig,
     load,
 )
-from audit.config.hardware import HardwareConfig, Nodes
 from audit.config.runs import Ingest, Mail, Recipient, Retention, Service, allowed, is_loopback
 from audit.config.sections import in_bytes
-from audit.config.usage import ByResource, Share, UsageConfig, Weights
+from audit.config.usage import ByResource, HardwareConfig, Nodes, Share, UsageConfig, Weights
 from audit.rules import Limit, PreemptionRule, Window
 
 __all__ = [

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
 from pydantic import BeforeValidator, Field, create_model, field_validator, model_validator
 
 from audit import periods
-from audit.config import hardware as of_nodes
-from audit.config.hardware import HardwareConfig, Nodes
+from audit.config import usage as of_nodes
 from audit.config.sections import ConfigFault, ConfigSection, one_of, refusal
 from audit.config.table import TableOption
-from audit.config.usage import UsageConfig
+from audit.config.usage import HardwareConfig, Nodes, UsageConfig
 from audit.errors import UsageError
 from audit.policies import BY_OWNER, BY_USAGE, SETTINGS, Backfill, Order, Policy, refused
 from audit.rules import Limit, PreemptionRule, Window

@@ -35,7 +35,7 @@ def held_as(con: Connection, cluster: str, log: Opened) -> tuple[str | None, lis
     for input_id, reading in held.items():
         if is_same(reading, log.reading):
             return input_id, []
-    outdated = [*held]
+    outdated = list(held)
     for part in log.source.outdated:
         inputs = _of_content(con, cluster, part.sha256)
         outdated += [name for name, reading in inputs.items() if reading == part.reading]

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple, Protocol, TypeVar, cast
 
 from audit.errors import LogError, TruncatedLogError, UsageError
-from audit.files import links
+from audit.files import folders
 from audit.files.folders import readable
 
 _LOOK: Final = 1 << 12  # bytes examined for UTF-16 without a byte order mark
@@ -281,7 +281,7 @@ def opened(path: Path) -> Iterator[Stream]:
 @contextmanager
 def _file(path: Path) -> Iterator[BinaryIO]:
     check_is_file(path)
-    descriptor = links.opened(path)  # it may have been replaced since the check
+    descriptor = folders.opened(path)  # it may have been replaced since the check
     with os.fdopen(descriptor, "rb") as raw:
         _check_kind(path, os.fstat(descriptor))
         yield raw

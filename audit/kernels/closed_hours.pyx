@@ -48,7 +48,7 @@ cdef class PossibleStarts:
     """Spans in which attempts fit, observed starts, and the clock of hours and days."""
 
     cdef const Span[::1] claims  # those of each attempt ascending
-    cdef const Span[::1] others  # the same, without claims
+    cdef const Span[::1] fitting  # the same; claims are within them
     cdef const int64_t[::1] started  # attempts, once each
     cdef const int64_t[::1] start  # of these, s on the clock
     cdef const int64_t[::1] reach  # [attempts], s
@@ -184,29 +184,22 @@ def forbidden_seconds(
         first: the day of the first element of ``out``, since 1970.
         out: seconds.
     """
-    with nogil:
-        add_seconds(at, at.claims, window, first, out)
-        add_seconds(at, at.others, window, first, out)
-
-
-cdef void add_seconds(
-    PossibleStarts at, const Span[::1] spans, ClosedHours window, int64_t first, int64_t[::1] out
-) noexcept nogil:
     cdef Clock clock = Clock(0, NEVER, NEVER)
     cdef Py_ssize_t k
     cdef int64_t begin, end, until
     cdef int32_t job
-    for k in range(spans.shape[0]):
-        job = spans[k].job
-        if window.side[job] != INSIDE:
-            continue
-        begin = local(at, &clock, spans[k].since)
-        end = begin + spans[k].until - spans[k].since
-        begin = next_forbidden(window, begin, end, at.reach[job])
-        while begin != NEVER:
-            until = min(end, (hour_of(begin) + 1) * HOUR_S)
-            out[(hour_of(begin) - 24 * first) / 24] += until - begin
-            begin = next_forbidden(window, until, end, at.reach[job])
+    with nogil:
+        for k in range(at.fitting.shape[0]):
+            job = at.fitting[k].job
+            if window.side[job] != INSIDE:
+                continue
+            begin = local(at, &clock, at.fitting[k].since)
+            end = begin + at.fitting[k].until - at.fitting[k].since
+            begin = next_forbidden(window, begin, end, at.reach[job])
+            while begin != NEVER:
+                until = min(end, (hour_of(begin) + 1) * HOUR_S)
+                out[(hour_of(begin) - 24 * first) / 24] += until - begin
+                begin = next_forbidden(window, until, end, at.reach[job])
 
 
 def add_to_table(
@@ -227,15 +220,16 @@ def add_to_table(
     cdef int64_t[::1] last = np.full(len(bins), NEVER, np.int64)  # hour with an occasion
     cdef Py_ssize_t k
     with nogil:
-        add_spans(at, at.claims, bins, row, since, until, last, out)
-        add_spans(at, at.others, bins, row, since, until, None, out)
+        add_spans(at, at.claims, WITHHELD, bins, row, since, until, last, out)
+        add_spans(at, at.fitting, SECONDS, bins, row, since, until, last, out)
         for k in range(at.started.shape[0]):
             add_amount(at.started[k], at.start[k], BROKEN, 1, bins, row, since, until, out)
 
 
 cdef void add_spans(
-    PossibleStarts at, const Span[::1] spans, const int64_t[::1] bins, const int64_t[::1] row,
-    int64_t since, int64_t until, int64_t[::1] last, double[:, :, :, :, ::1] out
+    PossibleStarts at, const Span[::1] spans, Py_ssize_t which, const int64_t[::1] bins,
+    const int64_t[::1] row, int64_t since, int64_t until, int64_t[::1] last,
+    double[:, :, :, :, ::1] out
 ) noexcept nogil:
     cdef Clock clock = Clock(0, NEVER, NEVER)
     cdef Py_ssize_t k
@@ -249,8 +243,9 @@ cdef void add_spans(
         end = begin + spans[k].until - spans[k].since
         while begin < end:
             stop = min(end, (hour_of(begin) + 1) * HOUR_S)
-            add_amount(job, begin, SECONDS, stop - begin, bins, row, since, until, out)
-            if last is not None and last[job] != hour_of(begin):
+            if which == SECONDS:
+                add_amount(job, begin, SECONDS, stop - begin, bins, row, since, until, out)
+            elif last[job] != hour_of(begin):
                 last[job] = hour_of(begin)
                 add_amount(job, begin, WITHHELD, 1, bins, row, since, until, out)
             begin = stop

@@ -31,7 +31,7 @@ def closed_spans(
 
     Adjacent hours form one span. Spans are cut at ``since`` and ``until``.
     """
-    return spans_of_hours(hours, [*offsets(zone, since, until)])
+    return spans_of_hours(hours, list(offsets(zone, since, until)))
 
 
 def spans_of_hours(hours: Collection[int], on: Sequence[Offset]) -> tuple[Ints, Ints]:

@@ -115,10 +115,10 @@ def published_classes(pairs: Collection[tuple[Class, Pair]]) -> set[Class]:
         of[label].add(pair)
     allowed = [label for label in of if label[0] is not None and may_be_published(of[label])]
     allowed.sort(key=lambda label: (len(of[label]), label))
-    rest = set().union(*(of[label] for label in of.keys() - {*allowed}))
+    rest = set().union(*(of[label] for label in of.keys() - set(allowed)))
     while allowed and rest and not may_be_published(rest):
         rest |= of[allowed.pop(0)]
-    return {*allowed}
+    return set(allowed)
 
 
 def blocks(weeks: Sequence[Period], pairs: Collection[tuple[int, Pair]]) -> Iterator[WeekBlock]:
@@ -239,7 +239,7 @@ def _of_classes(of: pl.DataFrame) -> Iterator[Figure]:
     """Yield the figures of each published class of each block."""
     pairs = defaultdict(set)
     for (block, *label), pair in _pairs(of, "block", *_CLASS):
-        pairs[block].add(((*label,), pair))
+        pairs[block].add((tuple(label), pair))
     chosen = {(block, *one) for block, each in pairs.items() for one in published_classes(each)}
     known = of.select("block", *_CLASS, "user", "wait_s").drop_nulls("user")
     means = (

@@ -252,7 +252,7 @@ def _sets(rows: pl.DataFrame, nodes: Sequence[Node]) -> tuple[list[set[int]], In
         held = {
             k
             for k, node in enumerate(nodes)
-            if partition is None or not node.partitions or named & {*node.partitions}
+            if partition is None or not node.partitions or named & set(node.partitions)
         }
         # features change over time: a constraint that no node meets today says nothing
         held = {k for k in held if _has(nodes[k], constraints)} or held
@@ -317,7 +317,7 @@ def _changes(
     changes = [(begin, node, 1) for begin, _, node in spans]
     changes += [(end, node, -1) for _, end, node in spans if end is not None]
     times = np.array(sorted(changes), np.int64).reshape(-1, 3)
-    return (*(np.ascontiguousarray(times[:, k]) for k in range(3)),)  # type: ignore[return-value]
+    return tuple(np.ascontiguousarray(times[:, k]) for k in range(3))  # type: ignore[return-value]
 
 
 def _undeclared(begun: pl.DataFrame, absences: Sequence[Absence]) -> pl.DataFrame:

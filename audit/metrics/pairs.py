@@ -156,7 +156,8 @@ class Log(NamedTuple):
             **{f"need_{name}": requested(name).fill_null(0) for name in gpus},
         ).with_columns(same_place=_group(*PLACES), anywhere=pl.lit(0, pl.Int64))
         needed = frame.select(pl.col("^need_.*$"))
-        return cls(frame, np.ascontiguousarray(needed.to_numpy(), np.int64), used)
+        need = np.ascontiguousarray(needed.to_numpy(), np.int64)
+        return cls(frame.drop(needed.columns), need, used)
 
     @property
     def kinds(self) -> list[Kind]:
@@ -253,14 +254,16 @@ def paired(
     """
     usage, n = usage or log.no_usage(), log.frame.height
     stratum = log.frame["anywhere" if kind in PLACES else "same_place"].to_numpy()
-    order = np.argsort(stratum, kind="stable")
-    frame = log.frame[order].with_columns(stratum=pl.Series(stratum[order]))
+    frame, need = log.frame.with_columns(stratum=pl.Series(stratum)), log.need
+    if (stratum[1:] < stratum[:-1]).any():
+        order = np.argsort(stratum, kind="stable")
+        frame, need = frame[order], need[order]
     classed = frame.select(
         (pl.lit(0) if kind in PLACES else pl.col("same_place")).alias("place"),
         *("row", "width", "walltime", "burst"),
     ).with_columns(of_class=_group("place", "width", "walltime"))
     weight = classed.select(1 / pl.len().over("burst", "of_class")).to_series().to_numpy()
-    attempts = _attempts(frame, log.need[order], kind, usage, weight, why.marked_from)
+    attempts = _attempts(frame, need, kind, usage, weight, why.marked_from)
     entities = len(_names(frame[kind])) if kind in PLACES and not own else 0
     found = kernel.PairSums(
         pairs := np.zeros((3, n)),
@@ -277,8 +280,10 @@ def paired(
         np.zeros(n, np.int64),
         found,
     )
-    sums = (pairs * weight, lost * weight, since)
-    counted = _counted(frame, kind, classed["of_class"], *sums)
+    del attempts  # as large as the log
+    pairs *= weight
+    lost *= weight
+    counted = _counted(frame, kind, classed["of_class"], pairs, lost, since)
     return PairedLog(counted, _between(frame[kind], between))
 
 

@@ -32,6 +32,7 @@ def nearest_rank(ascending: Floats, thousandths: int) -> float | None:
     return float(ascending[rank(count, thousandths) - 1]) if count else None
 
 
+_WHOLE: Final = 2.0**52  # sums of whole numbers up to it need no rounding
 _FEW: Final = 256  # values per group below which ``math.fsum`` is faster than sums of digits
 
 
@@ -42,6 +43,9 @@ def exact_sum(values: Floats) -> float:
 
 def grouped_sums(groups: Ints, values: Floats, count: int) -> list[float]:
     """Return ``exact_sum`` of the values of each group 0, …, ``count`` − 1."""
+    if np.abs(values).sum() < _WHOLE and np.array_equal(values, np.trunc(values)):
+        whole: list[float] = np.bincount(groups, values, count).tolist()
+        return whole
     if len(values) >= _FEW * count:
         digits = np.zeros((count, sums.DIGITS), np.int64)
         bits = np.ascontiguousarray(values, np.float64).view(np.int64)

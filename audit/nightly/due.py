@@ -37,17 +37,16 @@ from audit.model import ATTEMPTS, OBSERVED, Period
 from audit.nightly import sources
 from audit.nightly.keeping import archiving
 from audit.nightly.stages import Work, in_force
-from audit.pipeline import drawing, owners, published
+from audit.pipeline import drawing, published
 from audit.pipeline.completeness import with_completeness
 from audit.pipeline.computing import Task, compute_and_keep
 from audit.pipeline.drawing import HTML
-from audit.pipeline.evidence import dated, recorded_attempts
 from audit.pipeline.inferring import SPAN_S, of_period
+from audit.pipeline.opening import dated, recorded_attempts
 from audit.report import index
 from audit.report.contents import Contents, Who
 from audit.report.index import IndexVerdict, Link, answers, render_index
-from audit.report.sections.changes.reading import trends
-from audit.report.sections.changes.record import Trend
+from audit.report.sections.changes.record import Trend, trends
 from audit.report.sections.registry import notices
 from audit.report.standing import standing
 from audit.store import archive, database, queries
@@ -377,7 +376,7 @@ def report(
     ]
     asked = also or {}
     if due and (named or asked):  # reads all attempts
-        names = owners.names(con, cluster.name)
+        names = drawing.names(con, cluster.name)
         named = [who for who in named if who in names]
         asked = {period: [who for who in of if who in names] for period, of in asked.items()}
     for number, (name, start, end, run_id) in enumerate(due):
@@ -432,7 +431,7 @@ def write_index(con: Connection, site: Site) -> Path | None:
         return link(page) if page.is_file() else None  # None: it is no longer kept
 
     def pages(answer: IndexVerdict) -> list[Link]:
-        found = owners.found(site.report(answer.cluster, answer.period))
+        found = drawing.found(site.report(answer.cluster, answer.period))
         return [Link(who, link(file)) for file, who in found.items()]
 
     shown = [answer for answer in answers(con) if href(answer.cluster, answer.period)]

@@ -1,4 +1,4 @@
-"""The stage ``ingest``: new logs of a cluster's sources, into the store.
+"""The stage ``ingest``: new logs of a cluster's sources, and its evidence, into the store.
 
 A file is read unless it looks as it did when it was last read; a command is run, window by window
 if it has windows. A log that cannot be read is set aside and recorded as a failure; the others are
@@ -8,7 +8,7 @@ read.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,11 +17,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from audit import errors, periods
-from audit.config import Cluster, SourceConfig
+from audit.config import Cluster, EvidenceConfig, SourceConfig, places
 from audit.config.table import fingerprint, resolved
+from audit.errors import AuditError, withholding
 from audit.files.folders import readable
 from audit.ingest import streams
-from audit.nightly import evidence, sources
+from audit.nightly import sources
 from audit.nightly.stages import Work
 from audit.store import database, queries
 from audit.store.database import Connection
@@ -31,6 +32,71 @@ if TYPE_CHECKING:
     from audit.config.table import TableMapping
     from audit.ingest.ingest import Named
     from audit.ingest.logs import Unread
+
+
+def pull_evidence(work: Work, cluster: Cluster) -> None:
+    """Read the evidence of a cluster; what cannot be read is a failure, and the rest is read."""
+    for number, origin in enumerate(cluster.evidence):
+        _Pulled(work, cluster, origin, number).pull()
+
+
+@dataclass(frozen=True)
+class _Pulled:
+    """Samples or logs of a cluster's scheduler."""
+
+    work: Work
+    cluster: Cluster
+    origin: EvidenceConfig
+    number: int
+
+    def pull(self) -> None:
+        """Read the command's output, or the files that are new or look different.
+
+        An unreadable file is a failure; the rest is read.
+        """
+        work, origin, site = self.work, self.origin, self.work.site
+        if origin.command is None:
+            paths = sources.files(origin, site.folder)
+            if not paths:
+                why = f"cluster {self.cluster.name!r}: no file matches {origin.files!r}"
+                work.night.warnings.append(why)
+            for path in paths:
+                self._unless_wrong(partial(self._changed, path))
+            return
+        name = f"{places.file_name(self.cluster.name)}-evidence-{self.number}.txt"
+        spool = site.state / name
+        with withholding(when=site.config.hides(self.cluster.name)):
+            self._unless_wrong(partial(self._printed, spool))
+
+    def _printed(self, spool: Path) -> None:
+        work, zone = self.work, self.cluster.zone
+        watch = partial(work.progress, f"pulling {self.cluster.name}", 0, 1)
+        with sources.printed(self.origin, work.site.folder, spool, zone, watch=watch) as path:
+            self._take(path, work.now)
+
+    def _changed(self, path: Path) -> None:
+        """Read a file unless it looks as it did when it was last read."""
+        look = streams.check_is_file(path)
+        key = {"cluster": self.cluster.name, "kind": self.origin.kind, "path": readable(path)}
+        looks = {"size": look.st_size, "modified_ns": look.st_mtime_ns}
+        if queries.rows(self.work.con, "evidence_seen", **key) != [tuple(looks.values())]:
+            self._take(path, None)
+            database.put(self.work.con, "evidence_seen", key, looks)
+
+    def _take(self, path: Path, taken: int | None) -> None:
+        from audit.ingest.evidence import EvidenceFile, take_in  # an idle run loads no frames
+
+        of = (self.cluster.name, EvidenceFile(self.origin.kind, path), self.cluster.zone)
+        doubt = take_in(self.work.con, *of, taken)
+        if doubt is not None:
+            self.work.night.warnings.append(f"cluster {self.cluster.name!r}: {doubt}")
+
+    def _unless_wrong(self, do: Callable[[], None]) -> None:
+        try:
+            do()
+        except AuditError as error:
+            self.work.night.failures.append(error)
+
 
 SETTLED_S: Final = 3600
 """Seconds without a change after which a log that ends in the middle of a line, or of its
@@ -73,7 +139,7 @@ def ingest(work: Work, cluster: Cluster) -> None:
         there |= pull.files() if source.command is None else pull.command()
         pull.check_silence()
     _forget(work.con, cluster.name, there, others=True)
-    evidence.pull(work, cluster)
+    pull_evidence(work, cluster)
 
 
 @dataclass(frozen=True)

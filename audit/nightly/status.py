@@ -24,69 +24,102 @@ from audit.words import RESEND
 
 
 @dataclass(frozen=True)
-class ClusterStatus:
-    """The state of one cluster's runs; times are epoch s."""
+class SourceAnswer:
+    """Where logs come from."""
 
-    cluster: str
-    zone: str
-    last: Entry | None  # the last whole run that has ended
-    due: int | None  # when the run after it is due; None if none ever ran or was planned
-    coming: int  # the next time of the timetable
-    overdue: bool
-    hindrance: str | None  # why runs cannot write to a folder; None if they can
-    doubtful: Sequence[str]  # mails that may not have arrived, as ``REPORT to ADDRESS``
-
-    @property
-    def problem(self) -> str | None:
-        """The problem that a monitor should report; None if all is well."""
-        if self.last is not None and self.last.state != "done":
-            why, *_ = (self.last.error or "").splitlines() or [""]
-            return f"the last run {self.last.state}{why and f': {why}'}"
-        if self.hindrance is not None:
-            return f"no run can finish: {self.hindrance}"
-        if self.overdue and self.due is None:
-            return "has never run"
-        if self.overdue and self.due is not None:
-            return f"overdue: a run was due on {_shown(self.due, periods.zone(self.zone))}"
-        if self.doubtful:
-            others = f" and {len(self.doubtful) - 1} more" if len(self.doubtful) > 1 else ""
-            return f"a mail may not have arrived: {self.doubtful[0]}{others}; {RESEND}"
-        return None
+    kind: Literal["command", "files"]
+    what: str  # of a command only its program, because arguments may contain a secret
+    files: int | None  # number of matches
+    newest: Instant | None  # time of the latest change
 
 
 @dataclass(frozen=True)
-class Status:
-    """The state of a site's runs."""
+class ClusterAnswer:
+    """The state of one cluster's runs."""
 
-    entries: Sequence[Entry]  # newest first
-    clusters: Sequence[ClusterStatus]
-    holder: str | None  # the process that holds the store
+    name: str
+    zone: str
+    in_order: bool
+    problem: str | None
+    overdue: bool
+    due: Instant | None  # of the run after the last
+    next: Instant  # by the timetable
+    last_run: Entry | None
+    sources: tuple[SourceAnswer, ...]
 
 
-def look(site: Site, now: int) -> Status:
+@dataclass(frozen=True, kw_only=True)
+class StatusAnswer(JsonAnswer):
+    """The answer of ``fairaudit status --format json``."""
+
+    in_order: bool
+    at_work: str | None  # the process that has locked the store
+    clusters: tuple[ClusterAnswer, ...]
+    runs: tuple[Entry, ...]  # the newest first
+
+
+def look(site: Site, now: int) -> StatusAnswer:
     """Return the state of a site's runs at ``now``; raise StoreError if there is no history."""
     entries = history.read(site.state)
     planned = history.planned(site.state)
     doubtful = _doubtful(site)
     hindrance = _hindrance([site.state, site.database.parent, site.reports])
-    standings = []
+    clusters = []
     for cluster in site.config.clusters:
         instant = due(site.config, cluster, entries, planned)
+        overdue = instant is None or instant + site.config.service.overdue_s < now
         ended = (one for one in entries if _covers(one, cluster) and one.state != "running")
-        times = timetable.times_of(site.config, cluster)
-        standings.append(
-            ClusterStatus(
-                cluster.name,
-                cluster.zone,
-                next(ended, None),
-                instant,
-                timetable.next_after(times, cluster.zone, now),
-                instant is None or instant + site.config.service.overdue_s < now,
-                hindrance,
-                [mail for of, mail in doubtful if of == cluster.name],
+        last = next(ended, None)
+        lost = [mail for of, mail in doubtful if of == cluster.name]
+        problem = _problem(last, hindrance, instant if overdue else 0, cluster.zone, lost)
+        clusters.append(
+            ClusterAnswer(
+                name=cluster.name,
+                zone=cluster.zone,
+                in_order=problem is None,
+                problem=problem,
+                overdue=overdue,
+                due=instant,
+                next=timetable.next_after(
+                    timetable.times_of(site.config, cluster), cluster.zone, now
+                ),
+                last_run=last,
+                sources=tuple(_source(one, site.folder) for one in cluster.sources),
             )
         )
-    return Status(entries, standings, lock.holder(site.state / state_folder.STORE))
+    return StatusAnswer(
+        in_order=all(of.in_order for of in clusters),
+        at_work=lock.holder(site.state / state_folder.STORE),
+        clusters=tuple(clusters),
+        runs=tuple(entries),
+    )
+
+
+def _problem(
+    last: Entry | None, hindrance: str | None, missed: int | None, zone: str, lost: Sequence[str]
+) -> str | None:
+    """Return the problem that a monitor should report; None if all is well.
+
+    Args:
+        last: the last whole run that has ended.
+        hindrance: why runs cannot write to a folder.
+        missed: when an overdue run was due, epoch s; None: none ever ran or was planned; 0: none is
+            overdue.
+        lost: mails that may not have arrived, as ``REPORT to ADDRESS``.
+    """
+    if last is not None and last.state != "done":
+        why, *_ = (last.error or "").splitlines() or [""]
+        return f"the last run {last.state}{why and f': {why}'}"
+    if hindrance is not None:
+        return f"no run can finish: {hindrance}"
+    if missed is None:
+        return "has never run"
+    if missed:
+        return f"overdue: a run was due on {_shown(missed, periods.zone(zone))}"
+    if lost:
+        others = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
+        return f"a mail may not have arrived: {lost[0]}{others}; {RESEND}"
+    return None
 
 
 def _hindrance(places: Sequence[Path]) -> str | None:
@@ -132,81 +165,22 @@ def due(
     return planned.get(cluster.name)
 
 
-def lines(status: Status, most: int) -> Iterator[str]:
+def lines(status: StatusAnswer, most: int) -> Iterator[str]:
     """Yield the status as lines of text, with the newest ``most`` entries."""
-    zones = {standing.cluster: periods.zone(standing.zone) for standing in status.clusters}
+    zones = {of.name: periods.zone(of.zone) for of in status.clusters}
     usual = next(iter(zones.values()))
-    shown = [_row(entry, zones.get(entry.cluster or "", usual)) for entry in status.entries[:most]]
+    shown = [_row(entry, zones.get(entry.cluster or "", usual)) for entry in status.runs[:most]]
     if shown:
         table = [("began", "took", "cluster", "stage", "state", "error"), *shown]
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
         for row in table:
             yield "  ".join(map(str.ljust, row, widths)).rstrip()
         yield ""
-    if status.holder is not None:
-        yield f"at work: {status.holder}"
-    for standing in status.clusters:
-        coming = _shown(standing.coming, zones[standing.cluster])
-        yield f"{standing.cluster}: {standing.problem or 'in order'}; next time {coming}"
-
-
-@dataclass(frozen=True)
-class SourceAnswer:
-    """Where logs come from."""
-
-    kind: Literal["command", "files"]
-    what: str  # of a command only its program, because arguments may contain a secret
-    files: int | None  # number of matches
-    newest: Instant | None  # time of the latest change
-
-
-@dataclass(frozen=True)
-class ClusterAnswer:
-    """The state of one cluster's runs."""
-
-    name: str
-    zone: str
-    in_order: bool
-    problem: str | None
-    overdue: bool
-    due: Instant | None  # of the run after the last
-    next: Instant  # by the timetable
-    last_run: Entry | None
-    sources: tuple[SourceAnswer, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class StatusAnswer(JsonAnswer):
-    """The answer of ``fairaudit status --format json``."""
-
-    in_order: bool
-    at_work: str | None  # the process that has locked the store
-    clusters: tuple[ClusterAnswer, ...]
-    runs: tuple[Entry, ...]  # the newest first
-
-
-def answer(status: Status, site: Site, most: int) -> StatusAnswer:
-    """Return the status for programs, with the newest ``most`` entries."""
-    of_cluster = {cluster.name: cluster.sources for cluster in site.config.clusters}
-    return StatusAnswer(
-        in_order=not any(standing.problem for standing in status.clusters),
-        at_work=status.holder,
-        clusters=tuple(
-            ClusterAnswer(
-                name=standing.cluster,
-                zone=standing.zone,
-                in_order=standing.problem is None,
-                problem=standing.problem,
-                overdue=standing.overdue,
-                due=standing.due,
-                next=standing.coming,
-                last_run=standing.last,
-                sources=tuple(_source(one, site.folder) for one in of_cluster[standing.cluster]),
-            )
-            for standing in status.clusters
-        ),
-        runs=tuple(status.entries[:most]),
-    )
+    if status.at_work is not None:
+        yield f"at work: {status.at_work}"
+    for of in status.clusters:
+        coming = _shown(of.next, zones[of.name])
+        yield f"{of.name}: {of.problem or 'in order'}; next time {coming}"
 
 
 def _source(source: SourceConfig, folder: Path) -> SourceAnswer:

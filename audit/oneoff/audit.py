@@ -22,12 +22,11 @@ from audit.json_answers import JsonAnswer
 from audit.metrics.attempts import population
 from audit.metrics.verdict import Because, Word
 from audit.model import Period, Policy, Pool
-from audit.pipeline import drawing, owners
+from audit.pipeline import drawing
 from audit.pipeline.completeness import with_completeness
 from audit.pipeline.computing import Task, compute_and_keep
 from audit.pipeline.inferring import inferred
-from audit.pipeline.opening import ClusterFinder, Ingested, take_in
-from audit.pipeline.session import Session
+from audit.pipeline.opening import ClusterFinder, Ingested, Session, take_in
 from audit.pipeline.workplace import replacing, workplace
 from audit.policies import Backfill, Order
 from audit.report import index
@@ -192,7 +191,7 @@ def _planned(
 ) -> _Audit:
     request, config, folder = session.request, session.config, session.folder
     if options.owners:
-        owners.EntityNames(taken.attempts.select("user", "account").iter_rows()).require(
+        drawing.EntityNames(taken.attempts.select("user", "account").iter_rows()).require(
             options.owners
         )
     setting = request.setting(taken, site, options.policy, folder, options.log_from)
@@ -239,7 +238,8 @@ def _planned(
         in_force["missing"] = sorted(listed)
     silent = [] if options.policy is not None else fitted.silent(setting, site)
     pages = bool(options.owners) or config.report.owner_pages == "named"
-    task = Task(taken.attempts, setting, shares, [], pages=pages, predict=options.predict)
+    attempts = population.compact(taken.attempts)
+    task = Task(attempts, setting, shares, [], pages=pages, predict=options.predict)
     return _Audit(task, in_force, period, silent)
 
 

@@ -19,12 +19,11 @@ from audit.model import ATTEMPTS, RecordKind
 from audit.oneoff.explain.explain import charged
 from audit.oneoff.requests import memory, typed_gpus, walltime, whole_number
 from audit.oneoff.when import in_words, record_of
-from audit.pipeline.opening import ClusterLog
+from audit.pipeline.opening import ClusterLog, Session
 from audit.pipeline.published import open_either
-from audit.pipeline.session import Session
 from audit.progress import printable
 from audit.report import wording
-from audit.report.sections.predicted import starts
+from audit.report.sections import predicted
 from audit.scenario.predict import predictions
 from audit.scenario.predict.calibration import Bounds, Withheld
 from audit.scenario.scenario import Scenario
@@ -246,7 +245,7 @@ def lines(
 
 def _waits(one: ShapeForecast, as_of: int) -> tuple[str, str]:
     if one.p10 is None or one.p50 is None or one.p90 is None:
-        why = starts.WHY[Withheld(str(one.withheld_because))]
+        why = predicted.WHY[Withheld(str(one.withheld_because))]
         return "–", f"no prediction: {why}"
     low, mid, high = (max(time - as_of, 0) for time in (one.p10, one.p50, one.p90))
     return wording.duration(mid), f"{wording.duration(low)} to {wording.duration(high)}"

@@ -8,7 +8,7 @@ from audit.config import Config, places
 from audit.errors import UsageError
 from audit.files import privacy
 from audit.model import Period
-from audit.pipeline import drawing, owners
+from audit.pipeline import drawing
 from audit.progress import printable
 from audit.report.contents import Who
 from audit.store import database, queries, snapshots
@@ -37,12 +37,12 @@ def from_published(
     opened = snapshots.open_snapshot(path, memory_limit=config.sql.memory_limit, archive=archive)
     with closing(opened) as con:
         name, of = _computed(con, cluster, period)
-        owners.names(con, name).require(whose)
+        drawing.names(con, name).require(whose)
         contents = drawing.contents_of(con, config, name, of)
         target = places.Site(config, folder).report(name, of.name)
         privacy.shared_folder(target, with_group=config.output.shared_with_group)
         linked = (target / drawing.HTML).is_file()
-        return owners.write(con, config, contents, whose, target, linked=linked)
+        return drawing.write(con, config, contents, whose, target, linked=linked)
 
 
 def _computed(con: Connection, cluster: str | None, period: str | None) -> tuple[str, Period]:

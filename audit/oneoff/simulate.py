@@ -23,8 +23,7 @@ from audit.metrics.quantiles import MEDIAN, exact_sum, nearest_rank
 from audit.model import SEQUENCE, JobState, Policy, Pool, Standing
 from audit.oneoff.whatif import plan as whatif
 from audit.pipeline.inferring import in_force
-from audit.pipeline.opening import open_log
-from audit.pipeline.session import Session
+from audit.pipeline.opening import Session, open_log
 from audit.policies import SETTINGS
 from audit.report import wording
 from audit.scenario import engine

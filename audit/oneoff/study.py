@@ -23,8 +23,7 @@ from audit.config import Config
 from audit.errors import UsageError
 from audit.files import folders, lock, privacy, replace
 from audit.metrics.draws import Draws
-from audit.pipeline.opening import ClusterLog, open_log
-from audit.pipeline.session import Session
+from audit.pipeline.opening import ClusterLog, Session, open_log
 from audit.pipeline.workplace import replacing
 from audit.progress import OnProgress, silent, stopped_by_signals
 from audit.report.study import page as pages

@@ -12,12 +12,11 @@ from audit.json_answers import Instant, JsonAnswer
 from audit.metrics.attempts import population
 from audit.model import Pool, Standing
 from audit.oneoff.explain.explain import charged
-from audit.pipeline.opening import ClusterLog
+from audit.pipeline.opening import ClusterLog, Session
 from audit.pipeline.published import open_either
-from audit.pipeline.session import Session
 from audit.progress import printable
 from audit.report import wording
-from audit.report.sections.predicted import starts
+from audit.report.sections import predicted
 from audit.scenario.predict import predictions
 from audit.scenario.predict.calibration import TOLERANCE_S, Bounds, Withheld
 from audit.scenario.predict.estimates import PlansJudged, judged
@@ -99,7 +98,7 @@ def lines(answer: WhenAnswer, user: str | None) -> Iterator[str]:
     for job in answer.jobs:
         yield job.sentence
     if answer.scheduler is not None:
-        yield starts.beside_plans(answer.scheduler)
+        yield predicted.beside_plans(answer.scheduler)
 
 
 def _wanted(log: ClusterLog, subject: PendingJobs) -> pl.DataFrame:
@@ -167,7 +166,7 @@ def forecasts(
     )
     keys = ("pool", "job_id", "attempt", "user", "p10", "p50", "p90", "contested")
     for one in rows.iter_rows(named=True):
-        why, sentence = in_words(starts.job(one["job_id"]), one, scenario.now, zone, record)
+        why, sentence = in_words(predicted.job(one["job_id"]), one, scenario.now, zone, record)
         known = {key: one[key] for key in keys}
         yield Forecast(**known, withheld_because=why, sentence=sentence)
 
@@ -178,9 +177,9 @@ def in_words(
     """Return why a prediction is withheld, if it is, and the sentence on it."""
     if row["withheld_because"]:
         why = Withheld(row["withheld_because"])
-        return why, starts.withheld(called, why)
+        return why, predicted.withheld(called, why)
     bounds = Bounds(*(row[name] for name in Bounds._fields))
-    return None, starts.expected(called, bounds, now, zone, record[row["contested"]])
+    return None, predicted.expected(called, bounds, now, zone, record[row["contested"]])
 
 
 def record_of(scenario: Scenario, past: pl.DataFrame) -> dict[bool, str]:

@@ -75,9 +75,9 @@ def with_completeness(
         cautions |= dict.fromkeys(filter(None, [entries.get("caution")]))
     (numbers,) = queries.rows(con, "job_numbers", cluster=cluster)
     latest = setting.now or None
-    by_source = [*stated]
+    by_source = list(stated)
     known = by_source if any(by_source) else tables
-    found = judged(known, [*headers.items()], Numbers(*numbers), latest)
+    found = judged(known, list(headers.items()), Numbers(*numbers), latest)
     if found.part and any(tables) and not any(by_source):
         found = found._replace(part="; ".join(cautions) or found.part)
         cautions = {}

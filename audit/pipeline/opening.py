@@ -1,11 +1,13 @@
 """Reads logs, through a store, into the attempts of a cluster and its setting.
 
 ``take_in`` is for a store that is kept, ``open_log`` for what-ifs and studies, whose store is not.
+A ``Session`` has the arguments of a command for the functions that do its work.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Final
 
 import polars as pl
 
@@ -18,17 +20,51 @@ from audit.cluster.setting import ClusterSettings, configured, one_off
 from audit.config import Cluster, Config, PeopleConfig
 from audit.errors import EmptyLogError, LogError, UsageError
 from audit.formats.dialects import PLAIN, Header, Reading
+from audit.ingest import evidence
 from audit.ingest.evidence import EvidenceFile, about_nodes
 from audit.ingest.ingest import Named, Naming, called_by, take_in_by_name
 from audit.ingest.logs import Opened, Unread, logs_in, open_each, open_logs
 from audit.metrics.attempts import population
-from audit.model import EVIDENCE, Policy, Pool
+from audit.metrics.attempts.recorded import with_evidence
+from audit.model import EVIDENCE, Declared, Policy, Pool
 from audit.pipeline.completeness import with_completeness
-from audit.pipeline.evidence import planned_starts, recorded_attempts, take_in_all
 from audit.progress import OnProgress, silent
-from audit.store import migrations
+from audit.store import migrations, queries
+from audit.store.attempts import read_attempts
 from audit.store.database import Connection
 from audit.words import Resource, first_of
+
+
+def take_in_all(
+    con: Connection, cluster: str, files: Iterable[EvidenceFile], zone: str
+) -> tuple[str, ...]:
+    """Take files into the store; return warnings. Errors as of ``ingest.evidence.take_in``."""
+    warnings = (evidence.take_in(con, cluster, file, zone) for file in files)
+    return tuple(filter(None, warnings))
+
+
+def recorded_attempts(
+    con: Connection, cluster: str, since: int | None = None, until: int | None = None
+) -> pl.DataFrame:
+    """Return attempts with what was recorded of their waits; see ``store.attempts``."""
+    attempts = read_attempts(con, cluster, since, until)
+    ready = pl.coalesce("eligible_time", "submit_time")
+    first = attempts.select(pl.min_horizontal(ready, "start_time", "end_time").min()).item()
+    of = {"cluster": cluster, "since": first, "until": None if until is None else until - 1}
+    return with_evidence(attempts, queries.run(con, "evidence_between", **of))
+
+
+PLANS_DAYS: Final = 30
+
+
+def planned_starts(con: Connection, cluster: str) -> pl.DataFrame:
+    """Return the scheduler's planned starts of the last days: job_id, instant, expected_start."""
+    return queries.run(con, "evidence_planned", cluster=cluster, days=PLANS_DAYS)
+
+
+def dated(con: Connection, cluster: str, nodes: Declared) -> Declared:
+    """Return declared nodes with their drains dated by statements of schedulers."""
+    return declared.dated(nodes, evidence.about_nodes(con, cluster))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +137,7 @@ class LogRequest:
             ConfigError: a file about nodes that the configuration names is useless.
         """
         of_logs, begin = (taken.attempts, taken.headers), taken.begin
-        zone = inference.zone(self.zone, [*taken.headers.values()]).value
+        zone = inference.zone(self.zone, list(taken.headers.values())).value
         if log_from is not None:
             in_zone = periods.zone(zone if cluster is None else cluster.zone)
             instant = periods.instant(log_from, in_zone, "--log-from")
@@ -150,7 +186,7 @@ class ClusterLog:
     cluster: Cluster | None  # the cluster in the configuration, if it is there
     sha256: tuple[str, ...]  # of the logs' decompressed bytes, sorted
     planned: pl.DataFrame = field(default_factory=pl.DataFrame)
-    """As of ``pipeline.evidence.planned_starts``."""
+    """As of ``planned_starts``."""
 
 
 def take_in(
@@ -183,7 +219,7 @@ def take_in(
         for log, of in zip(kept, taken, strict=True)
     }
     site = _configured_cluster(config, None, named.cluster) if said and zone is None else None
-    in_zone = inference.zone(zone, [*headers.values()]).value if site is None else site.zone
+    in_zone = inference.zone(zone, list(headers.values())).value if site is None else site.zone
     doubts = take_in_all(con, named.cluster, said, in_zone)
     return Ingested(
         Fact("cluster", named.cluster, named.source),
@@ -324,3 +360,25 @@ def _configured_cluster(config: Config, option: str | None, called: str | None) 
     if len(clusters) > 1:
         raise UsageError(f"the configuration has several clusters: {listed}; choose (--cluster)")
     return config.clusters[0]
+
+
+def unheard(fact: Fact) -> None:
+    """Report no inferred value."""
+
+
+@dataclass(frozen=True)
+class Session:
+    """The data and the configuration of a command, and where it reports to."""
+
+    request: LogRequest
+    """The logs, if any."""
+    config: Config = field(default_factory=Config)
+    folder: Path = Path()
+    """The folder of the configuration, to which its paths are relative."""
+    database: Path | None = None
+    """A published database, which is read where the request names no logs."""
+    on_progress: OnProgress = silent
+    on_inferred: Callable[[Fact], None] = unheard
+    """Called with each value that is inferred from the logs."""
+    fit: bool = True
+    """Whether what the logs show of rules and policies is in force."""

@@ -21,10 +21,8 @@ from audit.formats.dialects import Header
 from audit.metrics.attempts import population
 from audit.metrics.attempts.similar import LEAD_S
 from audit.model import BY_USAGE, Policy
-from audit.pipeline.evidence import planned_starts, recorded_attempts
 from audit.pipeline.inferring import in_force
-from audit.pipeline.opening import ClusterLog, open_log
-from audit.pipeline.session import Session
+from audit.pipeline.opening import ClusterLog, Session, open_log, planned_starts, recorded_attempts
 from audit.policies import Backfill, Order
 from audit.progress import printable
 from audit.store import archive, database, queries, snapshots
@@ -180,7 +178,7 @@ def _stated(
         described = {key: settings["cluster"][key] for key in ("name", "zone", "pools")}
         site = Cluster.model_validate_json(json.dumps(described))
         for pool in site.pools:
-            if {pool.order, pool.fair_order} & {*BY_USAGE}:  # by files beside config.toml
+            if {pool.order, pool.fair_order} & set(BY_USAGE):  # by files beside config.toml
                 of = f"pool {pool.name!r} of cluster {site.name!r}"
                 why = f"is ordered by {pool.order.value}: pass --config, which says how to"
                 raise UsageError(f"{of} {why} charge usage")

@@ -93,7 +93,7 @@ def shown(described: pl.DataFrame, pool: Pool, now: int, log_begin: int) -> Fitt
     return Fitted(
         found.pool,
         facts,
-        {"evidence": rows, "holds": [*_holds(every)], "says": says},
+        {"evidence": rows, "holds": list(_holds(every)), "says": says},
         every.holding,
     )
 

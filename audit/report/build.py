@@ -14,15 +14,23 @@ from pydantic import ValidationError
 from audit.config import Metrics
 from audit.errors import ReportError
 from audit.model import OBSERVED, Period
-from audit.report.contents import DEFAULT, Assumed, Contents, Options, Provenance, Settings, Span
+from audit.report.contents import (
+    DEFAULT,
+    Assumed,
+    Contents,
+    Options,
+    PoolPart,
+    Provenance,
+    Settings,
+    Span,
+)
 from audit.report.figures import by_width, records, total
 from audit.report.first_page.reading import with_verdicts
-from audit.report.pool import PoolPart
-from audit.report.sections.definitions.text import definitions
-from audit.report.sections.records import reading as logs
+from audit.report.sections import records as logs
+from audit.report.sections.definitions import definitions
 from audit.report.sections.registry import SECTIONS
-from audit.report.sections.usage import reading as usage
-from audit.report.sections.who import entities
+from audit.report.sections.usage import record as usage
+from audit.report.sections.who import record
 from audit.report.source import SectionSource
 from audit.store import queries
 from audit.store.database import Connection
@@ -51,7 +59,7 @@ def pools(source: SectionSource) -> tuple[PoolPart, ...]:
         for section in SECTIONS
         if section.read is not None and section.record is not None
     ]
-    named = entities.read(source)
+    named = record.read(source)
     made = []
     for name, resource, capacity in source.pools.iter_rows():
         parts = source.parts[name]

@@ -1,7 +1,14 @@
-"""What the sections of a report read: a database, for one cluster, period and schedule."""
+"""The form of a section, and what sections read: a database, for one cluster, period and schedule.
 
+A section is one question of a report. Its queries and template are in folders of its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -10,6 +17,11 @@ from audit.report.contents import DEFAULT, Options, Settings
 from audit.report.figures import Parts, breakdowns, by_value
 from audit.store import queries
 from audit.store.database import Connection
+
+if TYPE_CHECKING:
+    from audit.report.charts.style import Chart
+    from audit.report.contents import Contents, PoolPart
+    from audit.report.finding import Kind, Notice
 
 
 @dataclass(frozen=True)
@@ -61,3 +73,21 @@ class SectionSource:
     def by_pool(self, query: str, **arguments: object) -> dict[str, pl.DataFrame]:
         """Return the rows of each pool, without that column."""
         return by_value(self.rows(query, **arguments), "pool", self.pools["pool"])
+
+
+@dataclass(frozen=True)
+class ReportSection:
+    """One question of a report."""
+
+    name: str
+    record: type[Any] | None = None
+    """Class of what it knows about a pool; without arguments, the record of one with nothing."""
+    read: Callable[[SectionSource], Mapping[str, Any]] | None = None
+    """Returns the record of each pool; those without one are left out."""
+    in_part: Callable[[Any], Any] = lambda record: record
+    """Returns a record without what depends on free capacity, for a part of the workload."""
+    notices: Callable[[Contents], Iterable[Notice]] = lambda contents: ()
+    findings: tuple[Kind, ...] = ()
+    charts: tuple[Callable[[PoolPart], Chart | None], ...] = ()
+    filters: tuple[Callable[..., object], ...] = ()
+    """Functions that its template uses, by their names."""

@@ -82,7 +82,7 @@ _NONE: Final[Ints] = np.zeros(0, np.int64)
 _NOBODY: Final[Bools] = np.zeros(0, np.bool_)
 NO_EDGES: Final = Edges(_NONE, _NONE, _NONE, 0, 0)
 UNLIMITED: Final = Limits(
-    *(_NONE, _NONE, _NONE, _NOBODY, _NONE, _NOBODY, _NOBODY, NO_EDGES), *(_NOBODY, (), "")
+    _NONE, _NONE, _NONE, _NOBODY, _NONE, _NOBODY, _NOBODY, NO_EDGES, _NOBODY, (), ""
 )
 """No limits, for any number of attempts."""
 
@@ -314,7 +314,7 @@ def window_edges(
     """
     if not closings:
         return NO_EDGES
-    clock = [*offsets(zone, since, until)]
+    clock = list(offsets(zone, since, until))
     furthest = max(closing.reach for closing in closings)
     clock.append((until, until + WEEK_S + furthest, clock[-1][2]))
     found: list[tuple[Ints, Ints, Ints]] = []

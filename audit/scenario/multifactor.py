@@ -90,7 +90,7 @@ def priorities(jobs: pl.DataFrame, settings: Multifactor) -> Priorities:
     Raises:
         SimulationError: a weight is of an unknown factor.
     """
-    if unknown := sorted({*settings.weights} - {*FACTORS}):
+    if unknown := sorted(set(settings.weights) - set(FACTORS)):
         raise SimulationError(f"weight of {unknown[0]!r}: one of {', '.join(FACTORS)}")
     factored = jobs.select(
         pl.col("cpus", "nodes").fill_null(0),
@@ -147,7 +147,7 @@ def kernel_slurm(
     span = (int(start[ran].min()), int(end[ran].max()) + AHEAD_S) if len(ran) else (0, 0)
     clock = Clock(nodes, usage.period_s, usage.phase_s, usage.rate, usage.resets(*span))
     kernels.observe(
-        *(slurm, clock.books(), at[order], charge[who], start[who], time[order], ends[order])
+        slurm, clock.books(), at[order], charge[who], start[who], time[order], ends[order]
     )
     return slurm, clock
 

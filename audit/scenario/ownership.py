@@ -118,7 +118,7 @@ def owners_of(attempts: pl.DataFrame, fairshare: Fairshare) -> Ownership:
 
 def _joined(names: pl.DataFrame, table: pl.DataFrame) -> Ints:
     """Return the number that ``table`` has for each row of ``names``."""
-    (number,) = {*table.columns} - {*names.columns}
+    (number,) = set(table.columns) - set(names.columns)
     on = names.columns
     found = names.join(table, on=on, how="left", nulls_equal=True, maintain_order="left")
     return found[number].cast(pl.Int64).to_numpy()
@@ -197,7 +197,7 @@ def ranking(
                 raise SimulationError("order multifactor: Slurm's configuration is missing")
             owner = own.node
             slurm, clock = multifactor.kernel_slurm(
-                *(fairshare.multifactor, own, ownership.charge, start, end, counted)
+                fairshare.multifactor, own, ownership.charge, start, end, counted
             )
         path, target = np.full((count, 1), -1), np.zeros(count)
         siblings = np.zeros(count, np.int64)

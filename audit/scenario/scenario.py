@@ -422,7 +422,7 @@ def reweighted(fairshare: Fairshare, weights: Mapping[str, float]) -> Fairshare:
     """Return Slurm's priorities with other weights of the named factors, or raise UsageError."""
     slurm = fairshare.multifactor
     assert slurm is not None  # the order is multifactor
-    if unknown := sorted({*weights} - {*FACTORS}):
+    if unknown := sorted(set(weights) - set(FACTORS)):
         raise UsageError(f"--weight: {unknown[0]}: one of {', '.join(FACTORS)}")
     return fairshare._replace(multifactor=slurm._replace(weights={**slurm.weights, **weights}))
 
@@ -458,5 +458,5 @@ def retargeted(
 
 
 def _refuse_untargeted(targets: Iterable[str], known: Iterable[str], where: str) -> None:
-    if unknown := sorted({*targets} - {*known}):
+    if unknown := sorted(set(targets) - set(known)):
         raise UsageError(f"--targets: {', '.join(unknown)}: not in {where}")

@@ -93,7 +93,7 @@ class SlurmOutput:
     def repeated(self) -> str:
         """The command that uses the files again, without asking Slurm."""
         flags = {"associations": "assoc"}
-        given = {**self.files.given, **self.machines.given}
+        given = self.files.given | self.machines.given
         options = [
             word
             for key, path in given.items()

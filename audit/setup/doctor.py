@@ -27,7 +27,7 @@ from audit.metrics.slurm.explained import misfits
 from audit.model import DESCRIBED, Limit, Pool
 from audit.nightly import due, sources, stages
 from audit.nightly.keeping import archiving
-from audit.pipeline import owners
+from audit.pipeline.drawing import names as names_of
 from audit.pipeline.published import open_published
 from audit.report.charts import drawing
 from audit.report.contents import Who
@@ -272,7 +272,7 @@ def _named(config: Config, path: Path, archive: Path | None) -> str:
     if not path.is_file():
         return "nothing is published yet"
     with closing(snapshots.open_snapshot(path, archive=archive)) as con:
-        known = {one.name: owners.names(con, one.name) for one in config.clusters}
+        known = {one.name: names_of(con, one.name) for one in config.clusters}
     unknown = []
     for number, entry in enumerate(config.recipients):
         of = [names for name, names in known.items() if name in (entry.clusters or known)]
@@ -339,8 +339,8 @@ def _unknown(described: pl.DataFrame, pools: tuple[Pool, ...]) -> Iterator[str]:
         named = {name for scope in scopes for name in getattr(scope, kind) or ()}
         if kind == "qos":
             named |= {name for pool in pools for limit in pool.limits for name in limit.exempt_qos}
-        if missing := sorted(named - {*described[kind].unique().to_list()}):
-            yield f"no log has {kind} {first_of([*map(repr, missing)])}"
+        if missing := sorted(named - set(described[kind].unique().to_list())):
+            yield f"no log has {kind} {first_of(list(map(repr, missing)))}"
 
 
 def _impossible(described: pl.DataFrame, pools: tuple[Pool, ...]) -> Iterator[str]:

@@ -126,7 +126,9 @@ def of_nodes(
 ) -> tuple[config.PoolConfig, ...]:
     """Return a pool for each group of partitions that share declared nodes."""
     attempts = pl.DataFrame(schema=ATTEMPTS) if seen is None else seen.attempts
-    named = sorted({name for node in nodes for name in node.partitions} - {*attempts["partition"]})
+    named = sorted(
+        {name for node in nodes for name in node.partitions} - set(attempts["partition"])
+    )
     partitions = pl.DataFrame({"partition": named}, schema={"partition": pl.String})
     every = pl.concat([attempts, partitions], how="diagonal")
     groups, divided = separate.pools(every, nodes)

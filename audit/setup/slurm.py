@@ -389,7 +389,7 @@ def limits(
 
     def concerns(limit: Limit, pool: config.PoolConfig) -> bool:
         whole = not pool.partitions or limit.partition is None
-        return whole or {*(limit.partition or ())} <= {*pool.partitions}
+        return whole or set(limit.partition or ()) <= set(pool.partitions)
 
     return tuple(tuple(limit for limit in found.limits if concerns(limit, pool)) for pool in pools)
 

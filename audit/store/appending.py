@@ -11,10 +11,11 @@ import polars as pl
 from audit.store import database
 from audit.store.database import Connection
 
-_GROUP: Final = 122_880
-"""Rows of a row group of DuckDB, which can be written to the file as it is."""
-AT_ONCE: Final = 4 * _GROUP
-"""Maximum rows of an insert, so that it takes little memory."""
+AT_ONCE: Final = 122_880
+"""Rows of an insert: a row group of DuckDB, which it writes to the file as it is.
+
+What is inserted becomes whole columns first, also of single values: 0.8 kB for each attempt.
+"""
 
 
 class Appending:
@@ -29,7 +30,7 @@ class Appending:
         before = self._waiting.pop(table, None)
         if before is not None:
             rows = pl.concat([before, rows.select(before.columns)])
-        if rows.height < _GROUP:
+        if rows.height < AT_ONCE:
             self._waiting[table] = rows
             return
         for part in rows.iter_slices(AT_ONCE):

@@ -86,8 +86,14 @@ def open_store(path: Path, memory_limit: str = "512MB") -> Connection:
         StoreError: the file is not a database, or cannot be written.
     """
     threads = min(_THREADS, len(os.sched_getaffinity(0)))
-    own = {"memory_limit": memory_limit, "threads": threads, "allocator_background_threads": True}
-    con = duckdb.connect(config={**_OFFLINE, **own})
+    con = duckdb.connect(
+        config={
+            **_OFFLINE,
+            "memory_limit": memory_limit,
+            "threads": threads,
+            "allocator_background_threads": True,
+        }
+    )
     try:
         con.execute(f"SET temp_directory = {quote_text(str(path) + '.tmp')}")
         attach(con, path, STORE)
@@ -265,7 +271,8 @@ def insert(
     """
     if frame.is_empty():
         return
-    filled = [name for name in frame.columns if frame[name].null_count() < frame.height]
+    nulls = zip(frame.columns, frame.null_count().row(0), strict=True)
+    filled = [name for name, number in nulls if number < frame.height]
     own = dict(constants or {})
     names = ", ".join(map(quote_name, [*filled, *own]))
     values = ", ".join([*map(quote_name, filled), *("?" for _ in own)])

@@ -142,7 +142,7 @@ class Dask:
         try:
             while True:
                 workers = self._workers()
-                for future in [key for key, of in working.items() if not of.workers & {*workers}]:
+                for future in [key for key, of in working.items() if not of.workers & set(workers)]:
                     again.append(working.pop(future))
                     again[-1].lose(1, done)
                     future.cancel(force=True)
@@ -215,7 +215,7 @@ class Dask:
             return result
         assert isinstance(result, Failure)
         had = self._session.client.who_has([future])
-        for address in {*next(iter(had.values()), ())} - {*self.left_out}:
+        for address in set(next(iter(had.values()), ())) - set(self.left_out):
             self._leave_out(address, result.why)
             self._fail(task, f"{result.why} (on {result.machine})")
         return None
@@ -254,7 +254,7 @@ class Dask:
 
     def _wait(self, waited_s: float) -> None:
         """Wait a moment for a worker; raise WorkersError if that is of no use."""
-        options, last = self.options, [*self.left_out.items()][-1:]
+        options, last = self.options, list(self.left_out.items())[-1:]
         requested = options.slurm.jobs if options.slurm is not None else options.workers or 1
         for address, why in last if len(self.left_out) >= requested else ():
             which = "the only worker" if len(self.left_out) == 1 else "all workers"
@@ -277,7 +277,7 @@ class Dask:
         while answers:
             late = time.monotonic() > until
             with client.as_current(), suppress(TimeoutError):
-                distributed.wait([*answers.values()], timeout=1, return_when="FIRST_COMPLETED")
+                distributed.wait(list(answers.values()), timeout=1, return_when="FIRST_COMPLETED")
             alive = self._threads().keys()
             for address in [at for at, answer in answers.items() if late or answer.done()]:
                 try:

@@ -13,8 +13,7 @@ import polars as pl
 
 from audit import config
 from audit.oneoff.simulate import simulate
-from audit.pipeline.opening import LogRequest
-from audit.pipeline.session import Session
+from audit.pipeline.opening import LogRequest, Session
 from audit.scenario.scenario import ScenarioChange
 from bench.modern.captured import CAPTURES, Capture
 from bench.modern.record import CLUSTERS

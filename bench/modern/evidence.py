@@ -22,7 +22,7 @@ from audit.formats.evidence.read import read
 from audit.metrics.attempts.account import account
 from audit.metrics.attempts.recorded import with_evidence
 from audit.model import EVIDENCE
-from audit.pipeline.deciding import compared_with
+from audit.pipeline.inferring import compared_with
 from audit.pipeline.opening import ClusterLog
 from audit.registry.causes import COLUMNS
 from audit.scenario.releases.holds import NOT_HOLDING

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from audit.files import caches
-from audit.pipeline.session import Session
+from audit.pipeline.opening import Session
 from audit.timings import Timings
 from bench.logs.real import real_log
 from bench.logs.repeated_log import repeated_logs

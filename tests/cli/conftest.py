@@ -9,8 +9,7 @@ import pytest
 from audit.cli.app import main
 from audit.config import Config
 from audit.oneoff.audit import AuditOptions, audit
-from audit.pipeline.opening import LogRequest
-from audit.pipeline.session import Session
+from audit.pipeline.opening import LogRequest, Session
 from tests.cli.command import Done, Run
 from tests.logs import busy, write
 from tests.shared import once

@@ -12,7 +12,7 @@ from audit.cluster import declared
 from audit.cluster.declared import NodeFiles
 from audit.cluster.inference import Fact
 from audit.cluster.setting import ClusterSettings, configured, one_off
-from audit.config.hardware import Nodes
+from audit.config.usage import Nodes
 from audit.errors import ConfigError, UsageError
 from audit.metrics.attempts.account import Durations, account
 from audit.metrics.attempts.population import describe

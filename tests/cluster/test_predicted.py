@@ -11,9 +11,8 @@ from audit.cluster.windows import ComputedWindow
 from audit.config import Config
 from audit.model import Period
 from audit.oneoff.audit import AuditOptions, audit
-from audit.pipeline.opening import LogRequest
-from audit.pipeline.session import Session
-from audit.report.sections.predicted.judged import Predicted, read
+from audit.pipeline.opening import LogRequest, Session
+from audit.report.sections.predicted import Predicted, read
 from audit.report.source import SectionSource
 from audit.scenario.predict import predictions
 from audit.store import snapshots

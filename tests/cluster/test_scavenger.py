@@ -12,9 +12,8 @@ import pytest
 
 from audit.config import Config
 from audit.oneoff.audit import AuditOptions, audit
-from audit.pipeline.opening import LogRequest
+from audit.pipeline.opening import LogRequest, Session
 from audit.pipeline.published import open_published
-from audit.pipeline.session import Session
 from audit.store import database, snapshots
 from tests.cluster.test_hardware import CPUS, DAY, GPUS, Job, clock
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from audit.files import links
+from audit.files import folders
 
 
 def content(path: Path) -> bytes:
-    with os.fdopen(links.opened(path), "rb") as file:
+    with os.fdopen(folders.opened(path), "rb") as file:
         return file.read()
 
 
@@ -36,7 +36,7 @@ def test_what_cannot_be_opened_is_an_error(tmp_path: Path) -> None:
 
 def test_a_fifo_does_not_block(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
-    descriptor = links.opened(tmp_path / "fifo")
+    descriptor = folders.opened(tmp_path / "fifo")
     assert stat.S_ISFIFO(os.fstat(descriptor).st_mode)
     os.close(descriptor)
 

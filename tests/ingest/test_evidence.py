@@ -9,7 +9,7 @@ from audit import periods
 from audit.errors import UsageError
 from audit.ingest import evidence
 from audit.ingest.evidence import EvidenceFile
-from audit.pipeline.evidence import recorded_attempts
+from audit.pipeline.opening import recorded_attempts
 from audit.store import database, migrations
 from audit.store.database import Connection
 from audit.words import EvidenceKind

@@ -47,12 +47,13 @@ def starts(
     """Return the starts on a clock that is ``CHANGES`` ahead of the epoch."""
     since = np.array([at for at, _ in CHANGES])
     ahead = np.array([seconds for _, seconds in CHANGES])
-    tables = list[tuple[int, int, int, int]](), list[tuple[int, int, int, int]]()
-    for job, stretch, begin, end, claims in rows:
+    fitting = list[tuple[int, int, int, int]]()
+    for job, stretch, begin, end, _ in rows:
         by = next(seconds for at, seconds in reversed(CHANGES) if begin - seconds >= at)
-        tables[not claims].append((job, stretch, begin - by, end - by))
-    claiming, others = (np.array(table, SPAN) for table in tables)
-    return kernels.PossibleStarts(claiming, others, of_start, start, reach, since, ahead)
+        fitting.append((job, stretch, begin - by, end - by))
+    table = np.array(fitting, SPAN)
+    claims = table[[row[-1] for row in rows]] if rows else table
+    return kernels.PossibleStarts(claims, table, of_start, start, reach, since, ahead)
 
 
 @given(

@@ -50,11 +50,14 @@ def test_what_is_not_finite() -> None:
     assert math.isnan(exact_sum(many))
 
 
-@given(st.lists(st.tuples(st.integers(0, 3), st.integers(-9, 9)), max_size=20))
-def test_grouped_sums(pairs: list[tuple[int, int]]) -> None:
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(-9, 9)), max_size=20)
+    | st.lists(st.tuples(st.integers(0, 3), st.floats(-9, 9)), max_size=20)
+)
+def test_grouped_sums(pairs: list[tuple[int, float]]) -> None:
     groups = np.array([group for group, _ in pairs], np.int64)
     numbers = np.array([number for _, number in pairs], np.float64)
-    expected = [sum(number for one, number in pairs if one == group) for group in range(4)]
+    expected = [math.fsum(number for one, number in pairs if one == group) for group in range(4)]
     assert grouped_sums(groups, numbers, 4) == expected
 
 

@@ -94,8 +94,8 @@ def spend(folder: Path, nights: int, faults: Faults) -> None:
             continue
         disturb(folder, settings, now, fault, path)
         again = now + 5 * 3600
-        entries = status.look(Site(settings, folder), again)
-        due = status.due(settings, cluster, entries.entries, {"c": now})
+        runs = status.look(Site(settings, folder), again).runs
+        due = status.due(settings, cluster, runs, {"c": now})
         assert due is not None
         if due <= again:  # the service's catch-up
             assert run(Site(settings, folder), again).failures == []

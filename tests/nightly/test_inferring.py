@@ -19,9 +19,8 @@ from audit.nightly import due
 from audit.nightly.run import run
 from audit.oneoff.explain import explain
 from audit.pipeline import inferring
-from audit.pipeline.opening import LogRequest
+from audit.pipeline.opening import LogRequest, Session
 from audit.pipeline.published import open_published
-from audit.pipeline.session import Session
 from audit.store import archive, snapshots
 from tests import stores
 from tests.logs import line, log, write
@@ -207,8 +206,9 @@ def test_a_job_is_explained_with_what_its_period_inferred(whole: Path, logs: Pat
     found = open_published(published, settings, job=job).setting
     assert found.pools[0].limits == (CPUS,)
     january, march = rules(whole)["starts"].to_list()[::2]
-    assert found.evidence["all"][0]["starts"] == january
-    assert open_published(published, settings).setting.evidence["all"][0]["starts"] == march
+    assert found.shown_of("all").evidence[0]["starts"] == january
+    newest = open_published(published, settings).setting
+    assert newest.shown_of("all").evidence[0]["starts"] == march
     session = Session(LogRequest(logs=()), settings, whole, published)
     told = explain.explain(session, explain.WaitToExplain(job))
     assert told.account.causes["cause_rule_s"] == pytest.approx(waited)

@@ -16,9 +16,8 @@ from audit.config import Config
 from audit.errors import UsageError
 from audit.model import Limit, Pool
 from audit.oneoff.audit import AuditOptions, AuditResult, audit
-from audit.pipeline.opening import LogRequest, open_log
+from audit.pipeline.opening import LogRequest, Session, open_log
 from audit.pipeline.published import open_published
-from audit.pipeline.session import Session
 from audit.policies import Backfill, Order
 from audit.store import database, snapshots
 from tests import processes, stores

@@ -15,8 +15,7 @@ from audit.config import Config
 from audit.formats.dialects import Reading
 from audit.model import Period
 from audit.oneoff.audit import AuditOptions, audit
-from audit.pipeline.opening import LogRequest
-from audit.pipeline.session import Session
+from audit.pipeline.opening import LogRequest, Session
 from audit.store import database, snapshots
 from tests.places import DATA
 

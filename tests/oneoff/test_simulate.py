@@ -27,8 +27,7 @@ from audit.oneoff.simulate import (
     to_parquet,
     to_swf,
 )
-from audit.pipeline.opening import LogRequest
-from audit.pipeline.session import Session
+from audit.pipeline.opening import LogRequest, Session
 from audit.scenario import engine
 from audit.scenario.whatif.options import change
 from tests.examples import examples

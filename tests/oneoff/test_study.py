@@ -18,8 +18,7 @@ from audit.metrics.draws import Draws
 from audit.metrics.uncertainty import Resamples
 from audit.oneoff import study as studies
 from audit.oneoff.study import StudyPlan, StudyTarget
-from audit.pipeline.opening import ClusterLog, LogRequest
-from audit.pipeline.session import Session
+from audit.pipeline.opening import ClusterLog, LogRequest, Session
 from audit.report.study.cells import StudyCell
 from audit.store import database
 from audit.studies import plans

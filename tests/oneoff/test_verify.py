@@ -10,8 +10,7 @@ from audit.errors import ReportError, UsageError
 from audit.nightly.run import run
 from audit.oneoff.audit import AuditOptions, audit
 from audit.oneoff.verify import Reproduction, verify
-from audit.pipeline.opening import LogRequest
-from audit.pipeline.session import Session
+from audit.pipeline.opening import LogRequest, Session
 from tests.logs import busy, write
 from tests.nightly.test_run import NOW, month, site
 

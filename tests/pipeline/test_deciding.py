@@ -8,7 +8,7 @@ import pytest
 from audit.cluster.fairshare import of_site
 from audit.cluster.setting import ClusterSettings
 from audit.model import Order, Policy, Pool
-from audit.pipeline.deciding import compared_with, decided
+from audit.pipeline.inferring import compared_with, decided
 from audit.policies import Backfill
 from audit.report.wording import percent
 from audit.scenario.releases.holds import NOT_HOLDING

@@ -14,7 +14,7 @@ from audit.cluster import fitted
 from audit.cluster.delivered import held_until
 from audit.cluster.fairshare import FairshareInputs
 from audit.cluster.fitted import Fitted
-from audit.cluster.setting import ClusterSettings
+from audit.cluster.setting import ClusterSettings, PoolInference
 from audit.metrics.attempts.account import account
 from audit.metrics.attempts.population import as_of, describe
 from audit.metrics.waits.plan import Passes
@@ -25,7 +25,7 @@ from audit.pipeline.opening import ClusterLog
 from audit.policies import Backfill
 from audit.scenario.delivered.agreement import agreement
 from audit.scenario.delivered.candidates import candidates
-from audit.scenario.releases.holds import NOT_HOLDING, inferred_holds
+from audit.scenario.releases.holds import inferred_holds
 from audit.scenario.scenario import Scenario
 from tests.scenario.windows.sites import CPUS, DAY, EPOCH, Planted, made
 from tests.strategies import frame
@@ -147,7 +147,8 @@ def test_the_agreement_of_a_period_is_that_of_its_log() -> None:
     assert [rule[:2] for rule in candidates(log)] == [one[:2] for one in found.compared]
     kept = fitted.in_force(setting(described, pool), [found])
     again = fitted.again(setting(described, pool), json.loads(json.dumps(kept)))
-    assert again.compared == {pool.name: {one[:2]: one[2] for one in found.compared}}
+    of_pool = again.shown_of(pool.name)
+    assert of_pool.compared == {one[:2]: one[2] for one in found.compared}
 
 
 def test_what_came_after_a_period_does_not_matter() -> None:
@@ -195,6 +196,5 @@ def test_without_fitting_only_what_is_configured_is_in_force() -> None:
     assert [fact.what for fact in shown.facts] == ["policy", "limit 1 of 1"]
     plain = in_force(log, fit=False).setting
     assert plain.pools == (pool,)
-    assert plain.passes == {"all": fitted.UNKNOWN}
-    assert plain.holding == {"all": NOT_HOLDING}
+    assert plain.inferred == {"all": PoolInference(passes=fitted.UNKNOWN)}
     assert in_force(log, only=("other",)).setting == log.setting

@@ -16,9 +16,8 @@ from audit.nightly.run import run
 from audit.oneoff.audit import AuditOptions, audit
 from audit.oneoff.owners import from_published
 from audit.oneoff.verify import verify
-from audit.pipeline.opening import LogRequest
-from audit.pipeline.owners import EntityNames, found
-from audit.pipeline.session import Session
+from audit.pipeline.drawing import EntityNames, found
+from audit.pipeline.opening import LogRequest, Session
 from audit.report.contents import Who
 from audit.store import database, snapshots
 from tests.logs import write

@@ -4,16 +4,15 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from audit.registry.causes import CAUSES
-from audit.report.contents import Contents, Options, Provenance, Span
+from audit.report.contents import Contents, Options, PoolPart, Provenance, Span
 from audit.report.figures import Breakdown, Figure
 from audit.report.first_page.compose import compose
 from audit.report.first_page.page import FirstPage
-from audit.report.pool import PoolPart
-from audit.report.sections.definitions.text import definitions
+from audit.report.sections.definitions import definitions
 from audit.report.sections.fair_starts.record import FairStart, Fidelity, RuleFit, StatusCount
-from audit.report.sections.machine.record import MachineOverTime
-from audit.report.sections.passed_over.record import OrderTest, PassedOver
-from audit.report.sections.records.record import Coverage, Gap, Input, Refusal, RefusedLine
+from audit.report.sections.machine import MachineOverTime
+from audit.report.sections.passed_over import OrderTest, PassedOver
+from audit.report.sections.records import Coverage, Gap, Input, Refusal, RefusedLine
 from audit.report.sections.registry import SECTIONS
 from audit.report.sections.resources import Resources, ResourceUse, ResourceUser
 from audit.report.sections.usage.record import (

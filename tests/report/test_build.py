@@ -15,7 +15,7 @@ from audit.report.build import build, settings_of
 from audit.report.contents import Contents, Options, Settings
 from audit.report.render import page as render
 from audit.report.sections.fair_starts.record import FairStart
-from audit.report.sections.passed_over.record import OrderTest
+from audit.report.sections.passed_over import OrderTest
 from audit.report.sections.registry import notices
 from audit.report.sections.resources import Resources
 from audit.store import database

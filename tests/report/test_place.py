@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from audit.report.place import corrected
+from audit.report.finding import corrected
 from tests.report.sample import figure, present
 
 

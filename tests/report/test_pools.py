@@ -9,13 +9,13 @@ import pytest
 from audit.metrics.attempts.fidelity import MaySay
 from audit.model import OBSERVED, Period
 from audit.report.build import build
+from audit.report.contents import PoolPart
 from audit.report.figures import Figure
-from audit.report.pool import PoolPart
 from audit.report.sections.causes.record import Causes
-from audit.report.sections.fair_starts import tables
+from audit.report.sections.fair_starts import shown
 from audit.report.sections.fair_starts.record import FairStart
 from audit.report.sections.preemption import InterruptedUser, Preempted, Preemption
-from audit.report.sections.sharing.record import BeyondUser, PoolShares
+from audit.report.sections.sharing import BeyondUser, PoolShares
 from audit.report.sections.waits.record import Waits
 from audit.store import database
 from audit.store.database import Connection
@@ -168,7 +168,7 @@ def test_who_is_delayed_most(filled: Connection) -> None:
 
     def delayed(best: float | None) -> list[str | None]:
         fair = replace(part[FairStart], fidelity=fidelity(best))
-        of = tables.delayed(part.users, having(part, fair), 5)
+        of = shown.delayed(part.users, having(part, fair), 5)
         return [row.name for row in of]
 
     assert delayed(0.65) == ["anna", "cem"]  # ben started earlier in all

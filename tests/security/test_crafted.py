@@ -15,8 +15,7 @@ from audit.analyst.sql import Reader, SqlLimits, SqlStatement, answer
 from audit.config import Config
 from audit.errors import AuditError
 from audit.oneoff.explain.explain import WaitToExplain, explain
-from audit.pipeline.opening import LogRequest
-from audit.pipeline.session import Session
+from audit.pipeline.opening import LogRequest, Session
 from audit.pipeline.workplace import replacing
 from audit.setup import doctor
 from audit.store import catalogue, database, migrations, snapshots

@@ -22,8 +22,7 @@ from audit.nightly.run import run
 from audit.oneoff.audit import AuditOptions, audit
 from audit.oneoff.verify import verify
 from audit.pipeline import drawing
-from audit.pipeline.opening import LogRequest
-from audit.pipeline.session import Session
+from audit.pipeline.opening import LogRequest, Session
 from audit.report import standing
 from audit.report.contents import Who
 from audit.report.owner.build import build

@@ -20,8 +20,7 @@ from audit.errors import ConfigError, DeliveryError, UsageError
 from audit.ingest import people
 from audit.mail import transport
 from audit.oneoff.audit import AuditOptions, audit
-from audit.pipeline.opening import LogRequest
-from audit.pipeline.session import Session
+from audit.pipeline.opening import LogRequest, Session
 from tests.cli import conftest
 from tests.cli.command import Run
 from tests.logs import busy, write

@@ -9,9 +9,8 @@ from audit.cluster.declared import NodeFiles
 from audit.config.places import Site
 from audit.nightly.run import run
 from audit.oneoff.audit import AuditOptions, audit
-from audit.pipeline.opening import LogRequest
+from audit.pipeline.opening import LogRequest, Session
 from audit.pipeline.published import open_published
-from audit.pipeline.session import Session
 from audit.setup import init as initial
 from audit.setup.doctor import examine
 from audit.setup.init import infer

@@ -20,7 +20,7 @@ from audit.metrics.attempts.reasons import hold_kind
 from audit.model import EVIDENCE
 from audit.oneoff.sshare.inputs import SshareRequest
 from audit.oneoff.sshare.recompute import SshareResult, recompute
-from audit.pipeline.deciding import compared_with
+from audit.pipeline.inferring import compared_with
 from audit.registry.causes import COLUMNS
 from audit.scenario.delivered.agreement import agreement_on_nodes
 from audit.scenario.releases.holds import NOT_HOLDING

@@ -13,7 +13,7 @@ from audit.config import Config
 from audit.errors import UsageError
 from audit.oneoff import study as studies
 from audit.pipeline import opening
-from audit.pipeline.session import Session
+from audit.pipeline.opening import Session
 from audit.report.study import page as study
 from audit.store import database, snapshots
 from audit.studies import plans

@@ -8,7 +8,7 @@ import pytest
 
 from audit.config import Compute, Slurm
 from audit.errors import WorkersError
-from audit.workers.pilots import pilots, script
+from audit.workers.clusters import pilots, script
 
 ASKED = Slurm.model_validate(
     {

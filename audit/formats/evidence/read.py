@@ -5,7 +5,7 @@ from typing import Final
 
 import polars as pl
 
-from audit.formats.evidence import ge_schedule, pbs_logs, samples, slurmctld
+from audit.formats.evidence import logs, samples
 from audit.formats.evidence.statements import PENDING, Evidence, Remarks, collected, evidence
 from audit.formats.evidence.tables import TableReader
 from audit.words import EvidenceKind
@@ -13,9 +13,9 @@ from audit.words import EvidenceKind
 WRITES: Final = {
     EvidenceKind.SQUEUE: f'"{samples.SQUEUE}", or --json',
     EvidenceKind.SPRIO: f'"{samples.SPRIO}"',
-    EvidenceKind.CTLD_LOG: f"slurmctld ({slurmctld.CTLD_LOG})",
-    EvidenceKind.PBS_LOG: f"PBS ({pbs_logs.PBS_LOG})",
-    EvidenceKind.GE_SCHEDULE: f"Grid Engine ({ge_schedule.SCHEDULE})",
+    EvidenceKind.CTLD_LOG: f"slurmctld ({logs.CTLD_LOG})",
+    EvidenceKind.PBS_LOG: f"PBS ({logs.PBS_LOG})",
+    EvidenceKind.GE_SCHEDULE: f"Grid Engine ({logs.SCHEDULE})",
 }
 """The programs that write each kind."""
 
@@ -58,8 +58,8 @@ def _remarks(kind: EvidenceKind, lines: Iterable[str], taken: str | None) -> Ite
         yield from TableReader(taken, PENDING).parts(lines)
     else:
         reader = {
-            EvidenceKind.CTLD_LOG: slurmctld.remarks,
-            EvidenceKind.PBS_LOG: pbs_logs.remarks,
-            EvidenceKind.GE_SCHEDULE: ge_schedule.remarks,
+            EvidenceKind.CTLD_LOG: logs.slurmctld_remarks,
+            EvidenceKind.PBS_LOG: logs.pbs_remarks,
+            EvidenceKind.GE_SCHEDULE: logs.schedule_remarks,
         }[kind]
         yield collected(*reader(lines))

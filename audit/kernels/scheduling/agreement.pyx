@@ -25,7 +25,10 @@ from audit.kernels.scheduling.queue cimport (
 
 
 cdef class StartsInOrder:
-    """The attempts that were observed to start, by start, and those that were held, by release."""
+    """The attempts that started and were not blocked, by start, and those that were held.
+
+    ``held`` are those that were held after their arrival, by release.
+    """
     cdef const int64_t[::1] job
     cdef int64_t number  # of those that have started
     cdef const int64_t[::1] held_until  # [attempts], epoch s, at most the start
@@ -37,7 +40,7 @@ cdef class StartsInOrder:
 
 
 def agree(
-    Model model not None, Observed observed not None, by_start, held_until, by_release,
+    Model model not None, Observed observed not None, StartsInOrder starts not None,
     const int64_t[::1] capacity, const uint8_t[::1] waited, int64_t until, Pool pool not None,
     int64_t[::1] out
 ):
@@ -47,9 +50,6 @@ def agree(
 
     Args:
         model: the attempts, steps of the capacity and of blocked attempts, and the policy.
-        by_start: attempts that started and were not blocked, by start.
-        held_until: [attempts], until when each was held, epoch s, at most its start.
-        by_release: attempts that were held after their arrival, by release.
         until: the last instant to compare, epoch s.
         pool: with space for all attempts that are there at one time; ``begun`` is working space.
         waited: [attempts], whether an attempt waited long enough to count where it was started.
@@ -58,7 +58,6 @@ def agree(
 
     Source: SPEC §10, *A_nodes*.
     """
-    cdef StartsInOrder starts = StartsInOrder(by_start, held_until, by_release)
     with nogil:
         reset(pool, capacity)
         open_ledger(pool.ledger, AFTER_ALL)

@@ -2,20 +2,20 @@
 
 
 def fitting_spans(
-    Log log not None, Rules rules not None, Table claims not None, Table others not None,
+    Log log not None, Rules rules not None, Table claims not None, Table fitting not None,
     Table stretches not None
 ):
     """Add the spans in which attempts would have fitted and no rule forbade their start.
 
-    A *stretch* is the time, without a gap, in which an attempt's request was free. A span claims if
-    the request also fitted beside the claims of those before it. A span that does not end has the
-    greatest int64 as its end.
+    A *stretch* is the time, without a gap, in which an attempt's request was free. An attempt
+    claims while its request also fits beside the claims of those before it. A span that does not
+    end has the greatest int64 as its end.
 
     Args:
         log: the attempts.
         rules: what is in force.
-        claims: a row (``Span``) is added for each span that claims, by ``until``.
-        others: the same, of the other spans.
+        claims: a row (``Span``) is added for each time in which an attempt claims, by ``until``.
+        fitting: the same, of the whole times in which they would have fitted.
         stretches: a row of attempt and begin is added for each, by the latter. They are numbered
             from 1 on.
 
@@ -24,13 +24,13 @@ def fitting_spans(
     """
     cdef Walk walk = Walk(log, rules)
     with nogil:
-        _sweep(log, rules, walk, claims, others, stretches)
-    if min(claims.places, others.places, stretches.places) < 0:
+        _sweep(log, rules, walk, claims, fitting, stretches)
+    if min(claims.places, fitting.places, stretches.places) < 0:
         raise MemoryError("no memory for the spans of waits")
 
 
 cdef void _sweep(
-    Log log, Rules rules, Walk walk, Table claims, Table others, Table stretches
+    Log log, Rules rules, Walk walk, Table claims, Table fitting, Table stretches
 ) noexcept nogil:
     cdef int32_t job
     cdef Py_ssize_t k, first
@@ -38,24 +38,24 @@ cdef void _sweep(
     while walk.now != NEVER:
         first = happen(log, rules, walk)
         for k in range(first, walk.coming.start):
-            _change(walk, log.by_start[k], OUT, claims, others)
+            _change(walk, log.by_start[k], OUT, claims, fitting)
         if next_time(log, rules, &walk.coming) == NEVER:
             walk.now = NEVER
             job = walk.head
             while job != NOBODY:
-                _change(walk, job, OUT, claims, others)
+                _change(walk, job, OUT, claims, fitting)
                 job = walk.behind[job]
             return
         if walk.head != NOBODY:
             if outage(rules, walk):
                 job = walk.head
                 while job != NOBODY:
-                    _change(walk, job, OUT, claims, others)
+                    _change(walk, job, OUT, claims, fitting)
                     walk.stretch[job] = 0
                     job = walk.behind[job]
                 walk.idle = False
             else:
-                _queue_claims(log, rules, walk, claims, others, stretches)
+                _queue_claims(log, rules, walk, claims, fitting, stretches)
         walk.now = next_time(log, rules, &walk.coming)
 
 
@@ -68,7 +68,7 @@ cdef bint outage(Rules rules, Walk walk) noexcept nogil:
 
 
 cdef void _queue_claims(
-    Log log, Rules rules, Walk walk, Table claims, Table others, Table stretches
+    Log log, Rules rules, Walk walk, Table claims, Table fitting, Table stretches
 ) noexcept nogil:
     """Walk the queue."""
     cdef int32_t job = walk.head
@@ -91,7 +91,7 @@ cdef void _queue_claims(
                 if fits(log.request, job, walk.left):
                     state = CLAIMS
                     claim(log, rules, walk, job)
-        _change(walk, job, state, claims, others)
+        _change(walk, job, state, claims, fitting)
         if not free:
             walk.stretch[job] = 0  # not before: its last span tells its stretch
         job = walk.behind[job]
@@ -130,23 +130,25 @@ cdef inline bint forbidden(Rules rules, Walk walk, Py_ssize_t job) noexcept nogi
 
 
 cdef inline void _change(
-    Walk walk, int64_t job, State state, Table claims, Table others
+    Walk walk, int64_t job, State state, Table claims, Table fitting
 ) noexcept nogil:
     """Set the state of an attempt from now on, and write the span of the one before."""
     cdef uint8_t before = walk.state[job]
     if before == state:
         return
     if before == CLAIMS:
-        keep(claims, walk, job)
-    elif before == FITS:
-        keep(others, walk, job)
+        keep(claims, walk, job, walk.since[job])
+    if state == OUT:
+        keep(fitting, walk, job, walk.fits_since[job])
+    elif before == OUT:
+        walk.fits_since[job] = walk.now
     walk.state[job] = state
     walk.since[job] = walk.now
 
 
-cdef inline void keep(Table out, Walk walk, int64_t job) noexcept nogil:
-    """Add the span of an attempt that ends now, unless enough are kept."""
+cdef inline void keep(Table out, Walk walk, int64_t job, int64_t since) noexcept nogil:
+    """Add a span of an attempt that ends now, unless enough are kept."""
     cdef Span* place = <Span*> add_row(out)
     if place != NULL:
         place.job, place.stretch = job, walk.stretch[job]
-        place.since, place.until = walk.since[job], walk.now
+        place.since, place.until = since, walk.now

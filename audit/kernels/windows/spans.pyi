@@ -35,7 +35,7 @@ class WithoutTrial:
     def __init__(self, claims: NDArray[np.void], by_since: Ints, stretches: Ints) -> None: ...
 
 def fitting_spans(
-    log: Log, rules: Rules, claims: Table, others: Table, stretches: Table
+    log: Log, rules: Rules, claims: Table, fitting: Table, stretches: Table
 ) -> None: ...
 def trial_spans(
     log: Log, rules: Rules, trial: Trial, base: WithoutTrial, out: Table

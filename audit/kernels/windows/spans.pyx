@@ -110,6 +110,7 @@ cdef class Walk:
     cdef int32_t head, tail  # of the queue, or NOBODY
     cdef uint8_t[::1] state  # [attempts], a State
     cdef int64_t[::1] since  # [attempts], of the state
+    cdef int64_t[::1] fits_since  # [attempts], of those that are not OUT
     cdef int32_t[::1] stretch  # [attempts], 0: its request is not free
     cdef int64_t least  # no waiting attempt requests less of the first resource
     cdef bint idle  # the last walk found nothing free for any
@@ -121,7 +122,7 @@ cdef class Walk:
         self.behind, self.before = np.full((2, count), OUTSIDE, np.int32)
         self.head = self.tail = NOBODY
         self.state = np.zeros(count, np.uint8)
-        self.since = np.zeros(count, np.int64)
+        self.since, self.fits_since = np.zeros((2, count), np.int64)
         self.stretch = np.zeros(count, np.int32)
         self.least = NEVER
         find_next(log, &self.coming)

@@ -271,4 +271,4 @@ cdef inline void _end_claim(
         window < trial.closes.shape[0]
         and walk.now > trial.closes[window] - trial.reach[job] - HOUR_S
     ):
-        keep(out, walk, job)
+        keep(out, walk, job, walk.since[job])

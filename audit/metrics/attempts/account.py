@@ -208,8 +208,7 @@ def account(
         _barred(booked.stretches, queue, described),
         _before(queue, of.scene.outside, place).vstack(
             _traced(
-                *(booked, place, of.rule_names, placed, kinds),
-                *(outages, _absent(queue, pool, place)),
+                booked, place, of.rule_names, placed, kinds, outages, _absent(queue, pool, place)
             )
         ),
         *(of.scene.guessed, found.plan, found.starts, of.interval_s),
@@ -266,7 +265,7 @@ def _posed(
     kinds = hold_kind(queue.rows)
     spans = pl.concat([holds, throttled(described), recorded(described)])
     rules = in_force(
-        *(queue, pool.limits, pool.windows, pool.zone), recorded=len(recorded_rules(spans))
+        queue, pool.limits, pool.windows, pool.zone, recorded=len(recorded_rules(spans))
     )
     placed = placed_holds(spans, queue)
     says = pl.col("recorded_as")
@@ -473,11 +472,11 @@ def _absent(queue: Queued, pool: Pool, place: int | None) -> list[Absence]:
     """Return the declared absences of the nodes in the partitions of the attempt at ``place``."""
     if place is None:
         return []
-    named = {*(queue.rows["partition"][place] or "").split(",")}
+    named = set((queue.rows["partition"][place] or "").split(","))
     mine = {
         node.name
         for node in pool.nodes
-        if node.source != INFERRED and (not node.partitions or named & {*node.partitions})
+        if node.source != INFERRED and (not node.partitions or named & set(node.partitions))
     }
     return [one for one in pool.absences if one.node in mine]
 

@@ -22,6 +22,7 @@ from audit.registry.measure import Greatest, Measure, Quantile, Quotient, RatioR
 from audit.registry.measures import unit_of
 
 Numbers = NDArray[np.int64] | NDArray[np.float64]
+Order = NDArray[np.int32]
 
 GPU_TYPE: Final = "gpu_type"
 QUEUE: Final = "partition_qos_gpu_type"
@@ -112,7 +113,7 @@ class Evaluated:
         self._terms = terms
         self._times: Ints | None = None
         self._last: tuple[str, Numbers] | None = None
-        self._ascending: dict[str, tuple[Ints, Numbers]] = {}
+        self._ascending: dict[str, tuple[Order, Numbers]] = {}
 
     def repeat(self, weight: str) -> None:
         """Take each attempt as often as the column ``weight`` says; null: once."""
@@ -135,7 +136,7 @@ class Evaluated:
         values = _column(read if self._held is None else read.filter(self._held), term).to_numpy()
         return values if self._times is None else np.repeat(values, self._times)
 
-    def ascending(self, name: str) -> tuple[Ints, Numbers]:
+    def ascending(self, name: str) -> tuple[Order, Numbers]:
         """Return the order that sorts a term, ascending, and the term."""
         if name not in self._ascending:
             values = self.term(name)
@@ -165,7 +166,7 @@ class Cells:
         self._codes, self._cell = codes.astype(np.int32), cell.astype(np.int32)
         self._sums: dict[str, Numbers] = {}
         self._totals: dict[str, list[float]] = {}
-        self._placed: dict[str, Ints] = {}
+        self._placed: dict[str, Order] = {}
 
     def units(self, part: int) -> Ints:
         """Return the units with attempts in a part, ascending."""
@@ -209,7 +210,7 @@ class Cells:
         _, values = self._of.ascending(term)
         return values[held].astype(np.float64, copy=False), self._units[held].astype(np.int64)
 
-    def _by_part(self, term: str) -> Ints:
+    def _by_part(self, term: str) -> Order:
         """Return the order that sorts attempts by part, then by a term."""
         order, _ = self._of.ascending(term)
         if len(self.attempts) == 1:
@@ -369,7 +370,7 @@ def _column(attempts: pl.DataFrame, made: pl.Expr) -> pl.Series:
     return attempts.with_columns(made.alias("made"))["made"]
 
 
-def _order(numbers: Ints) -> Ints:
+def _order(numbers: Ints | Order) -> Ints:
     """Return the stable order that sorts numbers ≥ 0; small ones are sorted by radix."""
     small = numbers.max(initial=0) < 1 << 16
     return np.argsort(numbers.astype(np.uint16) if small else numbers, kind="stable")

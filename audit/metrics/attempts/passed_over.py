@@ -40,6 +40,7 @@ result. Attempts that arrived after the period change nothing, so that its figur
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -49,7 +50,14 @@ from audit.metrics.attempts.parts import SummaryRow, row
 from audit.metrics.attempts.population import day_number, ended, in_period, occupied
 from audit.metrics.pairs import KINDS, NOTHING_UNSTARTED, PLACES, Kind, Log, Unstarted, paired
 from audit.metrics.passed.tested import JudgedEntity, PairsOfKind
-from audit.metrics.passed.usage import Shares, explained, follows_usage, orders, without_more
+from audit.metrics.passed.usage import (
+    Shares,
+    UsageOrder,
+    explained,
+    follows_usage,
+    orders,
+    without_more,
+)
 from audit.model import Period, Pool
 from audit.registry.passed import PassedWhy
 
@@ -172,7 +180,7 @@ class _Among(NamedTuple):
             counts: dict[str, int] = dict(counted.iter_rows())
             if kind not in self.log.kinds:
                 if kind == "user":
-                    found[kind] = [_unpaired(name) for name in counts]
+                    found[kind] = [JudgedEntity(name, why=PassedWhy.NO_OTHERS) for name in counts]
                 continue
             decides = usage if kind == "user" or follows else None
             pairs = paired(self.log, kind, decides, self.evidence.unstarted)
@@ -240,12 +248,16 @@ class _Among(NamedTuple):
         """Return those named whom an order by usage explains (``passed.usage``)."""
         if not named:
             return set()
-        by_order = [
-            self._with_days(paired(self.log, kind, usage, self.evidence.unstarted).attempts)
-            for usage in orders(self.log, self.shares)
-        ]
-        kept = [self._without_triggered(self._without_releases(one), silent) for one in by_order]
-        return explained(named, kept, of_kind.judged)
+
+        def under(order: UsageOrder) -> pl.DataFrame:
+            usage = order.usage(self.log, self.shares)
+            attempts = paired(self.log, kind, usage, self.evidence.unstarted).attempts
+            return self._without_triggered(
+                self._without_releases(self._with_days(attempts)), silent
+            )
+
+        by_order = [partial(under, order) for order in orders(self.log)]
+        return explained(named, by_order, of_kind.judged)
 
     def _without_triggered(self, attempts: pl.DataFrame, silent: Sequence[str]) -> pl.DataFrame:
         """Leave out starts after own ends, and at begin times, of these entities."""
@@ -256,7 +268,7 @@ class _Among(NamedTuple):
 
     def _by_own_ends(self, attempts: pl.DataFrame) -> set[str]:
         """Return the entities of whose passed time half is that of users held by own ends."""
-        held = [*{*self.evidence.own_ends} - {*self.evidence.limited}]
+        held = list(set(self.evidence.own_ends) - set(self.evidence.limited))
         of_held = pl.col("passed_s").filter(pl.col("user").is_in(held)).sum()
         sums = attempts.group_by("entity").agg(of_held.alias("held"), pl.col("passed_s").sum())
         most = sums.filter(pl.col("held") > 0, 2 * pl.col("held") >= pl.col("passed_s"))
@@ -321,10 +333,6 @@ class _Among(NamedTuple):
         of_marked = marked.gather(subjects["row"]).is_not_null()
         waited = float(subjects["wait_s"].sum())
         return float(subjects["wait_s"].filter(of_marked).sum()) / waited if waited else 0.0
-
-
-def _unpaired(entity: str) -> JudgedEntity:
-    return JudgedEntity(entity, 0, 0, 0.0, 0.0, None, None, 0, None, None, PassedWhy.NO_OTHERS)
 
 
 def _stated(one: JudgedEntity, between: pl.DataFrame) -> JudgedEntity:

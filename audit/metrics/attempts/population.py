@@ -194,15 +194,23 @@ def beside(frame: pl.DataFrame, more: pl.DataFrame, keys: Sequence[str]) -> pl.D
     return frame.join(more, on=keys, how="left", maintain_order="left")
 
 
+_BITS: Final = 16  # of a column, at most a byte per so many rows: it is a single value
+
+
 def compact(frame: pl.DataFrame) -> pl.DataFrame:
     """Return the same rows, with columns of equal values stored as a single value.
 
-    0 and −0 are equal but not the same: such columns stay as they are.
+    Whatever reads such a column by itself makes polars store all its values again, for good. 0 and
+    −0 are equal but not the same: such columns stay as they are.
     """
     if frame.is_empty():
         return frame
     ends = zip(frame.schema.items(), frame.row(0), frame.row(-1), strict=True)
-    likely = [name for (name, _), first, last in ends if first == last]
+    likely = [
+        name
+        for (name, _), first, last in ends
+        if first == last and frame.select(name).estimated_size() > frame.height // _BITS
+    ]
     if not likely:
         return frame
     floats = {name for name in likely if frame.schema[name].is_float()}

@@ -55,7 +55,7 @@ def _by_kind(values: Sequence[object]) -> pl.Expr:
     A requeued or preempted attempt does not inherit the reason of the previous one.
     """
     found = pl.lit(None)
-    for one, value in reversed([*zip(REASONS, values, strict=True)]):
+    for one, value in reversed(list(zip(REASONS, values, strict=True))):
         matches = pl.col("reason").str.contains(f"(?i){one.pattern}")
         found = pl.when(matches).then(pl.lit(value)).otherwise(found)
     return pl.when(pl.col("attempt") == 1).then(found)

@@ -123,8 +123,8 @@ def _reference(
     jobs = _Jobs(strata, ints(held["arrival_time"]), _codes(held["entity"]), _waits(held))
     made = _Reference(*(np.full(with_causes.height, -1, np.int64) for _ in _Reference._fields))
     row, over = held["row"].to_numpy(), _ends(held)
-    for cut, mine in _by_period(held, periods):
-        mine = mine[time_order(strata[mine])]  # similar ones read the same memory
+    for cut, of_period in _by_period(held, periods):
+        mine = of_period[time_order(strata[of_period])]  # similar ones read the same memory
         found = jobs.of_others(mine, over < cut)
         for whole, part in zip(made, found, strict=True):
             whole[row[mine]] = part

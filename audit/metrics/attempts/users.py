@@ -71,16 +71,16 @@ LEAST_JOBS: Final = 10
 class Dispersion(NamedTuple):
     """The spread of NUWT over entities, s per resource·s; null if no entity is left."""
 
-    uwt: float | None  # mean NUWT
-    median: float | None
-    lower_quartile: float | None
-    upper_quartile: float | None
-    pooled: float | None  # Σ TUWT / Σ TUSA over the same entities
-    deviation: float | None  # population standard deviation
-    f: float | None  # Σ (UWT − NUWT)²
-    entities: int  # number of entities that the figures describe
-    single_job: int  # entities left out for having fewer than two started jobs
-    no_usage: int  # other entities left out for having no usage
+    uwt: float | None = None  # mean NUWT
+    median: float | None = None
+    lower_quartile: float | None = None
+    upper_quartile: float | None = None
+    pooled: float | None = None  # Σ TUWT / Σ TUSA over the same entities
+    deviation: float | None = None  # population standard deviation
+    f: float | None = None  # Σ (UWT − NUWT)²
+    entities: int = 0  # number of entities that the figures describe
+    single_job: int = 0  # entities left out for having fewer than two started jobs
+    no_usage: int = 0  # other entities left out for having no usage
 
 
 def by_entity(with_re: pl.DataFrame, kind: Kind, tolerance_s: int = TOLERANCE_S) -> pl.DataFrame:
@@ -111,7 +111,7 @@ def by_entities(
     marked = {
         f"some_miss_{fst}_s": in_totals(fst)
         for fst in EVERY_FST
-        if {*in_totals(fst).meta.root_names()} <= set(with_re.columns)
+        if set(in_totals(fst).meta.root_names()) <= set(with_re.columns)
     }
     read = with_re.select(
         cs.by_name(*_READ, require_all=False),
@@ -305,7 +305,7 @@ def dispersion(entities: pl.DataFrame, keep_single: bool = False) -> Dispersion:
     no_usage = named.height - too_few - kept.height
     nuwt = np.sort(kept["nuwt"].to_numpy())
     if len(nuwt) == 0:
-        return Dispersion(None, None, None, None, None, None, None, 0, too_few, no_usage)
+        return Dispersion(single_job=too_few, no_usage=no_usage)
     uwt = quantiles.exact_sum(nuwt) / len(nuwt)
     f = quantiles.exact_sum((uwt - nuwt) ** 2)
     return Dispersion(

@@ -68,7 +68,7 @@ def beyond_request(described: pl.DataFrame, pool: Pool) -> pl.DataFrame:
 def _of_nodes(lists: pl.Series, pool: Pool) -> pl.DataFrame:
     """Return the CPUs of the nodes of each hostlist: node_list, of_nodes; null if not all known."""
     cpus = {node.name: dict(node.amounts).get("cpus") for node in pool.nodes}
-    sizes = pl.DataFrame([*cpus.items()], {"node": pl.String, "cpus": pl.Int64}, orient="row")
+    sizes = pl.DataFrame(list(cpus.items()), {"node": pl.String, "cpus": pl.Int64}, orient="row")
     held = members(lists).join(sizes, on="node", how="left")
     return held.group_by("node_list").agg(
         of_nodes=pl.when(pl.col("cpus").is_not_null().all()).then(pl.col("cpus").sum())

@@ -108,7 +108,7 @@ def build(nodes: Iterable[TreeNode], *, root: str = ROOT, all_zero: bool = False
 
 def written(tree: Tree) -> str:
     """Return a text that is equal where trees are."""
-    return str([*zip(*tree[:3], tree.parents.tolist(), tree.shares.tolist(), strict=True)])
+    return str(list(zip(*tree[:3], tree.parents.tolist(), tree.shares.tolist(), strict=True)))
 
 
 def flat(
@@ -342,7 +342,10 @@ class Shape:
         self.offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
     def ranks(self, priorities: Floats) -> Ints:
-        """Return ``ranks_of`` the tree."""
+        """Return ranks among users, and among accounts, by their vectors, the greatest first.
+
+        Nodes that tie share the better rank (1, 2, 2, 4). 0 for the root.
+        """
         places = np.empty_like(priorities, np.int64, order="C")
         kinds = self.is_user.astype(np.int64)
         kernels.rank(self.offsets, self.members, self.depths, kinds, priorities, places)
@@ -369,14 +372,6 @@ def vectors(tree: Tree, priorities: Floats) -> Floats:
         if not math.isnan(tree.shares[node]):
             paths[..., node, depth[node] - 1] = priorities[..., node]
     return paths
-
-
-def ranks_of(tree: Tree, priorities: Floats) -> Ints:
-    """Return ranks among users, and among accounts, by their vectors, the greatest first.
-
-    Nodes that tie share the better rank (1, 2, 2, 4). 0 for the root.
-    """
-    return Shape(tree).ranks(_rows(tree, priorities)).reshape(np.shape(priorities))
 
 
 def serialise(vectors: Floats, resolution: int, *, as_published: bool = False) -> NDArray[np.str_]:

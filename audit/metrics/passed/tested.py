@@ -31,16 +31,16 @@ class JudgedEntity(NamedTuple):
     """Result for an entity; see ``passed_over.RESULT_SCHEMA``."""
 
     entity: str
-    attempts: int
-    days: int
-    pairs: float
-    lost: float
-    share: float | None
-    expected: float | None
-    passed_s: int
-    lower: float | None
-    p: float | None
-    why: PassedWhy | None
+    attempts: int = 0
+    days: int = 0
+    pairs: float = 0.0
+    lost: float = 0.0
+    share: float | None = None
+    expected: float | None = None
+    passed_s: int = 0
+    lower: float | None = None
+    p: float | None = None
+    why: PassedWhy | None = None
     own_share: float | None = None
     usage_multiple: float | None = None
     ahead: tuple[str | None, float | None, float | None] = (None, None, None)
@@ -127,17 +127,17 @@ def _one(entity: str, rows: pl.DataFrame, *, left_out: bool) -> JudgedEntity:
         estimate = _estimate(rows)
         why = PassedWhy.FEW_DAYS if estimate is None else None
     return JudgedEntity(
-        entity,
-        rows.height,
-        days,
-        all_pairs,
-        all_lost,
-        all_lost / all_pairs if rows.height else None,
-        float(rows["due"].sum()) / all_pairs if known else None,
-        int(rows["passed_s"].sum()),
-        estimate and estimate.lower,
-        estimate and estimate.p,
-        why,
+        entity=entity,
+        attempts=rows.height,
+        days=days,
+        pairs=all_pairs,
+        lost=all_lost,
+        share=all_lost / all_pairs if rows.height else None,
+        expected=float(rows["due"].sum()) / all_pairs if known else None,
+        passed_s=int(rows["passed_s"].sum()),
+        lower=estimate and estimate.lower,
+        p=estimate and estimate.p,
+        why=why,
         passed_jobs=lost_time.len(),
         passed_median_s=lost_time[rank(lost_time.len(), MEDIAN) - 1] if lost_time.len() else None,
     )

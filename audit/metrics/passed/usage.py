@@ -16,8 +16,8 @@ no order. Where jobs start in that order, the entity is tested once more, by the
 owner had not used more. If it would not be named, the order explains why it was passed over.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -57,40 +57,57 @@ def without_more(attempts: pl.DataFrame) -> pl.DataFrame:
     ).filter(pl.col("pairs") > ROUNDING)
 
 
-def orders(log: Log, shares: Shares) -> Iterator[EntityUsage]:
-    """Yield the usage by each half-life and kind of owner, in which any difference counts."""
-    for owners in OWNERS:
-        if owners in log.kinds:
-            for half_life_s in HALF_LIVES:
-                of_owners = shares.get(owners, {})
-                yield log.usage(of_owners, owners, half_life_s)._replace(much=1.0)
+class UsageOrder(NamedTuple):
+    """An order by the usage of one kind of owner, with one half-life."""
+
+    owners: Kind
+    half_life_s: int
+
+    def usage(self, log: Log, shares: Shares) -> EntityUsage:
+        """Return the usage in a log, in which any difference counts."""
+        of_owners = shares.get(self.owners, {})
+        return log.usage(of_owners, self.owners, self.half_life_s)._replace(much=1.0)
+
+
+def orders(log: Log) -> list[UsageOrder]:
+    """Return the orders by usage that may explain a log."""
+    return [
+        UsageOrder(owners, half_life_s)
+        for owners in OWNERS
+        if owners in log.kinds
+        for half_life_s in HALF_LIVES
+    ]
 
 
 def explained(
     entities: Collection[str],
-    by_order: Sequence[pl.DataFrame],
+    by_order: Sequence[Callable[[], pl.DataFrame]],
     judged: Callable[[pl.DataFrame], Sequence[JudgedEntity]],
 ) -> set[str]:
     """Return those of the entities that an order by usage explains.
 
     Args:
-        by_order: the attempts under each of ``orders``; columns of ``pairs.PAIRED_SCHEMA``.
+        by_order: return the attempts under each of ``orders``; columns of ``pairs.PAIRED_SCHEMA``.
+            Those of all orders would be as large as the log.
         judged: tests all entities by such attempts.
     """
+    sums = np.zeros((len(entities), len(by_order), len(_SUMS)))
+    for number, under_order in enumerate(by_order):
+        attempts = under_order()
+        for row, entity in enumerate(entities):
+            others = attempts.filter(pl.col("entity") != entity)
+            sums[row, number] = others.select(pl.col(_SUMS).sum()).row(0)
+        del attempts
     found = set()
-    for entity in entities:
-        others = np.array(
-            [
-                attempts.filter(pl.col("entity") != entity).select(pl.col(_SUMS).sum()).row(0)
-                for attempts in by_order
-            ],
-            np.float64,
-        )
-        more, less = _lost(others)
+    best_of = dict[int, list[str]]()
+    for entity, of_others in zip(entities, sums, strict=True):
+        more, less = _lost(of_others)
         best = int((more - less).argmax())
-        if _follows(others)[best]:
-            again = judged(without_more(by_order[best]))
-            found |= {one.entity for one in again if one.entity == entity and one.why is not None}
+        if _follows(of_others)[best]:
+            best_of.setdefault(best, []).append(entity)
+    for best, names in best_of.items():
+        again = judged(without_more(by_order[best]()))
+        found |= {one.entity for one in again if one.entity in names and one.why is not None}
     return found
 
 

@@ -273,7 +273,7 @@ def uncounted(weights: Mapping[str, Mapping[str, float]], known: Collection[str]
     billed = {name for one in weights.values() for name, weight in one.items() if weight}
     if any(name.startswith(_TYPED) for name in known):
         billed = {name for name in billed if not name.startswith(_TYPED)}
-    return sorted(billed - {*known})
+    return sorted(billed - set(known))
 
 
 def _billed(

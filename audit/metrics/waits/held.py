@@ -50,7 +50,7 @@ def placed_holds(holds: pl.DataFrame, queue: Queued) -> pl.DataFrame:
 
 def recorded_rules(holds: pl.DataFrame) -> Sequence[str]:
     """Return the names of the rules that are recorded to have forbidden attempts, sorted."""
-    return sorted({*holds["kind"]} - {*HELD_BY, PLANNED})
+    return sorted(set(holds["kind"]) - {*HELD_BY, PLANNED})
 
 
 def longest_hold(placed: pl.DataFrame, count: int) -> pl.Series:

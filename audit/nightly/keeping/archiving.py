@@ -288,7 +288,7 @@ _FILES: Final = (
     "*.csv",
     ".*.draft",
 )
-"""The files that ``pipeline.drawing`` and ``pipeline.owners`` write into a report's folder."""
+"""The files that ``pipeline.drawing`` writes into a report's folder."""
 
 
 def report_files(folder: Path) -> list[Path]:

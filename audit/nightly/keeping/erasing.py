@@ -28,7 +28,7 @@ from audit.nightly.history import RunHistory
 from audit.nightly.keeping import archiving
 from audit.nightly.keeping.renaming import Changed, Renaming, copy
 from audit.nightly.stages import Night, Work, own_state
-from audit.pipeline import owners
+from audit.pipeline import drawing
 from audit.pipeline.drawing import HTML, PDF
 from audit.progress import silent
 from audit.report.contents import Who
@@ -295,7 +295,7 @@ def _pages(
     """Return by period whose pages are made again: those that there are."""
     folders = {str(period): site.report(cluster.name, str(period)) for period, *_ in missing}
     return {
-        period: [renaming.who(who) for who in owners.found(folder).values()]
+        period: [renaming.who(who) for who in drawing.found(folder).values()]
         for period, folder in folders.items()
     }
 

@@ -18,15 +18,14 @@ from audit.model import FstStatus, Pool, Standing
 from audit.oneoff.explain import facts
 from audit.oneoff.explain.facts import NOTHING_KNOWN, LogEvidence
 from audit.oneoff.explain.story import Cost, Delay, Story
-from audit.pipeline.opening import ClusterLog
+from audit.pipeline.opening import ClusterLog, Session
 from audit.pipeline.published import open_either
-from audit.pipeline.session import Session
 from audit.progress import printable
 from audit.report import wording
 from audit.scenario.delivered.fair_starts import delivered_starts, starts_without
 from audit.scenario.ownership import EQUAL_SHARES
 from audit.scenario.ownership import Fairshare as Ranked
-from audit.scenario.releases.holds import NOT_HOLDING, Holding
+from audit.scenario.releases.holds import Holding
 from audit.scenario.scenario import Scenario
 
 
@@ -47,7 +46,7 @@ def explain(session: Session, subject: WaitToExplain) -> Story:
     log = open_either(session, subject.job)
     found = _found(log.described, subject)
     pool = next(pool for pool in log.setting.pools if pool.name == found["pool"][0])
-    holding = log.setting.holding.get(pool.name, NOT_HOLDING)
+    shown = log.setting.shown_of(pool.name)
     described, ranked = charged(log, pool, session.folder, candidates=True)
     described = described.filter(pl.col("pool") == pool.name)
     row = described.with_row_index("row").join(
@@ -55,8 +54,7 @@ def explain(session: Session, subject: WaitToExplain) -> Story:
     )["row"]
     session.on_progress("explaining", 0, 1)
     of = (log.setting.now, log.setting.zone.key, int(row[0]), ranked)
-    passes = log.setting.passes.get(pool.name)
-    known = LogEvidence(log.setting.log_begin, holding, passes)
+    known = LogEvidence(log.setting.log_begin, shown.holding, shown.passes)
     made = story(described, pool, *of, known)
     session.on_progress("explaining", 1, 1)
     return replace(made, part=log.setting.part)

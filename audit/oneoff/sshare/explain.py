@@ -21,8 +21,14 @@ from audit.metrics.slurm.explained import Back, ChargedAttempts, Effect, Moved
 from audit.metrics.slurm.shares import classic, fair_tree, summed
 from audit.metrics.slurm.wanted import TreeJudge, cost, shares_for
 from audit.oneoff.sshare.inputs import SshareRequest
-from audit.oneoff.sshare.jobs import SharedJob, job_of
-from audit.oneoff.sshare.recompute import SshareBasis, assumptions, facts, prepare
+from audit.oneoff.sshare.recompute import (
+    SharedJob,
+    SshareBasis,
+    assumptions,
+    facts,
+    job_of,
+    prepare,
+)
 from audit.periods import instant
 from audit.progress import OnProgress, printable, silent
 from audit.words import Algorithm

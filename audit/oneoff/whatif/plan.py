@@ -25,7 +25,6 @@ from audit.pipeline.opening import ClusterLog, pools
 from audit.report import wording
 from audit.report.study.cells import StudyCell, studied
 from audit.scenario.ownership import EQUAL_SHARES
-from audit.scenario.releases.holds import NOT_HOLDING
 from audit.scenario.scenario import Scenario, ScenarioChange, changed
 from audit.scenario.whatif import comparison, options
 from audit.scenario.whatif.comparison import MOST_MISSED, NOT_AGREEING, NOT_REPRODUCED
@@ -58,7 +57,7 @@ def plan(
         log = in_force(log, folder=folder, only=None if only is None else (only,), fit=fit)
         for pool in pools(log, only):
             today = scenario(log.described, log.setting, pool, change, configured)
-            holding = log.setting.holding.get(pool.name, NOT_HOLDING)
+            holding = log.setting.shown_of(pool.name).holding
             known = replayed_agreement(today, holding)
             pairs.append(_Pair(today, changed(today, change), known))
         cells = [

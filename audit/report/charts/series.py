@@ -5,8 +5,8 @@ from typing import Final, TypeAlias
 
 from audit.report import wording
 from audit.report.charts.marks.dots import DotRow
+from audit.report.contents import PoolPart
 from audit.report.figures import SMALL_SAMPLE, Figure
-from audit.report.pool import PoolPart
 
 NUWT_CUT: Final = 10
 """End of the NUWT distribution (SPEC §6)."""

@@ -3,19 +3,18 @@
 from audit.metrics.verdict import Word
 from audit.report import wording
 from audit.report.first_page import amounts, elsewhere, phrases
-from audit.report.first_page.facts import PageFacts
-from audit.report.first_page.page import FirstPage
+from audit.report.first_page.page import FirstPage, PageFacts
 from audit.report.first_page.sentences import Sentence, Slot, figure, say
-from audit.report.sections.advice import page_one as advice_page_one
+from audit.report.sections import advice as advice_page_one
+from audit.report.sections import trust as trust_text
+from audit.report.sections import verdict as verdicts
 from audit.report.sections.causes import page_one as causes_page_one
 from audit.report.sections.causes.shown import NOT_KNOWN
 from audit.report.sections.changes import page_one as changes_page_one
-from audit.report.sections.trust import text as trust_text
-from audit.report.sections.verdict import text as verdicts
-from audit.report.sections.waits import text as waits_text
+from audit.report.sections.waits import page_one as waits_text
 from audit.report.sections.waits.record import LongWaitRow
-from audit.report.sections.who import reasons
-from audit.report.sections.who import text as who_text
+from audit.report.sections.who import page_one
+from audit.report.sections.who import page_one as who_text
 
 
 def compose(facts: PageFacts, zone: str) -> FirstPage:
@@ -32,7 +31,7 @@ def compose(facts: PageFacts, zone: str) -> FirstPage:
         days=facts.days,
         kicker=_kicker(facts),
         cannot=verdicts.cannot_tell(facts),
-        strip=waits_text.strip(facts),
+        strip=waits_text.strip_cells(facts),
         why_sub=causes_page_one.why_sub(facts),
         bar=causes_page_one.bar(facts.causes, facts),
         groups=causes_page_one.groups(facts),
@@ -84,7 +83,7 @@ def _long(one: tuple[str, int, int, int], zone: str) -> LongWaitRow:
     user, size, wait, arrival = one
     return LongWaitRow(
         user,
-        reasons.name("user", user),
+        page_one.name("user", user),
         figure(str(size), ""),
         figure(amounts.short_time(wait), ""),
         wording.day(arrival, zone),

@@ -6,15 +6,15 @@ from typing import Final
 from audit.metrics.verdict import Word
 from audit.report import wording
 from audit.report.first_page import amounts, phrases
-from audit.report.first_page.facts import PageFacts
-from audit.report.sections.advice import page_one as advice_page_one
+from audit.report.first_page.page import PageFacts
+from audit.report.sections import advice as advice_page_one
+from audit.report.sections import trust as trust_text
+from audit.report.sections import verdict as verdicts
 from audit.report.sections.causes import page_one as causes_page_one
 from audit.report.sections.causes.shown import BY_KEY, FULL, together
 from audit.report.sections.changes import page_one as changes_page_one
-from audit.report.sections.trust import text as trust_text
-from audit.report.sections.verdict import text as verdicts
-from audit.report.sections.who import reasons
-from audit.report.sections.who import text as who_text
+from audit.report.sections.who import page_one
+from audit.report.sections.who import page_one as who_text
 
 THREE: Final = 3
 LISTED: Final = 0.01
@@ -106,7 +106,7 @@ def _who(facts: PageFacts) -> str:
         return f"{head}; of {of} compared, none waits longer than similar jobs"
     one = people.longest
     if people.longer == 1 and one is not None:
-        who = reasons.name(one.kind, one.name)
+        who = page_one.name(one.kind, one.name)
         both = f"typically waited {amounts.short_time(one.median)}, similar jobs"
         return f"{head}; {who} {both} {amounts.short_time(one.similar)}"
     wait = "waits" if people.longer == 1 else "wait"
@@ -121,7 +121,7 @@ def _long(facts: PageFacts) -> str:
     if not by_user:
         return ""
     names = [
-        f"{reasons.name('user', user)} ({', '.join(times)})" for user, times in by_user.items()
+        f"{page_one.name('user', user)} ({', '.join(times)})" for user, times in by_user.items()
     ]
     return f"{amounts.listed(names)}: enough was free, no reason in the log"
 
@@ -215,7 +215,7 @@ def _mail_who(facts: PageFacts) -> str:
     one = people.longest
     if one is None:
         return f"{head}."
-    who = reasons.name(one.kind, one.name)
+    who = page_one.name(one.kind, one.name)
     waits = (
         f"{amounts.short_time(one.median)}; similar jobs waited {amounts.short_time(one.similar)}"
     )

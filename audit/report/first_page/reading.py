@@ -13,22 +13,21 @@ from audit.metrics.verdict import Gaps, VerdictBound, decide
 from audit.model import OBSERVED, Period
 from audit.periods import day_after, day_of, day_start, kind_of, parse_day, zone
 from audit.report import wording
-from audit.report.contents import Contents, PoolVerdict
+from audit.report.contents import Contents, PoolPart, PoolVerdict
 from audit.report.first_page.compose import compose
-from audit.report.first_page.facts import PageFacts
-from audit.report.pool import PoolPart
-from audit.report.sections.advice.record import Advice, Advised
-from audit.report.sections.causes import totals
-from audit.report.sections.changes import course
+from audit.report.first_page.page import PageFacts
+from audit.report.sections import trust
+from audit.report.sections import trust as outlook
+from audit.report.sections.advice import Advice, Advised
+from audit.report.sections.causes import shown
+from audit.report.sections.changes import page_one
 from audit.report.sections.changes.record import Compared, RuleMark, StepPoint
-from audit.report.sections.machine.record import Machine
+from audit.report.sections.machine import Machine
 from audit.report.sections.resources import Resources
-from audit.report.sections.rules.record import RuleInForce
-from audit.report.sections.trust import order
-from audit.report.sections.trust import text as outlook
-from audit.report.sections.trust.record import Known
-from audit.report.sections.waits import sizes
-from audit.report.sections.who.people import Context, of_people
+from audit.report.sections.rules import RuleInForce
+from audit.report.sections.trust import Known
+from audit.report.sections.waits import record as waits
+from audit.report.sections.who.record import Context, of_people
 from audit.store import queries
 from audit.store.database import Connection
 
@@ -126,7 +125,7 @@ def _period(contents: Contents) -> Period:
 def _jobs(con: Connection, contents: Contents, period: Period) -> pl.DataFrame:
     of = {"cluster": contents.cluster, "schedule": OBSERVED, "whole": period.whole_log}
     within = {"from_time": period.from_time, "to_time": period.to_time}
-    return compact(totals.with_causes(queries.run(con, "first_page/jobs", **of, **within)))
+    return compact(shown.with_causes(queries.run(con, "first_page/jobs", **of, **within)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +142,7 @@ class _Reading:
         thresholds: Thresholds = contents.options.thresholds
         jobs = self.jobs
         some = not jobs.is_empty()
-        whole = totals.shares(jobs) if some else {}
+        whole = shown.shares(jobs) if some else {}
         named, scopes, holds = self._rules()
         outside = float(jobs["outside"].sum()) if some else 0.0
         waited = float(jobs["wait_s"].sum()) if some else 0.0
@@ -152,7 +151,7 @@ class _Reading:
             self._overtaken(), row["waited_s"], self.of.decision, row["tested"], self._shares(),
         )  # fmt: skip
         step, points, marks = self._steps(jobs)
-        own = totals.rules(jobs, named) if some else ()
+        own = shown.rules(jobs, named) if some else ()
         shorter = not contents.span.whole_log and row["from_time"] < contents.span.from_time
         return PageFacts(
             cluster=contents.cluster,
@@ -170,16 +169,16 @@ class _Reading:
             base_ended=row["ended"],
             decision=self.of.decision,
             machine=self._machine(step, points),
-            strip=sizes.strip(jobs) if some else None,
+            strip=waits.strip(jobs) if some else None,
             waiting_s=waited,
             cancelled_s=pool.figure("gave_up_wait_s").value or 0.0,
             causes=whole,
             rules=own,
             ended=self._ended(),
-            lacked=totals.lacked(jobs) if some else None,
-            where=totals.where(jobs) if some else None,
-            sizes=sizes.sizes(jobs, whole, pool.capacity) if some else (),
-            queues=sizes.queue_waits(jobs) if some else (),
+            lacked=shown.lacked(jobs) if some else None,
+            where=shown.where(jobs) if some else None,
+            sizes=waits.sizes(jobs, whole, pool.capacity) if some else (),
+            queues=waits.queue_waits(jobs) if some else (),
             people=of_people(jobs, context) if some else None,
             compared=self._compared(jobs),
             log_days=self._covered / _DAY_S,
@@ -194,7 +193,7 @@ class _Reading:
             part=bool(contents.part),
             missing_days=missing_days(contents),
             thresholds=thresholds.model_dump(exclude={"fail"}),
-            long_waits=sizes.long_waits(jobs, LONGEST) if some else (),
+            long_waits=waits.long_waits(jobs, LONGEST) if some else (),
         )
 
     def _changes(
@@ -265,12 +264,12 @@ class _Reading:
         span = self.contents.span
         inside = Period("inside", max(span.log_begin or 0, span.from_time), span.to_time)
         in_zone = zone(span.zone)
-        kind, spans = course.steps(inside, in_zone)
+        kind, spans = page_one.steps(inside, in_zone)
         daily = self._daily()
-        loads = [course.load(daily, one.from_time, one.to_time) for one in spans]
-        points = course.points(jobs, spans, loads)
+        loads = [page_one.load(daily, one.from_time, one.to_time) for one in spans]
+        points = page_one.points(jobs, spans, loads)
         rules = [rule for rule in self.contents.rules if rule.pool == self.pool.name]
-        return kind, points, course.marks(rules, spans, points, in_zone)
+        return kind, points, page_one.marks(rules, spans, points, in_zone)
 
     def _machine(self, step: str, points: Sequence[StepPoint]) -> Machine:
         pool = self.pool
@@ -305,24 +304,24 @@ class _Reading:
             return self._since(before, jobs)
         begin = period.to_time - self._covered
         middle = (begin + period.to_time) // 2
-        if middle - begin < course.LEAST_S:
+        if middle - begin < page_one.LEAST_S:
             return None
         first, last = (jobs.filter(of) for of in (pl.col("end_time") < middle,
                                                   pl.col("end_time") >= middle))  # fmt: skip
         daily = self._daily()
-        loads = (course.load(daily, begin, middle), course.load(daily, middle, period.to_time))
-        made = course.compared(first, last, loads, "")
+        loads = (page_one.load(daily, begin, middle), page_one.load(daily, middle, period.to_time))
+        made = page_one.compared(first, last, loads, "")
         return made and made._replace(whole_log=period.whole_log)
 
     def _since(self, before: Period, jobs: pl.DataFrame) -> Compared | None:
-        if min(before.to_time - before.from_time, self._covered) < course.LEAST_S:
+        if min(before.to_time - before.from_time, self._covered) < page_one.LEAST_S:
             return None
         rows = queries.run(
             self.con, "first_page/busy", cluster=self.contents.cluster, period=before.name,
             pool=self.pool.name,
         )  # fmt: skip
         loads = (rows["value"].to_list() or [None])[0], self.pool.figure("utilization").value
-        return course.compared(
+        return page_one.compared(
             _jobs(self.con, self.contents, before).filter(pool=self.pool.name),
             jobs,
             loads,
@@ -352,7 +351,7 @@ class _Reading:
             min(sources, default=""),
             share(pl.col("priority").is_not_null()),
             tuple(dict.fromkeys(log.dialect for log in contents.inputs)),
-            order.by_priority(jobs) if jobs.height else None,
+            trust.by_priority(jobs) if jobs.height else None,
             tuple(kind for (kind,) in queries.rows(self.con, "evidence_kinds", **of)),
         )  # fmt: skip
 

@@ -14,7 +14,7 @@ from audit.metrics.course import course
 from audit.model import OBSERVED, Period
 from audit.periods import zone
 from audit.registry.requested import MATERIAL
-from audit.report.contents import Contents, Span, Who
+from audit.report.contents import Contents, PoolPart, Span, Who
 from audit.report.figures import Figure, records
 from audit.report.owner.attempts import LEAST_DAYS, SEED, Scene, compare, longest, typical, ways
 from audit.report.owner.record import (
@@ -27,10 +27,8 @@ from audit.report.owner.record import (
     WaitPart,
     WaitPool,
 )
-from audit.report.pool import PoolPart
-from audit.report.sections.changes.reading import Stretches, stretches, trend_of
-from audit.report.sections.changes.record import Trend
-from audit.report.sections.passed_over.record import OrderTest
+from audit.report.sections.changes.record import Stretches, Trend, stretches, trend_of
+from audit.report.sections.passed_over import OrderTest
 from audit.report.sections.who.record import Entity
 from audit.report.standing import standing
 from audit.store import queries

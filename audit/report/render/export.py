@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from audit.report import wording
-from audit.report.contents import Contents
-from audit.report.pool import PoolPart
+from audit.report.contents import Contents, PoolPart
 from audit.report.sections.fair_starts.record import FairStart
 from audit.report.sections.who.record import Entities
 from audit.spreadsheets import cell

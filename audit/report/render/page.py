@@ -19,25 +19,22 @@ from typing import TYPE_CHECKING, Final, Literal
 from audit import resources
 from audit.files import caches
 from audit.model import COUNTED
-from audit.report import labels, place, wording
+from audit.report import finding, labels, wording
 from audit.report.charts import drawing, style
 from audit.report.charts.style import WIDTH, Chart
-from audit.report.contents import Contents, Span
+from audit.report.contents import Contents, PoolPart, Span
 from audit.report.figures import SMALL_SAMPLE
+from audit.report.finding import UNEXPLAINED, Place
 from audit.report.first_page import amounts, phrases
-from audit.report.place import UNEXPLAINED, Place
-from audit.report.pool import PoolPart
 from audit.report.render import export, identity, sandbox
 from audit.report.render.export import File
 from audit.report.render.sandbox import SandboxLimits
-from audit.report.sections.causes.text import of_waiting
 from audit.report.sections.changes.charts import changes
-from audit.report.sections.changes.text import passed_before
-from audit.report.sections.findings import findings
-from audit.report.sections.registry import SECTIONS, notices
-from audit.report.sections.usage import charts as usage_charts
-from audit.report.sections.usage.reading import BALANCE
-from audit.report.sections.waits.reading import QUEUES
+from audit.report.sections.changes.record import passed_before
+from audit.report.sections.registry import SECTIONS, findings, notices, of_waiting
+from audit.report.sections.usage import shown as usage_charts
+from audit.report.sections.usage.record import BALANCE
+from audit.report.sections.waits.record import QUEUES
 from audit.report.standing import standing
 from audit.spreadsheets import visible
 
@@ -312,7 +309,7 @@ _FILTERS: Final = {
     amounts: "short_time short_share",
     wording: "name plural count number percent duration instant day resource resources hours value "
     "bare interval width points decay penalty first_upper rough rough_interval rough_percent",
-    place: "subject_of",
+    finding: "subject_of",
 }
 """Functions that all templates may use as filters."""
 

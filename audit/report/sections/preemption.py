@@ -4,7 +4,7 @@ from typing import Final, NamedTuple
 
 from audit.report.figures import records
 from audit.report.finding import Kind, whole
-from audit.report.source import SectionSource
+from audit.report.source import ReportSection, SectionSource
 
 
 class InterruptedUser(NamedTuple):
@@ -65,3 +65,6 @@ KINDS: Final = (
         0.01,
     ),
 )
+
+
+SECTION: Final = ReportSection("preemption", Preemption, read, findings=KINDS)

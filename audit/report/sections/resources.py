@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import polars as pl
 
 from audit.report.figures import Breakdown, records
-from audit.report.source import SectionSource
+from audit.report.source import ReportSection, SectionSource
 from audit.words import kind_of
 
 
@@ -58,3 +58,6 @@ def _uses(busy: Sequence[Breakdown], used: pl.DataFrame) -> Iterator[ResourceUse
         utilization = part.figure("utilization").value
         shown = records(ResourceUser, rows)
         yield ResourceUse(part.label, utilization, total, shown, left_out)
+
+
+SECTION: Final = ReportSection("resources", Resources, read)

@@ -167,7 +167,7 @@ def judge(compared: Comparable, differences: Floats, seed: int) -> tuple[ChangeV
     """
     worst = worst_off(compared)
     parts_of: dict[_Part, Bools] = {_ALL: np.ones(len(compared.wait), np.bool_)}
-    judged = {**parts_of}
+    judged = dict(parts_of)
     if worst is not None:
         judged["width_class", worst] = compared.width == worst
     by: dict[Dimension, Ints] = {"width_class": compared.width, "walltime_class": compared.walltime}
@@ -175,8 +175,8 @@ def judge(compared: Comparable, differences: Floats, seed: int) -> tuple[ChangeV
         for number in np.unique(classes[classes >= 0]).tolist():
             if believed(compared, classes == number):
                 parts_of[dimension, number] = classes == number
-    units = [*enumerate((compared.user, compared.stretch), seed)]
-    far = [_far_ends(unit, [*judged.values()], differences, of) for of, unit in units]
+    units = list(enumerate((compared.user, compared.stretch), seed))
+    far = [_far_ends(unit, list(judged.values()), differences, of) for of, unit in units]
     near = [Resamples(int(unit.max()) + 1, of) for of, unit in units]
     verdicts = []
     for change, difference in enumerate(differences):

@@ -193,12 +193,15 @@ def compared_on_nodes(
     until = np.minimum(held_until, work.start)
     held = np.flatnonzero(until > work.arrival)
     waited: Bools = work.has_started & (work.start - work.arrival > long_wait_s)
-    kernels.agree(
-        setting.model,
-        setting.observed,
+    starts = kernels.StartsInOrder(
         started[np.argsort(work.start[started], kind="stable")],
         until,
         held[np.argsort(until[held], kind="stable")],
+    )
+    kernels.agree(
+        setting.model,
+        setting.observed,
+        starts,
         setting.capacity,
         waited,
         int(work.start[started].max()),

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from audit.array_types import Floats, Ints
-from audit.kernels.delivered import starts as kernels
+from audit.kernels.delivered.model import PassBackfill, PassOrder, PassRule, TickedPriorities
 from audit.model import BY_USAGE, Backfill, Order, Policy
 from audit.scenario.delivered.observed import ObservedTurns
 from audit.scenario.delivered.priorities import NO_PRIORITIES, observed_priorities
@@ -15,10 +15,10 @@ from audit.scenario.scenario import Scenario
 from audit.scenario.workload import NEVER
 
 _FILLINGS: Final = {
-    Backfill.none: kernels.PassBackfill.NONE,
-    Backfill.no_guarantee: kernels.PassBackfill.NO_GUARANTEE,
-    Backfill.easy: kernels.PassBackfill.EASY,
-    Backfill.conservative_replan: kernels.PassBackfill.REPLAN,
+    Backfill.none: PassBackfill.NONE,
+    Backfill.no_guarantee: PassBackfill.NO_GUARANTEE,
+    Backfill.easy: PassBackfill.EASY,
+    Backfill.conservative_replan: PassBackfill.REPLAN,
 }
 BY_PRIORITY: Final = (Order.recorded, *BY_USAGE)
 """Orders that judge fewer instants."""
@@ -96,9 +96,9 @@ def pass_setting(policy: Policy) -> tuple[int, int, int, int]:
 class PassOrdering(NamedTuple):
     """The order of a rule in the kernels."""
 
-    by: kernels.PassOrder
+    by: PassOrder
     rank: Ints  # [n]
-    priorities: kernels.TickedPriorities
+    priorities: TickedPriorities
 
 
 def pass_ordering(
@@ -112,17 +112,17 @@ def pass_ordering(
     """
     order, index = rule.policy.order, np.arange(len(turns.start))
     if rule.kept:
-        return PassOrdering(kernels.PassOrder.RANK, _ranks(turns.start), NO_PRIORITIES)
+        return PassOrdering(PassOrder.RANK, _ranks(turns.start), NO_PRIORITIES)
     if order is Order.lxf:
-        return PassOrdering(kernels.PassOrder.EXPANSION, index, NO_PRIORITIES)
+        return PassOrdering(PassOrder.EXPANSION, index, NO_PRIORITIES)
     if order in BY_USAGE:
         ticked = observed_priorities(scenario, turns, order, at)
-        return PassOrdering(kernels.PassOrder.PRIORITY, index, ticked)
+        return PassOrdering(PassOrder.PRIORITY, index, ticked)
     name = order.traits.rank_by
     if name is not None:
         values = getattr(turns.work, name.removeprefix("-"))
         index = _ranks(-values if name[0] == "-" else values)
-    return PassOrdering(kernels.PassOrder.RANK, index, NO_PRIORITIES)
+    return PassOrdering(PassOrder.RANK, index, NO_PRIORITIES)
 
 
 def pass_rule(
@@ -132,7 +132,7 @@ def pass_rule(
     *,
     cautious: bool = False,
     ordering: PassOrdering | None = None,
-) -> kernels.PassRule:
+) -> PassRule:
     """Return a rule as the kernels take it.
 
     Args:
@@ -142,7 +142,7 @@ def pass_rule(
     by, rank, ticked = ordering or pass_ordering(scenario, turns, rule)
     nothing = np.zeros(0, np.int64)
     limits = turns.limits_and_peaks if rule.own_peak else turns.limits
-    return kernels.PassRule(
+    return PassRule(
         *(by, *pass_setting(rule.policy), rank, limits, ticked),
         turns.held if cautious else nothing,
         nothing if turns.held_until is None else turns.held_until,

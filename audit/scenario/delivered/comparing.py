@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from audit.array_types import Bools, Ints
-from audit.kernels.delivered import starts as kernels
+from audit.kernels.delivered import sweep
 from audit.model import Backfill, Order, Policy, Pool
 from audit.scenario.delivered.candidates import (
     BY_PRIORITY,
@@ -54,7 +54,7 @@ def delivered_capacity(
     """
     delivered = np.zeros(len(turns.instants), np.int64)
     every = np.ones(len(delivered), np.bool_) if wanted is None else wanted
-    kernels.capacities(
+    sweep.capacities(
         turns.in_kernel, pass_rule(scenario, turns, rule, cautious=cautious), every, delivered
     )
     return delivered
@@ -189,8 +189,8 @@ class ComparedStarts:
         settings = [pass_setting(within_depth(rule.policy)) for rule in group]
         found = np.zeros((len(group), int(again.sum()), 2), np.int64)
         others = counts[:, ~again].sum(1)
-        goal = kernels.AgreementGoal(least, self._seen, int(self._seen[judged].sum()), others)
-        complete = kernels.agreement(
+        goal = sweep.AgreementGoal(least, self._seen, int(self._seen[judged].sum()), others)
+        complete = sweep.agreement(
             turns.in_kernel,
             pass_rule(self.scenario, turns, first, ordering=self._orderings[first]),
             *(self._most, wanted, turns.waited, np.array(settings, np.int64), found, goal),

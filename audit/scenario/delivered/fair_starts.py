@@ -15,7 +15,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit.array_types import Bools, Ints
-from audit.kernels.delivered import starts as kernels
+from audit.kernels.delivered import fair_start
+from audit.kernels.delivered.model import DeliveredCapacity
 from audit.metrics.attempts.contention import reserved_rows
 from audit.metrics.attempts.miss import fair_slowdown
 from audit.metrics.attempts.population import TAU_S
@@ -150,7 +151,7 @@ def starts_without(
     rows = []
     for user in np.unique(turns.user[before]).tolist():
         removed = later & (turns.user == user)
-        fst = kernels.fair_start_without(turns.in_kernel, rule, delivered, int(place), removed)
+        fst = fair_start.fair_start_without(turns.in_kernel, rule, delivered, int(place), removed)
         name = names[int(np.flatnonzero(removed)[0])]
         rows.append((name, fst, max(int(turns.start[place]) - fst, 0)))
     schema = {"user": pl.String, "fst": pl.Int64, "delay_s": pl.Int64}
@@ -164,7 +165,7 @@ def _found(
     """Return fair starts, [n] (NEVER: none), and the marks of what their snapshots hold."""
     fair, context = driver.nevers(len(turns.start)), np.zeros(len(turns.start), np.uint8)
     work = turns.work
-    kernels.fair_starts(
+    fair_start.fair_starts(
         turns.in_kernel,
         pass_rule(scenario, turns, known.rule, cautious=cautious),
         _delivered(scenario, turns, known, cautious=cautious),
@@ -178,13 +179,13 @@ def _found(
 
 def _delivered(
     scenario: Scenario, turns: ObservedTurns, known: KnownRule, *, cautious: bool
-) -> kernels.DeliveredCapacity:
+) -> DeliveredCapacity:
     """Return the capacity delivered under a rule, and what is pinned."""
     most = delivered_capacity(scenario, turns, known.rule, cautious=cautious)
     blocks = (
         np.maximum.reduceat(most, np.arange(0, len(most), 1 << _BLOCK_BITS)) if len(most) else most
     )
     always = ~turns.work.fitting | turns.work.exceeding
-    return kernels.DeliveredCapacity(
-        *(most, blocks, _BLOCK_BITS), known.rule.kept, known.free, cautious, always
+    return DeliveredCapacity(
+        most, blocks, _BLOCK_BITS, known.rule.kept, known.free, cautious, always
     )

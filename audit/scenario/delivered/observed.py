@@ -14,7 +14,8 @@ from typing import Final
 import numpy as np
 
 from audit.array_types import Bools, Ints
-from audit.kernels.delivered import starts as kernels
+from audit.kernels.delivered import sweep
+from audit.kernels.delivered.model import ObservedPool, PassLimits
 from audit.scenario import engine
 from audit.scenario.scenario import Scenario
 from audit.scenario.workload import NEVER, Workload, distinct
@@ -38,7 +39,7 @@ class ObservedTurns:
     arrived: Ints  # [n], the index of the instant at which each arrived,
     began: Ints  # [n], and of that at which it started; m: not by now
     waited: Bools  # [n], whether it started after it waited longer than ``LONG_WAIT_S``
-    in_kernel: kernels.ObservedPool
+    in_kernel: ObservedPool
     held_until: Ints | None  # [n], until when a rule holds each; None: none
 
     @cached_property
@@ -57,16 +58,16 @@ class ObservedTurns:
     def held(self) -> Ints:
         """From when on there is evidence that each was held, [n]; NEVER: there is none."""
         held = np.full(len(self.start), NEVER)
-        kernels.held_from(self.in_kernel, self.user, len(self.peak), held)
+        sweep.held_from(self.in_kernel, self.user, len(self.peak), held)
         return held
 
     @cached_property
-    def limits(self) -> kernels.PassLimits:
+    def limits(self) -> PassLimits:
         """The limits of the pool."""
         return _pass_limits(self, own_peak=False)
 
     @cached_property
-    def limits_and_peaks(self) -> kernels.PassLimits:
+    def limits_and_peaks(self) -> PassLimits:
         """The limits of the pool, and of each user one of running jobs: the most at once."""
         return _pass_limits(self, own_peak=True)
 
@@ -97,7 +98,7 @@ def observed_turns(scenario: Scenario, held_until: Ints | None = None) -> Observ
     instants = distinct(times[times <= until])
     request = engine.by_resource(work.request, len(work.capacity))
     started = np.flatnonzero(work.has_started)
-    in_kernel = kernels.ObservedPool(
+    in_kernel = ObservedPool(
         arrival=engine.contiguous(work.arrival),
         start=engine.contiguous(start),
         end=end,
@@ -159,7 +160,7 @@ def _peaks(user: Ints, start: Ints, end: Ints) -> Ints:
     return peaks
 
 
-def _pass_limits(turns: ObservedTurns, *, own_peak: bool) -> kernels.PassLimits:
+def _pass_limits(turns: ObservedTurns, *, own_peak: bool) -> PassLimits:
     limits, count = turns.work.limits, len(turns.start)
     first = limits.first if limits.some else np.zeros(count + 1, np.int64)
     counter, amount, binding, most = limits.counter, limits.amount, limits.binding, limits.most
@@ -180,7 +181,7 @@ def _pass_limits(turns: ObservedTurns, *, own_peak: bool) -> kernels.PassLimits:
         amount, binding = joined(amount, 1), joined(binding, 1).astype(np.bool_)
         most = np.concatenate((most, turns.peak))
     edges = limits.edges
-    return kernels.PassLimits(
+    return PassLimits(
         first=first if len(most) else np.zeros(0, np.int64),
         counter=counter,
         amount=amount,

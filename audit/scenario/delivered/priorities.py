@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 
 from audit.array_types import Floats, Ints
-from audit.kernels.delivered import starts as kernels
+from audit.kernels.delivered.model import TickedPriorities
 from audit.kernels.scheduling import model, queue
 from audit.model import Order
 from audit.scenario import engine, multifactor
@@ -14,7 +14,7 @@ from audit.scenario.ownership import Ranking
 from audit.scenario.scenario import Scenario
 
 _NONE: Final[Ints] = np.zeros(0, np.int64)
-NO_PRIORITIES: Final = kernels.TickedPriorities(
+NO_PRIORITIES: Final = TickedPriorities(
     _NONE, np.zeros(0), _NONE, _NONE, np.zeros((0, 0)), weight=0.0, longest=1.0, phase=0, period=1
 )
 MOST_LEVELS: Final = 20_000_000
@@ -24,7 +24,7 @@ _AT_ONCE: Final = 512
 
 def observed_priorities(
     scenario: Scenario, turns: ObservedTurns, order: Order, at: Ints | None = None
-) -> kernels.TickedPriorities:
+) -> TickedPriorities:
     """Return the priorities of attempts under an order of ``model.BY_USAGE``.
 
     They follow from what was observed to run, also in a simulation from a snapshot.
@@ -52,7 +52,7 @@ def observed_priorities(
     if order is Order.multifactor and own is not None and slurm is not None:
         tier, fixed = own.tier[turns.part], own.fixed[turns.part]
         weight, longest = multifactor.aging(slurm)
-    return kernels.TickedPriorities(
+    return TickedPriorities(
         tier=engine.contiguous(tier),
         fixed=engine.contiguous(fixed),
         owner=owner.astype(np.int64),

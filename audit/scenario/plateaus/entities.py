@@ -99,8 +99,8 @@ class Plateaued:
         """Return the measures in which a family may be limited."""
         every = range(len(self.measures))
         if family.pooled:
-            return [*every][: None if self.keeps_walltimes else -1]
-        return [*every][family.of is None : -1]
+            return list(every)[: None if self.keeps_walltimes else -1]
+        return list(every)[family.of is None : -1]
 
     @property
     def of_entities(self) -> "Plateaued":
@@ -294,17 +294,17 @@ def plateaued(described: pl.DataFrame, pool: Pool, now: int) -> Plateaued:
     families = _families(first, rows, group)
     entity, edges, members = _numbered(first, families)
     return Plateaued(
-        queue,
-        resources,
-        first,
-        group.astype(np.int64),
-        rows["walltime_s"].to_numpy().astype(np.int64),
-        np.stack([ints(first[f"request {name}"]) for name in resources]),
-        places,
-        families,
-        entity,
-        edges,
-        members,
+        queue=queue,
+        resources=resources,
+        rows=first,
+        group=group.astype(np.int64),
+        walltime=rows["walltime_s"].to_numpy().astype(np.int64),
+        request=np.stack([ints(first[f"request {name}"]) for name in resources]),
+        places=places,
+        families=families,
+        entity=entity,
+        first=edges,
+        members=members,
     )
 
 

@@ -188,16 +188,16 @@ def _judged(jobs: Plateaued, one: SeriesOf, measure: int, got: Weighed, k: int) 
     first = jobs.members[one.begin]
     fault = fault_of(one, jobs.measures[measure], level, counts, float(got.concentration[k]))
     return JudgedLevel(
-        one.family,
-        None if one.pooled else first,
-        first.place,
-        measure,
-        level,
-        counts,
-        float(got.concentration[k]),
-        fault,
-        one.begin,
-        one.end,
+        family=one.family,
+        member=None if one.pooled else first,
+        place=first.place,
+        measure=measure,
+        level=level,
+        counts=counts,
+        concentration=float(got.concentration[k]),
+        fault=fault,
+        begin=one.begin,
+        end=one.end,
     )
 
 

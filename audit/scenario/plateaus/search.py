@@ -292,7 +292,7 @@ def _best(failed: Sequence[JudgedLevel]) -> list[JudgedLevel]:
     for one in failed:
         if one.counts.score > 0:
             best.setdefault((one.begin, one.end, one.measure), one)
-    return [*best.values()][:FAILED]
+    return list(best.values())[:FAILED]
 
 
 def _own(

@@ -89,7 +89,7 @@ class Stops:
 
 def clock(pool: Pool, known_from: int, known_to: int) -> tuple[Ints, Ints]:
     """Return when each UTC offset of a pool's zone begins, and that offset, s."""
-    found = [*offsets(periods.zone(pool.zone), known_from, max(known_to, known_from + 1))]
+    found = list(offsets(periods.zone(pool.zone), known_from, max(known_to, known_from + 1)))
     begins, _, ahead = np.array(found, np.int64).T
     return begins, ahead
 

@@ -103,7 +103,7 @@ class _Run:
         """Return the estimate for a row of the table from those ``before``."""
         known = self.known
         near = similar.neighbours(
-            *(self.table, row, before, self.search, known.work.start, known.leaves)
+            self.table, row, before, self.search, known.work.start, known.leaves
         )
         return None if near is None else similar.estimate(near, float(self.table.model[row]))
 
@@ -301,7 +301,7 @@ def pending(
     held = set(known.rows[known.work.blocked].tolist())
     is_pending = (pl.col("standing") == Standing.PENDING) & wanted
     rest = scenario.attempts.select(pl.arg_where(is_pending)).to_series().to_list()
-    for row in sorted({*rest} - {made[0] for made in run.rows}):
+    for row in sorted(set(rest) - {made[0] for made in run.rows}):
         why = Withheld.HELD if row in held else Withheld.UNSCHEDULABLE
         run.none_of(row, scenario.now + 1, why)
     return past, run.frame()

@@ -95,7 +95,7 @@ def neighbours(
     """
     now, low = int(table.made_at[row]), max(0, before - search.window)
     distance = np.empty(before - low)
-    kernels.distances(*(table.measured, table.labels, table.made_at, low, before, row, distance))
+    kernels.distances(table.measured, table.labels, table.made_at, low, before, row, distance)
     wanted = MOST * search.per_group
     near = np.arange(len(distance))
     if len(near) > wanted:

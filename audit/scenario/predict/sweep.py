@@ -139,7 +139,7 @@ class Sweep:
         work.occupancy[running], work.occupancy[queue] = ends - work.start[running], lasts
         capacity = self._at(now)
         kernels.start_queue(
-            *(self._model, capacity, now, running, scene.planned, ends, queue, target, self._pool)
+            self._model, capacity, now, running, scene.planned, ends, queue, target, self._pool
         )
         begun = self._begun[queue if target == ALL else [target]]
         return np.where(begun == NEVER, NEVER, begun - now)

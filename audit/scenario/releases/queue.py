@@ -80,15 +80,15 @@ def user_jobs(described: pl.DataFrame, pool: Pool, now: int) -> UserJobs:
     arrival = queue.column("arrival_time")
     known = np.concatenate((arrival, queue.column("end")))
     return UserJobs(
-        queue.column("row"),
-        arrival,
-        queue.column("leave"),
-        np.where(started, queue.column("start_time"), NEVER),
-        np.where(started, queue.column("end"), NEVER),
-        queue.column("size"),
-        user,
-        tuple(queue.rows["user"].unique().drop_nulls().sort()),
-        order.sort("user", *SEQUENCE, nulls_last=False)["place"].to_numpy().astype(np.int64),
-        Room(queue, pool),
-        clock(pool, int(known.min(initial=0)), int(known.max(initial=0)) + 2 * DAY_S),
+        row=queue.column("row"),
+        arrival=arrival,
+        leave=queue.column("leave"),
+        start=np.where(started, queue.column("start_time"), NEVER),
+        end=np.where(started, queue.column("end"), NEVER),
+        size=queue.column("size"),
+        user=user,
+        names=tuple(queue.rows["user"].unique().drop_nulls().sort()),
+        by_number=order.sort("user", *SEQUENCE)["place"].to_numpy().astype(np.int64),
+        room=Room(queue, pool),
+        zone=clock(pool, int(known.min(initial=0)), int(known.max(initial=0)) + 2 * DAY_S),
     )

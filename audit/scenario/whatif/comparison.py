@@ -107,7 +107,7 @@ def compared(
         unit: draws.of(last + 1, number)
         for number, (unit, last) in enumerate(zip(("_user", "_day"), largest, strict=True))
     }
-    rows = [*_rows("all", None, every, "_user", drawn["_user"])]
+    rows = list(_rows("all", None, every, "_user", drawn["_user"]))
     for dimension, unit, order in (
         ("width_class", "_user", "size"),
         ("account", "_day", "account"),

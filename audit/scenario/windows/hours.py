@@ -77,7 +77,7 @@ def hours_to_next(hours: Collection[int]) -> Ints:
     It is two weeks or more where there is none.
     """
     ahead = np.arange(2 * WEEK)
-    ahead[~np.isin(ahead % WEEK, [*hours])] = 4 * WEEK
+    ahead[~np.isin(ahead % WEEK, list(hours))] = 4 * WEEK
     to_next: Ints = np.minimum.accumulate(ahead[::-1])[::-1][:WEEK] - np.arange(WEEK)
     return to_next
 

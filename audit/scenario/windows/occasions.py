@@ -42,7 +42,8 @@ class Spans(NamedTuple):
 
     claims: NDArray[np.void]
     """Those in which the request also fitted beside the claims of the attempts before it."""
-    others: NDArray[np.void]
+    fitting: NDArray[np.void]
+    """The whole times."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class Seen:
 
     def under(self, walker: "Walker", tried: "Tried") -> "Seen":
         """Return the spans that claim under a window on trial, on the same clock."""
-        return replace(self, spans=Spans(walker.claims(tried), walker.spans.others[:0]))
+        return replace(self, spans=Spans(walker.claims(tried), walker.spans.fitting[:0]))
 
     @cached_property
     def started(self) -> Ints:
@@ -79,7 +80,7 @@ class Seen:
     def possible_starts(self) -> closed_hours.PossibleStarts:
         """The spans and the observed starts, for the kernel."""
         observed = self.observed
-        clock = [*offsets(periods.zone(self.zone), observed.first, observed.last + 1)]
+        clock = list(offsets(periods.zone(self.zone), observed.first, observed.last + 1))
         since, _, ahead = np.array(clock, np.int64).T
         return closed_hours.PossibleStarts(
             *(*self.spans, self.started, self.start_local, observed.reach),
@@ -132,10 +133,10 @@ class Walker:
             edge_change=edges.change,
             outage=outage,
         )
-        claims, others = (Table(SPAN_NUMBERS, MOST_SPANS) for _ in range(2))
+        claims, fitting = (Table(SPAN_NUMBERS, MOST_SPANS) for _ in range(2))
         stretches = Table(2, MOST_SPANS)
-        kernels.fitting_spans(self._log, self._rules, claims, others, stretches)
-        self.spans: Final = Spans(_spans(claims), _spans(others))
+        kernels.fitting_spans(self._log, self._rules, claims, fitting, stretches)
+        self.spans: Final = Spans(_spans(claims), _spans(fitting))
         by_since = np.argsort(self.spans.claims["since"], kind="stable")
         self._without = kernels.WithoutTrial(self.spans.claims, by_since, stretches.taken())
 
@@ -185,7 +186,7 @@ def local(times: Ints, zone: str) -> Ints:
     """Return instants as seconds since 1970-01-01 00:00 on the clock of a zone."""
     if len(times) == 0:
         return times
-    clock = [*offsets(periods.zone(zone), int(times.min()), int(times.max()) + 1)]
+    clock = list(offsets(periods.zone(zone), int(times.min()), int(times.max()) + 1))
     begins, _, ahead = np.array(clock).T
     seconds: Ints = times + ahead[np.searchsorted(begins, times, "right") - 1]
     return seconds

@@ -89,7 +89,7 @@ def study(results: GridResults) -> Study:
         **{name: _charts(results, by_point, name, widths["width_class"]) for name in DRAWN},
         "widths": [(wording.width(label), *row) for label, *row in widths.iter_rows()],
         "figures": results.figures.select(
-            *("setting", "metric", "dimension_value", "value", "lower", "upper"), "unit", "attempts"
+            "setting", "metric", "dimension_value", "value", "lower", "upper", "unit", "attempts"
         ).rows(),
         "how": [
             f"{number}. {verdict.claim}: {verdict.holds.value}. {verdict.because}."

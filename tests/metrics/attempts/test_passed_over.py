@@ -480,9 +480,9 @@ def test_the_clearest_order_is_that_of_the_others() -> None:
     clear = order(("ann", 0, 0, 100, 100), ("bob", 100, 60, 100, 10))
     faint = order(("ann", 100, 100, 0, 0), ("bob", 100, 40, 100, 10))
     none = order(("ann", 100, 100, 0, 0), ("bob", 100, 20, 100, 10))
-    assert explained(["ann"], [faint], judged) == {"ann"}
-    assert explained(["ann"], [faint, clear], judged) == set()
-    assert explained(["ann"], [none], judged) == set()
+    assert explained(["ann"], [lambda: faint], judged) == {"ann"}
+    assert explained(["ann"], [lambda: faint, lambda: clear], judged) == set()
+    assert explained(["ann"], [lambda: none], judged) == set()
 
 
 def test_of_partitions_and_qos_the_order_is_stated() -> None:

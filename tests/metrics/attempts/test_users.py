@@ -223,7 +223,7 @@ def test_rows_and_names_change_no_bit(attempts: pl.DataFrame, random: st.DataObj
 
 def test_nobody() -> None:
     assert owners(frame([])).schema == ENTITY_SCHEMA
-    none = Dispersion(None, None, None, None, None, None, None, 0, 0, 0)
+    none = Dispersion()
     assert dispersion(owners(frame([]))) == none
     assert cdf(owners(frame([]))).height == 0
 

@@ -16,7 +16,6 @@ from audit.metrics.fairshare.trees import (
     TreeNode,
     build,
     history,
-    ranks_of,
     serialise,
     vectors,
 )
@@ -222,14 +221,14 @@ def test_virtual_targets_keep_proportions(of: Grown, flags: list[bool]) -> None:
 def test_a_worked_tree() -> None:
     tree = build(SMALL)  # root, vo1, vo2, local, vo1/u1, vo1/u2, vo2/u1
     assert trees.targets(tree)[1:].tolist() == [0.6, 0.3, 0.1, 0.75, 0.25, 1.0]
-    used, state, priority, _ = history(tree, np.array([0.0, 2, 0, 8, 6, 2, 4]), "absolute")
+    used, state, priority, rank = history(tree, np.array([0.0, 2, 0, 8, 6, 2, 4]), "absolute")
     assert used.tolist() == [22, 10, 4, 8, 6, 2, 4]
     assert state[1:].tolist() == [10 / 22, 4 / 22, 8 / 22, 0.75, 0.25, 1.0]
     paths = vectors(tree, priority)
     assert paths[4].tolist() == [0.6 - 10 / 22, 0.0]
     assert paths[3].tolist() == [0.1 - 8 / 22, 0.0]
     # Users: both of vo1 alike, then vo2's (.118 < .145), then the local one, who used too much.
-    assert ranks_of(tree, priority[np.newaxis])[0].tolist() == [0, 1, 2, 4, 1, 1, 3]
+    assert rank.tolist() == [0, 1, 2, 4, 1, 1, 3]
 
 
 def test_a_user_without_a_share_stands_where_the_account_does() -> None:

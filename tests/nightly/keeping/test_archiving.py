@@ -27,9 +27,8 @@ from audit.nightly.stages import STAGES, Work
 from audit.oneoff import audit
 from audit.oneoff.explain import explain
 from audit.oneoff.explain.story import Story
-from audit.pipeline.opening import LogRequest
+from audit.pipeline.opening import LogRequest, Session
 from audit.pipeline.published import open_published
-from audit.pipeline.session import Session
 from audit.report.build import build
 from audit.report.contents import Contents, Who
 from audit.report.owner import build as owner

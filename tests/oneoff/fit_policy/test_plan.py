@@ -11,9 +11,8 @@ from audit.errors import UsageError
 from audit.model import Limit, Window
 from audit.oneoff import study as studies
 from audit.oneoff.fit_policy import plan as fit
-from audit.oneoff.fit_policy.page import KEY
-from audit.pipeline.opening import LogRequest, open_log
-from audit.pipeline.session import Session
+from audit.oneoff.fit_policy.plan import KEY
+from audit.pipeline.opening import LogRequest, Session, open_log
 from audit.scenario.plateaus.judging import PlateauFault
 from tests.logs import line, log, write
 from tests.oneoff.fit_policy.made import CAPACITY, pool, swf

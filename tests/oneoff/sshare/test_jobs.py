@@ -9,8 +9,7 @@ from audit import config
 from audit.errors import UsageError
 from audit.oneoff.sshare.explain import FairShareQuestion, explain
 from audit.oneoff.sshare.inputs import SshareRequest
-from audit.oneoff.sshare.jobs import job_of
-from audit.oneoff.sshare.recompute import prepare
+from audit.oneoff.sshare.recompute import job_of, prepare
 from audit.progress import silent
 from tests.oneoff.sshare.lab import TICK, recompute, request
 from tests.oneoff.sshare.test_explain import EARLY, LATE

@@ -7,13 +7,13 @@ from audit.config import VerdictConfig
 from audit.metrics.verdict import Because, Decision, PassedEntity, VerdictBound, Word
 from audit.report.contents import PoolVerdict
 from audit.report.figures import Figure
-from audit.report.first_page.facts import PageFacts
-from audit.report.sections.advice.record import Advice, AdvicePart
+from audit.report.first_page.page import PageFacts
+from audit.report.sections.advice import Advice, AdvicePart
 from audit.report.sections.causes.record import RuleTime
 from audit.report.sections.causes.shown import KEYS
 from audit.report.sections.changes.record import Compared, Half, StepPoint
-from audit.report.sections.machine.record import Machine
-from audit.report.sections.trust.record import Known
+from audit.report.sections.machine import Machine
+from audit.report.sections.trust import Known
 from audit.report.sections.waits.record import SizeClass, Strip
 from audit.report.sections.who.record import People, Person
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from audit.metrics.verdict import Because, Word
 from audit.report.first_page import phrases
 from audit.report.first_page.compose import compose
-from audit.report.first_page.facts import PageFacts
-from audit.report.first_page.page import FirstPage
+from audit.report.first_page.page import FirstPage, PageFacts
 from audit.report.first_page.sentences import NOTHING
 from audit.report.sections.causes.record import RuleTime, Where
 from audit.report.sections.causes.shown import FULL, KEYS

@@ -17,8 +17,7 @@ from audit.cluster import declared
 from audit.config import Config
 from audit.formats import swf
 from audit.oneoff.audit import AuditOptions, AuditResult, audit
-from audit.pipeline.opening import LogRequest
-from audit.pipeline.session import Session
+from audit.pipeline.opening import LogRequest, Session
 from audit.report.first_page.page import FirstPage
 from bench.logs.sites.kinds import SiteKind
 from bench.logs.sites.planted import PLANTED, QUEUE, WITHOUT

@@ -10,8 +10,7 @@ from audit.config import Config
 from audit.model import Period
 from audit.oneoff.audit import AuditOptions, audit
 from audit.pipeline import drawing
-from audit.pipeline.opening import LogRequest
-from audit.pipeline.session import Session
+from audit.pipeline.opening import LogRequest, Session
 from audit.report.contents import Contents
 from audit.store import queries, snapshots
 from audit.store.database import Connection

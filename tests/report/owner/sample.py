@@ -14,7 +14,7 @@ from audit.report.owner.record import (
     WaitPool,
 )
 from audit.report.sections.changes.record import Change, Trend
-from audit.report.sections.passed_over.record import PassedOver
+from audit.report.sections.passed_over import PassedOver
 from tests.report import sample
 from tests.report.sample import figure
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import polars as pl
 
-from audit.report.sections.causes import totals
+from audit.report.sections.causes import shown
 
 COLUMNS = dict.fromkeys(
     (
@@ -37,4 +37,4 @@ SCHEMA = {
 
 
 def frame(*jobs: dict[str, Any]) -> pl.DataFrame:
-    return totals.with_causes(pl.DataFrame(list(jobs), schema_overrides=SCHEMA))
+    return shown.with_causes(pl.DataFrame(list(jobs), schema_overrides=SCHEMA))

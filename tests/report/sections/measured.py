@@ -2,16 +2,13 @@
 
 from dataclasses import replace
 
-from audit.report.contents import Contents
+from audit.report.contents import Contents, PoolPart
 from audit.report.figures import Breakdown
-from audit.report.finding import Finding
-from audit.report.place import Place
-from audit.report.pool import PoolPart
-from audit.report.sections.causes.text import of_waiting
+from audit.report.finding import Finding, Place
 from audit.report.sections.fair_starts.record import FairStart
-from audit.report.sections.findings import findings
-from audit.report.sections.passed_over.record import OrderTest, Stuck
-from audit.report.sections.rules.record import BoundRule, BoundRules
+from audit.report.sections.passed_over import OrderTest, Stuck
+from audit.report.sections.registry import findings, of_waiting
+from audit.report.sections.rules import BoundRule, BoundRules
 from tests.report.sample import contents, fidelity, figure, having, passed, pool
 
 

@@ -10,13 +10,12 @@ from hypothesis import strategies as st
 from audit.registry.measures import SUMMARY
 from audit.report.contents import Assumed
 from audit.report.figures import Breakdown, Figure
-from audit.report.finding import WORDS, Finding, Kind, whole
-from audit.report.place import Place
+from audit.report.finding import WORDS, Finding, Kind, Place, whole
 from audit.report.render.page import render_html
-from audit.report.sections import findings, registry
-from audit.report.sections.findings import ranked
-from audit.report.sections.passed_over.record import OrderTest, PassedOver, Stuck
-from audit.report.sections.rules.record import BoundRule, BoundRules
+from audit.report.sections import registry
+from audit.report.sections.passed_over import OrderTest, PassedOver, Stuck
+from audit.report.sections.registry import ranked
+from audit.report.sections.rules import BoundRule, BoundRules
 from tests.report.sample import HOSTILE, contents, figure, having, pool
 from tests.report.sections.measured import everything, found, measured, waited, width
 
@@ -118,7 +117,7 @@ IDLE = Kind(
 def ranked_of(*figures: Figure) -> tuple[Finding, ...]:
     """Return the findings about a pool with these figures."""
     record = contents(replace(pool(), figures=(*figures, *pool().figures)))
-    return findings.findings(record, Place("c", "p", record.pools[0], 1, several=False))
+    return registry.findings(record, Place("c", "p", record.pools[0], 1, several=False))
 
 
 def told(*figures: Figure) -> list[str]:

@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from audit.report.pool import PoolPart
-from audit.report.sections.records.notices import one_of_each
-from audit.report.sections.records.record import Coverage, MissingLog
+from audit.report.contents import PoolPart
+from audit.report.sections.records import Coverage, MissingLog, one_of_each
 from audit.report.sections.registry import notices
 from tests.report.sample import contents, entities, figure, pool
 

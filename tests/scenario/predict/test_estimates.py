@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from audit.report.sections.predicted import starts
+from audit.report.sections import predicted
 from audit.scenario.predict.estimates import FEWEST, REACH_S, PlansJudged, judged
 
 HOUR_S = 3_600
@@ -39,7 +39,7 @@ def test_plans_and_predictions_of_the_same_jobs_and_hours() -> None:
         before_plan=(FEWEST - 1) / FEWEST,
         after_plan=1 / FEWEST,
     )
-    assert starts.beside_plans(got) == (
+    assert predicted.beside_plans(got) == (
         "The scheduler's own estimates, for 20 pending jobs at full hours: median error 2 h; 95 % "
         "started more than a minute earlier and 5 % later. Median error of fairaudit for the same "
         "jobs: 10 min."

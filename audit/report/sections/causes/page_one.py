@@ -5,7 +5,7 @@ from typing import Final
 
 from audit.report import wording
 from audit.report.first_page import amounts, phrases
-from audit.report.first_page.facts import PageFacts
+from audit.report.first_page.page import PageFacts
 from audit.report.first_page.sentences import NOTHING, Sentence, Slot, figure, say
 from audit.report.sections.causes.record import KeyGroup, KeyRow, Segment, Shares
 from audit.report.sections.causes.shown import (
@@ -17,8 +17,8 @@ from audit.report.sections.causes.shown import (
     GROUPS,
     together,
 )
-from audit.report.sections.who import reasons
-from audit.report.sections.who.reasons import label
+from audit.report.sections.who import page_one
+from audit.report.sections.who.page_one import label
 
 DRAWN: Final = 0.004
 """Parts of a bar below this share are not drawn."""
@@ -133,7 +133,7 @@ def _notes(facts: PageFacts) -> Iterator[Sentence]:
         yield say(
             phrases.WHERE,
             much=Slot(amounts.spoken(where.share), "class without a reason"),
-            jobs=reasons.jobs_of(where, facts),
+            jobs=page_one.jobs_of(where, facts),
             part=Slot(amounts.short_share(where.jobs), "jobs of the class without a reason"),
         )
 
@@ -147,7 +147,7 @@ def _rule_note(facts: PageFacts) -> Sentence:
 
     def said(phrase: str, name_of: Callable[[str], Slot]) -> Sentence:
         if 2 * first.waiting_s >= total or len(facts.rules) == 1:
-            which = say(phrases.MAINLY, rule=reasons.rule_link(first.name), source=source)
+            which = say(phrases.MAINLY, rule=page_one.rule_link(first.name), source=source)
         else:
             links = [name_of(one.name) for one in facts.rules[:2]]
             which = say(phrases.TWO_RULES, a=links[0], b=links[1], source=source)
@@ -155,7 +155,7 @@ def _rule_note(facts: PageFacts) -> Sentence:
             return say(phrases.RULE_IN_PART, which=which)
         return say(phrase, which=which, free=spoken)
 
-    made = said(phrases.RULE, reasons.rule_link)
+    made = said(phrases.RULE, page_one.rule_link)
     if len(made.text.split()) <= MOST_WORDS:
         return made
-    return said(phrases.RULE_BRIEFLY, reasons.mention)
+    return said(phrases.RULE_BRIEFLY, page_one.mention)

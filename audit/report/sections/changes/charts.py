@@ -11,10 +11,11 @@ from audit.report.charts.marks.lines import Line, Panel, TipRange
 from audit.report.charts.marks.svg import Canvas, shortened, width_of
 from audit.report.charts.series import value
 from audit.report.charts.style import EARLIER, INK, LATER, LINE, MUTED, WIDTH, Chart
+from audit.report.contents import PoolPart
 from audit.report.figures import Figure
 from audit.report.first_page import amounts
-from audit.report.pool import PoolPart
-from audit.report.sections.changes.record import RuleMark, StepPoint, Trend, TrendPoint
+from audit.report.sections.changes.record import RuleMark, StepPoint, Trend, TrendPoint, read
+from audit.report.source import ReportSection
 
 _UNITS: Final = {"s": "Seconds", "min": "Minutes", "h": "Hours", "d": "Days"}
 
@@ -219,3 +220,6 @@ def _brief(label: str, step: str) -> str:
     if step == "month":
         return scales.MONTHS[int(label[-2:]) - 1]
     return label[-3:] if step == "week" else label[-2:].lstrip("0")
+
+
+SECTION: Final = ReportSection("changes", Trend, read, charts=(trend_of_pool,))

@@ -1,15 +1,24 @@
-"""How waits changed, in the words of page one."""
+"""Changes of waits on page one: halves of a log or two periods, the steps of a chart, the words."""
 
+from collections.abc import Mapping, Sequence
 from typing import Final
+from zoneinfo import ZoneInfo
 
+import numpy as np
+import polars as pl
+
+from audit.metrics.quantiles import MEDIAN, P90
+from audit.model import Period
+from audit.periods import covering, day_start
 from audit.report import wording
 from audit.report.first_page import amounts, phrases
-from audit.report.first_page.facts import PageFacts
+from audit.report.first_page.page import PageFacts
 from audit.report.first_page.sentences import NOTHING, Sentence, Slot, joined, say
-from audit.report.sections.changes import course
-from audit.report.sections.changes.record import Compared, Half
-from audit.report.sections.trust.text import FIFTH
-from audit.report.sections.who import reasons
+from audit.report.sections.changes.record import Compared, Half, RuleMark, StepPoint
+from audit.report.sections.rules import RuleInForce
+from audit.report.sections.trust import FIFTH
+from audit.report.sections.waits.record import quantile
+from audit.report.sections.who import page_one
 
 SAME_LOAD: Final = 0.05
 
@@ -23,27 +32,27 @@ def changed(facts: PageFacts, *, than: bool = True) -> Sentence:
             text = wording.plural(covered, "day") if covered else phrases.PART_OF_DAY
             days = Slot(text, "days of the log")
             return say(phrases.NO_COMPARISON, days=days)
-        return say(phrases.FEW_TO_COMPARE, n=str(course.LEAST_JOBS))
+        return say(phrases.FEW_TO_COMPARE, n=str(LEAST_JOBS))
     halves = phrases.HALVES.format(what="log" if of.whole_log else "period")
     unit = phrases.SINCE.format(unit=of.before) if of.before else halves
     compared = f" {unit}" if than else ""
-    if not course.is_clear(of.first, of.last):
+    if not is_clear(of.first, of.last):
         return _waits(phrases.SAME, of, compared)
     if not of.significant:
         few = f"{compared}{phrases.FEW_DECIDE}" if than else ""
         return _waits(phrases.NOT_CERTAIN, of, few)
     if _only_of_user(of):
-        return say(phrases.ONLY_OF, user=reasons.name("user", of.user or ""))
+        return say(phrases.ONLY_OF, user=page_one.name("user", of.user or ""))
     made = _clear(of, compared)
     return joined(made, _without(of)) if than else made
 
 
 def _value(half: Half, of: Compared) -> int:
-    return half.p90 if course.by_tenth(of.first, of.last) else half.median
+    return half.p90 if by_tenth(of.first, of.last) else half.median
 
 
 def _waits(phrase: str, of: Compared, than: str) -> Sentence:
-    tenth = course.by_tenth(of.first, of.last)
+    tenth = by_tenth(of.first, of.last)
     waits = [Slot(amounts.short_time(_value(half, of)), key) for half, key in _halves(of)]
     loads = [Slot(_load(half), f"load {key}") for half, key in _halves(of)]
     what = phrases.TENTH if tenth else phrases.TYPICAL
@@ -62,7 +71,7 @@ def _clear(of: Compared, than: str) -> Sentence:
     x, y = _value(of.first, of), _value(of.last, of)
     up = y > x
     waits = [Slot(amounts.short_time(_value(half, of)), key) for half, key in _halves(of)]
-    what = phrases.THE_TENTH if course.by_tenth(of.first, of.last) else phrases.THE_TYPICAL
+    what = phrases.THE_TENTH if by_tenth(of.first, of.last) else phrases.THE_TYPICAL
     way = "rose" if up else "fell"
     change = say(phrases.CHANGE, what=what, way=way, x=waits[0], y=waits[1])
     loads = [Slot(_load(half), f"load {key}") for half, key in _halves(of)]
@@ -78,7 +87,7 @@ def _clear(of: Compared, than: str) -> Sentence:
 
 def _without_user(of: Compared) -> tuple[int, int] | None:
     """Return the compared waits without the user with most waiting; None: too few jobs."""
-    tenth = course.by_tenth(of.first, of.last)
+    tenth = by_tenth(of.first, of.last)
     x, y = (half.p90_without if tenth else half.median_without for half in (of.first, of.last))
     return None if of.user is None or x is None or y is None else (x, y)
 
@@ -100,4 +109,163 @@ def _without(of: Compared) -> Sentence:
     )
     times = [Slot(amounts.short_time(one), f"{k} without a user") for k, one in enumerate(without)]
     what = say(phrases.ABOUT_SAME) if same else say(phrases.FROM_TO, x=times[0], y=times[1])
-    return say(phrases.WITHOUT, user=reasons.name("user", of.user or ""), what=what)
+    return say(phrases.WITHOUT, user=page_one.name("user", of.user or ""), what=what)
+
+
+STEPS: Final = ("month", "week", "day")
+LEAST_STEPS: Final = 6
+MOST_STEPS: Final = 60
+MOST_MARKS: Final = 3
+"""Begins and ends of rules in a chart."""
+LEAST_S: Final = 7 * 86_400
+LEAST_JOBS: Final = 30
+TIMES: Final = 1.5
+LEAST_CHANGE_S: Final = 60
+"""Change of the typical wait, or of the wait of one job in ten, that is clear."""
+RESAMPLES: Final = 1_000
+TAIL: Final = 0.025
+_SEED: Final = 0
+
+Daily = Mapping[str, float]
+"""The busy share of the pool by ISO day."""
+
+
+def steps(period: Period, zone: ZoneInfo) -> tuple[str, list[Period]]:
+    """Return the longest kind of step with enough complete ones in a period; empty: none."""
+    for kind in STEPS:
+        found = [
+            one
+            for one in covering(kind, period.from_time, period.to_time, zone)
+            if one.from_time >= period.from_time and one.to_time <= period.to_time
+        ]
+        if len(found) >= LEAST_STEPS:
+            return kind, found[-MOST_STEPS:]
+    return "", []
+
+
+def points(
+    jobs: pl.DataFrame, spans: Sequence[Period], loads: Sequence[float | None]
+) -> tuple[StepPoint, ...]:
+    """Return the waits and the load of each step in which jobs ended."""
+    made = []
+    for span, load in zip(spans, loads, strict=True):
+        mine = jobs.filter(pl.col("end_time").is_between(span.from_time, span.to_time - 1))
+        if mine.height:
+            waits = mine["wait_s"]
+            point = StepPoint(span.name, quantile(waits, MEDIAN), quantile(waits, P90), load)
+            made.append(point)
+    return tuple(made)
+
+
+def marks(
+    rules: Sequence[RuleInForce],
+    spans: Sequence[Period],
+    shown: Sequence[StepPoint],
+    zone: ZoneInfo,
+) -> tuple[RuleMark, ...]:
+    """Return when rules begin and end within the steps of a chart, most waiting first.
+
+    Args:
+        rules: of one pool, most waiting first.
+        spans: the steps, of which ``shown`` are drawn.
+    """
+    drawn = {point.label: number for number, point in enumerate(shown)}
+    made = []
+    for rule in rules:
+        words = phrases.brief_rule(rule.name)
+        for day, verb in ((rule.valid_from, "begins"), (rule.valid_to, "ends")):
+            at = None if day is None else day_start(day, zone)
+            for span in spans:
+                if at is None or span.name not in drawn or not span.from_time <= at < span.to_time:
+                    continue
+                part = (at - span.from_time) / (span.to_time - span.from_time)
+                if place := drawn[span.name] + part:
+                    made.append(RuleMark(f"{words} {verb}", place))
+    return tuple(made[:MOST_MARKS])
+
+
+def load(daily: Sequence[tuple[int, int, float]], begin: int, end: int) -> float | None:
+    """Return the busy share of a span, from days with begin, end and busy share."""
+    parts = [
+        (min(to, end) - max(since, begin), busy)
+        for since, to, busy in daily
+        if since < end and to > begin
+    ]
+    covered = sum(seconds for seconds, _ in parts)
+    return sum(seconds * busy for seconds, busy in parts) / covered if covered else None
+
+
+def compared(
+    first: pl.DataFrame,
+    last: pl.DataFrame,
+    loads: tuple[float | None, float | None],
+    before: str,
+) -> Compared | None:
+    """Return two spans that are compared; None if one has too few jobs."""
+    if min(first.height, last.height) < LEAST_JOBS:
+        return None
+    waits = pl.concat([one.select("user", "wait_s") for one in (first, last)]).drop_nulls("user")
+    sums = waits.group_by("user").agg(pl.col("wait_s").sum())
+    most = sums.sort("wait_s", "user", descending=[True, False])
+    user = most["user"][0] if most.height > 1 else None
+    halves = [_half(one, busy, user) for one, busy in zip((first, last), loads, strict=True)]
+    small = max(half.median for half in halves) < LEAST_CHANGE_S
+    sure = is_clear(*halves) and significant(first, last, P90 if small else MEDIAN)
+    return Compared(before, halves[0], halves[1], user, sure)
+
+
+def by_tenth(first: Half, last: Half) -> bool:
+    """Whether typical waits are so short that those of one job in ten are compared."""
+    return max(first.median, last.median) < LEAST_CHANGE_S
+
+
+def is_clear(first: Half, last: Half) -> bool:
+    """Whether the wait that is compared changes by enough."""
+    x, y = (one.p90 if by_tenth(first, last) else one.median for one in (first, last))
+    return abs(x - y) >= LEAST_CHANGE_S and max(x, y) >= TIMES * max(min(x, y), 1)
+
+
+def _half(jobs: pl.DataFrame, busy: float | None, user: str | None) -> Half:
+    waits = jobs["wait_s"]
+    made = Half(quantile(waits, MEDIAN), quantile(waits, P90), busy, None, jobs.height)
+    rest = jobs.filter(pl.col("user").ne_missing(user))["wait_s"]
+    if user is None or rest.is_empty():
+        return made
+    return made._replace(median_without=quantile(rest, MEDIAN), p90_without=quantile(rest, P90))
+
+
+def significant(first: pl.DataFrame, last: pl.DataFrame, thousandths: int) -> bool:
+    """Whether a quantile of the waits differs (95 %), by resampling the users of both spans."""
+    names = pl.concat([one["user"] for one in (first, last)]).unique().sort()
+    place = {name: k for k, name in enumerate(names)}
+    random = np.random.default_rng(_SEED)
+    spans = [_Sorted(one, place, thousandths) for one in (first, last)]
+    below = above = drawn = 0
+    for _ in range(RESAMPLES):
+        weights = np.bincount(random.integers(0, len(place), len(place)), minlength=len(place))
+        before, now = (span.quantile(weights) for span in spans)
+        if before is not None and now is not None:
+            drawn += 1
+            below += now < before
+            above += now > before
+    equal = drawn - below - above  # waits are often whole minutes: ties count half
+    return drawn > 0 and min(below, above) + equal / 2 <= TAIL * drawn
+
+
+class _Sorted:
+    """Waits in ascending order, each with its user."""
+
+    def __init__(self, jobs: pl.DataFrame, place: Mapping[str | None, int], thousandths: int):
+        order = jobs.sort("wait_s", maintain_order=True)
+        self._waits = order["wait_s"].to_numpy()
+        self._users = np.array([place[name] for name in order["user"]], np.int64)
+        self._thousandths = thousandths
+
+    def quantile(self, weights: np.ndarray[tuple[int], np.dtype[np.int64]]) -> int | None:
+        """Return the weighted nearest-rank quantile; None without any weight."""
+        sums = np.cumsum(weights[self._users])
+        total = int(sums[-1])
+        if not total:
+            return None
+        rank = max(-(-total * self._thousandths // 1000), 1)
+        return int(self._waits[np.searchsorted(sums, rank)])

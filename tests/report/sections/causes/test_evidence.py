@@ -5,12 +5,11 @@ from dataclasses import replace
 import pytest
 
 from audit.registry.causes import LACKS
-from audit.report.finding import WORDS
-from audit.report.place import Place
+from audit.report.finding import WORDS, Place
 from audit.report.render.page import render_html
-from audit.report.sections.causes import evidence
+from audit.report.sections.causes import record
 from audit.report.sections.causes.record import Causes, Scattered
-from audit.report.sections.findings import findings
+from audit.report.sections.registry import findings
 from tests.report.sample import contents, figure, having, pool
 
 GPUS = Scattered("gpus", 168_000.0, 40, nodes=1, amount=4, part=0.8)
@@ -53,18 +52,18 @@ PART = having(
     ],
 )
 def test_a_sentence_names_the_request_if_one_explains_most(one: Scattered, text: str) -> None:
-    assert evidence.sentence(one, PART) == text
+    assert record.sentence(one, PART) == text
     assert len(text.split()) <= WORDS
 
 
 def test_the_finding_is_about_the_resource_with_most_waiting() -> None:
-    record = contents(PART)
+    report = contents(PART)
     (found,) = (
         one
-        for one in findings(record, Place("c", "p", PART, 1, several=False))
+        for one in findings(report, Place("c", "p", PART, 1, several=False))
         if one.topic == "free capacity scattered over nodes"
     )
-    assert found.text == evidence.sentence(GPUS, PART)
+    assert found.text == record.sentence(GPUS, PART)
     assert found.action == f"{LACKS[0].remedy}."
     # 1,000 jobs waited 600 s on average; GPU jobs waited 168,000 / 0.28 s of that, which is all
     assert (found.effect, found.sure) == (0.28, 0.2)

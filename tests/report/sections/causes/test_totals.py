@@ -5,7 +5,7 @@ import math
 import pytest
 
 from audit.registry.reasons import HELD_BY
-from audit.report.sections.causes import totals
+from audit.report.sections.causes import shown
 from audit.report.sections.causes.record import Where
 from audit.report.sections.causes.shown import CAUSES, KEYS
 from tests.report.sections.jobs import frame, job
@@ -20,7 +20,7 @@ def test_shares_are_of_all_waiting_by_who_can_act() -> None:
         job(100, held=100),
         job(500, rule=250, outside=50),
     )
-    shares = totals.shares(jobs)
+    shares = shown.shares(jobs)
     assert shares == pytest.approx(
         dict.fromkeys(KEYS, 0.0)
         | {"earlier": 0.06, "later": 0.04, "held_site": 0.1, "held_user": 0.1}
@@ -31,15 +31,15 @@ def test_shares_are_of_all_waiting_by_who_can_act() -> None:
 
 def test_rare_looks_of_the_scheduler_are_no_cause_of_their_own() -> None:
     few = frame(job(1_000, cycle=40))
-    assert totals.shares(few)["cycle"] == 0.0
-    assert totals.shares(few)["none"] == 1.0
+    assert shown.shares(few)["cycle"] == 0.0
+    assert shown.shares(few)["none"] == 1.0
     many = frame(job(1_000, cycle=60))
-    assert totals.shares(many)["cycle"] == pytest.approx(0.06)
+    assert shown.shares(many)["cycle"] == pytest.approx(0.06)
 
 
 def test_each_kind_of_hold_has_one_group() -> None:
     for kind in (*HELD_BY, "administrator", "of-a-later-version", None):
-        shares = totals.shares(frame(job(10, held=10, held_by=kind)))
+        shares = shown.shares(frame(job(10, held=10, held_by=kind)))
         assert sum(shares[key] for key in ("held_site", "held_user", "held_unknown")) == 1.0
     assert {cause.group for cause in CAUSES if cause.key.startswith("held")} == {
         *("The site", "The user", "Not known"),
@@ -49,10 +49,10 @@ def test_each_kind_of_hold_has_one_group() -> None:
 def test_the_class_that_has_much_of_the_waiting_without_a_reason() -> None:
     long = [job(9_000, walltime_s=20_000) for _ in range(20)]
     rest = [job(1_000, earlier=500, walltime_s=7_200) for _ in range(80)]
-    made = totals.where(frame(*long, *rest))
+    made = shown.where(frame(*long, *rest))
     assert made == Where("walltime", 14_400, 180 / 220, 0.2, 20)
-    assert totals.where(frame(*rest)) is None  # everybody's
-    assert totals.where(frame(job(10, earlier=10))) is None
+    assert shown.where(frame(*rest)) is None  # everybody's
+    assert shown.where(frame(job(10, earlier=10))) is None
 
 
 def test_rules_of_one_name_are_one() -> None:
@@ -67,6 +67,6 @@ def test_rules_of_one_name_are_one() -> None:
         "closed 2": ("daytime closure for jobs over 4 h", "window", "inferred"),
         "limit": ("limit of 2 running jobs per user", "limit", "slurm"),
     }
-    first, second = totals.rules(jobs, named)
+    first, second = shown.rules(jobs, named)
     assert (first.name, first.waiting_s, first.free_s) == (named["closed 1"][0], 140.0, 110.0)
     assert (second.name, second.source, second.waiting_s) == (named["limit"][0], "slurm", 90.0)

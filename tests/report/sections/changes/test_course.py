@@ -9,9 +9,9 @@ import pytest
 from audit.metrics.quantiles import MEDIAN
 from audit.model import Period
 from audit.periods import zone
-from audit.report.sections.changes import course
+from audit.report.sections.changes import page_one
 from audit.report.sections.changes.record import Half, StepPoint
-from audit.report.sections.rules.record import RuleInForce
+from audit.report.sections.rules import RuleInForce
 from tests.report.sections.jobs import frame, job
 
 DAY = 86_400
@@ -23,12 +23,12 @@ def jobs(users: int, wait: int, each: int = 5) -> pl.DataFrame:
 
 
 def test_a_change_of_all_users_is_significant_and_one_of_few_is_not() -> None:
-    assert course.significant(jobs(20, 600), jobs(20, 120), MEDIAN)
-    assert not course.significant(jobs(20, 600), jobs(20, 600), MEDIAN)
+    assert page_one.significant(jobs(20, 600), jobs(20, 120), MEDIAN)
+    assert not page_one.significant(jobs(20, 600), jobs(20, 600), MEDIAN)
     one = frame(*(job(6_000, user="big") for _ in range(60)), *(job(60, user=f"u{k}")
                                                                  for k in range(40)))  # fmt: skip
     rest = frame(*(job(60, user=f"u{k}") for k in range(40)), job(60, user="big"))
-    assert not course.significant(one, rest, MEDIAN)
+    assert not page_one.significant(one, rest, MEDIAN)
 
 
 @pytest.mark.parametrize(
@@ -44,27 +44,27 @@ def test_a_change_of_all_users_is_significant_and_one_of_few_is_not() -> None:
 )
 def test_clear_changes(first: tuple[int, int], last: tuple[int, int], clear: bool) -> None:
     halves = [Half(median, p90, None, None, 100) for median, p90 in (first, last)]
-    assert course.is_clear(*halves) is clear
+    assert page_one.is_clear(*halves) is clear
 
 
 def test_two_spans_are_compared_also_without_the_largest_user() -> None:
     big = [job(90_000, user="big") for _ in range(40)]
     first = frame(*big, *(job(600, user=f"u{k}") for k in range(30)))
     last = frame(*(job(300, user=f"u{k}") for k in range(30)))
-    made = course.compared(first, last, (0.7, 0.6), "")
+    made = page_one.compared(first, last, (0.7, 0.6), "")
     assert made is not None
     assert made.user == "big"
     assert (made.first.median, made.first.median_without) == (90_000, 600)
     assert (made.last.median, made.last.median_without) == (300, 300)
     assert (made.first.load, made.last.load) == (0.7, 0.6)
-    assert course.compared(first, last.head(29), (None, None), "") is None
+    assert page_one.compared(first, last.head(29), (None, None), "") is None
 
 
 def test_load_weighs_days_by_what_is_inside() -> None:
     days = [(0, DAY, 0.2), (DAY, 2 * DAY, 0.8)]
-    assert course.load(days, 0, 2 * DAY) == pytest.approx(0.5)
-    assert course.load(days, DAY // 2, 2 * DAY) == pytest.approx((0.5 * 0.2 + 0.8) / 1.5)
-    assert course.load(days, 3 * DAY, 4 * DAY) is None
+    assert page_one.load(days, 0, 2 * DAY) == pytest.approx(0.5)
+    assert page_one.load(days, DAY // 2, 2 * DAY) == pytest.approx((0.5 * 0.2 + 0.8) / 1.5)
+    assert page_one.load(days, 3 * DAY, 4 * DAY) is None
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_load_weighs_days_by_what_is_inside() -> None:
 )
 def test_the_longest_step_with_six_complete_ones(days: int, kind: str, number: int) -> None:
     begin = 14 * DAY + 100  # 15 January 1970, soon after midnight
-    made, spans = course.steps(Period("p", begin, begin + days * DAY), UTC)
+    made, spans = page_one.steps(Period("p", begin, begin + days * DAY), UTC)
     assert made == kind
     assert len(spans) == pytest.approx(number, abs=1)
     assert all(one.from_time >= begin and one.to_time <= begin + days * DAY for one in spans)
@@ -82,7 +82,7 @@ def test_the_longest_step_with_six_complete_ones(days: int, kind: str, number: i
 def test_a_step_without_jobs_is_no_point() -> None:
     spans = [Period(f"d{k}", k * DAY, (k + 1) * DAY) for k in range(3)]
     ended: list[dict[str, Any]] = [job(10, end_time=5), job(90, end_time=2 * DAY)]
-    made = course.points(frame(*ended), spans, [0.1, 0.2, 0.3])
+    made = page_one.points(frame(*ended), spans, [0.1, 0.2, 0.3])
     assert [(one.label, one.median, one.load) for one in made] == [
         *(("d0", 10, 0.1), ("d2", 90, 0.3)),
     ]
@@ -93,7 +93,7 @@ def in_force(name: str, since: date | None, until: date | None) -> RuleInForce:
 
 
 def test_rules_that_begin_or_end_within_the_steps_have_a_mark() -> None:
-    kind, spans = course.steps(Period("p", 0, 300 * DAY), UTC)
+    kind, spans = page_one.steps(Period("p", 0, 300 * DAY), UTC)
     assert kind == "month"
     shown = [StepPoint(span.name, 60, 600, 0.5) for span in spans if span.name != "1970-04"]
     rules = [
@@ -102,9 +102,9 @@ def test_rules_that_begin_or_end_within_the_steps_have_a_mark() -> None:
         in_force("closed hours of debug", date(1970, 4, 9), date(1971, 4, 9)),
         in_force("largest job allowed", None, None),
     ]
-    first, second = course.marks(rules, spans, shown, UTC)
+    first, second = page_one.marks(rules, spans, shown, UTC)
     assert first.text == "limit of 8 running jobs begins"
     assert first.place == pytest.approx(2 + 15 / 31)
     assert second == ("daytime closure ends", 3.0)  # April has no jobs
     many = [in_force("closed hours of debug", date(1970, 2, k), None) for k in range(2, 9)]
-    assert len(course.marks(many, spans, shown, UTC)) == course.MOST_MARKS
+    assert len(page_one.marks(many, spans, shown, UTC)) == page_one.MOST_MARKS

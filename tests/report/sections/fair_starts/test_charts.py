@@ -2,7 +2,7 @@
 
 import re
 
-from audit.report.sections.fair_starts.charts import miss
+from audit.report.sections.fair_starts.shown import miss
 from tests.report.sample import pool, present, without_fair_starts
 
 

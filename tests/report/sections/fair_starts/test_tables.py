@@ -1,7 +1,7 @@
 """Statuses of fair start times."""
 
 from audit.model import FstStatus
-from audit.report.sections.fair_starts import tables as fair_starts_tables
+from audit.report.sections.fair_starts import shown as fair_starts_tables
 
 
 def test_every_status_is_explained() -> None:

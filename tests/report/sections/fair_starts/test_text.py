@@ -1,10 +1,12 @@
+"""Fair start times in words: rules, agreement and the jobs that were delayed most."""
+
 from dataclasses import replace
 
 import pytest
 
 from audit.registry.causes import CAUSES
-from audit.report.pool import PoolPart
-from audit.report.sections.fair_starts import text as belief
+from audit.report.contents import PoolPart
+from audit.report.sections.fair_starts import record as belief
 from audit.report.sections.fair_starts.record import Delayed, Fidelity, RuleFit
 from tests.report.sample import HOSTILE, fair_starts, fidelity, figure, having, pool
 

@@ -1,7 +1,7 @@
 """Sentences and rows about predicted starts."""
 
 from audit.report.render import page
-from audit.report.sections.predicted.judged import (
+from audit.report.sections.predicted import (
     Predicted,
     Predictions,
     judged,

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from audit.report.sections.predicted import starts
+from audit.report.sections import predicted
 from audit.scenario.predict.calibration import Bounds, Withheld
 
 
@@ -13,17 +13,17 @@ def at(text: str) -> int:
 def test_days_are_named_relative_to_today_in_the_zone() -> None:
     now = at("2026-10-31T22:30")  # 23:30 in Berlin
     soon = Bounds(at("2026-10-31T22:40"), at("2026-10-31T22:50"), at("2026-10-31T23:20"))
-    assert starts.expected("Job 7", soon, now, "Europe/Berlin", "; as before") == (
+    assert predicted.expected("Job 7", soon, now, "Europe/Berlin", "; as before") == (
         "Job 7: between today 23:40 and tomorrow 00:20, most likely around 23:50; as before."
     )
     late = Bounds(at("2026-11-01T08:00"), at("2026-11-02T09:00"), at("2026-11-03T10:00"))
-    assert starts.expected("Job 7", late, now, "UTC") == (
+    assert predicted.expected("Job 7", late, now, "UTC") == (
         "Job 7: between tomorrow 08:00 and 2026-11-03 10:00, most likely around 2026-11-02 09:00."
     )
 
 
 def test_each_reason_has_a_sentence() -> None:
-    assert starts.WHY.keys() == {*Withheld}
-    assert starts.withheld("Job 7", Withheld.NEVER_STARTS) == (
+    assert predicted.WHY.keys() == {*Withheld}
+    assert predicted.withheld("Job 7", Withheld.NEVER_STARTS) == (
         "Job 7: no prediction, because under the modelled policy it would never start."
     )

@@ -3,9 +3,9 @@
 import re
 from dataclasses import replace
 
-from audit.report.sections.sharing import charts as sharing_charts
-from audit.report.sections.sharing.record import AccountShare, PoolShares
-from audit.report.sections.usage import charts as usage_charts
+from audit.report.sections import sharing as sharing_charts
+from audit.report.sections.sharing import AccountShare, PoolShares
+from audit.report.sections.usage import shown as usage_charts
 from tests.report.sample import choice, contents, known, of_resources, pool, present, waiting
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.report.sections.trust import order
+from audit.report.sections import trust
 from tests.report.sections.jobs import frame, job
 
 placed = st.lists(
@@ -29,9 +29,9 @@ def test_starts_before_an_earlier_job_as_a_slow_twin_counts_them(
                 first = next(j for j in jobs if j[1] > mine[1] and j[0] == earliest)
                 number += 1
                 higher += mine[2] > first[2]
-    made = order.by_priority(frame(*rows))
+    made = trust.by_priority(frame(*rows))
     assert made == (pytest.approx(higher / number) if number else None)
 
 
 def test_without_priorities_the_order_is_not_known() -> None:
-    assert order.by_priority(frame(job(10), job(5))) is None
+    assert trust.by_priority(frame(job(10), job(5))) is None

@@ -6,8 +6,8 @@ from xml.etree import ElementTree
 
 from audit.report.charts import drawing
 from audit.report.render import page as render
-from audit.report.sections.usage import charts as usage_charts
-from audit.report.sections.usage.charts import usage as chart
+from audit.report.sections.usage import shown as usage_charts
+from audit.report.sections.usage.shown import usage as chart
 from tests.report.sample import HOSTILE, choice, contents, known, of_resources, present, usage
 
 

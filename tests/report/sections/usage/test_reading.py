@@ -11,17 +11,18 @@ from audit.model import OBSERVED
 from audit.report.build import settings_of
 from audit.report.contents import Options, Settings
 from audit.report.render import page as render
-from audit.report.sections.usage import charts as sharing
-from audit.report.sections.usage import reading as usage
-from audit.report.sections.usage.charts import usage as chart
-from audit.report.sections.usage.reading import LINES, usages
+from audit.report.sections.usage import record as usage
+from audit.report.sections.usage import shown as sharing
 from audit.report.sections.usage.record import (
+    LINES,
     DecayedUsage,
     Occupied,
     PenaltyChoice,
     PenaltyOf,
     Stretch,
+    usages,
 )
+from audit.report.sections.usage.shown import usage as chart
 from audit.report.source import SectionSource
 from audit.store.database import Connection
 from tests.report import rows

@@ -1,0 +1,41 @@
+"""What is observed, and the rules."""
+
+cimport cython
+
+
+@cython.final
+@cython.dataclasses.dataclass(eq=False, repr=False)
+cdef class ObservedPool:
+    """A pool's attempts in the order (arrival, submit, sequence), and what the machine delivered.
+
+    ``m`` instants are those of arrivals, starts, ends and capacity steps, each once, ascending.
+    """
+
+
+@cython.final
+@cython.dataclasses.dataclass(eq=False, repr=False)
+cdef class PassLimits:
+    """Counters of what runs, and which attempts they let through."""
+
+
+@cython.final
+@cython.dataclasses.dataclass(eq=False, repr=False)
+cdef class TickedPriorities:
+    """Priority = ⌊fixed + weight · min(age ÷ longest, 1) + level[k, owner]⌋, at least 1.
+
+    k is the last of the ticks; the age is as of the last multiple of ``period`` since ``phase``.
+    Greatest tier first, then greatest priority, then the order.
+    """
+
+
+@cython.final
+@cython.dataclasses.dataclass(eq=False, repr=False)
+cdef class PassRule:
+    """An order and a backfilling, and who is passed over."""
+
+
+@cython.final
+@cython.dataclasses.dataclass(eq=False, repr=False)
+cdef class DeliveredCapacity:
+    """The capacity delivered under a rule."""
+

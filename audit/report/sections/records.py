@@ -1,0 +1,374 @@
+"""The logs, what they lack, and cautions about their records."""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import polars as pl
+
+from audit.periods import day_of, zone
+from audit.registry import measures
+from audit.report import part, wording
+from audit.report.contents import Contents, PoolPart
+from audit.report.figures import SMALL_SAMPLE, Figure, records
+from audit.report.finding import Notice, in_pool
+from audit.report.source import ReportSection, SectionSource
+
+
+class Gap(NamedTuple):
+    """Consecutive days on which no record ended."""
+
+    first: str  # ISO date
+    last: str
+    days: int
+
+
+class Coverage(NamedTuple):
+    """The days of the period between the log's first and last record."""
+
+    days: int
+    empty: int  # without any record
+    partial: int  # with refused lines
+    undated: int  # refused lines of unknown day, in the whole log
+    gaps: tuple[Gap, ...]  # longest first
+
+
+class RefusedLine(NamedTuple):
+    """A refused line, verbatim."""
+
+    file: str
+    line: int
+    text: str
+
+
+class Refusal(NamedTuple):
+    """The lines refused for one reason."""
+
+    reason: str
+    lines: int
+    examples: tuple[RefusedLine, ...]
+
+
+class MissingLog(NamedTuple):
+    """A log that could not be read."""
+
+    file: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One log that was read."""
+
+    file: str
+    dialect: str
+    sha256: str
+    size: int  # bytes, decompressed
+    records: int
+    refused: int
+    duplicates: int
+    notes: tuple[str, ...] = ()  # of its header
+
+
+class Restated(NamedTuple):
+    """A figure of a whole pool that changed."""
+
+    label: str
+    before: Figure
+    now: Figure
+
+
+class Restatement(NamedTuple):
+    """The changes since the figures of the period were last computed."""
+
+    because: str
+    figures: int  # figures of whole pools that changed
+    largest: tuple[Restated, ...]
+
+
+class UnplacedOf(NamedTuple):
+    """Such attempts of one user or account."""
+
+    name: str | None  # None: not named in the log
+    jobs: int
+    consumed: float  # size × run time, resource-seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Unplaced:
+    """All such attempts of a pool."""
+
+    pool: str
+    resource: str  # cpus | nodes | gpus
+    jobs: int
+    measured: int  # with a known size and run time
+    consumed: float  # size × run time, resource-seconds
+    users: tuple[UnplacedOf, ...]  # largest first
+    accounts: tuple[UnplacedOf, ...]
+
+
+_CHANGES: Final = 6
+"""Most restated figures shown."""
+
+
+def read(source: SectionSource, pools: tuple[PoolPart, ...]) -> dict[str, Any]:
+    """Return the fields of ``Contents`` about logs and their records."""
+    logs = _logs(source)
+    read = source.rows("records/inputs", **logs)
+    named = read.rename({"content_sha256": "sha256", "bytes": "size"})
+    notes = pl.col("notes").str.split("\n").fill_null([])
+    inputs = records(Input, named.with_columns(notes=notes))
+    missing = source.rows("records/missing")["missing"].drop_nulls()
+    return {
+        "coverage": _coverage(source, inputs),
+        "inputs": inputs,
+        "superseded": source.rows("records/superseded").item(),
+        "refusals": _refusals(
+            source.rows("records/refusals", examples=source.options.examples, **logs)
+        ),
+        "missing": tuple(MissingLog(*log) for logs in missing for log in json.loads(logs)),
+        "restatement": _restatement(source),
+        "silent_since": _silent_since(source),
+        "unplaced": unplaced(source, pools),
+    }
+
+
+def _logs(source: SectionSource) -> dict[str, Any]:
+    """Return the logs behind a period's figures, as arguments of queries."""
+    known = source.rows("records/input_ids")
+    if known.is_empty() and not source.period.whole_log:
+        known = source.rows("input_ids", since=None, lead=0)
+    return {"inputs": known.to_series().to_list()}
+
+
+def _coverage(source: SectionSource, inputs: tuple[Input, ...]) -> Coverage:
+    in_zone, period = zone(source.zone), source.period
+    last = period.to_time if period.whole_log else period.to_time - 1
+    days = {
+        "from_day": day_of(period.from_time, in_zone).isoformat(),
+        "to_day": day_of(last, in_zone).isoformat(),
+    }
+    gaps = source.rows("records/gaps", **days, gaps=source.options.gaps)
+    (coverage,) = records(
+        Coverage,
+        source.rows("records/coverage", **days),
+        undated=sum(log.refused for log in inputs),
+        gaps=records(Gap, gaps),
+    )
+    return coverage
+
+
+def _refusals(lines: pl.DataFrame) -> tuple[Refusal, ...]:
+    by_reason: dict[tuple[str, int], list[RefusedLine]] = {}
+    for reason, number, *line in lines.iter_rows():
+        by_reason.setdefault((reason, number), []).append(RefusedLine(*line))
+    return tuple(Refusal(*reason, tuple(quoted)) for reason, quoted in by_reason.items())
+
+
+def _restatement(source: SectionSource) -> Restatement | None:
+    rows = source.rows("records/restated").rows()
+    if not rows:
+        return None
+    *_, because, figures = rows[0]
+    largest = [
+        Restated(measure.label, Figure(metric, old), Figure(metric, new))
+        for metric, old, new, *_ in rows
+        if (measure := measures.find(metric)) is not None
+    ]
+    return Restatement(because, figures, tuple(largest[:_CHANGES]))
+
+
+def _silent_since(source: SectionSource) -> int | None:
+    """Return the end of the last period with records, unless this period follows it directly."""
+    if source.period.whole_log:
+        return None
+    ended: int | None = source.rows("records/period_before")["ended"].item()
+    return None if ended == source.period.from_time else ended
+
+
+def unplaced(source: SectionSource, pools: tuple[PoolPart, ...]) -> tuple[Unplaced, ...]:
+    """Return the attempts of a period that ran at an unknown time, by pool."""
+    if not any(pool.unplaced for pool in pools):
+        return ()
+    rows = source.rows("records/unplaced")
+    found = []
+    for pool in pools:
+        mine = rows.filter(pl.col("pool") == pool.name)
+        total = mine.filter(pl.col("kind").is_null())
+        if total.is_empty():
+            continue
+        users, accounts = (
+            records(UnplacedOf, mine.filter(pl.col("kind") == kind)) for kind in ("user", "account")
+        )
+        jobs, measured, consumed = total.select("jobs", "measured", "consumed").row(0)
+        whose = (pool.name, pool.resource)
+        found.append(Unplaced(*whose, jobs, measured, consumed, users, accounts))
+    return tuple(found)
+
+
+_MANY: Final = 0.1
+"""Share of days, attempts or usage above which a defect of the data is reported."""
+_REFUSED: Final = 0.05
+_OVER: Final = 0.05
+"""Shares of refused records, and of time over capacity, above which page one says so."""
+_GRAVE: Final = 0.01
+"""Share of lines or of time above which a defect of the log is grave."""
+MISSING_SHOWN: Final = 3
+"""Most reasons for missing logs that have a notice each; one more notice counts the other logs."""
+FILES_SHOWN: Final = 3
+
+
+def of_records(contents: Contents) -> Iterator[Notice]:
+    """Yield what is doubtful about logs and their records."""
+    yield from _of_part(contents)
+    yield from (Notice(True, wording.name(text, 400)) for text in one_of_each(contents.warnings))
+    yield from _of_missing(contents)
+    yield from _of_reading(contents)
+    yield from _of_coverage(contents.coverage)
+    for pool in contents.pools:
+        yield from _of_pool(pool, contents)
+
+
+def one_of_each(texts: Sequence[str]) -> list[str]:
+    """Return one text of each kind, with the number of the others.
+
+    Texts of one kind differ only in file names, quoted names and numbers.
+    """
+    kinds: dict[str, list[str]] = {}
+    for text in texts:
+        kinds.setdefault(_VARYING.sub("…", text), []).append(text)
+    return [
+        f"{first} ({len(more):,} more of this kind)" if more else first
+        for first, *more in kinds.values()
+    ]
+
+
+_VARYING: Final = re.compile(r"""'[^']*'|"[^"]*"|\S*[\d/.]\S*""")
+
+
+def _of_part(contents: Contents) -> Iterator[Notice]:
+    if contents.part:
+        why = wording.name(contents.part, 400)
+        yield Notice(True, f"{wording.first_upper(part.VERDICT)}: {why}. {part.CAUTION}")
+
+
+def reasons_missing(contents: Contents) -> list[tuple[str, list[str]]]:
+    """Return why logs could not be read, in their order, each reason with the files."""
+    files: dict[str, list[str]] = {}
+    for log in contents.missing:
+        files.setdefault(log.reason, []).append(log.file)
+    return [*files.items()]
+
+
+def _unread(files: Sequence[str]) -> str:
+    if len(files) == 1:
+        return f"Log {wording.name(files[0])} could not be read, so its records are missing"
+    named = ", ".join(map(wording.name, files[:FILES_SHOWN]))
+    more = ", …" if len(files) > FILES_SHOWN else ""
+    number = wording.count(len(files))
+    return f"{number} logs could not be read, so their records are missing ({named}{more})"
+
+
+def _of_missing(contents: Contents) -> Iterator[Notice]:
+    reasons = reasons_missing(contents)
+    for reason, files in reasons[:MISSING_SHOWN]:
+        yield Notice(True, f"{_unread(files)}: {wording.name(reason, 400)}", first=True)
+    if more := sum(len(files) for _, files in reasons[MISSING_SHOWN:]):
+        yield Notice(True, f"{wording.plural(more, 'more log')} could not be read.")
+    if contents.silent_since is not None:
+        zone = contents.span.zone
+        since = wording.instant(contents.silent_since, zone)
+        until = wording.instant(contents.span.from_time, zone)
+        yield Notice(
+            False,
+            f"There are no records between {since} and {until}, right before this period, and so "
+            "no figures, reports or mails for that time.",
+        )
+
+
+def _of_reading(contents: Contents) -> Iterator[Notice]:
+    if contents.refused:
+        share = contents.refused / contents.records if contents.records else 0.0
+        yield Notice(
+            share > _GRAVE,
+            f"{wording.plural(contents.refused, 'line')} of {wording.count(contents.records)} "
+            f"refused ({wording.percent(share)}); see Records for the reasons.",
+            first=share > _REFUSED,
+        )
+
+
+def _of_coverage(coverage: Coverage) -> Iterator[Notice]:
+    if coverage.empty > _MANY * coverage.days:
+        yield Notice(
+            False,
+            f"No job ended on {wording.count(coverage.empty)} of "
+            f"{wording.plural(coverage.days, 'day')} "
+            f"({wording.percent(coverage.empty / coverage.days)}): either nothing ran, or records "
+            "are missing; see Records for the longest gaps.",
+        )
+
+
+def _of_pool(pool: PoolPart, contents: Contents) -> Iterator[Notice]:
+    where = in_pool(pool, contents)
+    over = pool.figure("over_capacity_time").value or 0
+    if over > 0:
+        yield Notice(
+            pool.overfilled,
+            f"For {wording.rough_percent(over)} of the time, more than "
+            f"{wording.plural(pool.capacity, wording.resource(pool.resource))} were in use{where} "
+            f"(up to {wording.count(pool.figure('peak_in_use').value)}). Either the size of the "
+            "machine or the allocations in the log are wrong.",
+            first=over > _OVER,
+        )
+    for metric, text in _COUNTS:
+        if number := pool.figure(metric).value:
+            yield Notice(False, f"{text}{where}: {wording.count(number)}.")
+    if pool.attempts and pool.figure("walltime_unknown").value == pool.attempts:
+        yield Notice(
+            False,
+            f"The log has no walltimes{where}: fair start times use real run times as estimates, "
+            "as if all users had known them.",
+        )
+    conservation = pool.figure("re_conservation").value
+    if conservation is not None and conservation > 1e-6:
+        yield Notice(
+            True,
+            f"Shortfalls and surpluses{where} do not cancel out (difference: "
+            f"{wording.number(conservation)} of all resources used). This is a defect; please "
+            "report it.",
+        )
+    if pool.attempts and not pool.users.named:
+        yield Notice(False, f"The log names no users{where}, so there are no figures by user.")
+    if 0 < pool.attempts < SMALL_SAMPLE:
+        attempts = wording.plural(pool.attempts, "attempt")
+        yield Notice(
+            True, f"Only {attempts}{where} ended in the period: the figures are anecdotal."
+        )
+
+
+_COUNTS: Final = (
+    ("exceeds_capacity", "Attempts larger than the whole pool, whose size may be wrong"),
+    (
+        "start_unknown",
+        "Attempts with unknown start, which waits and utilization leave out",
+    ),
+    (
+        "arrival_unknown",
+        "Attempts with unknown arrival, which no figure of waits, fair start times or resource "
+        "equality counts",
+    ),
+    ("size_unknown", "Attempts of unknown size, which count as 0 and not in resource equality"),
+    (
+        "pending_left_out",
+        "Queued attempts of unknown size or walltime, which fair start times leave out",
+    ),
+    (
+        "arrivals_clipped",
+        "Attempts that start before they arrive in the log, counted as arriving at their start",
+    ),
+)
+
+
+SECTION: Final = ReportSection("records", notices=of_records)
