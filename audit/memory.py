@@ -16,8 +16,8 @@ from audit.errors import AuditError
 
 BASE_BYTES: Final = 400 << 20
 """Memory at the peak of a run of few jobs: Python, the libraries, and charts."""
-BYTES_PER_ATTEMPT: Final = 900
-"""Further memory for each attempt that is computed at once (docs/scale.md, "Whole audits")."""
+BYTES_PER_ATTEMPT: Final = 1_600
+"""Further memory for each attempt that is computed at once (docs/scale.md, "Memory")."""
 
 _LEAST_BYTES: Final = 256 << 20
 _LEAST_ADDRESSES: Final = 1_800_000_000

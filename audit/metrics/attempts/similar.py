@@ -116,9 +116,11 @@ def _reference(
         ("standing", "partition", "qos", "width_class", "walltime_s", "arrival_time", "end_time")
     )
     rows = with_causes.select(*read, "wait_s", entity=kind).with_row_index("row")
-    judged = with_causes[COLUMNS[0]].is_not_null() & with_causes[kind].is_not_null()
-    held = only(rows, judged).pipe(ordered, "arrival_time")
-    classes = [_codes(held[name]) for name in ("partition", "qos", "width_class")]
+    judged = with_causes.select(pl.col(COLUMNS[0], kind).is_not_null())
+    held = only(rows, judged.select(pl.all_horizontal(pl.all())).to_series())
+    held = ordered(held, "arrival_time")
+    del rows, judged  # before more is made
+    classes = (_codes(held[name]) for name in ("partition", "qos", "width_class"))
     strata = _combined(*classes, walltime_class(held["walltime_s"]))
     jobs = _Jobs(strata, ints(held["arrival_time"]), _codes(held["entity"]), _waits(held))
     made = _Reference(*(np.full(with_causes.height, -1, np.int64) for _ in _Reference._fields))
