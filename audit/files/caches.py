@@ -79,7 +79,7 @@ def _digest(key: bytes, content: bytes) -> bytes:
     return hashlib.sha256(hashlib.sha256(key).digest() + content).digest()
 
 
-ALONE: Final = 4 << 20
+ALONE: Final = 2 << 20
 """Minimum bytes of an allocation that is returned to the system when it is freed.
 
 At 1 MiB, the faults of new pages took a quarter of the CPU time of an audit of LANL-CM5.
