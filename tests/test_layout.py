@@ -36,7 +36,6 @@ TESTED_IN: Final = {
     "kernels/dominant": "metrics/test_dominant_share",
     "kernels/passed_over": "metrics/attempts/test_passed_over",
     "kernels/limited": "metrics/passed/test_limited",
-    "report/first_page/elsewhere": "report/first_page/test_compose",
     "report/sections/causes/page_one": "report/first_page/test_compose",
     "report/sections/waits/page_one": "report/first_page/test_compose",
     "report/sections/who/page_one": "report/first_page/test_compose",

@@ -13,12 +13,9 @@ import pypdfium2  # type: ignore[import-untyped]
 import pytest
 
 from audit import config
-from audit.config import places
 from audit.config.places import Site
 from audit.errors import SourceError
-from audit.nightly import sources
 from audit.nightly.run import run
-from audit.report import wording
 from audit.store import database, snapshots
 from tests import processes
 from tests.logs import write
@@ -175,21 +172,6 @@ def test_hostile_names_do_nothing_at_any_door(made: Made, door: str) -> None:
         assert not any(char in made.said for char in (*raw, "\r"))
 
 
-def test_no_name_becomes_a_place() -> None:
-    hostile = (*NAMES.values(), "..", ".", "", "/", "a/b", "a_b", "a\\b", "-rf", "ü", "CON ", "\n")
-    made = [places.file_name(name) for name in hostile]
-    assert len(set(made)) == len(hostile)
-    for name in made:
-        assert re.fullmatch(r"[a-z0-9_][a-z0-9_.-]{0,106}", name)
-
-
-def test_names_in_sentences_are_harmless() -> None:
-    for name in NAMES.values():
-        shown = wording.name(name)
-        assert shown.isprintable()
-        assert len(shown) <= 100
-
-
 def _modes(folder: Path) -> set[tuple[bool, int]]:
     return {
         (path.is_dir(), stat.S_IMODE(path.stat().st_mode)) for path in (folder, *folder.rglob("*"))
@@ -215,16 +197,6 @@ def test_no_secret_is_kept_or_reported(made: Made, tmp_path: Path) -> None:
     assert SECRET not in str(done.failures[0])
     for path in tmp_path.rglob("*"):
         assert path.is_dir() or SECRET.encode() not in path.read_bytes()
-
-
-def test_a_command_is_not_read_by_a_shell(tmp_path: Path) -> None:
-    source = config.SourceConfig(command=("cat", "x; touch pwned"))
-    with (
-        pytest.raises(SourceError, match="failed"),
-        sources.printed(source, tmp_path, tmp_path / "spool"),
-    ):
-        pass
-    assert not (tmp_path / "pwned").exists()
 
 
 def test_every_promise_names_a_test_that_exists() -> None:

@@ -135,9 +135,11 @@ def _deficits(
         weight[0] = 0.0
     out = np.zeros(len(weight))
     curves = np.zeros((3, max(len(edges) - 1, 0), len(weight)))
+    time, attempt, demands, uses = _events(rows, held)
     dominant.deficits(
-        *_events(rows, held), entity, request, steps.time, steps.change, amounts(pool), weight,
-        *span, out, edges, curves,
+        time=time, attempt=attempt, demands=demands, uses=uses, entity=entity, request=request,
+        step_time=steps.time, step=steps.change, had=amounts(pool), weight=weight,
+        begin=span[0], end=span[1], out=out, edges=edges, curves=curves,
     )  # fmt: skip
     return names, out[1:], curves[:, :, 1:]
 

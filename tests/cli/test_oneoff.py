@@ -169,16 +169,6 @@ def test_a_locked_database(run: Run, tmp_path: Path, audited: Path) -> None:
     run("audit", "a.swf", *QUICK)
 
 
-@pytest.mark.thorough
-def test_a_reader_does_not_stop_an_audit(run: Run, tmp_path: Path, audited: Path) -> None:
-    with processes.talking(OPENED, audited, True, says="open") as reader:
-        write(tmp_path / "a.swf", busy(50))
-        run("audit", "a.swf", *QUICK)
-        assert reader.communicate("\n")[0] == "60\n"
-    new = run("sql", "SELECT count(*) AS n FROM job_fairness", "--format", "json")
-    assert new.stdout == '[{"n":50}]\n'
-
-
 def test_what_is_no_database_of_ours_is_not_replaced(run: Run, tmp_path: Path) -> None:
     write(tmp_path / "a.swf", busy())
     notes = write(tmp_path / "notes.txt", "precious " * 1000)
@@ -189,15 +179,6 @@ def test_what_is_no_database_of_ours_is_not_replaced(run: Run, tmp_path: Path) -
         assert name in done.stderr
     assert notes.read_text() == "precious " * 1000
     assert left_in(tmp_path) == ["a.swf", "notes.txt", "other.duckdb"]
-
-
-@pytest.mark.thorough
-def test_a_header_that_lies(run: Run, tmp_path: Path) -> None:
-    write(tmp_path / "a.swf", busy(60, MaxProcs=2))
-    done = run("audit", "a.swf", *QUICK)
-    assert "says 2 CPUs, but one attempt ran on 4: the observed peak of 4 is used" in done.stderr
-    insists = run("audit", "a.swf", *QUICK, "--pool-size", 2)
-    assert "capacity of pool 'all': 2 CPUs (from --pool-size)" in insists.stderr
 
 
 def test_a_job_larger_than_the_pool_is_counted(run: Run, tmp_path: Path) -> None:
@@ -219,16 +200,6 @@ def test_a_verdict_that_counts_as_a_failure_ends_with_1(run: Run, tmp_path: Path
     assert "cannot tell is in verdict.fail" in done.stderr
     site.write_text('[verdict]\nfail = ["unfair"]\n')
     assert run(*asked, "--config", str(site)).stdout.startswith("Cannot tell:")
-
-
-def test_an_end_before_its_start_is_kept_and_shown(run: Run, tmp_path: Path) -> None:
-    write(tmp_path / "a.swf", busy(60) + line(99, submit=9000, run=-50) + "\n")
-    done = run("audit", "a.swf", *QUICK)
-    assert "1 line of 61" in done.stderr
-    found = run("sql", "SELECT file, line, reason FROM refused_records", "--format", "csv")
-    assert found.stdout.splitlines()[1] == (
-        "a.swf,64,ends before it starts: field 4 (run time) is -50 s"
-    )
 
 
 def test_a_period_without_data_says_so(run: Run, tmp_path: Path) -> None:
@@ -294,13 +265,6 @@ def test_a_log_of_sacct_with_and_without_its_header(run: Run, tmp_path: Path) ->
     assert "--columns " in said.stderr
 
 
-def test_names_cannot_steer_the_terminal(run: Run, tmp_path: Path) -> None:
-    evil = SACCT.replace("|bob|", "|b\x1b[31mob|")
-    write(tmp_path / "evil.txt", evil)
-    done = run("audit", "evil.txt", "--cluster", "x\x1b[2J", "--zone", "UTC", *QUICK)
-    assert "\x1b" not in done.stdout + done.stderr
-
-
 @pytest.mark.thorough
 def test_an_audit_advises_within_a_budget(run: Run, tmp_path: Path) -> None:
     write(tmp_path / "mine.swf", starving())
@@ -364,18 +328,6 @@ def test_warnings_about_the_log_are_shown(run: Run, tmp_path: Path) -> None:
     lines = (line(k, submit=60 * k, allocated=9) for k in range(40))
     write(tmp_path / "mine.swf", log(lines, MaxProcs=8))
     assert "warning: " in run("whatif", "mine.swf", "--capacity", "+1").stderr
-
-
-@pytest.mark.thorough
-def test_a_study_makes_the_same_page_and_tables_every_time(run: Run, tmp_path: Path) -> None:
-    done = run("experiment", "operators", "--bits", 4, "--out", "studies")
-    made = [tmp_path / name for name in done.stdout.splitlines()]
-    assert made[0].name == "operators.html"
-    assert sorted(made) == sorted((tmp_path / "studies").iterdir())
-    assert {path.suffix for path in made[1:]} == {".csv"}
-    first = [path.read_bytes() for path in made]
-    run("experiment", "operators", "--bits", 4, "--out", "studies")
-    assert [path.read_bytes() for path in made] == first
 
 
 def test_an_unusable_folder_is_refused_at_once(run: Run, tmp_path: Path) -> None:

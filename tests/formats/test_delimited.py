@@ -24,16 +24,6 @@ def test_columns_are_chosen_by_name() -> None:
     assert found.texts.columns == ["number", "c", "b"]
 
 
-def test_lines_with_other_fields_are_refused() -> None:
-    found = read(b"a,b,c\n1,2\n1,2,3\n\n1,2,3,4\n4,5")
-    assert found.texts["number"].to_list() == [2]
-    assert found.odd.select("number", "problem").rows() == [
-        (1, "2 fields, not the 3 of the columns"),
-        (4, "4 fields, not the 3 of the columns"),
-        (5, "2 fields, not the 3 of the columns"),
-    ]
-
-
 def test_a_line_break_in_quotes_refuses_both_parts() -> None:
     found = read(b'a,b,c\n1,"x\ny",3\n4,5,6\n')
     assert found.texts["number"].to_list() == [3]

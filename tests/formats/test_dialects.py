@@ -185,12 +185,6 @@ def test_tabs_are_blanks() -> None:
     assert dialects.detect(text.encode(), "x").name == "swf"
 
 
-def test_a_row_of_names_above_the_numbers_is_passed_over() -> None:
-    names = ",".join(f"column{number}" for number in range(18))
-    text = names + "\n" + (",".join(FIELDS) + "\n") * 3
-    assert "line 2 has 18 columns separated by commas" in (dialects.describe(text.encode()) or "")
-
-
 @given(st.binary(max_size=200) | st.text('0123456789.,;:| \n\t"=-', max_size=300).map(str.encode))
 def test_nothing_is_too_odd_to_be_looked_at(head: bytes) -> None:
     assert dialects.describe(head) is None or dialects.describe(head)

@@ -24,6 +24,7 @@ def line(
     times: str = "1795234360:1795234361:1795234365",
     failed: str = "0:0",
     *,
+    host: str = "node1",
     name: str = "sleep",
     account: str = "sge",
     project: str = "physproj",
@@ -34,7 +35,7 @@ def line(
     reservation: str = ":0:0",
 ) -> str:
     usage = f"{failed}:4:{RUSAGE}"
-    head = f"all.q:node1:staff:ana:{name}:{job}:{account}:0:{times}:{usage}"
+    head = f"all.q:{host}:staff:ana:{name}:{job}:{account}:0:{times}:{usage}"
     tail = f"{project}:defaultdepartment:{slots}:{task}:0.004892:0.000000:0.000000:{category}"
     return f"{head}:{tail}:0.000000:{pe_task}:3604480.000000{reservation}\n"
 
@@ -207,50 +208,59 @@ def test_names_stay_in_their_columns() -> None:
 
 
 T = 1795234360
-TIMES = f"{T}:{T + 1}:{T + 5}"
-
-
-def only(text: str) -> dict[str, object]:
-    return contract.only(parse(text))
 
 
 @pytest.mark.parametrize(
-    ("failed", "category", "state"),
+    ("fields", "expected"),
     [
-        ("0:0", "NONE", "COMPLETED"),
-        ("0:1", "NONE", "FAILED"),
-        ("0:137", "NONE", "FAILED"),
-        ("24:0", "NONE", "REQUEUED"),
-        ("25:99", "NONE", "REQUEUED"),
-        ("30:100", "NONE", "FAILED"),
-        ("37:137", "NONE", "TIMEOUT"),
-        ("100:137", "NONE", "FAILED"),
-        ("100:137", "-l h_rt=4", "TIMEOUT"),
-        ("100:137", "-l h_rt=5", "FAILED"),
-        ("0:137", "-l h_rt=4", "FAILED"),
+        *(
+            ({"failed": failed, "category": category}, {"state": state})
+            for failed, category, state in (
+                ("0:0", "NONE", "COMPLETED"),
+                ("0:1", "NONE", "FAILED"),
+                ("0:137", "NONE", "FAILED"),
+                ("24:0", "NONE", "REQUEUED"),
+                ("25:99", "NONE", "REQUEUED"),
+                ("30:100", "NONE", "FAILED"),
+                ("37:137", "NONE", "TIMEOUT"),
+                ("100:137", "NONE", "FAILED"),
+                ("100:137", "-l h_rt=4", "TIMEOUT"),
+                ("100:137", "-l h_rt=5", "FAILED"),
+                ("0:137", "-l h_rt=4", "FAILED"),
+            )
+        ),
+        # one that never started has left the queue; a missing end follows from the run time
+        ({"times": f"{T}:0:0"}, {"state": "FAILED", "start_time": None, "end_time": T}),
+        ({"times": f"{T}:0:{T + 9}", "failed": "1:0"}, {"end_time": T + 9}),
+        ({"times": f"{T}:{T + 1}:0"}, {"end_time": T + 1 + 4}),
+        ({"times": f"0:{T}:{T + 1}"}, {"submit_time": None, "start_time": T}),
+        ({"project": "bio", "account": "x"}, {"account": "bio"}),
+        ({"project": "NONE", "account": "x"}, {"account": "x"}),
+        ({"project": "NONE", "account": "sge"}, {"account": None}),
+        ({"project": "", "account": ""}, {"account": None}),
+        ({"reservation": ":17:1795234000"}, {"reservation": "17"}),
+        ({"reservation": ""}, {"reservation": None}),
+        ({"slots": "mpi:12", "category": "-l h_vmem=1K"}, {"cpus": 12, "mem_bytes": 12 << 10}),
+        ({"slots": "NONE:0"}, {"cpus": None}),
+        # the host is known of jobs on one node
+        ({}, {"nodes": 1, "node_list": "node1"}),
+        ({"slots": "smp:1"}, {"nodes": 1, "node_list": "node1"}),
+        ({"slots": "mpi:8"}, {"nodes": None, "node_list": None}),
+        ({"times": f"{T}:0:0", "failed": "1:0"}, {"nodes": 1, "node_list": None}),
+        ({"host": "a,b"}, {"nodes": 1, "node_list": None}),
+        ({"host": "x" * 256}, {"nodes": 1, "node_list": None}),
     ],
 )
-def test_states(failed: str, category: str, state: str) -> None:
-    assert only(line(times=TIMES, failed=failed, category=category))["state"] == state
+def test_fields(fields: dict[str, str], expected: dict[str, object]) -> None:
+    found = contract.only(parse(line(**fields)))
+    assert {name: found[name] for name in expected} == expected
 
 
-def test_what_never_started() -> None:
-    found = only(line(times=f"{T}:0:0", failed="0:0"))
-    assert (found["state"], found["start_time"], found["end_time"]) == ("FAILED", None, T)
-    assert only(line(times=f"{T}:0:{T + 9}", failed="1:0"))["end_time"] == T + 9
-
-
-def test_an_end_that_is_not_stated_follows_from_the_time_it_took() -> None:
-    assert only(line(times=f"{T}:{T + 1}:0"))["end_time"] == T + 1 + 4
+def test_without_an_end_and_the_time_it_took_it_is_refused() -> None:
     unknown = line(times=f"{T}:{T + 1}:0", failed="0:0").replace(":0:0:4:", ":0:0:0:", 1)
     assert parse(unknown).refusals["reason"].to_list() == [
         "column 11 (end_time): 0, and ru_wallclock too: when it ended is unknown"
     ]
-
-
-def test_a_submission_time_that_is_not_stated() -> None:
-    found = only(line(times=f"0:{T}:{T + 1}"))
-    assert (found["submit_time"], found["start_time"]) == (None, T)
 
 
 @pytest.mark.parametrize(
@@ -266,22 +276,6 @@ def test_a_submission_time_that_is_not_stated() -> None:
 def test_lines_that_are_no_attempts_are_counted(text: str) -> None:
     parsed = parse(line(), text)
     assert (parsed.records.height, parsed.refusals.height, parsed.steps) == (1, 0, 1)
-
-
-@pytest.mark.parametrize(
-    ("project", "account", "expected"),
-    [("bio", "x", "bio"), ("NONE", "x", "x"), ("NONE", "sge", None), ("", "", None)],
-)
-def test_accounts(project: str, account: str, expected: str | None) -> None:
-    assert only(line(project=project, account=account))["account"] == expected
-
-
-def test_reservations_and_slots() -> None:
-    found = only(line(reservation=":17:1795234000", slots="mpi:12", category="-l h_vmem=1K"))
-    assert (found["reservation"], found["cpus"], found["nodes"]) == ("17", 12, None)
-    assert found["mem_bytes"] == 12 << 10
-    assert only(line(reservation=""))["reservation"] is None
-    assert only(line(slots="NONE:0"))["cpus"] is None
 
 
 def test_rows_in_any_order_say_the_same() -> None:
@@ -421,21 +415,3 @@ def test_a_very_long_line_is_not_searched() -> None:
 )
 def test_requests(category: str, expected: tuple[int | None, int | None, int]) -> None:
     assert request(category) == ResourceRequest(*expected)
-
-
-@pytest.mark.parametrize(
-    ("text", "nodes", "node_list"),
-    [
-        (line(), 1, "node1"),
-        (line(slots="smp:1"), 1, "node1"),
-        (line(slots="mpi:8"), None, None),
-        (line(times="1795234360:0:0"), 1, None),
-        (line().replace(":node1:", ":a,b:"), 1, None),
-        (line().replace(":node1:", f":{'x' * 256}:"), 1, None),
-    ],
-)
-def test_the_host_is_known_of_jobs_on_one_node(
-    text: str, nodes: int | None, node_list: str | None
-) -> None:
-    found = only(text)
-    assert (found["nodes"], found["node_list"]) == (nodes, node_list)

@@ -55,59 +55,55 @@ def test_an_ordinary_record() -> None:
     assert all(found[name] is None for name in unknown)
 
 
-def test_size_is_what_was_requested_where_nothing_was_allocated() -> None:
-    assert one(line(1, allocated=-1, requested=8))["cpus"] == 8
-    assert one(line(1, allocated=-1, requested=-1))["cpus"] is None
-
-
 @pytest.mark.parametrize(
-    ("fields", "left_at"),
+    ("fields", "expected"),
     [
-        ({"wait": 30, "run": -1, "status": 5}, 1030),
-        ({"wait": 30, "run": 0, "status": 5}, 1030),
-        ({"wait": 30, "run": 0, "status": 1, "allocated": 0}, 1030),
-        ({"wait": -1, "run": -1, "status": 5}, None),
+        # the size is what was requested where nothing was allocated
+        ({"allocated": -1, "requested": 8}, {"cpus": 8}),
+        ({"allocated": -1, "requested": -1}, {"cpus": None}),
+        # who never started has left the queue after the wait
+        *(
+            (
+                {"wait": wait, "run": run, "status": status, "allocated": allocated},
+                {"start_time": None, "occupancy_s": None, "end_time": left_at},
+            )
+            for wait, run, status, allocated, left_at in (
+                (30, -1, 5, 1, 1030),
+                (30, 0, 5, 1, 1030),
+                (30, 0, 1, 0, 1030),
+                (-1, -1, 5, 1, None),
+            )
+        ),
+        # a run of no length that was not cancelled did start
+        (
+            {"wait": 30, "run": 0, "status": 0},
+            {"start_time": 1030, "end_time": 1030, "occupancy_s": 0},
+        ),
+        # a negative wait leaves the start unknown, but not the occupancy
+        ({"wait": -1, "run": 60}, {"start_time": None, "end_time": None, "occupancy_s": 60}),
+        # a later burst has no submission, but a wait
+        (
+            {"submit": -1, "wait": 7, "run": 60, "status": 3},
+            {"kind": "burst", "submit_time": None, "start_time": None, "waited_s": 7,
+             "occupancy_s": 60},
+        ),
+        *(
+            ({"status": status}, {"state": state})
+            for status, state in (
+                *((0, "FAILED"), (1, "COMPLETED"), (2, "PARTIAL"), (3, "COMPLETED")),
+                *((4, "FAILED"), (5, "CANCELLED"), (9, "9"), (-1, None)),
+            )
+        ),
+        # memory is per processor, in kilobytes; fractions of seconds are dropped
+        ({"memory": 100, "allocated": 4}, {"mem_bytes": 409_600}),
+        ({"wait": "3.9", "run": "10.5"}, {"start_time": 1003, "occupancy_s": 10}),
+        # a damaged field that nobody reads costs nothing
+        ({"cpu": "?", "used": "489.00", "think": '"'}, {"job_id": "1"}),
     ],
-)
-def test_never_started(fields: dict[str, object], left_at: int | None) -> None:
+)  # fmt: skip
+def test_fields(fields: dict[str, object], expected: dict[str, object]) -> None:
     found = one(line(1, **fields))
-    assert found["start_time"] is None
-    assert found["occupancy_s"] is None
-    assert found["end_time"] == left_at
-
-
-def test_a_run_of_no_length_that_was_not_cancelled_did_start() -> None:
-    found = one(line(1, wait=30, run=0, status=0))
-    assert (found["start_time"], found["end_time"], found["occupancy_s"]) == (1030, 1030, 0)
-
-
-def test_a_negative_wait_leaves_the_start_unknown_but_not_the_occupancy() -> None:
-    found = one(line(1, wait=-1, run=60))
-    assert (found["start_time"], found["end_time"], found["occupancy_s"]) == (None, None, 60)
-
-
-def test_a_later_burst_has_no_submit_but_a_wait() -> None:
-    found = one(line(1, submit=-1, wait=7, run=60, status=3))
-    assert found["kind"] == "burst"
-    assert (found["submit_time"], found["start_time"], found["waited_s"]) == (None, None, 7)
-    assert found["occupancy_s"] == 60
-
-
-@pytest.mark.parametrize(
-    ("status", "state"),
-    [
-        (0, "FAILED"),
-        (1, "COMPLETED"),
-        (2, "PARTIAL"),
-        (3, "COMPLETED"),
-        (4, "FAILED"),
-        (5, "CANCELLED"),
-        (9, "9"),
-        (-1, None),
-    ],
-)
-def test_states(status: int, state: str | None) -> None:
-    assert one(line(1, status=status))["state"] == state
+    assert {name: found[name] for name in expected} == expected
 
 
 @pytest.mark.parametrize(
@@ -130,10 +126,6 @@ def test_what_a_record_does_not_need_may_be_unreadable(
     assert parsed.refusals.is_empty()
     assert parsed.records[column].to_list()[:2] == [None, None]
     assert parsed.remarks == {f"{title} cannot be read, and counts as unknown": 2}
-
-
-def test_memory_is_per_processor_and_in_kilobytes() -> None:
-    assert one(line(1, memory=100, allocated=4))["mem_bytes"] == 409_600
 
 
 def test_queues_and_partitions_have_the_header_s_names() -> None:
@@ -163,15 +155,6 @@ def test_queues_and_partitions_have_the_header_s_names() -> None:
 )
 def test_refused_with_the_reason(record: str, why: str) -> None:
     assert why in reason(record)
-
-
-def test_a_damaged_field_that_nobody_reads_costs_nothing() -> None:
-    assert one(line(1, cpu="?", used="489.00", think='"'))["job_id"] == "1"
-
-
-def test_fractions_of_seconds_are_dropped() -> None:
-    found = one(line(1, wait="3.9", run="10.5"))
-    assert (found["start_time"], found["occupancy_s"]) == (1003, 10)
 
 
 def test_good_lines_survive_bad_ones_and_all_know_where_they_stood() -> None:
@@ -282,10 +265,6 @@ def test_recognises(head: str, is_swf: bool) -> None:
     assert swf.recognises(head.encode()) is is_swf
 
 
-def test_recognises_a_head_that_was_cut_within_a_line() -> None:
-    assert swf.recognises(busy().encode()[:500])
-
-
 def slow_twin(fields: dict[str, int], origin: int) -> dict[str, int | str | None]:
     """SPEC §1, "From SWF", word for word; one line of numbers at a time."""
 
@@ -383,13 +362,6 @@ def test_a_cancelled_run_of_no_length_is_written_as_one_that_ran() -> None:
     assert again.row(0) == read.row(0)
 
 
-def test_names_that_are_numbers_stay_as_they_are() -> None:
-    read = parse(log([line(1, queue=2, user=17), line(2, queue=3, user=4)])).records
-    frame, comments = swf.numbered(read)
-    assert comments == []
-    assert frame.equals(read)
-
-
 def test_other_names_are_numbered_and_reported() -> None:
     read = parse(log([line(k, group=k) for k in (8, 3, 5)])).records.with_columns(
         user=pl.Series(["zoë", "17", "zoë"]), partition=pl.Series(["gpu", None, "cpu"])
@@ -440,14 +412,6 @@ def test_no_name_breaks_the_header_and_no_two_become_one(names: list[str], compu
     assert again.records.select(timeless).equals(read.select(timeless))
     found = again.records["partition"].to_list()
     assert [found.index(name) for name in found] == [own.index(name) for name in own]
-
-
-def test_the_order_of_lines_is_the_log_s() -> None:
-    read = parse(log([line(k) for k in (5, 3, 9, 1)])).records
-    assert read["job_number"].to_list() == [5, 3, 9, 1]
-    assert read.schema == RECORDS
-    assert read["line"].is_sorted()
-    assert isinstance(read, pl.DataFrame)
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,6 @@ from audit.oneoff.simulate import (
     SimulateResult,
     simulate,
     table,
-    to_parquet,
     to_swf,
 )
 from audit.pipeline.opening import LogRequest, Session
@@ -227,42 +226,6 @@ def test_every_schedule_reads_back(attempts: pl.DataFrame, policy: Policy) -> No
         pl.col("arrival_time").is_not_null(),
     )
     assert found.filter(pl.col("occupancy_s").is_null()).height == never.height
-
-
-def test_hostile_names_stay_within_their_lines(tmp_path: Path) -> None:
-    evil = "a\n1 0 0 60 4 -1 -1 4 -1 -1 1 1 1 -1 -1 -1 -1 -1\x1b[2J"
-    pool = Pool(evil, Resource.cpus, 4, amounts=(("cpus", 4),))
-    attempts = pl.DataFrame({"job_id": ["1"]}).with_columns(
-        pl.lit(name).alias(column)
-        for column, name in (("user", evil), ("account", ";" + evil), ("partition", "- " + evil))
-    )
-    whole = (
-        attempts.with_columns(
-            *(
-                pl.lit(None, kind).alias(name)
-                for name, kind in DESCRIBED.items()
-                if name not in attempts
-            )
-        )
-        .with_columns(
-            job_number=1,
-            arrival_time=EPOCH,
-            start_time=EPOCH,
-            end_time=EPOCH + 9,
-            schedule=pl.lit(evil),
-            standing=pl.lit(Standing.ENDED.value),
-            size=2,
-        )
-        .cast(DESCRIBED)
-    )
-    data = to_swf(whole, setting(pool, cluster=evil))
-    lines = data.decode().split("\n")
-    assert [text for text in lines if not text.startswith("; ")] == [lines[-2], ""]
-    assert "\x1b" not in data.decode()
-    (found,) = parsed(data).rows(named=True)
-    assert (found["user"], found["account"], found["start_time"]) == ("1", "1", EPOCH)
-    assert found["partition"].startswith("\\x2d a\\n1 0 0")
-    assert pl.read_parquet(to_parquet(whole))["user"].item() == evil
 
 
 @pytest.mark.thorough

@@ -243,13 +243,6 @@ def test_who_waited_longest_for_what_they_used_is_served_first_under_nuwt() -> N
     assert starts(log, Policy(Order.nuwt, Backfill.none)) == [0, 4, 6, 5]
 
 
-def test_nothing_to_schedule() -> None:
-    for order in Order:
-        for backfill in Backfill:
-            assert starts(Log((), (4,)), Policy(order, backfill)) == []
-            assert starts(Log((), (4, 4)), Policy(order, backfill), EPOCH) == []
-
-
 # By hand. Drawings: one row per unit of the resource, one column per second, '.' is free.
 
 

@@ -295,10 +295,6 @@ def test_no_time_at_all(seconds: float) -> None:
         Stopwatch(seconds)
 
 
-def test_nothing_to_schedule() -> None:
-    assert starts([], TabuSearch()) == []
-
-
 @pytest.mark.parametrize(
     ("search", "said"),
     [

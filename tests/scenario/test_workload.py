@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -201,13 +200,6 @@ def test_other_pools_are_passed_over() -> None:
     attempts = frame([ended(0, 0, 1, 1, partition="a"), ended(0, 0, 1, 1, partition="b")])
     described = describe(attempts, two, {"a": "main", "b": "other"})
     assert workload(described, two[1], 100)[1]["job_id"].to_list() == ["2"]
-
-
-def test_nothing_at_all() -> None:
-    work, keys = workload(describe(frame([]), [POOL]), POOL, EPOCH)
-    assert isinstance(keys, pl.DataFrame)
-    assert len(work.arrival) == keys.height == 0
-    assert work.largest.tolist() == [4]
 
 
 def test_steps_at_one_time_count_together() -> None:

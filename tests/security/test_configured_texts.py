@@ -11,7 +11,6 @@ from typing import Final
 import pypdfium2  # type: ignore[import-untyped]
 import pytest
 
-from audit.mail.message import Envelope, note
 from audit.report.render import page
 from audit.spreadsheets import visible
 from tests.nightly.test_run import month
@@ -193,15 +192,3 @@ def test_all_output_of_templates_passes_one_function(template: str) -> None:
     assert visible(f"a{ODD}") in text
     for char in ODD:
         assert char not in text
-
-
-def test_an_operators_mail_has_one_subject() -> None:
-    mail = note(
-        odd("subject"),
-        odd("text"),
-        Envelope("a@b.org", "c@d.org", "<1@b>", 0),
-    )
-    harmless(str(mail["Subject"]), "subject")
-    assert mail["Bcc"] is None
-    assert SHOWN in mail.get_content()
-    assert not any(char in mail.get_content() for char in ODD)

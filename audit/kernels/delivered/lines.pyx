@@ -21,53 +21,6 @@ cdef class JobLine:
         self.row_shortest = np.zeros((WIDTHS, rows), np.int64)
 
 
-cdef int64_t next_able(
-    JobLine line, int64_t i, int64_t most, int64_t left, int64_t spare
-) noexcept nogil:
-    """Return the first place from ``i`` on that may start; parts without any are skipped.
-
-    It requests at most ``most``, and it takes no longer than ``left`` or requests at most
-    ``spare``.
-    """
-    cdef int64_t bits = width(most), spared = width(min(most, spare)), stop = i
-    cdef int64_t longest = min(left, NEVER - 1), part = -1, row = -1
-    if most == HUGE - 1:  # the first one may, in most cases
-        stop = min(((i >> BITS) + 1) << BITS, line.tail)
-    while i < line.tail:
-        while i < stop and (
-            line.size[i] > most or (line.estimate[i] > left and line.size[i] > spare)
-        ):
-            i += 1
-        if i < stop:
-            return i
-        if part >= 0 and line.bounds[part] == LOOSE:
-            line.bounds[part] = STALE
-        part = -1
-        while i == stop and i < line.tail:
-            if i & ((1 << 2 * BITS) - 1) == 0:
-                if row >= 0 and line.row_bounds[row] == LOOSE:
-                    line.row_bounds[row] = STALE
-                row = i >> 2 * BITS
-                if line.row_bounds[row] == STALE:
-                    bound_row(line, row)
-                if line.row_shortest[bits, row] > longest and (
-                    line.row_shortest[spared, row] == NEVER
-                ):
-                    row = -1
-                    i = stop = i + (1 << 2 * BITS)
-                    continue
-            if line.bounds[i >> BITS] == STALE:
-                bound(line, i >> BITS)
-            stop = min(((i >> BITS) + 1) << BITS, line.tail)
-            if line.shortest[bits, i >> BITS] > longest and (
-                line.shortest[spared, i >> BITS] == NEVER
-            ):
-                i = stop
-            elif i & ((1 << BITS) - 1) == 0:
-                part = i >> BITS
-    return line.tail
-
-
 cdef void bound(JobLine line, int64_t part) noexcept nogil:
     """Find the bounds of a part of a line."""
     cdef int64_t bits, least = NEVER, i, begin = part << BITS

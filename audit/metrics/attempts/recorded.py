@@ -78,9 +78,8 @@ def with_evidence(attempts: pl.DataFrame, evidence: pl.DataFrame) -> pl.DataFram
         .group_by("row", maintain_order=True)
         .agg(pl.struct(*_STRETCH).alias(RECORDED))
     )
-    within = pl.col("instant") <= pl.col("leave").fill_null(pl.col("instant"))
     priorities = (
-        said.filter(pl.col("priority") > 0, within)
+        said.filter(pl.col("priority") > 0)
         .sort("row", "instant", "priority")
         .group_by("row", maintain_order=True)
         .agg(pl.col("priority").last().alias("_priority"))
@@ -169,5 +168,5 @@ def _of_attempts(said: pl.DataFrame, waits: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([each, of_arrays]).filter(
         pl.col("arrival").is_not_null(),
         pl.col("until") > pl.col("arrival"),
-        pl.col("instant") < pl.col("leave").fill_null(1 << 62),
+        pl.col("instant") <= pl.col("leave").fill_null(1 << 62),
     )

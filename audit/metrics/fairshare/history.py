@@ -170,8 +170,9 @@ def _present(
     entity, as_of = np.empty(count, np.uint32), np.empty(count, np.int64)
     amount, part, place = np.empty(count), np.empty(count), np.empty(count, np.int64)
     kernels.keep_present(
-        present, at, used.usage, fraction, rank, as_of, entity, amount, part, place
-    )
+        present, at, usage=used.usage, fraction=fraction, rank=rank, as_of=as_of, column=entity,
+        usage_out=amount, fraction_out=part, rank_out=place,
+    )  # fmt: skip
     rows = pl.DataFrame(
         {
             "as_of": as_of,

@@ -1,26 +1,37 @@
-"""Page one from its numbers."""
+"""Page one from its numbers, and the same words elsewhere: output, mail, subject and index."""
+
+from collections.abc import Iterator
+from typing import Final
 
 from audit.metrics.verdict import Word
 from audit.report import wording
-from audit.report.first_page import amounts, elsewhere, phrases
+from audit.report.first_page import amounts, phrases
 from audit.report.first_page.page import FirstPage, PageFacts
 from audit.report.first_page.sentences import Sentence, Slot, figure, say
-from audit.report.sections import advice as advice_page_one
+from audit.report.sections import advice
 from audit.report.sections import trust as trust_text
 from audit.report.sections import verdict as verdicts
 from audit.report.sections.causes import page_one as causes_page_one
-from audit.report.sections.causes.shown import NOT_KNOWN
+from audit.report.sections.causes.shown import BY_KEY, FULL, NOT_KNOWN, together
 from audit.report.sections.changes import page_one as changes_page_one
 from audit.report.sections.waits import page_one as waits_text
 from audit.report.sections.waits.record import LongWaitRow
-from audit.report.sections.who import page_one
-from audit.report.sections.who import page_one as who_text
+from audit.report.sections.who import page_one as who_page
+
+THREE: Final = 3
+LISTED: Final = 0.01
+AT_ONCE_S: Final = 1
+MOST_IN_INDEX: Final = 8
+MOST_IN_MAIL: Final = 120
+"""Words of a mail."""
+MOST_IN_LINE: Final = 115 - 9
+"""Characters of a line on standard output, without its title."""
 
 
 def compose(facts: PageFacts, zone: str) -> FirstPage:
     """Return page one; ``zone`` is the cluster's, for dates."""
     word = facts.decision.word
-    who = who_text.who_groups(facts)
+    who = who_page.who_groups(facts)
     people = facts.people
     return FirstPage(
         word=word,
@@ -39,15 +50,15 @@ def compose(facts: PageFacts, zone: str) -> FirstPage:
         size_title=waits_text.size_title(facts),
         sizes=waits_text.size_rows(facts),
         size_note=waits_text.size_note(facts),
-        who_sub=who_text.who_sub(facts),
+        who_sub=who_page.who_sub(facts),
         who_label=wording.first_upper(people.kind) if people else "User",
         who=who,
-        who_foot=who_text.who_foot(who, facts),
+        who_foot=who_page.who_foot(who, facts),
         changed=changes_page_one.changed(facts),
         steps=facts.steps,
         step=facts.step,
         marks=facts.marks,
-        to_try=advice_page_one.to_try(facts),
+        to_try=advice.to_try(facts),
         trust=trust_text.steps(facts),
         trust_lines=trust_text.lines(facts),
         limits=trust_text.limits(facts),
@@ -55,10 +66,10 @@ def compose(facts: PageFacts, zone: str) -> FirstPage:
         if word is Word.QUIET
         else (),
         cautions=facts.cautions,
-        lines=elsewhere.lines(facts),
-        mail=elsewhere.mail(facts),
-        mainly=elsewhere.mainly(facts),
-        because=elsewhere.because(facts),
+        lines=lines(facts),
+        mail=mail(facts),
+        mainly=mainly(facts),
+        because=because(facts),
         over_hour=facts.strip.over[3_600] if facts.strip else None,
         not_known=sum(facts.causes[key] for key in NOT_KNOWN) if facts.causes else None,
     )
@@ -83,8 +94,234 @@ def _long(one: tuple[str, int, int, int], zone: str) -> LongWaitRow:
     user, size, wait, arrival = one
     return LongWaitRow(
         user,
-        page_one.name("user", user),
+        who_page.name("user", user),
         figure(str(size), ""),
         figure(amounts.short_time(wait), ""),
         wording.day(arrival, zone),
     )
+
+
+def lines(facts: PageFacts) -> tuple[tuple[str, str], ...]:
+    """Return the lines on standard output below the verdict, each with its title."""
+    made = [("Waits", _waits(facts))]
+    if facts.decision.word is Word.QUIET:
+        made += [("Who", _long_waits(facts)), ("Trust", _trust(facts))]
+    else:
+        made += [("Why", _why(facts)), ("Who", _who(facts))]
+        made += [("Changed", changes_page_one.changed(facts, than=False).plain.rstrip("."))]
+        made += [("Try", wording.first_lower(_to_try(facts)).rstrip(".")), ("Trust", _trust(facts))]
+    return tuple((title, cut(text, MOST_IN_LINE)) for title, text in made if text)
+
+
+def cut(text: str, most: int) -> str:
+    """Return a text of at most ``most`` characters; a longer one ends in ``…``."""
+    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
+
+
+def _first(sentences: tuple[object, ...]) -> str:
+    first = sentences[0] if sentences else None
+    return getattr(first, "plain", "")
+
+
+def _to_try(facts: PageFacts) -> str:
+    if facts.changes:
+        return advice.replayed(facts.changes[0], brief=True).plain
+    return _first(advice.to_try(facts))
+
+
+def _waits(facts: PageFacts) -> str:
+    of, machine = facts.strip, facts.machine
+    users = facts.people.users if facts.people else facts.base_users
+    jobs = f"({wording.plural(facts.jobs, 'job')}, {wording.plural(users, 'user')})"
+    busy = f"machine {amounts.short_share(machine.busy)} busy"
+    if machine.gpus_busy is not None:
+        unit = wording.resources(machine.resource)
+        gpus = amounts.short_share(machine.gpus_busy)
+        busy = f"{unit} {amounts.short_share(machine.busy)}, GPUs {gpus} busy"
+    if of is None:
+        return f"{busy} {jobs}"
+    hour = of.over[3_600]
+    over = f"{amounts.short_share(hour)} of jobs over 1 h"
+    if facts.decision.word is Word.QUIET:
+        number = round(hour * facts.jobs)
+        over = f"{wording.plural(number, 'job')} over 1 h"
+    return f"typically {amounts.short_time(of.median)}; {over}; {busy} {jobs}"
+
+
+def _brief(key: str, facts: PageFacts) -> str:
+    if key == FULL:
+        return phrases.FULL_MACHINE
+    cause = BY_KEY[key]
+    return wording.first_lower(cause.in_part) if facts.part and cause.in_part else cause.brief
+
+
+def _why(facts: PageFacts) -> str:
+    listed = [key for key, share in together(facts.causes).items() if share >= LISTED]
+    shares = [
+        f"{causes_page_one.shown_share(key, facts)} {_brief(key, facts)}" for key in listed[:THREE]
+    ]
+    return ", ".join(shares)
+
+
+def _most_of_waiting(facts: PageFacts) -> str:
+    """Return how few users have half of the waiting, without their CPU time; or nothing."""
+    return who_page.who_sub(facts).plain.rstrip(".").split(", ")[0]
+
+
+def _who(facts: PageFacts) -> str:
+    people = facts.people
+    head = wording.first_lower(_most_of_waiting(facts))
+    if people is None or not head:
+        return ""
+    kind = people.kind
+    if not people.compared:
+        return head
+    of = wording.plural(people.compared, kind)
+    if not people.longer:
+        return f"{head}; of {of} compared, none waits longer than similar jobs"
+    one = people.longest
+    if people.longer == 1 and one is not None:
+        who = who_page.name(one.kind, one.name)
+        both = f"typically waited {amounts.short_time(one.median)}, similar jobs"
+        return f"{head}; {who} {both} {amounts.short_time(one.similar)}"
+    wait = "waits" if people.longer == 1 else "wait"
+    longer = f"{wording.count(people.longer)} of {of} compared {wait} longer than similar jobs"
+    return f"{head}; {longer}"
+
+
+def _long_waits(facts: PageFacts) -> str:
+    by_user: dict[str, list[str]] = {}
+    for user, _, wait, _ in facts.long_waits:
+        by_user.setdefault(user, []).append(amounts.short_time(wait))
+    if not by_user:
+        return ""
+    names = [
+        f"{who_page.name('user', user)} ({', '.join(times)})" for user, times in by_user.items()
+    ]
+    return f"{amounts.listed(names)}: enough was free, no reason in the log"
+
+
+def _trust(facts: PageFacts) -> str:
+    known = facts.known
+    has = ["times", "sizes"]
+    for word, share in (
+        ("reasons", known.reasons),
+        ("time limits", known.walltimes),
+        ("queues", known.queues),
+        ("nodes", 1.0 if known.nodes_declared else known.nodes),
+        ("limits", 1.0 if known.limits else 0.0),
+        ("priorities", known.priorities),
+    ):
+        if share >= 0.05:
+            has.append(word)
+    return f"{', '.join(has)}; next: {trust_text.next_source(facts).words}"
+
+
+# --- mail ----------------------------------------------------------------------------------------
+
+
+def mail(facts: PageFacts) -> tuple[tuple[str, str], ...]:
+    """Return the paragraphs of a mail, each with its first words; a long change is brief."""
+    for brief in (False, True):
+        made = tuple((title, text) for title, text in _paragraphs(facts, brief=brief) if text)
+        if sum(len(f"{title} {text}".split()) for title, text in made) <= MOST_IN_MAIL:
+            break
+    return made
+
+
+def _paragraphs(facts: PageFacts, *, brief: bool) -> list[tuple[str, str]]:
+    word, sentence = facts.decision.word, verdicts.sentence(facts).plain
+    if word is Word.CANNOT_TELL:
+        sentence += f" {phrases.NOBODY_ACCUSED}"
+    made = [(f"{phrases.WORDS[word]}.", sentence)]
+    if word is Word.QUIET:
+        if long := _long_waits(facts):
+            text, _, reason = long.partition(": ")
+            made.append(("The long waits:", f"{text}. {reason.capitalize()}."))
+        return made
+    made += [("Waits:", _mail_waits(facts)), ("Why:", _mail_why(facts)), ("Who:", _mail_who(facts))]
+    first = f"{_to_try(facts)}." if brief else _first(advice.to_try(facts))
+    title, _, rest = first.partition(": ")
+    asked = title in ("To decide", "To ask")
+    made.append((f"{title}:", wording.first_upper(rest)) if asked else ("Try:", first))
+    order = trust_text.order(facts).plain.removeprefix("Order: ")
+    return [*made, ("Trust:", wording.first_upper(order))]
+
+
+def _mail_waits(facts: PageFacts) -> str:
+    of, machine = facts.strip, facts.machine
+    busy = f"The machine was {amounts.short_share(machine.busy)} busy."
+    if machine.gpus_busy is not None:
+        unit = wording.resources(machine.resource)
+        gpus = amounts.short_share(machine.gpus_busy)
+        busy = f"The {unit} were {amounts.short_share(machine.busy)} busy, the GPUs {gpus}."
+    if of is None:
+        return busy
+    half = "at once" if of.median < AT_ONCE_S else f"within {amounts.short_time(of.median)}"
+    return f"Half of the jobs started {half}, one in ten after {amounts.short_time(of.p90)}. {busy}"
+
+
+def _mail_why(facts: PageFacts) -> str:
+    shares = facts.causes
+    if not any(shares.values()):
+        return ""
+    key = next(iter(together(shares)))
+    part = causes_page_one.shown_share(key, facts)
+    text = wording.first_upper(f"{part} of all waiting: {_brief(key, facts)}.")
+    if key == "none":
+        return text
+    if key == "rule" and facts.rules:
+        first, *others = facts.rules
+        rules = f"the {first.name}"
+        if others:
+            much = first.waiting_s >= verdicts.ONE_NAME * sum(one.waiting_s for one in facts.rules)
+            rules = f"rules, mainly the {first.name}" if much else "rules"
+        text = f"{part} of all waiting came from {rules}."
+    if shares.get("none", 0.0) >= LISTED:
+        text += f" For {causes_page_one.shown_share('none', facts)} the log gives no reason."
+    return text
+
+
+def _mail_who(facts: PageFacts) -> str:
+    people = facts.people
+    head = _most_of_waiting(facts)
+    if people is None or not head:
+        return ""
+    one = people.longest
+    if one is None:
+        return f"{head}."
+    who = who_page.name(one.kind, one.name)
+    waits = (
+        f"{amounts.short_time(one.median)}; similar jobs waited {amounts.short_time(one.similar)}"
+    )
+    return f"{head}. {who} typically waited {waits}."
+
+
+# --- subject and index ---------------------------------------------------------------------------
+
+
+def mainly(facts: PageFacts) -> str:
+    """Return the main rule or cause for a subject; only for mixed and unfair."""
+    if facts.decision.word not in (Word.MIXED, Word.UNFAIR):
+        return ""
+    if not any(facts.causes.values()):
+        return ""
+    key = next(iter(together(facts.causes)))
+    return facts.rules[0].name if key == "rule" and facts.rules else _brief(key, facts)
+
+
+def because(facts: PageFacts) -> str:
+    """Return the largest cause, or what was found, in at most eight words."""
+    decision = facts.decision
+    if decision.word is Word.QUIET:
+        return verdicts.sentence(facts).plain.split(", ")[0].removeprefix("Only ")
+    if decision.carried and decision.word in (Word.MIXED, Word.UNFAIR):
+        return f"{amounts.counted(len(decision.carried), decision.kind)} overtaken more often"
+    return next(iter(reversed(list(_texts(facts)))), "")
+
+
+def _texts(facts: PageFacts) -> Iterator[str]:
+    for one in reversed(verdicts.causes(facts)):
+        text = wording.first_upper(one.plain)
+        if len(text.split()) <= MOST_IN_INDEX:
+            yield text

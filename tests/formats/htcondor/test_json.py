@@ -39,12 +39,6 @@ def test_what_another_program_wrote_anew(indent: int | None) -> None:
     assert parsed.records["array_task"].to_list() == [0, 1, 2, 3, 4]
 
 
-def test_several_arrays_in_one_log() -> None:
-    parsed = parse(ARRAY.sample + b"[\n]\n" + ARRAY.sample, dialect=NAME)
-    assert parsed.refusals.is_empty()
-    assert contract.rows(parsed) == contract.rows(ARRAY.whole) * 2
-
-
 def test_ads_within_an_ad_are_no_jobs() -> None:
     inner = {"ClusterId": 99, "ProcId": 0, "QDate": 1}
     parsed = parse(

@@ -486,11 +486,6 @@ def test_hosts(hosts: str, cpus: int, nodes: int | None, place: tuple[str | None
     assert (found["node_list"], found["node_amounts"]) == place
 
 
-def test_a_job_that_never_started_has_no_nodes() -> None:
-    found = only(finish(times=(T + 60, T, 0, 0), hosts='0 1 "h1"'))
-    assert (found["start_time"], found["node_list"]) == (None, None)
-
-
 @pytest.mark.parametrize(
     "text",
     [

@@ -20,12 +20,6 @@ def used(texts: list[str]) -> tuple[str, str, str, str]:
     return texts[0], texts[2], texts[3], texts[4]
 
 
-def test_a_name_with_separators() -> None:
-    found = split([row(name="a|b|c", comment="x|y")], LAYOUT, after_record=False)
-    assert [used(texts) for _, texts in found.records] == [("1", "u", "COMPLETED", TIME)]
-    assert not found.refused
-
-
 def test_a_name_with_line_breaks() -> None:
     lines = row(name="a\nb|c\nd").split("\n")
     found = split(lines, LAYOUT, after_record=False)
@@ -65,12 +59,6 @@ def test_a_record_that_may_end_on_either_of_two_lines_is_refused() -> None:
     found = split([f"1|{TIME}|a", "b|7", "c|4"], layout, after_record=False)
     assert sorted(found.refused) == [0, 1, 2]
     assert not found.records
-
-
-def test_what_can_be_read_in_two_ways_that_do_not_matter_is_read() -> None:
-    layout = SacctLayout(("JobID", "Comment", "WorkDir", "Submit"), "|")
-    found = split([f"1|a|b|c|{TIME}"], layout, after_record=False)
-    assert found.records == [(0, ["1", "", "", TIME])]
 
 
 def test_a_comma_separates_lists_too() -> None:

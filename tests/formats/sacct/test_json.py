@@ -159,12 +159,6 @@ def test_jobs_whose_fields_stand_in_another_order() -> None:
     assert parsed.records["job_id"].to_list() == list("012")
 
 
-def test_a_document_without_jobs() -> None:
-    parsed = parse(several(0))
-    assert parsed.records.is_empty()
-    assert parsed.refusals.is_empty()
-
-
 @pytest.mark.parametrize("before", [True, False])
 def test_what_sacct_says_went_wrong_is_shown(*, before: bool) -> None:
     document = json.loads(several(2))

@@ -49,11 +49,6 @@ def _agrees(row: dict[str, Any], one: dict[str, Any]) -> bool:
     return all(row[key] == value for key, value in one.items())
 
 
-@pytest.mark.parametrize("version", ["40", "44"])
-def test_a_window_without_jobs_is_no_error(version: str) -> None:
-    assert attempts(SAMPLES / f"empty_v0.0.{version}.json").is_empty()
-
-
 def test_an_error_in_an_answer_is_refused_with_its_reason() -> None:
     logs = open_logs([SAMPLES / "error_v0.0.44.json"])
     with migrations.temporary() as con:

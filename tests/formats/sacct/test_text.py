@@ -161,19 +161,6 @@ def test_what_started_and_what_ended(
 
 
 @pytest.mark.parametrize(
-    ("said", "kept"),
-    [
-        ("CANCELLED by 1000", "CANCELLED"),
-        ("OUT_OF_MEMORY", "OUT_OF_MEMORY"),
-        ("SOMETHING_NEW", "SOMETHING_NEW"),
-        ("", None),
-    ],
-)
-def test_states(said: str, kept: str | None) -> None:
-    assert ran(State=said)["state"] == kept
-
-
-@pytest.mark.parametrize(
     ("columns", "cpus", "nodes", "gpus", "mem"),
     [
         ({"AllocTRES": "cpu=8,mem=1G,node=2", "ReqTRES": "cpu=4,gres/gpu=1"}, 8, 2, 0, 1 << 30),

@@ -434,12 +434,6 @@ def test_rows_and_names_and_the_epoch_change_nothing(
     assert moved.select(COLUMNS).equals(before.select(COLUMNS))
 
 
-def test_none_at_all() -> None:
-    made = account(describe(frame([]), [POOL]), POOL, EPOCH)
-    assert {*COLUMNS} <= set(made.attempts.columns)
-    assert made.outages.is_empty()
-
-
 # --- what gives way
 
 

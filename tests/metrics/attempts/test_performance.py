@@ -109,7 +109,3 @@ def test_who_starts_together_overtakes_nobody_in_whatever_row() -> None:
     for rows in (described, described.reverse()):
         counted = performance.overtakes(rows)
         assert counted.select("overtaken_by", "overtook").rows() == [(0, 0), (0, 0)]
-
-
-def test_nothing() -> None:
-    assert performance.overtakes(describe(frame([]), [POOL])).height == 0

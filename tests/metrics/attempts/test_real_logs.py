@@ -18,7 +18,6 @@ from audit.metrics.waits.plan import NONE, TRIED
 from audit.model import ATTEMPTS, Pool, Resource
 from audit.registry.causes import COLUMNS
 from audit.rules import Window
-from tests.naive import attempts as naive
 
 LOGS = {"KTH-SP2-1996-2.1-cln": 100, "LANL-CM5-1994-4.1-cln": 1_024, "UniLu-Gaia-2014-1": 2_004}
 """Their capacities."""
@@ -99,14 +98,3 @@ def test_account(real_logs: Path, name: str, windows: tuple[Window, ...]) -> Non
     if windows:
         rule, free = (float(got[c].to_numpy().sum()) for c in ("cause_rule_s", RULE_FREE))
         assert (round(free / waited, 6), round((rule - free) / waited, 6)) == (0.262397, 0.101033)
-
-
-def test_a_week_of_kth_sp2_as_defined(real_logs: Path) -> None:
-    attempts, pool = described(real_logs, "KTH-SP2-1996-2.1-cln")
-    some = describe(attempts.select(ATTEMPTS.names()).slice(2_000, 150), [pool])
-    fast = resource_equality(some, 10**10)
-    population = naive.described(some.to_dicts())
-    lives = [one for one in (naive.life(a, 10**10) for a in population) if one is not None]
-    for row, one in zip(fast.to_dicts(), lives, strict=True):
-        exact = naive.equality(one, lives).unfairness
-        assert naive.close(row["re_unfairness"], exact, one.size * (one.end - one.arrival))

@@ -102,6 +102,12 @@ def test_a_hold_lasts_until_its_release() -> None:
     assert stretches(found) == [(0, EPOCH + 100, EPOCH + 70_000, "hold")]
 
 
+def test_a_priority_of_the_second_of_the_start_counts() -> None:
+    attempts = frame([ended(0, 900, 1_000, 1) | {"job_id": "1"}])
+    rows = [{"instant": EPOCH + at, "priority": float(at)} for at in (600, 900, 901)]
+    assert with_evidence(attempts, said(*rows))["priority"].to_list() == [900.0]
+
+
 def test_all_tasks_of_an_array_that_wait_are_meant() -> None:
     tasks = [ended(0, 1_000 * n, 9_000, 1) | {"job_id": f"7_{n}"} for n in (1, 2)]
     found = with_evidence(

@@ -196,10 +196,6 @@ def test_rows_and_names_and_the_epoch_change_nothing(records: Rows, random: st.D
     assert similar_waits(moved, ALL).sort("line").select(made).equals(before)
 
 
-def test_none_at_all() -> None:
-    assert measured([])["similar_wait_s"].to_list() == []
-
-
 ROOMY = Pool("main", Resource.cpus, 100)
 NOW = 5 * HOUR
 

@@ -221,13 +221,6 @@ def test_rows_and_names_change_no_bit(attempts: pl.DataFrame, random: st.DataObj
     assert dispersion(renamed) == dispersion(before)
 
 
-def test_nobody() -> None:
-    assert owners(frame([])).schema == ENTITY_SCHEMA
-    none = Dispersion()
-    assert dispersion(owners(frame([]))) == none
-    assert cdf(owners(frame([]))).height == 0
-
-
 AMOUNTS = st.lists(st.integers(0, 1_000_000), min_size=1, max_size=40).filter(any)
 
 

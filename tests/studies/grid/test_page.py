@@ -148,11 +148,6 @@ def test_two_loads_are_drawn(loads: list[str], drawn: list[str]) -> None:
     assert page._drawn(list(map(Fraction, loads))) == list(map(Fraction, drawn))
 
 
-def test_names_are_escaped() -> None:
-    assert "a &lt;log&gt;" in rendered()
-    assert "<log>" not in rendered()
-
-
 @pytest.mark.thorough
 @pytest.mark.chromium
 @chromium.needed
