@@ -79,8 +79,11 @@ def _digest(key: bytes, content: bytes) -> bytes:
     return hashlib.sha256(hashlib.sha256(key).digest() + content).digest()
 
 
-ALONE: Final = 1 << 20
-"""Minimum bytes of an allocation that is returned to the system when it is freed."""
+ALONE: Final = 2 << 20
+"""Minimum bytes of an allocation that is returned to the system when it is freed.
+
+At 1 MiB, the faults of new pages took a quarter of the CPU time of an audit of LANL-CM5.
+"""
 UNUSED: Final = 32 << 20
 """Maximum bytes that are kept for later allocations; each page that is returned costs a fault."""
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # malloc.h

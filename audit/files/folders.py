@@ -144,7 +144,7 @@ def readable(path: Path) -> str:
 def opened(path: Path) -> int:
     """Open a file for reading, and return its descriptor; FIFOs do not block.
 
-    Each part of the path is opened relative to the one before, so that nobody can exchange what
+    Each part of the path is opened relative to the one before, so that no user can exchange what
     was checked.
 
     Raises:

@@ -110,7 +110,7 @@ def about_nodes(con: Connection, cluster: str) -> pl.DataFrame:
 
 
 def digest(con: Connection, cluster: str, until: int | None = None) -> str | None:
-    """Return a hash of the evidence before an instant (epoch s); None if there is none."""
+    """Return a hash of the evidence before an instant (epoch s); None without any."""
     of = {"cluster": cluster, "until": until}
     ((count, mixed),) = queries.rows(con, "evidence_digest", **of)
     if not count:

@@ -14,7 +14,7 @@ from audit.store.database import Connection
 AT_ONCE: Final = 122_880
 """Rows of an insert: a row group of DuckDB, which it writes to the file as it is.
 
-What is inserted becomes whole columns first, also of single values: 0.8 kB for each attempt.
+Rows become whole columns first, also of single values: 0.8 kB for each attempt.
 """
 
 

@@ -32,11 +32,11 @@ def fair_starts(
     """
     cdef int64_t[::1] found = out, first_later, first, following
     cdef bint continues = in_turn(rule, delivered)
-    cdef ForkedRun alone = ForkedRun(log, rule, None), run = alone
+    cdef ForkedRun alone = ForkedRun(log, rule, None, None), run = alone
     cdef JobLine ranked = JobLine(len(out)), marked = JobLine(len(out))
     cdef int64_t j, k, m, d, count = len(out)
     if continues:
-        run = ForkedRun(log, rule, LastRun(len(out), len(delivered.blocks)))
+        run = ForkedRun(log, rule, LastRun(len(out), len(delivered.blocks)), ranked)
     first_later, first, following = np.full((3, count), NOBODY)
     with nogil:
         find_first_later(log, first_later)
@@ -119,7 +119,7 @@ def fair_start_without(
 
     Source: SPEC §10, *Delay by user o*.
     """
-    cdef ForkedRun simulation = ForkedRun(log, rule, None)
+    cdef ForkedRun simulation = ForkedRun(log, rule, None, None)
     cdef PassScene scene = simulation.scene
     cdef int64_t count = len(removed), k = j + 1, d, i, job, found
     while k < count and not (removed[k] and log.start[k] < log.start[j]):

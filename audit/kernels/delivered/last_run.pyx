@@ -18,8 +18,8 @@ from audit.kernels.delivered.model cimport (
 )
 from audit.kernels.delivered.passes cimport PassScene
 from audit.kernels.delivered.runs cimport (
-    LONG_AGO, ForkedRun, LastRun, add_unlike, begin_expected, enqueue, go_on, open_run, pinned,
-    step
+    LONG_AGO, ForkedRun, LastRun, add_unlike, begin_expected, enqueue, go_on, leave_unread,
+    open_run, pinned, read_on, step
 )
 from audit.kernels.sweeps cimport first_above
 
@@ -48,16 +48,20 @@ cdef void open_snapshot(
     DeliveredCapacity delivered, int64_t j, int64_t d
 ) noexcept nogil:
     """Begin the next run at ``d``, with the attempts up to ``j``."""
-    cdef int64_t i, job, before
+    cdef int64_t i = 0, job, before, deep
     open_run(run, scene, log, rule, d, d, NOBODY)
     take_part(last, log, delivered, j)
     open_block(last, run.i >> delivered.bits)
-    last.starts[last.at] = 0
+    last.starts[last.at], last.deep = 0, NOBODY
+    deep = last.deepest[min(last.at, last.horizon)]
     for i in range(ranked.head, ranked.tail):
         job = ranked.job[i]
         if job == GAP or job >= last.included:
             continue
         if log.start[job] >= d:
+            if delivered.kept and ranked.key[i] > deep:
+                leave_unread(run, i, LONG_AGO)
+                break
             if job < last.known and last.block[job] <= last.at:
                 if last.block[job] < last.at:
                     last.lag += 1
@@ -85,10 +89,14 @@ cdef void resume(
     cdef int64_t i, job, now = log.instants[block << delivered.bits]
     open_run(run, scene, log, rule, run.since, now, NOBODY)
     open_block(last, block)
+    last.deep = last.deepest[block - 1]
     for i in range(ranked.head, ranked.tail):
         job = ranked.job[i]
         if job == GAP or job >= last.included:
             continue
+        if delivered.kept and ranked.key[i] > last.deep and log.start[job] >= run.since:
+            leave_unread(run, i, now)
+            break
         if run.begun[job] >= now:
             enqueue(run, scene, ranked, i)
         elif run.begun[job] > now - log.occupancy[job]:
@@ -135,12 +143,17 @@ cdef void go_through(
         while last.at < block:
             last.lag += last.starts[last.at]
             last.starts[last.at], last.fresh = last.fresh, 0
+            last.deepest[last.at] = last.deep
             last.at += 1
             if last.at == blocks:
                 break
             if last.at < last.horizon and alike(
                 run, last, log, log.instants[last.at << delivered.bits]
             ):
+                i = last.at
+                while last.deepest[i] < last.deep:
+                    last.deepest[i] = last.deep
+                    i += 1
                 i = next_block(run, last, log, rule, delivered, last.at)
                 if scene.now == NEVER or is_over(last, log, delivered, i):
                     return
@@ -168,8 +181,9 @@ cdef void close_run(ForkedRun run, LastRun last, PassScene scene) noexcept nogil
     cdef int64_t blocks = last.reach.shape[0], i
     if last.at < blocks:
         last.starts[last.at : last.horizon] = 0
-        last.starts[last.at] = last.fresh
+        last.starts[last.at], last.deepest[last.at] = last.fresh, last.deep
     last.horizon = last.at
+    read_on(run, scene, NEVER)
     for i in range(scene.queue.head, scene.queue.tail):
         if scene.queue.job[i] != GAP:
             run.begun[scene.queue.job[i]] = NEVER
@@ -246,6 +260,8 @@ cdef bint is_disturbed(
             return False  # none is passed over
         for i in range(first_from(ranked, rule.rank[j] + 1), ranked.tail):
             job = ranked.job[i]
+            if ranked.key[i] > run.last.deepest[run.last.block[j]]:
+                return False
             if job != GAP and run.begun[job] < run.begun[j]:
                 return True
         return False

@@ -30,6 +30,10 @@ cdef class ForkedRun:
     cdef bint settles  # a pass need only be repeated when more is free, or anything else changes
     cdef LastRun last  # the run that this one continues, where ``continues``
     cdef bint continues
+    # Under kept order the queue is read from the line by rank as far as passes come.
+    cdef JobLine ranked
+    cdef int64_t unread, unread_end  # places there that may have to be queued:
+    cdef int64_t unread_since  # what has not begun before in the last run
 
 
 cdef extern from *:
@@ -48,6 +52,8 @@ cdef class LastRun:
     # else, one whose size has so many bits, if its estimate is at most ``longest``.
     cdef int64_t[::1] reach  # [blocks]
     cdef int64_t[:, ::1] longest  # blocks × WIDTHS
+    cdef int64_t[::1] deepest  # [blocks + 1]: no greater rank starts up to the end of each
+    cdef int64_t deep  # no greater rank has started so far
     cdef int64_t at  # the block that the next run has come to
     cdef int64_t fresh  # number of its starts in there
     cdef int64_t lag  # number of starts in blocks before that it has not yet made
@@ -74,6 +80,7 @@ cdef int64_t simulate(
     ForkedRun simulation, PassScene scene, ObservedPool log, PassRule rule,
     DeliveredCapacity delivered, int64_t j
 ) noexcept nogil
+cdef void read_on(ForkedRun run, PassScene scene, int64_t number) noexcept nogil
 cdef void step(
     ForkedRun simulation, PassScene scene, ObservedPool log, PassRule rule,
     DeliveredCapacity delivered
@@ -102,6 +109,11 @@ cdef inline void enqueue(
     append_place(scene.queue, ranked, i)
     simulation.waits[ranked.job[i]] = simulation.number
     scene.least = min(scene.least, ranked.size[i])
+
+
+cdef inline void leave_unread(ForkedRun run, int64_t i, int64_t since) noexcept nogil:
+    """Read the line by rank from place ``i`` on later: none of it runs."""
+    run.unread, run.unread_end, run.unread_since = i, run.ranked.tail, since
 
 
 cdef inline void add_unlike(LastRun last, int64_t job, int64_t before) noexcept nogil:

@@ -15,11 +15,16 @@ from audit.kernels.delivered.passes cimport PassScene, close_windows, count, mak
 from audit.kernels.sweeps cimport first_above
 
 
+cdef int64_t CHUNK = 16  # attempts that are read at a time
+
+
 @cython.final
 cdef class ForkedRun:
     """A simulation from a snapshot."""
 
-    def __init__(self, ObservedPool log not None, PassRule rule not None, LastRun last):
+    def __init__(
+        self, ObservedPool log not None, PassRule rule not None, LastRun last, JobLine ranked
+    ):
         count = len(log.arrival)
         self.settles = rule.order == PassOrder.RANK and rule.depth == NEVER
         self.settles &= rule.backfill in (PassBackfill.EASY, PassBackfill.NO_GUARANTEE)
@@ -29,7 +34,7 @@ cdef class ForkedRun:
         self.waits, self.later = np.zeros((2, count + 1), np.int64)
         self.begun = np.full(count + 1, NEVER)
         self.plans = rule.backfill >= PassBackfill.EASY
-        self.last, self.continues = last, last is not None
+        self.last, self.continues, self.ranked = last, last is not None, ranked
 
 
 def next_changes(ObservedPool log):
@@ -55,6 +60,7 @@ cdef void open_run(
     simulation.number += 1
     simulation.subject, simulation.since = subject, since
     simulation.later_at = simulation.later_number = 0
+    simulation.unread = simulation.unread_end = 0
     scene.sums_running[:] = 0
     scene.now, scene.least = now, HUGE
     simulation.i = first_above(log.instants, 0, log.instants.shape[0], now) - 1
@@ -147,6 +153,29 @@ cdef int64_t simulate(
     return NEVER
 
 
+cdef inline bint is_unread(ForkedRun run, int64_t job) noexcept nogil:
+    """Return whether an attempt of the line by rank waits."""
+    return job != GAP and job < run.last.included and run.begun[job] >= run.unread_since
+
+
+cdef int64_t next_unread(ForkedRun run, ObservedPool log) noexcept nogil:
+    """Return when the first attempt that has not been read was observed to start, or NEVER."""
+    while run.unread < run.unread_end:
+        if is_unread(run, run.ranked.job[run.unread]):
+            return log.start[run.ranked.job[run.unread]]
+        run.unread += 1
+    return NEVER
+
+
+cdef void read_on(ForkedRun run, PassScene scene, int64_t number) noexcept nogil:
+    """Queue the next attempts of the line by rank."""
+    while number > 0 and run.unread < run.unread_end:
+        if is_unread(run, run.ranked.job[run.unread]):
+            enqueue(run, scene, run.ranked, run.unread)
+            number -= 1
+        run.unread += 1
+
+
 cdef void step(
     ForkedRun simulation, PassScene scene, ObservedPool log, PassRule rule,
     DeliveredCapacity delivered
@@ -162,6 +191,8 @@ cdef void step(
         arrive(simulation, scene, log, rule, job)
         simulation.later_at += 1
         unsettle(simulation, scene)
+    while next_unread(simulation, log) <= scene.now < NEVER:
+        read_on(simulation, scene, 1)
     while simulation.pin < log.by_start.shape[0]:
         job = log.by_start[simulation.pin]
         if log.start[job] > scene.now:
@@ -175,6 +206,10 @@ cdef void step(
     scene.free = delivered.most[simulation.i] - scene.sums_running[0]
     if scene.free >= simulation.need:
         look(simulation, scene, log, rule)
+        while scene.first == NOBODY and simulation.unread < simulation.unread_end:
+            read_on(simulation, scene, CHUNK)
+            scene.free = delivered.most[simulation.i] - scene.sums_running[0]
+            look(simulation, scene, log, rule)
     if scene.queue.live == 0:
         simulation.need, simulation.settled = HUGE, False
 
@@ -203,6 +238,7 @@ cdef void leave(
     remove(scene.queue, rule.rank[job], job)
     if simulation.continues:
         compare_start(simulation, simulation.last, job, scene.now)
+        simulation.last.deep = max(simulation.last.deep, rule.rank[job])
     simulation.begun[job] = scene.now
     begin(simulation, scene, log, rule, job, scene.now + log.occupancy[job])
     if simulation.settles or rule.backfill == PassBackfill.NONE:
@@ -292,6 +328,7 @@ cdef class LastRun:
         self.block = np.full(count, blocks)
         self.starts = np.zeros(blocks + 1, np.int64)
         self.reach, self.longest = np.full(blocks, NEVER), np.full((blocks, WIDTHS), NEVER)
+        self.deepest = np.full(blocks + 1, NEVER)
         self.unlike, self.before = np.zeros((2, count), np.int64)
 
 

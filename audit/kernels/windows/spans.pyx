@@ -71,7 +71,7 @@ cdef class WithoutTrial:
 
 
 cdef struct Next:
-    # The next event of each kind, and the instant of some; NEVER: there is none.
+    # The next event of each kind, and the instant of some, or NEVER.
     Py_ssize_t arrival  # attempt
     Py_ssize_t start  # index into by_start
     Py_ssize_t end  # index into by_end

@@ -106,7 +106,7 @@ class OwnEnd(NamedTuple):
 
 
 def own_end(own: pl.DataFrame, job_id: str, start: int) -> OwnEnd | None:
-    """Return the last end of a user's other jobs just before a start; None: there is none.
+    """Return the last end of a user's other jobs just before a start; None if no job ended.
 
     Args:
         own: jobs of the user: job_id, start_time, end_time.

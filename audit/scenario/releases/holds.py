@@ -35,7 +35,7 @@ class Holding(NamedTuple):
     triggered: tuple[str, ...] = ()
     """Users with own-triggered starts."""
     by_own_ends: tuple[str, ...] = ()
-    """Users most of whose jobs start after own ends."""
+    """Users with most starts after own ends."""
     begin_times: tuple[tuple[str, int], ...] = ()
     """Users with a begin time, s since local midnight."""
 

@@ -38,7 +38,7 @@ class FreeAmount(NamedTuple):
 
 
 class Room:
-    """What is free for the n attempts of a queue."""
+    """The free amounts for the n attempts of a queue."""
 
     def __init__(self, queue: Queued, pool: Pool) -> None:
         """Prepare; amounts are computed when they are asked for."""

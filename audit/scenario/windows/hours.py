@@ -74,7 +74,7 @@ def clocks(zone: str, first: int, last: int) -> list[str]:
 def hours_to_next(hours: Collection[int]) -> Ints:
     """Return the hours from each hour of the week to the next one of ``hours``, [168].
 
-    It is two weeks or more where there is none.
+    Without such an hour it is two weeks or more.
     """
     ahead = np.arange(2 * WEEK)
     ahead[~np.isin(ahead % WEEK, list(hours))] = 4 * WEEK

@@ -107,14 +107,15 @@ def test_runs_that_continue_the_last_are_those_of_each_attempt_alone(
     assert found[0].equals(found[1])
 
 
-@settings(max_examples=examples(30))
-@given(st.integers(0, 10_000), st.integers(0, 3))
-def test_cautious_runs_are_known_up_to_the_last_start_that_they_are_for(
-    seed: int, bits: int
+@settings(max_examples=examples(60))
+@given(st.integers(0, 10_000), st.integers(0, 3), st.sampled_from([EASY, KEPT]))
+def test_runs_of_many_attempts_are_those_of_each_attempt_alone(
+    seed: int, bits: int, rule: SiteRule
 ) -> None:
+    """Queues are read as far as passes come, and runs end with the last start that is needed."""
     random, count = np.random.Generator(np.random.PCG64(seed)), 120
     arrival = np.sort(random.integers(0, 1_500, count))
-    start = arrival + random.integers(0, 40, count) * 10
+    start = arrival + random.integers(0, random.choice([40, 120]), count) * 10
     length, size = random.integers(1, 15, count) * 10, random.integers(1, 9, count)
     rows = zip(*(each.tolist() for each in (arrival, size, length, start)), strict=True)
     site = slow.Site(
@@ -126,7 +127,7 @@ def test_cautious_runs_are_known_up_to_the_last_start_that_they_are_for(
     )
     found = []
     for depth in (None, 1_000):
-        known = KnownRule(SiteRule(Policy(depth=depth)), 0.99)
+        known = KnownRule(rule._replace(policy=rule.policy._replace(depth=depth)), 0.99)
         with patch.object(fair_starts, "_BLOCK_BITS", bits):
             found.append(delivered_starts(scenario_of(site), known).drop("fst_rule"))
     assert found[0].equals(found[1])
