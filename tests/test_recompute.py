@@ -105,10 +105,12 @@ def test_a_sentence_that_the_script_does_not_know_is_listed(
 )
 def test_every_number_of_a_public_log(name: str, real_logs: Path, tmp_path: Path) -> None:
     log = real_logs / "swf" / f"{name}.swf.gz"
-    result = recomputed(log, audited(log, tmp_path, fit=name == LOGS[0]))
+    page = audited(log, tmp_path, fit=name == LOGS[0])
+    result = recomputed(log, page)
     assert result.returncode == 0, result.stdout + result.stderr
     assert result.stdout.count("| yes") > 60
-    assert re.search(r"^    (Fair|Cannot tell) \| \1 \| yes$", result.stdout, re.MULTILINE)
+    if "jobs held back for reasons" not in page.read_text():  # what could not start is not redone
+        assert re.search(r"^    (Fair|Cannot tell) \| \1 \| yes$", result.stdout, re.MULTILINE)
 
 
 def capture(name: str, folder: Path) -> tuple[Path, tuple[Path, ...]]:

@@ -432,7 +432,8 @@ HEAD: list[tuple[str, Callable[[Head, re.Match], Checked]]] = [
      lambda h, m: [None, None, f"{len(h.of_user(m[1])):,}", None, None]),
     (rf"^{WHO} \| (?:{N} of )?{N} \| {P} \| {T} \| ({T[1:-3]}|–) \| "
      rf"(?!{OVERTAKEN}).*$", _user),
-    (r"^(Fair|Mixed|Unfair|Quiet|Cannot tell) [A-Z].*\.$", lambda h, m: [h.word()]),
+    (r"^(Fair|Mixed|Unfair|Quiet|Cannot tell) (?!Most of the waiting was that of jobs)[A-Z].*\.$",
+     lambda h, m: [h.word()]),
     (rf"Longer waits than similar jobs: {N} of {N} users compared(?:, \d+ of them above)?"
      r"(?:, listed above)?(?:, \d+ shown)?$",
      lambda h, m: [f"{h.longer[1]:,}", f"{h.longer[0]:,}"]),
@@ -469,6 +470,7 @@ UNCHECKED = {
     r"a verdict needs less than \d.*": BOUND,
     r"^.* \| (?:fair|unfair|mixed|cannot tell|quiet) \| .*": VERDICT,
     r"(?:Close: )?[^.;]* of the waiting cannot be judged .*?(?:;|$)": VERDICT,
+    r"Cannot tell Most of the waiting was that of jobs held back .*": UNSTARTABLE,
     r"Order: .* could be tested, .*? of all waiting\.": UNSTARTABLE,
     r"Similar jobs: .*": DEFINED,
     r"The base is .*": DEFINED,

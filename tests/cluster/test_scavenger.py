@@ -32,7 +32,7 @@ MAY["scavenger"] = [*MAY["batch"], *MAY["gpu"]]
 SHARES: Final = """
     SELECT
         sum(wait_s) AS waited,
-        sum(cause_cycle_s + cause_unexplained_s + cause_claimed_s) AS fitted,
+        sum(cause_cycle_s + cause_unexplained_s + cause_claimed_s + cause_kept_s) AS fitted,
     FROM job_fairness
     WHERE partition = 'gpu'
 """
