@@ -399,7 +399,7 @@ def _warnings(
 
 
 def latest_instant(attempts: pl.DataFrame) -> int | None:
-    """Return the latest submission, start or end in a log, epoch s; None if it has none.
+    """Return the latest submission, start or end in a log, epoch s; None without one.
 
     The time at which a job becomes eligible may be a plan.
     """

@@ -2,7 +2,7 @@
 
     python -m bench.pages.before LOG    # figures of docs/when.md
 
-Over the last 40 % of the log's time. A job of its own user gets the prediction that it gets at its
+Over the last 40 % of the log's time. A job of the same user gets the prediction that it gets at its
 submission; see ``test_predictions``. That of an unknown user has the same request, and the bounds
 that were learned from jobs of known users.
 """

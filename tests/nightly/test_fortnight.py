@@ -65,7 +65,7 @@ def day(begin: int, number: int) -> str:
     """A day's log. It goes beyond the day's end in the zone, so that day is whole."""
     lines = [
         line(
-            number * 100 + job,
+            number * 37 + job,  # without gaps: a log with gaps may be a part of the workload
             submit=3600 + job * 900,
             wait=job % 4 * 60,
             run=800,
@@ -73,7 +73,7 @@ def day(begin: int, number: int) -> str:
         )
         for job in range(36)  # enough for a complete report
     ]
-    lines.append(line(number * 100 + 99, submit=23 * 3600, wait=0, run=1800))
+    lines.append(line(number * 37 + 36, submit=23 * 3600, wait=0, run=1800))
     return log(lines, UnixStartTime=begin + number * DAY, MaxProcs=8)
 
 

@@ -1,4 +1,4 @@
-"""What is observed, and the rules."""
+"""Observed attempts, and the rules."""
 
 cimport cython
 from libc.stdint cimport INT64_MAX as NEVER, int64_t, uint8_t
@@ -9,7 +9,7 @@ cdef enum:
 
 
 cpdef enum PassOrder:
-    """What the queue is ordered by."""
+    """The keys by which the queue is ordered."""
     RANK  # a number that does not change
     EXPANSION  # (waited + estimate) / estimate
     PRIORITY  # a tier, then a priority that changes at ticks

@@ -1,4 +1,4 @@
-"""What is observed, and the rules."""
+"""Observed attempts, and the rules."""
 
 cimport cython
 
@@ -31,7 +31,7 @@ cdef class TickedPriorities:
 @cython.final
 @cython.dataclasses.dataclass(eq=False, repr=False)
 cdef class PassRule:
-    """An order and a backfilling, and who is passed over."""
+    """An order and a backfilling, and the attempts that are passed over."""
 
 
 @cython.final

@@ -13,9 +13,9 @@ cdef class ForkedRun:
     cdef PassScene scene
     cdef JobHeap ends  # of what runs
     cdef JobHeap expected  # working space: what runs, by expected end
-    cdef int64_t[::1] begun  # [n], starts in the simulation; NEVER: none so far
+    cdef int64_t[::1] begun  # [n], starts in the simulation; NEVER before the first
     cdef int64_t[::1] waits  # [n], in which simulation each was queued last; 0: it has started
-    cdef int64_t number  # of simulations so far
+    cdef int64_t number  # of simulations until now
     cdef int64_t since  # the instant of the snapshot
     cdef int64_t pin  # place in ``by_start`` of the next that may be pinned
     cdef int64_t subject  # starts when it was observed to at the latest; or NOBODY

@@ -289,7 +289,7 @@ cdef void find_need(
 cdef void go_on(
     ForkedRun simulation, PassScene scene, ObservedPool log, DeliveredCapacity delivered
 ) noexcept nogil:
-    """Go on to the next instant at which anything can start or end; NEVER: there is none."""
+    """Go on to the next instant at which anything can start or end; NEVER without one."""
     cdef int64_t next_time = simulation.until, i, job, count = log.instants.shape[0], enough
     cdef int64_t length = 1 << delivered.bits
     cdef bint waits = scene.queue.live > 0
@@ -321,7 +321,7 @@ cdef void go_on(
 
 @cython.final
 cdef class LastRun:
-    """The starts of a run by blocks of instants, and how the next one differs from it so far."""
+    """The starts of a run by blocks of instants, and how the next one differs from it until now."""
 
     def __init__(self, int64_t count, int64_t blocks):
         self.horizon, self.until = blocks, -HUGE

@@ -193,7 +193,7 @@ cdef void compare(
 
 
 def held_from(ObservedPool log not None, const int64_t[::1] user, int64_t users, int64_t[::1] out):
-    """Write from when on there is evidence that an attempt was held; NEVER: there is none.
+    """Write from when on there is evidence that an attempt was held; NEVER without one.
 
     A later attempt of the same user, with size and estimate at least its own, starts then; the hold
     ends when the attempt itself starts. Unknown users are < 0.

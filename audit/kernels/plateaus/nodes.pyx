@@ -15,7 +15,7 @@ cdef enum:
 
 @cython.final
 cdef class FreeNodes:
-    """What is free, and in a walk what is left."""
+    """The free amounts, and those that are left in a walk."""
 
     def __init__(self, NodeSets nodes, const int64_t[:, ::1] capacity):
         """Begin with empty nodes; ``capacity`` is that of the sets, S × R."""

@@ -75,8 +75,7 @@ class TrueLimits:
         return any(is_closed(one, self.walltime[job], now) for one in self.closed[job])
 
     def allowed_from(self, job: int, now: int) -> int | None:
-        """Return the next instant at which a job may be allowed without an end; None: there is
-        none."""
+        """Return the next instant at which a job may be allowed without an end, if any."""
         if not self.timed:
             return None
         instants = [now - now % HOUR + HOUR] if self.closed[job] else []
