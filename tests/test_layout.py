@@ -37,6 +37,7 @@ TESTED_IN: Final = {
     "kernels/passed_over": "metrics/attempts/test_passed_over",
     "kernels/limited": "metrics/passed/test_limited",
     "report/sections/causes/page_one": "report/first_page/test_compose",
+    "report/sections/rules/section": "report/sections/test_findings",
     "report/sections/waits/page_one": "report/first_page/test_compose",
     "report/sections/who/page_one": "report/first_page/test_compose",
     "formats/evidence/logs": "formats/evidence/test_slurmctld",

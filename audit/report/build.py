@@ -26,11 +26,13 @@ from audit.report.contents import (
 )
 from audit.report.figures import by_width, records, total
 from audit.report.first_page.reading import with_verdicts
-from audit.report.sections import records as logs
-from audit.report.sections.definitions import definitions
+from audit.report.sections.definitions.section import (
+    definitions,
+)
+from audit.report.sections.records import section as logs
 from audit.report.sections.registry import SECTIONS
-from audit.report.sections.usage import record as usage
-from audit.report.sections.who import record
+from audit.report.sections.usage import section as usage
+from audit.report.sections.who import section
 from audit.report.source import SectionSource
 from audit.store import queries
 from audit.store.database import Connection
@@ -59,7 +61,7 @@ def pools(source: SectionSource) -> tuple[PoolPart, ...]:
         for section in SECTIONS
         if section.read is not None and section.record is not None
     ]
-    named = record.read(source)
+    named = section.read(source)
     made = []
     for name, resource, capacity in source.pools.iter_rows():
         parts = source.parts[name]

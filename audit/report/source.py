@@ -3,25 +3,20 @@
 A section is one question of a report. Its queries and template are in folders of its name.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from audit.model import OBSERVED, Period
-from audit.report.contents import DEFAULT, Options, Settings
+from audit.report.charts.style import Chart
+from audit.report.contents import DEFAULT, Contents, Options, PoolPart, Settings
 from audit.report.figures import Parts, breakdowns, by_value
+from audit.report.finding import Kind, Notice
 from audit.store import queries
 from audit.store.database import Connection
-
-if TYPE_CHECKING:
-    from audit.report.charts.style import Chart
-    from audit.report.contents import Contents, PoolPart
-    from audit.report.finding import Kind, Notice
 
 
 @dataclass(frozen=True)

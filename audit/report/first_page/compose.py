@@ -8,14 +8,16 @@ from audit.report import wording
 from audit.report.first_page import amounts, phrases
 from audit.report.first_page.page import FirstPage, PageFacts
 from audit.report.first_page.sentences import Sentence, Slot, figure, say
-from audit.report.sections import advice
-from audit.report.sections import trust as trust_text
 from audit.report.sections import verdict as verdicts
+from audit.report.sections.advice import section as advice
 from audit.report.sections.causes import page_one as causes_page_one
 from audit.report.sections.causes.shown import BY_KEY, FULL, NOT_KNOWN, together
 from audit.report.sections.changes import page_one as changes_page_one
+from audit.report.sections.trust import section as trust_text
 from audit.report.sections.waits import page_one as waits_text
-from audit.report.sections.waits.record import LongWaitRow
+from audit.report.sections.waits.record import (
+    LongWaitRow,
+)
 from audit.report.sections.who import page_one as who_page
 
 THREE: Final = 3

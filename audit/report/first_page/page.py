@@ -3,30 +3,45 @@
 Times are in s, instants epoch s, shares of 1, and *waiting* is a sum of waits. None means unknown.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from audit.metrics.verdict import Decision, Word
-
-if TYPE_CHECKING:
-    from audit.report.first_page.sentences import Sentence
-    from audit.report.sections.advice import Advice
-    from audit.report.sections.causes.record import KeyGroup, RuleTime, Segment, Shares, Where
-    from audit.report.sections.changes.record import Compared, RuleMark, StepPoint
-    from audit.report.sections.machine import Machine
-    from audit.report.sections.trust import Known, TrustStep
-    from audit.report.sections.waits.record import (
-        Cell,
-        LongWaitRow,
-        QueueWait,
-        SizeClass,
-        SizeRow,
-        Strip,
-    )
-    from audit.report.sections.who.record import People, WhoGroup
+from audit.report.first_page.sentences import Sentence
+from audit.report.sections.advice.record import (
+    Advice,
+)
+from audit.report.sections.causes.record import (
+    KeyGroup,
+    RuleTime,
+    Segment,
+    Shares,
+    Where,
+)
+from audit.report.sections.changes.record import (
+    Compared,
+    RuleMark,
+    StepPoint,
+)
+from audit.report.sections.machine.record import (
+    Machine,
+)
+from audit.report.sections.trust.record import (
+    Known,
+    TrustStep,
+)
+from audit.report.sections.waits.record import (
+    Cell,
+    LongWaitRow,
+    QueueWait,
+    SizeClass,
+    SizeRow,
+    Strip,
+)
+from audit.report.sections.who.record import (
+    People,
+    WhoGroup,
+)
 
 
 @dataclass(frozen=True, slots=True)

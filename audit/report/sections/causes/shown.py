@@ -11,7 +11,11 @@ from typing import Final
 import polars as pl
 
 from audit.registry.reasons import INFERRED_HOLDS
-from audit.report.sections.causes.record import RuleTime, Shares, Where
+from audit.report.sections.causes.record import (
+    RuleTime,
+    Shares,
+    Where,
+)
 
 SITE: Final = "The site"
 OTHERS: Final = "Other users"

@@ -7,8 +7,14 @@ import pytest
 
 from audit.metrics.verdict import Because, Word
 from audit.report.figures import Figure
-from audit.report.sections import advice as advice_page_one
-from audit.report.sections.advice import Advice, AdvicePart, to_try
+from audit.report.sections.advice import section as advice_page_one
+from audit.report.sections.advice.record import (
+    Advice,
+    AdvicePart,
+)
+from audit.report.sections.advice.section import (
+    to_try,
+)
 from tests.report.first_page.sample import RULE, advice, causes, decision, facts, victim
 
 LOSS = Figure("wait_change", 600, 300, 900, "s")

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from audit.registry.causes import CAUSES
 from audit.report.figures import Breakdown
-from audit.report.sections.causes import record as causes_charts
+from audit.report.sections.causes import section as causes_charts
 from tests.report import sample
 from tests.report.sample import figure, pool, present
 from tests.report.tips import tips

@@ -7,8 +7,11 @@ import pytest
 from audit.registry.causes import LACKS
 from audit.report.finding import WORDS, Place
 from audit.report.render.page import render_html
-from audit.report.sections.causes import record
-from audit.report.sections.causes.record import Causes, Scattered
+from audit.report.sections.causes import section
+from audit.report.sections.causes.record import (
+    Causes,
+    Scattered,
+)
 from audit.report.sections.registry import findings
 from tests.report.sample import contents, figure, having, pool
 
@@ -52,7 +55,7 @@ PART = having(
     ],
 )
 def test_a_sentence_names_the_request_if_one_explains_most(one: Scattered, text: str) -> None:
-    assert record.sentence(one, PART) == text
+    assert section.sentence(one, PART) == text
     assert len(text.split()) <= WORDS
 
 
@@ -63,7 +66,7 @@ def test_the_finding_is_about_the_resource_with_most_waiting() -> None:
         for one in findings(report, Place("c", "p", PART, 1, several=False))
         if one.topic == "free capacity scattered over nodes"
     )
-    assert found.text == record.sentence(GPUS, PART)
+    assert found.text == section.sentence(GPUS, PART)
     assert found.action == f"{LACKS[0].remedy}."
     # 1,000 jobs waited 600 s on average; GPU jobs waited 168,000 / 0.28 s of that, which is all
     assert (found.effect, found.sure) == (0.28, 0.2)

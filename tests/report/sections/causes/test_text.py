@@ -6,11 +6,19 @@ import pytest
 
 from audit.report.contents import PoolPart
 from audit.report.figures import Breakdown
-from audit.report.sections.causes import record
-from audit.report.sections.causes.record import Reservations, after_own_end
+from audit.report.sections.causes import section
+from audit.report.sections.causes.record import (
+    Reservations,
+)
+from audit.report.sections.causes.section import (
+    after_own_end,
+)
 from audit.report.sections.fair_starts.record import FairStart, Fidelity
 from audit.report.sections.registry import waits_most
-from audit.report.sections.waits.record import Queue, Waits
+from audit.report.sections.waits.record import (
+    Queue,
+    Waits,
+)
 from audit.scenario.releases.chains import OwnEnd
 from tests.report.sample import figure, having, pool
 from tests.report.sections.measured import measured
@@ -59,26 +67,26 @@ def known(**figures: float | None) -> PoolPart:
     ],
 )
 def test_reservations_are_stated_with_their_evidence(of: Reservations, said: str) -> None:
-    assert record.reservations(of).startswith(said)
+    assert section.reservations(of).startswith(said)
 
 
 def test_a_page_states_reservations_and_no_caution_without_a_reason() -> None:
-    (said,) = record.of_pool(known(**KEPT, **LONG))
+    (said,) = section.of_pool(known(**KEPT, **LONG))
     assert "8,841 times" in said
-    (said,) = record.of_pool(known(**{**KEPT, "plan_depth": 0}, **LONG))
+    (said,) = section.of_pool(known(**{**KEPT, "plan_depth": 0}, **LONG))
     assert said.startswith("This log shows no reservations")
-    (said,) = record.of_pool(known(plan_depth=None, plan_strict=0))
+    (said,) = section.of_pool(known(plan_depth=None, plan_strict=0))
     assert said == "By the configured backfilling, every waiting job has a reservation."
-    assert record.of_pool(pool()) == ()
+    assert section.of_pool(pool()) == ()
 
 
 def test_waiting_while_the_machine_was_full_is_a_range() -> None:
     of = known()
     ranged = replace(of, figures=(*of.figures, figure("full_share", 0.468, 0.043, 0.468)))
-    (said,) = record.of_pool(ranged)
+    (said,) = section.of_pool(ranged)
     assert said.startswith("For 4.3 % to 47 % of all waiting time the machine was full.")
     same = replace(of, figures=(*of.figures, figure("full_share", 0.468, 0.468, 0.468)))
-    assert record.of_pool(same) == ()
+    assert section.of_pool(same) == ()
 
 
 @pytest.mark.parametrize(
@@ -95,7 +103,7 @@ def test_waiting_while_the_machine_was_full_is_a_range() -> None:
     ],
 )
 def test_cautions_at_the_edges_of_a_log(differs: dict[str, float | None], said: str) -> None:
-    found = record.of_pool(known(**{**LONG, **differs}))
+    found = section.of_pool(known(**{**LONG, **differs}))
     assert len(found) == bool(said)
     assert not said or found[0].startswith(said)
 
@@ -116,5 +124,5 @@ def test_after_which_own_job_a_job_started(end: OwnEnd, told: str) -> None:
 def test_the_main_cause_has_the_largest_share() -> None:
     shares = {"cause_own_share": 0.2, "cause_later_share": 0.5, "cause_rule_share": None}
     figures = tuple(figure(key, share) for key, share in shares.items())
-    assert record.main_cause(Breakdown("gpu", figures)) == "machine full: later jobs (50 %)"
-    assert record.main_cause(Breakdown("gpu", (figure("cause_own_share", 0.0),))) == "–"
+    assert section.main_cause(Breakdown("gpu", figures)) == "machine full: later jobs (50 %)"
+    assert section.main_cause(Breakdown("gpu", (figure("cause_own_share", 0.0),))) == "–"

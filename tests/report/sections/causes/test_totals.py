@@ -6,7 +6,9 @@ import pytest
 
 from audit.registry.reasons import HELD_BY
 from audit.report.sections.causes import shown
-from audit.report.sections.causes.record import Where
+from audit.report.sections.causes.record import (
+    Where,
+)
 from audit.report.sections.causes.shown import CAUSES, KEYS
 from tests.report.sections.jobs import frame, job
 

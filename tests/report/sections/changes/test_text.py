@@ -11,10 +11,15 @@ from audit.report.sections.changes.record import (
     CauseChange,
     Change,
     Trend,
+)
+from audit.report.sections.changes.section import (
     passed_before,
     wait_changed,
 )
-from audit.report.sections.rules import BoundRule, BoundRules
+from audit.report.sections.rules.record import (
+    BoundRule,
+    BoundRules,
+)
 from tests.report.sample import contents, having
 from tests.report.sections.measured import measured, place, waited
 

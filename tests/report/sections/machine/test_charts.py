@@ -6,7 +6,14 @@ from dataclasses import replace
 import pytest
 
 from audit.report.figures import Breakdown
-from audit.report.sections.machine import Burst, MachineOverTime, Outage, machine
+from audit.report.sections.machine.record import (
+    Burst,
+    MachineOverTime,
+    Outage,
+)
+from audit.report.sections.machine.section import (
+    machine,
+)
 from tests.report.sample import figure, having, pool, present, waiting
 
 

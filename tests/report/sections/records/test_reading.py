@@ -11,7 +11,10 @@ from audit.oneoff.audit import AuditOptions, AuditResult, audit
 from audit.pipeline.opening import LogRequest, Session
 from audit.report import standing
 from audit.report.build import build
-from audit.report.sections.records import Unplaced, UnplacedOf
+from audit.report.sections.records.record import (
+    Unplaced,
+    UnplacedOf,
+)
 from audit.store import database, snapshots
 from tests.logs import line, log, write
 

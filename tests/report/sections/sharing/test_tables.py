@@ -1,8 +1,10 @@
 """Who has the largest shortfall and surplus."""
 
 from audit.report.sections import sharing as sharing_tables
-from audit.report.sections.who import record
-from audit.report.sections.who.record import Entities
+from audit.report.sections.who import section
+from audit.report.sections.who.record import (
+    Entities,
+)
 from tests.report.sample import entity, pool
 
 
@@ -21,4 +23,4 @@ def test_worst_and_best_hold_only_who_belongs_there() -> None:
 def test_the_unnamed_are_not_ranked_but_did_give_up() -> None:
     part = pool(users=("anna", None))
     assert [row.name for row in sharing_tables.worst(part.users, 10)] == ["anna"]
-    assert [row.name for row in record.gave_up(part.users)] == [None]
+    assert [row.name for row in section.gave_up(part.users)] == [None]

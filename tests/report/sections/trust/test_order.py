@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.report.sections import trust
+from audit.report.sections.trust import section as trust
 from tests.report.sections.jobs import frame, job
 
 placed = st.lists(

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from audit.report.sections import trust as trust_text
+from audit.report.sections.trust import section as trust_text
 from tests.report.first_page.sample import causes, facts, known
 
 

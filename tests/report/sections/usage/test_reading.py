@@ -11,15 +11,17 @@ from audit.model import OBSERVED
 from audit.report.build import settings_of
 from audit.report.contents import Options, Settings
 from audit.report.render import page as render
-from audit.report.sections.usage import record as usage
+from audit.report.sections.usage import section as usage
 from audit.report.sections.usage import shown as sharing
 from audit.report.sections.usage.record import (
-    LINES,
     DecayedUsage,
     Occupied,
     PenaltyChoice,
     PenaltyOf,
     Stretch,
+)
+from audit.report.sections.usage.section import (
+    LINES,
     usages,
 )
 from audit.report.sections.usage.shown import usage as chart

@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.report.sections.causes import shown
-from audit.report.sections.waits import record
+from audit.report.sections.waits import section
 from tests.report.sections.jobs import frame, job
 
 
 def test_the_strip_has_nearest_ranks() -> None:
     jobs = frame(*(job(60 * k, occupancy_s=10 * k) for k in range(1, 101)))
-    made = record.strip(jobs)
+    made = section.strip(jobs)
     assert (made.median, made.p90, made.p99) == (3_000, 5_400, 5_940)
     assert (made.run_median, made.run_p90, made.run_p99) == (500, 900, 990)
     assert made.over == {60: 0.99, 3_600: 0.4, 36_000: 0.0}
@@ -23,11 +23,11 @@ def test_the_strip_has_nearest_ranks() -> None:
 def test_a_queue_that_hides_the_typical_wait_is_named() -> None:
     slow = [job(9_000, partition="slow") for _ in range(60)]
     fast = [job(60, partition="fast") for _ in range(40)]
-    made = record.strip(frame(*slow, *fast))
+    made = section.strip(frame(*slow, *fast))
     assert (made.slow_queue, made.without_queue) == ("slow", 60)
-    assert record.strip(frame(*fast)).slow_queue is None
+    assert section.strip(frame(*fast)).slow_queue is None
     near = [job(100, partition="fast") for _ in range(40)]
-    same = record.strip(frame(*(job(200, partition="slow") for _ in range(60)), *near))
+    same = section.strip(frame(*(job(200, partition="slow") for _ in range(60)), *near))
     assert same.slow_queue is None  # only twice as long
 
 
@@ -49,7 +49,7 @@ def test_a_queue_that_hides_the_typical_wait_is_named() -> None:
 def test_classes_are_joined_until_each_has_enough(
     counts: dict[int, int], most: int, capacity: int | None, classes: list[tuple[int, int]]
 ) -> None:
-    assert record.joined(counts, most, capacity) == classes
+    assert section.joined(counts, most, capacity) == classes
 
 
 @given(
@@ -57,7 +57,7 @@ def test_classes_are_joined_until_each_has_enough(
     st.integers(1, 6),
 )
 def test_classes_hold_every_job_once(counts: dict[int, int], most: int) -> None:
-    classes = record.joined(counts, most)
+    classes = section.joined(counts, most)
     assert len(classes) <= most
     assert classes[0][0] == 1
     assert classes[-1][1] == max(counts)
@@ -66,14 +66,14 @@ def test_classes_hold_every_job_once(counts: dict[int, int], most: int) -> None:
         assert after == before + 1
     numbers = [sum(n for s, n in counts.items() if low <= s <= high) for low, high in classes]
     assert sum(numbers) == sum(counts.values())
-    assert len(classes) == 1 or min(numbers) >= record.FEWEST
+    assert len(classes) == 1 or min(numbers) >= section.FEWEST
 
 
 def test_jobs_with_gpus_have_classes_of_their_own_where_there_are_many() -> None:
     cpus = [job(10, size=4) for _ in range(60)]
     gpus = [job(10, size=8, gpus=2) for _ in range(40)]
     jobs = frame(*cpus, *gpus)
-    made = record.sizes(jobs, shown.shares(jobs), 100)
+    made = section.sizes(jobs, shown.shares(jobs), 100)
     assert [(one.gpus, one.jobs) for one in made] == [(False, 60), (True, 40)]
     few = frame(*cpus, *gpus[:3])
-    assert not any(one.gpus for one in record.sizes(few, shown.shares(few), 100))
+    assert not any(one.gpus for one in section.sizes(few, shown.shares(few), 100))

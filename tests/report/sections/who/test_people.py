@@ -5,7 +5,13 @@ from typing import Any
 import pytest
 
 from audit.report.sections.causes import shown as waiting
-from audit.report.sections.who.record import Context, People, of_people
+from audit.report.sections.who.record import (
+    People,
+)
+from audit.report.sections.who.section import (
+    Context,
+    of_people,
+)
 from tests.report.first_page import sample
 from tests.report.sections.jobs import frame, job
 

@@ -1,46 +1,15 @@
 """The limits and windows that kept jobs waiting: read, in a sentence, as a finding."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from datetime import date
-from typing import Final, NamedTuple
+from typing import Final
 
 from audit.report import wording
 from audit.report.contents import Assumed, Contents
 from audit.report.figures import Figure, records
 from audit.report.finding import Kind, Place, Subject
-from audit.report.sections import machine as belief
+from audit.report.sections.machine import section as belief
+from audit.report.sections.rules.record import BoundRule, BoundRules
 from audit.report.source import ReportSection, SectionSource
-
-
-class BoundRule(NamedTuple):
-    """A limit or window that kept jobs waiting."""
-
-    name: str
-    free_s: float  # of waiting while enough was free
-    attempts: int
-
-
-class RuleInForce(NamedTuple):
-    """A rule that was in force, with its evidence and its waiting."""
-
-    pool: str
-    name: str
-    rule: str
-    source: str
-    valid_from: date | None
-    valid_to: date | None
-    starts: int | None
-    breaks: int | None
-    waiting_s: int | None
-    free_s: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class BoundRules:
-    """The limits and windows that kept jobs of a pool waiting."""
-
-    rows: tuple[BoundRule, ...] = ()  # most waiting first
 
 
 def read(source: SectionSource) -> dict[str, BoundRules]:

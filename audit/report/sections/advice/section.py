@@ -4,8 +4,8 @@ No change is replayed if the policy does not agree with the log (SPEC §11).
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Any, Final, NamedTuple
+from dataclasses import replace
+from typing import Any, Final
 
 import polars as pl
 
@@ -16,8 +16,9 @@ from audit.report.figures import Figure, records
 from audit.report.first_page import amounts, phrases
 from audit.report.first_page.page import PageFacts
 from audit.report.first_page.sentences import NOTHING, Sentence, Slot, say
+from audit.report.sections.advice.record import Advice, AdvicePart, Advised
 from audit.report.sections.fair_starts.record import Fidelity, fidelity_of
-from audit.report.sections.trust import (
+from audit.report.sections.trust.section import (
     ALL,
     LONGEST_TITLE,
     MOST_CHANGES,
@@ -28,48 +29,6 @@ from audit.report.sections.trust import (
 )
 from audit.report.sections.who import page_one
 from audit.report.source import ReportSection, SectionSource
-
-
-class AdvicePart(NamedTuple):
-    """A width class, walltime class or user that would wait longer or less."""
-
-    dimension: str  # width_class | walltime_class | user
-    label: str  # such as 65-128, 0-1h, or a name from the log
-    wait: Figure  # change of its mean wait, s; of classes > 0
-    attempts: int
-    certain: bool  # significant; else the growth is large, but may be chance
-
-
-@dataclass(frozen=True, slots=True)
-class Advice:
-    """A change with a significant benefit in replays."""
-
-    change: str  # options of whatif
-    title: str  # an imperative without a full stop; may contain names from the log
-    resource: str  # that the pool counts
-    width: str | None  # width class whose mean wait decides; None: all attempts
-    gain: Figure  # reduction of that wait, s, > 0; interval corrected for all changes tried
-    losers: tuple[AdvicePart, ...]  # classes, largest loss first
-    sql: str  # query for the effect on all classes
-    today_s: int | None = None  # that mean wait in the replay of today's rules
-    observed_s: int | None = None  # and in the log
-    saved_s: int | None = None  # reduction of the total wait of all attempts, s
-    by_user: tuple[AdvicePart, ...] = ()  # largest gain in total first
-
-
-@dataclass(frozen=True, slots=True)
-class Advised:
-    """The advice for a pool, and its basis."""
-
-    changes: tuple[Advice, ...] = ()  # the best first
-    tried: tuple[str, ...] = ()  # titles of all replayed changes
-    not_tried: tuple[str, ...] = ()  # titles of changes beyond the budget
-    agreement: float | None = None  # of the replayed policy with the observed starts
-    agrees: bool = True  # whether it suffices (SPEC §11); else nothing is replayed
-    reproduced: bool = True  # whether the replay of today has the observed mean wait (SPEC §11)
-    never_start: tuple[tuple[str, int], ...] = ()  # titles, and jobs that would never start
-    part: bool = False  # whether the log is a part of the workload, so that none was tried
-
 
 _UNTRIED: Final = ("not_tried", "not_agreeing")
 """Outcomes of changes that were not replayed."""

@@ -10,35 +10,8 @@ from audit.report import wording
 from audit.report.first_page import amounts, phrases
 from audit.report.first_page.page import PageFacts
 from audit.report.first_page.sentences import NOTHING, Sentence, Slot, say
+from audit.report.sections.trust.record import Known, TrustStep
 from audit.report.sections.who import page_one
-
-
-class Known(NamedTuple):
-    """The contents of the log: the share of the records that has each."""
-
-    records: int
-    refused: int
-    announced: tuple[int, int] | None  # records of the logs, and those that headers name
-    empty_days: int
-    reasons: float
-    walltimes: float
-    queues: float
-    qos: float
-    nodes: float
-    nodes_declared: bool
-    limits: str  # source of limits that files or the configuration state; empty: none
-    priorities: float
-    dialects: tuple[str, ...]
-    by_priority: float | None  # of the starts before an earlier job: those of higher priority
-    evidence: tuple[str, ...] = ()  # kinds of samples and logs of the scheduler
-
-
-class TrustStep(NamedTuple):
-    """One step of the evidence."""
-
-    mark: str  # full | half | empty
-    title: str
-    text: Sentence
 
 
 def by_priority(jobs: pl.DataFrame, recorded: float = 0.95) -> float | None:

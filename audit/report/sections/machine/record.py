@@ -1,0 +1,43 @@
+"""The records of the section *machine*."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class Outage(NamedTuple):
+    """A time in which nothing ran although a job could have; epoch s."""
+
+    from_time: int
+    to_time: int
+    waited_s: int
+
+
+class Burst(NamedTuple):
+    """A burst of one user's attempts (SPEC §11)."""
+
+    first: str  # ISO date of the first arrival
+    last: str  # of the last arrival
+    user: str
+    attempts: int
+    work_s: float  # of the whole pool
+
+
+@dataclass(frozen=True, slots=True)
+class MachineOverTime:
+    """What the use of a pool and its queue over time was affected by."""
+
+    outages: tuple[Outage, ...] = ()  # longest first
+    waiting_work: tuple[tuple[str, float], ...] = ()  # ISO day, mean s of the whole pool
+    bursts: tuple[Burst, ...] = ()  # most work first
+
+
+class Machine(NamedTuple):
+    """The capacity of the pool, and how busy it was."""
+
+    resource: str
+    capacity: int
+    nodes: int | None  # None: the nodes are not known
+    busy: float | None
+    step: str  # month, week, day; empty: too few complete ones
+    fullest: float | None  # the busiest of these, at most 1
+    gpus_busy: float | None
