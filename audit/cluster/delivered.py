@@ -95,8 +95,8 @@ def _larger(compared: pl.DataFrame, on_nodes: float | None) -> float | None:
 def held_until(attempts: pl.DataFrame, pool: Pool, now: int, holding: Holding) -> Ints | None:
     """Return until when each attempt was last held; None: none was.
 
-    Inferred holds, throttles, and what the scheduler recorded of holds and rules count, except
-    limits of the pool: each pass applies them, and slurmctld plans starts for whom they keep.
+    Inferred holds, throttles, and recorded holds and rules count, except limits of the pool: each
+    pass applies them, and slurmctld also plans starts for jobs that they hold.
 
     Args:
         attempts: columns of ``model.DESCRIBED``; all of one pool.
@@ -115,7 +115,7 @@ def held_until(attempts: pl.DataFrame, pool: Pool, now: int, holding: Holding) -
 
 
 def _beyond_limits(said: pl.DataFrame, attempts: pl.DataFrame, pool: Pool) -> pl.DataFrame:
-    """Return the recorded stretches but those whose reason names a limit of the pool."""
+    """Return the recorded stretches except those whose reason names a limit of the pool."""
     of_attempts = attempts[said["row"]].select(
         *("user", "account", "qos", "partition", "walltime_s", "size"),
         occupancy="occupancy_s",
