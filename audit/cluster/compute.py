@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Final, NamedTuple
 
 import polars as pl
@@ -16,7 +17,6 @@ from audit.cluster.rules import recorded_rules, rules_of, waiting_by_rule, with_
 from audit.cluster.setting import ClusterSettings, covered
 from audit.cluster.windows import WHOLE, ComputedWindow, of_days
 from audit.config import Config
-from audit.files import caches
 from audit.metrics import dominant_share
 from audit.metrics.attempts import (
     account,
@@ -43,6 +43,7 @@ from audit.metrics.fairshare.requested import beyond_request
 from audit.metrics.passed.usage import Shares
 from audit.metrics.preemption import interrupted
 from audit.model import OBSERVED, Period, Pool, Standing
+from audit.on_disk import on_disk, release
 from audit.progress import OnProgress, silent
 from audit.scenario import ownership
 from audit.scenario.advice.advise import advise
@@ -121,11 +122,16 @@ class _Work(NamedTuple):
     known: pl.DataFrame | None
     effort: Effort
     progress: OnProgress
+    folder: Path | None
 
     def begin(self, stage: str, of: int = 1) -> None:
         """Report that a stage begins, which needs none of the memory that the last one freed."""
-        caches.trim()
+        release()
         self.progress(stage, 0, of)
+
+    def kept(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Return a table that is needed for long, in little memory."""
+        return on_disk(population.compact(frame), self.folder)
 
     def of(self, period: Period) -> ClusterSettings:
         """Return the setting of a period."""
@@ -141,6 +147,7 @@ def compute(
     known: pl.DataFrame | None = None,
     effort: Effort = ALL,
     on_progress: OnProgress = silent,
+    folder: Path | None = None,
 ) -> Iterator[TableRows]:
     """Yield all results of a cluster as they are made, which keeps memory low.
 
@@ -148,7 +155,8 @@ def compute(
         attempts: columns of ``model.ATTEMPTS``: all of the cluster, or those the window needs.
         known: earlier fair start times of each pool, with the basis on which they were computed.
         effort: executor of fair start times.
-        progress: called with the current stage, its progress and its total.
+        on_progress: called with the current stage, its progress and its total.
+        folder: for temporary files of long tables; None: they stay in memory.
 
     Yields:
         Rows that include ``cluster`` and ``period``. Rows about jobs have no period: their run is
@@ -157,7 +165,7 @@ def compute(
     ranked = ranking.of(fairshare, setting, (pool.policy for pool in setting.pools))
     compared = ranking.of_candidates(fairshare, setting, ranked)
     work = _Work(
-        setting, wanted, config, ranked, compared, fairshare.of_all, known, effort, on_progress
+        setting, wanted, config, ranked, compared, fairshare.of_all, known, effort, on_progress, folder
     )
     tables = _tables(work, attempts, fairshare)
     del attempts
@@ -172,12 +180,12 @@ def _tables(work: _Work, attempts: pl.DataFrame, fairshare: FairshareInputs) -> 
     """Yield as ``compute``, without the names of cluster and period."""
     setting, metrics = work.setting, work.config.metrics
     seeds, kept, window = work.wanted[:3]
-    described = population.compact(
+    described = work.kept(
         population.describe(attempts, setting.pools, setting.partition_pool, tau_s=metrics.tau_s)
     )
     yield TableRows("coverage_result", None, of_days(described, setting.zone, window))
     charged = charges.charged(described, setting, fairshare)
-    charged = charges.beyond_requests(charged, setting, fairshare)
+    charged = work.kept(charges.beyond_requests(charged, setting, fairshare))
     del attempts, described
     for period in seeds:
         parts = histories(charged, setting, period, fairshare)
@@ -205,7 +213,7 @@ def _tables(work: _Work, attempts: pl.DataFrame, fairshare: FairshareInputs) -> 
             yield TableRows("prediction_result", None, starts.with_columns(pool=pl.lit(pool.name)))
             work.progress(_STARTS, 1, 1)
         del scenario, of_pool
-        jobs = similar.similar_waits(jobs, [*seeds, *kept])
+        jobs = work.kept(similar.similar_waits(jobs, [*seeds, *kept]))
         stuck = similar.stuck(jobs, pool, setting.now, metrics.tolerance_s)
         own = population.only(window.own(jobs), pl.col("tasks") > 0)
         stuck = stuck.join(own, on=["job_id", "attempt"], how="semi", maintain_order="left")
@@ -213,7 +221,7 @@ def _tables(work: _Work, attempts: pl.DataFrame, fairshare: FairshareInputs) -> 
         unstored = (*_UNUSED, *account.UNSTORED, *similar.HELPERS)
         yield TableRows("job_result", None, own.drop(unstored, cs.starts_with(OF_TYPE)))
         del own
-        jobs = population.compact(jobs.drop(_OF_JOBS_ALONE))
+        jobs = jobs.drop(_OF_JOBS_ALONE)
         yield from _of_periods(work, jobs, booked, pool, agreed)
 
 
@@ -233,7 +241,8 @@ def _completed(work: _Work, scenario: Scenario, budget_s: float) -> tuple[pl.Dat
         metrics.count_never_started,
     )
     known = None if work.known is None else work.known.filter(pl.col("pool") == pool.name)
-    passed = performance.overtakes(shares)
+    passed = work.kept(performance.overtakes(shares))
+    del shares
     shown = setting.shown_of(pool.name)
     booked = account.account(
         *(passed, pool, setting.now),
@@ -243,10 +252,10 @@ def _completed(work: _Work, scenario: Scenario, budget_s: float) -> tuple[pl.Dat
     )
     marked = unstartable(passed, pool, setting.now, setting.log.from_time, shown.holding.own)
     kept = booked.attempts.with_columns(marked).drop(RECORDED, SITE_PRIORITY, strict=False)
-    booked = booked._replace(attempts=kept)
+    booked = booked._replace(attempts=work.kept(kept))
     work.progress(_WAITS, 1, 1)
     fair = fair_start_times(
-        scenario.described_by(population.compact(booked.attempts)),
+        scenario.described_by(booked.attempts),
         known=known,
         effort=effort._replace(
             on_progress=partial(work.progress, "fair start times"),
@@ -255,6 +264,7 @@ def _completed(work: _Work, scenario: Scenario, budget_s: float) -> tuple[pl.Dat
         ),
         tau_s=metrics.tau_s,
     )
+    fair = work.kept(fair)
     return fair, booked._replace(attempts=fair.clear())
 
 
@@ -277,7 +287,7 @@ def _with_delivered(
     )
     work.progress(_DELIVERED, 1, 1)
     jobs = jobs.drop("fair_slowdown")  # of the strict fair start
-    return population.beside(jobs, found, KEYS), agreed
+    return work.kept(population.beside(jobs, found, KEYS)), agreed
 
 
 def _fidelities(

@@ -22,6 +22,7 @@ from audit.json_answers import JsonAnswer
 from audit.metrics.attempts import population
 from audit.metrics.verdict import Because, Word
 from audit.model import Period, Policy, Pool
+from audit.on_disk import on_disk, release
 from audit.pipeline import drawing
 from audit.pipeline.completeness import with_completeness
 from audit.pipeline.computing import Task, compute_and_keep
@@ -148,7 +149,7 @@ def audit(session: Session, options: AuditOptions) -> AuditResult:
             chosen = site.configured
             plan = _planned(con, taken, missing, session, options, chosen)
             del taken  # its attempts are as large as the log
-            plan = _fitted(plan, session)
+            plan = _fitted(plan, session, work)
             of = (cluster, _compute(con, plan, session), work)
             del plan
             report = drawing.draw(
@@ -243,7 +244,7 @@ def _planned(
     return _Audit(task, in_force, period, silent)
 
 
-def _fitted(plan: _Audit, session: Session) -> _Audit:
+def _fitted(plan: _Audit, session: Session, folder: Path) -> _Audit:
     """Return the plan with what the log shows."""
     task, setting = plan.task, plan.task.setting
     found = fitted.nothing(setting)
@@ -251,6 +252,8 @@ def _fitted(plan: _Audit, session: Session) -> _Audit:
         described = population.describe(
             task.attempts, setting.pools, setting.partition_pool, tau_s=session.config.metrics.tau_s
         )
+        described = on_disk(population.compact(described), folder)
+        release()
         found = inferred(described, setting, task.fairshare, plan.silent, session.on_progress)
     return replace(
         plan,

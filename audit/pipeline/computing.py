@@ -14,7 +14,7 @@ from audit.config import Config
 from audit.model import Period
 from audit.progress import OnProgress, silent
 from audit.scenario.driver import Effort
-from audit.store import queries
+from audit.store import database, queries
 from audit.store.database import Connection
 from audit.workers import chosen as workers
 
@@ -72,6 +72,7 @@ def compute_and_keep(
             queries.run(con, "known_fair_starts", cluster=setting.cluster),
             Effort(executor),
             on_progress,
+            database.folder(con),
         )
         described = results.Described(setting, task.settings, task.newest or setting)
         results.replace(

@@ -21,6 +21,7 @@ from audit.metrics.attempts import population
 from audit.metrics.attempts.account import passes_shown
 from audit.metrics.attempts.fidelity import KNOWN
 from audit.model import Pool
+from audit.on_disk import release
 from audit.pipeline.opening import ClusterLog
 from audit.pipeline.shown import shown
 from audit.progress import OnProgress, silent
@@ -152,6 +153,7 @@ def inferred(
         on_progress("inferring rules", number, len(setting.pools))
         if (described["pool"] == pool.name).any():
             one = shown(described, pool, setting.now, setting.log.from_time)
+            release()
             scenario = compared_with(described, one.pool, setting, usage)
             found.append(one.then(decided(scenario, one.holding, silent=pool in silent)))
     on_progress("inferring rules", len(setting.pools), len(setting.pools))

@@ -197,6 +197,11 @@ def beside(frame: pl.DataFrame, more: pl.DataFrame, keys: Sequence[str]) -> pl.D
 _BITS: Final = 16  # of a column, at most a byte per so many rows: it is a single value
 
 
+def is_single(frame: pl.DataFrame, name: str) -> bool:
+    """Return whether all values of a column are stored as one."""
+    return frame.select(name).estimated_size() <= frame.height // _BITS
+
+
 def compact(frame: pl.DataFrame) -> pl.DataFrame:
     """Return the same rows, with columns of equal values stored as a single value.
 
@@ -209,7 +214,7 @@ def compact(frame: pl.DataFrame) -> pl.DataFrame:
     likely = [
         name
         for (name, _), first, last in ends
-        if first == last and frame.select(name).estimated_size() > frame.height // _BITS
+        if first == last and not is_single(frame, name)
     ]
     if not likely:
         return frame

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 import polars as pl
 
 from audit.metrics.attempts import users
+from audit.metrics.attempts.population import only
 from audit.metrics.quantiles import MEDIAN
 from audit.metrics.verdict import Decision, KnownCause
 from audit.report.charts.series import NUWT_CUT
@@ -130,7 +131,7 @@ class Context(NamedTuple):
 def of_people(jobs: pl.DataFrame, context: Context) -> People | None:
     """Return who waits; None if no user is known or nothing waited."""
     kind = context.decision.kind
-    known = jobs.drop_nulls("user")
+    known = only(jobs, pl.col("user").is_not_null())
     if known.is_empty() or not known["wait_s"].sum():
         return None
     total, cpu = float(jobs["wait_s"].sum()), _area(jobs)
@@ -140,7 +141,7 @@ def of_people(jobs: pl.DataFrame, context: Context) -> People | None:
         .sort("wait_s", "user", descending=[True, False])
     )
     half, waiting, used = _half(by_user, total, cpu)
-    who = _Who(jobs.drop_nulls(kind), kind, total, context)
+    who = _Who(only(jobs, pl.col(kind).is_not_null()), kind, total, context)
     overtaken = who.overtaken(context.overtaken)
     most = who.most()
     named = {row.name for row in overtaken} | {row.name for row in most}
