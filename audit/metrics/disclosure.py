@@ -26,7 +26,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from audit.metrics.attempts.population import only
+from audit.metrics.attempts.population import numbered, only
 from audit.metrics.attempts.similar import WALLTIMES, walltime_class
 from audit.metrics.quantiles import grouped_sums
 from audit.model import Period
@@ -205,9 +205,11 @@ def _placed(attempts: pl.DataFrame, weeks: Sequence[Period]) -> pl.DataFrame:
     inside = (place >= 0) & (ended < ends[np.maximum(place, 0)]) if weeks else place >= 0
     classed = attempts.with_columns(
         week=pl.Series(place, dtype=pl.Int64),
-        width="width_class",
-        walltime=pl.Series(WALLTIMES).gather(walltime_class(attempts["walltime_s"])),
-    )
+        user=numbered(attempts["user"]),
+        account=numbered(attempts["account"]),
+        width=numbered(attempts["width_class"]),
+        walltime=numbered(pl.Series(WALLTIMES).gather(walltime_class(attempts["walltime_s"]))),
+    ).drop("width_class", "walltime_s")
     return only(classed, pl.Series(inside, dtype=pl.Boolean))
 
 

@@ -99,9 +99,7 @@ def on_days(at: Ints, days: Days) -> Bools:
 
 def grouped(key: Ints, broken: Bools) -> tuple[Ints, Ints, Ints]:
     """Return the distinct keys of events, ascending, and the starts and the events of each."""
-    both = key * 2
-    both += broken
-    both.sort()
+    both = np.sort(key * 2 + broken)
     ordered = both >> 1
     first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)])
     breaks = np.add.reduceat(both & 1, first) if len(first) else first
@@ -117,11 +115,7 @@ def units(user: Ints, at: Ints, broken: Bools) -> Units:
         broken: whether it is a start.
     """
     users = int(user.max(initial=0)) + 2
-    of = at // DAY_S
-    of *= users
-    of += user
-    of += 1
-    key, breaks, counts = grouped(of, broken)
+    key, breaks, counts = grouped(at // DAY_S * users + user + 1, broken)
     return Units(key % users - 1, key // users, breaks, counts)
 
 

@@ -120,20 +120,15 @@ class WindowCandidate(NamedTuple):
             seen: its spans that claim hold the possible starts.
             by_hour: of possible starts, the first of each attempt and hour; else and stretch.
         """
-        tables = self._forbidden(seen, by_hour=by_hour)
+        tables = Table(2), Table(2)
+        kernels.forbidden_starts(seen.possible_starts, self.closed, by_hour, *tables)
         mine, others = (Forbidden.of_table(table.taken()) for table in tables)
         return mine, others
 
-    def _forbidden(self, seen: Seen, *, by_hour: bool) -> tuple[Table, Table]:
-        tables = Table(2), Table(2)
-        kernels.forbidden_starts(seen.possible_starts, self.closed, by_hour, *tables)
-        return tables
-
     def units(self, seen: Seen) -> tuple[Units, Units]:
         """Return the units of the window and of its neighbours."""
-        tables = self._forbidden(seen, by_hour=False)
-        mine, others = (Forbidden.of_table(table.taken()).units(seen) for table in tables)
-        return mine, others
+        mine, others = self.forbidden(seen, by_hour=False)
+        return mine.units(seen), others.units(seen)
 
 
 def _closings(rule: Window, seen: Seen) -> tuple[Ints, Ints]:
@@ -156,7 +151,7 @@ class Forbidden(NamedTuple):
     def of_table(cls, rows: Ints) -> "Forbidden":
         """Return the starts of a table of the kernel."""
         job, broken = rows[:, 1:].view(np.int32).T
-        return cls(job, rows[:, 0], broken > 0)
+        return cls(job.astype(np.int64), rows[:, 0].copy(), broken > 0)
 
     def of(self, chosen: Bools) -> "Forbidden":
         """Return the chosen ones."""

@@ -22,7 +22,7 @@ from audit.report.labels import Labels
 from audit.report.sections.causes.record import (
     Shares,
 )
-from audit.report.sections.causes.shown import by_queue, like
+from audit.report.sections.causes.shown import KEYS, by_queue, like
 from audit.report.sections.waits.record import (
     Queue,
     QueueWait,
@@ -263,7 +263,7 @@ def sizes(jobs: pl.DataFrame, whole: Shares, capacity: int) -> tuple[SizeClass, 
 def _of_amount(
     jobs: pl.DataFrame, column: str, whole: Shares, most: int, capacity: int | None = None
 ) -> tuple[SizeClass, ...]:
-    jobs = jobs.filter(pl.col(column) > 0)
+    jobs = jobs.select(column, "user", "wait_s", *KEYS).filter(pl.col(column) > 0)
     counts = dict(jobs.group_by(column).len().sort(column).iter_rows())
     bounds = joined(counts, most, capacity)
     made = []
