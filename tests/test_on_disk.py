@@ -109,6 +109,5 @@ def test_pages_are_dropped(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("column", [pl.Series([[1]]), pl.Series(["a"]).cast(pl.Categorical)])
 def test_a_column_of_another_type(column: pl.Series, tmp_path: Path) -> None:
-    with (tmp_path / "file").open("w+b") as file:
-        with pytest.raises(ValueError, match="not one array"):
-            mapped(column.__arrow_c_stream__(), file.fileno())
+    with (tmp_path / "file").open("w+b") as file, pytest.raises(ValueError, match="not one array"):
+        mapped(column.__arrow_c_stream__(), file.fileno())

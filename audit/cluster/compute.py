@@ -99,6 +99,8 @@ class Wanted(NamedTuple):
     """Those of reported periods, which differ in evidence alone; others: that of the cluster."""
     predict: bool = True
     """Whether to predict starts also in pools without pending jobs."""
+    folder: Path | None = None
+    """For temporary files of long tables; None: they stay in memory."""
 
 
 class TableRows(NamedTuple):
@@ -122,7 +124,6 @@ class _Work(NamedTuple):
     known: pl.DataFrame | None
     effort: Effort
     progress: OnProgress
-    folder: Path | None
 
     def begin(self, stage: str, of: int = 1) -> None:
         """Report that a stage begins, which needs none of the memory that the last one freed."""
@@ -131,7 +132,7 @@ class _Work(NamedTuple):
 
     def kept(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Return a table that is needed for long, in little memory."""
-        return on_disk(population.compact(frame), self.folder)
+        return on_disk(population.compact(frame), self.wanted.folder)
 
     def of(self, period: Period) -> ClusterSettings:
         """Return the setting of a period."""
@@ -147,7 +148,6 @@ def compute(
     known: pl.DataFrame | None = None,
     effort: Effort = ALL,
     on_progress: OnProgress = silent,
-    folder: Path | None = None,
 ) -> Iterator[TableRows]:
     """Yield all results of a cluster as they are made, which keeps memory low.
 
@@ -156,7 +156,6 @@ def compute(
         known: earlier fair start times of each pool, with the basis on which they were computed.
         effort: executor of fair start times.
         on_progress: called with the current stage, its progress and its total.
-        folder: for temporary files of long tables; None: they stay in memory.
 
     Yields:
         Rows that include ``cluster`` and ``period``. Rows about jobs have no period: their run is
@@ -165,7 +164,7 @@ def compute(
     ranked = ranking.of(fairshare, setting, (pool.policy for pool in setting.pools))
     compared = ranking.of_candidates(fairshare, setting, ranked)
     work = _Work(
-        setting, wanted, config, ranked, compared, fairshare.of_all, known, effort, on_progress, folder
+        setting, wanted, config, ranked, compared, fairshare.of_all, known, effort, on_progress
     )
     tables = _tables(work, attempts, fairshare)
     del attempts

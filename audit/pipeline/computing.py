@@ -59,7 +59,13 @@ def compute_and_keep(
     setting = task.setting
     seeds = {of.period: seed_of(task.attempts, of.period) for of in task.due}
     wanted = compute.Wanted(
-        seeds, task.kept.keys(), task.window, task.history_s, task.settings, task.predict
+        seeds,
+        task.kept.keys(),
+        task.window,
+        task.history_s,
+        task.settings,
+        task.predict,
+        database.folder(con),
     )
     threads = config.simulation.threads
     with workers.executor(config.compute, threads, warned=warned) as executor:
@@ -72,7 +78,6 @@ def compute_and_keep(
             queries.run(con, "known_fair_starts", cluster=setting.cluster),
             Effort(executor),
             on_progress,
-            database.folder(con),
         )
         described = results.Described(setting, task.settings, task.newest or setting)
         results.replace(

@@ -70,7 +70,8 @@ def decided(scenario: Scenario, holding: Holding, *, silent: bool) -> Fitted:
     rows = [_row(one, pool) for one in found.accepted]
     says = [f"{row['rule'][:1].upper()}{row['rule'][1:]}" for row in rows]
     after = found.pool
-    scenario = scenario.but(pool=after)
+    if after is not pool:
+        scenario = scenario.but(pool=after)
     compared = found.compared
     if compared is None:
         compared = agreement(scenario, held_until=until)

@@ -212,9 +212,7 @@ def compact(frame: pl.DataFrame) -> pl.DataFrame:
         return frame
     ends = zip(frame.schema.items(), frame.row(0), frame.row(-1), strict=True)
     likely = [
-        name
-        for (name, _), first, last in ends
-        if first == last and not is_single(frame, name)
+        name for (name, _), first, last in ends if first == last and not is_single(frame, name)
     ]
     if not likely:
         return frame
