@@ -172,8 +172,8 @@ def _cautious(
     It differs only where an attempt may be passed over, or another capacity was delivered, between
     the arrival and the fair start. Attempts that miss nothing do not under this reading either.
     """
-    held = turns.held
-    passed = held != NEVER
+    held = turns.held  # who is pinned starts as observed at the latest
+    passed = held < (NEVER if known.free else turns.start)
     missed = subject & (fair < turns.start)
     if not missed.any() or not passed.any():
         return fair
