@@ -118,7 +118,7 @@ class UnitEvents(NamedTuple):
 
     @classmethod
     def of(cls, user: Ints, at: Ints, broken: Bools) -> "UnitEvents":
-        """Return those of users (-1: unknown), s on the pool's clock, and starts (else occasions)."""
+        """Return those of users (-1: unknown), at s on the pool's clock; broken: starts."""
         users = int(user.max(initial=0)) + 2
         return cls((at // DAY_S * users + user + 1) * 2 + broken, users)
 

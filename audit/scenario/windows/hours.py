@@ -169,9 +169,7 @@ class Forbidden(NamedTuple):
         return UnitEvents.of(seen.observed.numbered("user")[self.job], self.at, self.broken)
 
 
-def units_of_alike(
-    seen: Seen, alike: Sequence[WindowCandidate]
-) -> Iterator[tuple[Units, Units]]:
+def units_of_alike(seen: Seen, alike: Sequence[WindowCandidate]) -> Iterator[tuple[Units, Units]]:
     """Yield the units of windows with the same hours (at least one), and of their neighbours."""
     side = np.where(seen.observed.judged, np.uint8(Side.INSIDE), np.uint8(Side.NEITHER))
     found, _ = alike[0]._replace(side=side).forbidden(seen, by_hour=False)
