@@ -55,7 +55,7 @@ def look(described: pl.DataFrame, pool: Pool, now: int, log_begin: int) -> Shown
 
     Jobs that wait for their user's previous one stop at each level at which the user then runs.
     Therefore, chains can look like a limit. Where there are chains, limits are sought again with
-    these held.
+    these held. A limit that is found then can look like a chain, so what it forbids is none.
 
     Args:
         described: columns of ``model.DESCRIBED``; attempts of other pools are ignored.
@@ -63,7 +63,7 @@ def look(described: pl.DataFrame, pool: Pool, now: int, log_begin: int) -> Shown
         log_begin: the begin of the log, epoch s (SPEC §11, *T0*).
     """
     found = find_plateaus(described, pool, now, log_begin)
-    jobs = user_jobs(described, found.pool, now)
+    jobs = user_jobs(described, found.pool._replace(limits=pool.limits), now)
     if chains := accepted_chains(jobs):
         described_again = released(described, jobs, chains)
         del jobs  # before more is made
