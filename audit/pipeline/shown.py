@@ -153,8 +153,9 @@ def _rules(found: Plateaus) -> Iterator[Fact]:
 
 def _own(found: Plateaus) -> Iterator[Fact]:
     for rule in found.own[:_NAMED]:
-        level = rule_text(rule.limit, found.pool.resource.value, found.pool.zone)
-        yield RuleFact(f"limit of user {rule.entity!r}", level, own_words(rule, found.pool))
+        level = own_level(rule, found.pool) or "not certain"
+        why = f"the log: {rule.evidence}; {_UNCLEAR}"
+        yield RuleFact(f"limit of user {rule.entity!r}", level, why)
     yield from _more("limits of users", len(found.own))
     for one in found.shared:
         measure = one.measure.resource
@@ -164,15 +165,21 @@ def _own(found: Plateaus) -> Iterator[Fact]:
 
 def own_words(rule: PlateauRule, pool: Pool) -> str:
     """Return what the log shows of a limit of one user."""
-    level = ""
-    if rule.judged.concentration >= CERTAIN:
-        level = f"{rule_text(rule.limit, pool.resource.value, pool.zone)}: "
-    return f"{level}{rule.evidence}; {_UNCLEAR}"
+    level = own_level(rule, pool)
+    return f"{level}{': ' if level else ''}{rule.evidence}; {_UNCLEAR}"
+
+
+def own_level(rule: PlateauRule, pool: Pool) -> str:
+    """Return a limit of one user; "": its number is not certain."""
+    if rule.judged.concentration < CERTAIN:
+        return ""
+    return rule_text(rule.limit, pool.resource.value, pool.zone)
 
 
 def _chains(chains: Sequence[JobChain]) -> Iterator[Fact]:
     for one in chains[:_NAMED]:
-        yield RuleFact(f"chain of user {one.user!r}", f"{len(one.held):,} jobs", chain_words(one))
+        why = f"the log: {chain_words(one)}"
+        yield RuleFact(f"chain of user {one.user!r}", f"{len(one.held):,} jobs", why)
     yield from _more("chains", len(chains))
 
 

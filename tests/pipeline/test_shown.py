@@ -66,7 +66,9 @@ def test_a_chain_holds() -> None:
     assert found.holding == Holding(chained=("ann",))
     [fact] = found.facts
     assert (fact.what, fact.value) == ("chain of user 'ann'", "11 jobs")
-    assert fact.source.startswith("100% of 11 jobs for which enough was free start when the user's")
+    assert fact.source.startswith(
+        "the log: 100% of 11 jobs for which enough was free start when the user's"
+    )
 
 
 @pytest.mark.parametrize("seed", [6, 7])
