@@ -53,8 +53,9 @@ def forbidden(jobs: Sequence[Job], most: int | None, job: Job, x: int) -> bool:
     """Whether a limit of the sizes of each user forbids a job just before an instant."""
     if most is None:
         return False
-    running = [j for j in jobs if j.start is not None and j.end is not None and j.user == job.user]
-    return sum(j.size for j in running if j.start < x <= j.end) + job.size > most  # type: ignore[operator]
+    own = [(j.start, j.end, j.size) for j in jobs if j.user == job.user]
+    runs = [size for start, end, size in own if start is not None and end and start < x <= end]
+    return sum(runs) + job.size > most
 
 
 def chained(
