@@ -354,8 +354,9 @@ def weigh(stopped: Sequence[Point], climbed: Sequence[Point], most: int) -> Weig
     at = [p.day for p in stopped if _at(p, most)]
     broken = sum(_broken(p, most) for p in climbed)
     within = sum(found[0] <= day <= found[1] for day in at)
+    following = sum(p.level <= most < p.level + p.adds for p in climbed)
     always = within >= Fraction(95, 100) * len(at) and broken <= Fraction(3, 10) * (
-        broken + len(at)
+        broken + min(len(at), following)
     )
     if always:
         found = (every[0], every[-1])
