@@ -21,7 +21,7 @@ LEAST: Final = 1 << 16
 """Minimum rows of a table that is moved."""
 MOST: Final = 64 << 20
 """Maximum bytes of tables that stay in memory while others are read."""
-_EACH_S: Final = 0.1
+_EACH_S: Final = 0.02
 _STATM: Final = Path("/proc/self/statm")
 
 
