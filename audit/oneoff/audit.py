@@ -34,7 +34,7 @@ from audit.report import index
 from audit.report.contents import Contents, Who
 from audit.report.first_page import phrases
 from audit.report.sections.registry import notices
-from audit.store import archive, migrations, publish
+from audit.store import archive, database, migrations, publish
 from audit.store.database import Connection
 from audit.words import Resource
 
@@ -152,6 +152,8 @@ def audit(session: Session, options: AuditOptions) -> AuditResult:
             plan = _fitted(plan, session, work)
             of = (cluster, _compute(con, plan, session), work)
             del plan
+            database.drop_cache(con)
+            release()
             report = drawing.draw(
                 con, config, *of, pdf=options.pdf, also=options.owners, on_progress=on_progress
             )

@@ -51,7 +51,7 @@ import polars as pl
 import polars.selectors as cs
 from numpy.typing import NDArray
 
-from audit.array_types import Ints
+from audit.array_types import Floats, Ints
 from audit.metrics.attempts.contention import counted_resources
 from audit.metrics.attempts.population import numbered
 from audit.metrics.attempts.reasons import hold_kind, throttled
@@ -345,8 +345,9 @@ def rule_names(pool: Pool) -> list[str]:
     return [rule_text(rule, pool.resource, pool.zone) for rule in rules]
 
 
-def _seconds(booked: WaitSweep, cause: Cause) -> np.ndarray:
-    return np.sum([booked.of(key) for key in cause.booked], axis=0, initial=0.0)
+def _seconds(booked: WaitSweep, cause: Cause) -> Floats:
+    seconds: Floats = np.sum([booked.of(key) for key in cause.booked], axis=0, initial=0.0)
+    return seconds
 
 
 class _SweepState(NamedTuple):

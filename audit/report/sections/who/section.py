@@ -16,7 +16,7 @@ from audit.report.figures import Parts, by_value
 from audit.report.sections.causes.record import (
     Shares,
 )
-from audit.report.sections.causes.shown import like, rules
+from audit.report.sections.causes.shown import KEYS, like, rules
 from audit.report.sections.waits.section import (
     quantile,
 )
@@ -141,7 +141,8 @@ def of_people(jobs: pl.DataFrame, context: Context) -> People | None:
         .sort("wait_s", "user", descending=[True, False])
     )
     half, waiting, used = _half(by_user, total, cpu)
-    who = _Who(only(jobs, pl.col(kind).is_not_null()), kind, total, context)
+    of = only(jobs.select(kind, *_READ), pl.col(kind).is_not_null())
+    who = _Who(of, kind, total, context)
     overtaken = who.overtaken(context.overtaken)
     most = who.most()
     named = {row.name for row in overtaken} | {row.name for row in most}
@@ -176,6 +177,12 @@ def _half(by_user: pl.DataFrame, total: float, cpu: float) -> tuple[int, float, 
     number = min(range(len(waits)), key=lambda k: (abs(waits[k] - 0.5), k)) + 1
     used = float(by_user["area"].head(number).sum()) / cpu if cpu else 0.0
     return number, waits[number - 1], used
+
+
+_READ: Final = (
+    *("wait_s", "similar_wait_s", "size", "main_rule", "cause_rule_s", "cause_rule_free_s"),
+    *KEYS,
+)
 
 
 class _Who(NamedTuple):
@@ -240,11 +247,15 @@ class _Who(NamedTuple):
             similar=pl.col("similar_wait_s").drop_nulls(),
         )
         compared, found = 0, []
-        for name, number, jobs, more, waits, similar in middle.sort(self.kind).iter_rows():
+        middle = middle.sort(self.kind)
+        rows = middle.drop("waits", "similar").iter_rows()
+        for (name, number, jobs, more), *both in zip(
+            rows, middle["waits"], middle["similar"], strict=True
+        ):
             if not comparable(number, jobs):
                 continue
             compared += 1
-            mine, theirs = (quantile(pl.Series(of), MEDIAN) for of in (waits, similar))
+            mine, theirs = (quantile(of, MEDIAN) for of in both)
             long = mine >= TIMES * theirs and mine - theirs >= LONGER_S
             if long and more >= LISTED * self.context.waited_s:
                 found.append((-more, name))
