@@ -26,6 +26,7 @@ LITTLE_OR_KNOWN: Final = "Those overtaken more often lost little or had a known 
 BY_PRIORITY: Final = "Jobs mostly started by priority"
 NONE_COMPARED: Final = "No {kind} could be compared"
 FEW_COMPARED: Final = "None of the few comparable {kind}s was overtaken more often"
+NOBODY_TESTED: Final = "No comparable {kind} was overtaken more often than others"
 NOBODY: Final = "No {kind} was overtaken clearly more often than others"
 WITH_CAUSE: Final = "{fair}; {cause}."
 MIXED: Final = "{who} overtaken clearly more often than others, and the log does not say why."
