@@ -274,6 +274,8 @@ cdef bint _find_period(
     for i in range(traces.first_stop[begin], traces.first_stop[end]):
         if _is_at(traces, i, level):
             total += counts[k, FIRST_DAY] <= traces.stop_day[i] <= counts[k, LAST_DAY]
+    if end - begin == 1:  # of several entities, a deep queue's many stops do not outweigh breaks
+        following = at
     if 20 * total >= 19 * at and 10 * broken <= 3 * (broken + min(at, following)):
         counts[k, FIRST_DAY], counts[k, LAST_DAY], counts[k, ALWAYS] = first, last, 1
     return True
