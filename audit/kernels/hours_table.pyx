@@ -10,6 +10,31 @@ cdef struct Best:
     double seconds
 
 
+def add_tails(double[:, :, :, :, ::1] table, bint bounded):
+    """Add to each reach of a table the greater reaches, and to each class those above it.
+
+    Args:
+        table: [hours of the week, reaches, 3, classes, blocks].
+        bounded: whether classes are added too.
+    """
+    cdef Py_ssize_t hour, reach, row, k, blocks = table.shape[4]
+    cdef Py_ssize_t width = table.shape[3] * blocks
+    cdef double* own
+    cdef const double* above
+    with nogil:
+        for hour in range(table.shape[0]):
+            for reach in range(table.shape[1] - 1, -1, -1):
+                for row in range(table.shape[2]):
+                    own = &table[hour, reach, row, 0, 0]
+                    if bounded:
+                        for k in range(width - blocks - 1, -1, -1):
+                            own[k] += own[k + blocks]
+                    if reach + 1 < table.shape[1]:
+                        above = &table[hour, reach + 1, row, 0, 0]
+                        for k in range(width):
+                            own[k] += above[k]
+
+
 def best_stretch(
     const double[:, :, :, ::1] base, const double[:, :, :, :, ::1] hours, Py_ssize_t which,
     const double[:, ::1] chance, double least, double raw

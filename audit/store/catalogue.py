@@ -63,17 +63,19 @@ def newest() -> int:
 def make_tables(con: Connection, until: int) -> dict[int, str]:
     """Apply the scripts up to a number; return the previous rows of ``migrations``.
 
-    Each script runs in one transaction together with the record that it ran. Raises StoreError if a
-    script fails; it is named.
+    Each script runs in one transaction together with the record that it ran; in a new store, all
+    of them do. Raises StoreError if a script fails; it is named.
     """
     execute(con, "CREATE TABLE IF NOT EXISTS migrations (number BIGINT PRIMARY KEY, name VARCHAR)")
     done: dict[int, str] = dict(rows(con, "SELECT number, name FROM migrations"))
-    for file in _scripts("sql/schema"):
-        number = _number(file)
-        if number not in done and number <= until:
-            with transaction(con):
+    missing = [one for one in _scripts("sql/schema") if _number(one) <= until]
+    missing = [one for one in missing if _number(one) not in done]
+    for together in [[one] for one in missing] if done else [missing]:
+        with transaction(con):
+            for file in together:
                 _run_script(con, file.name, file.read_text(encoding="utf-8"))
-                execute(con, "INSERT INTO migrations VALUES (?, ?)", [number, file.name])
+                record = [_number(file), file.name]
+                execute(con, "INSERT INTO migrations VALUES (?, ?)", record)
     return done
 
 
@@ -164,11 +166,10 @@ def _number(script: Path) -> int:
 
 
 def _run_script(con: Connection, name: str, script: str) -> None:
-    for statement in statements(con, script):
-        try:
-            execute(con, statement)
-        except StoreError as error:
-            raise StoreError(f"sql {name}: {error}\n{statement.strip()}") from error
+    try:
+        execute(con, script)
+    except StoreError as error:
+        raise StoreError(f"sql {name}: {error}") from error
 
 
 # Checked --------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from audit import resources
 from audit.errors import StoreError
 from audit.store import archive, database
-from audit.store.database import Connection, FullDiskError, fetch, named_parameters, quote_name
+from audit.store.database import Connection, FullDiskError, fetch, quote_name
 
 if TYPE_CHECKING:
     import polars as pl
@@ -30,8 +30,8 @@ Result = TypeVar("Result")
 _HEAD: Final = re.compile(r"-- (parameters|archive): (.*)")
 _OVER_ARCHIVE: Final = re.compile(rf"(?<=FROM |JOIN )({'|'.join(archive.OVER_ARCHIVE)})\b")
 
-_USED: dict[str, set[str]] = {}
-"""The parameters of statements that were run: DuckDB's parser costs as much as a small query."""
+_USED: Final = re.compile(r"^ *--.*|\$([a-z]\w*)", re.MULTILINE)
+"""Comments, and parameters: DuckDB's parser, which finds them too, costs as much as a query."""
 
 
 class Query(NamedTuple):
@@ -41,6 +41,7 @@ class Query(NamedTuple):
     doc: str
     parameters: dict[str, str]  # name → SQL type
     archive: tuple[str, ...]  # parameters that select the months whose files are opened
+    used: frozenset[str]  # parameters in the statement
     sql: str
 
 
@@ -68,7 +69,8 @@ def load(name: str, folder: str = "sql/queries") -> Query:
                     wrong = f"a parameter is declared as 'name TYPE', not {item.strip()!r}"
                     raise StoreError(f"{path.name}:{number}: {wrong}") from None
                 parameters[parameter] = kind
-    return Query(name, " ".join(doc), parameters, bounds, text)
+    used = frozenset(filter(None, _USED.findall(text)))
+    return Query(name, " ".join(doc), parameters, bounds, used, text)
 
 
 def names() -> list[str]:
@@ -116,17 +118,14 @@ def _done(
     """Return the result of a query by one of the functions of ``database``."""
     try:
         query = load(name)
-        if query.sql not in _USED:
-            _USED[query.sql] = named_parameters(con, query.sql)
-        used = _USED[query.sql]
-        if used | {*query.archive} != set(query.parameters):
-            raise StoreError(f"declares {sorted(query.parameters)} but uses {sorted(used)}")
+        if query.used | {*query.archive} != set(query.parameters):
+            raise StoreError(f"declares {sorted(query.parameters)} but uses {sorted(query.used)}")
         if set(arguments) != set(query.parameters):
             raise StoreError(f"takes {sorted(query.parameters)}, was given {sorted(arguments)}")
         sql = _of_months(con, query, arguments)
         if columns is not None:
             sql = f"SELECT {', '.join(map(quote_name, columns))} FROM (\n{sql}\n)"  # noqa: S608
-        return do(con, sql, {parameter: arguments[parameter] for parameter in used})
+        return do(con, sql, {parameter: arguments[parameter] for parameter in query.used})
     except FullDiskError:  # no fault of the query
         raise
     except StoreError as error:

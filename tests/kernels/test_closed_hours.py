@@ -75,7 +75,7 @@ def test_forbidden_starts_are_those_of_the_definition(
     of_start, start = np.array(started, np.int64).reshape(-1, 2).T.copy()
     side = np.arange(ATTEMPTS, dtype=np.uint8) % 3
     possible = starts(rows, of_start, start, np.array(reach))
-    window = kernels.ClosedHours(hours_to_next(closed), overlap, side)
+    window = kernels.ClosedHours(hours_to_next(tuple(closed)), overlap, side)
     expected: list[list[list[int]]] = [[], [], []]
     waiting, last = dict[int, int](), dict[int, int]()
     for job, stretch, since, until, claims in rows:

@@ -35,6 +35,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit.array_types import Ints
+from audit.kernels.ranges import Ranges
 from audit.metrics.attempts.contention import (
     counted_resources,
     largest_amounts,
@@ -44,7 +45,6 @@ from audit.metrics.attempts.contention import (
 from audit.metrics.attempts.parts import SummaryRow, row
 from audit.metrics.attempts.population import day_number, ended, in_period, numbered, only, ordered
 from audit.metrics.quantiles import MEDIAN, P95, add_ints, renumbered
-from audit.metrics.ranges import Ranges
 from audit.metrics.uncertainty import NONE, Resamples, interval
 from audit.metrics.waits.queue import ints
 from audit.model import Period, Pool, Standing
@@ -178,7 +178,7 @@ class _Jobs(NamedTuple):
             made.number[left[enough]] = count
             for out, thousandths in ((made.median, MEDIAN), (made.p95, P95)):
                 nth = np.maximum(-(-count * thousandths // 1000), 1) - 1  # ``quantiles.rank``
-                out[left[enough]] = waits[all_waits.nth_without(begin, end, own_waits, own, nth)]
+                out[left[enough]] = waits[all_waits.nth_without(begin, end, own_waits, *own, nth)]
             left = left[~enough]
         return made
 

@@ -97,26 +97,35 @@ def on_days(at: Ints, days: Days) -> Bools:
     return inside
 
 
-def grouped(key: Ints, broken: Bools) -> tuple[Ints, Ints, Ints]:
-    """Return the distinct keys of events, ascending, and the starts and the events of each."""
-    both = np.sort(key * 2 + broken)
+def counted(both: Ints) -> tuple[Ints, Ints, Ints]:
+    """Return the distinct keys of events, and the starts and the events of each.
+
+    Args:
+        both: 2 · key + 1 for a start, else 2 · key; ascending.
+    """
     ordered = both >> 1
     first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)])
     breaks = np.add.reduceat(both & 1, first) if len(first) else first
     return ordered[first], breaks, np.diff(first, append=len(both))
 
 
-def units(user: Ints, at: Ints, broken: Bools) -> Units:
-    """Return the units of occasions and of starts that break them.
+class UnitEvents(NamedTuple):
+    """Occasions of a rule, and starts that break it."""
 
-    Args:
-        user: of each, -1: unknown.
-        at: s on the pool's clock.
-        broken: whether it is a start.
-    """
-    users = int(user.max(initial=0)) + 2
-    key, breaks, counts = grouped(at // DAY_S * users + user + 1, broken)
-    return Units(key % users - 1, key // users, breaks, counts)
+    both: Ints  # 2 · key + 1 for a start, else 2 · key
+    users: int
+    """A key is ``users`` · day + user + 1."""
+
+    @classmethod
+    def of(cls, user: Ints, at: Ints, broken: Bools) -> "UnitEvents":
+        """Return those of users (-1: unknown), at s on the pool's clock; broken: starts."""
+        users = int(user.max(initial=0)) + 2
+        return cls((at // DAY_S * users + user + 1) * 2 + broken, users)
+
+    def units(self) -> Units:
+        """Return the units of events that ascend."""
+        key, breaks, counts = counted(self.both)
+        return Units(key % self.users - 1, key // self.users, breaks, counts)
 
 
 def plausible(rule: Units, neighbours: Units) -> bool:
@@ -131,15 +140,19 @@ def plausible(rule: Units, neighbours: Units) -> bool:
     return not _too_few(inside, neighbours.within(days)) and inside.mean <= most
 
 
+def days_of(rule: Units, neighbours: Units) -> Days | None:
+    """Return the days on which a rule may be kept, with enough evidence; None: the whole log."""
+    most = KEPT * neighbours.mean
+    return None if _holds_in_quarters(rule, most) else _stretch(rule, most)
+
+
 def judge(rule: Units, neighbours: Units) -> TestedRule:
     """Return whether a rule is kept over the whole log, else in a stretch of days, else not."""
     known = _too_few(rule, neighbours)
     if known:
         return TestedRule(known)
-    most = KEPT * neighbours.mean
-    days = None
-    if not _holds_in_quarters(rule, most):
-        days = _stretch(rule, most)
+    days = days_of(rule, neighbours)
+    if days is not None:
         rule, neighbours = rule.within(days), neighbours.within(days)
         known = _too_few(rule, neighbours)
         if known:

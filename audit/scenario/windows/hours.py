@@ -7,9 +7,9 @@ before its hours if the walltime reaches into them.
 Source: SPEC §11, *Windows and overlap windows*.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
-from functools import partial
+from functools import cache, partial
 from typing import Any, Final, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -21,7 +21,7 @@ from audit.array_types import Bools, Floats, Ints
 from audit.kernels import closed_hours as kernels
 from audit.kernels.closed_hours import Side
 from audit.kernels.growing import Table
-from audit.kernels.hours_table import best_stretch
+from audit.kernels.hours_table import add_tails, best_stretch
 from audit.metrics.closed_hours import HOUR_S
 from audit.model import Window
 from audit.rules import DAY, WEEK
@@ -32,10 +32,10 @@ from audit.scenario.windows.evidence import (
     RAW,
     Days,
     RuleWait,
+    UnitEvents,
     Units,
-    grouped,
+    counted,
     on_days,
-    units,
 )
 from audit.scenario.windows.observed import Observed
 from audit.scenario.windows.occasions import DAY_S, Seen, Tried, hour_of_week
@@ -71,7 +71,8 @@ def clocks(zone: str, first: int, last: int) -> list[str]:
 # --- starts that a window forbids ----------------------------------------------------------------
 
 
-def hours_to_next(hours: Collection[int]) -> Ints:
+@cache
+def hours_to_next(hours: tuple[int, ...]) -> Ints:
     """Return the hours from each hour of the week to the next one of ``hours``, [168].
 
     Without such an hour it is two weeks or more.
@@ -79,6 +80,7 @@ def hours_to_next(hours: Collection[int]) -> Ints:
     ahead = np.arange(2 * WEEK)
     ahead[~np.isin(ahead % WEEK, list(hours))] = 4 * WEEK
     to_next: Ints = np.minimum.accumulate(ahead[::-1])[::-1][:WEEK] - np.arange(WEEK)
+    to_next.flags.writeable = False
     return to_next
 
 
@@ -159,8 +161,25 @@ class Forbidden(NamedTuple):
 
     def units(self, seen: Seen) -> Units:
         """Return the units of these."""
-        user = seen.observed.numbered("user")[self.job]
-        return units(user, self.at, self.broken)
+        events = self.events(seen)
+        return events._replace(both=np.sort(events.both)).units()
+
+    def events(self, seen: Seen) -> UnitEvents:
+        """Return these as events of users."""
+        return UnitEvents.of(seen.observed.numbered("user")[self.job], self.at, self.broken)
+
+
+def units_of_alike(seen: Seen, alike: Sequence[WindowCandidate]) -> Iterator[tuple[Units, Units]]:
+    """Yield the units of windows with the same hours (at least one), and of their neighbours."""
+    side = np.where(seen.observed.judged, np.uint8(Side.INSIDE), np.uint8(Side.NEITHER))
+    found, _ = alike[0]._replace(side=side).forbidden(seen, by_hour=False)
+    events = found.events(seen)
+    order = np.argsort(events.both)
+    both, job = events.both[order], found.job[order]
+    for one in alike:
+        of = one.side[job]
+        mine, others = (both[of == kind] for kind in (Side.INSIDE, Side.OUTSIDE))
+        yield events._replace(both=mine).units(), events._replace(both=others).units()
 
 
 class Slices(NamedTuple):
@@ -211,7 +230,8 @@ def _means(seen: Seen, found: Forbidden, slice_: Ints, count: int) -> Floats:
     first = int(day.min(initial=0))
     days = int(day.max(initial=0)) - first + 1
     user = seen.observed.numbered("user")[found.job] + 1
-    key, breaks, counts = grouped((slice_ * days + day - first) * users + user, found.broken)
+    key = (slice_ * days + day - first) * users + user
+    key, breaks, counts = counted(np.sort(key * 2 + found.broken))
     of = key // (days * users)
     number = np.bincount(of, minlength=count)
     enough = (np.bincount(of, counts, count) >= LEAST) & (number >= LEAST)
@@ -389,13 +409,10 @@ def _tail(table: Floats, *, bounded: bool) -> Floats:
         table: of bins; it is overwritten.
         bounded: whether a class consists of all bins above its number.
     """
-    if bounded:
-        table = table[:, :, :, ::-1]
-        table = np.add.accumulate(table, 3, out=table)[:, :, :, ::-1]
-    else:
+    if not bounded:
         table = np.concatenate((table.sum(3, keepdims=True), table), 3)
-    down = table[:, ::-1]
-    return np.add.accumulate(down, 1, out=down)[:, ::-1]
+    add_tails(table, bounded)
+    return table
 
 
 def _shares_of_runs(of_blocks: Floats) -> Floats:

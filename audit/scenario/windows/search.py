@@ -11,7 +11,7 @@ import heapq
 from collections.abc import Iterable
 from datetime import date, timedelta
 from itertools import count
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import polars as pl
 
@@ -23,7 +23,7 @@ from audit.scenario.delivered.candidates import candidates
 from audit.scenario.delivered.comparing import ComparedStarts, compared_starts
 from audit.scenario.scenario import Scenario
 from audit.scenario.windows import evidence, hours, occasions
-from audit.scenario.windows.evidence import RuleWait, TestedRule
+from audit.scenario.windows.evidence import RuleWait, TestedRule, Units
 from audit.scenario.windows.hours import WindowCandidate
 from audit.scenario.windows.observed import Observed, observe
 from audit.scenario.windows.occasions import DAY_S, Seen
@@ -110,10 +110,26 @@ class _Standing(NamedTuple):
 
     seen: Seen
     candidate: WindowCandidate
+    key: str
     waiting: RuleWait | None = None
     """The waiting that it may book; None: its share is not known yet."""
     window: InferredWindow | None = None
     """It passes all conditions but perhaps that of the agreement; None: it was not tried yet."""
+    most: int = 0
+    """The seconds of the waiting on the days on which it may hold."""
+
+
+def _shared(one: _Standing) -> tuple[Any, ...]:
+    """Return what a candidate has in common with others that forbid the same starts."""
+    return one.seen.zone, one.candidate.rule.hours, one.candidate.rule.overlap
+
+
+def _looked(one: _Standing, rule: Units, neighbours: Units) -> _Standing | None:
+    """Return a candidate with the waiting that it may book; None: it is not plausible."""
+    if not evidence.plausible(rule, neighbours):
+        return None
+    waiting = one.candidate.waiting(one.seen)
+    return one._replace(waiting=waiting, most=waiting.within(evidence.days_of(rule, neighbours)))
 
 
 class _Choice:
@@ -137,6 +153,10 @@ class _Choice:
         self.queue: list[tuple[float, int, _Standing]] = []
         """By the most seconds that each may book, as far as it is judged."""
         self.known: set[str] = set()
+        self.alike: dict[tuple[Any, ...], list[_Standing]] = {}
+        """Those that were not looked at yet, by what they share: clock, hours and overlap."""
+        self.looked: dict[str, _Standing | None] = {}
+        """Of those that were looked at with others: what comes of each; None: nothing."""
         self.failed = failed
 
     def best(self) -> InferredWindow | None:
@@ -163,23 +183,28 @@ class _Choice:
 
     def _add(self, seen: Seen, candidates: Iterable[WindowCandidate]) -> None:
         for one in candidates:
-            key = f"{one.rule} {seen.zone}"
-            before = self.failed.get(key)
+            added = _Standing(seen, one, f"{one.rule} {seen.zone}")
+            before = self.failed.get(added.key)
             disagreed = before is not None and before[1].found.fails == DISAGREES
-            if key not in self.known and not disagreed:
-                self.known.add(key)
-                self._put(one.seconds, _Standing(seen, one))
+            if added.key not in self.known and not disagreed:
+                self.known.add(added.key)
+                self.alike.setdefault(_shared(added), []).append(added)
+                self._put(one.seconds, added)
 
     def _put(self, most: float, one: _Standing) -> None:
         heapq.heappush(self.queue, (-most, next(self.serial), one))
 
     def _look(self, one: _Standing) -> None:
         """Judge a candidate by what it withheld while others claimed beside it."""
-        units = one.candidate.units(one.seen)
-        if evidence.plausible(*units):
-            waiting = one.candidate.waiting(one.seen)
-            most = waiting.within(evidence.judge(*units).days)
-            self._put(most, one._replace(waiting=waiting))
+        if one.key not in self.looked:
+            alike = self.alike.pop(_shared(one))
+            likely = [other for other in alike if other.candidate.seconds > self.least]
+            every = hours.units_of_alike(one.seen, [other.candidate for other in likely])
+            for other, units in zip(likely, every, strict=True):
+                self.looked[other.key] = _looked(other, *units)
+        seen = self.looked.pop(one.key)
+        if seen is not None:
+            self._put(seen.most, seen)
 
     def _try(self, one: _Standing, waiting: RuleWait) -> None:
         """Judge a candidate by what it withholds if nothing of its class claims."""
@@ -201,8 +226,7 @@ class _Choice:
 
     def _fail(self, one: _Standing, made: InferredWindow, fails: str) -> None:
         made = made._replace(found=made.found._replace(fails=fails))
-        key = f"{one.candidate.rule} {one.seen.zone}"
-        self.failed[key] = one.candidate.seconds, made
+        self.failed[one.key] = one.candidate.seconds, made
 
     def _window(
         self, seen: Seen, one: WindowCandidate, found: TestedRule, seconds: int

@@ -17,7 +17,8 @@ EVENTS = st.lists(
 
 def units(found: list[tuple[int, int, bool]]) -> Units:
     user, at, broken = (np.array(column) for column in zip(*found, strict=True))
-    return evidence.units(user, at, broken.astype(bool))
+    events = evidence.UnitEvents.of(user, at, broken.astype(bool))
+    return events._replace(both=np.sort(events.both)).units()
 
 
 def judge(rule: list[tuple[int, int, bool]], neighbours: list[tuple[int, int, bool]]) -> TestedRule:

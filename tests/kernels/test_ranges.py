@@ -4,9 +4,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.metrics.ranges import Ranges
+from audit.kernels.ranges import Ranges
 
-NUMBERS = st.lists(st.integers(0, 15), min_size=1, max_size=30)
+NUMBERS = st.lists(st.integers(0, 15), min_size=1, max_size=100)
 
 
 def ints(*numbers: int) -> np.ndarray:
@@ -31,6 +31,6 @@ def test_the_nth_without_those_of_another_range(
     nth = data.draw(st.integers(0, len(left) - 1))
     first, second = Ranges(ints(*both), 4), Ranges(ints(*without), 4)
     (found,) = first.nth_without(
-        ints(0), ints(len(both)), second, (ints(0), ints(len(without))), ints(nth)
+        ints(0), ints(len(both)), second, ints(0), ints(len(without)), ints(nth)
     )
     assert found == sorted(left)[nth]
