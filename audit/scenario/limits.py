@@ -179,7 +179,10 @@ def _closings(queue: pl.DataFrame, windows: Sequence[Window]) -> tuple[list[Clos
             walltime = queue["walltime_s"].fill_null(queue["occupancy"]).fill_null(1).to_numpy()
             own = np.clip(walltime[inside].astype(np.int64), 1, WEEK_S)
             reach[inside] = own
-        closings += [Closing(window, int(one), inside[own == one]) for one in np.unique(own)]
+        order = np.argsort(own, kind="stable")
+        reaches, first = np.unique(own[order], return_index=True)
+        parts = np.split(inside[order], first[1:])
+        closings += [Closing(window, *one) for one in zip(reaches.tolist(), parts, strict=False)]
     return closings, combined, reach
 
 

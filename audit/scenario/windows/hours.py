@@ -21,7 +21,7 @@ from audit.array_types import Bools, Floats, Ints
 from audit.kernels import closed_hours as kernels
 from audit.kernels.closed_hours import Side
 from audit.kernels.growing import Table
-from audit.kernels.hours_table import add_tails, best_stretch
+from audit.kernels.hours_table import add_tails, best_stretch, stretches_of_overlap
 from audit.metrics.closed_hours import HOUR_S
 from audit.model import Window
 from audit.rules import DAY, WEEK
@@ -444,12 +444,11 @@ def _added(circle: Ints, tail: Floats, *, overlap: bool) -> tuple[Floats, Floats
     size, every = circle.shape[1], tail[:, 0]
     if not overlap:
         return np.zeros((size, *every.shape[1:])), np.ascontiguousarray(every[circle].sum(0)[None])
-    base, hours = [], []
-    for begin in range(size):
-        before = tail[np.arange(WEEK), np.searchsorted(REACHES, _hours_to(circle[:, begin]))]
-        base.append(before.sum(0))
-        hours.append((every - before)[circle[:, (begin + np.arange(size - 1)) % size]].sum(0))
-    return np.ascontiguousarray(base), np.ascontiguousarray(hours)
+    rows = np.stack([np.searchsorted(REACHES, _hours_to(of_days)) for of_days in circle.T])
+    width = tail[0, 0].size
+    base, hours = np.zeros((size, width)), np.zeros((size, size - 1, width))
+    stretches_of_overlap(tail.reshape(WEEK, -1, width), rows, circle, base, hours)
+    return base.reshape(size, *every.shape[1:]), hours.reshape(size, size - 1, *every.shape[1:])
 
 
 def _hours_to(closings: Ints) -> Ints:
