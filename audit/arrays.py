@@ -73,6 +73,8 @@ def read(text: str | None) -> Tasks | None:
     if not 0 < more + sum(map(len, spans)) <= LARGEST:
         return None
     listed = [np.arange(span.start, span.stop, span.step, dtype=np.int64) for span in spans]
+    if len(listed) == 1:  # in order
+        return Tasks(listed[0], more)
     return Tasks(np.unique(np.concatenate(listed)) if listed else np.arange(0), more)
 
 

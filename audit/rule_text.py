@@ -55,6 +55,8 @@ def _places(scope: Scope, resource: str, **prepositions: str) -> str:
     """Return which jobs a scope is about without their walltime: `` in QOS long``; "" for all."""
     words = {"user": "of user", "account": "of account", "qos": "in QOS", "partition": "in"}
     words |= prepositions
+    if scope.partition and scope.partition[0].isdecimal():
+        words["partition"] += " partition"
     parts = [
         f"{words[kind]} {', '.join(names)}"
         for kind in KINDS

@@ -141,7 +141,6 @@ def test_every_number_and_the_word_of_a_log_with_nodes_and_gpus(name: str, tmp_p
         assert "1 numbers differ" in recomputed(log, page, *files).stdout
 
 
-@pytest.mark.ci
 @pytest.mark.thorough
 def test_every_number_and_the_word_of_an_export_of_open_xdmod(
     real_logs: Path, tmp_path_factory: pytest.TempPathFactory

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit import config
-from audit.rule_text import amount, rule_text
+from audit.rule_text import amount, rule_text, short_text
 from audit.rules import WEEK, Limit, Scope, Window, hours_of_week, texts
 from tests.config.refusals import usage_refusal
 
@@ -122,3 +122,17 @@ def test_one_name_or_several(tmp_path: Path) -> None:
     )
     one, two = config.load(path).clusters[0].pools[0].limits
     assert (one.user, two.user) == (("ann",), ("ann", "bob"))
+
+
+@pytest.mark.parametrize(
+    ("partition", "of_limit", "of_window"),
+    [
+        ("long", "limit of 8 CPUs in long", "closed hours of long"),
+        ("1", "limit of 8 CPUs in partition 1", "closed hours of partition 1"),  # SWF's number
+    ],
+)
+def test_short_names_say_what_a_number_is(partition: str, of_limit: str, of_window: str) -> None:
+    limit = Limit(most=8, resource="cpus", partition=(partition,))
+    window = Window(hours=(1, 2), partition=(partition,))
+    assert short_text(limit, "cpus") == of_limit
+    assert short_text(window, "cpus") == of_window

@@ -55,7 +55,7 @@ def look(described: pl.DataFrame, pool: Pool, now: int, log_begin: int) -> Shown
 
     Jobs that wait for their user's previous one stop at each level at which the user then runs.
     Therefore, chains can look like a limit. Where there are chains, limits are sought again with
-    these held.
+    these held. A limit that is found then can look like a chain, so what it forbids is none.
 
     Args:
         described: columns of ``model.DESCRIBED``; attempts of other pools are ignored.
@@ -63,7 +63,7 @@ def look(described: pl.DataFrame, pool: Pool, now: int, log_begin: int) -> Shown
         log_begin: the begin of the log, epoch s (SPEC §11, *T0*).
     """
     found = find_plateaus(described, pool, now, log_begin)
-    jobs = user_jobs(described, found.pool, now)
+    jobs = user_jobs(described, found.pool._replace(limits=pool.limits), now)
     if chains := accepted_chains(jobs):
         described_again = released(described, jobs, chains)
         del jobs  # before more is made
@@ -153,8 +153,9 @@ def _rules(found: Plateaus) -> Iterator[Fact]:
 
 def _own(found: Plateaus) -> Iterator[Fact]:
     for rule in found.own[:_NAMED]:
-        level = rule_text(rule.limit, found.pool.resource.value, found.pool.zone)
-        yield RuleFact(f"limit of user {rule.entity!r}", level, own_words(rule, found.pool))
+        level = own_level(rule, found.pool) or "not certain"
+        why = f"the log: {rule.evidence}; {_UNCLEAR}"
+        yield RuleFact(f"limit of user {rule.entity!r}", level, why)
     yield from _more("limits of users", len(found.own))
     for one in found.shared:
         measure = one.measure.resource
@@ -164,15 +165,21 @@ def _own(found: Plateaus) -> Iterator[Fact]:
 
 def own_words(rule: PlateauRule, pool: Pool) -> str:
     """Return what the log shows of a limit of one user."""
-    level = ""
-    if rule.judged.concentration >= CERTAIN:
-        level = f"{rule_text(rule.limit, pool.resource.value, pool.zone)}: "
-    return f"{level}{rule.evidence}; {_UNCLEAR}"
+    level = own_level(rule, pool)
+    return f"{level}{': ' if level else ''}{rule.evidence}; {_UNCLEAR}"
+
+
+def own_level(rule: PlateauRule, pool: Pool) -> str:
+    """Return a limit of one user; "": its number is not certain."""
+    if rule.judged.concentration < CERTAIN:
+        return ""
+    return rule_text(rule.limit, pool.resource.value, pool.zone)
 
 
 def _chains(chains: Sequence[JobChain]) -> Iterator[Fact]:
     for one in chains[:_NAMED]:
-        yield RuleFact(f"chain of user {one.user!r}", f"{len(one.held):,} jobs", chain_words(one))
+        why = f"the log: {chain_words(one)}"
+        yield RuleFact(f"chain of user {one.user!r}", f"{len(one.held):,} jobs", why)
     yield from _more("chains", len(chains))
 
 

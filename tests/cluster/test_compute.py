@@ -225,7 +225,7 @@ def results(held: pl.DataFrame, chosen: Config) -> dict[str, pl.DataFrame]:
     return {table: pl.concat(made[table], how="diagonal") for table in TABLES if table in made}
 
 
-@settings(max_examples=examples(20), deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(with_arrays(), st.booleans())
 def test_one_record_of_many_tasks_gives_the_figures_of_many_records(
     held: pl.DataFrame, count_never: bool

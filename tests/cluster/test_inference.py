@@ -50,6 +50,15 @@ def test_a_header_smaller_than_one_attempt_lies() -> None:
     assert "says 3 CPUs, but one attempt ran on 4" in warning
 
 
+def test_one_attempt_that_exceeds_a_header_for_a_moment_refutes_it() -> None:
+    def found(largest: int) -> tuple[int, str]:
+        rows = frame([ended(0, 0, 200, 1), ended(190, 190, 200, largest)])
+        return pool(rows, claims(3))[:2]
+
+    assert found(3) == (3, "the log's header")
+    assert found(4) == (5, "the peak in use")
+
+
 def test_a_header_exceeded_most_of_the_time_lies() -> None:
     capacity, _, warning = pool(attempts(4, 4), claims(5))
     assert capacity == 8

@@ -249,7 +249,8 @@ def _cut(case: Case, places: Iterable[int]) -> None:
             continue
         begin = 0 if cut % 23 == 0 else case.ends[whole]
         head = case.sample[: len(case.head)] if begin else b""
-        parsed = case.read(head + case.sample[begin:cut])
+        data = head + case.sample[begin:cut]
+        parsed = case.read(data)
         left = parsed.records.height
         if begin == 0:
             before = pl.col("byte_offset") < case.ends[whole]
@@ -263,6 +264,7 @@ def _cut(case: Case, places: Iterable[int]) -> None:
             assert accounted(parsed) == (1 if begin else whole + 1), cut
         else:
             assert (left, refused) == (0, 1), cut
+            assert len(data) - len(rest) <= parsed.refusals["byte_offset"].item() < len(data), cut
 
 
 def a_flipped_bit_costs_what_it_touches(case: Case) -> None:

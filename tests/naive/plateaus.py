@@ -334,7 +334,9 @@ def candidates(stopped: Sequence[Point], climbed: Sequence[Point]) -> tuple[list
     return best[:2], often[:3]
 
 
-def weigh(stopped: Sequence[Point], climbed: Sequence[Point], most: int) -> Weight | None:
+def weigh(
+    stopped: Sequence[Point], climbed: Sequence[Point], most: int, *, single: bool
+) -> Weight | None:
     """The counts of a level in the run of days with most at − 2B; None: there is none."""
     stopped, climbed = ([p for p in points if p.adds > 0] for points in (stopped, climbed))
     days = [p.day for p in (*stopped, *climbed)]
@@ -354,8 +356,10 @@ def weigh(stopped: Sequence[Point], climbed: Sequence[Point], most: int) -> Weig
     at = [p.day for p in stopped if _at(p, most)]
     broken = sum(_broken(p, most) for p in climbed)
     within = sum(found[0] <= day <= found[1] for day in at)
+    following = sum(p.level <= most < p.level + p.adds for p in climbed)
+    following = len(at) if single else following
     always = within >= Fraction(95, 100) * len(at) and broken <= Fraction(3, 10) * (
-        broken + len(at)
+        broken + min(len(at), following)
     )
     if always:
         found = (every[0], every[-1])

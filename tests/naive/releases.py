@@ -49,8 +49,17 @@ def room(jobs: Sequence[Job], capacity: Capacity, job: Job, x: int) -> bool:
     return free >= job.size
 
 
+def forbidden(jobs: Sequence[Job], most: int | None, job: Job, x: int) -> bool:
+    """Whether a limit of the sizes of each user forbids a job just before an instant."""
+    if most is None:
+        return False
+    own = [(j.start, j.end, j.size) for j in jobs if j.user == job.user]
+    runs = [size for start, end, size in own if start is not None and end and start < x <= end]
+    return sum(runs) + job.size > most
+
+
 def chained(
-    jobs: Sequence[Job], capacity: Capacity, user: str, shift: int = 0
+    jobs: Sequence[Job], capacity: Capacity, user: str, shift: int = 0, most: int | None = None
 ) -> tuple[list[Job], list[Job]]:
     """The jobs that could have started before the user's previous one ended, and those that do."""
     own = sorted((job for job in jobs if job.user == user), key=lambda job: job.number)
@@ -60,7 +69,8 @@ def chained(
         if j.start is None or p.start is None or p.end is None or p.start > j.start:
             continue
         end = p.end + shift
-        if end - j.arrival > 60 and j.start - j.arrival > 60 and room(jobs, capacity, j, end):
+        queued = end - j.arrival > 60 and j.start - j.arrival > 60
+        if queued and room(jobs, capacity, j, end) and not forbidden(jobs, most, j, end):
             could.append(j)
             if -5 <= j.start - end <= 120:
                 hits.append(j)
@@ -77,16 +87,16 @@ def freed(jobs: Sequence[Job], job: Job) -> int:
 
 
 def chain(
-    jobs: Sequence[Job], capacity: Capacity, user: str
+    jobs: Sequence[Job], capacity: Capacity, user: str, most: int | None = None
 ) -> tuple[int, Fraction, Fraction] | None:
     """The number of these jobs, the share that starts then, and the shifted one; days are UTC's."""
-    could, hits = chained(jobs, capacity, user)
+    could, hits = chained(jobs, capacity, user, most=most)
     days = {job.start // 86_400 for job in hits if job.start is not None}
     if len(could) < 10 or len(days) < 3:
         return None
     shares = []
     for shift in SHIFTS:
-        shifted, theirs = chained(jobs, capacity, user, shift)
+        shifted, theirs = chained(jobs, capacity, user, shift, most)
         shares.append(Fraction(len(theirs), len(shifted)) if shifted else Fraction())
     return len(could), Fraction(len(hits), len(could)), sum(shares, Fraction()) / len(shares)
 

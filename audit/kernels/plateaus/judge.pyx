@@ -229,12 +229,18 @@ cdef inline bint _is_broken(Traces traces, Py_ssize_t i, int64_t level) noexcept
     return 0 < traces.climb_adds[i] <= level < traces.climb_level[i]
 
 
+cdef inline bint _is_next(Traces traces, Py_ssize_t i, int64_t level) noexcept nogil:
+    cdef int64_t adds = traces.climb_adds[i], used = traces.climb_level[i]
+    return adds > 0 and used <= level < used + adds
+
+
 cdef bint _find_period(
     Traces traces, int64_t begin, int64_t end, int64_t level, int64_t low, int64_t[::1] score,
     int64_t[:, ::1] counts, Py_ssize_t k
 ) noexcept nogil:
     """Find the run of days with most at − 2B, or all days; return whether there is one."""
     cdef int64_t first = NEVER, last = -NEVER, at = 0, broken = 0, day, total = 0, best = 0, since
+    cdef int64_t following = 0
     cdef Py_ssize_t i
     for i in range(traces.first_stop[begin], traces.first_stop[end]):
         if traces.stop_adds[i] > 0:
@@ -254,6 +260,7 @@ cdef bint _find_period(
         if _is_broken(traces, i, level):
             score[traces.climb_day[i] - low] -= 2
             broken += 1
+        following += _is_next(traces, i, level)
     since = first
     for day in range(first, last + 1):
         total += score[day - low]
@@ -267,7 +274,9 @@ cdef bint _find_period(
     for i in range(traces.first_stop[begin], traces.first_stop[end]):
         if _is_at(traces, i, level):
             total += counts[k, FIRST_DAY] <= traces.stop_day[i] <= counts[k, LAST_DAY]
-    if 20 * total >= 19 * at and 10 * broken <= 3 * (broken + at):
+    if end - begin == 1:  # of several entities, a deep queue's many stops do not outweigh breaks
+        following = at
+    if 20 * total >= 19 * at and 10 * broken <= 3 * (broken + min(at, following)):
         counts[k, FIRST_DAY], counts[k, LAST_DAY], counts[k, ALWAYS] = first, last, 1
     return True
 

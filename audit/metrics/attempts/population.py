@@ -194,6 +194,7 @@ def beside(frame: pl.DataFrame, more: pl.DataFrame, keys: Sequence[str]) -> pl.D
     return frame.join(more, on=keys, how="left", maintain_order="left")
 
 
+_LEAST: Final = 1_000  # rows of a frame; of a smaller one nothing is worth saving
 _BITS: Final = 16  # of a column, at most a byte per so many rows: it is a single value
 
 
@@ -201,19 +202,19 @@ def compact(frame: pl.DataFrame) -> pl.DataFrame:
     """Return the same rows, with columns of equal values stored as a single value.
 
     Whatever reads such a column by itself makes polars store all its values again, for good. 0 and
-    −0 are equal but not the same: such columns stay as they are.
+    −0 are equal but not the same: such columns stay as they are. So do frames of few rows.
     """
-    if frame.is_empty():
+    if frame.height < _LEAST:
         return frame
-    ends = zip(frame.schema.items(), frame.row(0), frame.row(-1), strict=True)
+    schema = frame.schema
     likely = [
         name
-        for (name, _), first, last in ends
+        for name, first, last in zip(schema, frame.row(0), frame.row(-1), strict=True)
         if first == last and frame.select(name).estimated_size() > frame.height // _BITS
     ]
     if not likely:
         return frame
-    floats = {name for name in likely if frame.schema[name].is_float()}
+    floats = {name for name in likely if schema[name].is_float()}
     same = {
         name: pl.col(name).eq_missing(pl.col(name).first()).all()
         & (pl.lit(value=True) if name not in floats else _of_one_sign(name))
@@ -221,7 +222,7 @@ def compact(frame: pl.DataFrame) -> pl.DataFrame:
     }
     constant = frame.select(**same)
     return frame.with_columns(
-        pl.lit(frame.item(0, name), frame.schema[name]).alias(name)
+        pl.lit(frame.item(0, name), schema[name]).alias(name)
         for name, holds in constant.row(0, named=True).items()
         if holds
     )

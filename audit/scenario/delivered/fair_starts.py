@@ -76,9 +76,9 @@ def delivered_starts(
     subject: Bools = ended & (turns.start != NEVER)
     if chosen is not None:
         subject = subject & chosen[turns.rows]
-    fair, context = _found(scenario, turns, known, subject, cautious=False)
-    missed = subject & (fair < turns.start)  # others miss nothing under the cautious reading either
-    cautious, _ = _found(scenario, turns, known, missed, cautious=True)
+    most = delivered_capacity(scenario, turns, known.rule)
+    fair, context = _found(scenario, turns, known, subject, most)
+    cautious = _cautious(scenario, turns, known, subject, most, fair)
     place = driver.places(described.height, turns.rows, subject)
     columns = {
         "fst_delivered": instants(fair),
@@ -146,7 +146,7 @@ def starts_without(
     later = np.arange(len(turns.start)) > place
     before = later & (turns.start < turns.start[place]) & (turns.user >= 0)
     rule = pass_rule(scenario, turns, known.rule)
-    delivered = _delivered(scenario, turns, known, cautious=False)
+    delivered = _delivered(turns, known, delivered_capacity(scenario, turns, known.rule))
     names = scenario.attempts["user"].gather(turns.rows)
     rows = []
     for user in np.unique(turns.user[before]).tolist():
@@ -159,8 +159,43 @@ def starts_without(
     return found.sort("delay_s", "user", descending=[True, False])
 
 
+def _cautious(
+    scenario: Scenario,
+    turns: ObservedTurns,
+    known: KnownRule,
+    subject: Bools,
+    most: Ints,
+    fair: Ints,
+) -> Ints:
+    """Return the fair starts of the cautious reading, [n]; ``fair`` where it cannot differ.
+
+    It differs only where an attempt may be passed over, or another capacity was delivered, between
+    the arrival and the fair start. Attempts that miss nothing do not under this reading either.
+    """
+    held = turns.held  # who is pinned starts as observed at the latest
+    passed = held < (NEVER if known.free else turns.start)
+    missed = subject & (fair < turns.start)
+    if not missed.any() or not passed.any():
+        return fair
+    most_cautious = delivered_capacity(scenario, turns, known.rule, cautious=True)
+    begun = np.sort(held[passed])
+    over = np.sort(np.maximum(held, turns.start)[passed])
+    doubtful = np.searchsorted(begun, fair, "right") > np.searchsorted(over, turns.work.arrival)
+    unlike = np.append(0, np.cumsum(most_cautious != most))
+    last = np.searchsorted(turns.instants, fair, "right")
+    doubtful |= unlike[last] > unlike[turns.arrived]
+    found, _ = _found(scenario, turns, known, missed & doubtful, most_cautious, cautious=True)
+    return np.where(missed & doubtful, found, fair)
+
+
 def _found(
-    scenario: Scenario, turns: ObservedTurns, known: KnownRule, subject: Bools, *, cautious: bool
+    scenario: Scenario,
+    turns: ObservedTurns,
+    known: KnownRule,
+    subject: Bools,
+    most: Ints,
+    *,
+    cautious: bool = False,
 ) -> tuple[Ints, NDArray[np.uint8]]:
     """Return fair starts, [n] (NEVER: none), and the marks of what their snapshots hold."""
     fair, context = driver.nevers(len(turns.start)), np.zeros(len(turns.start), np.uint8)
@@ -168,7 +203,7 @@ def _found(
     fair_start.fair_starts(
         turns.in_kernel,
         pass_rule(scenario, turns, known.rule, cautious=cautious),
-        _delivered(scenario, turns, known, cautious=cautious),
+        _delivered(turns, known, most, bounded=cautious),
         subject,
         (_OPEN * work.open + _PREEMPTED * work.preempted).astype(np.uint8),
         fair,
@@ -178,14 +213,13 @@ def _found(
 
 
 def _delivered(
-    scenario: Scenario, turns: ObservedTurns, known: KnownRule, *, cautious: bool
+    turns: ObservedTurns, known: KnownRule, most: Ints, *, bounded: bool = False
 ) -> DeliveredCapacity:
     """Return the capacity delivered under a rule, and what is pinned."""
-    most = delivered_capacity(scenario, turns, known.rule, cautious=cautious)
     blocks = (
         np.maximum.reduceat(most, np.arange(0, len(most), 1 << _BLOCK_BITS)) if len(most) else most
     )
     always = ~turns.work.fitting | turns.work.exceeding
     return DeliveredCapacity(
-        most, blocks, _BLOCK_BITS, known.rule.kept, known.free, cautious, always
+        most, blocks, _BLOCK_BITS, known.rule.kept, known.free, bounded, always
     )

@@ -19,6 +19,12 @@ LEVELS: Final = 5
 """Number of levels of a series that are judged."""
 WHOLE: Final = 0.98
 """Share of what a class can hold from which on an amount is no limit."""
+MOST_BROKEN: Final = 0.3
+"""Greatest share, of the starts that reach a level of several entities, of those that exceed it.
+
+Limits of made sites have at most .02, also where a tenth of the jobs are exempt. Where the machine
+is smaller for a while, or one user has most jobs, levels at which all stop by chance have .66 up.
+"""
 
 
 class PlateauFault(StrEnum):
@@ -230,7 +236,8 @@ def fault_of(
             PlateauFault.FEW_ENTITIES: counts.entities < 3,
             PlateauFault.ONE_ENTITY: at <= 2 * broken or rest <= 2 * (broken - counts.most_broken),
             PlateauFault.SHORT: one.family.within is not None and not lasts,
-            PlateauFault.BROKEN: few and broken > 0.05 * (broken + counts.withheld),
+            PlateauFault.BROKEN: broken > MOST_BROKEN * (broken + counts.next)
+            or (few and broken > 0.05 * (broken + counts.withheld)),
             PlateauFault.ONE_JOB: few and one_job,
         }
     else:

@@ -134,6 +134,7 @@ def _starts_at(jobs: UserJobs, mine: Ints, end: Ints) -> tuple[Bools, Bools]:
     """Return the jobs that could have started before an end, and those that start at it."""
     queued = jobs.arrival[mine] < end - QUEUED_S
     could = queued & (jobs.wait[mine] > QUEUED_S) & jobs.has_room(mine, end)
+    could &= ~jobs.limits.forbid(mine, end)
     later = jobs.start[mine] - end
     return could, could & (later >= EARLY_S) & (later <= LATE_S)
 

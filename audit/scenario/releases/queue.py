@@ -18,6 +18,7 @@ from audit.metrics.waits.queue import numbered, queued
 from audit.model import SEQUENCE, Pool
 from audit.scenario.plateaus.sweeping import clock, local_days
 from audit.scenario.releases.room import Room
+from audit.scenario.releases.under_limits import UnderLimits
 
 NEVER: Final = int(np.iinfo(np.int64).max)
 UNKNOWN: Final = 0
@@ -40,6 +41,7 @@ class UserJobs:
     names: tuple[str, ...]  # of users 1, 2, …
     by_number: Ints  # the jobs by user and number
     room: Room
+    limits: UnderLimits
     zone: tuple[Ints, Ints]
 
     @property
@@ -90,5 +92,6 @@ def user_jobs(described: pl.DataFrame, pool: Pool, now: int) -> UserJobs:
         names=tuple(queue.rows["user"].unique().drop_nulls().sort()),
         by_number=order.sort("user", *SEQUENCE)["place"].to_numpy().astype(np.int64),
         room=Room(queue, pool),
+        limits=UnderLimits(queue, pool),
         zone=clock(pool, int(known.min(initial=0)), int(known.max(initial=0)) + 2 * DAY_S),
     )

@@ -21,6 +21,8 @@ LEAST_DAYS: Final = 3
 LEAST_SHARE: Final = 0.5
 TIMES_SHIFTED: Final = 2.5
 TIMES_EXPECTED: Final = 2
+TIMES_ODDS: Final = 4
+"""The odds exceed so many times the expected ones, where twice the share would be nearly 1."""
 LEAST_MOST: Final = 0.6
 """Share of the jobs from which most of them start after own ends."""
 
@@ -38,8 +40,10 @@ class OwnTriggered(NamedTuple):
     @property
     def accepted(self) -> bool:
         """Whether own ends trigger the starts."""
-        chance = max(TIMES_SHIFTED * self.shifted, TIMES_EXPECTED * self.expected)
-        return self.share >= LEAST_SHARE and self.share >= chance
+        share, expected = self.share, self.expected
+        odds = share * (1 - expected) > TIMES_ODDS * expected * (1 - share)
+        more = share >= TIMES_EXPECTED * expected or odds
+        return share >= max(LEAST_SHARE, TIMES_SHIFTED * self.shifted) and more
 
     @property
     def most(self) -> bool:

@@ -145,6 +145,21 @@ def test_a_limit_of_remaining_time_by_hand() -> None:
     ]
 
 
+@pytest.mark.parametrize("beyond", [0, 1, 2])
+def test_a_job_that_ran_beyond_its_walltime_no_longer_counts_after_it(beyond: int) -> None:
+    # 30 CPU-seconds per user. At 101 ann's second has 26 left and her third adds 10; at 103 both
+    # have 32, at 104 they have 30. Her first is no part of it.
+    limit = Limit(most=30, resource="cpus", remaining=True, per="user")
+    made = booked(
+        ended(0, 0, 10 + beyond, 2, "ann", walltime_s=10),
+        ended(100, 100, 114, 2, "ann", walltime_s=14),
+        ended(101, 106, 110, 2, "ann", walltime_s=5),
+        *(ended(at, at, at + 1, 1, "bob", walltime_s=1) for at in (103, 104)),
+        pool=POOL._replace(limits=(limit,), capacity=8),
+    )
+    assert parts(made)[2] == {"rule": 3, "unexplained": 2}
+
+
 def test_a_class_that_loses_its_last_job_to_a_rule_and_gets_another() -> None:
     """At 100, ann's first job is barred by her second, and bob's second is no longer barred.
 

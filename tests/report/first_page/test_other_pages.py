@@ -53,7 +53,6 @@ def fills_one_sheet(outcome: AuditResult) -> bool:
     return all(end in words for end in ends)
 
 
-@pytest.mark.ci
 @pytest.mark.thorough
 def test_kth_sp2_with_its_closed_hours(real_logs: Path, tmp_path: Path) -> None:
     """Its answers, but for one job of unknown size, and windows that are configured."""
@@ -96,7 +95,6 @@ def test_kth_sp2_with_its_closed_hours(real_logs: Path, tmp_path: Path) -> None:
     assert page.because == "Closed hours and a full machine cost most"
 
 
-@pytest.mark.ci
 @pytest.mark.thorough
 def test_kth_sp2_in_february_1997(real_logs: Path, tmp_path: Path) -> None:
     """Those programs test the order over the log up to March, with its chains; here 91 days are."""
@@ -137,7 +135,6 @@ def test_kth_sp2_in_february_1997(real_logs: Path, tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.ci
 @pytest.mark.thorough
 def test_a_log_of_one_user_repeats_nothing(
     real_logs: Path, tmp_path_factory: pytest.TempPathFactory
@@ -155,7 +152,7 @@ def test_a_log_of_one_user_repeats_nothing(
     assert "Who" not in dict(outcome.lines)
 
 
-@pytest.mark.parametrize("name", ["north", "south"])
+@pytest.mark.parametrize("name", ["north", pytest.param("south", marks=pytest.mark.thorough)])
 def test_a_capture_of_slurm_with_gpus(name: str, tmp_path: Path) -> None:
     for file in ("sacct.txt", "nodes.txt"):
         content = gzip.decompress((DATA / "modern" / name / f"{file}.gz").read_bytes())

@@ -61,6 +61,8 @@ JOBS, CPUS = LimitedQuantity(), LimitedQuantity("cpus")
         (ALL, JOBS, 8, {"days": 7}, 0.6, PlateauFault.FEW_DAYS),
         (ALL, JOBS, 8, {"entities": 2}, 0.6, PlateauFault.FEW_ENTITIES),
         (ALL, JOBS, 8, {"broken": 50}, 0.6, PlateauFault.ONE_ENTITY),
+        (ALL, JOBS, 8, {"broken": 27}, 0.6, PlateauFault.BROKEN),
+        (ALL, JOBS, 8, {"broken": 25}, 0.6, None),
         (ALL, JOBS, 8, {"most_at": 94, "most_broken": 2}, 0.6, PlateauFault.ONE_ENTITY),
         (ALL, JOBS, 8, {"most_at": 93, "most_broken": 2}, 0.6, None),
         (WITHIN, JOBS, 8, {}, 0.6, None),

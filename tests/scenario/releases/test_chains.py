@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from audit.metrics.attempts.population import describe
-from audit.model import Pool, Resource
+from audit.model import Limit, Pool, Resource
 from audit.scenario.releases.chains import JobChain, accepted_chains, find_chains, own_end, released
 from audit.scenario.releases.queue import user_jobs
 from tests.examples import examples
@@ -41,8 +41,14 @@ def attempts(jobs: list[Job]) -> pl.DataFrame:
     return describe(frame(records), [ALL])
 
 
-def found(jobs: list[Job]) -> list[JobChain]:
-    return find_chains(user_jobs(attempts(jobs), ALL, 100 * DAY))
+def pool_with(most: int | None) -> Pool:
+    """The pool with a limit of the CPUs of each user."""
+    limits = () if most is None else (Limit(most=most, resource="cpus", per="user"),)
+    return ALL._replace(limits=limits)
+
+
+def found(jobs: list[Job], most: int | None = None) -> list[JobChain]:
+    return find_chains(user_jobs(attempts(jobs), pool_with(most), 100 * DAY))
 
 
 @st.composite
@@ -65,10 +71,10 @@ def logs(draw: st.DrawFn) -> list[Job]:
 
 
 @settings(max_examples=examples(60))
-@given(logs())
-def test_as_defined(jobs: list[Job]) -> None:
-    exact = {user: naive.chain(jobs, 4, user) for user in ("ann", "bob")}
-    made = {one.user: one for one in found(jobs)}
+@given(logs(), st.sampled_from([None, 1, 2, 3]))
+def test_as_defined(jobs: list[Job], most: int | None) -> None:
+    exact = {user: naive.chain(jobs, 4, user, most) for user in ("ann", "bob")}
+    made = {one.user: one for one in found(jobs, most)}
     assert set(made) == {user for user, chain in exact.items() if chain is not None}
     for user, one in made.items():
         chain = exact[user]
@@ -78,10 +84,10 @@ def test_as_defined(jobs: list[Job]) -> None:
         assert one.shifted == pytest.approx(float(chain[2]))
         assert one.accepted == (chain[1] >= 0.5 and chain[1] >= 3 * chain[2])
     log = attempts(jobs)
-    of_users = user_jobs(log, ALL, 100 * DAY)
+    of_users = user_jobs(log, pool_with(most), 100 * DAY)
     expected = {job.number: job.arrival for job in jobs}
     for user in (one.user for one in accepted_chains(of_users)):
-        _, hits = naive.chained(jobs, 4, user)
+        _, hits = naive.chained(jobs, 4, user, most=most)
         expected |= {j.number: naive.freed(jobs, j) for j in hits}
     after = released(log, of_users, accepted_chains(of_users))
     assert after.schema == log.schema

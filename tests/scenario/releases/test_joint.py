@@ -148,6 +148,26 @@ def test_whether_most_jobs_start_after_own_ends(share: float, shifted: float, mo
     assert (found.most, found.accepted) == (most, False)
 
 
+@pytest.mark.parametrize(
+    ("share", "shifted", "expected", "accepted"),
+    [
+        (0.6, 0.1, 0.3, True),
+        (0.59, 0.1, 0.3, False),
+        (0.998, 0.11, 0.504, True),  # a throttled array: twice the share cannot be reached
+        (0.81, 0.1, 0.5, True),
+        (0.79, 0.1, 0.5, False),
+        (1.0, 0.41, 0.5, False),
+        (1.0, 0.1, 1.0, False),
+        (0.49, 0.1, 0.1, False),
+    ],
+)
+def test_which_starts_own_ends_trigger(
+    share: float, shifted: float, expected: float, accepted: bool
+) -> None:
+    found = OwnTriggered("ann", 20, share, shifted, expected, np.zeros(0, np.int64))
+    assert found.accepted == accepted
+
+
 def test_a_begin_time() -> None:
     nine = [
         Job(k + 1, "ann", k * DAY, k * DAY + 32_400 + 60 * (k % 3), k * DAY + 40_000, 1)

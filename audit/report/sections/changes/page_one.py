@@ -35,6 +35,8 @@ from audit.report.sections.waits.section import (
 from audit.report.sections.who import page_one
 
 SAME_LOAD: Final = 0.05
+SAME_PART: Final = 1 / 3
+"""Loads of 1 and 4 % are not almost the same, although they differ by 3 points."""
 
 
 def changed(facts: PageFacts, *, than: bool = True) -> Sentence:
@@ -92,7 +94,7 @@ def _clear(of: Compared, than: str) -> Sentence:
     before, now = (half.load or 0.0 for half in (of.first, of.last))
     slots: dict[str, Slot | Sentence | str]
     slots = {"a": loads[0], "b": loads[1], "change": change, "than": than}
-    if abs(now - before) <= SAME_LOAD:
+    if abs(now - before) <= min(SAME_LOAD, SAME_PART * max(before, now)):
         return say(phrases.SAME_LOAD, **slots)
     if (now > before) == up:
         return say(phrases.WITH_LOAD, way="up" if up else "down", **slots)

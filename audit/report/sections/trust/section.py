@@ -18,9 +18,10 @@ def by_priority(jobs: pl.DataFrame, recorded: float = 0.95) -> float | None:
     """Return how often a job that started before an earlier one had the higher priority.
 
     The earlier one is the first of its partition that waited at that time. None: priorities are
-    not known, or no job started before an earlier one.
+    not known, all are equal, or no job started before an earlier one.
     """
-    if not jobs.height or jobs["priority"].is_not_null().mean() < recorded:  # type: ignore[operator]
+    known = jobs["priority"].drop_nulls()
+    if len(known) < max(recorded * jobs.height, 1) or known.n_unique() == 1:
         return None
     higher = number = 0
     for of_queue in jobs.drop_nulls("priority").partition_by("partition"):

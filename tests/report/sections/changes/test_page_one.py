@@ -41,3 +41,18 @@ def test_waits_of_one_job_in_ten_are_compared_without_the_largest_user_too() -> 
         "At almost the same load (50, then 50 %), the wait of one job in ten fell from 10 min to "
         "1 min between the halves of the log. Without User 3: about the same."
     )
+
+
+@pytest.mark.parametrize(
+    ("loads", "text"),
+    [
+        ((0.2, 0.25), "At almost the same load (20, then 25 %), "),
+        ((0.003, 0.036), "With the load up from 0.3 to 3.6 %, "),
+    ],
+)
+def test_small_loads_that_differ_by_a_factor(loads: tuple[float, float], text: str) -> None:
+    before, now = (
+        Half(wait, wait * 3, load, wait, 99) for wait, load in zip((60, 600), loads, strict=True)
+    )
+    made = changes_page_one.changed(facts(compared=compared(first=before, last=now))).plain
+    assert made.startswith(text)
