@@ -16,7 +16,7 @@ from audit.report.figures import Parts, by_value
 from audit.report.sections.causes.record import (
     Shares,
 )
-from audit.report.sections.causes.shown import KEYS, like, rules
+from audit.report.sections.causes.shown import KEYS, last_reason, like, rules
 from audit.report.sections.waits.section import (
     quantile,
 )
@@ -181,8 +181,15 @@ def _half(by_user: pl.DataFrame, total: float, cpu: float) -> tuple[int, float, 
 
 _READ: Final = (
     *("wait_s", "similar_wait_s", "size", "main_rule", "cause_rule_s", "cause_rule_free_s"),
-    *KEYS,
+    *("reason", *KEYS),
 )
+
+
+def _last_reason(mine: pl.DataFrame) -> str | None:
+    """Return the hold or limit recorded last of half of the waiting without a cause."""
+    reason = last_reason(mine)
+    held = mine.filter(pl.col("reason").eq_missing(reason))["none"].sum()
+    return reason if 2 * held >= mine["none"].sum() else None
 
 
 class _Who(NamedTuple):
@@ -220,6 +227,7 @@ class _Who(NamedTuple):
                 (row["entity_kind"], row["entity"], row["cause"]) == (self.kind, name, "usage")
                 for row in self.context.overtaken
             ),
+            _last_reason(mine),
         )
 
     def most(self) -> tuple[Person, ...]:
