@@ -250,8 +250,10 @@ def _completed(work: _Work, scenario: Scenario, budget_s: float) -> tuple[pl.Dat
         passes=shown.passes,
     )
     marked = unstartable(passed, pool, setting.now, setting.log.from_time, shown.holding.own)
-    kept = booked.attempts.with_columns(marked).drop(RECORDED, SITE_PRIORITY, strict=False)
-    booked = booked._replace(attempts=work.kept(kept))
+    every = booked.attempts.with_columns(marked).drop(RECORDED, SITE_PRIORITY, strict=False)
+    booked = booked._replace(attempts=work.kept(every))
+    del every  # before more is made
+    release()
     work.progress(_WAITS, 1, 1)
     fair = fair_start_times(
         scenario.described_by(booked.attempts),

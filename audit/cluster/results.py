@@ -16,7 +16,7 @@ from audit.errors import StoreError
 from audit.metrics import disclosure
 from audit.metrics.attempts.population import belongs_at, only
 from audit.model import OBSERVED, Period, Pool, Standing
-from audit.on_disk import on_disk
+from audit.on_disk import on_disk, release
 from audit.periods import covering
 from audit.store import appending, attempts, database, queries
 from audit.store.appending import Appending, Histories
@@ -112,6 +112,7 @@ def _publish(con: Connection, setting: ClusterSettings) -> None:
     """
     cluster = setting.cluster
     request = {"cluster": cluster, "schedule": OBSERVED, "ended": Standing.ENDED.value}
+    release()
     columns = (*disclosure.COLUMNS, "pool")
     attempts = queries.run_for(con, "unpublished_attempts", columns, **request)
     if attempts.is_empty():

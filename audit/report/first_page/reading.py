@@ -142,8 +142,9 @@ def _period(contents: Contents) -> Period:
 def _jobs(con: Connection, contents: Contents, period: Period) -> pl.DataFrame:
     of = {"cluster": contents.cluster, "schedule": OBSERVED, "whole": period.whole_log}
     within = {"from_time": period.from_time, "to_time": period.to_time}
-    jobs = shown.with_causes(queries.run(con, "first_page/jobs", **of, **within))
-    return on_disk(compact(jobs), database.folder(con))
+    folder = database.folder(con)
+    jobs = on_disk(compact(queries.run(con, "first_page/jobs", **of, **within)), folder)
+    return on_disk(compact(shown.with_causes(jobs)), folder)
 
 
 @dataclass(frozen=True, slots=True)

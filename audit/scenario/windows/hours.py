@@ -171,6 +171,7 @@ class Forbidden(NamedTuple):
 
 def units_of_alike(seen: Seen, alike: Sequence[WindowCandidate]) -> Iterator[tuple[Units, Units]]:
     """Yield the units of windows with the same hours (at least one), and of their neighbours."""
+    seen.observed.numbered("user")  # needs much memory, once
     side = np.where(seen.observed.judged, np.uint8(Side.INSIDE), np.uint8(Side.NEITHER))
     found, _ = alike[0]._replace(side=side).forbidden(seen, by_hour=False)
     events = found.events(seen)
