@@ -4,6 +4,7 @@ from contextlib import closing
 from datetime import date
 from itertools import accumulate
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from zoneinfo import ZoneInfo
 
 import polars as pl
@@ -213,16 +214,30 @@ def by_record(held: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=ATTEMPTS)
 
 
-def results(held: pl.DataFrame, chosen: Config) -> dict[str, pl.DataFrame]:
+def results(
+    held: pl.DataFrame, chosen: Config, folder: Path | None = None
+) -> dict[str, pl.DataFrame]:
     pool = Pool("all", Resource.cpus, 16, amounts=(("cpus", 16),))
     setting = ClusterSettings("c", ZoneInfo("UTC"), (pool,), {None: "all"}, LAST, (), ())
-    wanted = compute.Wanted({Period("all", EPOCH, LAST): 1})
+    wanted = compute.Wanted({Period("all", EPOCH, LAST): 1}, folder=folder)
     made: dict[str, list[pl.DataFrame]] = {}
     for table, _, rows in compute.compute(
         held, setting, wanted, chosen, FairshareInputs(UsageConfig())
     ):
         made.setdefault(table, []).append(rows)
     return {table: pl.concat(made[table], how="diagonal") for table in TABLES if table in made}
+
+
+@settings(max_examples=examples(8), deadline=None)
+@given(with_arrays())
+def test_tables_on_disk_give_the_same_figures(held: pl.DataFrame) -> None:
+    expected = results(held, Config())
+    with pytest.MonkeyPatch.context() as patched, TemporaryDirectory() as name:
+        patched.setattr("audit.on_disk.LEAST", 1)
+        found = results(held, Config(), Path(name))
+    assert found.keys() == expected.keys()
+    for table, rows in found.items():
+        assert rows.equals(expected[table], null_equal=True), table
 
 
 @settings(max_examples=examples(12), deadline=None)

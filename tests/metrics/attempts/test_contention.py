@@ -8,7 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.metrics.attempts.account import Durations, account
-from audit.metrics.attempts.contention import counted_resources, requests, with_gpu_types
+from audit.metrics.attempts.contention import (
+    counted_resources,
+    peak_in_use,
+    requests,
+    with_gpu_types,
+)
 from audit.metrics.attempts.population import describe
 from audit.metrics.waits.queue import in_force, queued
 from audit.metrics.waits.walk import LogFacts, Plan, book, scene
@@ -179,3 +184,16 @@ def test_columns_of_types() -> None:
     described = with_gpu_types(rows, types)
     assert requests(described, pool).tolist() == [[6, 2, 2], [4, 0, 0]]
     assert described.schema["gpus:a100"] == pl.Int64
+
+
+_SPANS = st.lists(
+    st.tuples(st.integers(0, 9), st.integers(0, 4), st.none() | st.integers(0, 5)), max_size=12
+)
+
+
+@given(_SPANS)
+def test_the_peak_is_the_most_between_starts_and_ends(spans: list[tuple[int, int, int]]) -> None:
+    rows = [(start, start + length, size) for start, length, size in spans]
+    schema = {"start_time": pl.Int64, "end": pl.Int64, "cpus": pl.Int64}
+    used = [sum((size or 0) for start, end, size in rows if start <= t < end) for t in range(14)]
+    assert peak_in_use(pl.DataFrame(rows, schema, orient="row"), "cpus") == max(used)
