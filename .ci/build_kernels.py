@@ -176,6 +176,7 @@ def compile_modules(
             compiler_directives={**DIRECTIVES, **checks, "show_performance_hints": not checked},
             shared_utility_qualified_name=MEMORYVIEWS,
             nthreads=processors,
+            cache="CYTHON_CACHE_DIR" in os.environ,
             force=True,
             quiet=True,
         )

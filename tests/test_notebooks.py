@@ -32,11 +32,11 @@ def test_notebooks_are_stored_without_results() -> None:
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The database of an audit of the demo's log."""
+    """The database of an audit of a short demo log."""
 
     def make(folder: Path) -> None:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("sys.argv", ["demo_log", str(folder / "demo.swf")])
+            patch.setattr("sys.argv", ["demo_log", str(folder / "demo.swf"), "--jobs", "4000"])
             assert demo_log.main() == 0
             patch.chdir(folder)
             patch.setattr("sys.argv", ["fairaudit", "audit", "demo.swf", "--no-pdf"])

@@ -264,6 +264,8 @@ def _cut(case: Case, places: Iterable[int]) -> None:
             assert accounted(parsed) == (1 if begin else whole + 1), cut
         else:
             assert (left, refused) == (0, 1), cut
+            if not rest.strip(b" \n,"):  # between records
+                continue
             assert len(data) - len(rest) <= parsed.refusals["byte_offset"].item() < len(data), cut
 
 

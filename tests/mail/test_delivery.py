@@ -285,9 +285,8 @@ test.deliver(place, test.mailing(place, server=Server(int(sys.argv[4])), cert=ce
 """
 
 
-@pytest.mark.ci
 @pytest.mark.thorough
-@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("when", ["before", pytest.param("after", marks=pytest.mark.ci)])
 def test_killed_for_real(place: Path, server: Server, cert: Path, when: str) -> None:
     """kill -9 between the claim and the connection, and when the mail is with the server."""
     child = subprocess.Popen([sys.executable, "-c", CHILD, place, cert, when, str(server.port)])

@@ -31,7 +31,7 @@ EVERY: Final = {**PLANTED, **WITHOUT}
 OFTEN: Final = {
     *("jobs of an account in one partition", "one limited user", "capacity 1.4 % below"),
     *("GPUs of a type per user", "jobs of a user, half of the time"),
-    *("overlap window by width", "window, half of the time", "chains", "decoys together"),
+    *("window, half of the time", "chains", "decoys together"),
 }
 """One of each family of rules, and the kinds without rules that resemble one most."""
 

@@ -82,9 +82,13 @@ def _compare(cluster: Cluster, folder: Path) -> None:
 
 
 def _settled(cluster: Cluster) -> None:
-    """Wait until all jobs have ended, and usage was recalculated after that."""
+    """Wait until all jobs have ended, and usage was recalculated after that.
+
+    The log tells when a recalculation begins: once another one does, it is done.
+    """
     until("all jobs have ended", lambda: not cluster.active(), 90)
-    cluster.wait_for_tick(time.time())
+    for _ in range(2):
+        cluster.wait_for_tick(time.time())
 
 
 def _share(cluster: Cluster, share: int) -> None:
@@ -97,7 +101,7 @@ def _share(cluster: Cluster, share: int) -> None:
 def _recalculated(cluster: Cluster, true: Callable[[float], bool]) -> None:
     """Wait until it is true of the user's FairShare, which follows at slurmctld's next tick."""
     what = f"the FairShare of {USER} is as answered"
-    until(what, lambda: true(_fairshare(cluster, USER)), cluster.tick_s + 20)
+    until(what, lambda: true(_fairshare(cluster, USER)), 2 * cluster.tick_s)
 
 
 def _fairshare(cluster: Cluster, user: str) -> float:

@@ -40,7 +40,7 @@ def test_readers_keep_their_snapshot_through_ten_publishes(
     publish.publish(store, path)
     first = snapshots.open_snapshot(path)
     script = (
-        "import sys; from pathlib import Path; from audit.store import database\n"
+        "import sys; from pathlib import Path; from audit.store import database, snapshots\n"
         "con = snapshots.open_snapshot(Path(sys.argv[1]))\n"
         "print(database.fetch(con, 'SELECT max(a) FROM t').item()); con.close()"
     )

@@ -104,8 +104,6 @@ def test_depth_counts_waiting_attempts_at_all_instants() -> None:
     assert observe(describe(frame(records), [pool]), pool, 30).depth == 4
 
 
-@pytest.mark.ci
-@pytest.mark.thorough
 def test_windows_of_public_logs(real_logs: Path) -> None:
     """KTH-SP2 delays long jobs in working hours until June 1997; UniLu-Gaia has no window."""
 
