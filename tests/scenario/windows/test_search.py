@@ -58,7 +58,7 @@ def test_the_evidence_of_a_window() -> None:
 
 def test_windows_of_the_same_hours_have_their_own_units() -> None:
     site = planted("window by walltime")
-    observed = observe(site.attempts, site.pool, site.now)
+    observed = observe(site)
     work = observed.work
     walker = occasions.Walker(work, work.limits, occasions.outages(work))
     seen = occasions.Seen(observed, walker.spans, site.pool.zone)
