@@ -3,6 +3,7 @@
 from datetime import date
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from audit.metrics.attempts.population import describe
@@ -10,7 +11,7 @@ from audit.model import Pool, Resource, Window
 from audit.scenario.delivered.candidates import candidates
 from audit.scenario.delivered.comparing import compared_starts
 from audit.scenario.scenario import Scenario
-from audit.scenario.windows import search
+from audit.scenario.windows import hours, occasions, search
 from audit.scenario.windows.observed import observe
 from audit.scenario.windows.search import find_windows
 from tests.metrics.attempts.test_real_logs import described
@@ -53,6 +54,21 @@ def test_the_evidence_of_a_window() -> None:
     assert one.found.bound < 0.1 * one.found.by_chance
     assert 0 < one.seconds < found_waiting(found.pool)
     assert len(found.failed) <= search.MOST_FAILED
+
+
+def test_windows_of_the_same_hours_have_their_own_units() -> None:
+    site = planted("window by walltime")
+    observed = observe(site)
+    work = observed.work
+    walker = occasions.Walker(work, work.limits, occasions.outages(work))
+    seen = occasions.Seen(observed, walker.spans, site.pool.zone)
+    rules = {one.rule.but(hours=OFFICE, overlap=False): one for one in hours.candidates(seen)}
+    alike = [one._replace(rule=rule) for rule, one in rules.items()]
+    assert len(alike) > 3
+    for one, both in zip(alike, hours.units_of_alike(seen, alike), strict=True):
+        for found, expected in zip(both, one.units(seen), strict=True):
+            assert len(expected.day)
+            assert all(map(np.array_equal, found, expected))
 
 
 def found_waiting(pool: Pool) -> int:
