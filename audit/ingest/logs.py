@@ -23,7 +23,6 @@ from audit.errors import (
 )
 from audit.files.folders import readable
 from audit.formats import dialects
-from audit.formats.anonymous import without_names
 from audit.formats.dialects import HEAD_BYTES, PLAIN, Dialect, Header, Parsed, Reading
 from audit.formats.lines import NEWLINE, Block
 from audit.ingest import streams
@@ -460,6 +459,8 @@ def lines_at(path: Path, offsets: Iterable[int]) -> dict[int, str]:
 
 def head_without_names(path: Path, lines: int) -> bytes:
     """Return the first lines of a log (at most 256 KiB) without names; see ``streams.opened``."""
+    from audit.formats.anonymous import without_names  # its lists of words are long
+
     with streams.opened(path) as stream:
         data = b""
         while len(data) < HEAD_BYTES and (more := stream.read(HEAD_BYTES - len(data))):

@@ -1,5 +1,7 @@
 """Search of a table of classes by hour of the week for hours in which a class rarely starts."""
 
+from libc.stdint cimport int64_t
+
 import numpy as np
 
 
@@ -33,6 +35,32 @@ def add_tails(double[:, :, :, :, ::1] table, bint bounded):
                         above = &table[hour, reach + 1, row, 0, 0]
                         for k in range(width):
                             own[k] += above[k]
+
+
+def stretches_of_overlap(
+    const double[:, :, ::1] tail, const int64_t[:, ::1] row, const int64_t[:, ::1] circle,
+    double[:, ::1] base, double[:, :, ::1] hours
+):
+    """Add what stretches of hours forbid that also forbid starts before them.
+
+    Args:
+        tail: sums by the hour of the week and the least reach, [168, reaches, width].
+        row: [begins, 168], the least reach in the table from each hour to the begin of a stretch.
+        circle: [days, begins], the hours that are closed alike, one of each begin.
+        base: [begins, width], what is forbidden before a stretch.
+        hours: [begins, begins − 1, width], what each further hour adds.
+    """
+    cdef Py_ssize_t begin, hour, day, k, x, begins = circle.shape[1], width = tail.shape[2]
+    with nogil:
+        for begin in range(begins):
+            for hour in range(tail.shape[0]):
+                for x in range(width):
+                    base[begin, x] += tail[hour, row[begin, hour], x]
+            for k in range(begins - 1):
+                for day in range(circle.shape[0]):
+                    hour = circle[day, (begin + k) % begins]
+                    for x in range(width):
+                        hours[begin, k, x] += tail[hour, 0, x] - tail[hour, row[begin, hour], x]
 
 
 def best_stretch(

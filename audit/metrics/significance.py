@@ -16,6 +16,7 @@ Y. Hochberg, Controlling the False Discovery Rate, JRSS B 57 (1995).
 
 import math
 from collections.abc import Sequence
+from functools import cache
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -89,6 +90,7 @@ def t_above(t: float, freedom: int) -> float:
     return (1 - within) / 2
 
 
+@cache
 def t_quantile(probability: float, freedom: int) -> float:
     """Return what Student's t does not exceed with a probability in (0, 1)."""
     low, high = -1.0, 1.0

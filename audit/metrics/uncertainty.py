@@ -88,16 +88,7 @@ class Resamples:
         """Return intervals of nearest-rank quantiles of ``ascending`` values, each of a unit."""
         if len(np.unique(units)) < FEWEST:
             return [NONE for _ in thousandths]
-        length = math.isqrt(len(units) * self.units) + 1  # balances skipping and searching blocks
-        number = -(-len(units) // length)
-        cells = np.arange(len(units)) // length * self.units + units
-        blocks = np.bincount(cells, minlength=number * self.units).reshape(number, self.units)
-        out = np.empty((len(self.weights), len(thousandths)))
-        values = np.ascontiguousarray(ascending, np.float64)
-        wanted = np.asarray(thousandths, np.int64)
-        sums.weighted_quantiles(
-            self.weights, blocks.astype(np.int64), length, units, values, wanted, out
-        )
+        out = drawn_quantiles(self.weights, units, ascending, thousandths)
         drawn = out[~np.isnan(out[:, 0])]
         return [interval(column) for column in drawn.T]
 
@@ -112,6 +103,29 @@ class Resamples:
         mean = sums[drawn] / number
         f = np.maximum(squares[drawn] - number * mean**2, 0.0)
         return interval(f), interval(np.sqrt(f / number))
+
+
+def drawn_quantiles(
+    weights: IntTable, units: Ints, ascending: Floats, thousandths: Sequence[int]
+) -> Floats:
+    """Return nearest-rank quantiles of each resample, nan where it drew none of the values.
+
+    Args:
+        weights: the counts of units, resamples × units.
+        units: the unit of each value.
+        ascending: the values.
+        thousandths: the quantiles, ascending.
+    """
+    count = weights.shape[1]
+    length = math.isqrt(len(units) * count) + 1  # balances skipping and searching blocks
+    number = -(-len(units) // length)
+    cells = np.arange(len(units)) // length * count + units
+    blocks = np.bincount(cells, minlength=number * count).reshape(number, count)
+    out = np.empty((len(weights), len(thousandths)))
+    values = np.ascontiguousarray(ascending, np.float64)
+    wanted = np.asarray(thousandths, np.int64)
+    sums.weighted_quantiles(weights, blocks.astype(np.int64), length, units, values, wanted, out)
+    return out
 
 
 def interval(figures: Floats) -> Interval:

@@ -10,6 +10,7 @@ Source: SPEC §10, *Limits*.
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -179,7 +180,10 @@ def _closings(queue: pl.DataFrame, windows: Sequence[Window]) -> tuple[list[Clos
             walltime = queue["walltime_s"].fill_null(queue["occupancy"]).fill_null(1).to_numpy()
             own = np.clip(walltime[inside].astype(np.int64), 1, WEEK_S)
             reach[inside] = own
-        closings += [Closing(window, int(one), inside[own == one]) for one in np.unique(own)]
+        order = np.argsort(own, kind="stable")
+        reaches, first = np.unique(own[order], return_index=True)
+        parts = np.split(inside[order], first[1:])
+        closings += [Closing(window, *one) for one in zip(reaches.tolist(), parts, strict=False)]
     return closings, combined, reach
 
 
@@ -320,18 +324,21 @@ def window_edges(
     found: list[tuple[Ints, Ints, Ints]] = []
     different = {closing.window.hours for closing in closings}
     spans = {hours: spans_of_hours(hours, clock) for hours in different}
-    for counter, closing in enumerate(closings, first):
-        begins, ends = spans[closing.window.hours]
-        begins = np.maximum(begins - closing.reach + 1, since)
-        apart = begins[1:] > ends[:-1]
-        begins, ends = begins[np.append(True, apart)], ends[np.append(apart, True)]
-        valid = _span(closing.window, zone, since, until)
-        begins, ends = np.clip(begins, *valid), np.clip(ends, *valid)
+    for window, group in groupby(enumerate(closings, first), key=lambda one: one[1].window):
+        numbers, reaches = np.array([(number, one.reach) for number, one in group]).T
+        begins, ends = spans[window.hours]
+        begins = np.maximum(begins - reaches[:, None] + 1, since)  # closings × spans
+        apart = begins[:, 1:] > ends[:-1]
+        edge = np.ones((len(reaches), 1), np.bool_)
+        begun, ended = np.hstack((edge, apart)), np.hstack((apart, edge))
+        counter = np.broadcast_to(numbers[:, None], begins.shape)[begun]
+        valid = _span(window, zone, since, until)
+        begins = np.clip(begins[begun], *valid)
+        ends = np.clip(np.broadcast_to(ends, ended.shape)[ended], *valid)
         some = begins < ends
-        for edges, change in ((begins[some], SHUT), (ends[some], -SHUT)):
-            known = edges[edges <= until + WEEK_S]
-            ones = np.ones(len(known), np.int64)
-            found.append((known, ones * counter, ones * change))
+        for edges, change in ((begins, SHUT), (ends, -SHUT)):
+            known = some & (edges <= until + WEEK_S)
+            found.append((edges[known], counter[known], np.full(int(known.sum()), change)))
     time, counters, changes = (np.concatenate(each) for each in zip(*found, strict=True))
     order = np.argsort(time, kind="stable")
     cycle = int((time > until).sum())

@@ -25,13 +25,14 @@ def migrated(
 
     Errors as of ``database.open_store`` and ``migrate``.
     """
+    new = not path.exists()
     with closing(open_store(path, memory_limit)) as con:
         if base is not None:
             archive.reach(con, base)
         if seed is not None:
             archive.reach(con, seed.parent)
             _begin_with(con, seed)
-        migrate(con)
+        migrate(con, new=new)
         yield con
 
 
@@ -58,8 +59,10 @@ def temporary(memory_limit: str = "512MB", seed: Path | None = None) -> Iterator
             yield con
 
 
-def migrate(con: Connection) -> None:
+def migrate(con: Connection, *, new: bool = False) -> None:
     """Bring a store's tables up to this version, then renew its views if they differ.
+
+    A ``new`` store is not searched for macros.
 
     Views contain no data: they are recreated, with their comments, when a script, an entry in the
     registry of columns, or a view itself has changed. Missing columns of the registry are then
@@ -69,7 +72,8 @@ def migrate(con: Connection) -> None:
         UsageError: the store was made by a newer fairaudit.
         StoreError: a script fails (it is named), or the store has macros.
     """
-    catalogue.refuse_programs(con, STORE)
+    if not new:
+        catalogue.refuse_programs(con, STORE)
     done = catalogue.make_tables(con, catalogue.newest())
     catalogue.refuse_newer(max(done, default=0))
     catalogue.make_views(con, done)

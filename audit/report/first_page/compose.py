@@ -11,7 +11,7 @@ from audit.report.first_page.sentences import Sentence, Slot, figure, say
 from audit.report.sections import verdict as verdicts
 from audit.report.sections.advice import section as advice
 from audit.report.sections.causes import page_one as causes_page_one
-from audit.report.sections.causes.shown import BY_KEY, FULL, NOT_KNOWN, together
+from audit.report.sections.causes.shown import BY_KEY, FULL, NOT_CERTAIN, NOT_KNOWN, together
 from audit.report.sections.changes import page_one as changes_page_one
 from audit.report.sections.trust import section as trust_text
 from audit.report.sections.waits import page_one as waits_text
@@ -154,6 +154,8 @@ def _brief(key: str, facts: PageFacts) -> str:
     if key == FULL:
         return phrases.FULL_MACHINE
     cause = BY_KEY[key]
+    if key == "none" and who_page.has_reason(facts):
+        return NOT_CERTAIN[1]
     return wording.first_lower(cause.in_part) if facts.part and cause.in_part else cause.brief
 
 
@@ -280,7 +282,9 @@ def _mail_why(facts: PageFacts) -> str:
             rules = f"rules, mainly the {first.name}" if much else "rules"
         text = f"{part} of all waiting came from {rules}."
     if shares.get("none", 0.0) >= LISTED:
-        text += f" For {causes_page_one.shown_share('none', facts)} the log gives no reason."
+        part = causes_page_one.shown_share("none", facts)
+        reason = "certain reason" if who_page.has_reason(facts) else "reason"
+        text += f" For {part} the log gives no {reason}."
     return text
 
 

@@ -26,6 +26,7 @@ LITTLE_OR_KNOWN: Final = "Those overtaken more often lost little or had a known 
 BY_PRIORITY: Final = "Jobs mostly started by priority"
 NONE_COMPARED: Final = "No {kind} could be compared"
 FEW_COMPARED: Final = "None of the few comparable {kind}s was overtaken more often"
+NOBODY_TESTED: Final = "No comparable {kind} was overtaken more often than others"
 NOBODY: Final = "No {kind} was overtaken clearly more often than others"
 WITH_CAUSE: Final = "{fair}; {cause}."
 MIXED: Final = "{who} overtaken clearly more often than others, and the log does not say why."
@@ -121,6 +122,7 @@ CANCELLED: Final = "; cancelled jobs waited another {hours}"
 NOT_FOR_OTHERS: Final = "Hardly any user waited for others."
 RULE: Final = "Limit or rule: {which}, {free} of the time while enough was free."
 RULE_BRIEFLY: Final = "Limit or rule: {which}, {free} while enough was free."
+NEARLY_ALWAYS: Final = "nearly always"
 RULE_IN_PART: Final = "Limit or rule: {which}."
 MAINLY: Final = "mainly the {rule} ({source})"
 TWO_RULES: Final = "the {a} and the {b} ({source})"
@@ -135,6 +137,10 @@ SCATTERED: Final = "Scattered: mostly too {what} on one node."
 LACKED: Final = {"cpus": "few cores", "mem": "little memory", "gpus": "few GPUs"}
 SCATTERED_WHAT: Final = {"cpus": "cores", "mem": "memory", "gpus": "GPUs"}
 WHERE: Final = "No reason: {much} of it is that of {jobs}, {part} of all jobs."
+WHERE_REASON: Final = (
+    "Enough free: {much} of it is that of {jobs}, {part} of all jobs. How long it applied is not "
+    "logged."
+)
 
 
 def brief_rule(name: str) -> str:
@@ -143,6 +149,7 @@ def brief_rule(name: str) -> str:
 
 
 OVER_TIME: Final = "jobs with time limits over {time}"
+OF_REASON: Final = "jobs with the last reason {reason}"
 OF_QUEUE: Final = "jobs of queue {queue}"
 OVER_SIZE: Final = "jobs over {size} {unit}s"
 OF_USER: Final = "{user}"
@@ -200,6 +207,7 @@ LIMIT_OR_CHAIN: Final = "A limit, a throttle or a dependency; the log does not s
 LOW_PRIORITY: Final = "A low priority, as the site intends"
 RELEASED: Final = "Held, or waiting for a node"
 FREE: Final = "Not known: {much} with enough free"
+LAST_REASON: Final = "Perhaps {reason}, the last reason logged"
 MANY: Final = "Many causes; the largest: {cause}"
 
 # --- what changed --------------------------------------------------------------------------------
@@ -243,10 +251,14 @@ CAVEATS: Final = {
 TO_DECIDE: Final = "To decide: should the {rule} hold jobs while enough is free?"
 WHY_OVERTAKEN: Final = "To ask: why did later jobs, at least as large, start before those of {who}?"
 HAS_ENDED: Final = "To ask: did the {rule} end, as the log shows?"
+IN_SERVICE: Final = "To ask: were only {amount} in service for a while, as the log shows?"
 TO_SPREAD: Final = (
     "To decide: are small jobs spread over nodes on purpose? Packed, they free whole nodes."
 )
 TO_ASK: Final = "To ask: what held {jobs} while {resources} were free?"
+ASK_REASON: Final = (
+    "To ask: did {reason}, the last reason logged, hold jobs while {resources} were free?"
+)
 JOBS: Final = "jobs"
 UNTESTED: Final = (
     "No change was tested: a replay matches {share} of the decisions, 65 % are needed."

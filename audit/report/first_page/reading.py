@@ -365,7 +365,7 @@ class _Reading:
             share(pl.col("has_nodes")),
             bool(self._nodes()[1]),
             min(sources, default=""),
-            share(pl.col("priority").is_not_null()),
+            share(pl.col("priority").is_not_null() & (pl.col("priority").n_unique() > 1)),
             tuple(dict.fromkeys(log.dialect for log in contents.inputs)),
             trust.by_priority(jobs) if jobs.height else None,
             tuple(kind for (kind,) in queries.rows(self.con, "evidence_kinds", **of)),

@@ -99,7 +99,8 @@ def _why_fair(facts: PageFacts) -> str:
         return phrases.NONE_COMPARED.format(kind=decision.kind)
     if (facts.tested_waiting or 0.0) < MUCH:
         return phrases.FEW_COMPARED.format(kind=decision.kind)
-    return phrases.NOBODY.format(kind=decision.kind)
+    phrase = phrases.NOBODY_TESTED if decision.not_tested else phrases.NOBODY
+    return phrase.format(kind=decision.kind)
 
 
 # --- causes --------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from audit.array_types import Bools, Floats, Ints
 from audit.kernels import closed_hours as kernels
 from audit.kernels.closed_hours import Side
 from audit.kernels.growing import Table
-from audit.kernels.hours_table import add_tails, best_stretch
+from audit.kernels.hours_table import add_tails, best_stretch, stretches_of_overlap
 from audit.metrics.closed_hours import HOUR_S
 from audit.model import Window
 from audit.rules import DAY, WEEK
@@ -199,17 +199,18 @@ def broken_slices(seen: Seen, one: WindowCandidate, days: Days | None) -> Slices
     mine, others = one.forbidden(seen, by_hour=True)
     if days is not None:
         mine, others = (side.of(on_days(side.at, days)) for side in (mine, others))
-    every = _means(seen, others, np.zeros(len(others.job), np.int64), 1)[0]
+    events, events_of_others = (side.events(seen).both for side in (mine, others))
+    every = _means(events_of_others, np.zeros(len(others.job), np.int64), 1)[0]
     overall = 0.0 if np.isnan(every) else float(every)
 
     def high(count: int, of_mine: Ints, of_others: Ints) -> tuple[int, ...]:
-        chance = _means(seen, others, of_others, count)
+        chance = _means(events_of_others, of_others, count)
         most = KEPT * np.where(np.isnan(chance), overall, chance)
-        return tuple(np.flatnonzero(_means(seen, mine, of_mine, count) > most).tolist())
+        return tuple(np.flatnonzero(_means(events, of_mine, count) > most).tolist())
 
     hour = [hour_of_week(side.at) for side in (mine, others)]
     near = one.near is not None and bool(
-        _means(seen, mine, (~one.near[mine.job]).astype(np.int64), 2)[0] > KEPT * overall
+        _means(events, (~one.near[mine.job]).astype(np.int64), 2)[0] > KEPT * overall
     )
     edges = []
     for number, left in enumerate(without_edges(one.rule) if one.rule.overlap else ()):
@@ -223,16 +224,18 @@ def broken_slices(seen: Seen, one: WindowCandidate, days: Days | None) -> Slices
     )
 
 
-def _means(seen: Seen, found: Forbidden, slice_: Ints, count: int) -> Floats:
-    """Return the mean broken share of each slice; nan: the events or units are too few."""
-    users = int(seen.observed.numbered("user").max(initial=0)) + 2
-    day = found.at // DAY_S
-    first = int(day.min(initial=0))
-    days = int(day.max(initial=0)) - first + 1
-    user = seen.observed.numbered("user")[found.job] + 1
-    key = (slice_ * days + day - first) * users + user
-    key, breaks, counts = counted(np.sort(key * 2 + found.broken))
-    of = key // (days * users)
+def _means(both: Ints, slice_: Ints, count: int) -> Floats:
+    """Return the mean broken share of each slice; nan: the events or units are too few.
+
+    Args:
+        both: of ``UnitEvents``.
+        slice_: the slice of each event.
+        count: number of slices.
+    """
+    first = int(both.min(initial=0)) // 2 * 2
+    span = int(both.max(initial=0)) // 2 * 2 + 2 - first
+    key, breaks, counts = counted(np.sort(slice_ * span + both - first))
+    of = key // (span // 2)
     number = np.bincount(of, minlength=count)
     enough = (np.bincount(of, counts, count) >= LEAST) & (number >= LEAST)
     sums = np.bincount(of, breaks / counts, count)
@@ -444,12 +447,11 @@ def _added(circle: Ints, tail: Floats, *, overlap: bool) -> tuple[Floats, Floats
     size, every = circle.shape[1], tail[:, 0]
     if not overlap:
         return np.zeros((size, *every.shape[1:])), np.ascontiguousarray(every[circle].sum(0)[None])
-    base, hours = [], []
-    for begin in range(size):
-        before = tail[np.arange(WEEK), np.searchsorted(REACHES, _hours_to(circle[:, begin]))]
-        base.append(before.sum(0))
-        hours.append((every - before)[circle[:, (begin + np.arange(size - 1)) % size]].sum(0))
-    return np.ascontiguousarray(base), np.ascontiguousarray(hours)
+    rows = np.stack([np.searchsorted(REACHES, _hours_to(of_days)) for of_days in circle.T])
+    width = tail[0, 0].size
+    base, hours = np.zeros((size, width)), np.zeros((size, size - 1, width))
+    stretches_of_overlap(tail.reshape(WEEK, -1, width), rows, circle, base, hours)
+    return base.reshape(size, *every.shape[1:]), hours.reshape(size, size - 1, *every.shape[1:])
 
 
 def _hours_to(closings: Ints) -> Ints:

@@ -2,7 +2,8 @@
 -- parameters: cluster VARCHAR, schedule VARCHAR, from_time BIGINT, to_time BIGINT, whole BOOLEAN
 -- archive: from_time, to_time
 SELECT
-    pool, "user", account, partition, qos, reason IS NOT NULL AS has_reason, priority,
+    pool, "user", account, partition, qos, reason IS NOT NULL AS has_reason,
+    CASE WHEN attempt = 1 THEN reason END AS reason, priority,
     node_list IS NOT NULL AS has_nodes, coalesce(size, 0) AS size, coalesce(gpus, 0) AS gpus,
     arrival_time, start_time, end_time, wait_s, occupancy_s, walltime_s, held_by, rule AS main_rule,
     similar_wait_s, cause_rule_free_s, COLUMNS('^cause_nodes_.*_s$'),

@@ -24,13 +24,14 @@ def job(wait: float = 0, **more: Any) -> dict[str, Any]:
         "user": "anna", "account": None, "partition": "batch", "size": 1, "gpus": 0,
         "arrival_time": 0, "start_time": int(wait), "end_time": int(wait) + 100,
         "wait_s": int(wait), "occupancy_s": 100, "walltime_s": 3_600, "held_by": None,
-        "main_rule": None, "similar_wait_s": None, "cause_rule_free_s": 0.0, "priority": None,
+        "main_rule": None, "reason": None, "similar_wait_s": None, "priority": None,
+        "cause_rule_free_s": 0.0,
     }  # fmt: skip
     return made | {f"cause_{name}_s": seconds for name, seconds in parts.items()} | more
 
 
 SCHEMA = {
-    **dict.fromkeys(("user", "account", "partition", "held_by", "main_rule"), pl.String),
+    **dict.fromkeys(("user", "account", "partition", "held_by", "main_rule", "reason"), pl.String),
     **dict.fromkeys(("walltime_s", "similar_wait_s"), pl.Int64),
     "priority": pl.Float64,
 }

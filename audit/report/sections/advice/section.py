@@ -3,6 +3,7 @@
 No change is replayed if the policy does not agree with the log (SPEC §11).
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final
@@ -34,6 +35,8 @@ _UNTRIED: Final = ("not_tried", "not_agreeing")
 """Outcomes of changes that were not replayed."""
 ADVISED: Final = 3
 """Most changes that are advised."""
+_WHOLE: Final = re.compile(r"limit of ([\d,]+ (?:CPU|node|GPU)s?)")
+"""The name of a limit of the whole pool, and its amount."""
 GROWTH: Final = 0.1
 GROWTH_S: Final = 60
 """Growth of its mean wait above which a class is listed as losing even if it may be chance."""
@@ -306,14 +309,25 @@ def _questions(facts: PageFacts) -> Iterator[Sentence]:
         yield say(phrases.WHY_OVERTAKEN, who=carried)
     if shares.get("rule", 0.0) >= MUCH and facts.rules:
         rule = facts.rules[0].name
-        phrase = phrases.HAS_ENDED if rule in facts.ended else phrases.TO_DECIDE
         if not any(rule in change.title for change in facts.changes[:MOST_CHANGES]):
-            yield say(phrase, rule=page_one.rule_link(rule))
+            yield _of_rule(rule, ended=rule in facts.ended)
     if shares.get("nodes", 0.0) >= MUCH:
         yield say(phrases.TO_SPREAD)
     if shares.get("none", 0.0) >= NO_REASON:
         resources = wording.resources(facts.machine.resource)
-        yield say(phrases.TO_ASK, jobs=page_one.held(facts), resources=resources)
+        if facts.where is not None and page_one.has_reason(facts):
+            reason = wording.name(str(facts.where.value), page_one.LONG_NAME)
+            yield say(phrases.ASK_REASON, reason=reason, resources=resources)
+        else:
+            yield say(phrases.TO_ASK, jobs=page_one.held(facts), resources=resources)
+
+
+def _of_rule(rule: str, *, ended: bool) -> Sentence:
+    """Ask about a rule; a limit of the whole machine that ended may be one of drained nodes."""
+    if ended and (whole := _WHOLE.fullmatch(rule)):
+        return say(phrases.IN_SERVICE, amount=whole[1])
+    phrase = phrases.HAS_ENDED if ended else phrases.TO_DECIDE
+    return say(phrase, rule=page_one.rule_link(rule))
 
 
 SECTION: Final = ReportSection(

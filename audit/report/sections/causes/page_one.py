@@ -136,7 +136,7 @@ def _notes(facts: PageFacts) -> Iterator[Sentence]:
     if shares.get("none", 0.0) >= NO_REASON and facts.where is not None:
         where = facts.where
         yield say(
-            phrases.WHERE,
+            phrases.WHERE_REASON if page_one.has_reason(facts) else phrases.WHERE,
             much=Slot(amounts.spoken(where.share), "class without a reason"),
             jobs=page_one.jobs_of(where, facts),
             part=Slot(amounts.short_share(where.jobs), "jobs of the class without a reason"),
@@ -148,7 +148,8 @@ def _rule_note(facts: PageFacts) -> Sentence:
     free = sum(one.free_s for one in facts.rules) / total
     first = facts.rules[0]
     source = phrases.SOURCES.get(first.source, first.source)
-    spoken = Slot(amounts.spoken(free, nearly="nearly always"), "rules while enough was free")
+    part = amounts.spoken(free, nearly=phrases.NEARLY_ALWAYS)
+    spoken = Slot(part, "rules while enough was free")
 
     def said(phrase: str, name_of: Callable[[str], Slot]) -> Sentence:
         if 2 * first.waiting_s >= total or len(facts.rules) == 1:
@@ -160,7 +161,8 @@ def _rule_note(facts: PageFacts) -> Sentence:
             return say(phrases.RULE_IN_PART, which=which)
         return say(phrase, which=which, free=spoken)
 
-    made = said(phrases.RULE, page_one.rule_link)
+    whole = phrases.RULE_BRIEFLY if part == phrases.NEARLY_ALWAYS else phrases.RULE
+    made = said(whole, page_one.rule_link)
     if len(made.text.split()) <= MOST_WORDS:
         return made
     return said(phrases.RULE_BRIEFLY, page_one.mention)

@@ -64,7 +64,7 @@ class RuleTime(NamedTuple):
 class Where(NamedTuple):
     """A class of jobs with much of the waiting that has no reason."""
 
-    kind: str  # walltime | queue | size | user
+    kind: str  # walltime | queue | size | reason | user
     value: str | int
     share: float  # of this waiting
     jobs: float  # of all jobs

@@ -10,6 +10,7 @@ from typing import Final
 
 import polars as pl
 
+from audit.metrics.attempts.reasons import reason_of
 from audit.registry.reasons import INFERRED_HOLDS
 from audit.report.sections.causes.record import (
     RuleTime,
@@ -81,6 +82,8 @@ BY_KEY: Final = {cause.key: cause for cause in CAUSES}
 KEYS: Final = tuple(BY_KEY)
 IN_TOTAL: Final = "Enough {resources} free in total, no reason logged"
 """Label of the last where nodes are unknown."""
+NOT_CERTAIN: Final = ("no reason logged", "reason not certain")
+"""What these labels say of holds and limits that were recorded without their times."""
 BEHIND: Final = ("earlier", "later", "claimed", "kept")
 FULL: Final = "full"
 """A full machine: of earlier or later jobs."""
@@ -194,6 +197,16 @@ def lacked(jobs: pl.DataFrame) -> tuple[str, float] | None:
     return key, sums[key] / total
 
 
+def last_reason(jobs: pl.DataFrame) -> str | None:
+    """Return the hold or limit that was recorded last of jobs with most waiting without a cause.
+
+    A scheduler records the last such reason of a job, but not how long it applied.
+    """
+    sums = jobs.drop_nulls("reason").group_by("reason").agg(pl.col("none").sum())
+    held = [(none, reason) for reason, none in sums.rows() if none and reason_of(reason).blocks]
+    return max(held)[1] if held else None
+
+
 def where(jobs: pl.DataFrame) -> Where | None:
     """Return the class of jobs that has much of the waiting without a reason, and few of the jobs.
 
@@ -218,6 +231,8 @@ def _classes(jobs: pl.DataFrame) -> Iterator[Where | None]:
             return None
         return Where(kind, value, share, part, chosen.height)
 
+    if (reason := last_reason(jobs)) is not None:
+        yield judged("reason", reason, jobs.filter(reason=reason))
     for seconds in _WALLTIMES:
         yield judged("walltime", seconds, jobs.filter(pl.col("walltime_s") > seconds))
     for name, _ in by_queue(jobs):

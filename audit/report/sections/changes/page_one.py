@@ -7,7 +7,10 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import polars as pl
 
+from audit.array_types import Floats
+from audit.metrics import uncertainty
 from audit.metrics.quantiles import MEDIAN, P90
+from audit.metrics.uncertainty import IntTable
 from audit.model import Period
 from audit.periods import covering, day_start
 from audit.report import wording
@@ -251,34 +254,21 @@ def significant(first: pl.DataFrame, last: pl.DataFrame, thousandths: int) -> bo
     """Whether a quantile of the waits differs (95 %), by resampling the users of both spans."""
     names = pl.concat([one["user"] for one in (first, last)]).unique().sort()
     place = {name: k for k, name in enumerate(names)}
-    random = np.random.default_rng(_SEED)
-    spans = [_Sorted(one, place, thousandths) for one in (first, last)]
-    below = above = drawn = 0
-    for _ in range(RESAMPLES):
-        weights = np.bincount(random.integers(0, len(place), len(place)), minlength=len(place))
-        before, now = (span.quantile(weights) for span in spans)
-        if before is not None and now is not None:
-            drawn += 1
-            below += now < before
-            above += now > before
-    equal = drawn - below - above  # waits are often whole minutes: ties count half
-    return drawn > 0 and min(below, above) + equal / 2 <= TAIL * drawn
+    random, users = np.random.default_rng(_SEED), len(place)
+    draws = (random.integers(0, users, users) for _ in range(RESAMPLES))
+    weights = np.array([np.bincount(drawn, minlength=users) for drawn in draws])
+    before, now = (_drawn(one, place, weights, thousandths) for one in (first, last))
+    below, above = int((now < before).sum()), int((now > before).sum())
+    equal = int((now == before).sum())  # waits are often whole minutes: ties count half
+    known = below + above + equal
+    return known > 0 and min(below, above) + equal / 2 <= TAIL * known
 
 
-class _Sorted:
-    """Waits in ascending order, each with its user."""
-
-    def __init__(self, jobs: pl.DataFrame, place: Mapping[str | None, int], thousandths: int):
-        order = jobs.sort("wait_s", maintain_order=True)
-        self._waits = order["wait_s"].to_numpy()
-        self._users = np.array([place[name] for name in order["user"]], np.int64)
-        self._thousandths = thousandths
-
-    def quantile(self, weights: np.ndarray[tuple[int], np.dtype[np.int64]]) -> int | None:
-        """Return the weighted nearest-rank quantile; None without any weight."""
-        sums = np.cumsum(weights[self._users])
-        total = int(sums[-1])
-        if not total:
-            return None
-        rank = max(-(-total * self._thousandths // 1000), 1)
-        return int(self._waits[np.searchsorted(sums, rank)])
+def _drawn(
+    jobs: pl.DataFrame, place: Mapping[str | None, int], weights: IntTable, thousandths: int
+) -> Floats:
+    """Return the quantile of the waits in each resample; nan: it has none of the users."""
+    order = jobs.sort("wait_s", maintain_order=True)
+    users = np.array([place[name] for name in order["user"]], np.int64)
+    waits = order["wait_s"].cast(pl.Float64).to_numpy()
+    return uncertainty.drawn_quantiles(weights, users, waits, [thousandths])[:, 0]

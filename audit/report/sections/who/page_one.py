@@ -11,7 +11,14 @@ from audit.report.first_page.sentences import NOTHING, Sentence, Slot, figure, j
 from audit.report.sections.causes.record import (
     Where,
 )
-from audit.report.sections.causes.shown import BY_KEY, FULL, IN_TOTAL, ShownCause, together
+from audit.report.sections.causes.shown import (
+    BY_KEY,
+    FULL,
+    IN_TOTAL,
+    NOT_CERTAIN,
+    ShownCause,
+    together,
+)
 from audit.report.sections.who.record import (
     OvertakenRow,
     People,
@@ -60,8 +67,15 @@ def label(cause: ShownCause, facts: PageFacts) -> str:
     if facts.part:
         return cause.in_part or cause.label
     if cause.key == "none" and facts.machine.nodes is None:
-        return IN_TOTAL.format(resources=wording.resources(facts.machine.resource))
-    return cause.label
+        text = IN_TOTAL.format(resources=wording.resources(facts.machine.resource))
+    else:
+        text = cause.label
+    return text.replace(*NOT_CERTAIN) if has_reason(facts) else text
+
+
+def has_reason(facts: PageFacts) -> bool:
+    """Whether a hold or limit was recorded of much of the waiting that has no known cause."""
+    return facts.where is not None and facts.where.kind == "reason"
 
 
 def rule_link(rule: str) -> Slot:
@@ -81,6 +95,8 @@ def jobs_of(where: Where, facts: PageFacts, *, ask: bool = False) -> str:
         return phrases.OVER_TIME.format(time=f"{int(value) // 3_600} h")
     if where.kind == "queue":
         return phrases.OF_QUEUE.format(queue=wording.name(str(value), LONG_NAME))
+    if where.kind == "reason":
+        return phrases.OF_REASON.format(reason=wording.name(str(value), LONG_NAME))
     if where.kind == "size":
         return phrases.OVER_SIZE.format(size=value, unit=unit(facts))
     user = name("user", str(value))
@@ -136,6 +152,8 @@ def _patterns(of: Person, facts: PageFacts) -> Iterator[Sentence]:
             yield say(phrase)
     if of.low_priority:
         yield say(phrases.LOW_PRIORITY)
+    if largest == "none" and of.last_reason is not None and not facts.part:
+        yield say(phrases.LAST_REASON, reason=wording.name(of.last_reason, LONG_NAME))
     if largest == "none" and of.hold is not None:
         yield say(phrases.RELEASED)
     if largest == "none" and none >= LEAST_FREE and not facts.part:

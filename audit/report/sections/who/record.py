@@ -102,6 +102,7 @@ class Person(NamedTuple):
     hold: str | None  # kind of a release, or of starts after own ends
     named_in_rule: bool = False
     low_priority: bool = False  # whether the order follows usage, and it used much
+    last_reason: str | None = None  # a hold or limit, of half of its waiting without a cause
 
 
 class OvertakenRow(NamedTuple):

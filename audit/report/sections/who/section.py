@@ -15,7 +15,7 @@ from audit.report.figures import Parts, by_value
 from audit.report.sections.causes.record import (
     Shares,
 )
-from audit.report.sections.causes.shown import like, rules
+from audit.report.sections.causes.shown import last_reason, like, rules
 from audit.report.sections.waits.section import (
     quantile,
 )
@@ -177,6 +177,13 @@ def _half(by_user: pl.DataFrame, total: float, cpu: float) -> tuple[int, float, 
     return number, waits[number - 1], used
 
 
+def _last_reason(mine: pl.DataFrame) -> str | None:
+    """Return the hold or limit recorded last of half of the waiting without a cause."""
+    reason = last_reason(mine)
+    held = mine.filter(pl.col("reason").eq_missing(reason))["none"].sum()
+    return reason if 2 * held >= mine["none"].sum() else None
+
+
 class _Who(NamedTuple):
     """The attempts of users, or of accounts."""
 
@@ -212,6 +219,7 @@ class _Who(NamedTuple):
                 (row["entity_kind"], row["entity"], row["cause"]) == (self.kind, name, "usage")
                 for row in self.context.overtaken
             ),
+            _last_reason(mine),
         )
 
     def most(self) -> tuple[Person, ...]:

@@ -7,6 +7,7 @@ import pytest
 
 from audit.metrics.verdict import Because, Word
 from audit.report.figures import Figure
+from audit.report.first_page.compose import lines
 from audit.report.sections.advice import section as advice_page_one
 from audit.report.sections.advice.record import (
     Advice,
@@ -15,7 +16,11 @@ from audit.report.sections.advice.record import (
 from audit.report.sections.advice.section import (
     to_try,
 )
-from tests.report.first_page.sample import RULE, advice, causes, decision, facts, victim
+from audit.report.sections.causes.page_one import notes
+from audit.report.sections.causes.record import Where
+from audit.report.sections.causes.shown import BY_KEY
+from audit.report.sections.who import page_one as who_page
+from tests.report.first_page.sample import RULE, advice, causes, decision, facts, person, victim
 
 LOSS = Figure("wait_change", 600, 300, 900, "s")
 EXACT = advice(
@@ -104,6 +109,31 @@ def test_a_rule_that_has_ended_is_to_be_confirmed_and_not_decided() -> None:
     assert to_try(over)[0].plain == (
         "To ask: did the daytime closure for jobs over 4 h end, as the log shows?"
     )
+
+
+def test_a_limit_of_the_whole_machine_that_ended_may_be_a_smaller_machine() -> None:
+    rule = RULE._replace(name="limit of 1,256 CPUs")
+    over = facts(causes=causes(rule=0.4, earlier=0.3), rules=(rule,), ended=frozenset({rule.name}))
+    assert to_try(over)[0].plain == (
+        "To ask: were only 1,256 CPUs in service for a while, as the log shows?"
+    )
+
+
+def test_a_reason_that_was_recorded_is_asked_about() -> None:
+    last = Where("reason", "JobArrayTaskLimit", 0.96, 0.2, 20)
+    of = facts(where=last, causes=causes(earlier=0.3))
+    assert to_try(of)[0].plain == (
+        "To ask: did JobArrayTaskLimit, the last reason logged, hold jobs while CPUs were free?"
+    )
+    assert [one.plain for one in notes(of)] == [
+        "Enough free: nearly all of it is that of jobs with the last reason JobArrayTaskLimit, "
+        "20 % of all jobs. How long it applied is not logged."
+    ]
+    label = who_page.label(BY_KEY["none"], of)
+    assert label == "Enough CPUs free in total, reason not certain"
+    assert dict(lines(of))["Why"].startswith("70 % reason not certain")
+    mine = person(causes=causes(earlier=0.2), last_reason="JobArrayTaskLimit")
+    assert who_page.person(mine, of).plain == "Perhaps JobArrayTaskLimit, the last reason logged"
 
 
 def test_a_change_of_a_rule_leaves_nothing_to_decide_about_it() -> None:

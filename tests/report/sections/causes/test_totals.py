@@ -6,10 +6,12 @@ import pytest
 
 from audit.registry.reasons import HELD_BY
 from audit.report.sections.causes import shown
+from audit.report.sections.causes.page_one import notes
 from audit.report.sections.causes.record import (
     Where,
 )
 from audit.report.sections.causes.shown import CAUSES, KEYS
+from tests.report.first_page.sample import RULE, ruled
 from tests.report.sections.jobs import frame, job
 
 
@@ -57,6 +59,17 @@ def test_the_class_that_has_much_of_the_waiting_without_a_reason() -> None:
     assert shown.where(frame(job(10, earlier=10))) is None
 
 
+def test_the_last_reason_recorded_of_the_waiting_without_a_cause() -> None:
+    """A hold or limit; Slurm keeps the last of these, but not the time for which it applied."""
+    tasks = [job(9_000, reason="JobArrayTaskLimit", user="bert") for _ in range(20)]
+    rest = [job(1_000, earlier=500, reason="Resources") for _ in range(80)]
+    made = shown.where(frame(*tasks, *rest))
+    assert made == Where("reason", "JobArrayTaskLimit", 180 / 220, 0.2, 20)
+    assert shown.last_reason(frame(*rest)) is None
+    explained = [job(10, earlier=10, reason="Dependency") for _ in range(9)]
+    assert shown.last_reason(frame(*explained)) is None
+
+
 def test_rules_of_one_name_are_one() -> None:
     jobs = frame(
         job(100, rule=80, main_rule="closed 1", cause_rule_free_s=50.0),
@@ -72,3 +85,14 @@ def test_rules_of_one_name_are_one() -> None:
     first, second = shown.rules(jobs, named)
     assert (first.name, first.waiting_s, first.free_s) == (named["closed 1"][0], 140.0, 110.0)
     assert (second.name, second.source, second.waiting_s) == (named["limit"][0], "slurm", 90.0)
+
+
+@pytest.mark.parametrize(
+    ("free_s", "text"), [(90.0, "nearly always while"), (60.0, "two thirds of the time while")]
+)
+def test_how_much_of_the_time_under_a_rule_was_free(free_s: float, text: str) -> None:
+    of = ruled(RULE._replace(free_s=free_s))
+    assert notes(of)[0].plain == (
+        "Limit or rule: mainly the daytime closure for jobs over 4 h (found, unconfirmed), "
+        f"{text} enough was free."
+    )

@@ -33,6 +33,11 @@ def test_fair() -> None:
         "None of the few comparable users was overtaken more often; a limit caused two thirds of "
         "the waiting."
     )
+    open_ = decision(not_tested=0.023)  # a user whose losses could not be judged
+    assert said(decision=open_, causes=causes(earlier=0.6, none=0.4)) == (
+        "No comparable user was overtaken more often than others; most waiting was for a full "
+        "machine."
+    )
     known = sample.known(by_priority=0.97)
     assert said(known=known, causes=causes(nodes=0.24, rule=0.2, none=0.16, later=0.1, own=0.3))
     named = (OvertakenRow("user", "a", 1, 2, 0.02, 9, None, None, 0.0),)

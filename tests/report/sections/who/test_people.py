@@ -139,3 +139,10 @@ def test_the_rows_have_what_their_reasons_need() -> None:
     assert a.hold == "joint release"
     assert a.rules[0].waiting_s == 900.0
     assert made.most[1:] == ()
+
+
+def test_the_last_reason_of_half_of_the_waiting_without_a_cause() -> None:
+    some = [job(600, user="a", reason="Dependency"), job(400, user="a", reason="Priority")]
+    few = [job(400, user="b", reason="Dependency"), job(600, user="b")]
+    made = found(*some, *few)
+    assert [(one.name, one.last_reason) for one in made.most] == [("a", "Dependency"), ("b", None)]
