@@ -50,7 +50,6 @@ TESTED_IN: Final = {
     "store/streams": "store/test_database",
     "studies/commands": "cli/test_oneoff",
     "kernels/windows/spans": "scenario/windows/test_occasions",
-    "kernels/hours_table": "scenario/windows/test_search",
     "studies/sensitivity/page": "studies/test_plans",
     "oneoff/whatif/page": "oneoff/whatif/test_plan",
 }

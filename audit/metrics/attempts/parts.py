@@ -191,17 +191,19 @@ class Cells:
 
     def total(self, part: int, term: str) -> float:
         """Return the sum over all attempts of a part, rounded once."""
-        if term in self._totals:
-            return self._totals[term][part]
-        if term in self._sums and self._sums[term].dtype == np.int64:
-            return float(self.sums(part, term).sum())
+        if term not in self._totals:
+            self._totals[term] = self._all_totals(term)
+        return self._totals[term][part]
+
+    def _all_totals(self, term: str) -> list[float]:
         values = self._of.term(term)
         if values.dtype == np.int64:
-            return float(self.sums(part, term).sum())
+            self.sums(0, term)
+            before = np.concatenate(([0], np.cumsum(self._sums[term])))[self._begin]
+            whole: list[float] = np.diff(before).astype(np.float64).tolist()
+            return whole
         numbers = values.astype(np.float64, copy=False)
-        codes = self._codes.astype(np.int64)
-        self._totals[term] = grouped_sums(codes, numbers, len(self.attempts))
-        return self._totals[term][part]
+        return grouped_sums(self._codes.astype(np.int64), numbers, len(self.attempts))
 
     def ascending(self, part: int, term: str) -> tuple[Floats, Ints]:
         """Return the values of a term in a part, sorted, and the unit of each."""
