@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Final, NamedTuple
 
 import polars as pl
@@ -16,7 +17,6 @@ from audit.cluster.rules import recorded_rules, rules_of, waiting_by_rule, with_
 from audit.cluster.setting import ClusterSettings, covered
 from audit.cluster.windows import WHOLE, ComputedWindow, of_days
 from audit.config import Config
-from audit.files import caches
 from audit.metrics import dominant_share
 from audit.metrics.attempts import (
     account,
@@ -43,6 +43,7 @@ from audit.metrics.fairshare.requested import beyond_request
 from audit.metrics.passed.usage import Shares
 from audit.metrics.preemption import interrupted
 from audit.model import OBSERVED, Period, Pool, Standing
+from audit.on_disk import on_disk, release
 from audit.progress import OnProgress, silent
 from audit.scenario import ownership
 from audit.scenario.advice.advise import advise
@@ -98,6 +99,8 @@ class Wanted(NamedTuple):
     """Those of reported periods, which differ in evidence alone; others: that of the cluster."""
     predict: bool = True
     """Whether to predict starts also in pools without pending jobs."""
+    folder: Path | None = None
+    """For temporary files of long tables; None: they stay in memory."""
 
 
 class TableRows(NamedTuple):
@@ -124,8 +127,12 @@ class _Work(NamedTuple):
 
     def begin(self, stage: str, of: int = 1) -> None:
         """Report that a stage begins, which needs none of the memory that the last one freed."""
-        caches.trim()
+        release()
         self.progress(stage, 0, of)
+
+    def kept(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Return a table that is needed for long, in little memory."""
+        return on_disk(population.compact(frame), self.wanted.folder)
 
     def of(self, period: Period) -> ClusterSettings:
         """Return the setting of a period."""
@@ -148,7 +155,7 @@ def compute(
         attempts: columns of ``model.ATTEMPTS``: all of the cluster, or those the window needs.
         known: earlier fair start times of each pool, with the basis on which they were computed.
         effort: executor of fair start times.
-        progress: called with the current stage, its progress and its total.
+        on_progress: called with the current stage, its progress and its total.
 
     Yields:
         Rows that include ``cluster`` and ``period``. Rows about jobs have no period: their run is
@@ -172,12 +179,12 @@ def _tables(work: _Work, attempts: pl.DataFrame, fairshare: FairshareInputs) -> 
     """Yield as ``compute``, without the names of cluster and period."""
     setting, metrics = work.setting, work.config.metrics
     seeds, kept, window = work.wanted[:3]
-    described = population.compact(
+    described = work.kept(
         population.describe(attempts, setting.pools, setting.partition_pool, tau_s=metrics.tau_s)
     )
     yield TableRows("coverage_result", None, of_days(described, setting.zone, window))
     charged = charges.charged(described, setting, fairshare)
-    charged = charges.beyond_requests(charged, setting, fairshare)
+    charged = work.kept(charges.beyond_requests(charged, setting, fairshare))
     del attempts, described
     for period in seeds:
         parts = histories(charged, setting, period, fairshare)
@@ -205,7 +212,7 @@ def _tables(work: _Work, attempts: pl.DataFrame, fairshare: FairshareInputs) -> 
             yield TableRows("prediction_result", None, starts.with_columns(pool=pl.lit(pool.name)))
             work.progress(_STARTS, 1, 1)
         del scenario, of_pool
-        jobs = similar.similar_waits(jobs, [*seeds, *kept])
+        jobs = work.kept(similar.similar_waits(jobs, [*seeds, *kept]))
         stuck = similar.stuck(jobs, pool, setting.now, metrics.tolerance_s)
         own = population.only(window.own(jobs), pl.col("tasks") > 0)
         stuck = stuck.join(own, on=["job_id", "attempt"], how="semi", maintain_order="left")
@@ -213,7 +220,7 @@ def _tables(work: _Work, attempts: pl.DataFrame, fairshare: FairshareInputs) -> 
         unstored = (*_UNUSED, *account.UNSTORED, *similar.HELPERS)
         yield TableRows("job_result", None, own.drop(unstored, cs.starts_with(OF_TYPE)))
         del own
-        jobs = population.compact(jobs.drop(_OF_JOBS_ALONE))
+        jobs = jobs.drop(_OF_JOBS_ALONE)
         yield from _of_periods(work, jobs, booked, pool, agreed)
 
 
@@ -233,7 +240,8 @@ def _completed(work: _Work, scenario: Scenario, budget_s: float) -> tuple[pl.Dat
         metrics.count_never_started,
     )
     known = None if work.known is None else work.known.filter(pl.col("pool") == pool.name)
-    passed = performance.overtakes(shares)
+    passed = work.kept(performance.overtakes(shares))
+    del shares
     shown = setting.shown_of(pool.name)
     booked = account.account(
         *(passed, pool, setting.now),
@@ -242,11 +250,13 @@ def _completed(work: _Work, scenario: Scenario, budget_s: float) -> tuple[pl.Dat
         passes=shown.passes,
     )
     marked = unstartable(passed, pool, setting.now, setting.log.from_time, shown.holding.own)
-    kept = booked.attempts.with_columns(marked).drop(RECORDED, SITE_PRIORITY, strict=False)
-    booked = booked._replace(attempts=kept)
+    every = booked.attempts.with_columns(marked).drop(RECORDED, SITE_PRIORITY, strict=False)
+    booked = booked._replace(attempts=work.kept(every))
+    del every  # before more is made
+    release()
     work.progress(_WAITS, 1, 1)
     fair = fair_start_times(
-        scenario.described_by(population.compact(booked.attempts)),
+        scenario.described_by(booked.attempts),
         known=known,
         effort=effort._replace(
             on_progress=partial(work.progress, "fair start times"),
@@ -255,6 +265,7 @@ def _completed(work: _Work, scenario: Scenario, budget_s: float) -> tuple[pl.Dat
         ),
         tau_s=metrics.tau_s,
     )
+    fair = work.kept(fair)
     return fair, booked._replace(attempts=fair.clear())
 
 
@@ -277,7 +288,7 @@ def _with_delivered(
     )
     work.progress(_DELIVERED, 1, 1)
     jobs = jobs.drop("fair_slowdown")  # of the strict fair start
-    return population.beside(jobs, found, KEYS), agreed
+    return work.kept(population.beside(jobs, found, KEYS)), agreed
 
 
 def _fidelities(

@@ -332,9 +332,18 @@ def steps_of(
     return tuple(steps[1:])
 
 
+_UNREAD: Final = (
+    *("job_id", "job_number", "line", "byte_offset", "user", "account", "group", "state"),
+    *("submit_time", "eligible_time", "end_time", "occupancy_s", "walltime_s", "priority"),
+)
+"""Columns of ``model.ATTEMPTS`` that would be copied for nothing."""
+
+
 def _spans(attempts: pl.DataFrame) -> pl.DataFrame:
+    """Return the attempts that ran for some time, with their ``end``, the last of all if open."""
     start, end = pl.col("start_time"), pl.coalesce("end_time", pl.col("end_time").max())
-    return attempts.with_columns(end=end).filter(start.is_not_null() & (pl.col("end") > start))
+    spans = attempts.with_columns(end=end).drop(_UNREAD, strict=False)
+    return spans.filter(start.is_not_null() & (pl.col("end") > start))
 
 
 def _peaks(placed: pl.DataFrame, resources: Sequence[str]) -> pl.DataFrame:

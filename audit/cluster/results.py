@@ -16,6 +16,7 @@ from audit.errors import StoreError
 from audit.metrics import disclosure
 from audit.metrics.attempts.population import belongs_at, only
 from audit.model import OBSERVED, Period, Pool, Standing
+from audit.on_disk import on_disk, release
 from audit.periods import covering
 from audit.store import appending, attempts, database, queries
 from audit.store.appending import Appending, Histories
@@ -111,9 +112,12 @@ def _publish(con: Connection, setting: ClusterSettings) -> None:
     """
     cluster = setting.cluster
     request = {"cluster": cluster, "schedule": OBSERVED, "ended": Standing.ENDED.value}
-    attempts = queries.run(con, "unpublished_attempts", **request)
+    release()
+    columns = (*disclosure.COLUMNS, "pool")
+    attempts = queries.run_for(con, "unpublished_attempts", columns, **request)
     if attempts.is_empty():
         return
+    attempts = on_disk(attempts, database.folder(con))
     ends = attempts["end_time"].to_numpy()
     weeks = covering("week", int(ends.min()), int(ends.max()), setting.zone)
     latest = "SELECT max(end_time) FROM job_result WHERE cluster = $cluster"
@@ -131,7 +135,8 @@ def _publish(con: Connection, setting: ClusterSettings) -> None:
         made = disclosure.publish(of_pool, closed)
         of = {"cluster": cluster, "pool": pool, "definition": disclosure.DEFINITION}
         database.insert(con, "published_block", made, of)
-        database.insert(con, "published_wait", disclosure.waits(of_pool, made), of)
+        for rows in disclosure.waits(of_pool, made):
+            database.insert(con, "published_wait", rows, of)
 
 
 def check(con: Connection) -> None:

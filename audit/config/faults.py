@@ -31,6 +31,10 @@ def in_words(error: dict[str, Any], root: type[BaseModel]) -> str:
         near = difflib.get_close_matches(str(last), known, n=1, cutoff=0.5)
         hint = f"did you mean {_path([*parents, *near])}?" if near else f"known: {', '.join(known)}"
         return f"{key}: no such key; {hint}"
+    if error["type"] == "tuple_type":
+        table = ".".join(part for part in path if isinstance(part, str))
+        as_list = f"[[{table}]]" if isinstance(error["input"], dict) else "[ ] around its values"
+        return f"{key}: must be a list; write {as_list}"
     message = str(error["msg"]).removeprefix("Value error, ")
     if not path:  # a fault of several sections, whose message names the keys
         return message

@@ -2,9 +2,9 @@
 
 import numpy as np
 cimport cython
+from cython cimport view
 from libc.stdint cimport INT64_MAX as NEVER, int64_t
 from libc.stdlib cimport free, realloc
-from libc.string cimport memcpy
 
 
 @cython.final
@@ -21,13 +21,15 @@ cdef class Table:
 
     def taken(self):
         """Return the rows as an array, [count, width]; the table is then empty."""
-        made = np.empty((self.count, self.width), np.int64)
-        cdef int64_t[:, ::1] out = made
-        if self.count > 0:
-            memcpy(&out[0, 0], self.held, self.count * self.width * sizeof(int64_t))
-        free(self.held)
+        shape = (self.count, self.width)
+        if not self.count * self.width:
+            return np.empty(shape, np.int64)
+        cdef void *less = realloc(self.held, self.count * self.width * sizeof(int64_t))
+        cdef view.array made = view.array(shape, sizeof(int64_t), "q", allocate_buffer=False)
+        made.data = <char *>(self.held if less == NULL else less)
+        made.callback_free_data = free
         self.held, self.count, self.places = NULL, 0, 0
-        return made
+        return np.asarray(made)
 
 
 cdef int64_t* add_row(Table table) noexcept nogil:

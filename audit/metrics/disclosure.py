@@ -26,7 +26,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from audit.metrics.attempts.population import only
+from audit.metrics.attempts.population import numbered, only
 from audit.metrics.attempts.similar import WALLTIMES, walltime_class
 from audit.metrics.quantiles import grouped_sums
 from audit.model import Period
@@ -62,6 +62,12 @@ WAITS: Final = pl.Schema(
     }
 )
 """The waits of each user's and account's own attempts in a block, by cause."""
+
+COLUMNS: Final = (
+    *("user", "account", "width_class", "walltime_s", "size"),
+    *("end_time", "occupancy_s", "wait_s", *dict.fromkeys(cause.column for cause in CAUSES)),
+)
+"""Columns of attempts that figures read."""
 
 _CLASS: Final = ("width", "walltime")
 _ROUNDING: Final = 1e-6
@@ -145,9 +151,8 @@ def publish(attempts: pl.DataFrame, weeks: Sequence[Period]) -> pl.DataFrame:
     """Return the figures about all users in closed weeks that were not yet published.
 
     Args:
-        attempts: of one pool, ended, with an account of the wait: user, account, width_class,
-            walltime_s, size, end_time, occupancy_s, wait_s and the columns of causes. Those that
-            ended in none of ``weeks`` are left out.
+        attempts: of one pool, ended, with an account of the wait: ``COLUMNS``. Those that ended in
+            none of ``weeks`` are left out.
         weeks: closed, unpublished, in order.
 
     Returns:
@@ -165,12 +170,12 @@ def publish(attempts: pl.DataFrame, weeks: Sequence[Period]) -> pl.DataFrame:
     return pl.DataFrame(rows, BLOCKS, orient="row").sort("from_time", maintain_order=True)
 
 
-def waits(attempts: pl.DataFrame, published: pl.DataFrame) -> pl.DataFrame:
-    """Return the waits of each user and account in newly published blocks: columns of ``WAITS``."""
+def waits(attempts: pl.DataFrame, published: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """Yield the waits of each user and account in newly published blocks, by cause: ``WAITS``."""
     spans = published.select("from_time", "to_time").unique().sort("from_time")
     over = [Period("", *span) for span in spans.iter_rows()]
+    weeks = spans.with_row_index("week").cast(pl.Int64)
     held = _placed(attempts, over)
-    summed = []
     for kind in ("user", "account"):
         named = only(held, pl.col(kind).is_not_null()).with_columns(entity=kind)
         who = named.select("week", "entity").unique().sort(pl.all()).with_row_index("code")
@@ -178,15 +183,12 @@ def waits(attempts: pl.DataFrame, published: pl.DataFrame) -> pl.DataFrame:
         for cause in CAUSES:
             parts = named[cause.column].cast(pl.Float64).to_numpy()
             sums = grouped_sums(codes.cast(pl.Int64).to_numpy(), parts, who.height)
-            summed.append(
-                who.with_columns(
-                    entity_kind=pl.lit(kind),
-                    part=pl.lit(cause.key),
-                    wait_s=pl.Series(sums, dtype=pl.Float64),
-                )
-            )
-    timed = pl.concat(summed).join(spans.with_row_index("week").cast(pl.Int64), on="week")
-    return timed.select(pl.col(name).cast(kind) for name, kind in WAITS.items())
+            timed = who.with_columns(
+                entity_kind=pl.lit(kind),
+                part=pl.lit(cause.key),
+                wait_s=pl.Series(sums, dtype=pl.Float64),
+            ).join(weeks, on="week", maintain_order="left")
+            yield timed.select(pl.col(name).cast(dtype) for name, dtype in WAITS.items())
 
 
 def rounded(value: float) -> float:
@@ -203,9 +205,11 @@ def _placed(attempts: pl.DataFrame, weeks: Sequence[Period]) -> pl.DataFrame:
     inside = (place >= 0) & (ended < ends[np.maximum(place, 0)]) if weeks else place >= 0
     classed = attempts.with_columns(
         week=pl.Series(place, dtype=pl.Int64),
-        width="width_class",
-        walltime=pl.Series(WALLTIMES).gather(walltime_class(attempts["walltime_s"])),
-    )
+        user=numbered(attempts["user"]),
+        account=numbered(attempts["account"]),
+        width=numbered(attempts["width_class"]),
+        walltime=numbered(pl.Series(WALLTIMES).gather(walltime_class(attempts["walltime_s"]))),
+    ).drop("width_class", "walltime_s")
     return only(classed, pl.Series(inside, dtype=pl.Boolean))
 
 

@@ -22,6 +22,7 @@ from audit.json_answers import JsonAnswer
 from audit.metrics.attempts import population
 from audit.metrics.verdict import Because, Word
 from audit.model import Period, Policy, Pool
+from audit.on_disk import on_disk, release
 from audit.pipeline import drawing
 from audit.pipeline.completeness import with_completeness
 from audit.pipeline.computing import Task, compute_and_keep
@@ -33,7 +34,7 @@ from audit.report import index
 from audit.report.contents import Contents, Who
 from audit.report.first_page import phrases
 from audit.report.sections.registry import notices
-from audit.store import archive, migrations, publish
+from audit.store import archive, database, migrations, publish
 from audit.store.database import Connection
 from audit.words import Resource
 
@@ -148,9 +149,11 @@ def audit(session: Session, options: AuditOptions) -> AuditResult:
             chosen = site.configured
             plan = _planned(con, taken, missing, session, options, chosen)
             del taken  # its attempts are as large as the log
-            plan = _fitted(plan, session)
+            plan = _fitted(plan, session, work)
             of = (cluster, _compute(con, plan, session), work)
             del plan
+            database.drop_cache(con)
+            release()
             report = drawing.draw(
                 con, config, *of, pdf=options.pdf, also=options.owners, on_progress=on_progress
             )
@@ -243,7 +246,7 @@ def _planned(
     return _Audit(task, in_force, period, silent)
 
 
-def _fitted(plan: _Audit, session: Session) -> _Audit:
+def _fitted(plan: _Audit, session: Session, folder: Path) -> _Audit:
     """Return the plan with what the log shows."""
     task, setting = plan.task, plan.task.setting
     found = fitted.nothing(setting)
@@ -251,6 +254,8 @@ def _fitted(plan: _Audit, session: Session) -> _Audit:
         described = population.describe(
             task.attempts, setting.pools, setting.partition_pool, tau_s=session.config.metrics.tau_s
         )
+        described = on_disk(population.compact(described), folder)
+        release()
         found = inferred(described, setting, task.fairshare, plan.silent, session.on_progress)
     return replace(
         plan,

@@ -14,7 +14,7 @@ from audit.config import Config
 from audit.model import Period
 from audit.progress import OnProgress, silent
 from audit.scenario.driver import Effort
-from audit.store import queries
+from audit.store import database, queries
 from audit.store.database import Connection
 from audit.workers import chosen as workers
 
@@ -59,7 +59,13 @@ def compute_and_keep(
     setting = task.setting
     seeds = {of.period: seed_of(task.attempts, of.period) for of in task.due}
     wanted = compute.Wanted(
-        seeds, task.kept.keys(), task.window, task.history_s, task.settings, task.predict
+        seeds,
+        task.kept.keys(),
+        task.window,
+        task.history_s,
+        task.settings,
+        task.predict,
+        database.folder(con),
     )
     threads = config.simulation.threads
     with workers.executor(config.compute, threads, warned=warned) as executor:

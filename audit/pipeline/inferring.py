@@ -21,6 +21,7 @@ from audit.metrics.attempts import population
 from audit.metrics.attempts.account import passes_shown
 from audit.metrics.attempts.fidelity import KNOWN
 from audit.model import Pool
+from audit.on_disk import release
 from audit.pipeline.opening import ClusterLog
 from audit.pipeline.shown import shown
 from audit.progress import OnProgress, silent
@@ -69,7 +70,8 @@ def decided(scenario: Scenario, holding: Holding, *, silent: bool) -> Fitted:
     rows = [_row(one, pool) for one in found.accepted]
     says = [f"{row['rule'][:1].upper()}{row['rule'][1:]}" for row in rows]
     after = found.pool
-    scenario = scenario.but(pool=after)
+    if after is not pool:
+        scenario = scenario.but(pool=after)
     compared = found.compared
     if compared is None:
         compared = agreement(scenario, held_until=until)
@@ -152,6 +154,7 @@ def inferred(
         on_progress("inferring rules", number, len(setting.pools))
         if (described["pool"] == pool.name).any():
             one = shown(described, pool, setting.now, setting.log.from_time)
+            release()
             scenario = compared_with(described, one.pool, setting, usage)
             found.append(one.then(decided(scenario, one.holding, silent=pool in silent)))
     on_progress("inferring rules", len(setting.pools), len(setting.pools))

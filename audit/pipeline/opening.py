@@ -27,9 +27,10 @@ from audit.ingest.logs import Opened, Unread, logs_in, open_each, open_logs
 from audit.metrics.attempts import population
 from audit.metrics.attempts.recorded import with_evidence
 from audit.model import EVIDENCE, Declared, Policy, Pool
+from audit.on_disk import on_disk
 from audit.pipeline.completeness import with_completeness
 from audit.progress import OnProgress, silent
-from audit.store import migrations, queries
+from audit.store import database, migrations, queries
 from audit.store.attempts import read_attempts
 from audit.store.database import Connection
 from audit.words import Resource, first_of
@@ -223,7 +224,7 @@ def take_in(
     doubts = take_in_all(con, named.cluster, said, in_zone)
     return Ingested(
         Fact("cluster", named.cluster, named.source),
-        recorded_attempts(con, named.cluster),
+        on_disk(recorded_attempts(con, named.cluster), database.folder(con)),
         headers,
         log_begin(con, named.cluster),
         kept_out,

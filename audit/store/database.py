@@ -280,6 +280,12 @@ def insert(
     _execute_over(con, frame.select(filled), sql, list(own.values()))
 
 
+def folder(con: Connection) -> Path | None:
+    """Return the folder for temporary files of a connection; None: it may write none."""
+    ((place,),) = rows(con, "SELECT current_setting('temp_directory')")
+    return Path(place).parent if place else None
+
+
 def drop_cache(con: Connection) -> None:
     """Free the pages of the store that are on disk; DuckDB would keep them up to its limit."""
     ((limit,),) = rows(con, "SELECT current_setting('memory_limit')")

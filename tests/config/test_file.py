@@ -82,6 +82,9 @@ REFUSED = """
 [metrics] ; resource_equality_weights = "area" => metrics.resource_equality_weights: Input should be 'size' or 'jobs'
 [uncertainty] ; resamples = 99 => uncertainty.resamples
 metrics = 3 => metrics:
+[clusters.c] ; zone = "UTC" => clusters: must be a list; write [[clusters]]
+[[clusters]] ; name = "c" ; [clusters.pools] ; name = "p" => clusters[0].pools: must be a list; write [[clusters.pools]]
+[[recipients]] ; addresses = "a@b.org" => recipients[0].addresses: must be a list; write [ ] around its values
 [store] ; memory_limit = "1KB" => store.memory_limit: must be at least "64MB" (it is
 [sql] ; memory_limit = "63MB" => sql.memory_limit: must be at least "64MB"
 [report] ; pdf_memory_limit = "1MiB" => report.pdf_memory_limit: must be at least

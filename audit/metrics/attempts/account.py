@@ -42,7 +42,7 @@ the instant at which it was written: the last stretch of the wait, if the attemp
 then. Reservations leave the pool with their resources.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -51,8 +51,9 @@ import polars as pl
 import polars.selectors as cs
 from numpy.typing import NDArray
 
-from audit.array_types import Ints
+from audit.array_types import Floats, Ints
 from audit.metrics.attempts.contention import counted_resources
+from audit.metrics.attempts.population import numbered
 from audit.metrics.attempts.reasons import hold_kind, throttled
 from audit.metrics.attempts.recorded import SITE_PRIORITY, recorded, site_order
 from audit.metrics.preemption import sides
@@ -287,17 +288,18 @@ def _columns(
     booked: WaitSweep, queue: Queued, pool: Pool, names: Sequence[str], guessed: float | None
 ) -> pl.DataFrame:
     """Return the columns that the bookings tell, of each attempt in the queue's order."""
+    released = np.where(_released(queue), booked.of("unexplained"), 0.0)
     return pl.DataFrame(
-        {
-            **_seconds(booked, CAUSES),
-            **_lacks(booked, pool, guessed),
-            **dict(zip(OWN, map(booked.of, _OWN_BOOKED), strict=True)),
-            RULE_FREE: booked.of("rule_free"),
-            RELEASED: np.where(_released(queue), booked.of("unexplained"), 0.0),
-            IDLE: booked.idle,
-            HAS_LAPSED: booked.lapsed,
-            "rule": _longest_rule(booked, names),
-        }
+        [
+            *(pl.Series(one.column, _seconds(booked, one)) for one in CAUSES),
+            *_lacks(booked, pool, guessed),
+            *map(pl.Series, OWN, map(booked.of, _OWN_BOOKED)),
+            pl.Series(RULE_FREE, booked.of("rule_free")),
+            pl.Series(RELEASED, released),
+            pl.Series(IDLE, booked.idle),
+            pl.Series(HAS_LAPSED, booked.lapsed),
+            _longest_rule(booked, names).alias("rule"),
+        ]
     )
 
 
@@ -321,9 +323,10 @@ def _interval(queue: Queued, pool: Pool, passes: Passes | None) -> int | None:
 
 def _released(queue: Queued) -> np.ndarray:
     """Return which attempts start within ``RELEASED_S`` after an end of their own user."""
-    ran = queue.rows.select("user", "start_time", at="end").drop_nulls("start_time")
+    rows = queue.rows.select("start_time", "end", user=numbered(queue.rows["user"]))
+    ran = rows.select("user", "start_time", at="end").drop_nulls("start_time")
     ends = ran.drop("start_time")
-    starts = queue.rows.select("user", at="start_time", place=pl.int_range(pl.len())).drop_nulls()
+    starts = rows.select("user", at="start_time", place=pl.int_range(pl.len())).drop_nulls()
     released = starts.sort("at").join_asof(
         ends.drop_nulls().sort("at").with_columns(last="at"),
         on="at",
@@ -342,11 +345,9 @@ def rule_names(pool: Pool) -> list[str]:
     return [rule_text(rule, pool.resource, pool.zone) for rule in rules]
 
 
-def _seconds(booked: WaitSweep, columns: Sequence[Cause]) -> dict[str, np.ndarray]:
-    return {
-        one.column: np.sum([booked.of(key) for key in one.booked], axis=0, initial=0.0)
-        for one in columns
-    }
+def _seconds(booked: WaitSweep, cause: Cause) -> Floats:
+    seconds: Floats = np.sum([booked.of(key) for key in cause.booked], axis=0, initial=0.0)
+    return seconds
 
 
 class _SweepState(NamedTuple):
@@ -393,17 +394,16 @@ def _outages(found: Ints, now: int) -> pl.DataFrame:
     return named.with_columns(pl.col("to_time").clip(upper_bound=now))
 
 
-def _lacks(booked: WaitSweep, pool: Pool, guessed: float | None) -> dict[str, pl.Series]:
-    """Return the parts of the seconds booked to ``nodes``, by the resource that was lacking."""
+def _lacks(booked: WaitSweep, pool: Pool, guessed: float | None) -> Iterator[pl.Series]:
+    """Yield the parts of the seconds booked to ``nodes``, by the resource that was lacking."""
     *each, features, several = booked.lacking.astype(np.float64)
     of = dict.fromkeys((lack.resource for lack in LACKS), np.zeros_like(several))
     for resource, seconds in zip(counted_resources(pool), each, strict=True):
         of[kind_of(resource)] = of[kind_of(resource)] + seconds
     of |= {FEATURES: features, "": several}
-    made = {lack.column: pl.Series(of[lack.resource]) for lack in LACKS}
-    if guessed is None:
-        made = {name: column.clear(len(column)) for name, column in made.items()}
-    return made
+    for lack in LACKS:
+        column = pl.Series(lack.column, of[lack.resource])
+        yield column if guessed is not None else column.clear(len(column))
 
 
 def _with(described: pl.DataFrame, queue: Queued, made: pl.DataFrame) -> pl.DataFrame:

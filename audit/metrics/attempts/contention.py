@@ -135,10 +135,13 @@ def capacity_steps(pool: Pool, reserved: pl.DataFrame) -> CapacitySteps:
 
 def peak_in_use(started: pl.DataFrame, resource: str) -> int:
     """Return the most of a resource in use at one time, of attempts with start_time and ``end``."""
-    begins = started.select(at="start_time", change=pl.col(resource).fill_null(0))
-    ends = started.select(at="end", change=-pl.col(resource).fill_null(0))
-    totals = pl.concat([begins, ends]).group_by("at").agg(pl.col("change").sum()).sort("at")
-    return max(int(totals["change"].cum_sum().max() or 0), 0)  # type: ignore[arg-type]
+    amount = np.ascontiguousarray(started[resource].fill_null(0).to_numpy(), np.int64)
+    at = np.concatenate([started["start_time"].to_numpy(), started["end"].to_numpy()])
+    order = time_order(at)
+    at = at[order]
+    used = np.concatenate([amount, -amount])[order].cumsum()
+    lasting = np.append(at[1:] != at[:-1], True)[: len(at)]
+    return int(used[lasting].max(initial=0))
 
 
 def _amount(pool: Pool, resource: str) -> int:

@@ -198,6 +198,11 @@ _LEAST: Final = 1_000  # rows of a frame; of a smaller one nothing is worth savi
 _BITS: Final = 16  # of a column, at most a byte per so many rows: it is a single value
 
 
+def is_single(frame: pl.DataFrame, name: str) -> bool:
+    """Return whether all values of a column are stored as one."""
+    return frame.select(name).estimated_size() <= frame.height // _BITS
+
+
 def compact(frame: pl.DataFrame) -> pl.DataFrame:
     """Return the same rows, with columns of equal values stored as a single value.
 
@@ -210,7 +215,7 @@ def compact(frame: pl.DataFrame) -> pl.DataFrame:
     likely = [
         name
         for name, first, last in zip(schema, frame.row(0), frame.row(-1), strict=True)
-        if first == last and frame.select(name).estimated_size() > frame.height // _BITS
+        if first == last and not is_single(frame, name)
     ]
     if not likely:
         return frame

@@ -69,6 +69,7 @@ REFERENCE: Final[dict[Literal["user", "account"], str]] = {
 """The column with the median wait of similar jobs, by the kind of entity whose jobs are no peers
 of each other."""
 COUNT: Final = "similar_jobs"
+_PIECE: Final = 1 << 17  # number of attempts that are compared at a time, to save memory
 HELPERS: Final = (REFERENCE["account"], COUNT)
 """Columns that no table of attempts has."""
 
@@ -159,27 +160,29 @@ class _Jobs(NamedTuple):
         waits, ranks = np.unique(self.wait, return_inverse=True)
         bits = max(len(waits).bit_length(), len(later).bit_length())
         sorted_, theirs = (
-            _SortedAttempts.of(keys, later, np.flatnonzero(candidates))
+            _SortedAttempts.of(keys, later, span, np.flatnonzero(candidates))
             for keys in (self.stratum, group)
         )
         all_waits, own_waits = (Ranges(ranks[each.places], bits) for each in (sorted_, theirs))
         before = Ranges(_previous(group[sorted_.places]), bits)
         made = _Reference(*(np.full(len(mine), -1, np.int64) for _ in _Reference._fields))
-        left = np.arange(len(mine))
-        for reach in REACHES_S:
-            at = mine[left]
-            begin, end = sorted_.within(self.stratum[at], later[at], reach, span)
-            own = theirs.within(group[at], later[at], reach, span)
-            count = (end - begin) - (own[1] - own[0])
-            entities = before.below(begin, end, begin + 1) - (own[1] > own[0])
-            enough = (count >= LEAST_SIMILAR) & (entities >= LEAST_ENTITIES)
-            begin, end, count = begin[enough], end[enough], count[enough]
-            own = (own[0][enough], own[1][enough])
-            made.number[left[enough]] = count
-            for out, thousandths in ((made.median, MEDIAN), (made.p95, P95)):
-                nth = np.maximum(-(-count * thousandths // 1000), 1) - 1  # ``quantiles.rank``
-                out[left[enough]] = waits[all_waits.nth_without(begin, end, own_waits, *own, nth)]
-            left = left[~enough]
+        for first in range(0, len(mine), _PIECE):
+            left = np.arange(first, min(first + _PIECE, len(mine)))
+            for reach in REACHES_S:
+                at = mine[left]
+                begin, end = sorted_.within(self.stratum[at], later[at], reach)
+                own = theirs.within(group[at], later[at], reach)
+                count = (end - begin) - (own[1] - own[0])
+                entities = before.below(begin, end, begin + 1) - (own[1] > own[0])
+                enough = (count >= LEAST_SIMILAR) & (entities >= LEAST_ENTITIES)
+                begin, end, count = begin[enough], end[enough], count[enough]
+                own = (own[0][enough], own[1][enough])
+                made.number[left[enough]] = count
+                for out, thousandths in ((made.median, MEDIAN), (made.p95, P95)):
+                    nth = np.maximum(-(-count * thousandths // 1000), 1) - 1  # ``quantiles.rank``
+                    of = all_waits.nth_without(begin, end, own_waits, *own, nth)
+                    out[left[enough]] = waits[of]
+                left = left[~enough]
         return made
 
 
@@ -187,22 +190,21 @@ class _SortedAttempts(NamedTuple):
     """Attempts sorted by a key ≥ 0, then by arrival."""
 
     places: Ints
-    keys: Ints
-    later: Ints  # the arrival, s after the first
+    span: int  # more than any arrival, s after the first
+    at: Ints  # key × span + arrival
 
     @classmethod
-    def of(cls, keys: Ints, later: Ints, places: Ints) -> "_SortedAttempts":
-        """Return the attempts at ``places``, which are in the order of arrival."""
+    def of(cls, keys: Ints, later: Ints, span: int, places: Ints) -> "_SortedAttempts":
+        """Return the attempts at ``places``, which are in the order of arrival, ``later``."""
         order = places[time_order(keys[places])]
-        return cls(order, keys[order], later[order])
+        return cls(order, span, keys[order] * span + later[order])
 
-    def within(self, keys: Ints, later: Ints, reach: int, span: int) -> tuple[Ints, Ints]:
+    def within(self, keys: Ints, later: Ints, reach: int) -> tuple[Ints, Ints]:
         """Return the begin and end of those of the keys that arrived within ``reach`` s."""
-        mine = self.keys * span + self.later
-        low, high = (np.clip(later + by, 0, span - 1) for by in (-reach, reach))
+        low, high = (np.clip(later + by, 0, self.span - 1) for by in (-reach, reach))
         return (
-            np.searchsorted(mine, keys * span + low),
-            np.searchsorted(mine, keys * span + high, side="right"),
+            np.searchsorted(self.at, keys * self.span + low),
+            np.searchsorted(self.at, keys * self.span + high, side="right"),
         )
 
 

@@ -11,6 +11,7 @@ from audit.metrics.attempts import base
 from audit.metrics.attempts.population import compact, only
 from audit.metrics.verdict import Gaps, VerdictBound, decide
 from audit.model import OBSERVED, Period
+from audit.on_disk import on_disk
 from audit.periods import day_after, day_of, day_start, kind_of, parse_day, zone
 from audit.report import wording
 from audit.report.contents import Contents, PoolPart, PoolVerdict
@@ -44,7 +45,7 @@ from audit.report.sections.who.section import (
     Context,
     of_people,
 )
-from audit.store import queries
+from audit.store import database, queries
 from audit.store.database import Connection
 
 _DAY_S: Final = 86_400
@@ -141,7 +142,9 @@ def _period(contents: Contents) -> Period:
 def _jobs(con: Connection, contents: Contents, period: Period) -> pl.DataFrame:
     of = {"cluster": contents.cluster, "schedule": OBSERVED, "whole": period.whole_log}
     within = {"from_time": period.from_time, "to_time": period.to_time}
-    return compact(shown.with_causes(queries.run(con, "first_page/jobs", **of, **within)))
+    folder = database.folder(con)
+    jobs = on_disk(compact(queries.run(con, "first_page/jobs", **of, **within)), folder)
+    return on_disk(compact(shown.with_causes(jobs)), folder)
 
 
 @dataclass(frozen=True, slots=True)

@@ -266,7 +266,7 @@ def plateaued(described: pl.DataFrame, pool: Pool, now: int) -> Plateaued:
         described: columns of ``model.DESCRIBED``; attempts of other pools are ignored.
     """
     own = only(described.drop(_UNREAD, strict=False), pl.col("pool") == pool.name)
-    if "tasks" in own.columns:
+    if not own.select((pl.col("tasks") == 1).all(ignore_nulls=True)).item():
         own = own[np.repeat(np.arange(own.height), own["tasks"].fill_null(1).to_numpy())]
     held = hold_kind(own).is_not_null().alias("held")
     queue = queued(

@@ -3,6 +3,7 @@
 Source: SPEC §11, *Plateaus: limits that the log shows*.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
@@ -158,21 +159,20 @@ def judged(
     jobs: Plateaued,
     of: judge.Traces,
     measure: int,
-    among: list[SeriesOf],
+    among: Sequence[SeriesOf],
     *,
+    first: int,
     levels: Ints | None = None,
     least: int = 1,
 ) -> list[JudgedLevel]:
     """Return the levels of series with the first condition that each fails.
 
     Args:
-        of: stops and climbs in the measure.
+        of: stops and climbs in the measure, of the entities from ``first`` on.
         levels: of each series the level to judge; None: its candidates.
         least: of candidates that fail, those with at least as many stops at the level.
     """
-    if not among:
-        return []
-    begin, end = np.array([(one.begin, one.end) for one in among]).T.copy()
+    begin, end = np.array([(one.begin - first, one.end - first) for one in among]).T.copy()
     if levels is None:
         found = np.zeros((len(among), LEVELS), np.int64)
         judge.candidates(of, begin, end, found)

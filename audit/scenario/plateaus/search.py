@@ -9,6 +9,7 @@ Source: SPEC §11, *Plateaus: limits that the log shows*.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
+from itertools import groupby
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ from audit.scenario.plateaus.judging import (
     JudgedLevel,
     PlateauCounts,
     PlateauFault,
+    SeriesOf,
     Weighed,
     judged,
     series,
@@ -120,16 +122,29 @@ class PlateauSearch:
             among += series(self.jobs, pooled=True)
         found = list[JudgedLevel]()
         for measure in range(len(self.jobs.measures)):
-            theirs = [one for one in among if measure in self.jobs.measured(one.family)]
-            of = traces(self.jobs, stops, self.climbs, measure)
-            found += judged(self.jobs, of, measure, theirs, least=LEAST_AT)
+            theirs = (one for one in among if measure in self.jobs.measured(one.family))
+            for _, of_family in groupby(theirs, key=lambda one: (one.family, one.pooled)):
+                found += self._levels(stops, measure, list(of_family), least=LEAST_AT)
         return [self._checked(one, stops) for one in found]
+
+    def _levels(
+        self,
+        stops: Stops,
+        measure: int,
+        among: Sequence[SeriesOf],
+        *,
+        levels: Ints | None = None,
+        least: int,
+    ) -> list[JudgedLevel]:
+        """Return the levels of neighbouring series; see ``judged``."""
+        first = among[0].begin
+        of = traces(self.jobs, stops, self.climbs, measure, first, among[-1].end)
+        return judged(self.jobs, of, measure, among, first=first, levels=levels, least=least)
 
     def again(self, one: JudgedLevel, stops: Stops) -> JudgedLevel:
         """Return the judgement of a level under these stops."""
-        of = traces(self.jobs, stops, self.climbs, one.measure)
         levels = np.array([one.level])
-        (found,) = judged(self.jobs, of, one.measure, [one.series], levels=levels, least=0)
+        (found,) = self._levels(stops, one.measure, [one.series], levels=levels, least=0)
         return self._checked(found, stops)
 
     def _checked(self, one: JudgedLevel, stops: Stops) -> JudgedLevel:
@@ -175,8 +190,8 @@ class PlateauSearch:
         if self.jobs.measures[one.measure].resource is None or highest in (0, one.level):
             return one
         got = weighed(
-            traces(self.jobs, stops, self.climbs, one.measure),
-            *(np.array([one.begin]), np.array([one.end]), np.array([highest])),
+            traces(self.jobs, stops, self.climbs, one.measure, one.begin, one.end),
+            *(np.array([0]), np.array([one.end - one.begin]), np.array([highest])),
             np.array([[one.counts.first_day], [one.counts.last_day]]),
         )
         counts = got.of(0)._replace(always=one.counts.always)
@@ -319,8 +334,8 @@ def _shared(search: PlateauSearch, stops: Stops, measure: int, level: int) -> Sh
     """Return the users who have a limit at a level, but not an eighth above or below it."""
     jobs = search.jobs
     first, behind = int(jobs.first[0]), int(jobs.first[1])
-    users = np.arange(first, behind)
-    of = traces(jobs, stops, search.climbs, measure)
+    users = np.arange(behind - first)
+    of = traces(jobs, stops, search.climbs, measure, first, behind)
     holds = [
         _holds(weighed(of, users, users + 1, np.full(len(users), one)))
         for one in (level, -(-9 * level // 8), 7 * level // 8)

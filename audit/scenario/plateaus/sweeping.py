@@ -60,8 +60,8 @@ class Stops:
     interval: NDArray[np.int32]  # [s]
     levels: Ints  # [measures, i]
     days: Ints  # [i], local
-    user_stop: Ints  # stops of accounts, partitions, … with users whose own groups were hungry,
-    user: Ints  # and these users
+    user_stop: NDArray[np.int32]  # stops of accounts, … with users whose own groups were hungry,
+    user: NDArray[np.int32]  # and these users
 
     def level(self, measure: int, stop: Which = EACH) -> Ints:
         """Return the levels of some stops."""
@@ -194,33 +194,48 @@ def _barriers(jobs: Plateaued, pool: Pool, known_to: int) -> Barriers:
 
 
 def _stops(jobs: Plateaued, made: StopTables, days: tuple[Ints, Ints]) -> Stops:
-    intervals, stops, users = made.intervals.taken(), made.stops.taken(), made.users.taken()
-    entity = intervals[stops[:, 0], 0]
+    intervals = made.intervals.taken()
+    interval, cell = _narrow(made.stops.taken())
+    at, user = _narrow(made.users.taken())
+    entity = intervals[interval, 0]
     order = time_order(entity)
     first = np.searchsorted(entity[order], np.arange(len(jobs.members) + 1))
     del entity
     place = np.empty(len(order), np.int32)
     place[order] = np.arange(len(order))
-    user_stop = place[users[:, 0]].astype(np.int64)
-    del place
-    group = jobs.cells[0][:, 1].astype(np.int32)[stops[order, 1]]
-    interval = stops[order, 0].astype(np.int32)
-    del order, stops
+    user_stop = place[at]
+    del place, at
+    group = jobs.cells[0][:, 1].astype(np.int32)[cell[order]]
+    interval = interval[order]
+    del order, cell
     begin, end = intervals[:, 1], intervals[:, 2]
     day = local_days(days, begin + (end - begin) // 2)
     levels = np.ascontiguousarray(intervals[:, 3:].T)
-    return Stops(first, group, interval, levels, day, user_stop, users[:, 1].copy())
+    return Stops(first, group, interval, levels, day, user_stop, user)
 
 
-def traces(jobs: Plateaued, stops: Stops, climbs: Climbs, measure: int) -> Traces:
-    """Return stops and climbs in one measure, as the kernel takes them."""
+def _narrow(rows: Ints) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return the two columns of a table."""
+    one, other = (np.ascontiguousarray(column, np.int32) for column in rows.T)
+    return one, other
+
+
+def traces(
+    jobs: Plateaued, stops: Stops, climbs: Climbs, measure: int, begin: int, end: int
+) -> Traces:
+    """Return stops and climbs of the entities begin ≤ e < end in one measure, for the kernel.
+
+    Its entities count from ``begin``.
+    """
+    first_stop, first_climb = stops.first[begin : end + 1], climbs.first[begin : end + 1]
+    stop, climb = slice(first_stop[0], first_stop[-1]), slice(first_climb[0], first_climb[-1])
     return Traces(
-        first_stop=stops.first,
-        stop_level=stops.level(measure),
-        stop_adds=jobs.adds[measure][stops.group],
-        stop_day=stops.day(),
-        first_climb=climbs.first,
-        climb_level=climbs.level[measure],
-        climb_adds=jobs.adds[measure][jobs.group[climbs.job]],
-        climb_day=climbs.day(),
+        first_stop=first_stop - first_stop[0],
+        stop_level=stops.level(measure, stop),
+        stop_adds=jobs.adds[measure][stops.group[stop]],
+        stop_day=stops.day(stop),
+        first_climb=first_climb - first_climb[0],
+        climb_level=climbs.level[measure, climb],
+        climb_adds=jobs.adds[measure][jobs.group[climbs.job[climb]]],
+        climb_day=climbs.day(climb),
     )

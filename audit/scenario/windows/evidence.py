@@ -120,7 +120,13 @@ class UnitEvents(NamedTuple):
     def of(cls, user: Ints, at: Ints, broken: Bools) -> "UnitEvents":
         """Return those of users (-1: unknown), at s on the pool's clock; broken: starts."""
         users = int(user.max(initial=0)) + 2
-        return cls((at // DAY_S * users + user + 1) * 2 + broken, users)
+        both = at // DAY_S
+        both *= users  # in place: there are many
+        both += user
+        both += 1
+        both *= 2
+        both += broken
+        return cls(both, users)
 
     def units(self) -> Units:
         """Return the units of events that ascend."""

@@ -145,7 +145,7 @@ def _closings(rule: Window, seen: Seen) -> tuple[Ints, Ints]:
 class Forbidden(NamedTuple):
     """Starts that a window forbids: possible ones of waiting attempts, and observed ones."""
 
-    job: Ints
+    job: NDArray[np.int32]
     at: Ints  # s on the clock
     broken: Bools  # whether it was observed
 
@@ -153,7 +153,7 @@ class Forbidden(NamedTuple):
     def of_table(cls, rows: Ints) -> "Forbidden":
         """Return the starts of a table of the kernel."""
         job, broken = rows[:, 1:].view(np.int32).T
-        return cls(job.astype(np.int64), rows[:, 0].copy(), broken > 0)
+        return cls(job, rows[:, 0], broken > 0)
 
     def of(self, chosen: Bools) -> "Forbidden":
         """Return the chosen ones."""
@@ -171,11 +171,15 @@ class Forbidden(NamedTuple):
 
 def units_of_alike(seen: Seen, alike: Sequence[WindowCandidate]) -> Iterator[tuple[Units, Units]]:
     """Yield the units of windows with the same hours (at least one), and of their neighbours."""
+    seen.observed.numbered("user")  # needs much memory, once
     side = np.where(seen.observed.judged, np.uint8(Side.INSIDE), np.uint8(Side.NEITHER))
     found, _ = alike[0]._replace(side=side).forbidden(seen, by_hour=False)
     events = found.events(seen)
     order = np.argsort(events.both)
-    both, job = events.both[order], found.job[order]
+    job = found.job[order]
+    del found  # before more is made
+    both = events.both[order]
+    del order
     for one in alike:
         of = one.side[job]
         mine, others = (both[of == kind] for kind in (Side.INSIDE, Side.OUTSIDE))

@@ -10,8 +10,9 @@ import polars as pl
 
 from audit.array_types import Bools, Ints
 from audit.metrics.attempts.reasons import in_scope
-from audit.model import Policy, Pool, Scope, Standing
+from audit.model import Pool, Scope, Standing
 from audit.scenario.limits import WEEK_S
+from audit.scenario.scenario import Scenario
 from audit.scenario.workload import (
     NEVER,
     Workload,
@@ -115,14 +116,12 @@ class Observed:
         return reach
 
 
-def observe(described: pl.DataFrame, pool: Pool, now: int) -> Observed:
-    """Return the observed attempts of ``pool`` with its rules; its policy does not matter.
-
-    Args:
-        described: columns of ``model.DESCRIBED``; attempts of other pools are ignored.
-    """
-    free = pool._replace(limits=(), windows=(), policy=Policy())
-    work, rows = workload_of_rows(described, free, now)
+def observe(scenario: Scenario) -> Observed:
+    """Return the observed attempts of a pool with its rules; its policy does not matter."""
+    described, pool, now = scenario.attempts, scenario.pool, scenario.now
+    work, rows = scenario.indexed
+    if pool.limits or pool.windows:
+        work, rows = workload_of_rows(described, pool._replace(limits=(), windows=()), now)
     attempts = of_limits(described, rows)
     frame = attempts.select(COLUMNS).with_columns(occupancy=pl.Series(work.occupancy))
     ended = (described["standing"] == Standing.ENDED).gather(rows).to_numpy()

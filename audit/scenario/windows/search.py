@@ -74,7 +74,7 @@ def find_windows(scenario: Scenario, held_until: Ints | None = None) -> FoundWin
         held_until: by row of the scenario, epoch s: attempts that a rule holds until then.
     """
     pool = scenario.pool
-    observed = observe(scenario.attempts, pool, scenario.now)
+    observed = observe(scenario)
     if observed.last_arrival - observed.first < hours.LEAST_DAYS * DAY_S:
         return FoundWindows(pool, skipped=f"the log has less than {hours.LEAST_DAYS} days")
     if int((observed.wait > TOLERANCE_S).sum()) < LEAST_WAITED:

@@ -33,7 +33,7 @@ def below(
         np.stack([levels, levels]),
         np.zeros_like(levels),
     )
-    nobody = np.zeros(0, np.int64)
+    nobody = np.zeros(0, np.int32)
     each = np.arange(len(at), dtype=np.int32)
     first, group = np.array([0, len(at)]), np.zeros_like(each)
     stops = Stops(first, group, each, np.stack([at, at]), day, nobody, nobody)

@@ -58,7 +58,7 @@ def test_the_evidence_of_a_window() -> None:
 
 def test_windows_of_the_same_hours_have_their_own_units() -> None:
     site = planted("window by walltime")
-    observed = observe(site.attempts, site.pool, site.now)
+    observed = observe(site)
     work = observed.work
     walker = occasions.Walker(work, work.limits, occasions.outages(work))
     seen = occasions.Seen(observed, walker.spans, site.pool.zone)
@@ -92,7 +92,7 @@ def test_logs_that_are_not_searched(days: int, jobs: int, why: str) -> None:
 
 def test_a_queue_that_is_too_deep_is_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
     site = planted("window by walltime")
-    waits = observe(site.attempts, site.pool, site.now).depth
+    waits = observe(Scenario(site.attempts, site.pool, site.now)).depth
     monkeypatch.setattr(search, "MOST_DEPTH", waits - 1)
     assert find_windows(site).skipped == "the queue is too deep to examine each hour"
 
@@ -101,7 +101,7 @@ def test_depth_counts_waiting_attempts_at_all_instants() -> None:
     records = [ended(0, 0, 10, 1), ended(1, 10, 20, 1), ended(2, 20, 30, 1)]
     pool = Pool("main", Resource.cpus, 1, amounts=(("cpus", 1),))
     # instants 0, 1, 2, 10, 20, 30: the second waits at 1 and 2, the third at 2 and 10
-    assert observe(describe(frame(records), [pool]), pool, 30).depth == 4
+    assert observe(Scenario(describe(frame(records), [pool]), pool, 30)).depth == 4
 
 
 def test_windows_of_public_logs(real_logs: Path) -> None:

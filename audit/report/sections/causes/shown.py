@@ -164,9 +164,8 @@ def rules(jobs: pl.DataFrame, named: Mapping[str, tuple[str, str, str]]) -> tupl
 
     ``named`` has name, kind and source by the text of the rule.
     """
-    sums = jobs.drop_nulls("main_rule").group_by("main_rule").agg(
-        pl.col("cause_rule_s", "cause_rule_free_s").sum()
-    )  # fmt: skip
+    used = jobs.select("main_rule", "cause_rule_s", "cause_rule_free_s").drop_nulls("main_rule")
+    sums = used.group_by("main_rule").agg(pl.col("cause_rule_s", "cause_rule_free_s").sum())
     found: dict[str, RuleTime] = {}
     for rule, waiting_s, free_s in sums.sort("main_rule").iter_rows():
         name, kind, source = named.get(rule, (rule, "limit", "configured"))
@@ -202,7 +201,8 @@ def last_reason(jobs: pl.DataFrame) -> str | None:
 
     A scheduler records the last such reason of a job, but not how long it applied.
     """
-    sums = jobs.drop_nulls("reason").group_by("reason").agg(pl.col("none").sum())
+    known = jobs.select("reason", "none").drop_nulls("reason")
+    sums = known.group_by("reason").agg(pl.col("none").sum())
     held = [(none, reason) for reason, none in sums.rows() if none and reason_of(reason).blocks]
     return max(held)[1] if held else None
 
@@ -217,6 +217,7 @@ def where(jobs: pl.DataFrame) -> Where | None:
 
 
 def _classes(jobs: pl.DataFrame) -> Iterator[Where | None]:
+    jobs = jobs.select("none", "reason", "wait_s", "walltime_s", "partition", "size", "user")
     unknown = float(jobs["none"].sum())
     other = float(jobs["wait_s"].sum()) - unknown
     if not unknown:

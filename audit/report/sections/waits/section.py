@@ -22,7 +22,7 @@ from audit.report.labels import Labels
 from audit.report.sections.causes.record import (
     Shares,
 )
-from audit.report.sections.causes.shown import by_queue, like
+from audit.report.sections.causes.shown import KEYS, by_queue, like
 from audit.report.sections.waits.record import (
     Queue,
     QueueWait,
@@ -241,7 +241,7 @@ def _slow_queue(jobs: pl.DataFrame) -> tuple[str | None, int | None]:
     for name, count in by_queue(jobs):
         if count < SLOW_JOBS * jobs.height or count == jobs.height:
             continue
-        rest = quantile(jobs.filter(pl.col("partition").ne_missing(name))["wait_s"], MEDIAN)
+        rest = quantile(jobs["wait_s"].filter(jobs["partition"].ne_missing(name)), MEDIAN)
         if median >= SLOW * max(rest, 1):
             return name, rest
     return None, None
@@ -263,7 +263,7 @@ def sizes(jobs: pl.DataFrame, whole: Shares, capacity: int) -> tuple[SizeClass, 
 def _of_amount(
     jobs: pl.DataFrame, column: str, whole: Shares, most: int, capacity: int | None = None
 ) -> tuple[SizeClass, ...]:
-    jobs = jobs.filter(pl.col(column) > 0)
+    jobs = jobs.select(column, "user", "wait_s", *KEYS).filter(pl.col(column) > 0)
     counts = dict(jobs.group_by(column).len().sort(column).iter_rows())
     bounds = joined(counts, most, capacity)
     made = []
@@ -318,7 +318,7 @@ def queue_waits(jobs: pl.DataFrame) -> tuple[QueueWait, ...]:
     total = float(jobs["wait_s"].sum())
     found = []
     for name, count in by_queue(jobs):
-        mine = jobs.filter(partition=name)["wait_s"]
+        mine = jobs["wait_s"].filter(jobs["partition"] == name)
         part = float(mine.sum()) / total if total else 0.0
         if count >= QUEUE_SHARE * jobs.height and part >= QUEUE_SHARE:
             found.append(QueueWait(name, count / jobs.height, part, quantile(mine, P90)))

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 import polars as pl
 
 from audit.metrics.attempts import users
+from audit.metrics.attempts.population import only
 from audit.metrics.quantiles import MEDIAN
 from audit.metrics.verdict import Decision, KnownCause
 from audit.report.charts.series import NUWT_CUT
@@ -15,7 +16,7 @@ from audit.report.figures import Parts, by_value
 from audit.report.sections.causes.record import (
     Shares,
 )
-from audit.report.sections.causes.shown import last_reason, like, rules
+from audit.report.sections.causes.shown import KEYS, last_reason, like, rules
 from audit.report.sections.waits.section import (
     quantile,
 )
@@ -130,7 +131,7 @@ class Context(NamedTuple):
 def of_people(jobs: pl.DataFrame, context: Context) -> People | None:
     """Return who waits; None if no user is known or nothing waited."""
     kind = context.decision.kind
-    known = jobs.drop_nulls("user")
+    known = only(jobs, pl.col("user").is_not_null())
     if known.is_empty() or not known["wait_s"].sum():
         return None
     total, cpu = float(jobs["wait_s"].sum()), _area(jobs)
@@ -140,7 +141,8 @@ def of_people(jobs: pl.DataFrame, context: Context) -> People | None:
         .sort("wait_s", "user", descending=[True, False])
     )
     half, waiting, used = _half(by_user, total, cpu)
-    who = _Who(jobs.drop_nulls(kind), kind, total, context)
+    of = only(jobs.select(kind, *_READ), pl.col(kind).is_not_null())
+    who = _Who(of, kind, total, context)
     overtaken = who.overtaken(context.overtaken)
     most = who.most()
     named = {row.name for row in overtaken} | {row.name for row in most}
@@ -175,6 +177,12 @@ def _half(by_user: pl.DataFrame, total: float, cpu: float) -> tuple[int, float, 
     number = min(range(len(waits)), key=lambda k: (abs(waits[k] - 0.5), k)) + 1
     used = float(by_user["area"].head(number).sum()) / cpu if cpu else 0.0
     return number, waits[number - 1], used
+
+
+_READ: Final = (
+    *("wait_s", "similar_wait_s", "size", "main_rule", "cause_rule_s", "cause_rule_free_s"),
+    *("reason", *KEYS),
+)
 
 
 def _last_reason(mine: pl.DataFrame) -> str | None:
@@ -247,11 +255,15 @@ class _Who(NamedTuple):
             similar=pl.col("similar_wait_s").drop_nulls(),
         )
         compared, found = 0, []
-        for name, number, jobs, more, waits, similar in middle.sort(self.kind).iter_rows():
+        middle = middle.sort(self.kind)
+        rows = middle.drop("waits", "similar").iter_rows()
+        for (name, number, jobs, more), *both in zip(
+            rows, middle["waits"], middle["similar"], strict=True
+        ):
             if not comparable(number, jobs):
                 continue
             compared += 1
-            mine, theirs = (quantile(pl.Series(of), MEDIAN) for of in (waits, similar))
+            mine, theirs = (quantile(of, MEDIAN) for of in both)
             long = mine >= TIMES * theirs and mine - theirs >= LONGER_S
             if long and more >= LISTED * self.context.waited_s:
                 found.append((-more, name))
