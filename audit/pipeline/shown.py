@@ -118,9 +118,9 @@ def _holds(found: ShownByLog) -> Iterator[dict[str, Any]]:
         if not own.accepted:
             continue
         words = (
-            f"{own.share:.0%} of {own.jobs:,} jobs for which enough was free start within 2 min "
-            f"after another job of the user ends, {max(own.shifted, own.expected):.0%} are "
-            f"expected: {HELD}"
+            f"{100 * own.share:.0f} % of {own.jobs:,} jobs for which enough was free start within "
+            f"2 min after another job of the user ends, "
+            f"{100 * max(own.shifted, own.expected):.0f} % are expected: {HELD}"
         )
         yield row("own-triggered", own.user, len(own.triggered), words)
     for begin in found.begin_times:
@@ -186,8 +186,9 @@ def _chains(chains: Sequence[JobChain]) -> Iterator[Fact]:
 def chain_words(one: JobChain) -> str:
     """Return what the log shows of a chain."""
     return (
-        f"{one.share:.0%} of {one.jobs:,} jobs for which enough was free start when the user's "
-        f"previous job ends, {one.shifted:.0%} are expected: a dependency or a script"
+        f"{100 * one.share:.0f} % of {one.jobs:,} jobs for which enough was free start when the "
+        f"user's previous job ends, {100 * one.shifted:.0f} % are expected: a dependency "
+        "or a script"
     )
 
 

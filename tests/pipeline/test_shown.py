@@ -67,7 +67,7 @@ def test_a_chain_holds() -> None:
     [fact] = found.facts
     assert (fact.what, fact.value) == ("chain of user 'ann'", "11 jobs")
     assert fact.source.startswith(
-        "the log: 100% of 11 jobs for which enough was free start when the user's"
+        "the log: 100 % of 11 jobs for which enough was free start when the user's"
     )
 
 

@@ -299,7 +299,8 @@ def misfits(half_life_s: float, reset: str, period_s: int, longest_s: int | None
         left = 2.0 ** -(longest_s / half_life_s)
         found.append(
             f"the half-life ({_length(half_life_s)}) is shorter than the longest walltime "
-            f"({_length(longest_s)}): when such a job ends, its first hour counts only {left:.0%}"
+            f"({_length(longest_s)}): when such a job ends, its first hour counts only "
+            f"{100 * left:.0f} %"
         )
     if longest_s and length is not None and length < longest_s:
         found.append(

@@ -159,7 +159,7 @@ def test_settings_that_do_not_fit_together() -> None:
     (short,) = explained.misfits(day, "none", 300, 2 * day)
     assert short == (
         "the half-life (1.0 days) is shorter than the longest walltime (2.0 days): when such a job "
-        "ends, its first hour counts only 25%"
+        "ends, its first hour counts only 25 %"
     )
     lost, before = explained.misfits(7 * day, "daily", 300, 3 * day)
     assert "such a job is forgotten while it runs" in lost
