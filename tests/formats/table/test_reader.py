@@ -120,10 +120,10 @@ def test_a_pattern_of_another_kind_is_reported() -> None:
 
 
 def test_a_part_of_the_workload_reaches_the_header() -> None:
-    partly = MAPPING.model_copy(update={"title": "X", "caution": "only some", "population": "part"})
-    entries = reader.header(
-        TEXT, Reading(table=TableMapping.model_validate(partly.model_dump(exclude_defaults=True)))
-    ).entries
+    written = MAPPING.model_dump(exclude_defaults=True)
+    partly = written | {"title": "X", "caution": "only some", "population": "part"}
+    reading = Reading(table=TableMapping.model_validate(partly))
+    entries = reader.header(TEXT, reading).entries
     assert (entries["population"], entries["caution"]) == ("part", "X: only some")
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.scenario.windows import evidence
-from audit.scenario.windows.evidence import TestedRule, Units
+from audit.scenario.windows.evidence import Units
 from audit.scenario.windows.occasions import DAY_S
 from tests.naive import rules as naive
 
@@ -21,7 +21,9 @@ def units(found: list[tuple[int, int, bool]]) -> Units:
     return events._replace(both=np.sort(events.both)).units()
 
 
-def judge(rule: list[tuple[int, int, bool]], neighbours: list[tuple[int, int, bool]]) -> TestedRule:
+def judge(
+    rule: list[tuple[int, int, bool]], neighbours: list[tuple[int, int, bool]]
+) -> evidence.TestedRule:
     return evidence.judge(units(rule), units(neighbours))
 
 
