@@ -92,6 +92,12 @@ def test_cautions_that_differ_in_words_stay_apart() -> None:
     assert one_of_each(texts) == ["a.log: cut at the end. (1 more of this kind)", texts[1]]
 
 
+def test_of_refused_records_the_first_is_shown_on_the_same_line() -> None:
+    reason = "9 of 10 records were refused. The first of them:\n  a.swf:1: bad\n  a.swf:2: bad"
+    texts = [one.text for one in notices(replace(contents(), missing=(MissingLog("a", reason),)))]
+    assert any(text.endswith("refused. The first of them: a.swf:1: bad") for text in texts)
+
+
 def test_a_reason_of_many_logs_is_stated_once_with_their_number() -> None:
     no_log, empty = "not a log that fairaudit reads", "it is empty"
     files = [MissingLog(f"f{n}.txt", no_log) for n in range(100)]

@@ -192,7 +192,10 @@ def _unread(files: Sequence[str]) -> str:
 def _of_missing(contents: Contents) -> Iterator[Notice]:
     reasons = reasons_missing(contents)
     for reason, files in reasons[:MISSING_SHOWN]:
-        yield Notice(True, f"{_unread(files)}: {wording.name(reason, 400)}", first=True)
+        why, _, examples = reason.partition("\n")
+        first = examples.strip().partition("\n")[0]
+        shown = wording.name(f"{why} {first}".strip(), 400)
+        yield Notice(True, f"{_unread(files)}: {shown}", first=True)
     if more := sum(len(files) for _, files in reasons[MISSING_SHOWN:]):
         yield Notice(True, f"{wording.plural(more, 'more log')} could not be read.")
     if contents.silent_since is not None:
