@@ -24,7 +24,7 @@ MOST_BROKEN: Final = 0.3
 """Greatest share, of the starts that reach a level of several entities, of those that exceed it.
 
 Limits of made sites have at most .02, also where a tenth of the jobs are exempt. Where the machine
-is smaller for a while, or one user has most jobs, levels at which all stop by chance have .66 up.
+is smaller for a while, or one user submits most jobs, levels reached by chance have .66 or more.
 """
 
 

@@ -22,7 +22,7 @@ LEAST_SHARE: Final = 0.5
 TIMES_SHIFTED: Final = 2.5
 TIMES_EXPECTED: Final = 2
 TIMES_ODDS: Final = 4
-"""The odds exceed so many times the expected ones, where twice the share would be nearly 1."""
+"""Factor of the odds above the expected ones, which counts where twice the share is nearly 1."""
 LEAST_MOST: Final = 0.6
 """Share of the jobs from which most of them start after own ends."""
 

@@ -1,7 +1,7 @@
 """Whether the limits of the site forbid jobs just before an instant, by what runs then.
 
-Limits of remaining times are left out. What a limit forbids is no evidence of a chain: at a limit
-that one of its jobs fills, a user's next job starts when the previous one ends.
+Limits of remaining times are left out. A job that a limit forbids is no evidence of a chain: where
+one job fills the limit, its user's next job starts when that one ends.
 
 Source: SPEC §11, *Chains, releases, begin times*.
 """
