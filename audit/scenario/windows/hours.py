@@ -50,6 +50,10 @@ BLOCKS: Final = 4
 """Parts of the log in whose runs a window may hold."""
 WIDER: Final = 1.25
 """Multiple of a class's bound up to which the attempts must keep the window by themselves."""
+MOST_BITS: Final = 64
+"""Those of a signed number."""
+_MARGIN: Final = 60
+"""Most days between a span and the hours that close next."""
 REACHES: Final = (*range(25), 28, 32, 36, 42, 48, 60, 72, 96, 168)
 """Walltimes in the table, in hours; each counts as the next one above."""
 
@@ -115,22 +119,53 @@ class WindowCandidate(NamedTuple):
         kernels.forbidden_seconds(seen.possible_starts, self.closed, first, seconds)
         return RuleWait(first, seconds)
 
-    def forbidden(self, seen: Seen, *, by_hour: bool) -> tuple["Forbidden", "Forbidden"]:
+    def forbidden(self, seen: Seen) -> tuple["Forbidden", "Forbidden"]:
         """Return the starts of its class, and those of its neighbours, that it would forbid.
+
+        Of possible starts, the first of each attempt and hour.
 
         Args:
             seen: its spans that claim hold the possible starts.
-            by_hour: of possible starts, the first of each attempt and hour; else and stretch.
         """
         tables = Table(2), Table(2)
-        kernels.forbidden_starts(seen.possible_starts, self.closed, by_hour, *tables)
+        kernels.forbidden_starts(seen.possible_starts, self.closed, *tables)
         mine, others = (Forbidden.of_table(table.taken()) for table in tables)
         return mine, others
 
+    def events(self, seen: Seen) -> UnitEvents:
+        """Return the starts of its class and of its neighbours that it would forbid, as events.
+
+        Of possible starts, the first of each attempt and stretch.
+        """
+        users, bits = _numbering(seen.observed)
+        out = Table(1)
+        numbers = kernels.EventNumbers(seen.observed.numbered("user"), users, bits)
+        kernels.forbidden_events(seen.possible_starts, self.closed, numbers, out)
+        found = out.taken()[:, 0]
+        found.sort()
+        return UnitEvents(found, users, bits)
+
     def units(self, seen: Seen) -> tuple[Units, Units]:
         """Return the units of the window and of its neighbours."""
-        mine, others = self.forbidden(seen, by_hour=False)
-        return mine.units(seen), others.units(seen)
+        return _units(self.events(seen), self)
+
+
+def _numbering(observed: Observed) -> tuple[int, int]:
+    """Return the number of users and unknown ones, and the bits of the number of an attempt."""
+    user = observed.numbered("user")
+    return int(user.max(initial=0)) + 2, len(user).bit_length()
+
+
+def numbers_fit(observed: Observed) -> bool:
+    """Return whether a number identifies the day, user and attempt of each start."""
+    users, bits = _numbering(observed)
+    days = max(abs(observed.first), abs(observed.last)) // DAY_S + _MARGIN
+    return (2 * users * (days + 1)).bit_length() + bits < MOST_BITS
+
+
+def _units(events: UnitEvents, one: WindowCandidate) -> tuple[Units, Units]:
+    mine, others = events.units(one.side, (Side.INSIDE, Side.OUTSIDE))
+    return mine, others
 
 
 def _closings(rule: Window, seen: Seen) -> tuple[Ints, Ints]:
@@ -159,31 +194,23 @@ class Forbidden(NamedTuple):
         """Return the chosen ones."""
         return Forbidden._make(column[chosen] for column in self)
 
-    def units(self, seen: Seen) -> Units:
-        """Return the units of these."""
-        events = self.events(seen)
-        return events._replace(both=np.sort(events.both)).units()
-
-    def events(self, seen: Seen) -> UnitEvents:
-        """Return these as events of users."""
-        return UnitEvents.of(seen.observed.numbered("user")[self.job], self.at, self.broken)
+    def keyed(self, seen: Seen) -> Ints:
+        """Return each as 2 · key + 1 for a start, else 2 · key, of its user and day."""
+        user = seen.observed.numbered("user")
+        both = self.at // DAY_S
+        both *= _numbering(seen.observed)[0]  # in place: there are many
+        both += user[self.job]
+        both += 1
+        both *= 2
+        both += self.broken
+        return both
 
 
 def units_of_alike(seen: Seen, alike: Sequence[WindowCandidate]) -> Iterator[tuple[Units, Units]]:
     """Yield the units of windows with the same hours (at least one), and of their neighbours."""
-    seen.observed.numbered("user")  # needs much memory, once
     side = np.where(seen.observed.judged, np.uint8(Side.INSIDE), np.uint8(Side.NEITHER))
-    found, _ = alike[0]._replace(side=side).forbidden(seen, by_hour=False)
-    events = found.events(seen)
-    order = np.argsort(events.both)
-    job = found.job[order]
-    del found  # before more is made
-    both = events.both[order]
-    del order
-    for one in alike:
-        of = one.side[job]
-        mine, others = (both[of == kind] for kind in (Side.INSIDE, Side.OUTSIDE))
-        yield events._replace(both=mine).units(), events._replace(both=others).units()
+    events = alike[0]._replace(side=side).events(seen)
+    return (_units(events, one) for one in alike)
 
 
 class Slices(NamedTuple):
@@ -200,10 +227,10 @@ def broken_slices(seen: Seen, one: WindowCandidate, days: Days | None) -> Slices
 
     Occasions count by attempt and hour.
     """
-    mine, others = one.forbidden(seen, by_hour=True)
+    mine, others = one.forbidden(seen)
     if days is not None:
         mine, others = (side.of(on_days(side.at, days)) for side in (mine, others))
-    events, events_of_others = (side.events(seen).both for side in (mine, others))
+    events, events_of_others = (side.keyed(seen) for side in (mine, others))
     every = _means(events_of_others, np.zeros(len(others.job), np.int64), 1)[0]
     overall = 0.0 if np.isnan(every) else float(every)
 
@@ -232,7 +259,7 @@ def _means(both: Ints, slice_: Ints, count: int) -> Floats:
     """Return the mean broken share of each slice; nan: the events or units are too few.
 
     Args:
-        both: of ``UnitEvents``.
+        both: of ``Forbidden.keyed``.
         slice_: the slice of each event.
         count: number of slices.
     """

@@ -81,6 +81,8 @@ def find_windows(scenario: Scenario, held_until: Ints | None = None) -> FoundWin
         return FoundWindows(pool, skipped=f"fewer than {LEAST_WAITED} jobs waited")
     if observed.depth > MOST_DEPTH:
         return FoundWindows(pool, skipped="the queue is too deep to examine each hour")
+    if not hours.numbers_fit(observed):
+        return FoundWindows(pool, skipped="it has too many jobs, users and days to number starts")
     accepted: list[InferredWindow] = []
     failed: dict[str, tuple[float, InferredWindow]] = {}
     compared = compared_starts(scenario, candidates(scenario), held_until)

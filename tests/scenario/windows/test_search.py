@@ -97,6 +97,15 @@ def test_a_queue_that_is_too_deep_is_not_searched(monkeypatch: pytest.MonkeyPatc
     assert find_windows(site).skipped == "the queue is too deep to examine each hour"
 
 
+def test_a_log_whose_starts_have_no_numbers_is_not_searched(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    site = planted("window by walltime")
+    monkeypatch.setattr(hours, "MOST_BITS", 20)
+    found = find_windows(site)
+    assert found.skipped == "it has too many jobs, users and days to number starts"
+
+
 def test_depth_counts_waiting_attempts_at_all_instants() -> None:
     records = [ended(0, 0, 10, 1), ended(1, 10, 20, 1), ended(2, 20, 30, 1)]
     pool = Pool("main", Resource.cpus, 1, amounts=(("cpus", 1),))
