@@ -74,8 +74,8 @@ class ComparedStarts:
     scenario: Scenario
     turns: ObservedTurns
     rules: Sequence[SiteRule]
-    _orderings: dict[SiteRule, PassOrdering] = field(default_factory=dict)
-    """Of the first rule of each group; the same under all windows."""
+    _orderings: dict[Order, PassOrdering] = field(default_factory=dict)
+    """The same under all windows."""
     _before: "ComparedStarts | None" = None
     """The starts under fewer windows;"""
     _again: Bools | None = None
@@ -132,7 +132,8 @@ class ComparedStarts:
     def under(self, pool: Pool) -> "ComparedStarts":
         """Return the starts under a pool with further windows, behind those of this one."""
         turns, scenario = self.turns, self.scenario.but(pool=pool)
-        work = limited(turns.work, self._attempts, pool, scenario.now)
+        attempts = of_limits(scenario.attempts, turns.rows)
+        work = limited(turns.work, attempts, pool, scenario.now)
         again = _touched(turns, turns.work.limits, work.limits)
         return replace(
             self,
@@ -142,13 +143,6 @@ class ComparedStarts:
             _again=again,
             _counts={},
         )
-
-    @cached_property
-    def _attempts(self) -> pl.DataFrame:
-        """The attempts that take part, row for row, as ``limited`` takes them."""
-        if self._before is not None:
-            return self._before._attempts
-        return of_limits(self.scenario.attempts, self.turns.rows)
 
     @cached_property
     def _most(self) -> Ints:
@@ -181,9 +175,10 @@ class ComparedStarts:
         again, counts = np.ones(len(judged), np.bool_), np.zeros((len(group), len(judged), 2), int)
         if self._before is not None and self._again is not None:
             again, counts = self._again[judged], self._before._chosen(group).copy()
-        if first not in self._orderings:
+        order = first.policy.order
+        if order not in self._orderings:
             at = turns.instants[judged]
-            self._orderings[first] = pass_ordering(self.scenario, turns, first, at)
+            self._orderings[order] = pass_ordering(self.scenario, turns, first, at)
         wanted = np.zeros(len(turns.instants), np.bool_)
         wanted[judged[again]] = True
         settings = [pass_setting(within_depth(rule.policy)) for rule in group]
@@ -192,7 +187,7 @@ class ComparedStarts:
         goal = sweep.AgreementGoal(least, self._seen, int(self._seen[judged].sum()), others)
         complete = sweep.agreement(
             turns.in_kernel,
-            pass_rule(self.scenario, turns, first, ordering=self._orderings[first]),
+            pass_rule(self.scenario, turns, first, ordering=self._orderings[order]),
             *(self._most, wanted, turns.waited, np.array(settings, np.int64), found, goal),
         )
         if complete:
