@@ -50,10 +50,6 @@ BLOCKS: Final = 4
 """Parts of the log in whose runs a window may hold."""
 WIDER: Final = 1.25
 """Multiple of a class's bound up to which the attempts must keep the window by themselves."""
-MOST_BITS: Final = 64
-"""Those of a signed number."""
-_MARGIN: Final = 60
-"""Most days between a span and the hours that close next."""
 REACHES: Final = (*range(25), 28, 32, 36, 42, 48, 60, 72, 96, 168)
 """Walltimes in the table, in hours; each counts as the next one above."""
 
@@ -92,10 +88,7 @@ class WindowCandidate(NamedTuple):
     """A window to judge."""
 
     rule: Window
-    inside: Bools  # [n], the attempts to which the window applies
-    side: NDArray[np.uint8]  # [n], of the judged: in the class, or neighbours (``Side``)
-    near: Bools | None
-    """[n], the attempts that request at most ``WIDER`` times the bound; None: there is no bound."""
+    of: "WindowClass"
     seconds: float
     """An estimate of the upper bound of the waiting booked to it."""
 
@@ -104,19 +97,18 @@ class WindowCandidate(NamedTuple):
         reach = seen.observed.reach if self.rule.overlap else np.ones_like(seen.observed.reach)
         find = partial(_closings, self.rule, seen)
         closings: tuple[Ints, Ints] = seen.once(self.rule.hours, find)
-        return Tried(self.inside, reach, *closings)
+        return Tried(self.of.inside, reach, *closings)
 
-    @property
-    def closed(self) -> kernels.ClosedHours:
-        """Its hours and attempts, for the kernel."""
-        to_next = hours_to_next(self.rule.hours)
-        return kernels.ClosedHours(to_next, self.rule.overlap, self.side)
+    def closed(self, side: NDArray[np.uint8] | None = None) -> kernels.ClosedHours:
+        """Return its hours and attempts, for the kernel; ``side``: in place of its own."""
+        to_next, own = hours_to_next(self.rule.hours), self.of.side if side is None else side
+        return kernels.ClosedHours(to_next, self.rule.overlap, own)
 
     def waiting(self, seen: Seen) -> RuleWait:
         """Return the waiting time with free capacity that would be booked to the window."""
         first = seen.observed.first // DAY_S - 1
         seconds = np.zeros(seen.observed.last // DAY_S + 2 - first, np.int64)
-        kernels.forbidden_seconds(seen.possible_starts, self.closed, first, seconds)
+        kernels.forbidden_seconds(seen.possible_starts, self.closed(), first, seconds)
         return RuleWait(first, seconds)
 
     def forbidden(self, seen: Seen) -> tuple["Forbidden", "Forbidden"]:
@@ -128,43 +120,35 @@ class WindowCandidate(NamedTuple):
             seen: its spans that claim hold the possible starts.
         """
         tables = Table(2), Table(2)
-        kernels.forbidden_starts(seen.possible_starts, self.closed, *tables)
+        kernels.forbidden_starts(seen.possible_starts, self.closed(), *tables)
         mine, others = (Forbidden.of_table(table.taken()) for table in tables)
         return mine, others
 
-    def events(self, seen: Seen) -> UnitEvents:
-        """Return the starts of its class and of its neighbours that it would forbid, as events.
+    def events(self, seen: Seen, side: NDArray[np.uint8]) -> UnitEvents:
+        """Return the starts that it would forbid, as events.
 
         Of possible starts, the first of each attempt and stretch.
+
+        Args:
+            seen: as for ``forbidden``.
+            side: [n], the attempts that count; see ``Side``.
         """
-        users, bits = _numbering(seen.observed)
+        users, bits = seen.observed.numbering
         out = Table(1)
         numbers = kernels.EventNumbers(seen.observed.numbered("user"), users, bits)
-        kernels.forbidden_events(seen.possible_starts, self.closed, numbers, out)
+        kernels.forbidden_events(seen.possible_starts, self.closed(side), numbers, out)
         found = out.taken()[:, 0]
         found.sort()
         return UnitEvents(found, users, bits)
 
     def units(self, seen: Seen) -> tuple[Units, Units]:
         """Return the units of the window and of its neighbours."""
-        return _units(self.events(seen), self)
+        side = self.of.side
+        return _units(self.events(seen, side), side)
 
 
-def _numbering(observed: Observed) -> tuple[int, int]:
-    """Return the number of users and unknown ones, and the bits of the number of an attempt."""
-    user = observed.numbered("user")
-    return int(user.max(initial=0)) + 2, len(user).bit_length()
-
-
-def numbers_fit(observed: Observed) -> bool:
-    """Return whether a number identifies the day, user and attempt of each start."""
-    users, bits = _numbering(observed)
-    days = max(abs(observed.first), abs(observed.last)) // DAY_S + _MARGIN
-    return (2 * users * (days + 1)).bit_length() + bits < MOST_BITS
-
-
-def _units(events: UnitEvents, one: WindowCandidate) -> tuple[Units, Units]:
-    mine, others = events.units(one.side, (Side.INSIDE, Side.OUTSIDE))
+def _units(events: UnitEvents, side: NDArray[np.uint8]) -> tuple[Units, Units]:
+    mine, others = events.units(side, (Side.INSIDE, Side.OUTSIDE))
     return mine, others
 
 
@@ -198,7 +182,7 @@ class Forbidden(NamedTuple):
         """Return each as 2 · key + 1 for a start, else 2 · key, of its user and day."""
         user = seen.observed.numbered("user")
         both = self.at // DAY_S
-        both *= _numbering(seen.observed)[0]  # in place: there are many
+        both *= seen.observed.numbering[0]  # in place: there are many
         both += user[self.job]
         both += 1
         both *= 2
@@ -209,8 +193,8 @@ class Forbidden(NamedTuple):
 def units_of_alike(seen: Seen, alike: Sequence[WindowCandidate]) -> Iterator[tuple[Units, Units]]:
     """Yield the units of windows with the same hours (at least one), and of their neighbours."""
     side = np.where(seen.observed.judged, np.uint8(Side.INSIDE), np.uint8(Side.NEITHER))
-    events = alike[0]._replace(side=side).events(seen)
-    return (_units(events, one) for one in alike)
+    events = alike[0].events(seen, side)
+    return (_units(events, one.of.side) for one in alike)
 
 
 class Slices(NamedTuple):
@@ -240,8 +224,9 @@ def broken_slices(seen: Seen, one: WindowCandidate, days: Days | None) -> Slices
         return tuple(np.flatnonzero(_means(events, of_mine, count) > most).tolist())
 
     hour = [hour_of_week(side.at) for side in (mine, others)]
-    near = one.near is not None and bool(
-        _means(events, (~one.near[mine.job]).astype(np.int64), 2)[0] > KEPT * overall
+    nearest = one.of.near
+    near = nearest is not None and bool(
+        _means(events, (~nearest[mine.job]).astype(np.int64), 2)[0] > KEPT * overall
     )
     edges = []
     for number, left in enumerate(without_edges(one.rule) if one.rule.overlap else ()):
@@ -334,7 +319,8 @@ class _ClassProperty(NamedTuple):
 
     name: str  # a condition of ``Scope``
     values: list[Any]
-    bins: Ints  # [n], the class of an attempt; if bounded, its number of classes; −1: unknown
+    bins: NDArray[np.int32]
+    """[n], the class of an attempt; if bounded, its number of classes; −1: unknown."""
 
     @property
     def bounded(self) -> bool:
@@ -342,8 +328,36 @@ class _ClassProperty(NamedTuple):
         return self.name in ("walltime_above_s", "size_above")
 
 
-_OfClass = tuple[Bools, NDArray[np.uint8], Bools | None]
-"""``inside``, ``side`` and ``near`` of the candidates of a class."""
+class WindowClass(NamedTuple):
+    """The attempts to which a window applies, and its neighbours; columns are made when needed."""
+
+    observed: Observed
+    by: _ClassProperty
+    number: int
+
+    @property
+    def inside(self) -> Bools:
+        """[n], the attempts to which the window applies."""
+        bins, number = self.by.bins, self.number
+        inside: Bools = bins > number if self.by.bounded else bins == number
+        return inside
+
+    @property
+    def side(self) -> NDArray[np.uint8]:
+        """[n], of the judged: in the class, or neighbours (``Side``)."""
+        side = np.where(self.inside, np.uint8(Side.INSIDE), np.uint8(Side.OUTSIDE))
+        side[~self.observed.judged | (self.by.bins < 0)] = Side.NEITHER
+        return side
+
+    @property
+    def near(self) -> Bools | None:
+        """[n], the attempts that request at most ``WIDER`` times the bound; None: it has none."""
+        if not self.by.bounded:
+            return None
+        observed = self.observed
+        amount = observed.reach if self.by.name == "walltime_above_s" else observed.size
+        near: Bools = amount <= WIDER * self.by.values[self.number]
+        return near
 
 
 def _sorted(observed: Observed) -> Iterator[_ClassProperty]:
@@ -355,14 +369,14 @@ def _sorted(observed: Observed) -> Iterator[_ClassProperty]:
     for name in ("partition", "qos"):
         names = frame[name].drop_nulls().unique().sort().to_list()
         if len(names) > 1:
-            yield _ClassProperty(name, names, observed.numbered(name))
+            yield _ClassProperty(name, names, observed.numbered(name).astype(np.int32))
 
 
 def _bounded(observed: Observed, name: str, amount: Ints) -> _ClassProperty:
     values, counts = np.unique(amount[observed.judged], return_counts=True)
     often = np.sort(np.argsort(-counts[:-1], kind="stable")[:BOUNDS])
     bounds = values[:-1][often]
-    return _ClassProperty(name, bounds.tolist(), np.searchsorted(bounds, amount))
+    return _ClassProperty(name, bounds.tolist(), np.searchsorted(bounds, amount).astype(np.int32))
 
 
 def candidates(seen: Seen) -> list[WindowCandidate]:
@@ -377,20 +391,9 @@ def candidates(seen: Seen) -> list[WindowCandidate]:
                 value = by.values[number]
                 scope: dict[str, Any] = {by.name: value if by.bounded else (value,)}
                 window = Window(hours=hours, overlap=overlap, **scope)
-                of_class: _OfClass = seen.once(
-                    (by.name, value), partial(_class, seen.observed, by, number)
-                )
-                found.append(WindowCandidate(window, *of_class, seconds))
+                of_class = WindowClass(seen.observed, by, number)
+                found.append(WindowCandidate(window, of_class, seconds))
     return found
-
-
-def _class(observed: Observed, by: _ClassProperty, number: int) -> _OfClass:
-    """Return which attempts are in a class, what each is to it, and which are near its bound."""
-    own = by.bins > number if by.bounded else by.bins == number
-    side = np.where(own, np.uint8(Side.INSIDE), np.uint8(Side.OUTSIDE))
-    side[~observed.judged | (by.bins < 0)] = Side.NEITHER
-    amount = observed.reach if by.name == "walltime_above_s" else observed.size
-    return own, side, amount <= WIDER * by.values[number] if by.bounded else None
 
 
 WITHHELD, BROKEN, SECONDS = range(3)
@@ -407,7 +410,7 @@ def _table(seen: Seen, by: _ClassProperty, *, overlap: bool) -> Floats:
         reach, reaches = np.searchsorted(REACHES, observed.reach / HOUR_S), len(REACHES)
     table: Floats = np.zeros((WEEK, reaches, 3, int(by.bins.max()) + 1, BLOCKS))
     kernels.add_to_table(
-        *(seen.possible_starts, np.where(observed.judged, by.bins, -1), reach),
+        *(seen.possible_starts, np.where(observed.judged, by.bins, -1).astype(np.int64), reach),
         *(observed.first, observed.last_arrival + 1, table),
     )
     return table

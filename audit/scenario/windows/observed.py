@@ -10,6 +10,7 @@ import polars as pl
 
 from audit.array_types import Bools, Ints
 from audit.metrics.attempts.reasons import in_scope
+from audit.metrics.closed_hours import DAY_S
 from audit.model import Pool, Scope, Standing
 from audit.scenario.limits import WEEK_S
 from audit.scenario.ownership import unowned
@@ -25,6 +26,10 @@ from audit.scenario.workload import (
 
 COLUMNS: Final = ("user", "account", "qos", "partition", "walltime_s", "size")
 UNKNOWN: Final = -1
+MOST_BITS: Final = 64
+"""Those of a signed number."""
+_MARGIN: Final = 60
+"""Most days between a span and the hours that close next."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +76,19 @@ class Observed:
 
         numbers: Ints = self.once("number", name, make)
         return numbers
+
+    @cached_property
+    def numbering(self) -> tuple[int, int]:
+        """The number of users and unknown ones, and the bits of the number of an attempt."""
+        user = self.numbered("user")
+        return int(user.max(initial=0)) + 2, len(user).bit_length()
+
+    @property
+    def numbers_fit(self) -> bool:
+        """Whether a number identifies the day, user and attempt of each start."""
+        users, bits = self.numbering
+        days = max(abs(self.first), abs(self.last)) // DAY_S + _MARGIN
+        return (2 * users * (days + 1)).bit_length() + bits < MOST_BITS
 
     @cached_property
     def size(self) -> Ints:
