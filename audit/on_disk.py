@@ -57,13 +57,19 @@ def on_disk(frame: pl.DataFrame, folder: Path | None) -> pl.DataFrame:
 
 
 def result(
-    con: Connection, query: str, columns: Sequence[str], order: Sequence[str], **arguments: object
+    con: Connection,
+    query: str,
+    columns: Sequence[str] | None,
+    order: Sequence[str],
+    **arguments: object,
 ) -> pl.DataFrame:
-    """Return columns of a query's result on disk, sorted stably by ``order``, nulls first.
+    """Return columns of a query's result (None: all) on disk, sorted stably by ``order``.
 
-    A few columns are read at a time, so the query must keep the order of the store: it sorts and
+    Nulls come first. A few columns are read at a time, so the query must keep the order of the store: it sorts and
     joins nothing. Columns of equal values are stored as a single value.
     """
+    if columns is None:
+        columns = queries.columns(con, query, **arguments)
     count = queries.count(con, query, **arguments)
     each = max(_VALUES // max(count, 1), 1)
     place = None
