@@ -38,8 +38,8 @@ VIEWS = {
         walltime_s bounded_slowdown fair_slowdown width_class overtaken_by overtook
         re_deserved re_consumed re_unfairness fst_strict fst_relaxed fst_status fst_weight
         miss_strict_s miss_relaxed_s run_id""",
-    "rules": """cluster pool period rule name kind scope level source valid_from valid_to starts
-        breaks stops waiting_s free_s run_id""",
+    "rules": """cluster pool period rule name kind scope per level unit source valid_from valid_to
+        starts breaks stops waiting_s free_s run_id""",
     "chains": "cluster pool period entity_kind entity jobs evidence run_id",
     "releases": "cluster pool period entity_kind entity jobs evidence run_id",
     "nodes": "cluster pool node cpus mem_bytes gpus gpu_type features source",

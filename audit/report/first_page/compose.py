@@ -155,8 +155,10 @@ def _brief(key: str, facts: PageFacts) -> str:
         return phrases.FULL_MACHINE
     cause = BY_KEY[key]
     if key == "none" and who_page.has_reason(facts):
-        return NOT_CERTAIN[1]
-    return wording.first_lower(cause.in_part) if facts.part and cause.in_part else cause.brief
+        return NOT_CERTAIN
+    if facts.part and cause.in_part:
+        return wording.first_lower(who_page.label(cause, facts))
+    return cause.brief
 
 
 def _why(facts: PageFacts) -> str:
