@@ -109,7 +109,7 @@ def lines(facts: PageFacts) -> tuple[tuple[str, str], ...]:
     if facts.decision.word is Word.QUIET:
         made += [("Who", _long_waits(facts)), ("Trust", _trust(facts))]
     else:
-        made += [("Why", _why(facts)), ("Who", _who(facts))]
+        made += [("Why", _why(facts)), ("Who", wording.first_lower(_who(facts)))]
         made += [("Changed", changes_page_one.changed(facts, than=False).plain.rstrip("."))]
         made += [("Try", wording.first_lower(_to_try(facts)).rstrip(".")), ("Trust", _trust(facts))]
     return tuple((title, cut(text, MOST_IN_LINE)) for title, text in made if text)
@@ -175,24 +175,20 @@ def _most_of_waiting(facts: PageFacts) -> str:
 
 
 def _who(facts: PageFacts) -> str:
-    people = facts.people
-    head = wording.first_lower(_most_of_waiting(facts))
-    if people is None or not head:
-        return ""
-    kind = people.kind
-    if not people.compared:
-        return head
-    of = wording.plural(people.compared, kind)
+    """Return who waits most, and who waits longer than similar jobs."""
+    people, head = facts.people, _most_of_waiting(facts)
+    if people is None or not people.compared or not head:
+        return head if people else ""
+    of, one = wording.plural(people.compared, people.kind), people.longest
     if not people.longer:
         return f"{head}; of {of} compared, none waits longer than similar jobs"
-    one = people.longest
     if people.longer == 1 and one is not None:
-        who = who_page.name(one.kind, one.name)
-        both = f"typically waited {amounts.short_time(one.median)}, similar jobs"
-        return f"{head}; {who} {both} {amounts.short_time(one.similar)}"
+        times = map(amounts.short_time, (one.median, one.similar))
+        name = who_page.name(one.kind, one.name)
+        return "{}; {} typically waited {}, similar jobs {}".format(head, name, *times)
     wait = "waits" if people.longer == 1 else "wait"
-    longer = f"{wording.count(people.longer)} of {of} compared {wait} longer than similar jobs"
-    return f"{head}; {longer}"
+    count = wording.count(people.longer)
+    return f"{head}; {count} of {of} compared {wait} longer than similar jobs"
 
 
 def _long_waits(facts: PageFacts) -> str:
@@ -245,7 +241,11 @@ def _paragraphs(facts: PageFacts, *, brief: bool) -> list[tuple[str, str]]:
             text, _, reason = long.partition(": ")
             made.append(("The long waits:", f"{text}. {reason.capitalize()}."))
         return made
-    made += [("Waits:", _mail_waits(facts)), ("Why:", _mail_why(facts)), ("Who:", _mail_who(facts))]
+    made += [
+        ("Waits:", _mail_waits(facts)),
+        ("Why:", _mail_why(facts)),
+        ("Who:", f"{_who(facts)}.".lstrip(".")),
+    ]
     first = f"{_to_try(facts)}." if brief else _first(advice.to_try(facts))
     title, _, rest = first.partition(": ")
     asked = title in ("To decide", "To ask")
@@ -288,21 +288,6 @@ def _mail_why(facts: PageFacts) -> str:
         reason = "certain reason" if who_page.has_reason(facts) else "reason"
         text += f" For {part} the log gives no {reason}."
     return text
-
-
-def _mail_who(facts: PageFacts) -> str:
-    people = facts.people
-    head = _most_of_waiting(facts)
-    if people is None or not head:
-        return ""
-    one = people.longest
-    if one is None:
-        return f"{head}."
-    who = who_page.name(one.kind, one.name)
-    waits = (
-        f"{amounts.short_time(one.median)}; similar jobs waited {amounts.short_time(one.similar)}"
-    )
-    return f"{head}. {who} typically waited {waits}."
 
 
 # --- subject and index ---------------------------------------------------------------------------
