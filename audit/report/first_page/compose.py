@@ -78,18 +78,19 @@ def compose(facts: PageFacts, zone: str) -> FirstPage:
 
 
 def _kicker(facts: PageFacts) -> Sentence:
-    users = facts.people.users if facts.people else facts.base_users
-    made = say(
-        "{jobs} of {users}",
-        jobs=Slot(wording.plural(facts.jobs, "job"), "jobs"),
-        users=Slot(wording.plural(users, "user"), "users"),
-    )
+    made = say("{jobs}", jobs=Slot(wording.plural(facts.jobs, "job"), "jobs"))
+    if users := _users(facts):
+        made += say(" of {users}", users=Slot(wording.plural(users, "user"), "users"))
     if facts.several:
         made = say("pool {pool} · ", pool=wording.name(facts.pool, 30)) + made
     if facts.base_days is not None:
         days = Slot(wording.plural(facts.base_days, "day"), "")
         made += say(" · Verdict over {days}", days=days)
     return made
+
+
+def _users(facts: PageFacts) -> int:
+    return facts.people.users if facts.people else facts.base_users
 
 
 def _long(one: tuple[str, int, int, int], zone: str) -> LongWaitRow:
@@ -133,8 +134,10 @@ def _to_try(facts: PageFacts) -> str:
 
 def _waits(facts: PageFacts) -> str:
     of, machine = facts.strip, facts.machine
-    users = facts.people.users if facts.people else facts.base_users
-    jobs = f"({wording.plural(facts.jobs, 'job')}, {wording.plural(users, 'user')})"
+    counts = [wording.plural(facts.jobs, "job")]
+    if users := _users(facts):
+        counts.append(wording.plural(users, "user"))
+    jobs = f"({', '.join(counts)})"
     busy = f"machine {amounts.short_share(machine.busy)} busy"
     if machine.gpus_busy is not None:
         unit = wording.resources(machine.resource)

@@ -178,7 +178,7 @@ class _Reading:
             pool=pool.name,
             several=len(contents.pools) > 1,
             days=self.days,
-            jobs=pool.attempts,
+            jobs=pool.attempts or pool.undated,
             base_days=round((row["to_time"] - row["from_time"]) / _DAY_S) if shorter else None,
             base_waited_s=row["waited_s"],
             base_no_reason=_part(row["no_reason_s"], row["waited_s"]),
