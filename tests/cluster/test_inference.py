@@ -82,9 +82,7 @@ def test_a_resource_that_the_log_does_not_give() -> None:
     with pytest.raises(UsageError, match=other):
         inference.pool(attempts(1), [], Resource.gpus, None, 200)
     without = attempts(1).with_columns(cpus=None, nodes=None)
-    with pytest.raises(
-        UsageError, match="no cpus for any attempt; it needs a column"
-    ):
+    with pytest.raises(UsageError, match="no cpus for any attempt; it needs a column"):
         inference.pool(without, [], Resource.cpus, None, 200)
 
 
