@@ -19,10 +19,11 @@ from tests.examples import USUAL
 from tests.places import ROOT
 
 # The same examples each time; `few` is the profile of `make test`, `search` finds more.
+# `make test-thorough` runs all tests of Hypothesis with the examples of `repeatable`.
 settings.register_profile(
     "repeatable", derandomize=True, deadline=None, max_examples=USUAL, print_blob=True
 )
-settings.register_profile("few", settings.get_profile("repeatable"), max_examples=USUAL // 2)
+settings.register_profile("few", settings.get_profile("repeatable"), max_examples=USUAL // 4)
 settings.register_profile("search", deadline=None, max_examples=2_000, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 

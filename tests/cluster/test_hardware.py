@@ -1,7 +1,6 @@
 """Pools, capacities and nodes by what ran, on a made cluster whose only scarcity is GPUs."""
 
 from collections.abc import Iterator
-from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
@@ -16,7 +15,7 @@ from audit.model import Pool, Resource
 from audit.oneoff.audit import AuditOptions, audit
 from audit.pipeline.opening import LogRequest, Session
 from audit.pipeline.published import open_published
-from audit.store import database, snapshots
+from audit.store import database
 from tests import stores
 from tests.places import DATA
 from tests.strategies import ended, frame
@@ -278,7 +277,7 @@ def test_scarce_gpus_are_found_on_their_nodes(tmp_path: Path, overlap: bool, nod
     )
     of_gpus = [(one, fits) for one, fits in results if one.job.gpus]
     truth = sum(fits for _, fits in of_gpus)
-    with closing(snapshots.open_snapshot(outcome.database)) as con:
+    with stores.published(outcome.database) as con:
         [(waited, lacked, scattered)] = database.rows(con, LACKED)
         assert database.rows(con, "SELECT rule FROM rules") == []
     assert waited == sum(one.start - one.job.submit for one, _ in of_gpus)

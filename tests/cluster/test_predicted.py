@@ -1,6 +1,5 @@
 """Predicted starts in the database: what was predicted one night is judged by the next."""
 
-from contextlib import closing
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -15,7 +14,6 @@ from audit.pipeline.opening import LogRequest, Session
 from audit.report.sections.predicted import Predicted, read
 from audit.report.source import SectionSource
 from audit.scenario.predict import predictions
-from audit.store import snapshots
 from tests import stores
 from tests.cli.command import Run
 from tests.cli.conftest import run as run  # noqa: PLC0414 (a fixture)
@@ -132,6 +130,6 @@ def test_predictions_of_pending_jobs_are_kept_and_judged(
 
 def judgements(folder: Path) -> tuple[Predicted, ...]:
     """How good the predictions in the published database were, as a report shows it."""
-    with closing(snapshots.open_snapshot(folder / "fairaudit.duckdb")) as con:
+    with stores.published(folder / "fairaudit.duckdb") as con:
         (found,) = read(SectionSource(con, "c", Period("all", 0, 1 << 40))).values()
         return found.rows

@@ -4,7 +4,6 @@ import bz2
 import gzip
 import os
 import shutil
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,8 @@ from audit.config.table import TableMapping, presets
 from audit.errors import SilentError
 from audit.nightly.run import run
 from audit.nightly.stages import Night
-from audit.store import database, queries, snapshots
+from audit.store import database, queries
+from tests import stores
 from tests.logs import line, log, write
 from tests.nightly.test_run import NOW, month, site
 from tests.places import DATA
@@ -29,7 +29,7 @@ def night(settings: Config, folder: Path, now: int = NOW) -> Night:
 
 
 def held(folder: Path, wanted: str) -> list[tuple[object, ...]]:
-    with closing(snapshots.open_snapshot(folder / "fairaudit-state" / "store.duckdb")) as con:
+    with stores.published(folder / "fairaudit-state" / "store.duckdb") as con:
         assert queries.failed_checks(con) == {}
         return database.rows(con, wanted)
 

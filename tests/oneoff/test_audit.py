@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from audit.oneoff.audit import AuditOptions, AuditResult, audit
 from audit.pipeline.opening import LogRequest, Session, open_log
 from audit.pipeline.published import open_published
 from audit.policies import Backfill, Order
-from audit.store import database, snapshots
+from audit.store import database
 from tests import processes, stores
 from tests.cli.command import left_in
 from tests.logs import busy, line, log, write
@@ -72,7 +71,7 @@ def test_waits_are_unknown_if_arrivals_are(tmp_path: Path) -> None:
     )
     summary = "SELECT metric, value FROM summary WHERE dimension = 'all'"
     used = "SELECT count(*) FROM fairshare_history WHERE entity = 'ana' AND usage > 0"
-    with closing(snapshots.open_snapshot(outcome.database)) as con:
+    with stores.published(outcome.database) as con:
         assert database.fetch(con, counts).row(0) == (13, 0, 0, 0, 0, 0, 12)
         figures = dict(database.fetch(con, summary).iter_rows())
         assert database.fetch(con, used).item() > 0
@@ -140,7 +139,7 @@ def test_rules_that_the_log_supports_are_assumed_and_named(site: Path, tmp_path:
     assert (pool.limits, pool.windows[0].hours) == (RULES["limits"], OFFICE)
     agreement = "SELECT max(value) FROM fidelity WHERE metric = 'agreement'"
     rows = "SELECT name, kind, source, level, breaks, stops > 20, free_s > 0 FROM rules"
-    with closing(snapshots.open_snapshot(outcome.database)) as con:
+    with stores.published(outcome.database) as con:
         assert database.fetch(con, agreement).item() > 0.9
         assert sorted(database.rows(con, rows)) == [
             ("daytime closure for jobs over 4 h", "window", "inferred", None, 0, True, True),
@@ -226,7 +225,7 @@ def test_a_begin_time_in_the_future_is_no_instant_of_the_log(tmp_path: Path) -> 
     assert "begin of the log: 2026-03-02 01:00:00 (the first end of a job)" in notes(outcome)
     assert not any("No job ended on" in warning for warning in outcome.warnings)
     held = "SELECT cause_held_s, held_by FROM job_fairness WHERE job_id = '6'"
-    with closing(snapshots.open_snapshot(outcome.database)) as con:
+    with stores.published(outcome.database) as con:
         assert database.rows(con, "SELECT day::VARCHAR FROM coverage") == [("2026-03-02",)]
         assert database.rows(con, held) == [(0, None)]  # it has not arrived yet
     assert "Fairness of sacct, 2 March 2026<" in outcome.html.read_text()
@@ -269,7 +268,7 @@ def test_a_given_backfilling_decides_the_plan_of_the_account(tmp_path: Path) -> 
     same = plainly(log, tmp_path / "same", backfill=Backfill.easy)
     found, run_ids = [], set()
     for outcome in (assumed, given, same):
-        with closing(snapshots.open_snapshot(outcome.database)) as con:
+        with stores.published(outcome.database) as con:
             found.append(dict(database.rows(con, plan)))
             run_ids |= {run_id for (run_id,) in database.rows(con, "SELECT run_id FROM summary")}
     assert found[0].keys() > {"plan_behind", "plan_broken", "plan_stretches"}
@@ -364,6 +363,6 @@ def test_limits_of_qmgr_are_in_force(tmp_path: Path) -> None:
         Session(request, Config(), fit=False), AuditOptions(out=tmp_path / "out", pdf=False)
     )
     assert only_pool(outcome).limits == (Limit(most=1, per="user"),)
-    with closing(snapshots.open_snapshot(outcome.database)) as con:
+    with stores.published(outcome.database) as con:
         found = database.rows(con, "SELECT name, source, waiting_s, free_s FROM rules")
         assert found == [("limit of 1 running job per user", "pbs", 100, 100)]
