@@ -38,7 +38,7 @@ DAY = 86_400
 def test_periods_share_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = [
         line(k, submit=k * DAY, wait=60, run=3_600, walltime=4_000, allocated=1)
-        for k in range(1, 366)
+        for k in range(1, 152)
     ]
     summarised: list[int] = []
     workloads: list[int] = []
@@ -56,7 +56,7 @@ def test_periods_share_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     config = site(tmp_path, pools=({"name": "all", "backfill": "easy"},))
     (tmp_path / "logs" / "year.swf").write_text(log(lines, MaxProcs=4))
     run(Site(config, tmp_path), NOW, stages=("ingest", "compute"))
-    assert len(summarised) > 6
+    assert len(summarised) > 3
     assert sum(summarised) < 1.2 * len(lines)
     # one of all attempts, and two of the log of each period, which ends with it: what the log
     # shows, and delays

@@ -450,6 +450,17 @@ CHECKS: Final[Sequence[Any]] = (
 )
 
 
+OF_FORMS: Final[Sequence[Check]] = (
+    is_recognised_by_itself_alone,
+    sample_is_whole,
+    a_cut_costs_one_record,
+    blocks_may_end_at_any_record,
+    lines_may_end_as_on_windows,
+    what_is_written_is_read,
+)
+"""Those that depend on how a form separates records, for further forms of a dialect."""
+
+
 PLAIN_JOB: Final[Mapping[str, object]] = {
     "user": "ana",
     "account": "phys",

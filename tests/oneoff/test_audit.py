@@ -242,28 +242,34 @@ def early(folder: Path) -> Path:
     return write(folder / "early.psv", "\n".join([head, *rows, ""]))
 
 
+@pytest.fixture(scope="module")
+def assumed(tmp_path_factory: pytest.TempPathFactory) -> AuditResult:
+    folder = tmp_path_factory.mktemp("early")
+    return plainly(early(folder), folder / "out")
+
+
 def outside(outcome: AuditResult) -> list[tuple[str, float, float]]:
     sql = "SELECT job_id, cause_outside_s, cause_earlier_s FROM job_fairness ORDER BY job_id"
     return stores.rows(outcome.database, sql)
 
 
-def test_a_log_selected_by_end_begins_at_its_first_end(tmp_path: Path) -> None:
+def test_a_log_selected_by_end_begins_at_its_first_end(assumed: AuditResult) -> None:
     """By hand: busy from 3,600 to 10,800 s; the third job waits 1,800 s before, 3,600 s in it."""
-    outcome = plainly(early(tmp_path), tmp_path / "out")
-    found = figures(outcome, "covered_time", "utilization", "queued_mean")
+    found = figures(assumed, "covered_time", "utilization", "queued_mean")
     assert found == [7_200, 1, 1]
-    assert outside(outcome) == [("1", 0, 0), ("2", 864_000, 0), ("3", 1_800, 3_600)]
-    shares = figures(outcome, "cause_outside_share", "cause_earlier_share")
+    assert outside(assumed) == [("1", 0, 0), ("2", 864_000, 0), ("3", 1_800, 3_600)]
+    shares = figures(assumed, "cause_outside_share", "cause_earlier_share")
     assert shares == pytest.approx([865_800 / 869_400, 3_600 / 869_400])
-    again = open_published(outcome.database, Config()).setting
+    again = open_published(assumed.database, Config()).setting
     assert again.log_begin == 1_767_225_600 + 3_600
 
 
-def test_a_given_backfilling_decides_the_plan_of_the_account(tmp_path: Path) -> None:
+def test_a_given_backfilling_decides_the_plan_of_the_account(
+    assumed: AuditResult, tmp_path: Path
+) -> None:
     """And a database keeps it, so that ``explain`` books the same."""
     plan = "SELECT metric, value FROM fidelity WHERE metric LIKE 'plan%' ORDER BY metric"
     log = early(tmp_path)
-    assumed = plainly(log, tmp_path / "assumed")
     given = plainly(log, tmp_path / "given", backfill=Backfill.none)
     same = plainly(log, tmp_path / "same", backfill=Backfill.easy)
     found, run_ids = [], set()
