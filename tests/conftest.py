@@ -12,11 +12,13 @@ import pytest
 import typer.main
 from hypothesis import settings
 
+from audit.pipeline import drawing
 from audit.report.render import page, sandbox
 from audit.store import migrations
 from tests import stores
 from tests.examples import USUAL
 from tests.places import ROOT
+from tests.report import sample
 
 # The same examples each time; `few` is the profile of `make test`, `search` finds more.
 # `make test-thorough` runs all tests of Hypothesis with the examples of `repeatable`.
@@ -99,6 +101,12 @@ def short_paper(monkeypatch: pytest.MonkeyPatch) -> bytes:
     monkeypatch.setattr(page, "render_pdf", lambda *_: made)
     monkeypatch.setattr(sandbox, "prepare", lambda *_: None)
     return made
+
+
+@pytest.fixture
+def figures_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave the content of reports out, which takes as long as the figures."""
+    monkeypatch.setattr(drawing, "contents_of", lambda *_: sample.empty())
 
 
 @pytest.fixture(scope="session")

@@ -242,6 +242,7 @@ def test_without_readable_nodes_all_partitions_are_one_group(nodes: str | None) 
     assert groups(("a", nodes), ("b", nodes)) == [["a", "b"]]
 
 
+@pytest.mark.usefixtures("figures_only")
 @pytest.mark.parametrize(
     ("overlap", "nodes"),
     [

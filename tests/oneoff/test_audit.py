@@ -253,6 +253,7 @@ def outside(outcome: AuditResult) -> list[tuple[str, float, float]]:
     return stores.rows(outcome.database, sql)
 
 
+@pytest.mark.usefixtures("figures_only")
 def test_a_log_selected_by_end_begins_at_its_first_end(assumed: AuditResult) -> None:
     """By hand: busy from 3,600 to 10,800 s; the third job waits 1,800 s before, 3,600 s in it."""
     found = figures(assumed, "covered_time", "utilization", "queued_mean")
@@ -264,6 +265,7 @@ def test_a_log_selected_by_end_begins_at_its_first_end(assumed: AuditResult) -> 
     assert again.log_begin == 1_767_225_600 + 3_600
 
 
+@pytest.mark.usefixtures("figures_only")
 def test_a_given_backfilling_decides_the_plan_of_the_account(
     assumed: AuditResult, tmp_path: Path
 ) -> None:
@@ -287,6 +289,7 @@ def test_a_given_backfilling_decides_the_plan_of_the_account(
     assert states == [False, True, True]
 
 
+@pytest.mark.usefixtures("figures_only")
 def test_the_begin_of_a_log_may_be_given(tmp_path: Path) -> None:
     """By hand: from 5,400 s on; of the third job's wait 3,600 s are before that."""
     outcome = plainly(early(tmp_path), tmp_path / "out", log_from="2026-01-01T01:30")
@@ -314,6 +317,7 @@ def stored(outcome: AuditResult, query: str) -> list[tuple[Any, ...]]:
     return stores.rows(outcome.database, query)
 
 
+@pytest.mark.usefixtures("figures_only")
 def test_a_row_of_waiting_tasks_counts_each_of_them(tmp_path: Path) -> None:
     """Slurm's `3_[0-9]`, and the same state as `sacct --array` prints it."""
     one, each = (
@@ -336,6 +340,7 @@ def test_a_row_of_waiting_tasks_counts_each_of_them(tmp_path: Path) -> None:
     assert stored(each, "SELECT sum(tasks) FROM job_fairness") == [(13,)]
 
 
+@pytest.mark.usefixtures("figures_only")
 def test_a_cancelled_array_gave_up_with_all_its_tasks(tmp_path: Path) -> None:
     rows = [
         "JobID|User|Account|Partition|State|Submit|Start|End|AllocTRES|NodeList",
@@ -355,6 +360,7 @@ def test_an_id_that_slurm_cut_is_a_lower_bound(tmp_path: Path) -> None:
     assert stored(outcome, query) == [(3,)]
 
 
+@pytest.mark.usefixtures("figures_only")
 def test_limits_of_qmgr_are_in_force(tmp_path: Path) -> None:
     """User 1 waits from 0 to 100 s after the first end though it would have fitted."""
     lines = [

@@ -13,7 +13,7 @@ from tests.logs import line, log, write
 from tests.oneoff.explain.scenes import HAND, ORIGIN, story
 from tests.report.sample import present
 
-pytestmark = pytest.mark.usefixtures("short_paper")
+pytestmark = pytest.mark.usefixtures("short_paper", "figures_only")
 
 
 @pytest.fixture
