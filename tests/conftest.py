@@ -14,8 +14,6 @@ from hypothesis import settings
 
 from audit.pipeline import drawing
 from audit.report.render import page, sandbox
-from audit.store import migrations
-from tests import stores
 from tests.examples import USUAL
 from tests.places import ROOT
 from tests.report import sample
@@ -79,14 +77,6 @@ def _commands_read_once() -> Iterator[None]:
     """Parse the definitions of commands once per process."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(typer.main, "get_command", functools.cache(typer.main.get_command))
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _stores_migrated_once() -> Iterator[None]:
-    """New stores are copies of one empty store; tests/store/test_migrations.py tests migrations."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(migrations, "migrated", stores.migrated)
         yield
 
 

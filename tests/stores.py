@@ -1,56 +1,22 @@
-"""Empty stores: migrated once, for that takes longer than most tests that need one."""
+"""Stores and published databases of tests."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import polars as pl
 
-from audit.store import archive, database, migrations, snapshots
+from audit.store import database, empty, snapshots
 from audit.store.appending import ENTITY, Appending, Histories
 from audit.store.database import Connection
 from audit.words import ARCHIVE
 
-really_migrated = migrations.migrated
-
-
-@cache
-def _empty() -> bytes:
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "store.duckdb"
-        with really_migrated(path):
-            pass
-        return path.read_bytes()
-
-
-def _begin(path: Path) -> None:
-    with path.open("wb") as file:  # a test may make Path.write_bytes fail
-        file.write(_empty())
-
 
 def new(path: Path) -> Connection:
-    """A store at ``path``, as migrations make it."""
-    _begin(path)
+    """An empty store at ``path``."""
+    empty.place(path)
     return database.open_store(path)
-
-
-@contextmanager
-def migrated(
-    path: Path, memory_limit: str = "512MB", seed: Path | None = None, base: Path | None = None
-) -> Iterator[Connection]:
-    """``migrations.migrated``, which begins a new store as ``new`` does."""
-    if seed is None and not path.exists():
-        _begin(path)
-        with closing(database.open_store(path, memory_limit)) as con:
-            if base is not None:
-                archive.reach(con, base)
-            yield con
-    else:
-        with really_migrated(path, memory_limit, seed, base) as con:
-            yield con
 
 
 @contextmanager
