@@ -86,9 +86,9 @@ VIEWS = {
 """The views for analysts (DESIGN): view → its columns, in order."""
 
 
-@pytest.mark.parametrize("view", VIEWS)
-def test_views_have_their_columns(store: Connection, view: str) -> None:
-    assert fetch(store, f"SELECT * FROM {view}").columns == VIEWS[view].split()
+def test_views_have_their_columns(store: Connection) -> None:
+    for view, columns in VIEWS.items():
+        assert fetch(store, f"SELECT * FROM {view}").columns == columns.split(), view
 
 
 SHOWN = "duckdb_views() WHERE NOT internal AND view_name NOT IN ('all_records', 'all_results')"

@@ -1,6 +1,5 @@
 """Attempts that ran at an unknown time: their usage, and the rest in the report."""
 
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,8 @@ from audit.report.sections.records.record import (
     Unplaced,
     UnplacedOf,
 )
-from audit.store import database, snapshots
+from audit.store import database
+from tests import stores
 from tests.logs import line, log, write
 from tests.strategies import EPOCH
 
@@ -47,7 +47,7 @@ def test_usage_is_what_the_log_still_allows(tmp_path: Path) -> None:
     assert outcome.verdict == "cannot tell"
     assert outcome.sentence == "Cannot tell: The log has too few start times."
     assert not any("no attempt ended" in text for text in outcome.warnings)
-    with closing(snapshots.open_snapshot(outcome.database)) as con:
+    with stores.published(outcome.database) as con:
         rows = database.rows(con, "SELECT from_time, to_time FROM run", {})
         made = build(con, outcome.cluster, Period("all", *rows[0]))
         machine = database.rows(
@@ -89,7 +89,7 @@ def test_with_most_starts_unknown_the_log_cannot_tell(
     placed = [line(100 + k, submit=60 * k, wait=5, run=30, user=k % 3) for k in range(known)]
     outcome = audited(tmp_path, [*unplaced_lines(40), *placed])
     assert (outcome.sentence == "Cannot tell: The log has too few start times.") is told
-    with closing(snapshots.open_snapshot(outcome.database)) as con:
+    with stores.published(outcome.database) as con:
         utilization = "SELECT value FROM summary WHERE metric = 'utilization' AND dimension = 'all'"
         assert database.rows(con, utilization, {})[0][0] > 0
 
@@ -117,6 +117,6 @@ def test_with_most_submissions_unknown_the_log_cannot_tell(
 def test_a_log_without_such_attempts_has_none(tmp_path: Path) -> None:
     placed = [line(k, submit=60 * k, wait=5, run=30, user=k % 3) for k in range(40)]
     outcome = audited(tmp_path, placed)
-    with closing(snapshots.open_snapshot(outcome.database)) as con:
+    with stores.published(outcome.database) as con:
         rows = database.rows(con, "SELECT from_time, to_time FROM run", {})
         assert build(con, outcome.cluster, Period("all", *rows[0])).unplaced == ()
