@@ -45,16 +45,16 @@ def test_no_sum_depends_on_the_order_of_rows(store: Connection) -> None:
         )
     }
     store.execute("PRAGMA disable_optimizer")  # it leaves out what no row reaches
-    plan = "SELECT json_serialize_plan(?)"
-    plans = {name: store.execute(plan, [sql]).fetchone() for name, sql in statements.items()}
     store.execute("CREATE TEMP TABLE one (x DOUBLE)")
-    found = json.loads(store.execute(plan, ["SELECT sum(x) FROM one"]).fetchone()[0])
-    assert list(added_in_any_order(found)) == ["sum"]
-    assert {
-        name: added
-        for name, (text,) in plans.items()
-        if (added := list(added_in_any_order(json.loads(text))))
-    } == {}
+    assert added_in_any_order(store, "SELECT sum(x) FROM one") == ["sum"]
+    found = {name: added_in_any_order(store, sql) for name, sql in statements.items()}
+    assert {name: added for name, added in found.items() if added} == {}
+
+
+def added_in_any_order(con: Connection, sql: str) -> list[str]:
+    """Return the aggregates of a statement that add or average floating-point numbers."""
+    ((plan,),) = database.rows(con, "SELECT json_serialize_plan($sql)", {"sql": sql})
+    return list(aggregates(json.loads(plan)))
 
 
 def given(query: queries.Query) -> str:
@@ -63,8 +63,7 @@ def given(query: queries.Query) -> str:
     return re.sub(r"\$(\w+)", lambda used: f"(NULL::{query.parameters[used[1]]})", text)
 
 
-def added_in_any_order(plan: object) -> Iterator[str]:
-    """Yield the aggregates of a plan that add or average floating-point numbers."""
+def aggregates(plan: object) -> Iterator[str]:
     if isinstance(plan, dict):
         assert not plan.get("error"), plan
         name = plan.get("qname", {}).get("path", [""])[-1]
@@ -72,10 +71,10 @@ def added_in_any_order(plan: object) -> Iterator[str]:
         if name in ADDING and of[:1] in (["DOUBLE"], ["FLOAT"]) and not plan.get("order_bys"):
             yield name
         for part in plan.values():
-            yield from added_in_any_order(part)
+            yield from aggregates(part)
     elif isinstance(plan, list):
         for part in plan:
-            yield from added_in_any_order(part)
+            yield from aggregates(part)
 
 
 def test_every_query_is_asked_for() -> None:
