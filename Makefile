@@ -35,8 +35,8 @@ demo: setup $(filter var/demo.swf,$(DEMO_LOG)) ## audit a synthetic log, or your
 test: develop test-programs ## run the test suite, in a few minutes
 	@HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-few} $(PY) -m pytest -m "$(TESTS)" $(PYTEST_FLAGS)
 
-test-thorough: extras test-programs ## sweeps, fault injection, long scenarios, real logs, wheels
-	@$(PY) -m pytest -m "thorough and not slow and not slurm and not sites" $(PYTEST_FLAGS)
+test-thorough: extras test-programs ## sweeps, fault injection, long scenarios, real logs, wheels, many examples
+	@$(PY) -m pytest -m "(thorough or hypothesis) and not slow and not slurm and not sites" $(PYTEST_FLAGS)
 
 test-slow: develop test-programs ## tests that take minutes each
 	@$(PY) -m pytest -m slow $(PYTEST_FLAGS)

@@ -25,6 +25,8 @@ def main() -> NoReturn:
 
     from audit.files import caches, privacy
 
+    # Products of small matrices: idle threads would spin for longer than these take.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     privacy.keep_private()
     caches.give_back()
     caches.spill_privately()

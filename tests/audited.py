@@ -13,8 +13,8 @@ from audit.oneoff.audit import AuditOptions, AuditResult, audit
 from audit.pipeline.opening import LogRequest, Session
 from audit.report.build import build
 from audit.report.first_page.page import FirstPage
-from audit.store import snapshots
 from audit.store.database import rows
+from tests import stores
 from tests.shared import once
 
 Audited = tuple[AuditResult, FirstPage]
@@ -26,11 +26,10 @@ BRIEF: Final = {
 
 
 def page_of(outcome: AuditResult) -> FirstPage:
-    con = snapshots.open_snapshot(outcome.database)
-    ((name, begin, end),) = rows(
-        con, "SELECT period, from_time, to_time FROM run WHERE stage = 'compute'", {}
-    )
-    return build(con, outcome.cluster, Period(name, begin, end)).first[0]
+    with stores.published(outcome.database) as con:
+        asked = "SELECT period, from_time, to_time FROM run WHERE stage = 'compute'"
+        ((name, begin, end),) = rows(con, asked)
+        return build(con, outcome.cluster, Period(name, begin, end)).first[0]
 
 
 def audited(

@@ -12,17 +12,18 @@ import pytest
 import typer.main
 from hypothesis import settings
 
+from audit.pipeline import drawing
 from audit.report.render import page, sandbox
-from audit.store import migrations
-from tests import stores
 from tests.examples import USUAL
 from tests.places import ROOT
+from tests.report import sample
 
 # The same examples each time; `few` is the profile of `make test`, `search` finds more.
+# `make test-thorough` runs all tests of Hypothesis with the examples of `repeatable`.
 settings.register_profile(
     "repeatable", derandomize=True, deadline=None, max_examples=USUAL, print_blob=True
 )
-settings.register_profile("few", settings.get_profile("repeatable"), max_examples=USUAL // 2)
+settings.register_profile("few", settings.get_profile("repeatable"), max_examples=USUAL // 4)
 settings.register_profile("search", deadline=None, max_examples=2_000, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
@@ -79,14 +80,6 @@ def _commands_read_once() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _stores_migrated_once() -> Iterator[None]:
-    """New stores are copies of one empty store; tests/store/test_migrations.py tests migrations."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(migrations, "migrated", stores.migrated)
-        yield
-
-
 @pytest.fixture
 def short_paper(monkeypatch: pytest.MonkeyPatch) -> bytes:
     """Replace the PDF, which takes twice as long as the rest of an audit.
@@ -98,6 +91,12 @@ def short_paper(monkeypatch: pytest.MonkeyPatch) -> bytes:
     monkeypatch.setattr(page, "render_pdf", lambda *_: made)
     monkeypatch.setattr(sandbox, "prepare", lambda *_: None)
     return made
+
+
+@pytest.fixture
+def figures_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave the content of reports out, which takes as long as the figures."""
+    monkeypatch.setattr(drawing, "contents_of", lambda *_: sample.empty())
 
 
 @pytest.fixture(scope="session")

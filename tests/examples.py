@@ -10,4 +10,4 @@ USUAL: Final = 40
 
 def examples(number: int) -> int:
     """Return the number of examples of a test, scaled by the profile from ``USUAL``."""
-    return max(1, number * settings().max_examples // USUAL)
+    return max(3, number * settings().max_examples // USUAL)

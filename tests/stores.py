@@ -1,66 +1,45 @@
-"""Empty stores: migrated once, for that takes longer than most tests that need one."""
+"""Stores and published databases of tests."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import polars as pl
 
-from audit.store import archive, database, migrations, snapshots
+from audit.store import database, empty, snapshots
 from audit.store.appending import ENTITY, Appending, Histories
 from audit.store.database import Connection
-
-really_migrated = migrations.migrated
-
-
-@cache
-def _empty() -> bytes:
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "store.duckdb"
-        with really_migrated(path):
-            pass
-        return path.read_bytes()
-
-
-def _begin(path: Path) -> None:
-    with path.open("wb") as file:  # a test may make Path.write_bytes fail
-        file.write(_empty())
+from audit.words import ARCHIVE
 
 
 def new(path: Path) -> Connection:
-    """A store at ``path``, as migrations make it."""
-    _begin(path)
+    """An empty store at ``path``."""
+    empty.place(path)
     return database.open_store(path)
 
 
 @contextmanager
-def migrated(
-    path: Path, memory_limit: str = "512MB", seed: Path | None = None, base: Path | None = None
-) -> Iterator[Connection]:
-    """``migrations.migrated``, which begins a new store as ``new`` does."""
-    if seed is None and not path.exists():
-        _begin(path)
-        with closing(database.open_store(path, memory_limit)) as con:
-            if base is not None:
-                archive.reach(con, base)
-            yield con
-    else:
-        with really_migrated(path, memory_limit, seed, base) as con:
-            yield con
+def published(path: Path) -> Iterator[Connection]:
+    """A published database that fairaudit itself made: opened without the checks of its views.
+
+    They take most of the time of ``open_snapshot``, which only archived attempts need here.
+    """
+    kept = (path.parent / ARCHIVE).exists()
+    con = snapshots.open_snapshot(path) if kept else database.open_locked(path, "1GB", 60)
+    with closing(con):
+        yield con
 
 
 def rows(path: Path, sql: str, values: Mapping[str, object] | None = None) -> list[Any]:
     """The rows of a query over a published database."""
-    with closing(snapshots.open_snapshot(path)) as con:
+    with published(path) as con:
         return database.rows(con, sql, values)
 
 
 def fetch(path: Path, sql: str) -> pl.DataFrame:
     """The same as a frame."""
-    with closing(snapshots.open_snapshot(path)) as con:
+    with published(path) as con:
         return database.fetch(con, sql)
 
 

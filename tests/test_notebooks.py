@@ -1,15 +1,15 @@
 """The notebooks of docs/notebooks run on the database of the demo, and show what it has."""
 
 import json
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from audit.__main__ import main
-from audit.store import database, snapshots
+from audit.store import database
 from bench.logs import demo_log
+from tests import stores
 from tests.places import ROOT
 from tests.shared import once
 
@@ -64,7 +64,7 @@ def test_a_notebook_runs_on_the_database_of_the_demo(
     outputs = [output for cell in book.cells for output in cell.get("outputs", [])]
     assert sum("image/png" in output.get("data", {}) for output in outputs) == CHARTS[path.stem]
     texts = "\n".join(output.get("data", {}).get("text/plain", "") for output in outputs)
-    with closing(snapshots.open_snapshot(demo)) as con:
+    with stores.published(demo) as con:
         if path.stem == "one-user":
             query = (
                 "SELECT \"user\" FROM job_fairness WHERE schedule = 'observed' "

@@ -84,21 +84,26 @@ def make_views(con: Connection, done: dict[int, str]) -> None:
 
     Raises StoreError if a script fails; it is named.
     """
-    views, tables = _view_scripts(), columns.tables()
-    rest = [(file.name, file.read_text(encoding="utf-8")) for file in _scripts("sql/schema")]
-    digest = hashlib.sha256(repr((views, rest, tables)).encode()).hexdigest()
-    made_of = f"views made of scripts {digest}"
+    made_of = f"views made of scripts {digest()}"
     strange = strange_views(con, STORE, archived(con, STORE))
     if done.get(_VIEWS) == made_of and not strange:
         return
     with transaction(con):
         for schema, view in strange:
             execute(con, f"DROP VIEW {quote_name(schema)}.{quote_name(view)}")
+        tables = columns.tables()
         add_columns(con, [(table, name) for table, of in tables.items() for name in of])
         archive.renew_views(con)
-        for name, script in views:
+        for name, script in _view_scripts():
             _run_script(con, name, script)
         execute(con, "INSERT OR REPLACE INTO migrations VALUES (?, ?)", [_VIEWS, made_of])
+
+
+def digest() -> str:
+    """Return what identifies the scripts of this version and the registry of columns."""
+    tables = [(file.name, file.read_text(encoding="utf-8")) for file in _scripts("sql/schema")]
+    made_of = repr((_view_scripts(), tables, columns.tables()))
+    return hashlib.sha256(made_of.encode()).hexdigest()
 
 
 def declared_columns(

@@ -8,7 +8,7 @@ from pathlib import Path
 from audit.config.places import Site
 from audit.errors import AuditError, StoreError
 from audit.files import folders, state_folder
-from audit.store import archive, catalogue
+from audit.store import archive, catalogue, empty
 from audit.store.database import LONGEST_S, STORE, Connection, attach, execute, open_store, rows
 from audit.words import ARCHIVE
 
@@ -26,13 +26,15 @@ def migrated(
     Errors as of ``database.open_store`` and ``migrate``.
     """
     new = not path.exists()
+    complete = seed is None and empty.place(path)
     with closing(open_store(path, memory_limit)) as con:
         if base is not None:
             archive.reach(con, base)
         if seed is not None:
             archive.reach(con, seed.parent)
             _begin_with(con, seed)
-        migrate(con, new=new)
+        if not complete:
+            migrate(con, new=new)
         yield con
 
 

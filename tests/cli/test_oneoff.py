@@ -195,8 +195,8 @@ def test_a_verdict_that_counts_as_a_failure_ends_with_1(run: Run, tmp_path: Path
     write(tmp_path / "mine.swf", busy(20))
     site = write(tmp_path / "config.toml", '[verdict]\nfail = ["cannot tell"]\n')
     asked = ("audit", "mine.swf", *QUICK)
-    assert "Cannot tell: Too few jobs ended to judge." in run(*asked).stdout
     done = run(*asked, "--config", str(site), check=1)
+    assert "Cannot tell: Too few jobs ended to judge." in done.stdout
     assert "cannot tell is in verdict.fail" in done.stderr
     site.write_text('[verdict]\nfail = ["unfair"]\n')
     assert run(*asked, "--config", str(site)).stdout.startswith("Cannot tell:")

@@ -1,6 +1,5 @@
 """Rows of the result tables."""
 
-from contextlib import closing
 from datetime import date
 from itertools import accumulate
 from pathlib import Path
@@ -25,8 +24,10 @@ from audit.metrics.attempts.summary import summarise
 from audit.model import ATTEMPTS, Limit, Period, Pool, Resource
 from audit.model import Window as Hours
 from audit.nightly.run import run
+from audit.report.sections.causes.shown import named_rule
 from audit.scenario.workload import workload_of_rows
-from audit.store import database, snapshots
+from audit.store import database
+from tests import stores
 from tests.examples import examples
 from tests.logs import line, log
 from tests.nightly.test_run import FIGURES, NOW, site
@@ -38,7 +39,7 @@ DAY = 86_400
 def test_periods_share_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = [
         line(k, submit=k * DAY, wait=60, run=3_600, walltime=4_000, allocated=1)
-        for k in range(1, 366)
+        for k in range(1, 152)
     ]
     summarised: list[int] = []
     workloads: list[int] = []
@@ -56,7 +57,7 @@ def test_periods_share_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     config = site(tmp_path, pools=({"name": "all", "backfill": "easy"},))
     (tmp_path / "logs" / "year.swf").write_text(log(lines, MaxProcs=4))
     run(Site(config, tmp_path), NOW, stages=("ingest", "compute"))
-    assert len(summarised) > 6
+    assert len(summarised) > 3
     assert sum(summarised) < 1.2 * len(lines)
     # one of all attempts, and two of the log of each period, which ends with it: what the log
     # shows, and delays
@@ -78,7 +79,7 @@ def test_views_show_who_is_passed_over(tmp_path: Path) -> None:
     (tmp_path / "logs" / "days.swf").write_text(log(lines, MaxProcs=4))
     run(Site(config, tmp_path), NOW, stages=FIGURES)
     figures = "passed_share, passed_expected, passed_s"
-    with closing(snapshots.open_snapshot(tmp_path / "fairaudit.duckdb")) as con:
+    with stores.published(tmp_path / "fairaudit.duckdb") as con:
         for kind, entity in (("user", "1"), ("account", "7")):
             view = f"{kind}_fairness WHERE {kind} = $of"
             asked = f"SELECT sum(passed_s), min(passed_share) FROM {view}"
@@ -128,6 +129,24 @@ POOL = Pool(
 LIMIT = "limit of 2 running jobs per user from 2026-01-05"
 
 
+@pytest.mark.parametrize(
+    ("limit", "whole"),
+    [
+        (Limit(most=1_256, resource="cpus"), "1,256 CPUs"),
+        (Limit(most=1, resource="gpus:a100"), "1 a100 GPU"),
+        (Limit(most=1_256, resource="cpus", per="user"), ""),
+        (Limit(most=1_256, resource="cpus", partition=("long",)), ""),
+        (Limit(most=1_256, resource="cpus", remaining=True), ""),
+        (Limit(most=1_256), ""),
+        (Hours(hours=(8, 9)), ""),
+    ],
+)
+def test_what_a_limit_leaves_of_the_whole_machine(limit: Limit | Hours, whole: str) -> None:
+    of = {"limits": (limit,)} if isinstance(limit, Limit) else {"windows": (limit,)}
+    (row,) = rules_of(Pool("main", Resource.cpus, 2_000, **of), ()).to_dicts()
+    assert named_rule(row).whole == whole
+
+
 def test_inferred_rules_have_evidence() -> None:
     evidence = [{"rule": LIMIT, "starts": 40, "breaks": 1, "stops": 30}]
     rows = rules_of(POOL, evidence).to_dicts()
@@ -140,8 +159,10 @@ def test_inferred_rules_have_evidence() -> None:
         "daytime closure for jobs over 1 h",
         "closed hours",
     ]
-    assert [(row["scope"], row["level"]) for row in rows] == [
-        *((None, 2), ("jobs over 1 h", None), (None, None)),
+    assert [(row["scope"], row["per"], row["level"], row["unit"]) for row in rows] == [
+        (None, "user", 2, "jobs"),
+        ("jobs over 1 h", None, None, None),
+        (None, None, None, None),
     ]
     assert rows[0]["valid_from"] == date(2026, 1, 5)
     assert rows[1]["rule"] == "closed hours Mon 08–10 (UTC) for jobs over 1 h"

@@ -23,9 +23,10 @@ from audit.metrics.slurm.usage import SlurmUsage
 from audit.model import Period
 from audit.nightly.run import run
 from audit.oneoff.verify import verify
-from audit.store import database, queries, snapshots
+from audit.store import queries
+from tests import stores
 from tests.logs import write
-from tests.nightly.test_run import NOW, month, site
+from tests.nightly.test_run import NOW, month, published, site
 from tests.places import SLURM
 
 FILES = {
@@ -165,9 +166,8 @@ def lab(
     )
     done = run(Site(settings, folder), NOW, stages=("ingest", "compute", "publish"))
     assert done.failures == []
-    con = snapshots.open_snapshot(folder / "fairaudit.duckdb")
-    attempts = queries.run(con, "attempts", cluster="lab", since=None, until=None)
-    con.close()
+    with stores.published(folder / "fairaudit.duckdb") as con:
+        attempts = queries.run(con, "attempts", cluster="lab", since=None, until=None)
     setting = configured(settings.clusters[0], attempts, {})
     described = population.describe(attempts, setting.pools, setting.partition_pool)
     shares = fairshare.read(settings.clusters[0].usage, folder, "lab")
@@ -238,12 +238,8 @@ def test_a_changed_file_computes_all_anew(tmp_path: Path) -> None:
     assert run(Site(settings, tmp_path), NOW, stages=without_report).computed == []
     write(tmp_path / "assoc.psv", ASSOCIATIONS.format(3))
     assert run(Site(settings, tmp_path), NOW, stages=without_report).computed == first.computed
-    con = snapshots.open_snapshot(tmp_path / "fairaudit.duckdb")
-    shares = database.fetch(
-        con, "SELECT DISTINCT entity, share FROM fairshare_history WHERE share < 1 ORDER BY entity"
-    )
-    con.close()
-    assert shares.rows() == [("1", 0.75), ("2", 0.25)]
+    asked = "SELECT DISTINCT entity, share FROM fairshare_history WHERE share < 1 ORDER BY entity"
+    assert published(tmp_path, asked) == [("1", 0.75), ("2", 0.25)]
 
 
 ASSOCIATIONS = """Cluster|Account|User|Partition|Share|ParentName|GrpTRESMins
@@ -296,7 +292,5 @@ def test_the_report_of_a_share_tree_is_recreated_byte_for_byte(tmp_path: Path) -
         assert text in page, text
     verdict = verify(report, None, settings, tmp_path)
     assert verdict.same, verdict.text
-    con = snapshots.open_snapshot(tmp_path / "fairaudit.duckdb")
-    moved = database.fetch(con, "SELECT DISTINCT penalty FROM penalty_usage WHERE configured")
-    con.close()
-    assert moved["penalty"].to_list() == ["root"]
+    asked = "SELECT DISTINCT penalty FROM penalty_usage WHERE configured"
+    assert published(tmp_path, asked) == [("root",)]

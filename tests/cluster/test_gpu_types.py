@@ -1,6 +1,5 @@
 """A made cluster with two types of GPUs, one of them scarce."""
 
-from contextlib import closing
 from pathlib import Path
 from random import Random
 
@@ -11,7 +10,8 @@ from audit.model import Pool, Resource
 from audit.oneoff.audit import AuditOptions, audit
 from audit.pipeline.opening import LogRequest, Session
 from audit.pipeline.published import open_published
-from audit.store import database, snapshots
+from audit.store import database
+from tests import stores
 from tests.cluster.test_hardware import CPUS, DAY, GPUS, Job, Ran, clock, run
 
 NODES = {"c": 4, "a": 3, "h": 4}
@@ -82,7 +82,7 @@ def audited(folder: Path, results: list[tuple[Ran, float]], *, types: bool) -> t
     )
     (pool,) = open_published(outcome.database, settings).setting.pools
     numbers = ",".join(f"'{one.job.number}'" for one, _ in results if one.job.partition == "a100")
-    with closing(snapshots.open_snapshot(outcome.database)) as con:
+    with stores.published(outcome.database) as con:
         assert database.rows(con, "SELECT rule FROM rules") == []
         [(fitted,)] = database.rows(con, FITTED.format(numbers))
     return pool, round(fitted)

@@ -1,7 +1,6 @@
 """Pools, capacities and nodes by what ran, on a made cluster whose only scarcity is GPUs."""
 
 from collections.abc import Iterator
-from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
@@ -12,11 +11,13 @@ import pytest
 from audit.cluster.declared import NodeFiles
 from audit.cluster.hardware import hardware, partition_groups
 from audit.config import Config
-from audit.model import Pool, Resource
+from audit.metrics.attempts.account import account as booked_waits
+from audit.model import Resource
 from audit.oneoff.audit import AuditOptions, audit
-from audit.pipeline.opening import LogRequest, Session
+from audit.pipeline.opening import ClusterLog, LogRequest, Session, open_log
 from audit.pipeline.published import open_published
-from audit.store import database, snapshots
+from audit.registry.causes import COLUMNS
+from audit.store import database
 from tests import stores
 from tests.places import DATA
 from tests.strategies import ended, frame
@@ -32,16 +33,6 @@ LACKED = """
         sum(cause_nodes_s)
     FROM job_fairness
     WHERE gpus > 0
-"""
-
-
-CAUSES = """
-    SELECT
-        sum(wait_s),
-        sum(cause_earlier_s),
-        sum(cause_unexplained_s),
-        sum(cause_nodes_s)
-    FROM job_fairness
 """
 
 
@@ -138,11 +129,11 @@ def _fits(free: tuple[int, int], job: Job) -> bool:
 
 
 def jobs(random: Random, nodes: Nodes) -> list[Job]:
-    """Return three weeks of jobs that ask for 90 % of the GPUs and 40 % of the CPUs."""
+    """Return ten days of jobs that ask for 90 % of the GPUs and 40 % of the CPUs."""
     kinds = [0, 0] * nodes.twenties + [1, 1, 2, 4] * nodes.fours
     found: list[Job] = []
     at = 0
-    while at < 21 * DAY:
+    while at < 10 * DAY:
         at += random.randrange(1, 700 * 6 // len(kinds))
         gpus = random.choice(kinds)
         length = random.randrange(600, 6_000 if gpus else 9 * 3_600)
@@ -251,6 +242,7 @@ def test_without_readable_nodes_all_partitions_are_one_group(nodes: str | None) 
     assert groups(("a", nodes), ("b", nodes)) == [["a", "b"]]
 
 
+@pytest.mark.usefixtures("figures_only")
 @pytest.mark.parametrize(
     ("overlap", "nodes"),
     [
@@ -278,7 +270,7 @@ def test_scarce_gpus_are_found_on_their_nodes(tmp_path: Path, overlap: bool, nod
     )
     of_gpus = [(one, fits) for one, fits in results if one.job.gpus]
     truth = sum(fits for _, fits in of_gpus)
-    with closing(snapshots.open_snapshot(outcome.database)) as con:
+    with stores.published(outcome.database) as con:
         [(waited, lacked, scattered)] = database.rows(con, LACKED)
         assert database.rows(con, "SELECT rule FROM rules") == []
     assert waited == sum(one.start - one.job.submit for one, _ in of_gpus)
@@ -286,46 +278,41 @@ def test_scarce_gpus_are_found_on_their_nodes(tmp_path: Path, overlap: bool, nod
     assert scattered > 0.05 * waited  # what sums over the nodes would call free
 
 
-def audited(
-    tmp_path: Path, case: str, log: str = "input", nodes: str = "nodes"
-) -> tuple[tuple[Pool, ...], tuple[str, ...], list[int]]:
-    """Return the pools of an audited case, its warnings, and its seconds of ``CAUSES``."""
-    folder, settings = DATA / "cases" / case, Config()
+def opened(case: str, log: str = "input", nodes: str = "nodes") -> ClusterLog:
+    folder = DATA / "cases" / case
     request = LogRequest(logs=[folder / log], zone="UTC", files=NodeFiles(folder / nodes))
-    outcome = audit(
-        Session(request, settings, fit=False), AuditOptions(out=tmp_path / log, pdf=False)
-    )
-    setting = open_published(outcome.database, settings).setting
-    [causes] = stores.rows(outcome.database, CAUSES)
-    return setting.pools, setting.warnings, [int(cause) for cause in causes]
+    found = open_log(request, Config())
+    assert found.setting.warnings == ()
+    return found
 
 
-def test_types_of_gpus_that_no_field_places_add_none_to_declared_nodes(tmp_path: Path) -> None:
-    plain = audited(tmp_path, "nodes-gpu-types", "without")
-    pools, warnings, causes = audited(tmp_path, "nodes-gpu-types")
-    assert (pools, warnings, causes) == plain
-    amounts = dict(pools[0].amounts)
+def test_types_of_gpus_that_no_field_places_add_none_to_declared_nodes() -> None:
+    found = []
+    for log in ("without", "input"):
+        of = opened("nodes-gpu-types", log)
+        [pool] = of.setting.pools
+        waits = booked_waits(of.described, pool, of.setting.now).attempts
+        sums = waits.select(COLUMNS).sum().row(0, named=True)
+        found.append((pool, {cause: seconds for cause, seconds in sums.items() if seconds}))
+    assert found[0] == found[1]
+    [_, (pool, causes)] = found
+    amounts = dict(pool.amounts)
     assert (amounts["gpus"], amounts["gpus:a100"], amounts["gpus:v100"]) == (8, 4, 4)
-    waited, earlier, unexplained, scattered = causes
-    assert (unexplained, scattered) == (0, 0)
-    assert earlier > 0.99 * waited
+    assert not {"cause_unexplained_s", "cause_nodes_s"} & causes.keys()
+    assert causes["cause_earlier_s"] > 0.99 * sum(causes.values())
 
 
-def test_a_job_that_uses_all_of_unequal_nodes_contradicts_none(tmp_path: Path) -> None:
-    pools, warnings, _ = audited(tmp_path, "nodes-gpu-types", "input-six", "nodes-six")
-    assert [dict(node.amounts)["gpus:a100"] for node in pools[0].nodes] == [4, 2]
-    assert warnings == ()
+def test_a_job_that_uses_all_of_unequal_nodes_contradicts_none() -> None:
+    [pool] = opened("nodes-gpu-types", "input-six", "nodes-six").setting.pools
+    assert [dict(node.amounts)["gpus:a100"] for node in pool.nodes] == [4, 2]
 
 
-def test_all_memory_of_unequal_nodes_does_not_show_that_it_is_not_counted(tmp_path: Path) -> None:
-    pools, warnings, _ = audited(tmp_path, "nodes-memory")
-    amounts = {pool.name: dict(pool.amounts) for pool in pools}
+def test_all_memory_of_unequal_nodes_does_not_show_that_it_is_not_counted() -> None:
+    amounts = {pool.name: dict(pool.amounts) for pool in opened("nodes-memory").setting.pools}
     assert amounts["cpu"]["mem_bytes"] == 320_000 << 20
     assert (amounts["gpu"]["gpus:a100"], amounts["gpu"]["gpus:v100"]) == (4, 4)
-    assert warnings == ()
 
 
-def test_declared_partitions_without_jobs_are_left_out(tmp_path: Path) -> None:
-    pools, warnings, _ = audited(tmp_path, "nodes-empty-partition")
+def test_declared_partitions_without_jobs_are_left_out() -> None:
+    pools = opened("nodes-empty-partition").setting.pools
     assert [node.name for pool in pools for node in pool.nodes] == ["g01", "g02"]
-    assert warnings == ()

@@ -11,27 +11,22 @@ from audit.config.places import Site
 from audit.model import Period
 from audit.nightly.keeping import quarantine
 from audit.nightly.run import run
-from audit.store import database, snapshots
 from tests import stores
 from tests.logs import line, write
 from tests.nightly.nights import after_a_night
-from tests.nightly.test_run import DAY, FIGURES, NOW, month, site
+from tests.nightly.test_run import DAY, FIGURES, NOW, month, published, site
 
 
 def changes(folder: Path) -> list[tuple[object, ...]]:
     """The number of attempts before and after, and why, in the order of the database."""
-    con = snapshots.open_snapshot(folder / "fairaudit.duckdb")
     asked = "SELECT old_value, new_value, because FROM restatements WHERE metric = 'attempts'"
-    rows = database.fetch(con, f"{asked} AND dimension = 'all'").rows()
-    con.close()
-    return rows
+    return published(folder, f"{asked} AND dimension = 'all'")
 
 
 def reasons(folder: Path) -> set[str]:
-    con = snapshots.open_snapshot(folder / "fairaudit.duckdb")
-    rows = database.fetch(con, "SELECT DISTINCT because FROM restatements").rows()
-    con.close()
-    return {because for (because,) in rows}
+    return {
+        because for (because,) in published(folder, "SELECT DISTINCT because FROM restatements")
+    }
 
 
 def page(folder: Path) -> str:

@@ -1,6 +1,5 @@
 """Predicted starts in the database: what was predicted one night is judged by the next."""
 
-from contextlib import closing
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -15,11 +14,10 @@ from audit.pipeline.opening import LogRequest, Session
 from audit.report.sections.predicted import Predicted, read
 from audit.report.source import SectionSource
 from audit.scenario.predict import predictions
-from audit.store import snapshots
 from tests import stores
 from tests.cli.command import Run
 from tests.cli.conftest import run as run  # noqa: PLC0414 (a fixture)
-from tests.logs import busy, write
+from tests.logs import write
 from tests.nightly.test_run import published
 from tests.oneoff.test_when import JOBS, sacct_at
 from tests.oneoff.test_when import site as site  # noqa: PLC0414 (a fixture)
@@ -64,37 +62,25 @@ def test_a_night_begins_some_submissions_before_its_window(monkeypatch: pytest.M
     assert since["row"].to_list() == list(range((begun - 60) // 7 * 7, 300, 7))
 
 
-@pytest.mark.parametrize(
-    ("jobs_pending", "predict", "kinds"),
-    [
-        (False, False, set()),
-        (False, True, {predicted.SUBMISSION}),
-        (True, False, {predicted.SUBMISSION, predicted.PENDING}),
-    ],
-)
-def test_an_audit_predicts_where_jobs_are_pending_or_if_requested(
-    tmp_path: Path, jobs_pending: bool, predict: bool, kinds: set[str]
-) -> None:
+def test_an_audit_predicts_where_jobs_are_pending_or_if_requested(tmp_path: Path) -> None:
+    """Audits of the same log with and without predictions are different runs."""
     *_, last = records(JOBS)
-    at = last["submit_time"] if jobs_pending else last["end_time"] + 1
-    log = write(tmp_path / "mine.psv", sacct_at(at))
-    options = AuditOptions(out=tmp_path / "out", pdf=False, predict=predict)
-    made = audit(Session(LogRequest(logs=[log]), Config(), fit=False), options)
-    found = stores.rows(made.database, "SELECT DISTINCT kind FROM predictions")
-    assert {kind for (kind,) in found} == kinds
-    page = made.html.read_text()
-    assert ("How good predicted starts were" in page) is bool(kinds)
-    assert ("attempts that ended, evenly spaced by submission" in page) is bool(kinds)
-
-
-def test_audits_with_and_without_predictions_are_different_runs(tmp_path: Path) -> None:
-    log, runs = write(tmp_path / "mine.swf", busy(30)), set()
-    for predict in (False, True, False):
+    runs = set()
+    for at, predict, kinds in (
+        (last["end_time"] + 1, False, set()),
+        (last["end_time"] + 1, True, {predicted.SUBMISSION}),
+        (last["submit_time"], False, {predicted.SUBMISSION, predicted.PENDING}),
+    ):
+        log = write(tmp_path / "mine.psv", sacct_at(at))
         options = AuditOptions(out=tmp_path / "out", pdf=False, predict=predict)
         made = audit(Session(LogRequest(logs=[log]), Config(), fit=False), options)
-        ((run_id,),) = stores.rows(made.database, "SELECT DISTINCT run_id FROM runs")
-        runs.add((predict, run_id))
-    assert len(runs) == len({run_id for _, run_id in runs}) == 2
+        found = stores.rows(made.database, "SELECT DISTINCT kind FROM predictions")
+        assert {kind for (kind,) in found} == kinds
+        page = made.html.read_text()
+        assert ("How good predicted starts were" in page) is bool(kinds)
+        assert ("attempts that ended, evenly spaced by submission" in page) is bool(kinds)
+        runs |= {run_id for (run_id,) in stores.rows(made.database, "SELECT run_id FROM runs")}
+    assert len(runs) == 3
 
 
 @pytest.mark.thorough
@@ -132,6 +118,6 @@ def test_predictions_of_pending_jobs_are_kept_and_judged(
 
 def judgements(folder: Path) -> tuple[Predicted, ...]:
     """How good the predictions in the published database were, as a report shows it."""
-    with closing(snapshots.open_snapshot(folder / "fairaudit.duckdb")) as con:
+    with stores.published(folder / "fairaudit.duckdb") as con:
         (found,) = read(SectionSource(con, "c", Period("all", 0, 1 << 40))).values()
         return found.rows

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterator
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -14,7 +13,8 @@ from audit.config import Config
 from audit.oneoff.audit import AuditOptions, audit
 from audit.pipeline.opening import LogRequest, Session
 from audit.pipeline.published import open_published
-from audit.store import database, snapshots
+from audit.store import database
+from tests import stores
 from tests.cluster.test_hardware import CPUS, DAY, GPUS, Job, clock
 
 CPU_NODES, GPU_NODES, LENT = 12, 4, 32
@@ -169,7 +169,7 @@ def test_overlapping_partitions_and_a_scavenger(tmp_path: Path) -> None:
     assert dict(pool.amounts)["gpus"] == GPU_NODES * GPUS
     assert len(pool.nodes) == CPU_NODES + GPU_NODES
     gpu = [run for run in runs if run.job.gpus]
-    with closing(snapshots.open_snapshot(outcome.database)) as con:
+    with stores.published(outcome.database) as con:
         [(waited, fitted)] = database.rows(con, SHARES)
         assert database.rows(con, "SELECT rule FROM rules") == []
         used = "SELECT value FROM summary WHERE metric LIKE 'utilization%' AND value > 1"

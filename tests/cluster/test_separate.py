@@ -88,8 +88,9 @@ def site(
     return pl.concat(logs)
 
 
-@pytest.mark.parametrize("order", [Order.fcfs, Order.sjf])
-@pytest.mark.parametrize("kind", APART)
+@pytest.mark.parametrize(
+    ("kind", "order"), [*((kind, Order.fcfs) for kind in APART), ("two", Order.sjf)]
+)
 def test_hardware_of_its_own_is_found(kind: str, order: Order) -> None:
     hardware, expected = APART[kind]
     log = site(1, hardware, order)
@@ -100,11 +101,12 @@ def test_hardware_of_its_own_is_found(kind: str, order: Order) -> None:
     }
 
 
-@pytest.mark.parametrize("order", [Order.fcfs, Order.sjf])
 @pytest.mark.parametrize("kind", SHARED)
-def test_shared_hardware_is_not_divided(kind: str, order: Order) -> None:
-    for seed in range(3):
-        assert separate(site(seed, [SHARED[kind]], order), "cpus") == []
+def test_shared_hardware_is_not_divided(kind: str) -> None:
+    for seed, order in enumerate((Order.fcfs, Order.sjf)):
+        log = site(seed, [SHARED[kind]], order)
+        assert separate(log, "cpus") == []
+        assert ceilings(log, "cpus", SHARED[kind][0]) == {}
 
 
 @pytest.mark.parametrize("load", [0.22, 0.27])
@@ -112,8 +114,7 @@ def test_a_limit_is_no_hardware(load: float) -> None:
     """What a limit keeps a partition from using, another one uses."""
     parts: Parts = {"batch": (0.65, NARROW), "gpu": (load, NARROW)}
     limit = Limit(most=64, resource="cpus", partition=("gpu",))
-    for seed in range(3):
-        assert separate(site(seed, [(256, parts)], limits=(limit,)), "cpus") == []
+    assert separate(site(1, [(256, parts)], limits=(limit,)), "cpus") == []
 
 
 def waiting(days: int) -> list[dict[str, Any]]:
@@ -213,13 +214,6 @@ def test_constant_peaks_that_add_up_to_the_capacity_are_pools() -> None:
 )
 def test_other_peaks_are_no_pools(rows: list[dict[str, Any]], capacity: int) -> None:
     assert ceilings(frame(rows), "cpus", capacity) == {}
-
-
-@pytest.mark.parametrize("kind", SHARED)
-def test_peaks_on_shared_hardware_are_no_pools(kind: str) -> None:
-    size, parts = SHARED[kind]
-    for seed in range(3):
-        assert ceilings(site(seed, [(size, parts)]), "cpus", size) == {}
 
 
 def test_outages_are_those_of_partitions_with_hardware_of_their_own() -> None:

@@ -21,7 +21,8 @@ from audit.config.places import Site
 from audit.nightly import metrics_file
 from audit.nightly.metrics_file import EDGES_S
 from audit.nightly.run import run
-from audit.store import database, snapshots
+from audit.store import database
+from tests import stores
 from tests.places import ROOT
 from tests.shared import once
 
@@ -64,7 +65,7 @@ def night(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def waits(night: Path, where: str) -> list[int]:
-    with closing(snapshots.open_snapshot(night / "fairaudit.duckdb")) as con:
+    with stores.published(night / "fairaudit.duckdb") as con:
         query = f"SELECT wait_s FROM job_fairness WHERE wait_s IS NOT NULL AND {where}"
         return [wait for (wait,) in database.rows(con, query)]
 

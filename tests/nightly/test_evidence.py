@@ -49,8 +49,14 @@ def test_new_samples_change_the_figures_once(tmp_path: Path) -> None:
     assert published(tmp_path, sql) == [("evidence of the scheduler was added",)]
     assert night(settings, tmp_path, NOW + 2).computed == []
 
+    short = settings.model_copy(update={"retention": Retention(evidence_days=10)})
+    for later in (3, 4):  # evidence is removed, and figures stay
+        assert night(short, tmp_path, NOW + later).computed == []
+        assert published(tmp_path, "SELECT instant FROM evidence") == []
+        assert held_s(tmp_path) == 60
+
     write(tmp_path / "said" / "later.txt", sample("Dependency", NOW - 5))
-    assert night(settings, tmp_path, NOW + 3).computed == []
+    assert night(settings, tmp_path, NOW + 5).computed == []
     assert held_s(tmp_path) == 60
 
 
@@ -79,15 +85,3 @@ def test_what_fails_is_a_failure_and_the_rest_is_read(tmp_path: Path) -> None:
     found = night(settings, tmp_path)
     assert ["command 'false' failed" in str(error) for error in found.failures] == [True]
     assert published(tmp_path, "SELECT job_id, state FROM evidence") == [("1", "HELD")]
-
-
-def test_evidence_is_removed_and_figures_stay(tmp_path: Path) -> None:
-    settings = site(tmp_path, evidence=({"kind": "squeue", "files": "said/*"},))
-    short = settings.model_copy(update={"retention": Retention(evidence_days=10)})
-    write(tmp_path / "logs" / "1.swf", month(0))
-    write(tmp_path / "said" / "a.txt", sample("Dependency"))
-    assert night(settings, tmp_path).computed == ["c 2026-01"]
-    for later in (1, 2):
-        assert night(short, tmp_path, NOW + later).computed == []
-        assert published(tmp_path, "SELECT instant FROM evidence") == []
-        assert held_s(tmp_path) == 60

@@ -1,6 +1,5 @@
 """What a run infers: once for each period, from the 400 days before its end, and kept with it."""
 
-from contextlib import closing
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -21,7 +20,7 @@ from audit.oneoff.explain import explain
 from audit.pipeline import inferring
 from audit.pipeline.opening import LogRequest, Session
 from audit.pipeline.published import open_published
-from audit.store import archive, snapshots
+from audit.store import archive
 from tests import stores
 from tests.logs import line, log, write
 from tests.nightly.test_run import FIGURES, NOW, PowerCutError
@@ -140,7 +139,7 @@ def test_nights_that_archive_infer_the_same_as_one_night(
     january = rules(tmp_path)
     assert night(tmp_path, logs, 1, months=1)[-1] == "c 2024-02"
     night(tmp_path, logs, 2, months=1)
-    with closing(snapshots.open_snapshot(tmp_path / "fairaudit.duckdb")) as con:
+    with stores.published(tmp_path / "fairaudit.duckdb") as con:
         assert len(archive.months(con)) == 1
     assert rules(tmp_path).equals(rules(whole))
     assert rules(tmp_path).head(1).select("period", "rule").equals(january.select("period", "rule"))

@@ -9,7 +9,8 @@ import pytest
 
 from audit.config.places import Site
 from audit.nightly.run import run
-from audit.store import database, snapshots
+from audit.store import database
+from tests import stores
 from tests.logs import line, log, write
 from tests.nightly import test_run
 from tests.nightly.test_run import DAY
@@ -46,9 +47,8 @@ def left(
         write(folder / "logs" / f"{night}.swf", logs[night])
         now = clock[done] if clock else BEGIN + (len(order) + done) * DAY
         assert run(site, now, stages=("ingest", "compute", "publish")).failures == []
-    con = snapshots.open_snapshot(folder / "fairaudit.duckdb")
-    found = {name: database.rows(con, f"SELECT * FROM {name} ORDER BY ALL") for name in TABLES}
-    con.close()
+    with stores.published(folder / "fairaudit.duckdb") as con:
+        found = {name: database.rows(con, f"SELECT * FROM {name} ORDER BY ALL") for name in TABLES}
     # a check of rounding over all that was known when it was computed
     found["summary_result"] = [
         row for row in found["summary_result"] if "re_conservation" not in row

@@ -4,7 +4,6 @@ import bz2
 import gzip
 import os
 import shutil
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -16,9 +15,10 @@ from audit.config.table import TableMapping, presets
 from audit.errors import SilentError
 from audit.nightly.run import run
 from audit.nightly.stages import Night
-from audit.store import database, queries, snapshots
+from audit.store import database, queries
+from tests import stores
 from tests.logs import line, log, write
-from tests.nightly.test_run import NOW, month, site
+from tests.nightly.test_run import FIGURES, NOW, month, site
 from tests.places import DATA
 
 DAY = 86_400
@@ -29,7 +29,7 @@ def night(settings: Config, folder: Path, now: int = NOW) -> Night:
 
 
 def held(folder: Path, wanted: str) -> list[tuple[object, ...]]:
-    with closing(snapshots.open_snapshot(folder / "fairaudit-state" / "store.duckdb")) as con:
+    with stores.published(folder / "fairaudit-state" / "store.duckdb") as con:
         assert queries.failed_checks(con) == {}
         return database.rows(con, wanted)
 
@@ -237,7 +237,7 @@ def test_a_changed_mapping_reads_files_again_and_restates(tmp_path: Path) -> Non
         source = config.SourceConfig(files="logs/*", table=table)
         cluster = config.Cluster(name="c", zone="Asia/Shanghai", sources=(source,))
         settings = Config(clusters=(cluster,), report=config.ReportConfig(pdf=False))
-        return run(Site(settings, tmp_path), NOW)
+        return run(Site(settings, tmp_path), NOW, stages=FIGURES)
 
     query = "SELECT sum(cpus)::BIGINT AS cpus, count(*) AS n FROM job_fairness"
     assert read("helios").read == ["log.csv: 26 records, 0 refused"]

@@ -1,6 +1,5 @@
 """The configured run: new data is processed, nothing twice, also after interruptions."""
 
-from contextlib import closing
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from audit.errors import AuditError, UsageError
 from audit.files import lock
 from audit.nightly.run import run
 from audit.nightly.stages import Night
-from audit.store import database, snapshots
+from audit.store import database
 from tests import stores
 from tests.logs import line, log, write
 
@@ -73,7 +72,7 @@ def content(folder: Path) -> dict[str, object]:
     Of the runs those that made figures and reports; what else was tried is history.
     """
     found: dict[str, object] = {}
-    with closing(snapshots.open_snapshot(folder / "fairaudit.duckdb")) as con:
+    with stores.published(folder / "fairaudit.duckdb") as con:
         for view in (*VIEWS, "runs"):
             made = "WHERE config_hash IS NOT NULL" if view == "runs" else ""
             found[view] = database.fetch(con, f"FROM {view} {made}").sort(pl.all()).rows()
@@ -114,7 +113,9 @@ def test_what_is_new_is_done_and_nothing_twice(tmp_path: Path) -> None:
 @pytest.mark.thorough
 def test_a_change_of_the_configuration_computes_all_anew(tmp_path: Path) -> None:
     write(tmp_path / "logs.swf", "")
-    settings = two_months(tmp_path)
+    settings = site(tmp_path)
+    for number in (0, 1):
+        write(tmp_path / "logs" / f"{number}.swf", month(number, jobs=15))
     run(Site(settings, tmp_path), NOW, stages=FIGURES)
     pools = ({"name": "p", "capacity": {"cpus": 16}},)
     changed = run(Site(site(tmp_path, pools=pools), tmp_path), NOW, stages=FIGURES)
@@ -139,7 +140,7 @@ def test_only_one_period(tmp_path: Path) -> None:
 
 
 STAGES = {
-    "reading the second log": "audit.ingest.ingest.weigh_dates",
+    "reading a log": "audit.ingest.ingest.weigh_dates",
     "storing results": "audit.cluster.results._describe",
     "noting the run": "audit.cluster.identity.Identity.note",
     "drawing": "audit.report.render.page.draw",
@@ -153,21 +154,6 @@ class PowerCutError(BaseException):
     """Nothing in the code catches this."""
 
 
-def two_months(folder: Path) -> config.Config:
-    settings = site(folder)
-    for number in (0, 1):
-        write(folder / "logs" / f"{number}.swf", month(number, jobs=15))
-    return settings
-
-
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
-    """The content of a site after one night with two months."""
-    folder = tmp_path_factory.mktemp("calm")
-    run(Site(two_months(folder), folder), NOW)
-    return content(folder)
-
-
 OFTEN = "storing results"
 
 
@@ -178,7 +164,8 @@ OFTEN = "storing results"
 def test_stopped_at_any_stage_and_run_again_it_ends_as_if_undisturbed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, undisturbed: dict[str, object], stage: str
 ) -> None:
-    settings = two_months(tmp_path)
+    settings = site(tmp_path)
+    write(tmp_path / "logs" / "1.swf", month(0))
     calls = 0
 
     def cut(*_arguments: object, **_named: object) -> None:

@@ -105,16 +105,6 @@ def test_a_history_of_an_earlier_version_has_no_plans(tmp_path: Path) -> None:
     assert history.planned(tmp_path) == {}
 
 
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
-    """The content of a site after one night with nine jobs."""
-    folder = tmp_path_factory.mktemp("calm")
-    settings = site(folder)
-    write(folder / "logs" / "1.swf", month(0, jobs=9))
-    run(Site(settings, folder), NOW)
-    return content(folder)
-
-
 @pytest.mark.parametrize(
     "steps", [4, *(pytest.param(steps, marks=pytest.mark.thorough) for steps in (1, 7, 10))]
 )
@@ -122,7 +112,7 @@ def test_stopped_after_any_step_the_next_run_goes_on(
     tmp_path: Path, undisturbed: dict[str, object], steps: int
 ) -> None:
     settings = site(tmp_path)
-    write(tmp_path / "logs" / "1.swf", month(0, jobs=9))
+    write(tmp_path / "logs" / "1.swf", month(0))
     asked = 0
 
     def stopping() -> bool:

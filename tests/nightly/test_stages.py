@@ -72,13 +72,10 @@ def busy(monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
 
 
 def test_where_nothing_is_new_no_attempt_is_read(
-    tmp_path: Path, busy: Callable[[], list[str]]
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, busy: Callable[[], list[str]]
 ) -> None:
-    write(tmp_path / "logs.swf", "")
-    settings = site(tmp_path)
-    write(tmp_path / "logs" / "1.swf", month(0))
-    assert run(Site(settings, tmp_path), NOW).computed == ["c 2026-01"]
-    assert busy() == ["attempts"]
+    settings = after_a_night(tmp_path_factory, tmp_path)
+    busy()
     assert run(Site(settings, tmp_path), NOW + 99) == Night()
     assert busy() == []
     assert run(Site(settings, tmp_path), NOW, "2026-01") == Night()  # asked for a period, it looks
@@ -91,7 +88,6 @@ def _a_computed_period_gone(folder: Path) -> None:
 
 
 CHANGES: dict[str, Callable[[Path], object]] = {
-    "another log": lambda folder: write(folder / "logs" / "2.swf", month(1)),
     "a computed period gone": _a_computed_period_gone,
     "history gone": lambda folder: (folder / "fairaudit-state" / "history.sqlite").unlink(),
     "store gone": lambda folder: (folder / "fairaudit-state" / "store.duckdb").unlink(),

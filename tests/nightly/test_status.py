@@ -123,14 +123,16 @@ def test_a_log_that_was_mostly_refused_is_a_problem_that_a_monitor_sees(tmp_path
 
 
 def test_for_programs_it_is_json_of_a_shape_that_stays(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
+    after_a_night(tmp_path_factory, tmp_path, 9, NIGHT)
     command = ("sacct", "--password=hunter2")
     files = {"files": "logs/*.swf"}
     settings = site(tmp_path, sources=(files, {"command": command}))
-    log = write(tmp_path / "logs" / "1.swf", month(0, jobs=9))
-    os.utime(log, (NIGHT, NIGHT))
-    run(Site(site(tmp_path), tmp_path), NIGHT)
+    os.utime(tmp_path / "logs" / "1.swf", (NIGHT, NIGHT))
     runs = status.look(Site(settings, tmp_path), NIGHT)
     told: dict[str, Any] = json.loads(json_answers.written(replace(runs, runs=runs.runs[:1])))
     assert told.keys() == {"shape", "version", "in_order", "at_work", "clusters", "runs"}

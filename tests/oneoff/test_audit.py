@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from audit.oneoff.audit import AuditOptions, AuditResult, audit
 from audit.pipeline.opening import LogRequest, Session, open_log
 from audit.pipeline.published import open_published
 from audit.policies import Backfill, Order
-from audit.store import database, snapshots
+from audit.store import database
 from tests import processes, stores
 from tests.cli.command import left_in
 from tests.logs import busy, line, log, write
@@ -72,7 +71,7 @@ def test_waits_are_unknown_if_arrivals_are(tmp_path: Path) -> None:
     )
     summary = "SELECT metric, value FROM summary WHERE dimension = 'all'"
     used = "SELECT count(*) FROM fairshare_history WHERE entity = 'ana' AND usage > 0"
-    with closing(snapshots.open_snapshot(outcome.database)) as con:
+    with stores.published(outcome.database) as con:
         assert database.fetch(con, counts).row(0) == (13, 0, 0, 0, 0, 0, 12)
         figures = dict(database.fetch(con, summary).iter_rows())
         assert database.fetch(con, used).item() > 0
@@ -140,7 +139,7 @@ def test_rules_that_the_log_supports_are_assumed_and_named(site: Path, tmp_path:
     assert (pool.limits, pool.windows[0].hours) == (RULES["limits"], OFFICE)
     agreement = "SELECT max(value) FROM fidelity WHERE metric = 'agreement'"
     rows = "SELECT name, kind, source, level, breaks, stops > 20, free_s > 0 FROM rules"
-    with closing(snapshots.open_snapshot(outcome.database)) as con:
+    with stores.published(outcome.database) as con:
         assert database.fetch(con, agreement).item() > 0.9
         assert sorted(database.rows(con, rows)) == [
             ("daytime closure for jobs over 4 h", "window", "inferred", None, 0, True, True),
@@ -226,7 +225,7 @@ def test_a_begin_time_in_the_future_is_no_instant_of_the_log(tmp_path: Path) -> 
     assert "begin of the log: 2026-03-02 01:00:00 (the first end of a job)" in notes(outcome)
     assert not any("No job ended on" in warning for warning in outcome.warnings)
     held = "SELECT cause_held_s, held_by FROM job_fairness WHERE job_id = '6'"
-    with closing(snapshots.open_snapshot(outcome.database)) as con:
+    with stores.published(outcome.database) as con:
         assert database.rows(con, "SELECT day::VARCHAR FROM coverage") == [("2026-03-02",)]
         assert database.rows(con, held) == [(0, None)]  # it has not arrived yet
     assert "Fairness of sacct, 2 March 2026<" in outcome.html.read_text()
@@ -243,33 +242,41 @@ def early(folder: Path) -> Path:
     return write(folder / "early.psv", "\n".join([head, *rows, ""]))
 
 
+@pytest.fixture(scope="module")
+def assumed(tmp_path_factory: pytest.TempPathFactory) -> AuditResult:
+    folder = tmp_path_factory.mktemp("early")
+    return plainly(early(folder), folder / "out")
+
+
 def outside(outcome: AuditResult) -> list[tuple[str, float, float]]:
     sql = "SELECT job_id, cause_outside_s, cause_earlier_s FROM job_fairness ORDER BY job_id"
     return stores.rows(outcome.database, sql)
 
 
-def test_a_log_selected_by_end_begins_at_its_first_end(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("figures_only")
+def test_a_log_selected_by_end_begins_at_its_first_end(assumed: AuditResult) -> None:
     """By hand: busy from 3,600 to 10,800 s; the third job waits 1,800 s before, 3,600 s in it."""
-    outcome = plainly(early(tmp_path), tmp_path / "out")
-    found = figures(outcome, "covered_time", "utilization", "queued_mean")
+    found = figures(assumed, "covered_time", "utilization", "queued_mean")
     assert found == [7_200, 1, 1]
-    assert outside(outcome) == [("1", 0, 0), ("2", 864_000, 0), ("3", 1_800, 3_600)]
-    shares = figures(outcome, "cause_outside_share", "cause_earlier_share")
+    assert outside(assumed) == [("1", 0, 0), ("2", 864_000, 0), ("3", 1_800, 3_600)]
+    shares = figures(assumed, "cause_outside_share", "cause_earlier_share")
     assert shares == pytest.approx([865_800 / 869_400, 3_600 / 869_400])
-    again = open_published(outcome.database, Config()).setting
+    again = open_published(assumed.database, Config()).setting
     assert again.log_begin == 1_767_225_600 + 3_600
 
 
-def test_a_given_backfilling_decides_the_plan_of_the_account(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("figures_only")
+def test_a_given_backfilling_decides_the_plan_of_the_account(
+    assumed: AuditResult, tmp_path: Path
+) -> None:
     """And a database keeps it, so that ``explain`` books the same."""
     plan = "SELECT metric, value FROM fidelity WHERE metric LIKE 'plan%' ORDER BY metric"
     log = early(tmp_path)
-    assumed = plainly(log, tmp_path / "assumed")
     given = plainly(log, tmp_path / "given", backfill=Backfill.none)
     same = plainly(log, tmp_path / "same", backfill=Backfill.easy)
     found, run_ids = [], set()
     for outcome in (assumed, given, same):
-        with closing(snapshots.open_snapshot(outcome.database)) as con:
+        with stores.published(outcome.database) as con:
             found.append(dict(database.rows(con, plan)))
             run_ids |= {run_id for (run_id,) in database.rows(con, "SELECT run_id FROM summary")}
     assert found[0].keys() > {"plan_behind", "plan_broken", "plan_stretches"}
@@ -282,6 +289,7 @@ def test_a_given_backfilling_decides_the_plan_of_the_account(tmp_path: Path) -> 
     assert states == [False, True, True]
 
 
+@pytest.mark.usefixtures("figures_only")
 def test_the_begin_of_a_log_may_be_given(tmp_path: Path) -> None:
     """By hand: from 5,400 s on; of the third job's wait 3,600 s are before that."""
     outcome = plainly(early(tmp_path), tmp_path / "out", log_from="2026-01-01T01:30")
@@ -309,6 +317,7 @@ def stored(outcome: AuditResult, query: str) -> list[tuple[Any, ...]]:
     return stores.rows(outcome.database, query)
 
 
+@pytest.mark.usefixtures("figures_only")
 def test_a_row_of_waiting_tasks_counts_each_of_them(tmp_path: Path) -> None:
     """Slurm's `3_[0-9]`, and the same state as `sacct --array` prints it."""
     one, each = (
@@ -331,6 +340,7 @@ def test_a_row_of_waiting_tasks_counts_each_of_them(tmp_path: Path) -> None:
     assert stored(each, "SELECT sum(tasks) FROM job_fairness") == [(13,)]
 
 
+@pytest.mark.usefixtures("figures_only")
 def test_a_cancelled_array_gave_up_with_all_its_tasks(tmp_path: Path) -> None:
     rows = [
         "JobID|User|Account|Partition|State|Submit|Start|End|AllocTRES|NodeList",
@@ -350,6 +360,7 @@ def test_an_id_that_slurm_cut_is_a_lower_bound(tmp_path: Path) -> None:
     assert stored(outcome, query) == [(3,)]
 
 
+@pytest.mark.usefixtures("figures_only")
 def test_limits_of_qmgr_are_in_force(tmp_path: Path) -> None:
     """User 1 waits from 0 to 100 s after the first end though it would have fitted."""
     lines = [
@@ -364,6 +375,6 @@ def test_limits_of_qmgr_are_in_force(tmp_path: Path) -> None:
         Session(request, Config(), fit=False), AuditOptions(out=tmp_path / "out", pdf=False)
     )
     assert only_pool(outcome).limits == (Limit(most=1, per="user"),)
-    with closing(snapshots.open_snapshot(outcome.database)) as con:
+    with stores.published(outcome.database) as con:
         found = database.rows(con, "SELECT name, source, waiting_s, free_s FROM rules")
         assert found == [("limit of 1 running job per user", "pbs", 100, 100)]

@@ -3,7 +3,6 @@
 import gzip
 import json
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from pathlib import Path
 
 import polars as pl
@@ -16,7 +15,8 @@ from audit.formats.dialects import Reading
 from audit.model import Period
 from audit.oneoff.audit import AuditOptions, audit
 from audit.pipeline.opening import LogRequest, Session
-from audit.store import database, snapshots
+from audit.store import database
+from tests import stores
 from tests.places import DATA
 
 NORTH = DATA / "modern" / "north"
@@ -75,7 +75,7 @@ def audited(folder: Path, logs: Sequence[Path]) -> Path:
 
 def tables(folder: Path) -> dict[str, list[str]]:
     """The rows of every table, as text, without what names inputs, lines and runs."""
-    with closing(snapshots.open_snapshot(folder / "audit.duckdb")) as con:
+    with stores.published(folder / "audit.duckdb") as con:
         names = database.fetch(con, "SELECT table_name FROM duckdb_tables()").to_series()
         rows = {name: database.fetch(con, f"FROM {name}") for name in names}
     return {

@@ -3,7 +3,6 @@
 import base64
 import re
 import shutil
-from contextlib import closing
 from html import unescape
 from pathlib import Path
 
@@ -19,7 +18,8 @@ from audit.oneoff.verify import verify
 from audit.pipeline.drawing import EntityNames, found
 from audit.pipeline.opening import LogRequest, Session
 from audit.report.contents import Who
-from audit.store import database, snapshots
+from audit.store import database
+from tests import stores
 from tests.logs import write
 from tests.nightly.test_run import NOW, site
 from tests.report.owner.conftest import OTHERS, jobs
@@ -144,7 +144,7 @@ def test_no_old_page_stays_beside_a_newer_report(place: Path) -> None:
 
 def published(path: Path) -> int:
     """How many figures there are for pages of users and accounts."""
-    with closing(snapshots.open_snapshot(path)) as con:
+    with stores.published(path) as con:
         tables = ("published_block", "published_wait")
         blocks, waits = (
             int(database.rows(con, f"SELECT count(*) FROM {table}")[0][0]) for table in tables

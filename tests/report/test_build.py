@@ -1,4 +1,6 @@
 import json
+from collections.abc import Sequence
+from functools import cache
 
 import polars as pl
 import pytest
@@ -50,7 +52,9 @@ def _attempts(rows: int) -> pl.DataFrame:
     )
 
 
-def _fill(con: Connection, rows: int) -> None:
+@cache
+def _tables(rows: int) -> Sequence[tuple[str, pl.DataFrame]]:
+    """The rows of each table that attempts leave."""
     described = describe(_attempts(rows), [_POOL])
     done = performance.overtakes(resource_equality(described, _TO))
     key = {"cluster": "demo", "pool": "batch", "schedule": "observed", "period": "2026-10"}
@@ -58,21 +62,25 @@ def _fill(con: Connection, rows: int) -> None:
     figures = summary.summarise(
         done, _POOL, _PERIOD, _TO, zone("Europe/Berlin"), 1, summary.SummaryOptions(resamples=50)
     )
-    database.insert(con, "summary_result", figures.with_columns(**marked))
-    for kind in summary.KINDS:
-        entities = users.by_entity(done, kind)
-        database.insert(con, "entity_result", entities.with_columns(**marked))
+    entities = [users.by_entity(done, kind) for kind in summary.KINDS]
     only = set(DESCRIBED) & {
         *("cluster", "pool", "schedule", "job_id", "attempt", "standing"),
         *("arrival_time", "start_time", "end_time"),
     }
-    database.insert(
-        con, "job_result", done.select(sorted(only)).with_columns(run_id=pl.lit("run-1"))
-    )
     policy = {name: pl.lit("") for name in ("order", "backfill", "fair_order")}
     log = Period("all", _FROM - 900, _TO)
     begin = fidelity.edges(done, log, _PERIOD, by_end=True).with_columns(**marked, **policy)
-    database.insert(con, "fidelity_result", begin.drop("schedule"))
+    return (
+        ("summary_result", figures.with_columns(**marked)),
+        *(("entity_result", one.with_columns(**marked)) for one in entities),
+        ("job_result", done.select(sorted(only)).with_columns(run_id=pl.lit("run-1"))),
+        ("fidelity_result", begin.drop("schedule")),
+    )
+
+
+def _fill(con: Connection, rows: int) -> None:
+    for table, found in _tables(rows):
+        database.insert(con, table, found)
 
 
 @pytest.fixture

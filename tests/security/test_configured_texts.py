@@ -148,23 +148,28 @@ def test_mails_show_them(made: Site) -> None:
         assert SHOWN in str(mail.as_string()) or SHOWN in str(mail.get_body())
 
 
+OFTEN: Final = [
+    ("status",),
+    ("doctor", "--config", "config.toml"),
+    ("explain", "3", "--config", "config.toml", "--cluster", odd("cluster")),
+    ("sql", "SELECT * FROM runs", "--db", "fairaudit.duckdb", "--format", "csv"),
+    ("deliver", "--dry-run"),
+]
+SELDOM: Final = [
+    ("run",),
+    ("status", "--format", "json"),
+    ("explain", "3", "--config", "config.toml", "--format", "html"),
+    ("explain", "3", "--config", "config.toml", "--format", "json"),
+    ("stuck", "--config", "config.toml"),
+    ("sshare", "--config", "config.toml"),
+    ("sql", "SELECT DISTINCT cluster, pool FROM job_fairness", "--db", "fairaudit.duckdb"),
+    ("archive",),
+]
+
+
 @pytest.mark.parametrize(
     "words",
-    [
-        ("run",),
-        ("status",),
-        ("status", "--format", "json"),
-        ("doctor", "--config", "config.toml"),
-        ("explain", "3", "--config", "config.toml", "--cluster", odd("cluster")),
-        ("explain", "3", "--config", "config.toml", "--format", "html"),
-        ("explain", "3", "--config", "config.toml", "--format", "json"),
-        ("stuck", "--config", "config.toml"),
-        ("sshare", "--config", "config.toml"),
-        ("sql", "SELECT DISTINCT cluster, pool FROM job_fairness", "--db", "fairaudit.duckdb"),
-        ("sql", "SELECT * FROM runs", "--db", "fairaudit.duckdb", "--format", "csv"),
-        ("deliver", "--dry-run"),
-        ("archive",),
-    ],
+    [*OFTEN, *(pytest.param(words, marks=pytest.mark.thorough) for words in SELDOM)],
     ids=lambda words: " ".join(words[:2]),
 )
 def test_commands_show_them(made: Site, words: tuple[str, ...]) -> None:

@@ -1,6 +1,5 @@
 """The usage in Slurm's files is in the config.toml that init writes, and a run uses it."""
 
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from audit.setup import doctor
 from audit.setup import init as initial
 from audit.setup.init import Draft, infer
 from audit.setup.slurm import SlurmFiles
-from audit.store import database, snapshots
+from audit.store import database
 from tests import stores
 from tests.logs import write
 from tests.places import SLURM
@@ -271,7 +270,7 @@ def test_a_lab_under_limits_from_its_files_to_the_figures() -> None:
         "SELECT reason, count(*), count(*) FILTER (fst_status IS DISTINCT FROM 'blocked') "
         "FROM job_fairness WHERE schedule = 'observed' GROUP BY reason"
     )
-    with closing(snapshots.open_snapshot(Path("fairaudit.duckdb"))) as con:
+    with stores.published(Path("fairaudit.duckdb")) as con:
         judged = database.fetch(con, query)
         status = database.fetch(con, "SELECT DISTINCT fst_status FROM job_fairness")["fst_status"]
     counted = {reason: counts for reason, *counts in judged.rows()}

@@ -82,7 +82,10 @@ def test_on_a_site_as_configured_advice_promises_what_happens() -> None:
     assert found.agreement == 1.0
 
 
-@pytest.mark.parametrize("kind", UNKNOWN)
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param(kind, marks=pytest.mark.thorough if n else ()) for n, kind in enumerate(UNKNOWN)],
+)
 def test_on_a_site_that_decides_otherwise_advice_states_no_figure(kind: str) -> None:
     found = _advised(kind, 0)
     assert found.agreement is not None

@@ -29,11 +29,9 @@ MOST_BESIDE: Final = 2
 """Greatest number of sites with rules on which another one is found, or one for too many days."""
 EVERY: Final = {**PLANTED, **WITHOUT}
 OFTEN: Final = {
-    *("jobs of an account in one partition", "one limited user", "capacity 1.4 % below"),
-    *("GPUs of a type per user", "jobs of a user, half of the time"),
-    *("window, half of the time", "chains", "decoys together"),
+    *("jobs of an account in one partition", "window, half of the time", "decoys together"),
 }
-"""One of each family of rules, and the kinds without rules that resemble one most."""
+"""A limit, a window, and the kind without rules that resembles one most."""
 
 
 @pytest.mark.parametrize(

@@ -59,19 +59,18 @@ def test_evidence_halves_what_is_unexplained(name: str, tmp_path: Path) -> None:
     capture = Capture(CAPTURES / name)
     log, of = capture.site(tmp_path), evidence.files(capture)
     nothing = pl.DataFrame(schema=EVIDENCE)
-    for limits in (True, False):
-        shares = [
-            evidence.unexplained(evidence.with_files(log, said, limits=limits))
-            for said in (
-                nothing,
-                pl.concat([of.squeue, of.sprio, of.log]),
-                pl.concat(of),
-                pl.concat(of).with_columns(expected_start=pl.lit(None, pl.Int64)),
-            )
-        ]
-        assert shares[1] < shares[0] / 3
-        assert shares[2] < shares[0] / 6
-        assert shares[3] < shares[0] / 2
+    shares = [
+        evidence.unexplained(evidence.with_files(log, said, limits=False))
+        for said in (
+            nothing,
+            pl.concat([of.squeue, of.sprio, of.log]),
+            pl.concat(of),
+            pl.concat(of).with_columns(expected_start=pl.lit(None, pl.Int64)),
+        )
+    ]
+    assert shares[1] < shares[0] / 3
+    assert shares[2] < shares[0] / 6
+    assert shares[3] < shares[0] / 2
 
 
 def test_drains_are_dated_to_the_second(tmp_path: Path) -> None:
@@ -127,6 +126,7 @@ def test_the_last_reason_explains_only_its_part_of_a_wait(name: str, tmp_path: P
     assert 0 < share < 0.1
 
 
+@pytest.mark.thorough
 def test_both_clusters_started_many_jobs_at_the_same_time(tmp_path: Path) -> None:
     """The ceiling of any replay."""
     found = ceiling.ceilings({name: ceiling.observed(name, tmp_path / name) for name in CLUSTERS})
@@ -196,7 +196,7 @@ def test_sshare_is_recomputed(name: str, tmp_path: Path) -> None:
     for file in ("sacct.txt", *OF_SLURM.values()):
         (tmp_path / file).write_text(capture.text(file))
     equal = 0
-    for at, said in capture.blocks("sshare_samples.txt"):
+    for at, said in [*capture.blocks("sshare_samples.txt")][::3]:
         printed = [line.split("|") for line in said.splitlines()[1:]]
         made = recomputed(tmp_path, int(at), ticks[int(at)]).cells()[1:]
         doubtful = unsure(capture, int(at), ticks[int(at)])
@@ -207,7 +207,7 @@ def test_sshare_is_recomputed(name: str, tmp_path: Path) -> None:
                 equal += ours[4] != "0"
             assert float(ours[4]) == pytest.approx(float(theirs[4]), rel=2.1e-3)
             assert ours[7] == theirs[7], (at, theirs)
-    assert equal >= {"north": 70, "south": 128}[name]
+    assert equal >= {"north": 20, "south": 40}[name]
 
 
 def recomputed(folder: Path, at: int, tick: int) -> SshareResult:

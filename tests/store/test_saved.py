@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from contextlib import closing
+from functools import cache
 from pathlib import Path
 
 import polars as pl
@@ -26,6 +26,11 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connection]:
     con.close()
 
 
+@cache
+def grammar() -> Grammar:
+    return Grammar()
+
+
 def values_of(con: Connection, query: saved.Saved, given: dict[str, str]) -> dict[str, object]:
     needed = {
         parameter.name: NEEDED[parameter.name]
@@ -39,8 +44,7 @@ def answer(con: Connection, name: str, **given: str) -> pl.DataFrame:
     query = saved.named(name)
     values = values_of(con, query, given)
     ((called,),) = database.rows(con, "SELECT current_database()")
-    with closing(Grammar()) as grammar:
-        asked = selection.select(con, grammar, selection.readable(con, called), query.sql, values)
+    asked = selection.select(con, grammar(), selection.readable(con, called), query.sql, values)
     frame = selection.frame(con, asked, [f"c{n}" for n in range(len(asked.columns))], None)
     frame.columns = [column.name for column in asked.columns]
     return frame

@@ -74,11 +74,10 @@ def made(folder: Path, compute: str, command: Sequence[str], patch: pytest.Monke
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(found)}
 
 
-# `audit` computes as `run` does, `grid` as `fit-policy`.
-SLOW = [pytest.param(command, marks=pytest.mark.thorough) for command in ("audit", "grid")]
-
-
-@pytest.mark.parametrize("command", ["run", "fit-policy", *SLOW])
+@pytest.mark.parametrize(
+    "command",
+    [pytest.param(one, marks=() if one == "run" else pytest.mark.thorough) for one in COMMANDS],
+)
 def test_configured_workers_do_the_work_with_the_same_result(
     command: str,
     tmp_path: Path,

@@ -20,13 +20,16 @@ ARRAY = case(NAME, "json", rb"\n\}", returned)
 LINES = case(NAME, "jsonl", rb"\}\n", returned)
 
 
-@pytest.mark.parametrize("form", [ARRAY, LINES], ids=["array", "lines"])
 @pytest.mark.parametrize("check", contract.CHECKS, ids=contract.name_of)
-def test_contract(
-    check: contract.Check, form: contract.Case, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_contract(check: contract.Check, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "typed", Remembered())
-    check(form)
+    check(ARRAY)
+
+
+@pytest.mark.parametrize("check", contract.OF_FORMS, ids=contract.name_of)
+def test_contract_of_lines(check: contract.Check, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "typed", Remembered())
+    check(LINES)
 
 
 @pytest.mark.parametrize("indent", [None, 0, 2])

@@ -25,13 +25,16 @@ LONG = case("htcondor", "long", rb"\n\n", returned)
 RAW = case("htcondor", "raw", rb"(?m)^\*\*\* .*\n", returned)
 
 
-@pytest.mark.parametrize("form", [LONG, RAW], ids=["long", "raw"])
 @pytest.mark.parametrize("check", contract.CHECKS, ids=contract.name_of)
-def test_contract(
-    check: contract.Check, form: contract.Case, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_contract(check: contract.Check, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "typed", Remembered())
-    check(form)
+    check(LONG)
+
+
+@pytest.mark.parametrize("check", contract.OF_FORMS, ids=contract.name_of)
+def test_contract_of_raw(check: contract.Check, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "typed", Remembered())
+    check(RAW)
 
 
 def test_a_capture_in_both_forms() -> None:

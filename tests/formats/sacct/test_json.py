@@ -100,10 +100,8 @@ def test_what_jobs_on_two_nodes_have_on_each() -> None:
     contract.what_is_written_is_read(ON_TWO_NODES)
 
 
-@pytest.mark.parametrize("form", [ONE_LINE, MANY_LINES], ids=["one line", "many lines"])
-@pytest.mark.parametrize("check", contract.CHECKS, ids=contract.name_of)
-def test_contract(check: contract.Check, form: Case, monkeypatch: pytest.MonkeyPatch) -> None:
-    # a log that is cut at every byte has the same few records hundreds of times
+def remembering(patch: pytest.MonkeyPatch) -> None:
+    """A log that is cut at every byte has the same few records hundreds of times."""
     known: dict[Any, pl.DataFrame] = {}
 
     def remembered(texts: pl.DataFrame, zone: str) -> pl.DataFrame:
@@ -112,8 +110,19 @@ def test_contract(check: contract.Check, form: Case, monkeypatch: pytest.MonkeyP
             known[key] = typed(texts, zone)
         return known[key]
 
-    monkeypatch.setattr(sacct_json, "typed", remembered)
-    check(form)
+    patch.setattr(sacct_json, "typed", remembered)
+
+
+@pytest.mark.parametrize("check", contract.CHECKS, ids=contract.name_of)
+def test_contract(check: contract.Check, monkeypatch: pytest.MonkeyPatch) -> None:
+    remembering(monkeypatch)
+    check(ONE_LINE)
+
+
+@pytest.mark.parametrize("check", contract.OF_FORMS, ids=contract.name_of)
+def test_contract_of_many_lines(check: contract.Check, monkeypatch: pytest.MonkeyPatch) -> None:
+    remembering(monkeypatch)
+    check(MANY_LINES)
 
 
 def parse(data: bytes, *, block_bytes: int = 1 << 30) -> Parsed:

@@ -346,8 +346,18 @@ def test_a_zone_that_is_wrong_shows_itself() -> None:
     assert "never was in Europe/Berlin: is that the zone of the log?" in refused
 
 
-@pytest.mark.parametrize("separator", ["|", "\x1f", "☃", ",", ";", "::", "@@", "\t", "ABC", "§"])
-@pytest.mark.parametrize("trailing", [False, True])
+@pytest.mark.parametrize(
+    ("separator", "trailing"),
+    [
+        ("|", False),
+        ("|", True),
+        ("☃", True),
+        (",", False),
+        ("::", True),
+        ("\t", False),
+        ("ABC", True),
+    ],
+)
 def test_any_separator(separator: str, trailing: bool) -> None:
     end = separator * trailing + "\n"
     rows = [SMALL.split("|")] + [

@@ -5,7 +5,7 @@ import json
 import shutil
 import sys
 from collections.abc import Iterator
-from contextlib import closing, redirect_stdout
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Final
 
@@ -23,7 +23,7 @@ from audit.nightly import history
 from audit.nightly.keeping import erasing
 from audit.nightly.run import run
 from audit.nightly.stages import Night
-from audit.store import archive, database, snapshots
+from audit.store import archive, database
 from bench.logs.writers import sacct
 from tests import processes, stores
 from tests.formats.contract import PLAIN_JOB
@@ -78,7 +78,7 @@ def month(number: int) -> bytes:
     return (text + "\n".join(damaged) + "\n").encode()
 
 
-def settings(**people: str) -> config.Config:
+def settings(*, pdf: bool = False, **people: str) -> config.Config:
     pool = {"name": "all", "capacity": {"cpus": 8}}
     cluster = {
         "name": "c",
@@ -88,7 +88,7 @@ def settings(**people: str) -> config.Config:
     }
     content = {
         "uncertainty": {"resamples": 100},
-        "report": {"owner_cards": True},
+        "report": {"owner_cards": True, "pdf": pdf},
         "retention": {"archive_months": 1},
         "ingest": {"refused_limit": 0.5},
         "mail": {"via": "outbox", "sender": "audit@example.org", "domains": ("example.org",)},
@@ -105,11 +105,11 @@ def night(folder: Path, of: config.Config) -> Night:
     return done
 
 
-def build(folder: Path) -> None:
+def build(folder: Path, *, pdf: bool = False) -> None:
     (folder / "logs").mkdir()
     for number in range(3):
         (folder / "logs" / f"{number}.sacct").write_bytes(month(number))
-    done = night(folder, settings())
+    done = night(folder, settings(pdf=pdf))
     assert done.computed == ["c 2026-01", "c 2026-02", "c 2026-03"]
     assert any("hedwig" in text for text in done.exceeded)
 
@@ -147,7 +147,7 @@ def naming(folder: Path, name: str = "hedwig") -> set[str]:
 def figures(folder: Path, *names: str) -> dict[str, pl.DataFrame]:
     """The published figures, with one word in place of ``names``."""
     found = {}
-    with closing(snapshots.open_snapshot(folder / "fairaudit.duckdb")) as con:
+    with stores.published(folder / "fairaudit.duckdb") as con:
         for view in VIEWS:
             frame = database.fetch(con, f"FROM {view}")
             texts = [name for name, kind in frame.schema.items() if kind == pl.String]
@@ -168,7 +168,9 @@ def states(folder: Path) -> dict[str, tuple[int, bytes]]:
 
 
 @pytest.mark.thorough
-def test_nothing_but_logs_and_mails_contains_the_name(place: Path) -> None:
+def test_nothing_but_logs_and_mails_contains_the_name(tmp_path: Path) -> None:
+    place, of = tmp_path, settings(pdf=True)
+    build(place, pdf=True)
     before, had = figures(place, "hedwig"), naming(place)
     for part in (
         *("fairaudit-state/store.duckdb", "fairaudit.duckdb", "fairaudit-reports/index.html"),
@@ -178,7 +180,7 @@ def test_nothing_but_logs_and_mails_contains_the_name(place: Path) -> None:
     reports = {path.parent.name for path in place.rglob("report.pdf")}
     mails = sorted((place / "fairaudit-outbox").rglob("*"))
 
-    done = erasing.erase(Site(settings(), place), "hedwig", NOW)
+    done = erasing.erase(Site(of, place), "hedwig", NOW)
     assert done.night.failures == []
     assert done.token.startswith("erased-")
     assert done.records == 3 * 15
@@ -201,12 +203,12 @@ def test_nothing_but_logs_and_mails_contains_the_name(place: Path) -> None:
     assert others == [(45,)]
 
     then = states(place)
-    again = night(place, settings())
+    again = night(place, of)
     assert (again.read, again.computed, again.reports, again.sent) == ([], [], [], [])
     assert not again.published
     assert states(place) == then
     with pytest.raises(UsageError, match="no such user"):
-        erasing.erase(Site(settings(), place), "hedwig", NOW)
+        erasing.erase(Site(of, place), "hedwig", NOW)
     assert states(place) == then
     entries = history.read(place / "fairaudit-state")
     assert [(one.stage, one.state) for one in entries if one.stage == erasing.STAGE] == [
@@ -227,22 +229,6 @@ def test_without_a_store(tmp_path: Path) -> None:
         erasing.erase(Site(settings(), tmp_path), "hedwig", NOW)
 
 
-def test_reports_whose_figures_are_gone_are_removed_if_they_name_the_person(place: Path) -> None:
-    reports = place / "fairaudit-reports" / "c"
-    for name in ("2025-11", "2025-12"):
-        shutil.copytree(reports / "2026-03", reports / name)
-    (reports / "2025-12" / "notes.txt").write_text("mine")
-    (reports / "2025-11" / "report.html").write_text("of anna and heidi")
-    (reports / "2025-11" / "report.pdf").unlink()
-    done = erasing.erase(Site(settings(), place), "hedwig", NOW)
-    assert done.night.failures == []
-    gone = {str(path.relative_to(reports)) for path in done.removed}
-    assert {"2025-12/report.html", "2025-12/report.pdf", "2025-11/user-hedwig.html"} <= gone
-    assert (reports / "2025-12" / "notes.txt").exists()
-    assert (reports / "2025-11" / "report.html").exists()
-    assert naming(place) == set()
-
-
 @pytest.mark.thorough
 def test_with_a_key_the_pseudonym_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "logs").mkdir()
@@ -261,6 +247,12 @@ def test_with_a_key_the_pseudonym_is_replaced(tmp_path: Path) -> None:
 def test_the_command_names_what_it_cannot_reach(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Reports whose figures are gone are removed if they name the person."""
+    reports = place / "fairaudit-reports" / "c"
+    for name in ("2025-11", "2025-12"):
+        shutil.copytree(reports / "2026-03", reports / name)
+    (reports / "2025-12" / "notes.txt").write_text("mine")
+    (reports / "2025-11" / "report.html").write_text("of anna and heidi")
     written = settings().model_dump_json(exclude_defaults=True)
     text = "".join(f"{key} = {_toml(value)}\n" for key, value in json.loads(written).items())
     (place / "config.toml").write_text(text)
@@ -279,7 +271,12 @@ def test_the_command_names_what_it_cannot_reach(
         "config.toml: it contains the name",
     ):
         assert message in said, said
-    assert "hedwig" not in said
+    told = [line for line in said.splitlines() if not line.startswith("removed ")]
+    assert "hedwig" not in "".join(told)
+    left = {str(path.relative_to(reports)) for path in reports.glob("2025-*/*")}
+    assert {"2025-12/notes.txt", "2025-11/report.html"} <= left
+    assert not {"2025-12/report.html", "2025-11/user-hedwig.html"} & left
+    assert naming(place) == {"config.toml"}
 
 
 def _toml(value: object) -> str:
@@ -334,7 +331,7 @@ def test_killed_it_leaves_the_old_state_or_the_next_run_ends_it(
     assert naming(place) == (set() if erased else had)
     assert (place / "fairaudit-reports" / "index.html").exists()
     names = ["hedwig"]
-    with closing(snapshots.open_snapshot(place / "fairaudit.duckdb")) as con:
+    with stores.published(place / "fairaudit.duckdb") as con:
         tokens = 'SELECT DISTINCT "user" FROM all_records WHERE "user" LIKE \'erased-%\''
         names += [token for (token,) in database.rows(con, tokens)]
         assert len(archive.months(con)) == 1

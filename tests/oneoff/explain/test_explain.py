@@ -13,7 +13,7 @@ from tests.logs import line, log, write
 from tests.oneoff.explain.scenes import HAND, ORIGIN, story
 from tests.report.sample import present
 
-pytestmark = pytest.mark.usefixtures("short_paper")
+pytestmark = pytest.mark.usefixtures("short_paper", "figures_only")
 
 
 @pytest.fixture
@@ -21,8 +21,13 @@ def hand(tmp_path: Path) -> Path:
     return write(tmp_path / "hand.swf", HAND)
 
 
-def test_a_wait_is_explained_equally_from_a_log_and_from_its_audit(run: Run, hand: Path) -> None:
+def test_a_wait_is_explained_equally_from_a_log_and_from_its_audit(
+    run: Run, tmp_path: Path
+) -> None:
+    """The log states that it is a part of the workload."""
+    hand = write(tmp_path / "part.swf", f"; MaxRecords: 17\n{HAND}")  # it has 8
     told = run("explain", "4", hand, "--pool-size", 4).stdout
+    assert "The log is a part of the workload: it has 8, or 47 %, of the 17 records" in told
     assert told.startswith("Why job 4 waited\n")
     assert "requested 3 CPUs of 4 for up to 30 s" in told
     assert "2 jobs (4 CPUs) ran and 1 job (3 CPUs) waited ahead of it" in told
@@ -39,24 +44,12 @@ def test_a_job_of_a_chain_started_after_an_own_end(run: Run, tmp_path: Path) -> 
         for k in range(2, 14)
     ]
     chain = write(tmp_path / "chain.swf", log(jobs, MaxProcs=4, TimeZoneString="UTC"))
-    told = run("explain", "4", chain, "--pool-size", 4).stdout
-    sentence = "Job 4 started 40 s after job 3 of the same user ended: a dependency or a limit."
-    assert sentence in told
     answer = json.loads(run("explain", "4", chain, "--pool-size", 4, "--format", "json").stdout)
     assert answer["own_end"] == ["3", 40]
     run("audit", chain, "--pool-size", 4, "--no-pdf")
+    sentence = "Job 4 started 40 s after job 3 of the same user ended: a dependency or a limit."
     assert sentence in run("explain", "4").stdout
     assert "after job" not in run("explain", "1").stdout
-
-
-def test_a_part_of_the_workload_is_stated_from_a_log_and_from_its_audit(
-    run: Run, tmp_path: Path
-) -> None:
-    part = write(tmp_path / "part.swf", f"; MaxRecords: 17\n{HAND}")  # it has 8
-    told = run("explain", "4", part, "--pool-size", 4).stdout
-    assert "The log is a part of the workload: it has 8, or 47 %, of the 17 records" in told
-    run("audit", part, "--pool-size", 4, "--no-pdf")
-    assert run("explain", "4").stdout == told
 
 
 @pytest.mark.thorough

@@ -1,7 +1,6 @@
 """A store in which one user's jobs wait beside those of others, audited from a log."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,8 +11,9 @@ from audit.oneoff.audit import AuditOptions, audit
 from audit.pipeline import drawing
 from audit.pipeline.opening import LogRequest, Session
 from audit.report.contents import Contents
-from audit.store import queries, snapshots
+from audit.store import queries
 from audit.store.database import Connection
+from tests import stores
 
 DEFAULT = Config()
 HEADER = "JobID|User|Account|Partition|State|Submit|Start|End|Timelimit|AllocTRES"
@@ -75,5 +75,5 @@ def database_of_ann(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def ann(database_of_ann: Path) -> Iterator[Connection]:
-    with closing(snapshots.open_snapshot(database_of_ann)) as con:
+    with stores.published(database_of_ann) as con:
         yield con

@@ -1,7 +1,6 @@
 """The page of one user or account: what it says, and what of others it never says."""
 
 import re
-from contextlib import closing
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
@@ -21,8 +20,9 @@ from audit.report.owner.attempts import Scene, compare, longest, typical
 from audit.report.owner.build import build
 from audit.report.owner.record import FairshareCourse, OwnerContents, WaitPart
 from audit.report.owner.text import fairshare
-from audit.store import migrations, queries, snapshots
+from audit.store import migrations, queries
 from audit.store.database import Connection
+from tests import stores
 from tests.report import chromium
 from tests.report.owner.conftest import HOUR, OTHERS, audited, jobs, report
 from tests.report.owner.sample import owner, part
@@ -159,7 +159,7 @@ def test_the_page_of_an_account_names_no_member_and_no_job(ann: Connection) -> N
 def test_of_fewer_than_five_others_nothing_is_reported(several: int, tmp_path: Path) -> None:
     """Of five others' narrow jobs one of the five would know those of four."""
     path = audited(tmp_path, jobs("annabella", OTHERS[:several]))
-    with closing(snapshots.open_snapshot(path)) as con:
+    with stores.published(path) as con:
         (part,) = page(con).parts
     told, compared = several >= 5, several >= 6
     assert (part.everybody is not None) is (part.used_share is not None) is told
@@ -172,7 +172,7 @@ def test_of_fewer_than_five_others_nothing_is_reported(several: int, tmp_path: P
 
 
 def page_of(path: Path, who: Who = ANN) -> OwnerContents:
-    with closing(snapshots.open_snapshot(path)) as con:
+    with stores.published(path) as con:
         return page(con, who)
 
 
@@ -214,7 +214,7 @@ def test_the_target_is_that_of_the_report(tmp_path: Path) -> None:
     shares = {"annabella": 0.5, "beatrix": 0.5}
     usage = {"users": shares, "operator": "relative"}
     config = Config.model_validate({"clusters": ({"name": "demo", "usage": usage},)})
-    with closing(snapshots.open_snapshot(audited(tmp_path, jobs("annabella"), config))) as con:
+    with stores.published(audited(tmp_path, jobs("annabella"), config)) as con:
         ((target,), none) = (page(con, who).targets for who in (ANN, Who("user", "cornelius")))
         rows = {row.name: row for of in report(con).usages for row in of.users.rows}
     assert (target.share, none) == (0.5, ())
