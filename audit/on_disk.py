@@ -61,12 +61,13 @@ def result(
     query: str,
     columns: Sequence[str] | None,
     order: Sequence[str],
+    /,
     **arguments: object,
 ) -> pl.DataFrame:
     """Return columns of a query's result (None: all) on disk, sorted stably by ``order``.
 
-    Nulls come first. A few columns are read at a time, so the query must keep the order of the store: it sorts and
-    joins nothing. Columns of equal values are stored as a single value.
+    Nulls come first. A few columns are read at a time, so the query must keep the order of the
+    store: it sorts and joins nothing. Columns of equal values are stored as a single value.
     """
     if columns is None:
         columns = queries.columns(con, query, **arguments)

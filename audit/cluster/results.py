@@ -116,12 +116,17 @@ def _publish(con: Connection, setting: ClusterSettings) -> None:
     ((last_end,),) = database.rows(con, latest, {"cluster": cluster})
     published = queries.run(con, "published_blocks", cluster=cluster, until=None, definition=None)
     for pool in setting.pools:
-        blocks = published.filter(pool=pool.name).select("from_time", "to_time").unique().sort("from_time").rows()
+        of_pool = published.filter(pool=pool.name).select("from_time", "to_time")
+        blocks = of_pool.unique().sort("from_time").rows()
         since, until = _first_stretch(blocks)
+        of = {
+            "cluster": cluster,
+            "pool": pool.name,
+            "schedule": OBSERVED,
+            "ended": Standing.ENDED.value,
+        }
         attempts = result(
-            *(con, "unpublished_attempts", disclosure.COLUMNS, ()),
-            **{"cluster": cluster, "pool": pool.name, "schedule": OBSERVED},
-            **{"ended": Standing.ENDED.value, "since": since, "until": until},
+            *(con, "unpublished_attempts", disclosure.COLUMNS, ()), **of, since=since, until=until
         )
         if attempts.is_empty():
             continue
@@ -134,10 +139,10 @@ def _publish(con: Connection, setting: ClusterSettings) -> None:
             and not any(begin < week.to_time and end > week.from_time for begin, end in blocks)
         ]
         made = disclosure.publish(attempts, closed)
-        of = {"cluster": cluster, "pool": pool.name, "definition": disclosure.DEFINITION}
-        database.insert(con, "published_block", made, of)
+        same = {"cluster": cluster, "pool": pool.name, "definition": disclosure.DEFINITION}
+        database.insert(con, "published_block", made, same)
         for rows in disclosure.waits(attempts, made):
-            database.insert(con, "published_wait", rows, of)
+            database.insert(con, "published_wait", rows, same)
 
 
 def _first_stretch(blocks: Sequence[tuple[int, int]]) -> tuple[int | None, int | None]:

@@ -182,9 +182,9 @@ def waits(attempts: pl.DataFrame, published: pl.DataFrame) -> Iterator[pl.DataFr
         named = only(held.select("row", "week", entity=kind), pl.col("entity").is_not_null())
         who = named.select("week", "entity").unique().sort(pl.all()).with_row_index("code")
         codes = named.join(who, on=("week", "entity"), how="left", maintain_order="left")["code"]
-        codes = codes.cast(pl.Int64).to_numpy()
+        code = codes.cast(pl.Int64).to_numpy()
         for cause in CAUSES:
-            sums = grouped_sums(codes, _values(attempts[cause.column], named), who.height)
+            sums = grouped_sums(code, _values(attempts[cause.column], named), who.height)
             timed = who.with_columns(
                 entity_kind=pl.lit(kind),
                 part=pl.lit(cause.key),

@@ -4,7 +4,7 @@ The sums of a period are stored when it is computed: the trend of a report cover
 whose attempts then need not be read again.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import polars as pl
 

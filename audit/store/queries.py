@@ -93,8 +93,10 @@ def run_for(
     con: Connection, name: str, columns: Sequence[str] | None, /, **arguments: object
 ) -> pl.DataFrame:
     """As ``run``, but only these columns of the result (None: all) are read."""
-    of = "{}" if columns is None else f"SELECT {', '.join(map(quote_name, columns))} FROM ({{}})"
-    return _done(fetch, con, name, arguments, of)
+    if columns is None:
+        return _done(fetch, con, name, arguments)
+    names = ", ".join(map(quote_name, columns))
+    return _done(fetch, con, name, arguments, f"SELECT {names} FROM ({{}})")  # noqa: S608
 
 
 def count(con: Connection, name: str, /, **arguments: object) -> int:
@@ -127,7 +129,10 @@ def _done(
     arguments: Mapping[str, object],
     of: str = "{}",
 ) -> Result:
-    """Return what one of the functions of ``database`` makes of a query; ``of``: around its text."""
+    """Return what one of the functions of ``database`` makes of a query.
+
+    ``of``: the statement, with braces for the query.
+    """
     try:
         query = load(name)
         if query.used | {*query.archive} != set(query.parameters):

@@ -14,7 +14,6 @@ from audit.store import attempts, database
 from audit.store.database import Connection
 from tests import stores
 
-
 MONTHS = [Period("2026-01", 0, 100), Period("2026-02", 100, 200), Period("2026-03", 200, 300)]
 
 

@@ -221,7 +221,7 @@ def compact(frame: pl.DataFrame) -> pl.DataFrame:
         for name, first, last in zip(schema, frame.row(0), frame.row(-1), strict=True)
         if first == last
         # the size of texts without a character is not known
-        and (schema[name] == pl.String and not first or not is_single(frame, name))
+        and ((schema[name] == pl.String and not first) or not is_single(frame, name))
     ]
     if not likely:
         return frame

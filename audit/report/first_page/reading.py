@@ -143,7 +143,8 @@ def _period(contents: Contents) -> Period:
 def _jobs(con: Connection, contents: Contents, period: Period) -> pl.DataFrame:
     of = {"cluster": contents.cluster, "schedule": OBSERVED, "whole": period.whole_log}
     within = {"from_time": period.from_time, "to_time": period.to_time}
-    read = [name for name in queries.columns(con, "first_page/jobs", **of, **within) if name not in _TIES]
+    every = queries.columns(con, "first_page/jobs", **of, **within)
+    read = [name for name in every if name not in _TIES]
     jobs = result(con, "first_page/jobs", read, ("pool", "arrival_time", *_TIES), **of, **within)
     return on_disk(compact(shown.with_causes(jobs)), database.folder(con))
 

@@ -14,7 +14,6 @@ from itertools import groupby
 from typing import Final, NamedTuple
 
 import numpy as np
-import polars as pl
 
 from audit.array_types import Bools, Ints
 from audit.kernels.delivered import sweep

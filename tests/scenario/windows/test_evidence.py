@@ -22,7 +22,9 @@ def units(found: list[tuple[int, int, bool]]) -> Units:
         (2 * (at // DAY_S * users + user + 1) + broken << bits) + 2 * job
         for job, (user, at, broken) in enumerate(found)
     ]
-    events = evidence.UnitEvents(np.sort([*numbers, *(number + 1 for number in numbers)]), users, bits)
+    events = evidence.UnitEvents(
+        np.sort([*numbers, *(number + 1 for number in numbers)]), users, bits
+    )
     side = np.arange(2 * len(found), dtype=np.uint8) % 2
     mine, others = events.units(side, (0, 1))
     assert all(map(np.array_equal, mine, others))
