@@ -285,6 +285,7 @@ def _with_delivered(
         None if window.whole else window.holds(),
         work.config.metrics.tau_s,
         {period: work.of(period).shown_of(log.pool.name).compared for period in seeds},
+        work.kept,
     )
     work.progress(_DELIVERED, 1, 1)
     jobs = jobs.drop("fair_slowdown")  # of the strict fair start
