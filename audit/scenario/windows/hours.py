@@ -362,12 +362,12 @@ class WindowClass(NamedTuple):
 
 def _sorted(observed: Observed) -> Iterator[_ClassProperty]:
     """Yield the properties that may distinguish classes."""
-    frame = observed.frame
-    if frame["walltime_s"].null_count() < frame.height:
+    asked = observed.column("walltime_s")
+    if asked.null_count() < len(asked):
         yield _bounded(observed, "walltime_above_s", observed.reach)
     yield _bounded(observed, "size_above", observed.size)
     for name in ("partition", "qos"):
-        names = frame[name].drop_nulls().unique().sort().to_list()
+        names = observed.column(name).drop_nulls().unique().sort().to_list()
         if len(names) > 1:
             yield _ClassProperty(name, names, observed.numbered(name).astype(np.int32))
 
