@@ -127,7 +127,7 @@ def swept(
     climbs = None
     if climbing:
         begun = local_days(days, queue.column("start_time"))
-        climbs = Climbs(first, job.astype(np.int32), level, begun)  # its rows are the measures
+        climbs = Climbs(first, job.astype(np.int32), list(level), begun)
     del job
     return _stops(jobs, made, days), climbs
 
