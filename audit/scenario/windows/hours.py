@@ -407,10 +407,11 @@ def _table(seen: Seen, by: _ClassProperty, *, overlap: bool) -> Floats:
     observed = seen.observed
     reach, reaches = np.zeros(len(observed.judged), np.int64), 1
     if overlap:
-        reach, reaches = np.searchsorted(REACHES, observed.reach / HOUR_S), len(REACHES)
+        reaches = len(REACHES)
+        reach = np.searchsorted(np.array(REACHES) * HOUR_S, observed.reach)
     table: Floats = np.zeros((WEEK, reaches, 3, int(by.bins.max()) + 1, BLOCKS))
     kernels.add_to_table(
-        *(seen.possible_starts, np.where(observed.judged, by.bins, -1).astype(np.int64), reach),
+        *(seen.possible_starts, np.where(observed.judged, by.bins, np.int64(-1)), reach),
         *(observed.first, observed.last_arrival + 1, table),
     )
     return table
