@@ -82,8 +82,8 @@ def test_other_times_for_one_cluster_in_its_zone(tmp_path: Path) -> None:
 def test_a_failure_of_another_cluster_is_none_of_this_one(tmp_path: Path) -> None:
     base = site(tmp_path).model_dump()
     (first,) = base["clusters"]
-    second = {**first, "name": "d", "sources": [{"files": "others/*.swf"}]}
-    settings = config.Config.model_validate({**base, "clusters": [first, second]})
+    second = {**first, "name": "d", "sources": ({"files": "others/*.swf"},)}
+    settings = config.Config.model_validate({**base, "clusters": (first, second)})
     write(tmp_path / "logs" / "1.swf", "no log at all\n")
     (tmp_path / "others").mkdir()
     write(tmp_path / "others" / "1.swf", month(0, jobs=9))
