@@ -24,6 +24,8 @@ from audit.scenario.scenario import Scenario
 
 DAY_S: Final = 86_400
 SHOWN_S: Final = 30 * DAY_S  # past whose intervals are counted
+STALE_S: Final = 3_600
+"""Age of the newest record from which on it is stated."""
 
 
 class PendingJobs(NamedTuple):
@@ -169,6 +171,13 @@ def forecasts(
         why, sentence = in_words(predicted.job(one["job_id"]), one, scenario.now, zone, record)
         known = {key: one[key] for key in keys}
         yield Forecast(**known, withheld_because=why, sentence=sentence)
+
+
+def stale(as_of: int, zone: str, clock: int) -> Iterator[str]:
+    """Yield a warning if the newest records are old at ``clock``, epoch s."""
+    if clock - as_of >= STALE_S:
+        end, ago = wording.instant(as_of, zone), wording.rough_duration(clock - as_of)
+        yield f"the records end at {end}, {ago} ago: 'now' and 'today' are of that time"
 
 
 def in_words(
