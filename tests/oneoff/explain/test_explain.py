@@ -70,6 +70,15 @@ def test_the_configured_cluster_is_explained_as_it_is_audited(
     assert run("explain", "4", "--db", database, "--format", "json").stdout == told
 
 
+def test_an_order_by_usage_needs_the_configuration(run: Run, hand: Path, tmp_path: Path) -> None:
+    site = '[[clusters]]\nname = "site"\n[[clusters.pools]]\nname = "small"\n'
+    write(tmp_path / "c.toml", f'{site}capacity = {{ cpus = 4 }}\nfair_order = "fairshare"\n')
+    run("audit", hand, "--config", "c.toml", "--no-pdf")
+    refused = run("explain", "4", check=2).stderr
+    assert "pool 'small' of cluster 'site' has fair_order fairshare: pass --config" in refused
+    assert "Why job 4 waited" in run("explain", "4", "--config", "c.toml", hand).stdout
+
+
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
