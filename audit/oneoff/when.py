@@ -11,7 +11,7 @@ from audit.errors import UsageError
 from audit.json_answers import Instant, JsonAnswer
 from audit.metrics.attempts import population
 from audit.model import Pool, Standing
-from audit.oneoff.explain.explain import charged
+from audit.oneoff.explain.explain import charged, unknown_job
 from audit.pipeline.opening import ClusterLog, Session
 from audit.pipeline.published import open_either
 from audit.progress import printable
@@ -110,8 +110,7 @@ def _wanted(log: ClusterLog, subject: PendingJobs) -> pl.DataFrame:
         of_job = _of_job(log.described, subject.job)
         shown = printable(subject.job)
         if of_job.is_empty():
-            number = f"{log.described.height:,}"
-            raise UsageError(f"when: there is no job {shown!r} among {number} attempts")
+            raise unknown_job(log.described, subject.job, "when")
         found = of_job.filter(pending)
         if found.is_empty():
             raise UsageError(f"when: job {shown!r} is not pending; see 'fairaudit explain'")
