@@ -4,8 +4,10 @@ import html
 import json
 from pathlib import Path
 
+import polars as pl
 import pytest
 
+from audit.oneoff.explain.explain import unknown_job
 from audit.oneoff.explain.story import Cost, Delay
 from tests.cli.command import Run
 from tests.cli.conftest import run as run  # noqa: PLC0414 (a fixture)
@@ -92,6 +94,23 @@ def test_what_is_not_there_is_named(
     done = run("explain", asked[0], hand, *asked[1:], check=2)
     assert said in done.stderr
     assert not done.stdout
+
+
+@pytest.mark.parametrize(
+    ("ids", "job", "said"),
+    [
+        (["1_0", "1_1", "1_2", "1_3", "10"], "1", "; there is '1_0', '1_1', '1_2', …"),
+        (["7+0", "7+1", "70"], "7", "; there is '7+0', '7+1'"),
+        (["4.pbs", "4.pbs"], "4", "; there is '4.pbs'"),
+        (["12", "13"], "1", ""),
+        (["_1"], "", ""),
+    ],
+)
+def test_of_an_unknown_job_the_tasks_and_components_are_named(
+    ids: list[str], job: str, said: str
+) -> None:
+    error = unknown_job(pl.DataFrame({"job_id": ids}), job, "explain")
+    assert str(error) == f"explain: there is no job {job!r} among {len(ids)} attempts{said}"
 
 
 def test_without_logs_or_a_database_it_says_what_to_do(run: Run) -> None:
