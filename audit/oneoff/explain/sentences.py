@@ -167,8 +167,9 @@ def _kept(story: Story) -> str:
 
 def _who(story: Story) -> str:
     subject = story.subject
-    unit = wording.resource(subject.pool.resource)
-    size = "an unknown amount" if subject.size is None else wording.plural(subject.size, unit)
+    size = f"an unknown number of {wording.resources(subject.pool.resource)}"
+    if subject.size is not None:
+        size = wording.plural(subject.size, wording.resource(subject.pool.resource))
     long = f" for up to {wording.duration(subject.walltime_s)}" if subject.walltime_s else ""
     of = f" of user {wording.name(subject.user)}" if subject.user is not None else ""
     queue = [
