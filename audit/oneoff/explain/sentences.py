@@ -13,10 +13,7 @@ from audit.oneoff.explain.story import Crossing, Crowd, Delay, LineCause, Story,
 from audit.registry.causes import CAUSES, Cause
 from audit.registry.reasons import INFERRED_HOLDS, OTHER
 from audit.report import wording
-from audit.report.sections.causes.section import (
-    after_own_end,
-    reservations,
-)
+from audit.report.sections.causes.section import after_own_end, reservations
 from audit.rules import DAYS
 
 _BY_KEY: Final = {cause.key: cause for cause in CAUSES}
