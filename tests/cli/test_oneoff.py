@@ -92,7 +92,7 @@ NO_LOG = "Dear colleagues,\nplease find the accounting logs attached.\nYours, an
         (gzip.compress(busy(500).encode())[:-50], "a.swf", 3, "a.swf: truncated"),
         (NO_LOG, "a.swf", 2, "not a log that fairaudit reads"),
         (busy(20) + "1 2 3\n" * 5, "a.swf", 3, "5 of 25 records were refused"),
-        (log([]), "a.swf", 3, "it contains comments but no records"),
+        (log([]), "a.swf", 3, "it contains no records of jobs"),
         ("", "nowhere.swf", 2, "nowhere.swf: no such file"),
         ("", ".", 3, "a.swf: empty"),
         (busy(), "a.swf --zone Mars", 2, "time zone 'Mars'"),
