@@ -115,6 +115,24 @@ def test_what_makes_none(other: Record) -> None:
     assert pairs(MINE, job(0, 0, "cem"), other) == []
 
 
+def test_a_wait_of_a_minute_makes_no_pair() -> None:
+    assert pairs(job(0, 60, "ann"), job(10, 500, "bob")) == []
+    assert only(job(0, 61, "ann"), job(10, 500, "bob")) == (1, 0, 0)
+
+
+def test_gpus_are_compared_where_they_are_requested_but_not_memory() -> None:
+    assert only({**MINE, "mem_bytes": 6}, job(100, 200, "bob", mem_bytes=5)) == (1, 1, 800)
+    assert pairs({**MINE, "gpus": 2}, job(100, 200, "bob", gpus=1), job(0, 0, "cem")) == []
+    assert only(MINE, job(100, 200, "bob", gpus=1)) == (1, 1, 800)
+
+
+def test_of_many_rivals_every_second_counts() -> None:
+    others = [job(100 + k, 200 + k if k % 2 else 2_000, f"u{k}") for k in range(3_000)]
+    mine = job(0, 9_000, "ann")
+    assert only(mine, *others) == (1_500, 1_500, 7_000)
+    assert only(mine, *others[1:]) == (1_500, 1_500, 8_799)  # from the first on
+
+
 def test_other_users_of_the_same_account_do_not_count_for_the_account() -> None:
     mate = job(100, 200, "bob", account="of-ann")
     assert only(MINE, mate) == (1, 1, 800)
@@ -144,6 +162,15 @@ def test_the_parts_of_two_bursts_count_as_one() -> None:
     assert sum(one[0] for one in pairs(*own, *wide)) == pytest.approx(2)
 
 
+def test_an_array_much_larger_than_another() -> None:
+    own = [job(0, 400 + 200 * k, "ann") for k in range(2)]
+    array = [job(100, 200 + k, "bob") for k in range(300)]
+    assert pairs(*own, *array) == [
+        (pytest.approx(0.5), pytest.approx(140 / 600), 200),
+        (pytest.approx(0.5), pytest.approx(0.5), 400),
+    ]
+
+
 def test_lost_pairs_do_not_count_while_a_job_is_held_or_forbidden() -> None:
     barred = Barred(np.array([0, 0]), np.array([50, 500]), np.array([150, 600]))
     others = [job(at, start, "bob") for at, start in ((60, 700), (200, 300), (300, 550))]
@@ -153,6 +180,22 @@ def test_lost_pairs_do_not_count_while_a_job_is_held_or_forbidden() -> None:
         assert pairs(MINE, others[2], why=why) == []
         kept = job(160, 1_000, "cem")
         assert only(MINE, others[2], kept, why=why) == (1, 0, 0)
+
+
+def test_pairs_of_a_job_that_is_marked_unstartable() -> None:
+    """Those lost before it was marked count; kept ones never do."""
+    early, late, kept = job(60, 200, "bob"), job(70, 600, "cem"), job(80, 2_000, "dot")
+    why = Unstarted(marked_from=pl.Series([500, None, None, None]))
+    assert only(MINE, early, late, kept, why=why) == (1, 1, 800)
+    assert only(MINE, early, late, kept) == (3, 2, 800)
+
+
+def test_own_later_jobs_as_a_control() -> None:
+    own = [job(k, 1_000 - 200 * k, "ann") for k in range(3)]
+    assert pairs(*own, job(0, 0, "bob"), own=True) == [
+        (pytest.approx(2 / 9), pytest.approx(2 / 9), 400),
+        (pytest.approx(1 / 9), pytest.approx(1 / 9), 200),
+    ]
 
 
 def crowd(days: int) -> list[Record]:

@@ -64,6 +64,17 @@ def test_the_median_and_the_percentile_by_hand() -> None:
     assert waits([MINE, *crowd(users=4)])[0] == 60  # the 14th of 28
 
 
+def test_too_few_or_of_too_few_users() -> None:
+    assert waits([MINE, *crowd(each=6)])[0] is None  # 18
+    assert waits([MINE, *crowd(users=2, each=50)])[0] is None
+    assert waits([MINE, *crowd(users=2, each=50), *crowd(users=3, each=1)])[0] == 60
+
+
+def test_own_attempts_are_not_similar() -> None:
+    own = [ended(0, 5_000, 5_100, 1, "ann", walltime_s=HOUR) for _ in range(30)]
+    assert waits([MINE, *own, *crowd()])[0] == 60
+
+
 @pytest.mark.parametrize(
     "other",
     [
@@ -79,6 +90,14 @@ def test_those_of_another_queue_or_class_are_not_similar(other: Record) -> None:
     assert waits([MINE, *({**one, **other} for one in crowd())])[0] is None
 
 
+def test_the_nearest_days_come_first() -> None:
+    for day in (1, 7, 30):
+        assert waits([MINE, *crowd(day)])[0] == 60
+        later = crowd(day + 1 / DAY)
+        assert waits([MINE, *later])[0] == (60 if day < 30 else None)
+    assert waits([MINE, *crowd(1), *crowd(2, users=9)])[0] == 60
+
+
 def test_similar_jobs_ended_before_the_period_did() -> None:
     months = [Period("one", 0, 10 * DAY), Period("two", 10 * DAY, 20 * DAY)]
     early, late = crowd(9), crowd(11, users=5)
@@ -90,6 +109,24 @@ def test_similar_jobs_ended_before_the_period_did() -> None:
     assert waits([next_month, *late], months)[0] == 120
     long_after = {**mine, "end_time": 30 * DAY}  # in no current period
     assert waits([long_after, *late], months)[0] == 120
+
+
+def test_open_and_never_started_ones_have_similar_jobs_but_are_none() -> None:
+    gone = {"submit_time": 0, "end_time": 900, "cpus": 1, "user": "bob", "walltime_s": HOUR}
+    waiting = {"submit_time": 0, "cpus": 1, "user": "cem", "state": "PENDING", "walltime_s": HOUR}
+    assert waits([gone, waiting, *crowd()])[:2] == [60, 60]
+    assert waits([MINE, *crowd(each=6), gone, waiting])[0] is None
+    assert waits([{**MINE, "user": None}, *crowd()])[0] is None
+
+
+def test_accounts_are_compared_with_other_accounts() -> None:
+    others = [{**one, "account": f"of {one['user']}"} for one in crowd()]
+    same = [{**one, "account": "mine"} for one in crowd()]
+    mine = {**MINE, "account": "mine"}
+    column = REFERENCE["account"]
+    assert measured([mine, *others])[column][0] == 60
+    row = measured([mine, *same]).row(0, named=True)
+    assert (row["similar_wait_s"], row[column]) == (60, None)
 
 
 @st.composite
@@ -196,9 +233,23 @@ def test_beyond_the_95th_percentile_by_more_than_the_tolerance() -> None:
     assert found(gone(120), *SIMILAR, tolerance_s=0).is_empty()
 
 
+def test_the_percentile_is_that_of_attempts() -> None:
+    # 100 jobs, five of which waited an hour: the 95th waited 120 s; with six, an hour.
+    long = [ended(0, HOUR, HOUR + 1, 1, "u0", walltime_s=HOUR) for _ in range(6)]
+    rest = [ended(0, 120, 121, 1, f"u{k % 3}", walltime_s=HOUR) for k in range(95)]
+    assert found(gone(200), *rest, *long[:5])["similar_p95_s"].to_list() == [120]
+    assert found(gone(200), *rest[:94], *long).is_empty()
+
+
 def test_who_still_waits_waits_until_now_and_the_furthest_comes_first() -> None:
     got = found(gone(500), pending(), gone(900), *SIMILAR)
     assert got["waited_s"].to_list() == [NOW, 900, 500]
+
+
+def test_without_enough_similar_jobs_nobody_can_say() -> None:
+    assert found(pending(), *SIMILAR[:-3]).is_empty()
+    assert found(pending(user=None), *SIMILAR).is_empty()
+    assert found(pending(cpus=2), *SIMILAR).is_empty()
 
 
 def test_a_period_knows_nothing_of_later_jobs_but_who_still_waits_does() -> None:
