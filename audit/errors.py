@@ -147,6 +147,12 @@ class DefectError(Exception):
     """A defect of fairaudit whose message is withheld; the traceback is the original one."""
 
 
+def no_database(path: object) -> UsageError:
+    """Return the error about a published database that does not exist."""
+    remedy = "make one with 'fairaudit audit LOG', or pass --config FILE for that of a site"
+    return UsageError(f"{path}: no such database; {remedy}")
+
+
 def failed(what: str, error: OSError) -> AuditError:
     """Return a system error in ``what`` as an error with the exit code of its remedy."""
     kind = UsageError if error.errno in UNWRITABLE else AuditError

@@ -12,7 +12,7 @@ from typing import BinaryIO, Final
 from audit.analyst import reader
 from audit.analyst.reader import EndedError, FailedError, Process
 from audit.config import in_bytes
-from audit.errors import LockedError, StoreError, UnwritableError, UsageError, failed
+from audit.errors import LockedError, StoreError, UnwritableError, UsageError, failed, no_database
 from audit.words import ARCHIVE, Format
 
 GRACE_S: Final = 10
@@ -68,7 +68,7 @@ class Reader:
             StoreError: it is not a database of fairaudit.
         """
         if not path.is_file():
-            raise UsageError(f"{path}: no such database; make one with 'fairaudit audit LOG'")
+            raise no_database(path)
         self._path = path
         self._limits = limits
         self._archive = archive or path.parent / ARCHIVE

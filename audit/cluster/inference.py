@@ -151,10 +151,12 @@ def capacity(
     """
     if attempts[resource].drop_nulls().is_empty():
         present = [kind for kind in Resource if not attempts[kind].drop_nulls().is_empty()]
-        raise UsageError(
-            f"the log gives no {resource} for any attempt; it has: {', '.join(present) or 'none'} "
-            "(--resource)"
+        remedy = (
+            f"it has {' and '.join(present)}: pass --resource {present[0]}"
+            if present
+            else "it needs a column with the CPUs or nodes of each job, as sacct's AllocTRES"
         )
+        raise UsageError(f"the log gives no {resource} for any attempt; {remedy}")
 
     def found(amount: int, source: str, warning: str | None = None) -> tuple[int, Fact]:
         text = amount_text(amount, resource)

@@ -16,7 +16,9 @@ RULES: Final = pl.Schema(
         "name": pl.String,
         "kind": pl.String,
         "scope": pl.String,
+        "per": pl.String,
         "level": pl.Int64,
+        "unit": pl.String,
         "source": pl.String,
         "valid_from": pl.Date,
         "valid_to": pl.Date,
@@ -47,7 +49,7 @@ def rules_of(
                 "name": short_text(rule, pool.resource),
                 "kind": _kind(rule),
                 "scope": scope_text(rule, pool.resource) or None,
-                "level": rule.most if isinstance(rule, Limit) else None,
+                **(_level(rule) if isinstance(rule, Limit) else {}),
                 "source": "inferred" if found else "pbs" if rule in of_files else "configured",
                 "valid_from": rule.valid_from,
                 "valid_to": rule.valid_to,
@@ -77,6 +79,11 @@ def with_waiting(rules: pl.DataFrame, ended: pl.DataFrame) -> pl.DataFrame:
     both = rules.join(spent, on="rule", how="left", maintain_order="left")
     seconds = pl.col("waiting_s", "free_s").fill_null(0.0).round().cast(pl.Int64)
     return both.with_columns(seconds)
+
+
+def _level(limit: Limit) -> dict[str, Any]:
+    unit = (limit.resource or "jobs") + ("_s" if limit.remaining else "")
+    return {"per": limit.per, "level": limit.most, "unit": unit}
 
 
 def _kind(rule: Limit | Hours) -> str:

@@ -161,7 +161,14 @@ def detect(head: bytes, where: str, reading: Reading = PLAIN) -> Dialect:
     if (proposed := table()[TABLE].differs(head)) is not None:
         raise DialectError(f"{where}: ", proposed, "a table that needs a mapping: pass --table")
     known = ", ".join(dialect.title for dialect in table().values())
-    raise DialectError(f"{where}: not a log that fairaudit reads (known: {known})")
+    raise DialectError(f"{where}: not a log that fairaudit reads (known: {known}). {_REMEDY}")
+
+
+_REMEDY: Final = (
+    "Is it a table with columns of its own? Name them with --map FIELD=COLUMN or --table FILE "
+    "(docs/tables.md). 'fairaudit refused --head LOG' prints its first lines without names, for an "
+    "issue"
+)
 
 
 def another(line: bytes, name: str) -> Dialect | None:
@@ -170,6 +177,7 @@ def another(line: bytes, name: str) -> Dialect | None:
     return next((dialect for dialect in others if dialect.recognises(line)), None)
 
 
+SACCT: Final = "sacct -X -D -P"
 FOREIGN: Final = (
     # name, remedy, patterns: all must match; the line of the first is reported
     (
@@ -178,9 +186,33 @@ FOREIGN: Final = (
         r'^"[A-Z][A-Z0-9_]+" "\d+(?:\.\d+)*" \d{9,11} ',
     ),
     (
-        "what LSF's bacct prints",
-        "its source, the file lsb.acct, is",
-        r"^Accounting information about jobs that are:|^Job <\d+(?:\[\d+\])?>, .*User <",
+        "what LSF's bacct, bhist or bjobs prints",
+        "their source, the file lsb.acct, is",
+        r"^Accounting information about jobs that are:|^Job <\d+(?:\[\d+\])?>, .*User <"
+        r"|^JOBID +USER +STAT +QUEUE ",
+    ),
+    (
+        "what Slurm's squeue prints",
+        f"it lacks the jobs that have ended, which sacct has: {SACCT}; "
+        "samples of squeue can be added with --squeue",
+        r"^ *JOBID +PARTITION +NAME +USER +ST |^\S*\|JOBID\|.*\|NODELIST\(REASON\)"
+        r'|^ *"accrue_time": ',
+    ),
+    (
+        "what Slurm's sreport prints",
+        f"it has totals, and sacct has the jobs: {SACCT}",
+        r"^(?:Cluster|User|Job) .*Utilization .*\d{4}-\d\d-\d\dT|^Usage reported in ",
+    ),
+    (
+        "what qstat prints",
+        "the scheduler's accounting files are read: server_priv/accounting of PBS, the file "
+        "called accounting of Grid Engine",
+        r"^Job [iI][dD] +Name +User +Time Use +S|^job-ID +prior +name +user +state ",
+    ),
+    (
+        "what HTCondor's condor_q prints",
+        "it lacks the jobs that have ended, which condor_history -long prints",
+        r"^-- Schedd: ",
     ),
     (
         "Grid Engine's reporting file",
@@ -205,13 +237,13 @@ FOREIGN: Final = (
     ),
     (
         "what Slurm's sacct --yaml prints",
-        "let sacct write text or JSON: sacct -X -D -P, sacct -X -D --json",
+        f"let sacct write text or JSON: {SACCT}, sacct -X -D --json",
         r"\A%YAML",
         r"\ballocation_nodes:|openapi\\?/db",
     ),
     (
         "Slurm's job completion log (jobcomp/filetxt)",
-        "the accounting database knows more: sacct -X -D -P",
+        f"the accounting database knows more: {SACCT}",
         r"^JobId=\d+ UserId=",
     ),
 )

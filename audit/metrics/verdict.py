@@ -4,8 +4,8 @@ All is counted over a *base*: the period or, where it is shorter, the 91 days up
 all waiting of the jobs that ended in it, without the waiting before the log begins. The first row
 whose condition holds decides:
 
-    cannot tell   too few jobs, starts or users are known, the log is a part of the workload, or the
-                  period is incomplete (``Unknown``)
+    cannot tell   too few jobs, starts, submissions or users are known, the log is a part of the
+                  workload, or the period is incomplete
     quiet         hardly any job waited long, no class of jobs typically did, and W is small
                   compared with the occupancy of all jobs
     cannot tell   not judged / W ≥ ``not_judged``
@@ -49,6 +49,7 @@ class Because(StrEnum):
 
     FEW_JOBS = "few_jobs"
     FEW_STARTS = "few_starts"
+    FEW_ARRIVALS = "few_arrivals"
     UNKNOWN_USERS = "unknown_users"
     ONE_USER = "one_user"
     PART = "part"
@@ -228,6 +229,7 @@ def _unknown(base: VerdictBase, of: Thresholds, gaps: Gaps) -> Because | None:
     found = {
         Because.FEW_JOBS: base.ended < of.few_jobs,
         Because.FEW_STARTS: 2 * base.placed < base.ended,
+        Because.FEW_ARRIVALS: 2 * base.waits < base.ended,
         Because.UNKNOWN_USERS: 0 < base.waited_s <= 2 * base.unknown_users_s,
         Because.ONE_USER: base.users == 1,
         Because.PART: gaps.part,

@@ -31,8 +31,6 @@ def from_published(
         StoreError: the database cannot be read.
     """
     path = folder / config.output.database
-    if not path.is_file():
-        raise UsageError(f"{path}: no such database; 'fairaudit run' makes it")
     archive = places.Site(config, folder).archive_of(path)
     opened = snapshots.open_snapshot(path, memory_limit=config.sql.memory_limit, archive=archive)
     with closing(opened) as con:

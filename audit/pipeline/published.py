@@ -56,8 +56,6 @@ def open_published(
         LockedError: a run is writing the file.
         StoreError: the file is not a database.
     """
-    if not path.is_file():
-        raise UsageError(f"{path}: no such database; make one with 'fairaudit audit LOG'")
     opened = snapshots.open_snapshot(path, memory_limit=config.sql.memory_limit, archive=archive)
     with closing(opened) as con:
         names = database.fetch(con, "SELECT cluster FROM clusters ORDER BY ALL")["cluster"]

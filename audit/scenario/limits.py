@@ -97,6 +97,9 @@ class _Touch(NamedTuple):
     binding: Bools
 
 
+_NO_TOUCH: Final = _Touch(*(np.empty(0, np.int64),) * 3, np.empty(0, np.bool_))
+
+
 def limits_of(queue: pl.DataFrame, pool: Pool, known_to: int) -> Limits:
     """Return the limits and windows of ``pool`` for its attempts, and the throttles of arrays.
 
@@ -299,7 +302,7 @@ def _marks(count: int, touch: _Touch, names: pl.Series, counters: int) -> list[I
 def _by_attempt(count: int, touches: Sequence[_Touch]) -> tuple[Ints, Ints, Ints, Bools]:
     """Return the touches attempt by attempt, and where those of each begin."""
     attempt, counter, amount, binding = (
-        np.concatenate(each) for each in zip(*touches, strict=True)
+        np.concatenate(each) for each in zip(_NO_TOUCH, *touches, strict=True)
     )
     order = np.argsort(attempt, kind="stable")
     first = np.searchsorted(attempt[order], np.arange(count + 1))

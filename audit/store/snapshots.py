@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from audit.errors import LockedError, StoreError
+from audit.errors import LockedError, StoreError, no_database
 from audit.store import catalogue
 from audit.store.database import LONGEST_S, SNAPSHOT, Connection, open_locked
 from audit.words import ARCHIVE
@@ -32,10 +32,11 @@ def open_snapshot(
 
     Raises:
         LockedError: a process is writing the file.
-        StoreError: it does not exist, is not a database, or holds something that is not allowed.
+        UsageError: it does not exist.
+        StoreError: it is not a database, or holds something that is not allowed.
     """
     if not path.is_file():
-        raise StoreError(f"{path}: no such database; make one with 'fairaudit audit LOG'")
+        raise no_database(path)
     base = Path(os.path.abspath(path.parent))  # noqa: PTH100 - does not follow links
     folder = base / ARCHIVE if archive is None else Path(os.path.abspath(archive))  # noqa: PTH100
     con = open_locked(path, memory_limit, timeout_s)

@@ -24,7 +24,7 @@ path AS (
 beside AS (
     SELECT
         other.cluster, other.method, path.level, other.parent, other.entity_kind, other.entity,
-        other.as_of, sum(other.usage) / 3600 AS hours, min(other.level_fs) AS level_fs
+        other.as_of, (sum(other.usage::DECIMAL(38, 6)) / 3600)::DOUBLE AS hours, min(other.level_fs) AS level_fs
     FROM path JOIN history AS other
         ON other.cluster = path.cluster AND other.method = path.method
         AND other.parent IS NOT DISTINCT FROM path.parent

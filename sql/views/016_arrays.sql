@@ -10,7 +10,7 @@ SELECT
     to_timestamp(max(end_time)) AS last_end,
     sum(occupancy_s) / nullif(max(end_time) - min(start_time), 0) AS concurrency,
     max(array_throttle) AS throttle,
-    round(sum(cause_held_s) FILTER (held_by = 'array'))::BIGINT AS held_by_throttle_s
+    round(sum(cause_held_s::DECIMAL(18, 3)) FILTER (held_by = 'array'))::BIGINT AS held_by_throttle_s
 FROM all_results
 WHERE
     schedule = 'observed'

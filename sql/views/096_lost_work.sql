@@ -2,7 +2,7 @@
 CREATE OR REPLACE VIEW lost_work AS
 SELECT
     job.cluster, job.pool, CAST(timezone(zone, to_timestamp(end_time)) AS DATE) AS day,
-    job."user", account, count(*) AS attempts, sum(lost_work) AS lost_work
+    job."user", account, count(*) AS attempts, sum(lost_work::DECIMAL(38, 6))::DOUBLE AS lost_work
 FROM all_results AS job
 JOIN clusters ON clusters.cluster = job.cluster
 WHERE schedule = 'observed' AND lost_work > 0 AND end_time IS NOT NULL

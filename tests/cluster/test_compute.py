@@ -24,6 +24,7 @@ from audit.metrics.attempts.summary import summarise
 from audit.model import ATTEMPTS, Limit, Period, Pool, Resource
 from audit.model import Window as Hours
 from audit.nightly.run import run
+from audit.report.sections.causes.shown import named_rule
 from audit.scenario.workload import workload_of_rows
 from audit.store import database
 from tests import stores
@@ -128,6 +129,24 @@ POOL = Pool(
 LIMIT = "limit of 2 running jobs per user from 2026-01-05"
 
 
+@pytest.mark.parametrize(
+    ("limit", "whole"),
+    [
+        (Limit(most=1_256, resource="cpus"), "1,256 CPUs"),
+        (Limit(most=1, resource="gpus:a100"), "1 a100 GPU"),
+        (Limit(most=1_256, resource="cpus", per="user"), ""),
+        (Limit(most=1_256, resource="cpus", partition=("long",)), ""),
+        (Limit(most=1_256, resource="cpus", remaining=True), ""),
+        (Limit(most=1_256), ""),
+        (Hours(hours=(8, 9)), ""),
+    ],
+)
+def test_what_a_limit_leaves_of_the_whole_machine(limit: Limit | Hours, whole: str) -> None:
+    of = {"limits": (limit,)} if isinstance(limit, Limit) else {"windows": (limit,)}
+    (row,) = rules_of(Pool("main", Resource.cpus, 2_000, **of), ()).to_dicts()
+    assert named_rule(row).whole == whole
+
+
 def test_inferred_rules_have_evidence() -> None:
     evidence = [{"rule": LIMIT, "starts": 40, "breaks": 1, "stops": 30}]
     rows = rules_of(POOL, evidence).to_dicts()
@@ -140,8 +159,10 @@ def test_inferred_rules_have_evidence() -> None:
         "daytime closure for jobs over 1 h",
         "closed hours",
     ]
-    assert [(row["scope"], row["level"]) for row in rows] == [
-        *((None, 2), ("jobs over 1 h", None), (None, None)),
+    assert [(row["scope"], row["per"], row["level"], row["unit"]) for row in rows] == [
+        (None, "user", 2, "jobs"),
+        ("jobs over 1 h", None, None, None),
+        (None, None, None, None),
     ]
     assert rows[0]["valid_from"] == date(2026, 1, 5)
     assert rows[1]["rule"] == "closed hours Mon 08–10 (UTC) for jobs over 1 h"

@@ -78,8 +78,12 @@ def test_an_attempt_that_never_started_refutes_nothing() -> None:
 
 
 def test_a_resource_that_the_log_does_not_give() -> None:
-    with pytest.raises(UsageError, match="gives no gpus for any attempt; it has: cpus"):
+    other = "gives no gpus for any attempt; it has cpus: pass --resource cpus"
+    with pytest.raises(UsageError, match=other):
         inference.pool(attempts(1), [], Resource.gpus, None, 200)
+    without = attempts(1).with_columns(cpus=None, nodes=None)
+    with pytest.raises(UsageError, match="no cpus for any attempt; it needs a column"):
+        inference.pool(without, [], Resource.cpus, None, 200)
 
 
 def test_zones() -> None:

@@ -99,6 +99,7 @@ def test_of_an_unknown_log_nothing_is_shown() -> None:
         dialects.detect(b"\n\xffJobID|User|State\n", "a/b.swf")
     message = str(caught.value)
     assert message.startswith("a/b.swf: not a log that fairaudit reads (known: ")
+    assert "--table FILE" in message
     assert "JobID" not in message
     assert caught.value.exit_code == 2
 
@@ -126,6 +127,14 @@ JOBCOMP = "JobId=8 UserId=lab_cyd(1003) GroupId=lab_cyd(1003) Name=signal JobSta
     [
         (LSF, r"LSF.s log of events \(lsb.events\)", 1),
         ("\nAccounting information about jobs that are: \n", "LSF's bacct", 2),
+        ("JOBID   USER    STAT  QUEUE      FROM_HOST\n", "bhist or bjobs", 1),
+        ("   JOBID PARTITION     NAME     USER ST       TIME  NODES\n", "squeue", 1),
+        ("ACCOUNT|MIN_CPUS|JOBID|NAME|ST|USER|CPUS|NODELIST(REASON)\n", "squeue", 1),
+        ('{\n  "jobs": [\n    {\n      "accrue_time": 1795233702,\n', "squeue", 4),
+        ("----\nCluster Utilization 2026-11-20T00:00:00 - 2026-11-20T23:59:59\n", "sreport", 2),
+        ("Job id            Name             User              Time Use S Queue\n", "qstat", 1),
+        ("job-ID  prior   name       user         state submit/start at\n", "qstat", 1),
+        ("\n\n-- Schedd: submit.example.org : <10.0.0.1:9618?...\n", "condor_q", 3),
         (REPORTING, "Grid Engine's reporting file", 1),
         (GRIDWARE, "Gridware or Open Cluster Scheduler 9", 1),
         (QACCT, "Grid Engine's qacct", 1),

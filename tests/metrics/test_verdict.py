@@ -50,6 +50,10 @@ def lost(name: str, passed_s: int, named: bool | None = True, **more: object) ->
         ({"ended": 29, "placed": 29}, Word.CANNOT_TELL, Because.FEW_JOBS),
         ({"placed": 499}, Word.CANNOT_TELL, Because.FEW_STARTS),
         ({"placed": 500}, Word.FAIR, Because.NONE),
+        ({"waits": 499}, Word.CANNOT_TELL, Because.FEW_ARRIVALS),
+        # no wait is known, so none is long
+        ({"waits": 0, "long_waits": 0}, Word.CANNOT_TELL, Because.FEW_ARRIVALS),
+        ({"waits": 500}, Word.FAIR, Because.NONE),
         ({"unknown_users_s": 500_000.0}, Word.CANNOT_TELL, Because.UNKNOWN_USERS),
         ({"users": 1}, Word.CANNOT_TELL, Because.ONE_USER),
         ({"not_judged_s": 500_000.0}, Word.CANNOT_TELL, Because.NOT_JUDGED),

@@ -162,6 +162,18 @@ def test_amounts_and_of_whom() -> None:
     assert exceeding["fst_strict"].null_count() == 3
 
 
+@pytest.mark.parametrize(
+    ("rules", "made"),
+    [
+        ({"limits": (Limit(most=3, resource="cpus", per="job"),)}, [None, 0]),
+        ({"limits": (Limit(most=1, user=("nobody",)),)}, [0, 5]),
+        ({"windows": (Window(hours=tuple(range(168)), walltime_above_s=HOUR),)}, [0, 5]),
+    ],
+)
+def test_rules_that_count_no_attempt(rules: dict[str, Any], made: list[int | None]) -> None:
+    assert starts(POOL._replace(**rules), [asked(0, 4, 5), asked(0, 1, 9)]) == made
+
+
 def test_those_exempt_count_but_are_not_held() -> None:
     limit = Limit(most=1, per="user", exempt_qos=("high",))
     records = [asked(0, 1, 5), asked(0, 1, 9, qos="high"), asked(1, 1, 5)]

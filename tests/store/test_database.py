@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from audit.errors import LockedError, StoreError
+from audit.errors import LockedError, StoreError, UsageError
 from audit.store import database, publish, snapshots
 from audit.store.database import Connection
 from tests import processes, stores
@@ -80,7 +80,7 @@ def test_a_long_query_is_interrupted(store: Connection, tmp_path: Path) -> None:
 
 
 def test_files_that_are_no_database(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="no such database"):
+    with pytest.raises(UsageError, match="no such database; make one"):
         snapshots.open_snapshot(tmp_path / "none")
     text = tmp_path / "text"
     text.write_text("not a database, but long enough to look like one" * 100)

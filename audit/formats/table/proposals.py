@@ -23,8 +23,9 @@ from audit.formats.instants import instants
 from audit.formats.lines import Block
 
 _NAMES: Final[Mapping[str, str]] = {
-    "job_id": "jobid job jid idjob jobnumber primaryjobid cobaltjobid jobidraw taskid id name",
-    "user": "user userid username uid usr owner usernamegenid hasheduserid iduser",
+    "job_id": "jobid job jid idjob jobnumber localjobid primaryjobid cobaltjobid jobidraw taskid "
+    "id name",
+    "user": "user userid username localuserid uid usr owner usernamegenid hasheduserid iduser",
     "account": "account project projectname projectnamegenid projectid allocation acct",
     "group": "group groupid gid idgroup hashedusergroupid",
     "partition": "partition queue queuename vc cluster pool",
@@ -39,7 +40,8 @@ _NAMES: Final[Mapping[str, str]] = {
     "completiontime",
     "walltime": "walltime timelimit timelimitraw wallclocklimit wallclockreq walltimereq "
     "walltimeseconds requestedtime reqtime elpl wallreq",
-    "elapsed": "elapsed runtime duration elapsedtime runtimeseconds wallclockused elapsedraw",
+    "elapsed": "elapsed runtime duration elapsedtime runtimeseconds wallduration wallclockused "
+    "elapsedraw",
     "cpus": "cpus ncpus numcpus cpunum cores numcores numcoresalloc coresused ncores processors "
     "procs allocatedcpus numprocessors cnumat",
     "nodes": "nodes nnodes numnodes nodenum nodecount numnodesalloc nodesused nodesalloc nnuma",

@@ -8,6 +8,7 @@ import numpy as np
 from audit.kernels.delivered.lines cimport HUGE, JobHeap, insert, pop, push, remove
 from audit.kernels.delivered.model cimport NOBODY, ObservedPool, PassBackfill, PassRule
 from audit.kernels.delivered.passes cimport PassScene, close_windows, count, make_pass, rate, run
+from audit.kernels.growing cimport Table, add_row
 
 
 @cython.final
@@ -103,18 +104,18 @@ def capacities(
 cdef class AgreementGoal:
     """The agreement below which rules do not matter."""
     cdef double least  # 0 to 1
-    cdef const int64_t[::1] seen  # [m], observed starts that count, at each instant
+    cdef const int64_t[::1] seen  # [J], observed starts that count, at each instant
     cdef int64_t seen_in_all
-    cdef const int64_t[:, ::1] others  # rules × 2, as ``out``: sums at instants not judged
+    cdef const int64_t[:, ::1] known  # rules × 2, as ``out``: sums of all that is not found here
 
 
 @cython.cdivision(True)
-cdef bint is_lost(AgreementGoal goal, int64_t[:, ::1] sums, int64_t left) noexcept nogil:
-    """Return whether no rule can reach a goal, with ``left`` observed starts to come."""
+cdef bint is_lost(AgreementGoal goal, int64_t[:, ::1] sums, int64_t[::1] left) noexcept nogil:
+    """Return whether no rule can reach a goal, with ``left`` observed starts to come for each."""
     cdef int64_t k
     cdef double most
     for k in range(sums.shape[0]):
-        most = sums[k, 0] + left
+        most = sums[k, 0] + left[k]
         if most / max(goal.seen_in_all + sums[k, 1], 1) >= goal.least:
             return False
     return True
@@ -122,8 +123,8 @@ cdef bint is_lost(AgreementGoal goal, int64_t[:, ::1] sums, int64_t left) noexce
 
 def agreement(
     ObservedPool log not None, PassRule rule not None, const int64_t[::1] most,
-    const uint8_t[::1] judged, const uint8_t[::1] waited, const int64_t[:, ::1] settings,
-    int64_t[:, :, ::1] out, AgreementGoal goal not None
+    const uint8_t[::1] judged, const uint8_t[:, ::1] wanted, const uint8_t[::1] waited,
+    const int64_t[:, ::1] settings, int64_t[:, :, ::1] out, AgreementGoal goal not None
 ):
     """Count how well rules that differ in their backfilling agree with the observed starts.
 
@@ -131,55 +132,64 @@ def agreement(
         rule: their order and limits.
         most: [m], C of fcfs and no_guarantee.
         judged: [m], whether an instant counts; J do.
+        wanted: rules × J, at which of them passes of each rule are made.
         waited: [n], whether an attempt waited long enough to count where it was started.
         settings: rules × (backfill, depth, reservations, window).
-        out: rules × J × 2, to which are added: starts that were observed and chosen, and attempts
-            chosen that did not start then.
+        out: rules × J × 2, to which are added, where wanted: starts that were observed and chosen,
+            and attempts chosen that did not start then.
         goal: what the rules are compared for.
 
     Returns:
-        Whether all instants were compared, as any of the rules may reach the goal.
+        None if no rule can reach the goal, and then ``out`` is of no use. Otherwise rows of
+        (rule, place of the instant, attempt): the attempts without which the rule would start
+        others, which are those that start and the first that cannot; not of rules that plan or
+        count what they examine, to which any attempt matters.
 
     Source: SPEC §10, *Agreement*.
     """
+    cdef int64_t[:, ::1] sums = np.array(goal.known)
+    cdef int64_t[::1] left = np.asarray(wanted) @ np.asarray(goal.seen)
+    cdef bint lost = is_lost(goal, sums, left)
     cdef ObservedSweep sweep = ObservedSweep(log, rule)
     cdef PassScene scene = sweep.scene
-    cdef int64_t i, k, running, place = 0, left = 0
-    cdef int64_t[:, ::1] sums = np.array(goal.others)
-    for i in range(judged.shape[0]):
-        left += goal.seen[i] if judged[i] else 0
+    cdef Table served = Table(3)
+    cdef int64_t i, k, running, place = 0
     for k in range(settings.shape[0]):
         sweep.plans |= settings[k, 0] >= PassBackfill.EASY
     with nogil:
-        for i in range(log.instants.shape[0]):
+        for i in range(0 if lost or wanted.shape[1] == 0 else log.instants.shape[0]):
             free_and_join(sweep, scene, log, rule, i)
             if judged[i]:
                 rate(scene, rule, rule.priorities)
                 find_least(scene, sweep.smallest, log, False)
                 running = scene.sums_running[0]
                 for k in range(settings.shape[0]):
+                    if not wanted[k, place]:
+                        continue
                     rule.backfill = <PassBackfill>settings[k, 0]
                     rule.depth, rule.reservations = settings[k, 1], settings[k, 2]
                     rule.window = settings[k, 3]
                     scene.free = most[i] - running
                     scene.planned = max(log.capacity[0, i], log.used[i]) - running
-                    compare(scene, log, rule, waited, out, k, place)
+                    compare(scene, log, rule, waited, out, k, place, served)
                     sums[k, 0] += out[k, place, 0]
                     sums[k, 1] += out[k, place, 1]
+                    left[k] -= goal.seen[place]
                 place += 1
-                left -= goal.seen[i]
-                if is_lost(goal, sums, left):
+                lost = is_lost(goal, sums, left)
+                if lost or place == wanted.shape[1]:
                     break
             start(sweep, scene, log, rule, i)
-    return place == out.shape[1]
+    return None if lost else served.taken()
 
 
 cdef void compare(
     PassScene scene, ObservedPool log, PassRule rule, const uint8_t[::1] waited,
-    int64_t[:, :, ::1] out, int64_t row, int64_t place
+    int64_t[:, :, ::1] out, int64_t row, int64_t place, Table served
 ) noexcept nogil:
     """Make a pass, count its starts, and take it back."""
     cdef int64_t k, x, job
+    cdef bint few = rule.backfill != PassBackfill.REPLAN and rule.depth == NEVER
     make_pass(scene, log, rule, False)
     for k in range(scene.number):
         job = scene.chosen[k]
@@ -190,6 +200,16 @@ cdef void compare(
             out[row, place, 1] += 1
         else:
             out[row, place, 0] += waited[job]
+        if few:
+            serve(served, row, place, job)
+    if few and scene.first != NOBODY:
+        serve(served, row, place, scene.first)
+
+
+cdef inline void serve(Table served, int64_t row, int64_t place, int64_t job) noexcept nogil:
+    cdef int64_t* made = add_row(served)
+    if made != NULL:
+        made[0], made[1], made[2] = row, place, job
 
 
 def held_from(ObservedPool log not None, const int64_t[::1] user, int64_t users, int64_t[::1] out):

@@ -78,18 +78,19 @@ def compose(facts: PageFacts, zone: str) -> FirstPage:
 
 
 def _kicker(facts: PageFacts) -> Sentence:
-    users = facts.people.users if facts.people else facts.base_users
-    made = say(
-        "{jobs} of {users}",
-        jobs=Slot(wording.plural(facts.jobs, "job"), "jobs"),
-        users=Slot(wording.plural(users, "user"), "users"),
-    )
+    made = say("{jobs}", jobs=Slot(wording.plural(facts.jobs, "job"), "jobs"))
+    if users := _users(facts):
+        made += say(" of {users}", users=Slot(wording.plural(users, "user"), "users"))
     if facts.several:
         made = say("pool {pool} · ", pool=wording.name(facts.pool, 30)) + made
     if facts.base_days is not None:
         days = Slot(wording.plural(facts.base_days, "day"), "")
         made += say(" · Verdict over {days}", days=days)
     return made
+
+
+def _users(facts: PageFacts) -> int:
+    return facts.people.users if facts.people else facts.base_users
 
 
 def _long(one: tuple[str, int, int, int], zone: str) -> LongWaitRow:
@@ -109,7 +110,7 @@ def lines(facts: PageFacts) -> tuple[tuple[str, str], ...]:
     if facts.decision.word is Word.QUIET:
         made += [("Who", _long_waits(facts)), ("Trust", _trust(facts))]
     else:
-        made += [("Why", _why(facts)), ("Who", _who(facts))]
+        made += [("Why", _why(facts)), ("Who", wording.first_lower(_who(facts)))]
         made += [("Changed", changes_page_one.changed(facts, than=False).plain.rstrip("."))]
         made += [("Try", wording.first_lower(_to_try(facts)).rstrip(".")), ("Trust", _trust(facts))]
     return tuple((title, cut(text, MOST_IN_LINE)) for title, text in made if text)
@@ -133,8 +134,10 @@ def _to_try(facts: PageFacts) -> str:
 
 def _waits(facts: PageFacts) -> str:
     of, machine = facts.strip, facts.machine
-    users = facts.people.users if facts.people else facts.base_users
-    jobs = f"({wording.plural(facts.jobs, 'job')}, {wording.plural(users, 'user')})"
+    counts = [wording.plural(facts.jobs, "job")]
+    if users := _users(facts):
+        counts.append(wording.plural(users, "user"))
+    jobs = f"({', '.join(counts)})"
     busy = f"machine {amounts.short_share(machine.busy)} busy"
     if machine.gpus_busy is not None:
         unit = wording.resources(machine.resource)
@@ -155,8 +158,10 @@ def _brief(key: str, facts: PageFacts) -> str:
         return phrases.FULL_MACHINE
     cause = BY_KEY[key]
     if key == "none" and who_page.has_reason(facts):
-        return NOT_CERTAIN[1]
-    return wording.first_lower(cause.in_part) if facts.part and cause.in_part else cause.brief
+        return NOT_CERTAIN
+    if facts.part and cause.in_part:
+        return wording.first_lower(who_page.label(cause, facts))
+    return cause.brief
 
 
 def _why(facts: PageFacts) -> str:
@@ -173,24 +178,20 @@ def _most_of_waiting(facts: PageFacts) -> str:
 
 
 def _who(facts: PageFacts) -> str:
-    people = facts.people
-    head = wording.first_lower(_most_of_waiting(facts))
-    if people is None or not head:
-        return ""
-    kind = people.kind
-    if not people.compared:
-        return head
-    of = wording.plural(people.compared, kind)
+    """Return who waits most, and who waits longer than similar jobs."""
+    people, head = facts.people, _most_of_waiting(facts)
+    if people is None or not people.compared or not head:
+        return head if people else ""
+    of, one = wording.plural(people.compared, people.kind), people.longest
     if not people.longer:
         return f"{head}; of {of} compared, none waits longer than similar jobs"
-    one = people.longest
     if people.longer == 1 and one is not None:
-        who = who_page.name(one.kind, one.name)
-        both = f"typically waited {amounts.short_time(one.median)}, similar jobs"
-        return f"{head}; {who} {both} {amounts.short_time(one.similar)}"
+        times = map(amounts.short_time, (one.median, one.similar))
+        name = who_page.name(one.kind, one.name)
+        return "{}; {} typically waited {}, similar jobs {}".format(head, name, *times)
     wait = "waits" if people.longer == 1 else "wait"
-    longer = f"{wording.count(people.longer)} of {of} compared {wait} longer than similar jobs"
-    return f"{head}; {longer}"
+    count = wording.count(people.longer)
+    return f"{head}; {count} of {of} compared {wait} longer than similar jobs"
 
 
 def _long_waits(facts: PageFacts) -> str:
@@ -243,7 +244,11 @@ def _paragraphs(facts: PageFacts, *, brief: bool) -> list[tuple[str, str]]:
             text, _, reason = long.partition(": ")
             made.append(("The long waits:", f"{text}. {reason.capitalize()}."))
         return made
-    made += [("Waits:", _mail_waits(facts)), ("Why:", _mail_why(facts)), ("Who:", _mail_who(facts))]
+    made += [
+        ("Waits:", _mail_waits(facts)),
+        ("Why:", _mail_why(facts)),
+        ("Who:", f"{_who(facts)}.".lstrip(".")),
+    ]
     first = f"{_to_try(facts)}." if brief else _first(advice.to_try(facts))
     title, _, rest = first.partition(": ")
     asked = title in ("To decide", "To ask")
@@ -286,21 +291,6 @@ def _mail_why(facts: PageFacts) -> str:
         reason = "certain reason" if who_page.has_reason(facts) else "reason"
         text += f" For {part} the log gives no {reason}."
     return text
-
-
-def _mail_who(facts: PageFacts) -> str:
-    people = facts.people
-    head = _most_of_waiting(facts)
-    if people is None or not head:
-        return ""
-    one = people.longest
-    if one is None:
-        return f"{head}."
-    who = who_page.name(one.kind, one.name)
-    waits = (
-        f"{amounts.short_time(one.median)}; similar jobs waited {amounts.short_time(one.similar)}"
-    )
-    return f"{head}. {who} typically waited {waits}."
 
 
 # --- subject and index ---------------------------------------------------------------------------

@@ -36,6 +36,7 @@ QUIET: Final = "{who} waited over {time}, so there is nothing to judge."
 CANNOT: Final[Mapping[Because, str]] = {
     Because.FEW_JOBS: "Too few jobs ended to judge.",
     Because.FEW_STARTS: "The log has too few start times.",
+    Because.FEW_ARRIVALS: "The log has too few submission times.",
     Because.UNKNOWN_USERS: "The log does not say whose jobs these were.",
     Because.ONE_USER: "All jobs are those of one user.",
     Because.PART: "The log holds only a part of the jobs.",
@@ -92,6 +93,8 @@ FACT: Final[Mapping[Because, str]] = {
     Because.FEW_JOBS: "{jobs} ended; {least} are needed.",
     Because.FEW_STARTS: "The start of fewer than half of the jobs is known. So no user’s wait is "
     "known.",
+    Because.FEW_ARRIVALS: "The submission of fewer than half of the jobs is known. So no user’s "
+    "wait is known.",
     Because.UNKNOWN_USERS: "Jobs without a known user have half of the waiting or more.",
     Because.ONE_USER: "At least two users are needed.",
     Because.PART: "Other jobs may have used what seems free.",

@@ -22,6 +22,7 @@ from audit.report.sections.advice.record import (
     Advised,
 )
 from audit.report.sections.causes import shown
+from audit.report.sections.causes.record import RuleTime
 from audit.report.sections.changes import page_one
 from audit.report.sections.changes.record import (
     Compared,
@@ -162,11 +163,11 @@ class _Reading:
         jobs = self.jobs
         some = not jobs.is_empty()
         whole = shown.shares(jobs) if some else {}
-        named, scopes, holds = self._rules()
+        named, holds = self._rules()
         outside = float(jobs["outside"].sum()) if some else 0.0
         waited = float(jobs["wait_s"].sum()) if some else 0.0
         context = Context(
-            pool.capacity, whole, waited - outside, named, scopes, holds,
+            pool.capacity, whole, waited - outside, named, holds,
             self._overtaken(), row["waited_s"], self.of.decision, row["tested"], self._shares(),
         )  # fmt: skip
         step, points, marks = self._steps(jobs)
@@ -177,7 +178,7 @@ class _Reading:
             pool=pool.name,
             several=len(contents.pools) > 1,
             days=self.days,
-            jobs=pool.attempts,
+            jobs=pool.attempts or pool.undated,
             base_days=round((row["to_time"] - row["from_time"]) / _DAY_S) if shorter else None,
             base_waited_s=row["waited_s"],
             base_no_reason=_part(row["no_reason_s"], row["waited_s"]),
@@ -215,15 +216,13 @@ class _Reading:
             long_waits=waits.long_waits(jobs, LONGEST) if some else (),
         )
 
-    def _changes(
-        self, waited_s: float, named: Mapping[str, tuple[str, str, str]]
-    ) -> tuple[Advice, ...]:
+    def _changes(self, waited_s: float, named: Mapping[str, RuleTime]) -> tuple[Advice, ...]:
         """Return the changes that save enough of the waiting; their titles have rules' names."""
         found = []
         for one in self.pool[Advised].changes:
             title = one.title
-            for rule, (name, _, _) in named.items():
-                title = title.replace(f" the {rule}", f" the {name}")
+            for rule, of in named.items():
+                title = title.replace(f" the {rule}", f" the {of.name}")
             if (one.saved_s or 0) >= outlook.MUCH * waited_s:
                 found.append(replace(one, title=title))
         return tuple(found)
@@ -239,19 +238,17 @@ class _Reading:
         rows = queries.run(self.con, "first_page/overtaken", **of).filter(pool=self.pool.name)
         return list(rows.iter_rows(named=True))
 
-    def _rules(
-        self,
-    ) -> tuple[dict[str, tuple[str, str, str]], dict[str, str], dict[tuple[str, str], str]]:
+    def _rules(self) -> tuple[dict[str, RuleTime], dict[tuple[str, str], str]]:
+        """Return the rules in force by text, and the kind of hold of each entity."""
         of = {"cluster": self.contents.cluster, "period": self.contents.span.name}
         rows = queries.run(self.con, "first_page/rules", **of).filter(pool=self.pool.name)
-        named, scopes, holds = {}, {}, {}
+        named, holds = {}, {}
         for row in rows.iter_rows(named=True):
             if row["what"] == "hold":
-                holds[row["scope"], row["key"]] = row["kind"]
+                holds[row["scope"], row["rule"]] = row["kind"]
             else:
-                named[row["key"]] = (row["name"] or row["key"], row["kind"], row["source"])
-                scopes[row["name"] or row["key"]] = row["scope"] or ""
-        return named, scopes, holds
+                named[row["rule"]] = shown.named_rule(row)
+        return named, holds
 
     def _ended(self) -> frozenset[str]:
         """Return the names of rules that ended before the period did."""
@@ -347,9 +344,9 @@ class _Reading:
             kind_of(before.name) or "",
         )
 
-    def _known(self, jobs: pl.DataFrame, named: Mapping[str, tuple[str, str, str]]) -> Known:
+    def _known(self, jobs: pl.DataFrame, named: Mapping[str, RuleTime]) -> Known:
         contents = self.contents
-        sources = {source for _, _, source in named.values()} - {"inferred", "recorded"}
+        sources = {one.source for one in named.values()} - {"inferred", "recorded"}
 
         def share(of: pl.Expr) -> float:
             return float(jobs.select(of.mean()).item() or 0.0) if jobs.height else 0.0

@@ -1,7 +1,8 @@
 """Which starts rules choose in the observed states of a pool, beside those that were observed.
 
 Under further windows only those instants are compared anew at which an attempt waits that they
-forbid to start: at all others the passes are the same.
+forbid to start: at all others the passes are the same. So are those of a rule that does not plan,
+where it neither started such an attempt nor waited for one, and the capacity stays.
 
 Source: SPEC §10, *Agreement*.
 """
@@ -10,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -78,9 +79,12 @@ class ComparedStarts:
     """Of the first rule of each group; the same under all windows."""
     _before: "ComparedStarts | None" = None
     """The starts under fewer windows;"""
-    _again: Bools | None = None
-    """[m], and the instants that may differ from them."""
+    _closed: "ClosedStarts | None" = None
+    """and what the others forbid; None: all may differ."""
     _counts: dict[SiteRule, Ints] = field(default_factory=dict)
+    _served: dict[SiteRule, Ints] = field(default_factory=dict)
+    """Of the first rule of each group: rule, place of the judged instant, and attempt that matters
+    there, as ``sweep.agreement``."""
 
     @cached_property
     def groups(self) -> list[list[SiteRule]]:
@@ -133,14 +137,15 @@ class ComparedStarts:
         """Return the starts under a pool with further windows, behind those of this one."""
         turns, scenario = self.turns, self.scenario.but(pool=pool)
         work = limited(turns.work, self._attempts, pool, scenario.now)
-        again = _touched(turns, turns.work.limits, work.limits)
+        closed = _closed_starts(turns, turns.work.limits, work.limits)
         return replace(
             self,
             scenario=scenario,
             turns=replace(turns, work=work),
             _before=self,
-            _again=again,
+            _closed=closed,
             _counts={},
+            _served={},
         )
 
     @cached_property
@@ -155,9 +160,12 @@ class ComparedStarts:
         """C_HI, [m]; 0 where nothing is compared."""
         wanted = np.zeros(len(self.turns.instants), np.bool_)
         wanted[self.counted] = True
-        if self._again is not None:
-            wanted &= self._again
-        return delivered_capacity(self.scenario, self.turns, MOST, wanted=wanted)
+        if self._closed is not None:
+            wanted &= self._closed.instants
+        found = delivered_capacity(self.scenario, self.turns, MOST, wanted=wanted)
+        if self._before is not None and self._closed is not None:
+            return np.where(wanted, found, self._before._most)
+        return found
 
     @cached_property
     def _seen(self) -> Ints:
@@ -178,27 +186,53 @@ class ComparedStarts:
         if first in self._counts:
             return True
         judged = self.judged(first.policy.order)
-        again, counts = np.ones(len(judged), np.bool_), np.zeros((len(group), len(judged), 2), int)
-        if self._before is not None and self._again is not None:
-            again, counts = self._again[judged], self._before._chosen(group).copy()
+        counts, kept, again = self._known(group, judged)
         if first not in self._orderings:
             at = turns.instants[judged]
             self._orderings[first] = pass_ordering(self.scenario, turns, first, at)
-        wanted = np.zeros(len(turns.instants), np.bool_)
-        wanted[judged[again]] = True
-        settings = [pass_setting(within_depth(rule.policy)) for rule in group]
-        found = np.zeros((len(group), int(again.sum()), 2), np.int64)
-        others = counts[:, ~again].sum(1)
-        goal = sweep.AgreementGoal(least, self._seen, int(self._seen[judged].sum()), others)
-        complete = sweep.agreement(
+        places, seen = np.flatnonzero(again.any(0)), self._seen[judged]
+        compared = np.zeros(len(turns.instants), np.bool_)
+        compared[judged[places]] = True
+        found = np.ascontiguousarray(counts[:, places])
+        settings = np.array([pass_setting(within_depth(rule.policy)) for rule in group], np.int64)
+        served = sweep.agreement(
             turns.in_kernel,
             pass_rule(self.scenario, turns, first, ordering=self._orderings[first]),
-            *(self._most, wanted, turns.waited, np.array(settings, np.int64), found, goal),
+            self._most,
+            compared,
+            np.ascontiguousarray(again[:, places]),
+            turns.waited,
+            settings,
+            found,
+            sweep.AgreementGoal(least, seen[places], int(seen.sum()), counts.sum(1)),
         )
-        if complete:
-            counts[:, again] = found
-            self._counts[first] = counts
-        return complete
+        if served is None:
+            return False
+        served[:, 1] = places[served[:, 1]]
+        counts[:, places] = found
+        self._counts[first], self._served[first] = counts, np.concatenate((kept, served))
+        return True
+
+    def _known(self, group: Sequence[SiteRule], judged: Ints) -> tuple[Ints, Ints, Bools]:
+        """Return what is known of a group without passes.
+
+        Returns:
+            Its counts, rows of ``_served``, and where they must be found: rules × judged instants.
+        """
+        closed, before = self._closed, self._before
+        shape = len(group), len(judged)
+        if before is None or closed is None:
+            return np.zeros((*shape, 2), np.int64), np.empty((0, 3), np.int64), np.ones(shape, bool)
+        counts, served = before._chosen(group).copy(), before._served[group[0]]
+        again = np.tile(self._most[judged] != before._most[judged], (len(group), 1))
+        rule, place, attempt = served.T
+        met = closed.attempts[attempt]
+        again[rule[met], place[met]] = True
+        for row, policy in enumerate(within_depth(one.policy) for one in group):
+            again[row] |= policy.depth is not None  # any attempt may matter
+        again &= closed.instants[judged]
+        counts[again] = 0
+        return counts, served[~again[rule, place]], again
 
 
 def compared_starts(
@@ -226,8 +260,15 @@ def _best(sums: Ints) -> float:
     return max(-1.0 if one is None else one for one in map(share, sums))
 
 
-def _touched(turns: ObservedTurns, before: Limits, after: Limits) -> Bools | None:
-    """Return the instants at which an attempt waits that only the added counters may forbid, [m].
+class ClosedStarts(NamedTuple):
+    """What further windows forbid."""
+
+    attempts: Bools  # [n], at some time
+    instants: Bools  # [m], any of these that waits
+
+
+def _closed_starts(turns: ObservedTurns, before: Limits, after: Limits) -> ClosedStarts | None:
+    """Return what only the added counters may forbid.
 
     Returns:
         None if more than counters behind the others was added.
@@ -244,5 +285,4 @@ def _touched(turns: ObservedTurns, before: Limits, after: Limits) -> Bools | Non
     inside[attempt[after.counter >= added]] = True
     waiting = np.bincount(turns.arrived[inside], minlength=len(shut) + 2)
     waiting -= np.bincount(turns.began[inside] + 1, minlength=len(shut) + 2)
-    touched: Bools = shut & (waiting.cumsum()[: len(shut)] > 0)
-    return touched
+    return ClosedStarts(inside, shut & (waiting.cumsum()[: len(shut)] > 0))

@@ -20,15 +20,15 @@ WITH lacks AS (
 requests AS (
     SELECT
         pool, lack, nodes, ceil(requested / nodes)::BIGINT AS amount,
-        sum(lacked_s) AS of_request_s, count(*) AS jobs
+        sum(lacked_s::DECIMAL(18, 3)) AS of_request_s, count(*) AS jobs
     FROM lacks
     WHERE lacked_s > 0
     GROUP BY ALL
 )
 SELECT
-    pool, lack, sum(of_request_s) OVER of_lack AS lacked_s,
+    pool, lack, (sum(of_request_s) OVER of_lack)::DOUBLE AS lacked_s,
     (sum(jobs) OVER of_lack)::BIGINT AS attempts, nodes, amount,
-    of_request_s / sum(of_request_s) OVER of_lack AS part
+    (of_request_s / sum(of_request_s) OVER of_lack)::DOUBLE AS part
 FROM requests
 WINDOW of_lack AS (PARTITION BY pool, lack)
 QUALIFY row_number() OVER (PARTITION BY pool, lack ORDER BY of_request_s DESC, nodes, amount) = 1

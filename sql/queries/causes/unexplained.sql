@@ -4,7 +4,8 @@
 -- archive: from_time, to_time
 WITH jobs AS (
     SELECT
-        pool, "user", partition, width_class, wait_s, cause_unexplained_s + cause_cycle_s AS left_s
+        pool, "user", partition, width_class, wait_s,
+        (cause_unexplained_s + cause_cycle_s)::DECIMAL(18, 3) AS left_s
     FROM all_results
     WHERE cluster = $cluster AND schedule = $schedule AND standing = 'ended'
         AND cause_unexplained_s IS NOT NULL
@@ -13,8 +14,10 @@ WITH jobs AS (
 hours AS (
     SELECT
         pool, try_cast(dimension_value AS INTEGER) % 24 AS hour,
-        sum(value) FILTER (metric IN ('cause_unexplained_share', 'cause_cycle_share'))
-            * any_value(value * attempts) FILTER (metric = 'wait_mean') AS left_s
+        (
+            sum(value::DECIMAL(38, 18)) FILTER (metric IN ('cause_unexplained_share', 'cause_cycle_share'))
+            * any_value(value * attempts) FILTER (metric = 'wait_mean')
+        )::DECIMAL(18, 3) AS left_s
     FROM summary_result
     WHERE cluster = $cluster AND schedule = $schedule AND period = $period
         AND dimension = 'hour_of_week'
@@ -32,7 +35,7 @@ parts AS (
 whole AS (
     SELECT pool, sum(left_s) AS all_s FROM jobs GROUP BY pool HAVING all_s > $least * sum(wait_s)
 )
-SELECT pool, kind, label, left_s / all_s AS part
+SELECT pool, kind, label, (left_s / all_s)::DOUBLE AS part
 FROM parts JOIN whole USING (pool)
 WHERE label IS NOT NULL AND left_s > 0
 QUALIFY row_number() OVER (PARTITION BY pool, kind ORDER BY left_s DESC, label) <= 3

@@ -25,7 +25,7 @@ SELECT
     count(*) AS attempts,
     sum(wait_s)::BIGINT AS wait_s,
     coalesce(sum(wait_s) FILTER (cause_unexplained_s IS NOT NULL), 0)::BIGINT AS booked_s,
-    coalesce(sum(cause_unexplained_s), 0)::BIGINT AS unexplained_s,
+    coalesce(sum(cause_unexplained_s::DECIMAL(18, 3)), 0)::BIGINT AS unexplained_s,
     count(miss_delivered_s) AS judged,
     coalesce(sum(miss_delivered_s), 0)::BIGINT AS missed_s
 FROM judged

@@ -13,9 +13,9 @@ steps AS (
     SELECT
         pool, account, (from_time - first) // step_s AS step,
         sum(to_time - from_time) AS seconds,
-        sum(held * (to_time - from_time)) AS held,
-        sum(entitled * (to_time - from_time)) AS entitled,
-        sum(deficit) AS deficit
+        sum((held * (to_time - from_time))::DECIMAL(18, 6)) AS held,
+        sum((entitled * (to_time - from_time))::DECIMAL(18, 6)) AS entitled,
+        sum(deficit::DECIMAL(18, 6)) AS deficit
     FROM share_result
     JOIN spans USING (pool)
     WHERE cluster = $cluster AND period = $period
@@ -26,12 +26,12 @@ accounts AS (
     SELECT
         pool, account AS name,
         sum(seconds) AS demanded_s,
-        sum(held) / sum(seconds) AS held,
-        sum(entitled) / sum(seconds) AS entitled,
-        sum(deficit) AS deficit,
+        (sum(held) / sum(seconds))::DOUBLE AS held,
+        (sum(entitled) / sum(seconds))::DOUBLE AS entitled,
+        sum(deficit)::DOUBLE AS deficit,
         list(step ORDER BY step) AS step,
-        list(held / step_s ORDER BY step) AS held_at,
-        list(entitled / step_s ORDER BY step) AS entitled_at,
+        list((held / step_s)::DOUBLE ORDER BY step) AS held_at,
+        list((entitled / step_s)::DOUBLE ORDER BY step) AS entitled_at,
         any_value(first) AS first,
         any_value(step_s) AS step_s,
         row_number() OVER (PARTITION BY pool ORDER BY sum(deficit) DESC, account) AS place

@@ -4,10 +4,10 @@
 WITH reasons AS (
     SELECT
         pool, "user" AS name, beyond_request AS reason,
-        sum(cpus * occupancy_s)::DOUBLE AS cpu_s,
-        sum(beyond_work) AS beyond_s,
-        sum(charge) AS charge,
-        sum(beyond_charge) AS beyond_charge
+        sum(cpus * occupancy_s) AS cpu_s,
+        sum(beyond_work::DECIMAL(38, 6)) AS beyond_s,
+        sum(charge::DECIMAL(38, 6)) AS charge,
+        sum(beyond_charge::DECIMAL(38, 6)) AS beyond_charge
     FROM all_results
     WHERE cluster = $cluster AND schedule = $schedule AND standing = 'ended'
         AND beyond_work IS NOT NULL
@@ -15,8 +15,8 @@ WITH reasons AS (
     GROUP BY ALL
 )
 SELECT
-    pool, name, sum(cpu_s) AS allocated, sum(beyond_s) AS beyond,
-    sum(beyond_charge) / nullif(sum(charge), 0) AS charge_share,
+    pool, name, sum(cpu_s)::DOUBLE AS allocated, sum(beyond_s)::DOUBLE AS beyond,
+    (sum(beyond_charge) / nullif(sum(charge), 0))::DOUBLE AS charge_share,
     arg_max(reason, (beyond_s, reason)) FILTER (reason IS NOT NULL) AS reason
 FROM reasons
 GROUP BY pool, name

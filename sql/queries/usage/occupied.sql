@@ -20,7 +20,7 @@ held AS (
         AND (end_time IS NULL OR end_time > $from_time)
 ),
 targets AS (
-    SELECT entity, sum(share_of_all) AS share
+    SELECT entity, sum(share_of_all::DECIMAL(20, 18))::DOUBLE AS share
     FROM fairshare_day JOIN fairshare_entity USING (entity_id)
     WHERE cluster = $cluster AND period = $period AND entity_kind = $kind
         AND as_of = (SELECT now FROM instants)

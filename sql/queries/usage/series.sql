@@ -48,7 +48,7 @@ summed AS (
 shares AS (
     SELECT entity, max(share) AS share
     FROM (
-        SELECT entity, sum(share_of_all) AS share
+        SELECT entity, sum(share_of_all::DECIMAL(20, 18))::DOUBLE AS share
         FROM fairshare_day JOIN drawn USING (entity_id) JOIN parts USING (as_of)
         WHERE share_of_all IS NOT NULL
         GROUP BY as_of, entity

@@ -91,6 +91,21 @@ def test_without_timeouts_the_unit_is_asked() -> None:
     assert '# walltime = { column = "time_limit", unit = ? } # in which unit: s, min, h?' in text
 
 
+def test_records_of_apel_are_a_table_of_jobs() -> None:
+    names = "LocalJobId,LocalUserId,Queue,WallDuration,Processors,StartTime,EndTime"
+    rows = (f"{k},u{k},long,90,8,2026-01-0{k}T00:00:00Z,2026-01-0{k}T00:01:30Z" for k in (1, 2, 3))
+    text = proposed("\n".join([names, *rows, ""]).encode())
+    assert {name: of.column for name, of in mapping(text).fields.items()} == {
+        "job_id": "LocalJobId",
+        "user": "LocalUserId",
+        "partition": "Queue",
+        "start_time": "StartTime",
+        "end_time": "EndTime",
+        "cpus": "Processors",
+    }
+    assert '# elapsed = { column = "WallDuration", unit = "s" } # equals end − start' in text
+
+
 def test_times_out_of_order_are_not_proposed() -> None:
     text = proposed(made(NAMED, shuffled=True))
     assert not {"submit_time", "start_time"} & set(tomllib.loads(text))

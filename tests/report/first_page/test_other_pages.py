@@ -129,10 +129,9 @@ def test_kth_sp2_in_february_1997(real_logs: Path, tmp_path: Path) -> None:
     assert "Order: 31 of 109 users could be tested, with 73 % of all waiting." in [
         one.plain for one in page.trust_lines
     ]
-    assert dict(page.mail)["Who:"] == (
-        "8 users have half of all waiting. User 91 typically waited 29 min; similar jobs waited "
-        "1 min."
-    )
+    who = dict(page.mail)["Who:"]
+    assert who.startswith("8 users have half of all waiting; ")
+    assert who == f"{dict(outcome.lines)['Who']}."
 
 
 @pytest.mark.thorough

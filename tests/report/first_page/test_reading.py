@@ -109,8 +109,8 @@ def test_kth_sp2_without_windows(real_logs: Path, tmp_path_factory: pytest.TempP
         ("Waits:", "Half of the jobs started within 5 min, one in ten after 10 h. The machine was "
          "70 % busy."),
         ("Why:", "47 % of all waiting: no reason in the log."),
-        ("Who:", "13 users have half of all waiting. User 91 typically waited 14 min; similar jobs "
-         "waited 1 min."),
+        ("Who:", "13 users have half of all waiting; 10 of 119 users compared wait longer than "
+         "similar jobs."),
         ("To ask:", "What held jobs with time limits over 4 h while CPUs were free?"),
         ("Trust:", "67 of 214 users could be tested, with 88 % of all waiting."),
     ]  # fmt: skip

@@ -67,7 +67,7 @@ def test_as_found_anew(site: slow.Site, closed: list[Window], limited: bool) -> 
     assert then.best == best
 
 
-def test_only_what_a_window_touches_is_compared_again() -> None:
+def test_only_what_a_window_touches_is_compared_closed() -> None:
     # the long job waits in the second hour alone, and the window of the fourth forbids nothing
     jobs = [slow.Job(0, 10, 4_000, 4_000, 0, 0), slow.Job(100, 5, 60, 60, 1, 4_000)]
     jobs += [slow.Job(3_900, 8, 7_200, 7_200, 2, 4_060), slow.Job(4_000, 1, 60, 60, 3, 4_060)]
@@ -76,9 +76,9 @@ def test_only_what_a_window_touches_is_compared_again() -> None:
     for hour, touched in ((0, False), (1, True), (3, False)):
         hours = ((FIRST_HOUR + hour) % 168,)
         window = Window(hours=hours, walltime_above_s=5_000)
-        again = compared.under(scenario.pool._replace(windows=(window,)))._again
-        assert again is not None
-        assert again.any() == touched
+        closed = compared.under(scenario.pool._replace(windows=(window,)))._closed
+        assert closed is not None
+        assert closed.instants.any() == touched
 
 
 def test_rules_that_changed_with_the_window_are_compared_everywhere() -> None:
@@ -87,4 +87,4 @@ def test_rules_that_changed_with_the_window_are_compared_everywhere() -> None:
     pool = scenario.pool._replace(windows=(Window(hours=(FIRST_HOUR,)),))
     compared = compared_starts(scenario, candidates(scenario)).under(pool)
     other = pool._replace(windows=(Window(hours=(FIRST_HOUR + 1,)), *pool.windows))
-    assert compared.under(other)._again is None
+    assert compared.under(other)._closed is None

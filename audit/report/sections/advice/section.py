@@ -3,7 +3,6 @@
 No change is replayed if the policy does not agree with the log (SPEC §11).
 """
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final
@@ -18,6 +17,7 @@ from audit.report.first_page import amounts, phrases
 from audit.report.first_page.page import PageFacts
 from audit.report.first_page.sentences import NOTHING, Sentence, Slot, say
 from audit.report.sections.advice.record import Advice, AdvicePart, Advised
+from audit.report.sections.causes.record import RuleTime
 from audit.report.sections.fair_starts.record import Fidelity, fidelity_of
 from audit.report.sections.trust.section import (
     ALL,
@@ -35,8 +35,6 @@ _UNTRIED: Final = ("not_tried", "not_agreeing")
 """Outcomes of changes that were not replayed."""
 ADVISED: Final = 3
 """Most changes that are advised."""
-_WHOLE: Final = re.compile(r"limit of ([\d,]+ (?:CPU|node|GPU)s?)")
-"""The name of a limit of the whole pool, and its amount."""
 GROWTH: Final = 0.1
 GROWTH_S: Final = 60
 """Growth of its mean wait above which a class is listed as losing even if it may be chance."""
@@ -308,9 +306,9 @@ def _questions(facts: PageFacts) -> Iterator[Sentence]:
     if carried := page_one.carried(facts):
         yield say(phrases.WHY_OVERTAKEN, who=carried)
     if shares.get("rule", 0.0) >= MUCH and facts.rules:
-        rule = facts.rules[0].name
-        if not any(rule in change.title for change in facts.changes[:MOST_CHANGES]):
-            yield _of_rule(rule, ended=rule in facts.ended)
+        rule = facts.rules[0]
+        if not any(rule.name in change.title for change in facts.changes[:MOST_CHANGES]):
+            yield _of_rule(rule, ended=rule.name in facts.ended)
     if shares.get("nodes", 0.0) >= MUCH:
         yield say(phrases.TO_SPREAD)
     if shares.get("none", 0.0) >= NO_REASON:
@@ -322,12 +320,12 @@ def _questions(facts: PageFacts) -> Iterator[Sentence]:
             yield say(phrases.TO_ASK, jobs=page_one.held(facts), resources=resources)
 
 
-def _of_rule(rule: str, *, ended: bool) -> Sentence:
+def _of_rule(rule: RuleTime, *, ended: bool) -> Sentence:
     """Ask about a rule; a limit of the whole machine that ended may be one of drained nodes."""
-    if ended and (whole := _WHOLE.fullmatch(rule)):
-        return say(phrases.IN_SERVICE, amount=whole[1])
+    if ended and rule.whole:
+        return say(phrases.IN_SERVICE, amount=rule.whole)
     phrase = phrases.HAS_ENDED if ended else phrases.TO_DECIDE
-    return say(phrase, rule=page_one.rule_link(rule))
+    return say(phrase, rule=page_one.rule_link(rule.name))
 
 
 SECTION: Final = ReportSection(

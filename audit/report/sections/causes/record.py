@@ -57,8 +57,10 @@ class RuleTime(NamedTuple):
     name: str
     kind: str  # limit | window | overlap window
     source: str  # configured | slurm | pbs | inferred
-    waiting_s: float
-    free_s: float  # of it while enough was free
+    waiting_s: float = 0.0
+    free_s: float = 0.0  # of it while enough was free
+    scope: str = ""  # the jobs that it is about; empty: all
+    whole: str = ""  # amount that a limit leaves of the whole machine; empty: another rule
 
 
 class Where(NamedTuple):

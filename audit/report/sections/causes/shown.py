@@ -6,7 +6,7 @@ as not known.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import polars as pl
 
@@ -17,6 +17,8 @@ from audit.report.sections.causes.record import (
     Shares,
     Where,
 )
+from audit.rule_text import amount
+from audit.words import is_amount
 
 SITE: Final = "The site"
 OTHERS: Final = "Other users"
@@ -74,16 +76,15 @@ CAUSES: Final = (
                "cause_outside_s"),
     ShownCause("held_unknown", UNKNOWN, "Held, by whom unknown (inferred)",
                "held, by whom unknown", "cause_held_s", tuple(INFERRED_HOLDS)),
-    ShownCause("none", UNKNOWN, "Enough free, no reason logged", "no reason in the log",
-               "cause_unexplained_s", in_part="No reason logged"),
+    ShownCause("none", UNKNOWN, "Enough {free}, {reason}", "no reason in the log",
+               "cause_unexplained_s", in_part="{reason}"),
 )
 # fmt: on
 BY_KEY: Final = {cause.key: cause for cause in CAUSES}
 KEYS: Final = tuple(BY_KEY)
-IN_TOTAL: Final = "Enough {resources} free in total, no reason logged"
-"""Label of the last where nodes are unknown."""
-NOT_CERTAIN: Final = ("no reason logged", "reason not certain")
-"""What these labels say of holds and limits that were recorded without their times."""
+NOT_LOGGED: Final = "no reason logged"
+NOT_CERTAIN: Final = "reason not certain"
+"""Of holds and limits that were recorded without their times."""
 BEHIND: Final = ("earlier", "later", "claimed", "kept")
 FULL: Final = "full"
 """A full machine: of earlier or later jobs."""
@@ -159,18 +160,30 @@ def _without_cycle(shares: dict[str, float]) -> dict[str, float]:
     return shares | {"none": shares["none"] + shares["cycle"], "cycle": 0.0}
 
 
-def rules(jobs: pl.DataFrame, named: Mapping[str, tuple[str, str, str]]) -> tuple[RuleTime, ...]:
-    """Return the waiting under the rules of each name, most first.
+def named_rule(row: Mapping[str, Any]) -> RuleTime:
+    """Return a row of the view ``rules`` with its name on page one, without its waiting."""
+    scope = row["scope"] or ""
+    whole = not scope and row["per"] is None and is_amount(row["unit"] or "")
+    return RuleTime(
+        row["name"] or row["rule"],
+        row["kind"],
+        row["source"],
+        scope=scope,
+        whole=amount(row["level"], row["unit"]) if whole else "",
+    )
 
-    ``named`` has name, kind and source by the text of the rule.
-    """
+
+def rules(jobs: pl.DataFrame, named: Mapping[str, RuleTime]) -> tuple[RuleTime, ...]:
+    """Return the waiting under the rules of each name, most first; ``named`` is by text."""
     used = jobs.select("main_rule", "cause_rule_s", "cause_rule_free_s").drop_nulls("main_rule")
     sums = used.group_by("main_rule").agg(pl.col("cause_rule_s", "cause_rule_free_s").sum())
     found: dict[str, RuleTime] = {}
     for rule, waiting_s, free_s in sums.sort("main_rule").iter_rows():
-        name, kind, source = named.get(rule, (rule, "limit", "configured"))
-        one = found.get(name, RuleTime(name, kind, source, 0.0, 0.0))
-        found[name] = one._replace(waiting_s=one.waiting_s + waiting_s, free_s=one.free_s + free_s)
+        of_text = named.get(rule, RuleTime(rule, "limit", "configured"))
+        one = found.get(of_text.name, of_text)
+        found[one.name] = one._replace(
+            waiting_s=one.waiting_s + waiting_s, free_s=one.free_s + free_s
+        )
     return tuple(
         sorted(
             (one for one in found.values() if one.waiting_s),

@@ -14,8 +14,8 @@ from audit.report.sections.causes.record import (
 from audit.report.sections.causes.shown import (
     BY_KEY,
     FULL,
-    IN_TOTAL,
     NOT_CERTAIN,
+    NOT_LOGGED,
     ShownCause,
     together,
 )
@@ -64,13 +64,12 @@ def unit(facts: PageFacts) -> str:
 
 def label(cause: ShownCause, facts: PageFacts) -> str:
     """Return the label of a cause in the key."""
-    if facts.part:
-        return cause.in_part or cause.label
-    if cause.key == "none" and facts.machine.nodes is None:
-        text = IN_TOTAL.format(resources=wording.resources(facts.machine.resource))
-    else:
-        text = cause.label
-    return text.replace(*NOT_CERTAIN) if has_reason(facts) else text
+    free = "free"
+    if facts.machine.nodes is None:
+        free = f"{wording.resources(facts.machine.resource)} free in total"
+    text = cause.in_part if facts.part and cause.in_part else cause.label
+    reason = NOT_CERTAIN if has_reason(facts) else NOT_LOGGED
+    return wording.first_upper(text.format(free=free, reason=reason))
 
 
 def has_reason(facts: PageFacts) -> bool:

@@ -14,6 +14,7 @@ from audit.report.charts.series import NUWT_CUT
 from audit.report.contents import PoolPart
 from audit.report.figures import Parts, by_value
 from audit.report.sections.causes.record import (
+    RuleTime,
     Shares,
 )
 from audit.report.sections.causes.shown import KEYS, last_reason, like, rules
@@ -118,8 +119,7 @@ class Context(NamedTuple):
     capacity: int
     whole: Shares
     waited_s: float  # W of the period
-    rules: Mapping[str, tuple[str, str, str]]  # name, kind and source by the text of the rule
-    scopes: Mapping[str, str]  # by name of the rule: the jobs that it is about
+    rules: Mapping[str, RuleTime]  # by text
     holds: Mapping[tuple[str, str], str]  # kind of a release by entity kind and entity
     overtaken: Sequence[Mapping[str, object]]  # rows of ``overtaken_result``
     base_waited_s: float
@@ -209,7 +209,6 @@ class _Who(NamedTuple):
         own_rules = rules(mine, self.context.rules)
         waited = float(mine["wait_s"].sum())
         wide = mine.filter(pl.col("size") > LARGE * self.context.capacity)["wait_s"].sum()
-        scope = self.context.scopes.get(own_rules[0].name, "") if own_rules else ""
         return Person(
             self.kind,
             name,
@@ -222,7 +221,7 @@ class _Who(NamedTuple):
             own_rules,
             2 * float(wide) >= waited,
             self.context.holds.get((self.kind, name)),
-            scope == f"jobs of {self.kind} {name}",
+            bool(own_rules) and own_rules[0].scope == f"jobs of {self.kind} {name}",
             any(
                 (row["entity_kind"], row["entity"], row["cause"]) == (self.kind, name, "usage")
                 for row in self.context.overtaken

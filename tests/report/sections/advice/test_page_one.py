@@ -112,7 +112,7 @@ def test_a_rule_that_has_ended_is_to_be_confirmed_and_not_decided() -> None:
 
 
 def test_a_limit_of_the_whole_machine_that_ended_may_be_a_smaller_machine() -> None:
-    rule = RULE._replace(name="limit of 1,256 CPUs")
+    rule = RULE._replace(name="limit of 1,256 CPUs", whole="1,256 CPUs")
     over = facts(causes=causes(rule=0.4, earlier=0.3), rules=(rule,), ended=frozenset({rule.name}))
     assert to_try(over)[0].plain == (
         "To ask: were only 1,256 CPUs in service for a while, as the log shows?"
@@ -131,6 +131,7 @@ def test_a_reason_that_was_recorded_is_asked_about() -> None:
     ]
     label = who_page.label(BY_KEY["none"], of)
     assert label == "Enough CPUs free in total, reason not certain"
+    assert who_page.label(BY_KEY["none"], replace(of, part=True)) == "Reason not certain"
     assert dict(lines(of))["Why"].startswith("70 % reason not certain")
     mine = person(causes=causes(earlier=0.2), last_reason="JobArrayTaskLimit")
     assert who_page.person(mine, of).plain == "Perhaps JobArrayTaskLimit, the last reason logged"

@@ -8,6 +8,7 @@ from audit.registry.reasons import HELD_BY
 from audit.report.sections.causes import shown
 from audit.report.sections.causes.page_one import notes
 from audit.report.sections.causes.record import (
+    RuleTime,
     Where,
 )
 from audit.report.sections.causes.shown import CAUSES, KEYS
@@ -78,13 +79,13 @@ def test_rules_of_one_name_are_one() -> None:
         job(100, earlier=90),
     )
     named = {
-        "closed 1": ("daytime closure for jobs over 4 h", "window", "inferred"),
-        "closed 2": ("daytime closure for jobs over 4 h", "window", "inferred"),
-        "limit": ("limit of 2 running jobs per user", "limit", "slurm"),
+        "closed 1": RuleTime("daytime closure for jobs over 4 h", "window", "inferred"),
+        "closed 2": RuleTime("daytime closure for jobs over 4 h", "window", "inferred"),
+        "limit": RuleTime("limit of 2 running jobs per user", "limit", "slurm"),
     }
     first, second = shown.rules(jobs, named)
-    assert (first.name, first.waiting_s, first.free_s) == (named["closed 1"][0], 140.0, 110.0)
-    assert (second.name, second.source, second.waiting_s) == (named["limit"][0], "slurm", 90.0)
+    assert (first.name, first.waiting_s, first.free_s) == (named["closed 1"].name, 140.0, 110.0)
+    assert (second.name, second.source, second.waiting_s) == (named["limit"].name, "slurm", 90.0)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from audit.config import Config
+from audit.config.table import TableMapping
+from audit.formats.dialects import Reading
 from audit.model import Period
 from audit.oneoff.audit import AuditOptions, AuditResult, audit
 from audit.pipeline.opening import LogRequest, Session
@@ -17,16 +19,18 @@ from audit.report.sections.records.record import (
 from audit.store import database
 from tests import stores
 from tests.logs import line, log, write
+from tests.strategies import EPOCH
 
 NO_START = {"wait": -1, "run": 3_600}
 
 
 def audited(folder: Path, lines: list[str]) -> AuditResult:
-    path = write(folder / "a.swf", log(lines, MaxProcs=4))
-    return audit(
-        Session(LogRequest(logs=[path]), Config(), fit=False),
-        AuditOptions(out=folder / "out", pdf=False),
-    )
+    return audited_log(folder, LogRequest(logs=[write(folder / "a.swf", log(lines, MaxProcs=4))]))
+
+
+def audited_log(folder: Path, request: LogRequest) -> AuditResult:
+    options = AuditOptions(out=folder / "out", pdf=False)
+    return audit(Session(request, Config(), fit=False), options)
 
 
 def unplaced_lines(count: int) -> list[str]:
@@ -88,6 +92,26 @@ def test_with_most_starts_unknown_the_log_cannot_tell(
     with stores.published(outcome.database) as con:
         utilization = "SELECT value FROM summary WHERE metric = 'utilization' AND dimension = 'all'"
         assert database.rows(con, utilization, {})[0][0] > 0
+
+
+@pytest.mark.parametrize(("known", "told"), [(20, False), (19, True), (0, True)])
+def test_with_most_submissions_unknown_the_log_cannot_tell(
+    tmp_path: Path, known: int, told: bool
+) -> None:
+    """No job of such a log waited long, so it would be quiet."""
+    starts = range(EPOCH, EPOCH + 40 * 60, 60)
+    rows = [
+        f"{k},u{k % 3},{start if k < known else ''},{start},{start + 30},1"
+        for k, start in enumerate(starts)
+    ]
+    path = tmp_path / "jobs.csv"
+    path.write_text("\n".join(["id,user,submit,start,end,cpus", *rows, ""]))
+    columns = {"job_id": "id", "start_time": "start", "end_time": "end", "submit_time": "submit"}
+    table = TableMapping.model_validate({"user": "user", "cpus": "cpus", **columns})
+    outcome = audited_log(tmp_path, LogRequest(logs=[path], reading=Reading(table=table)))
+    assert (outcome.sentence == "Cannot tell: The log has too few submission times.") is told
+    if not known:
+        assert dict(outcome.lines)["Waits"] == "machine 50 % busy (40 jobs)"
 
 
 def test_a_log_without_such_attempts_has_none(tmp_path: Path) -> None:

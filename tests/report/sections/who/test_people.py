@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from audit.report.sections.causes import shown as waiting
+from audit.report.sections.causes.record import RuleTime
 from audit.report.sections.who.record import (
     People,
 )
@@ -21,7 +22,7 @@ def listed(*jobs: dict[str, Any], **more: Any) -> People | None:
     outside = float(made["outside"].sum())
     waited = float(made["wait_s"].sum()) - outside
     given: dict[str, Any] = {
-        "rules": {}, "scopes": {}, "holds": {}, "overtaken": (), "base_waited_s": waited,
+        "rules": {}, "holds": {}, "overtaken": (), "base_waited_s": waited,
         "decision": sample.decision(), "tested": 7, "shares": {},
     } | more  # fmt: skip
     return of_people(made, Context(100, waiting.shares(made), waited, **given))
@@ -123,12 +124,13 @@ def test_nobody_is_known_or_nothing_waited() -> None:
 
 
 def test_the_rows_have_what_their_reasons_need() -> None:
-    rule = {"limit": ("limit of 2 running jobs", "limit", "configured")}
+    rule = {
+        "limit": RuleTime("limit of 2 running jobs", "limit", "configured", scope="jobs of user a")
+    }
     made = found(
         job(1_000, user="a", rule=900, main_rule="limit", size=30),
         job(10, user="b"),
         rules=rule,
-        scopes={"limit of 2 running jobs": "jobs of user a"},
         holds={("user", "a"): "joint release"},
         overtaken=[overtaken(cause="usage", named=False)],
     )
