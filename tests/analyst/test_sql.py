@@ -359,7 +359,18 @@ def test_an_analyst_keeps_one_snapshot_through_ten_publishes(tmp_path: Path) -> 
 
 
 def test_a_closed_pipe_ends_quietly(published: Path) -> None:
-    command = [sys.executable, "-m", "audit", "sql", ALL, "--format", "csv", "--db", str(published)]
+    rows = ("--format", "csv", "SELECT range AS x, range AS y FROM range(1000000)")
+    command = [
+        sys.executable,
+        "-m",
+        "audit",
+        "sql",
+        rows,
+        "--format",
+        "csv",
+        "--db",
+        str(published),
+    ]
     with subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as running:
