@@ -359,18 +359,8 @@ def test_an_analyst_keeps_one_snapshot_through_ten_publishes(tmp_path: Path) -> 
 
 
 def test_a_closed_pipe_ends_quietly(published: Path) -> None:
-    rows = ("--format", "csv", "SELECT range AS x, range AS y FROM range(1000000)")
-    command = [
-        sys.executable,
-        "-m",
-        "audit",
-        "sql",
-        rows,
-        "--format",
-        "csv",
-        "--db",
-        str(published),
-    ]
+    rows = ("SELECT range AS x, range AS y FROM range(1000000)", "--format", "csv")
+    command = [sys.executable, "-m", "audit", "sql", *rows, "--db", str(published)]
     with subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as running:
