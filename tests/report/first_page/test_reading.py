@@ -116,7 +116,6 @@ def test_kth_sp2_without_windows(real_logs: Path, tmp_path_factory: pytest.TempP
     ]  # fmt: skip
 
 
-@pytest.mark.ci
 def test_unilu_gaia(real_logs: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     outcome, page = public(tmp_path_factory, real_logs / "swf" / "UniLu-Gaia-2014-1.swf.gz")
     accepted(page)
