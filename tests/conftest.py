@@ -101,6 +101,14 @@ def figures_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drawing, "contents_of", lambda *_: sample.empty())
 
 
+@pytest.fixture
+def sound_installation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let doctor examine the configuration alone; tests/cli/test_setup.py examines the rest."""
+    monkeypatch.setattr("audit.analyst.reader.layers", lambda: "all")
+    monkeypatch.setattr("audit.report.render.page.try_out", lambda: 1)
+    monkeypatch.setattr("audit.setup.doctor._database", lambda: "DuckDB")
+
+
 @pytest.fixture(scope="session")
 def real_logs() -> Path:
     """The folder of public logs, one folder per kind; never part of the repository."""

@@ -206,7 +206,7 @@ def test_nothing_is_changed_or_reported(place: Place, opened: Reader) -> None:
             raise AssertionError(ask(opened, place.fill(statement)), statement)
         assert place.state() == place.before, statement
         assert "root:" not in str(refused.value), statement
-        assert ask(opened, "SELECT count(*) AS n FROM all_records") == ["n", "4"], statement
+    assert ask(opened, "SELECT count(*) AS n FROM all_records") == ["n", "4"]
 
 
 @pytest.mark.parametrize(
