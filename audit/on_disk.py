@@ -8,6 +8,7 @@ import resource
 import tempfile
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -15,12 +16,16 @@ import polars as pl
 
 from audit.files import caches
 from audit.kernels.mapped import count, forget, mapped
-from audit.metrics.attempts.population import is_single
+from audit.metrics.attempts.population import compact, is_in_order, is_single
+from audit.store import database, queries
+from audit.store.database import Connection
 
 LEAST: Final = 1 << 16
 """Minimum rows of a table that is moved."""
 MOST: Final = 64 << 20
 """Maximum bytes of tables that stay in memory while others are read."""
+_VALUES: Final = 1 << 22
+"""Values of a long result that are read at a time, unless one column has more."""
 _EACH_S: Final = 0.02
 _STATM: Final = Path("/proc/self/statm")
 
@@ -49,6 +54,44 @@ def on_disk(frame: pl.DataFrame, folder: Path | None) -> pl.DataFrame:
     forget()
     _WATCH.begin()
     return frame.with_columns(moved)
+
+
+def result(
+    con: Connection,
+    query: str,
+    columns: Sequence[str] | None,
+    order: Sequence[str],
+    /,
+    **arguments: object,
+) -> pl.DataFrame:
+    """Return columns of a query's result (None: all) on disk, sorted stably by ``order``.
+
+    Nulls come first. A few columns are read at a time, so the query must keep the order of the
+    store: it sorts and joins nothing. Columns of equal values are stored as a single value.
+    """
+    if columns is None:
+        columns = queries.columns(con, query, **arguments)
+    count = queries.count(con, query, **arguments)
+    each = max(_VALUES // max(count, 1), 1)
+    place = None
+    if count > LEAST and order:
+        keys = queries.run_for(con, query, order, **arguments)
+        if not is_in_order(keys, *order):
+            place = keys.select(pl.arg_sort_by(order, maintain_order=True)).to_series()
+        del keys  # before more is made
+        order = ()
+    folder = database.folder(con)
+    parts = []
+    for first in range(0, len(columns), each):
+        asked = [*dict.fromkeys((*columns[first : first + each], *order))]
+        part = queries.run_for(con, query, asked, **arguments)
+        if order and not is_in_order(part, *order):
+            part = part.sort(order, maintain_order=True)
+        if place is not None:
+            part = part[place]
+        part = part.select(columns[first : first + each]).rechunk()  # arrays then need no copy
+        parts.append(on_disk(compact(part), folder))
+    return pl.concat(parts, how="horizontal")
 
 
 class _Watch:

@@ -2,6 +2,7 @@
 
 import sys
 import tempfile
+import time
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -233,6 +234,7 @@ def when(
             answer = before.before(session, asked)
         else:
             answer = predicted.when(session, predicted.PendingJobs(job, user))
+    warn(predicted.stale(answer.as_of, answer.zone, int(time.time())))
     if form is AnswerFormat.json:
         print(json_answers.written(answer), end="")
     elif shape is not None and isinstance(answer, before.BeforeAnswer):

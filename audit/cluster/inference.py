@@ -182,7 +182,7 @@ def capacity(
     over = performance.over_capacity_time(activity) or 0.0
     if largest <= in_header and over <= MOSTLY:
         return found(in_header, "the log's header")
-    proof = f"more was in use for {over:.0%} of the time"
+    proof = f"more was in use for {100 * over:.0f} % of the time"
     if largest > in_header:
         proof = f"one attempt ran on {largest:,}"
     warning = (

@@ -14,9 +14,9 @@ from audit.cluster.setting import ClusterSettings
 from audit.cluster.windows import WHOLE, ComputedWindow, edges_of
 from audit.errors import StoreError
 from audit.metrics import disclosure
-from audit.metrics.attempts.population import belongs_at, only
+from audit.metrics.attempts.population import belongs_at
 from audit.model import OBSERVED, Period, Pool, Standing
-from audit.on_disk import on_disk, release
+from audit.on_disk import release, result
 from audit.periods import covering
 from audit.store import appending, attempts, database, queries
 from audit.store.appending import Appending, Histories
@@ -111,32 +111,49 @@ def _publish(con: Connection, setting: ClusterSettings) -> None:
     of a published week that arrive later are left out of them.
     """
     cluster = setting.cluster
-    request = {"cluster": cluster, "schedule": OBSERVED, "ended": Standing.ENDED.value}
     release()
-    columns = (*disclosure.COLUMNS, "pool")
-    attempts = queries.run_for(con, "unpublished_attempts", columns, **request)
-    if attempts.is_empty():
-        return
-    attempts = on_disk(attempts, database.folder(con))
-    ends = attempts["end_time"].to_numpy()
-    weeks = covering("week", int(ends.min()), int(ends.max()), setting.zone)
     latest = "SELECT max(end_time) FROM job_result WHERE cluster = $cluster"
     ((last_end,),) = database.rows(con, latest, {"cluster": cluster})
     published = queries.run(con, "published_blocks", cluster=cluster, until=None, definition=None)
-    for pool in attempts["pool"].unique(maintain_order=True):
-        of_pool = only(attempts, pl.col("pool") == pool)
-        blocks = published.filter(pool=pool).select("from_time", "to_time").unique().rows()
+    for pool in setting.pools:
+        of_pool = published.filter(pool=pool.name).select("from_time", "to_time")
+        blocks = of_pool.unique().sort("from_time").rows()
+        since, until = _first_stretch(blocks)
+        of = {
+            "cluster": cluster,
+            "pool": pool.name,
+            "schedule": OBSERVED,
+            "ended": Standing.ENDED.value,
+        }
+        attempts = result(
+            *(con, "unpublished_attempts", disclosure.COLUMNS, ()), **of, since=since, until=until
+        )
+        if attempts.is_empty():
+            continue
+        ends = attempts["end_time"].to_numpy()
+        weeks = covering("week", int(ends.min()), int(ends.max()), setting.zone)
         closed = [
             week
             for week in weeks
             if week.to_time <= last_end
             and not any(begin < week.to_time and end > week.from_time for begin, end in blocks)
         ]
-        made = disclosure.publish(of_pool, closed)
-        of = {"cluster": cluster, "pool": pool, "definition": disclosure.DEFINITION}
-        database.insert(con, "published_block", made, of)
-        for rows in disclosure.waits(of_pool, made):
-            database.insert(con, "published_wait", rows, of)
+        made = disclosure.publish(attempts, closed)
+        same = {"cluster": cluster, "pool": pool.name, "definition": disclosure.DEFINITION}
+        database.insert(con, "published_block", made, same)
+        for rows in disclosure.waits(attempts, made):
+            database.insert(con, "published_wait", rows, same)
+
+
+def _first_stretch(blocks: Sequence[tuple[int, int]]) -> tuple[int | None, int | None]:
+    """Return the begin of the first block, and the end of the last one before a gap."""
+    if not blocks:
+        return None, None
+    since, until = blocks[0]
+    for begin, end in blocks:
+        if begin <= until:
+            until = max(until, end)
+    return since, until
 
 
 def check(con: Connection) -> None:

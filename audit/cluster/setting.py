@@ -368,7 +368,7 @@ def _inferred_nodes(
         return nodes
     raise UsageError(
         f"clusters.pools.by_nodes: the log does not name the nodes of pool {name!r} for at least "
-        f"{hardware.COMPLETE:.0%} of the time that they ran jobs"
+        f"{100 * hardware.COMPLETE:.0f} % of the time that they ran jobs"
     )
 
 

@@ -160,7 +160,9 @@ def detect(head: bytes, where: str, reading: Reading = PLAIN) -> Dialect:
             raise DialectError(f"{looks}, as grep prints it: omit the names of files (grep -h)")
     if (proposed := table()[TABLE].differs(head)) is not None:
         raise DialectError(f"{where}: ", proposed, "a table that needs a mapping: pass --table")
-    known = ", ".join(dialect.title for dialect in table().values())
+    known = ", ".join(
+        dict.fromkeys(of.scheduler or of.title for of in table().values() if of.name != TABLE)
+    )
     raise DialectError(f"{where}: not a log that fairaudit reads (known: {known}). {_REMEDY}")
 
 

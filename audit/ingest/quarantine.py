@@ -108,7 +108,7 @@ def beyond_limit(counted: Counted, limit: float) -> RefusedError:
     early = "the first " if counted.unread else ""
     return RefusedError(
         f"{counted.where}: {counted.refused:,} of {early}{counted.records:,} records were refused, "
-        f"more than the limit of {limit:.0%} (ingest.refused_limit): is it complete, and "
+        f"more than the limit of {100 * limit:.0f} % (ingest.refused_limit): is it complete, and "
         f"really {counted.title}? The first of them:{examples}"
     )
 

@@ -107,25 +107,62 @@ cdef inline int64_t next_forbidden(
     return since if since < end else NEVER
 
 
+@cython.final
+@cython.dataclasses.dataclass(eq=False, repr=False)
+cdef class EventNumbers:
+    """How the starts that a window forbids become numbers, by day, user and attempt."""
+
+    cdef const int64_t[::1] user  # [attempts], ≥ -1
+    cdef int64_t users  # greater than all of them
+    cdef int bits  # of the number of an attempt
+
+
 def forbidden_starts(
-    PossibleStarts at not None, ClosedHours window not None, bint by_hour, Table inside not None,
+    PossibleStarts at not None, ClosedHours window not None, Table inside not None,
     Table outside not None
 ):
     """Add the starts that a window forbids or would forbid: all observed ones, and possible ones.
 
-    Of the possible starts of an attempt, the first of each stretch is added; if ``by_hour``, the
-    first of each hour.
+    Of the possible starts of an attempt, the first of each hour is added.
 
     Args:
         at: the starts; only spans that claim count.
         window: the window.
-        by_hour: see above.
         inside: rows (``Forbidden``) are added for the attempts of its class,
         outside: and for its neighbours.
 
     Raises:
         MemoryError: there is no memory for them.
     """
+    add_starts(at, window, True, None, inside, outside)
+
+
+def forbidden_events(
+    PossibleStarts at not None, ClosedHours window not None, EventNumbers numbers not None,
+    Table out not None
+):
+    """Add the starts that a window forbids or would forbid, to its class and its neighbours.
+
+    Of the possible starts of an attempt, the first of each stretch is added. A start becomes the
+    number 2 · (users · day + user + 1), and 1 if it was observed, behind which are the bits of the
+    attempt.
+
+    Args:
+        at: the starts; only spans that claim count.
+        window: the window.
+        numbers: the users and bits.
+        out: rows of one number are added.
+
+    Raises:
+        MemoryError: there is no memory for them.
+    """
+    add_starts(at, window, False, numbers, out, out)
+
+
+cdef int add_starts(
+    PossibleStarts at, ClosedHours window, bint by_hour, EventNumbers numbers, Table inside,
+    Table outside
+) except -1:
     cdef int32_t[::1] last = np.full(len(at.reach), INT32_MIN, np.int32)  # stretch or hour
     cdef Clock clock = Clock(0, NEVER, NEVER)
     cdef Py_ssize_t k
@@ -145,7 +182,7 @@ def forbidden_starts(
                 mark = hour_of(begin) if by_hour else at.claims[k].stretch
                 if mark != last[job]:
                     last[job] = mark
-                    keep_start(window, inside, outside, begin, job, False)
+                    keep_start(window, numbers, inside, outside, begin, job, False)
                 if not by_hour:
                     break
                 begin = (hour_of(begin) + 1) * HOUR_S
@@ -155,22 +192,33 @@ def forbidden_starts(
             if window.side[job] == NEITHER:
                 continue
             if next_forbidden(window, begin, begin + 1, at.reach[job]) != NEVER:
-                keep_start(window, inside, outside, begin, job, True)
+                keep_start(window, numbers, inside, outside, begin, job, True)
     if min(inside.places, outside.places) < 0:
         raise MemoryError("no memory for the starts that a window forbids")
+    return 0
 
 
 cdef inline void keep_start(
-    ClosedHours window, Table inside, Table outside, int64_t at, int32_t job, bint broken
+    ClosedHours window, EventNumbers numbers, Table inside, Table outside, int64_t at, int32_t job,
+    bint broken
 ) noexcept nogil:
-    """Add a start."""
+    """Add a start; as a number, if there are ``numbers``."""
+    cdef int64_t* row
     cdef Forbidden* place
+    cdef int64_t day
     if window.side[job] == INSIDE:
-        place = <Forbidden*> add_row(inside)
+        row = add_row(inside)
     else:
-        place = <Forbidden*> add_row(outside)
-    if place != NULL:
+        row = add_row(outside)
+    if row == NULL:
+        return
+    if numbers is None:
+        place = <Forbidden*> row
         place.at, place.job, place.broken = at, job, broken
+    else:
+        day = <int64_t>(<uint64_t>(hour_of(at) + HOURS_BEFORE) / 24) - HOURS_BEFORE / 24
+        row[0] = (2 * (day * numbers.users + numbers.user[job] + 1) + broken) << numbers.bits
+        row[0] |= job
 
 
 def forbidden_seconds(

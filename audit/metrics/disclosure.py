@@ -26,6 +26,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import polars as pl
 
+from audit.array_types import Floats
 from audit.metrics.attempts.population import numbered, only
 from audit.metrics.attempts.similar import WALLTIMES, walltime_class
 from audit.metrics.quantiles import grouped_sums
@@ -161,11 +162,12 @@ def publish(attempts: pl.DataFrame, weeks: Sequence[Period]) -> pl.DataFrame:
     placed = _placed(attempts, weeks)
     over = list(blocks(weeks, _pairs(placed, "week")))
     of_week = {week: number for number, one in enumerate(over) for week in range(*one.behind)}
-    blocked = pl.col("week").replace_strict(of_week, default=None, return_dtype=pl.Int64)
-    held = only(placed.with_columns(block=blocked), pl.col("block").is_not_null())
+    blocked = pl.col("week").replace_strict(of_week, default=None, return_dtype=pl.Int32)
+    held = only(placed.with_columns(block=blocked), pl.col("block").is_not_null()).drop("week")
+    del placed  # before more is made
     rows = [
         (weeks[over[number].first].from_time, weeks[over[number].last].to_time, *figure)
-        for number, *figure in (*_overall(held, len(over)), *_of_classes(held))
+        for number, *figure in (*_overall(attempts, held, len(over)), *_of_classes(attempts, held))
     ]
     return pl.DataFrame(rows, BLOCKS, orient="row").sort("from_time", maintain_order=True)
 
@@ -174,15 +176,15 @@ def waits(attempts: pl.DataFrame, published: pl.DataFrame) -> Iterator[pl.DataFr
     """Yield the waits of each user and account in newly published blocks, by cause: ``WAITS``."""
     spans = published.select("from_time", "to_time").unique().sort("from_time")
     over = [Period("", *span) for span in spans.iter_rows()]
-    weeks = spans.with_row_index("week").cast(pl.Int64)
+    weeks = spans.with_row_index("week").cast({"week": pl.Int32})
     held = _placed(attempts, over)
     for kind in ("user", "account"):
-        named = only(held, pl.col(kind).is_not_null()).with_columns(entity=kind)
+        named = only(held.select("row", "week", entity=kind), pl.col("entity").is_not_null())
         who = named.select("week", "entity").unique().sort(pl.all()).with_row_index("code")
         codes = named.join(who, on=("week", "entity"), how="left", maintain_order="left")["code"]
+        code = codes.cast(pl.Int64).to_numpy()
         for cause in CAUSES:
-            parts = named[cause.column].cast(pl.Float64).to_numpy()
-            sums = grouped_sums(codes.cast(pl.Int64).to_numpy(), parts, who.height)
+            sums = grouped_sums(code, _values(attempts[cause.column], named), who.height)
             timed = who.with_columns(
                 entity_kind=pl.lit(kind),
                 part=pl.lit(cause.key),
@@ -197,20 +199,31 @@ def rounded(value: float) -> float:
 
 
 def _placed(attempts: pl.DataFrame, weeks: Sequence[Period]) -> pl.DataFrame:
-    """Return the attempts that ended in ``weeks``, with the index of the week and their class."""
+    """Return the rows of attempts that ended in ``weeks``, with the week, entities and class."""
     starts = np.array([week.from_time for week in weeks], np.int64)
     ends = np.array([week.to_time for week in weeks], np.int64)
     ended = attempts["end_time"].to_numpy()
     place = np.searchsorted(starts, ended, side="right") - 1
     inside = (place >= 0) & (ended < ends[np.maximum(place, 0)]) if weeks else place >= 0
-    classed = attempts.with_columns(
-        week=pl.Series(place, dtype=pl.Int64),
-        user=numbered(attempts["user"]),
-        account=numbered(attempts["account"]),
-        width=numbered(attempts["width_class"]),
-        walltime=numbered(pl.Series(WALLTIMES).gather(walltime_class(attempts["walltime_s"]))),
-    ).drop("width_class", "walltime_s")
-    return only(classed, pl.Series(inside, dtype=pl.Boolean))
+    walltimes = pl.Enum(sorted(WALLTIMES))
+    placed = pl.DataFrame(
+        {
+            "week": pl.Series(place, dtype=pl.Int32),
+            "user": numbered(attempts["user"]),
+            "account": numbered(attempts["account"]),
+            "width": numbered(attempts["width_class"]),
+            "walltime": pl.Series(WALLTIMES, dtype=walltimes).gather(
+                walltime_class(attempts["walltime_s"])
+            ),
+        }
+    )
+    return only(placed.with_row_index("row"), pl.Series(inside, dtype=pl.Boolean))
+
+
+def _values(column: pl.Series, of: pl.DataFrame) -> Floats:
+    """Return the values of a column of attempts in the rows of ``_placed``."""
+    values: Floats = column.gather(of["row"]).cast(pl.Float64).to_numpy()
+    return values
 
 
 def _pairs(attempts: pl.DataFrame, *by: str) -> set[tuple[Any, Pair]]:
@@ -222,30 +235,32 @@ def _pairs(attempts: pl.DataFrame, *by: str) -> set[tuple[Any, Pair]]:
 Figure = tuple[int, str | None, str | None, str, float]  # block, class, metric, value
 
 
-def _overall(of: pl.DataFrame, count: int) -> Iterator[Figure]:
+def _overall(attempts: pl.DataFrame, of: pl.DataFrame, count: int) -> Iterator[Figure]:
     """Yield the figures of all attempts of each of ``count`` blocks."""
-    block = of["block"].to_numpy()
+    block = of["block"].cast(pl.Int64).to_numpy()
 
     def sums(values: pl.Series) -> list[float]:
-        return grouped_sums(block, values.cast(pl.Float64).to_numpy(), count)
+        return grouped_sums(block, _values(values, of), count)
 
-    waited, consumed = sums(of["wait_s"]), sums(of["size"].fill_null(0) * of["occupancy_s"])
-    passed = {cause: sums(of[cause.column]) for cause in CAUSES}
-    for number, attempts in enumerate(np.bincount(block, minlength=count).tolist()):
-        yield number, None, None, "wait_mean", rounded(waited[number] / attempts)
+    waited = sums(attempts["wait_s"])
+    consumed = sums(attempts["size"].fill_null(0) * attempts["occupancy_s"])
+    passed = {cause: sums(attempts[cause.column]) for cause in CAUSES}
+    for number, ended in enumerate(np.bincount(block, minlength=count).tolist()):
+        yield number, None, None, "wait_mean", rounded(waited[number] / ended)
         yield number, None, None, "consumed", rounded(consumed[number])
         for cause in CAUSES if waited[number] else ():
             share = round(passed[cause][number] / waited[number], 2)
             yield number, None, None, cause.share, share
 
 
-def _of_classes(of: pl.DataFrame) -> Iterator[Figure]:
+def _of_classes(attempts: pl.DataFrame, of: pl.DataFrame) -> Iterator[Figure]:
     """Yield the figures of each published class of each block."""
     pairs = defaultdict(set)
     for (block, *label), pair in _pairs(of, "block", *_CLASS):
         pairs[block].add((tuple(label), pair))
     chosen = {(block, *one) for block, each in pairs.items() for one in published_classes(each)}
-    known = of.select("block", *_CLASS, "user", "wait_s").drop_nulls("user")
+    known = of.select("block", *_CLASS, "user", wait_s=attempts["wait_s"].gather(of["row"]))
+    known = known.drop_nulls("user")
     means = (
         known.group_by("block", *_CLASS, "user")
         .agg(pl.col("wait_s").mean())

@@ -306,7 +306,8 @@ def _counted(
         passed_s=passed_s[0],
         passed_else_s=passed_s[1],
     )
-    return counted.filter(pl.col("pairs") > 0).cast(PAIRED_SCHEMA).sort("row")
+    counted = population.only(counted, pl.col("pairs") > 0).cast(PAIRED_SCHEMA)
+    return population.ordered(counted, "row")
 
 
 def _attempts(

@@ -359,9 +359,19 @@ class _Pull:
                 log.error, errors.EmptyLogError
             ):  # as logrotate leaves them: no data is missing
                 work.night.warnings.append(str(log.error))
-            elif str(log.error) not in known:
-                known.add(str(log.error))
-                work.night.failures.append(log.error)
+                continue
+            error = self._of_command(log) if source.command else log.error
+            if str(error) not in known:
+                known.add(str(error))
+                work.night.failures.append(error)
+
+    def _of_command(self, log: Unread) -> errors.AuditError:
+        """Return the error about a command's output, which no file has any more."""
+        text, outside, instead = log.error.args
+        program, *_ = self.source.command or ("",)  # the other words may hold a secret
+        said = text.replace(log.where, f"output of command {program!r} ({log.name})")
+        remedy = f"; run it by hand to see what it prints ({self.source.section})"
+        return type(log.error)(said if outside else said + remedy, outside, instead)
 
     def _note_aside(self, log: Unread) -> None:
         """Record a log that was not read; the time of the first record stays."""

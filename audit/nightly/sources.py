@@ -166,7 +166,8 @@ def printed(
             raise SourceError(f"{shown} cannot be run: {why}") from error
         if code:
             remedy = f"; run it by hand to see what it says ({source.section})"
-            raise SourceError(f"{shown} failed with {ending(code)}", f": {text}", remedy)
+            said = f": {text}" if text.strip() else f", and printed no error{remedy}"
+            raise SourceError(f"{shown} failed with {ending(code)}", said, remedy)
         yield spool
     finally:
         spool.unlink(missing_ok=True)

@@ -71,7 +71,8 @@ def look(site: Site, now: int) -> StatusAnswer:
         ended = (one for one in entries if _covers(one, cluster) and one.state != "running")
         last = next(ended, None)
         lost = [mail for of, mail in doubtful if of == cluster.name]
-        problem = _problem(last, hindrance, instant if overdue else 0, cluster.zone, lost)
+        wrong = last and _not_done(last, cluster.name, entries)
+        problem = _problem(wrong, hindrance, instant if overdue else 0, cluster.zone, lost)
         clusters.append(
             ClusterAnswer(
                 name=cluster.name,
@@ -96,20 +97,20 @@ def look(site: Site, now: int) -> StatusAnswer:
 
 
 def _problem(
-    last: Entry | None, hindrance: str | None, missed: int | None, zone: str, lost: Sequence[str]
+    wrong: Entry | None, hindrance: str | None, missed: int | None, zone: str, lost: Sequence[str]
 ) -> str | None:
     """Return the problem that a monitor should report; None if all is well.
 
     Args:
-        last: the last whole run that has ended.
+        wrong: the last run, or its stage, that was not completed.
         hindrance: why runs cannot write to a folder.
         missed: when an overdue run was due, epoch s; None: none ever ran or was planned; 0: none is
             overdue.
         lost: mails that may not have arrived, as ``REPORT to ADDRESS``.
     """
-    if last is not None and last.state != "done":
-        why, *_ = (last.error or "").splitlines() or [""]
-        return f"the last run {last.state}{why and f': {why}'}"
+    if wrong is not None:
+        why, *_ = (wrong.error or "").splitlines() or [""]
+        return f"the last run {wrong.state}{why and f': {why}'}"
     if hindrance is not None:
         return f"no run can finish: {hindrance}"
     if missed is None:
@@ -120,6 +121,15 @@ def _problem(
         others = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
         return f"a mail may not have arrived: {lost[0]}{others}; {RESEND}"
     return None
+
+
+def _not_done(last: Entry, cluster: str, entries: Sequence[Entry]) -> Entry | None:
+    """Return what the last run did not do for a cluster; a failed stage of another is not its."""
+    failed = [one for one in entries if one.run == last.run and one.state == "failed"]
+    stages = [one for one in failed if one.stage != WHOLE]
+    if last.state == "failed" and stages:
+        return next((one for one in stages if one.cluster in {None, cluster}), None)
+    return None if last.state == "done" else last
 
 
 def _hindrance(places: Sequence[Path]) -> str | None:

@@ -11,7 +11,7 @@ from audit.errors import UsageError
 from audit.json_answers import Instant, JsonAnswer
 from audit.metrics.attempts import population
 from audit.model import Pool, Standing
-from audit.oneoff.explain.explain import charged
+from audit.oneoff.explain.explain import charged, unknown_job
 from audit.pipeline.opening import ClusterLog, Session
 from audit.pipeline.published import open_either
 from audit.progress import printable
@@ -24,6 +24,8 @@ from audit.scenario.scenario import Scenario
 
 DAY_S: Final = 86_400
 SHOWN_S: Final = 30 * DAY_S  # past whose intervals are counted
+STALE_S: Final = 3_600
+"""Age of the newest record from which on it is stated."""
 
 
 class PendingJobs(NamedTuple):
@@ -108,8 +110,7 @@ def _wanted(log: ClusterLog, subject: PendingJobs) -> pl.DataFrame:
         of_job = _of_job(log.described, subject.job)
         shown = printable(subject.job)
         if of_job.is_empty():
-            number = f"{log.described.height:,}"
-            raise UsageError(f"when: there is no job {shown!r} among {number} attempts")
+            raise unknown_job(log.described, subject.job, "when")
         found = of_job.filter(pending)
         if found.is_empty():
             raise UsageError(f"when: job {shown!r} is not pending; see 'fairaudit explain'")
@@ -169,6 +170,13 @@ def forecasts(
         why, sentence = in_words(predicted.job(one["job_id"]), one, scenario.now, zone, record)
         known = {key: one[key] for key in keys}
         yield Forecast(**known, withheld_because=why, sentence=sentence)
+
+
+def stale(as_of: int, zone: str, clock: int) -> Iterator[str]:
+    """Yield a warning if the newest records are old at ``clock``, epoch s."""
+    if clock - as_of >= STALE_S:
+        end, ago = wording.instant(as_of, zone), wording.rough_duration(clock - as_of)
+        yield f"the records end at {end}, {ago} ago: 'now' and 'today' are of that time"
 
 
 def in_words(

@@ -26,12 +26,11 @@ from audit.ingest.ingest import Named, Naming, called_by, take_in_by_name
 from audit.ingest.logs import Opened, Unread, logs_in, open_each, open_logs
 from audit.metrics.attempts import population
 from audit.metrics.attempts.recorded import with_evidence
-from audit.model import EVIDENCE, Declared, Policy, Pool
-from audit.on_disk import on_disk
+from audit.model import ATTEMPTS, EVIDENCE, SEQUENCE, Declared, Policy, Pool
+from audit.on_disk import on_disk, result
 from audit.pipeline.completeness import with_completeness
 from audit.progress import OnProgress, silent
 from audit.store import database, migrations, queries
-from audit.store.attempts import read_attempts
 from audit.store.database import Connection
 from audit.words import Resource, first_of
 
@@ -44,11 +43,24 @@ def take_in_all(
     return tuple(filter(None, warnings))
 
 
+_BY_ARRIVAL: Final = ("arrival_time", "submit_time", *SEQUENCE, "job_id")
+
+
 def recorded_attempts(
     con: Connection, cluster: str, since: int | None = None, until: int | None = None
 ) -> pl.DataFrame:
-    """Return attempts with what was recorded of their waits; see ``store.attempts``."""
-    attempts = read_attempts(con, cluster, since, until)
+    """Return the attempts that the store holds of a cluster, archived ones too, by arrival.
+
+    Args:
+        since: epoch s; only attempts that ended then or later, or not at all. None: no bound.
+        until: epoch s; only attempts that arrived before, or at an unknown time. None: no bound.
+
+    Returns:
+        Columns of ``model.ATTEMPTS``, in the order that ``population.describe`` gives them, and
+        what was recorded of waits.
+    """
+    of = {"cluster": cluster, "since": since, "until": until}
+    attempts = result(con, "attempts", ATTEMPTS.names(), _BY_ARRIVAL, **of)
     ready = pl.coalesce("eligible_time", "submit_time")
     first = attempts.select(pl.min_horizontal(ready, "start_time", "end_time").min()).item()
     of = {"cluster": cluster, "since": first, "until": None if until is None else until - 1}

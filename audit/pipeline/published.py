@@ -176,10 +176,10 @@ def _stated(
         described = {key: settings["cluster"][key] for key in ("name", "zone", "pools")}
         site = Cluster.model_validate_json(json.dumps(described))
         for pool in site.pools:
-            if {pool.order, pool.fair_order} & set(BY_USAGE):  # by files beside config.toml
-                of = f"pool {pool.name!r} of cluster {site.name!r}"
-                why = f"is ordered by {pool.order.value}: pass --config, which says how to"
-                raise UsageError(f"{of} {why} charge usage")
+            for key, order in (("order", pool.order), ("fair_order", pool.fair_order)):
+                if order in BY_USAGE:  # by files beside config.toml
+                    of = f"pool {pool.name!r} of cluster {site.name!r} has {key} {order.value}"
+                    raise UsageError(f"{of}: pass --config, which says how to charge usage")
         found = configured(site, attempts, of_logs, known, nodes).begun(begin)
         if "stated" in settings:
             order, backfill = settings["stated"]

@@ -3,7 +3,7 @@
 A section is one question of a report. Its queries and template are in folders of its name.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 
 from audit.model import OBSERVED, Period
+from audit.on_disk import result
 from audit.report.charts.style import Chart
 from audit.report.contents import DEFAULT, Contents, Options, PoolPart, Settings
 from audit.report.figures import Parts, breakdowns, by_value
@@ -49,6 +50,13 @@ class SectionSource:
 
     def rows(self, query: str, **arguments: object) -> pl.DataFrame:
         """Return the result of a query; what a source knows need not be an argument."""
+        return queries.run(self.con, query, **self._arguments(query, arguments))
+
+    def long(self, query: str, order: Sequence[str]) -> pl.DataFrame:
+        """Return a result with a row for each attempt, as ``on_disk.result``."""
+        return result(self.con, query, None, order, **self._arguments(query, {}))
+
+    def _arguments(self, query: str, arguments: Mapping[str, object]) -> dict[str, object]:
         known = {
             "cluster": self.cluster,
             "period": self.period.name,
@@ -61,9 +69,7 @@ class SectionSource:
             **arguments,
         }
         taken = queries.load(query).parameters
-        return queries.run(
-            self.con, query, **{name: known[name] for name in taken if name in known}
-        )
+        return {name: known[name] for name in taken if name in known}
 
     def by_pool(self, query: str, **arguments: object) -> dict[str, pl.DataFrame]:
         """Return the rows of each pool, without that column."""

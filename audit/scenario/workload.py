@@ -26,7 +26,7 @@ from audit.metrics.preemption import sides
 from audit.model import BY_USAGE, SEQUENCE, Policy, Pool, PreemptionRule, Standing
 from audit.scenario.limits import UNLIMITED, Limits, limits_of
 from audit.scenario.machines import Machines, machines
-from audit.scenario.ownership import EQUAL_SHARES, Fairshare, Ownership, owners_of
+from audit.scenario.ownership import EQUAL_SHARES, Fairshare, Ownership, owners_of, unowned
 from audit.words import OF_TYPE
 
 Number = TypeVar("Number", np.int64, np.uint64)
@@ -138,14 +138,18 @@ class Workload(NamedTuple):
         """Return the first ``count`` attempts."""
         return self.of_those(np.arange(len(self.arrival)) < count)
 
-    def of_those(self, chosen: Bools) -> "Workload":
-        """Return the ``chosen`` attempts; with machines, they must be the first ones."""
+    def of_those(self, chosen: Bools, *, owned: bool = True) -> "Workload":
+        """Return the ``chosen`` attempts; with machines, they must be the first ones.
+
+        ``owned``: else without owners, to save memory.
+        """
         columns = self._asdict()
         for name in columns:
             whole = ("capacity", "owners", "limits", "machines", "preemptible")
             if name not in whole and not name.startswith("step_"):
                 columns[name] = columns[name][chosen]
-        own = {"owners": self.owners.of_those(chosen), "limits": self.limits.of_those(chosen)}
+        owners = self.owners.of_those(chosen) if owned else unowned(0)
+        own = {"owners": owners, "limits": self.limits.of_those(chosen)}
         if self.preemptible is not None:
             own["preemptible"] = Preemptible(*(each[chosen] for each in self.preemptible))
         return Workload(**columns | own)
@@ -258,14 +262,34 @@ def limited(work: Workload, described: pl.DataFrame, pool: Pool, now: int) -> Wo
     """
     if not pool.limits and not pool.windows:
         return work
+    return _under(work, described, pool, now, blocked=bool(work.blocked.any()))
+
+
+def without_rules(work: Workload, described: pl.DataFrame, pool: Pool, now: int) -> Workload:
+    """Return the workload of a pool without its limits and windows.
+
+    Args:
+        described: as for ``limited``.
+    """
+    return _under(work, described, pool._replace(limits=(), windows=()), now, blocked=True)
+
+
+def _under(
+    work: Workload, described: pl.DataFrame, pool: Pool, now: int, *, blocked: bool
+) -> Workload:
+    """Return the workload under the limits and windows of ``pool``; see ``limited``.
+
+    Args:
+        blocked: whether any attempt may be.
+    """
     attempts = described.with_columns(
         occupancy=pl.Series(work.occupancy),
         arrival_time=pl.Series(work.arrival),
         end=instants(work.end),
     )
-    blocked = held_up(attempts, pool.limits) if work.blocked.any() else work.blocked
     limits = limits_of(attempts, pool, _last_known(attempts, now))
-    return work._replace(blocked=blocked, limits=limits)
+    held = held_up(attempts, pool.limits) if blocked else work.blocked
+    return work._replace(blocked=held, limits=limits)
 
 
 def _schedulable(described: pl.DataFrame, now: int) -> pl.DataFrame:
@@ -379,6 +403,10 @@ def largest_snapshot(work: Workload, present: Bools) -> int:
 
 def distinct(values: Ints) -> Ints:
     """Return the distinct values, ascending; of many values sooner than ``np.unique``."""
-    ordered: Ints = np.sort(values)
-    first: Ints = ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]]
+    return distinct_of_ordered(np.sort(values))
+
+
+def distinct_of_ordered(values: Ints) -> Ints:
+    """Return the distinct values of ascending ones."""
+    first: Ints = values[np.append(True, values[1:] != values[:-1])[: len(values)]]
     return first

@@ -1,14 +1,14 @@
-"""The attempts of a cluster as a compact frame, and their sums by user.
+"""Sums over the attempts of a cluster by user.
 
 The sums of a period are stored when it is computed: the trend of a report covers up to 24 periods,
 whose attempts then need not be read again.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import polars as pl
 
-from audit.model import ATTEMPTS, OBSERVED, Period
+from audit.model import OBSERVED, Period
 from audit.periods import kind_of
 from audit.store import database, queries
 from audit.store.database import Connection
@@ -24,40 +24,6 @@ def first_arrival(
     span = {"from_time": from_time, "to_time": to_time}
     ((first,),) = queries.rows(con, "first_arrival", cluster=cluster, **span)
     return None if first is None else int(first)
-
-
-def read_attempts(
-    con: Connection, cluster: str, since: int | None = None, until: int | None = None
-) -> pl.DataFrame:
-    """Return the attempts that the store holds of a cluster, archived ones included, by arrival.
-
-    Columns that have no value, or the same one in all rows, are not read.
-
-    Args:
-        since: epoch s; only attempts that ended then or later, or not at all. None: no bound.
-        until: epoch s; only attempts that arrived before, or at an unknown time. None: no bound.
-
-    Returns:
-        Columns of ``model.ATTEMPTS``, in the order that ``population.describe`` gives them.
-    """
-    of = {"cluster": cluster, "since": since, "until": until}
-    values = queries.run(con, "attempt_values", **of).row(0, named=True)
-    alike = {name: values[f"least {name}"] for name in ATTEMPTS if _is_alike(name, values)}
-    read = [name for name in ATTEMPTS if name not in alike]
-    attempts = queries.run_for(con, "attempts", read, **of).rechunk()  # arrays then need no copy
-    return attempts.select(
-        pl.lit(alike[name], dtype).alias(name) if name in alike else pl.col(name)
-        for name, dtype in ATTEMPTS.items()
-    )
-
-
-def _is_alike(name: str, values: Mapping[str, object]) -> bool:
-    """Return whether a column has at most one value; one column is read in any case."""
-    if name == "job_id" or not values["rows"]:
-        return False
-    known = values[f"known {name}"]
-    same = values[f"least {name}"] == values[f"greatest {name}"]
-    return known == 0 or (known == values["rows"] and same)
 
 
 def keep_course(con: Connection, cluster: str, computed: Sequence[Period]) -> None:

@@ -93,7 +93,21 @@ def run_for(
     con: Connection, name: str, columns: Sequence[str] | None, /, **arguments: object
 ) -> pl.DataFrame:
     """As ``run``, but only these columns of the result (None: all) are read."""
-    return _done(fetch, con, name, arguments, columns)
+    if columns is None:
+        return _done(fetch, con, name, arguments)
+    names = ", ".join(map(quote_name, columns))
+    return _done(fetch, con, name, arguments, f"SELECT {names} FROM ({{}})")  # noqa: S608
+
+
+def count(con: Connection, name: str, /, **arguments: object) -> int:
+    """Return the number of rows of the result; errors as of ``run``."""
+    ((number,),) = _done(database.rows, con, name, arguments, "SELECT count(*) FROM ({})")
+    return int(number)
+
+
+def columns(con: Connection, name: str, /, **arguments: object) -> list[str]:
+    """Return the names of the columns of the result; errors as of ``run``."""
+    return _done(fetch, con, name, arguments, "FROM ({}) LIMIT 0").columns
 
 
 def rows(con: Connection, name: str, /, **arguments: object) -> list[tuple[Any, ...]]:
@@ -113,9 +127,12 @@ def _done(
     con: Connection,
     name: str,
     arguments: Mapping[str, object],
-    columns: Sequence[str] | None = None,
+    of: str = "{}",
 ) -> Result:
-    """Return the result of a query by one of the functions of ``database``."""
+    """Return what one of the functions of ``database`` makes of a query.
+
+    ``of``: the statement, with braces for the query.
+    """
     try:
         query = load(name)
         if query.used | {*query.archive} != set(query.parameters):
@@ -123,8 +140,7 @@ def _done(
         if set(arguments) != set(query.parameters):
             raise StoreError(f"takes {sorted(query.parameters)}, was given {sorted(arguments)}")
         sql = _of_months(con, query, arguments)
-        if columns is not None:
-            sql = f"SELECT {', '.join(map(quote_name, columns))} FROM (\n{sql}\n)"  # noqa: S608
+        sql = of.replace("{}", sql if of == "{}" else f"\n{sql}\n")  # comments end with a line
         return do(con, sql, {parameter: arguments[parameter] for parameter in query.used})
     except FullDiskError:  # no fault of the query
         raise

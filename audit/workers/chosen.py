@@ -100,7 +100,7 @@ class Staged:
     def shares(self) -> str:
         """The share of the parts that were done elsewhere."""
         away = self.done - self.done_here
-        return f"{away:,} of {plural(self.done, 'part')} ({away / max(self.done, 1):.0%})"
+        return f"{away:,} of {plural(self.done, 'part')} ({100 * away / max(self.done, 1):.0f} %)"
 
     @property
     def width(self) -> int:

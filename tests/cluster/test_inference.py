@@ -63,7 +63,7 @@ def test_a_header_exceeded_most_of_the_time_lies() -> None:
     capacity, _, warning = pool(attempts(4, 4), claims(5))
     assert capacity == 8
     assert warning is not None
-    assert "more was in use for 100% of the time" in warning
+    assert "more was in use for 100 % of the time" in warning
 
 
 def test_a_header_exceeded_for_a_moment_stands() -> None:

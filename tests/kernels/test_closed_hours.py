@@ -94,9 +94,21 @@ def test_forbidden_starts_are_those_of_the_definition(
     for job, second in started:
         if forbids(second, reach[job], closed, overlap=overlap):
             expected[side[job]].append([second, job + (1 << 32)])  # broken
-    tables = Table(2), Table(2)
-    kernels.forbidden_starts(possible, window, by_hour, *tables)
-    assert [table.taken().tolist() for table in tables] == expected[kernels.Side.INSIDE :]
+    if by_hour:
+        tables = Table(2), Table(2)
+        kernels.forbidden_starts(possible, window, *tables)
+        assert [table.taken().tolist() for table in tables] == expected[kernels.Side.INSIDE :]
+    else:
+        user, users, bits, out = np.arange(ATTEMPTS) // 2 - 1, ATTEMPTS, 40, Table(1)
+        numbers = kernels.EventNumbers(user, users, bits)
+        kernels.forbidden_events(possible, window, numbers, out)
+        every = [
+            ((second // (24 * HOUR) * users + int(user[job % (1 << 32)]) + 1) * 2 + (job >> 32))
+            * (1 << bits)
+            + job % (1 << 32)
+            for second, job in [*expected[1], *expected[2]]
+        ]
+        assert sorted(out.taken()[:, 0].tolist()) == sorted(every)
     days = np.zeros(2 * DAYS + 4, np.int64)
     kernels.forbidden_seconds(possible, window, -2, days)
     assert {day - 2: count for day, count in enumerate(days.tolist()) if count} == waiting

@@ -66,10 +66,9 @@ def whole(site: Site, t: int) -> int:
 
 
 def instants(site: Site) -> list[int]:
-    found = {at for at, _ in site.steps}
-    for job in site.jobs:
-        found |= {job.arrival, job.start, job.end}
-    return sorted(found - {NEVER})
+    """Capacity that changes behind the last one of a job matters to none."""
+    found = {time for job in site.jobs for time in (job.arrival, job.start, job.end)} - {NEVER}
+    return sorted(found | {at for at, _ in site.steps if at <= max(found, default=0)})
 
 
 def most_at_once(site: Site, user: int) -> int:

@@ -295,6 +295,15 @@ def test_a_command_is_a_source_and_no_shell_reads_it(tmp_path: Path) -> None:
     assert not list((tmp_path / "fairaudit-state").glob("*.log"))
 
 
+def test_output_that_is_no_log_is_that_of_a_command(tmp_path: Path) -> None:
+    """Its file is gone when the message is read."""
+    done = run(Site(site(tmp_path, **command("echo", "no connection")), tmp_path), NOW)
+    (failure,) = done.failures
+    assert str(failure).startswith("output of command 'echo' (c-0.log): not a log that fairaudit")
+    assert str(failure).endswith("; run it by hand to see what it prints (clusters.sources)")
+    assert "connection" not in str(failure)
+
+
 def test_thresholds_find_what_exceeds_them(tmp_path: Path) -> None:
     write(tmp_path / "log", "")
     base = site(tmp_path)

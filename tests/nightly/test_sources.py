@@ -211,6 +211,7 @@ def test_a_zone_that_the_system_does_not_know_is_an_error(
         (("no-such-program",), "command 'no-such-program' cannot be run: No such file"),
         (("cat", "a\0b"), "command 'cat' cannot be run: embedded null byte"),
         (("sh", "-c", "yes wrong | head -c 99999 >&2; exit 7"), "failed with exit code 7: "),
+        (("false",), "exit code 1, and printed no error; run it by hand"),
     ],
 )
 def test_failures_are_stated_and_leave_nothing(

@@ -79,6 +79,23 @@ def test_other_times_for_one_cluster_in_its_zone(tmp_path: Path) -> None:
     assert standing.next == epoch("2026-03-16T06:00+09:00")
 
 
+def test_a_failure_of_another_cluster_is_none_of_this_one(tmp_path: Path) -> None:
+    base = site(tmp_path).model_dump()
+    (first,) = base["clusters"]
+    second = {**first, "name": "d", "sources": ({"files": "others/*.swf"},)}
+    settings = config.Config.model_validate({**base, "clusters": (first, second)})
+    write(tmp_path / "logs" / "1.swf", "no log at all\n")
+    (tmp_path / "others").mkdir()
+    write(tmp_path / "others" / "1.swf", month(0, jobs=9))
+    assert run(Site(settings, tmp_path), NIGHT).failures
+    answer = status.look(Site(settings, tmp_path), NIGHT)
+    c, d = answer.clusters
+    assert str(c.problem).startswith("the last run failed: ")
+    assert "1.swf" in str(c.problem)
+    assert d.problem is None
+    assert not answer.in_order
+
+
 def test_the_commands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from audit.oneoff import when
+from audit.report import wording
 from tests.cli.command import QUICK, Run
 from tests.cli.conftest import run as run  # noqa: PLC0414 (a fixture)
 from tests.logs import busy, write
 from tests.scenario.predict.test_predictions import records
+from tests.strategies import EPOCH
 
 pytestmark = pytest.mark.usefixtures("short_paper")
 
@@ -62,7 +65,9 @@ def sacct_at(now: int, held: int = JOBS) -> str:
 
 @pytest.mark.thorough
 def test_pending_jobs_get_an_interval_or_a_reason(run: Run, site: Path) -> None:
-    told = run("when", site, "--config", "config.toml").stdout.splitlines()
+    answer = run("when", site, "--config", "config.toml")
+    assert answer.stderr.count("warning: the records end at ") == 1
+    told = answer.stdout.splitlines()
     assert len(told) > 2
     assert told[-1] == (
         f"Job {JOBS}: no prediction, because it waits for something other than its turn."
@@ -84,6 +89,13 @@ def test_the_database_is_read_where_no_log_is_given(run: Run, site: Path) -> Non
     run("run", "--config", "config.toml")
     from_log = run("when", site, "--config", "config.toml").stdout
     assert run("when", "--config", "config.toml").stdout == from_log
+
+
+def test_old_records_are_stated() -> None:
+    assert list(when.stale(EPOCH, "UTC", EPOCH + 3_599)) == []
+    (warning,) = when.stale(EPOCH, "Asia/Tokyo", EPOCH + 28 * 86_400)
+    end = wording.instant(EPOCH, "Asia/Tokyo")
+    assert warning == f"the records end at {end}, 28 d ago: 'now' and 'today' are of that time"
 
 
 def test_what_is_not_pending_has_no_prediction(run: Run, tmp_path: Path, site: Path) -> None:

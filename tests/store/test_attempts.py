@@ -1,4 +1,4 @@
-"""Attempts read from the store, and sums of them."""
+"""Sums over the attempts of the store."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -8,53 +8,11 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from audit.metrics.attempts.population import describe
 from audit.metrics.course import SUMS
-from audit.model import ATTEMPTS, Period, Pool, Resource
-from audit.store import attempts, database, queries
-from audit.store.attempts import read_attempts
-from audit.store.database import Connection, insert
+from audit.model import Period
+from audit.store import attempts, database
+from audit.store.database import Connection
 from tests import stores
-from tests.strategies import frame
-
-
-def records(count: int, **changed: pl.Expr) -> pl.DataFrame:
-    common = {"kind": "job", "byte_offset": 0}
-    rows = frame([{"job_id": str(n), "job_number": n, **common} for n in range(count)])
-    return rows.with_columns(**changed)
-
-
-def test_constant_and_empty_columns_are_complete(store: Connection) -> None:
-    some = pl.when(pl.col("job_number") > 2).then(7)
-    held = records(
-        6, gpus=some, mem_bytes=pl.lit(5), priority=pl.lit(0.5), qos=pl.lit(None, pl.String)
-    )
-    insert(store, "records", held, {"superseded": False, "input_id": "x"})
-    (cluster,) = held["cluster"].unique()
-    got = read_attempts(store, cluster)
-    assert got.schema == ATTEMPTS
-    stored = queries.run(store, "attempts", cluster=cluster, since=None, until=None)
-    assert got.equals(stored.select(ATTEMPTS.names()), null_equal=True)
-    assert read_attempts(store, "nobody's").schema == ATTEMPTS
-    assert read_attempts(store, "nobody's").is_empty()
-
-
-def test_attempts_are_in_the_order_of_describe(store: Connection, tmp_path: Path) -> None:
-    number = pl.col("job_number")
-    held = records(
-        40,
-        submit_time=pl.when(number % 7 > 0).then(1_000 + number * 13 % 5 * 100),
-        eligible_time=pl.when(number % 3 == 0).then(1_000 + number * 11 % 5 * 100),
-        start_time=1_350 + number * 7 % 6 * 50,
-        end_time=pl.lit(5_000),
-        line=40 - number,
-    )
-    insert(store, "records", held, {"superseded": False, "input_id": "x"})
-    got = read_attempts(store, held["cluster"][0])
-    described = describe(got, [Pool("all", Resource.cpus, 10)])
-    assert described["job_id"].to_list() == got["job_id"].to_list()
-    assert describe(held, [Pool("all", Resource.cpus, 10)]).equals(described, null_equal=True)
-
 
 MONTHS = [Period("2026-01", 0, 100), Period("2026-02", 100, 200), Period("2026-03", 200, 300)]
 

@@ -177,7 +177,7 @@ def test_it_works_by_address_and_leaves_the_shared_folder_empty(
     where = f"Dask at {running[1].scheduler} (compute.scheduler)"
     assert said == [
         f"computing on 1 worker with 1 thread: {where}",
-        f"1 worker did 3 of 3 parts (100%): {where}",
+        f"1 worker did 3 of 3 parts (100 %): {where}",
     ]
 
 
@@ -295,7 +295,7 @@ def test_a_worker_that_fails_is_left_out_and_named(
     assert re.fullmatch(rf"warning: worker \S+ is left out: {why}.*", left_out)
     [warning] = warned
     assert re.search(rf"worker \S+ was left out: {why}", warning)
-    assert said[-1].startswith("2 workers did 30 of 30 parts (100%): Dask at tcp://")
+    assert said[-1].startswith("2 workers did 30 of 30 parts (100 %): Dask at tcp://")
 
 
 @pytest.mark.parametrize(("error", "why"), FAULTS[:2], ids=["memory", "disk"])

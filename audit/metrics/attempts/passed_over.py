@@ -47,7 +47,7 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from audit.metrics.attempts.parts import SummaryRow, row
-from audit.metrics.attempts.population import day_number, ended, in_period, occupied
+from audit.metrics.attempts.population import day_number, ended, in_period, occupied, only
 from audit.metrics.pairs import KINDS, NOTHING_UNSTARTED, PLACES, Kind, Log, Unstarted, paired
 from audit.metrics.passed.tested import JudgedEntity, PairsOfKind
 from audit.metrics.passed.usage import (
@@ -208,7 +208,7 @@ class _Among(NamedTuple):
 
     def _without_releases(self, attempts: pl.DataFrame) -> pl.DataFrame:
         released = pl.col("user").is_in(list(self.evidence.released))
-        return attempts.filter(~(released & (pl.col("wait_s") > LONG_S)))
+        return only(attempts, ~(released & (pl.col("wait_s") > LONG_S)))
 
     def _checked(
         self, kind: Kind, of_kind: PairsOfKind, first: Sequence[JudgedEntity], *, follows: bool
@@ -264,7 +264,7 @@ class _Among(NamedTuple):
         if self.evidence.triggered is None:
             return attempts
         triggered = self.evidence.triggered.gather(attempts["row"]).fill_null(value=False)
-        return attempts.filter(~(triggered & attempts["entity"].is_in(silent)))
+        return only(attempts, ~(triggered & attempts["entity"].is_in(silent)))
 
     def _by_own_ends(self, attempts: pl.DataFrame) -> set[str]:
         """Return the entities of whose passed time half is that of users held by own ends."""

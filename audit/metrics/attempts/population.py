@@ -170,6 +170,11 @@ _PIECE: Final = 1 << 17  # number of rows whose order is checked at a time, to s
 
 def ordered(frame: pl.DataFrame, *by: str) -> pl.DataFrame:
     """Return the rows sorted stably by these columns, nulls first; a sorted frame is not copied."""
+    return frame if is_in_order(frame, *by) else frame.sort(by, maintain_order=True)
+
+
+def is_in_order(frame: pl.DataFrame, *by: str) -> bool:
+    """Return whether the rows are sorted by these columns, nulls first."""
     keys = frame.select(by)
     goes_back = pl.lit(value=False)
     for name in reversed(by):
@@ -177,8 +182,7 @@ def ordered(frame: pl.DataFrame, *by: str) -> pl.DataFrame:
         less = (this.is_null() & before.is_not_null()) | (this < before).fill_null(value=False)
         goes_back = less | (this.eq_missing(before) & goes_back)
     pieces = (keys.slice(k, _PIECE + 1) for k in range(0, frame.height, _PIECE))
-    in_order = not any(piece.select(goes_back.slice(1).any()).item() for piece in pieces)
-    return frame if in_order else frame.sort(by, maintain_order=True)
+    return not any(piece.select(goes_back.slice(1).any()).item() for piece in pieces)
 
 
 def only(frame: pl.DataFrame, condition: pl.Expr | pl.Series) -> pl.DataFrame:
@@ -215,7 +219,9 @@ def compact(frame: pl.DataFrame) -> pl.DataFrame:
     likely = [
         name
         for name, first, last in zip(schema, frame.row(0), frame.row(-1), strict=True)
-        if first == last and not is_single(frame, name)
+        if first == last
+        # the size of texts without a character is not known
+        and ((schema[name] == pl.String and not first) or not is_single(frame, name))
     ]
     if not likely:
         return frame

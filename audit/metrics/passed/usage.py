@@ -93,7 +93,7 @@ def explained(
     """
     sums = np.zeros((len(entities), len(by_order), len(_SUMS)))
     for number, under_order in enumerate(by_order):
-        attempts = under_order()
+        attempts = under_order().select("entity", *_SUMS)
         for row, entity in enumerate(entities):
             others = attempts.filter(pl.col("entity") != entity)
             sums[row, number] = others.select(pl.col(_SUMS).sum()).row(0)

@@ -4,12 +4,13 @@ Conventions: n attempts in the order (arrival, submit, sequence); times in epoch
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 from numpy.typing import NDArray
 
 from audit import periods
@@ -58,6 +59,10 @@ class Queued:
     def column(self, name: str) -> Ints:
         """Return an integer column, with 0 for null."""
         return ints(self.rows[name].fill_null(0))
+
+    def of(self, columns: cs.Selector) -> "Queued":
+        """Return the same with these columns: rows that were sorted are copies."""
+        return replace(self, rows=self.rows.select(columns))
 
 
 def queued(

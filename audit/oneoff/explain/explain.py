@@ -60,11 +60,15 @@ def explain(session: Session, subject: WaitToExplain) -> Story:
     return replace(made, part=log.setting.part)
 
 
+_NAMED: Final = 3
+"""Largest number of similar ids in a message."""
+
+
 def _found(described: pl.DataFrame, subject: WaitToExplain) -> pl.DataFrame:
     of_job = described.filter(pl.col("job_id") == subject.job)
     shown = printable(subject.job)
     if of_job.is_empty():
-        raise UsageError(f"explain: there is no job {shown!r} among {described.height:,} attempts")
+        raise unknown_job(described, subject.job, "explain")
     attempts = of_job["attempt"].to_list()
     if subject.attempt is not None:
         of_job = of_job.filter(pl.col("attempt") == subject.attempt)
@@ -75,6 +79,19 @@ def _found(described: pl.DataFrame, subject: WaitToExplain) -> pl.DataFrame:
     if arrived.is_empty():
         raise UsageError(f"explain: the log does not say when job {shown!r} arrived")
     return arrived.sort("wait_s", descending=True, nulls_last=True, maintain_order=True).head(1)
+
+
+def unknown_job(described: pl.DataFrame, job: str, command: str) -> UsageError:
+    """Return the error about an id that the log does not have, and the ids that begin with it."""
+    error = f"{command}: there is no job {printable(job)!r} among {described.height:,} attempts"
+    ids = described["job_id"]
+    begin = ids.filter(ids.str.starts_with(job) & ids.str.slice(len(job), 1).is_in([*"_+.["]))
+    known = begin.unique(maintain_order=True)
+    if not job or known.is_empty():
+        return UsageError(error)
+    more = ", …" if len(known) > _NAMED else ""
+    listed = ", ".join(repr(printable(one)) for one in known.head(_NAMED))
+    return UsageError(f"{error}; there is {listed}{more}")
 
 
 def charged(

@@ -11,7 +11,7 @@ from audit.metrics.attempts import base
 from audit.metrics.attempts.population import compact, only
 from audit.metrics.verdict import Gaps, VerdictBound, decide
 from audit.model import OBSERVED, Period
-from audit.on_disk import on_disk
+from audit.on_disk import on_disk, result
 from audit.periods import day_after, day_of, day_start, kind_of, parse_day, zone
 from audit.report import wording
 from audit.report.contents import Contents, PoolPart, PoolVerdict
@@ -55,7 +55,7 @@ LONGEST: Final = 3
 REFUSED: Final = 0.05
 """Share of refused records, and of missing days, from which a period is incomplete."""
 
-Jobs = Mapping[str, pl.DataFrame]
+_TIES: Final = ("submit_time", "number", "task", "job_id", "attempt")
 
 
 def verdicts(con: Connection, contents: Contents) -> tuple[PoolVerdict, ...]:
@@ -143,9 +143,10 @@ def _period(contents: Contents) -> Period:
 def _jobs(con: Connection, contents: Contents, period: Period) -> pl.DataFrame:
     of = {"cluster": contents.cluster, "schedule": OBSERVED, "whole": period.whole_log}
     within = {"from_time": period.from_time, "to_time": period.to_time}
-    folder = database.folder(con)
-    jobs = on_disk(compact(queries.run(con, "first_page/jobs", **of, **within)), folder)
-    return on_disk(compact(shown.with_causes(jobs)), folder)
+    every = queries.columns(con, "first_page/jobs", **of, **within)
+    read = [name for name in every if name not in _TIES]
+    jobs = result(con, "first_page/jobs", read, ("pool", "arrival_time", *_TIES), **of, **within)
+    return on_disk(compact(shown.with_causes(jobs)), database.folder(con))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from audit.report import wording
 from audit.report.first_page import amounts, phrases
 from audit.report.first_page.page import PageFacts
 from audit.report.first_page.sentences import NOTHING, Sentence, Slot, joined, say, upper
+from audit.report.sections.causes.record import RuleTime
 from audit.report.sections.causes.shown import FULL, together
 
 MOST_WORDS: Final = 20
@@ -153,18 +154,18 @@ def rule_of(facts: PageFacts) -> str:
         return "rules of the site"
     first = facts.rules[0]
     if first.waiting_s >= ONE_NAME * total:
-        return brief(first.name, first.kind)
+        return brief(first)
     kinds = {one.kind == "limit" for one in facts.rules}
     if len(kinds) == 2:
         return "rules of the site"
     return "limits" if True in kinds else "closed hours"
 
 
-def brief(name: str, kind: str) -> str:
+def brief(rule: RuleTime) -> str:
     """Return the first words of a rule's name: ``a GPU limit``, ``a weekday closure``."""
-    if kind == "limit":
-        return "a GPU limit" if "GPU" in name else "a limit"
-    time, _, rest = name.partition(" ")
+    if rule.kind == "limit":
+        return "a GPU limit" if rule.unit.startswith("gpus") else "a limit"
+    time, _, rest = rule.name.partition(" ")
     return f"a {time} closure" if rest.startswith("closure") else "closed hours"
 
 

@@ -110,7 +110,7 @@ def pass_ordering(
         at: the instants at which passes are made; None: any of ``turns``. Priorities are known at
             these.
     """
-    order, index = rule.policy.order, np.arange(len(turns.start))
+    order, index = rule.policy.order, turns.index
     if rule.kept:
         return PassOrdering(PassOrder.RANK, _ranks(turns.start), NO_PRIORITIES)
     if order is Order.lxf:

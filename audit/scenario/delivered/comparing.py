@@ -14,7 +14,6 @@ from itertools import groupby
 from typing import Final, NamedTuple
 
 import numpy as np
-import polars as pl
 
 from audit.array_types import Bools, Ints
 from audit.kernels.delivered import sweep
@@ -75,8 +74,8 @@ class ComparedStarts:
     scenario: Scenario
     turns: ObservedTurns
     rules: Sequence[SiteRule]
-    _orderings: dict[SiteRule, PassOrdering] = field(default_factory=dict)
-    """Of the first rule of each group; the same under all windows."""
+    _orderings: dict[Order, PassOrdering] = field(default_factory=dict)
+    """The same under all windows."""
     _before: "ComparedStarts | None" = None
     """The starts under fewer windows;"""
     _closed: "ClosedStarts | None" = None
@@ -136,7 +135,8 @@ class ComparedStarts:
     def under(self, pool: Pool) -> "ComparedStarts":
         """Return the starts under a pool with further windows, behind those of this one."""
         turns, scenario = self.turns, self.scenario.but(pool=pool)
-        work = limited(turns.work, self._attempts, pool, scenario.now)
+        attempts = of_limits(scenario.attempts, turns.rows)
+        work = limited(turns.work, attempts, pool, scenario.now)
         closed = _closed_starts(turns, turns.work.limits, work.limits)
         return replace(
             self,
@@ -147,13 +147,6 @@ class ComparedStarts:
             _counts={},
             _served={},
         )
-
-    @cached_property
-    def _attempts(self) -> pl.DataFrame:
-        """The attempts that take part, row for row, as ``limited`` takes them."""
-        if self._before is not None:
-            return self._before._attempts
-        return of_limits(self.scenario.attempts, self.turns.rows)
 
     @cached_property
     def _most(self) -> Ints:
@@ -187,9 +180,10 @@ class ComparedStarts:
             return True
         judged = self.judged(first.policy.order)
         counts, kept, again = self._known(group, judged)
-        if first not in self._orderings:
+        order = first.policy.order
+        if order not in self._orderings:
             at = turns.instants[judged]
-            self._orderings[first] = pass_ordering(self.scenario, turns, first, at)
+            self._orderings[order] = pass_ordering(self.scenario, turns, first, at)
         places, seen = np.flatnonzero(again.any(0)), self._seen[judged]
         compared = np.zeros(len(turns.instants), np.bool_)
         compared[judged[places]] = True
@@ -197,7 +191,7 @@ class ComparedStarts:
         settings = np.array([pass_setting(within_depth(rule.policy)) for rule in group], np.int64)
         served = sweep.agreement(
             turns.in_kernel,
-            pass_rule(self.scenario, turns, first, ordering=self._orderings[first]),
+            pass_rule(self.scenario, turns, first, ordering=self._orderings[order]),
             self._most,
             compared,
             np.ascontiguousarray(again[:, places]),

@@ -18,7 +18,7 @@ from audit.kernels.delivered import sweep
 from audit.kernels.delivered.model import ObservedPool, PassLimits
 from audit.scenario import engine
 from audit.scenario.scenario import Scenario
-from audit.scenario.workload import NEVER, Workload, distinct
+from audit.scenario.workload import NEVER, Workload, distinct_of_ordered
 
 LONG_WAIT_S: Final = 60
 """A start counts in the agreement if the attempt waited longer."""
@@ -28,7 +28,7 @@ LONG_WAIT_S: Final = 60
 class ObservedTurns:
     """A pool's attempts that take part, and what its machine delivered."""
 
-    work: Workload  # of those that take part
+    work: Workload  # of those that take part, without owners
     part: Ints  # [n], their places in the workload of the scenario
     rows: Ints  # [n], in the frame of the scenario
     user: Ints  # [n], < 0: unknown
@@ -41,6 +41,11 @@ class ObservedTurns:
     waited: Bools  # [n], whether it started after it waited longer than ``LONG_WAIT_S``
     in_kernel: ObservedPool
     held_until: Ints | None  # [n], until when a rule holds each; None: none
+
+    @cached_property
+    def index(self) -> Ints:
+        """The place of each, [n]."""
+        return np.arange(len(self.start))
 
     @cached_property
     def waiting(self) -> Ints:
@@ -80,7 +85,8 @@ def observed_turns(scenario: Scenario, held_until: Ints | None = None) -> Observ
     """
     everyone, rows = scenario.indexed
     part = everyone.present & everyone.sized & ~everyone.blocked
-    work, rows = everyone._replace(machines=None).of_those(part), rows[part]
+    work = everyone._replace(machines=None).of_those(part, owned=False)
+    rows = rows[part]
     start, now = work.start, scenario.now
     last = np.maximum(start, now - 1) + 1
     runs = np.where(work.open, last - np.where(work.has_started, start, 0), work.occupancy)
@@ -92,10 +98,11 @@ def observed_turns(scenario: Scenario, held_until: Ints | None = None) -> Observ
     extra = [work.limits.edges.time] if work.limits.some else []
     if held_until is not None:
         extra.append(held_until[rows])
-    of_jobs = np.concatenate((work.arrival, start, end))
-    until = of_jobs[of_jobs != NEVER].max(initial=-NEVER)
-    times = np.concatenate((of_jobs, steps[0], *extra))
-    instants = distinct(times[times <= until])
+    until = max(int(at.max(initial=-NEVER, where=at != NEVER)) for at in (work.arrival, start, end))
+    times = np.concatenate((work.arrival, start, end, steps[0], *extra))
+    times.sort()  # in place: there are many
+    instants = distinct_of_ordered(times[: np.searchsorted(times, until, side="right")])
+    del times
     request = engine.by_resource(work.request, len(work.capacity))
     started = np.flatnonzero(work.has_started)
     in_kernel = ObservedPool(

@@ -9,6 +9,7 @@ from typing import Final, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 
 from audit.array_types import Bools, Ints
 from audit.kernels.plateaus.model import EqualJobs, NodeSets, QueuedJobs
@@ -256,6 +257,13 @@ _UNREAD: Final = (
 """Columns of ``model.DESCRIBED`` that would be copied for nothing."""
 
 
+_HELD: Final = cs.by_name(
+    *("attempt_row", "waits", "user", "arrival_time", "leave", "start_time", "end"),
+    require_all=False,
+)
+"""Columns of the queue that are read after it was divided."""
+
+
 def plateaued(described: pl.DataFrame, pool: Pool, now: int) -> Plateaued:
     """Return the jobs of a pool in groups, with their entities.
 
@@ -294,7 +302,7 @@ def plateaued(described: pl.DataFrame, pool: Pool, now: int) -> Plateaued:
     families = _families(first, rows, group)
     entity, edges, members = _numbered(first, families)
     return Plateaued(
-        queue=queue,
+        queue=queue.of(_HELD),
         resources=resources,
         rows=first,
         group=group.astype(np.int64),

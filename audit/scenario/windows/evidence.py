@@ -30,6 +30,8 @@ KEPT: Final = 0.1
 RAW: Final = 0.2
 """The same, for a rule to be judged in full."""
 QUARTERS: Final = 4
+_AT_ONCE: Final = 1 << 20
+"""Events that are counted at a time, to save memory."""
 CONFIDENCE: Final = 0.95
 
 Days = tuple[int, int]
@@ -110,28 +112,37 @@ def counted(both: Ints) -> tuple[Ints, Ints, Ints]:
 
 
 class UnitEvents(NamedTuple):
-    """Occasions of a rule, and starts that break it."""
+    """Occasions of rules, and starts that break them, by time: see ``kernels.forbidden_events``."""
 
-    both: Ints  # 2 · key + 1 for a start, else 2 · key
+    numbers: Ints
+    """Ascending: (2 · key + 1 for a start, else 2 · key), and behind it the bits of the attempt."""
     users: int
-    """A key is ``users`` · day + user + 1."""
+    """A key is ``users`` · day + user + 1; an unknown user is -1."""
+    bits: int
 
-    @classmethod
-    def of(cls, user: Ints, at: Ints, broken: Bools) -> "UnitEvents":
-        """Return those of users (-1: unknown), at s on the pool's clock; broken: starts."""
-        users = int(user.max(initial=0)) + 2
-        both = at // DAY_S
-        both *= users  # in place: there are many
-        both += user
-        both += 1
-        both *= 2
-        both += broken
-        return cls(both, users)
+    def units(self, side: NDArray[np.uint8], which: tuple[int, ...]) -> list[Units]:
+        """Return the units of the attempts of each side.
 
-    def units(self) -> Units:
-        """Return the units of events that ascend."""
-        key, breaks, counts = counted(self.both)
-        return Units(key % self.users - 1, key // self.users, breaks, counts)
+        Args:
+            side: [n], of each attempt.
+            which: the sides.
+        """
+        found = [[counted(self.numbers[:0])] for _ in which]
+        end, count = 0, len(self.numbers)
+        while end < count:
+            begin, end = end, min(end + _AT_ONCE, count)
+            if end < count:  # a part ends with a key
+                next_key = (self.numbers[end - 1] >> self.bits + 1) + 1
+                end = int(np.searchsorted(self.numbers, next_key << self.bits + 1))
+            part = self.numbers[begin:end]
+            of, both = side[part & (1 << self.bits) - 1], part >> self.bits
+            for kind, made in zip(which, found, strict=True):
+                made.append(counted(both[of == kind]))
+        keyed = (map(np.concatenate, zip(*made, strict=True)) for made in found)
+        return [
+            Units(key % self.users - 1, key // self.users, breaks, counts)
+            for key, breaks, counts in keyed
+        ]
 
 
 def plausible(rule: Units, neighbours: Units) -> bool:

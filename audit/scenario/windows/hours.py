@@ -88,10 +88,7 @@ class WindowCandidate(NamedTuple):
     """A window to judge."""
 
     rule: Window
-    inside: Bools  # [n], the attempts to which the window applies
-    side: NDArray[np.uint8]  # [n], of the judged: in the class, or neighbours (``Side``)
-    near: Bools | None
-    """[n], the attempts that request at most ``WIDER`` times the bound; None: there is no bound."""
+    of: "WindowClass"
     seconds: float
     """An estimate of the upper bound of the waiting booked to it."""
 
@@ -100,37 +97,59 @@ class WindowCandidate(NamedTuple):
         reach = seen.observed.reach if self.rule.overlap else np.ones_like(seen.observed.reach)
         find = partial(_closings, self.rule, seen)
         closings: tuple[Ints, Ints] = seen.once(self.rule.hours, find)
-        return Tried(self.inside, reach, *closings)
+        return Tried(self.of.inside, reach, *closings)
 
-    @property
-    def closed(self) -> kernels.ClosedHours:
-        """Its hours and attempts, for the kernel."""
-        to_next = hours_to_next(self.rule.hours)
-        return kernels.ClosedHours(to_next, self.rule.overlap, self.side)
+    def closed(self, side: NDArray[np.uint8] | None = None) -> kernels.ClosedHours:
+        """Return its hours and attempts, for the kernel; ``side``: in place of its own."""
+        to_next, own = hours_to_next(self.rule.hours), self.of.side if side is None else side
+        return kernels.ClosedHours(to_next, self.rule.overlap, own)
 
     def waiting(self, seen: Seen) -> RuleWait:
         """Return the waiting time with free capacity that would be booked to the window."""
         first = seen.observed.first // DAY_S - 1
         seconds = np.zeros(seen.observed.last // DAY_S + 2 - first, np.int64)
-        kernels.forbidden_seconds(seen.possible_starts, self.closed, first, seconds)
+        kernels.forbidden_seconds(seen.possible_starts, self.closed(), first, seconds)
         return RuleWait(first, seconds)
 
-    def forbidden(self, seen: Seen, *, by_hour: bool) -> tuple["Forbidden", "Forbidden"]:
+    def forbidden(self, seen: Seen) -> tuple["Forbidden", "Forbidden"]:
         """Return the starts of its class, and those of its neighbours, that it would forbid.
+
+        Of possible starts, the first of each attempt and hour.
 
         Args:
             seen: its spans that claim hold the possible starts.
-            by_hour: of possible starts, the first of each attempt and hour; else and stretch.
         """
         tables = Table(2), Table(2)
-        kernels.forbidden_starts(seen.possible_starts, self.closed, by_hour, *tables)
+        kernels.forbidden_starts(seen.possible_starts, self.closed(), *tables)
         mine, others = (Forbidden.of_table(table.taken()) for table in tables)
         return mine, others
 
+    def events(self, seen: Seen, side: NDArray[np.uint8]) -> UnitEvents:
+        """Return the starts that it would forbid, as events.
+
+        Of possible starts, the first of each attempt and stretch.
+
+        Args:
+            seen: as for ``forbidden``.
+            side: [n], the attempts that count; see ``Side``.
+        """
+        users, bits = seen.observed.numbering
+        out = Table(1)
+        numbers = kernels.EventNumbers(seen.observed.numbered("user"), users, bits)
+        kernels.forbidden_events(seen.possible_starts, self.closed(side), numbers, out)
+        found = out.taken()[:, 0]
+        found.sort()
+        return UnitEvents(found, users, bits)
+
     def units(self, seen: Seen) -> tuple[Units, Units]:
         """Return the units of the window and of its neighbours."""
-        mine, others = self.forbidden(seen, by_hour=False)
-        return mine.units(seen), others.units(seen)
+        side = self.of.side
+        return _units(self.events(seen, side), side)
+
+
+def _units(events: UnitEvents, side: NDArray[np.uint8]) -> tuple[Units, Units]:
+    mine, others = events.units(side, (Side.INSIDE, Side.OUTSIDE))
+    return mine, others
 
 
 def _closings(rule: Window, seen: Seen) -> tuple[Ints, Ints]:
@@ -159,31 +178,23 @@ class Forbidden(NamedTuple):
         """Return the chosen ones."""
         return Forbidden._make(column[chosen] for column in self)
 
-    def units(self, seen: Seen) -> Units:
-        """Return the units of these."""
-        events = self.events(seen)
-        return events._replace(both=np.sort(events.both)).units()
-
-    def events(self, seen: Seen) -> UnitEvents:
-        """Return these as events of users."""
-        return UnitEvents.of(seen.observed.numbered("user")[self.job], self.at, self.broken)
+    def keyed(self, seen: Seen) -> Ints:
+        """Return each as 2 · key + 1 for a start, else 2 · key, of its user and day."""
+        user = seen.observed.numbered("user")
+        both = self.at // DAY_S
+        both *= seen.observed.numbering[0]  # in place: there are many
+        both += user[self.job]
+        both += 1
+        both *= 2
+        both += self.broken
+        return both
 
 
 def units_of_alike(seen: Seen, alike: Sequence[WindowCandidate]) -> Iterator[tuple[Units, Units]]:
     """Yield the units of windows with the same hours (at least one), and of their neighbours."""
-    seen.observed.numbered("user")  # needs much memory, once
     side = np.where(seen.observed.judged, np.uint8(Side.INSIDE), np.uint8(Side.NEITHER))
-    found, _ = alike[0]._replace(side=side).forbidden(seen, by_hour=False)
-    events = found.events(seen)
-    order = np.argsort(events.both)
-    job = found.job[order]
-    del found  # before more is made
-    both = events.both[order]
-    del order
-    for one in alike:
-        of = one.side[job]
-        mine, others = (both[of == kind] for kind in (Side.INSIDE, Side.OUTSIDE))
-        yield events._replace(both=mine).units(), events._replace(both=others).units()
+    events = alike[0].events(seen, side)
+    return (_units(events, one.of.side) for one in alike)
 
 
 class Slices(NamedTuple):
@@ -200,10 +211,10 @@ def broken_slices(seen: Seen, one: WindowCandidate, days: Days | None) -> Slices
 
     Occasions count by attempt and hour.
     """
-    mine, others = one.forbidden(seen, by_hour=True)
+    mine, others = one.forbidden(seen)
     if days is not None:
         mine, others = (side.of(on_days(side.at, days)) for side in (mine, others))
-    events, events_of_others = (side.events(seen).both for side in (mine, others))
+    events, events_of_others = (side.keyed(seen) for side in (mine, others))
     every = _means(events_of_others, np.zeros(len(others.job), np.int64), 1)[0]
     overall = 0.0 if np.isnan(every) else float(every)
 
@@ -213,8 +224,9 @@ def broken_slices(seen: Seen, one: WindowCandidate, days: Days | None) -> Slices
         return tuple(np.flatnonzero(_means(events, of_mine, count) > most).tolist())
 
     hour = [hour_of_week(side.at) for side in (mine, others)]
-    near = one.near is not None and bool(
-        _means(events, (~one.near[mine.job]).astype(np.int64), 2)[0] > KEPT * overall
+    nearest = one.of.near
+    near = nearest is not None and bool(
+        _means(events, (~nearest[mine.job]).astype(np.int64), 2)[0] > KEPT * overall
     )
     edges = []
     for number, left in enumerate(without_edges(one.rule) if one.rule.overlap else ()):
@@ -232,7 +244,7 @@ def _means(both: Ints, slice_: Ints, count: int) -> Floats:
     """Return the mean broken share of each slice; nan: the events or units are too few.
 
     Args:
-        both: of ``UnitEvents``.
+        both: of ``Forbidden.keyed``.
         slice_: the slice of each event.
         count: number of slices.
     """
@@ -307,7 +319,8 @@ class _ClassProperty(NamedTuple):
 
     name: str  # a condition of ``Scope``
     values: list[Any]
-    bins: Ints  # [n], the class of an attempt; if bounded, its number of classes; −1: unknown
+    bins: NDArray[np.int32]
+    """[n], the class of an attempt; if bounded, its number of classes; −1: unknown."""
 
     @property
     def bounded(self) -> bool:
@@ -315,8 +328,36 @@ class _ClassProperty(NamedTuple):
         return self.name in ("walltime_above_s", "size_above")
 
 
-_OfClass = tuple[Bools, NDArray[np.uint8], Bools | None]
-"""``inside``, ``side`` and ``near`` of the candidates of a class."""
+class WindowClass(NamedTuple):
+    """The attempts to which a window applies, and its neighbours; columns are made when needed."""
+
+    observed: Observed
+    by: _ClassProperty
+    number: int
+
+    @property
+    def inside(self) -> Bools:
+        """[n], the attempts to which the window applies."""
+        bins, number = self.by.bins, self.number
+        inside: Bools = bins > number if self.by.bounded else bins == number
+        return inside
+
+    @property
+    def side(self) -> NDArray[np.uint8]:
+        """[n], of the judged: in the class, or neighbours (``Side``)."""
+        side = np.where(self.inside, np.uint8(Side.INSIDE), np.uint8(Side.OUTSIDE))
+        side[~self.observed.judged | (self.by.bins < 0)] = Side.NEITHER
+        return side
+
+    @property
+    def near(self) -> Bools | None:
+        """[n], the attempts that request at most ``WIDER`` times the bound; None: it has none."""
+        if not self.by.bounded:
+            return None
+        observed = self.observed
+        amount = observed.reach if self.by.name == "walltime_above_s" else observed.size
+        near: Bools = amount <= WIDER * self.by.values[self.number]
+        return near
 
 
 def _sorted(observed: Observed) -> Iterator[_ClassProperty]:
@@ -328,14 +369,14 @@ def _sorted(observed: Observed) -> Iterator[_ClassProperty]:
     for name in ("partition", "qos"):
         names = frame[name].drop_nulls().unique().sort().to_list()
         if len(names) > 1:
-            yield _ClassProperty(name, names, observed.numbered(name))
+            yield _ClassProperty(name, names, observed.numbered(name).astype(np.int32))
 
 
 def _bounded(observed: Observed, name: str, amount: Ints) -> _ClassProperty:
     values, counts = np.unique(amount[observed.judged], return_counts=True)
     often = np.sort(np.argsort(-counts[:-1], kind="stable")[:BOUNDS])
     bounds = values[:-1][often]
-    return _ClassProperty(name, bounds.tolist(), np.searchsorted(bounds, amount))
+    return _ClassProperty(name, bounds.tolist(), np.searchsorted(bounds, amount).astype(np.int32))
 
 
 def candidates(seen: Seen) -> list[WindowCandidate]:
@@ -350,20 +391,9 @@ def candidates(seen: Seen) -> list[WindowCandidate]:
                 value = by.values[number]
                 scope: dict[str, Any] = {by.name: value if by.bounded else (value,)}
                 window = Window(hours=hours, overlap=overlap, **scope)
-                of_class: _OfClass = seen.once(
-                    (by.name, value), partial(_class, seen.observed, by, number)
-                )
-                found.append(WindowCandidate(window, *of_class, seconds))
+                of_class = WindowClass(seen.observed, by, number)
+                found.append(WindowCandidate(window, of_class, seconds))
     return found
-
-
-def _class(observed: Observed, by: _ClassProperty, number: int) -> _OfClass:
-    """Return which attempts are in a class, what each is to it, and which are near its bound."""
-    own = by.bins > number if by.bounded else by.bins == number
-    side = np.where(own, np.uint8(Side.INSIDE), np.uint8(Side.OUTSIDE))
-    side[~observed.judged | (by.bins < 0)] = Side.NEITHER
-    amount = observed.reach if by.name == "walltime_above_s" else observed.size
-    return own, side, amount <= WIDER * by.values[number] if by.bounded else None
 
 
 WITHHELD, BROKEN, SECONDS = range(3)
@@ -380,7 +410,7 @@ def _table(seen: Seen, by: _ClassProperty, *, overlap: bool) -> Floats:
         reach, reaches = np.searchsorted(REACHES, observed.reach / HOUR_S), len(REACHES)
     table: Floats = np.zeros((WEEK, reaches, 3, int(by.bins.max()) + 1, BLOCKS))
     kernels.add_to_table(
-        *(seen.possible_starts, np.where(observed.judged, by.bins, -1), reach),
+        *(seen.possible_starts, np.where(observed.judged, by.bins, -1).astype(np.int64), reach),
         *(observed.first, observed.last_arrival + 1, table),
     )
     return table

@@ -10,8 +10,10 @@ import polars as pl
 
 from audit.array_types import Bools, Ints
 from audit.metrics.attempts.reasons import in_scope
+from audit.metrics.closed_hours import DAY_S
 from audit.model import Pool, Scope, Standing
 from audit.scenario.limits import WEEK_S
+from audit.scenario.ownership import unowned
 from audit.scenario.scenario import Scenario
 from audit.scenario.workload import (
     NEVER,
@@ -19,22 +21,25 @@ from audit.scenario.workload import (
     distinct,
     limited,
     of_limits,
-    workload_of_rows,
+    without_rules,
 )
 
 COLUMNS: Final = ("user", "account", "qos", "partition", "walltime_s", "size")
 UNKNOWN: Final = -1
+MOST_BITS: Final = 64
+"""Those of a signed number."""
+_MARGIN: Final = 60
+"""Most days between a span and the hours that close next."""
 
 
 @dataclass(frozen=True)
 class Observed:
     """The attempts of a pool, in the order of their workload."""
 
-    attempts: pl.DataFrame
-    """Columns of ``workload.of_limits``, a row per attempt."""
-    now: int
+    scenario: Scenario
+    rows: Ints  # [n], in the frame of the scenario
     work: Workload
-    """Without limits and windows."""
+    """Without limits, windows and owners."""
     frame: pl.DataFrame
     """``COLUMNS`` and ``occupancy``, a row per attempt."""
     judged: Bools
@@ -50,7 +55,8 @@ class Observed:
 
     def under(self, pool: Pool) -> Workload:
         """Return the workload under the limits and windows of a pool."""
-        return limited(self.work, self.attempts, pool, self.now)
+        attempts = of_limits(self.scenario.attempts, self.rows)
+        return limited(self.work, attempts, pool, self.scenario.now)
 
     def within(self, scope: Scope) -> Bools:
         """Return which attempts are in a scope, [n]."""
@@ -70,6 +76,19 @@ class Observed:
 
         numbers: Ints = self.once("number", name, make)
         return numbers
+
+    @cached_property
+    def numbering(self) -> tuple[int, int]:
+        """The number of users and unknown ones, and the bits of the number of an attempt."""
+        user = self.numbered("user")
+        return int(user.max(initial=0)) + 2, len(user).bit_length()
+
+    @property
+    def numbers_fit(self) -> bool:
+        """Whether a number identifies the day, user and attempt of each start."""
+        users, bits = self.numbering
+        days = max(abs(self.first), abs(self.last)) // DAY_S + _MARGIN
+        return (2 * users * (days + 1)).bit_length() + bits < MOST_BITS
 
     @cached_property
     def size(self) -> Ints:
@@ -118,12 +137,13 @@ class Observed:
 
 def observe(scenario: Scenario) -> Observed:
     """Return the observed attempts of a pool with its rules; its policy does not matter."""
-    described, pool, now = scenario.attempts, scenario.pool, scenario.now
+    described, pool = scenario.attempts, scenario.pool
     work, rows = scenario.indexed
-    if pool.limits or pool.windows:
-        work, rows = workload_of_rows(described, pool._replace(limits=(), windows=()), now)
     attempts = of_limits(described, rows)
+    queued = work.queued
+    if pool.limits or pool.windows:
+        work = without_rules(work, attempts, pool, scenario.now)
     frame = attempts.select(COLUMNS).with_columns(occupancy=pl.Series(work.occupancy))
     ended = (described["standing"] == Standing.ENDED).gather(rows).to_numpy()
-    queued = limited(work, attempts, pool, now).queued
-    return Observed(attempts, now, work, frame, ended & queued & work.has_started)
+    work = work._replace(owners=unowned(0))
+    return Observed(scenario, rows, work, frame, ended & queued & work.has_started)

@@ -81,6 +81,8 @@ def find_windows(scenario: Scenario, held_until: Ints | None = None) -> FoundWin
         return FoundWindows(pool, skipped=f"fewer than {LEAST_WAITED} jobs waited")
     if observed.depth > MOST_DEPTH:
         return FoundWindows(pool, skipped="the queue is too deep to examine each hour")
+    if not observed.numbers_fit:
+        return FoundWindows(pool, skipped="it has too many jobs, users and days to number starts")
     accepted: list[InferredWindow] = []
     failed: dict[str, tuple[float, InferredWindow]] = {}
     compared = compared_starts(scenario, candidates(scenario), held_until)
@@ -232,7 +234,7 @@ class _Choice:
         self, seen: Seen, one: WindowCandidate, found: TestedRule, seconds: int
     ) -> InferredWindow:
         """Return the window with its days and its evidence."""
-        starts = one.inside[seen.started]
+        starts = one.of.inside[seen.started]
         if found.days is not None:
             starts &= evidence.on_days(seen.start_local, found.days)
         window = one.rule.but(**_days(seen, found.days))

@@ -209,8 +209,8 @@ NO_GUARANTEE: Final = PaperConclusion(
         ),
     ],
     lambda grid: (
-        f"{int(_wide(grid).sum()):,} attempts are wide: they request more than {WIDE:.0%} of the "
-        "pool"
+        f"{int(_wide(grid).sum()):,} attempts are wide: they request more than "
+        f"{100 * WIDE:.0f} % of the pool"
     ),
 )
 SHORTEST_FIRST: Final = PaperConclusion(

@@ -57,7 +57,7 @@ def study() -> Study:
         "problems": penalties.PROBLEMS,
         "splitting": penalties.splitting().rows(),
         "fortnight": penalties.charged(penalties.fortnight()).rows(),
-        "exempt": [(f"{gpus:.0%}", *both) for gpus, *both in penalties.exempting().rows()],
+        "exempt": [(f"{100 * gpus:.0f} %", *both) for gpus, *both in penalties.exempting().rows()],
     }
     values = {
         "number": len(kept),
@@ -192,7 +192,8 @@ def _draw(canvas: Canvas, surface: pl.DataFrame, eye: _Eye, marked: bool) -> Non
     for square in squares(surface):
         corners = [eye.place(corner) for corner in square]
         cpus, memory, penalty = (sum(axis) / 4 for axis in zip(*square, strict=True))
-        tip = f"{cpus:.0%} of the CPUs, {memory:.0%} of the memory: penalty {penalty:.3f}"
+        shares = f"{100 * cpus:.0f} % of the CPUs, {100 * memory:.0f} % of the memory"
+        tip = f"{shares}: penalty {penalty:.3f}"
         canvas.polygon(corners, PAPER)
         strength = round(0.08 + 0.87 * min(max(penalty, 0.0), 1.0), 2)
         canvas.polygon(corners, MAIN, opacity=strength, tip=tip, stroke=PAPER, width=0.4)

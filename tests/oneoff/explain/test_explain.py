@@ -4,8 +4,10 @@ import html
 import json
 from pathlib import Path
 
+import polars as pl
 import pytest
 
+from audit.oneoff.explain.explain import unknown_job
 from audit.oneoff.explain.story import Cost, Delay
 from tests.cli.command import Run
 from tests.cli.conftest import run as run  # noqa: PLC0414 (a fixture)
@@ -70,6 +72,15 @@ def test_the_configured_cluster_is_explained_as_it_is_audited(
     assert run("explain", "4", "--db", database, "--format", "json").stdout == told
 
 
+def test_an_order_by_usage_needs_the_configuration(run: Run, hand: Path, tmp_path: Path) -> None:
+    site = '[[clusters]]\nname = "site"\n[[clusters.pools]]\nname = "small"\n'
+    write(tmp_path / "c.toml", f'{site}capacity = {{ cpus = 4 }}\nfair_order = "fairshare"\n')
+    run("audit", hand, "--config", "c.toml", "--no-pdf")
+    refused = run("explain", "4", check=2).stderr
+    assert "pool 'small' of cluster 'site' has fair_order fairshare: pass --config" in refused
+    assert "Why job 4 waited" in run("explain", "4", "--config", "c.toml", hand).stdout
+
+
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
@@ -83,6 +94,23 @@ def test_what_is_not_there_is_named(
     done = run("explain", asked[0], hand, *asked[1:], check=2)
     assert said in done.stderr
     assert not done.stdout
+
+
+@pytest.mark.parametrize(
+    ("ids", "job", "said"),
+    [
+        (["1_0", "1_1", "1_2", "1_3", "10"], "1", "; there is '1_0', '1_1', '1_2', …"),
+        (["7+0", "7+1", "70"], "7", "; there is '7+0', '7+1'"),
+        (["4.pbs", "4.pbs"], "4", "; there is '4.pbs'"),
+        (["12", "13"], "1", ""),
+        (["_1"], "", ""),
+    ],
+)
+def test_of_an_unknown_job_the_tasks_and_components_are_named(
+    ids: list[str], job: str, said: str
+) -> None:
+    error = unknown_job(pl.DataFrame({"job_id": ids}), job, "explain")
+    assert str(error) == f"explain: there is no job {job!r} among {len(ids)} attempts{said}"
 
 
 def test_without_logs_or_a_database_it_says_what_to_do(run: Run) -> None:

@@ -16,15 +16,31 @@ EVENTS = st.lists(
 
 
 def units(found: list[tuple[int, int, bool]]) -> Units:
-    user, at, broken = (np.array(column) for column in zip(*found, strict=True))
-    events = evidence.UnitEvents.of(user, at, broken.astype(bool))
-    return events._replace(both=np.sort(events.both)).units()
+    """Return the units of events, each of an attempt of its own; every other is a neighbour's."""
+    users, bits = max(user for user, _, _ in found) + 2, 20
+    numbers = [
+        (2 * (at // DAY_S * users + user + 1) + broken << bits) + 2 * job
+        for job, (user, at, broken) in enumerate(found)
+    ]
+    events = evidence.UnitEvents(
+        np.sort([*numbers, *(number + 1 for number in numbers)]), users, bits
+    )
+    side = np.arange(2 * len(found), dtype=np.uint8) % 2
+    mine, others = events.units(side, (0, 1))
+    assert all(map(np.array_equal, mine, others))
+    return mine
 
 
 def judge(
     rule: list[tuple[int, int, bool]], neighbours: list[tuple[int, int, bool]]
 ) -> evidence.TestedRule:
     return evidence.judge(units(rule), units(neighbours))
+
+
+@pytest.fixture(autouse=True)
+def few_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Count events in parts, most of which end within a key."""
+    monkeypatch.setattr(evidence, "_AT_ONCE", 3)
 
 
 @given(EVENTS)

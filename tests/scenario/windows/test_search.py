@@ -12,6 +12,7 @@ from audit.scenario.delivered.candidates import candidates
 from audit.scenario.delivered.comparing import compared_starts
 from audit.scenario.scenario import Scenario
 from audit.scenario.windows import hours, occasions, search
+from audit.scenario.windows import observed as observing
 from audit.scenario.windows.observed import observe
 from audit.scenario.windows.search import find_windows
 from tests.metrics.attempts.test_real_logs import described
@@ -95,6 +96,15 @@ def test_a_queue_that_is_too_deep_is_not_searched(monkeypatch: pytest.MonkeyPatc
     waits = observe(Scenario(site.attempts, site.pool, site.now)).depth
     monkeypatch.setattr(search, "MOST_DEPTH", waits - 1)
     assert find_windows(site).skipped == "the queue is too deep to examine each hour"
+
+
+def test_a_log_whose_starts_have_no_numbers_is_not_searched(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    site = planted("window by walltime")
+    monkeypatch.setattr(observing, "MOST_BITS", 20)
+    found = find_windows(site)
+    assert found.skipped == "it has too many jobs, users and days to number starts"
 
 
 def test_depth_counts_waiting_attempts_at_all_instants() -> None:

@@ -162,14 +162,15 @@ def _without_cycle(shares: dict[str, float]) -> dict[str, float]:
 
 def named_rule(row: Mapping[str, Any]) -> RuleTime:
     """Return a row of the view ``rules`` with its name on page one, without its waiting."""
-    scope = row["scope"] or ""
-    whole = not scope and row["per"] is None and is_amount(row["unit"] or "")
+    scope, unit = row["scope"] or "", row["unit"] or ""
+    whole = not scope and row["per"] is None and is_amount(unit)
     return RuleTime(
         row["name"] or row["rule"],
         row["kind"],
         row["source"],
         scope=scope,
-        whole=amount(row["level"], row["unit"]) if whole else "",
+        unit=unit,
+        whole=amount(row["level"], unit) if whole else "",
     )
 
 

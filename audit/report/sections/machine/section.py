@@ -7,6 +7,7 @@ from typing import Final
 
 import polars as pl
 
+from audit.metrics.attempts.population import only
 from audit.metrics.bursts import bursts
 from audit.periods import day_edges, day_of, zone
 from audit.report import wording
@@ -26,6 +27,7 @@ from audit.report.source import ReportSection, SectionSource
 BURST_DAYS: Final = 0.25
 """Least work of a burst that charts mark, in days of the whole pool."""
 _DAY_S: Final = 86_400
+_ORDER: Final = ("pool", "arrival_time", "submit_time", "job_number", "job_id", "attempt")
 
 
 def read(source: SectionSource) -> dict[str, MachineOverTime]:
@@ -38,10 +40,11 @@ def read(source: SectionSource) -> dict[str, MachineOverTime]:
     if days:
         for pool, first, seconds in source.rows("machine/waiting_work", edges=edges).iter_rows():
             waiting.setdefault(pool, {})[first] = seconds
-        attempts = source.rows("machine/bursts")
-        for (pool,), of_pool in attempts.group_by("pool", maintain_order=True):
-            rows = _bursts(of_pool, source.period.from_time)
-            bursts_[str(pool)] = tuple(
+        attempts = source.long("machine/bursts", _ORDER)
+        for pool, capacity in source.pools.select("pool", "capacity").iter_rows():
+            of_pool = only(attempts, pl.col("pool") == pool)
+            rows = _bursts(of_pool, source.period.from_time, capacity)
+            bursts_[pool] = tuple(
                 Burst(day_of(first, in_zone).isoformat(), day_of(last, in_zone).isoformat(), *burst)
                 for first, last, *burst in rows.iter_rows()
             )
@@ -57,11 +60,12 @@ def read(source: SectionSource) -> dict[str, MachineOverTime]:
     }
 
 
-def _bursts(attempts: pl.DataFrame, from_time: int) -> pl.DataFrame:
+def _bursts(attempts: pl.DataFrame, from_time: int, capacity: int) -> pl.DataFrame:
     """Return first and last arrival, user, attempts and work of a pool's large bursts."""
     arrival = pl.col("arrival_time")
     return (
-        attempts.with_columns(burst=bursts(attempts))
+        attempts.select("user", "arrival_time", work_s=pl.col("work") / capacity)
+        .with_columns(burst=bursts(attempts))
         .group_by("burst")
         .agg(
             arrival.min().clip(lower_bound=from_time).alias("first"),

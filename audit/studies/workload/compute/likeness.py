@@ -285,7 +285,7 @@ def decide(model: Model, apart: claims.Estimate | None) -> tuple[claims.ClaimVer
             "gaps between arrivals are hyper-exponential rather than exponential", SOURCE, [better]
         ).verdict(
             f"the likelihood ratio rejects the exponential distribution in {len(refusing)} of "
-            f"{len(classes)} classes by {model.by}, with {share:.1%} of their arrivals"
+            f"{len(classes)} classes by {model.by}, with {100 * share:.1f} % of their arrivals"
         ),
         claims.Claim(
             "two hyper-exponential phases match the gaps between arrivals", SOURCE, [match]

@@ -98,11 +98,14 @@ def test_how_much_has_no_reason(none: float, words: str) -> None:
 
 def test_rules_in_a_few_words() -> None:
     window = sample.RULE
-    gpus = RuleTime("limit of 4 GPUs per user", "limit", "slurm", 30.0, 10.0)
+    gpus = RuleTime("limit of 4 GPUs per user", "limit", "slurm", 30.0, 10.0, unit="gpus")
+    jobs = RuleTime("limit of 4 running jobs in GPU", "limit", "slurm", 30.0, 10.0, unit="jobs")
     closed = RuleTime("closed hours of debug", "window", "configured", 30.0, 10.0)
     for rules, words in (
         ((LIMIT,), "a limit"),
         ((gpus,), "a GPU limit"),
+        ((gpus._replace(unit="gpus:a100"),), "a GPU limit"),
+        ((jobs,), "a limit"),
         ((window,), "a daytime closure"),
         ((closed,), "closed hours"),
         ((LIMIT, gpus), "limits"),
