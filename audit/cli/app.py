@@ -145,7 +145,11 @@ def _explained(error: Exception) -> int:
     if hasattr(error, "format_message") and hasattr(error, "exit_code"):
         text: str = error.format_message()
         is_help = text.startswith("Usage:")  # no arguments were given
-        say(text if is_help else f"fairaudit: {text.rstrip('.')}; see 'fairaudit --help'")
+        text = text.replace("Value error, ", "", 1).rstrip(".")
+        words, context = ["--help"], getattr(error, "ctx", None)
+        while context is not None and context.parent is not None:
+            words, context = [context.info_name, *words], context.parent
+        say(text if is_help else f"fairaudit: {text}; see 'fairaudit {' '.join(words)}'")
         return UsageError.exit_code
     if (shortage := memory.shortage(error)) is None:
         raise error

@@ -197,13 +197,14 @@ FOREIGN: Final = (
         "what Slurm's squeue prints",
         f"it lacks the jobs that have ended, which sacct has: {SACCT}; "
         "samples of squeue can be added with --squeue",
-        r"^ *JOBID +PARTITION +NAME +USER +ST |^\S*\|JOBID\|.*\|NODELIST\(REASON\)"
+        r"^ *JOBID +PARTITION +NAME +USER +ST |^\S{0,400}\|JOBID\|\S{0,800}\|NODELIST\(REASON\)"
         r'|^ *"accrue_time": ',
     ),
     (
         "what Slurm's sreport prints",
         f"it has totals, and sacct has the jobs: {SACCT}",
-        r"^(?:Cluster|User|Job) .*Utilization .*\d{4}-\d\d-\d\dT|^Usage reported in ",
+        r"^\S{1,20}(?: \S{1,20}){0,4} \d{4}-\d\d-\d\dT[\d:]{8} - \d{4}-\d\d-\d\dT"
+        r"|^Usage reported in ",
     ),
     (
         "what qstat prints",

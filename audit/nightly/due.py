@@ -47,12 +47,8 @@ from audit.pipeline.opening import dated, recorded_attempts
 from audit.report import index
 from audit.report.contents import Contents, Who
 from audit.report.index import IndexVerdict, Link, answers, render_index
-from audit.report.sections.changes.record import (
-    Trend,
-)
-from audit.report.sections.changes.section import (
-    trends,
-)
+from audit.report.sections.changes.record import Trend
+from audit.report.sections.changes.section import trends
 from audit.report.sections.registry import notices
 from audit.report.standing import standing
 from audit.store import archive, database, queries

@@ -326,7 +326,7 @@ class _Pull:
                     others = f", {taken.elsewhere:,} of other clusters" if taken.elsewhere else ""
                     work.night.read.append(f"{taken.file}: {counts}{others}")
                 if not taken.records and source.files:
-                    work.night.warnings.append(f"{taken.file}: contains comments but no records")
+                    work.night.warnings.append(f"{taken.file}: contains no records of jobs")
             if intake and intake.kept_out:
                 unread += intake.kept_out
                 left = {one.path for one in intake.kept_out}

@@ -224,7 +224,7 @@ def take_in(
         con, logs, naming, limit=limit, on_progress=on_progress
     )
     if not any(one.records for one in taken):
-        raise EmptyLogError(f"{logs[0].where}: empty: it contains comments but no records")
+        raise EmptyLogError(f"{logs[0].where}: empty: it contains no records of jobs")
     left = {one.path for one in kept_out}
     kept = (log for log in logs if log.source.path not in left)
     headers = {

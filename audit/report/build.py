@@ -26,9 +26,7 @@ from audit.report.contents import (
 )
 from audit.report.figures import by_width, records, total
 from audit.report.first_page.reading import with_verdicts
-from audit.report.sections.definitions.section import (
-    definitions,
-)
+from audit.report.sections.definitions.section import definitions
 from audit.report.sections.records import section as logs
 from audit.report.sections.registry import SECTIONS
 from audit.report.sections.usage import section as usage

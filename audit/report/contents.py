@@ -15,9 +15,7 @@ from audit.metrics.verdict import Decision
 from audit.registry.passed import PassedWhy
 from audit.report.figures import Breakdown, Figure, Figures
 from audit.report.first_page.page import FirstPage
-from audit.report.sections.definitions.record import (
-    Definition,
-)
+from audit.report.sections.definitions.record import Definition
 from audit.report.sections.records.record import (
     Coverage,
     Input,
@@ -26,18 +24,9 @@ from audit.report.sections.records.record import (
     Restatement,
     Unplaced,
 )
-from audit.report.sections.rules.record import (
-    RuleInForce,
-)
-from audit.report.sections.usage.record import (
-    Charge,
-    DecayedUsage,
-    Occupied,
-    PenaltyChoice,
-)
-from audit.report.sections.who.record import (
-    Entities,
-)
+from audit.report.sections.rules.record import RuleInForce
+from audit.report.sections.usage.record import Charge, DecayedUsage, Occupied, PenaltyChoice
+from audit.report.sections.who.record import Entities
 
 _DAY_S: Final = 86_400
 ENOUGH_DAYS: Final = 7

@@ -17,9 +17,7 @@ from audit.report.first_page import phrases
 from audit.report.render import page
 from audit.report.sections.changes.charts import trend
 from audit.report.sections.changes.page_one import LEAST_JOBS
-from audit.report.sections.changes.record import (
-    Trend,
-)
+from audit.report.sections.changes.record import Trend
 from audit.store import database, queries
 from audit.store.database import Connection
 

@@ -6,10 +6,7 @@ from typing import Final, NamedTuple
 
 from audit.report import part, wording
 from audit.report.contents import Contents
-from audit.report.sections.records.section import (
-    MISSING_SHOWN,
-    reasons_missing,
-)
+from audit.report.sections.records.section import MISSING_SHOWN, reasons_missing
 from audit.report.sections.registry import notices
 
 _DAY_S: Final = 86_400

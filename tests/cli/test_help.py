@@ -41,3 +41,10 @@ def test_a_command_ends_with_the_next_step(run: Run) -> None:
     assert help.next_step(["audit", "a.swf"]) == help.HELP["audit"].next_step
     for silent in (["audit", "a.swf", "--format", "json"], ["audit", "--help"], ["run"], []):
         assert help.next_step(silent) is None
+
+
+def test_a_wrong_option_names_the_help_of_its_command(run: Run) -> None:
+    said = run("audit", "x", "--resource", "foo", check=2).stderr
+    assert "'--resource': 'foo' is not one of 'cpus', 'nodes', 'gpus'; see" in said
+    assert "see 'fairaudit audit --help'" in said
+    assert "see 'fairaudit --help'" in run("nothing", check=2).stderr

@@ -194,6 +194,12 @@ def test_tabs_are_blanks() -> None:
     assert dialects.detect(text.encode(), "x").name == "swf"
 
 
+@pytest.mark.parametrize("part", ["|JOBID", "|JOBID|", "Cluster Utilization ", "a ", " ", "|"])
+def test_a_long_line_is_looked_at_once(part: str) -> None:
+    """A pattern that starts again at each place of it would not end."""
+    assert dialects.describe((part * (1 << 18))[: dialects.HEAD_BYTES].encode()) is None
+
+
 @given(st.binary(max_size=200) | st.text('0123456789.,;:| \n\t"=-', max_size=300).map(str.encode))
 def test_nothing_is_too_odd_to_be_looked_at(head: bytes) -> None:
     assert dialects.describe(head) is None or dialects.describe(head)

@@ -28,9 +28,7 @@ from audit.oneoff.explain.story import (
 )
 from audit.registry.causes import COLUMNS
 from audit.registry.reasons import INFERRED_HOLDS
-from audit.report.sections.causes.record import (
-    Reservations,
-)
+from audit.report.sections.causes.record import Reservations
 from audit.scenario.releases import chains
 from audit.scenario.releases.chains import OwnEnd
 from audit.scenario.releases.holds import NOT_HOLDING, Holding, inferred_holds

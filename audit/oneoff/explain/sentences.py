@@ -13,10 +13,7 @@ from audit.oneoff.explain.story import Crossing, Crowd, Delay, LineCause, Story,
 from audit.registry.causes import CAUSES, Cause
 from audit.registry.reasons import INFERRED_HOLDS, OTHER
 from audit.report import wording
-from audit.report.sections.causes.section import (
-    after_own_end,
-    reservations,
-)
+from audit.report.sections.causes.section import after_own_end, reservations
 from audit.rules import DAYS
 
 _BY_KEY: Final = {cause.key: cause for cause in CAUSES}
@@ -167,8 +164,9 @@ def _kept(story: Story) -> str:
 
 def _who(story: Story) -> str:
     subject = story.subject
-    unit = wording.resource(subject.pool.resource)
-    size = "an unknown amount" if subject.size is None else wording.plural(subject.size, unit)
+    size = f"an unknown number of {wording.resources(subject.pool.resource)}"
+    if subject.size is not None:
+        size = wording.plural(subject.size, wording.resource(subject.pool.resource))
     long = f" for up to {wording.duration(subject.walltime_s)}" if subject.walltime_s else ""
     of = f" of user {wording.name(subject.user)}" if subject.user is not None else ""
     queue = [

@@ -7,9 +7,7 @@ from typing import Annotated
 from pydantic import InstanceOf, PlainSerializer
 
 from audit.model import Pool
-from audit.report.sections.causes.record import (
-    Reservations,
-)
+from audit.report.sections.causes.record import Reservations
 from audit.scenario.releases.chains import OwnEnd
 
 

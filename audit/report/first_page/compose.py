@@ -15,9 +15,7 @@ from audit.report.sections.causes.shown import BY_KEY, FULL, NOT_CERTAIN, NOT_KN
 from audit.report.sections.changes import page_one as changes_page_one
 from audit.report.sections.trust import section as trust_text
 from audit.report.sections.waits import page_one as waits_text
-from audit.report.sections.waits.record import (
-    LongWaitRow,
-)
+from audit.report.sections.waits.record import LongWaitRow
 from audit.report.sections.who import page_one as who_page
 
 THREE: Final = 3

@@ -8,28 +8,11 @@ from dataclasses import dataclass, field
 
 from audit.metrics.verdict import Decision, Word
 from audit.report.first_page.sentences import Sentence
-from audit.report.sections.advice.record import (
-    Advice,
-)
-from audit.report.sections.causes.record import (
-    KeyGroup,
-    RuleTime,
-    Segment,
-    Shares,
-    Where,
-)
-from audit.report.sections.changes.record import (
-    Compared,
-    RuleMark,
-    StepPoint,
-)
-from audit.report.sections.machine.record import (
-    Machine,
-)
-from audit.report.sections.trust.record import (
-    Known,
-    TrustStep,
-)
+from audit.report.sections.advice.record import Advice
+from audit.report.sections.causes.record import KeyGroup, RuleTime, Segment, Shares, Where
+from audit.report.sections.changes.record import Compared, RuleMark, StepPoint
+from audit.report.sections.machine.record import Machine
+from audit.report.sections.trust.record import Known, TrustStep
 from audit.report.sections.waits.record import (
     Cell,
     LongWaitRow,
@@ -38,10 +21,7 @@ from audit.report.sections.waits.record import (
     SizeRow,
     Strip,
 )
-from audit.report.sections.who.record import (
-    People,
-    WhoGroup,
-)
+from audit.report.sections.who.record import People, WhoGroup
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,35 +17,19 @@ from audit.report import wording
 from audit.report.contents import Contents, PoolPart, PoolVerdict
 from audit.report.first_page.compose import compose
 from audit.report.first_page.page import PageFacts
-from audit.report.sections.advice.record import (
-    Advice,
-    Advised,
-)
+from audit.report.sections.advice.record import Advice, Advised
 from audit.report.sections.causes import shown
 from audit.report.sections.causes.record import RuleTime
 from audit.report.sections.changes import page_one
-from audit.report.sections.changes.record import (
-    Compared,
-    RuleMark,
-    StepPoint,
-)
-from audit.report.sections.machine.record import (
-    Machine,
-)
+from audit.report.sections.changes.record import Compared, RuleMark, StepPoint
+from audit.report.sections.machine.record import Machine
 from audit.report.sections.resources import Resources
-from audit.report.sections.rules.record import (
-    RuleInForce,
-)
+from audit.report.sections.rules.record import RuleInForce
 from audit.report.sections.trust import section as outlook
 from audit.report.sections.trust import section as trust
-from audit.report.sections.trust.record import (
-    Known,
-)
+from audit.report.sections.trust.record import Known
 from audit.report.sections.waits import section as waits
-from audit.report.sections.who.section import (
-    Context,
-    of_people,
-)
+from audit.report.sections.who.section import Context, of_people
 from audit.store import database, queries
 from audit.store.database import Connection
 

@@ -24,12 +24,8 @@ from audit.registry.reasons import INFERRED_HOLDS
 from audit.report.contents import Who
 from audit.report.figures import Figure, records
 from audit.report.owner.record import AllJobs, LongWait, ShorterClass, Typical
-from audit.report.sections.waits.section import (
-    quantile,
-)
-from audit.report.sections.who.section import (
-    comparable,
-)
+from audit.report.sections.waits.section import quantile
+from audit.report.sections.who.section import comparable
 from audit.scenario.releases.chains import own_end
 
 LEAST_DAYS: Final = 10

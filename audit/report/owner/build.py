@@ -27,18 +27,10 @@ from audit.report.owner.record import (
     WaitPart,
     WaitPool,
 )
-from audit.report.sections.changes.record import (
-    Trend,
-)
-from audit.report.sections.changes.section import (
-    Stretches,
-    stretches,
-    trend_of,
-)
+from audit.report.sections.changes.record import Trend
+from audit.report.sections.changes.section import Stretches, stretches, trend_of
 from audit.report.sections.passed_over import OrderTest
-from audit.report.sections.who.record import (
-    Entity,
-)
+from audit.report.sections.who.record import Entity
 from audit.report.standing import standing
 from audit.store import queries
 from audit.store.attempts import first_arrival

@@ -13,11 +13,7 @@ from audit.report.part import meanwhile
 from audit.report.render import identity, page, sandbox
 from audit.report.render.page import Medium
 from audit.report.render.sandbox import SandboxLimits
-from audit.report.sections.causes.section import (
-    DividedWaits,
-    has,
-    stacked,
-)
+from audit.report.sections.causes.section import DividedWaits, has, stacked
 from audit.report.sections.changes.charts import trend
 
 

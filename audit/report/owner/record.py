@@ -11,9 +11,7 @@ from typing import NamedTuple
 from audit.registry.causes import Cause
 from audit.report.contents import Options, Provenance, Span, Who
 from audit.report.figures import Figure
-from audit.report.sections.changes.record import (
-    Trend,
-)
+from audit.report.sections.changes.record import Trend
 from audit.report.sections.passed_over import PassedOver
 from audit.scenario.releases.chains import OwnEnd
 

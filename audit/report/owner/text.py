@@ -20,16 +20,9 @@ from audit.report.owner.record import (
 from audit.report.part import time_passed
 from audit.report.sections import predicted as wait_ends
 from audit.report.sections.advice import section as advice
-from audit.report.sections.causes.section import (
-    after_own_end,
-)
-from audit.report.sections.changes.section import (
-    Difference,
-    changed,
-)
-from audit.report.sections.who.section import (
-    FEWEST,
-)
+from audit.report.sections.causes.section import after_own_end
+from audit.report.sections.changes.section import Difference, changed
+from audit.report.sections.who.section import FEWEST
 from audit.scenario.predict.calibration import Bounds
 
 _SIMILAR: Final = "jobs of this size and time limit"

@@ -8,9 +8,7 @@ from typing import Final, NamedTuple
 from audit.report import wording
 from audit.report.contents import Contents, PoolPart
 from audit.report.sections.fair_starts.record import FairStart
-from audit.report.sections.who.record import (
-    Entities,
-)
+from audit.report.sections.who.record import Entities
 from audit.spreadsheets import cell
 
 

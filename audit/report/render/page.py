@@ -30,17 +30,11 @@ from audit.report.render import export, identity, sandbox
 from audit.report.render.export import File
 from audit.report.render.sandbox import SandboxLimits
 from audit.report.sections.changes.charts import changes
-from audit.report.sections.changes.section import (
-    passed_before,
-)
+from audit.report.sections.changes.section import passed_before
 from audit.report.sections.registry import SECTIONS, findings, notices, of_waiting
 from audit.report.sections.usage import shown as usage_charts
-from audit.report.sections.usage.section import (
-    BALANCE,
-)
-from audit.report.sections.waits.section import (
-    QUEUES,
-)
+from audit.report.sections.usage.section import BALANCE
+from audit.report.sections.waits.section import QUEUES
 from audit.report.standing import standing
 from audit.spreadsheets import visible
 

@@ -10,41 +10,22 @@ from audit.report.contents import Assumed, Contents, PoolPart
 from audit.report.figures import Figure
 from audit.report.finding import UNEXPLAINED, Finding, Kind, Notice, Place, Subject
 from audit.report.part import time_passed
-from audit.report.sections import (
-    passed_over,
-    predicted,
-    preemption,
-    resources,
-    sharing,
-)
+from audit.report.sections import passed_over, predicted, preemption, resources, sharing
 from audit.report.sections.advice import section as advice
 from audit.report.sections.causes import section as causes
 from audit.report.sections.changes import charts as changes
-from audit.report.sections.changes.record import (
-    Trend,
-)
-from audit.report.sections.changes.section import (
-    MOST,
-    changed,
-    wait_changed,
-)
+from audit.report.sections.changes.record import Trend
+from audit.report.sections.changes.section import MOST, changed, wait_changed
 from audit.report.sections.definitions import section as definitions
 from audit.report.sections.fair_starts import shown as fair_starts
 from audit.report.sections.machine import section as machine
 from audit.report.sections.records import section as records
 from audit.report.sections.rules import section as rules
-from audit.report.sections.rules.section import (
-    rule_sentence,
-    within,
-)
+from audit.report.sections.rules.section import rule_sentence, within
 from audit.report.sections.usage import shown as usage
 from audit.report.sections.waits import section as waits
-from audit.report.sections.waits.record import (
-    Waits,
-)
-from audit.report.sections.waits.section import (
-    queue_columns,
-)
+from audit.report.sections.waits.record import Waits
+from audit.report.sections.waits.section import queue_columns
 from audit.report.sections.who import section as who
 
 SECTIONS: Final = (

@@ -19,15 +19,8 @@ from audit.report.charts.style import EARLIER, LATER, MUTED, Chart
 from audit.report.contents import Contents, PoolPart
 from audit.report.figures import SMALL_SAMPLE, records
 from audit.report.finding import SHORTFALL, Kind, Place, Subject, whole, worst_width
-from audit.report.sections.who.record import (
-    Entities,
-    Entity,
-)
-from audit.report.sections.who.section import (
-    most,
-    net,
-    with_fair_starts,
-)
+from audit.report.sections.who.record import Entities, Entity
+from audit.report.sections.who.section import most, net, with_fair_starts
 from audit.report.source import ReportSection, SectionSource
 
 

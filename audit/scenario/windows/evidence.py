@@ -112,7 +112,7 @@ def counted(both: Ints) -> tuple[Ints, Ints, Ints]:
 
 
 class UnitEvents(NamedTuple):
-    """Occasions of rules, and starts that break them, by time: see ``kernels.forbidden_events``."""
+    """Occasions of rules, and starts that break them, by time: see ``kernels.closed_hours``."""
 
     numbers: Ints
     """Ascending: (2 · key + 1 for a start, else 2 · key), and behind it the bits of the attempt."""

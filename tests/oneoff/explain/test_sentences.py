@@ -206,3 +206,10 @@ def test_what_the_end_of_a_wait_is() -> None:
     assert ends(full, free, look) == Idling(10, first=True)
     assert ends(full, look) is None
     assert ends(free, full) is None
+
+
+def test_a_job_of_unknown_size_has_its_unit() -> None:
+    subject = story().subject
+    assert "requested 3 CPUs of 4 " in text(subject=subject)
+    unknown = text(subject=replace(subject, size=None))
+    assert "requested an unknown number of CPUs of 4 " in unknown

@@ -7,12 +7,7 @@ from audit.report import wording
 from audit.report.first_page import amounts, phrases
 from audit.report.first_page.page import PageFacts
 from audit.report.first_page.sentences import NOTHING, Sentence, Slot, figure, say
-from audit.report.sections.causes.record import (
-    KeyGroup,
-    KeyRow,
-    Segment,
-    Shares,
-)
+from audit.report.sections.causes.record import KeyGroup, KeyRow, Segment, Shares
 from audit.report.sections.causes.shown import (
     BEHIND,
     BY_KEY,

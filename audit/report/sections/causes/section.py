@@ -17,12 +17,7 @@ from audit.report.contents import Contents, PoolPart
 from audit.report.figures import Figure, Figures, records
 from audit.report.finding import UNEXPLAINED, Kind, Place, Subject, if_whole, whole
 from audit.report.part import time_passed
-from audit.report.sections.causes.record import (
-    Causes,
-    Reservations,
-    Scattered,
-    Unexplained,
-)
+from audit.report.sections.causes.record import Causes, Reservations, Scattered, Unexplained
 from audit.report.sections.fair_starts.record import FairStart, Fidelity
 from audit.report.source import ReportSection, SectionSource
 from audit.scenario.releases.chains import OwnEnd

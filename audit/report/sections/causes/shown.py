@@ -12,11 +12,7 @@ import polars as pl
 
 from audit.metrics.attempts.reasons import reason_of
 from audit.registry.reasons import INFERRED_HOLDS
-from audit.report.sections.causes.record import (
-    RuleTime,
-    Shares,
-    Where,
-)
+from audit.report.sections.causes.record import RuleTime, Shares, Where
 from audit.rule_text import amount
 from audit.words import is_amount
 

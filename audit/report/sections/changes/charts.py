@@ -14,15 +14,8 @@ from audit.report.charts.style import EARLIER, INK, LATER, LINE, MUTED, WIDTH, C
 from audit.report.contents import PoolPart
 from audit.report.figures import Figure
 from audit.report.first_page import amounts
-from audit.report.sections.changes.record import (
-    RuleMark,
-    StepPoint,
-    Trend,
-    TrendPoint,
-)
-from audit.report.sections.changes.section import (
-    read,
-)
+from audit.report.sections.changes.record import RuleMark, StepPoint, Trend, TrendPoint
+from audit.report.sections.changes.section import read
 from audit.report.source import ReportSection
 
 _UNITS: Final = {"s": "Seconds", "min": "Minutes", "h": "Hours", "d": "Days"}

@@ -17,21 +17,10 @@ from audit.report import wording
 from audit.report.first_page import amounts, phrases
 from audit.report.first_page.page import PageFacts
 from audit.report.first_page.sentences import NOTHING, Sentence, Slot, joined, say
-from audit.report.sections.changes.record import (
-    Compared,
-    Half,
-    RuleMark,
-    StepPoint,
-)
-from audit.report.sections.rules.record import (
-    RuleInForce,
-)
-from audit.report.sections.trust.section import (
-    FIFTH,
-)
-from audit.report.sections.waits.section import (
-    quantile,
-)
+from audit.report.sections.changes.record import Compared, Half, RuleMark, StepPoint
+from audit.report.sections.rules.record import RuleInForce
+from audit.report.sections.trust.section import FIFTH
+from audit.report.sections.waits.section import quantile
 from audit.report.sections.who import page_one
 
 SAME_LOAD: Final = 0.05

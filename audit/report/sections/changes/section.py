@@ -17,9 +17,7 @@ from audit.report.figures import SMALL_SAMPLE, Figure
 from audit.report.finding import Place
 from audit.report.sections.changes.record import CauseChange, Change, Trend, TrendPoint
 from audit.report.sections.passed_over import OrderTest
-from audit.report.sections.rules.record import (
-    BoundRules,
-)
+from audit.report.sections.rules.record import BoundRules
 from audit.report.source import SectionSource
 from audit.store import attempts, queries
 from audit.store.database import Connection

@@ -18,15 +18,8 @@ from audit.report.contents import Contents, PoolPart
 from audit.report.finding import DELAY, Kind, Notice, Place, Subject, in_pool, whole, worst_width
 from audit.report.sections.fair_starts import record as belief
 from audit.report.sections.fair_starts.record import FairStart
-from audit.report.sections.who.record import (
-    Entities,
-    Entity,
-)
-from audit.report.sections.who.section import (
-    most,
-    net,
-    with_fair_starts,
-)
+from audit.report.sections.who.record import Entities, Entity
+from audit.report.sections.who.section import most, net, with_fair_starts
 from audit.report.source import ReportSection
 
 STATUSES: Final[Mapping[str, tuple[str, str]]] = {

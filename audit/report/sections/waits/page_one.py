@@ -7,11 +7,7 @@ from audit.report.first_page import amounts, phrases
 from audit.report.first_page.page import PageFacts
 from audit.report.first_page.sentences import NOTHING, Sentence, Slot, figure, say, upper
 from audit.report.sections.causes.page_one import MOST_WORDS, MUCH, bar
-from audit.report.sections.waits.record import (
-    Cell,
-    SizeClass,
-    SizeRow,
-)
+from audit.report.sections.waits.record import Cell, SizeClass, SizeRow
 from audit.report.sections.who import page_one
 
 _HOUR_S: Final = 3_600

@@ -6,10 +6,7 @@ from typing import NamedTuple
 
 from audit.report.figures import Figure, Figures
 from audit.report.first_page.sentences import Sentence
-from audit.report.sections.causes.record import (
-    Segment,
-    Shares,
-)
+from audit.report.sections.causes.record import Segment, Shares
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,18 +19,9 @@ from audit.report.charts.style import EARLIER, INK, LATER, Chart
 from audit.report.contents import PoolPart
 from audit.report.figures import Breakdown, total
 from audit.report.labels import Labels
-from audit.report.sections.causes.record import (
-    Shares,
-)
+from audit.report.sections.causes.record import Shares
 from audit.report.sections.causes.shown import KEYS, by_queue, like
-from audit.report.sections.waits.record import (
-    Queue,
-    QueueWait,
-    SizeClass,
-    Strip,
-    Waits,
-    Walltimes,
-)
+from audit.report.sections.waits.record import Queue, QueueWait, SizeClass, Strip, Waits, Walltimes
 from audit.report.source import ReportSection, SectionSource
 
 

@@ -8,9 +8,7 @@ from audit.report import wording
 from audit.report.first_page import amounts, phrases
 from audit.report.first_page.page import PageFacts
 from audit.report.first_page.sentences import NOTHING, Sentence, Slot, figure, joined, say, upper
-from audit.report.sections.causes.record import (
-    Where,
-)
+from audit.report.sections.causes.record import Where
 from audit.report.sections.causes.shown import (
     BY_KEY,
     FULL,

@@ -5,10 +5,7 @@ from typing import NamedTuple
 
 from audit.report.figures import Figure, Figures
 from audit.report.first_page.sentences import Sentence
-from audit.report.sections.causes.record import (
-    RuleTime,
-    Shares,
-)
+from audit.report.sections.causes.record import RuleTime, Shares
 
 
 @dataclass(frozen=True, slots=True)

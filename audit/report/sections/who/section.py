@@ -13,14 +13,9 @@ from audit.metrics.verdict import Decision, KnownCause
 from audit.report.charts.series import NUWT_CUT
 from audit.report.contents import PoolPart
 from audit.report.figures import Parts, by_value
-from audit.report.sections.causes.record import (
-    RuleTime,
-    Shares,
-)
+from audit.report.sections.causes.record import RuleTime, Shares
 from audit.report.sections.causes.shown import KEYS, last_reason, like, rules
-from audit.report.sections.waits.section import (
-    quantile,
-)
+from audit.report.sections.waits.section import quantile
 from audit.report.sections.who.record import (
     Entities,
     Entity,
