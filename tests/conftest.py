@@ -12,11 +12,8 @@ import pytest
 import typer.main
 from hypothesis import settings
 
-from audit.pipeline import drawing
-from audit.report.render import page, sandbox
 from tests.examples import USUAL
 from tests.places import ROOT
-from tests.report import sample
 
 # The same examples each time; `few` is the profile of `make test`, `search` finds more.
 # `make test-thorough` runs all tests of Hypothesis with the examples of `repeatable`.
@@ -87,6 +84,8 @@ def short_paper(monkeypatch: pytest.MonkeyPatch) -> bytes:
     PDFs are laid out in tests/report/render, and whole audits make theirs in
     tests/oneoff/test_audit.py and tests/test_security.py.
     """
+    from audit.report.render import page, sandbox
+
     made = b"%PDF-1.7"
     monkeypatch.setattr(page, "render_pdf", lambda *_: made)
     monkeypatch.setattr(sandbox, "prepare", lambda *_: None)
@@ -96,7 +95,18 @@ def short_paper(monkeypatch: pytest.MonkeyPatch) -> bytes:
 @pytest.fixture
 def figures_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave the content of reports out, which takes as long as the figures."""
+    from audit.pipeline import drawing
+    from tests.report import sample
+
     monkeypatch.setattr(drawing, "contents_of", lambda *_: sample.empty())
+
+
+@pytest.fixture
+def sound_installation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let doctor examine the configuration alone; tests/cli/test_setup.py examines the rest."""
+    monkeypatch.setattr("audit.analyst.reader.layers", lambda: "all")
+    monkeypatch.setattr("audit.report.render.page.try_out", lambda: 1)
+    monkeypatch.setattr("audit.setup.doctor._database", lambda: "DuckDB")
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from audit.store import database, empty, snapshots
+from audit.store import database, empty, migrations, snapshots
 from audit.store.appending import ENTITY, Appending, Histories
 from audit.store.database import Connection
 from audit.words import ARCHIVE
@@ -15,8 +15,11 @@ from audit.words import ARCHIVE
 
 def new(path: Path) -> Connection:
     """An empty store at ``path``."""
-    empty.place(path)
-    return database.open_store(path)
+    placed = empty.place(path)
+    con = database.open_store(path)
+    if not placed:
+        migrations.migrate(con, new=True)
+    return con
 
 
 @contextmanager

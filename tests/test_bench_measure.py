@@ -8,11 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench import run
-from bench.measure import page, pairs
+from bench.measure import pairs
 from bench.measure.comparing import LEAST, NOISES, changes
-from bench.measure.figures import Beside, Figure, dumped, loaded
-from bench.measure.growth import exponent, growths
-from bench.measure.pictures import picture
+from bench.measure.figures import Beside, Figure
+from bench.measure.growth import exponent
 from bench.scale import stopwatch
 
 SQL = Beside("plain SQL", 2.0, 0.5, 0.02)
@@ -45,32 +44,6 @@ def test_an_exponent_weighs_all_sizes() -> None:
 )
 def test_without_two_sizes_nothing_grows(points: list[tuple[float, float]]) -> None:
     assert exponent(points) is None
-
-
-def test_what_was_measured_once_has_no_growth() -> None:
-    several = [figure(10, 1.0), figure(1_000, 100.0, twin=None), figure(None)]
-    (grown,) = growths([*several, Figure("Start-up", "--help", None, 0.2)])
-    assert grown.ours == ((10.0, 1.0), (1_000.0, 100.0))
-    assert grown.twin == ((10.0, 2.0),)
-    ours, twin = grown.powers
-    assert ours == pytest.approx(1.0)
-    assert twin is None
-
-
-def test_figures_come_back_from_json() -> None:
-    figures = [figure(limit=SORT, goal=0.1), figure(None, 1.23456789, twin=None)]
-    figures.append(figure(twin=None)._replace(others=(SQL, SORT)))
-    first, second, third = loaded(dumped("a machine", figures))
-    assert (first, third) == (figures[0], figures[2])
-    assert second == figures[1]._replace(seconds=1.235)
-
-
-def test_a_goal_is_of_the_ratio_or_of_seconds() -> None:
-    assert not figure(seconds=9.0, goal=0.5).missed
-    assert figure(seconds=0.1, goal=0.4).missed
-    assert figure(twin=None, limit=SORT, seconds=2.0, goal=1.9).missed
-    assert not figure(twin=None, seconds=2.0).missed
-    assert figure()._replace(peak_mib=10.0, peak_goal=9.0).missed
 
 
 def test_ratios_are_of_rounds_not_of_medians() -> None:
@@ -137,45 +110,6 @@ def test_only_like_is_compared_with_like() -> None:
     assert [change.now for change in compared] == now[3:]
 
 
-@pytest.mark.parametrize(
-    ("value", "said"),
-    [(0.0, "0"), (0.0000012, "0.000001"), (0.01234, "0.0123"), (12.345, "12.3"), (1234.5, "1,234")],
-)
-def test_numbers_have_three_digits(value: float, said: str) -> None:
-    assert page.number(value) == said
-
-
-def test_a_table_leaves_out_what_nobody_has() -> None:
-    table = page.table([figure(goal=0.4), figure(100_000, 0.25)])
-    assert table.splitlines() == [
-        "| what | attempts | CPU s | twin | × twin | goal |",
-        "|---|---:|---:|---|---:|---:|",
-        "| overtakes | 1,000 | 1 | plain SQL: 2 | 0.5 | ≤ 0.4 ×, missed |",
-        "| overtakes | 100,000 | 0.25 | plain SQL: 2 | 0.5 |  |",
-    ]
-    assert "a\\|b" in page.rows(["what"], [["a|b"]], {"what"})
-
-
-def test_each_work_that_took_turns_has_a_column() -> None:
-    both = figure(twin=None)._replace(others=(SQL, SORT))
-    only = figure(twin=None)._replace(others=(SORT._replace(ratio=2.5),))
-    header, _, first, second = page.table([both, only]).splitlines()
-    assert header == "| what | attempts | CPU s | × plain SQL | × one sort |"
-    assert first == "| overtakes | 1,000 | 1 | 0.5 | 10 |"
-    assert second == "| overtakes | 1,000 | 1 |  | 2.5 |"
-
-
-def test_the_page_tells_goals_growth_and_machine() -> None:
-    figures = [figure(10, 1.0, limit=SORT), figure(1_000, 100.0, goal=0.4)]
-    text = page.page("a machine", "3 minutes", figures, ["results-metrics.svg"])
-    assert "(3 minutes) on: a machine." in text
-    assert "- Metrics, overtakes, 1,000: 0.5 × plain SQL, goal ≤ 0.4" in text
-    assert "| Metrics | overtakes | 10 to 1,000 | 1.00 | 0.00 |" in text
-    assert "(results-metrics.svg)" in text
-    assert "All goals hold." in page.page("a machine", "3 minutes", figures[:1], [])
-    assert picture("Metrics", growths(figures)).startswith("<svg ")
-
-
 class Runs:
     """Stands for the stages: what each run of them measures."""
 
@@ -216,12 +150,6 @@ def test_a_stage_that_fails_is_stated(
     monkeypatch.setattr(run, "measured", fails)
     assert run.main() == 1
     assert "NOT MEASURED, all or some of metrics: ended with 3" in capsys.readouterr().out
-
-
-def test_some_stages_measured_anew_leave_the_others() -> None:
-    other = Figure("Start-up", "--help", None, 0.2)
-    assert run.together([figure(), other], [figure(seconds=2.0)]) == [figure(seconds=2.0), other]
-    assert run.together([figure()], [other]) == [figure(), other]
 
 
 def test_the_committed_results_can_be_compared() -> None:

@@ -1,9 +1,7 @@
 """The demo log is deterministic, looks like a site's log, and its waits are EASY's."""
 
 import hashlib
-from datetime import UTC, datetime
 from typing import TypedDict
-from zoneinfo import ZoneInfo
 
 import numpy as np
 import polars as pl
@@ -14,8 +12,7 @@ from audit.errors import SimulationError, UsageError
 from audit.scenario.check import check_schedule
 from audit.studies.workload.compute.synthetic import easy
 from bench.logs import demo_schedule as module
-from bench.logs.demo_jobs import QUEUES, ZONE, start_of_log
-from bench.logs.demo_schedule import LOG, as_schedule, demo_log
+from bench.logs.demo_schedule import as_schedule, demo_log
 
 CAPACITY = 512
 
@@ -72,29 +69,6 @@ def test_the_same_seed_gives_the_same_log_and_another_seed_another(small: pl.Dat
     assert digest(demo_log(**(SMALL | {"seed": 5}))) != digest(small)
 
 
-def test_columns_and_order(log: pl.DataFrame, small: pl.DataFrame) -> None:
-    for frame in (log, small):
-        assert frame.schema == LOG
-        assert frame["job_number"].to_list() == list(range(1, frame.height + 1))
-        assert frame["submit_time"].is_sorted()
-        assert frame.drop("start_time").null_count().sum_horizontal().item() == 0
-        assert set(frame["partition"]) == set(QUEUES)
-        limit = pl.col("partition").replace_strict(
-            {key: longest for key, (_, longest) in QUEUES.items()}, return_dtype=pl.Int64
-        )
-        assert frame.filter(pl.col("walltime_s") > limit).is_empty()
-
-
-def test_size_span_and_place_in_time(log: pl.DataFrame) -> None:
-    assert log.height == 22_000
-    assert start_of_log() == 1772406000  # 2026-03-02T00:00+01:00
-    assert log["submit_time"].min() >= start_of_log()  # type: ignore[operator]
-    last = datetime.fromtimestamp(log["submit_time"][-1], tz=ZoneInfo(ZONE))
-    assert last.date().isoformat() == "2026-05-31"
-    first = datetime.fromtimestamp(start_of_log(), tz=UTC)
-    assert first.utcoffset() != last.utcoffset()  # the clocks change within the log
-
-
 def test_the_pool_is_loaded_and_waits_are_real(log: pl.DataFrame) -> None:
     rows = started(log)
     span = log["submit_time"][-1] - log["submit_time"][0]
@@ -104,65 +78,6 @@ def test_the_pool_is_loaded_and_waits_are_real(log: pl.DataFrame) -> None:
     assert waits.min() == 0
     assert 3600 < np.median(waits) < waits.mean() < 12 * 3600
     assert 0.1 < (waits == 0).mean() < 0.5
-
-
-def test_days_and_weeks_have_their_cycle_on_the_wall_clock(log: pl.DataFrame) -> None:
-    at = pl.from_epoch("submit_time").dt.replace_time_zone("UTC").dt.convert_time_zone(ZONE)
-    counts = log.select(hour=at.dt.hour(), weekday=at.dt.weekday())
-    day = counts.filter(pl.col("hour").is_between(9, 17)).height / 9
-    night = counts.filter(pl.col("hour").is_between(1, 6)).height / 6
-    assert day > 2.5 * night
-    week = counts.filter(pl.col("weekday") <= 5).height / 5
-    weekend = counts.filter(pl.col("weekday") > 5).height / 2
-    assert week > 1.7 * weekend
-
-
-def test_users_and_accounts_are_out_of_balance_and_one_user_floods(log: pl.DataFrame) -> None:
-    assert log["user"].n_unique() == 60
-    assert log.group_by("user").agg(pl.col("account").n_unique())["account"].max() == 1
-    use = (
-        started(log)
-        .group_by("account")
-        .agg((pl.col("occupancy") * pl.col("cpus")).sum())
-        .sort("account")["occupancy"]
-        .to_numpy()
-    )
-    assert len(use) == 3
-    assert use[0] > 1.5 * use[1]
-    assert use[1] > 1.5 * use[2]
-    floods = (
-        log.with_columns(hour=pl.col("submit_time") // 3600)
-        .group_by("user", "hour")
-        .agg(pl.len(), pl.col("cpus").max())
-        .filter(pl.col("len") >= 250)
-    )
-    assert floods["user"].n_unique() == 1
-    assert floods.height >= 5
-    assert floods["cpus"].max() <= 4  # type: ignore[operator]
-
-
-def test_wide_jobs_and_odd_walltimes(log: pl.DataFrame) -> None:
-    rows = started(log)
-    assert log["cpus"].max() == CAPACITY
-    assert log.filter(pl.col("cpus") >= CAPACITY // 4).height > 200
-    asked = rows.filter(pl.col("occupancy") > 0)
-    assert (asked["walltime_s"] / asked["occupancy"]).median() > 3  # type: ignore[operator]
-    over = rows.filter(pl.col("occupancy") >= pl.col("walltime_s"))
-    assert 0.01 < over.height / rows.height < 0.05
-    assert set(over["state"]) == {"FAILED"}
-    assert (over["occupancy"] - over["walltime_s"]).max() <= 30  # type: ignore[operator]
-
-
-def test_failed_and_cancelled(log: pl.DataFrame) -> None:
-    rows = started(log)
-    assert 0.005 < rows.filter(pl.col("occupancy") == 0).height / rows.height < 0.02
-    # SWF takes a cancelled job of no run time for one that never started.
-    assert set(rows.filter(pl.col("occupancy") == 0)["state"]) == {"FAILED"}
-    assert 0.01 < rows.filter(pl.col("state") == "CANCELLED").height / rows.height < 0.03
-    left = gave_up(log)
-    assert left.height == 660
-    assert set(left["state"]) == {"CANCELLED"}
-    assert (left["end_time"] - left["submit_time"]).min() >= 60  # type: ignore[operator]
 
 
 def test_it_passes_the_schedule_check(log: pl.DataFrame) -> None:
@@ -178,11 +93,6 @@ def test_an_unsound_schedule_never_gets_out(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(module, "easy", at_once)
     with pytest.raises(SimulationError, match="over_capacity: job"):
         demo_log(jobs=500)
-
-
-def test_a_replay_of_what_started_gives_the_same_starts(small: pl.DataFrame) -> None:
-    rows = started(small)
-    assert replay(rows, SMALL["capacity"]) == rows["start_time"].to_list()
 
 
 def test_those_who_gave_up_had_no_effect_while_they_waited(small: pl.DataFrame) -> None:

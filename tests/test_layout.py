@@ -86,6 +86,11 @@ def tree(path: Path) -> ast.Module:
     return ast.parse(text(path))
 
 
+@functools.cache
+def nodes(path: Path) -> list[ast.AST]:
+    return [*ast.walk(tree(path))]
+
+
 def dotted(path: Path) -> str:
     return ".".join(path.with_suffix("").parts)
 
@@ -100,7 +105,7 @@ def _imported(path: Path) -> Iterator[str]:
     if path.suffix in {".pyx", ".pxd"}:
         yield from re.findall(r"^from (\S+) cimport", text(path), re.MULTILINE)
         return
-    for node in ast.walk(tree(path)):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module is not None:
@@ -124,7 +129,7 @@ def functions(path: Path) -> Iterator[tuple[str, int]]:
         for function in re.findall(CYTHON_FUNCTION, text(path), re.MULTILINE):
             yield function.split("(")[0], len(function.rstrip().splitlines())
         return
-    for node in ast.walk(tree(path)):
+    for node in nodes(path):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node.name, (node.end_lineno or node.lineno) - node.lineno + 1
 
@@ -183,7 +188,7 @@ def test_a_class_has_a_name_of_its_own() -> None:
         node.name
         for path in modules("audit")
         if path.suffix == ".py"
-        for node in ast.walk(tree(path))
+        for node in nodes(path)
         if isinstance(node, ast.ClassDef)
     )
     assert {name: count for name, count in names.items() if count > 1} == {}
@@ -192,7 +197,7 @@ def test_a_class_has_a_name_of_its_own() -> None:
 def test_scripts_in_strings_import_what_exists() -> None:
     """Tests run such scripts in other processes, and some of these tests run seldom."""
     found = 0
-    for node in (node for path in modules("tests") for node in ast.walk(tree(path))):
+    for node in (node for path in modules("tests") for node in nodes(path)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             for module, names in re.findall(
                 r"^from (audit[\w.]*) import (\w[\w, ]*)", node.value, re.M

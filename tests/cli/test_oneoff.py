@@ -40,21 +40,6 @@ def test_an_audit_makes_report_and_database(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_an_audit_writes_pages_of_users_and_accounts(run: Run, tmp_path: Path) -> None:
-    write(tmp_path / "mine.swf", busy(60))
-    asked = ("audit", "mine.swf", *QUICK)
-    done = run(*asked, "--user", "1", "--account", "1", "--user", "2")
-    pages = ["user-1.html", "user-2.html", "account-1.html"]
-    assert done.stdout.splitlines()[-1].split(", ")[1:] == [*pages, "audit.duckdb"]
-    assert left_in(tmp_path / "fairaudit-out") == sorted([*pages, "audit.duckdb", "report.html"])
-    before = [(tmp_path / "fairaudit-out" / page).read_bytes() for page in pages]
-    refused = run(*asked, "--user", "../1", check=2)
-    assert "--user ../1: the log names 3 users, but not this one" in refused.stderr
-    run(*asked, *(f"--{name.split('.')[0].replace('-', '=')}" for name in pages))
-    assert [(tmp_path / "fairaudit-out" / page).read_bytes() for page in pages] == before
-
-
-@pytest.mark.thorough
 def test_a_database_that_is_named_is_added_to(run: Run, tmp_path: Path) -> None:
     first = write(tmp_path / "1.swf", busy(30))
     second = write(tmp_path / "2.swf", busy(50))

@@ -24,6 +24,7 @@ def test_doctor(run: Run, tmp_path: Path) -> None:
     assert "2 of 10 checks failed" in sick.stderr
 
 
+@pytest.mark.usefixtures("sound_installation")
 @pytest.mark.parametrize("breaks", [True, False])
 def test_doctor_names_a_python_that_breaks_headers(
     run: Run, monkeypatch: pytest.MonkeyPatch, breaks: bool
@@ -40,7 +41,7 @@ def test_doctor_says_that_mails_have_no_pictures(run: Run, monkeypatch: pytest.M
     assert "resvg-py is not installed, so mails have no pictures" in run("doctor").stdout
 
 
-@pytest.mark.usefixtures("audited")
+@pytest.mark.usefixtures("audited", "sound_installation")
 def test_doctor_compares_limits_with_the_logs(run: Run, tmp_path: Path) -> None:
     # Users 1 to 3 request 1 to 4 CPUs.
 
@@ -64,7 +65,7 @@ def test_doctor_compares_limits_with_the_logs(run: Run, tmp_path: Path) -> None:
     assert found(each, "other").endswith(f"{DATABASE} has no cluster 'other' yet")
 
 
-@pytest.mark.usefixtures("audited")
+@pytest.mark.usefixtures("audited", "sound_installation")
 @pytest.mark.parametrize(
     ("usage", "said"),
     [
@@ -89,7 +90,7 @@ def test_doctor_compares_half_life_reset_and_walltimes(
     assert said in line
 
 
-@pytest.mark.usefixtures("short_paper")
+@pytest.mark.usefixtures("short_paper", "sound_installation")
 def test_init_run_and_doctor_of_a_new_site(run: Run, tmp_path: Path) -> None:
     write(tmp_path / "a.swf", busy(60))
     made = run("init", "a.swf", "--name", "mine")

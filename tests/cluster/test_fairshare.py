@@ -226,22 +226,6 @@ def test_a_configured_run_keeps_the_history_of_the_tree(
 # --- nights --------------------------------------------------------------------------------------
 
 
-@pytest.mark.thorough
-def test_a_changed_file_computes_all_anew(tmp_path: Path) -> None:
-    write(tmp_path / "assoc.psv", ASSOCIATIONS.format(2))
-    settings = site(tmp_path, usage={"associations": "assoc.psv", "operator": "relative"})
-    write(tmp_path / "logs" / "1.swf", month(0))
-    without_report = ("ingest", "compute", "publish")
-    first = run(Site(settings, tmp_path), NOW, stages=without_report)
-    assert first.failures == []
-    assert first.computed
-    assert run(Site(settings, tmp_path), NOW, stages=without_report).computed == []
-    write(tmp_path / "assoc.psv", ASSOCIATIONS.format(3))
-    assert run(Site(settings, tmp_path), NOW, stages=without_report).computed == first.computed
-    asked = "SELECT DISTINCT entity, share FROM fairshare_history WHERE share < 1 ORDER BY entity"
-    assert published(tmp_path, asked) == [("1", 0.75), ("2", 0.25)]
-
-
 ASSOCIATIONS = """Cluster|Account|User|Partition|Share|ParentName|GrpTRESMins
 c|root|||1||
 c|1|||{}|root|

@@ -1,4 +1,4 @@
-"""Predicted starts in the database: what was predicted one night is judged by the next."""
+"""Predicted starts in the database; the next night judges those of one night."""
 
 from pathlib import Path
 from zoneinfo import ZoneInfo

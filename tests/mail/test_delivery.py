@@ -256,6 +256,7 @@ def test_how_far_a_mail_would_come(place: Path, server: Server, cert: Path) -> N
     assert server.got == []
 
 
+@pytest.mark.usefixtures("sound_installation")
 def test_doctor_asks_whether_mail_would_go(place: Path) -> None:
     def doctor(mail: str) -> CheckResult:
         write(place / "my.toml", mail)

@@ -149,6 +149,7 @@ def test_as_pdf_and_where_there_was_no_job(
     assert "<b>" not in str(mail.get_body(("html",)))
 
 
+@pytest.mark.usefixtures("sound_installation")
 def test_doctor_names_whom_no_log_names(place: Path) -> None:
     def doctor(users: str) -> CheckResult:
         cluster = '[[clusters]]\nname = "c"\nzone = "Europe/Berlin"\n'

@@ -1,4 +1,4 @@
-"""What an undisturbed night leaves, for tests that disturb theirs."""
+"""Content of a site after an undisturbed night, to compare disturbed ones with."""
 
 import pytest
 

@@ -47,7 +47,6 @@ def test_new_samples_change_the_figures_once(tmp_path: Path) -> None:
     assert held_s(tmp_path) == 60
     sql = "SELECT DISTINCT because FROM restatements"
     assert published(tmp_path, sql) == [("evidence of the scheduler was added",)]
-    assert night(settings, tmp_path, NOW + 2).computed == []
 
     short = settings.model_copy(update={"retention": Retention(evidence_days=10)})
     for later in (3, 4):  # evidence is removed, and figures stay

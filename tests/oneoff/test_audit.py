@@ -17,9 +17,9 @@ from audit.model import Limit, Pool
 from audit.oneoff.audit import AuditOptions, AuditResult, audit
 from audit.pipeline.opening import LogRequest, Session, open_log
 from audit.pipeline.published import open_published
-from audit.policies import Backfill, Order
+from audit.policies import Backfill
 from audit.store import database
-from tests import processes, stores
+from tests import stores
 from tests.cli.command import left_in
 from tests.logs import busy, line, log, write
 from tests.oneoff.fit_policy import made
@@ -148,20 +148,6 @@ def test_rules_that_the_log_supports_are_assumed_and_named(site: Path, tmp_path:
 
 
 @pytest.mark.thorough
-def test_a_given_policy_stays_and_rules_show(site: Path, tmp_path: Path) -> None:
-    outcome = audited(site, tmp_path / "out", order=Order.sjf)
-    assert "policy: sjf-easy (--order and --backfill)" in notes(outcome)
-    pool = only_pool(outcome)
-    assert (pool.limits, len(pool.windows)) == (RULES["limits"], 1)
-
-
-@pytest.mark.thorough
-def test_without_fitting_nothing_is_inferred(site: Path, tmp_path: Path) -> None:
-    pool = only_pool(plainly(site, tmp_path / "out"))
-    assert (pool.limits, pool.windows) == ((), ())
-
-
-@pytest.mark.thorough
 def test_a_configured_pool_decides_as_it_is_configured(site: Path, tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     file.write_text(
@@ -179,30 +165,10 @@ def test_a_configured_pool_decides_as_it_is_configured(site: Path, tmp_path: Pat
 
 
 @pytest.mark.thorough
-def test_the_policy_of_a_pool_that_configures_none_is_inferred(site: Path, tmp_path: Path) -> None:
-    file = tmp_path / "config.toml"
-    file.write_text('[[clusters]]\nname = "mine"\n[[clusters.pools]]\nname = "main"\n')
-    outcome = audited(site, tmp_path / "out", config.load(file))
-    assert only_pool(outcome).limits == RULES["limits"]
-    assert any(note.startswith("policy: fcfs-easy (the log: ") for note in notes(outcome))
-
-
-@pytest.mark.thorough
 def test_a_log_without_waiting_shows_no_policy(tmp_path: Path) -> None:
     log = write(tmp_path / "one.swf", busy(1))
     [policy] = [note for note in notes(audited(log, tmp_path / "out")) if "policy" in note]
     assert policy.startswith("policy: fcfs-easy (the default: no start of the log can be compared")
-
-
-@pytest.mark.thorough
-def test_an_audit_does_not_load_the_studies(tmp_path: Path) -> None:
-    write(tmp_path / "a.swf", busy(60))
-    script = (
-        "import sys\nfrom audit.cli.app import app\n"
-        "app(['audit', 'a.swf', '--no-pdf', '--no-fit'], standalone_mode=False)\n"
-        "assert not [name for name in sys.modules if name.startswith('audit.studies')]\n"
-    )
-    processes.python("-c", script, cwd=tmp_path, check=True, text=False)
 
 
 def figures(outcome: AuditResult, *metrics: str) -> list[float]:

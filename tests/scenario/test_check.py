@@ -545,7 +545,7 @@ def excesses(log: Log) -> list[int]:
 
 
 def _exact(log: Log, j: Job) -> int:
-    """From the definition; a closed window is 1."""
+    """From the definition; a closed window is 1, and limits on remaining times do not count."""
     if j.blocked:
         return 0
     assert j.start is not None
@@ -561,7 +561,7 @@ def _exact(log: Log, j: Job) -> int:
                 runs = before and j.start < k.end
                 if k is not j and other == name and (runs or (begins and not k.blocked)):
                     used += more
-        if binds:
+        if binds and name not in log.remaining:
             most = max(most, used - dict(log.most)[name])
     return max([most, *(int(log.windows[w].closed(j.start)) for w in j.windows)])
 

@@ -62,9 +62,10 @@ def test_every_policy_as_defined(order: Order, backfill: Backfill) -> None:
     compare()
 
 
-@pytest.mark.parametrize("window", [None, 40])
-@pytest.mark.parametrize("resources", [1, 2])
-@pytest.mark.parametrize("order", [Order.fcfs, Order.sjf, Order.lxf])
+@pytest.mark.parametrize(
+    ("order", "resources", "window"),
+    [(Order.fcfs, 1, 40), (Order.fcfs, 2, None), (Order.sjf, 2, 40), (Order.lxf, 1, None)],
+)
 def test_long_queues_as_defined(order: Order, resources: int, window: int | None) -> None:
     # Passes look over blocks of places by their bounds only where many wait.
     random = np.random.Generator(np.random.PCG64(resources))

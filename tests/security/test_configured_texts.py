@@ -11,7 +11,7 @@ from typing import Final
 import pypdfium2  # type: ignore[import-untyped]
 import pytest
 
-from audit.report.render import page
+from audit.report.render import page, sandbox
 from audit.spreadsheets import visible
 from tests.nightly.test_run import month
 from tests.security.test_names_with_key import Site, forms, text_of
@@ -82,13 +82,21 @@ def write_site(folder: Path) -> None:
     (folder / "config.toml").write_text(text_of(settings))
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Site:
-    folder = tmp_path_factory.mktemp("site")
+def night(folder: Path) -> Site:
     write_site(folder)
     made = Site(folder)
     made.call("run")
     return made
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Site:
+    """Without PDFs."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(page, "render_pdf", lambda *_: b"%PDF-1.7")
+        patch.setattr(sandbox, "lay_out", lambda *_: b"%PDF-1.7")
+        patch.setattr(sandbox, "prepare", lambda *_: None)
+        return night(tmp_path_factory.mktemp("site"))
 
 
 def harmless(text: str, where: str) -> None:
@@ -113,8 +121,9 @@ def test_pages_show_them(made: Site) -> None:
     assert f"first-pool{SHOWN}" in unescape(pages["report.html"].read_text())
 
 
-def test_paper_shows_them(made: Site) -> None:
-    (path,) = made.folder.rglob("report.pdf")
+@pytest.mark.thorough
+def test_paper_shows_them(tmp_path: Path) -> None:
+    (path,) = night(tmp_path).folder.rglob("report.pdf")
     pdf = pypdfium2.PdfDocument(path)
     text = "\n".join(one.get_textpage().get_text_range() for one in pdf)
     assert not any(char in text for char in ODD)

@@ -188,7 +188,7 @@ PLACED = (
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
-        pytest.param(name, kind, marks=pytest.mark.thorough if (n + k) % 4 else ())
+        pytest.param(name, kind, marks=pytest.mark.thorough if (n + 2 * k) % 8 else ())
         for k, kind in enumerate(("link", "link to a folder", "second name"))
         for n, name in enumerate(PLACED)
     ],

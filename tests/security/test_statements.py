@@ -206,12 +206,12 @@ def test_nothing_is_changed_or_reported(place: Place, opened: Reader) -> None:
             raise AssertionError(ask(opened, place.fill(statement)), statement)
         assert place.state() == place.before, statement
         assert "root:" not in str(refused.value), statement
-        assert ask(opened, "SELECT count(*) AS n FROM all_records") == ["n", "4"], statement
+    assert ask(opened, "SELECT count(*) AS n FROM all_records") == ["n", "4"]
 
 
 @pytest.mark.parametrize(
     "statement",
-    [pytest.param(one, marks=pytest.mark.thorough if n % 2 else ()) for n, one in enumerate(BOMBS)],
+    [pytest.param(one, marks=pytest.mark.thorough if n % 3 else ()) for n, one in enumerate(BOMBS)],
 )
 def test_statements_beyond_the_limits_are_ended(place: Place, statement: str) -> None:
     before = place.state()

@@ -276,6 +276,7 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["config.toml", "dangling"]
 
 
+@pytest.mark.usefixtures("sound_installation")
 def test_doctor_accepts_the_written_file() -> None:
     draft = infer([put("mine.swf", busy())], SlurmFiles(put("parts.txt", PARTITIONS)), name="lab")
     path = Path("config.toml")

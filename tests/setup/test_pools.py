@@ -92,6 +92,7 @@ def test_nodes_that_share_partitions_are_one_pool() -> None:
     assert notes == {"clusters.pools[0].capacity": "Left out: each run takes it from its nodes."}
 
 
+@pytest.mark.usefixtures("sound_installation")
 def test_doctor_says_where_nodes_come_from() -> None:
     Path("events.psv").write_text(
         "NodeName|TimeStart|TimeEnd|State\nc1|2026-01-01T00:00:00|2026-01-01T01:00:00|DRAINED\n"

@@ -80,13 +80,12 @@ def _short(name: str, seed: int) -> TrueSite:
     return made(WAITING[name].shorter(DAYS), seed, *name.encode())
 
 
-@pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize(
     "name",
     ["EASY", "a pass each 60 s", "latency", "conservative", "fairshare", "no guarantee"],
 )
-def test_where_nothing_is_hidden_nearly_all_is_described_truly(name: str, seed: int) -> None:
-    assert max(wrong_side(_short(name, seed))[:2]) <= MOST
+def test_where_nothing_is_hidden_nearly_all_is_described_truly(name: str) -> None:
+    assert max(wrong_side(_short(name, 0))[:2]) <= MOST
 
 
 def test_sums_of_jobs_hide_no_more_than_seconds_show() -> None:

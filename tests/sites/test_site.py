@@ -33,14 +33,12 @@ def of_kind(name: str, seed: int, days: int | None = None) -> TrueSite:
     return made(kind if days is None else kind.shorter(days), seed, *name.encode())
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(one, marks=pytest.mark.thorough if k % 3 else ()) for k, one in enumerate(KINDS)],
+)
 def test_a_short_site(name: str) -> None:
     _check(of_kind(name, 0, DAYS))
-
-
-@pytest.mark.parametrize("name", [name for name in KINDS if name.startswith("waiting")])
-def test_another_seed(name: str) -> None:
-    _check(of_kind(name, 1, DAYS))
 
 
 @pytest.mark.sites

@@ -6,7 +6,7 @@ that the limit allows. A limit of an account counts what all its users run, but 
 waiting attempts. At one instant: ends, arrivals, starts.
 
 Conventions: a limit of remaining time counts Σ amount × max(0, start + walltime − t), and is looked
-at whenever a job of the pool starts; an unknown walltime is the occupancy.
+at whenever a job of the pool starts; an unknown walltime is the occupancy, 1 s without a start.
 """
 
 from collections.abc import Iterable, Sequence
@@ -112,8 +112,8 @@ def _spans(queue: Queued, rules: InForce, k: int, *, remaining: bool) -> Ints:
     _, counter = np.unique(rules.counter[k][place], return_inverse=True)
     pairs, of_queue = np.unique(counter * (user.max() + 1) + user[place], return_inverse=True)
     amount = np.ascontiguousarray(rules.amount[k][place])
-    occupancy = queue.column("end") - queue.column("start_time")
-    walltime = rows["walltime_s"].fill_null(pl.Series(occupancy)).to_numpy()[place]
+    occupancy = rows["end"] - rows["start_time"]
+    walltime = rows["walltime_s"].fill_null(occupancy).fill_null(1).to_numpy()[place]
     adds = amount * np.maximum(walltime, 1) if remaining else amount
     least = np.full(len(pairs), np.iinfo(np.int64).max)
     np.minimum.at(least, of_queue, adds)

@@ -77,14 +77,3 @@ def test_a_capture_clipped_to_a_window() -> None:
     whole, clipped = capture("window.psv"), capture("window_clipped.psv")
     assert clipped.select(shared).equals(whole.select(shared))
     assert clipped["start_time"].is_null().equals(whole["start_time"].is_null())
-
-
-def test_what_the_captures_hold() -> None:
-    jobs = {row["job_id"]: row for row in capture("x_d.psv").iter_rows(named=True)}
-    assert jobs["17"]["start_time"] is None  # cancelled while it waited
-    assert jobs["20"]["suspended_s"] == 3
-    assert jobs["22"]["cpus"] == 16  # an exclusive node, GPUs too
-    assert jobs["22"]["gpus"] == 4
-    assert jobs["21"]["user"] == "lab_ana"  # its name holds a separator
-    assert jobs["23+1"]["het_offset"] == 1
-    assert jobs["3_7"]["array_task"] == 7

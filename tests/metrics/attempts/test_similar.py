@@ -65,7 +65,8 @@ def test_the_median_and_the_percentile_by_hand() -> None:
 
 
 def test_too_few_or_of_too_few_users() -> None:
-    assert waits([MINE, *crowd(each=6)])[0] is None  # 18
+    assert waits([MINE, *crowd()[:19]])[0] is None
+    assert waits([MINE, *crowd()[:20]])[0] == 60
     assert waits([MINE, *crowd(users=2, each=50)])[0] is None
     assert waits([MINE, *crowd(users=2, each=50), *crowd(users=3, each=1)])[0] == 60
 

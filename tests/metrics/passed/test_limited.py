@@ -111,6 +111,13 @@ def test_spans_of_several_limits_are_joined() -> None:
     ]
 
 
+def test_a_job_that_never_started_adds_a_second_if_its_walltime_is_unknown() -> None:
+    limit = Limit(most=100, resource="cpus", remaining=True, per="user")
+    left = {**job(60, 60, 900), "start_time": None, "walltime_s": None, "state": "CANCELLED"}
+    assert spans([job(0, 0, 50), left], limit) == []
+    assert spans([job(0, 0, 80), {**left, "walltime_s": 90}], limit) == [(1, 60, 79)]
+
+
 @st.composite
 def _record(draw: st.DrawFn) -> Record:
     arrival = draw(st.integers(0, 300))
@@ -145,9 +152,9 @@ def test_as_defined(
     found = spans(records, limit)
     jobs = []
     for row in rows.to_dicts():
-        occupancy = row["end_time"] - (row["start_time"] or row["end_time"])
-        walltime = row["walltime_s"] if row["walltime_s"] is not None else occupancy
         start = row["start_time"]
+        occupancy = 0 if start is None else row["end_time"] - start
+        walltime = row["walltime_s"] if row["walltime_s"] is not None else occupancy
         jobs.append(
             {
                 "job": int(row["job_id"]),

@@ -43,10 +43,6 @@ def assoc_mgr() -> dict[str, list[float]]:
     return {at: [float(text) for text in rest] for at, *rest in (row.split("|") for row in lines)}
 
 
-def test_there_are_27_samples() -> None:
-    assert len(samples()) == 27
-
-
 @pytest.mark.parametrize(("at", "printed"), samples()[::3], ids=[at for at, _ in samples()[::3]])
 def test_with_decay_it_equals_sshare(at: str, printed: str) -> None:
     found = recompute(request("decay", as_of=at, phase=TICK))

@@ -43,7 +43,7 @@ def attempts(
 
 def compare(log: pl.DataFrame, capacity: int, estimates: Estimates = "exact") -> PolicyComparison:
     pool = Pool("all", Resource.cpus, capacity)
-    cells = users.cells(describe(log, [pool]), pool, NOW, TabuSearch(seed=3))
-    frames = [cell.compute() for cell in cells]
+    cells = [*users.cells(describe(log, [pool]), pool, NOW, TabuSearch(seed=3))]
     begin = list(ESTIMATES).index(estimates) * len(RUNS)
-    return users.compared(pool, estimates, frames[begin : begin + len(RUNS)], Draws(1))
+    frames = [cell.compute() for cell in cells[begin : begin + len(RUNS)]]
+    return users.compared(pool, estimates, frames, Draws(1, 200))
