@@ -178,7 +178,7 @@ class Renaming:
         for name, kind in columns.items():
             if kind not in ("VARCHAR", "JSON") or name in LEFT:
                 continue
-            for condition, value in self._column(con, table, source, columns, name):
+            for condition, value in self._column(con, source, columns, name):
                 conditions.append(condition)
                 values.append(f"{value} AS {quote_name(name)}")
         if not conditions:
@@ -193,7 +193,7 @@ class Renaming:
         return Changed(sql, count, frozenset(clusters or ()))
 
     def _column(
-        self, con: Connection, table: str, source: str, columns: Mapping[str, str], name: str
+        self, con: Connection, source: str, columns: Mapping[str, str], name: str
     ) -> Iterator[tuple[str, str]]:
         """Yield the condition under which a column changes, and its new value."""
         at, becomes = f"of.{quote_name(name)}", quote_text(self._becomes)

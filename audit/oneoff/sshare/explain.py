@@ -22,6 +22,7 @@ from audit.metrics.slurm.shares import classic, fair_tree, summed
 from audit.metrics.slurm.wanted import TreeJudge, cost, shares_for
 from audit.oneoff.sshare.inputs import SshareRequest
 from audit.oneoff.sshare.recompute import (
+    OPEN_END,
     SharedJob,
     SshareBasis,
     assumptions,
@@ -76,7 +77,7 @@ def explain(
         basis.tree,
         basis.placed.nodes[started],
         attempts["start_time"].to_numpy(),
-        attempts["end_time"].fill_null(basis.open_end).to_numpy(),
+        attempts["end_time"].fill_null(OPEN_END).to_numpy(),
         attempts["penalty"].to_numpy(),
         basis.ticks.method,
         partial(judge, basis.tree),

@@ -52,7 +52,7 @@ from audit.periods import instant
 from audit.progress import OnProgress, printable, silent
 from audit.words import Algorithm
 
-_OPEN_END: Final = LATEST << 1  # end of attempts that have not ended: after all instants
+OPEN_END: Final = LATEST << 1  # end of attempts that have not ended: after all instants
 
 
 _COLUMNS: Final = (
@@ -165,7 +165,6 @@ class SshareBasis(NamedTuple):
     algorithm: Algorithm
     at: int
     zone: ZoneInfo
-    open_end: int = _OPEN_END
 
 
 def prepare(
@@ -180,7 +179,7 @@ def prepare(
     tree = share_tree(site.associations)
     charged = charge(jobs.attempts, jobs.amounts, site.weights, site.factors, site.conf.flags)
     placed = places(tree, charged.attempts)
-    grouped = by_number(placed.nodes, len(tree.names), charged.attempts, _OPEN_END)
+    grouped = by_number(placed.nodes, len(tree.names), charged.attempts, OPEN_END)
     ticks = _ticks(request, _decay(request, site, zone), grouped, tree, at, zone)
     algorithm = request.algorithm
     if algorithm is None:

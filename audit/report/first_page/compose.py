@@ -65,7 +65,6 @@ def compose(facts: PageFacts, zone: str) -> FirstPage:
         long_waits=tuple(_long(one, zone) for one in facts.long_waits)
         if word is Word.QUIET
         else (),
-        cautions=facts.cautions,
         lines=lines(facts),
         mail=mail(facts),
         mainly=mainly(facts),

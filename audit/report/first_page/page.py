@@ -68,7 +68,6 @@ class PageFacts:
     part: bool = False
     """Whether the log is a part of the workload, which hides free capacity."""
     missing_days: int = 0
-    cautions: tuple[str, ...] = ()
     thresholds: Mapping[str, float] = field(default_factory=dict)
     long_waits: tuple[tuple[str, int, int, int], ...] = ()
     """Of a quiet pool: user, size, wait and arrival of the longest."""
@@ -107,7 +106,6 @@ class FirstPage:
     trust_lines: tuple[Sentence, ...]
     limits: Sentence
     long_waits: tuple[LongWaitRow, ...] = ()
-    cautions: tuple[str, ...] = ()
     lines: tuple[tuple[str, str], ...] = ()
     """On standard output: title and text."""
     mail: tuple[tuple[str, str], ...] = ()

@@ -25,7 +25,6 @@ from audit.report.sections.changes.record import Compared, RuleMark, StepPoint
 from audit.report.sections.machine.record import Machine
 from audit.report.sections.resources import Resources
 from audit.report.sections.rules.record import RuleInForce
-from audit.report.sections.trust import section as outlook
 from audit.report.sections.trust import section as trust
 from audit.report.sections.trust.record import Known
 from audit.report.sections.waits import section as waits
@@ -208,7 +207,7 @@ class _Reading:
             title = one.title
             for rule, of in named.items():
                 title = title.replace(f" the {rule}", f" the {of.name}")
-            if (one.saved_s or 0) >= outlook.MUCH * waited_s:
+            if (one.saved_s or 0) >= trust.MUCH * waited_s:
                 found.append(replace(one, title=title))
         return tuple(found)
 

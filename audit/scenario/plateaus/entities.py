@@ -299,7 +299,7 @@ def plateaued(described: pl.DataFrame, pool: Pool, now: int) -> Plateaued:
     place = rows.select(pl.col("place").first().over(equal)).to_series().to_numpy()
     begins, group = np.unique(place, return_inverse=True)
     first = rows[begins]
-    families = _families(first, rows, group)
+    families = _families(first, rows)
     entity, edges, members = _numbered(first, families)
     return Plateaued(
         queue=queue.of(_HELD),
@@ -321,7 +321,7 @@ def _throttled(rows: pl.DataFrame) -> tuple[str, ...]:
     return ("job_number",) if names_throttles(rows) else ()
 
 
-def _families(first: pl.DataFrame, rows: pl.DataFrame, group: Ints) -> tuple[Family, ...]:
+def _families(first: pl.DataFrame, rows: pl.DataFrame) -> tuple[Family, ...]:
     """Return the families that can differ: not accounts or partitions where there is one."""
     several = {name: first[name].drop_nulls().n_unique() > 1 for name in COLUMNS}
     found = [

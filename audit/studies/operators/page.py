@@ -242,7 +242,7 @@ def study(setting: ResolutionSetting, on_progress: OnProgress = silent) -> Study
     values = {
         **_lead(judged),
         **_numbers(setting),
-        **_differences(beside, setting),
+        **_differences(beside),
         "operators": " | ".join(f"{name} <yes_no>" for name in OPERATORS),
         "digits": " | ".join(f"{k} <number_{k} number>" for k in range(1 << BITS)),
         "target_columns": " | ".join(f"{of:g} <target_{of:g}>" for of in setting.targets),
@@ -281,7 +281,7 @@ def _numbers(setting: ResolutionSetting) -> dict[str, object]:
     }
 
 
-def _differences(beside: pl.DataFrame, setting: ResolutionSetting) -> dict[str, object]:
+def _differences(beside: pl.DataFrame) -> dict[str, object]:
     """Return how the figures printed in [R] differ from those by its own formulas."""
     areas = beside.filter(pl.col("area") != "overall")
     equal = areas.filter(difference=0)

@@ -174,7 +174,7 @@ def pages(draw: st.DrawFn) -> PageFacts:
         used_less=less,
         with_share=4 * len(less),
     )
-    wheres = [Where("walltime", 14_400, 0.66, 0.19, 190), Where("user", "9", 0.5, 0.1, 100)]
+    wheres = [Where("walltime", 14_400, 0.66, 0.19), Where("user", "9", 0.5, 0.1)]
     chosen: dict[str, Any] = {
         "decision": draw(st.sampled_from(DECISIONS)),
         "causes": draw(shares()),

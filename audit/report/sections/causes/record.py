@@ -71,7 +71,6 @@ class Where(NamedTuple):
     value: str | int
     share: float  # of this waiting
     jobs: float  # of all jobs
-    of_jobs: int
 
 
 class Segment(NamedTuple):

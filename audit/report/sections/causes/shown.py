@@ -240,7 +240,7 @@ def _classes(jobs: pl.DataFrame) -> Iterator[Where | None]:
         apart = share - (rest / other if other else 0.0)
         if share < CLASS_SHARE or part > CLASS_JOBS or apart < CLASS_LESS:
             return None
-        return Where(kind, value, share, part, chosen.height)
+        return Where(kind, value, share, part)
 
     if (reason := last_reason(jobs)) is not None:
         yield judged("reason", reason, jobs.filter(reason=reason))

@@ -120,7 +120,7 @@ def test_a_limit_of_the_whole_machine_that_ended_may_be_a_smaller_machine() -> N
 
 
 def test_a_reason_that_was_recorded_is_asked_about() -> None:
-    last = Where("reason", "JobArrayTaskLimit", 0.96, 0.2, 20)
+    last = Where("reason", "JobArrayTaskLimit", 0.96, 0.2)
     of = facts(where=last, causes=causes(earlier=0.3))
     assert to_try(of)[0].plain == (
         "To ask: did JobArrayTaskLimit, the last reason logged, hold jobs while CPUs were free?"

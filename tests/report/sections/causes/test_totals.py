@@ -55,7 +55,7 @@ def test_the_class_that_has_much_of_the_waiting_without_a_reason() -> None:
     long = [job(9_000, walltime_s=20_000) for _ in range(20)]
     rest = [job(1_000, earlier=500, walltime_s=7_200) for _ in range(80)]
     made = shown.where(frame(*long, *rest))
-    assert made == Where("walltime", 14_400, 180 / 220, 0.2, 20)
+    assert made == Where("walltime", 14_400, 180 / 220, 0.2)
     assert shown.where(frame(*rest)) is None  # everybody's
     assert shown.where(frame(job(10, earlier=10))) is None
 
@@ -65,7 +65,7 @@ def test_the_last_reason_recorded_of_the_waiting_without_a_cause() -> None:
     tasks = [job(9_000, reason="JobArrayTaskLimit", user="bert") for _ in range(20)]
     rest = [job(1_000, earlier=500, reason="Resources") for _ in range(80)]
     made = shown.where(frame(*tasks, *rest))
-    assert made == Where("reason", "JobArrayTaskLimit", 180 / 220, 0.2, 20)
+    assert made == Where("reason", "JobArrayTaskLimit", 180 / 220, 0.2)
     assert shown.last_reason(frame(*rest)) is None
     explained = [job(10, earlier=10, reason="Dependency") for _ in range(9)]
     assert shown.last_reason(frame(*explained)) is None
