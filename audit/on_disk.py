@@ -22,7 +22,7 @@ from audit.store.database import Connection
 
 LEAST: Final = 1 << 16
 """Minimum rows of a table that is moved."""
-MOST: Final = 64 << 20
+MOST: Final = 32 << 20
 """Maximum bytes of tables that stay in memory while others are read."""
 _VALUES: Final = 1 << 22
 """Values of a long result that are read at a time, unless one column has more."""

@@ -212,6 +212,7 @@ def _tables(work: _Work, attempts: pl.DataFrame, fairshare: FairshareInputs) -> 
             yield TableRows("prediction_result", None, starts.with_columns(pool=pl.lit(pool.name)))
             work.progress(_STARTS, 1, 1)
         del scenario, of_pool
+        work.begin(_FIGURES, len(seeds))
         jobs = work.kept(similar.similar_waits(jobs, [*seeds, *kept]))
         stuck = similar.stuck(jobs, pool, setting.now, metrics.tolerance_s)
         own = population.only(window.own(jobs), pl.col("tasks") > 0)
@@ -285,6 +286,7 @@ def _with_delivered(
         None if window.whole else window.holds(),
         work.config.metrics.tau_s,
         {period: work.of(period).shown_of(log.pool.name).compared for period in seeds},
+        work.kept,
     )
     work.progress(_DELIVERED, 1, 1)
     jobs = jobs.drop("fair_slowdown")  # of the strict fair start
@@ -338,7 +340,7 @@ def _of_periods(
     holding = setting.shown_of(pool.name).holding
     recorded = recorded_rules(pool, jobs)
     evidence = OfLog.of(jobs, pool, setting.now, holding, booked.barred.filter("held"))
-    work.begin(_FIGURES, len(work.wanted.seeds))
+    release()
     for number, (period, seed) in enumerate(work.wanted.seeds.items()):
         work.progress(_FIGURES, number, len(work.wanted.seeds))
         own = work.of(period).shown_of(pool.name)

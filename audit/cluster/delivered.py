@@ -4,7 +4,7 @@ The log of an audit is all that it read. That of a period of ``run`` is what was
 so nothing that came later changes it.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -13,7 +13,7 @@ import polars as pl
 from audit.array_types import Bools, Ints
 from audit.cluster.setting import Agreement
 from audit.metrics.attempts.fidelity import KEPT_ORDER, FidelityRule, of_rules
-from audit.metrics.attempts.population import TAU_S, as_of, belongs_at, only
+from audit.metrics.attempts.population import TAU_S, as_of, belongs_at, compact, only
 from audit.metrics.attempts.reasons import covered, throttled
 from audit.metrics.attempts.recorded import recorded
 from audit.model import Period, Policy, Pool
@@ -132,6 +132,7 @@ def delivered(
     wanted: pl.Expr | None = None,
     tau_s: int = TAU_S,
     known: Mapping[Period, Known] | None = None,
+    kept: Callable[[pl.DataFrame], pl.DataFrame] = compact,
 ) -> tuple[pl.DataFrame, Mapping[Period, Agreed]]:
     """Return the delivered fair starts of attempts, by the rule that the log of each period shows.
 
@@ -143,6 +144,7 @@ def delivered(
         wanted: selects the attempts to compute, by columns of ``model.DESCRIBED``; None: all.
         tau_s: τ of the fair slowdown, s.
         known: what was compared before in the log of each period.
+        kept: returns a table that is needed for long, in little memory.
 
     Returns:
         ``workload.KEYS`` and the columns of ``delivered_starts``, of the wanted attempts in the log
@@ -161,11 +163,12 @@ def delivered(
     place = np.maximum(np.searchsorted(begins, at, side="right") - 1, 0)
     parts, shown = [], {}
     for number, period in enumerate(every):
-        own = attempts.with_columns(own=pl.Series(mine & (place == number)))
-        seen = as_of(own, period.to_time - history_s, period.to_time)
-        part = log.but(attempts=seen.drop("own"), now=min(log.now, period.to_time))
-        of_period = before.get(period, NOTHING)
-        shown[period], made = _of_log(part, holding, seen["own"].to_numpy(), tau_s, of_period)
+        seen = attempts.with_columns(own=pl.Series(mine & (place == number)))
+        seen = as_of(seen, period.to_time - history_s, period.to_time)
+        own = seen["own"].to_numpy()
+        part = log.but(attempts=kept(seen.drop("own")), now=min(log.now, period.to_time))
+        del seen  # before more is made
+        shown[period], made = _of_log(part, holding, own, tau_s, before.get(period, NOTHING))
         parts.append(made)
     return pl.concat(parts), shown
 

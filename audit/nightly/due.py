@@ -32,6 +32,7 @@ from audit.config.places import Site
 from audit.errors import UsageError
 from audit.files import privacy, replace
 from audit.ingest import evidence
+from audit.metrics.attempts import population
 from audit.metrics.attempts.similar import LEAD_S
 from audit.model import ATTEMPTS, OBSERVED, Period
 from audit.nightly import sources
@@ -191,6 +192,7 @@ class _Stored:
                 else self.attempts,
                 *(self.setting, period.to_time, self.fairshare),
                 fitted.silent(self.setting, self.cluster),
+                database.folder(self.work.con),
             )
             kept = fitted.in_force(self.setting, found)
             self.work.progress(f"{name}: inferring rules of {period.name}", 1, 1)
@@ -245,7 +247,7 @@ class _Stored:
         arrived = pl.min_horizontal(
             pl.coalesce("eligible_time", "submit_time"), "start_time", "end_time"
         )
-        return self.attempts.filter(arrived.is_null() | (arrived < until))
+        return population.only(self.attempts, arrived.is_null() | (arrived < until))
 
     def _needed_since(self, window: ComputedWindow) -> int | None:
         """Return the epoch second from which on attempts matter.

@@ -21,7 +21,7 @@ from audit.metrics.attempts import population
 from audit.metrics.attempts.account import passes_shown
 from audit.metrics.attempts.fidelity import KNOWN
 from audit.model import Pool
-from audit.on_disk import release
+from audit.on_disk import on_disk, release
 from audit.pipeline.opening import ClusterLog
 from audit.pipeline.shown import shown
 from audit.progress import OnProgress, silent
@@ -192,6 +192,7 @@ def of_period(
     to_time: int,
     usage: FairshareInputs = UNCHARGED,
     silent: Collection[Pool] = (),
+    folder: Path | None = None,
 ) -> list[Fitted]:
     """Return what the log shows up to the end of a period, of each pool that has attempts.
 
@@ -204,6 +205,7 @@ def of_period(
         to_time: epoch s.
         usage: how usage is charged.
         silent: the pools whose policy is not configured.
+        folder: for temporary files of long tables; None: they stay in memory.
     """
     now = min(setting.now, to_time)
     begin = max(setting.log.from_time, to_time - SPAN_S)
@@ -212,7 +214,8 @@ def of_period(
         population.as_of(attempts, to_time - SPAN_S, to_time), setting.pools, setting.partition_pool
     )
     del attempts  # before more is made
-    described = population.compact(described)
+    described = on_disk(population.compact(described), folder)
+    release()
     found = inferred(described, setting, usage, silent)
     return [_with_passes(one, described, setting) for one in found]
 

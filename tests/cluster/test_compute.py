@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from audit.cluster import compute
+from audit.cluster import compute, results
 from audit.cluster.compute import outages_in
 from audit.cluster.fairshare import FairshareInputs
 from audit.cluster.rules import rules_of, waiting_by_rule, with_waiting
@@ -34,6 +34,21 @@ from tests.nightly.test_run import FIGURES, NOW, site
 from tests.strategies import EPOCH, workloads
 
 DAY = 86_400
+
+
+@pytest.mark.parametrize(
+    ("blocks", "first"),
+    [
+        ([], (None, None)),
+        ([(0, 7), (7, 21)], (0, 21)),
+        ([(0, 7), (14, 21), (21, 28)], (0, 7)),
+        ([(0, 14), (7, 10)], (0, 14)),
+    ],
+)
+def test_attempts_of_published_weeks_are_not_read_up_to_a_gap(
+    blocks: list[tuple[int, int]], first: tuple[int | None, int | None]
+) -> None:
+    assert results._first_stretch(blocks) == first
 
 
 def test_periods_share_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from audit.kernels.plateaus.model cimport NOBODY, EqualJobs, QueuedJobs
 
 cdef enum:
     LEAST_S = 300  # a cell that was hungry for less makes no stop
+    HALF = 32  # bits of each of two numbers in a row, of which there are many
 
 
 @cython.final
@@ -29,11 +30,13 @@ cdef class Scales:
 
 @cython.final
 cdef class StopTables:
-    """Output: intervals (entity, begin, end, M levels), stops (interval, cell), their users."""
+    """Output: intervals (entity, begin, end, M levels); stops, interval · 2³² + cell; their users,
+    stop · 2³² + user.
+    """
 
     def __init__(self, Py_ssize_t measures, level, job, next_climb):
         """Take the arrays of the climbs, which the sweep fills."""
-        self.intervals, self.stops, self.users = Table(3 + measures), Table(2), Table(2)
+        self.intervals, self.stops, self.users = Table(3 + measures), Table(1), Table(1)
         self.level, self.job, self.next_climb = level, job, next_climb
 
 
@@ -115,7 +118,7 @@ cdef void flush(
             hunger.stop[c] = made.stops.count
             row = add_row(made.stops)
             if row != NULL:
-                row[0], row[1] = interval, c
+                row[0] = interval << HALF | c
         following = hunger.next[c]
         kept = relink(hunger, c, kept)
         c = following
@@ -128,7 +131,7 @@ cdef void flush(
         if hunger.seconds[c] >= LEAST_S and hunger.stop[alike.cell_of[c]] != NOBODY:
             row = add_row(made.users)
             if row != NULL:
-                row[0], row[1] = hunger.stop[alike.cell_of[c]], alike.user_of[c]
+                row[0] = hunger.stop[alike.cell_of[c]] << HALF | alike.user_of[c]
         following = hunger.next[c]
         kept = relink(hunger, c, kept)
         c = following

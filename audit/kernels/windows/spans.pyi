@@ -32,7 +32,9 @@ class Trial:
 
 @final
 class WithoutTrial:
-    def __init__(self, claims: NDArray[np.void], by_since: Ints, stretches: Ints) -> None: ...
+    def __init__(
+        self, claims: NDArray[np.void], by_since: NDArray[np.int32], stretches: Ints
+    ) -> None: ...
 
 def fitting_spans(
     log: Log, rules: Rules, claims: Table, fitting: Table, stretches: Table

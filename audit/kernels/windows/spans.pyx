@@ -66,7 +66,7 @@ cdef class WithoutTrial:
     """The result of ``fitting_spans``: a trial changes it only where attempts claim."""
 
     cdef const Span[::1] claims  # by ``until``
-    cdef const int64_t[::1] by_since  # the same, by ``since``
+    cdef const int32_t[::1] by_since  # the same, by ``since``
     cdef const int64_t[:, ::1] stretches  # attempt, since; by the latter
 
 

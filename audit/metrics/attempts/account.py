@@ -53,7 +53,7 @@ from numpy.typing import NDArray
 
 from audit.array_types import Floats, Ints
 from audit.metrics.attempts.contention import counted_resources
-from audit.metrics.attempts.population import numbered
+from audit.metrics.attempts.population import compact, numbered
 from audit.metrics.attempts.reasons import hold_kind, throttled
 from audit.metrics.attempts.recorded import SITE_PRIORITY, recorded, site_order
 from audit.metrics.preemption import sides
@@ -197,7 +197,8 @@ def account(
         found = plans.Chosen(passes.plan, book(of.scene, passes.plan), passes.starts)
     again = _SweepState(queue, pool, of.rules, of.known, durations.outage_s, found.plan)
     booked, preemptible = _over_preemptible(found.booked, again)
-    made = _columns(booked, queue, pool, of.rule_names, of.scene.guessed).with_columns(
+    columns = _columns(booked, queue, pool, of.rule_names, of.scene.guessed)
+    made = pl.concat(map(compact, map(pl.Series.to_frame, columns)), how="horizontal").with_columns(
         preemptible.alias(PREEMPTIBLE),
         held_by=longest_hold(placed, queue.rows.height).fill_null(kinds),
     )
@@ -286,21 +287,17 @@ def _posed(
 
 def _columns(
     booked: WaitSweep, queue: Queued, pool: Pool, names: Sequence[str], guessed: float | None
-) -> pl.DataFrame:
-    """Return the columns that the bookings tell, of each attempt in the queue's order."""
-    released = np.where(_released(queue), booked.of("unexplained"), 0.0)
-    return pl.DataFrame(
-        [
-            *(pl.Series(one.column, _seconds(booked, one)) for one in CAUSES),
-            *_lacks(booked, pool, guessed),
-            *map(pl.Series, OWN, map(booked.of, _OWN_BOOKED)),
-            pl.Series(RULE_FREE, booked.of("rule_free")),
-            pl.Series(RELEASED, released),
-            pl.Series(IDLE, booked.idle),
-            pl.Series(HAS_LAPSED, booked.lapsed),
-            _longest_rule(booked, names).alias("rule"),
-        ]
-    )
+) -> Iterator[pl.Series]:
+    """Yield the columns that the bookings tell, of each attempt in the queue's order."""
+    for one in CAUSES:
+        yield pl.Series(one.column, _seconds(booked, one))
+    yield from _lacks(booked, pool, guessed)
+    yield from map(pl.Series, OWN, map(booked.of, _OWN_BOOKED))
+    yield pl.Series(RULE_FREE, booked.of("rule_free"))
+    yield pl.Series(RELEASED, np.where(_released(queue), booked.of("unexplained"), 0.0))
+    yield pl.Series(IDLE, booked.idle)
+    yield pl.Series(HAS_LAPSED, booked.lapsed)
+    yield _longest_rule(booked, names).alias("rule")
 
 
 def first_end(attempts: pl.DataFrame) -> int:
@@ -417,7 +414,7 @@ def _with(described: pl.DataFrame, queue: Queued, made: pl.DataFrame) -> pl.Data
         made = (
             every.to_frame().join(placed, on="row", how="left", maintain_order="left").drop("row")
         )
-    return described.hstack(made)
+    return pl.concat([described, made], how="horizontal")
 
 
 def _before(queue: Queued, outside: NDArray[np.float64], place: int | None) -> pl.DataFrame:

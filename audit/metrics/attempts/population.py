@@ -194,7 +194,7 @@ def only(frame: pl.DataFrame, condition: pl.Expr | pl.Series) -> pl.DataFrame:
 def beside(frame: pl.DataFrame, more: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     """Return the left join on ``keys``, in order; if the rows agree, without a copy."""
     if frame.select(keys).equals(more.select(keys)):
-        return frame.hstack(more.drop(keys))
+        return pl.concat([frame, more.drop(keys)], how="horizontal")
     return frame.join(more, on=keys, how="left", maintain_order="left")
 
 

@@ -29,7 +29,7 @@ class ObservedTurns:
     """A pool's attempts that take part, and what its machine delivered."""
 
     work: Workload  # of those that take part, without owners
-    part: Ints  # [n], their places in the workload of the scenario
+    part: Bools  # those of the scenario's workload that take part
     rows: Ints  # [n], in the frame of the scenario
     user: Ints  # [n], < 0: unknown
     peak: Ints  # [users], the most that each ever had running at once
@@ -123,7 +123,7 @@ def observed_turns(scenario: Scenario, held_until: Ints | None = None) -> Observ
     arrived, began = np.searchsorted(instants, (work.arrival, start))
     waited = work.has_started & (start - work.arrival > LONG_WAIT_S)
     return ObservedTurns(
-        *(work, np.flatnonzero(part), rows, user, peak, start, end, instants),
+        *(work, part, rows, user, peak, start, end, instants),
         *(arrived, began, waited, in_kernel, until_each),
     )
 

@@ -46,7 +46,7 @@ def observed_priorities(
         ticks = ticks[np.arange(most) * len(ticks) // most]
     level = _levels(ranking, order, ticks, owners)
     changed = np.append(True, (level[1:] != level[:-1]).any(1))[: len(ticks)]
-    count = len(turns.part)
+    count = len(turns.start)
     tier, fixed, weight, longest = np.zeros(count, np.int64), np.zeros(count), 0.0, 1.0
     own, slurm = work.owners.priorities, scenario.fairshare.multifactor
     if order is Order.multifactor and own is not None and slurm is not None:

@@ -54,7 +54,7 @@ def _of_class(
         return None
     stop = slice(stops.first[entity], stops.first[entity + 1])
     climb = slice(climbs.first[entity], climbs.first[entity + 1])
-    reached = climbs.level[AMOUNT, climb]
+    reached = climbs.level(AMOUNT, climb)
     begins = stops.level(AMOUNT, stop)
     ends = begins + jobs.adds[AMOUNT][stops.group[stop]]
     fits = ends <= declared

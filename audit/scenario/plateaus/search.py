@@ -178,7 +178,7 @@ class PlateauSearch:
         at &= _inside(one, stops.day(stop))
         climb = slice(self.climbs.first[one.begin], self.climbs.first[one.end])
         job = self.climbs.job[climb]
-        used, more = self.climbs.level[one.measure, climb], adds[self.jobs.group[job]]
+        used, more = self.climbs.level(one.measure, climb), adds[self.jobs.group[job]]
         following = (used <= one.level) & (one.level < used + more)
         following &= _inside(one, self.climbs.day(climb))
         starts = self.user[job[following]]
@@ -253,8 +253,11 @@ def find_plateaus(described: pl.DataFrame, pool: Pool, now: int, log_begin: int)
     if pool.nodes and below is not None and below.family.without is None:
         machine = (Limit(most=below.level, resource=pool.resource.value),)
     used = in_force(pool, jobs, below)
-    search = PlateauSearch(jobs, used, log_begin, climbs.of_first(entities), machine)
-    stops = stops.of_first(entities) if below is None else search.stops(())
+    stops, climbs = stops.of_first(entities), climbs.of_first(entities)
+    search = PlateauSearch(jobs, used, log_begin, climbs, machine)
+    if below is not None:
+        del stops  # before more is made
+        stops = search.stops(())
     rules, stops, failed = _site(search, stops)
     own, shared = _own(search, stops, [rule.limit for rule in rules])
     limits = (*search.pool.limits, *(rule.limit for rule in rules))

@@ -25,6 +25,7 @@ from audit.scenario.limits import UNLIMITED, Limits, limits_of
 from audit.scenario.plateaus.entities import Plateaued, combined
 
 Which = slice | Ints
+Levels = NDArray[np.int32] | NDArray[np.int64]
 EACH: Final = slice(None)
 
 
@@ -34,8 +35,12 @@ class Climbs:
 
     first: Ints  # [E + 1]
     job: NDArray[np.int32]  # [c]
-    level: Ints  # [measures, c]: after the start
+    levels: Sequence[Levels]  # [measures][c]: after the start
     day_of: Ints  # [n], local: of the start of each job
+
+    def level(self, measure: int, climb: Which = EACH) -> Ints:
+        """Return the levels of some climbs."""
+        return self.levels[measure][climb].astype(np.int64)
 
     def day(self, climb: Which = EACH) -> Ints:
         """Return the local days of some climbs."""
@@ -43,9 +48,10 @@ class Climbs:
         return days
 
     def of_first(self, entities: int) -> "Climbs":
-        """Return the climbs of the first entities."""
+        """Return the climbs of the first entities, in less memory."""
         kept = slice(0, self.first[entities])
-        return Climbs(self.first[: entities + 1], self.job[kept], self.level[:, kept], self.day_of)
+        levels = [_narrow(of[kept]) for of in self.levels]
+        return Climbs(self.first[: entities + 1], self.job[kept].copy(), levels, self.day_of)
 
 
 @dataclass(frozen=True)
@@ -58,30 +64,28 @@ class Stops:
     first: Ints  # [E + 1]
     group: NDArray[np.int32]  # [s]: one with the stop's request
     interval: NDArray[np.int32]  # [s]
-    levels: Ints  # [measures, i]
-    days: Ints  # [i], local
+    levels: Sequence[Levels]  # [measures][i]
+    days: NDArray[np.int32]  # [i], local
     user_stop: NDArray[np.int32]  # stops of accounts, … with users whose own groups were hungry,
     user: NDArray[np.int32]  # and these users
 
     def level(self, measure: int, stop: Which = EACH) -> Ints:
         """Return the levels of some stops."""
-        levels: Ints = self.levels[measure, self.interval[stop]]
-        return levels
+        return self.levels[measure][self.interval[stop]].astype(np.int64)
 
     def day(self, stop: Which = EACH) -> Ints:
         """Return the local days of some stops."""
-        days: Ints = self.days[self.interval[stop]]
-        return days
+        return self.days[self.interval[stop]].astype(np.int64)
 
     def of_first(self, entities: int) -> "Stops":
-        """Return the stops of the first entities."""
+        """Return the stops of the first entities, in less memory."""
         kept = slice(0, self.first[entities])
         users = self.user_stop < self.first[entities]
         return replace(
             self,
             first=self.first[: entities + 1],
-            group=self.group[kept],
-            interval=self.interval[kept],
+            group=self.group[kept].copy(),
+            interval=self.interval[kept].copy(),
             user_stop=self.user_stop[users],
             user=self.user[users],
         )
@@ -123,7 +127,7 @@ def swept(
     climbs = None
     if climbing:
         begun = local_days(days, queue.column("start_time"))
-        climbs = Climbs(first, job.astype(np.int32), level, begun)
+        climbs = Climbs(first, job.astype(np.int32), list(level), begun)
     del job
     return _stops(jobs, made, days), climbs
 
@@ -195,8 +199,8 @@ def _barriers(jobs: Plateaued, pool: Pool, known_to: int) -> Barriers:
 
 def _stops(jobs: Plateaued, made: StopTables, days: tuple[Ints, Ints]) -> Stops:
     intervals = made.intervals.taken()
-    interval, cell = _narrow(made.stops.taken())
-    at, user = _narrow(made.users.taken())
+    interval, cell = _halves(made.stops.taken())
+    at, user = _halves(made.users.taken())
     entity = intervals[interval, 0]
     order = time_order(entity)
     first = np.searchsorted(entity[order], np.arange(len(jobs.members) + 1))
@@ -209,15 +213,20 @@ def _stops(jobs: Plateaued, made: StopTables, days: tuple[Ints, Ints]) -> Stops:
     interval = interval[order]
     del order, cell
     begin, end = intervals[:, 1], intervals[:, 2]
-    day = local_days(days, begin + (end - begin) // 2)
-    levels = np.ascontiguousarray(intervals[:, 3:].T)
+    day = local_days(days, begin + (end - begin) // 2).astype(np.int32)
+    levels = [_narrow(of_measure) for of_measure in intervals[:, 3:].T]
     return Stops(first, group, interval, levels, day, user_stop, user)
 
 
-def _narrow(rows: Ints) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Return the two columns of a table."""
-    one, other = (np.ascontiguousarray(column, np.int32) for column in rows.T)
-    return one, other
+def _halves(rows: Ints) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return the two numbers in each row of a table."""
+    return (rows[:, 0] >> 32).astype(np.int32), rows[:, 0].astype(np.int32)
+
+
+def _narrow(levels: Levels) -> Levels:
+    """Return a copy of levels, in half the memory if they are small enough."""
+    small = levels.max(initial=0) <= np.iinfo(np.int32).max
+    return levels.astype(np.int32) if small else levels.astype(np.int64)
 
 
 def traces(
@@ -235,7 +244,7 @@ def traces(
         stop_adds=jobs.adds[measure][stops.group[stop]],
         stop_day=stops.day(stop),
         first_climb=first_climb - first_climb[0],
-        climb_level=climbs.level[measure, climb],
+        climb_level=climbs.level(measure, climb),
         climb_adds=jobs.adds[measure][jobs.group[climbs.job[climb]]],
         climb_day=climbs.day(climb),
     )

@@ -362,12 +362,12 @@ class WindowClass(NamedTuple):
 
 def _sorted(observed: Observed) -> Iterator[_ClassProperty]:
     """Yield the properties that may distinguish classes."""
-    frame = observed.frame
-    if frame["walltime_s"].null_count() < frame.height:
+    asked = observed.column("walltime_s")
+    if asked.null_count() < len(asked):
         yield _bounded(observed, "walltime_above_s", observed.reach)
     yield _bounded(observed, "size_above", observed.size)
     for name in ("partition", "qos"):
-        names = frame[name].drop_nulls().unique().sort().to_list()
+        names = observed.column(name).drop_nulls().unique().sort().to_list()
         if len(names) > 1:
             yield _ClassProperty(name, names, observed.numbered(name).astype(np.int32))
 
@@ -407,10 +407,11 @@ def _table(seen: Seen, by: _ClassProperty, *, overlap: bool) -> Floats:
     observed = seen.observed
     reach, reaches = np.zeros(len(observed.judged), np.int64), 1
     if overlap:
-        reach, reaches = np.searchsorted(REACHES, observed.reach / HOUR_S), len(REACHES)
+        reaches = len(REACHES)
+        reach = np.searchsorted(np.array(REACHES) * HOUR_S, observed.reach)
     table: Floats = np.zeros((WEEK, reaches, 3, int(by.bins.max()) + 1, BLOCKS))
     kernels.add_to_table(
-        *(seen.possible_starts, np.where(observed.judged, by.bins, -1).astype(np.int64), reach),
+        *(seen.possible_starts, np.where(observed.judged, by.bins, np.int64(-1)), reach),
         *(observed.first, observed.last_arrival + 1, table),
     )
     return table

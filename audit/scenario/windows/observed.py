@@ -1,17 +1,15 @@
 """The observed attempts of a pool, as the search for windows takes them."""
 
-from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from functools import cached_property, partial
-from typing import Any, Final
+from functools import cached_property
+from typing import Final
 
 import numpy as np
 import polars as pl
 
 from audit.array_types import Bools, Ints
-from audit.metrics.attempts.reasons import in_scope
 from audit.metrics.closed_hours import DAY_S
-from audit.model import Pool, Scope, Standing
+from audit.model import Pool, Standing
 from audit.scenario.limits import WEEK_S
 from audit.scenario.ownership import unowned
 from audit.scenario.scenario import Scenario
@@ -24,7 +22,6 @@ from audit.scenario.workload import (
     without_rules,
 )
 
-COLUMNS: Final = ("user", "account", "qos", "partition", "walltime_s", "size")
 UNKNOWN: Final = -1
 MOST_BITS: Final = 64
 """Those of a signed number."""
@@ -40,42 +37,25 @@ class Observed:
     rows: Ints  # [n], in the frame of the scenario
     work: Workload
     """Without limits, windows and owners."""
-    frame: pl.DataFrame
-    """``COLUMNS`` and ``occupancy``, a row per attempt."""
     judged: Bools
     """[n]: the attempt has ended, was queued, and nothing but the queue held it."""
-    _made: dict[str, dict[Hashable, Any]] = field(default_factory=dict, init=False, compare=False)
-
-    def once(self, what: str, which: Hashable, make: Callable[[], Any]) -> Any:
-        """Return the result of ``make``, called once for each ``which``."""
-        made = self._made.setdefault(what, {})
-        if which not in made:
-            made[which] = make()
-        return made[which]
+    _numbers: dict[str, Ints] = field(default_factory=dict, init=False, compare=False)
 
     def under(self, pool: Pool) -> Workload:
         """Return the workload under the limits and windows of a pool."""
         attempts = of_limits(self.scenario.attempts, self.rows)
         return limited(self.work, attempts, pool, self.scenario.now)
 
-    def within(self, scope: Scope) -> Bools:
-        """Return which attempts are in a scope, [n]."""
-        inside = np.ones(len(self.judged), np.bool_)
-        for name, value in scope.conditions.items():
-            if value is not None:
-                one = Scope(**{name: value})
-                inside &= self.once("scope", one, partial(in_scope, self.frame, one))
-        return inside
+    def column(self, name: str) -> pl.Series:
+        """Return a column of the frame, a row per attempt."""
+        return self.scenario.attempts[name].gather(self.rows)
 
     def numbered(self, name: str) -> Ints:
         """Return the number of each attempt's user, partition or QOS, [n]; else ``UNKNOWN``."""
-
-        def make() -> Ints:
-            codes = self.frame[name].rank("dense").cast(int) - 1
-            return codes.fill_null(UNKNOWN).to_numpy().astype(np.int64)
-
-        numbers: Ints = self.once("number", name, make)
-        return numbers
+        if name not in self._numbers:
+            codes = self.column(name).rank("dense").cast(int) - 1
+            self._numbers[name] = codes.fill_null(UNKNOWN).to_numpy().astype(np.int64)
+        return self._numbers[name]
 
     @cached_property
     def numbering(self) -> tuple[int, int]:
@@ -130,7 +110,7 @@ class Observed:
     @cached_property
     def reach(self) -> Ints:
         """The walltime of each attempt, else its occupancy, [n]; from 1 s to a week."""
-        asked = self.frame["walltime_s"].fill_null(self.frame["occupancy"]).fill_null(1)
+        asked = self.column("walltime_s").fill_null(pl.Series(self.work.occupancy))
         reach: Ints = np.clip(asked.to_numpy().astype(np.int64), 1, WEEK_S)
         return reach
 
@@ -139,11 +119,9 @@ def observe(scenario: Scenario) -> Observed:
     """Return the observed attempts of a pool with its rules; its policy does not matter."""
     described, pool = scenario.attempts, scenario.pool
     work, rows = scenario.indexed
-    attempts = of_limits(described, rows)
     queued = work.queued
     if pool.limits or pool.windows:
-        work = without_rules(work, attempts, pool, scenario.now)
-    frame = attempts.select(COLUMNS).with_columns(occupancy=pl.Series(work.occupancy))
+        work = without_rules(work, of_limits(described, rows), pool, scenario.now)
     ended = (described["standing"] == Standing.ENDED).gather(rows).to_numpy()
     work = work._replace(owners=unowned(0))
-    return Observed(scenario, rows, work, frame, ended & queued & work.has_started)
+    return Observed(scenario, rows, work, ended & queued & work.has_started)

@@ -137,7 +137,7 @@ class Walker:
         stretches = Table(2, MOST_SPANS)
         kernels.fitting_spans(self._log, self._rules, claims, fitting, stretches)
         self.spans: Final = Spans(_spans(claims), _spans(fitting))
-        by_since = np.argsort(self.spans.claims["since"], kind="stable")
+        by_since = np.argsort(self.spans.claims["since"], kind="stable").astype(np.int32)
         self._without = kernels.WithoutTrial(self.spans.claims, by_since, stretches.taken())
 
     def claims(self, tried: Tried) -> NDArray[np.void]:

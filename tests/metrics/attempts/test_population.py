@@ -1,5 +1,6 @@
 import itertools
 import math
+from unittest.mock import Mock
 
 import polars as pl
 import pytest
@@ -189,6 +190,18 @@ def test_what_all_rows_say_is_held_once(rows: list[tuple[int | None, str | None,
     for name in schema if rows else ():
         alike = len({row[name] for row in told.to_dicts()}) == 1
         assert (compact(many).select(name).estimated_size() < 100) == alike
+
+
+@pytest.mark.parametrize("text", [None, ""])
+def test_columns_without_any_text_are_held_once(
+    text: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their sizes, which leave out 16 bytes for each text, do not show that they are not."""
+    full = pl.Series("text", [text] * 1_000, pl.String).to_frame()
+    made = Mock(wraps=pl.lit)
+    monkeypatch.setattr(pl, "lit", made)
+    assert compact(full).equals(full)
+    made.assert_any_call(text, pl.String())
 
 
 def test_a_zero_keeps_its_sign() -> None:
