@@ -11,7 +11,7 @@ AUDIT: Mapping[str, str] = {
     "audit.oneoff.audit.audit": "other",
     "audit.pipeline.opening.open_logs": "reading",
     "audit.pipeline.opening.take_in_by_name": "reading",
-    "audit.pipeline.opening.read_attempts": "attempts from the store",
+    "audit.pipeline.opening.result": "attempts from the store",
     "audit.pipeline.opening.LogRequest.setting": "settings",
     "audit.cluster.compute.population.describe": "describing attempts",
     "audit.cluster.compute.charges.charged": "penalties",

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from audit.cluster import compute, results
+from audit.cluster import compute
 from audit.cluster.compute import outages_in
 from audit.cluster.fairshare import FairshareInputs
+from audit.cluster.results import _first_stretch
 from audit.cluster.rules import rules_of, waiting_by_rule, with_waiting
 from audit.cluster.setting import ClusterSettings
 from audit.cluster.windows import WHOLE, ComputedWindow, of_days
@@ -48,7 +49,7 @@ DAY = 86_400
 def test_attempts_of_published_weeks_are_not_read_up_to_a_gap(
     blocks: list[tuple[int, int]], first: tuple[int | None, int | None]
 ) -> None:
-    assert results._first_stretch(blocks) == first
+    assert _first_stretch(blocks) == first
 
 
 def test_periods_share_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
