@@ -26,7 +26,6 @@ TESTED_IN: Final = {
     "kernels/plateaus/*": "kernels/plateaus/test_sweep",
     "analyst/confined": "security/test_statements",
     "analyst/messages": "security/test_statements",
-    "cluster/results": "nightly/test_run",
     "config/runs": "config/test_file",
     "config/sections": "config/test_file",
     "files/privacy": "security/test_modes",

@@ -150,7 +150,7 @@ def same_stops(grouped: Plateaued, stops: Stops, expected: list[Stop]) -> list[S
         (
             entity(grouped, int(of[k])),
             tuple(adds[1:, k].tolist()),
-            tuple(stops.levels[:, stops.interval[k]].tolist()),
+            tuple(int(level[stops.interval[k]]) for level in stops.levels),
             int(stops.day()[k]),
         )
         for k in range(len(of))
@@ -173,7 +173,11 @@ def test_as_defined(name: str | None, jobs: list[Job], since: int) -> None:
     )
     whose = np.searchsorted(climbs.first, np.arange(len(climbs.job)), side="right") - 1
     assert reached == Counter(
-        (entity(grouped, int(whose[k])), int(climbs.job[k]), tuple(climbs.level[:, k].tolist()))
+        (
+            entity(grouped, int(whose[k])),
+            int(climbs.job[k]),
+            tuple(int(level[k]) for level in climbs.levels),
+        )
         for k in range(len(whose))
     )
     several = [
