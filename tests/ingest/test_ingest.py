@@ -51,6 +51,7 @@ def test_the_order_of_logs_and_how_they_are_split_change_nothing(tmp_path: Path)
         attempts.append(
             queries.run(con, "attempts", cluster="c", since=None, until=None)
             .drop("line", "byte_offset")
+            .sort("job_id", "attempt")
             .rows()
         )
         contents.append(content(con))

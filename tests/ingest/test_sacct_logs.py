@@ -30,7 +30,8 @@ def row(job: str, times: str, state: str = "COMPLETED", cluster: str = "one") ->
 
 
 def attempts(con: Connection, cluster: str = "c") -> pl.DataFrame:
-    return queries.run(con, "attempts", cluster=cluster, since=None, until=None)
+    found = queries.run(con, "attempts", cluster=cluster, since=None, until=None)
+    return found.sort("job_id", "attempt")
 
 
 def test_steps_are_records_but_no_attempts(con: Connection) -> None:

@@ -71,7 +71,8 @@ def _described(record: Record, resource: str) -> Attempt:
     ready = record["eligible_time"]
     if ready is None:
         ready = record["submit_time"]
-    known = [instant for instant in (ready, start) if instant is not None]
+    gone = end if standing == "never_started" else None
+    known = [instant for instant in (ready, start, gone) if instant is not None]
     both = start is not None and end is not None
     occupancy = end - start if both else record["occupancy_s"]
     return Attempt(
@@ -80,7 +81,7 @@ def _described(record: Record, resource: str) -> Attempt:
         user=record["user"],
         account=record["account"],
         arrival=None if undated else min(known),
-        clipped=len(known) == 2 and start < ready,
+        clipped=None not in (start, ready) and start < ready,
         start=start,
         end=end,
         runtime=None if occupancy is None else max(occupancy - (record["suspended_s"] or 0), 0),

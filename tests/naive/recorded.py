@@ -39,7 +39,11 @@ def said_at(attempt: Mapping[str, Any], said: Sequence[Mapping[str, Any]], secon
 
 
 def priority(attempt: Mapping[str, Any], said: Sequence[Mapping[str, Any]]) -> float | None:
-    """The last priority that was recorded up to the start, else that of the log."""
+    """The last priority that was recorded up to the start and of the wait, else that of the log."""
+    times = [attempt[name] for name in ("eligible_time", "start_time", "end_time")]
+    if attempt["eligible_time"] is None:
+        times.append(attempt["submit_time"])
+    arrival = min((time for time in times if time is not None), default=0)
     leave = attempt["start_time"] if attempt["start_time"] is not None else attempt["end_time"]
     known = [
         (row["instant"], row["priority"])
@@ -47,9 +51,24 @@ def priority(attempt: Mapping[str, Any], said: Sequence[Mapping[str, Any]]) -> f
         if row["job_id"] == attempt["job_id"]
         and row["priority"]
         and (leave is None or row["instant"] <= leave)
+        and _until(row, said) > arrival
     ]
     last: float | None = max(known)[1] if known else attempt["priority"]
     return last
+
+
+def _until(row: Mapping[str, Any], said: Sequence[Mapping[str, Any]]) -> int:
+    """When a statement ends: at the next about the job, and a sample after half an hour."""
+    changes = row["state"] in CHANGES
+    following = [
+        other["instant"]
+        for other in said
+        if (other["kind"], other["job_id"]) == (row["kind"], row["job_id"])
+        and other["instant"] > row["instant"]
+        and (not changes or other["state"] in CHANGES)
+    ]
+    until: int = min(following, default=1 << 62)
+    return until if changes else min(until, row["instant"] + REACH_S)
 
 
 def _sample(row: Mapping[str, Any]) -> str | None:

@@ -47,7 +47,7 @@ def recorded(described: pl.DataFrame) -> pl.DataFrame:
 
 
 def with_evidence(attempts: pl.DataFrame, evidence: pl.DataFrame) -> pl.DataFrame:
-    """Add the recorded stretches of waits, and the last priority recorded before each start.
+    """Add the recorded stretches of waits, and the last priority of each wait, up to its end.
 
     Args:
         attempts: columns of ``model.ATTEMPTS``.

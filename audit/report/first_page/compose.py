@@ -206,6 +206,8 @@ def _long_waits(facts: PageFacts) -> str:
 def _trust(facts: PageFacts) -> str:
     known = facts.known
     has = ["times", "sizes"]
+    if facts.decision.because in phrases.MISSING_TIMES:
+        has = ["some times", "sizes"]
     for word, share in (
         ("reasons", known.reasons),
         ("time limits", known.walltimes),

@@ -284,6 +284,10 @@ STEPS: Final = (
     "Nodes, limits, priorities",
 )
 COMPLETE: Final = "Complete. All records were read."
+MISSING_TIMES: Final[Mapping[Because, str]] = {
+    Because.FEW_STARTS: "Start times are missing.",
+    Because.FEW_ARRIVALS: "Submission times are missing.",
+}
 OF_HEADER: Final = "The log has {n} of the {m} records that its header names for this time."
 SOME_READ: Final = "{n} of {m} records read{empty}."
 EMPTY_DAYS: Final = "; {days} have none"

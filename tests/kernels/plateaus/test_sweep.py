@@ -150,7 +150,7 @@ def same_stops(grouped: Plateaued, stops: Stops, expected: list[Stop]) -> list[S
         (
             entity(grouped, int(of[k])),
             tuple(adds[1:, k].tolist()),
-            tuple(int(of_one[stops.interval[k]]) for of_one in stops.levels),
+            tuple(int(level[stops.interval[k]]) for level in stops.levels),
             int(stops.day()[k]),
         )
         for k in range(len(of))
@@ -176,7 +176,7 @@ def test_as_defined(name: str | None, jobs: list[Job], since: int) -> None:
         (
             entity(grouped, int(whose[k])),
             int(climbs.job[k]),
-            tuple(int(of_one[k]) for of_one in climbs.levels),
+            tuple(int(level[k]) for level in climbs.levels),
         )
         for k in range(len(whose))
     )

@@ -30,13 +30,13 @@ def below(
     climbs = Climbs(
         np.array([0, len(reached)]),
         np.arange(len(reached), dtype=np.int32),
-        [levels, levels],
+        (levels, levels),
         np.zeros_like(levels),
     )
     nobody = np.zeros(0, np.int32)
     each = np.arange(len(at), dtype=np.int32)
     first, group = np.array([0, len(at)]), np.zeros_like(each)
-    stops = Stops(first, group, each, [at, at], day, nobody, nobody)
+    stops = Stops(first, group, each, (at, at), day, nobody, nobody)
     jobs: Plateaued = _Jobs()  # type: ignore[assignment]
     return capacity_below(jobs, stops, climbs, declared)
 

@@ -66,7 +66,7 @@ def steps(facts: PageFacts) -> tuple[TrustStep, ...]:
     """Return the three steps of the evidence."""
     known = facts.known
     marks = (
-        "half" if _lacking(known) else "full",
+        "half" if _lacking(known) or facts.decision.because in phrases.MISSING_TIMES else "full",
         _mark(known.reasons, known.walltimes, max(known.queues, known.qos)),
         _mark(
             max(known.nodes, 1.0 if known.nodes_declared else 0.0),
@@ -94,7 +94,9 @@ def _mark(*shares: float) -> str:
 
 
 def _records(facts: PageFacts) -> Sentence:
-    known = facts.known
+    known, because = facts.known, facts.decision.because
+    if because in phrases.MISSING_TIMES:
+        return say(phrases.MISSING_TIMES[because])
     if known.announced is not None:
         n, m = map(wording.count, known.announced)
         slots = (Slot(n, "records of the file"), Slot(m, "records of the header"))

@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
+from audit.metrics.verdict import Because, Word
+from audit.report.first_page.compose import lines
 from audit.report.sections.trust import section as trust_text
-from tests.report.first_page.sample import causes, facts, known
+from tests.report.first_page.sample import causes, decision, facts, known
 
 
 def test_what_a_file_would_show_where_nothing_lacks_a_reason() -> None:
@@ -62,3 +64,17 @@ def test_the_next_file_is_one_that_is_missing(
     of = facts(known=known(**given), causes=causes(none=no_reason))
     assert trust_text.next_source(of).words == words
     assert words.split(",", maxsplit=1)[0] in trust_text.next_file(of).plain
+
+
+@pytest.mark.parametrize(
+    ("because", "text"),
+    [
+        (Because.FEW_STARTS, "Start times are missing."),
+        (Because.FEW_ARRIVALS, "Submission times are missing."),
+    ],
+)
+def test_times_that_are_missing_are_not_complete(because: Because, text: str) -> None:
+    of = facts(decision=decision(Word.CANNOT_TELL, because))
+    first = trust_text.steps(of)[0]
+    assert (first.mark, first.text.plain) == ("half", text)
+    assert dict(lines(of))["Trust"].startswith("some times, sizes")
