@@ -1,3 +1,4 @@
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -61,6 +62,11 @@ def complete(rows: pl.DataFrame) -> None:
     assert rows.select("metric", "dimension", "dimension_value").is_unique().all()
 
 
+def use_unknown(population: Sequence[naive.Attempt]) -> bool:
+    ran = any(one.standing == "start_unknown" for one in population)
+    return ran and all(one.start is None for one in population)
+
+
 @given(workloads(most=20))
 @settings(max_examples=examples(20))
 def test_figures_are_those_of_the_definitions(attempts: pl.DataFrame) -> None:
@@ -81,8 +87,7 @@ def test_figures_are_those_of_the_definitions(attempts: pl.DataFrame) -> None:
         for one, walltime in zip(population, attempts["walltime_s"], strict=True)
     )
     assert got.get("pending_left_out", 0) == left_out
-    ran = any(one.standing == "start_unknown" for one in population)
-    if ran and all(one.start is None for one in population):
+    if use_unknown(population):
         assert (got["utilization"], got["loss_of_capacity"]) == (None, None)
         return
     assert naive.close(got["utilization"], naive.utilization(lives, 4, EPOCH, NOW))
