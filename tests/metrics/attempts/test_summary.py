@@ -70,8 +70,7 @@ def use_unknown(population: Sequence[naive.Attempt]) -> bool:
 @given(workloads(most=20))
 @settings(max_examples=examples(20))
 def test_figures_are_those_of_the_definitions(attempts: pl.DataFrame) -> None:
-    rows = summary(attempts)
-    complete(rows)
+    complete(rows := summary(attempts))
     got = values(rows)
     population = naive.described(attempts.to_dicts())
     subjects = [one for one in population if one.ended]
