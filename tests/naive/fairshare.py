@@ -110,13 +110,13 @@ def ranks_agree(fast: Mapping[Key, int | None], exact: Mapping[Key, Row]) -> boo
         vectors = [exact[key].vector or [] for key in keys]
         if not keys or [fast[key] for key in keys] == trees.ranks(vectors):
             continue
-        if not any(_near(a, b) for a, b in combinations(vectors, 2)):
+        if not any(near_vectors(a, b) for a, b in combinations(vectors, 2)):
             return False
     return True
 
 
-def _near(a: Sequence[float], b: Sequence[float]) -> bool:
-    """Whether the first components that differ at all differ by rounding alone."""
+def near_vectors(a: Sequence[float], b: Sequence[float], within: float = 1e-7) -> bool:
+    """Whether the first components that differ at all differ by less than ``within``."""
     longest = max(len(a), len(b))
     pairs = zip([*a, *[0.0] * (longest - len(a))], [*b, *[0.0] * (longest - len(b))], strict=True)
-    return next((abs(x - y) < 1e-7 for x, y in pairs if x != y), True)
+    return next((abs(x - y) < within for x, y in pairs if x != y), True)

@@ -261,6 +261,9 @@ def tree_history(
         first = np.full(len(whole.names), _NEVER)
         np.minimum.at(first, leaves[leaves >= 0], started["start_time"].to_numpy()[leaves >= 0])
         rows = rows.filter((~is_guest | (first < at[:, np.newaxis]))[:, 1:].ravel())
+        # guests who come later take no place
+        places = pl.col("rank").rank("min").over("as_of", "entity_kind")
+        rows = rows.with_columns(places.cast(pl.Int64))
     others = completed(strangers.present(at, total), method=label or method.name)
     return pl.concat([rows, others]).sort("as_of", maintain_order=True) if len(others) else rows
 

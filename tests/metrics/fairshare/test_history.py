@@ -302,6 +302,14 @@ def test_a_tree_by_hand() -> None:
     assert got["method"].unique().to_list() == ["x"]
 
 
+def test_a_guest_who_comes_later_takes_no_place() -> None:
+    later = pl.concat([WORKED, of_accounts(("fay", "history", 20, 21))])
+    at_10 = tree_history(WORKED, tree(), LAST_TEN, [10], 30)
+    assert tree_history(later, tree(), LAST_TEN, [10], 30).equals(at_10)
+    then = tree_history(later, tree(), LAST_TEN, [30], 30).filter(entity_kind="user", entity="fay")
+    assert then["rank"].to_list() == [4]
+
+
 def test_accounts_rank_among_accounts_however_deep() -> None:
     # science's vector is (−0.25, 0), physics' (−0.25, −5/24), chemistry's (−0.25, 5/24).
     got = tree_history(WORKED, tree(), LAST_TEN, [10], 10)

@@ -80,7 +80,8 @@ def test_the_inverse_leads_back(name: str, t: float, s: float) -> None:
     back = operators.inverse(name, p, t)
     # Flat ends of sines and squares lose half of the digits, in s or in p.
     assert operators.priority(name, t, back) == pytest.approx(p, abs=1e-9)
-    if name not in ("relative_n", "sigmoid", "sigmoid_n"):
+    lost = name == "slurm" and s > 20 * t  # its priority is −1 but for rounding
+    if name not in ("relative_n", "sigmoid", "sigmoid_n") and not lost:
         assert back == pytest.approx(s, abs=1e-7)
 
 
