@@ -27,16 +27,7 @@ from pathlib import Path
 from nodes import OnNodes
 from page_one import HEAD, UNCHECKED, Head, short_share
 from pairs import Passed, passed_over
-from replay import (
-    STRICT,
-    Job,
-    Log,
-    Replay,
-    Rule,
-    read_rules,
-    read_swf,
-    width,
-)
+from replay import STRICT, Job, Log, Replay, Rule, read_rules, read_swf, width
 from slurm import read_nodes, read_sacct, with_nodes
 
 MOST_UNCHECKED = 1

@@ -16,6 +16,9 @@ NAMES |= {"PRIORITY": "priority", "START_TIME": "expected"}
 STATES = {"PD": "PENDING", "R": "RUNNING", "S": "SUSPENDED", "CG": "COMPLETING"}
 UNKNOWN = ("", "N/A", "None", "(null)", "Unknown", "NONE")
 
+EDGES = re.compile(r"^[^\S\x1c-\x1f]+|[^\S\x1c-\x1f]+$")
+"""White space of Unicode, to which Python adds four separators of old tapes."""
+
 Said = tuple[str, str, str | None, str | None, float | None, str | None]
 """Instant, job, state, reason, priority, expected start."""
 
@@ -26,7 +29,7 @@ def tables(
     """All that the lines say, and the number of lines that say nothing."""
     said: list[Said] = []
     skipped, at, heads = 0, taken, dict[str, list[int]]()
-    for text in filter(None, map(str.strip, lines)):
+    for text in filter(None, (EDGES.sub("", line) for line in lines)):
         fields = [field.strip() for field in text.split("|")] if "|" in text else text.split()
         if stamp := STAMP.fullmatch(text):
             at = stamp[1]

@@ -19,13 +19,7 @@ from audit.formats import swf
 from audit.formats.lines import Block
 from audit.metrics.attempts.population import describe
 from audit.model import DESCRIBED, SEQUENCE, Backfill, Order, Policy, Pool, Resource, Standing
-from audit.oneoff.simulate import (
-    ScheduleFigures,
-    SimulateResult,
-    simulate,
-    table,
-    to_swf,
-)
+from audit.oneoff.simulate import ScheduleFigures, SimulateResult, simulate, table, to_swf
 from audit.pipeline.opening import LogRequest, Session
 from audit.scenario import engine
 from audit.scenario.whatif.options import change

@@ -8,21 +8,11 @@ from audit.report.contents import Contents, Options, PoolPart, Provenance, Span
 from audit.report.figures import Breakdown, Figure
 from audit.report.first_page.compose import compose
 from audit.report.first_page.page import FirstPage
-from audit.report.sections.definitions.section import (
-    definitions,
-)
+from audit.report.sections.definitions.section import definitions
 from audit.report.sections.fair_starts.record import FairStart, Fidelity, RuleFit, StatusCount
-from audit.report.sections.machine.record import (
-    MachineOverTime,
-)
+from audit.report.sections.machine.record import MachineOverTime
 from audit.report.sections.passed_over import OrderTest, PassedOver
-from audit.report.sections.records.record import (
-    Coverage,
-    Gap,
-    Input,
-    Refusal,
-    RefusedLine,
-)
+from audit.report.sections.records.record import Coverage, Gap, Input, Refusal, RefusedLine
 from audit.report.sections.registry import SECTIONS
 from audit.report.sections.resources import Resources, ResourceUse, ResourceUser
 from audit.report.sections.usage.record import (
@@ -38,16 +28,8 @@ from audit.report.sections.usage.record import (
     UsageRow,
     UsageSeries,
 )
-from audit.report.sections.waits.record import (
-    Waits,
-    Walltimes,
-)
-from audit.report.sections.who.record import (
-    Entities,
-    Entity,
-    Missed,
-    Step,
-)
+from audit.report.sections.waits.record import Waits, Walltimes
+from audit.report.sections.who.record import Entities, Entity, Missed, Step
 from tests.report.first_page.sample import facts, verdict
 
 HOSTILE = (

@@ -15,27 +15,14 @@ from audit.report.owner import text as owner_text
 from audit.report.owner.page import render_html as render_owner
 from audit.report.owner.record import WaitPool
 from audit.report.render.page import render_html
-from audit.report.sections import (
-    passed_over,
-)
+from audit.report.sections import passed_over
 from audit.report.sections.advice import section as advice
-from audit.report.sections.advice.record import (
-    Advised,
-)
-from audit.report.sections.causes.record import (
-    Causes,
-    Scattered,
-)
-from audit.report.sections.machine.record import (
-    MachineOverTime,
-    Outage,
-)
+from audit.report.sections.advice.record import Advised
+from audit.report.sections.causes.record import Causes, Scattered
+from audit.report.sections.machine.record import MachineOverTime, Outage
 from audit.report.sections.passed_over import OrderTest, Stuck, StuckAttempt
 from audit.report.sections.registry import notices
-from audit.report.sections.rules.record import (
-    BoundRule,
-    BoundRules,
-)
+from audit.report.sections.rules.record import BoundRule, BoundRules
 from tests.report.first_page.sample import decision, ruled
 from tests.report.owner import sample as owners
 from tests.report.sample import contents, figure, having, pool, present

@@ -11,16 +11,12 @@ from audit.model import OBSERVED, Period
 from audit.report.build import build
 from audit.report.contents import PoolPart
 from audit.report.figures import Figure
-from audit.report.sections.causes.record import (
-    Causes,
-)
+from audit.report.sections.causes.record import Causes
 from audit.report.sections.fair_starts import shown
 from audit.report.sections.fair_starts.record import FairStart
 from audit.report.sections.preemption import InterruptedUser, Preempted, Preemption
 from audit.report.sections.sharing import BeyondUser, PoolShares
-from audit.report.sections.waits.record import (
-    Waits,
-)
+from audit.report.sections.waits.record import Waits
 from audit.store import database
 from audit.store.database import Connection
 from tests import stores

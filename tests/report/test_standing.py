@@ -1,9 +1,7 @@
 from dataclasses import replace
 
 from audit.report.contents import Contents
-from audit.report.sections.records.record import (
-    Coverage,
-)
+from audit.report.sections.records.record import Coverage
 from audit.report.standing import standing
 from tests.report.sample import contents, empty, pool, without_fair_starts
 

@@ -18,14 +18,7 @@ from typing import Final, NamedTuple, Self
 import polars as pl
 
 from audit.metrics.attempts import parts
-from audit.metrics.attempts.miss import (
-    EVERY_FST,
-    FSTS,
-    WEIGHT,
-    Fst,
-    in_totals,
-    preference,
-)
+from audit.metrics.attempts.miss import EVERY_FST, FSTS, WEIGHT, Fst, in_totals, preference
 from audit.metrics.preemption import LOST
 from audit.metrics.uncertainty import FEWEST, RESAMPLES, Resamples
 from audit.model import FstStatus

@@ -13,14 +13,7 @@ from audit.model import Pool, Standing
 from audit.scenario.limits import WEEK_S
 from audit.scenario.ownership import unowned
 from audit.scenario.scenario import Scenario
-from audit.scenario.workload import (
-    NEVER,
-    Workload,
-    distinct,
-    limited,
-    of_limits,
-    without_rules,
-)
+from audit.scenario.workload import NEVER, Workload, distinct, limited, of_limits, without_rules
 
 UNKNOWN: Final = -1
 MOST_BITS: Final = 64

@@ -32,9 +32,7 @@ from audit.pipeline.published import open_published
 from audit.report.build import build
 from audit.report.contents import Contents, Who
 from audit.report.owner import build as owner
-from audit.report.sections.changes.record import (
-    Trend,
-)
+from audit.report.sections.changes.record import Trend
 from audit.store import archive, database, queries, snapshots
 from audit.store.database import Connection
 from tests import stores

@@ -8,9 +8,7 @@ from audit.metrics.attempts.account import LAPSE
 from audit.model import CapacityStep, Limit, Standing
 from audit.oneoff.explain import facts, sentences
 from audit.oneoff.explain.story import Cost, Delay, Idling, LineCause, Story, TimelineLine
-from audit.report.sections.causes.record import (
-    Reservations,
-)
+from audit.report.sections.causes.record import Reservations
 from tests.oneoff.explain import scenes
 from tests.oneoff.explain.scenes import ORIGIN, POOL
 

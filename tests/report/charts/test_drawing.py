@@ -12,16 +12,10 @@ import pytest
 from audit.report.charts import drawing, style
 from audit.report.charts.style import SHADES, Chart
 from audit.report.render.page import charts_of
-from audit.report.sections.machine.record import (
-    MachineOverTime,
-)
+from audit.report.sections.machine.record import MachineOverTime
 from audit.report.sections.passed_over import OrderTest
-from audit.report.sections.waits.record import (
-    Waits,
-)
-from audit.report.sections.who.record import (
-    Entities,
-)
+from audit.report.sections.waits.record import Waits
+from audit.report.sections.who.record import Entities
 from audit.spreadsheets import visible
 from tests.report.sample import HOSTILE, having, pool, waiting, without_fair_starts
 

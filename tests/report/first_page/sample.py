@@ -8,33 +8,14 @@ from audit.metrics.verdict import Because, Decision, PassedEntity, VerdictBound,
 from audit.report.contents import PoolVerdict
 from audit.report.figures import Figure
 from audit.report.first_page.page import PageFacts
-from audit.report.sections.advice.record import (
-    Advice,
-    AdvicePart,
-)
-from audit.report.sections.causes.record import (
-    RuleTime,
-)
+from audit.report.sections.advice.record import Advice, AdvicePart
+from audit.report.sections.causes.record import RuleTime
 from audit.report.sections.causes.shown import KEYS
-from audit.report.sections.changes.record import (
-    Compared,
-    Half,
-    StepPoint,
-)
-from audit.report.sections.machine.record import (
-    Machine,
-)
-from audit.report.sections.trust.record import (
-    Known,
-)
-from audit.report.sections.waits.record import (
-    SizeClass,
-    Strip,
-)
-from audit.report.sections.who.record import (
-    People,
-    Person,
-)
+from audit.report.sections.changes.record import Compared, Half, StepPoint
+from audit.report.sections.machine.record import Machine
+from audit.report.sections.trust.record import Known
+from audit.report.sections.waits.record import SizeClass, Strip
+from audit.report.sections.who.record import People, Person
 
 RULE = RuleTime("daytime closure for jobs over 4 h", "window", "inferred", 90.0, 60.0)
 LIMIT = RuleTime("limit of 10 running jobs per user", "limit", "configured", 50.0, 48.0)

@@ -13,21 +13,11 @@ from audit.report.first_page import phrases
 from audit.report.first_page.compose import compose
 from audit.report.first_page.page import FirstPage, PageFacts
 from audit.report.first_page.sentences import NOTHING
-from audit.report.sections.causes.record import (
-    RuleTime,
-    Where,
-)
+from audit.report.sections.causes.record import RuleTime, Where
 from audit.report.sections.causes.shown import FULL, KEYS
-from audit.report.sections.changes.record import (
-    Half,
-)
-from audit.report.sections.waits.record import (
-    QueueWait,
-)
-from audit.report.sections.who.record import (
-    OvertakenRow,
-    UsedLess,
-)
+from audit.report.sections.changes.record import Half
+from audit.report.sections.waits.record import QueueWait
+from audit.report.sections.who.record import OvertakenRow, UsedLess
 from tests.report.first_page import sample
 from tests.report.first_page.sample import facts, people, person
 

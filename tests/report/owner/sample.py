@@ -13,10 +13,7 @@ from audit.report.owner.record import (
     WaitPart,
     WaitPool,
 )
-from audit.report.sections.changes.record import (
-    Change,
-    Trend,
-)
+from audit.report.sections.changes.record import Change, Trend
 from audit.report.sections.passed_over import PassedOver
 from tests.report import sample
 from tests.report.sample import figure

@@ -13,9 +13,7 @@ from audit.report.index import IndexVerdict, Link, render_index
 from audit.report.owner.page import render_html as render_owner
 from audit.report.owner.record import WaitPool
 from audit.report.render import page as render
-from audit.report.sections.changes.record import (
-    Trend,
-)
+from audit.report.sections.changes.record import Trend
 from audit.report.sections.resources import Resources
 from audit.report.study.page import Section, Table
 from audit.report.study.page import render_html as render_study

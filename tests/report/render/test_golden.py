@@ -13,19 +13,10 @@ from audit.mail import message as mail
 from audit.report.contents import Contents
 from audit.report.figures import Figure
 from audit.report.render import page as render
-from audit.report.sections.advice.record import (
-    Advice,
-    AdvicePart,
-    Advised,
-)
+from audit.report.sections.advice.record import Advice, AdvicePart, Advised
 from audit.report.sections.causes import section as waiting
-from audit.report.sections.changes.record import (
-    Change,
-    Trend,
-)
-from audit.report.sections.definitions.record import (
-    Elsewhere,
-)
+from audit.report.sections.changes.record import Change, Trend
+from audit.report.sections.definitions.record import Elsewhere
 from audit.report.standing import ReportStanding, State
 from tests.report import sample
 from tests.report.sample import having, present

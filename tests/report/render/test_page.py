@@ -16,15 +16,9 @@ from audit.report.contents import Contents
 from audit.report.render import page as render
 from audit.report.render.paper import nothing_from_outside
 from audit.report.sections import registry
-from audit.report.sections.records.record import (
-    Refusal,
-    RefusedLine,
-)
+from audit.report.sections.records.record import Refusal, RefusedLine
 from audit.report.sections.resources import Resources
-from audit.report.sections.waits.record import (
-    Queue,
-    Waits,
-)
+from audit.report.sections.waits.record import Queue, Waits
 from tests import processes
 from tests.report.sample import (
     HOSTILE,

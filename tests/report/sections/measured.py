@@ -8,10 +8,7 @@ from audit.report.finding import Finding, Place
 from audit.report.sections.fair_starts.record import FairStart
 from audit.report.sections.passed_over import OrderTest, Stuck
 from audit.report.sections.registry import findings, of_waiting
-from audit.report.sections.rules.record import (
-    BoundRule,
-    BoundRules,
-)
+from audit.report.sections.rules.record import BoundRule, BoundRules
 from tests.report.sample import contents, fidelity, figure, having, passed, pool
 
 

@@ -15,10 +15,7 @@ from audit.report.render.page import render_html
 from audit.report.sections import registry
 from audit.report.sections.passed_over import OrderTest, PassedOver, Stuck
 from audit.report.sections.registry import ranked
-from audit.report.sections.rules.record import (
-    BoundRule,
-    BoundRules,
-)
+from audit.report.sections.rules.record import BoundRule, BoundRules
 from tests.report.sample import HOSTILE, contents, figure, having, pool
 from tests.report.sections.measured import everything, found, measured, waited, width
 

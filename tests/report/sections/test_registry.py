@@ -5,13 +5,8 @@ from dataclasses import replace
 import pytest
 
 from audit.report.contents import PoolPart
-from audit.report.sections.records.record import (
-    Coverage,
-    MissingLog,
-)
-from audit.report.sections.records.section import (
-    one_of_each,
-)
+from audit.report.sections.records.record import Coverage, MissingLog
+from audit.report.sections.records.section import one_of_each
 from audit.report.sections.registry import notices
 from tests.report.sample import contents, entities, figure, pool
 

@@ -9,13 +9,8 @@ from audit.metrics.verdict import Because, Word
 from audit.report.figures import Figure
 from audit.report.first_page.compose import lines
 from audit.report.sections.advice import section as advice_page_one
-from audit.report.sections.advice.record import (
-    Advice,
-    AdvicePart,
-)
-from audit.report.sections.advice.section import (
-    to_try,
-)
+from audit.report.sections.advice.record import Advice, AdvicePart
+from audit.report.sections.advice.section import to_try
 from audit.report.sections.causes.page_one import notes
 from audit.report.sections.causes.record import Where
 from audit.report.sections.causes.shown import BY_KEY

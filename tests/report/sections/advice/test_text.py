@@ -9,12 +9,8 @@ from audit.report import wording
 from audit.report.figures import Figure
 from audit.report.render.page import _environment
 from audit.report.sections.advice import section as advice
-from audit.report.sections.advice.record import (
-    Advised,
-)
-from audit.report.sections.advice.section import (
-    read,
-)
+from audit.report.sections.advice.record import Advised
+from audit.report.sections.advice.section import read
 from audit.report.source import SectionSource
 from audit.report.wording import percent
 from audit.store import database

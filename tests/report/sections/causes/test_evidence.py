@@ -8,10 +8,7 @@ from audit.registry.causes import LACKS
 from audit.report.finding import WORDS, Place
 from audit.report.render.page import render_html
 from audit.report.sections.causes import section
-from audit.report.sections.causes.record import (
-    Causes,
-    Scattered,
-)
+from audit.report.sections.causes.record import Causes, Scattered
 from audit.report.sections.registry import findings
 from tests.report.sample import contents, figure, having, pool
 

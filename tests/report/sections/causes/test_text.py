@@ -7,18 +7,11 @@ import pytest
 from audit.report.contents import PoolPart
 from audit.report.figures import Breakdown
 from audit.report.sections.causes import section
-from audit.report.sections.causes.record import (
-    Reservations,
-)
-from audit.report.sections.causes.section import (
-    after_own_end,
-)
+from audit.report.sections.causes.record import Reservations
+from audit.report.sections.causes.section import after_own_end
 from audit.report.sections.fair_starts.record import FairStart, Fidelity
 from audit.report.sections.registry import waits_most
-from audit.report.sections.waits.record import (
-    Queue,
-    Waits,
-)
+from audit.report.sections.waits.record import Queue, Waits
 from audit.scenario.releases.chains import OwnEnd
 from tests.report.sample import figure, having, pool
 from tests.report.sections.measured import measured

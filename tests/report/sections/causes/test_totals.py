@@ -7,10 +7,7 @@ import pytest
 from audit.registry.reasons import HELD_BY
 from audit.report.sections.causes import shown
 from audit.report.sections.causes.page_one import notes
-from audit.report.sections.causes.record import (
-    RuleTime,
-    Where,
-)
+from audit.report.sections.causes.record import RuleTime, Where
 from audit.report.sections.causes.shown import CAUSES, KEYS
 from tests.report.first_page.sample import RULE, ruled
 from tests.report.sections.jobs import frame, job

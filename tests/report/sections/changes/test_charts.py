@@ -8,12 +8,7 @@ import pytest
 from audit.report.charts import drawing
 from audit.report.figures import Figure
 from audit.report.sections.changes.charts import changes, trend
-from audit.report.sections.changes.record import (
-    RuleMark,
-    StepPoint,
-    Trend,
-    TrendPoint,
-)
+from audit.report.sections.changes.record import RuleMark, StepPoint, Trend, TrendPoint
 from tests.report.sample import present
 
 

@@ -10,13 +10,8 @@ from audit.metrics.quantiles import MEDIAN
 from audit.model import Period
 from audit.periods import zone
 from audit.report.sections.changes import page_one
-from audit.report.sections.changes.record import (
-    Half,
-    StepPoint,
-)
-from audit.report.sections.rules.record import (
-    RuleInForce,
-)
+from audit.report.sections.changes.record import Half, StepPoint
+from audit.report.sections.rules.record import RuleInForce
 from tests.report.sections.jobs import frame, job
 
 DAY = 86_400

@@ -3,9 +3,7 @@
 import pytest
 
 from audit.report.sections.changes import page_one as changes_page_one
-from audit.report.sections.changes.record import (
-    Half,
-)
+from audit.report.sections.changes.record import Half
 from tests.report.first_page.sample import compared, facts
 
 

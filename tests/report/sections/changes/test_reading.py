@@ -6,10 +6,7 @@ import pytest
 from audit.model import Period
 from audit.periods import covering, zone
 from audit.registry.causes import COLUMNS
-from audit.report.sections.changes.section import (
-    POINTS,
-    trends,
-)
+from audit.report.sections.changes.section import POINTS, trends
 from audit.store import database
 from audit.store.database import Connection
 

@@ -7,19 +7,9 @@ import pytest
 from audit.registry.causes import CAUSES
 from audit.report.figures import Figure
 from audit.report.render.page import render_html
-from audit.report.sections.changes.record import (
-    CauseChange,
-    Change,
-    Trend,
-)
-from audit.report.sections.changes.section import (
-    passed_before,
-    wait_changed,
-)
-from audit.report.sections.rules.record import (
-    BoundRule,
-    BoundRules,
-)
+from audit.report.sections.changes.record import CauseChange, Change, Trend
+from audit.report.sections.changes.section import passed_before, wait_changed
+from audit.report.sections.rules.record import BoundRule, BoundRules
 from tests.report.sample import contents, having
 from tests.report.sections.measured import measured, place, waited
 

@@ -10,13 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.model import OBSERVED, Period
-from audit.report.sections.definitions.record import (
-    Elsewhere,
-)
-from audit.report.sections.definitions.section import (
-    counted_elsewhere,
-    read,
-)
+from audit.report.sections.definitions.record import Elsewhere
+from audit.report.sections.definitions.section import counted_elsewhere, read
 from audit.report.source import SectionSource
 from audit.store.database import Connection
 from tests import stores

@@ -1,9 +1,7 @@
 """The meaning of figures: texts, fields and examples."""
 
 from audit.config import Metrics
-from audit.report.sections.definitions.section import (
-    definitions,
-)
+from audit.report.sections.definitions.section import definitions
 from tests.report.sample import present
 
 

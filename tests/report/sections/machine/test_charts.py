@@ -6,14 +6,8 @@ from dataclasses import replace
 import pytest
 
 from audit.report.figures import Breakdown
-from audit.report.sections.machine.record import (
-    Burst,
-    MachineOverTime,
-    Outage,
-)
-from audit.report.sections.machine.section import (
-    machine,
-)
+from audit.report.sections.machine.record import Burst, MachineOverTime, Outage
+from audit.report.sections.machine.section import machine
 from tests.report.sample import figure, having, pool, present, waiting
 
 

@@ -13,16 +13,9 @@ from hypothesis import strategies as st
 
 from audit.model import OBSERVED, Period
 from audit.periods import day_edges, day_of, zone
-from audit.report.sections.machine.record import (
-    MachineOverTime,
-)
-from audit.report.sections.machine.section import (
-    BURST_DAYS,
-    read,
-)
-from audit.report.sections.waits.section import (
-    walltimes,
-)
+from audit.report.sections.machine.record import MachineOverTime
+from audit.report.sections.machine.section import BURST_DAYS, read
+from audit.report.sections.waits.section import walltimes
 from audit.report.source import SectionSource
 from audit.store import queries
 from audit.store.database import Connection

@@ -12,10 +12,7 @@ from audit.oneoff.audit import AuditOptions, AuditResult, audit
 from audit.pipeline.opening import LogRequest, Session
 from audit.report import standing
 from audit.report.build import build
-from audit.report.sections.records.record import (
-    Unplaced,
-    UnplacedOf,
-)
+from audit.report.sections.records.record import Unplaced, UnplacedOf
 from audit.store import database
 from tests import stores
 from tests.logs import line, log, write

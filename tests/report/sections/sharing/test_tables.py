@@ -2,9 +2,7 @@
 
 from audit.report.sections import sharing as sharing_tables
 from audit.report.sections.who import section
-from audit.report.sections.who.record import (
-    Entities,
-)
+from audit.report.sections.who.record import Entities
 from tests.report.sample import entity, pool
 
 

@@ -7,10 +7,7 @@ import pytest
 
 from audit.report.contents import Contents
 from audit.report.sections.registry import notices
-from audit.report.sections.usage.record import (
-    Charge,
-    UsageOf,
-)
+from audit.report.sections.usage.record import Charge, UsageOf
 from tests.report.sample import contents, empty, figure, pool, usage
 
 _FROM = 1790805600

@@ -20,10 +20,7 @@ from audit.report.sections.usage.record import (
     PenaltyOf,
     Stretch,
 )
-from audit.report.sections.usage.section import (
-    LINES,
-    usages,
-)
+from audit.report.sections.usage.section import LINES, usages
 from audit.report.sections.usage.shown import usage as chart
 from audit.report.source import SectionSource
 from audit.store.database import Connection

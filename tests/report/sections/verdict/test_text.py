@@ -6,13 +6,9 @@ import pytest
 
 from audit.metrics.verdict import Because, VerdictBound, Word
 from audit.report.sections import verdict as verdicts
-from audit.report.sections.causes.record import (
-    RuleTime,
-)
+from audit.report.sections.causes.record import RuleTime
 from audit.report.sections.causes.shown import KEYS
-from audit.report.sections.who.record import (
-    OvertakenRow,
-)
+from audit.report.sections.who.record import OvertakenRow
 from tests.report.first_page import sample
 from tests.report.first_page.sample import LIMIT, causes, decision, facts, people, ruled, unfair
 

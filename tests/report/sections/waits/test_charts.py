@@ -4,13 +4,9 @@ import re
 from dataclasses import replace
 
 from audit.report.sections.changes.charts import trend
-from audit.report.sections.changes.record import (
-    Trend,
-)
+from audit.report.sections.changes.record import Trend
 from audit.report.sections.waits import section as waits_charts
-from audit.report.sections.waits.section import (
-    walltime,
-)
+from audit.report.sections.waits.section import walltime
 from tests.report.sample import figure, pool, present, waiting
 from tests.report.sections.changes.test_charts import point
 from tests.report.tips import tips

@@ -6,13 +6,8 @@ import pytest
 
 from audit.report.sections.causes import shown as waiting
 from audit.report.sections.causes.record import RuleTime
-from audit.report.sections.who.record import (
-    People,
-)
-from audit.report.sections.who.section import (
-    Context,
-    of_people,
-)
+from audit.report.sections.who.record import People
+from audit.report.sections.who.section import Context, of_people
 from tests.report.first_page import sample
 from tests.report.sections.jobs import frame, job
 
