@@ -97,16 +97,15 @@ class Announced(NamedTuple):
 def recognises(head: bytes) -> bool:
     """Return whether most of the first hundred records are 18 numbers.
 
-    A log without records must have one of SWF's own header entries.
+    With one of SWF's own header entries, one of ten or no record at all is enough.
     """
     lines = head.split(b"\n")
     if len(lines) > 1:
         lines.pop()  # possibly cut
     records = [fields for line in lines if (fields := line.split()) and fields[0][:1] != b";"][:100]
-    if not records:
-        return not {"UnixStartTime", "MaxProcs", "MaxJobs"}.isdisjoint(header(head).entries)
     alike = sum(len(fields) == FIELD_COUNT and all(map(_is_number, fields)) for fields in records)
-    return alike * 2 > len(records)
+    headed = not {"UnixStartTime", "MaxProcs", "MaxJobs"}.isdisjoint(header(head).entries)
+    return alike * 2 > len(records) or (headed and alike * 10 >= len(records))
 
 
 def header(head: bytes, reading: Reading = PLAIN) -> Header:

@@ -258,6 +258,9 @@ def test_what_a_header_gets_wrong_is_stated() -> None:
         (f"{line(1)}\n", True),
         ("1 2 3\n4 5 6\n", False),
         (f"{line(1)}\nbroken\n{line(2)}\n", True),
+        (f"; MaxProcs: 4\n{line(1)}\n" + 9 * "broken\n", True),
+        (f"; MaxProcs: 4\n{line(1)}\n" + 10 * "broken\n", False),
+        (f"{line(1)}\nbroken\n", False),
         ("", False),
     ],
 )

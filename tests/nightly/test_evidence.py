@@ -3,6 +3,8 @@
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
+
 from audit.config import Config, Retention
 from audit.config.places import Site
 from audit.nightly.run import run
@@ -33,6 +35,8 @@ def held_s(folder: Path) -> object:
     return seconds
 
 
+@pytest.mark.thorough
+@pytest.mark.ci
 def test_new_samples_change_the_figures_once(tmp_path: Path) -> None:
     settings = site(tmp_path, evidence=({"kind": "squeue", "files": "said/*"},))
     write(tmp_path / "logs" / "1.swf", month(0))

@@ -80,6 +80,8 @@ def test_a_fair_site_is_not_accused() -> None:
         assert (of.accused, of.changes) == (0, 0)
 
 
+@pytest.mark.thorough
+@pytest.mark.ci
 def test_a_victim_is_named_and_only_records_of_holds_make_it_unfair() -> None:
     entity: Entity = ("user", "u00")
     times, reasons = _both(made(replace(QUEUE, last=entity).shorter(31), 0))

@@ -151,7 +151,8 @@ def test_a_log_of_one_user_repeats_nothing(
     assert "Who" not in dict(outcome.lines)
 
 
-@pytest.mark.parametrize("name", ["north", pytest.param("south", marks=pytest.mark.thorough)])
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", [pytest.param("north", marks=pytest.mark.ci), "south"])
 def test_a_capture_of_slurm_with_gpus(name: str, tmp_path: Path) -> None:
     for file in ("sacct.txt", "nodes.txt"):
         content = gzip.decompress((DATA / "modern" / name / f"{file}.gz").read_bytes())
