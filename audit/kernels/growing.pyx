@@ -20,7 +20,12 @@ cdef class Table:
         free(self.held)
 
     def taken(self):
-        """Return the rows as an array, [count, width]; the table is then empty."""
+        """Return the rows as an array, [count, width]; the table is then empty.
+
+        Raises MemoryError if there was no memory for some.
+        """
+        if self.places < 0:
+            raise MemoryError
         shape = (self.count, self.width)
         if not self.count * self.width:
             return np.empty(shape, np.int64)
