@@ -19,9 +19,9 @@ from audit.store.database import STORAGE_VERSION, open_store
 def place(path: Path) -> bool:
     """Write an empty store to ``path``, and return whether that was possible.
 
-    The file appears in one step, with all its content. Where it cannot be written, DuckDB makes it,
-    and says what stands in the way. The same holds if a file exists, or the journal of one that is
-    gone: it would belong to a copy of the same empty store.
+    The file appears in one step, with all its content. It is left to DuckDB, whose errors name the
+    cause, where it cannot be written, where a file exists, and where a removed store has left its
+    journal, which would be applied to any other copy.
     """
     if path.exists() or path.with_name(path.name + ".wal").exists():
         return False
