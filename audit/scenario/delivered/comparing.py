@@ -179,7 +179,7 @@ class ComparedStarts:
         if first in self._counts:
             return True
         judged = self.judged(first.policy.order)
-        counts, kept, again = self._known(group, judged)
+        counts, again = self._known(group, judged)
         order = first.policy.order
         if order not in self._orderings:
             at = turns.instants[judged]
@@ -204,19 +204,22 @@ class ComparedStarts:
             return False
         served[:, 1] = places[served[:, 1]]
         counts[:, places] = found
-        self._counts[first], self._served[first] = counts, np.concatenate((kept, served))
+        if self._before is not None:
+            kept = self._before._served[first]
+            served = np.concatenate((kept[~again[kept[:, 0], kept[:, 1]]], served))
+        self._counts[first], self._served[first] = counts, served
         return True
 
-    def _known(self, group: Sequence[SiteRule], judged: Ints) -> tuple[Ints, Ints, Bools]:
-        """Return what is known of a group without passes.
+    def _known(self, group: Sequence[SiteRule], judged: Ints) -> tuple[Ints, Bools]:
+        """Return the counts of a group as known without passes, and where they must be found.
 
         Returns:
-            Its counts, rows of ``_served``, and where they must be found: rules × judged instants.
+            As ``_counts``; rules × judged instants.
         """
         closed, before = self._closed, self._before
         shape = len(group), len(judged)
         if before is None or closed is None:
-            return np.zeros((*shape, 2), np.int64), np.empty((0, 3), np.int64), np.ones(shape, bool)
+            return np.zeros((*shape, 2), np.int64), np.ones(shape, bool)
         counts, served = before._chosen(group).copy(), before._served[group[0]]
         again = np.tile(self._most[judged] != before._most[judged], (len(group), 1))
         rule, place, attempt = served.T
@@ -226,7 +229,7 @@ class ComparedStarts:
             again[row] |= policy.depth is not None  # any attempt may matter
         again &= closed.instants[judged]
         counts[again] = 0
-        return counts, served[~again[rule, place]], again
+        return counts, again
 
 
 def compared_starts(
