@@ -316,6 +316,5 @@ QUIET_LIMITS: Final = (
     "nor unfair."
 )
 LONG_SUB: Final = (
-    "Enough was free, and no rule is known. A start time set by the user, or a dependency, would "
-    "look the same."
+    "Where no reason is logged, a start time set by the user or a dependency would look the same."
 )
