@@ -47,7 +47,7 @@ def short_text(rule: Limit | Window, resource: str) -> str:
         return f"limit of {most}{entity}{_places(rule, resource)}"
     if rule.walltime_above_s is not None:
         over = _rough(rule.walltime_above_s)
-        return f"{_time_of_week(rule)} closure for jobs over {over}"
+        return f"{_closed(rule)} for jobs over {over}"
     return f"closed hours{_places(rule, resource, partition='of')}"
 
 
@@ -69,15 +69,17 @@ def _places(scope: Scope, resource: str, **prepositions: str) -> str:
     return "".join(f" {part}" for part in parts)
 
 
-def _time_of_week(window: Window) -> str:
-    """Return when a window is closed: ``daytime``, ``night``, ``weekday`` or ``weekend``."""
+def _closed(window: Window) -> str:
+    """Return when a window is closed: ``daytime closure``; ``closed hours`` where no word fits."""
     closed = window.hours
     if 2 * sum(hour >= 120 for hour in closed) >= len(closed):
-        return "weekend"
+        return "weekend closure"
     if sum(hour < 120 for hour in closed) >= 90:  # three quarters of the hours of five days
-        return "weekday"
+        return "weekday closure"
     night = sum(hour % 24 < 6 or hour % 24 >= 20 for hour in closed)
-    return "night" if 2 * night >= len(closed) else "daytime"
+    if 3 * night >= 2 * len(closed):
+        return "night closure"
+    return "daytime closure" if 2 * night < len(closed) else "closed hours"
 
 
 def _rough(seconds: int) -> str:

@@ -1,5 +1,6 @@
 """Hours of the week as people write them, and what is wrong in limits and windows."""
 
+from collections.abc import Iterable
 from datetime import date
 from pathlib import Path
 
@@ -136,3 +137,15 @@ def test_short_names_say_what_a_number_is(partition: str, of_limit: str, of_wind
     window = Window(hours=(1, 2), partition=(partition,))
     assert short_text(limit, "cpus") == of_limit
     assert short_text(window, "cpus") == of_window
+
+
+@pytest.mark.parametrize(
+    ("hours", "name"),
+    [
+        (range(8, 18), "daytime closure for jobs over 12 h"),
+        ((*range(18, 24), *range(6)), "night closure for jobs over 12 h"),
+        ((*range(30), *range(159, 168)), "closed hours for jobs over 12 h"),  # Sunday 15 on
+    ],
+)
+def test_a_closure_is_named_by_most_of_its_hours(hours: Iterable[int], name: str) -> None:
+    assert short_text(Window(hours=tuple(hours), walltime_above_s=43_200), "cpus") == name

@@ -117,7 +117,9 @@ def test_the_first_hour_with_slurm(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["site"]
     made = run("init", "--slurm", "--yes", "--zone", "UTC")
     found, look, schedule = made.stdout.splitlines()
-    assert found == "Found: Fair: No user could be compared; limits caused the most waiting."
+    assert found == (
+        "Found: Fair: No user could be tested, so none is cleared; limits caused the most waiting."
+    )
     assert (tmp_path / "fairaudit-out/report.pdf").exists()
     assert look == "Look at: fairaudit-out/report.html (settings: config.toml)"
     assert schedule.endswith(f" -m audit run --config {tmp_path}/config.toml")

@@ -15,6 +15,7 @@ from audit.report.contents import Contents, Who
 from audit.report.first_page.compose import compose
 from audit.report.owner import page as owner_page
 from audit.report.owner.record import OwnerContents
+from audit.report.sections.waits.record import LongestWait
 from audit.report.standing import ReportStanding, State
 from tests.report import sample
 from tests.report.first_page.sample import decision, ruled, unfair, victim
@@ -213,7 +214,10 @@ def test_a_mail_is_short(word: Word) -> None:
         Word.MIXED: Because.TREATED_WORSE,
     }.get(word, Because.NONE)
     made = decision(word, because, carried=(victim(),) if "TREATED" in because.name else ())
-    waits = (("anna", 30, 165_600, 1_793_000_000), ("ben", 1, 15_000, 1_793_100_000))
+    waits = (
+        LongestWait("anna", 30, 165_600, 1_793_000_000, "full"),
+        LongestWait("ben", 1, 15_000, 1_793_100_000, "none"),
+    )
     page = sample.contents()
     one = compose(ruled(decision=made, long_waits=waits), "UTC")
     made_letter = letter(replace(page, first=(one,)))

@@ -15,7 +15,7 @@ from audit.report.sections.causes.shown import BY_KEY, FULL, NOT_CERTAIN, NOT_KN
 from audit.report.sections.changes import page_one as changes_page_one
 from audit.report.sections.trust import section as trust_text
 from audit.report.sections.waits import page_one as waits_text
-from audit.report.sections.waits.record import LongWaitRow
+from audit.report.sections.waits.record import LongestWait, LongWaitRow
 from audit.report.sections.who import page_one as who_page
 
 THREE: Final = 3
@@ -62,9 +62,10 @@ def compose(facts: PageFacts, zone: str) -> FirstPage:
         trust=trust_text.steps(facts),
         trust_lines=trust_text.lines(facts),
         limits=trust_text.limits(facts),
-        long_waits=tuple(_long(one, zone) for one in facts.long_waits)
+        long_waits=tuple(_long(one, facts, zone) for one in facts.long_waits)
         if word is Word.QUIET
         else (),
+        long_sub=phrases.LONG_SUB if _unlogged(facts) else "",
         lines=lines(facts),
         mail=mail(facts),
         mainly=mainly(facts),
@@ -90,14 +91,19 @@ def _users(facts: PageFacts) -> int:
     return facts.people.users if facts.people else facts.base_users
 
 
-def _long(one: tuple[str, int, int, int], zone: str) -> LongWaitRow:
-    user, size, wait, arrival = one
+def _unlogged(facts: PageFacts) -> bool:
+    """Whether no reason was logged of a long wait."""
+    return not who_page.has_reason(facts) and "none" in {one.cause for one in facts.long_waits}
+
+
+def _long(one: LongestWait, facts: PageFacts, zone: str) -> LongWaitRow:
     return LongWaitRow(
-        user,
-        who_page.name("user", user),
-        figure(str(size), ""),
-        figure(amounts.short_time(wait), ""),
-        wording.day(arrival, zone),
+        one.user,
+        who_page.name("user", one.user),
+        figure(str(one.size), ""),
+        figure(amounts.short_time(one.wait_s), ""),
+        wording.day(one.arrival, zone),
+        wording.first_upper(who_page.cause(one.cause, facts)),
     )
 
 
@@ -193,14 +199,15 @@ def _who(facts: PageFacts) -> str:
 
 def _long_waits(facts: PageFacts) -> str:
     by_user: dict[str, list[str]] = {}
-    for user, _, wait, _ in facts.long_waits:
-        by_user.setdefault(user, []).append(amounts.short_time(wait))
+    for one in facts.long_waits:
+        by_user.setdefault(one.user, []).append(amounts.short_time(one.wait_s))
     if not by_user:
         return ""
     names = [
         f"{who_page.name('user', user)} ({', '.join(times)})" for user, times in by_user.items()
     ]
-    return f"{amounts.listed(names)}: enough was free, no reason in the log"
+    causes = dict.fromkeys(_brief(one.cause, facts) for one in facts.long_waits)
+    return f"{amounts.listed(names)}: {' or '.join(causes)}"
 
 
 def _trust(facts: PageFacts) -> str:

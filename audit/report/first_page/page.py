@@ -15,6 +15,7 @@ from audit.report.sections.machine.record import Machine
 from audit.report.sections.trust.record import Known, TrustStep
 from audit.report.sections.waits.record import (
     Cell,
+    LongestWait,
     LongWaitRow,
     QueueWait,
     SizeClass,
@@ -69,8 +70,7 @@ class PageFacts:
     """Whether the log is a part of the workload, which hides free capacity."""
     missing_days: int = 0
     thresholds: Mapping[str, float] = field(default_factory=dict)
-    long_waits: tuple[tuple[str, int, int, int], ...] = ()
-    """Of a quiet pool: user, size, wait and arrival of the longest."""
+    long_waits: tuple[LongestWait, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +106,7 @@ class FirstPage:
     trust_lines: tuple[Sentence, ...]
     limits: Sentence
     long_waits: tuple[LongWaitRow, ...] = ()
+    long_sub: str = ""
     lines: tuple[tuple[str, str], ...] = ()
     """On standard output: title and text."""
     mail: tuple[tuple[str, str], ...] = ()

@@ -24,9 +24,9 @@ LITTLE: Final = "Those overtaken more often lost little"
 KNOWN: Final = "Those overtaken more often had a known reason"
 LITTLE_OR_KNOWN: Final = "Those overtaken more often lost little or had a known reason"
 BY_PRIORITY: Final = "Jobs mostly started by priority"
-NONE_COMPARED: Final = "No {kind} could be compared"
-FEW_COMPARED: Final = "None of the few comparable {kind}s was overtaken more often"
-NOBODY_TESTED: Final = "No comparable {kind} was overtaken more often than others"
+NONE_CLEARED: Final = "No {kind} could be tested, so none is cleared"
+FEW_TESTED: Final = "None of the few {kind}s tested was overtaken more often"
+NOBODY_TESTED: Final = "No {kind} tested was overtaken more often than others"
 NOBODY: Final = "No {kind} was overtaken clearly more often than others"
 WITH_CAUSE: Final = "{fair}; {cause}."
 MIXED: Final = "{who} overtaken clearly more often than others, and the log does not say why."
@@ -45,10 +45,11 @@ CANNOT: Final[Mapping[Because, str]] = {
     Because.NOT_TESTED: "Later jobs started before those of some users, who have too few jobs to "
     "compare.",
 }
-FEW_WAITED: Final = "Few jobs waited long; why those did, the log does not say."
-ENOUGH_FREE: Final = (
-    "Enough was free{total} for most of the waiting, and the log does not say why jobs waited."
-)
+FEW_WAITED: Final = "Few jobs waited long; why those did, {why}."
+ENOUGH_FREE: Final = "Enough was free{total} for most of the waiting, and {why} why jobs waited."
+NOT_SAID: Final = "the log does not say"
+NOT_CERTAIN_WHY: Final = "it is not certain"
+"""Where the last reason of the jobs was logged, but not how long it applied."""
 HELD_BACK: Final = (
     "Most of the waiting was that of jobs held back for reasons that the log does not show."
 )
@@ -81,7 +82,7 @@ PAIRED: Final = {
 OTHER_MOST: Final = "{what} cost most"
 
 NOT_JUDGED: Final = (
-    "{share} of the waiting{base} cannot be judged ({interval}); a verdict needs less than {bound}."
+    "{share} of the waiting{base} cannot be judged{interval}; a verdict needs less than {bound}."
 )
 NOT_TESTED: Final = (
     "Their waiting after such starts is {share} of all; a verdict needs less than {bound}."
@@ -316,6 +317,5 @@ QUIET_LIMITS: Final = (
     "nor unfair."
 )
 LONG_SUB: Final = (
-    "Enough was free, and no rule is known. A start time set by the user, or a dependency, would "
-    "look the same."
+    "Where no reason is logged, a start time set by the user or a dependency would look the same."
 )

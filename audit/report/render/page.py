@@ -177,7 +177,6 @@ def _page(contents: Contents, drawn: Drawn, medium: Medium) -> str:
             "one_number": main.number if main else 1,
             "drawn_one": pictures([changes(one.steps, one.step, one.marks)]) if one else {},
             "asked": phrases.ASKED,
-            "long_sub": phrases.LONG_SUB,
             "thresholds": contents.options.thresholds.model_dump(exclude={"fail"}),
             "others": contents.first[1:],
             "findings": findings(contents, main) if main else (),

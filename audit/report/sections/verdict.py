@@ -13,12 +13,15 @@ from audit.report.first_page.page import PageFacts
 from audit.report.first_page.sentences import NOTHING, Sentence, Slot, joined, say, upper
 from audit.report.sections.causes.record import RuleTime
 from audit.report.sections.causes.shown import FULL, together
+from audit.report.sections.who import page_one
 
 MOST_WORDS: Final = 20
 MOST_CHARACTERS: Final = 100
 CLOSE: Final = 0.05
 """Two causes are named together if they differ by at most this share."""
 MUCH: Final = 0.5
+ALMOST_ALL: Final = 0.995
+"""A share without an interval: both bounds would be written as 100 %."""
 NEAR_HALF: Final = (0.46, 0.54)
 ONE_NAME: Final = 2 / 3
 """Part of the rules' time from which one rule is named."""
@@ -66,9 +69,11 @@ def _cannot(facts: PageFacts) -> Sentence:
         return say(phrases.STILL)
     if (facts.base_no_reason or 0.0) < MUCH:
         return say(phrases.HELD_BACK)
+    why = phrases.NOT_CERTAIN_WHY if page_one.has_reason(facts) else phrases.NOT_SAID
     if (facts.base_p90 or 0) <= LONG_P90_S:
-        return say(phrases.FEW_WAITED)
-    return say(phrases.ENOUGH_FREE, total=" in total" if facts.machine.nodes is None else "")
+        return say(phrases.FEW_WAITED, why=why)
+    total = " in total" if facts.machine.nodes is None else ""
+    return say(phrases.ENOUGH_FREE, total=total, why=why)
 
 
 def _fair(facts: PageFacts) -> Sentence:
@@ -97,9 +102,9 @@ def _why_fair(facts: PageFacts) -> str:
     if (facts.known.by_priority or 0.0) >= PRIORITY:
         return phrases.BY_PRIORITY
     if people is None or not people.tested:
-        return phrases.NONE_COMPARED.format(kind=decision.kind)
+        return phrases.NONE_CLEARED.format(kind=decision.kind)
     if (facts.tested_waiting or 0.0) < MUCH:
-        return phrases.FEW_COMPARED.format(kind=decision.kind)
+        return phrases.FEW_TESTED.format(kind=decision.kind)
     phrase = phrases.NOBODY_TESTED if decision.not_tested else phrases.NOBODY
     return phrase.format(kind=decision.kind)
 
@@ -197,13 +202,17 @@ def _not_judged(facts: PageFacts, decision: Decision) -> Sentence:
     days = facts.base_days
     base = "" if days is None else phrases.IN_BASE.format(days=days)
     low, high = facts.not_judged
-    within = "" if low is None or high is None else amounts.between(low, high)
-    return say(
-        phrases.NOT_JUDGED,
-        share=Slot(amounts.short_share(decision.not_judged), "not judged of the waiting"),
-        base=base,
-        interval=Slot(within, "interval of not judged"),
-        bound=least,
+    within = ""
+    if low is not None and high is not None and low < ALMOST_ALL:
+        within = f" ({amounts.between(low, high)})"
+    return upper(
+        say(
+            phrases.NOT_JUDGED,
+            share=Slot(amounts.short_share(decision.not_judged), "not judged of the waiting"),
+            base=base,
+            interval=Slot(within, "interval of not judged"),
+            bound=least,
+        )
     )
 
 

@@ -116,7 +116,8 @@ def notes(facts: PageFacts) -> tuple[Sentence, ...]:
 def _notes(facts: PageFacts) -> Iterator[Sentence]:
     shares = facts.causes
     alone = facts.people is not None and facts.people.users == 1
-    if facts.waiting_s and not alone and sum(shares[key] for key in BEHIND) < MUCH:
+    behind = sum(shares[key] for key in BEHIND) + _of_several(facts)
+    if facts.waiting_s and not alone and behind < MUCH:
         yield say(phrases.NOT_FOR_OTHERS)
     if shares.get("rule", 0.0) >= MUCH and facts.rules:
         yield _rule_note(facts)
@@ -136,6 +137,13 @@ def _notes(facts: PageFacts) -> Iterator[Sentence]:
             jobs=page_one.jobs_of(where, facts),
             part=Slot(amounts.short_share(where.jobs), "jobs of the class without a reason"),
         )
+
+
+def _of_several(facts: PageFacts) -> float:
+    """Return the share of waiting under limits that several users fill together."""
+    total = sum(one.waiting_s for one in facts.rules)
+    several = sum(one.waiting_s for one in facts.rules if one.several)
+    return facts.causes.get("rule", 0.0) * several / total if total else 0.0
 
 
 def _rule_note(facts: PageFacts) -> Sentence:

@@ -62,6 +62,7 @@ class RuleTime(NamedTuple):
     scope: str = ""  # the jobs that it is about; empty: all
     unit: str = ""  # of a limit, as in the view ``rules``; empty: not known
     whole: str = ""  # amount that a limit leaves of the whole machine; empty: another rule
+    several: bool = False  # whether it is a limit of several users together
 
 
 class Where(NamedTuple):

@@ -167,6 +167,7 @@ def named_rule(row: Mapping[str, Any]) -> RuleTime:
         scope=scope,
         unit=unit,
         whole=amount(row["level"], unit) if whole else "",
+        several=row["kind"] == "limit" and row["per"] != "user",
     )
 
 
@@ -220,10 +221,11 @@ def last_reason(jobs: pl.DataFrame) -> str | None:
 def where(jobs: pl.DataFrame) -> Where | None:
     """Return the class of jobs that has much of the waiting without a reason, and few of the jobs.
 
-    Of several, the one whose shares differ most.
+    Of several, the one whose shares differ most. A reason that was recorded last comes first, and
+    may be that of many jobs.
     """
     found = [one for one in _classes(jobs) if one is not None]
-    return max(found, key=lambda one: one.share - one.jobs, default=None)
+    return max(found, key=lambda one: (one.kind == "reason", one.share - one.jobs), default=None)
 
 
 def _classes(jobs: pl.DataFrame) -> Iterator[Where | None]:
@@ -238,7 +240,8 @@ def _classes(jobs: pl.DataFrame) -> Iterator[Where | None]:
         rest = float(chosen["wait_s"].sum()) - mine
         share, part = mine / unknown, chosen.height / jobs.height
         apart = share - (rest / other if other else 0.0)
-        if share < CLASS_SHARE or part > CLASS_JOBS or apart < CLASS_LESS:
+        many = part > CLASS_JOBS and kind != "reason"
+        if share < CLASS_SHARE or many or apart < CLASS_LESS:
             return None
         return Where(kind, value, share, part)
 

@@ -154,7 +154,7 @@ def lines(facts: PageFacts) -> tuple[Sentence, ...]:
     made = [next_file(facts)]
     if facts.decision.word is not Word.QUIET:
         usable = facts.agreement is not None and facts.agreement >= USABLE
-        if usable and (facts.changes or facts.tried):
+        if usable and facts.reproduced and (facts.changes or facts.tried):
             share = Slot(amounts.short_share(facts.agreement), "agreement of the replay")
             made.append(say(phrases.REPLAY, share=share))
         made += [order(facts), _close(facts)]
@@ -229,8 +229,17 @@ def next_source(facts: PageFacts) -> Source:
     return next(iter(missing), CONFIGURATION)
 
 
+def _to_confirm(facts: PageFacts) -> bool:
+    """Whether rules that were found are the largest open part of the waiting."""
+    shares = facts.causes
+    found = bool(facts.rules) and facts.rules[0].source == "inferred"
+    return found and shares.get("rule", 0.0) >= shares.get("none", 0.0)
+
+
 def _missing_of_slurm(facts: PageFacts) -> Iterator[Source]:
     known = facts.known
+    if _to_confirm(facts) and facts.rules[0].kind == "limit" and not known.limits:
+        yield _ASSOC
     if known.reasons < ANY and known.priorities < ALL:
         yield _SACCT
     if not known.nodes_declared:
@@ -276,9 +285,7 @@ def next_file(facts: PageFacts) -> Sentence:
 
 def _shows(facts: PageFacts, source: Source) -> Sentence:
     shares = facts.causes
-    found = facts.rules and facts.rules[0].source == "inferred"
-    rules = source in (CONFIGURATION, _QMGR, _ASSOC) and found
-    if rules and shares.get("rule", 0.0) >= shares.get("none", 0.0):
+    if source in (CONFIGURATION, _QMGR, _ASSOC) and _to_confirm(facts):
         return say(phrases.CONFIRM, rule=page_one.mention(facts.rules[0].name))
     if source in _SHOWN:
         return say(_SHOWN[source])

@@ -95,11 +95,22 @@ class SizeRow(NamedTuple):
     p90: Sentence
 
 
-class LongWaitRow(NamedTuple):
+class LongestWait(NamedTuple):
     """One of the long waits of a quiet pool."""
+
+    user: str
+    size: int
+    wait_s: int
+    arrival: int
+    cause: str  # the largest
+
+
+class LongWaitRow(NamedTuple):
+    """The same in words."""
 
     user: str
     label: str
     size: Sentence
     wait: Sentence
     submitted: str
+    reason: str

@@ -20,8 +20,16 @@ from audit.report.contents import PoolPart
 from audit.report.figures import Breakdown, total
 from audit.report.labels import Labels
 from audit.report.sections.causes.record import Shares
-from audit.report.sections.causes.shown import KEYS, by_queue, like
-from audit.report.sections.waits.record import Queue, QueueWait, SizeClass, Strip, Waits, Walltimes
+from audit.report.sections.causes.shown import KEYS, by_queue, like, together
+from audit.report.sections.waits.record import (
+    LongestWait,
+    Queue,
+    QueueWait,
+    SizeClass,
+    Strip,
+    Waits,
+    Walltimes,
+)
 from audit.report.source import ReportSection, SectionSource
 
 
@@ -316,14 +324,20 @@ def queue_waits(jobs: pl.DataFrame) -> tuple[QueueWait, ...]:
     return tuple(sorted(found, key=lambda one: (one.p90, one.name)))
 
 
-def long_waits(jobs: pl.DataFrame, most: int) -> tuple[tuple[str, int, int, int], ...]:
-    """Return user, size, wait and arrival of the longest waits over 10 minutes."""
-    shown = jobs.select("user", "size", "wait_s", "arrival_time")
+def long_waits(jobs: pl.DataFrame, most: int) -> tuple[LongestWait, ...]:
+    """Return the longest waits over 10 minutes, longest first."""
+    shown = jobs.select("user", "size", "wait_s", "arrival_time", *KEYS)
     long = shown.filter(pl.col("wait_s") > LONG_S).sort(
         "wait_s", "arrival_time", descending=[True, False], maintain_order=True
     )
-    rows = long.select(pl.col("user").fill_null(""), "size", "wait_s", "arrival_time")
-    return tuple(rows.head(most).iter_rows())
+    return tuple(
+        LongestWait(
+            row["user"] or "",
+            *(row["size"], row["wait_s"], row["arrival_time"]),
+            next(iter(together(row))) if any(row[key] for key in KEYS) else "none",
+        )
+        for row in long.head(most).iter_rows(named=True)
+    )
 
 
 SECTION: Final = ReportSection(

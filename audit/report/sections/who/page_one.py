@@ -70,6 +70,11 @@ def label(cause: ShownCause, facts: PageFacts) -> str:
     return wording.first_upper(text.format(free=free, reason=reason))
 
 
+def cause(key: str, facts: PageFacts) -> str:
+    """Return a cause in lower case, in which a full machine is one."""
+    return phrases.FULL_MACHINE if key == FULL else wording.first_lower(label(BY_KEY[key], facts))
+
+
 def has_reason(facts: PageFacts) -> bool:
     """Whether a hold or limit was recorded of much of the waiting that has no known cause."""
     return facts.where is not None and facts.where.kind == "reason"
@@ -156,12 +161,7 @@ def _patterns(of: Person, facts: PageFacts) -> Iterator[Sentence]:
     if largest == "none" and none >= LEAST_FREE and not facts.part:
         much = Slot(amounts.short_share(none), f"no reason of {of.kind} {of.name}")
         yield say(phrases.FREE, much="mostly" if none >= HALF else much)
-    words = (
-        phrases.FULL_MACHINE
-        if largest == FULL
-        else wording.first_lower(label(BY_KEY[largest], facts))
-    )
-    yield say(phrases.MANY, cause=words)
+    yield say(phrases.MANY, cause=cause(largest, facts))
 
 
 _HALVES: Final = {

@@ -1,6 +1,7 @@
 """What jobs waited for, from attempts."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -9,7 +10,7 @@ from audit.report.sections.causes import shown
 from audit.report.sections.causes.page_one import notes
 from audit.report.sections.causes.record import RuleTime, Where
 from audit.report.sections.causes.shown import CAUSES, KEYS
-from tests.report.first_page.sample import RULE, ruled
+from tests.report.first_page.sample import LIMIT, RULE, causes, facts, ruled
 from tests.report.sections.jobs import frame, job
 
 
@@ -63,6 +64,8 @@ def test_the_last_reason_recorded_of_the_waiting_without_a_cause() -> None:
     rest = [job(1_000, earlier=500, reason="Resources") for _ in range(80)]
     made = shown.where(frame(*tasks, *rest))
     assert made == Where("reason", "JobArrayTaskLimit", 180 / 220, 0.2)
+    most = frame(*4 * tasks, *rest)  # whose user has as much of it, and as many of the jobs
+    assert shown.where(most) == Where("reason", "JobArrayTaskLimit", 720 / 760, 0.5)
     assert shown.last_reason(frame(*rest)) is None
     explained = [job(10, earlier=10, reason="Dependency") for _ in range(9)]
     assert shown.last_reason(frame(*explained)) is None
@@ -83,6 +86,16 @@ def test_rules_of_one_name_are_one() -> None:
     first, second = shown.rules(jobs, named)
     assert (first.name, first.waiting_s, first.free_s) == (named["closed 1"].name, 140.0, 110.0)
     assert (second.name, second.source, second.waiting_s) == (named["limit"].name, "slurm", 90.0)
+
+
+def test_users_wait_for_others_under_a_limit_that_they_fill_together() -> None:
+    said = "Hardly any user waited for others."
+    of = facts(causes=causes(rule=0.97, none=0.03), rules=(LIMIT,))
+    assert said in [note.plain for note in notes(of)]
+    row = {"name": "limit of 384 CPUs per account", "kind": "limit", "source": "inferred"}
+    row |= {"scope": "", "unit": "cpus", "per": "account"}
+    shared = shown.named_rule(row)._replace(waiting_s=9.0)
+    assert said not in [note.plain for note in notes(replace(of, rules=(shared,)))]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """The evidence, in the words of page one."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from audit.metrics.verdict import Because, Word
 from audit.report.first_page.compose import lines
 from audit.report.sections.trust import section as trust_text
-from tests.report.first_page.sample import causes, decision, facts, known
+from tests.report.first_page.sample import LIMIT, RULE, causes, decision, facts, known
 
 
 def test_what_a_file_would_show_where_nothing_lacks_a_reason() -> None:
@@ -64,6 +65,25 @@ def test_the_next_file_is_one_that_is_missing(
     of = facts(known=known(**given), causes=causes(none=no_reason))
     assert trust_text.next_source(of).words == words
     assert words.split(",", maxsplit=1)[0] in trust_text.next_file(of).plain
+
+
+def test_a_found_limit_with_most_of_the_waiting_is_to_be_confirmed_first() -> None:
+    limit = LIMIT._replace(source="inferred")
+    of = facts(known=known(dialects=("sacct",)), rules=(limit,), causes=causes(rule=0.9, none=0.01))
+    assert trust_text.next_file(of).plain == (
+        "Next: sacctmgr -P show assoc. It would confirm the limit of 10 running jobs."
+    )
+    window = replace(of, rules=(RULE,))  # which Slurm's accounting does not know
+    assert trust_text.next_source(window).words.startswith("sacct with Reason")
+
+
+def test_the_agreement_of_a_replay_is_stated_where_it_was_used() -> None:
+    of = facts(agreement=1.0, tried=8)
+    assert "Replay: it matches 100 % of the decisions." in [
+        line.plain for line in trust_text.lines(of)
+    ]
+    missed = trust_text.lines(replace(of, reproduced=False))
+    assert not any(line.plain.startswith("Replay") for line in missed)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from audit.metrics.verdict import Because, VerdictBound, Word
 from audit.report.sections import verdict as verdicts
-from audit.report.sections.causes.record import RuleTime
+from audit.report.sections.causes.record import RuleTime, Where
 from audit.report.sections.causes.shown import KEYS
 from audit.report.sections.who.record import OvertakenRow
 from tests.report.first_page import sample
@@ -22,17 +22,16 @@ def test_fair() -> None:
         "No user was overtaken clearly more often than others; most waiting was for a full machine."
     )
     assert said(people=people(tested=0), causes=causes(own=0.6, none=0.4)) == (
-        "No user could be compared; users mostly waited for their own jobs."
+        "No user could be tested, so none is cleared; users mostly waited for their own jobs."
     )
     few = verdicts.sentence(ruled(LIMIT, 0.66, tested_waiting=0.4)).plain
     assert few == (
-        "None of the few comparable users was overtaken more often; a limit caused two thirds of "
+        "None of the few users tested was overtaken more often; a limit caused two thirds of "
         "the waiting."
     )
     open_ = decision(not_tested=0.023)  # a user whose losses could not be judged
     assert said(decision=open_, causes=causes(earlier=0.6, none=0.4)) == (
-        "No comparable user was overtaken more often than others; most waiting was for a full "
-        "machine."
+        "No user tested was overtaken more often than others; most waiting was for a full machine."
     )
     known = sample.known(by_priority=0.97)
     assert said(known=known, causes=causes(nodes=0.24, rule=0.2, none=0.16, later=0.1, own=0.3))
@@ -153,6 +152,18 @@ def test_cannot_tell_gives_the_fact_with_its_number_and_its_bound() -> None:
     assert cannot(Because.NOT_JUDGED, base_no_reason=0.6, base_p90=600, base_days=None) == (
         "Few jobs waited long; why those did, the log does not say. 57 % of the waiting cannot be "
         f"judged (25 to 35 %); a verdict needs less than half. {end}"
+    )
+    assert cannot(
+        Because.NOT_JUDGED,
+        shares={"not_judged": 0.9999},
+        base_no_reason=1.0,
+        base_p90=601,
+        base_days=None,
+        not_judged=(0.998, 1.0),
+        where=Where("reason", "JobArrayTaskLimit", 1.0, 0.3),
+    ).startswith(
+        "Enough was free in total for most of the waiting, and it is not certain why jobs waited. "
+        "Over 99 % of the waiting cannot be judged; a verdict needs less than half."
     )
     assert "Enough was free in total for most of the waiting" in cannot(
         Because.NOT_JUDGED, base_no_reason=0.6, base_p90=601
