@@ -49,7 +49,7 @@ class Described(NamedTuple):
         whole = self.newest or self.setting
         setting = whole if period is None else self.settings.get(period, self.setting)
         notes = [f"{fact.what}: {fact.value} ({fact.source})" for fact in setting.facts]
-        more = {"part": setting.part, "announced": setting.announced}
+        more = {"part": setting.part, "announced": setting.announced, "gaps": setting.gaps}
         known = {key: value for key, value in more.items() if value}
         return json.dumps({"notes": notes, "warnings": setting.warnings, **known})
 

@@ -77,6 +77,9 @@ class ClusterSettings:
     announced: tuple[int, int] | None = None
     """Records, and those that headers announce for their time; None: about the same."""
 
+    gaps: bool = False
+    """Whether most job numbers have no record."""
+
     def shown_of(self, pool: str) -> PoolInference:
         """Return what the log shows of a pool."""
         return self.inferred.get(pool, NOT_INFERRED)

@@ -54,6 +54,8 @@ class Completeness(NamedTuple):
     cautions: tuple[str, ...] = ()
     announced: tuple[int, int] | None = None
     """Records, and those that headers announce for their time, if clearly more."""
+    gaps: bool = False
+    """Whether most job numbers have no record, although the logs may hold all jobs."""
 
 
 def with_completeness(
@@ -82,7 +84,8 @@ def with_completeness(
         found = found._replace(part="; ".join(cautions) or found.part)
         cautions = {}
     warnings = (*setting.warnings, *found.cautions, *cautions)
-    return replace(setting, part=found.part, warnings=warnings, announced=found.announced)
+    part, announced, gaps = found.part, found.announced, found.gaps
+    return replace(setting, part=part, warnings=warnings, announced=announced, gaps=gaps)
 
 
 def judged(
@@ -125,7 +128,7 @@ def judged(
     found = [*([few] if share < _WHOLE else []), *([missing] if gaps else [])]
     found += _ended_early([of for of, _ in headers], latest)
     cautions = tuple(f"the log may be a part of the workload: {text}" for text in found)
-    return Completeness("", cautions, announced)
+    return Completeness("", cautions, announced, gaps)
 
 
 def _percent(share: float) -> str:

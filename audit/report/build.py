@@ -120,6 +120,7 @@ def build(
         settings=settings,
         part=noted.part,
         announced=noted.announced,
+        gaps=noted.gaps,
         **logs.read(source, parts),
         **usage.read(source),
     )
@@ -172,12 +173,13 @@ class _Noted(NamedTuple):
     warnings: tuple[str, ...]
     part: str  # why the log is a part of the workload
     announced: tuple[int, int] | None  # records, and those that headers announce
+    gaps: bool  # whether most job numbers have no record
 
 
 def _noted(text: str) -> _Noted:
     """Return the content of ``clusters.notes``: an object, or only a list or object of notes."""
     value = json.loads(text)
-    keys = {"notes", "warnings", "part", "announced"}
+    keys = {"notes", "warnings", "part", "announced", "gaps"}
     if isinstance(value, dict) and not set(value) <= keys:
         value = [f"{key}: {text}" for key, text in value.items()]
     if not isinstance(value, dict):
@@ -185,4 +187,5 @@ def _noted(text: str) -> _Noted:
     notes, warnings = (tuple(map(str, value.get(key, ()))) for key in ("notes", "warnings"))
     announced = value.get("announced")
     counts = (int(announced[0]), int(announced[1])) if announced else None
-    return _Noted(notes, warnings, str(value.get("part", "")), counts)
+    part, gaps = str(value.get("part", "")), bool(value.get("gaps"))
+    return _Noted(notes, warnings, part, counts, gaps)

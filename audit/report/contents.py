@@ -212,6 +212,7 @@ class Contents:
     unplaced: tuple[Unplaced, ...] = ()  # attempts that ran at an unknown time, by pool
     part: str = ""  # why the log is a part of the workload, in a clause; empty: it is not
     announced: tuple[int, int] | None = None  # records, and those that headers announce
+    gaps: bool = False  # whether most job numbers have no record
     verdicts: tuple[PoolVerdict, ...] = ()  # by pool, most waiting first
     rules: tuple[RuleInForce, ...] = ()  # by pool, most waiting first
     first: tuple[FirstPage, ...] = ()  # page one of each pool with a verdict, in the same order

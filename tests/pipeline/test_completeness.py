@@ -37,7 +37,8 @@ def judged(path: Path, *stated: Population | None) -> Completeness:
         before = LogRequest(logs=[path]).setting(taken)
         setting = completeness.with_completeness(before, con, stated)
     assert before.warnings == setting.warnings[: len(before.warnings)]
-    return Completeness(setting.part, setting.warnings[len(before.warnings) :], setting.announced)
+    warnings = setting.warnings[len(before.warnings) :]
+    return Completeness(setting.part, warnings, setting.announced, setting.gaps)
 
 
 def swf(path: Path, days: float, records: int, **entries: object) -> Path:
@@ -120,6 +121,7 @@ def test_missing_numbers_are_a_caution_and_with_single_tasks_a_part(tmp_path: Pa
     apart = sacct(tmp_path / "apart.psv", [str(3 * k) for k in range(300)])
     found = judged(apart)
     assert found.part == ""
+    assert found.gaps
     assert found.cautions == (
         "the log may be a part of the workload: 67 % of the job numbers of its median month have "
         "no record",
@@ -199,7 +201,8 @@ def of_table(name: str, file: str, *stated: Population) -> Completeness:
         taken = take_in(con, request.open(), ClusterFinder(request.open(), "c", Config()), Config())
         before = request.setting(taken)
         setting = completeness.with_completeness(before, con, stated)
-    return Completeness(setting.part, setting.warnings[len(before.warnings) :], setting.announced)
+    warnings = setting.warnings[len(before.warnings) :]
+    return Completeness(setting.part, warnings, setting.announced, setting.gaps)
 
 
 def test_what_a_preset_states_reaches_the_report() -> None:

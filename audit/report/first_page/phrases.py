@@ -285,6 +285,7 @@ STEPS: Final = (
     "Nodes, limits, priorities",
 )
 COMPLETE: Final = "Complete. All records were read."
+NUMBERS_MISSING: Final = "All records were read, but most job numbers have none."
 MISSING_TIMES: Final[Mapping[Because, str]] = {
     Because.FEW_STARTS: "Start times are missing.",
     Because.FEW_ARRIVALS: "Submission times are missing.",

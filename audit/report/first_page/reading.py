@@ -353,6 +353,7 @@ class _Reading:
             tuple(dict.fromkeys(log.dialect for log in contents.inputs)),
             trust.by_priority(jobs) if jobs.height else None,
             tuple(kind for (kind,) in queries.rows(self.con, "evidence_kinds", **of)),
+            contents.gaps,
         )  # fmt: skip
 
     def _nodes(self) -> tuple[int, int]:

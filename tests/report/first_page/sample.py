@@ -48,6 +48,7 @@ def people(**changes: Any) -> People:
         *("user", 40, 3, 0.51, 0.45, (), 20),
         *((person("anna"), person("3")), 30, 2, 1, (person("ben"),)),
         longest=person("ben"),
+        tested_of_kind=20,
     )
     return made._replace(**changes)
 

@@ -23,6 +23,7 @@ class Known(NamedTuple):
     dialects: tuple[str, ...]
     by_priority: float | None  # of the starts before an earlier job: those of higher priority
     evidence: tuple[str, ...] = ()  # kinds of samples and logs of the scheduler
+    gaps: bool = False  # whether most job numbers have no record
 
 
 class TrustStep(NamedTuple):

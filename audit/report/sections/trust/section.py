@@ -84,7 +84,7 @@ def steps(facts: PageFacts) -> tuple[TrustStep, ...]:
 def _lacking(known: Known) -> bool:
     """Whether records are missing: of those that the header names, or refused ones."""
     records, named = known.announced or (1, 1)
-    return records < ALL * named or known.refused > (1 - ALL) * known.records
+    return known.gaps or records < ALL * named or known.refused > (1 - ALL) * known.records
 
 
 def _mark(*shares: float) -> str:
@@ -102,7 +102,7 @@ def _records(facts: PageFacts) -> Sentence:
         slots = (Slot(n, "records of the file"), Slot(m, "records of the header"))
         return say(phrases.OF_HEADER, n=slots[0], m=slots[1])
     if not known.refused:
-        return say(phrases.COMPLETE)
+        return say(phrases.NUMBERS_MISSING if known.gaps else phrases.COMPLETE)
     empty: Sentence | str = ""
     if known.empty_days:
         days = Slot(wording.plural(known.empty_days, "day"), "days without records")

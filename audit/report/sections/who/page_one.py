@@ -221,7 +221,7 @@ def _groups(people: People, facts: PageFacts) -> Iterator[WhoGroup]:
             phrases.OVERTAKEN,
             base=base,
             n=Slot(str(len(people.overtaken)), "number overtaken"),
-            m=Slot(wording.count(people.tested), "number tested"),
+            m=Slot(wording.count(people.tested_of_kind), "number tested"),
             kind=kind,
         )
         yield WhoGroup(title, tuple(_overtaken_rows(people, facts)))

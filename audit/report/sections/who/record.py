@@ -138,7 +138,7 @@ class People(NamedTuple):
     half_waiting: float
     half_cpu: float
     overtaken: tuple[OvertakenRow, ...]
-    tested: int
+    tested: int  # users
     most: tuple[Person, ...]
     compared: int
     longer: int  # of those compared
@@ -147,6 +147,7 @@ class People(NamedTuple):
     used_less: tuple[UsedLess, ...] = ()
     with_share: int = 0
     longest: Person | None = None  # of those longer, the one with most excess
+    tested_of_kind: int = 0
 
 
 class WhoRow(NamedTuple):

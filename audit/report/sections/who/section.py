@@ -10,6 +10,7 @@ from audit.metrics.attempts import users
 from audit.metrics.attempts.population import only
 from audit.metrics.quantiles import MEDIAN
 from audit.metrics.verdict import Decision, KnownCause
+from audit.registry.passed import PassedWhy
 from audit.report.charts.series import NUWT_CUT
 from audit.report.contents import PoolPart
 from audit.report.figures import Parts, by_value
@@ -159,6 +160,7 @@ def of_people(jobs: pl.DataFrame, context: Context) -> People | None:
         tuple(used_less_of(jobs, total, context)),
         len(context.shares),
         who.person(longer[0]) if longer else None,
+        who.tested(),
     )
 
 
@@ -223,6 +225,11 @@ class _Who(NamedTuple):
             ),
             _last_reason(mine),
         )
+
+    def tested(self) -> int:
+        """Return how many entities of the kind *passed over* tested."""
+        mine = [row["why"] for row in self.context.overtaken if row["entity_kind"] == self.kind]
+        return sum(why is None or PassedWhy(str(why)).tested for why in mine)
 
     def most(self) -> tuple[Person, ...]:
         """Return the three with most waiting, from the least share on that is listed."""

@@ -39,6 +39,12 @@ def test_records_that_a_header_names(
     assert (first.mark, first.text.plain) == (mark, text)
 
 
+def test_records_that_were_read_are_not_complete_where_most_job_numbers_have_none() -> None:
+    first = trust_text.steps(facts(known=known(gaps=True)))[0]
+    assert first.mark == "half"
+    assert first.text.plain == "All records were read, but most job numbers have none."
+
+
 SLURM = {"dialects": ("sacct",), "reasons": 1.0, "priorities": 1.0, "nodes_declared": True}
 PBS = {"dialects": ("pbs",), "limits": "pbs", "nodes_declared": True}
 

@@ -106,6 +106,17 @@ def test_those_that_are_named_are_listed_from_one_percent_of_the_base_on() -> No
         assert found(*jobs, overtaken=[overtaken(**less)], base_waited_s=1_000.0).overtaken == ()
 
 
+def test_accounts_that_were_tested_are_not_counted_as_users() -> None:
+    rows = [overtaken(entity_kind="account", entity="bio")]
+    rows += [overtaken(entity_kind="account", entity="x0", named=False, why="usual")]
+    rows += [overtaken(entity_kind="account", entity="y", named=None, why="few_jobs")]
+    rows += [overtaken(entity=f"u{k}", named=False, why="usual") for k in range(9)]
+    jobs = [job(100, user="a", account="bio"), job(10, user="b", account="x0")]
+    of_accounts = sample.decision(kind="account")
+    assert found(*jobs, overtaken=rows, decision=of_accounts).tested_of_kind == 2
+    assert found(*jobs, overtaken=rows).tested_of_kind == 9
+
+
 def test_an_account_that_used_much_less_than_its_share_is_listed() -> None:
     jobs = (job(100, user="a", account="bio"), job(900, user="b", account="physics"))
     shares = {"bio": (0.23, 0.4), "physics": (0.77, 0.6), "gone": (0.0, 0.1)}
