@@ -88,7 +88,7 @@ def shown(described: pl.DataFrame, pool: Pool, now: int, log_begin: int) -> Fitt
     every = look(described, pool, now, log_begin)
     found, chains = every.plateaus, every.chains
     facts = (*_rules(found), *_own(found), *_chains(chains), *_capacity(found.capacity, pool))
-    rows = [_row(rule, found.pool) for rule in found.rules]
+    rows = [*_class_rows(found, pool), *(_row(rule, found.pool) for rule in found.rules)]
     says = [f"{row['rule'][:1].upper()}{row['rule'][1:]}" for row in rows]
     return Fitted(
         found.pool,
@@ -141,6 +141,17 @@ def _row(rule: PlateauRule, pool: Pool) -> dict[str, Any]:
         "breaks": counts.broken,
         "stops": counts.at,
     }
+
+
+def _class_rows(found: Plateaus, pool: Pool) -> Iterator[dict[str, Any]]:
+    """Yield such a row of the capacity in force of all jobs but those of a small partition."""
+    if (below := found.capacity) is None:
+        return
+    known = (*pool.limits, *(rule.limit for rule in found.rules))
+    for limit in found.pool.limits:
+        if limit not in known:
+            text = rule_text(limit, pool.resource.value, pool.zone)
+            yield {"rule": text, "breaks": below.broken, "stops": below.withheld}
 
 
 def _rules(found: Plateaus) -> Iterator[Fact]:

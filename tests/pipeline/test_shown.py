@@ -6,8 +6,12 @@ from pathlib import Path
 import pytest
 
 from audit.cluster import fitted
+from audit.cluster.rules import rules_of
 from audit.model import Limit, Window
 from audit.pipeline.shown import look, shown
+from audit.scenario.plateaus import search
+from audit.scenario.plateaus.capacity import CapacityBelow
+from audit.scenario.plateaus.entities import Family
 from audit.scenario.plateaus.search import find_plateaus
 from audit.scenario.releases.holds import Holding
 from bench.logs.sites.kinds import TrueRule
@@ -58,6 +62,19 @@ def test_a_capacity_below_the_declared_one_is_in_force() -> None:
     assert (found.pool.capacity, found.pool.amounts) == (148, (("cpus", 148),))
     [fact] = found.facts
     assert (fact.what, fact.value) == ("capacity in force", "148 CPUs of 152 CPUs")
+
+
+def test_a_capacity_of_all_but_a_small_partition_is_a_rule_that_was_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    below = CapacityBelow(Family(None, without="debug"), 148, 152, 900, 3, 12, 60)
+    monkeypatch.setattr(search, "capacity_below", lambda *_: below)
+    found = of(Planted(days=21, a_day=20))
+    (row, *_) = found.details["evidence"]
+    name = "limit of 148 CPUs in total for jobs in partition batch"
+    assert row == {"rule": name, "breaks": 3, "stops": 900}
+    (of_pool, *_) = rules_of(found.pool, found.details["evidence"]).iter_rows(named=True)
+    assert (of_pool["rule"], of_pool["source"]) == (name, "inferred")
 
 
 def test_a_chain_holds() -> None:

@@ -93,12 +93,10 @@ def fits(sentence_: Sentence) -> bool:
 
 def _why_fair(facts: PageFacts) -> str:
     people, decision = facts.people, facts.decision
-    named = [] if people is None else people.overtaken
-    if named:
-        known = sum(one.cause is not None for one in named)
-        if not known:
+    if people is not None and (known := people.known_causes):
+        if not any(known):
             return phrases.LITTLE
-        return phrases.KNOWN if known == len(named) else phrases.LITTLE_OR_KNOWN
+        return phrases.KNOWN if all(known) else phrases.LITTLE_OR_KNOWN
     if (facts.known.by_priority or 0.0) >= PRIORITY:
         return phrases.BY_PRIORITY
     if people is None or not people.tested:

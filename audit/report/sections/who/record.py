@@ -148,6 +148,8 @@ class People(NamedTuple):
     with_share: int = 0
     longest: Person | None = None  # of those longer, the one with most excess
     tested_of_kind: int = 0
+    known_causes: tuple[bool, ...] = ()
+    """Of each that *passed over* names, with little waiting too: whether its cause is known."""
 
 
 class WhoRow(NamedTuple):

@@ -161,6 +161,7 @@ def of_people(jobs: pl.DataFrame, context: Context) -> People | None:
         len(context.shares),
         who.person(longer[0]) if longer else None,
         who.tested(),
+        who.known_causes(),
     )
 
 
@@ -228,8 +229,15 @@ class _Who(NamedTuple):
 
     def tested(self) -> int:
         """Return how many entities of the kind *passed over* tested."""
-        mine = [row["why"] for row in self.context.overtaken if row["entity_kind"] == self.kind]
-        return sum(why is None or PassedWhy(str(why)).tested for why in mine)
+        whys = [row["why"] for row in self._of_kind()]
+        return sum(why is None or PassedWhy(str(why)).tested for why in whys)
+
+    def known_causes(self) -> tuple[bool, ...]:
+        """Return whether there is a known cause, of each that *passed over* names."""
+        return tuple(row["cause"] is not None for row in self._of_kind() if row["named"])
+
+    def _of_kind(self) -> list[Mapping[str, object]]:
+        return [row for row in self.context.overtaken if row["entity_kind"] == self.kind]
 
     def most(self) -> tuple[Person, ...]:
         """Return the three with most waiting, from the least share on that is listed."""

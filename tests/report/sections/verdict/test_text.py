@@ -8,7 +8,6 @@ from audit.metrics.verdict import Because, VerdictBound, Word
 from audit.report.sections import verdict as verdicts
 from audit.report.sections.causes.record import RuleTime, Where
 from audit.report.sections.causes.shown import KEYS
-from audit.report.sections.who.record import OvertakenRow
 from tests.report.first_page import sample
 from tests.report.first_page.sample import LIMIT, causes, decision, facts, people, ruled, unfair
 
@@ -35,14 +34,13 @@ def test_fair() -> None:
     )
     known = sample.known(by_priority=0.97)
     assert said(known=known, causes=causes(nodes=0.24, rule=0.2, none=0.16, later=0.1, own=0.3))
-    named = (OvertakenRow("user", "a", 1, 2, 0.02, 9, None, None, 0.0),)
-    held = (named[0]._replace(cause="held"),)
-    for rows, words in (
-        (named, "lost little"),
-        (held, "had a known reason"),
-        ((*named, *held), "lost little or had a known reason"),
+    for known_causes, words in (
+        ((False,), "lost little"),
+        ((True,), "had a known reason"),
+        ((False, True), "lost little or had a known reason"),
     ):
-        assert said(people=people(overtaken=rows)).startswith(f"Those overtaken more often {words}")
+        fair = said(people=people(known_causes=known_causes))
+        assert fair.startswith(f"Those overtaken more often {words}")
 
 
 def test_two_causes_of_about_the_same_size_are_named_together() -> None:
@@ -70,9 +68,8 @@ def test_every_cause_has_words_that_fit(key: str) -> None:
 
 
 def test_a_cause_goes_where_the_sentence_would_be_too_long() -> None:
-    row = OvertakenRow("user", "a", 1, 2, 0.02, 9, None, None, 0.0)
-    both = (row, row._replace(cause="held"))
-    of = facts(people=people(overtaken=both), causes=causes(earlier=0.37, later=0.12, down=0.08))
+    both = people(known_causes=(False, True))
+    of = facts(people=both, causes=causes(earlier=0.37, later=0.12, down=0.08))
     assert verdicts.sentence(of).plain == (
         "Those overtaken more often lost little or had a known reason."
     )

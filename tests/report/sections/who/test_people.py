@@ -106,6 +106,15 @@ def test_those_that_are_named_are_listed_from_one_percent_of_the_base_on() -> No
         assert found(*jobs, overtaken=[overtaken(**less)], base_waited_s=1_000.0).overtaken == ()
 
 
+def test_those_that_are_named_and_lost_little_are_not_forgotten() -> None:
+    jobs = (job(900, user="a"), job(100, user="b"))
+    rows = [overtaken(passed_s=9), overtaken(entity="b", passed_s=9, cause="held")]
+    rows.append(overtaken(entity="c", named=False, why="usual"))
+    made = found(*jobs, overtaken=rows, base_waited_s=1_000.0)
+    assert made.overtaken == ()  # below 1 %
+    assert made.known_causes == (False, True)
+
+
 def test_accounts_that_were_tested_are_not_counted_as_users() -> None:
     rows = [overtaken(entity_kind="account", entity="bio")]
     rows += [overtaken(entity_kind="account", entity="x0", named=False, why="usual")]
