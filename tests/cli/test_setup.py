@@ -108,6 +108,9 @@ def test_init_run_and_doctor_of_a_new_site(run: Run, tmp_path: Path) -> None:
     assert looked.stderr == "next: 'fairaudit run' reads and reports\n"
     assert run("doctor").stderr == ""
     assert "computed mine 2001-09" in run("run").stdout
+    assert run("archive", "--cluster", "mine").stdout == "nothing is archived\n"
+    assert "config.toml has: mine" in run("archive", "--cluster", "x", check=2).stderr
+    assert run("archive", "--back", "2001-09-01").stdout == "moved 0 records of 0 months back\n"
     run("init", "--partitions", "none.txt", "--output", "other.toml", check=2)
 
 
