@@ -168,14 +168,17 @@ def refused(
         raise UsageError("--db is read-only: --replay and --accept change the store of config.toml")
     from audit.nightly.keeping import quarantine
 
-    of = site(target.config or SITE)
+    of, changed = site(target.config or SITE), 0
     if replay:
         done = quarantine.replay(of, cluster, code, file, mended)
+        changed += done.taken
         show(f"accepted {done.taken:,} records; {done.left:,} are still refused")
     if accept:
         number = quarantine.accept(of, cluster, file)
+        changed += number
         show(f"accepted {number:,} doubtful records")
-    show("run 'fairaudit run' to compute the changes")
+    if changed:
+        show("run 'fairaudit run' to compute the changes")
 
 
 def _answer(

@@ -18,14 +18,13 @@ class CommandHelp(NamedTuple):
     page: str
     """Where it is described, in the folder docs."""
     next_step: str | None = None
-    """What most users do next; printed when the command has ended. None: nothing is."""
+    """What most users do next, printed at the end; None: nothing, or it depends on options."""
 
 
 # fmt: off
 HELP: Final[Mapping[str, CommandHelp]] = {
     "audit": CommandHelp(
-        AUDIT, "fairaudit audit jobs.psv --out report", "first-report.md",
-        "open the report; 'fairaudit explain JOB' shows why a job waited"),
+        AUDIT, "fairaudit audit jobs.psv --out report", "first-report.md"),
     "explain": CommandHelp(
         AUDIT, "fairaudit explain 4711 jobs.psv", "report.md",
         "'fairaudit stuck' lists other jobs that wait or waited longer than similar ones"),
@@ -44,15 +43,13 @@ HELP: Final[Mapping[str, CommandHelp]] = {
         TRY, "fairaudit whatif jobs.psv --capacity +10", "simulation.md",
         "open the page; one change at a time shows more than several at once"),
     "fit-policy": CommandHelp(
-        TRY, "fairaudit fit-policy jobs.psv --write config.toml", "fit-policy.md",
-        "'fairaudit audit --config config.toml LOG' audits with what was found"),
+        TRY, "fairaudit fit-policy jobs.psv --write config.toml", "fit-policy.md"),
     "experiment": CommandHelp(
         TRY, "fairaudit experiment grid jobs.swf", "studies/README.md"),
     "init": CommandHelp(
-        NIGHTLY, "fairaudit init --slurm", "service.md",
-        "'fairaudit doctor' checks config.toml; 'fairaudit run' is the first run"),
+        NIGHTLY, "fairaudit init --slurm", "service.md"),
     "doctor": CommandHelp(
-        NIGHTLY, "fairaudit doctor", "service.md", "'fairaudit run' reads and reports"),
+        NIGHTLY, "fairaudit doctor --config config.toml", "service.md"),
     "run": CommandHelp(NIGHTLY, "fairaudit run", "service.md"),
     "ingest": CommandHelp(NIGHTLY, "fairaudit ingest", "service.md"),
     "report": CommandHelp(NIGHTLY, "fairaudit report --user anna", "service.md"),

@@ -206,10 +206,8 @@ def archive(
         cluster = site.config.clusters[0].name
     months = archiving.bring_back(site, cluster, parse_day(back))
     records = sum(month.records for month in months)
-    show(
-        f"moved {records:,} records of {len(months):,} months back; run 'fairaudit run' to compute "
-        "them"
-    )
+    done = f"moved {records:,} records of {len(months):,} months back"
+    show(f"{done}; run 'fairaudit run' to compute them" if months else done)
 
 
 def deliver(

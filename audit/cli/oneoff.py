@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 from typer import Argument, Exit, Option
 
 from audit.cli import options as opt
-from audit.cli.options import at_work, say, show, tell, warn
+from audit.cli.options import at_work, passed, say, show, tell, warn
 from audit.errors import UsageError
 from audit.policies import Backfill, Order
 from audit.words import AnswerFormat
@@ -164,6 +164,9 @@ def audit(
     if outcome.fails:
         say(f"verdict: {outcome.verdict} is in verdict.fail of the configuration")
         raise Exit(1)
+    if form is AnswerFormat.text:
+        of = passed("--db", outcome.database, opt.DEFAULT_OUT / "audit.duckdb")
+        say(f"next: open the report; 'fairaudit explain JOB{of}' shows why a job waited")
 
 
 @opt.grouped
@@ -281,3 +284,6 @@ def fit_policy(
     from audit.oneoff.fit_policy import plan
 
     given.conduct(plan.KEY, plan.plan(given.pool, write, given.site.folder))
+    if write is not None:
+        of = passed("--config", write)
+        say(f"next: 'fairaudit audit LOG{of}' audits with what was found")

@@ -8,6 +8,7 @@ everything else to stderr.
 from __future__ import annotations
 
 import inspect
+import shlex
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -353,6 +354,11 @@ def warn(warnings: Iterable[str]) -> None:
     """Print warnings on stderr."""
     for warning in warnings:
         say(f"warning: {warning}")
+
+
+def passed(flag: str, file: Path, default: Path | None = None) -> str:
+    """Return an option as a shell reads it, after a blank; empty if the file is the default."""
+    return "" if file == default else f" {flag} {shlex.quote(str(file))}"
 
 
 def described(fact: Fact) -> str:

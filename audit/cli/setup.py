@@ -13,7 +13,7 @@ import typer
 from typer import Argument, Option
 
 from audit.cli import options as opt
-from audit.cli.options import at_work, described, say, show, warn
+from audit.cli.options import at_work, described, passed, say, show, warn
 from audit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def init(
     if slurm:
         _first_audit(output, logs or [], draft.name)
     else:
-        show(output)
+        _print_written(output)
 
 
 def _propose_table(path: Path, logs: list[Path]) -> None:
@@ -113,6 +113,13 @@ def _propose_table(path: Path, logs: list[Path]) -> None:
     initial.write_table(path, logs)
     say("Check every line of it, answer what it asks, and run the same command again.")
     show(path)
+
+
+def _print_written(file: Path) -> None:
+    """Print the new file, and what to do next."""
+    show(file)
+    check, run = passed("--config", file), passed("--config", file, opt.SITE)
+    say(f"next: 'fairaudit doctor{check}' checks the file; 'fairaudit run{run}' is the first run")
 
 
 def _written(draft: Draft) -> str:
@@ -199,3 +206,5 @@ def doctor(
     if wrong := sum(not finding.ok for finding in findings):
         say(f"fairaudit: {wrong} of {len(findings)} checks failed")
         raise typer.Exit(2)
+    if config is not None:
+        say(f"next: 'fairaudit run{passed('--config', config, opt.SITE)}' reads and reports")

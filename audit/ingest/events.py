@@ -91,11 +91,15 @@ def _unsettled(records: pl.DataFrame) -> pl.DataFrame:
     """Undo an earlier settling, and drop records that inputs share.
 
     Arrivals and amounts cannot be undone, but only grow with more records: of equal records the
-    smallest counts.
+    smallest counts. A queued job's arrival before its submission is of another life.
     """
+    early = (pl.col("eligible_time") < pl.col("submit_time")).fill_null(value=False)
     bare = records.with_columns(
         *(pl.when(~are_instants()).then(name).alias(name) for name in _TAKEN_OVER)
-    ).with_columns(suspended_s=pl.lit(None, pl.Int64))
+    ).with_columns(
+        eligible_time=pl.when(~(_queued & early)).then("eligible_time"),
+        suspended_s=pl.lit(None, pl.Int64),
+    )
     content = [name for name in _CONTENT if name in bare.columns]
     marks = bare.select(content).hash_rows()
     if marks.n_unique() == bare.height:
@@ -210,14 +214,21 @@ def _completed(events: pl.DataFrame, out: Mapping[str, NDArray[Any]]) -> pl.Data
 
 
 def _taken_over(events: pl.DataFrame, out: Mapping[str, NDArray[Any]]) -> pl.DataFrame:
-    """Give each job that left the columns of its run; without a run, its job's, but no start."""
+    """Give each job that left the columns of its run; without a run, its job's, but no start.
+
+    An eligible time after its end is of an earlier settling, before the clock went back.
+    """
     source = out["source"]
     takes = np.flatnonzero(source >= 0)
     if not len(takes):
         return events
     left = events[takes].with_columns(events[source[takes]].select(_TAKEN_OVER))
     ran = pl.lit(pl.Series(out["ends"][takes]))
-    left = left.with_columns(start_time=pl.when(ran).then("start_time"), occupancy_s=None)
+    left = left.with_columns(
+        start_time=pl.when(ran).then("start_time"),
+        eligible_time=pl.when(pl.col("eligible_time") <= pl.col("end_time")).then("eligible_time"),
+        occupancy_s=None,
+    )
     places = pl.concat([pl.Series(np.setdiff1d(np.arange(events.height), takes)), pl.Series(takes)])
     rest = events.filter(pl.Series(source < 0))
     return pl.concat([rest, left]).with_columns(place=places).sort("place").drop("place")

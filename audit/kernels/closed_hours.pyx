@@ -130,9 +130,6 @@ def forbidden_starts(
         window: the window.
         inside: rows (``Forbidden``) are added for the attempts of its class,
         outside: and for its neighbours.
-
-    Raises:
-        MemoryError: there is no memory for them.
     """
     add_starts(at, window, True, None, inside, outside)
 
@@ -152,9 +149,6 @@ def forbidden_events(
         window: the window.
         numbers: the users and bits.
         out: rows of one number are added.
-
-    Raises:
-        MemoryError: there is no memory for them.
     """
     add_starts(at, window, False, numbers, out, out)
 
@@ -193,8 +187,6 @@ cdef int add_starts(
                 continue
             if next_forbidden(window, begin, begin + 1, at.reach[job]) != NEVER:
                 keep_start(window, numbers, inside, outside, begin, job, True)
-    if min(inside.places, outside.places) < 0:
-        raise MemoryError("no memory for the starts that a window forbids")
     return 0
 
 

@@ -84,8 +84,6 @@ def forbidden_spans(
                 end += 1
             _follow(begin, end, attempts, events, limit, queues, spans)
             begin = end
-    if spans.places < 0:
-        raise MemoryError
     return spans.taken()
 
 

@@ -303,8 +303,11 @@ def pseudonyms(
     Raises UsageError if there are no names, not exactly one key, or a column without pseudonyms.
     """
     keyed = [of for of in config.clusters if of.people.hidden and cluster in (None, of.name)]
-    if len(keyed) != 1:
-        listed = ", ".join(of.name for of in keyed) or "none"
+    if not keyed:
+        where = "no cluster has" if cluster is None else f"cluster {cluster!r} does not have"
+        raise UsageError(f"pseudonym: {where} people.key_file")
+    if len(keyed) > 1:
+        listed = ", ".join(of.name for of in keyed)
         raise UsageError(f"pseudonym: clusters with people.key_file: {listed}; choose (--cluster)")
     (of,) = keyed
     if not names:

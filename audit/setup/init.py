@@ -338,11 +338,11 @@ def write(draft: Draft) -> str:
 def refuse_existing(path: Path, *, force: bool = False) -> None:
     """Raise UsageError if the file exists (unless ``force``), or its folder does not."""
     if path.is_dir():
-        raise UsageError(f"{path}: is a folder; name the file to write (--output)")
+        raise UsageError(f"{path}: is a folder; name the file to write")
     if not force and os.path.lexists(path):
         raise UsageError(f"{path}: already exists; --force replaces it, --output names another")
     if not path.parent.is_dir():
-        raise UsageError(f"{path.parent}: no such folder (--output)")
+        raise UsageError(f"{path.parent}: no such folder")
     folders.require(path.parent)
 
 

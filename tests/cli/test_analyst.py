@@ -82,12 +82,14 @@ def test_refused_records_are_listed_corrected_and_accepted(run: Run, tmp_path: P
     assert [one["text"] for one in listed] == ["1 2 3", wrong]
     one = run("refused", "--config", "config.toml", "--code", "doubtful", "--format", "csv")
     assert len(one.stdout.splitlines()) == 2
-    assert "accepted 0 records; 1 are still refused" in run("refused", "--replay").stdout
+    same = run("refused", "--replay").stdout
+    assert same == "accepted 0 records; 1 are still refused\n"  # no change, so no next step
 
     listed[0]["text"] = line(97, submit=500)
     write(tmp_path / "mended.json", json.dumps(listed))
     done = run("refused", "--replay", "--mended", "mended.json", "--accept").stdout
-    assert "accepted 1 records; 0 are still refused\naccepted 1 doubtful records\n" in done
+    taken = "accepted 1 records; 0 are still refused\naccepted 1 doubtful records\n"
+    assert done == f"{taken}run 'fairaudit run' to compute the changes\n"
     assert "computed c" in run("run", "--config", "config.toml").stdout
     assert run("refused", "--config", "config.toml", "--format", "json").stdout == "[]\n"
 

@@ -38,8 +38,8 @@ def test_examples_have_options_that_exist(name: str) -> None:
 
 
 def test_a_command_ends_with_the_next_step(run: Run) -> None:
-    assert help.next_step(["audit", "a.swf"]) == help.HELP["audit"].next_step
-    for silent in (["audit", "a.swf", "--format", "json"], ["audit", "--help"], ["run"], []):
+    assert help.next_step(["stuck", "a.swf"]) == help.HELP["stuck"].next_step
+    for silent in (["stuck", "a.swf", "--format", "json"], ["stuck", "--help"], ["run"], []):
         assert help.next_step(silent) is None
 
 

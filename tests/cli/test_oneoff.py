@@ -175,6 +175,17 @@ def test_a_job_larger_than_the_pool_is_counted(run: Run, tmp_path: Path) -> None
     assert warning in done.stderr
 
 
+def test_the_next_step_names_the_database_and_the_configuration(run: Run, tmp_path: Path) -> None:
+    write(tmp_path / "a.swf", busy(20))
+    usual = run("audit", "a.swf", *QUICK).stderr
+    assert usual.endswith("'fairaudit explain JOB' shows why a job waited\n")
+    other = run("audit", "a.swf", *QUICK, "--out", "my report").stderr
+    assert "'fairaudit explain JOB --db 'my report/audit.duckdb'' shows" in other
+    assert "next:" not in run("fit-policy", "a.swf").stderr
+    found = run("fit-policy", "a.swf", "--write", "found.toml").stderr
+    assert found.endswith("'fairaudit audit LOG --config found.toml' audits with what was found\n")
+
+
 def test_a_verdict_that_counts_as_a_failure_ends_with_1(run: Run, tmp_path: Path) -> None:
     """Only where the configuration lists the word."""
     write(tmp_path / "mine.swf", busy(20))

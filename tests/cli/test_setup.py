@@ -96,12 +96,36 @@ def test_init_run_and_doctor_of_a_new_site(run: Run, tmp_path: Path) -> None:
     made = run("init", "a.swf", "--name", "mine")
     assert made.stdout == "config.toml\n"
     assert "Europe/Berlin" in made.stderr
+    assert (
+        "'fairaudit doctor --config config.toml' checks the file; 'fairaudit run' is" in made.stderr
+    )
+    other = run("init", "a.swf", "--name", "mine", "--output", "b.toml").stderr
+    assert "'fairaudit run --config b.toml' is the first run" in other
     assert run("init", "a.swf", "--name", "mine", check=2).stdout == ""
-    looked = run("doctor", "--config", "config.toml").stdout
-    assert "cluster 'mine'" in looked
-    assert "archive: nothing is archived" in looked
+    looked = run("doctor", "--config", "config.toml")
+    assert "cluster 'mine'" in looked.stdout
+    assert "archive: nothing is archived" in looked.stdout
+    assert looked.stderr == "next: 'fairaudit run' reads and reports\n"
+    assert run("doctor").stderr == ""
     assert "computed mine 2001-09" in run("run").stdout
+    assert run("archive", "--cluster", "mine").stdout == "nothing is archived\n"
+    assert "config.toml has: mine" in run("archive", "--cluster", "x", check=2).stderr
+    assert run("archive", "--back", "2001-09-01").stdout == "moved 0 records of 0 months back\n"
     run("init", "--partitions", "none.txt", "--output", "other.toml", check=2)
+
+
+def test_a_proposed_table_is_checked_before_a_configuration_is_written(
+    run: Run, tmp_path: Path
+) -> None:
+    times = [f"2021-01-01 {hour:02d}:00:00" for hour in range(1, 4)]
+    rows = [f"{number},ann,{','.join(times)}" for number in range(5)]
+    write(tmp_path / "jobs.csv", "\n".join(["jid,who,adt,sdt,edt", *rows]) + "\n")
+    made = run("init", "jobs.csv", "--table", "table.toml")
+    assert made.stdout == "table.toml\n"
+    assert made.stderr.endswith("run the same command again.\n")
+    assert not (tmp_path / "config.toml").exists()
+    absent = run("init", "jobs.csv", "--table", "no/table.toml", check=2).stderr
+    assert absent == "fairaudit: no: no such folder\n"
 
 
 @pytest.mark.thorough
@@ -139,7 +163,8 @@ def test_pseudonyms_are_printed_under_the_key(run: Run, tmp_path: Path) -> None:
     assert "give names with --user NAME" in run("pseudonym", check=2).stderr
     assert "names become pseudonyms" in run("doctor", "--config", "config.toml").stdout
     write(tmp_path / "config.toml", '[[clusters]]\nname = "c"\n')
-    assert "none; choose" in run("pseudonym", "--user", "anna", check=2).stderr
+    assert "no cluster has people.key_file" in run("pseudonym", "--user", "anna", check=2).stderr
+    assert "cluster 'c' does not have" in run("pseudonym", "--cluster", "c", check=2).stderr
     write(tmp_path / "config.toml", config)
     write(tmp_path / "a.swf", busy(20))
     refused = run("audit", "a.swf", "--config", "config.toml", "--no-pdf", check=2).stderr

@@ -81,6 +81,10 @@ STORIES: dict[str, tuple[list[str], list[tuple[object, ...]]]] = {
         [(1, "CANCELLED", 100, 150, 199)],
     ),
     "aborted by the server": ([queued(100), event("A", 101)], [(1, "CANCELLED", 100, None, 101)]),
+    "deleted, by a clock that went back": (
+        [queued(100), event("D", 140), event("R", 200)],
+        [(1, "CANCELLED", 100, None, 140)],
+    ),
     "moved elsewhere": ([queued(100), event("M", 140)], []),
     "rerun, with keys": (
         [queued(100), started(150), ended(150, 200, kind="R"), started(250), ended(250, 300)],
@@ -120,6 +124,14 @@ STORIES: dict[str, tuple[list[str], list[tuple[object, ...]]]] = {
     "an id that is given again, and waits": (
         [queued(100), started(150), ended(150, 200), queued(20 * DAY)],
         [(1, "COMPLETED", 100, 150, 200), (2, "PENDING", 20 * DAY, None, None)],
+    ),
+    "an id that is given again after two runs, and waits": (
+        [queued(20 * DAY), ended(150, 200), queued(100), ended(250, 300), started(250)],
+        [
+            (1, "COMPLETED", 100, 150, 200),
+            (2, "COMPLETED", 200, 250, 300),
+            (3, "PENDING", 20 * DAY, None, None),
+        ],
     ),
     "an id that is given again before the first life ended": (
         [queued(100), started(150), started(20 * DAY + 9, submit=20 * DAY)],
@@ -210,13 +222,10 @@ _events = st.lists(
 
 
 def _compared(resolved: pl.DataFrame) -> pl.DataFrame:
-    """Without the place, and when a record that does not count was eligible.
-
-    Where the clock went back, a job may also leave before it is eligible again.
-    """
-    before = pl.col("eligible_time") <= pl.col("end_time").fill_null(1 << 62)
-    before &= ~pl.col("superseded")
-    known = resolved.with_columns(eligible_time=pl.when(before).then("eligible_time"))
+    """Without the place, and when a record that does not count was eligible."""
+    known = resolved.with_columns(
+        eligible_time=pl.when(~pl.col("superseded")).then("eligible_time")
+    )
     names = sorted({*resolved.columns} - {"line", "input_id"})
     return known.select(names).sort(names)
 

@@ -40,9 +40,6 @@ def sweep(
 
     Args:
         since: before it no group is hungry.
-
-    Raises:
-        MemoryError: there is no memory for the stops.
     """
     cdef Py_ssize_t resources = alike.request.shape[0]
     cdef Scales levels = Scales(resources + 1, alike.entities)
@@ -58,8 +55,6 @@ def sweep(
         )
         for e in range(alike.entities):
             flush(jobs, alike, levels, hunger, made, e, last)
-    if made.intervals.places < 0 or made.stops.places < 0 or made.users.places < 0:
-        raise MemoryError("no memory for the stops")
 
 
 cdef inline int64_t coming(const int64_t[::1] times, Py_ssize_t place) noexcept nogil:

@@ -236,15 +236,15 @@ def book_account(
         strict: nobody starts behind one that cannot; ``depth`` is 0.
 
     Raises:
-        MemoryError: there is no memory for the stretches.
+        MemoryError: there is no memory for the claims.
     """
     cdef Sweep sweep = _sweep_of(
         log, course, rules, nodes, capacity, most, lapse_s, depth, strict, made, None
     )
     with nogil:
         _run(sweep)
-    if made.spans.places < 0:
-        raise MemoryError("no memory for the stretches of waits")
+    if sweep.floor.taken.places < 0:
+        raise MemoryError
 
 
 def find_idle(

@@ -18,15 +18,10 @@ def fitting_spans(
         fitting: the same, of the whole times in which they would have fitted.
         stretches: a row of attempt and begin is added for each, by the latter. They are numbered
             from 1 on.
-
-    Raises:
-        MemoryError: there is no memory for the spans.
     """
     cdef Walk walk = Walk(log, rules)
     with nogil:
         _sweep(log, rules, walk, claims, fitting, stretches)
-    if min(claims.places, fitting.places, stretches.places) < 0:
-        raise MemoryError("no memory for the spans of waits")
 
 
 cdef void _sweep(

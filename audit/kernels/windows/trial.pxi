@@ -71,16 +71,11 @@ def trial_spans(
         trial: the window.
         base: what ``fitting_spans`` found.
         out: rows are added as to ``claims`` there.
-
-    Raises:
-        MemoryError: there is no memory for the spans.
     """
     cdef Walk walk = Walk(log, rules)
     cdef TrialWalk tried = TrialWalk(log, trial)
     with nogil:
         _sweep_trial(log, rules, trial, base, walk, tried, out)
-    if out.places < 0:
-        raise MemoryError("no memory for the spans of waits")
 
 
 cdef void _sweep_trial(

@@ -10,7 +10,7 @@ import itertools
 import os
 import platform
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing, suppress
 from datetime import date
 from pathlib import Path
@@ -112,7 +112,7 @@ def bring_back(site: Site, cluster: str, since: date) -> list[Month]:
 
     zones = {each.name: periods.zone(each.zone) for each in site.config.clusters}
     if cluster not in zones:
-        raise UsageError(f"--cluster {cluster!r}: config.toml has: {', '.join(zones)}")
+        raise _unknown(cluster, zones)
     own_state(site)
     with migrations.of_site(site, "archive") as con, transaction(con):
         back = archive.bring_back(con, cluster, periods.day_start(since, zones[cluster]))
@@ -120,10 +120,14 @@ def bring_back(site: Site, cluster: str, since: date) -> list[Month]:
     return back
 
 
+def _unknown(cluster: str, known: Iterable[str]) -> UsageError:
+    return UsageError(f"--cluster {cluster!r}: config.toml has: {', '.join(known)}")
+
+
 def listed(site: Site, cluster: str | None) -> list[str]:
     """Return the archived months of a cluster (None: of all) as lines of text.
 
-    Raises UsageError if nothing is published yet.
+    Raises UsageError if nothing is published yet, or nothing is known of the cluster.
     """
     published = site.database
     if not published.is_file():
@@ -131,6 +135,8 @@ def listed(site: Site, cluster: str | None) -> list[str]:
     with closing(snapshots.open_snapshot(published, tables_only=True)) as con:
         months = archive.months(con, cluster)
     zones = {one.name: one.zone for one in site.config.clusters}
+    if not months and cluster is not None and cluster not in zones:
+        raise _unknown(cluster, zones)
     lines = []
     for month in months:
         day = periods.day_of(month.to_time, periods.zone(zones.get(month.cluster, "UTC")))

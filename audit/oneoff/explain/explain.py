@@ -82,10 +82,14 @@ def _found(described: pl.DataFrame, subject: WaitToExplain) -> pl.DataFrame:
 
 
 def unknown_job(described: pl.DataFrame, job: str, command: str) -> UsageError:
-    """Return the error about an id that the log does not have, and the ids that begin with it."""
+    """Return the error about an id that the log does not have, and the ids that begin with it.
+
+    In ids of HTCondor, the name of the schedd may come first: ``schedd#7.0``.
+    """
     error = f"{command}: there is no job {printable(job)!r} among {described.height:,} attempts"
     ids = described["job_id"]
-    begin = ids.filter(ids.str.starts_with(job) & ids.str.slice(len(job), 1).is_in([*"_+.["]))
+    own = ids.str.split("#").list.last()
+    begin = ids.filter(own.str.starts_with(job) & own.str.slice(len(job), 1).is_in(["", *"_+.["]))
     known = begin.unique(maintain_order=True)
     if not job or known.is_empty():
         return UsageError(error)

@@ -1,6 +1,8 @@
 """Page one from its numbers, and the same words elsewhere: output, mail, subject and index."""
 
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from audit.metrics.verdict import Word
@@ -22,6 +24,8 @@ THREE: Final = 3
 LISTED: Final = 0.01
 AT_ONCE_S: Final = 1
 MOST_IN_INDEX: Final = 8
+MOST_ON_PAGE: Final = 250
+"""Words of prose."""
 MOST_IN_MAIL: Final = 120
 """Words of a mail."""
 MOST_IN_LINE: Final = 115 - 9
@@ -33,7 +37,7 @@ def compose(facts: PageFacts, zone: str) -> FirstPage:
     word = facts.decision.word
     who = who_page.who_groups(facts)
     people = facts.people
-    return FirstPage(
+    page = FirstPage(
         word=word,
         title=phrases.WORDS[word],
         sentence=verdicts.sentence(facts),
@@ -73,6 +77,9 @@ def compose(facts: PageFacts, zone: str) -> FirstPage:
         over_hour=facts.strip.over[3_600] if facts.strip else None,
         not_known=sum(facts.causes[key] for key in NOT_KNOWN) if facts.causes else None,
     )
+    if sum(len(re.findall(r"\S*\w\S*", one.plain)) for one in page.prose) <= MOST_ON_PAGE:
+        return page
+    return replace(page, to_try=advice.to_try(facts, most_changes=1))
 
 
 def _kicker(facts: PageFacts) -> Sentence:
@@ -232,7 +239,7 @@ def _trust(facts: PageFacts) -> str:
 
 
 def mail(facts: PageFacts) -> tuple[tuple[str, str], ...]:
-    """Return the paragraphs of a mail, each with its first words; a long change is brief."""
+    """Return the paragraphs of a mail, each with its first words; a long one is brief."""
     for brief in (False, True):
         made = tuple((title, text) for title, text in _paragraphs(facts, brief=brief) if text)
         if sum(len(f"{title} {text}".split()) for title, text in made) <= MOST_IN_MAIL:
@@ -251,7 +258,7 @@ def _paragraphs(facts: PageFacts, *, brief: bool) -> list[tuple[str, str]]:
             made.append(("The long waits:", f"{text}. {reason.capitalize()}."))
         return made
     made += [
-        ("Waits:", _mail_waits(facts)),
+        ("Waits:", _mail_waits(facts, brief=brief)),
         ("Why:", _mail_why(facts)),
         ("Who:", f"{_who(facts)}.".lstrip(".")),
     ]
@@ -263,7 +270,7 @@ def _paragraphs(facts: PageFacts, *, brief: bool) -> list[tuple[str, str]]:
     return [*made, ("Trust:", wording.first_upper(order))]
 
 
-def _mail_waits(facts: PageFacts) -> str:
+def _mail_waits(facts: PageFacts, *, brief: bool) -> str:
     of, machine = facts.strip, facts.machine
     busy = f"The machine was {amounts.short_share(machine.busy)} busy."
     if machine.gpus_busy is not None:
@@ -273,7 +280,8 @@ def _mail_waits(facts: PageFacts) -> str:
     if of is None:
         return busy
     half = "at once" if of.median < AT_ONCE_S else f"within {amounts.short_time(of.median)}"
-    return f"Half of the jobs started {half}, one in ten after {amounts.short_time(of.p90)}. {busy}"
+    waits = f"Half of the jobs started {half}, one in ten after {amounts.short_time(of.p90)}."
+    return waits if brief else f"{waits} {busy}"
 
 
 def _mail_why(facts: PageFacts) -> str:

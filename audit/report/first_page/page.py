@@ -129,6 +129,12 @@ class FirstPage:
         return f"{self.title}: {self.sentence.plain}"
 
     @property
+    def prose(self) -> tuple[Sentence, ...]:
+        """Its sentences: not the strip, tables, footnotes, key, charts, and lines of evidence."""
+        said = (self.sentence, self.cannot, self.why_sub, *self.notes, self.size_note, self.who_sub)
+        return tuple(one for one in (*said, self.changed, *self.to_try, *self.trust_lines) if one)
+
+    @property
     def shown(self) -> tuple[Sentence, ...]:
         """All texts of the page that have figures, in order."""
         found = [self.sentence, self.kicker, self.cannot]

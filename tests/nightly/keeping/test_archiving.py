@@ -292,6 +292,8 @@ def test_months_come_back_and_go_again(nights: Path, kept: dict[str, pl.DataFram
     assert_same(content(nights), kept)
     with pytest.raises(UsageError, match=r"--cluster 'd': config\.toml has: c"):
         archiving.bring_back(Site(settings, nights), "d", date(2026, 2, 3))
+    with pytest.raises(UsageError, match=r"--cluster 'd': config\.toml has: c"):
+        archiving.listed(Site(settings, nights), "d")
 
 
 @pytest.mark.thorough

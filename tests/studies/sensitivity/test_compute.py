@@ -146,7 +146,7 @@ def test_sums_are_those_of_the_schedule(
         groups.attempts, POOL, NOW, Policy(Order.fairshare, backfill), fairshare=ranked
     )
     queued = made.filter(pl.col("standing") == "ended", pl.col("size").fill_null(0) <= 4)
-    number = dict(zip(made["user"].to_list(), groups.users.tolist(), strict=True))
+    number = dict(zip(groups.attempts["user"], groups.users.tolist(), strict=True))
     rows = queued.to_dicts()
     expected = {
         (groups.labels.index(group), number[user]): (len(times), sum(times))

@@ -226,11 +226,11 @@ def _jobs(advice: Advice, width: str) -> str:
     return f"{label}-{wording.resource(advice.resource)} jobs"
 
 
-def to_try(facts: PageFacts) -> tuple[Sentence, ...]:
+def to_try(facts: PageFacts, most_changes: int = MOST_CHANGES) -> tuple[Sentence, ...]:
     """Return at most three things to do; the last says what was tested."""
     if facts.decision.word is Word.QUIET:
         return (say(phrases.HARDLY),)
-    found = [*map(replayed, facts.changes[:MOST_CHANGES]), *_questions(facts)]
+    found = [*map(replayed, facts.changes[:most_changes]), *_questions(facts)]
     last = NOTHING
     usable = facts.agreement is not None and facts.agreement >= USABLE
     if facts.agreement is None:
