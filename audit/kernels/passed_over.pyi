@@ -1,6 +1,6 @@
 from typing import final
 
-from audit.array_types import Bools, Floats, Ints
+from audit.array_types import Bools, Floats, Ints, ShortInts
 
 @final
 class OwnerUsage:
@@ -11,9 +11,9 @@ class OwnerUsage:
 @final
 class PairedAttempts:
     def __init__(
-        self, begin: Ints, stratum: Ints, user: Ints, entity: Ints, owner: Ints, arrival: Ints,
-        need: Ints, run: Ints, start: Ints, subject: Bools, weight: Floats, midnight: Ints,
-        used: Floats, marked_from: Ints
+        self, begin: Ints, stratum: Ints, user: ShortInts, entity: ShortInts, owner: ShortInts,
+        arrival: Ints, need: Ints, run: Ints, start: Ints, subject: Bools, weight: Floats,
+        midnight: Ints, used: Floats, marked_from: Ints
     ) -> None: ...  # fmt: skip
 
 @final
@@ -33,4 +33,4 @@ def compare(
     block: Ints, behind: Ints, found: PairSums
 ) -> None: ...  # fmt: skip
 def accumulate(usage: OwnerUsage) -> None: ...
-def used_at(usage: OwnerUsage, owner: Ints, instant: Ints, used: Floats) -> None: ...
+def used_at(usage: OwnerUsage, owner: ShortInts, instant: Ints, used: Floats) -> None: ...

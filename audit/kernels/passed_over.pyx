@@ -6,7 +6,7 @@ arrival and need. So an array of equal tasks costs little more than one job. Tim
 
 cimport cython
 from libc.math cimport exp, expm1
-from libc.stdint cimport INT64_MAX as NEVER, int64_t, uint8_t
+from libc.stdint cimport INT64_MAX as NEVER, int32_t, int64_t, uint8_t
 
 from audit.kernels.sweeps cimport first_above
 
@@ -36,7 +36,7 @@ def accumulate(OwnerUsage usage):
 
 
 def used_at(
-    OwnerUsage usage, const int64_t[::1] owner, const int64_t[::1] instant, double[::1] used
+    OwnerUsage usage, const int32_t[::1] owner, const int64_t[::1] instant, double[::1] used
 ):
     """Write what each owner (−1: unknown) had used at each instant."""
     cdef Py_ssize_t k
@@ -68,9 +68,9 @@ cdef class PairedAttempts:
 
     cdef const int64_t[::1] begin  # [m + 1], the first attempt of each block
     cdef const int64_t[::1] stratum  # [m]: only attempts of the same one make pairs
-    cdef const int64_t[::1] user
-    cdef const int64_t[::1] entity  # −1: unknown
-    cdef const int64_t[::1] owner  # whose usage counts; −1: unknown
+    cdef const int32_t[::1] user
+    cdef const int32_t[::1] entity  # −1: unknown
+    cdef const int32_t[::1] owner  # whose usage counts; −1: unknown
     cdef const int64_t[::1] arrival
     cdef const int64_t[:, ::1] need  # [m, resources]
     cdef const int64_t[::1] run  # [m]: the first block behind those of equal owner and need

@@ -15,8 +15,9 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import polars as pl
 import polars.selectors as cs
+from numpy.typing import NDArray
 
-from audit.array_types import Floats, Ints
+from audit.array_types import Floats, Ints, ShortInts
 from audit.kernels import passed_over as kernel
 from audit.kernels.passed_over import BarredSpans, OwnerUsage, PairedAttempts
 from audit.metrics.attempts import population, similar
@@ -57,33 +58,25 @@ class Barred(NamedTuple):
 
     def of_rows(self, rows: Ints) -> BarredSpans:
         """Return the intervals of these rows as the kernel takes them."""
-        low, high = (np.searchsorted(self.row, rows + k) for k in (0, 1))
-        counts = high - low
-        first = np.concatenate(([0], np.cumsum(counts)))
-        at = np.arange(first[-1]) + np.repeat(low - first[:-1], counts)
+        low = np.searchsorted(self.row, rows)
+        counts = np.searchsorted(self.row, rows, "right") - low
+        first = np.zeros(len(rows) + 1, np.int64)
+        np.cumsum(counts, out=first[1:])
+        low -= first[:-1]
+        at = np.arange(first[-1]) + np.repeat(low, counts)
         return BarredSpans(first, self.from_time[at], self.to_time[at])
 
 
 _NO_INTS: Final = np.zeros(0, np.int64)
 NOTHING_BARRED: Final = Barred(_NO_INTS, _NO_INTS, _NO_INTS)
 
-PAIRED_SCHEMA: Final = pl.Schema(
-    {
-        "row": pl.Int64,
-        "user": pl.String,
-        "entity": pl.String,
-        "class": pl.Int64,
-        "pairs": pl.Float64,
-        "lost": pl.Float64,
-        "pairs_more": pl.Float64,  # of the pairs, those in which its owner had used much more
-        "lost_more": pl.Float64,
-        "pairs_less": pl.Float64,  # and those in which the later attempt's owner had
-        "lost_less": pl.Float64,
-        "passed_s": pl.Int64,
-        "passed_else_s": pl.Int64,  # the same without ``lost_more``
-    }
+PAIRED: Final = (
+    *("row", "user", "entity", "class", "pairs", "lost"),
+    *("pairs_more", "lost_more"),  # of the pairs, those in which its owner had used much more
+    *("pairs_less", "lost_less"),  # and those in which the later attempt's owner had
+    *("passed_s", "passed_else_s"),  # the same without ``lost_more``
 )
-"""Attempts with pairs that count."""
+"""Columns of attempts with pairs that count; users and entities are enumerations."""
 
 
 class EntityUsage(NamedTuple):
@@ -98,7 +91,7 @@ class EntityUsage(NamedTuple):
 class PairedLog(NamedTuple):
     """Paired attempts of one kind of entity, and the sums between entities of a place."""
 
-    attempts: pl.DataFrame  # columns of ``PAIRED_SCHEMA``, by row
+    attempts: pl.DataFrame  # columns of ``PAIRED``, by row
     between: pl.DataFrame  # entity, rival, pairs, lost; empty unless the kind is one of ``PLACES``
 
 
@@ -120,7 +113,9 @@ class Log(NamedTuple):
         described = described.with_columns(reserved=reserved_rows(described)).with_row_index("row")
         rows = population.around(described, period, EARLIER_S)
         present = population.around(rows, period)["row"]
-        mine = population.ended(population.in_period(rows, period))["row"]
+        subjects = population.in_period(rows.select("row", "standing", *OF_BURSTS), period)
+        mine = population.ended(subjects)["row"]
+        del subjects
         known = (
             pl.col("arrival_time").is_not_null()
             & pl.col("start_time").is_not_null()
@@ -130,31 +125,31 @@ class Log(NamedTuple):
         )
         if not period.whole_log:
             known &= pl.col("arrival_time") < period.to_time
-        rows = population.ordered(rows.filter(known), "arrival_time", "submit_time", *SEQUENCE)
+        rows = population.only(rows, known)
+        rows = population.ordered(rows, "arrival_time", "submit_time", *SEQUENCE)
         rows = rows.with_columns(population.numbered(rows[kind]) for kind in KINDS)
         used = rows.select(
             "user",
             "account",
             start="start_time",
             end=pl.col("end_time").fill_null(_FAR),
-            size=pl.col("size").fill_null(0).cast(pl.Float64),
+            size=pl.col("size").fill_null(0),
         )
-        taking_part = rows.filter(pl.col("row").is_in(present.implode()))
+        taking_part = population.only(rows, pl.col("row").is_in(present.implode()))
         size = pl.col("size").fill_null(0)
         frame = taking_part.select(
-            pl.col("row").cast(pl.Int64),
-            *KINDS,
+            *("row", *KINDS),
             "arrival_time",
             start="start_time",
             subject=pl.col("row").is_in(mine.implode()) & (pl.col("wait_s") > LEAD_S),
-            burst=bursts(taking_part),
+            burst=bursts(taking_part).cast(pl.UInt32),
             midnight=population.local_arrival(zone).dt.truncate("1d").dt.epoch("s"),
-            width=pl.when(size > 0).then(pl.Series(_log2(taking_part["size"]))),
-            walltime=pl.Series(walltime_class(taking_part["walltime_s"])),
+            width=pl.when(size > 0).then(pl.Series(_log2(taking_part["size"])).cast(pl.UInt8)),
+            walltime=pl.Series(walltime_class(taking_part["walltime_s"])).cast(pl.UInt8),
             need_size=size,
             need_walltime=pl.col("walltime_s").fill_null(_NEVER),
             **{f"need_{name}": requested(name).fill_null(0) for name in gpus},
-        ).with_columns(same_place=_group(*PLACES), anywhere=pl.lit(0, pl.Int64))
+        ).with_columns(same_place=_group(*PLACES))
         needed = frame.select(pl.col("^need_.*$"))
         need = np.ascontiguousarray(needed.to_numpy(), np.int64)
         return cls(frame.drop(needed.columns), need, used)
@@ -183,7 +178,7 @@ class Log(NamedTuple):
         decayed = kernel.OwnerUsage(
             first=np.searchsorted(of[order], np.arange(len(names) + 1)),
             time=time[order],
-            rate=np.cumsum(change[order]),
+            rate=np.cumsum(change[order], dtype=np.float64),
             used=np.zeros(len(order)),
             share=np.array(share, np.float64),
             decay=math.log(2) / half_life_s,
@@ -214,9 +209,9 @@ def _group(*columns: str) -> pl.Expr:
     return pl.col("row").first().over(columns)
 
 
-def _codes(names: pl.Series) -> Ints:
+def _codes(names: pl.Series) -> ShortInts:
     """Return numbers instead of names; −1: unknown."""
-    return names.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
+    return names.to_physical().cast(pl.Int32).fill_null(-1).to_numpy()
 
 
 def _names(numbered_: pl.Series) -> pl.Series:
@@ -253,16 +248,13 @@ def paired(
         Linear in the pairs; an array of equal tasks counts as one rival.
     """
     usage, n = usage or log.no_usage(), log.frame.height
-    stratum = log.frame["anywhere" if kind in PLACES else "same_place"].to_numpy()
-    frame, need = log.frame.with_columns(stratum=pl.Series(stratum)), log.need
-    if (stratum[1:] < stratum[:-1]).any():
-        order = np.argsort(stratum, kind="stable")
+    place = (pl.lit(0, pl.UInt32) if kind in PLACES else pl.col("same_place")).alias("place")
+    frame, need = log.frame.with_columns(place), log.need
+    if not population.is_in_order(frame, "place"):
+        order = np.argsort(frame["place"].to_numpy(), kind="stable")
         frame, need = frame[order], need[order]
-    classed = frame.select(
-        (pl.lit(0) if kind in PLACES else pl.col("same_place")).alias("place"),
-        *("row", "width", "walltime", "burst"),
-    ).with_columns(of_class=_group("place", "width", "walltime"))
-    weight = classed.select(1 / pl.len().over("burst", "of_class")).to_series().to_numpy()
+    frame = frame.with_columns(_group("place", "width", "walltime").alias("class"))
+    weight = frame.select(1 / pl.len().over("burst", "class")).to_series().to_numpy()
     attempts = _attempts(frame, need, kind, usage, weight, why.marked_from)
     entities = len(_names(frame[kind])) if kind in PLACES and not own else 0
     found = kernel.PairSums(
@@ -281,22 +273,19 @@ def paired(
         found,
     )
     del attempts  # as large as the log
-    pairs *= weight
-    lost *= weight
-    counted = _counted(frame, kind, classed["of_class"], pairs, lost, since)
+    some = np.flatnonzero(pairs.any(axis=0))
+    pairs, lost = (sums[:, some] * weight[some] for sums in (pairs, lost))
+    counted = _counted(frame[some], kind, pairs, lost, since[:, some])
     return PairedLog(counted, _between(frame[kind], between))
 
 
 def _counted(
-    frame: pl.DataFrame, kind: Kind, of_class: pl.Series, pairs: Floats, lost: Floats, since: Ints
+    paired: pl.DataFrame, kind: Kind, pairs: Floats, lost: Floats, since: Ints
 ) -> pl.DataFrame:
-    """Return the kernel's sums, [3, n] and [2, n], in columns of ``PAIRED_SCHEMA``."""
-    passed_s = np.where(since >= 0, frame["start"].to_numpy() - since, 0)
-    counted = frame.select(
-        "row",
-        pl.col("user").cast(pl.String),
-        pl.col(kind).cast(pl.String).alias("entity"),
-        of_class.alias("class"),
+    """Return the sums of attempts with pairs, [3, n] and [2, n], in columns of ``PAIRED``."""
+    passed_s = np.where(since >= 0, paired["start"].to_numpy() - since, 0)
+    counted = paired.with_columns(
+        pl.col(kind).alias("entity"),
         pairs=pairs.sum(axis=0),
         lost=lost.sum(axis=0),
         pairs_more=pairs[1],
@@ -306,8 +295,7 @@ def _counted(
         passed_s=passed_s[0],
         passed_else_s=passed_s[1],
     )
-    counted = population.only(counted, pl.col("pairs") > 0).cast(PAIRED_SCHEMA)
-    return population.ordered(counted, "row")
+    return population.ordered(counted.select(PAIRED), "row")
 
 
 def _attempts(
@@ -318,8 +306,8 @@ def _attempts(
     weight: Floats,
     marked_from: pl.Series | None,
 ) -> PairedAttempts:
-    """Return a log's attempts, by stratum, as the kernel takes them."""
-    stratum, arrival = frame["stratum"].to_numpy(), frame["arrival_time"].to_numpy()
+    """Return a log's attempts, by place, as the kernel takes them."""
+    stratum, arrival = frame["place"].to_numpy(), frame["arrival_time"].to_numpy()
     user, entity, owner = (_codes(frame[name]) for name in ("user", kind, usage.owners))
     midnight = frame["midnight"].to_numpy()
     kernel.used_at(usage.decayed, owner, midnight, used := np.zeros(len(user)))
@@ -331,7 +319,7 @@ def _attempts(
     lengths = np.diff(np.append(runs, len(begin)))
     return kernel.PairedAttempts(
         begin=np.append(begin, len(user)),
-        stratum=stratum[begin],
+        stratum=stratum[begin].astype(np.int64),
         user=user[begin],
         entity=entity[begin],
         owner=owner[begin],
@@ -360,7 +348,7 @@ def _between(names: pl.Series, sums: Floats) -> pl.DataFrame:
     )
 
 
-def changes(*columns: Ints) -> Ints:
+def changes(*columns: NDArray[np.integer]) -> Ints:
     """Return the places of elements that differ from the one before, and of the first."""
     differs = np.ones(len(columns[0]), np.bool_)
     differs[1:] = False

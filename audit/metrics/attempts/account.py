@@ -197,23 +197,24 @@ def account(
         found = plans.Chosen(passes.plan, book(of.scene, passes.plan), passes.starts)
     again = _SweepState(queue, pool, of.rules, of.known, durations.outage_s, found.plan)
     booked, preemptible = _over_preemptible(found.booked, again)
-    columns = _columns(booked, queue, pool, of.rule_names, of.scene.guessed)
+    outages, outside, guessed = of.scene.outages, of.scene.outside, of.scene.guessed
+    names, chosen = of.rule_names, (guessed, found.plan, found.starts, of.interval_s)
+    del of, found, again  # as large as the log
+    columns = _columns(booked, queue, pool, names, guessed)
     made = pl.concat(map(compact, map(pl.Series.to_frame, columns)), how="horizontal").with_columns(
         preemptible.alias(PREEMPTIBLE),
         held_by=longest_hold(placed, queue.rows.height).fill_null(kinds),
     )
     made = made.with_columns(held_by=pl.when(pl.col("cause_held_s") > 0).then("held_by"))
-    outages = of.scene.outages
+    absent = _absent(queue, pool, place)
     return Account(
         _with(described, queue, made),
         _outages(outages, now),
         _barred(booked.stretches, queue, described),
-        _before(queue, of.scene.outside, place).vstack(
-            _traced(
-                booked, place, of.rule_names, placed, kinds, outages, _absent(queue, pool, place)
-            )
+        _before(queue, outside, place).vstack(
+            _traced(booked, place, names, placed, kinds, outages, absent)
         ),
-        *(of.scene.guessed, found.plan, found.starts, of.interval_s),
+        *chosen,
     )
 
 

@@ -171,7 +171,6 @@ class _Among(NamedTuple):
     def results(self) -> dict[Kind, list[JudgedEntity]]:
         """Return the results of all kinds."""
         subjects = ended(self.period)
-        usage = self.log.usage(self.shares.get("user", {}))
         held_users: dict[str, float] = {}
         found: dict[Kind, list[JudgedEntity]] = {}
         follows = False
@@ -182,23 +181,41 @@ class _Among(NamedTuple):
                 if kind == "user":
                     found[kind] = [JudgedEntity(name, why=PassedWhy.NO_OTHERS) for name in counts]
                 continue
-            decides = usage if kind == "user" or follows else None
-            pairs = paired(self.log, kind, decides, self.evidence.unstarted)
-            attempts = self._with_days(pairs.attempts)
+            decides = kind == "user" or follows
+            usage = self.log.usage(self.shares.get("user", {})) if decides else None
+            attempts, between = paired(self.log, kind, usage, self.evidence.unstarted)
+            del usage  # it and attempts are as large as the log
+            attempts = self._with_days(attempts)
             if kind == "user":
                 kept = self._without_releases(attempts)
                 follows = any(self.shares.values()) or follows_usage(kept)
             if follows:
                 attempts = without_more(attempts)
-            of_kind = PairsOfKind(attempts, counts, float(subjects["wait_s"].sum()))
-            first = of_kind.judged(self._without_releases(attempts))
+            kept = self._without_releases(attempts)
+            with_pairs = dict(attempts.group_by("entity").len().iter_rows())
+            of_kind = PairsOfKind(with_pairs, counts, float(subjects["wait_s"].sum()))
+            first = of_kind.judged(kept)
             if kind in PLACES:
-                found[kind] = [_stated(one, pairs.between) for one in first]
-            else:
-                judged = self._checked(kind, of_kind, first, follows=follows)
-                held = self._held(kind, attempts, held_users)
-                held_users = held if kind == "user" else held_users
-                found[kind] = [one._replace(held_share=held.get(one.entity)) for one in judged]
+                found[kind] = [_stated(one, between) for one in first]
+                continue
+            held = self._held(kind, attempts, held_users)
+            held_users = held if kind == "user" else held_users
+            del attempts
+            silent = [one.entity for one in first if one.why is None]
+            left = self._without_triggered(kept, silent)
+            judged = first if left.height == kept.height else of_kind.judged(left)
+            by_own_ends = self._by_own_ends(kept)
+            del kept, left
+            judged = self._checked(kind, judged, by_own_ends, follows=follows)
+            named = [one.entity for one in judged if one.why is None]
+            by_usage = self._by_usage(kind, of_kind, named, silent)
+            found[kind] = [
+                one._replace(
+                    why=PassedWhy.USAGE_ORDER if one.entity in by_usage else one.why,
+                    held_share=held.get(one.entity),
+                )
+                for one in judged
+            ]
         if "account" in found:
             found["account"] = _like_their_users(found["account"], found["user"], subjects)
         return found
@@ -211,17 +228,17 @@ class _Among(NamedTuple):
         return only(attempts, ~(released & (pl.col("wait_s") > LONG_S)))
 
     def _checked(
-        self, kind: Kind, of_kind: PairsOfKind, first: Sequence[JudgedEntity], *, follows: bool
+        self,
+        kind: Kind,
+        judged: Sequence[JudgedEntity],
+        by_own_ends: Collection[str],
+        *,
+        follows: bool,
     ) -> list[JudgedEntity]:
-        """Return users or accounts, with all that keeps those named from being named."""
-        kept = self._without_releases(of_kind.attempts)
-        silent = [one.entity for one in first if one.why is None]
-        left = self._without_triggered(kept, silent)
-        judged = first if left.height == kept.height else of_kind.judged(left)
+        """Return users or accounts, with what keeps those named from being named but usage."""
         own = self._own_shares(kind, [one.entity for one in judged if one.why is None])
         multiples = self._multiples(kind) if follows else {}
         marked_much = self.unstartable_share() > MUCH_UNSTARTABLE
-        by_own_ends = self._by_own_ends(kept)
         made = []
         for one in judged:
             own_share, multiple = own.get(one.entity), multiples.get(one.entity)
@@ -235,12 +252,7 @@ class _Among(NamedTuple):
             if marked_much and (why is None or why.tested):
                 why = PassedWhy.UNSTARTABLE
             made.append(one._replace(why=why, own_share=own_share, usage_multiple=multiple))
-        named = [one.entity for one in made if one.why is None]
-        by_usage = self._by_usage(kind, of_kind, named, silent)
-        return [
-            one._replace(why=PassedWhy.USAGE_ORDER) if one.entity in by_usage else one
-            for one in made
-        ]
+        return made
 
     def _by_usage(
         self, kind: Kind, of_kind: PairsOfKind, named: Sequence[str], silent: Sequence[str]

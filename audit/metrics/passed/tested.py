@@ -59,22 +59,26 @@ class JudgedEntity(NamedTuple):
 class PairsOfKind(NamedTuple):
     """The attempts with pairs of one kind."""
 
-    attempts: pl.DataFrame
-    """Columns of ``pairs.PAIRED_SCHEMA``, wait_s and day."""
+    paired: Mapping[str, int]
+    """The attempts with pairs of each entity."""
     counts: Mapping[str, int]
     """The attempts of each entity, also those without pairs."""
     waiting: float
 
     def judged(self, kept: pl.DataFrame) -> list[JudgedEntity]:
-        """Compare each entity with the others, by those of its attempts that are kept."""
-        before = dict(self.attempts.group_by("entity").len().iter_rows())
-        parts = kept.hstack([_due(kept)]).partition_by("entity", as_dict=True)
+        """Compare each entity with the others, by those of its attempts that are kept.
+
+        Args:
+            kept: columns of ``pairs.PAIRED``, and day.
+        """
+        read = kept.select("entity", "pairs", "lost", "passed_s", "day", due=_due(kept))
+        parts = read.partition_by("entity", as_dict=True, include_key=False)
         by_entity = {name: rows for (name,), rows in parts.items()}
-        none = kept.clear().with_columns(due=pl.lit(0.0))
+        none = read.clear()
         found = []
         for entity in self.counts:
             rows = by_entity.get(entity, none)
-            left_out = rows.height < LEAST_LEFT * before.get(entity, 0)
+            left_out = rows.height < LEAST_LEFT * self.paired.get(entity, 0)
             found.append(_one(entity, rows, left_out=left_out))
         tested = [one for one in found if one.p is not None]
         rejected = by_hochberg([one.p for one in tested if one.p is not None])
@@ -108,7 +112,7 @@ def _due(of_kind: pl.DataFrame) -> pl.Series:
 
 
 def _one(entity: str, rows: pl.DataFrame, *, left_out: bool) -> JudgedEntity:
-    """Compare an entity with the others: its rows of ``pairs.PAIRED_SCHEMA``, with days and due."""
+    """Compare an entity with the others: its rows of ``pairs.PAIRED``, with days and due."""
     pairs, lost = (rows[name].to_numpy() for name in ("pairs", "lost"))
     all_pairs, all_lost = float(pairs.sum()), float(lost.sum())
     known = rows.height > 0 and not rows["due"].has_nulls()

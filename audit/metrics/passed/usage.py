@@ -41,7 +41,7 @@ def follows_usage(attempts: pl.DataFrame) -> bool:
     """Return whether jobs start in an order by usage, also without any one entity.
 
     Args:
-        attempts: columns of ``pairs.PAIRED_SCHEMA``.
+        attempts: columns of ``pairs.PAIRED``.
     """
     of_each = attempts.group_by("entity", maintain_order=True).agg(pl.col(_SUMS).sum())
     sums = of_each.select(_SUMS).to_numpy()
@@ -87,7 +87,7 @@ def explained(
     """Return those of the entities that an order by usage explains.
 
     Args:
-        by_order: return the attempts under each of ``orders``; columns of ``pairs.PAIRED_SCHEMA``.
+        by_order: return the attempts under each of ``orders``; columns of ``pairs.PAIRED``.
             Those of all orders would be as large as the log.
         judged: tests all entities by such attempts.
     """

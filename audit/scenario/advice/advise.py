@@ -123,12 +123,7 @@ def advise(
     Returns:
         No rows where there are too few users or days, or where hardly any job waited.
     """
-    subjects = population.ended(population.in_period(scenario.attempts, period))
-    waited, users = subjects["wait_s"].sum(), subjects["user"].n_unique()
-    if budget_s <= 0 or waited < judging.WORTH_S * subjects.height or subjects.is_empty():
-        return NOTHING
-    _, day = judging.stretches(subjects["arrival_time"].to_numpy())
-    if len(np.unique(day)) < judging.LEAST_STRETCHES or users < judging.LEAST_USERS:
+    if budget_s <= 0 or not _much_waited(scenario.attempts, period):
         return NOTHING
     today = scenario.but(attempts=_of_interest(scenario, period))
     found = candidates(today, shares)
@@ -142,6 +137,23 @@ def advise(
         pl.DataFrame([_row(one) for one in results], schema=ADVICE, orient="row"),
         pl.DataFrame([row for one in results for row in _parts(one)], schema=PARTS, orient="row"),
     )
+
+
+_READ: Final = (
+    *("standing", "user", "walltime_s", "width_class", "wait_s"),
+    *("submit_time", "arrival_time", "start_time", "end_time"),
+)
+"""The columns of subjects: all others would be copied."""
+
+
+def _much_waited(attempts: pl.DataFrame, period: Period) -> bool:
+    """Return whether enough jobs, of enough users and days, waited in a period."""
+    subjects = population.ended(population.in_period(attempts.select(_READ), period))
+    if subjects.is_empty() or subjects["wait_s"].sum() < judging.WORTH_S * subjects.height:
+        return False
+    _, day = judging.stretches(subjects["arrival_time"].to_numpy())
+    enough = len(np.unique(day)) >= judging.LEAST_STRETCHES
+    return enough and subjects["user"].n_unique() >= judging.LEAST_USERS
 
 
 def _of_interest(scenario: Scenario, period: Period) -> pl.DataFrame:
@@ -228,7 +240,8 @@ def _replayed(
     Changes under which some of them never start have no waits, but the number of those attempts.
     """
     begun = replayed_starts(today, period)
-    numbered = today.attempts.with_row_index("_row").filter(pl.Series(begun != NEVER))
+    numbered = today.attempts.select(_READ).with_row_index("_row")
+    numbered = numbered.filter(pl.Series(begun != NEVER))
     subjects = population.ended(population.in_period(numbered, period))
     rows = subjects["_row"].to_numpy()
     arrival = subjects["arrival_time"].to_numpy()
@@ -258,7 +271,8 @@ def _replayed(
 def _starts(asked: tuple[Period, Ints]) -> Callable[[Scenario], Ints]:
     """Return what replays a scenario, and returns the starts of some rows in a period."""
     period, rows = asked
-    return lambda scenario: replayed_starts(scenario, period)[rows]
+    # a copy: what is derived from its attempts goes with it
+    return lambda scenario: replayed_starts(scenario.but(), period)[rows]
 
 
 def _row(of: _Result) -> tuple[object, ...]:

@@ -36,6 +36,7 @@ BURST: Final = 0.25
 """Work of a burst from which on its user is limited, as a part of what the pool can do in a day."""
 RARE_S: Final = 60  # passes are made more often only where they are at least this far apart, s
 
+_OF_WORK: Final = ("occupancy_s", "size")
 _WORK: Final = pl.col("occupancy_s") * pl.col("size")
 
 
@@ -116,7 +117,8 @@ def _walltimes(today: Scenario) -> Iterator[dict[str, Any]]:
     if policy.backfill.traits.reservations == 0 and not policy.order.traits.by_estimates:
         return  # walltimes decide nothing
     unused = (pl.col("walltime_s") - pl.col("occupancy_s")) * pl.col("size")
-    overasking = ended(today.attempts).filter(unused > 0)
+    asked = today.attempts.select("standing", "user", "walltime_s", "occupancy_s", "size")
+    overasking = ended(asked).filter(unused > 0)
     worst = tuple(
         overasking.drop_nulls("user")
         .group_by("user")
@@ -133,7 +135,7 @@ def _walltimes(today: Scenario) -> Iterator[dict[str, Any]]:
 def _per_user(today: Scenario) -> Iterator[dict[str, Any]]:
     half, quarter = today.pool.capacity // 2, today.pool.capacity // 4
     largest = (
-        ended(today.attempts.with_columns(burst=bursts(today.attempts)))
+        ended(today.attempts.select("standing", "user", *_OF_WORK, burst=bursts(today.attempts)))
         .drop_nulls("burst")
         .group_by("user", "burst")
         .agg(_WORK.sum().alias("work"), attempts=pl.len())
@@ -153,7 +155,8 @@ def _targets(today: Scenario) -> Iterator[dict[str, Any]]:
     if today.pool.policy.order is not Order.fairshare:
         return
     used = (
-        today.attempts.drop_nulls("account")
+        today.attempts.select("account", *_OF_WORK)
+        .drop_nulls("account")
         .group_by("account")
         .agg(_WORK.sum().cast(pl.Float64).alias("used"))
         .sort("account")

@@ -70,25 +70,11 @@ def delivered_starts(
     Returns:
         The scenario's attempts with these columns, in their order.
     """
-    turns = observed_turns(scenario, held_until)
     described = scenario.attempts
-    ended = (described["standing"] == Standing.ENDED.value).to_numpy()[turns.rows]
-    subject: Bools = ended & (turns.start != NEVER)
-    if chosen is not None:
-        subject = subject & chosen[turns.rows]
-    most = delivered_capacity(scenario, turns, known.rule)
-    fair, context = _found(scenario, turns, known, subject, most)
-    cautious = _cautious(scenario, turns, known, subject, most, fair)
-    place = driver.places(described.height, turns.rows, subject)
-    columns = {
-        "fst_delivered": instants(fair),
-        "_cautious": instants(cautious),
-        "_provisional": pl.Series(context & _OPEN > 0),
-        "_preempted": pl.Series(context & _PREEMPTED > 0),
-    }
+    readings = _readings(scenario, known, held_until, chosen)
     start, found = pl.col("start_time"), pl.col("fst_delivered")
     return (
-        described.with_columns(each.gather(place).alias(name) for name, each in columns.items())
+        described.with_columns(**readings)
         .with_columns(
             fst_delivered_status=_status(scenario),
             fst_rule=pl.when(found.is_not_null()).then(pl.lit(known.rule.name)),
@@ -102,6 +88,32 @@ def delivered_starts(
         )
         .drop("_cautious", "_provisional", "_preempted")
     )
+
+
+def _readings(
+    scenario: Scenario, known: KnownRule, held_until: Ints | None, chosen: Bools | None
+) -> dict[str, pl.Series]:
+    """Return the fair start of each row in both readings, and the marks of its snapshot."""
+    turns = observed_turns(scenario, held_until)
+    ended = (scenario.attempts["standing"] == Standing.ENDED.value).to_numpy()[turns.rows]
+    subject: Bools = ended & (turns.start != NEVER)
+    if chosen is not None:
+        subject = subject & chosen[turns.rows]
+    most = delivered_capacity(scenario, turns, known.rule)
+    fair, context = _found(scenario, turns, known, subject, most)
+    doubtful, most = _doubtful(scenario, turns, known, subject, most, fair)
+    cautious = fair
+    if doubtful.any():
+        differing, _ = _found(scenario, turns, known, doubtful, most, cautious=True)
+        cautious = np.where(doubtful, differing, fair)
+    place = driver.places(scenario.attempts.height, turns.rows, subject)
+    columns = {
+        "fst_delivered": instants(fair),
+        "_cautious": instants(cautious),
+        "_provisional": pl.Series(context & _OPEN > 0),
+        "_preempted": pl.Series(context & _PREEMPTED > 0),
+    }
+    return {name: each.gather(place) for name, each in columns.items()}
 
 
 def _status(scenario: Scenario) -> pl.Expr:
@@ -159,15 +171,15 @@ def starts_without(
     return found.sort("delay_s", "user", descending=[True, False])
 
 
-def _cautious(
+def _doubtful(
     scenario: Scenario,
     turns: ObservedTurns,
     known: KnownRule,
     subject: Bools,
     most: Ints,
     fair: Ints,
-) -> Ints:
-    """Return the fair starts of the cautious reading, [n]; ``fair`` where it cannot differ.
+) -> tuple[Bools, Ints]:
+    """Return where the cautious reading may differ from ``fair``, [n], and its capacity.
 
     It differs only where an attempt may be passed over, or another capacity was delivered, between
     the arrival and the fair start. Attempts that miss nothing do not under this reading either.
@@ -176,7 +188,7 @@ def _cautious(
     passed = held < (NEVER if known.free else turns.start)
     missed = subject & (fair < turns.start)
     if not missed.any() or not passed.any():
-        return fair
+        return np.zeros(len(fair), np.bool_), most
     most_cautious = delivered_capacity(scenario, turns, known.rule, cautious=True)
     begun = np.sort(held[passed])
     over = np.sort(np.maximum(held, turns.start)[passed])
@@ -184,8 +196,7 @@ def _cautious(
     unlike = np.append(0, np.cumsum(most_cautious != most))
     last = np.searchsorted(turns.instants, fair, "right")
     doubtful |= unlike[last] > unlike[turns.arrived]
-    found, _ = _found(scenario, turns, known, missed & doubtful, most_cautious, cautious=True)
-    return np.where(missed & doubtful, found, fair)
+    return missed & doubtful, most_cautious
 
 
 def _found(

@@ -39,6 +39,7 @@ from audit.scenario.windows.evidence import (
 )
 from audit.scenario.windows.observed import Observed
 from audit.scenario.windows.occasions import DAY_S, Seen, Tried, hour_of_week
+from audit.scenario.workload import distinct_of_ordered
 
 LEAST_DAYS: Final = 21
 """Least length of a log in which hours of the week show."""
@@ -319,7 +320,7 @@ class _ClassProperty(NamedTuple):
 
     name: str  # a condition of ``Scope``
     values: list[Any]
-    bins: NDArray[np.int32]
+    bins: NDArray[np.signedinteger]
     """[n], the class of an attempt; if bounded, its number of classes; −1: unknown."""
 
     @property
@@ -373,10 +374,13 @@ def _sorted(observed: Observed) -> Iterator[_ClassProperty]:
 
 
 def _bounded(observed: Observed, name: str, amount: Ints) -> _ClassProperty:
-    values, counts = np.unique(amount[observed.judged], return_counts=True)
+    asked = amount[observed.judged]
+    asked.sort()  # in place: there are many
+    values = distinct_of_ordered(asked)
+    counts = np.diff(np.searchsorted(asked, values), append=len(asked))
     often = np.sort(np.argsort(-counts[:-1], kind="stable")[:BOUNDS])
     bounds = values[:-1][often]
-    return _ClassProperty(name, bounds.tolist(), np.searchsorted(bounds, amount).astype(np.int32))
+    return _ClassProperty(name, bounds.tolist(), np.searchsorted(bounds, amount).astype(np.int8))
 
 
 def candidates(seen: Seen) -> list[WindowCandidate]:

@@ -51,6 +51,11 @@ class Observed:
         return self._numbers[name]
 
     @cached_property
+    def started(self) -> Ints:
+        """The judged attempts."""
+        return np.flatnonzero(self.judged)
+
+    @cached_property
     def numbering(self) -> tuple[int, int]:
         """The number of users and unknown ones, and the bits of the number of an attempt."""
         user = self.numbered("user")
@@ -69,7 +74,7 @@ class Observed:
         requests: Ints = self.work.request.reshape(len(self.judged), -1)[:, 0]
         return requests
 
-    @cached_property
+    @property
     def wait(self) -> Ints:
         """[n], s; 0 for attempts that are not judged."""
         waits: Ints = np.where(self.judged, self.work.start - self.work.arrival, 0)

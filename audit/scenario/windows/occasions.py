@@ -67,14 +67,9 @@ class Seen:
         return replace(self, spans=Spans(walker.claims(tried), walker.spans.fitting[:0]))
 
     @cached_property
-    def started(self) -> Ints:
-        """The judged attempts."""
-        return np.flatnonzero(self.observed.judged)
-
-    @cached_property
     def start_local(self) -> Ints:
-        """Their starts, s on the clock."""
-        return local(self.observed.work.start[self.started], self.zone)
+        """The starts of the judged attempts, s on the clock."""
+        return local(self.observed.work.start[self.observed.started], self.zone)
 
     @cached_property
     def possible_starts(self) -> closed_hours.PossibleStarts:
@@ -83,7 +78,7 @@ class Seen:
         clock = list(offsets(periods.zone(self.zone), observed.first, observed.last + 1))
         since, _, ahead = np.array(clock, np.int64).T
         return closed_hours.PossibleStarts(
-            *(*self.spans, self.started, self.start_local, observed.reach),
+            *(*self.spans, observed.started, self.start_local, observed.reach),
             *map(np.ascontiguousarray, (since, ahead)),
         )
 

@@ -234,7 +234,7 @@ class _Choice:
         self, seen: Seen, one: WindowCandidate, found: TestedRule, seconds: int
     ) -> InferredWindow:
         """Return the window with its days and its evidence."""
-        starts = one.of.inside[seen.started]
+        starts = one.of.inside[seen.observed.started]
         if found.days is not None:
             starts &= evidence.on_days(seen.start_local, found.days)
         window = one.rule.but(**_days(seen, found.days))

@@ -259,6 +259,11 @@ def test_a_starved_user_is_named_and_nobody_else() -> None:
     assert (ann["lower"], ann["p"], ann["why"]) == (0.75, 0.0, None)
 
 
+def test_evidence_on_users_outside_the_period() -> None:
+    nobody = PassedEvidence(limited=("nobody",), released=("nobody",), own_ends=("none", "nobody"))
+    assert result(SITE, evidence=nobody) == result(SITE)
+
+
 def test_too_few_jobs_or_days() -> None:
     few = result([*crowd(24), *starved(19)])[ANN]
     assert (few["named"], few["why"]) == (None, PassedWhy.FEW_JOBS)

@@ -477,6 +477,20 @@ def test_each_change_can_be_tried_with_its_options(monkeypatch: pytest.MonkeyPat
             assert options.written(asked[-1]) == one.change
 
 
+def test_the_workloads_of_replays_are_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is as large as the log, and all changes are listed until the end."""
+    tried: list[Scenario] = []
+
+    def listed(today: Scenario, shares: dict[str, float] | None) -> tuple[Candidate, ...]:
+        found = candidates(today, shares)
+        tried.extend(one.after for one in found)
+        return found
+
+    monkeypatch.setattr(module, "candidates", listed)
+    assert "supported" in advised(starved()).changes["outcome"]
+    assert not any("indexed" in vars(after) for after in tried)
+
+
 @pytest.mark.parametrize("agreement", [None, 0.649])
 def test_nothing_is_replayed_under_a_policy_that_the_log_contradicts(
     agreement: float | None, monkeypatch: pytest.MonkeyPatch

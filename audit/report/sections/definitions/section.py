@@ -169,8 +169,11 @@ def _passed() -> _Computed:
     described = describe(log_of(PASSED), [_POOL])
     log = Log.of(described, _POOL, Period("all", 0, end + 1), ZoneInfo("UTC"))
     compared = paired(log, "user").attempts
-    numbered = described.with_columns(row=pl.int_range(pl.len()))
-    shown = numbered.join(compared.drop("user"), on="row", how="left").sort("job_number")
+    shown = (
+        described.with_row_index("row")
+        .join(compared.drop("user"), on="row", how="left")
+        .sort("job_number")
+    )
     fields = {
         "lead_s": LEAD_S,
         "least_excess": f"{tested.LEAST_EXCESS:.2f}",
