@@ -198,6 +198,8 @@ def _recorded(story: Story) -> str:
     if not text or (found.cause is None and found is not OTHER):
         return ""
     late = " It may be that of an earlier attempt." if story.subject.attempt > 1 else ""
+    if found.blocks and story.account.causes.get("cause_unexplained_s"):
+        late += " How long it applied is not logged."
     return f"The last recorded reason is {wording.name(text, 120)}: {found.clause}.{late}"
 
 

@@ -174,6 +174,15 @@ def test_an_unexplained_end_of_a_wait_is_described_from_its_begin() -> None:
     assert "enough was free" not in " ".join(sentences.sentences(unexplained(part="a sample")))
 
 
+def test_how_long_a_recorded_reason_applied_is_unknown() -> None:
+    of = unexplained()
+    limited = replace(of, subject=replace(of.subject, reason="JobArrayTaskLimit"))
+    said = " ".join(sentences.sentences(limited))
+    assert "as may run at once. How long it applied is not logged." in said
+    explained = text(subject=replace(story().subject, reason="JobArrayTaskLimit"))
+    assert "How long" not in explained
+
+
 def test_a_lapse_is_no_name_of_a_cause() -> None:
     part = LineCause("unexplained", LAPSE, 160, 0)
     line = TimelineLine(ORIGIN, ORIGIN + 160, (part,))

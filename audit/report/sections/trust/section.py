@@ -242,11 +242,13 @@ def _missing_of_slurm(facts: PageFacts) -> Iterator[Source]:
         yield _ASSOC
     if known.reasons < ANY and known.priorities < ALL:
         yield _SACCT
+    samples, log = "squeue" not in known.evidence, "ctld-log" not in known.evidence
+    if samples and page_one.has_reason(facts):
+        yield _SQUEUE
     if not known.nodes_declared:
         yield _NODES
     if not known.limits:
         yield _ASSOC
-    samples, log = "squeue" not in known.evidence, "ctld-log" not in known.evidence
     if samples and facts.causes.get("none", 0.0) >= NO_REASON:
         yield _SQUEUE
     if log:

@@ -7,6 +7,7 @@ import pytest
 
 from audit.metrics.verdict import Because, Word
 from audit.report.first_page.compose import lines
+from audit.report.sections.causes.record import Where
 from audit.report.sections.trust import section as trust_text
 from tests.report.first_page.sample import LIMIT, RULE, causes, decision, facts, known
 
@@ -81,6 +82,15 @@ def test_a_found_limit_with_most_of_the_waiting_is_to_be_confirmed_first() -> No
     )
     window = replace(of, rules=(RULE,))  # which Slurm's accounting does not know
     assert trust_text.next_source(window).words.startswith("sacct with Reason")
+
+
+def test_samples_of_the_queue_would_show_how_long_a_reason_applied() -> None:
+    where = Where("reason", "JobArrayTaskLimit", 0.9, 0.3)
+    of = facts(known=known(dialects=("sacct",), reasons=0.4), where=where, causes=causes(none=0.8))
+    assert trust_text.next_file(of).plain == (
+        "Next: squeue, once a minute. It would show what held jobs with the last reason "
+        "JobArrayTaskLimit."
+    )
 
 
 def test_the_agreement_of_a_replay_is_stated_where_it_was_used() -> None:
