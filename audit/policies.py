@@ -185,6 +185,10 @@ class Backfill(StrEnum):
     )
 
 
+MOST: Final = 1_000_000_000
+"""The greatest number of things that an option accepts, so that no sum leaves int64."""
+
+
 @dataclass(frozen=True)
 class PolicySetting:
     """The properties of a number that a policy may have."""
@@ -194,7 +198,7 @@ class PolicySetting:
     part: str  # its prefix in the name of a policy
     says: str  # the same in a sentence that begins with "with"
     unit: Literal["count", "duration"] = "count"
-    most: int | None = None  # the greatest value; the least is 1
+    most: int = MOST  # the greatest value; the least is 1
 
 
 class Policy(NamedTuple):

@@ -15,6 +15,7 @@ from audit.cli.options import (
     SITE,
     ClusterName,
     ConfigFile,
+    Count,
     OptionGroup,
     configuration,
     grouped,
@@ -82,7 +83,7 @@ def sql(
         Option("--csv", metavar="NAME=FILE", help="Add a table NAME with the texts of a CSV file."),
     ] = None,
     show_saved: Annotated[bool, Option("--list", help="List the saved queries.")] = False,
-    rows: Annotated[int | None, Option(min=1, help="Maximum number of rows.")] = None,
+    rows: Annotated[int | None, Count(help="Maximum number of rows.")] = None,
     raw: Annotated[bool, Option("--raw", help="Do not escape formulas in csv.")] = False,
     private: Annotated[
         bool, Option("--private", help="In an interactive session: keep no history.")
@@ -120,7 +121,7 @@ def stuck(
     *,
     user: Annotated[str | None, Option(help="Only this user's jobs.")] = None,
     waiting: Annotated[bool, Option("--waiting", help="Only jobs that still wait.")] = False,
-    rows: Annotated[int | None, Option(min=1, help="Maximum number of jobs; default: all.")] = None,
+    rows: Annotated[int | None, Count(help="Maximum number of jobs; default: all.")] = None,
     cluster: ClusterName = None,
     target: OfDatabase,
 ) -> None:
@@ -146,7 +147,7 @@ def refused(
         Path | None,
         Option("--head", metavar="LOG", help="Print the first lines of a log without its names."),
     ] = None,
-    lines: Annotated[int, Option(min=1, help="Number of lines of --head.")] = 200,
+    lines: Annotated[int, Count(help="Number of lines of --head.")] = 200,
     target: OfDatabase,
 ) -> None:
     """List refused records and the reasons; accept them with --replay or --accept.

@@ -111,7 +111,7 @@ def status(
     check: Annotated[
         bool, Option("--check", help="Exit with 1 on a failed or overdue run.")
     ] = False,
-    rows: Annotated[int, Option(min=0, help="Number of latest stages shown.")] = 20,
+    rows: Annotated[int, opt.Count(min=0, help="Number of latest stages shown.")] = 20,
     form: Annotated[AnswerFormat, Option("--format", help="Output format.")] = AnswerFormat.text,
 ) -> None:
     """Show past runs, their results, and when the next run is due."""

@@ -23,7 +23,7 @@ BUDGET_S = 5
 ADVICE_S = 10
 """Default CPU seconds for advice without a configuration."""
 
-Seconds = partial(Option, min=1, metavar="SECONDS")
+Seconds = partial(opt.Count, metavar="SECONDS")
 
 
 CHANGES = opt.RULES | opt.options(
@@ -232,9 +232,9 @@ class Given:
         Path | None, Option(help="Database to add the results to; default: a new one in --out.")
     ] = None
     pool: Annotated[str | None, Option(help="Only this pool.")] = None
-    threads: Annotated[
-        int | None, Option(min=1, help="Number of threads; default: one per core.")
-    ] = None
+    threads: Annotated[int | None, opt.Count(help="Number of threads; default: one per core.")] = (
+        None
+    )
 
     def conduct(self, key: str, plan: Callable[[ClusterLog, Draws], StudyPlan]) -> None:
         """Make a study and print its files."""

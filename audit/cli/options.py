@@ -13,12 +13,13 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, TypeAlias
 
 from typer import Argument, Option
 
-from audit.policies import SETTINGS, Backfill, Order, choices
+from audit.policies import MOST, SETTINGS, Backfill, Order, choices
 from audit.progress import Progress, printable_lines
 from audit.words import AnswerFormat, Resource
 
@@ -97,6 +98,10 @@ def options(**annotations: Any) -> dict[str, inspect.Parameter]:
         name: inspect.Parameter(name, _KIND, default=None, annotation=annotation)
         for name, annotation in annotations.items()
     }
+
+
+Count: Final = partial(Option, min=1, max=MOST)
+"""An option that is a number of things."""
 
 
 def optional(kind: Any, text: str, *flags: str, **settings: Any) -> Any:
@@ -241,7 +246,9 @@ def _request_with_nodes(**given: Any) -> Any:
 
 _OF_LOGS = {
     **options(
-        pool_size=optional(int, "Capacity of the pool, in units of --resource.", min=1),
+        pool_size=Annotated[
+            int | None, Count(help="Capacity of the pool, in units of --resource.")
+        ],
         resource=optional(Resource, "Resource in which job sizes are counted; default: cpus."),
     ),
     **READING,
@@ -280,7 +287,7 @@ RULES = options(
     order=optional(Order, f"Queue order: {choices(Order)}."),
     backfill=optional(Backfill, f"Backfilling: {choices(Backfill)}."),
     **{
-        key: optional(int, setting.help, setting.flag, min=1, max=setting.most)
+        key: Annotated[int | None, Count(setting.flag, help=setting.help, max=setting.most)]
         for key, setting in SETTINGS.items()
     },
     limit=optional(

@@ -136,7 +136,7 @@ def explain(
     job: Annotated[str, Argument(metavar="JOB", help="Id of the job, as written in the log.")],
     attempt: Annotated[
         int | None,
-        Option(min=1, help="Number of the attempt; default: that with the longest wait."),
+        opt.Count(help="Number of the attempt; default: that with the longest wait."),
     ] = None,
     db: Published = None,
     form: Annotated[StoryFormat, Option("--format", help="Output format.")] = StoryFormat.text,

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Annotated, Any, Final, NamedTuple
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, field_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 BYTES: Final[dict[str, int]] = {
@@ -14,10 +14,22 @@ BYTES: Final[dict[str, int]] = {
 """Units of memory, and their size in bytes."""
 
 
+LARGEST: Final = 1 << 53
+"""The greatest whole number; amounts of memory are in bytes."""
+
+
 class ConfigSection(BaseModel):
     """A section: frozen, with exact types, without unknown keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _fits(cls, value: object) -> object:
+        """Refuse numbers with which sums would leave int64."""
+        if isinstance(value, int) and abs(value) > LARGEST:
+            raise ValueError(f"must be at most {LARGEST}")
+        return value
 
 
 def checked(test: Callable[[str], object], wrong: str) -> AfterValidator:

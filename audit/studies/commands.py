@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from audit.cli.oneoff import OfStudy, prepare
-from audit.cli.options import DEFAULT_OUT, Out, at_work, grouped, say, show
+from audit.cli.options import DEFAULT_OUT, Count, Out, at_work, grouped, say, show
 from audit.policies import Backfill
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def operators(
 @grouped
 def grid(
     *,
-    attempts: Annotated[int, typer.Option(min=1, help="Number of attempts to simulate.")] = 5_000,
+    attempts: Annotated[int, Count(help="Number of attempts to simulate.")] = 5_000,
     loads: Annotated[
         str, typer.Option(help="Offered loads, as shares of the capacity.")
     ] = "0.70,0.80,0.90,0.95,0.98",
@@ -139,7 +139,7 @@ def synthetic(
         typer.Argument(metavar="OUT", help="File to write: .swf, or .psv for the text of sacct."),
     ],
     jobs: Annotated[
-        int | None, typer.Option(min=1, help="Number of jobs; default: as long as the model's log.")
+        int | None, Count(help="Number of jobs; default: as long as the model's log.")
     ] = None,
     machine: Annotated[
         float, typer.Option(help="Factor of the size of the machine and of the rate of arrivals.")

@@ -93,9 +93,10 @@ class Threads:
         make = prepare(shared)
         waiting = iter(enumerate(parts))
         working: dict[Future[Made], int] = {}
-        with ThreadPoolExecutor(self.width) as pool:
+        width = max(min(self.width, len(parts)), 1)
+        with ThreadPoolExecutor(width) as pool:
             while True:
-                free = 0 if stopped() else self.width - len(working)
+                free = 0 if stopped() else width - len(working)
                 begun = islice(waiting, free)
                 working |= {pool.submit(make, part): number for number, part in begun}
                 if not working:

@@ -1,11 +1,13 @@
 """The help of all commands: groups, examples that parse, pages that exist, and the next step."""
 
 import shlex
+from typing import Any
 
 import pytest
 import typer
 
 from audit.cli import app, help
+from audit.policies import MOST
 from tests.cli.command import Run
 from tests.places import ROOT
 
@@ -41,6 +43,20 @@ def test_a_command_ends_with_the_next_step(run: Run) -> None:
     assert help.next_step(["stuck", "a.swf"]) == help.HELP["stuck"].next_step
     for silent in (["stuck", "a.swf", "--format", "json"], ["stuck", "--help"], ["run"], []):
         assert help.next_step(silent) is None
+
+
+def test_numbers_have_a_greatest_value() -> None:
+    studies: Any = GROUP.get_command(CONTEXT, "experiment")  # type: ignore[attr-defined]
+    commands = [GROUP.get_command(CONTEXT, name) for name in help.HELP]  # type: ignore[attr-defined]
+    numbers = {
+        option.opts[0]: option.max
+        for command in (*commands, *studies.commands.values())
+        for option in command.params
+        if isinstance(getattr(option, "min", None), int)
+    }
+    assert numbers.pop("--seed") is None  # is in no sum
+    assert {"--pool-size", "--depth", "--attempts", "--rows", "--threads"} < numbers.keys()
+    assert max(numbers.values()) == MOST  # None is an error
 
 
 def test_a_wrong_option_names_the_help_of_its_command(run: Run) -> None:

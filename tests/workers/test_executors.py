@@ -12,7 +12,7 @@ def added(to: int) -> Callable[[int], int]:
     return lambda part: to + part
 
 
-@pytest.mark.parametrize("executor", [IN_TURN, Threads(1), Threads(3)])
+@pytest.mark.parametrize("executor", [IN_TURN, Threads(1), Threads(3), Threads(1 << 64)])
 def test_each_part_is_done_once(executor: Executor) -> None:
     assert sorted(executor.each(added, 10, [5, 6, 7, 5])) == [(0, 15), (1, 16), (2, 17), (3, 15)]
     assert list(executor.each(added, 10, [])) == []
