@@ -284,13 +284,14 @@ cdef void _run(Sweep s) noexcept nogil:
     cdef Coming coming = Coming(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
     cdef int64_t now, lapse_at = NEVER
     while coming.leave < s.log.by_leave.shape[0] or (
-        s.idle is None and coming.starter < s.log.starters.shape[0]
+        coming.starter < s.log.starters.shape[0] if s.idle is None
+        else _is_open(s.idle) and coming.start < s.log.by_start.shape[0]
     ):
         now = min(_next_time(s, coming), lapse_at)
         if s.idle is None:
             coming.cycle = _mark_cycles(s, coming.cycle, now)
             _pass(s, now)
-        elif s.state.running == 0 and s.idle.count > 0 and s.idle.end[s.idle.count - 1] == NEVER:
+        elif s.state.running == 0 and _is_open(s.idle):
             _watch(s, now)
         s.state.now = now
         if s.idle is None:
@@ -345,9 +346,14 @@ cdef Py_ssize_t state_of(Sweep s, int64_t c) noexcept nogil:
     return short
 
 
+cdef inline bint _is_open(Idle idle) noexcept nogil:
+    """Return whether the last stretch in which nothing runs lasts."""
+    return idle.count > 0 and idle.end[idle.count - 1] == NEVER
+
+
 cdef void _note_idle(Idle idle, Py_ssize_t running, int64_t now, int64_t begin) noexcept nogil:
     """Begin or end a stretch in which nothing runs; before the log begins the use is unknown."""
-    cdef bint open = idle.count > 0 and idle.end[idle.count - 1] == NEVER
+    cdef bint open = _is_open(idle)
     if running == 0 and now >= begin and not open:
         idle.begin[idle.count] = now
         idle.end[idle.count] = NEVER

@@ -198,6 +198,12 @@ def test_an_outage_takes_all_waiting_in_it() -> None:
     assert made.outages.row(0) == (10, 1_000, 990)
 
 
+def test_an_outage_ends_where_a_job_starts_that_did_not_wait() -> None:
+    cancelled = ended(0, 700, 700, 1, "bob") | {"start_time": None, "state": "CANCELLED"}
+    made = booked(ended(0, 0, 10, 4), cancelled, ended(1_000, 1_000, 1_010, 1), now=2_000)
+    assert made.outages.rows() == [(10, 1_000, 690)]
+
+
 def test_holds_and_reasons() -> None:
     # J is held until 6 and starts at 9. K's reason says held: evidence of the last stretch only.
     holds = pl.DataFrame({"row": [0], "begin": [2], "end": [6], "kind": ["begin"]})
