@@ -14,8 +14,8 @@ BYTES: Final[dict[str, int]] = {
 """Units of memory, and their size in bytes."""
 
 
-LARGEST: Final = 1 << 53
-"""The greatest whole number; amounts of memory are in bytes."""
+LARGEST: Final = 1 << 62
+"""The greatest whole number, within int64; amounts of memory are in bytes."""
 
 
 class ConfigSection(BaseModel):
@@ -26,7 +26,7 @@ class ConfigSection(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _fits(cls, value: object) -> object:
-        """Refuse numbers with which sums would leave int64."""
+        """Refuse numbers beyond int64."""
         if isinstance(value, int) and abs(value) > LARGEST:
             raise ValueError(f"must be at most {LARGEST}")
         return value

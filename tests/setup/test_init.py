@@ -298,7 +298,8 @@ _texts = st.text(
     st.characters(exclude_categories=["Cs"]) | st.sampled_from("\"'\\\n\r\t#[]={},"), max_size=12
 )
 _names = _texts.filter(bool)
-_counts = st.none() | st.integers(1, 1 << 62)
+_amount = st.integers(1, 1 << 62)
+_counts = st.none() | _amount
 _amounts = {"cpus": _counts, "nodes": _counts, "gpus": _counts, "mem_bytes": _counts}
 _targets = st.dictionaries(_texts, st.integers(1, 9), max_size=3).map(
     lambda parts: {name: part / sum(parts.values()) for name, part in parts.items()}
@@ -391,9 +392,7 @@ def clusters(draw: st.DrawFn) -> config.Cluster:
                 name=name,
                 partitions=tuple(f"{name}{part}" for part in draw(_parts)),
                 resource=draw(st.sampled_from(Resource)),
-                capacity=draw(
-                    st.builds(config.AmountsConfig, **_amounts | {"cpus": st.integers(1)})
-                ),
+                capacity=draw(st.builds(config.AmountsConfig, **_amounts | {"cpus": _amount})),
                 steps=tuple(steps),
                 exclusive_nodes=draw(st.booleans()),
                 order=draw(st.sampled_from(sorted(set(Order) - set(BY_OWNER)))),

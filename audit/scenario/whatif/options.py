@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final
 
-from audit.config.sections import LARGEST
 from audit.errors import UsageError
 from audit.formats.slurm import slurm_conf
 from audit.model import Limit, Pool
@@ -20,6 +19,7 @@ from audit.rules import KINDS, Kind
 from audit.scenario.scenario import PLACEMENTS, Amount, Bound, ScenarioChange, bound_of, rules_of
 
 DAY_S: Final = 86_400
+_LARGEST: Final = 1 << 53
 _LIMIT: Final = re.compile(
     r"(?:(?P<kind>user|account|qos|partition):)?(?P<name>.+)=(?P<most>\d{1,18})"
     r"(?P<unit>jobs|cpus|nodes|gpus(?::(?!narrow$)[^\s:,=A-Z]+)?)?(?P<narrow>:narrow)?"
@@ -52,7 +52,7 @@ def limits(texts: Sequence[str]) -> tuple[Bound, ...]:
     found: list[Bound] = []
     for text in (part for each in texts for part in each.split(",")):
         match = _LIMIT.fullmatch(text.strip())
-        if match is None or not 1 <= int(match["most"]) <= LARGEST or match["name"][-1] == ":":
+        if match is None or not 1 <= int(match["most"]) <= _LARGEST or match["name"][-1] == ":":
             raise UsageError(
                 f"--limit {text}: write PARTITION=N, or user:NAME=N, account:NAME=N, qos:NAME=N, "
                 "with N at least 1; the NAME * stands for each of them. jobs, cpus, nodes, gpus or "
@@ -102,14 +102,14 @@ def _number(text: str, option: str) -> float:
 
 
 def _bound(text: str, option: str) -> int:
-    if not (text.isdecimal() and 1 <= int(text) <= LARGEST):
+    if not (text.isdecimal() and 1 <= int(text) <= _LARGEST):
         raise UsageError(f"{option}: must be a whole number of at least 1")
     return int(text)
 
 
 def _walltime(text: str, option: str) -> int:
     limit = slurm_conf.seconds(text)
-    if limit is None or not 1 <= limit <= LARGEST:
+    if limit is None or not 1 <= limit <= _LARGEST:
         raise UsageError(f"{option}: not a time; write minutes, HH:MM:SS or D-HH:MM:SS")
     return int(limit)
 
@@ -124,13 +124,13 @@ def _amount(flag: str) -> Callable[[str], Amount]:
 
     def read(text: str) -> Amount:
         relative = text[:1] in ("+", "-")
-        least = -LARGEST if relative else 1
+        least = -_LARGEST if relative else 1
         try:
             value = int(text)
         except ValueError:
             raise UsageError(f"{flag} {text}: not a whole number") from None
-        if not least <= value <= LARGEST:
-            raise UsageError(f"{flag} {text}: a whole number from {least} to {LARGEST}")
+        if not least <= value <= _LARGEST:
+            raise UsageError(f"{flag} {text}: a whole number from {least} to {_LARGEST}")
         return Amount(value, relative)
 
     return read
