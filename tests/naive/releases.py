@@ -172,9 +172,12 @@ def triggered(
     if len(mine) < 20 or len({start // DAY for start in starts}) < 3:
         return None
 
+    def follows(job: Job, shift: int) -> bool:
+        ends = [other.end + shift for other in own if other is not job and other.end is not None]
+        return any(0 <= (job.start or 0) - end <= 120 for end in ends)
+
     def share(shift: int) -> Fraction:
-        ends = [job.end + shift for job in own if job.end is not None]
-        return Fraction(sum(any(0 <= s - e <= 120 for e in ends) for s in starts), len(starts))
+        return Fraction(sum(follows(job, shift) for job in mine), len(mine))
 
     chances = []
     for start in starts:

@@ -320,20 +320,20 @@ def _interval(queue: Queued, pool: Pool, passes: Passes | None) -> int | None:
 
 
 def _released(queue: Queued) -> np.ndarray:
-    """Return which attempts start within ``RELEASED_S`` after an end of their own user."""
+    """Return which attempts start within ``RELEASED_S`` after another of their user ended."""
     rows = queue.rows.select("start_time", "end", user=numbered(queue.rows["user"]))
-    ran = rows.select("user", "start_time", at="end").drop_nulls("start_time")
-    ends = ran.drop("start_time")
-    starts = rows.select("user", at="start_time", place=pl.int_range(pl.len())).drop_nulls()
-    released = starts.sort("at").join_asof(
-        ends.drop_nulls().sort("at").with_columns(last="at"),
-        on="at",
-        by="user",
-        tolerance=RELEASED_S,
-        check_sortedness=False,
+    ran = rows.select("user", "start_time", at="end").drop_nulls()
+    ends = ran.sort("at").select("user", "at", last="at", before=pl.col("at").shift().over("user"))
+    starts = rows.select("user", "end", at="start_time", place=pl.int_range(pl.len()))
+    found = (
+        starts.drop_nulls(["user", "at"])
+        .sort("at")
+        .join_asof(ends, on="at", by="user", tolerance=RELEASED_S, check_sortedness=False)
     )
+    # the last end of an attempt without occupancy is its own, or one of the same second
+    another = pl.when(pl.col("end") == pl.col("at")).then("before").otherwise("last")
     made = np.zeros(queue.rows.height, np.bool_)
-    made[released.drop_nulls("last")["place"].to_numpy()] = True
+    made[found.filter(another >= pl.col("at") - RELEASED_S)["place"].to_numpy()] = True
     return made
 
 

@@ -62,8 +62,8 @@ def find_triggered(jobs: UserJobs) -> list[OwnTriggered]:
         if len(own) < LEAST_JOBS or len(np.unique(jobs.days(jobs.start[own]))) < LEAST_DAYS:
             continue
         ends = _ends(jobs, one)
-        hit = _after(jobs.start[own], ends)
-        shifted = [float(_after(jobs.start[own], ends + shift).mean()) for shift in SHIFTS_S]
+        hit = _after_others(jobs, own, ends)
+        shifted = [float((_number(jobs.start[own], ends + x) > 0).mean()) for x in SHIFTS_S]
         found.append(
             OwnTriggered(
                 jobs.names[one - 1],
@@ -84,7 +84,7 @@ def triggered_jobs(jobs: UserJobs, users: Collection[str]) -> Ints:
     for number, name in enumerate(jobs.names, 1):
         if name in users:
             own = mine[jobs.user[mine] == number]
-            found.append(own[_after(jobs.start[own], _ends(jobs, number))])
+            found.append(own[_after_others(jobs, own, _ends(jobs, number))])
     return np.concatenate(found)
 
 
@@ -98,9 +98,15 @@ def _ends(jobs: UserJobs, user: int) -> Ints:
     return np.sort(jobs.end[(jobs.user == user) & (jobs.end != NEVER)])
 
 
-def _after(start: Ints, ends: Ints) -> Bools:
-    """Return which starts follow one of these ends, ascending, within ``BEFORE_S``."""
-    found: Bools = np.searchsorted(ends, start, "right") > np.searchsorted(ends, start - BEFORE_S)
+def _after_others(jobs: UserJobs, own: Ints, ends: Ints) -> Bools:
+    """Return which jobs start after an end of another; one without occupancy ends as it starts."""
+    found: Bools = _number(jobs.start[own], ends) > (jobs.end[own] == jobs.start[own])
+    return found
+
+
+def _number(start: Ints, ends: Ints) -> Ints:
+    """Return how many of these ends, ascending, lie within ``BEFORE_S`` before each start."""
+    found: Ints = np.searchsorted(ends, start, "right") - np.searchsorted(ends, start - BEFORE_S)
     return found
 
 

@@ -183,6 +183,21 @@ def test_a_class_that_loses_its_last_job_to_a_rule_and_gets_another() -> None:
     ]
 
 
+def test_a_job_without_occupancy_is_not_released_by_its_own_end() -> None:
+    def released(*records: dict[str, Any]) -> list[float]:
+        return (
+            booked(ended(0, 0, 2_000, 1), *records, now=2_000)
+            .attempts["released_own_s"]
+            .to_list()[1:]
+        )
+
+    alone, other = ended(0, 500, 500, 1, "bob"), ended(440, 440, 440, 1, "bob")
+    assert released(alone) == [0]
+    assert released(alone, other) == [500, 0]
+    assert released(alone, ended(439, 439, 439, 1, "bob")) == [0, 0]
+    assert released(alone, ended(0, 500, 500, 1, "bob")) == [500, 500]
+
+
 def test_an_outage_takes_all_waiting_in_it() -> None:
     # Nothing runs from 10 to 1,000, and J fits: an outage. K (5 of 4) never fits.
     made = booked(

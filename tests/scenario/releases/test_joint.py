@@ -125,6 +125,13 @@ def test_regular_ends_trigger_nothing(days: int, after: int, accepted: bool) -> 
     assert [one.accepted for one in made] == [accepted]
 
 
+def test_a_job_that_ends_as_it_starts_does_not_trigger_itself() -> None:
+    starts = [(k + 1) * 9_000 + 977 * (k * k % 7) for k in range(40)]
+    jobs = [Job(k, "ann", at - 1_000, at, at, 1) for k, at in enumerate(starts, 1)]
+    [found] = find_triggered(of(jobs))
+    assert (found.jobs, found.share, len(triggered_jobs(of(jobs), ["ann"]))) == (40, 0.0, 0)
+
+
 def test_irregular_ends_trigger_starts() -> None:
     lasts = [3_000 + 977 * (k * k % 13) for k in range(60)]
     jobs = [Job(1, "ann", 0, 0, 3_000, 1)]
