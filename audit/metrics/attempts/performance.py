@@ -7,6 +7,7 @@ full. Attempts of unknown arrival count as use, but are never queued.
 """
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
@@ -61,7 +62,9 @@ def utilization(pool: Activity) -> float | None:
 
 def loss_of_capacity(pool: Activity) -> float | None:
     """Return the time mean, over the whole period, of min(idle, queued)/capacity, in [0, 1]."""
-    return _ratio(pool.lost, pool.capacity * pool.seconds)
+    total = int(pool.seconds.sum())
+    lost = sum(map(Fraction, pool.lost.tolist(), pool.capacity.tolist()))
+    return float(lost / total) if total else None
 
 
 def over_capacity_time(pool: Activity) -> float | None:

@@ -237,14 +237,15 @@ def _activity(
     _, day = np.unique(names, return_inverse=True)
     days = np.arange(day.max(initial=-1) + 1)
 
-    def daily(amounts: Ints) -> Floats:
+    def daily(amounts: Ints | Floats) -> Floats:
         return np.bincount(day, amounts.astype(np.float64), len(days)).astype(np.float64)
 
     resamples = Resamples(len(days), seed, options.resamples)
     capable = did.capacity * did.seconds
-    measured: list[tuple[str, Callable[[Activity], float | None], Ints, Ints]] = [
+    lost = did.lost * (pool.capacity / did.capacity)
+    measured: list[tuple[str, Callable[[Activity], float | None], Ints | Floats, Ints]] = [
         ("utilization", performance.utilization, did.used, capable),
-        ("loss_of_capacity", performance.loss_of_capacity, did.lost, capable),
+        ("loss_of_capacity", performance.loss_of_capacity, lost, pool.capacity * did.seconds),
         ("over_capacity_time", performance.over_capacity_time, did.over, did.seconds),
         ("queued_mean", performance.queued_mean, did.queued, did.seconds),
     ]

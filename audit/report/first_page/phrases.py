@@ -285,7 +285,7 @@ STEPS: Final = (
     "Nodes, limits, priorities",
 )
 COMPLETE: Final = "Complete. All records were read."
-NUMBERS_MISSING: Final = "All records were read, but most job numbers have none."
+NUMBERS_MISSING: Final = "All records were read, but most job numbers have no record."
 MISSING_TIMES: Final[Mapping[Because, str]] = {
     Because.FEW_STARTS: "Start times are missing.",
     Because.FEW_ARRIVALS: "Submission times are missing.",

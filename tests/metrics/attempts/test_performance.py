@@ -55,6 +55,9 @@ def test_integrals_by_hand() -> None:
     did = performance.activity(described, 2, [0, 20], 20)
     assert performance.over_capacity_time(did) == 0.5
     assert performance.loss_of_capacity(did) == 0.0
+    # The pool has 4 until 10, then 2: 6 of 4 is lost for 1.5 s of its 20 s, not 6 of 60.
+    did = performance.activity(described, [4, 2], [0, 10, 20], 20)
+    assert performance.loss_of_capacity(did) == 1.5 / 20
 
 
 def test_what_lasts_no_time_is_no_peak() -> None:

@@ -43,7 +43,7 @@ def test_records_that_a_header_names(
 def test_records_that_were_read_are_not_complete_where_most_job_numbers_have_none() -> None:
     first = trust_text.steps(facts(known=known(gaps=True)))[0]
     assert first.mark == "half"
-    assert first.text.plain == "All records were read, but most job numbers have none."
+    assert first.text.plain == "All records were read, but most job numbers have no record."
 
 
 SLURM = {"dialects": ("sacct",), "reasons": 1.0, "priorities": 1.0, "nodes_declared": True}
