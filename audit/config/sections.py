@@ -23,7 +23,7 @@ class ConfigSection(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
-    @field_validator("*", mode="before")
+    @field_validator("*")
     @classmethod
     def _fits(cls, value: object) -> object:
         """Refuse numbers beyond int64."""

@@ -116,7 +116,7 @@ def notes(facts: PageFacts) -> tuple[Sentence, ...]:
 def _notes(facts: PageFacts) -> Iterator[Sentence]:
     shares = facts.causes
     alone = facts.people is not None and facts.people.users == 1
-    behind = sum(shares[key] for key in BEHIND) + _of_several(facts)
+    behind = sum(shares.get(key, 0.0) for key in BEHIND) + _of_several(facts)
     if facts.waiting_s and not alone and behind < MUCH:
         yield say(phrases.NOT_FOR_OTHERS)
     if shares.get("rule", 0.0) >= MUCH and facts.rules:
