@@ -63,6 +63,7 @@ def decided(scenario: Scenario, holding: Holding, *, silent: bool) -> Fitted:
         holding: the users whose jobs were held.
         silent: whether the policy of the pool is not configured.
     """
+    scenario = scenario.to_compare()
     pool = scenario.pool
     until = held_until(scenario.attempts, pool, scenario.now, holding)
     found = find_windows(scenario, until)

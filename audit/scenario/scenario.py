@@ -20,7 +20,7 @@ from audit.metrics.fairshare import trees
 from audit.metrics.fairshare.usage import HalfLife, Kind
 from audit.metrics.preemption import whole_jobs
 from audit.metrics.slurm.multifactor import FACTORS
-from audit.model import Limit, Node, Order, Placement, Pool, Window
+from audit.model import BY_USAGE, Limit, Node, Order, Placement, Pool, Window
 from audit.scenario.ownership import EQUAL_SHARES, Fairshare
 from audit.scenario.workload import Indexed, workload_of_rows
 
@@ -34,15 +34,24 @@ class Scenario:
     pool: Pool  # with the policy in force
     now: int  # when the log was taken, epoch s
     fairshare: Fairshare = EQUAL_SHARES
+    owned: bool = True
+    """Whether attempts have owners, which orders by usage rank."""
 
     @cached_property
     def indexed(self) -> Indexed:
         """The workload of the attempts, and the row of each."""
-        return workload_of_rows(self.attempts, self.pool, self.now, self.fairshare)
+        return workload_of_rows(
+            self.attempts, self.pool, self.now, self.fairshare, owned=self.owned
+        )
 
     def but(self, **changes: Any) -> "Scenario":
         """Return the scenario with other fields."""
         return replace(self, **changes)
+
+    def to_compare(self) -> "Scenario":
+        """Return the scenario without owners, to save memory, if no rule to compare ranks them."""
+        ranks = self.fairshare != EQUAL_SHARES or self.pool.policy.order in BY_USAGE
+        return self.but(owned=ranks)
 
     def of_whole_jobs(self) -> "Scenario":
         """Return the scenario with one row per job where preemption is simulated."""

@@ -143,6 +143,8 @@ class Workload(NamedTuple):
 
         ``owned``: else without owners, to save memory.
         """
+        if chosen.all():
+            return self if owned else self._replace(owners=unowned(0))
         columns = self._asdict()
         for name in columns:
             whole = ("capacity", "owners", "limits", "machines", "preemptible")
@@ -179,7 +181,12 @@ def workload(
 
 
 def workload_of_rows(
-    described: pl.DataFrame, pool: Pool, now: int, fairshare: Fairshare = EQUAL_SHARES
+    described: pl.DataFrame,
+    pool: Pool,
+    now: int,
+    fairshare: Fairshare = EQUAL_SHARES,
+    *,
+    owned: bool = True,
 ) -> Indexed:
     """Return the workload of ``pool`` (SPEC §4).
 
@@ -196,6 +203,7 @@ def workload_of_rows(
     Args:
         described: columns of ``model.DESCRIBED``, and ``penalty`` where usage is charged by
             something other than size; attempts of other pools are ignored.
+        owned: whether owners are needed.
     """
     resources = counted_resources(pool)
     numbered = described.select(_READ).with_row_index("row")
@@ -224,7 +232,7 @@ def workload_of_rows(
         step_time=steps.time,
         step_change=steps.change[:, 0] if one else steps.change,
         step_planned=steps.planned,
-        owners=owners_of(attempts, fairshare),
+        owners=owners_of(attempts, fairshare) if owned else unowned(0),
         limits=limits_of(attempts, pool, _last_known(attempts, now)),
         preemptible=_preemptible(attempts, pool.preemption) if "runs" in attempts.columns else None,
     )

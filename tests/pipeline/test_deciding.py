@@ -55,6 +55,19 @@ def test_a_configured_policy_stays(log: pl.DataFrame) -> None:
     assert [fact.what for fact in found.facts] == ["window 1 of 1"]
 
 
+@pytest.mark.parametrize(
+    ("order", "owners"), [(Order.sjf, False), (Order.fairshare, True), (Order.nuwt, True)]
+)
+def test_attempts_have_owners_where_a_rule_to_compare_ranks_them(
+    log: pl.DataFrame, order: Order, *, owners: bool
+) -> None:
+    setting, known = of(log, pool(Policy(order, Backfill.easy)))
+    scenario = compared_with(log, known, setting, of_site(None, None)).to_compare()  # type: ignore[arg-type]
+    assert len(scenario.indexed.work.owners.name) == (log.height if owners else 0)
+    found = decided(scenario, NOT_HOLDING, silent=False)
+    assert found.pool.policy.order is order
+
+
 def test_settings_of_passes_stay_under_a_known_rule(log: pl.DataFrame) -> None:
     """The interval is configured, and the order is not."""
     known = pool(Policy(interval_s=1), limits=RULES["limits"])

@@ -107,7 +107,7 @@ class Walker:
         self._log = kernels.Log(
             arrival=work.arrival,
             start=work.start,
-            end=np.maximum(work.end, work.start),
+            end=work.end if (work.end >= work.start).all() else np.maximum(work.end, work.start),
             request=np.ascontiguousarray(work.request.reshape(count, resources).T),
             waits=work.queued & (work.has_started | work.open),
             by_start=started[np.argsort(work.start[started], kind="stable")],
