@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, TypeAlias
 
-from typer import Argument, Option
+from typer import Argument, BadParameter, Option
 
 from audit.policies import MOST, SETTINGS, Backfill, Order, choices
 from audit.progress import Progress, printable_lines
@@ -100,7 +100,14 @@ def options(**annotations: Any) -> dict[str, inspect.Parameter]:
     }
 
 
-Count: Final = partial(Option, min=1, max=MOST)
+def _countable(value: int | None) -> int | None:
+    """Return a number of things; the help of an option does not show this bound."""
+    if value is not None and value > MOST:
+        raise BadParameter(f"{value} is more than {MOST:,}")
+    return value
+
+
+Count: Final = partial(Option, min=1, callback=_countable)
 """An option that is a number of things."""
 
 

@@ -73,12 +73,6 @@ class Parsed:
     """Doubts about records that were read, in words for the user, and the number of records."""
 
 
-def named_by_log(what: str, reading: Reading, entries: Mapping[str, str] = {}) -> Header:
-    """Return the header of a log whose records name their own fields (``what``)."""
-    problems = () if reading.columns is None else (f"{what}: --columns is not used",)
-    return Header(zone=reading.zone, entries=entries, problems=problems)
-
-
 def last_line(data: bytes, header: Header) -> int:
     """Return the length of the whole lines at the start of ``data``."""
     return data.rfind(b"\n") + 1
@@ -112,6 +106,8 @@ class Dialect:
     scheduler: str = ""  # the name that dialects of one scheduler share; default: the title
     needed: Callable[[Mapping[str, str]], dict[str, str]] = dict
     """The header entries that ``parse`` uses, without comments and other free text."""
+    takes_columns: bool = False
+    """Whether the user may name the columns, and their separator."""
     takes_mapping: bool = False
     """Whether a mapping without a job id adds fields to its own."""
     differs: Callable[[bytes], str | None] = lambda head: None

@@ -24,7 +24,7 @@ import polars as pl
 
 from audit.config.table import Mapped, TableMapping, of_json
 from audit.errors import DialectError
-from audit.formats.dialects import PLAIN, Dialect, Header, Parsed, Reading, named_by_log
+from audit.formats.dialects import PLAIN, Dialect, Header, Parsed, Reading
 from audit.formats.elements import BlockElements, decode, holdable, starts_of
 from audit.formats.lines import Block
 from audit.formats.shaping import ends_early, faulted
@@ -96,7 +96,7 @@ def header(head: bytes, reading: Reading = PLAIN) -> Header:
             names = ", ".join(_LABELLED)
             raise DialectError(f"{odd[0]}: labels of Kueue's workloads can be {names}, unchanged")
         entries["table"] = mapping.as_json
-    return named_by_log("JSON names its fields", reading, entries)
+    return Header(zone=reading.zone, entries=entries)
 
 
 def _mark(header: Header) -> bytes:

@@ -6,6 +6,7 @@ Sizes, offsets and hashes refer to the decompressed text in UTF-8 (``streams``).
 import hashlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -185,6 +186,10 @@ def open_log(
         raise DialectError(
             f"{where}: ", str(error), f"is {found.title}, but its columns cannot be read: {_LOOK}"
         ) from error
+    given = {"--columns": reading.columns, "--separator": reading.separator}
+    if not found.takes_columns and (unused := [flag for flag, value in given.items() if value]):
+        problem = f"{' and '.join(unused)}: not used, for the columns of {found.title} are known"
+        header = replace(header, problems=(*header.problems, problem))
     return Opened(source, found, header, origin, own)
 
 

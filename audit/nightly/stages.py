@@ -6,6 +6,7 @@ a digest of everything that these depend on (``WorkBasis``), so a run that finds
 early.
 """
 
+import errno
 import hashlib
 import json
 from collections.abc import Callable, Sequence
@@ -19,6 +20,7 @@ from audit.config import Cluster
 from audit.config.places import Site
 from audit.errors import UNWRITABLE, AuditError, UsageError, failed, refusals, withholding
 from audit.files import caches, folders, privacy
+from audit.files.state_folder import STORE
 from audit.nightly.history import RunHistory
 from audit.progress import OnProgress
 from audit.store import database, queries
@@ -117,7 +119,11 @@ def require_own_config(path: Path) -> None:
 
 
 def require_own_outputs(site: Site) -> None:
-    """Raise UsageError if another user can change a folder that runs write to."""
+    """Raise UsageError if another user can change a folder that runs write to, or it cannot be."""
+    if site.database.resolve() == (site.state / STORE).resolve():
+        raise UsageError(
+            f"{site.database}: is the store itself: name another file (output.database)"
+        )
     for key, place in (
         ("state", site.state),
         ("database", site.database.parent),
@@ -126,6 +132,8 @@ def require_own_outputs(site: Site) -> None:
     ):
         with refusals(UsageError, place, "cannot be used", f"output.{key}"):
             folders.require(place)
+            if place.exists() and not place.is_dir():
+                raise NotADirectoryError(errno.ENOTDIR, "it is not a folder")
 
 
 def own_state(site: Site) -> Path:

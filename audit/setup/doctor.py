@@ -139,7 +139,7 @@ def _configured(path: Path, published: Path | None) -> Iterator[Check]:
     change = "change the permissions named above"
     yield "permissions of config.toml", partial(_own, stages.require_own_config, path), change
     yield (
-        "permissions of output folders",
+        "output folders",
         partial(_own, stages.require_own_outputs, site),
         f"{change}, or name other folders in [output]",
     )

@@ -45,18 +45,23 @@ def test_a_command_ends_with_the_next_step(run: Run) -> None:
         assert help.next_step(silent) is None
 
 
-def test_numbers_have_a_greatest_value() -> None:
+def test_numbers_have_a_greatest_value(run: Run) -> None:
     studies: Any = GROUP.get_command(CONTEXT, "experiment")  # type: ignore[attr-defined]
     commands = [GROUP.get_command(CONTEXT, name) for name in help.HELP]  # type: ignore[attr-defined]
     numbers = {
-        option.opts[0]: option.max
+        option.opts[0]: option
         for command in (*commands, *studies.commands.values())
         for option in command.params
         if isinstance(getattr(option, "min", None), int)
     }
-    assert numbers.pop("--seed") is None  # is in no sum
+    numbers.pop("--seed")  # is in no sum
     assert {"--pool-size", "--depth", "--attempts", "--rows", "--threads"} < numbers.keys()
-    assert max(numbers.values()) == MOST  # None is an error
+    for option in numbers.values():
+        with pytest.raises(typer.BadParameter):
+            option.process_value(CONTEXT, str(MOST + 1))
+    said = run("audit", "x", "--pool-size", MOST + 1, check=2).stderr
+    assert "'--pool-size': 1000000001 is more than 1,000,000,000; see" in said
+    assert "1000000000" not in run("audit", "--help").stdout
 
 
 def test_a_wrong_option_names_the_help_of_its_command(run: Run) -> None:

@@ -33,7 +33,7 @@ DUMMY = """
 import numpy as np
 import polars as pl
 
-from audit.formats.dialects import Dialect, named_by_log
+from audit.formats.dialects import Dialect, Header
 from audit.formats.lines import cut
 from audit.formats.shaping import faulted, shaped
 from audit.model import RefusalCode
@@ -57,7 +57,7 @@ DIALECT = Dialect(
     name="dummy",
     title="Dummy's diary",
     recognises=lambda head: head.startswith(b"DUMMY"),
-    header=lambda head, reading: named_by_log("a diary names its fields", reading),
+    header=lambda head, reading: Header(zone=reading.zone),
     parse=parse,
 )
 """

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from audit.errors import AuditError, DialectError, LogError
-from audit.formats.dialects import HEAD_BYTES
+from audit.formats.dialects import HEAD_BYTES, Reading
 from audit.ingest import logs
 from audit.ingest.ingest import take_in
 from audit.ingest.logs import LogHead, open_each, open_log, open_logs
@@ -106,6 +106,17 @@ def test_one_that_cannot_be_opened_stops_no_other(tmp_path: Path) -> None:
     assert unread.name == "od\\xffd"
     assert unread.where == f"{tmp_path}/od\\xffd"
     assert unread.reason == "a link to gone, where nothing is"
+
+
+def test_names_of_known_columns_are_not_used(tmp_path: Path) -> None:
+    names, _, rows = SACCT.partition("\n")
+    reading = Reading(columns=tuple(names.split("|")), separator="|")
+    table, swf = (tmp_path / name for name in ("table", "swf"))
+    used, unused = open_logs([write(table, rows), write(swf, busy())], reading=reading)
+    assert used.header.problems == ()
+    title = "Standard Workload Format (SWF)"
+    said = f"--columns and --separator: not used, for the columns of {title} are known"
+    assert said in unused.header.problems
 
 
 @pytest.mark.parametrize("size", [1, 7, 100, 1 << 20])

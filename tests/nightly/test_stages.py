@@ -9,8 +9,9 @@ import pytest
 
 from audit import config
 from audit.config.places import Site
+from audit.errors import UsageError
 from audit.nightly.run import run
-from audit.nightly.stages import Night
+from audit.nightly.stages import Night, require_own_outputs
 from audit.store import database, queries
 from tests.cli.command import HEAVY, loaded
 from tests.logs import write
@@ -164,3 +165,22 @@ def test_a_new_recipient_gets_what_is_due(tmp_path: Path) -> None:
     assert run(Site(settings('"ada@site.example"'), tmp_path), NOW) == Night()
     both = settings('"ada@site.example"', '"bob@site.example"')
     assert run(Site(both, tmp_path), NOW).sent == ["c/2026-01 to bob@site.example"]
+
+
+@pytest.mark.parametrize(
+    ("output", "says"),
+    [
+        ({"state": "file"}, r"file: cannot be used: it is not a folder \(output.state\)"),
+        ({"reports": "file"}, r"file: cannot be used: it is not a folder \(output.reports\)"),
+        (
+            {"state": "state", "database": "state/../state/store.duckdb"},
+            r"is the store itself: name another file \(output.database\)",
+        ),
+    ],
+)
+def test_a_run_begins_with_folders_for_its_output(
+    tmp_path: Path, output: dict[str, str], says: str
+) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match=says):
+        require_own_outputs(Site(config.Config.model_validate({"output": output}), tmp_path))

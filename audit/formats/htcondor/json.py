@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from audit.formats.dialects import Dialect, Header, Parsed, Reading, named_by_log
+from audit.formats.dialects import Dialect, Header, Parsed, Reading
 from audit.formats.elements import BlockElements, Row, Words, as_bytes, decode, holdable, starts_of
 from audit.formats.htcondor.records import ATTRIBUTES, KEYS, defined, quoted, typed
 from audit.formats.lines import Block
@@ -46,7 +46,7 @@ def header(head: bytes, reading: Reading) -> Header:
         parted = "}" + between[0].decode()
     elif seen := _SEEMS_PARTED.search(head):  # the first ad is damaged, or the only one
         parted = seen[0].decode()
-    return named_by_log("JSON names its attributes", reading, {"parted": parted})
+    return Header(zone=reading.zone, entries={"parted": parted})
 
 
 def _behind_first(head: bytes) -> bytes:

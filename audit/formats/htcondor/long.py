@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from audit.formats.dialects import HEAD_BYTES, Dialect, Header, Parsed, Reading, named_by_log
+from audit.formats.dialects import HEAD_BYTES, Dialect, Header, Parsed, Reading
 from audit.formats.htcondor.records import ATTRIBUTES, KEYS, NOTHING, typed
 from audit.formats.lines import Block, Lines, Mask, Offsets, cut
 from audit.formats.shaping import keyed, refused, shaped
@@ -41,7 +41,7 @@ def header(head: bytes, reading: Reading) -> Header:
     """Return whether the log is one record without an end (entry ``alone``)."""
     alone = len(head) < HEAD_BYTES and head.endswith(b"\n") and not _END.search(head)
     entries = {"alone": "yes"} if alone and len(_MARKS[0].findall(head)) == 1 else {}
-    return named_by_log("HTCondor's history names its attributes", reading, entries)
+    return Header(zone=reading.zone, entries=entries)
 
 
 def whole(data: bytes, header: Header) -> int:

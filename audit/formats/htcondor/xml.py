@@ -17,7 +17,7 @@ from itertools import pairwise
 from typing import Final
 from xml.etree import ElementTree
 
-from audit.formats.dialects import Dialect, Header, Parsed, Reading, named_by_log
+from audit.formats.dialects import Dialect, Header, Parsed, Reading
 from audit.formats.elements import BlockElements, Row
 from audit.formats.htcondor.records import ATTRIBUTES, KEYS, defined, quoted, typed
 from audit.formats.lines import Block
@@ -40,7 +40,7 @@ def recognises(head: bytes) -> bool:
 
 def header(head: bytes, reading: Reading) -> Header:
     """Return an empty header: nothing precedes the ads."""
-    return named_by_log("XML names its attributes", reading)
+    return Header(zone=reading.zone)
 
 
 def whole(data: bytes, header: Header) -> int:

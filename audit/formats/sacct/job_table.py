@@ -18,7 +18,7 @@ from typing import Final
 import polars as pl
 
 from audit.formats import delimited
-from audit.formats.dialects import Dialect, Header, Parsed, Reading, named_by_log
+from audit.formats.dialects import Dialect, Header, Parsed, Reading
 from audit.formats.lines import Block
 from audit.formats.sacct.json import tasks_of
 from audit.formats.sacct.records import PENDING_TASKS, typed
@@ -62,9 +62,8 @@ def header(head: bytes, reading: Reading) -> Header:
     """Return the columns and their separator."""
     names, separator = _names(head) or ([], ",")
     entries = {"columns": ",".join(names), "separator": separator}
-    found = named_by_log("the table of jobs names its columns", reading, entries)
     problems = () if "user" in names else (NO_NAMES,)
-    return Header(found.zone, {}, entries, (*found.problems, *problems))
+    return Header(reading.zone, {}, entries, problems)
 
 
 def parse(block: Block, header: Header) -> Parsed:

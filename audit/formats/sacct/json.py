@@ -23,7 +23,7 @@ from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any, Final
 
-from audit.formats.dialects import Dialect, Header, Parsed, Reading, named_by_log
+from audit.formats.dialects import Dialect, Header, Parsed, Reading
 from audit.formats.elements import BlockElements, Row, Words, decode, holdable, starts_of
 from audit.formats.lines import Block
 from audit.formats.sacct.records import BATCH, PENDING_TASKS, typed
@@ -77,7 +77,7 @@ def header(head: bytes, reading: Reading) -> Header:
         if release := _RELEASE.search(head, 0, jobs.start()):
             entries["release"] = release[1]
     texts = {key: text.decode("utf-8", "backslashreplace") for key, text in entries.items()}
-    return named_by_log("a JSON document names its fields", reading, texts)
+    return Header(zone=reading.zone, entries=texts)
 
 
 def needed(entries: Mapping[str, str]) -> dict[str, str]:

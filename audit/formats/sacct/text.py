@@ -476,5 +476,6 @@ DIALECT = Dialect(
     names_clusters=True,
     needed=needed,
     scheduler="Slurm",
+    takes_columns=True,
     differs=differs,
 )

@@ -142,6 +142,7 @@ def _proposed(head: bytes) -> str | None:
 
 DIALECT: Final = Dialect(
     *("table", "tables of other names (--table)", recognises, header, parse, whole),
+    takes_columns=True,
     differs=_proposed,
     scheduler="table",
 )
