@@ -38,6 +38,7 @@ from numpy.typing import ArrayLike
 
 from audit.array_types import Floats, Ints
 from audit.kernels import trees as kernels
+from audit.kernels.elementary import log1p
 
 OPERATORS: Final = (
     "absolute", "relative", "relative_n", "sigmoid", "sigmoid_n", "combined", "slurm"
@@ -130,8 +131,7 @@ def area(name: str, priorities: ArrayLike) -> Floats:
     code(name)
     p = np.clip(np.asarray(priorities, dtype=np.float64), -1.0, 1.0)
     if name == "slurm":
-        with np.errstate(divide="ignore"):  # s/t is ∞ at −1
-            ratio = 1.0 - np.log1p(p) / math.log(2.0)
+        ratio = 1.0 - log1p(p) / math.log(2.0)  # s/t is ∞ at −1
         return np.where(ratio <= 1, ratio / 2, 1 - 0.5 / np.maximum(ratio, 1.0))
     size = np.abs(p)
     if name == "absolute":
@@ -151,7 +151,7 @@ def _crossing(name: str, p: Floats, target: float) -> Floats:
     if name == "absolute":
         return target - p
     if name == "slurm":
-        return target * (1.0 - np.log1p(p) / math.log(2.0))
+        return target * (1.0 - log1p(p) / math.log(2.0))
     if name == "combined":
         return _crossing_of_combined(p, target)
     distance = _DISTANCES[name](p)

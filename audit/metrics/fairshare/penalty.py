@@ -57,6 +57,7 @@ import polars as pl
 from numpy.typing import ArrayLike
 
 from audit.array_types import Bools, Floats
+from audit.kernels.elementary import expm1, log1p
 from audit.metrics.fairshare.usage import Kind, Method, usage
 from audit.words import AMOUNTS
 
@@ -158,9 +159,9 @@ def _mean(of: _Terms) -> Floats:
 def _root(of: _Terms) -> Floats:
     # By logarithms, so that 1 − … loses no digit of small requests.
     powers = of.w / of.w.sum(0)
-    with np.errstate(divide="ignore", invalid="ignore"):  # log 0 = −∞: all is taken
-        left = np.where(of.exempt, np.log1p(-of.q * powers), powers * np.log1p(-of.q))
-    penalty: Floats = -np.expm1(left.sum(0))
+    # log 0 = −∞: all is taken
+    left = np.where(of.exempt, log1p(-of.q * powers), powers * log1p(-of.q))
+    penalty: Floats = -expm1(left.sum(0))
     return penalty
 
 

@@ -39,6 +39,7 @@ import polars as pl
 from numpy.typing import ArrayLike
 
 from audit.array_types import Floats, Ints
+from audit.kernels.elementary import exp, expm1
 from audit.metrics.attempts.contention import gpu_types, with_gpu_types
 from audit.metrics.fairshare.usage import Grouped
 from audit.periods import day_of, day_start
@@ -163,16 +164,16 @@ class SlurmUsage:
         begins = (low == first[attempt]) & (low <= high)
         seconds = np.where(begins, partial[attempt], 0).astype(np.float64)
         age = (tick[row] - low).astype(np.float64) * whole
-        amount = seconds * np.exp(self.rate * (seconds + age))
+        amount = seconds * exp(self.rate * (seconds + age))
         low += begins
         ticks = (high - low + 1).clip(0).astype(np.float64)
         age = (tick[row] - high).astype(np.float64) * whole
         if self.rate:
             # Σ of ticks terms of a geometric series with ratio f^p
-            series = np.expm1(self.rate * whole * ticks) / math.expm1(self.rate * whole)
+            series = expm1(self.rate * whole * ticks) / math.expm1(self.rate * whole)
         else:
             series = ticks
-        amount += np.where(ticks > 0, whole * np.exp(self.rate * (whole + age)) * series, 0.0)
+        amount += np.where(ticks > 0, whole * exp(self.rate * (whole + age)) * series, 0.0)
         return (row, attempt), amount * grouped.penalty[attempt]
 
     def _at_ends(
@@ -188,7 +189,7 @@ class SlurmUsage:
         since = np.maximum(grouped.start[attempt], last * self.period_s + self.phase_s)
         seconds = (grouped.end[attempt] - since).astype(np.float64)
         age = (tick[row] - last).astype(np.float64) * self.period_s
-        amount = seconds * np.exp(self.rate * (seconds + age))
+        amount = seconds * exp(self.rate * (seconds + age))
         return (row, attempt), amount * grouped.penalty[attempt]
 
     def _ticks(self, grouped: Grouped) -> tuple[Ints, Ints]:

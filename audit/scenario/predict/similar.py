@@ -10,6 +10,7 @@ import numpy as np
 
 from audit.array_types import Bools, Floats, Ints
 from audit.kernels import similar as kernels
+from audit.kernels.elementary import exp, log
 from audit.scenario.predict.latest import turns
 from audit.scenario.predict.sweep import SLACK_S
 
@@ -63,7 +64,7 @@ class PredictionTable:
         here = slice(first, self.number)
         self.measured[here], self.labels[here] = measured, labels
         self.made_at[here], self.job[here], self.group[here] = made_at, jobs, groups
-        self.model[here] = np.log(waits + SLACK_S)
+        self.model[here] = log(waits + SLACK_S)
         return range(first, self.number)
 
     def drop(self, first: int) -> None:
@@ -110,7 +111,7 @@ def neighbours(
     last = int(count.searchsorted(search.known)) + 1
     near, jobs, known = near[:last], jobs[:last], known[:last]
     waited = np.minimum(leaves[jobs], now) - table.made_at[low + near]
-    weight = np.exp(-np.minimum(distance[near] - distance[near[0]], FARTHEST))
+    weight = exp(-np.minimum(distance[near] - distance[near[0]], FARTHEST))
     return Neighbours(waited.astype(np.float64), known, table.model[low + near], weight)
 
 
@@ -157,7 +158,7 @@ def estimate(near: Neighbours, model: float) -> WaitCurve:
         near: see above.
         model: ln(modelled wait + 60 s) of the prediction.
     """
-    plain = np.log(near.wait + SLACK_S)
+    plain = log(near.wait + SLACK_S)
     made = []
     for value, offset in ((plain, 0.0), (plain - near.model, model)):
         curve = kaplan_meier(value, near.known, near.weight)

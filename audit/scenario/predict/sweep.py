@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from audit.array_types import Bools, Floats, Ints
+from audit.kernels.elementary import log, log1p
 from audit.kernels.scheduling import simulation as kernels
 from audit.kernels.scheduling.model import Model
 from audit.scenario import engine
@@ -181,19 +182,19 @@ class Sweep:
         alike = np.maximum(self.baselines.alike(jobs), 0)
         capacity = self._at(now)
         columns = (
-            *(np.log(wait + SLACK_S) for wait in waits),
-            np.log(np.maximum(self._walltime[jobs], 1)),
-            np.log(np.maximum(known.size[jobs], 1)),
+            *(log(wait + SLACK_S) for wait in waits),
+            log(np.maximum(self._walltime[jobs], 1)),
+            log(np.maximum(known.size[jobs], 1)),
             math.log(len(scene.queue)),
-            np.log1p(own),
-            np.log(self._past.last_waits(user) + SLACK_S),
-            np.log(alike + float(SLACK_S)),
-            2 * np.log1p(self._alike_ahead(scene, jobs)),
+            log1p(own),
+            log(self._past.last_waits(user) + SLACK_S),
+            log(alike + float(SLACK_S)),
+            2 * log1p(self._alike_ahead(scene, jobs)),
             8 * scene.in_use[0] / max(capacity[0], 1),
             math.cos(angle),
             math.sin(angle),
             float(local.weekday() >= 5),
-            *([np.log(now - known.work.arrival[jobs] + SLACK_S)] if ages else []),
+            *([log(now - known.work.arrival[jobs] + SLACK_S)] if ages else []),
         )
         measured = np.empty((len(jobs), len(columns)))
         for number, column in enumerate(columns):
