@@ -146,13 +146,6 @@ class Rule(Scope):
     valid_from: date | None = None  # the first day in force, on the pool's clock
     valid_to: date | None = None  # the day after the last one
 
-    @property
-    def written(self) -> str:
-        """The scope, and the days if they are set; part of the bases of fair start times."""
-        fields = ", ".join(f"{name}={value!r}" for name, value in self.conditions.items())
-        days = f", valid={self.valid_from}/{self.valid_to}"
-        return f"Scope({fields})" + (days if self.valid_from or self.valid_to else "")
-
 
 class Limit(Rule):
     """A limit on the attempts that run at one time (SPEC §10, *Limits*)."""
@@ -173,12 +166,6 @@ class Limit(Rule):
             raise ValueError("remaining needs a resource, and no limit per job")
         return self
 
-    def __repr__(self) -> str:
-        """Return all that figures depend on: the text is part of the bases of fair start times."""
-        most, per = f"most={self.most}, resource={self.resource!r}", f"per={self.per!r}"
-        most += ", remaining=True" if self.remaining else ""
-        return f"Limit({most}, {per}, scope={self.written}, exempt_qos={self.exempt_qos!r})"
-
 
 class Window(Rule):
     """Hours of the week, on the pool's clock, in which no attempt of the scope starts.
@@ -196,11 +183,6 @@ class Window(Rule):
     overlap: bool = False
     """Whether a job does not start at t either if [t, t + walltime) reaches into the hours; an
     unknown walltime is taken to be the occupancy."""
-
-    def __repr__(self) -> str:
-        """Return all that figures depend on; see ``Limit``."""
-        overlap = ", overlap=True" if self.overlap else ""
-        return f"Window(hours={self.hours!r}, scope={self.written}{overlap})"
 
 
 class PreemptionRule(BaseModel):

@@ -474,8 +474,6 @@ def limits_of(log: Log) -> Limits:
         np.array([name in log.remaining for name in names] + [False] * len(log.windows), np.bool_),
         _edges(log),
         np.array([log.breaks(k) for k in range(len(log.jobs))], np.bool_),
-        (),
-        "",
     )
 
 
@@ -523,7 +521,6 @@ def ownership_of(log: Log, ranking: Ranking) -> Ownership:
     return Ownership(
         leaf=np.array([nodes.index(job.owner) for job in log.jobs], np.int64),
         name=np.array(numbers, np.int64),
-        fingerprint=np.array(numbers, np.int64),
         charge=np.array([job.charge for job in log.jobs], np.float64),
         used=np.array([job.used for job in log.jobs], np.float64),
         tree=tree,

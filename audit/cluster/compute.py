@@ -63,7 +63,7 @@ _UNUSED: Final = (
 """Columns of ``model.DESCRIBED`` that ``job_result`` lacks."""
 
 _OF_JOBS_ALONE: Final = (
-    *("group", "re_deserved", "overtook", "fst_basis", "fst_rule", "fst_delivered_status"),
+    *("group", "re_deserved", "overtook", "fst_rule", "fst_delivered_status"),
     *("byte_offset", "waited_s"),
 )
 """Columns of ``job_result`` that figures of periods do not use."""
@@ -121,7 +121,6 @@ class _Work(NamedTuple):
     ranked: ownership.Fairshare
     compared: ownership.Fairshare  # for orders that may be the site's
     shares: Shares
-    known: pl.DataFrame | None
     effort: Effort
     progress: OnProgress
 
@@ -145,7 +144,6 @@ def compute(
     wanted: Wanted,
     config: Config,
     fairshare: FairshareInputs,
-    known: pl.DataFrame | None = None,
     effort: Effort = ALL,
     on_progress: OnProgress = silent,
 ) -> Iterator[TableRows]:
@@ -153,7 +151,6 @@ def compute(
 
     Args:
         attempts: columns of ``model.ATTEMPTS``: all of the cluster, or those the window needs.
-        known: earlier fair start times of each pool, with the basis on which they were computed.
         effort: executor of fair start times.
         on_progress: called with the current stage, its progress and its total.
 
@@ -163,9 +160,7 @@ def compute(
     """
     ranked = ranking.of(fairshare, setting, (pool.policy for pool in setting.pools))
     compared = ranking.of_candidates(fairshare, setting, ranked)
-    work = _Work(
-        setting, wanted, config, ranked, compared, fairshare.of_all, known, effort, on_progress
-    )
+    work = _Work(setting, wanted, config, ranked, compared, fairshare.of_all, effort, on_progress)
     tables = _tables(work, attempts, fairshare)
     del attempts
     cluster = pl.lit(setting.cluster).alias("cluster")
@@ -240,7 +235,6 @@ def _completed(work: _Work, scenario: Scenario, budget_s: float) -> tuple[pl.Dat
         metrics.resource_equality_weights,
         metrics.count_never_started,
     )
-    known = None if work.known is None else work.known.filter(pl.col("pool") == pool.name)
     passed = work.kept(performance.overtakes(shares))
     del shares
     shown = setting.shown_of(pool.name)
@@ -258,7 +252,6 @@ def _completed(work: _Work, scenario: Scenario, budget_s: float) -> tuple[pl.Dat
     work.progress(_WAITS, 1, 1)
     fair = fair_start_times(
         scenario.described_by(booked.attempts),
-        known=known,
         effort=effort._replace(
             on_progress=partial(work.progress, "fair start times"),
             budget_s=budget_s,

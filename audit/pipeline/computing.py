@@ -14,7 +14,7 @@ from audit.config import Config
 from audit.model import Period
 from audit.progress import OnProgress, silent
 from audit.scenario.driver import Effort
-from audit.store import database, queries
+from audit.store import database
 from audit.store.database import Connection
 from audit.workers import chosen as workers
 
@@ -50,8 +50,8 @@ def compute_and_keep(
 ) -> None:
     """Compute the figures of periods, replacing those in the store.
 
-    Fair start times in the store with the same inputs are reused. ``now`` (epoch s) is recorded;
-    None: no time is. ``warned`` is called with faults of workers that changed no figure.
+    ``now`` (epoch s) is recorded; None: no time is. ``warned`` is called with faults of workers
+    that changed no figure.
 
     Raises WorkersError if the configured workers cannot be used, StoreError if the results cannot
     be stored.
@@ -75,7 +75,6 @@ def compute_and_keep(
             wanted,
             config,
             task.fairshare,
-            queries.run(con, "known_fair_starts", cluster=setting.cluster),
             Effort(executor),
             on_progress,
         )

@@ -235,11 +235,6 @@ OF_ATTEMPTS: Final = (
 )
 """Columns of ``job_fairness``; measures are NULL unless the attempt started and ended."""
 
-KEPT_WITH_ATTEMPTS: Final = (
-    Column("fst_basis", BIGINT, "basis of the fair start times, which are kept while it stays"),
-)
-"""Columns of ``job_result`` that analysts do not see."""
-
 OF_ENTITIES: Final = (
     _CLUSTER, _POOL, _SCHEDULE, _PERIOD,
     Column("entity", VARCHAR, "{kind}", missing="if it is not in the log"),
@@ -390,8 +385,5 @@ def tables() -> Mapping[str, Mapping[str, str]]:
     """
     return {
         table: {column.key: BIGINT if column.type == INSTANT else column.type for column in columns}
-        for table, columns in (
-            ("job_result", (*OF_ATTEMPTS, *KEPT_WITH_ATTEMPTS)),
-            ("entity_result", OF_ENTITIES),
-        )
+        for table, columns in (("job_result", OF_ATTEMPTS), ("entity_result", OF_ENTITIES))
     }

@@ -59,6 +59,7 @@ COLUMNS: Final = (
         },
     ),
     *_columns("entity_result", 15, {BIGINT: "overtaken_s unmodelled_s"}),
+    *_columns("job_result", 30, {BIGINT: "fst_basis"}),
 )
 
 MEASURES: Final[Mapping[str, str]] = {

@@ -19,11 +19,10 @@ from audit.metrics.attempts.population import TAU_S
 from audit.model import BY_USAGE, FstStatus, Order, Policy, Standing
 from audit.scenario import driver, engine
 from audit.scenario.budget import fair_cost, weights
-from audit.scenario.driver import ALL, Bases, Effort, Range, RangeCut, nevers
+from audit.scenario.driver import ALL, Effort, Range, RangeCut, nevers
 from audit.scenario.scenario import Scenario
-from audit.scenario.workload import KEYS, Workload, in_snapshots, instants, largest_snapshot
+from audit.scenario.workload import Workload, in_snapshots, instants, largest_snapshot
 
-BASIS: Final = "fst_basis"
 DRAWN_BY: Final = ("user", "width_class", "wait_s")
 """Columns that a sample is drawn by, beside the day of arrival."""
 DAY_S: Final = 86_400
@@ -130,7 +129,6 @@ def _computation(request: _Request) -> Callable[[Range], FairStarts]:
 def fair_start_times(
     scenario: Scenario,
     *,
-    known: pl.DataFrame | None = None,
     effort: Effort = ALL,
     tau_s: int = TAU_S,
 ) -> pl.DataFrame:
@@ -141,12 +139,8 @@ def fair_start_times(
       exceeds_capacity, exceeds_limit, not_sampled (which have no fair start time), over_capacity,
       assumed_estimate, provisional, preempted_context, final; null where it has not ended
     - fst_weight: its weight in the sample, ≥ 1; null where not sampled, or not ended
-    - fst_basis: int64; equal bases have equal fair start times; null where not sampled
     - miss_strict_s, miss_relaxed_s: max(start − FST, 0), s; null without a fair start time
     - fair_slowdown: bounded slowdown with the strict fair start time as the start, ≥ 1
-
-    Args:
-        known: an earlier result; what still holds of it is reused.
 
     Returns:
         The scenario's attempts with these columns, in their order.
@@ -158,24 +152,16 @@ def fair_start_times(
     ended = pl.col("standing") == Standing.ENDED.value
     wanted = ended if effort.wanted is None else ended & effort.wanted
     subject = described.select(wanted).to_series().to_numpy()[rows]
-    bases = Bases(work, rows, described, pool.policy, pool.fair_order)
-    keys = described.select(KEYS)[rows]
-    times, holds = _still_known(known, keys, bases, subject)
-    missing = subject & work.queued & ~holds
+    queued = subject & work.queued
     drawn_by = described.select(DRAWN_BY)[rows]
-    weight = _sample(work, drawn_by, missing, pool.policy, effort.budget_s)
+    weight = _sample(work, drawn_by, queued, pool.policy, effort.budget_s)
     left_out = weight == 0
-    for array, nothing in zip(times, _none(1), strict=True):
-        array[left_out] = nothing[0]
-    computed = np.flatnonzero(missing & ~left_out)
-    new = fair_starts(work, pool.policy, computed, effort, pool.fair_order)
-    for old, found in zip(times, new, strict=True):
-        old[computed] = found[computed]
+    computed = np.flatnonzero(queued & ~left_out)
+    times = fair_starts(work, pool.policy, computed, effort, pool.fair_order)
     status = _statuses(work, left_out, times.over_capacity)
-    basis = bases.until(np.maximum(times.strict, times.relaxed))
-    del work, bases, keys, new, missing, computed  # as large as the log, each
+    del work, queued, computed  # as large as the log, each
     place = driver.places(described.height, rows, subject)
-    return misses(_with(described, place, times, status, weight, basis), tau_s)
+    return misses(_with(described, place, times, status, weight), tau_s)
 
 
 def _with(
@@ -184,14 +170,12 @@ def _with(
     times: FairStarts,
     status: NDArray[np.int8],
     weight: Ints,
-    basis: Ints,
 ) -> pl.DataFrame:
     left_out = pl.Series(weight == 0)
     added = {
         "fst_strict": instants(times.strict),
         "fst_relaxed": instants(times.relaxed),
         "fst_weight": pl.Series(weight).set(left_out, None),
-        BASIS: pl.Series(basis).set(left_out, None),
     }
     outside = (pl.col("standing") == Standing.ENDED) & reserved_rows(described)
     of_queue = pl.Series(STATUSES, dtype=pl.String).gather(pl.Series(status).gather(place))
@@ -202,21 +186,21 @@ def _with(
 
 
 def _sample(
-    work: Workload, described: pl.DataFrame, missing: Bools, policy: Policy, budget_s: float | None
+    work: Workload, described: pl.DataFrame, queued: Bools, policy: Policy, budget_s: float | None
 ) -> Ints:
-    """Return the weight of each attempt in the sample; 0: missing, and left out.
+    """Return the weight of each attempt in the sample; 0: queued, and left out.
 
-    Strata are users, width classes and days of arrival. Each night draws anew from what is left.
+    Strata are users, width classes and days of arrival.
     """
-    weight = np.ones(len(missing), np.int64)
+    weight = np.ones(len(queued), np.int64)
     if budget_s is None:
         return weight
-    cost = fair_cost(work, policy)[missing]
-    of_each = described.filter(pl.Series(missing))
-    day = work.arrival[missing] // DAY_S
+    cost = fair_cost(work, policy)[queued]
+    of_each = described.filter(pl.Series(queued))
+    day = work.arrival[queued] // DAY_S
     strata = [_codes(of_each["user"]), _codes(of_each["width_class"]), day]
-    seed = len(missing) - len(cost)  # the number of those that are known, or never will be
-    weight[missing] = weights(cost, budget_s, of_each["wait_s"].to_numpy(), strata, seed)
+    seed = len(queued) - len(cost)
+    weight[queued] = weights(cost, budget_s, of_each["wait_s"].to_numpy(), strata, seed)
     return weight
 
 
@@ -228,20 +212,6 @@ def _codes(column: pl.Series) -> Ints:
 
 def _none(count: int) -> FairStarts:
     return FairStarts(nevers(count), nevers(count), np.zeros(count, np.bool_))
-
-
-def _still_known(
-    known: pl.DataFrame | None, keys: pl.DataFrame, bases: Bases, subject: Bools
-) -> tuple[FairStarts, Bools]:
-    """Return what an earlier result has of the subjects, and whether it still holds."""
-    columns = ("fst_strict", "fst_relaxed")
-    (strict, relaxed), holds = driver.recalled(known, keys, columns, BASIS, bases.until, subject)
-    over = np.zeros(len(subject), np.bool_)
-    if known is not None and holds.any():
-        were = known.filter(pl.col("fst_status") == FstStatus.OVER_CAPACITY.value).select(KEYS)
-        found = keys.with_row_index("_place").join(were, on=KEYS, how="semi", nulls_equal=True)
-        over[found["_place"].to_numpy()] = True
-    return FairStarts(strict, relaxed, over & holds), holds
 
 
 def _statuses(work: Workload, left_out: Bools, over_capacity: Bools) -> NDArray[np.int8]:

@@ -8,7 +8,6 @@ above its bound.
 Source: SPEC §10, *Limits*.
 """
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Final, NamedTuple
@@ -55,8 +54,6 @@ class Limits(NamedTuple):
     remaining: Bools  # [C], whether it counts the remaining amount × time
     edges: Edges
     exceeded: Bools  # [n], whether the attempt alone exceeds a limit
-    marks: tuple[Ints, ...]  # each [n]: all that limits and windows see of each attempt
-    settings: str  # all else that starts depend on
 
     @property
     def some(self) -> bool:
@@ -75,16 +72,13 @@ class Limits(NamedTuple):
             amount=self.amount[kept],
             binding=self.binding[kept],
             exceeded=self.exceeded[chosen],
-            marks=tuple(mark[chosen] for mark in self.marks),
         )
 
 
 _NONE: Final[Ints] = np.zeros(0, np.int64)
 _NOBODY: Final[Bools] = np.zeros(0, np.bool_)
 NO_EDGES: Final = Edges(_NONE, _NONE, _NONE, 0, 0)
-UNLIMITED: Final = Limits(
-    _NONE, _NONE, _NONE, _NOBODY, _NONE, _NOBODY, _NOBODY, NO_EDGES, _NOBODY, (), ""
-)
+UNLIMITED: Final = Limits(_NONE, _NONE, _NONE, _NOBODY, _NONE, _NOBODY, _NOBODY, NO_EDGES, _NOBODY)
 """No limits, for any number of attempts."""
 
 
@@ -121,27 +115,23 @@ def limits_of(queue: pl.DataFrame, pool: Pool, known_to: int) -> Limits:
     until = known_to + AHEAD_S
     exceeded = np.zeros(queue.height, np.bool_)
     touches: list[_Touch] = []
-    marks: list[Ints] = []
     most: list[int] = []
     late, remaining = list[bool](), list[bool]()
     changes: list[tuple[int, int, int]] = []
     for limit in pool.limits:
-        touch, names = _towards(queue, limit, len(most))
+        touch, count = _towards(queue, limit, len(most))
         if limit.valid_from is None and limit.valid_to is None:
             alone = touch.amount * (_asked(queue)[touch.attempt] if limit.remaining else 1)
             exceeded[touch.attempt[touch.binding & (alone > limit.most)]] = True
-        marks += _marks(queue.height, touch, names, len(most))
         if limit.per != "job":
             touches.append(touch)
-            counters = range(len(most), len(most) + len(names))
+            counters = range(len(most), len(most) + count)
             changes += _days_of(limit, counters, zone, since, until)
-            most += [limit.most] * len(names)
-            late += [limit.resource is not None] * len(names)
-            remaining += [limit.remaining] * len(names)
+            most += [limit.most] * count
+            late += [limit.resource is not None] * count
+            remaining += [limit.remaining] * count
     if throttled:
-        touch, names, allowed = _in_arrays(queue, len(most))
-        of_arrays = _ints(queue.select(throttle()).to_series())
-        marks += [*_marks(queue.height, touch, names, len(most)), of_arrays]
+        touch, allowed = _in_arrays(queue, len(most))
         touches.append(touch)
         most += allowed
         late += [False] * len(allowed)
@@ -157,8 +147,6 @@ def limits_of(queue: pl.DataFrame, pool: Pool, known_to: int) -> Limits:
         np.array(remaining + [False] * (len(most) + len(closings) - len(remaining)), np.bool_),
         _in_order(window_edges(closings, zone, since, until, len(most)), changes),
         exceeded,
-        (*marks, combined, *([reach] if any(window.overlap for window in pool.windows) else [])),
-        f"{pool.limits} {pool.windows} {pool.zone}",
     )
 
 
@@ -248,8 +236,8 @@ def _in_order(edges: Edges, more: list[tuple[int, int, int]]) -> Edges:
     return edges._replace(time=time[order], counter=counter[order], change=change[order])
 
 
-def _towards(queue: pl.DataFrame, limit: Limit, counters: int) -> tuple[_Touch, pl.Series]:
-    """Return the attempts that count towards a limit, and the names of its counters.
+def _towards(queue: pl.DataFrame, limit: Limit, counters: int) -> tuple[_Touch, int]:
+    """Return the attempts that count towards a limit, and the number of its counters.
 
     ``counters`` is the number of its first counter.
     """
@@ -258,16 +246,17 @@ def _towards(queue: pl.DataFrame, limit: Limit, counters: int) -> tuple[_Touch, 
         amount = queue[limit.resource].fill_null(0).to_numpy().astype(np.int64)
     inside = in_scope(queue, limit) & (amount > 0)
     number = np.zeros(queue.height, np.int64)
-    names = pl.Series([""])
+    count = 1
     if limit.per not in (None, "job"):
         entity = queue[limit.per]
         names = entity.filter(pl.Series(inside)).drop_nulls().unique().sort()
         table = pl.DataFrame({limit.per: names}).with_row_index("number")
+        count = len(names)
         found = entity.to_frame().join(table, on=limit.per, how="left", maintain_order="left")
         number = found["number"].cast(pl.Int64).fill_null(-1).to_numpy()
     attempt = np.flatnonzero(inside & (number >= 0))
     free = any_of(queue["qos"], limit.exempt_qos)
-    return _Touch(attempt, counters + number[attempt], amount[attempt], ~free[attempt]), names
+    return _Touch(attempt, counters + number[attempt], amount[attempt], ~free[attempt]), count
 
 
 def _asked(queue: pl.DataFrame) -> Ints:
@@ -275,28 +264,18 @@ def _asked(queue: pl.DataFrame) -> Ints:
     return np.maximum(_ints(pl.Series(queue["walltime_s"].fill_null(queue["occupancy"]))), 1)
 
 
-def _in_arrays(queue: pl.DataFrame, counters: int) -> tuple[_Touch, pl.Series, list[int]]:
-    """Return the tasks of arrays with a throttle, the arrays' names, and the throttles."""
+def _in_arrays(queue: pl.DataFrame, counters: int) -> tuple[_Touch, list[int]]:
+    """Return the tasks of arrays with a throttle, and the throttles."""
     tasks = queue.select("job_number", most=throttle()).with_row_index("attempt").drop_nulls()
     arrays = tasks.group_by("job_number").agg(pl.col("most").first()).sort("job_number")
     number = tasks["job_number"].rank("dense").cast(pl.Int64).to_numpy() - 1
     ones = np.ones(tasks.height, np.int64)
     touch = _Touch(_ints(tasks["attempt"]), counters + number, ones, ones > 0)
-    return touch, arrays["job_number"].cast(pl.String), arrays["most"].to_list()
+    return touch, arrays["most"].to_list()
 
 
 def _ints(column: pl.Series) -> Ints:
     return column.fill_null(0).to_numpy().astype(np.int64)
-
-
-def _marks(count: int, touch: _Touch, names: pl.Series, counters: int) -> list[Ints]:
-    """Return what a limit sees of each of ``count`` attempts: entity and amount."""
-    hashes = [hashlib.sha256(name.encode()).digest()[:8] for name in names.to_list()]
-    entity = np.array([int.from_bytes(each, "big", signed=True) for each in hashes], np.int64)
-    whose, much = np.zeros(count, np.int64), np.zeros(count, np.int64)
-    whose[touch.attempt] = entity[touch.counter - counters]
-    much[touch.attempt] = np.where(touch.binding, touch.amount, -touch.amount)
-    return [whose, much]
 
 
 def _by_attempt(count: int, touches: Sequence[_Touch]) -> tuple[Ints, Ints, Ints, Bools]:

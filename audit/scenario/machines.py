@@ -69,12 +69,6 @@ class Machines(NamedTuple):
         one_set = len(self.first_member) == 2 and len(self.member) == self.capacity.shape[1]
         return self.whole and one_set and bool((self.capacity == 1).all())
 
-    @property
-    def settings(self) -> str:
-        """What all schedules depend on."""
-        sets = (self.first_member.tolist(), self.member.tolist())
-        return f"{self.capacity.tolist()} {sets} {self.consecutive} {self.least_loaded}"
-
 
 NO_NODES = kernels.Nodes(
     capacity=np.zeros((0, 0), np.int64),

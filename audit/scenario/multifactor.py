@@ -20,7 +20,6 @@ from audit.array_types import Bools, Floats, Ints
 from audit.errors import SimulationError
 from audit.kernels.scheduling import multifactor as kernels
 from audit.kernels.scheduling.multifactor import Books, Slurm
-from audit.metrics.fairshare import trees
 from audit.metrics.fairshare.trees import Tree, groups
 from audit.metrics.slurm.multifactor import FACTORS, Scale, factors
 from audit.metrics.slurm.shares import level_shares, places, printed
@@ -202,8 +201,3 @@ def no_slurm() -> Slurm:
     nothing |= dict.fromkeys(("fixed", "norm", "part"), np.zeros(0))
     nothing |= {"age_weight": 0.0, "max_age": 1.0, "fairshare_weight": 0.0, "dampening": 1.0}
     return Slurm(**nothing, classic=False)
-
-
-def described(settings: Multifactor) -> str:
-    """Return a text that is equal for configurations with the same priorities."""
-    return f"{settings._asdict() | {'tree': trees.written(settings.tree)}}"

@@ -11,7 +11,6 @@ tree, all users (accounts) are siblings with equal shares. Priorities are compar
 without such attempts or usage.
 """
 
-import hashlib
 from itertools import pairwise
 from typing import Final, NamedTuple
 
@@ -51,7 +50,6 @@ class Ownership(NamedTuple):
 
     leaf: Ints  # [n], a node of the tree
     name: Ints  # [n], number of the user (account)
-    fingerprint: Ints  # [n], of their names
     charge: Floats  # [n] ≥ 0, usage per second
     used: Floats  # [n] ≥ 0, runtime · size
     tree: Tree
@@ -63,7 +61,6 @@ class Ownership(NamedTuple):
         return self._replace(
             leaf=self.leaf[chosen],
             name=self.name[chosen],
-            fingerprint=self.fingerprint[chosen],
             charge=self.charge[chosen],
             used=self.used[chosen],
             priorities=None if self.priorities is None else self.priorities.of_those(chosen),
@@ -101,13 +98,9 @@ def owners_of(attempts: pl.DataFrame, fairshare: Fairshare) -> Ownership:
     size = attempts["size"].fill_null(0).cast(pl.Float64)
     charge = attempts["penalty"] if "penalty" in attempts.columns else size
     runtime = attempts["occupancy"] - attempts["suspended_s"].fill_null(0)
-    named = attempts.select("user", "account", "partition")
-    each = named.unique()
-    prints = each.with_columns(_print=pl.Series(_fingerprints(each), dtype=pl.Int64))
     return Ownership(
         leaf.astype(np.int64),
         name,
-        _joined(named, prints),
         charge.to_numpy().astype(np.float64),
         (runtime.clip(0) * size).to_numpy().astype(np.float64),
         tree,
@@ -129,7 +122,6 @@ def unowned(count: int) -> Ownership:
     return Ownership(
         leaf=np.ones(count, np.int64),
         name=np.zeros(count, np.int64),
-        fingerprint=np.zeros(count, np.int64),
         charge=np.zeros(count),
         used=np.zeros(count),
         tree=_siblings(pl.Series([None], dtype=pl.String), "user"),
@@ -214,14 +206,6 @@ def ranking(
     )
     owner, path, siblings = map(np.ascontiguousarray, (owner, path, siblings))
     return Ranking(owner, owners, path, siblings, clock, half_life)
-
-
-def settings(ownership: Ownership) -> str:
-    """Return a text that is equal for rankings that differ in owners alone."""
-    fairshare, tree = ownership.fairshare, ownership.fairshare.tree
-    slurm = "" if fairshare.multifactor is None else multifactor.described(fairshare.multifactor)
-    nodes = "" if tree is None else trees.written(tree)
-    return f"{fairshare._replace(tree=None, multifactor=None)} {nodes} {slurm}"
 
 
 def paths(tree: Tree) -> Ints:
@@ -311,10 +295,3 @@ def _waited(
         np.cumsum(waited[low:high], out=waited[low:high])
         np.cumsum(used[low:high], out=used[low:high])
     return _History(first, time, waited, used)
-
-
-def _fingerprints(names: pl.DataFrame) -> list[int]:
-    return [
-        int.from_bytes(hashlib.sha256(repr(row).encode()).digest()[:8], "big", signed=True)
-        for row in names.iter_rows()
-    ]

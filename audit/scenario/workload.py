@@ -5,12 +5,11 @@ amounts in the resources' own units, all int64. NEVER is an instant that does no
 """
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
 import polars.selectors as cs
-from numpy.typing import NDArray
 
 from audit.array_types import Bools, Floats, Ints
 from audit.metrics.attempts.contention import (
@@ -28,8 +27,6 @@ from audit.scenario.limits import UNLIMITED, Limits, limits_of
 from audit.scenario.machines import Machines, machines
 from audit.scenario.ownership import EQUAL_SHARES, Fairshare, Ownership, owners_of, unowned
 from audit.words import OF_TYPE
-
-Number = TypeVar("Number", np.int64, np.uint64)
 
 NEVER: Final = int(np.iinfo(np.int64).max)
 KEYS: Final = ("cluster", "job_id", "attempt")
@@ -368,8 +365,8 @@ def instants(times: Ints) -> pl.Series:
 # --- sums over snapshots (SPEC §5), without simulating anything ----------------------------------
 
 
-def in_snapshots(work: Workload, weight: NDArray[Number]) -> NDArray[Number]:
-    """Return the sum of ``weight`` over each attempt's snapshot; sums wrap around.
+def in_snapshots(work: Workload, weight: Ints) -> Ints:
+    """Return the sum of ``weight`` over each attempt's snapshot.
 
     Queued and blocked attempts count from their arrival, those that exceed the capacity or are of
     unknown size from their start.
@@ -377,29 +374,28 @@ def in_snapshots(work: Workload, weight: NDArray[Number]) -> NDArray[Number]:
     started = work.has_started
     arriving = (work.queued & work.sized & work.present) | (work.blocked & started)
     large = started & ~(work.queued & work.sized) & ~work.blocked
-    early, late = (np.where(which, weight, 0).astype(weight.dtype) for which in (arriving, large))
+    early, late = (np.where(which, weight, 0) for which in (arriving, large))
     entered = sum_until(np.where(large, work.start, NEVER), late, work.arrival - 1)
     return sum_before(early) + entered - gone(work, early + late)
 
 
-def sum_before(amounts: NDArray[Number]) -> NDArray[Number]:
+def sum_before(amounts: Ints) -> Ints:
     """Return the sum of ``amounts`` over the attempts before each."""
-    sums: NDArray[Number] = np.cumsum(amounts, dtype=amounts.dtype) - amounts
+    sums: Ints = np.cumsum(amounts) - amounts
     return sums
 
 
-def gone(work: Workload, amounts: NDArray[Number]) -> NDArray[Number]:
+def gone(work: Workload, amounts: Ints) -> Ints:
     """Return the sum of ``amounts`` over the attempts that have left each attempt's snapshot."""
     leaves = np.maximum(np.where(work.has_started, work.start, NEVER - 1) + 1, work.end)
     return sum_until(leaves, amounts, work.arrival)
 
 
-def sum_until(times: Ints, amounts: NDArray[Number], until: Ints) -> NDArray[Number]:
+def sum_until(times: Ints, amounts: Ints, until: Ints) -> Ints:
     """Return the sum of the ``amounts`` whose time is at most each of ``until``."""
     order = np.argsort(times, kind="stable")
-    sums = np.cumsum(amounts[order], dtype=amounts.dtype)
-    totals = np.concatenate((np.zeros(1, amounts.dtype), sums))
-    by_then: NDArray[Number] = totals[np.searchsorted(times[order], until, side="right")]
+    totals = np.concatenate(([0], np.cumsum(amounts[order])))
+    by_then: Ints = totals[np.searchsorted(times[order], until, side="right")]
     return by_then
 
 

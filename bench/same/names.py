@@ -35,7 +35,7 @@ class Renames(NamedTuple):
         return None in (self.tables.get(table, table), *(self.columns.get(n, n) for n in names))
 
 
-RENAMES: Final = Renames(columns={"*.fst_basis": None, "*.forward_basis": None})
+RENAMES: Final = Renames()
 """Renames since the reference was written. `make same WRITE=1` makes them obsolete: empty it."""
 
 _NAMES = "hashes the names of configuration keys"
@@ -58,8 +58,6 @@ LEFT_OUT: Final[Mapping[str, str]] = {
     "replayed_at": _CLOCK,
     "found_at": _CLOCK,
     "modified_ns": _CLOCK,
-    "fst_basis": f"{_VERSION}, and the program's own text of a pool's rules",
-    "forward_basis": f"{_VERSION}, and the program's own text of a pool's rules",
     "path": "a place on this machine",
     "source": "a place on this machine",
 }

@@ -1,4 +1,4 @@
-"""Fair start times in the store: from night to night the same as from scratch."""
+"""Fair start times in the store: a sample within the budget."""
 
 from pathlib import Path
 
@@ -11,8 +11,6 @@ from audit.config.file import Simulation
 from audit.config.places import Site
 from audit.nightly.run import run
 from audit.policies import Policy
-from audit.scenario.driver import Effort
-from audit.scenario.fair_start import fair_start_times
 from audit.scenario.workload import Workload
 from audit.store import database, snapshots
 from tests.logs import line, log
@@ -43,36 +41,6 @@ def results(folder: Path) -> pl.DataFrame:
     found = database.fetch(con, f"SELECT {columns} FROM job_fairness ORDER BY job_id")
     con.close()
     return found
-
-
-@pytest.mark.thorough
-def test_two_nights_give_what_one_gives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    computed: list[int] = []
-    original = fair_start_times
-
-    def counted(*given: object, **named: object) -> pl.DataFrame:
-        most = [0]
-
-        def tell(done: int, of: int) -> None:
-            most[0] = of
-
-        effort: Effort = named["effort"]._replace(on_progress=tell)  # type: ignore[attr-defined]
-        made = original(*given, **{**named, "effort": effort})  # type: ignore[arg-type]
-        computed.append(most[0])
-        return made
-
-    monkeypatch.setattr("audit.cluster.compute.fair_start_times", counted)
-    for name, parts in (("two", [(1, 200), (200, 220)]), ("one", [(1, 220)])):
-        folder = tmp_path / name
-        folder.mkdir()
-        config = site(folder, pools=({"name": "all", "backfill": "conservative"},))
-        for first, last in parts:
-            (folder / "logs" / f"{first}.swf").write_text(jobs(first, last))
-            run(Site(config, folder), NOW, stages=("ingest", "compute", "publish"))
-    one = results(tmp_path / "one")
-    assert results(tmp_path / "two").equals(one)
-    assert one["fst_strict"].null_count() == 0
-    assert computed == [199, 20, 219]
 
 
 def test_a_sample_is_drawn_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

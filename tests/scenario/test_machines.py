@@ -21,7 +21,6 @@ from audit.model import (
 from audit.scenario.budget import fair_cost
 from audit.scenario.check import check_replay, check_simulated
 from audit.scenario.engine import replay, simulate
-from audit.scenario.fair_start import fair_start_times
 from audit.scenario.scenario import Scenario, ScenarioChange, changed
 from audit.scenario.workload import NEVER, Workload, workload
 from tests.strategies import EPOCH, NOW, ended, frame
@@ -244,14 +243,3 @@ def test_declared_steps_leave_sums() -> None:
     work = work_of(stepped, ran(0, 5, 3, "a"), ran(1, 3, 3, "a"))
     assert work.machines is None
     assert work.step_change.tolist() == [-4]
-
-
-def test_a_basis_changes_with_the_nodes_of_what_runs() -> None:
-    def basis(where: str, placement: Placement = Placement.packed) -> int:
-        records = [ran(0, 9, 1, where), ran(1, 2, 3, "a"), ran(1, 2, 4, "b")]
-        pool = POOL._replace(placement=placement)
-        scenario = Scenario(describe(frame(records), [pool]), pool, NOW)
-        return int(fair_start_times(scenario)["fst_basis"][2])
-
-    assert basis("a") == basis("a")
-    assert len({basis("a"), basis("b"), basis("a", Placement.least_loaded)}) == 3

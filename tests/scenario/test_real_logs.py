@@ -36,7 +36,6 @@ def test_statuses_and_facts(real_logs: Path, name: str) -> None:
     assert given["miss_strict_s"].equals(late.clip(0).alias("miss_strict_s"))
     one = fair_start_times(Scenario(attempts, pool, now), effort=Effort())
     assert one.equals(fair)
-    assert fair_start_times(Scenario(attempts, pool, now), known=fair).equals(fair)
 
 
 def test_on_the_policys_own_schedule(real_logs: Path) -> None:

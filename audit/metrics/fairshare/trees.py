@@ -106,11 +106,6 @@ def build(nodes: Iterable[TreeNode], *, root: str = ROOT, all_zero: bool = False
     )
 
 
-def written(tree: Tree) -> str:
-    """Return a text that is equal where trees are."""
-    return str(list(zip(*tree[:3], tree.parents.tolist(), tree.shares.tolist(), strict=True)))
-
-
 def flat(
     entities: Iterable[str], shares: Mapping[str, float] | None = None, *, kind: Kind = "user"
 ) -> Tree:

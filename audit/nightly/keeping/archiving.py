@@ -66,9 +66,8 @@ def put_away(
 ) -> list[Month]:
     """Archive the months that ended long enough before the log does.
 
-    A boundary is where a period ends. Fair start times that a budget left for a later night are
-    never computed: figures of such a month use a sample. ``done`` has the periods whose figures
-    are computed, in order.
+    A boundary is where a period ends. ``done`` has the periods whose figures are computed, in
+    order.
     """
     con, site = work.con, work.site
     months = site.config.retention.archive_months
