@@ -199,7 +199,7 @@ def _tables(work: _Work, attempts: pl.DataFrame, fairshare: FairshareInputs) -> 
         jobs, booked = _completed(work, scenario, budget_s)
         jobs, agreed = _with_delivered(work, jobs, log)
         del log
-        yield from _fidelities(work, scenario.described_by(jobs), booked, agreed)
+        yield from _fidelities(work, scenario.but(attempts=jobs), booked, agreed)
         if work.wanted.predict or (scenario.attempts["standing"] == Standing.PENDING).any():
             work.begin(_STARTS)
             nightly = work.wanted.history_s is not None
@@ -251,7 +251,7 @@ def _completed(work: _Work, scenario: Scenario, budget_s: float) -> tuple[pl.Dat
     release()
     work.progress(_WAITS, 1, 1)
     fair = fair_start_times(
-        scenario.described_by(booked.attempts),
+        scenario.but(attempts=booked.attempts),
         effort=effort._replace(
             on_progress=partial(work.progress, "fair start times"),
             budget_s=budget_s,

@@ -177,6 +177,7 @@ def _of_log(
     log: Scenario, holding: Holding, mine: Bools, tau_s: int, known: Known
 ) -> tuple[Agreed, pl.DataFrame]:
     """Return which rules agree with a log, and the fair starts of some of its attempts."""
+    log = log.to_compare()
     until = held_until(log.attempts, log.pool, log.now, holding)
     found = agreed(log, until, known)
     made = delivered_starts(log, found.known, held_until=until, chosen=mine, tau_s=tau_s)

@@ -59,12 +59,6 @@ class Scenario:
             return self
         return self.but(attempts=whole_jobs(self.attempts))
 
-    def described_by(self, attempts: pl.DataFrame) -> "Scenario":
-        """Return the scenario with further columns of the same attempts, in the same order."""
-        described = replace(self, attempts=attempts)
-        vars(described)["indexed"] = self.indexed
-        return described
-
 
 class Amount(NamedTuple):
     """A capacity, or a difference from the present one."""
