@@ -5,20 +5,20 @@ into the rows of the scenario's frame.
 """
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final, NamedTuple, Protocol, TypeVar, cast
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 import polars as pl
 
 from audit.array_types import Bools, Ints
 from audit.scenario.workload import NEVER
-from audit.workers.executors import IN_TURN, Executor, computed
+from audit.workers.executors import IN_TURN, Executor
 
 OnProgress = Callable[[int, int], None]
 """Called with the number of attempts done, and of all."""
 
-Asked = TypeVar("Asked", bound="Request")
+Request = TypeVar("Request")
 Space = TypeVar("Space")
 Found = TypeVar("Found", bound=tuple[Any, ...])
 
@@ -45,69 +45,9 @@ class Range(NamedTuple):
     high: int
 
 
-class RangeCut(NamedTuple):
-    """The part of a request that matters to a range."""
-
-    request: Any
-    part: Range  # in that request
-
-
-def moved(part: Range, kept: Bools) -> Range:
-    """Return where a range is among the ``kept`` attempts, which include it."""
-    low = int(np.count_nonzero(kept[: part.low]))
-    return Range(low, low + part.high - part.low)
-
-
-class Request(Protocol):
-    """A computation by ranges; it can be divided if no range needs all attempts."""
-
-    @property
-    def divisible(self) -> bool:
-        """Whether ``cut`` leaves anything out."""
-
-    def cut(self, part: Range) -> RangeCut:
-        """Return what matters to a range."""
-
-
-class _Piece:
-    """A range to compute. Another process gets only what matters to the range."""
-
-    def __init__(self, common: "_Common", part: Range) -> None:
-        self._common, self._part = common, part
-
-    def __call__(self) -> tuple[Any, ...]:
-        """Return the results."""
-        found: tuple[Any, ...] = self._common.computation(self._part)
-        return found
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _sent, (self._common.prepare, *self._common.request.cut(self._part))
-
-
-def _sent(prepare: Any, request: Any, part: Range) -> _Piece:
-    return _Piece(_Common(prepare, request), part)
-
-
-class _Common:
-    """The request and its computation, which the pieces in one process share."""
-
-    def __init__(self, prepare: Any, request: Any) -> None:
-        self.prepare, self.request = prepare, request
-        self._lock = threading.Lock()
-        self._computation: Any = None
-
-    @property
-    def computation(self) -> Any:
-        """The function that computes a range."""
-        with self._lock:
-            if self._computation is None:
-                self._computation = self.prepare(self.request)
-        return self._computation
-
-
 def compute(
-    prepare: Callable[[Asked], Callable[[Range], Found]],
-    request: Asked,
+    prepare: Callable[[Request], Callable[[Range], Found]],
+    request: Request,
     chosen: Bools,
     out: Found,
     effort: Effort,
@@ -125,29 +65,13 @@ def compute(
     ranges = [Range(int(group[0]), int(group[-1]) + 1) for group in groups]
     total = sum(high - low for low, high in ranges)
     done = 0
-    for part, found in _computed(prepare, request, ranges, effort.executor):
+    for number, found in effort.executor.each(prepare, request, ranges):
+        part = ranges[number]
         here = slice(*part)
         for all_found, some in zip(out, found, strict=True):
             np.copyto(all_found[here], some, where=chosen[here])
         done += part.high - part.low
         effort.on_progress(done, total)
-
-
-def _computed(
-    prepare: Callable[[Asked], Callable[[Range], Found]],
-    request: Asked,
-    ranges: Sequence[Range],
-    executor: Executor,
-) -> Iterator[tuple[Range, Found]]:
-    """Yield ranges with their results, in any order."""
-    if not request.divisible:
-        for number, found in executor.each(prepare, request, ranges):
-            yield ranges[number], found
-        return
-    common = _Common(prepare, request)
-    pieces = [_Piece(common, part) for part in ranges]
-    for number, results in executor.each(computed, None, pieces):
-        yield ranges[number], cast("Found", results)
 
 
 def by_thread(

@@ -19,7 +19,7 @@ from audit.metrics.attempts.population import TAU_S
 from audit.model import BY_USAGE, FstStatus, Order, Policy, Standing
 from audit.scenario import driver, engine
 from audit.scenario.budget import fair_cost, weights
-from audit.scenario.driver import ALL, Effort, Range, RangeCut, nevers
+from audit.scenario.driver import ALL, Effort, Range, nevers
 from audit.scenario.scenario import Scenario
 from audit.scenario.workload import Workload, in_snapshots, instants, largest_snapshot
 
@@ -78,17 +78,6 @@ class _Request(NamedTuple):
     policy: Policy
     fair_order: Order
     chosen: Bools
-
-    @property
-    def divisible(self) -> bool:
-        """See ``driver.Request``."""
-        return self.work.divisible(self.policy) and self.fair_order is Order.fcfs
-
-    def cut(self, part: Range) -> RangeCut:
-        """See ``driver.Request``; nothing that arrives later matters."""
-        kept = self.work.before(*part)
-        request = self._replace(work=self.work.of_those(kept), chosen=self.chosen[kept])
-        return RangeCut(request, driver.moved(part, kept))
 
 
 def _computation(request: _Request) -> Callable[[Range], FairStarts]:

@@ -22,7 +22,7 @@ from audit.metrics.attempts.population import only, ordered, unplannable
 from audit.metrics.attempts.reasons import held_up
 from audit.metrics.nodes import PLACE
 from audit.metrics.preemption import sides
-from audit.model import BY_USAGE, SEQUENCE, Policy, Pool, PreemptionRule, Standing
+from audit.model import SEQUENCE, Pool, PreemptionRule, Standing
 from audit.scenario.limits import UNLIMITED, Limits, limits_of
 from audit.scenario.machines import Machines, machines
 from audit.scenario.ownership import EQUAL_SHARES, Fairshare, Ownership, owners_of, unowned
@@ -122,15 +122,6 @@ class Workload(NamedTuple):
         """Whether each attempt alone exceeds a limit, [n]."""
         return self.limits.exceeded if self.limits.some else np.zeros(len(self.arrival), np.bool_)
 
-    def divisible(self, policy: Policy) -> bool:
-        """Return whether simulations from a snapshot depend on its attempts alone, and later ones.
-
-        Ranks by usage depend on all earlier attempts, and intervals on the first arrival. Machines
-        are not divided.
-        """
-        by_usage = policy.order in BY_USAGE
-        return not (by_usage or policy.interval_s or self.machines is not None)
-
     def first(self, count: int) -> "Workload":
         """Return the first ``count`` attempts."""
         return self.of_those(np.arange(len(self.arrival)) < count)
@@ -152,14 +143,6 @@ class Workload(NamedTuple):
         if self.preemptible is not None:
             own["preemptible"] = Preemptible(*(each[chosen] for each in self.preemptible))
         return Workload(**columns | own)
-
-    def before(self, low: int, high: int) -> Bools:
-        """Return the attempts in any snapshot of attempts low ≤ j < high, and these, [n]."""
-        leaves = np.maximum(np.where(self.has_started, self.start, NEVER - 1) + 1, self.end)
-        found = np.zeros(len(self.arrival), np.bool_)
-        found[:low] = leaves[:low] >= self.arrival[low]
-        found[low:high] = True
-        return found
 
 
 class Indexed(NamedTuple):

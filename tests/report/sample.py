@@ -19,7 +19,6 @@ from audit.report.sections.usage.record import (
     Charge,
     DecayedUsage,
     Occupied,
-    OccupiedLine,
     PenaltyChoice,
     PenaltyOf,
     PenaltyRow,
@@ -362,8 +361,8 @@ def choice(names: tuple[str | None, ...] = ("anna", "ben")) -> PenaltyChoice:
 
 
 def of_resources(names: tuple[str | None, ...] = ("physics", "maths")) -> Occupied:
-    lines = tuple(OccupiedLine(name, 0, 0.25, (0.4, 0.1)) for name in names)
-    others = OccupiedLine(None, 3, None, (0.2, 0.8))
+    lines = tuple(UsageLine(name, 0, 0.25, (0.4, 0.1)) for name in names)
+    others = UsageLine(None, 3, None, (0.2, 0.8))
     return Occupied("account", ("cpus", "gpus"), (*lines, others))
 
 

@@ -20,7 +20,6 @@ from audit.oneoff.fit_policy import plan as fit
 from audit.oneoff.study import StudyPlan
 from audit.oneoff.whatif import plan as whatif
 from audit.pipeline.opening import ClusterLog, LogRequest, open_log
-from audit.scenario import driver
 from audit.scenario.driver import Effort
 from audit.scenario.fair_start import fair_starts
 from audit.scenario.scenario import ScenarioChange
@@ -33,7 +32,6 @@ from tests.logs import write
 from tests.naive.simulation import Log as Slow
 from tests.naive.simulation import Ranking
 from tests.strategies import arrays, logs, policies, rankings
-from tests.workers.crowded import crowded
 from tests.workers.scattered import Scattered, small_log
 
 
@@ -45,24 +43,6 @@ def test_starts_are_the_same_from_parcels_and_in_any_parts(
     here = fair_starts(work, policy)
     there = fair_starts(work, policy, effort=Effort(Scattered(parts=number)))
     assert all(np.array_equal(a, b) for a, b in zip(here, there, strict=True))
-
-
-SENT = driver._sent
-LENGTHS: list[int] = []
-
-
-def measured(prepare: Any, request: Any, part: driver.Range) -> Any:
-    LENGTHS.append(len(request.work.arrival))
-    return SENT(prepare, request, part)
-
-
-def test_a_worker_gets_a_slice_of_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(driver, "_sent", measured)
-    LENGTHS.clear()
-    work = crowded(20_000)
-    fair_starts(work, Policy(), np.arange(0, 20_000, 50), Effort(Scattered(parts=10)))
-    assert len(LENGTHS) == 10
-    assert sum(LENGTHS) / len(LENGTHS) < 20_000 / 3
 
 
 @pytest.fixture(scope="module")

@@ -72,12 +72,11 @@ class Tree(NamedTuple):
 # --- making one ----------------------------------------------------------------------------------
 
 
-def build(nodes: Iterable[TreeNode], *, root: str = ROOT, all_zero: bool = False) -> Tree:
+def build(nodes: Iterable[TreeNode], *, all_zero: bool = False) -> Tree:
     """Return a tree of these accounts and users, in any order.
 
     Args:
-        root: name of the root, which is not among the nodes. all_zero: accept siblings whose shares
-        are all 0, as real sites have them; their targets are 0.
+        all_zero: accept siblings whose shares are all 0, as real sites have; their targets are 0.
 
     Raises:
         ValueError: *all* faults, a line each: no node, an empty name, a share below 0 or infinite,
@@ -85,12 +84,12 @@ def build(nodes: Iterable[TreeNode], *, root: str = ROOT, all_zero: bool = False
             a user, a cycle, siblings whose shares are all 0.
     """
     given = list(nodes)
-    if faults := list(_faults(given, root, all_zero=all_zero)):
+    if faults := list(_faults(given, all_zero=all_zero)):
         raise ValueError("\n".join(faults))
     below: dict[str | None, list[TreeNode]] = {}
     for node in given:
-        below.setdefault(_above(node, root), []).append(node)
-    ordered: list[TreeNode] = [TreeNode(root, "account", 1.0)]
+        below.setdefault(_above(node), []).append(node)
+    ordered: list[TreeNode] = [TreeNode(ROOT, "account", 1.0)]
     parents = [-1]
     for k, node in enumerate(ordered):  # which grows meanwhile
         if node.kind == "account":
@@ -125,11 +124,11 @@ def flat(
     return build([TreeNode(name, kind, float(shares.get(name, 0.0))) for name in names])
 
 
-def _above(node: TreeNode, root: str) -> str | None:
-    return None if node.parent == root else node.parent
+def _above(node: TreeNode) -> str | None:
+    return None if node.parent == ROOT else node.parent
 
 
-def _faults(nodes: Sequence[TreeNode], root: str, *, all_zero: bool) -> Iterator[str]:
+def _faults(nodes: Sequence[TreeNode], *, all_zero: bool) -> Iterator[str]:
     if not nodes:
         yield "the tree has no account and no user"
     accounts = {node.name: node for node in nodes if node.kind == "account"}
@@ -141,7 +140,7 @@ def _faults(nodes: Sequence[TreeNode], root: str, *, all_zero: bool) -> Iterator
             yield f"{called}: its name is empty"
         if node.share < 0 or math.isinf(node.share):
             yield f"{called}: share {node.share:g}: must be a number of at least 0"
-        if node.kind == "account" and node.name == root:
+        if node.kind == "account" and node.name == ROOT:
             yield f"{called}: is the root itself, which has no share: leave it out"
         if node.kind == "account" and node.partition is not None:
             yield f"{called}: partition {node.partition!r}: only users have shares by partition"
@@ -149,13 +148,13 @@ def _faults(nodes: Sequence[TreeNode], root: str, *, all_zero: bool) -> Iterator
         if (identity := (node.kind, node.name, place)) in seen:
             yield f"{called}: is given twice"
         seen.add(identity)
-        if node.parent not in (None, root) and node.parent not in accounts:
+        if node.parent not in (None, ROOT) and node.parent not in accounts:
             reason = "is a user, and has no children" if node.parent in users else "is not given"
             yield f"{called}: its account {node.parent!r} {reason}"
     for circle in _circles(accounts):
         yield f"accounts {' → '.join(map(repr, circle))}: a cycle"
     if not all_zero:
-        yield from _without_share(nodes, root)
+        yield from _without_share(nodes)
 
 
 def _circles(accounts: Mapping[str, TreeNode]) -> Iterator[list[str]]:
@@ -172,12 +171,12 @@ def _circles(accounts: Mapping[str, TreeNode]) -> Iterator[list[str]]:
         settled.update(path)
 
 
-def _without_share(nodes: Sequence[TreeNode], root: str) -> Iterator[str]:
+def _without_share(nodes: Sequence[TreeNode]) -> Iterator[str]:
     """Yield siblings that all have a share of 0, so that none of them may use anything."""
     siblings: dict[str | None, list[float]] = {}
     for node in nodes:
         if not math.isnan(node.share):
-            siblings.setdefault(_above(node, root), []).append(node.share)
+            siblings.setdefault(_above(node), []).append(node.share)
     for above, shares in siblings.items():
         if not any(shares):
             where = "directly below the root" if above is None else f"of account {above!r}"

@@ -14,14 +14,14 @@ from audit.report.sections.trust.record import Known, TrustStep
 from audit.report.sections.who import page_one
 
 
-def by_priority(jobs: pl.DataFrame, recorded: float = 0.95) -> float | None:
+def by_priority(jobs: pl.DataFrame) -> float | None:
     """Return how often a job that started before an earlier one had the higher priority.
 
     The earlier one is the first of its partition that waited at that time. None: priorities are
     not known, all are equal, or no job started before an earlier one.
     """
     known = jobs["priority"].drop_nulls()
-    if len(known) < max(recorded * jobs.height, 1) or known.n_unique() == 1:
+    if len(known) < max(ALL * jobs.height, 1) or known.n_unique() == 1:
         return None
     higher = number = 0
     for of_queue in jobs.drop_nulls("priority").partition_by("partition"):

@@ -75,12 +75,12 @@ class OffTargets(NamedTuple):
 
 
 class UsageLine(NamedTuple):
-    """The usage fraction over time of one entity, or of all others together."""
+    """The usage fractions of one entity, or of all others together."""
 
     name: str | None  # None: not named in the log
     others: int  # number of entities together; 0: one entity
     share: float | None  # its target
-    values: tuple[float, ...]
+    values: tuple[float, ...]  # over time, or by resource
 
 
 class UsageSeries(NamedTuple):
@@ -119,21 +119,12 @@ class DecayedUsage:
         return self.accounts.targets + self.users.targets
 
 
-class OccupiedLine(NamedTuple):
-    """The fraction of each resource that one entity, or all others together, occupied."""
-
-    name: str | None  # None: not named in the log
-    others: int  # number of entities together; 0: one entity
-    share: float | None  # its target
-    parts: tuple[float, ...]  # by resource
-
-
 class Occupied(NamedTuple):
     """The fractions of each resource that entities occupied in the period."""
 
     kind: str  # user | account
     resources: tuple[str, ...]
-    lines: tuple[OccupiedLine, ...]  # largest fraction of any resource first, others last
+    lines: tuple[UsageLine, ...]  # largest fraction of any resource first, others last
 
 
 class PenaltyRow(NamedTuple):

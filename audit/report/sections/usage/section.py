@@ -18,7 +18,6 @@ from audit.report.sections.usage.record import (
     Charge,
     DecayedUsage,
     Occupied,
-    OccupiedLine,
     OffTarget,
     OffTargets,
     PenaltyChoice,
@@ -232,5 +231,5 @@ def occupied(
         name, others, share = of_line.select("entity", "others", "share").row(0)
         part = dict(of_line.select("resource", "part").iter_rows())
         shares = tuple(part.get(resource, 0.0) for resource in resources)
-        lines.append(OccupiedLine(name, others if place == LINES + 1 else 0, share, shares))
+        lines.append(UsageLine(name, others if place == LINES + 1 else 0, share, shares))
     return Occupied(kind, resources, tuple(lines))

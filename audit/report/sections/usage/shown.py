@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple
 
 from audit.report import wording
 from audit.report.charts.marks import dots, scales
@@ -16,7 +16,6 @@ from audit.report.sections.usage.record import (
     Charge,
     DecayedUsage,
     Occupied,
-    OccupiedLine,
     PenaltyChoice,
     UsageLine,
     UsageOf,
@@ -220,7 +219,6 @@ KINDS: Final = (
 
 _NAME: Final = 24
 _ROWS: Final = 12
-_Line = TypeVar("_Line", UsageLine, OccupiedLine)
 _MEAN: Final = Series("mean of the period, lowest to highest day", EARLIER)
 _TARGET: Final = Series("target", INK, "bar")
 
@@ -276,7 +274,7 @@ def _usage_title(kind: str, pairs: Sequence[tuple[str, UsageLine]]) -> str:
     return f"{wording.first_upper(kind)} {label} used most: {share} of all usage"
 
 
-def _named(kind: str, of: Sequence[_Line]) -> list[tuple[str, _Line]]:
+def _named(kind: str, of: Sequence[UsageLine]) -> list[tuple[str, UsageLine]]:
     labels = wording.distinct(
         f"{wording.plural(line.others, f'other {kind}')} together"
         if line.others
@@ -292,13 +290,13 @@ def occupied(of: Occupied | None) -> Chart | None:
         return None
     pairs = _named(of.kind, of.lines)
     resources = [wording.resources(name) for name in of.resources]
-    shown = {label: line.parts for label, line in pairs}
+    shown = {label: line.values for label, line in pairs}
     targets = {label: line.share for label, line in pairs if line.share is not None}
     words = "; ".join(
         f"{label} "
         + ", ".join(
             f"{wording.percent(part)} of the {name}"
-            for name, part in zip(resources, line.parts, strict=True)
+            for name, part in zip(resources, line.values, strict=True)
         )
         for label, line in pairs
     )
@@ -306,11 +304,11 @@ def occupied(of: Occupied | None) -> Chart | None:
     title = note
     if single := [pair for pair in pairs if not pair[1].others]:
         # No single table shows whose fractions differ most.
-        label, line = max(single, key=lambda pair: max(pair[1].parts) - min(pair[1].parts))
-        most, least = (line.parts.index(pick(line.parts)) for pick in (max, min))
+        label, line = max(single, key=lambda pair: max(pair[1].values) - min(pair[1].values))
+        most, least = (line.values.index(pick(line.values)) for pick in (max, min))
         if most != least:
             used = [
-                f"{wording.percent(line.parts[at])} of the {resources[at]}" for at in (most, least)
+                f"{wording.percent(line.values[at])} of the {resources[at]}" for at in (most, least)
             ]
             title = f"{wording.first_upper(of.kind)} {label} occupied {' and '.join(used)}"
     return Chart(

@@ -359,8 +359,8 @@ def test_parts_of_each_resource_within_the_period(con: Connection) -> None:
         ("anna", None, 0),
     ]
     ben, anna = made.lines
-    assert anna.parts == pytest.approx((3 / 4, 0.0))  # 2 · 1 + 2 · 0.5 of 4 cpu-days
-    assert ben.parts == pytest.approx((1 / 4, 1.0))
+    assert anna.values == pytest.approx((3 / 4, 0.0))  # 2 · 1 + 2 · 0.5 of 4 cpu-days
+    assert ben.values == pytest.approx((1 / 4, 1.0))
 
 
 def test_all_but_those_who_occupied_most_are_together(con: Connection) -> None:
@@ -373,7 +373,7 @@ def test_all_but_those_who_occupied_most_are_together(con: Connection) -> None:
     assert made.lines[-1].others == 3
     assert made.lines[0].share == 0.25
     for k in range(2):
-        assert sum(line.parts[k] for line in made.lines) == pytest.approx(1.0)
+        assert sum(line.values[k] for line in made.lines) == pytest.approx(1.0)
 
 
 def test_one_resource_alone_is_no_section(con: Connection) -> None:
