@@ -133,11 +133,11 @@ class Workload(NamedTuple):
         """
         if chosen.all():
             return self if owned else self._replace(owners=unowned(0))
-        columns = self._asdict()
-        for name in columns:
+        columns, count = self._asdict(), int(chosen.sum())
+        for name, column in columns.items():
             whole = ("capacity", "owners", "limits", "machines", "preemptible")
             if name not in whole and not name.startswith("step_"):
-                columns[name] = columns[name][chosen]
+                columns[name] = column[chosen] if column.strides[0] else column[:count]
         owners = self.owners.of_those(chosen) if owned else unowned(0)
         own = {"owners": owners, "limits": self.limits.of_those(chosen)}
         if self.preemptible is not None:
@@ -202,7 +202,7 @@ def workload_of_rows(
         occupancy=occupancy,
         estimate=np.maximum(np.maximum(_ints(attempts["walltime_s"].fill_null(0)), occupancy), 1),
         request=request[0] if one else np.stack(request, 1),
-        priority=attempts["priority"].fill_null(float("nan")).to_numpy().astype(np.float64),
+        priority=_priorities(attempts["priority"]),
         blocked=held_up(attempts, pool.limits),
         open=attempts["open"].to_numpy(),
         assumed=(attempts["open"] & attempts["walltime_s"].is_null()).to_numpy(),
@@ -334,6 +334,13 @@ def _preemptible(attempts: pl.DataFrame, rules: Sequence[PreemptionRule]) -> Pre
 def _last_known(attempts: pl.DataFrame, now: int) -> int:
     last = attempts.select(pl.max_horizontal("arrival_time", "end").max()).item()
     return max(now, last or now)
+
+
+def _priorities(column: pl.Series) -> Floats:
+    """Return priorities; NaN where unknown, which takes no memory if all are."""
+    if column.null_count() == len(column):
+        return np.broadcast_to(np.nan, len(column))
+    return column.fill_null(float("nan")).to_numpy().astype(np.float64)
 
 
 def _ints(column: pl.Series) -> Ints:

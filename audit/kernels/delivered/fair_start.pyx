@@ -5,7 +5,7 @@ attempts that have not ended when one arrives are kept in a line by rank, from w
 read.
 """
 
-from libc.stdint cimport INT64_MAX as NEVER, int64_t, uint8_t
+from libc.stdint cimport INT64_MAX as NEVER, int32_t, int64_t, uint8_t
 
 import numpy as np
 
@@ -30,20 +30,21 @@ def fair_starts(
 
     Source: SPEC §10, *FST of j*.
     """
-    cdef int64_t[::1] found = out, first_later, first, following
+    cdef int64_t[::1] found = out
+    cdef int32_t[::1] first_later, first, following
     cdef bint continues = in_turn(rule, delivered)
     cdef ForkedRun alone = ForkedRun(log, rule, None, None), run = alone
     cdef JobLine ranked = JobLine(len(out)), marked = JobLine(len(out))
     cdef int64_t j, k, m, d, count = len(out)
     if continues:
         run = ForkedRun(log, rule, LastRun(len(out), len(delivered.blocks)), ranked)
-    first_later, first, following = np.full((3, count), NOBODY)
+    first_later, first, following = np.full((3, count), NOBODY, np.int32)
     with nogil:
         find_first_later(log, first_later)
         for j in range(count - 1, -1, -1):
             found[j], k = log.start[j], first_later[j]
             if subject[j] and k != NOBODY:
-                following[j], first[k] = first[k], j
+                following[j], first[k] = first[k], <int32_t>j
         for k in range(count):
             j = first[k]
             if j != NOBODY and continues:
@@ -70,14 +71,14 @@ def fair_starts(
                 drop_ended(marked, run, log, k)
 
 
-cdef void find_first_later(ObservedPool log, int64_t[::1] out) noexcept nogil:
+cdef void find_first_later(ObservedPool log, int32_t[::1] out) noexcept nogil:
     """Write the first later attempt that starts before each, or NOBODY."""
     cdef int64_t k, before, count = log.arrival.shape[0]
     for k in range(count - 1, -1, -1):
         before = k + 1 if k + 1 < count else NOBODY
         while before != NOBODY and log.start[before] >= log.start[k]:
             before = out[before]
-        out[k] = before
+        out[k] = <int32_t>before
 
 
 cdef void drop_ended(JobLine line, ForkedRun run, ObservedPool log, int64_t k) noexcept nogil:

@@ -110,7 +110,7 @@ def observed_turns(scenario: Scenario, held_until: Ints | None = None) -> Observ
         start=engine.contiguous(start),
         end=end,
         occupancy=occupancy,
-        estimate=np.maximum(work.estimate, occupancy),
+        estimate=engine.contiguous(work.estimate),
         request=request,
         by_start=started[np.argsort(start[started], kind="stable")],
         by_end=started[np.argsort(end[started], kind="stable")],
