@@ -269,12 +269,9 @@ def climbs(jobs: Sequence[Job]) -> list[tuple[Hashable, int, tuple[int, ...]]]:
             running = [
                 other
                 for k, other in enumerate(jobs)
-                if k == number
-                or (
-                    entity in other.entities()
-                    and other.runs_at(job.start)
-                    and (other.start, k) < (job.start, number)
-                )
+                if entity in other.entities()
+                and other.runs_at(job.start)
+                and (other.start, k) <= (job.start, number)
             ]
             levels = tuple(level(running, kind, job.start) for kind in MEASURED)
             found.append((entity, number, levels))

@@ -118,11 +118,10 @@ cdef int64_t sweep_all(
         while time_at(jobs.start, jobs.by_start, start) == now:
             i = jobs.by_start[start]
             flush_all(jobs, alike, levels, hunger, made, i, now)
-            occupy(jobs, alike, nodes, room, barriers, levels, counters, i, 1)
+            if jobs.end[i] > now:
+                occupy(jobs, alike, nodes, room, barriers, levels, counters, i, 1)
             begin_anew(jobs, alike, nodes, queue, marks, i, now)
             climb(jobs, alike, levels, made, i, now)
-            if jobs.end[i] <= now:
-                occupy(jobs, alike, nodes, room, barriers, levels, counters, i, -1)
             start += 1
         if now >= since:
             mark(jobs, alike, nodes, queue, marks, now)

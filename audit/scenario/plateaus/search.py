@@ -28,6 +28,7 @@ from audit.scenario.plateaus.judging import (
     PlateauFault,
     SeriesOf,
     Weighed,
+    fault_of,
     judged,
     series,
     weighed,
@@ -184,10 +185,16 @@ class PlateauSearch:
         starts = self.user[job[following]]
         return _several(user[at]) and _several(starts[starts > 0])
 
+    def best(self, among: Iterable[JudgedLevel], stops: Stops) -> JudgedLevel | None:
+        """Return the best accepted level, lowered, that is accepted then too."""
+        accepted = sorted((one for one in among if one.accepted), key=self.order)
+        lowered = (self.lowered(one, stops) for one in accepted)
+        return next((one for one in lowered if one.accepted), None)
+
     def lowered(self, one: JudgedLevel, stops: Stops) -> JudgedLevel:
-        """Return an amount at the greatest level that was reached; the counts in its period."""
-        highest = one.counts.highest
-        if self.jobs.measures[one.measure].resource is None or highest in (0, one.level):
+        """Return an amount at the greatest level that was reached, judged in the same period."""
+        highest, measure = one.counts.highest, self.jobs.measures[one.measure]
+        if measure.resource is None or highest in (0, one.level):
             return one
         got = weighed(
             traces(self.jobs, stops, self.climbs, one.measure, one.begin, one.end),
@@ -195,7 +202,9 @@ class PlateauSearch:
             np.array([[one.counts.first_day], [one.counts.last_day]]),
         )
         counts = got.of(0)._replace(always=one.counts.always)
-        return one._replace(level=highest, counts=counts, concentration=float(got.concentration[0]))
+        concentration = float(got.concentration[0])
+        fault = fault_of(one.series, measure, highest, counts, concentration)
+        return one._replace(level=highest, counts=counts, concentration=concentration, fault=fault)
 
     def rule(self, one: JudgedLevel) -> PlateauRule:
         """Return a level as a rule."""
@@ -286,10 +295,9 @@ def _site(
     rules = list[PlateauRule]()
     while True:
         found = search.judged(stops, own=False)
-        accepted = [one for one in found if one.accepted]
-        if not accepted or len(rules) == MOST_RULES:
+        best = search.best(found, stops) if len(rules) < MOST_RULES else None
+        if best is None:
             break
-        best = search.lowered(min(accepted, key=search.order), stops)
         rules.append(search.rule(best))
         stops = search.stops(rule.limit for rule in rules)
     kept = list(rules)
@@ -319,13 +327,12 @@ def _own(
     """Return the limits of single users, and which of them others have too."""
     own, under_rules = list[PlateauRule](), stops
     for number in range(OWN_ROUNDS):
-        best: dict[int, JudgedLevel] = {}
-        accepted = (one for one in search.judged(stops, own=True) if one.accepted)
-        for one in sorted(accepted, key=search.order):
-            best.setdefault(one.begin, one)
+        found = sorted(search.judged(stops, own=True), key=lambda one: one.begin)
+        theirs = groupby(found, key=lambda one: one.begin)
+        best = [one for _, among in theirs if (one := search.best(among, stops)) is not None]
         if not best:
             break
-        own += [search.rule(search.lowered(best[user], stops)) for user in sorted(best)]
+        own += [search.rule(one) for one in best]
         if number + 1 < OWN_ROUNDS:
             stops = search.stops([*site, *(rule.limit for rule in own)])
     levels = dict.fromkeys((rule.judged.measure, rule.judged.level) for rule in own)

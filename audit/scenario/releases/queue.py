@@ -50,8 +50,9 @@ class UserJobs:
         return np.where(self.start == NEVER, NEVER, self.start - self.arrival)
 
     def has_room(self, jobs: Ints, at: Ints) -> Bools:
-        """Return whether each of ``jobs`` has room at an instant."""
-        found: Bools = self.room.before(jobs, at) >= self.size[jobs]
+        """Return whether each of ``jobs`` has room at an instant; of unknown size: no."""
+        size = self.size[jobs]
+        found: Bools = (size > 0) & (self.room.before(jobs, at) >= size)
         return found
 
     def days(self, at: Ints) -> Ints:

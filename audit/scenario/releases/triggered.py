@@ -63,7 +63,7 @@ def find_triggered(jobs: UserJobs) -> list[OwnTriggered]:
             continue
         ends = _ends(jobs, one)
         hit = _after_others(jobs, own, ends)
-        shifted = [float((_number(jobs.start[own], ends + x) > 0).mean()) for x in SHIFTS_S]
+        shifted = [float(_after_others(jobs, own, ends, by).mean()) for by in SHIFTS_S]
         found.append(
             OwnTriggered(
                 jobs.names[one - 1],
@@ -98,9 +98,11 @@ def _ends(jobs: UserJobs, user: int) -> Ints:
     return np.sort(jobs.end[(jobs.user == user) & (jobs.end != NEVER)])
 
 
-def _after_others(jobs: UserJobs, own: Ints, ends: Ints) -> Bools:
-    """Return which jobs start after an end of another; one without occupancy ends as it starts."""
-    found: Bools = _number(jobs.start[own], ends) > (jobs.end[own] == jobs.start[own])
+def _after_others(jobs: UserJobs, own: Ints, ends: Ints, shift: int = 0) -> Bools:
+    """Return which jobs start after an end of another; all ends are moved by ``shift``."""
+    start, end = jobs.start[own], jobs.end[own] + shift
+    itself = (start - BEFORE_S <= end) & (end <= start)
+    found: Bools = _number(start, ends + shift) > itself
     return found
 
 

@@ -193,6 +193,15 @@ def test_as_defined(name: str | None, jobs: list[Job], since: int) -> None:
     )
 
 
+def test_a_job_that_ends_as_it_starts_is_in_no_level() -> None:
+    runs, ends = waiting("ann", 4, 0, 100, 100), waiting("ann", 2, 0, 100, 100)._replace(end=100)
+    for jobs in ([runs, ends], [ends, runs]):
+        grouped, _, climbs = found(jobs, (), 0)
+        levels = climbs.level(1, slice(*climbs.first[:2].tolist()))
+        assert grouped.members[0].name == "ann"
+        assert levels.max() == 4
+
+
 @pytest.mark.parametrize("name", LIMITS)
 @settings(max_examples=examples(60))
 @given(jobs=logs_on_nodes())

@@ -188,3 +188,26 @@ def test_a_capacity_in_force_also_binds_on_nodes(monkeypatch: pytest.MonkeyPatch
     find_plateaus(attempts, pool._replace(nodes=nodes), max(ends), min(ends))
     assert used[0] == ()
     assert {one[0] for one in used[1:]} == {Limit(most=40, resource="cpus")}
+
+
+def test_a_level_that_was_not_reached_is_none_without_stops() -> None:
+    """A job of 16 CPUs that waits beside one of 8 shows no limit of 8 CPUs.
+
+    Before, the user reached 16 and 24 CPUs.
+    """
+
+    def job(day: int, hour: int, cpus: int, lasts: int | None = None) -> dict[str, Any]:
+        submit, start = (86_400 * day + 3_600 * h for h in (1, hour))
+        end = start if lasts is None else start + 3_600 * lasts
+        begun = {"start_time": None, "state": "CANCELLED"}
+        times = {"start_time": start, "occupancy_s": end - start, "state": "COMPLETED"}
+        asked = {"cpus": cpus, "walltime_s": 86_400, "user": "ann", "submit_time": submit}
+        return asked | {"end_time": end} | (begun if lasts is None else times)
+
+    early = [one for day in range(15) for one in (job(day, 1, 16, 9), job(day, 2, 8, 5))]
+    late = [one for day in range(15, 40) for one in (job(day, 1, 8, 9), job(day, 9, 16))]
+    pool = Pool("all", Resource.cpus, 64, amounts=(("cpus", 64),))
+    attempts = describe(frame([*early, *late]), [pool])
+    found = find_plateaus(attempts, pool, 41 * 86_400, 36_000)
+    assert found.rules == ()
+    assert [(rule.limit.most, rule.limit.resource) for rule in found.own] == [(1, None)]

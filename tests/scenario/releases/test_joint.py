@@ -1,6 +1,7 @@
 """Joint releases, own-triggered starts and begin times: by definition, and by hand."""
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -130,6 +131,24 @@ def test_a_job_that_ends_as_it_starts_does_not_trigger_itself() -> None:
     jobs = [Job(k, "ann", at - 1_000, at, at, 1) for k, at in enumerate(starts, 1)]
     [found] = find_triggered(of(jobs))
     assert (found.jobs, found.share, len(triggered_jobs(of(jobs), ["ann"]))) == (40, 0.0, 0)
+
+
+def test_the_end_of_a_job_is_never_an_own_end_before_its_start() -> None:
+    # moved by six hours, each end is the job's own start
+    jobs = [
+        Job(k, "ann", k * DAY // 3 - 1_000, k * DAY // 3, k * DAY // 3 + DAY // 4, 1)
+        for k in range(1, 41)
+    ]
+    [found] = find_triggered(of(jobs))
+    assert (found.share, found.shifted) == (0.0, 0.0)
+
+
+def test_a_job_of_unknown_size_has_no_room() -> None:
+    log = attempts(alternating(3, 60))
+    [found] = find_triggered(user_jobs(log, ALL, 1_000 * DAY))
+    assert found.jobs == 70
+    unknown = log.with_columns(size=pl.lit(None, pl.Int64))
+    assert find_triggered(user_jobs(unknown, ALL, 1_000 * DAY)) == []
 
 
 def test_irregular_ends_trigger_starts() -> None:
