@@ -169,16 +169,19 @@ class Log(NamedTuple):
             shares: of each owner, relative to one another; empty: equal ones.
         """
         used = self.used.drop_nulls(owners)
-        time = np.concatenate([used["start"], used["end"]])
-        of = np.tile(_codes(used[owners]), 2)
-        change = np.concatenate([used["size"], -used["size"]])
-        order = np.lexsort((time, of))
         names = _names(used[owners])
         share = [max(shares.get(name, 0.0), _TINY) if shares else 1.0 for name in names]
+        time = np.concatenate([used["start"], used["end"]])
+        of = np.tile(_codes(used[owners]), 2)
+        order = np.lexsort((time, of))
+        time = time[order]
+        first = np.searchsorted(of[order], np.arange(len(names) + 1))
+        del of  # each is twice as long as the log
+        change = np.concatenate([used["size"], -used["size"]])[order]
         decayed = kernel.OwnerUsage(
-            first=np.searchsorted(of[order], np.arange(len(names) + 1)),
-            time=time[order],
-            rate=np.cumsum(change[order], dtype=np.float64),
+            first=first,
+            time=time,
+            rate=np.cumsum(change, dtype=np.float64),
             used=np.zeros(len(order)),
             share=np.array(share, np.float64),
             decay=math.log(2) / half_life_s,
@@ -257,12 +260,8 @@ def paired(
     weight = frame.select(1 / pl.len().over("burst", "class")).to_series().to_numpy()
     attempts = _attempts(frame, need, kind, usage, weight, why.marked_from)
     entities = len(_names(frame[kind])) if kind in PLACES and not own else 0
-    found = kernel.PairSums(
-        pairs := np.zeros((3, n)),
-        lost := np.zeros((3, n)),
-        since := np.full((2, n), -1),
-        between := np.zeros((2, entities, entities)),
-    )
+    pairs, lost, since = np.zeros((3, n)), np.zeros((3, n)), np.full((2, n), -1)
+    between = np.zeros((2, entities, entities))
     kernel.compare(
         attempts,
         why.held.of_rows(frame["row"].to_numpy()),
@@ -270,12 +269,17 @@ def paired(
         kernel.PairChoice(usage.decayed, usage.much, LEAD_S, MOST_RIVALS, own),
         np.zeros(n, np.int64),
         np.zeros(n, np.int64),
-        found,
+        kernel.PairSums(pairs, lost, since, between),
     )
-    del attempts  # as large as the log
+    del attempts  # each as large as the log
     some = np.flatnonzero(pairs.any(axis=0))
-    pairs, lost = (sums[:, some] * weight[some] for sums in (pairs, lost))
-    counted = _counted(frame[some], kind, pairs, lost, since[:, some])
+    weight = weight[some]
+    pairs = pairs[:, some] * weight
+    lost = lost[:, some] * weight
+    since = since[:, some]
+    del weight
+    columns = dict.fromkeys(("row", "user", kind, "class", "start"))
+    counted = _counted(frame.select(*columns)[some], kind, pairs, lost, since)
     return PairedLog(counted, _between(frame[kind], between))
 
 

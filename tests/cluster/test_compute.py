@@ -64,9 +64,9 @@ def test_periods_share_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         summarised.append(held.height)
         return summarise(held, *rest, **named)  # type: ignore[arg-type]
 
-    def made(held: pl.DataFrame, *rest: object) -> object:
+    def made(held: pl.DataFrame, *rest: object, **named: object) -> object:
         workloads.append(held.height)
-        return workload_of_rows(held, *rest)  # type: ignore[arg-type]
+        return workload_of_rows(held, *rest, **named)  # type: ignore[arg-type]
 
     monkeypatch.setattr("audit.cluster.compute.summarise", counted)
     monkeypatch.setattr("audit.scenario.scenario.workload_of_rows", made)
@@ -75,10 +75,10 @@ def test_periods_share_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     run(Site(config, tmp_path), NOW, stages=("ingest", "compute"))
     assert len(summarised) > 3
     assert sum(summarised) < 1.2 * len(lines)
-    # one of all attempts, and two of the log of each period, which ends with it: what the log
-    # shows, and delays
+    # two of all attempts, which none keeps in between: fair starts, and replays; and two of the
+    # log of each period, which ends with it: what the log shows, and delays
     ends = list(accumulate(summarised))
-    assert sorted(workloads) == sorted([*ends, *ends, len(lines)])
+    assert sorted(workloads) == sorted([*ends, *ends, *[len(lines)] * 2])
 
 
 def test_views_show_who_is_passed_over(tmp_path: Path) -> None:
