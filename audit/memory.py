@@ -14,9 +14,9 @@ from typing import Final
 
 from audit.errors import AuditError
 
-BASE_BYTES: Final = 450 << 20
+BASE_BYTES: Final = 400 << 20
 """Memory at the peak of a run of few jobs: Python, the libraries, and charts."""
-BYTES_PER_ATTEMPT: Final = 1_100
+BYTES_PER_ATTEMPT: Final = 1_600
 """Further memory for each attempt that is computed at once (docs/scale.md, "Memory")."""
 
 _LEAST_BYTES: Final = 256 << 20

@@ -271,7 +271,7 @@ def paired(
         np.zeros(n, np.int64),
         kernel.PairSums(pairs, lost, since, between),
     )
-    del attempts  # each as large as the log
+    del attempts  # as large as the log
     some = np.flatnonzero(pairs.any(axis=0))
     weight = weight[some]
     pairs = pairs[:, some] * weight

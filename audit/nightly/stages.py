@@ -119,7 +119,7 @@ def require_own_config(path: Path) -> None:
 
 
 def require_own_outputs(site: Site) -> None:
-    """Raise UsageError if another user can change a folder that runs write to, or it cannot be."""
+    """Raise UsageError if runs cannot use a folder of output, or another user can change it."""
     if site.database.resolve() == (site.state / STORE).resolve():
         raise UsageError(
             f"{site.database}: is the store itself: name another file (output.database)"

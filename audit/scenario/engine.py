@@ -394,7 +394,7 @@ def replayed_starts(scenario: Scenario, period: Period) -> Ints:
         replayed = scenario.but(attempts=scenario.attempts.with_row_index("_row")).of_whole_jobs()
     known, rows = replayed.indexed
     inside = known.arrival < (NEVER if period.whole_log else period.to_time)
-    work = known if inside.all() else known.first(int(inside.sum()))
+    work = known.first(int(inside.sum()))
     since = None if period.whole_log else period.from_time
     made = replay(work, scenario.pool.policy, from_time=since)
     start = np.where(work.queued, made.first, NEVER)
