@@ -48,7 +48,6 @@ TESTED_IN: Final = {
     "report/render/identity": "oneoff/test_verify",
     "store/streams": "store/test_database",
     "studies/commands": "cli/test_oneoff",
-    "kernels/windows/spans": "scenario/windows/test_occasions",
     "studies/sensitivity/page": "studies/test_plans",
     "oneoff/whatif/page": "oneoff/whatif/test_plan",
 }

@@ -10,8 +10,7 @@ from audit.kernels.growing import Table
 @final
 class PossibleStarts:
     def __init__(
-        self, claims: NDArray[np.void], fitting: NDArray[np.void], started: Ints,
-        start: Ints, reach: Ints,
+        self, possible: Ints, free: Ints, started: Ints, start: Ints, reach: Ints,
         since: Ints, ahead: Ints
     ) -> None: ...  # fmt: skip
 

@@ -6,12 +6,12 @@ Source: SPEC §11, *Windows and overlap windows*.
 """
 
 cimport cython
-from libc.stdint cimport INT32_MIN, INT64_MAX as NEVER, int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport INT64_MAX as NEVER, int32_t, int64_t, uint8_t, uint64_t
 
 import numpy as np
 
 from audit.kernels.growing cimport Table, add_row
-from audit.kernels.sweeps cimport Span, first_above
+from audit.kernels.sweeps cimport first_above
 
 
 cdef enum:
@@ -45,10 +45,13 @@ cdef enum:
 @cython.final
 @cython.dataclasses.dataclass(eq=False, repr=False)
 cdef class PossibleStarts:
-    """Spans in which attempts fit, observed starts, and the clock of hours and days."""
+    """Spans of waits, observed starts, and the clock of hours and days.
 
-    cdef const Span[::1] claims  # those of each attempt ascending
-    cdef const Span[::1] fitting  # the same; claims are within them
+    A span is a row of attempt, begin and end; those of an attempt ascend.
+    """
+
+    cdef const int64_t[:, ::1] possible  # in which each could start
+    cdef const int64_t[:, ::1] free  # in which its request was free; the others are within them
     cdef const int64_t[::1] started  # attempts, once each
     cdef const int64_t[::1] start  # of these, s on the clock
     cdef const int64_t[::1] reach  # [attempts], s
@@ -126,7 +129,7 @@ def forbidden_starts(
     Of the possible starts of an attempt, the first of each hour is added.
 
     Args:
-        at: the starts; only spans that claim count.
+        at: the starts, and the spans in which attempts could start.
         window: the window.
         inside: rows (``Forbidden``) are added for the attempts of its class,
         outside: and for its neighbours.
@@ -140,12 +143,11 @@ def forbidden_events(
 ):
     """Add the starts that a window forbids or would forbid, to its class and its neighbours.
 
-    Of the possible starts of an attempt, the first of each stretch is added. A start becomes the
-    number 2 · (users · day + user + 1), and 1 if it was observed, behind which are the bits of the
-    attempt.
+    Of the possible starts of a span, the first is added. A start becomes the number
+    2 · (users · day + user + 1), and 1 if it was observed, behind which are the bits of the attempt.
 
     Args:
-        at: the starts; only spans that claim count.
+        at: the starts, and the spans in which attempts could start.
         window: the window.
         numbers: the users and bits.
         out: rows of one number are added.
@@ -157,25 +159,21 @@ cdef int add_starts(
     PossibleStarts at, ClosedHours window, bint by_hour, EventNumbers numbers, Table inside,
     Table outside
 ) except -1:
-    cdef int32_t[::1] last = np.full(len(at.reach), INT32_MIN, np.int32)  # stretch or hour
+    cdef int64_t[::1] last = np.full(len(at.reach), NEVER, np.int64)  # hour
     cdef Clock clock = Clock(0, NEVER, NEVER)
     cdef Py_ssize_t k
-    cdef int64_t begin, end
-    cdef int32_t job, mark
+    cdef int64_t begin, end, job
     with nogil:
-        for k in range(at.claims.shape[0]):
-            job = at.claims[k].job
-            if window.side[job] == NEITHER or (
-                not by_hour and at.claims[k].stretch == last[job]
-            ):
+        for k in range(at.possible.shape[0]):
+            job = at.possible[k, 0]
+            if window.side[job] == NEITHER:
                 continue
-            begin = local(at, &clock, at.claims[k].since)
-            end = begin + at.claims[k].until - at.claims[k].since
+            begin = local(at, &clock, at.possible[k, 1])
+            end = begin + at.possible[k, 2] - at.possible[k, 1]
             begin = next_forbidden(window, begin, end, at.reach[job])
             while begin != NEVER:
-                mark = hour_of(begin) if by_hour else at.claims[k].stretch
-                if mark != last[job]:
-                    last[job] = mark
+                if not by_hour or hour_of(begin) != last[job]:
+                    last[job] = hour_of(begin)
                     keep_start(window, numbers, inside, outside, begin, job, False)
                 if not by_hour:
                     break
@@ -229,12 +227,12 @@ def forbidden_seconds(
     cdef int64_t begin, end, until
     cdef int32_t job
     with nogil:
-        for k in range(at.fitting.shape[0]):
-            job = at.fitting[k].job
+        for k in range(at.free.shape[0]):
+            job = at.free[k, 0]
             if window.side[job] != INSIDE:
                 continue
-            begin = local(at, &clock, at.fitting[k].since)
-            end = begin + at.fitting[k].until - at.fitting[k].since
+            begin = local(at, &clock, at.free[k, 1])
+            end = begin + at.free[k, 2] - at.free[k, 1]
             begin = next_forbidden(window, begin, end, at.reach[job])
             while begin != NEVER:
                 until = min(end, (hour_of(begin) + 1) * HOUR_S)
@@ -260,14 +258,14 @@ def add_to_table(
     cdef int64_t[::1] last = np.full(len(bins), NEVER, np.int64)  # hour with an occasion
     cdef Py_ssize_t k
     with nogil:
-        add_spans(at, at.claims, WITHHELD, bins, row, since, until, last, out)
-        add_spans(at, at.fitting, SECONDS, bins, row, since, until, last, out)
+        add_spans(at, at.possible, WITHHELD, bins, row, since, until, last, out)
+        add_spans(at, at.free, SECONDS, bins, row, since, until, last, out)
         for k in range(at.started.shape[0]):
             add_amount(at.started[k], at.start[k], BROKEN, 1, bins, row, since, until, out)
 
 
 cdef void add_spans(
-    PossibleStarts at, const Span[::1] spans, Py_ssize_t which, const int64_t[::1] bins,
+    PossibleStarts at, const int64_t[:, ::1] spans, Py_ssize_t which, const int64_t[::1] bins,
     const int64_t[::1] row, int64_t since, int64_t until, int64_t[::1] last,
     double[:, :, :, :, ::1] out
 ) noexcept nogil:
@@ -276,11 +274,11 @@ cdef void add_spans(
     cdef int64_t begin, end, stop
     cdef int32_t job
     for k in range(spans.shape[0]):
-        job = spans[k].job
+        job = spans[k, 0]
         if bins[job] < 0:
             continue
-        begin = local(at, &clock, spans[k].since)
-        end = begin + spans[k].until - spans[k].since
+        begin = local(at, &clock, spans[k, 1])
+        end = begin + spans[k, 2] - spans[k, 1]
         while begin < end:
             stop = min(end, (hour_of(begin) + 1) * HOUR_S)
             if which == SECONDS:

@@ -1,14 +1,6 @@
 """Shared by sweeps over events."""
 
-from libc.stdint cimport INT64_MAX as NEVER, int32_t, int64_t
-
-
-cdef packed struct Span:
-    # A time in which an attempt waits and fits; times are in s.
-    int32_t job
-    int32_t stretch  # number of the time, without a gap, in which its request is free
-    int64_t since
-    int64_t until
+from libc.stdint cimport INT64_MAX as NEVER, int64_t
 
 
 cdef inline int64_t time_at(

@@ -18,8 +18,8 @@ from audit.cluster.fitted import Fitted
 from audit.cluster.inference import Fact, RuleFact
 from audit.cluster.setting import ClusterSettings
 from audit.metrics.attempts import population
-from audit.metrics.attempts.account import passes_shown
 from audit.metrics.attempts.fidelity import KNOWN
+from audit.metrics.attempts.opportunities import passes_shown
 from audit.model import Pool
 from audit.on_disk import on_disk, release
 from audit.pipeline.opening import ClusterLog
@@ -55,18 +55,20 @@ def compared_with(
     return Scenario(of_pool, pool, setting.now, ranked)
 
 
-def decided(scenario: Scenario, holding: Holding, *, silent: bool) -> Fitted:
+def decided(scenario: Scenario, holding: Holding, log_begin: int | None, *, silent: bool) -> Fitted:
     """Return a pool with the windows that its log shows, and the policy if it shows a known rule.
 
     Args:
         scenario: of ``compared_with``; with the limits in force.
         holding: the users whose jobs were held.
+        log_begin: epoch s; None: with the first end of a started attempt.
         silent: whether the policy of the pool is not configured.
     """
     scenario = scenario.to_compare()
     pool = scenario.pool
     until = held_until(scenario.attempts, pool, scenario.now, holding)
-    found = find_windows(scenario, until)
+    holds = inferred_holds(scenario.attempts, pool, scenario.now, holding)
+    found = find_windows(scenario, until, holds=holds, log_begin=log_begin)
     facts = list(_windows(found.accepted, pool))
     rows = [_row(one, pool) for one in found.accepted]
     says = [f"{row['rule'][:1].upper()}{row['rule'][1:]}" for row in rows]
@@ -157,7 +159,8 @@ def inferred(
             one = shown(described, pool, setting.now, setting.log.from_time)
             release()
             scenario = compared_with(described, one.pool, setting, usage)
-            found.append(one.then(decided(scenario, one.holding, silent=pool in silent)))
+            begin = setting.log_begin
+            found.append(one.then(decided(scenario, one.holding, begin, silent=pool in silent)))
     on_progress("inferring rules", len(setting.pools), len(setting.pools))
     return found
 

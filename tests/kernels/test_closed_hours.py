@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from audit.kernels import closed_hours as kernels
 from audit.kernels.growing import Table
 from audit.scenario.windows.hours import hours_to_next
-from audit.scenario.windows.occasions import SPAN, hour_of_week
+from audit.scenario.windows.occasions import hour_of_week
 
 HOUR, WEEK = 3_600, 168
 DAYS = 4
@@ -17,7 +17,7 @@ ATTEMPTS = 6
 CHANGES = ((-(10**9), 0), (5 * HOUR, -HOUR))
 """When a clock changes, and by what it is then ahead of the epoch, s."""
 
-Row = tuple[int, int, int, int, bool]  # attempt, stretch, since, until, whether it claims
+Row = tuple[int, int, int, bool]  # attempt, since, until, whether it could start
 
 
 @st.composite
@@ -29,8 +29,7 @@ def spans(draw: st.DrawFn) -> list[Row]:
         for _ in range(draw(st.integers(0, 6))):
             since = until + draw(st.integers(0, 5 * HOUR))
             until = since + draw(st.one_of(st.integers(1, 90), st.integers(1, 4 * HOUR)))
-            stretch = 10 * job + len(found) // 2
-            found.append((job, stretch, since, until, draw(st.booleans())))
+            found.append((job, since, until, draw(st.booleans())))
     return found
 
 
@@ -47,13 +46,13 @@ def starts(
     """Return the starts on a clock that is ``CHANGES`` ahead of the epoch."""
     since = np.array([at for at, _ in CHANGES])
     ahead = np.array([seconds for _, seconds in CHANGES])
-    fitting = list[tuple[int, int, int, int]]()
-    for job, stretch, begin, end, _ in rows:
+    free = list[tuple[int, int, int]]()
+    for job, begin, end, _ in rows:
         by = next(seconds for at, seconds in reversed(CHANGES) if begin - seconds >= at)
-        fitting.append((job, stretch, begin - by, end - by))
-    table = np.array(fitting, SPAN)
-    claims = table[[row[-1] for row in rows]] if rows else table
-    return kernels.PossibleStarts(claims, table, of_start, start, reach, since, ahead)
+        free.append((job, begin - by, end - by))
+    table = np.array(free, np.int64).reshape(-1, 3)
+    possible = table[[row[-1] for row in rows]] if rows else table
+    return kernels.PossibleStarts(possible, table, of_start, start, reach, since, ahead)
 
 
 @given(
@@ -78,7 +77,7 @@ def test_forbidden_starts_are_those_of_the_definition(
     window = kernels.ClosedHours(hours_to_next(tuple(closed)), overlap, side)
     expected: list[list[list[int]]] = [[], [], []]
     waiting, last = dict[int, int](), dict[int, int]()
-    for job, stretch, since, until, claims in rows:
+    for number, (job, since, until, possible_now) in enumerate(rows):
         inside = [
             second
             for second in range(since, until)
@@ -86,8 +85,8 @@ def test_forbidden_starts_are_those_of_the_definition(
         ]
         for second in inside if side[job] == kernels.Side.INSIDE else ():
             waiting[second // (24 * HOUR)] = waiting.get(second // (24 * HOUR), 0) + 1
-        for second in inside if claims else ():
-            mark = second // HOUR if by_hour else stretch
+        for second in inside if possible_now else ():
+            mark = second // HOUR if by_hour else number
             if mark != last.get(job):
                 last[job] = mark
                 expected[side[job]].append([second, job])
@@ -128,11 +127,11 @@ def test_tables_of_hours_are_those_of_the_definition(rows: list[Row], bins: list
         expected[hour, row[job], which, bins[job], block] += bins[job] >= 0
 
     seen = set()
-    for job, _, begin, end, claims in rows:
+    for job, begin, end, possible_now in rows:
         for second in range(begin, end):
             at = max(begin, second // HOUR * HOUR)  # of the part in this hour
             add(job, at, 2)
-            if claims and (job, second // HOUR) not in seen:
+            if possible_now and (job, second // HOUR) not in seen:
                 seen.add((job, second // HOUR))
                 add(job, at, 0)
     for job, second in zip(of_start.tolist(), start.tolist(), strict=True):

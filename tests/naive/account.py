@@ -276,6 +276,10 @@ class Account(NamedTuple):
 
     attempts: dict[Key, Booked]
     starts: "Starts"
+    possible: set[tuple[Key, int]]
+    """The attempts and seconds of step 5."""
+    free: set[tuple[Key, int]]
+    """Those in which its request is free, and neither a rule nor a hold forbids its start."""
 
 
 def site_of(
@@ -339,6 +343,7 @@ def account(site: Site, depth: "Depth") -> Account:
         for one in site.held
     }
     starts, was_kept = Starts(), set[Key]()
+    possible, free = set[tuple[Key, int]](), set[tuple[Key, int]]()
     ages = Counter[Key]()
     t = min(site.instants, default=None)
     while t is not None:
@@ -354,6 +359,10 @@ def account(site: Site, depth: "Depth") -> Account:
         kept = {k for k, one in decided.items() if {"kept", "kept_own"} & {*one.parts}}
         starts = starts._replace(stretches=starts.stretches + len(kept - was_kept))
         was_kept = kept
+        for key, what in decided.items():
+            seconds = {(key, second) for second in range(t, until)}
+            possible |= seconds if what.ages else set()
+            free |= seconds if what.fitting and "rule" not in what.parts else set()
         for one in (one for one in site.held if one.key in decided):
             _book(site, one, decided[one.key], range(t, until), made)
             if "unexplained" in decided[one.key].parts:
@@ -365,7 +374,8 @@ def account(site: Site, depth: "Depth") -> Account:
                     made[one.key] = made[one.key]._replace(lapsed=True)
                     starts = starts._replace(lapses=starts.lapses + 1)
         t = until
-    return Account({one.key: made[one.key] for one in site.held if one.waits}, starts)
+    booked = {one.key: made[one.key] for one in site.held if one.waits}
+    return Account(booked, starts, possible, free)
 
 
 def _book(

@@ -26,7 +26,7 @@ def of(log: pl.DataFrame, known: Pool) -> tuple[ClusterSettings, Pool]:
 def shown_by(log: pl.DataFrame, known: Pool, *, silent: bool = True):  # type: ignore[no-untyped-def]
     setting, known = of(log, known)
     scenario = compared_with(log, known, setting, of_site(None, None))  # type: ignore[arg-type]
-    return decided(scenario, NOT_HOLDING, silent=silent)
+    return decided(scenario, NOT_HOLDING, None, silent=silent)
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,7 @@ def test_attempts_have_owners_where_a_rule_to_compare_ranks_them(
     setting, known = of(log, pool(Policy(order, Backfill.easy)))
     scenario = compared_with(log, known, setting, of_site(None, None)).to_compare()  # type: ignore[arg-type]
     assert len(scenario.indexed.work.owners.name) == (log.height if owners else 0)
-    found = decided(scenario, NOT_HOLDING, silent=False)
+    found = decided(scenario, NOT_HOLDING, None, silent=False)
     assert found.pool.policy.order is order
 
 

@@ -10,6 +10,7 @@ from audit.model import Limit, Window
 from audit.pipeline.shown import look
 from audit.scenario.plateaus.capacity import CapacityBelow
 from audit.scenario.plateaus.search import Plateaus
+from audit.scenario.releases.holds import inferred_holds
 from audit.scenario.scenario import Scenario
 from audit.scenario.windows.search import find_windows
 from bench.logs.sites.kinds import EPOCH, ClosedHours, SiteKind, TrueRule
@@ -64,9 +65,12 @@ def judged(site: TrueSite) -> Judged:
 
 def _shown(site: TrueSite) -> tuple[Plateaus, list[Window]]:
     """Return the limits that the log shows, and the windows with these in force."""
-    ends = site.jobs.filter(pl.col("start_time").is_not_null())["end_time"]
-    found = look(site.jobs, site.pool, site.now, int(ends.to_numpy().min())).plateaus
-    windows = find_windows(Scenario(site.jobs, found.pool, site.now))
+    jobs, now = site.jobs, site.now
+    ends = jobs.filter(pl.col("start_time").is_not_null())["end_time"]
+    shown = look(jobs, site.pool, now, int(ends.to_numpy().min()))
+    found = shown.plateaus
+    holds = inferred_holds(jobs, found.pool, now, shown.holding)
+    windows = find_windows(Scenario(jobs, found.pool, now), holds=holds)
     return found, [one.window for one in windows.accepted]
 
 

@@ -123,9 +123,9 @@ class _Judge:
         begin = int(ends.to_numpy().min())
         found = look(jobs, pool, now, begin)
         pool, holding = found.plateaus.pool, found.holding
-        if site.kind.closed:
-            pool = find_windows(Scenario(jobs, pool, now)).pool
         holds = inferred_holds(jobs, pool, now, holding)
+        if site.kind.closed:
+            pool = find_windows(Scenario(jobs, pool, now), holds=holds).pool
         booked = account(jobs, pool, now, log_begin=begin, holds=holds)
         self.span = (begin, now + 1)
         marked = unstartable(jobs, pool, now, begin, holding.own)

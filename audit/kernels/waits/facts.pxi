@@ -39,7 +39,7 @@ cdef class Waits:
     """
 
     cdef const int64_t[::1] came  # [attempts]: places in (arrival, submit, sequence), each once
-    cdef const int64_t[::1] arrival
+    cdef readonly const int64_t[::1] arrival
     cdef const int64_t[::1] leave
     cdef const int64_t[::1] start
     cdef const int64_t[::1] end
@@ -47,7 +47,7 @@ cdef class Waits:
     cdef const int64_t[::1] user  # from 1 on, or 0: unknown
     cdef const int64_t[:, ::1] request  # resources × attempts, ≥ 0: what each waits for
     cdef const int64_t[:, ::1] use  # the same while it runs
-    cdef const int64_t[::1] alike  # [attempts]: number of the class, by request; NOBODY: never waits
+    cdef readonly const int64_t[::1] alike  # [attempts]: number of the class, by request; NOBODY: never waits
     cdef const int64_t[::1] block  # equal numbers of neighbours in by_arrival: one block, also in ``came``
     cdef const int64_t[::1] cycle  # from then on it may wait for the next pass; NEVER: not
     cdef const int64_t[::1] flags  # sums of RECORDED and TRACED
@@ -59,7 +59,7 @@ cdef class Waits:
     cdef const int64_t[::1] by_start
     cdef const int64_t[::1] by_end
     cdef const int64_t[::1] by_planned  # those that run beyond their planned end, by it
-    cdef const int64_t[::1] starters  # all that start since the log begins, by start and order
+    cdef readonly const int64_t[::1] starters  # all that start since the log begins, by start and order
     cdef const int64_t[::1] due  # [attempts]: place in ``expected`` of the expected end
     cdef const int64_t[::1] expected  # different expected ends, ascending
 

@@ -50,6 +50,7 @@ cdef class Line:
     cdef int64_t[::1] live  # [classes], their number
     cdef int64_t[::1] lapsed  # [classes], the number of attempts that have
     cdef int64_t[::1] first_live  # [classes], a seat; NOBODY: none
+    cdef int64_t[::1] free_span  # [classes]: the last stretch in which it was free; NOBODY: none
     cdef int64_t[::1] head  # [classes]: blocks that have joined, in order
     cdef int64_t[::1] tail
     cdef int64_t[::1] active  # classes with any
@@ -159,7 +160,7 @@ cdef class Line:
         cdef Py_ssize_t seats = self.seated.shape[0], places = self.placed.shape[0]
         self.slot_at, self.living, self.beyond = np.zeros((3, seats), np.int64)
         self.behind_own, self.for_own = np.zeros((2, places), np.int64)
-        self.first_live, self.head, self.tail = np.full((3, classes), NOBODY)
+        self.first_live, self.head, self.tail, self.free_span = np.full((4, classes), NOBODY)
         self.live, self.lapsed, self.active, self.active_at = np.zeros((4, classes), np.int64)
         self.fitting, self.up, self.lacks, self.apart = np.zeros((4, classes), np.int64)
         self.idle, self.apart_for = np.zeros(classes), np.zeros((classes, resources + 2), np.int64)

@@ -7,6 +7,8 @@ cdef void _pass(Sweep s, int64_t now) noexcept nogil:
     cdef Py_ssize_t k
     if time == 0:
         return
+    if s.made.room is not None:
+        _note_room(s, now)
     for k in range(s.line.actives):
         c = s.line.active[k]
         short = s.walk.short[c]
@@ -39,6 +41,27 @@ cdef void _pass(Sweep s, int64_t now) noexcept nogil:
         _bar(s, s.walk.barred[k], now)
     if s.walk.traced != NOBODY:
         _trace(s, s.walk.traced, now)
+
+
+cdef void _note_room(Sweep s, int64_t now) noexcept nogil:
+    """Note what could start up to ``now``, and the classes that were free."""
+    cdef int64_t c, last
+    cdef int64_t* place
+    cdef Py_ssize_t k
+    for k in range(s.walk.steps):
+        _note(s, s.walk.step[k], UNEXPLAINED, s.state.now, now)
+    for k in range(s.line.actives):
+        c = s.line.active[k]
+        if s.walk.short[c] != FITS:
+            continue
+        last = s.line.free_span[c]
+        if last != NOBODY and s.made.room.held[last * 3 + 2] == s.state.now:
+            s.made.room.held[last * 3 + 2] = now
+            continue
+        place = add_row(s.made.room)
+        if place != NULL:
+            place[0], place[1], place[2] = c, s.state.now, now
+            s.line.free_span[c] = s.made.room.count - 1
 
 
 cdef inline void _add_behind(Line line, int64_t c, int64_t i, int64_t time) noexcept nogil:

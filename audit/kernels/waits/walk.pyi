@@ -8,6 +8,9 @@ from audit.kernels.growing import Table
 
 @final
 class Waits:
+    arrival: Ints
+    alike: Ints
+    starters: Ints
     def __init__(
         self,
         *,
@@ -112,6 +115,7 @@ class Bookings:
         lapsed: NDArray[np.uint8],
         idle: Floats,
         spans: Table,
+        room: Table | None,
         counts: Ints,
     ) -> None: ...
 

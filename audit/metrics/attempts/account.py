@@ -189,7 +189,7 @@ def account(
         the attempt longest, ``held_by`` holds it longest; columns of ``LACKS`` sum to
         ``cause_nodes_s``, null without nodes, as ``PREEMPTIBLE`` without others that give way.
     """
-    of = _posed(described, pool, now, log_begin, holds, passes, durations, traced)
+    of = posed(described, pool, now, log_begin, holds, passes, durations, traced)
     queue, kinds, placed, place = of.queue, of.kinds, of.placed, of.known.traced
     if passes is None or passes.plan is None:
         found = plans.believed(of.scene, pool.policy if pool.states_backfill else None)
@@ -218,25 +218,7 @@ def account(
     )
 
 
-def passes_shown(
-    described: pl.DataFrame,
-    pool: Pool,
-    now: int,
-    *,
-    log_begin: int | None = None,
-    holds: pl.DataFrame = NO_HOLDS,
-) -> Passes:
-    """Return how a scheduler goes through its queue, as configured, else as its log shows.
-
-    Args: as of ``account``, whose own choice from the same attempts is the same.
-    """
-    of = _posed(described, pool, now, log_begin, holds)
-    if pool.states_backfill:
-        return Passes(plans.configured(pool.policy), None, of.interval_s)
-    return Passes(*plans.evident(of.scene), of.interval_s)
-
-
-class _Posed(NamedTuple):
+class Posed(NamedTuple):
     """The log of a pool as the walk takes it."""
 
     queue: Queued
@@ -249,7 +231,7 @@ class _Posed(NamedTuple):
     interval_s: int | None
 
 
-def _posed(
+def posed(
     described: pl.DataFrame,
     pool: Pool,
     now: int,
@@ -258,7 +240,7 @@ def _posed(
     passes: Passes | None = None,
     durations: Durations = USUAL,
     traced: int | None = None,
-) -> _Posed:
+) -> Posed:
     """Return the log of a pool as the walk takes it; see ``account``."""
     rows = described.select(_READ).with_row_index("row")
     queue = queued(rows, now, pl.col("size") > 0, priority=site_order(rows))
@@ -283,7 +265,7 @@ def _posed(
     )
     posed = scene(queue, pool, rules, known, outage_s=durations.outage_s)
     names = [*rule_names(pool), *recorded_rules(spans)]
-    return _Posed(queue, kinds, placed, known, rules, names, posed, interval)
+    return Posed(queue, kinds, placed, known, rules, names, posed, interval)
 
 
 def _columns(

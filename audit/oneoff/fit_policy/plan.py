@@ -33,6 +33,7 @@ from audit.report.study.page import Section, Study, by_pool
 from audit.rule_text import amount, duration, rule_text
 from audit.scenario.delivered.agreement import agreement, known_policy
 from audit.scenario.plateaus.search import PlateauRule
+from audit.scenario.releases.holds import inferred_holds
 from audit.scenario.windows.search import FoundWindows, InferredWindow, find_windows
 
 KEY: Final = "fit-policy"
@@ -198,7 +199,8 @@ def plan(
             shown = look(log.described, own, now, begin)
             scenario = compared_with(log.described, shown.plateaus.pool, log.setting, usage)
             until = held_until(scenario.attempts, scenario.pool, now, shown.holding)
-            windows = find_windows(scenario, until)
+            holds = inferred_holds(scenario.attempts, scenario.pool, now, shown.holding)
+            windows = find_windows(scenario, until, holds=holds, log_begin=log.setting.log_begin)
             looked.append((pool, shown, windows, scenario.but(pool=windows.pool), until))
         cells = [
             StudyCell(pool.name, partial(agreement, scenario, held_until=until))

@@ -1,7 +1,7 @@
 """The test whether a site keeps a window, by occasions withheld, breaks, and neighbours.
 
-An *occasion* is a period in which only the rule forbids the start of a waiting attempt; a start
-that the rule forbids *breaks* it. A *unit* is a user on a day; its *broken share* is
+An *occasion* begins when an attempt could start (step 5 of the account's walk, without the rule)
+and the rule forbids it; a start that the rule forbids *breaks* it. A *unit* is a user on a day; its *broken share* is
 breaks ÷ (breaks + occasions). Neighbours are attempts that the rule nearly forbids; their share is
 expected without a rule.
 

@@ -9,14 +9,13 @@ Source: SPEC §11, *Windows and overlap windows*.
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from functools import cache, partial
+from functools import cache
 from typing import Any, Final, NamedTuple
 from zoneinfo import ZoneInfo
 
 import numpy as np
 from numpy.typing import NDArray
 
-from audit import periods
 from audit.array_types import Bools, Floats, Ints
 from audit.kernels import closed_hours as kernels
 from audit.kernels.closed_hours import Side
@@ -25,7 +24,6 @@ from audit.kernels.hours_table import add_tails, best_stretch, stretches_of_over
 from audit.metrics.closed_hours import HOUR_S
 from audit.model import Window
 from audit.rules import DAY, WEEK
-from audit.scenario.limits import Closing, window_edges
 from audit.scenario.windows.evidence import (
     KEPT,
     LEAST,
@@ -38,7 +36,7 @@ from audit.scenario.windows.evidence import (
     on_days,
 )
 from audit.scenario.windows.observed import Observed
-from audit.scenario.windows.occasions import DAY_S, Seen, Tried, hour_of_week
+from audit.scenario.windows.occasions import DAY_S, Seen, hour_of_week
 from audit.scenario.workload import distinct_of_ordered
 
 LEAST_DAYS: Final = 21
@@ -93,13 +91,6 @@ class WindowCandidate(NamedTuple):
     seconds: float
     """An estimate of the upper bound of the waiting booked to it."""
 
-    def tried(self, seen: Seen) -> Tried:
-        """Return the window as a rule on trial."""
-        reach = seen.observed.reach if self.rule.overlap else np.ones_like(seen.observed.reach)
-        find = partial(_closings, self.rule, seen)
-        closings: tuple[Ints, Ints] = seen.once(self.rule.hours, find)
-        return Tried(self.of.inside, reach, *closings)
-
     def closed(self, side: NDArray[np.uint8] | None = None) -> kernels.ClosedHours:
         """Return its hours and attempts, for the kernel; ``side``: in place of its own."""
         to_next, own = hours_to_next(self.rule.hours), self.of.side if side is None else side
@@ -116,9 +107,6 @@ class WindowCandidate(NamedTuple):
         """Return the starts of its class, and those of its neighbours, that it would forbid.
 
         Of possible starts, the first of each attempt and hour.
-
-        Args:
-            seen: its spans that claim hold the possible starts.
         """
         tables = Table(2), Table(2)
         kernels.forbidden_starts(seen.possible_starts, self.closed(), *tables)
@@ -128,10 +116,9 @@ class WindowCandidate(NamedTuple):
     def events(self, seen: Seen, side: NDArray[np.uint8]) -> UnitEvents:
         """Return the starts that it would forbid, as events.
 
-        Of possible starts, the first of each attempt and stretch.
+        Of possible starts, the first of each occasion.
 
         Args:
-            seen: as for ``forbidden``.
             side: [n], the attempts that count; see ``Side``.
         """
         users, bits = seen.observed.numbering
@@ -151,15 +138,6 @@ class WindowCandidate(NamedTuple):
 def _units(events: UnitEvents, side: NDArray[np.uint8]) -> tuple[Units, Units]:
     mine, others = events.units(side, (Side.INSIDE, Side.OUTSIDE))
     return mine, others
-
-
-def _closings(rule: Window, seen: Seen) -> tuple[Ints, Ints]:
-    """Return when the hours of a window begin and end, epoch s."""
-    closing = Closing(rule.but(overlap=False), 1, np.zeros(0, np.int64))
-    span = seen.observed.first, seen.observed.last
-    time = window_edges([closing], periods.zone(seen.zone), *span, 0).time
-    count = len(time) // 2 * 2
-    return np.ascontiguousarray(time[:count:2]), np.ascontiguousarray(time[1:count:2])
 
 
 class Forbidden(NamedTuple):
@@ -193,7 +171,7 @@ class Forbidden(NamedTuple):
 
 def units_of_alike(seen: Seen, alike: Sequence[WindowCandidate]) -> Iterator[tuple[Units, Units]]:
     """Yield the units of windows with the same hours (at least one), and of their neighbours."""
-    side = np.where(seen.observed.judged, np.uint8(Side.INSIDE), np.uint8(Side.NEITHER))
+    side = np.full(seen.observed.attempts.height, np.uint8(Side.INSIDE))
     events = alike[0].events(seen, side)
     return (_units(events, one.of.side) for one in alike)
 
@@ -345,9 +323,9 @@ class WindowClass(NamedTuple):
 
     @property
     def side(self) -> NDArray[np.uint8]:
-        """[n], of the judged: in the class, or neighbours (``Side``)."""
+        """[n]: in the class, or neighbours (``Side``)."""
         side = np.where(self.inside, np.uint8(Side.INSIDE), np.uint8(Side.OUTSIDE))
-        side[~self.observed.judged | (self.by.bins < 0)] = Side.NEITHER
+        side[self.by.bins < 0] = Side.NEITHER
         return side
 
     @property
@@ -361,20 +339,20 @@ class WindowClass(NamedTuple):
         return near
 
 
-def _sorted(observed: Observed) -> Iterator[_ClassProperty]:
+def _sorted(seen: Seen) -> Iterator[_ClassProperty]:
     """Yield the properties that may distinguish classes."""
-    asked = observed.column("walltime_s")
-    if asked.null_count() < len(asked):
-        yield _bounded(observed, "walltime_above_s", observed.reach)
-    yield _bounded(observed, "size_above", observed.size)
+    observed, started = seen.observed, seen.opportunities.started
+    if observed.attempts["walltime_s"].count():
+        yield _bounded("walltime_above_s", observed.reach, started)
+    yield _bounded("size_above", observed.size, started)
     for name in ("partition", "qos"):
-        names = observed.column(name).drop_nulls().unique().sort().to_list()
+        names = observed.attempts[name].drop_nulls().unique().sort().to_list()
         if len(names) > 1:
             yield _ClassProperty(name, names, observed.numbered(name).astype(np.int32))
 
 
-def _bounded(observed: Observed, name: str, amount: Ints) -> _ClassProperty:
-    asked = amount[observed.judged]
+def _bounded(name: str, amount: Ints, started: Ints) -> _ClassProperty:
+    asked = amount[started]
     asked.sort()  # in place: there are many
     values = distinct_of_ordered(asked)
     counts = np.diff(np.searchsorted(asked, values), append=len(asked))
@@ -388,7 +366,7 @@ def candidates(seen: Seen) -> list[WindowCandidate]:
     if seen.days < LEAST_DAYS:
         return []
     found = []
-    for by in _sorted(seen.observed):
+    for by in _sorted(seen):
         for overlap in (False, True) if by.name != "qos" else (False,):
             table = _table(seen, by, overlap=overlap)
             for number, hours, seconds in _proposed(table, by, overlap=overlap):
@@ -409,13 +387,13 @@ def _table(seen: Seen, by: _ClassProperty, *, overlap: bool) -> Floats:
     Occasions count by attempt and hour. Without ``overlap`` there is one reach.
     """
     observed = seen.observed
-    reach, reaches = np.zeros(len(observed.judged), np.int64), 1
+    reach, reaches = np.zeros(len(by.bins), np.int64), 1
     if overlap:
         reaches = len(REACHES)
         reach = np.searchsorted(np.array(REACHES) * HOUR_S, observed.reach)
     table: Floats = np.zeros((WEEK, reaches, 3, int(by.bins.max()) + 1, BLOCKS))
     kernels.add_to_table(
-        *(seen.possible_starts, np.where(observed.judged, by.bins, np.int64(-1)), reach),
+        *(seen.possible_starts, by.bins.astype(np.int64), reach),
         *(observed.first, observed.last_arrival + 1, table),
     )
     return table

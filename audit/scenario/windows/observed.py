@@ -7,13 +7,9 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from audit.array_types import Bools, Ints
+from audit.array_types import Ints
 from audit.metrics.closed_hours import DAY_S
-from audit.model import Pool, Standing
 from audit.scenario.limits import WEEK_S
-from audit.scenario.ownership import unowned
-from audit.scenario.scenario import Scenario
-from audit.scenario.workload import NEVER, Workload, distinct, limited, of_limits, without_rules
 
 UNKNOWN: Final = -1
 MOST_BITS: Final = 64
@@ -24,36 +20,23 @@ _MARGIN: Final = 60
 
 @dataclass(frozen=True)
 class Observed:
-    """The attempts of a pool, in the order of their workload."""
+    """The attempts of a pool, [n], by row."""
 
-    scenario: Scenario
-    rows: Ints  # [n], in the frame of the scenario
-    work: Workload
-    """Without limits, windows and owners."""
-    judged: Bools
-    """[n]: the attempt has ended, was queued, and nothing but the queue held it."""
+    attempts: pl.DataFrame
+    """Columns of ``model.DESCRIBED``."""
     _numbers: dict[str, Ints] = field(default_factory=dict, init=False, compare=False)
 
-    def under(self, pool: Pool) -> Workload:
-        """Return the workload under the limits and windows of a pool."""
-        attempts = of_limits(self.scenario.attempts, self.rows)
-        return limited(self.work, attempts, pool, self.scenario.now)
-
-    def column(self, name: str) -> pl.Series:
-        """Return a column of the frame, a row per attempt."""
-        return self.scenario.attempts[name].gather(self.rows)
+    def column(self, name: str) -> Ints:
+        """Return a column of whole numbers, [n]; 0 where it is not known."""
+        values = self.attempts[name].fill_null(0).cast(pl.Int64)
+        return np.ascontiguousarray(values.to_numpy())
 
     def numbered(self, name: str) -> Ints:
         """Return the number of each attempt's user, partition or QOS, [n]; else ``UNKNOWN``."""
         if name not in self._numbers:
-            codes = self.column(name).rank("dense").cast(int) - 1
+            codes = self.attempts[name].rank("dense").cast(int) - 1
             self._numbers[name] = codes.fill_null(UNKNOWN).to_numpy().astype(np.int64)
         return self._numbers[name]
-
-    @cached_property
-    def started(self) -> Ints:
-        """The judged attempts."""
-        return np.flatnonzero(self.judged)
 
     @cached_property
     def numbering(self) -> tuple[int, int]:
@@ -71,55 +54,48 @@ class Observed:
     @cached_property
     def size(self) -> Ints:
         """[n], of the counted resource."""
-        requests: Ints = self.work.request.reshape(len(self.judged), -1)[:, 0]
-        return requests
+        return self.column("size")
+
+    @cached_property
+    def start(self) -> Ints:
+        """[n], epoch s."""
+        return self.column("start_time")
+
+    @cached_property
+    def waits(self) -> Ints:
+        """The waits of those that started, s ≥ 0."""
+        waits = pl.col("start_time") - pl.col("arrival_time")
+        known = self.attempts.select(waits.drop_nulls().clip(0)).to_series()
+        return known.to_numpy()
+
+    @cached_property
+    def _bounds(self) -> tuple[int, int, int]:
+        arrived = pl.coalesce("arrival_time", "start_time")
+        ended = pl.max_horizontal("start_time", "end_time")
+        bounds = self.attempts.select(
+            first=arrived.min(), last_arrival=arrived.max(), last=ended.max()
+        ).fill_null(0)
+        first, last_arrival, last = bounds.row(0)
+        return first, last_arrival, max(last, last_arrival)
 
     @property
-    def wait(self) -> Ints:
-        """[n], s; 0 for attempts that are not judged."""
-        waits: Ints = np.where(self.judged, self.work.start - self.work.arrival, 0)
-        return waits
-
-    @cached_property
     def first(self) -> int:
         """The first arrival, epoch s."""
-        return int(self.work.arrival.min(initial=NEVER))
+        return self._bounds[0]
 
-    @cached_property
+    @property
     def last_arrival(self) -> int:
         """The last arrival, epoch s."""
-        return int(self.work.arrival.max(initial=self.first))
+        return self._bounds[1]
 
-    @cached_property
+    @property
     def last(self) -> int:
-        """The last end of judged attempts, epoch s."""
-        return int(self.work.end[self.judged].max(initial=self.first))
-
-    @cached_property
-    def depth(self) -> int:
-        """Σ over the instants of the schedule of the number of attempts that then wait."""
-        work, started = self.work, self.work.has_started
-        times = (work.arrival, work.start[started], work.end[started], work.step_time)
-        instants = distinct(np.concatenate(times))
-        waits = work.queued & started
-        begin, end = np.searchsorted(instants, (work.arrival[waits], work.start[waits]))
-        return int((end - begin).sum())
+        """The last instant at which an attempt is known to arrive, start or end, epoch s."""
+        return self._bounds[2]
 
     @cached_property
     def reach(self) -> Ints:
         """The walltime of each attempt, else its occupancy, [n]; from 1 s to a week."""
-        asked = self.column("walltime_s").fill_null(pl.Series(self.work.occupancy))
-        reach: Ints = np.clip(asked.to_numpy().astype(np.int64), 1, WEEK_S)
+        asked = self.attempts.select(pl.coalesce("walltime_s", "occupancy_s").fill_null(0))
+        reach: Ints = np.clip(asked.to_series().to_numpy().astype(np.int64), 1, WEEK_S)
         return reach
-
-
-def observe(scenario: Scenario) -> Observed:
-    """Return the observed attempts of a pool with its rules; its policy does not matter."""
-    described, pool = scenario.attempts, scenario.pool
-    work, rows = scenario.indexed
-    queued = work.queued
-    if pool.limits or pool.windows:
-        work = without_rules(work, of_limits(described, rows), pool, scenario.now)
-    ended = (described["standing"] == Standing.ENDED).gather(rows).to_numpy()
-    work = work._replace(owners=unowned(0))
-    return Observed(scenario, rows, work, ended & queued & work.has_started)

@@ -16,24 +16,26 @@ from typing import Any, Final, NamedTuple
 import polars as pl
 
 from audit.array_types import Ints
+from audit.metrics.attempts.account import NO_HOLDS
 from audit.metrics.attempts.miss import TOLERANCE_S
+from audit.metrics.attempts.opportunities import opportunities
+from audit.metrics.waits.plan import Passes
+from audit.metrics.waits.walk import Opportunities
 from audit.model import Pool, Window
 from audit.scenario.delivered.agreement import as_table
 from audit.scenario.delivered.candidates import candidates
 from audit.scenario.delivered.comparing import ComparedStarts, compared_starts
 from audit.scenario.scenario import Scenario
 from audit.scenario.windows import evidence, hours, occasions
-from audit.scenario.windows.evidence import RuleWait, TestedRule, Units
+from audit.scenario.windows.evidence import TestedRule, Units
 from audit.scenario.windows.hours import WindowCandidate
-from audit.scenario.windows.observed import Observed, observe
+from audit.scenario.windows.observed import Observed
 from audit.scenario.windows.occasions import DAY_S, Seen
 
 DISAGREES: Final = "agreement"
 BOOKS: Final = 0.01
 """Least share of all waiting that a window must book: a report lists rules from it on."""
 LEAST_WAITED: Final = 200
-MOST_DEPTH: Final = 2_000_000_000
-"""Greatest Σ over instants of the number of waiting attempts: a sweep takes about 3 ns for each."""
 MOST_FAILED: Final = 10
 
 
@@ -67,27 +69,41 @@ class FoundWindows(NamedTuple):
     """The agreement of the candidates with the windows in force; None: not searched."""
 
 
-def find_windows(scenario: Scenario, held_until: Ints | None = None) -> FoundWindows:
+def find_windows(
+    scenario: Scenario,
+    held_until: Ints | None = None,
+    *,
+    holds: pl.DataFrame = NO_HOLDS,
+    log_begin: int | None = None,
+) -> FoundWindows:
     """Return the windows that the log of a pool shows, with the rules of the pool in force.
 
     Args:
         held_until: by row of the scenario, epoch s: attempts that a rule holds until then.
+        holds: when attempts were held, columns of ``account.NO_HOLDS``.
+        log_begin: epoch s; None: with the first end of a started attempt.
     """
-    pool = scenario.pool
-    observed = observe(scenario)
+    pool, observed = scenario.pool, Observed(scenario.attempts)
     if observed.last_arrival - observed.first < hours.LEAST_DAYS * DAY_S:
         return FoundWindows(pool, skipped=f"the log has less than {hours.LEAST_DAYS} days")
-    if int((observed.wait > TOLERANCE_S).sum()) < LEAST_WAITED:
+    if int((observed.waits > TOLERANCE_S).sum()) < LEAST_WAITED:
         return FoundWindows(pool, skipped=f"fewer than {LEAST_WAITED} jobs waited")
-    if observed.depth > MOST_DEPTH:
-        return FoundWindows(pool, skipped="the queue is too deep to examine each hour")
     if not observed.numbers_fit:
         return FoundWindows(pool, skipped="it has too many jobs, users and days to number starts")
     accepted: list[InferredWindow] = []
     failed: dict[str, tuple[float, InferredWindow]] = {}
     compared = compared_starts(scenario, candidates(scenario), held_until)
+    passes: Passes | None = None
     while True:
-        best = _Choice(observed, compared, failed).best()
+        found, passes = opportunities(
+            *(scenario.attempts, compared.scenario.pool, scenario.now),
+            log_begin=log_begin,
+            holds=holds,
+            passes=passes,
+        )
+        if found is None:
+            return FoundWindows(pool, skipped="the queue is too deep to examine each hour")
+        best = _Choice(observed, found, compared, failed).best()
         if best is None:
             break
         accepted.append(best)
@@ -113,25 +129,15 @@ class _Standing(NamedTuple):
     seen: Seen
     candidate: WindowCandidate
     key: str
-    waiting: RuleWait | None = None
-    """The waiting that it may book; None: its share is not known yet."""
     window: InferredWindow | None = None
-    """It passes all conditions but perhaps that of the agreement; None: it was not tried yet."""
-    most: int = 0
-    """The seconds of the waiting on the days on which it may hold."""
+    """With its evidence; None: it was not judged yet."""
+    sliced: bool = False
+    """It passes all conditions but perhaps that of the agreement."""
 
 
 def _shared(one: _Standing) -> tuple[Any, ...]:
     """Return what a candidate has in common with others that forbid the same starts."""
     return one.seen.zone, one.candidate.rule.hours, one.candidate.rule.overlap
-
-
-def _looked(one: _Standing, rule: Units, neighbours: Units) -> _Standing | None:
-    """Return a candidate with the waiting that it may book; None: it is not plausible."""
-    if not evidence.plausible(rule, neighbours):
-        return None
-    waiting = one.candidate.waiting(one.seen)
-    return one._replace(waiting=waiting, most=waiting.within(evidence.days_of(rule, neighbours)))
 
 
 class _Choice:
@@ -140,25 +146,24 @@ class _Choice:
     def __init__(
         self,
         observed: Observed,
+        found: Opportunities,
         compared: ComparedStarts,
         failed: dict[str, tuple[float, InferredWindow]],
     ) -> None:
         self.observed = observed
+        self.found = found
         self.compared = compared
         self.pool = compared.scenario.pool
-        waiting = max(float(observed.wait.sum()), 1.0)
-        self.least = BOOKS * waiting
+        self.least = BOOKS * max(float(observed.waits.sum()), 1.0)
         """The seconds that a window must exceed."""
-        work = observed.under(self.pool)
-        self.walker = occasions.Walker(work, work.limits, occasions.outages(work))
         self.serial = count()
         self.queue: list[tuple[float, int, _Standing]] = []
         """By the most seconds that each may book, as far as it is judged."""
         self.known: set[str] = set()
         self.alike: dict[tuple[Any, ...], list[_Standing]] = {}
-        """Those that were not looked at yet, by what they share: clock, hours and overlap."""
-        self.looked: dict[str, _Standing | None] = {}
-        """Of those that were looked at with others: what comes of each; None: nothing."""
+        """Those that were not judged yet, by what they share: clock, hours and overlap."""
+        self.judged: dict[str, _Standing | None] = {}
+        """Those that were judged with others; None: not plausible."""
         self.failed = failed
 
     def best(self) -> InferredWindow | None:
@@ -167,15 +172,15 @@ class _Choice:
         if not self.pool.windows:
             zones = hours.clocks(zones[0], self.observed.first, self.observed.last)
         for zone in zones:
-            seen = Seen(self.observed, self.walker.spans, zone)
+            seen = Seen(self.observed, self.found, zone)
             self._add(seen, hours.candidates(seen))
         best: InferredWindow | None = None
         while self.queue and -self.queue[0][0] > self.least:
             _, _, one = heapq.heappop(self.queue)
-            if one.waiting is None:
-                self._look(one)
-            elif one.window is None:
-                self._try(one, one.waiting)
+            if one.window is None:
+                self._judge(one)
+            elif not one.sliced:
+                self._slice(one, one.window)
             elif _falls(self.compared, one.window.on(self.pool)):
                 self._fail(one, one.window, DISAGREES)
             else:
@@ -196,33 +201,37 @@ class _Choice:
     def _put(self, most: float, one: _Standing) -> None:
         heapq.heappush(self.queue, (-most, next(self.serial), one))
 
-    def _look(self, one: _Standing) -> None:
-        """Judge a candidate by what it withheld while others claimed beside it."""
-        if one.key not in self.looked:
+    def _judge(self, one: _Standing) -> None:
+        """Judge a candidate, and those that forbid the same starts, but for their slices."""
+        if one.key not in self.judged:
             alike = self.alike.pop(_shared(one))
             likely = [other for other in alike if other.candidate.seconds > self.least]
             every = hours.units_of_alike(one.seen, [other.candidate for other in likely])
             for other, units in zip(likely, every, strict=True):
-                self.looked[other.key] = _looked(other, *units)
-        seen = self.looked.pop(one.key)
-        if seen is not None:
-            self._put(seen.most, seen)
+                self.judged[other.key] = self._with_evidence(other, *units)
+        judged = self.judged.pop(one.key)
+        if judged is not None and judged.window is not None:
+            self._put(judged.window.seconds, judged)
 
-    def _try(self, one: _Standing, waiting: RuleWait) -> None:
-        """Judge a candidate by what it withholds if nothing of its class claims."""
-        candidate = one.candidate
-        trial = one.seen.under(self.walker, candidate.tried(one.seen))
-        found = evidence.judge(*candidate.units(trial))
-        made = self._window(one.seen, candidate, found, waiting.within(found.days))
-        if not found.fails and made.seconds <= self.least:
-            return
-        slices = hours.broken_slices(trial, candidate, found.days) if found.units else None
+    def _with_evidence(self, one: _Standing, rule: Units, neighbours: Units) -> _Standing | None:
+        """Return a candidate with its evidence; None: it is not plausible."""
+        if not evidence.plausible(rule, neighbours):
+            return None
+        found = evidence.judge(rule, neighbours)
+        seconds = one.candidate.waiting(one.seen).within(found.days)
+        return one._replace(window=self._window(one.seen, one.candidate, found, seconds))
+
+    def _slice(self, one: _Standing, made: InferredWindow) -> None:
+        """Judge the slices of a candidate, and try narrower ones in place of one that fails."""
+        candidate, found = one.candidate, made.found
+        slices = hours.broken_slices(one.seen, candidate, found.days) if found.units else None
+        fails = found.fails
         if slices is not None and any(slices):
-            found = found._replace(fails=found.fails or "slices")
-        if not found.fails:
-            self._put(made.seconds, one._replace(window=made))
+            fails = fails or "slices"
+        if not fails:
+            self._put(made.seconds, one._replace(sliced=True))
             return
-        self._fail(one, made, found.fails)
+        self._fail(one, made, fails)
         if slices is not None:
             self._add(one.seen, hours.narrower(candidate, slices))
 
@@ -234,7 +243,7 @@ class _Choice:
         self, seen: Seen, one: WindowCandidate, found: TestedRule, seconds: int
     ) -> InferredWindow:
         """Return the window with its days and its evidence."""
-        starts = one.of.inside[seen.observed.started]
+        starts = one.of.inside[seen.opportunities.started]
         if found.days is not None:
             starts &= evidence.on_days(seen.start_local, found.days)
         window = one.rule.but(**_days(seen, found.days))

@@ -11,10 +11,10 @@ from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.reasons import hold_kind
 from audit.metrics.waits.plan import STRICT
 from audit.metrics.waits.queue import AS_HELD, AS_PLANNED, Holds, Queued, in_force, queued
-from audit.metrics.waits.walk import LogFacts, Plan, book, scene
+from audit.metrics.waits.walk import LogFacts, Plan, book, opportunities, scene
 from tests.examples import examples
 from tests.metrics.attempts.test_account import LIMITS, WINDOWS, arrays, crowds
-from tests.metrics.waits.compared import assert_same
+from tests.metrics.waits.compared import assert_same, assert_same_times
 from tests.naive import account as naive
 from tests.scenario.test_engine import slow_pool
 from tests.strategies import EPOCH, NOW, POOLS, Rows, frame, rows, sampled
@@ -80,6 +80,7 @@ def test_as_defined(rule: int, data: st.DataObject) -> None:
     for plan in PLANS:
         want = naive.account(site, naive.Depth(plan.reservations, plan.strict))
         assert_same(book(log, plan), want, queue, pool)
+        assert_same_times(opportunities(log, plan), want, queue)
 
 
 def _drawn_priorities(data: st.DataObject, described: pl.DataFrame) -> dict[tuple[str, int], float]:

@@ -6,18 +6,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from audit.metrics.attempts.population import describe
-from audit.model import Pool, Resource, Window
+from audit.metrics.attempts.opportunities import opportunities
+from audit.metrics.waits import walk
+from audit.model import Pool, Window
 from audit.scenario.delivered.candidates import candidates
 from audit.scenario.delivered.comparing import compared_starts
 from audit.scenario.scenario import Scenario
 from audit.scenario.windows import hours, occasions, search
 from audit.scenario.windows import observed as observing
-from audit.scenario.windows.observed import observe
+from audit.scenario.windows.observed import Observed
 from audit.scenario.windows.search import find_windows
 from tests.metrics.attempts.test_real_logs import described
 from tests.scenario.windows.sites import LONG, NIGHT, OFFICE, SITES, Planted, made
-from tests.strategies import ended, frame
 
 
 def planted(kind: str) -> Scenario:
@@ -59,17 +59,16 @@ def test_the_evidence_of_a_window() -> None:
 
 def test_windows_of_the_same_hours_have_their_own_units() -> None:
     site = planted("window by walltime")
-    observed = observe(site)
-    work = observed.work
-    walker = occasions.Walker(work, work.limits, occasions.outages(work))
-    seen = occasions.Seen(observed, walker.spans, site.pool.zone)
+    found, _ = opportunities(site.attempts, site.pool, site.now)
+    assert found is not None
+    seen = occasions.Seen(Observed(site.attempts), found, site.pool.zone)
     rules = {one.rule.but(hours=OFFICE, overlap=False): one for one in hours.candidates(seen)}
     alike = [one._replace(rule=rule) for rule, one in rules.items()]
     assert len(alike) > 3
     for one, both in zip(alike, hours.units_of_alike(seen, alike), strict=True):
-        for found, expected in zip(both, one.units(seen), strict=True):
+        for found_units, expected in zip(both, one.units(seen), strict=True):
             assert len(expected.day)
-            assert all(map(np.array_equal, found, expected))
+            assert all(map(np.array_equal, found_units, expected))
 
 
 def found_waiting(pool: Pool) -> int:
@@ -93,8 +92,9 @@ def test_logs_that_are_not_searched(days: int, jobs: int, why: str) -> None:
 
 def test_a_queue_that_is_too_deep_is_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
     site = planted("window by walltime")
-    waits = observe(Scenario(site.attempts, site.pool, site.now)).depth
-    monkeypatch.setattr(search, "MOST_DEPTH", waits - 1)
+    found, _ = opportunities(site.attempts, site.pool, site.now)
+    assert found is not None
+    monkeypatch.setattr(walk, "STRETCHES", len(found.free) - 1)
     assert find_windows(site).skipped == "the queue is too deep to examine each hour"
 
 
@@ -105,13 +105,6 @@ def test_a_log_whose_starts_have_no_numbers_is_not_searched(
     monkeypatch.setattr(observing, "MOST_BITS", 20)
     found = find_windows(site)
     assert found.skipped == "it has too many jobs, users and days to number starts"
-
-
-def test_depth_counts_waiting_attempts_at_all_instants() -> None:
-    records = [ended(0, 0, 10, 1), ended(1, 10, 20, 1), ended(2, 20, 30, 1)]
-    pool = Pool("main", Resource.cpus, 1, amounts=(("cpus", 1),))
-    # instants 0, 1, 2, 10, 20, 30: the second waits at 1 and 2, the third at 2 and 10
-    assert observe(Scenario(describe(frame(records), [pool]), pool, 30)).depth == 4
 
 
 def test_windows_of_public_logs(real_logs: Path) -> None:
