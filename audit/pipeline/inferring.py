@@ -113,10 +113,12 @@ def _windows(found: tuple[InferredWindow, ...], pool: Pool) -> Iterator[Fact]:
 
 def window_words(one: InferredWindow) -> str:
     """Return the evidence for a window."""
-    breaks = "breaks it" if one.found.breaks == 1 else "break it"
+    found = one.found
+    breaks = "breaks it" if found.breaks == 1 else "break it"
+    times = wording.plural(found.withheld, "time")
     return (
-        f"{one.found.breaks:,} of {wording.plural(one.starts, 'start')} {breaks}, and it alone "
-        f"withheld {wording.plural(one.found.withheld, 'other')}"
+        f"{found.breaks:,} of {wording.plural(one.starts, 'start')} {breaks}, and it alone kept a "
+        f"job from starting {times}"
     )
 
 

@@ -30,7 +30,7 @@ import polars.selectors as cs
 
 from audit.array_types import Ints
 from audit.metrics.attempts.miss import FSTS, WEIGHT, in_totals, repeated
-from audit.metrics.attempts.population import ended, in_period
+from audit.metrics.attempts.population import ended, in_period, only
 from audit.metrics.quantiles import MEDIAN, P90, P95, exact_sum, nearest_rank
 from audit.metrics.waits.plan import UNLIMITED
 from audit.metrics.waits.walk import Plan, Starts
@@ -190,7 +190,8 @@ def _use_before(attempts: pl.DataFrame, begin: int, end: int) -> float | None:
     inside = leave.clip(upper_bound=end) - start.clip(lower_bound=begin)
     used = size.cast(pl.Float64) * inside.clip(lower_bound=0)
     before, area = (
-        attempts.filter(start.is_not_null())
+        attempts.select("start_time", "end_time", "size")
+        .pipe(only, start.is_not_null())
         .select(before=size.filter(start < begin, leave >= begin).sum(), area=used.sum())
         .row(0)
     )
@@ -201,7 +202,8 @@ def _waiting_at(attempts: pl.DataFrame, end: int) -> float | None:
     """Return the share of all waiting in the last s before ``end``: the 95th percentile of
     occupancies.
     """
-    subjects = ended(attempts).select("arrival_time", "start_time", "occupancy_s")
+    read = ("standing", "arrival_time", "start_time", "occupancy_s")
+    subjects = ended(attempts.select(read))
     last = nearest_rank(np.sort(subjects["occupancy_s"].to_numpy()).astype(np.float64), P95)
     waited = int((subjects["start_time"] - subjects["arrival_time"]).sum())
     if last is None or not waited:

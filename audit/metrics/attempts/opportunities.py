@@ -48,13 +48,23 @@ def opportunities(
         None where they are too many; their attempts are rows of ``described``.
     """
     of = posed(described, pool, now, log_begin, holds, passes)
-    if passes is None:
+    if passes is None and pool.states_backfill:
         passes = _shown(of, pool)
-    assert passes.plan is not None
-    found = walk.opportunities(of.scene, passes.plan)
+    if passes is not None:
+        assert passes.plan is not None
+        return _by_row(walk.opportunities(of.scene, passes.plan), of), passes
+    found = walk.opportunities(of.scene, plans.TRIED)
+    passes = Passes(*plans.evident(of.scene, found and found.agree), of.interval_s)
+    if passes.plan not in (None, plans.TRIED):
+        found = walk.opportunities(of.scene, passes.plan)
+    return _by_row(found, of), passes
+
+
+def _by_row(found: walk.Opportunities | None, of: Posed) -> walk.Opportunities | None:
+    """Return opportunities with the rows of attempts in place of their places in the queue."""
+    if found is None:
+        return None
     row = of.queue.rows["row"].to_numpy()
-    if found is not None:
-        for spans in (found.possible, found.free):
-            spans[:, 0] = row[spans[:, 0]]
-        found = found._replace(started=row[found.started].astype(np.int64))
-    return found, passes
+    for spans in (found.possible, found.free):
+        spans[:, 0] = row[spans[:, 0]]
+    return found._replace(started=row[found.started].astype(np.int64))

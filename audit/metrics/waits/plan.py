@@ -66,16 +66,22 @@ def believed(scene: PoolLog, policy: Policy | None) -> Chosen:
     return Chosen(plan, book(scene, plan) if booked is None else booked, seen)
 
 
-def evident(scene: PoolLog) -> tuple[Plan, Starts]:
-    """Return the plan that the starts of a log agree with, and their counts."""
-    plan, seen, _ = _agreed(scene)
+def evident(scene: PoolLog, seen: Starts | None = None) -> tuple[Plan, Starts]:
+    """Return the plan that the starts of a log agree with, and their counts.
+
+    Args:
+        seen: the counts under ``TRIED``; None: not known yet.
+    """
+    plan, seen, _ = _agreed(scene, seen)
     return plan, seen
 
 
-def _agreed(scene: PoolLog) -> tuple[Plan, Starts, WaitSweep | None]:
+def _agreed(scene: PoolLog, seen: Starts | None = None) -> tuple[Plan, Starts, WaitSweep | None]:
     """Return as ``evident``, and the account under the plan if it was made."""
-    tried = book(scene, TRIED)
-    seen = tried.starts
+    tried = None
+    if seen is None:
+        tried = book(scene, TRIED)
+        seen = tried.starts
     if 50 * seen.waited_behind <= seen.waited and seen.stretches >= LEAST_SEEN:
         strict = book(scene, STRICT)
         broken = strict.starts.broken

@@ -133,6 +133,7 @@ class Opportunities(NamedTuple):
     """[m, 3]: its request was free, and neither a rule nor a hold forbade its start."""
     started: Ints
     """The attempts that started since the log began, by start."""
+    agree: Starts
 
 
 class PoolLog(NamedTuple):
@@ -325,7 +326,8 @@ def book(of: PoolLog, plan: Plan) -> WaitSweep:
 def opportunities(of: PoolLog, plan: Plan) -> Opportunities | None:
     """Return when attempts could have started under a plan; None: more than ``STRETCHES`` times."""
     free = Table(3)
-    found = _booked(of, plan, free).stretches.with_columns(pl.col("place").cast(pl.Int64))
+    swept = _booked(of, plan, free)
+    found = swept.stretches.with_columns(pl.col("place").cast(pl.Int64))
     possible = pl.col("cause") == BOOKED.index("unexplained")
     of_each = _of_each(of, free.taken())
     if of_each is None:
@@ -334,7 +336,8 @@ def opportunities(of: PoolLog, plan: Plan) -> Opportunities | None:
         found.filter(some).select("place", "begin", "end").to_numpy()
         for some in (possible, ~possible)
     )
-    return Opportunities(_joined(could), _without(of_each, barred), np.array(of.log.starters))
+    started = np.array(of.log.starters)
+    return Opportunities(_joined(could), _without(of_each, barred), started, swept.starts)
 
 
 def _of_each(of: PoolLog, free: Ints) -> Ints | None:

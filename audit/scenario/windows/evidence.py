@@ -1,9 +1,9 @@
 """The test whether a site keeps a window, by occasions withheld, breaks, and neighbours.
 
 An *occasion* begins when an attempt could start (step 5 of the account's walk, without the rule)
-and the rule forbids it; a start that the rule forbids *breaks* it. A *unit* is a user on a day; its *broken share* is
-breaks ÷ (breaks + occasions). Neighbours are attempts that the rule nearly forbids; their share is
-expected without a rule.
+and the rule forbids it; a start that the rule forbids *breaks* it. A *unit* is a user on a day; its
+*broken share* is breaks ÷ (breaks + occasions). Neighbours are attempts that the rule nearly
+forbids; their share is expected without a rule.
 
 Source: SPEC §11, *Windows and overlap windows*, (a), (b) and (d).
 """
@@ -21,8 +21,6 @@ LEAST: Final = 20
 """Least number of occasions of either side, and of units of neighbours."""
 LEAST_USERS: Final = 3
 LEAST_DAYS: Final = 5
-LEAST_LATE: Final = 10
-"""Least number of units in the last part of the evidence."""
 LATE: Final = 0.4
 """The last part, as a share of all units."""
 KEPT: Final = 0.1
@@ -180,7 +178,7 @@ def judge(rule: Units, neighbours: Units) -> TestedRule:
     fails = ""
     if bound > KEPT * chance:
         fails = "bound"
-    elif len(late) < LEAST_LATE or late.mean() > KEPT * chance:
+    elif upper_bound(float(late.sum()), len(late)) > KEPT * chance:
         fails = "last part"
     elif _broken_by_one(rule):
         fails = "one user"
