@@ -16,7 +16,7 @@ from audit.scenario.releases.holds import Holding, silent_starts
 
 
 class OfLog(NamedTuple):
-    """Evidence of a pool's whole log, by the key of an attempt."""
+    """Evidence of a pool's whole log, by row of its attempts."""
 
     pool: Pool
     holding: Holding
@@ -26,8 +26,8 @@ class OfLog(NamedTuple):
     """Columns of ``limited.FORBIDDEN``."""
     held: pl.DataFrame
     """The same columns."""
-    silent: pl.DataFrame
-    """Keys of the starts after own ends, and at begin times."""
+    silent: pl.Series
+    """Whether each attempt starts after an own end, or at a begin time."""
 
     @classmethod
     def of(
@@ -40,13 +40,14 @@ class OfLog(NamedTuple):
             held: when attempts were held: the key, begin and end (exclusive).
         """
         limits = [*pool.limits, *holding.own]
+        silent = silent_starts(jobs, pool, now, holding)
         return cls(
             pool,
             holding,
             limited.users_under(jobs, limits, pool.zone),
             limited.forbidden(jobs, pool, now, limits),
-            limited.joined(held.with_columns(pl.col("end") - 1), account.KEY),
-            jobs.select(account.KEY).filter(silent_starts(jobs, pool, now, holding)),
+            _held(jobs, held),
+            silent,
         )
 
     def passed_over(
@@ -55,24 +56,32 @@ class OfLog(NamedTuple):
         """Return the result of each entity in a period, columns of ``passed_over.RESULT_SCHEMA``.
 
         Args:
-            jobs: as of ``of``, with ``unstartable_from`` where it is known.
+            jobs: those of ``of``, with ``unstartable_from`` where it is known.
         """
-        around = population.around(jobs, period, EARLIER_S)
-        keys = around.select(*account.KEY, row=pl.int_range(pl.len()))
+        around = population.around(jobs.with_row_index("row"), period, EARLIER_S)
+        row = around["row"]
         marked = around["unstartable_from"] if "unstartable_from" in around.columns else None
-        silent = keys.join(self.silent, on=account.KEY, how="semi")["row"]
         evidence = PassedEvidence(
-            Unstarted(_barred(keys, self.held), _barred(keys, self.forbidden), marked),
+            Unstarted(_barred(row, self.held), _barred(row, self.forbidden), marked),
             self.limited_users,
             self.holding.released,
-            keys["row"].is_in(silent.implode()),
+            self.silent[row],
             self.holding.by_own_ends,
             around["held_by"] == DEPENDENCY_INFERRED if "held_by" in around.columns else None,
         )
+        around = around.drop("row")
         return passed_over.of_period(around, self.pool, period, zone, shares, evidence)
 
 
-def _barred(keys: pl.DataFrame, spans: pl.DataFrame) -> Barred:
-    """Return spans of attempts by row."""
-    barred = spans.join(keys, on=account.KEY).sort("row", "begin")
-    return Barred(*(barred[name].to_numpy() for name in ("row", "begin", "end")))
+def _held(jobs: pl.DataFrame, held: pl.DataFrame) -> pl.DataFrame:
+    """Return holds by row, columns of ``limited.FORBIDDEN``."""
+    keys = jobs.select(*account.KEY).with_row_index("row")
+    found = held.join(keys, on=account.KEY).select("row", "begin", pl.col("end") - 1)
+    return limited.joined(found)
+
+
+def _barred(row: pl.Series, spans: pl.DataFrame) -> Barred:
+    """Return spans of the attempts in these rows, by their place among them."""
+    place = pl.DataFrame({"row": row, "place": pl.arange(len(row), eager=True)})
+    barred = spans.join(place, on="row").sort("place", "begin")
+    return Barred(*(barred[name].to_numpy() for name in ("place", "begin", "end")))

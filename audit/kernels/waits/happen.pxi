@@ -175,7 +175,8 @@ cdef void _leave(Sweep s, int64_t i, int64_t now) noexcept nogil:
     if last and s.line.joined[slot]:
         part(s.log, s.line, s.shares, s.state, slot)
     if s.idle is None:
-        _complete(s, slot, i)
+        if s.made.room is None:
+            _complete(s, slot, i)
         if last and s.line.held[slot]:
             _note_hold(s, slot, now)
     if previous != NOBODY:
@@ -217,25 +218,39 @@ cdef void _complete(Sweep s, int64_t slot, int64_t i) noexcept nogil:
         late = sums[AGE] - s.mark[i]
     own = min(_rounded(parts[0]), <double> sums[LACKING])
     earlier = min(_rounded(parts[1]), sums[LACKING] - own)
-    seconds[HELD, i] = sums[ON_HOLD]
-    seconds[UNAVAILABLE, i] = sums[UP]
-    seconds[RULE, i], seconds[RULE_FREE, i] = sums[BARRED], sums[BARRED_FREE]
-    seconds[OWN_QUEUED, i], seconds[OWN_RUNNING, i] = sums[BEHIND_OWN], own
-    seconds[KEPT_OWN, i] = sums[FOR_OWN]
-    seconds[CLAIMED, i] = sums[BEYOND] - sums[BEHIND_OWN]
-    seconds[KEPT, i] = sums[FIT] - sums[AGE] - sums[BEYOND] - sums[FOR_OWN]
-    seconds[EARLIER, i], seconds[LATER, i] = earlier, sums[LACKING] - own - earlier
-    seconds[CYCLE, i] = late
-    seconds[UNEXPLAINED, i] = sums[AGE] - late + sums[STILL]
-    seconds[NODES, i] = sums[APART]
+    _write(seconds, HELD, i, sums[ON_HOLD])
+    _write(seconds, UNAVAILABLE, i, sums[UP])
+    _write(seconds, RULE, i, sums[BARRED])
+    _write(seconds, RULE_FREE, i, sums[BARRED_FREE])
+    _write(seconds, OWN_QUEUED, i, sums[BEHIND_OWN])
+    _write(seconds, OWN_RUNNING, i, own)
+    _write(seconds, KEPT_OWN, i, sums[FOR_OWN])
+    _write(seconds, CLAIMED, i, sums[BEYOND] - sums[BEHIND_OWN])
+    _write(seconds, KEPT, i, sums[FIT] - sums[AGE] - sums[BEYOND] - sums[FOR_OWN])
+    _write(seconds, EARLIER, i, earlier)
+    _write(seconds, LATER, i, sums[LACKING] - own - earlier)
+    _write(seconds, CYCLE, i, late)
+    _write(seconds, UNEXPLAINED, i, sums[AGE] - late + sums[STILL])
+    _write(seconds, NODES, i, sums[APART])
     s.made.lapsed[i] = s.line.has_lapsed[slot]
-    s.made.idle[i] = max(parts[2], 0.0) * s.log.request[0, i]
+    if parts[2] > 0:
+        s.made.idle[i] = parts[2] * s.log.request[0, i]
     for rule in range(s.made.forbidden.shape[0]):
-        s.made.forbidden[rule, i] = s.line.forbidden[slot, rule]
+        if s.line.forbidden[slot, rule] > 0:
+            s.made.forbidden[rule, i] = s.line.forbidden[slot, rule]
     for rule in range(s.made.lacking.shape[0]):
-        s.made.lacking[rule, i] = s.line.lacking[slot, rule]
+        if s.line.lacking[slot, rule] > 0:
+            s.made.lacking[rule, i] = s.line.lacking[slot, rule]
     if open:
         settle(s.log, s.line, s.shares, s.state, slot, -1, sums, parts)
+
+
+cdef inline void _write(
+    double[:, ::1] seconds, Py_ssize_t cause, int64_t i, double value
+) noexcept nogil:
+    """Write seconds that are not 0: memory of zeros that nothing writes is never taken."""
+    if value != 0:
+        seconds[cause, i] = value
 
 
 cdef inline double _rounded(double seconds) noexcept nogil:

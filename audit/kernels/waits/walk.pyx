@@ -98,8 +98,8 @@ cdef class Bookings:
     # the last member, cause, begin, end. The cause of a divided stretch is its greatest part. A traced
     # attempt has LAPSED for UNEXPLAINED, and LAPSED + 1 + k, for rule k, for RULE.
     cdef Table spans
-    # Where it is not None, stretches in which attempts could start count as UNEXPLAINED ones, and those
-    # in which the request of a class was free are added here: class, begin, end.
+    # If it is not None, nothing is written above; stretches in which attempts could start are UNEXPLAINED
+    # ones, and those in which the request of a class was free are added here: class, begin, end.
     cdef Table room
     cdef int64_t[::1] counts  # starts, those that waited, behind, both, broken, stretches, lapses
 

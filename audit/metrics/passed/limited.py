@@ -25,7 +25,6 @@ from audit.kernels.limited import (
     LimitQueues,
     forbidden_spans,
 )
-from audit.metrics.attempts.account import KEY
 from audit.metrics.attempts.population import only
 from audit.metrics.attempts.reasons import in_scope
 from audit.metrics.waits.queue import NEVER, InForce, Queued, in_force, numbered, queued, validity
@@ -35,9 +34,7 @@ from audit.rules import Limit
 _END, _ARRIVE, _LEAVE, _RUN = range(4)
 """Kinds of events, as in the kernel."""
 LEAST_UNDER: Final = 0.5
-FORBIDDEN: Final = pl.Schema(
-    {"job_id": pl.String, "attempt": pl.Int64, "begin": pl.Int64, "end": pl.Int64}
-)
+FORBIDDEN: Final = pl.Schema({"row": pl.UInt32, "begin": pl.Int64, "end": pl.Int64})
 """Spans of attempts; closed, disjoint and ascending within each attempt."""
 
 
@@ -60,17 +57,17 @@ def forbidden(
         limits: accepted ones; others than those of users or accounts are ignored.
 
     Returns:
-        Columns of ``FORBIDDEN``.
+        Columns of ``FORBIDDEN``; rows are those of ``described``.
     """
-    own = only(described, pl.col("pool") == pool.name)
-    queue = queued(own.with_row_index("row"), now, pl.lit(value=True))
+    own = only(described.with_row_index("row"), pl.col("pool") == pool.name)
+    queue = queued(own, now, pl.lit(value=True))
     limits = of_entities(limits)
     rules = in_force(queue, limits, (), pool.zone)
     made = [_spans(queue, rules, k, remaining=limit.remaining) for k, limit in enumerate(limits)]
     spans = np.concatenate([np.zeros((0, 3), np.int64), *made])
-    keys = queue.rows.select(*KEY)[spans[:, 0]]
-    found = keys.with_columns(begin=pl.Series(spans[:, 1]), end=pl.Series(spans[:, 2]))
-    return joined(found, KEY).select(FORBIDDEN.names()).cast(FORBIDDEN)
+    row = queue.rows["row"].to_numpy()[spans[:, 0]]
+    del queue, rules, own  # as large as the log
+    return joined(pl.DataFrame((row, *spans.T[1:]), FORBIDDEN))
 
 
 def users_under(described: pl.DataFrame, limits: Iterable[Limit], zone: str) -> frozenset[str]:
@@ -89,14 +86,14 @@ def users_under(described: pl.DataFrame, limits: Iterable[Limit], zone: str) -> 
     return frozenset(shares.filter(pl.col("under") >= LEAST_UNDER)["user"])
 
 
-def joined(spans: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Return closed spans, of whole seconds, without overlaps: ascending by the key and time."""
-    behind = pl.col("end").cum_max().shift().over(by)
+def joined(spans: pl.DataFrame) -> pl.DataFrame:
+    """Return spans, columns of ``FORBIDDEN``, without overlaps, ascending by row and time."""
+    behind = pl.col("end").cum_max().shift().over("row")
     apart = (pl.col("begin") > behind + 1).fill_null(value=True)
     return (
-        spans.sort(*by, "begin", "end")
+        spans.sort("row", "begin", "end")
         .with_columns(part=apart.cum_sum())
-        .group_by(*by, "part", maintain_order=True)
+        .group_by("row", "part", maintain_order=True)
         .agg(pl.col("begin").min(), pl.col("end").max())
         .drop("part")
     )
@@ -148,8 +145,10 @@ def _spans(queue: Queued, rules: InForce, k: int, *, remaining: bool) -> Ints:
 
 def _looks(queue: Queued, rules: InForce, k: int, *, remaining: bool) -> Ints:
     """Return the instants at which a level may change without an event of its counter."""
-    starts = queue.rows["start_time"].drop_nulls().to_numpy() if remaining else ()
-    return np.unique([*starts, rules.valid_from[k], rules.valid_to[k]]).astype(np.int64)
+    starts = queue.rows["start_time"].drop_nulls() if remaining else ()
+    return np.unique(np.concatenate((starts, rules.valid_from[[k]], rules.valid_to[[k]]))).astype(
+        np.int64
+    )
 
 
 def _events(

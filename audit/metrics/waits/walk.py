@@ -43,7 +43,7 @@ FIRST_RULE: Final = LAPSED + 1
 LAPSE_S: Final = 900
 """Least age at which an attempt lapses."""
 STRETCHES: Final = 20_000_000
-"""Greatest number of stretches of single attempts that are kept apart: about 0.5 GB."""
+"""Greatest number of stretches of single attempts that are kept apart."""
 
 
 class Plan(NamedTuple):
@@ -118,22 +118,6 @@ class WaitSweep(NamedTuple):
             idle=np.where(chosen, other.idle, self.idle),
             stretches=stretches.sort("place", "begin", maintain_order=True),
         )
-
-
-class Opportunities(NamedTuple):
-    """When waiting attempts could have started, and what started.
-
-    Stretches of waits are rows of the attempt (its place), begin and end (epoch s), ascending by
-    attempt and time; those of an attempt are disjoint.
-    """
-
-    possible: Ints
-    """[k, 3]: it could start (step 5 of the walk), so it had not lapsed."""
-    free: Ints
-    """[m, 3]: its request was free, and neither a rule nor a hold forbade its start."""
-    started: Ints
-    """The attempts that started since the log began, by start."""
-    agree: Starts
 
 
 class PoolLog(NamedTuple):
@@ -320,79 +304,25 @@ def _flags(n: int, known: LogFacts) -> Ints:
 
 def book(of: PoolLog, plan: Plan) -> WaitSweep:
     """Book each second of the waits under a plan."""
-    return _booked(of, plan, None)
-
-
-def opportunities(of: PoolLog, plan: Plan) -> Opportunities | None:
-    """Return when attempts could have started under a plan; None: more than ``STRETCHES`` times."""
-    free = Table(3)
-    swept = _booked(of, plan, free)
-    found = swept.stretches.with_columns(pl.col("place").cast(pl.Int64))
-    possible = pl.col("cause") == BOOKED.index("unexplained")
-    of_each = _of_each(of, free.taken())
-    if of_each is None:
-        return None
-    could, barred = (
-        found.filter(some).select("place", "begin", "end").to_numpy()
-        for some in (possible, ~possible)
-    )
-    started = np.array(of.log.starters)
-    return Opportunities(_joined(could), _without(of_each, barred), started, swept.starts)
-
-
-def _of_each(of: PoolLog, free: Ints) -> Ints | None:
-    """Return when the request of each attempt was free; ``free``: class, begin, end."""
-    place, leave = (of.waiting[name].to_numpy() for name in ("place", "leave"))
-    alike, arrival = (np.asarray(column)[place] for column in (of.log.alike, of.log.arrival))
-    since = min(arrival.min(initial=NEVER), free[:, 1].min(initial=NEVER))
-    length = max(leave.max(initial=since), free[:, 2].max(initial=since)) - since + 1
-    free = free[np.lexsort((free[:, 1], free[:, 0]))]
-    begins, ends = (free[:, 0] * length + free[:, k] - since for k in (1, 2))
-    low = np.searchsorted(ends, alike * length + arrival - since, side="right")
-    number = np.searchsorted(begins, alike * length + leave - since) - low
-    if int(number.sum()) > STRETCHES:
-        return None
-    of_each = np.repeat(np.arange(len(place)), number)
-    at = np.repeat(low - np.cumsum(number) + number, number) + np.arange(len(of_each))
-    times = np.maximum(free[at, 1], arrival[of_each]), np.minimum(free[at, 2], leave[of_each])
-    return np.stack((place[of_each], *times), axis=1)
-
-
-def _joined(spans: Ints) -> Ints:
-    """Return stretches of attempts, those that follow on each other as one."""
-    follows = np.zeros(len(spans) + 1, np.bool_)
-    follows[1:-1] = (spans[1:, 0] == spans[:-1, 0]) & (spans[1:, 1] == spans[:-1, 2])
-    joined: Ints = spans[~follows[:-1]]
-    joined[:, 2] = spans[~follows[1:], 2]
-    return joined
-
-
-def _without(spans: Ints, others: Ints) -> Ints:
-    """Return stretches of attempts without the parts that are in others."""
-    edges = np.concatenate([some[:, (0, k)] for some in (spans, others) for k in (1, 2)])
-    change = np.repeat([1, -1, -1, 1], 2 * [len(spans)] + 2 * [len(others)])
-    order = np.lexsort((edges[:, 1], edges[:, 0]))
-    edges, level = edges[order], change[order].cumsum()
-    last = (np.diff(edges, axis=0) == 0).all(axis=1)
-    kept = np.flatnonzero((level[:-1] == 1) & ~last)
-    return np.column_stack((edges[kept], edges[kept + 1, 1]))
-
-
-def _booked(of: PoolLog, plan: Plan, free: Table | None) -> WaitSweep:
     n = len(of.outside)
     seconds, idle, lapsed = np.zeros((len(BOOKED), n)), np.zeros(n), np.zeros(n, np.uint8)
     forbidden = np.zeros((of.rule_count, n), np.int64)
     lacking = np.zeros((of.log_resources + 2, n), np.int64)
     counts, spans = np.zeros(len(Starts._fields), np.int64), Table(5)
-    made = kernels.Bookings(seconds[:-1], forbidden, lacking, lapsed, idle, spans, free, counts)
-    kernels.book_account(
-        *(of.log, of.course, of.rules, of.nodes, of.capacity, of.most, of.lapse_s),
-        *(min(plan.reservations, n), plan.strict, made),
-    )
+    made = kernels.Bookings(seconds[:-1], forbidden, lacking, lapsed, idle, spans, None, counts)
+    sweep(of, plan, made)
     seconds[BOOKED.index("outside")] = of.outside
     stretches = _stretches(spans.taken(), of.waiting)
     starts = Starts(*counts.tolist())
     return WaitSweep(seconds, forbidden, stretches, lacking, lapsed > 0, idle, starts)
+
+
+def sweep(of: PoolLog, plan: Plan, made: kernels.Bookings) -> None:
+    """Walk through the queue at each instant under a plan."""
+    kernels.book_account(
+        *(of.log, of.course, of.rules, of.nodes, of.capacity, of.most, of.lapse_s),
+        *(min(plan.reservations, len(of.outside)), plan.strict, made),
+    )
 
 
 def _stretches(spans: Ints, waiting: pl.DataFrame) -> pl.DataFrame:

@@ -92,10 +92,11 @@ def released(described: pl.DataFrame, jobs: UserJobs, chains: Sequence[JobChain]
 def chain_holds(jobs: UserJobs, users: Collection[str]) -> tuple[Ints, Ints]:
     """Return the jobs that a chain of these users holds, and until when, epoch s."""
     mine, previous = _pairs(jobs)
-    chained = np.isin(jobs.user, [k for k, name in enumerate(jobs.names, 1) if name in users])
-    _, hit = _starts_at(jobs, mine, jobs.end[previous])
-    held = np.flatnonzero(hit & chained[mine])
-    return mine[held], jobs.end[previous][held]
+    numbers = [k for k, name in enumerate(jobs.names, 1) if name in users]
+    chained = np.isin(jobs.user[mine], numbers)
+    mine, end = mine[chained], jobs.end[previous[chained]]
+    _, hit = _starts_at(jobs, mine, end)
+    return mine[hit], end[hit]
 
 
 class OwnEnd(NamedTuple):

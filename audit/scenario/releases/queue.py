@@ -12,9 +12,9 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from audit.array_types import Bools, Ints
-from audit.metrics.attempts.population import only
-from audit.metrics.waits.queue import numbered, queued
+from audit.array_types import Bools, Ints, ShortInts
+from audit.metrics.attempts.population import is_in_order, only
+from audit.metrics.waits.queue import Queued, numbered, queued
 from audit.model import SEQUENCE, Pool
 from audit.scenario.plateaus.sweeping import clock, local_days
 from audit.scenario.releases.room import Room
@@ -37,9 +37,9 @@ class UserJobs:
     start: Ints  # NEVER: it did not start
     end: Ints  # NEVER: it did not start
     size: Ints
-    user: Ints  # from 1 on; UNKNOWN
+    user: ShortInts  # from 1 on; UNKNOWN
     names: tuple[str, ...]  # of users 1, 2, …
-    by_number: Ints  # the jobs by user and number
+    by_number: ShortInts  # the jobs by user and number
     room: Room
     limits: UnderLimits
     zone: tuple[Ints, Ints]
@@ -75,24 +75,37 @@ def user_jobs(described: pl.DataFrame, pool: Pool, now: int) -> UserJobs:
     """
     own = only(described.with_row_index("row"), pl.col("pool") == pool.name)
     queue = queued(own, now, pl.col("size") > 0)
-    user = numbered(queue.rows["user"])
-    order = queue.rows.select(pl.int_range(pl.len()).alias("place"), *SEQUENCE).with_columns(
-        user=pl.Series(user)
-    )
-    started = queue.rows["start_time"].is_not_null().to_numpy()
-    arrival = queue.column("arrival_time")
-    known = np.concatenate((arrival, queue.column("end")))
+    del own
+    user = numbered(queue.rows["user"]).astype(np.int32)
+    room, limits = Room(queue, pool), UnderLimits(queue, pool)
+    arrival, end = queue.column("arrival_time"), queue.column("end")
+    first = min(arrival.min(initial=0), end.min(initial=0))
+    last = max(arrival.max(initial=0), end.max(initial=0))
+    never = queue.rows["start_time"].is_null().to_numpy()
+    start = queue.column("start_time")
+    if never.any():
+        start, end = (np.where(never, NEVER, times) for times in (start, end))
     return UserJobs(
         row=queue.column("row"),
         arrival=arrival,
         leave=queue.column("leave"),
-        start=np.where(started, queue.column("start_time"), NEVER),
-        end=np.where(started, queue.column("end"), NEVER),
+        start=start,
+        end=end,
         size=queue.column("size"),
         user=user,
         names=tuple(queue.rows["user"].unique().drop_nulls().sort()),
-        by_number=order.sort("user", *SEQUENCE)["place"].to_numpy().astype(np.int64),
-        room=Room(queue, pool),
-        limits=UnderLimits(queue, pool),
-        zone=clock(pool, int(known.min(initial=0)), int(known.max(initial=0)) + 2 * DAY_S),
+        by_number=_by_number(queue, user),
+        room=room,
+        limits=limits,
+        zone=clock(pool, int(first), int(last) + 2 * DAY_S),
     )
+
+
+def _by_number(queue: Queued, user: ShortInts) -> ShortInts:
+    """Return the jobs by user and number."""
+    place = np.arange(len(user), dtype=np.int32)
+    if not is_in_order(queue.rows, *SEQUENCE):
+        numbers = queue.rows.select(SEQUENCE)
+        place = numbers.select(pl.arg_sort_by(SEQUENCE)).to_series().to_numpy().astype(np.int32)
+    found: ShortInts = place[np.argsort(user[place], kind="stable")]
+    return found

@@ -14,7 +14,7 @@ import numpy as np
 
 from audit.array_types import Bools, Ints
 from audit.metrics.attempts.contention import amounts, capacity_steps
-from audit.metrics.nodes import placed
+from audit.metrics.nodes import Placed, placed
 from audit.metrics.waits.queue import Queued
 from audit.model import Pool
 
@@ -41,40 +41,34 @@ class Room:
     """The free amounts for the n attempts of a queue."""
 
     def __init__(self, queue: Queued, pool: Pool) -> None:
-        """Prepare; amounts are computed when they are asked for."""
-        self._queue, self._pool = queue, pool
-        start, end = queue.column("start_time"), queue.column("end")
-        ran = np.flatnonzero(queue.rows["start_time"].is_not_null().to_numpy() & (end > start))
-        self._start, self._end, self._ran = start, end, ran
-        self._placed = placed(queue.rows, queue.reserved, pool) if pool.nodes else None
-        self.set_of: Ints = np.zeros(len(start), np.int64)
-        """[n], equal for attempts that may use the same nodes."""
-        if self._placed is not None:
-            self.set_of = self._placed.set_of
+        """Prepare; amounts on nodes are computed when they are asked for."""
         self._free: dict[int, FreeAmount] = {}
+        self._placed: Placed | None = None
+        self.set_of: Ints = np.zeros(queue.rows.height, np.int32)
+        """[n], equal for attempts that may use the same nodes."""
+        if pool.nodes:
+            self._placed = placed(queue.rows, queue.reserved, pool)
+            self._times = queue.column("start_time"), queue.column("end")
+            self.set_of = self._placed.set_of
+        else:
+            self._free[0] = _of_pool(queue, pool)
 
     def free(self, number: int) -> FreeAmount:
         """Return what is free for the attempts of a set."""
         if number not in self._free:
-            whole = self._placed is None
-            self._free[number] = self._of_pool() if whole else self._of_set(number)
+            self._free[number] = self._of_set(number)
         return self._free[number]
 
     def before(self, jobs: Ints, at: Ints) -> Ints:
         """Return what is free for each of ``jobs`` just before an instant."""
+        if self._placed is None:
+            return self._free[0].before(at)
         sets = self.set_of[jobs]
         found: Ints = np.zeros(len(jobs), np.int64)
         for number in np.unique(sets).tolist():
             mine = sets == number
             found[mine] = self.free(number).before(at[mine])
         return found
-
-    def _of_pool(self) -> FreeAmount:
-        steps, ran = capacity_steps(self._pool, self._queue.reserved), self._ran
-        size = self._queue.column("size")[ran]
-        times = (self._start[ran], self._end[ran], steps.time)
-        changes = (-size, size, steps.change[:, 0])
-        return _summed(int(amounts(self._pool)[0]), times, changes)
 
     def _of_set(self, number: int) -> FreeAmount:
         capacity, at, node, change = self._of_nodes
@@ -92,9 +86,10 @@ class Room:
         """
         assert self._placed is not None
         nodes = self._placed.nodes
-        held = np.repeat(np.arange(len(self._start)), np.diff(nodes.first))
+        start, end = self._times
+        held = np.repeat(np.arange(len(start)), np.diff(nodes.first))
         none: Ints = np.zeros(len(held), np.int64)
-        at = np.concatenate((self._start[held], self._end[held], nodes.change_time))
+        at = np.concatenate((start[held], end[held], nodes.change_time))
         node = np.concatenate((nodes.node, nodes.node, nodes.change_node))
         use = np.concatenate((nodes.amount[0], -nodes.amount[0], 0 * nodes.change))
         away = np.concatenate((none, none, nodes.change))
@@ -117,11 +112,23 @@ def _within(changes: Ints, first: Bools) -> Ints:
     return found
 
 
+def _of_pool(queue: Queued, pool: Pool) -> FreeAmount:
+    """Return what is free of a pool's sums."""
+    start, end = queue.column("start_time"), queue.column("end")
+    ran = np.flatnonzero(queue.rows["start_time"].is_not_null().to_numpy() & (end > start))
+    size, steps = queue.column("size")[ran], capacity_steps(pool, queue.reserved)
+    times = (start[ran], end[ran], steps.time)
+    del start, end, ran  # before more is made
+    return _summed(int(amounts(pool)[0]), times, (-size, size, steps.change[:, 0]))
+
+
 def _summed(capacity: int, times: Sequence[Ints], changes: Sequence[Ints]) -> FreeAmount:
     """Return the amount that is ``capacity`` first and then changes."""
     at = np.concatenate(times)
     order = np.argsort(at, kind="stable")
-    sums = capacity + np.cumsum(np.concatenate(changes)[order])
-    instants, count = np.unique(at[order], return_counts=True)
-    amount: Ints = np.concatenate(([capacity], sums[np.cumsum(count) - 1]))
-    return FreeAmount(instants, amount)
+    at = at[order]
+    last = np.flatnonzero(np.append(at[1:] != at[:-1], np.True_)[: len(at)])
+    at, sums = at[last], np.concatenate(changes)[order]
+    del order  # before more is made
+    sums = np.cumsum(sums, out=sums)[last]
+    return FreeAmount(at, np.concatenate(([capacity], sums + capacity)))

@@ -19,7 +19,12 @@ class UnderLimits:
     def __init__(self, queue: Queued, pool: Pool) -> None:
         """Add up what runs under each limit."""
         limits = [one for one in pool.limits if not one.remaining]
-        self._rules = rules = in_force(queue, limits, (), pool.zone)
+        if not limits:
+            self._rules = None
+            return
+        rules = in_force(queue, limits, (), pool.zone)
+        small = {name: getattr(rules, name).astype(np.int32) for name in ("counter", "binding")}
+        self._rules = rules._replace(length=rules.length[:0], **small)
         start, end = queue.column("start_time"), queue.column("end")
         ran = queue.rows["start_time"].is_not_null().to_numpy() & (end > start)
         self._first = int(start[ran].min(initial=0))
@@ -36,8 +41,9 @@ class UnderLimits:
 
     def forbid(self, jobs: Ints, at: Ints) -> Bools:
         """Return whether a limit forbids each of ``jobs`` just before an instant."""
-        rules = self._rules
         found: Bools = np.zeros(len(jobs), np.bool_)
+        if (rules := self._rules) is None:
+            return found
         for k, (keys, levels) in enumerate(zip(self._keys, self._levels, strict=True)):
             counter = rules.counter[k][jobs]
             level = levels[np.searchsorted(keys, self._key(counter, at))]

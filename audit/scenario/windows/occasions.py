@@ -11,7 +11,7 @@ from audit import periods
 from audit.array_types import Ints
 from audit.kernels import closed_hours
 from audit.metrics.closed_hours import EPOCH_HOUR, HOUR_S, offsets
-from audit.metrics.waits.walk import Opportunities
+from audit.metrics.waits.opportunities import Opportunities
 from audit.rules import WEEK
 from audit.scenario.windows.observed import Observed
 

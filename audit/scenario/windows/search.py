@@ -19,8 +19,8 @@ from audit.array_types import Ints
 from audit.metrics.attempts.account import NO_HOLDS
 from audit.metrics.attempts.miss import TOLERANCE_S
 from audit.metrics.attempts.opportunities import opportunities
+from audit.metrics.waits.opportunities import Opportunities
 from audit.metrics.waits.plan import Passes
-from audit.metrics.waits.walk import Opportunities
 from audit.model import Pool, Window
 from audit.scenario.delivered.agreement import as_table
 from audit.scenario.delivered.candidates import candidates

@@ -5,8 +5,9 @@ import itertools
 import pytest
 
 from audit.metrics.attempts.contention import counted_resources
+from audit.metrics.waits.opportunities import Opportunities
 from audit.metrics.waits.queue import Queued
-from audit.metrics.waits.walk import BOOKED, Opportunities, WaitSweep
+from audit.metrics.waits.walk import BOOKED, WaitSweep
 from audit.model import Pool
 from audit.registry.causes import FEATURES, LACKS
 from audit.words import kind_of

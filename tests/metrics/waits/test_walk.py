@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from audit.metrics.attempts.account import KEY
 from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.reasons import hold_kind
+from audit.metrics.waits.opportunities import sweep_room
 from audit.metrics.waits.plan import STRICT
 from audit.metrics.waits.queue import AS_HELD, AS_PLANNED, Holds, Queued, in_force, queued
-from audit.metrics.waits.walk import LogFacts, Plan, book, opportunities, scene
+from audit.metrics.waits.walk import LogFacts, Plan, book, scene
 from tests.examples import examples
 from tests.metrics.attempts.test_account import LIMITS, WINDOWS, arrays, crowds
 from tests.metrics.waits.compared import assert_same, assert_same_times
@@ -80,7 +81,8 @@ def test_as_defined(rule: int, data: st.DataObject) -> None:
     for plan in PLANS:
         want = naive.account(site, naive.Depth(plan.reservations, plan.strict))
         assert_same(book(log, plan), want, queue, pool)
-        assert_same_times(opportunities(log, plan), want, queue)
+        rows = np.arange(queue.rows.height)
+        assert_same_times(sweep_room(log, plan).by_attempt(rows), want, queue)
 
 
 def _drawn_priorities(data: st.DataObject, described: pl.DataFrame) -> dict[tuple[str, int], float]:

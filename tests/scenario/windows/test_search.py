@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from audit.metrics.attempts.opportunities import opportunities
-from audit.metrics.waits import walk
+from audit.metrics.waits import opportunities as in_waits
 from audit.model import Pool, Window
 from audit.scenario.delivered.candidates import candidates
 from audit.scenario.delivered.comparing import compared_starts
@@ -94,7 +94,7 @@ def test_a_queue_that_is_too_deep_is_not_searched(monkeypatch: pytest.MonkeyPatc
     site = planted("window by walltime")
     found, _ = opportunities(site.attempts, site.pool, site.now)
     assert found is not None
-    monkeypatch.setattr(walk, "STRETCHES", len(found.free) - 1)
+    monkeypatch.setattr(in_waits, "MOST_ROOM", len(found.free) - 1)
     assert find_windows(site).skipped == "the queue is too deep to examine each hour"
 
 
