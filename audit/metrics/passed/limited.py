@@ -145,10 +145,10 @@ def _spans(queue: Queued, rules: InForce, k: int, *, remaining: bool) -> Ints:
 
 def _looks(queue: Queued, rules: InForce, k: int, *, remaining: bool) -> Ints:
     """Return the instants at which a level may change without an event of its counter."""
-    starts = queue.rows["start_time"].drop_nulls() if remaining else ()
-    return np.unique(np.concatenate((starts, rules.valid_from[[k]], rules.valid_to[[k]]))).astype(
-        np.int64
-    )
+    edges = np.array([rules.valid_from[k], rules.valid_to[k]])
+    if remaining:
+        edges = np.append(edges, queue.rows["start_time"].drop_nulls().to_numpy())
+    return np.unique(edges)
 
 
 def _events(
