@@ -2,8 +2,11 @@
 
 import os
 import platform
+import subprocess
+import sys
 from importlib.metadata import version
 from pathlib import Path
+from typing import Final
 
 LIBRARIES = ("fairaudit", "duckdb", "polars", "numpy", "cython", "jinja2", "weasyprint")
 
@@ -25,6 +28,23 @@ def processor() -> str:
         return "unknown processor"
     names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     return next(names, "unknown processor")
+
+
+_ADDITIONS: Final = """
+import time
+begin, x = time.process_time(), 0
+for i in range(20_000_000):
+    x += i
+print(time.process_time() - begin)
+"""
+
+
+def additions_s() -> float:
+    """CPU seconds of 20 million additions by Python at module level: 1.8 where goals were set."""
+    made = subprocess.run(
+        [sys.executable, "-c", _ADDITIONS], check=True, stdout=subprocess.PIPE, text=True
+    )
+    return float(made.stdout)
 
 
 def peak_mib() -> float:

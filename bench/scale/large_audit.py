@@ -23,13 +23,15 @@ from audit.timings import Timings
 from bench.logs.real import real_log
 from bench.logs.repeated_log import repeated_logs
 from bench.measure.growth import exponent
-from bench.measure.machine import machine
+from bench.measure.machine import additions_s, machine
 
 SCALE = Path(__file__).resolve().parents[2] / "docs" / "scale.md"
 TITLE = "## Whole audits"
 SIZES = (100_000, 200_000, 1_000_000)
-GOALS = {"exponent": 1.1, "cpu_s": 30.0, "peak_mib": 900.0}
+GOALS = {"exponent": 1.1, "cpu_s": 55.0, "peak_mib": 900.0}
 """Of each stage that takes a second of the largest audit, of 200,000 attempts, and of 1 M."""
+ADDITIONS_S = 1.8
+"""Of the machine of the goal in CPU seconds, see ``machine.additions_s``."""
 
 
 class Audit(NamedTuple):
@@ -37,6 +39,7 @@ class Audit(NamedTuple):
 
     cpu_s: dict[str, float]  # by stage
     peak_mib: float
+    additions_s: float  # of the machine when it began and ended, the mean
 
 
 def _measure(logs: list[Path], out: Path) -> Audit:
@@ -56,7 +59,7 @@ def _measure(logs: list[Path], out: Path) -> Audit:
     for stage in watch.stages:
         name = "reading" if stage.name.startswith("reading ") else stage.name
         cpu_s[name] = cpu_s.get(name, 0.0) + stage.cpu_s
-    return Audit(cpu_s, max(stage.peak_mib or 0.0 for stage in watch.stages))
+    return Audit(cpu_s, max(stage.peak_mib or 0.0 for stage in watch.stages), math.nan)
 
 
 def audit(attempts: int) -> Audit:
@@ -71,6 +74,7 @@ def audit(attempts: int) -> Audit:
     with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR")) as name:
         folder = Path(name)
         logs = repeated_logs(kth, attempts, folder)
+        before = additions_s()
         child = subprocess.run(
             [sys.executable, "-m", __spec__.name, "--child", str(folder / "out"), *map(str, logs)],
             check=True,
@@ -79,7 +83,7 @@ def audit(attempts: int) -> Audit:
         )
     *stages, peak = child.stdout.splitlines()
     cpu = {stage: float(seconds) for stage, seconds in (line.split("\t") for line in stages)}
-    return Audit(cpu, float(peak))
+    return Audit(cpu, float(peak), (before + additions_s()) / 2)
 
 
 def measured(sizes: tuple[int, ...]) -> dict[int, Audit]:
@@ -112,12 +116,17 @@ def missed(made: dict[int, Audit]) -> list[str]:
         if largest[stage] >= 1 and power > GOALS["exponent"]
     ]
     if (fewer := made.get(200_000)) is not None:
-        spent = sum(fewer.cpu_s.values())
-        if spent > GOALS["cpu_s"]:
-            wrong.append(f"200,000 attempts: {spent:.1f} s CPU")
+        spent, most = sum(fewer.cpu_s.values()), _most_cpu_s(fewer)
+        if spent > most:
+            wrong.append(f"200,000 attempts: {spent:.1f} s CPU, and {most:.0f} at most here")
     if (million := made.get(1_000_000)) is not None and million.peak_mib > GOALS["peak_mib"]:
         wrong.append(f"1 M attempts: {million.peak_mib:,.0f} MiB")
     return wrong
+
+
+def _most_cpu_s(made: Audit) -> float:
+    """The goal in CPU seconds, on a machine as fast as this one was."""
+    return GOALS["cpu_s"] * made.additions_s / ADDITIONS_S
 
 
 def table(made: dict[int, Audit]) -> str:
@@ -166,8 +175,10 @@ def main() -> int:
             f"{TITLE}\n\nKTH-SP2 repeated end to end and audited without PDF and advice: CPU of "
             f"all threads, in seconds, by stage of `audit --timings` ({machine()}), measured by "
             f"`make bench-large`.\n\n{table(made)}\n\nGoals: 200,000 attempts "
-            f"in ≤ {GOALS['cpu_s']:.0f} CPU s, 1 M in ≤ {GOALS['peak_mib']:,.0f} MiB, and no stage "
-            f"that grows with a power above {GOALS['exponent']}. {_missed_in_words(made)}"
+            f"in ≤ {GOALS['cpu_s']:.0f} CPU s where 20 million additions by Python take "
+            f"{ADDITIONS_S} s ({_most_cpu_s(made[200_000]):.0f} here), 1 M in "
+            f"≤ {GOALS['peak_mib']:,.0f} MiB, and no stage that grows with a power above "
+            f"{GOALS['exponent']}. {_missed_in_words(made)}"
         )
     wrong = missed(made)
     print("\n".join(f"MISSED: {line}" for line in wrong) or "all goals hold")
