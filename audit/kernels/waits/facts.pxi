@@ -38,29 +38,29 @@ cdef class Waits:
     No arrival is before the log begins. The orders leave out attempts without such a span.
     """
 
-    cdef const int64_t[::1] came  # [attempts]: places in (arrival, submit, sequence), each once
+    cdef const int32_t[::1] came  # [attempts]: places in (arrival, submit, sequence), each once
     cdef readonly const int64_t[::1] arrival
     cdef const int64_t[::1] leave
     cdef const int64_t[::1] start
     cdef const int64_t[::1] end
     cdef const int64_t[::1] estimate  # ≥ 1
-    cdef const int64_t[::1] user  # from 1 on, or 0: unknown
+    cdef const int32_t[::1] user  # from 1 on, or 0: unknown
     cdef const int64_t[:, ::1] request  # resources × attempts, ≥ 0: what each waits for
     cdef const int64_t[:, ::1] use  # the same while it runs
-    cdef readonly const int64_t[::1] alike  # [attempts]: number of the class, by request; NOBODY: never waits
-    cdef const int64_t[::1] block  # equal numbers of neighbours in by_arrival: one block, also in ``came``
+    cdef readonly const int32_t[::1] alike  # [attempts]: number of the class, by request; NOBODY: never waits
+    cdef const int32_t[::1] block  # equal numbers of neighbours in by_arrival: one block, also in ``came``
     cdef const int64_t[::1] cycle  # from then on it may wait for the next pass; NEVER: not
-    cdef const int64_t[::1] flags  # sums of RECORDED and TRACED
-    cdef const int64_t[::1] first_hold  # its holds are [first_hold, last_hold) of the pool's
-    cdef const int64_t[::1] last_hold
-    cdef const int64_t[::1] by_arrival  # of those that wait: ascending
-    cdef const int64_t[::1] by_leave  # of the same
-    cdef const int64_t[::1] by_cycle  # of the same, those with an instant of the cycle in the wait
-    cdef const int64_t[::1] by_start
-    cdef const int64_t[::1] by_end
-    cdef const int64_t[::1] by_planned  # those that run beyond their planned end, by it
-    cdef readonly const int64_t[::1] starters  # all that start since the log begins, by start and order
-    cdef const int64_t[::1] due  # [attempts]: place in ``expected`` of the expected end
+    cdef const uint8_t[::1] flags  # sums of RECORDED and TRACED
+    cdef const int32_t[::1] first_hold  # its holds are [first_hold, last_hold) of the pool's
+    cdef const int32_t[::1] last_hold
+    cdef const int32_t[::1] by_arrival  # of those that wait: ascending
+    cdef const int32_t[::1] by_leave  # of the same
+    cdef const int32_t[::1] by_cycle  # of the same, those with an instant of the cycle in the wait
+    cdef const int32_t[::1] by_start
+    cdef const int32_t[::1] by_end
+    cdef const int32_t[::1] by_planned  # those that run beyond their planned end, by it
+    cdef readonly const int32_t[::1] starters  # all that start since the log begins, by start and order
+    cdef const int32_t[::1] due  # [attempts]: place in ``expected`` of the expected end
     cdef const int64_t[::1] expected  # different expected ends, ascending
 
 

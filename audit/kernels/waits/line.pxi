@@ -35,17 +35,17 @@ cdef class Line:
     cdef int64_t lapse  # the age at which an attempt lapses, s
     # Classes
     cdef int64_t[:, ::1] request  # resources × classes
-    cdef int64_t[::1] sample  # [classes], an attempt
+    cdef int32_t[::1] sample  # [classes], an attempt
     cdef int64_t[::1] kind  # [classes], the first kind of its set of nodes
-    cdef int64_t[::1] seat  # [attempts], the place in ``seated``
-    cdef int64_t[::1] seated  # all that ever wait, by class and order
-    cdef int64_t[::1] came_seat  # [attempts], the place in ``came_seated``
-    cdef int64_t[::1] came_seated  # places in ``came`` of all that ever wait, by class, ascending
+    cdef int32_t[::1] seat  # [attempts], the place in ``seated``
+    cdef int32_t[::1] seated  # all that ever wait, by class and order
+    cdef int32_t[::1] came_seat  # [attempts], the place in ``came_seated``
+    cdef int32_t[::1] came_seated  # places in ``came`` of all that ever wait, by class, ascending
     cdef int64_t[::1] first_seat  # classes + 1
     cdef int64_t[::1] first_leaf  # classes + 1: of trees over the seats, the least estimate of what lives
     cdef int64_t[::1] leaves  # [classes], a power of 2
     cdef int64_t[::1] least
-    cdef int64_t[::1] slot_at  # [seats]
+    cdef int32_t[::1] slot_at  # [seats]
     cdef int64_t[::1] living  # [seats]: trees of the number of live attempts
     cdef int64_t[::1] live  # [classes], their number
     cdef int64_t[::1] lapsed  # [classes], the number of attempts that have
@@ -57,11 +57,11 @@ cdef class Line:
     cdef int64_t[::1] active_at
     cdef Py_ssize_t actives
     # Groups
-    cdef int64_t[::1] group  # [attempts]; NOBODY: its user is unknown
-    cdef int64_t[::1] place  # [attempts], its place in ``placed``
-    cdef int64_t[::1] placed  # all that ever wait by user, class and order
-    cdef int64_t[::1] came_place  # [attempts], its place in ``came_placed``
-    cdef int64_t[::1] came_placed  # places in ``came`` of all that ever wait by user, class, ascending
+    cdef int32_t[::1] group  # [attempts]; NOBODY: its user is unknown
+    cdef int32_t[::1] place  # [attempts], its place in ``placed``
+    cdef int32_t[::1] placed  # all that ever wait by user, class and order
+    cdef int32_t[::1] came_place  # [attempts], its place in ``came_placed``
+    cdef int32_t[::1] came_placed  # places in ``came`` of all that ever wait by user, class, ascending
     cdef int64_t[::1] first_place  # groups + 1
     cdef int64_t[::1] class_of  # [groups]
     cdef int64_t[::1] user_of
@@ -73,7 +73,7 @@ cdef class Line:
     cdef int64_t[::1] first_lapsed  # [users]: blocks that lapsed, in order
     cdef int64_t[::1] last_lapsed
     # Blocks, by slot
-    cdef int64_t[::1] slot_of  # [attempts]
+    cdef int32_t[::1] slot_of  # [attempts]
     cdef int64_t[::1] first  # the first member that it had since it was split
     cdef int64_t[::1] last  # the last one
     cdef int64_t[::1] front  # the first that waits
@@ -101,8 +101,8 @@ cdef class Line:
     cdef Py_ssize_t spares
     cdef int64_t front_slot  # of all blocks that are not held
     cdef int64_t back_slot
-    cdef int64_t[::1] previous  # [attempts]: links between the members of a block
-    cdef int64_t[::1] following
+    cdef int32_t[::1] previous  # [attempts]: links between the members of a block
+    cdef int32_t[::1] following
     # Sums over the time up to now, by class, s
     cdef int64_t[::1] fitting
     cdef int64_t[::1] up
@@ -124,7 +124,7 @@ cdef class Line:
         )
         self.lapse = lapse
         self.as_came = bool((np.diff(np.asarray(log.came)) > 0).all())
-        self.seat, self.place, self.group, self.slot_of = np.full((4, n), NOBODY)
+        self.seat, self.place, self.group, self.slot_of = np.full((4, n), NOBODY, np.int32)
         order = np.lexsort((waiting, alike[waiting]))
         seated = waiting[order]
         begins = _begins(alike[seated][None])
@@ -148,9 +148,13 @@ cdef class Line:
         np.asarray(self.group)[placed] = np.repeat(
             np.arange(len(begins)), np.diff(self.first_place)
         )
-        self.came_seat, self.came_seated = _by_came(log, self.seated, self.first_seat)
-        self.came_place, self.came_placed = _by_came(log, self.placed, self.first_place)
-        self.class_of, self.user_of = alike[placed[begins]], user[placed[begins]]
+        self.came_seat, self.came_seated = self.seat, self.seated
+        self.came_place, self.came_placed = self.place, self.placed
+        if not self.as_came:
+            self.came_seat, self.came_seated = _by_came(log, self.seated, self.first_seat)
+            self.came_place, self.came_placed = _by_came(log, self.placed, self.first_place)
+        firsts = placed[begins]
+        self.class_of, self.user_of = alike[firsts].astype(np.int64), user[firsts].astype(np.int64)
         self.first_group = np.searchsorted(self.user_of, np.arange(users + 1))
         self._empty(classes, len(begins), users, resources)
         self._room(n, max(most, 1), rules, resources)
@@ -158,7 +162,8 @@ cdef class Line:
     cdef _empty(self, Py_ssize_t classes, Py_ssize_t groups, Py_ssize_t users, Py_ssize_t resources):
         """Let nothing wait."""
         cdef Py_ssize_t seats = self.seated.shape[0], places = self.placed.shape[0]
-        self.slot_at, self.living, self.beyond = np.zeros((3, seats), np.int64)
+        self.slot_at = np.zeros(seats, np.int32)
+        self.living, self.beyond = np.zeros((2, seats), np.int64)
         self.behind_own, self.for_own = np.zeros((2, places), np.int64)
         self.first_live, self.head, self.tail, self.free_span = np.full((4, classes), NOBODY)
         self.live, self.lapsed, self.active, self.active_at = np.zeros((4, classes), np.int64)
@@ -183,7 +188,7 @@ cdef class Line:
         self.lacking = np.zeros((most, resources + 2), np.int64)
         self.spare = np.arange(most)
         self.spares = most
-        self.previous, self.following = np.full((2, n), NOBODY)
+        self.previous, self.following = np.full((2, n), NOBODY, np.int32)
 
 
 def _begins(columns):
@@ -201,7 +206,7 @@ def _by_came(Waits log, members, firsts):
     came, attempt = np.asarray(log.came), np.asarray(members)
     part = np.repeat(np.arange(len(firsts) - 1), np.diff(firsts))
     order = np.lexsort((came[attempt], part))
-    places = np.full(len(came), NOBODY)
+    places = np.full(len(came), NOBODY, np.int32)
     places[attempt[order]] = np.arange(len(attempt))
     return places, came[attempt[order]]
 

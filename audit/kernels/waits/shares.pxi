@@ -18,7 +18,7 @@ cdef class Shares:
     cdef double[::1] own  # [groups], of all of the user
     cdef int64_t[::1] running  # resources × attempts: trees of what runs, by ``came``
     cdef int64_t[::1] own_running  # resources × ranks
-    cdef int64_t[::1] rank  # [attempts], its place by user and ``came``
+    cdef int32_t[::1] rank  # [attempts], its place by user and ``came``
     cdef int64_t[::1] first_rank  # users + 1
     cdef Machines nodes
     cdef Floor floor  # with nodes, what runs is summed anew
@@ -29,7 +29,7 @@ cdef class Shares:
         cdef Py_ssize_t groups = line.class_of.shape[0]
         user = np.asarray(log.user)
         by_user = np.lexsort((np.asarray(log.came), user))
-        self.rank = np.empty(n, np.int64)
+        self.rank = np.empty(n, np.int32)
         np.asarray(self.rank)[by_user] = np.arange(n)
         self.first_rank = np.searchsorted(user[by_user], np.arange(users + 1))
         self.weight = np.zeros((resources, line.live.shape[0]))
@@ -127,7 +127,7 @@ cdef void change_shares(Waits log, Line line, Shares shares, State state, int64_
 
 
 cdef inline void _add_before(
-    double[::1] tree, const int64_t[::1] came, const int64_t[::1] firsts, int64_t part,
+    double[::1] tree, const int32_t[::1] came, const int64_t[::1] firsts, int64_t part,
     int64_t at, double change
 ) noexcept nogil:
     """Add to a tree's part, ascending by ``came``, from what came after ``at`` on."""

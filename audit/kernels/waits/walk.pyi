@@ -3,40 +3,40 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.array_types import Floats, Ints
+from audit.array_types import Floats, Ints, ShortInts
 from audit.kernels.growing import Table
 
 @final
 class Waits:
     arrival: Ints
-    alike: Ints
-    starters: Ints
+    alike: ShortInts
+    starters: ShortInts
     def __init__(
         self,
         *,
-        came: Ints,
+        came: ShortInts,
         arrival: Ints,
         leave: Ints,
         start: Ints,
         end: Ints,
         estimate: Ints,
-        user: Ints,
+        user: ShortInts,
         request: Ints,
         use: Ints,
-        alike: Ints,
-        block: Ints,
+        alike: ShortInts,
+        block: ShortInts,
         cycle: Ints,
-        flags: Ints,
-        first_hold: Ints,
-        last_hold: Ints,
-        by_arrival: Ints,
-        by_leave: Ints,
-        by_cycle: Ints,
-        by_start: Ints,
-        by_end: Ints,
-        by_planned: Ints,
-        starters: Ints,
-        due: Ints,
+        flags: NDArray[np.uint8],
+        first_hold: ShortInts,
+        last_hold: ShortInts,
+        by_arrival: ShortInts,
+        by_leave: ShortInts,
+        by_cycle: ShortInts,
+        by_start: ShortInts,
+        by_end: ShortInts,
+        by_planned: ShortInts,
+        starters: ShortInts,
+        due: ShortInts,
         expected: Ints,
     ) -> None: ...
 

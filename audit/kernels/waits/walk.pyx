@@ -15,7 +15,7 @@ take 4 to 6 % more CPU in deep and shallow queues, as few of their calls are coa
 
 cimport cython
 from libc.math cimport fabs, rint
-from libc.stdint cimport INT64_MAX as NEVER, int64_t, uint8_t
+from libc.stdint cimport INT64_MAX as NEVER, int32_t, int64_t, uint8_t
 
 import numpy as np
 

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from audit.array_types import Ints
+from audit.array_types import Bools, Ints, ShortInts
 from audit.kernels.growing import Table
 from audit.kernels.waits import walk as kernels
 from audit.kernels.waits.walk import Course, Machines, Ruled, Waits
@@ -224,22 +224,23 @@ def _log(
     ran = np.flatnonzero(started & (end > start))
     estimate = np.maximum(queue.column("walltime_s"), np.where(started, end - start, 1).clip(1))
     cycle = np.where(started, start - known.interval_s, NEVER)
-    request, user, flags = contention.requests(held, pool), numbered(held["user"]), _flags(n, known)
+    request, flags = contention.requests(held, pool), _flags(n, known)
+    user = numbered(held["user"]).astype(np.int32)
     shape = [found.set_of, *((found.nodes.shape, found.nodes.wide) if pool.nodes else ())]
     alike = _alike(n, waiting, [*request, *shape])
     expected, places = _expected_ends(n, ran, start + estimate)
-    came = queue.column("came")
+    came = queue.column("came").astype(np.int32)
     single = (user == 0) | (flags > 0)
     single[known.holds.row] = True
     ruled = (*rules.counter, *rules.amount, *rules.reach)
-    equal = (came - np.arange(n), arrival, user, estimate, *request, *ruled, *shape)
+    equal = (came - np.arange(n, dtype=np.int32), arrival, user, estimate, *request, *ruled, *shape)
     planned, late = start + rules.length, ran[:0]
     if rules.remaining.any():
         late, equal = ran[planned[ran] < end[ran]], (*equal, rules.length)
     noticed = waiting[(arrival[waiting] < cycle[waiting]) & (cycle[waiting] <= leave[waiting])]
 
-    def by(times: Ints, chosen: Ints) -> Ints:
-        return chosen[contention.time_order(times[chosen])]
+    def by(times: Ints, chosen: Ints) -> ShortInts:
+        return chosen[contention.time_order(times[chosen])].astype(np.int32)
 
     return Waits(
         came=came,
@@ -255,8 +256,8 @@ def _log(
         block=_blocks(equal, single),
         cycle=cycle,
         flags=flags,
-        first_hold=np.searchsorted(known.holds.row, np.arange(n)),
-        last_hold=np.searchsorted(known.holds.row, np.arange(n), side="right"),
+        first_hold=(behind := _behind(known.holds.row, n))[:-1],
+        last_hold=behind[1:],
         by_arrival=by(arrival, waiting),
         by_leave=by(leave, waiting),
         by_cycle=by(cycle, noticed),
@@ -269,34 +270,39 @@ def _log(
     )
 
 
-def _expected_ends(n: int, ran: Ints, ends: Ints) -> tuple[Ints, Ints]:
+def _behind(row: Ints, n: int) -> ShortInts:
+    """Return how many of these rows, ascending, are below each number up to n, [n + 1]."""
+    return np.append(0, np.cumsum(np.bincount(row, minlength=n))).astype(np.int32)
+
+
+def _expected_ends(n: int, ran: Ints, ends: Ints) -> tuple[Ints, ShortInts]:
     """Return the distinct expected ends of what ran, and each row's place among them, else −1."""
     expected, due = np.unique(ends[ran], return_inverse=True)
-    places = np.full(n, -1)
+    places = np.full(n, -1, np.int32)
     places[ran] = due
     return expected, places
 
 
-def _alike(n: int, waiting: Ints, columns: list[Ints]) -> Ints:
+def _alike(n: int, waiting: Ints, columns: list[Ints]) -> ShortInts:
     """Return numbers that those who wait share if all of these are equal; −1 for others."""
-    alike = np.full(n, -1)
+    alike = np.full(n, -1, np.int32)
     if len(waiting):
         rows = pl.DataFrame(np.stack([column[waiting] for column in columns], axis=1))
         alike[waiting] = rows.select(pl.struct(pl.all()).rank("dense")).to_series().to_numpy() - 1
     return alike
 
 
-def _blocks(equal: tuple[Ints, ...], single: NDArray[np.bool_]) -> Ints:
+def _blocks(equal: tuple[Ints | ShortInts, ...], single: Bools) -> ShortInts:
     """Return numbers that neighbours share if all of these are equal, unless ``single``."""
     changed = single.copy()
     for column in equal:
         changed[1:] |= column[1:] != column[:-1]
     changed[1:] |= single[:-1]
-    return changed.cumsum()
+    return changed.cumsum(dtype=np.int32)
 
 
-def _flags(n: int, known: LogFacts) -> Ints:
-    flags = np.zeros(n, np.int64) if known.noted is None else known.noted.astype(np.int64)
+def _flags(n: int, known: LogFacts) -> NDArray[np.uint8]:
+    flags = np.zeros(n, np.uint8) if known.noted is None else known.noted.astype(np.uint8)
     if known.traced is not None:
         flags[known.traced] |= TRACED
     return flags

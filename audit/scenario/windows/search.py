@@ -92,17 +92,20 @@ def find_windows(
         return FoundWindows(pool, skipped="it has too many jobs, users and days to number starts")
     accepted: list[InferredWindow] = []
     failed: dict[str, tuple[float, InferredWindow]] = {}
-    compared = compared_starts(scenario, candidates(scenario), held_until)
+    compared: ComparedStarts | None = None  # made later: it is as large as the log
     passes: Passes | None = None
     while True:
         found, passes = opportunities(
-            *(scenario.attempts, compared.scenario.pool, scenario.now),
+            *(scenario.attempts, pool if compared is None else compared.scenario.pool),
+            scenario.now,
             log_begin=log_begin,
             holds=holds,
             passes=passes,
         )
         if found is None:
             return FoundWindows(pool, skipped="the queue is too deep to examine each hour")
+        if compared is None:
+            compared = compared_starts(scenario, candidates(scenario), held_until)
         best = _Choice(observed, found, compared, failed).best()
         if best is None:
             break
