@@ -48,19 +48,18 @@ from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
-import polars.selectors as cs
 from numpy.typing import NDArray
 
 from audit.array_types import Floats, Ints
 from audit.metrics.attempts.contention import counted_resources
 from audit.metrics.attempts.population import compact, numbered
 from audit.metrics.attempts.reasons import hold_kind, throttled
-from audit.metrics.attempts.recorded import SITE_PRIORITY, recorded, site_order
+from audit.metrics.attempts.recorded import recorded, site_order
 from audit.metrics.preemption import sides
 from audit.metrics.waits import plan as plans
 from audit.metrics.waits.held import longest_hold, placed_holds, recorded_rules
 from audit.metrics.waits.plan import Passes
-from audit.metrics.waits.queue import AS_HELD, NEVER, Holds, InForce, Queued, in_force, queued
+from audit.metrics.waits.queue import AS_HELD, NEVER, READ, Holds, InForce, Queued, in_force, queued
 from audit.metrics.waits.walk import (
     BOOKED,
     FIRST_RULE,
@@ -73,21 +72,13 @@ from audit.metrics.waits.walk import (
     book,
     scene,
 )
-from audit.model import INFERRED, SEQUENCE, Absence, Pool
+from audit.model import INFERRED, Absence, Pool
 from audit.registry.causes import CAUSES, FEATURES, LACKS, Cause
 from audit.rule_text import rule_text
 from audit.rules import Limit, Window
-from audit.words import OF_TYPE, kind_of
+from audit.words import kind_of
 
 OUTAGE_S: Final = 600
-
-_READ: Final = cs.by_name(
-    *("standing", "arrival_time", "submit_time", "start_time", "end_time", "user", "reason"),
-    *("reservation", "node_list", "node_amounts", "cpus", "nodes", "gpus", "mem_bytes"),
-    *("account", "partition", "qos", "size", "walltime_s", "occupancy_s", *SEQUENCE, "recorded"),
-    *("any_gpu_type", "constraints", "required_nodes", "array_throttle", SITE_PRIORITY),
-    require_all=False,
-) | cs.starts_with(OF_TYPE)
 
 
 class Account(NamedTuple):
@@ -242,7 +233,7 @@ def posed(
     traced: int | None = None,
 ) -> Posed:
     """Return the log of a pool as the walk takes it; see ``account``."""
-    rows = described.select(_READ).with_row_index("row")
+    rows = described.select(READ).with_row_index("row")
     queue = queued(rows, now, pl.col("size") > 0, priority=site_order(rows))
     interval = durations.interval_s
     if interval is None:

@@ -186,9 +186,18 @@ def is_in_order(frame: pl.DataFrame, *by: str) -> bool:
 
 
 def only(frame: pl.DataFrame, condition: pl.Expr | pl.Series) -> pl.DataFrame:
-    """Return the rows that meet a condition; if all do, the frame itself without a copy."""
+    """Return the rows that meet a condition; if all do, the frame itself without a copy.
+
+    Columns that are stored as a single value stay so.
+    """
     holds = frame.select(condition.alias("holds"))["holds"].fill_null(value=False)
-    return frame if holds.all() else frame.filter(holds)
+    if holds.all():
+        return frame
+    same = [name for name in frame.columns if frame.height >= _LEAST and is_single(frame, name)]
+    if len(same) in (0, frame.width):
+        return frame.filter(holds)
+    values = (pl.lit(frame.item(0, name), frame.schema[name]).alias(name) for name in same)
+    return frame.drop(same).filter(holds).with_columns(values).select(frame.columns)
 
 
 def beside(frame: pl.DataFrame, more: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:

@@ -18,13 +18,24 @@ from audit.array_types import Ints
 from audit.metrics.attempts.contention import CapacitySteps, reserved_rows
 from audit.metrics.attempts.population import only, ordered
 from audit.metrics.attempts.reasons import any_of, in_scope
+from audit.metrics.attempts.recorded import SITE_PRIORITY
 from audit.metrics.closed_hours import closed_spans
 from audit.model import SEQUENCE, Standing
 from audit.rules import Limit, Window
+from audit.words import OF_TYPE
 
 TRACED: Final = 2  # flag of the attempt of which the kernel keeps every stretch
 NEVER: Final = int(np.iinfo(np.int64).max)
 
+
+READ: Final = cs.by_name(
+    *("standing", "arrival_time", "submit_time", "start_time", "end_time", "user", "reason"),
+    *("reservation", "node_list", "node_amounts", "cpus", "nodes", "gpus", "mem_bytes"),
+    *("account", "partition", "qos", "size", "walltime_s", "occupancy_s", *SEQUENCE, "recorded"),
+    *("any_gpu_type", "constraints", "required_nodes", "array_throttle", SITE_PRIORITY),
+    require_all=False,
+) | cs.starts_with(OF_TYPE)
+"""The columns of attempts that a queue, its rules and its nodes are made of, besides ``pool``."""
 
 AS_HELD, AS_PLANNED = -1, -2
 """Kinds of ``Holds.recorded_as``: it was held; the scheduler planned it later."""

@@ -11,10 +11,11 @@ from typing import Final
 
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 
 from audit.array_types import Bools, Ints, ShortInts
 from audit.metrics.attempts.population import is_in_order, only
-from audit.metrics.waits.queue import Queued, numbered, queued
+from audit.metrics.waits.queue import READ, Queued, numbered, queued
 from audit.model import SEQUENCE, Pool
 from audit.scenario.plateaus.sweeping import clock, local_days
 from audit.scenario.releases.room import Room
@@ -73,7 +74,9 @@ def user_jobs(described: pl.DataFrame, pool: Pool, now: int) -> UserJobs:
     Args:
         described: columns of ``model.DESCRIBED``; attempts of other pools are ignored.
     """
-    own = only(described.with_row_index("row"), pl.col("pool") == pool.name)
+    read = described.select(READ | cs.by_name("pool")).with_row_index("row")
+    own = only(read, pl.col("pool") == pool.name)
+    del read
     queue = queued(own, now, pl.col("size") > 0)
     del own
     user = numbered(queue.rows["user"]).astype(np.int32)

@@ -306,3 +306,18 @@ def test_a_schedule_grows_by_no_more_tasks_than_an_array_can_have(
     assert described.height == 3 + 5
     assert described["tasks"].sum() == 12  # as stored
     assert described.filter(pl.col("tasks") > 0)["job_number"].to_list() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("rows", [10, 2_000])
+def test_only_keeps_columns_of_a_single_value_so(rows: int) -> None:
+    frame = pl.DataFrame({"at": range(rows), "odd": [k % 2 for k in range(rows)]}).with_columns(
+        name=pl.lit("x"), none=pl.lit(None, pl.Int64)
+    )
+    some = population.only(frame, pl.col("odd") == 1)
+    assert population.is_single(some, "none") is (rows > 1_000)
+    for least in (rows // 2, rows, 0):
+        found = population.only(frame, pl.col("at") >= least)
+        assert found.equals(frame.filter(pl.col("at") >= least))
+        assert found.schema == frame.schema
+    alone = frame.select("none")
+    assert population.only(alone, pl.lit(value=False)).height == 0
