@@ -244,10 +244,13 @@ def _completed(work: _Work, scenario: Scenario, budget_s: float) -> tuple[pl.Dat
         holds=inferred_holds(passed, pool, setting.now, shown.holding),
         passes=shown.passes,
     )
+    every = booked.attempts.drop(RECORDED, SITE_PRIORITY, strict=False)
+    booked = booked._replace(attempts=every.clear())
+    every = work.kept(every)
+    release()
     marked = unstartable(passed, pool, setting.now, setting.log.from_time, shown.holding.own)
-    every = booked.attempts.with_columns(marked).drop(RECORDED, SITE_PRIORITY, strict=False)
-    booked = booked._replace(attempts=work.kept(every))
-    del every  # before more is made
+    booked = booked._replace(attempts=work.kept(every.with_columns(marked)))
+    del every, marked, passed  # before more is made
     release()
     work.progress(_WAITS, 1, 1)
     fair = fair_start_times(

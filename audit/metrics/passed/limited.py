@@ -27,7 +27,7 @@ from audit.kernels.limited import (
 )
 from audit.metrics.attempts.population import only
 from audit.metrics.attempts.reasons import in_scope
-from audit.metrics.waits.queue import NEVER, InForce, Queued, in_force, numbered, queued, validity
+from audit.metrics.waits.queue import NEVER, Queued, in_force, numbered, queued, validity
 from audit.model import Pool
 from audit.rules import Limit
 
@@ -62,11 +62,14 @@ def forbidden(
     own = only(described.with_row_index("row"), pl.col("pool") == pool.name)
     queue = queued(own, now, pl.lit(value=True))
     limits = of_entities(limits)
-    rules = in_force(queue, limits, (), pool.zone)
-    made = [_spans(queue, rules, k, remaining=limit.remaining) for k, limit in enumerate(limits)]
+    starts: Ints = np.zeros(0, np.int64)
+    if any(limit.remaining for limit in limits):
+        starts = np.unique(queue.rows["start_time"].drop_nulls().to_numpy())
+    user = numbered(queue.rows["user"])
+    made = [_spans(queue, user, limit, pool.zone, starts) for limit in limits]
     spans = np.concatenate([np.zeros((0, 3), np.int64), *made])
     row = queue.rows["row"].to_numpy()[spans[:, 0]]
-    del queue, rules, own  # as large as the log
+    del queue, own, user  # as large as the log
     return joined(pl.DataFrame((row, *spans.T[1:]), FORBIDDEN))
 
 
@@ -99,40 +102,47 @@ def joined(spans: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _spans(queue: Queued, rules: InForce, k: int, *, remaining: bool) -> Ints:
-    """Return the spans of limit ``k``, [s, 3]: place in the queue, first and last second."""
-    rows = queue.rows
-    user = numbered(rows["user"])
-    place = np.flatnonzero((rules.counter[k] >= 0) & (rules.amount[k] > 0))
+def _spans(queue: Queued, user: Ints, limit: Limit, zone: str, starts: Ints) -> Ints:
+    """Return the spans of a limit, [s, 3]: place in the queue, first and last second.
+
+    Args:
+        user: [n], from 1 on; 0: unknown.
+        starts: those of the pool, distinct, ascending.
+    """
+    rows, rules = queue.rows, in_force(queue, [limit], (), zone)
+    [counters], [amounts], [binding] = rules.counter, rules.amount, rules.binding
+    [valid_from], [valid_to] = rules.valid_from.tolist(), rules.valid_to.tolist()
+    place = np.flatnonzero((counters >= 0) & (amounts > 0))
     if not len(place):
         return np.zeros((0, 3), np.int64)
-    _, counter = np.unique(rules.counter[k][place], return_inverse=True)
+    _, counter = np.unique(counters[place], return_inverse=True)
     pairs, of_queue = np.unique(counter * (user.max() + 1) + user[place], return_inverse=True)
-    amount = np.ascontiguousarray(rules.amount[k][place])
+    amount = np.ascontiguousarray(amounts[place])
     occupancy = rows["end"] - rows["start_time"]
     walltime = rows["walltime_s"].fill_null(occupancy).fill_null(1).to_numpy()[place]
-    adds = amount * np.maximum(walltime, 1) if remaining else amount
+    adds = amount * np.maximum(walltime, 1) if limit.remaining else amount
     least = np.full(len(pairs), np.iinfo(np.int64).max)
     np.minimum.at(least, of_queue, adds)
     n, none = len(place), np.full(len(pairs), -1)
+    # instants at which a level may change without an event of its counter
+    looks = np.unique([valid_from, valid_to])
+    if limit.remaining:
+        looks = looks[~np.isin(looks, starts)]
+        looks = np.insert(starts, np.searchsorted(starts, looks), looks)
     spans = forbidden_spans(
         LimitedAttempts(
             amount=amount,
             adds=adds,
             until=queue.column("start_time")[place] + np.maximum(walltime, 1),
-            binding=rules.binding[k][place].astype(np.bool_),
+            binding=binding[place].astype(np.bool_),
             queue=of_queue,
             least=least,
             first_queue=np.searchsorted(
                 pairs // (user.max() + 1), np.arange(counter.max(initial=-1) + 2)
             ),
         ),
-        _events(
-            queue, place, counter, user[place] > 0, _looks(queue, rules, k, remaining=remaining)
-        ),
-        LimitInForce(
-            int(rules.most[k]), remaining, int(rules.valid_from[k]), int(rules.valid_to[k])
-        ),
+        _events(queue, place, counter, user[place] > 0, looks),
+        LimitInForce(limit.most, limit.remaining, valid_from, valid_to),
         LimitQueues(
             *(none.copy() for _ in range(2)),
             *np.zeros((3, len(pairs)), np.int64),
@@ -141,14 +151,6 @@ def _spans(queue: Queued, rules: InForce, k: int, *, remaining: bool) -> Ints:
     )
     spans[:, 0] = place[spans[:, 0]]
     return spans
-
-
-def _looks(queue: Queued, rules: InForce, k: int, *, remaining: bool) -> Ints:
-    """Return the instants at which a level may change without an event of its counter."""
-    edges = np.array([rules.valid_from[k], rules.valid_to[k]])
-    if remaining:
-        edges = np.append(edges, queue.rows["start_time"].drop_nulls().to_numpy())
-    return np.unique(edges)
 
 
 def _events(

@@ -37,7 +37,7 @@ class Opportunities(NamedTuple):
 class SweptRoom(NamedTuple):
     """What a walk tells of opportunities, by class and block."""
 
-    spans: Ints  # as ``_stretches`` takes them
+    spans: Ints  # of blocks: first and last attempt, cause, begin, end
     room: Ints  # class, begin, end: stretches in which its request was free
     waiting: Ints  # [4, w]: place, class, arrival and leave of all that wait, ascending
     started: Ints
@@ -103,7 +103,7 @@ def sweep_room(of: PoolLog, plan: Plan) -> SweptRoom:
 
 
 def _ranges(low: Ints, number: Ints) -> tuple[Ints, Ints]:
-    """Return the numbers low[k], low[k] + 1, … of each k, ``number[k]`` of them, and each k."""
+    """Return each k, ``number[k]`` times, and beside it low[k], low[k] + 1, …."""
     of = np.repeat(np.arange(len(low)), number)
     return of, np.arange(len(of)) + (low - np.cumsum(number) + number)[of]
 
@@ -112,7 +112,7 @@ def _of_members(spans: Ints, places: Ints, leave: Ints) -> Ints:
     """Return the stretches of blocks as those of their members, by attempt and time.
 
     Args:
-        spans: as ``_stretches`` takes them, in the order in which they begin.
+        spans: as those of ``SweptRoom``, in the order in which they begin.
         places: of all that wait, ascending.
         leave: when each leaves the queue.
     """

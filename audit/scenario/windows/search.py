@@ -111,6 +111,7 @@ def find_windows(
             break
         accepted.append(best)
         compared = compared.under(best.on(compared.scenario.pool))
+    del found  # as large as the log
     kept = {(one.window, one.zone) for one in accepted}
     worst = sorted(
         ((most, one) for most, one in failed.values() if (one.window, one.zone) not in kept),
