@@ -184,7 +184,7 @@ def triggered(
         x = start - 120
         running = [j for j in jobs if j.start is not None and j.end and j.start < x <= j.end]
         running = [j for j in running if j.end != j.start]
-        ends = sum(j.end is not None and j.end != j.start and x <= j.end <= start for j in jobs)
+        ends = sum(j.end is not None and x <= j.end <= start for j in jobs)
         part = sum(j.user == user for j in running) / max(len(running), 1)
         chances.append(1 - (1 - part) ** ends)
     shifted = sum((share(shift) for shift in SHIFTS), Fraction()) / len(SHIFTS)
