@@ -32,7 +32,7 @@ class FreeAmount(NamedTuple):
 
     def seconds_with(self, size: int, begin: int, end: int) -> int:
         """Return for how long at least ``size`` is free in [begin, end), s."""
-        inside = self.at[(self.at > begin) & (self.at < end)]
+        inside = self.at[slice(*np.searchsorted(self.at, (begin + 1, end)))]
         edges = np.concatenate(([begin], inside, [end]))
         return int(np.diff(edges)[self.before(edges[1:]) >= size].sum())
 
