@@ -13,8 +13,8 @@ from audit.kernels.waits import walk as kernels
 from audit.metrics.waits.queue import NEVER
 from audit.metrics.waits.walk import BOOKED, Plan, PoolLog, Starts, sweep
 
-MOST_ROOM: Final = 50_000_000
-"""Greatest number of stretches in which requests of attempts were free: 1.2 GB."""
+MOST_ROOM: Final = 25_000_000
+"""Greatest number of stretches in which requests of attempts were free: 0.6 GB."""
 _AT_ONCE: Final = 1 << 18
 
 
