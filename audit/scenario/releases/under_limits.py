@@ -54,5 +54,5 @@ class UnderLimits:
 
     def _key(self, counter: Ints, at: Ints) -> Ints:
         """Return keys that ascend by counter and instant."""
-        key: Ints = counter.astype(np.int64) * self._span + np.clip(at - self._first, 0, self._span - 1)
-        return key
+        within: Ints = np.clip(at - self._first, 0, self._span - 1)
+        return counter.astype(np.int64) * self._span + within
