@@ -81,7 +81,7 @@ def agreed(log: Scenario, until: Ints | None = None, known: Known = NOTHING) -> 
 
 def replayed_agreement(log: Scenario, holding: Holding) -> float | None:
     """Return ``Agreed.replayed`` without the other candidates."""
-    until = held_until(log.attempts, log.pool, log.now, holding)
+    until = held_until(log.attempts, log.pool, _holds(log, holding))
     policy = agreement(log, candidates(log)[:1], held_until=until)
     return _larger(policy, agreement_on_nodes(log, log.pool.policy, held_until=until))
 
@@ -92,7 +92,11 @@ def _larger(compared: pl.DataFrame, on_nodes: float | None) -> float | None:
     return max((one for one in both if one is not None), default=None)
 
 
-def held_until(attempts: pl.DataFrame, pool: Pool, now: int, holding: Holding) -> Ints | None:
+def _holds(log: Scenario, holding: Holding) -> pl.DataFrame:
+    return inferred_holds(log.attempts, log.pool, log.now, holding)
+
+
+def held_until(attempts: pl.DataFrame, pool: Pool, holds: pl.DataFrame) -> Ints | None:
     """Return until when each attempt was last held; None: none was.
 
     Inferred holds, throttles, and recorded holds and rules count, except limits of the pool: each
@@ -100,12 +104,13 @@ def held_until(attempts: pl.DataFrame, pool: Pool, now: int, holding: Holding) -
 
     Args:
         attempts: columns of ``model.DESCRIBED``; all of one pool.
+        holds: inferred ones, columns of ``account.NO_HOLDS``.
 
     Returns:
         [rows], epoch s; the arrival where it was not held.
     """
     said = _beyond_limits(recorded(attempts).filter(pl.col("kind") != PLANNED), attempts, pool)
-    held = pl.concat([inferred_holds(attempts, pool, now, holding), throttled(attempts), said])
+    held = pl.concat([holds, throttled(attempts), said])
     if held.is_empty():
         return None
     last = held.group_by("row").agg(pl.col("end").max())
@@ -178,7 +183,7 @@ def _of_log(
 ) -> tuple[Agreed, pl.DataFrame]:
     """Return which rules agree with a log, and the fair starts of some of its attempts."""
     log = log.to_compare()
-    until = held_until(log.attempts, log.pool, log.now, holding)
+    until = held_until(log.attempts, log.pool, _holds(log, holding))
     found = agreed(log, until, known)
     made = delivered_starts(log, found.known, held_until=until, chosen=mine, tau_s=tau_s)
     return found, only(made.select(*KEYS, *ADDED), pl.Series(mine))

@@ -66,8 +66,8 @@ def decided(scenario: Scenario, holding: Holding, log_begin: int | None, *, sile
     """
     scenario = scenario.to_compare()
     pool = scenario.pool
-    until = held_until(scenario.attempts, pool, scenario.now, holding)
     holds = inferred_holds(scenario.attempts, pool, scenario.now, holding)
+    until = held_until(scenario.attempts, pool, holds)
     found = find_windows(scenario, until, holds=holds, log_begin=log_begin)
     facts = list(_windows(found.accepted, pool))
     rows = [_row(one, pool) for one in found.accepted]

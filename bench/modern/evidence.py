@@ -19,13 +19,12 @@ from audit.cluster import declared, fairshare
 from audit.cluster.delivered import agreed, held_until
 from audit.cluster.fairshare import FairshareInputs
 from audit.formats.evidence.read import read
-from audit.metrics.attempts.account import account
+from audit.metrics.attempts.account import NO_HOLDS, account
 from audit.metrics.attempts.recorded import with_evidence
 from audit.model import EVIDENCE
 from audit.pipeline.inferring import compared_with
 from audit.pipeline.opening import ClusterLog
 from audit.registry.causes import COLUMNS
-from audit.scenario.releases.holds import NOT_HOLDING
 from audit.words import EvidenceKind
 from bench.modern import reasons
 from bench.modern.captured import CAPTURES, Capture
@@ -112,7 +111,7 @@ def row(log: ClusterLog, usage: FairshareInputs, said: pl.DataFrame, *, limits: 
     log = with_files(log, said, limits=limits)
     (pool,) = log.setting.pools
     scenario = compared_with(log.described, pool, log.setting, usage)
-    until = held_until(log.described, pool, log.setting.now, NOT_HOLDING)
+    until = held_until(log.described, pool, NO_HOLDS)
     found = agreed(scenario, until)
     return Row(
         unexplained(log),

@@ -7,13 +7,14 @@ from hypothesis import strategies as st
 
 from audit.array_types import Ints
 from audit.cluster.delivered import agreed, delivered, held_until, replayed_agreement
+from audit.metrics.attempts.account import NO_HOLDS
 from audit.metrics.attempts.population import as_of, describe
 from audit.metrics.attempts.recorded import with_evidence
 from audit.model import EVIDENCE, Limit, Period, Pool, Resource
 from audit.scenario.delivered.agreement import agreement, rule_of
 from audit.scenario.delivered.candidates import BY_PRIORITY, SiteRule, candidates
 from audit.scenario.delivered.fair_starts import ADDED, delivered_starts
-from audit.scenario.releases.holds import NOT_HOLDING, Holding
+from audit.scenario.releases.holds import NOT_HOLDING, Holding, inferred_holds
 from audit.scenario.scenario import Scenario
 from audit.scenario.workload import KEYS
 from tests.examples import examples
@@ -123,9 +124,10 @@ def test_until_when_attempts_were_held_by_hand() -> None:
     ]
     pool = Pool("main", Resource.cpus, 4)
     described = describe(frame(records), [pool])
-    assert held_until(described, pool, EPOCH + 150, NOT_HOLDING) is None
+    assert held_until(described, pool, NO_HOLDS) is None
     holding = Holding(own=(Limit(most=1, user=("ann",)),))
-    until = held_until(described, pool, EPOCH + 150, holding)
+    holds = inferred_holds(described, pool, EPOCH + 150, holding)
+    until = held_until(described, pool, holds)
     assert until is not None
     assert (until - EPOCH).tolist() == [0, 100, 20]
 
@@ -150,11 +152,11 @@ def test_recorded_limits_of_the_pool_hold_nobody() -> None:
     limits = [Limit(most=4, resource="cpus", per="user"), Limit(most=9, per="account")]
     for own, ends in (([], [100, 100, 100, 60]), (limits, [10, 100, 100, 10])):
         pool = Pool("main", Resource.cpus, 4, limits=tuple(own))
-        until = held_until(describe(attempts, [pool]), pool, EPOCH + 150, NOT_HOLDING)
+        until = held_until(describe(attempts, [pool]), pool, NO_HOLDS)
         assert until is not None
         assert (until - EPOCH).tolist() == ends
     of_nodes = Limit(most=9, resource="nodes", per="user")  # one not named may be this one
     pool = Pool("main", Resource.cpus, 4, limits=(of_nodes,))
-    until = held_until(describe(attempts, [pool]), pool, EPOCH + 150, NOT_HOLDING)
+    until = held_until(describe(attempts, [pool]), pool, NO_HOLDS)
     assert until is not None
     assert (until - EPOCH).tolist() == [100, 100, 100, 10]

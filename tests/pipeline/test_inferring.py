@@ -142,7 +142,8 @@ def test_the_agreement_of_a_period_is_that_of_its_log() -> None:
     until = EPOCH + 35 * DAY
     [found] = of_period(described.select(ATTEMPTS.names()), setting(described, pool), until)
     log = Scenario(as_of(described, until - SPAN_S, until), found.pool, until)
-    rows = agreement(log, held_until=held_until(log.attempts, log.pool, until, found.holding))
+    holds = inferred_holds(log.attempts, log.pool, until, found.holding)
+    rows = agreement(log, held_until=held_until(log.attempts, log.pool, holds))
     assert [row for _, _, row in found.compared] == rows.rows()
     assert [rule[:2] for rule in candidates(log)] == [one[:2] for one in found.compared]
     kept = fitted.in_force(setting(described, pool), [found])

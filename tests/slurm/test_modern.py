@@ -14,7 +14,7 @@ import pytest
 from audit import config
 from audit.cluster import charges, fairshare
 from audit.cluster.delivered import held_until
-from audit.metrics.attempts.account import Durations
+from audit.metrics.attempts.account import NO_HOLDS, Durations
 from audit.metrics.attempts.account import account as booked_waits
 from audit.metrics.attempts.reasons import hold_kind
 from audit.model import EVIDENCE
@@ -23,7 +23,6 @@ from audit.oneoff.sshare.recompute import SshareResult, recompute
 from audit.pipeline.inferring import compared_with
 from audit.registry.causes import COLUMNS
 from audit.scenario.delivered.agreement import agreement_on_nodes
-from audit.scenario.releases.holds import NOT_HOLDING
 from bench.modern import ceiling, evidence, reasons
 from bench.modern.captured import CAPTURES, OF_SLURM, Capture
 from bench.modern.record import CLUSTERS
@@ -102,7 +101,7 @@ def test_evidence_of_drains_and_holds_raises_agreement_by_nodes(
         known = evidence.with_files(log, said)
         (pool,) = known.setting.pools
         scenario = compared_with(known.described, pool, known.setting, usage)
-        until = held_until(known.described, pool, known.setting.now, NOT_HOLDING)
+        until = held_until(known.described, pool, NO_HOLDS)
         shares.append(agreement_on_nodes(scenario, pool.policy, held_until=until) or 0.0)
     assert shares == sorted(shares)
     assert all(share >= bound for share, bound in zip(shares, least, strict=True))

@@ -10,7 +10,7 @@ import numpy as np
 from audit.array_types import Ints
 from audit.kernels.growing import Table
 from audit.kernels.waits import walk as kernels
-from audit.metrics.waits.queue import NEVER
+from audit.metrics.waits.queue import NEVER, ranges
 from audit.metrics.waits.walk import BOOKED, Plan, PoolLog, Starts, sweep
 
 MOST_ROOM: Final = 25_000_000
@@ -76,7 +76,7 @@ class SweptRoom(NamedTuple):
         made = np.empty((int(number.sum()), 3), np.int64)
         for first in range(0, len(place), _AT_ONCE):
             part = slice(first, first + _AT_ONCE)
-            of, at = _ranges(low[part], number[part])
+            of, at = ranges(low[part], number[part])
             out = made[behind[first] - number[first] :][: len(at)]
             out[:, 0] = place[part][of]
             out[:, 1] = np.maximum(room[at, 1], arrival[part][of])
@@ -102,12 +102,6 @@ def sweep_room(of: PoolLog, plan: Plan) -> SweptRoom:
     )
 
 
-def _ranges(low: Ints, number: Ints) -> tuple[Ints, Ints]:
-    """Return each k, ``number[k]`` times, and beside it low[k], low[k] + 1, …."""
-    of = np.repeat(np.arange(len(low)), number)
-    return of, np.arange(len(of)) + (low - np.cumsum(number) + number)[of]
-
-
 def _of_members(spans: Ints, places: Ints, leave: Ints) -> Ints:
     """Return the stretches of blocks as those of their members, by attempt and time.
 
@@ -117,7 +111,7 @@ def _of_members(spans: Ints, places: Ints, leave: Ints) -> Ints:
         leave: when each leaves the queue.
     """
     low = np.searchsorted(places, spans[:, 0])
-    of, at = _ranges(low, np.searchsorted(places, spans[:, 1], side="right") - low)
+    of, at = ranges(low, np.searchsorted(places, spans[:, 1], side="right") - low)
     made = np.column_stack((places[at], spans[of, 3], np.minimum(spans[of, 4], leave[at])))
     made = made[made[:, 1] < made[:, 2]]
     return made[np.argsort(made[:, 0], kind="stable")]

@@ -240,3 +240,9 @@ def numbered(names: pl.Series) -> Ints:
 def ints(column: pl.Series) -> Ints:
     """Return a column without nulls as whole numbers."""
     return np.ascontiguousarray(column.to_numpy(), np.int64)
+
+
+def ranges(low: Ints, number: Ints) -> tuple[Ints, Ints]:
+    """Return each k, ``number[k]`` times, and beside it low[k], low[k] + 1, …."""
+    of = np.repeat(np.arange(len(low)), number)
+    return of, np.arange(len(of)) + (low - np.cumsum(number) + number)[of]

@@ -26,6 +26,7 @@ from audit.metrics.waits.queue import (
     Queued,
     cuts,
     numbered,
+    ranges,
 )
 from audit.model import Pool
 
@@ -348,9 +349,8 @@ def _stretches(spans: Ints, waiting: pl.DataFrame) -> pl.DataFrame:
         )
         low = np.searchsorted(places, held["first"].to_numpy())
         high = np.searchsorted(places, held["last"].to_numpy(), side="right")
-    number = high - low
-    at = np.repeat(low - np.cumsum(number) + number, number) + np.arange(int(number.sum()))
-    each = held[np.repeat(np.arange(held.height), number)].hstack(waiting[at])
+    of, at = ranges(low, high - low)
+    each = held[of].hstack(waiting[at])
     return (
         each.with_columns(end=pl.min_horizontal("end", "leave"))
         .filter(pl.col("begin") < pl.col("end"))

@@ -25,7 +25,7 @@ from audit.report import wording
 from audit.scenario.delivered.fair_starts import delivered_starts, starts_without
 from audit.scenario.ownership import EQUAL_SHARES
 from audit.scenario.ownership import Fairshare as Ranked
-from audit.scenario.releases.holds import Holding
+from audit.scenario.releases.holds import Holding, inferred_holds
 from audit.scenario.scenario import Scenario
 
 
@@ -170,7 +170,8 @@ def _delay(log: Scenario, row: int, holding: Holding) -> Delay | str:
     one = log.attempts.row(row, named=True)
     if one["standing"] in _STANDINGS:
         return _STANDINGS[Standing(one["standing"])]
-    until = held_until(log.attempts, log.pool, log.now, holding)
+    holds = inferred_holds(log.attempts, log.pool, log.now, holding)
+    until = held_until(log.attempts, log.pool, holds)
     found = agreed(log, until)
     chosen = np.arange(log.attempts.height) == row
     made = delivered_starts(log, found.known, held_until=until, chosen=chosen)

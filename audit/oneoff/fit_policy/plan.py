@@ -198,8 +198,8 @@ def plan(
             now, begin = log.setting.now, log.setting.log.from_time
             shown = look(log.described, own, now, begin)
             scenario = compared_with(log.described, shown.plateaus.pool, log.setting, usage)
-            until = held_until(scenario.attempts, scenario.pool, now, shown.holding)
             holds = inferred_holds(scenario.attempts, scenario.pool, now, shown.holding)
+            until = held_until(scenario.attempts, scenario.pool, holds)
             windows = find_windows(scenario, until, holds=holds, log_begin=log.setting.log_begin)
             looked.append((pool, shown, windows, scenario.but(pool=windows.pool), until))
         cells = [

@@ -14,7 +14,7 @@ import polars as pl
 from audit import periods
 from audit.array_types import Ints
 from audit.metrics.attempts.population import only
-from audit.metrics.waits.queue import Queued, queued, validity
+from audit.metrics.waits.queue import Queued, queued, ranges, validity
 from audit.model import Limit, Pool
 from audit.registry.reasons import DEPENDENCY_INFERRED, OWN_LIMIT_INFERRED
 from audit.scenario.releases.begin import jobs_at
@@ -102,8 +102,8 @@ def _under(limit: Limit, described: pl.DataFrame, pool: Pool, now: int) -> dict[
         begin, end = level.above(limit.most - amount)
         low = np.searchsorted(end, arrival[jobs], side="right")
         count = np.maximum(np.searchsorted(begin, leave[jobs]) - low, 0)
-        job = np.repeat(jobs, count)
-        place = np.arange(len(job)) + np.repeat(low - (np.cumsum(count) - count), count)
+        of, place = ranges(low, count)
+        job = jobs[of]
         found.append(
             (
                 row[job],

@@ -363,8 +363,6 @@ def _bounded(name: str, amount: Ints, started: Ints) -> _ClassProperty:
 
 def candidates(seen: Seen) -> list[WindowCandidate]:
     """Return the windows whose broken share, over some part of the log, is low enough to judge."""
-    if seen.days < LEAST_DAYS:
-        return []
     found = []
     for by in _sorted(seen):
         for overlap in (False, True) if by.name != "qos" else (False,):

@@ -45,11 +45,6 @@ class Seen:
             *map(np.ascontiguousarray, (since, ahead)),
         )
 
-    @cached_property
-    def days(self) -> float:
-        """The length of the log."""
-        return float(self.observed.last_arrival - self.observed.first) / DAY_S
-
 
 def local(times: Ints, zone: str) -> Ints:
     """Return instants as seconds since 1970-01-01 00:00 on the clock of a zone."""

@@ -166,8 +166,8 @@ class _Choice:
         self.known: set[str] = set()
         self.alike: dict[tuple[Any, ...], list[_Standing]] = {}
         """Those that were not judged yet, by what they share: clock, hours and overlap."""
-        self.judged: dict[str, _Standing | None] = {}
-        """Those that were judged with others; None: not plausible."""
+        self.judged: dict[str, InferredWindow | None] = {}
+        """Of those that were judged with others; None: not plausible."""
         self.failed = failed
 
     def best(self) -> InferredWindow | None:
@@ -213,17 +213,19 @@ class _Choice:
             every = hours.units_of_alike(one.seen, [other.candidate for other in likely])
             for other, units in zip(likely, every, strict=True):
                 self.judged[other.key] = self._with_evidence(other, *units)
-        judged = self.judged.pop(one.key)
-        if judged is not None and judged.window is not None:
-            self._put(judged.window.seconds, judged)
+        window = self.judged.pop(one.key)
+        if window is not None:
+            self._put(window.seconds, one._replace(window=window))
 
-    def _with_evidence(self, one: _Standing, rule: Units, neighbours: Units) -> _Standing | None:
+    def _with_evidence(
+        self, one: _Standing, rule: Units, neighbours: Units
+    ) -> InferredWindow | None:
         """Return a candidate with its evidence; None: it is not plausible."""
         if not evidence.plausible(rule, neighbours):
             return None
         found = evidence.judge(rule, neighbours)
         seconds = one.candidate.waiting(one.seen).within(found.days)
-        return one._replace(window=self._window(one.seen, one.candidate, found, seconds))
+        return self._window(one.seen, one.candidate, found, seconds)
 
     def _slice(self, one: _Standing, made: InferredWindow) -> None:
         """Judge the slices of a candidate, and try narrower ones in place of one that fails."""
