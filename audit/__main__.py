@@ -25,8 +25,9 @@ def main() -> NoReturn:
 
     from audit.files import caches, privacy
 
-    # Products of small matrices: idle threads would spin for longer than these take.
+    # Most frames and matrices are small: idle threads would spin for longer than these take.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    os.environ.setdefault("POLARS_MAX_THREADS", "1")
     privacy.keep_private()
     caches.give_back()
     caches.spill_privately()

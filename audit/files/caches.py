@@ -86,7 +86,9 @@ At 1 MiB, the faults of new pages took a quarter of the CPU time of an audit of 
 """
 UNUSED: Final = 32 << 20
 """Maximum bytes that are kept for later allocations; each page that is returned costs a fault."""
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # malloc.h
+GROWTH: Final = 16 << 20
+"""Bytes that are taken from the system at a time, for all allocations that are not alone."""
+_TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD = -1, -2, -3  # malloc.h
 _OF_POLARS: Final = "background_thread:true,dirty_decay_ms:200,muzzy_decay_ms:0"
 """Options of jemalloc. Without its thread, an idle arena keeps what was freed in it."""
 
@@ -99,6 +101,7 @@ def give_back() -> None:
         if adjust is not None:
             adjust(_MMAP_THRESHOLD, ALONE)
             adjust(_TRIM_THRESHOLD, UNUSED)
+            adjust(_TOP_PAD, GROWTH)
 
 
 def trim() -> None:

@@ -176,13 +176,8 @@ def ordered(frame: pl.DataFrame, *by: str) -> pl.DataFrame:
 def is_in_order(frame: pl.DataFrame, *by: str) -> bool:
     """Return whether the rows are sorted by these columns, nulls first."""
     keys = frame.select(by)
-    goes_back = pl.lit(value=False)
-    for name in reversed(by):
-        this, before = pl.col(name), pl.col(name).shift()
-        less = (this.is_null() & before.is_not_null()) | (this < before).fill_null(value=False)
-        goes_back = less | (this.eq_missing(before) & goes_back)
     pieces = (keys.slice(k, _PIECE + 1) for k in range(0, frame.height, _PIECE))
-    return not any(piece.select(goes_back.slice(1).any()).item() for piece in pieces)
+    return all(piece.is_sorted(by) for piece in pieces)
 
 
 def only(frame: pl.DataFrame, condition: pl.Expr | pl.Series) -> pl.DataFrame:
@@ -193,7 +188,7 @@ def only(frame: pl.DataFrame, condition: pl.Expr | pl.Series) -> pl.DataFrame:
     holds = frame.select(condition.alias("holds"))["holds"].fill_null(value=False)
     if holds.all():
         return frame
-    same = [name for name in frame.columns if frame.height >= _LEAST and is_single(frame, name)]
+    same = [name for name in frame.columns if frame.height >= LEAST and is_single(frame, name)]
     if len(same) in (0, frame.width):
         return frame.filter(holds)
     values = (pl.lit(frame.item(0, name), frame.schema[name]).alias(name) for name in same)
@@ -207,7 +202,8 @@ def beside(frame: pl.DataFrame, more: pl.DataFrame, keys: Sequence[str]) -> pl.D
     return frame.join(more, on=keys, how="left", maintain_order="left")
 
 
-_LEAST: Final = 1_000  # rows of a frame; of a smaller one nothing is worth saving
+LEAST: Final = 1 << 16
+"""Rows of a frame that is made compact: of a smaller one nothing is worth saving."""
 _BITS: Final = 16  # of a column, at most a byte per so many rows: it is a single value
 
 
@@ -222,7 +218,7 @@ def compact(frame: pl.DataFrame) -> pl.DataFrame:
     Whatever reads such a column by itself makes polars store all its values again, for good. 0 and
     −0 are equal but not the same: such columns stay as they are. So do frames of few rows.
     """
-    if frame.height < _LEAST:
+    if frame.height < LEAST:
         return frame
     schema = frame.schema
     likely = [

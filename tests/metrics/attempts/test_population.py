@@ -1,5 +1,6 @@
 import itertools
 import math
+from collections.abc import Iterator
 from unittest.mock import Mock
 
 import polars as pl
@@ -28,6 +29,14 @@ from tests.strategies import EPOCH, frame, workloads
 from tests.strategies import ended as record
 
 POOL = Pool("main", Resource.cpus, 100)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def small_frames_count() -> Iterator[None]:
+    """Frames of so few rows that tests are quick are made compact, too."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(population, "LEAST", 1_000)
+        yield
 
 
 @given(
