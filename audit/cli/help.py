@@ -33,7 +33,7 @@ HELP: Final[Mapping[str, CommandHelp]] = {
         "'fairaudit explain JOB' shows why a pending job waits"),
     "stuck": CommandHelp(
         AUDIT, "fairaudit stuck", "report.md",
-        "'fairaudit explain JOB' shows why one of them waited"),
+        "'fairaudit explain JOB' shows why a job waited"),
     "sshare": CommandHelp(
         AUDIT, "fairaudit sshare --explain anna --want 0.5", "sshare.md"),
     "simulate": CommandHelp(

@@ -9,7 +9,7 @@ cdef enum:
     SCATTERED = -3  # enough is free, but on no set of nodes
 
 
-# The order of ``audit.metrics.queue_walk.BOOKED``.
+# The order of ``audit.metrics.waits.walk.BOOKED``.
 cdef enum:
     HELD, UNAVAILABLE, RULE, RULE_FREE, OWN_QUEUED, OWN_RUNNING, KEPT_OWN
     CLAIMED, KEPT, EARLIER, LATER, CYCLE, UNEXPLAINED, NODES
