@@ -153,6 +153,11 @@ def no_database(path: object) -> UsageError:
     return UsageError(f"{path}: no such database; {remedy}")
 
 
+def unpublished(path: object) -> UsageError:
+    """Return the error about the published database of a site that has none yet."""
+    return UsageError(f"{path}: nothing is published yet; 'fairaudit run' does so")
+
+
 def failed(what: str, error: OSError) -> AuditError:
     """Return a system error in ``what`` as an error with the exit code of its remedy."""
     kind = UsageError if error.errno in UNWRITABLE else AuditError

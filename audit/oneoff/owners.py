@@ -5,7 +5,7 @@ from contextlib import closing
 from pathlib import Path
 
 from audit.config import Config, places
-from audit.errors import UsageError
+from audit.errors import UsageError, unpublished
 from audit.files import privacy
 from audit.model import Period
 from audit.pipeline import drawing
@@ -31,6 +31,8 @@ def from_published(
         StoreError: the database cannot be read.
     """
     path = folder / config.output.database
+    if not path.exists():
+        raise unpublished(path)
     archive = places.Site(config, folder).archive_of(path)
     opened = snapshots.open_snapshot(path, memory_limit=config.sql.memory_limit, archive=archive)
     with closing(opened) as con:

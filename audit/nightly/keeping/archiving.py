@@ -23,7 +23,7 @@ from audit import periods
 from audit.config import Cluster, Retention, places
 from audit.config.places import Site
 from audit.config.sections import ConfigSection
-from audit.errors import AuditError, StoreError, UsageError, refusals
+from audit.errors import AuditError, StoreError, UsageError, refusals, unpublished
 from audit.files import folders, lock, privacy, replace, state_folder
 from audit.nightly.history import RunHistory
 from audit.nightly.stages import Work, own_state
@@ -130,7 +130,7 @@ def listed(site: Site, cluster: str | None) -> list[str]:
     """
     published = site.database
     if not published.is_file():
-        raise UsageError(f"{published}: nothing is published yet; 'fairaudit run' does so")
+        raise unpublished(published)
     with closing(snapshots.open_snapshot(published, tables_only=True)) as con:
         months = archive.months(con, cluster)
     zones = {one.name: one.zone for one in site.config.clusters}

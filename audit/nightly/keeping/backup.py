@@ -28,7 +28,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from audit import __version__
 from audit.config.places import Site
 from audit.config.sections import ConfigSection
-from audit.errors import AuditError, StoreError, UsageError
+from audit.errors import AuditError, StoreError, UsageError, unpublished
 from audit.files import folders, privacy, replace, state_folder
 from audit.files.state_folder import HISTORY, STORE
 from audit.nightly import history
@@ -217,7 +217,7 @@ def save(site: Site, where: str | Path, now: int) -> tuple[Path, Backup]:
         raise UsageError(f"{target}: a backup's name ends in .tar, and a new folder's in a slash")
     published = site.database
     if not published.is_file():
-        raise UsageError(f"{published}: nothing is published yet; 'fairaudit run' does so")
+        raise unpublished(published)
     made = datetime.fromtimestamp(now, UTC)
     if target.is_dir():
         target /= f"fairaudit-{made:%Y%m%dT%H%M%SZ}.tar"

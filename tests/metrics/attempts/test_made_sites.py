@@ -13,7 +13,6 @@ import polars as pl
 import pytest
 
 from audit.metrics.attempts import passed_over
-from audit.metrics.attempts.account import KEY
 from audit.metrics.attempts.passed_over import PassedEvidence
 from audit.metrics.attempts.similar import walltime_class
 from audit.metrics.bursts import bursts
@@ -146,8 +145,7 @@ def test_users_of_real_logs(real_logs: Path, name: str, monkeypatch: pytest.Monk
     now, since = (int(times) for times in (ended.to_numpy().max(), ended.to_numpy().min()))
     found = find_plateaus(attempts, pool, now, since)
     limits = [*found.limits, *(rule.limit for rule in found.own)]
-    rows = attempts.select(*KEY, row=pl.int_range(pl.len()))
-    spans = forbidden(attempts, pool, now, limits).join(rows, on=KEY).sort("row", "begin")
+    spans = forbidden(attempts, pool, now, limits)
     barred = Barred(*(spans[column].to_numpy() for column in ("row", "begin", "end")))
     marked = unstartable(attempts, found.pool, now, since, [rule.limit for rule in found.own])
     share = unstartable_share(attempts.with_columns(marked)) or 0.0

@@ -65,8 +65,7 @@ def test_kth_sp2_with_its_closed_hours(real_logs: Path, tmp_path: Path) -> None:
     )
     accepted(page)
     assert page.verdict == (
-        "Fair: No user was overtaken clearly more often than others; closed hours and a full "
-        "machine cost most."
+        "Fair: Those overtaken more often lost little; closed hours and a full machine cost most."
     )
     assert totals(page) == ["39 %", "38 %", "2 %", "21 %"]
     shown = causes(page)
