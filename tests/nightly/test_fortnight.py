@@ -198,7 +198,7 @@ def compare(tmp_path: Path, nights: int, faults: Faults) -> None:
 @pytest.mark.slow
 def test_a_fortnight_with_faults(tmp_path: Path) -> None:
     faults = {
-        1: "reading the second log",
+        1: "reading a log",
         2: "half a log",
         3: "storing results",
         4: "full disk",
