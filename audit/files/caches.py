@@ -87,7 +87,7 @@ At 1 MiB, the faults of new pages took a quarter of the CPU time of an audit of 
 UNUSED: Final = 32 << 20
 """Maximum bytes that are kept for later allocations; each page that is returned costs a fault."""
 GROWTH: Final = 16 << 20
-"""Bytes that are taken from the system at a time, for all allocations that are not alone."""
+"""Bytes by which the heap grows at a time: it saves 2 % of an audit of KTH-SP2."""
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD = -1, -2, -3  # malloc.h
 _OF_POLARS: Final = "background_thread:true,dirty_decay_ms:200,muzzy_decay_ms:0"
 """Options of jemalloc. Without its thread, an idle arena keeps what was freed in it."""
