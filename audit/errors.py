@@ -154,7 +154,7 @@ def no_database(path: object) -> UsageError:
 
 
 def unpublished(path: object) -> UsageError:
-    """Return the error about the published database of a site that has none yet."""
+    """Return the error about a site that published no database yet."""
     return UsageError(f"{path}: nothing is published yet; 'fairaudit run' does so")
 
 

@@ -116,7 +116,7 @@ def test_permuted_names_are_not_named(real_logs: Path, name: str) -> None:
 
 
 class RealLog(NamedTuple):
-    """What three implementations of the definition find in a log (SPEC §11)."""
+    """The findings of three implementations of the definition in a log (SPEC §11)."""
 
     zone: str
     tested: int
