@@ -30,16 +30,17 @@ def from_published(
         UsageError: no such database, cluster, period, user or account.
         StoreError: the database cannot be read.
     """
-    path = folder / config.output.database
-    if not path.exists():
+    site = places.Site(config, folder)
+    path = site.database
+    if not path.is_file():
         raise unpublished(path)
-    archive = places.Site(config, folder).archive_of(path)
-    opened = snapshots.open_snapshot(path, memory_limit=config.sql.memory_limit, archive=archive)
+    memory_limit = config.sql.memory_limit
+    opened = snapshots.open_snapshot(path, memory_limit=memory_limit, archive=site.archive)
     with closing(opened) as con:
         name, of = _computed(con, cluster, period)
         drawing.names(con, name).require(whose)
         contents = drawing.contents_of(con, config, name, of)
-        target = places.Site(config, folder).report(name, of.name)
+        target = site.report(name, of.name)
         privacy.shared_folder(target, with_group=config.output.shared_with_group)
         linked = (target / drawing.HTML).is_file()
         return drawing.write(con, config, contents, whose, target, linked=linked)
