@@ -36,6 +36,7 @@ test: develop test-programs ## run the test suite, in a few minutes
 	@HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-few} $(PY) -m pytest -m "$(TESTS)" $(PYTEST_FLAGS)
 
 test-thorough: extras test-programs ## sweeps, fault injection, long scenarios, real logs, wheels, many examples
+	@.ci/daemons prometheus
 	@$(PY) -m pytest -m "(thorough or hypothesis) and not slow and not slurm and not sites" $(PYTEST_FLAGS)
 
 test-slow: develop test-programs ## tests that take minutes each
@@ -48,7 +49,7 @@ test-sites: develop ## simulate sites with known rules and victims, into docs/re
 	@$(PY) -m pytest -m sites $(PYTEST_FLAGS)
 
 test-slurm: develop ## start a Slurm cluster and compare with it (as root; installs Slurm)
-	@.ci/daemons
+	@.ci/daemons slurm
 	@$(PY) -m pytest -m "slurm and not slow" tests/slurm
 
 test-security: develop test-programs ## attacks: SQL, crafted databases and backups, neighbours, names

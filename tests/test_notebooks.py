@@ -47,7 +47,6 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return once(tmp_path_factory, "demo", make) / "fairaudit-out" / "audit.duckdb"
 
 
-@pytest.mark.ci
 @pytest.mark.thorough
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs_on_the_database_of_the_demo(

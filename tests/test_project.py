@@ -126,7 +126,6 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return once(tmp_path_factory, "site", build) / "html"
 
 
-@pytest.mark.ci
 @pytest.mark.thorough
 def test_the_site_loads_nothing_from_elsewhere(built: Path) -> None:
     pages = sorted(set(built.rglob("*.html")) - {built / "404.html"})  # which needs a server
@@ -145,7 +144,6 @@ def test_the_site_loads_nothing_from_elsewhere(built: Path) -> None:
 FOUND = "[...document.querySelectorAll('.md-search-result__item a')].map(e => e.href)"
 
 
-@pytest.mark.ci
 @pytest.mark.thorough
 @pytest.mark.chromium
 @pytest.mark.skipif(not chromium.PROGRAM.exists(), reason="SEARCH NOT TESTED: no chromium")

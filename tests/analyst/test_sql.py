@@ -120,21 +120,19 @@ def stopped(published: Path, statement: str, form: str, **keys: object) -> str:
 ALL = "SELECT a.range AS x, b.range AS y FROM range(100000) AS a, range(10000) AS b"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("statement", "form", "key"),
     [
         ("SELECT count(*) FROM range(1000000) AS a, range(1000000) AS b", "table", "timeout_s"),
-        pytest.param(ALL, "csv", "timeout_s", marks=pytest.mark.thorough),
+        (ALL, "csv", "timeout_s"),
         (ALL, "parquet", "memory_limit"),
-        pytest.param(
-            f"{ALL} ORDER BY x + y DESC", "json", "memory_limit", marks=pytest.mark.thorough
-        ),
+        (f"{ALL} ORDER BY x + y DESC", "json", "memory_limit"),
         ("SELECT repeat('x', 2000000000) AS x", "table", "memory_limit"),
-        pytest.param(
+        (
             "WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT n FROM t) FROM t",
             "csv",
             "timeout_s",
-            marks=pytest.mark.thorough,
         ),
     ],
 )
@@ -191,6 +189,7 @@ def test_no_function_without_arguments_shows_paths_of_this_machine(
     assert answered > 20
 
 
+@pytest.mark.thorough
 def test_tables_show_times_in_the_clusters_zone(tmp_path: Path) -> None:
     path = tmp_path / "zones.duckdb"
     asked = "SELECT to_timestamp(0) AS instant"

@@ -166,6 +166,7 @@ def test_what_is_no_database_of_ours_is_not_replaced(run: Run, tmp_path: Path) -
     assert left_in(tmp_path) == ["a.swf", "notes.txt", "other.duckdb"]
 
 
+@pytest.mark.thorough
 def test_a_job_larger_than_the_pool_is_counted(run: Run, tmp_path: Path) -> None:
     write(tmp_path / "a.swf", busy(60))
     done = run("audit", "a.swf", *QUICK, "--pool-size", 3)
@@ -175,6 +176,7 @@ def test_a_job_larger_than_the_pool_is_counted(run: Run, tmp_path: Path) -> None
     assert warning in done.stderr
 
 
+@pytest.mark.thorough
 def test_the_next_step_names_the_database_and_the_configuration(run: Run, tmp_path: Path) -> None:
     write(tmp_path / "a.swf", busy(20))
     usual = run("audit", "a.swf", *QUICK).stderr
@@ -186,6 +188,7 @@ def test_the_next_step_names_the_database_and_the_configuration(run: Run, tmp_pa
     assert found.endswith("'fairaudit audit LOG --config found.toml' audits with what was found\n")
 
 
+@pytest.mark.thorough
 def test_a_verdict_that_counts_as_a_failure_ends_with_1(run: Run, tmp_path: Path) -> None:
     """Only where the configuration lists the word."""
     write(tmp_path / "mine.swf", busy(20))

@@ -41,6 +41,7 @@ def test_doctor_says_that_mails_have_no_pictures(run: Run, monkeypatch: pytest.M
     assert "resvg-py is not installed, so mails have no pictures" in run("doctor").stdout
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("audited", "sound_installation")
 def test_doctor_compares_limits_with_the_logs(run: Run, tmp_path: Path) -> None:
     # Users 1 to 3 request 1 to 4 CPUs.
@@ -65,6 +66,7 @@ def test_doctor_compares_limits_with_the_logs(run: Run, tmp_path: Path) -> None:
     assert found(each, "other").endswith(f"{DATABASE} has no cluster 'other' yet")
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("audited", "sound_installation")
 @pytest.mark.parametrize(
     ("usage", "said"),

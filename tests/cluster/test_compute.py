@@ -52,6 +52,7 @@ def test_attempts_of_published_weeks_are_not_read_up_to_a_gap(
     assert _first_stretch(blocks) == first
 
 
+@pytest.mark.thorough
 def test_periods_share_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = [
         line(k, submit=k * DAY, wait=60, run=3_600, walltime=4_000, allocated=1)
@@ -265,6 +266,7 @@ def results(
     return {table: pl.concat(made[table], how="diagonal") for table in TABLES if table in made}
 
 
+@pytest.mark.thorough
 @settings(max_examples=examples(8), deadline=None)
 @given(with_arrays())
 def test_tables_on_disk_give_the_same_figures(held: pl.DataFrame) -> None:
@@ -277,6 +279,7 @@ def test_tables_on_disk_give_the_same_figures(held: pl.DataFrame) -> None:
         assert rows.equals(expected[table], null_equal=True), table
 
 
+@pytest.mark.thorough
 @settings(max_examples=examples(12), deadline=None)
 @given(with_arrays(), st.booleans())
 def test_one_record_of_many_tasks_gives_the_figures_of_many_records(

@@ -43,6 +43,7 @@ def results(folder: Path) -> pl.DataFrame:
     return found
 
 
+@pytest.mark.thorough
 def test_a_sample_is_drawn_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def cost(work: Workload, policy: Policy) -> Floats:
         return np.ones(len(work.arrival))

@@ -174,6 +174,7 @@ def lab(
     return charges.charged(described, setting, shares), setting, shares
 
 
+@pytest.mark.thorough
 def test_histories_equal_sshare(lab: tuple[pl.DataFrame, ClusterSettings, FairshareInputs]) -> None:
     charged, setting, shares = lab
     assert shares.tree is not None

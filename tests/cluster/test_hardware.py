@@ -242,12 +242,13 @@ def test_without_readable_nodes_all_partitions_are_one_group(nodes: str | None) 
     assert groups(("a", nodes), ("b", nodes)) == [["a", "b"]]
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("figures_only")
 @pytest.mark.parametrize(
     ("overlap", "nodes"),
     [
         (False, SMALL),
-        pytest.param(True, SMALL, marks=pytest.mark.thorough),
+        (True, SMALL),
         pytest.param(False, LARGE, marks=pytest.mark.slow),
         pytest.param(True, LARGE, marks=pytest.mark.slow),
     ],

@@ -62,6 +62,7 @@ def test_a_night_begins_some_submissions_before_its_window(monkeypatch: pytest.M
     assert since["row"].to_list() == list(range((begun - 60) // 7 * 7, 300, 7))
 
 
+@pytest.mark.thorough
 def test_an_audit_predicts_where_jobs_are_pending_or_if_requested(tmp_path: Path) -> None:
     """Audits of the same log with and without predictions are different runs."""
     *_, last = records(JOBS)

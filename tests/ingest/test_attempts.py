@@ -3,6 +3,7 @@
 from itertools import permutations
 
 import polars as pl
+import pytest
 
 from audit.formats import swf
 from audit.formats.dialects import PLAIN
@@ -170,6 +171,7 @@ def test_a_requeued_job_has_several_attempts() -> None:
     assert kept(found) == [("19", 1, 10, 20), ("19", 2, 30, 40)]
 
 
+@pytest.mark.thorough
 def test_a_part_of_a_resized_job_has_no_arrival() -> None:
     first = dump(execution("85", 0, 305, 605, "RESIZING"), input_id="a")
     second = dump(execution("85", 605, 605, 705, "RESIZING"), input_id="b")

@@ -50,6 +50,7 @@ def cut(log: Opened, block_bytes: int) -> Opened:
     return log._replace(dialect=replace(log.dialect, block_bytes=block_bytes))
 
 
+@pytest.mark.thorough
 @settings(max_examples=examples(20))
 @given(st.data())
 def test_blocks_of_any_size_leave_the_same_store(data: st.DataObject) -> None:

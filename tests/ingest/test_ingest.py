@@ -111,6 +111,7 @@ JOBS = "JobID|User|State|Submit|Start|End|AllocCPUS\n" + "".join(
 BAD_AND_GOOD = {"bad.psv": JOBS + ("1|2|" + "x" * 200 + "\n") * 5_000, "good.swf": busy()}
 
 
+@pytest.mark.thorough
 def test_only_some_of_many_refused_lines_are_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -119,6 +119,7 @@ def test_a_line_that_was_cut_is_not_whole_when_it_is_read_again(
     assert queries.failed_checks(con) == {}
 
 
+@pytest.mark.thorough
 def test_tasks_without_a_record_wait_from_day_to_day(tmp_path: Path) -> None:
     days = [
         of("7[].srv", queued(100, array_indices="1-5")),

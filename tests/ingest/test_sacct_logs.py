@@ -47,6 +47,7 @@ def test_a_requeued_job_has_two_attempts(con: Connection) -> None:
     assert found.select("attempt", "state").rows() == [(1, "REQUEUED"), (2, "COMPLETED")]
 
 
+@pytest.mark.thorough
 def test_files_that_tell_of_the_same_jobs_change_nothing(con: Connection) -> None:
     take_in(con, "c", open_logs([CAPTURES / "x_d.psv"]))
     before = attempts(con).drop("line", "byte_offset")
@@ -206,6 +207,7 @@ def test_a_name_that_comes_late_is_as_good_as_one_at_once(
     assert queries.failed_checks(con) == {}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("asked", [None, "three"])
 def test_several_clusters_leave_the_store_untouched(
     con: Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: str | None
@@ -232,6 +234,7 @@ def tasks(con: Connection) -> list[tuple[object, ...]]:
     return attempts(con).sort("job_id").select("job_id", "state", "tasks", "array_tasks").rows()
 
 
+@pytest.mark.thorough
 def test_an_array_from_night_to_night(tmp_path: Path) -> None:
     """Whatever the order in which its dumps are read."""
     at = "2026-03-02T00:00:00"

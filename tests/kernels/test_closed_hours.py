@@ -3,6 +3,7 @@
 from collections.abc import Collection
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -113,6 +114,7 @@ def test_forbidden_starts_are_those_of_the_definition(
     assert {day - 2: count for day, count in enumerate(days.tolist()) if count} == waiting
 
 
+@pytest.mark.thorough
 @given(spans(), st.lists(st.integers(-1, 2), min_size=ATTEMPTS, max_size=ATTEMPTS))
 def test_tables_of_hours_are_those_of_the_definition(rows: list[Row], bins: list[int]) -> None:
     of_start, start = np.arange(ATTEMPTS), np.arange(ATTEMPTS) * 7_000 - 20_000

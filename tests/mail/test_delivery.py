@@ -223,6 +223,7 @@ def test_no_server_then_one(place: Path, server: Server, cert: Path) -> None:
     assert server.recipients == sorted(FIVE)
 
 
+@pytest.mark.thorough
 def test_asked_to_stop_while_it_waits(place: Path, server: Server, cert: Path) -> None:
     server.answers["emil@example.org"] = ["450 busy"] * 3
     asked = iter([False, False, True, True])
@@ -287,7 +288,7 @@ test.deliver(place, test.mailing(place, server=Server(int(sys.argv[4])), cert=ce
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("when", ["before", pytest.param("after", marks=pytest.mark.ci)])
+@pytest.mark.parametrize("when", ["before", "after"])
 def test_killed_for_real(place: Path, server: Server, cert: Path, when: str) -> None:
     """kill -9 between the claim and the connection, and when the mail is with the server."""
     child = subprocess.Popen([sys.executable, "-c", CHILD, place, cert, when, str(server.port)])
@@ -367,6 +368,7 @@ def test_two_at_once_send_each_mail_once(place: Path, server: Server, cert: Path
     assert server.recipients == sorted(FIVE)
 
 
+@pytest.mark.thorough
 def test_racing_for_the_same_mails(place: Path) -> None:
     settings = mailing(place)
     found: list[Delivered] = []
@@ -458,6 +460,7 @@ def test_a_report_is_mailed_again_only_when_it_is_complete_or_if_configured(
     assert len(deliver(place, mailing(place, to, corrections=True)).sent) == 1
 
 
+@pytest.mark.thorough
 def test_new_definitions_mail_nothing(place: Path) -> None:
     to = {"addresses": ("anna@example.org",), "charts": False}
     settings = mailing(place, to, corrections=True)

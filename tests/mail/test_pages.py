@@ -92,6 +92,7 @@ def test_each_gets_what_is_about_them_and_of_nobody_else(
     assert any(line.startswith("User annabella typically waited ") for line in lines[1:3])
 
 
+@pytest.mark.thorough
 def test_an_attached_page_can_be_verified(place: Path, server: Server, cert: Path) -> None:
     settings = mailing(place, ANN, server=server, cert=cert)
     deliver(place, settings)

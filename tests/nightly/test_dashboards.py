@@ -70,6 +70,7 @@ def waits(night: Path, where: str) -> list[int]:
         return [wait for (wait,) in database.rows(con, query)]
 
 
+@pytest.mark.thorough
 def test_prometheus_reads_the_file_and_its_histograms_count_the_waits(night: Path) -> None:
     parser = pytest.importorskip("prometheus_client.parser", reason="run `make extras`")
     text = (night / "fair.prom").read_text()
@@ -105,6 +106,7 @@ def test_no_user_is_named_and_accounts_only_on_request(night: Path) -> None:
         assert "account=" not in metrics_file.text(con, NOW, 0)
 
 
+@pytest.mark.thorough
 def test_the_dashboards_are_those_of_their_generator() -> None:
     """Where this fails: ``make dashboards``."""
     pytest.importorskip("grafana_foundation_sdk", reason="run `make extras`")
@@ -206,7 +208,6 @@ def wait_for(server: str) -> None:
     pytest.fail("Prometheus did not scrape the file")
 
 
-@pytest.mark.ci
 @pytest.mark.thorough
 def test_prometheus_answers_every_query_of_the_dashboards(prometheus: str, night: Path) -> None:
     for where, expression in queries():

@@ -67,6 +67,7 @@ def test_what_is_no_longer_kept_is_not_listed(folder: Path, tmp_path: Path) -> N
     assert ">2026-02</a>" not in text
 
 
+@pytest.mark.thorough
 def test_a_run_that_was_killed_before_the_page_was_written_is_completed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -98,6 +99,7 @@ PLANNED = (SLURM / "begin_in_future" / "sacct.txt").read_text().replace("03-12",
 LAST = 1_772_420_400  # its latest submission, start or end
 
 
+@pytest.mark.thorough
 def test_no_report_of_a_month_that_has_not_happened(tmp_path: Path) -> None:
     """A pending job may start on 20 May at the earliest; all that happened was in March."""
     settings = site(tmp_path, sources=({"files": "logs/*.txt", "silent_days": 2},))
@@ -118,6 +120,7 @@ def begins(folder: Path) -> list[tuple[str, float]]:
     return published(folder, sql)
 
 
+@pytest.mark.thorough
 def test_a_source_may_say_when_its_log_begins(tmp_path: Path) -> None:
     """Only figures that depend on the begin are computed again when it changes."""
     records = site(tmp_path)
@@ -142,6 +145,7 @@ def test_a_source_may_say_when_its_log_begins(tmp_path: Path) -> None:
     assert run(Site(known, tmp_path), NOW + 3, stages=FIGURES).computed == []
 
 
+@pytest.mark.thorough
 def test_a_stated_part_of_the_workload_is_in_the_report_and_recomputes(tmp_path: Path) -> None:
     """The population belongs to the settings in force: the whole cluster is done again."""
     for population, told in (("part", True), (None, False)):

@@ -36,7 +36,6 @@ def held_s(folder: Path) -> object:
 
 
 @pytest.mark.thorough
-@pytest.mark.ci
 def test_new_samples_change_the_figures_once(tmp_path: Path) -> None:
     settings = site(tmp_path, evidence=({"kind": "squeue", "files": "said/*"},))
     write(tmp_path / "logs" / "1.swf", month(0))
@@ -63,6 +62,7 @@ def test_new_samples_change_the_figures_once(tmp_path: Path) -> None:
     assert held_s(tmp_path) == 60
 
 
+@pytest.mark.thorough
 def test_a_command_is_called_each_night(tmp_path: Path) -> None:
     command = ("printf", TABLE.format(job=1, reason="Dependency"))
     settings = site(tmp_path, evidence=({"kind": "squeue", "command": command},))

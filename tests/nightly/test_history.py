@@ -23,6 +23,7 @@ def stages(folder: Path) -> list[tuple[str, str | None, str]]:
     return [(e.stage, e.cluster, e.state) for e in reversed(history.read(folder / STATE))]
 
 
+@pytest.mark.thorough
 def test_each_stage_is_noted_with_its_failure(tmp_path: Path) -> None:
     settings = site(tmp_path)
     write(tmp_path / "logs" / "1.swf", month(0, jobs=9))

@@ -227,6 +227,7 @@ def test_a_source_gone_silent_is_an_alarm(tmp_path: Path, source: dict[str, obje
     assert found.exit_code == 1
 
 
+@pytest.mark.thorough
 def test_a_changed_mapping_reads_files_again_and_restates(tmp_path: Path) -> None:
     log = tmp_path / "logs" / "log.csv"
     log.parent.mkdir()

@@ -257,6 +257,7 @@ def test_periods_without_records_are_not_computed_and_the_next_report_says_so(
     assert told == ["2026-01-15"]
 
 
+@pytest.mark.thorough
 def test_a_wrong_clock_makes_no_days_and_is_reported(tmp_path: Path) -> None:
     settings = site(tmp_path, period="day")
     wrong = line(99, submit=-50 * 365 * DAY + 9, wait=5, run=10)
@@ -322,6 +323,7 @@ def test_thresholds_find_what_exceeds_them(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.thorough
 def test_pools_and_their_steps(tmp_path: Path) -> None:
     records = [
         line(k, submit=k * 100, run=3600, allocated=2, queue=k % 2, user=k % 3) for k in range(40)

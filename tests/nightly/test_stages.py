@@ -108,6 +108,7 @@ def _night_with_shares(folder: Path) -> None:
     assert run(Site(settings, folder), NOW, stages=FIGURES).computed == ["c 2026-01"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("change", CHANGES)
 def test_whatever_changes_is_looked_at(
     tmp_path: Path,

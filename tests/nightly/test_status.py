@@ -60,6 +60,7 @@ def test_a_planned_first_run_is_not_overdue_before_its_time(tmp_path: Path) -> N
     assert status.due(settings, cluster, [], {}) is None
 
 
+@pytest.mark.thorough
 def test_a_run_that_was_stopped_is_due_at_once(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -79,6 +80,7 @@ def test_other_times_for_one_cluster_in_its_zone(tmp_path: Path) -> None:
     assert standing.next == epoch("2026-03-16T06:00+09:00")
 
 
+@pytest.mark.thorough
 def test_a_failure_of_another_cluster_is_none_of_this_one(tmp_path: Path) -> None:
     base = site(tmp_path).model_dump()
     (first,) = base["clusters"]

@@ -89,10 +89,8 @@ def test_without_arrivals_nothing_is_simulated(tmp_path: Path) -> None:
 # --- how pools decide ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "others",
-    [pytest.param("", marks=pytest.mark.thorough), "2|ben|p|COMPLETED|{}|{}|{}|cpu=4,node=1\n"],
-)
+@pytest.mark.thorough
+@pytest.mark.parametrize("others", ["", "2|ben|p|COMPLETED|{}|{}|{}|cpu=4,node=1\n"])
 def test_resources_that_were_used_for_no_time_stop_no_audit(tmp_path: Path, others: str) -> None:
     header = HEADER.replace("Start", "Submit|Start")
     none = f"1|ana|p|COMPLETED|{clock(0)}|{clock(60)}|{clock(60)}|cpu=4,mem=8G,node=1,gres/gpu=2\n"
@@ -183,6 +181,7 @@ def plainly(log: Path, out: Path, **options: Any) -> AuditResult:
     return audit(Session(request, Config(), fit=False), AuditOptions(out=out, pdf=False, **options))
 
 
+@pytest.mark.thorough
 def test_a_begin_time_in_the_future_is_no_instant_of_the_log(tmp_path: Path) -> None:
     """By hand: 2 CPUs are busy from the first end, at 01:00, to the last start, at 03:00."""
     outcome = plainly(SLURM / "begin_in_future" / "sacct.txt", tmp_path / "out")
@@ -219,6 +218,7 @@ def outside(outcome: AuditResult) -> list[tuple[str, float, float]]:
     return stores.rows(outcome.database, sql)
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("figures_only")
 def test_a_log_selected_by_end_begins_at_its_first_end(assumed: AuditResult) -> None:
     """By hand: busy from 3,600 to 10,800 s; the third job waits 1,800 s before, 3,600 s in it."""
@@ -231,6 +231,7 @@ def test_a_log_selected_by_end_begins_at_its_first_end(assumed: AuditResult) -> 
     assert again.log_begin == 1_767_225_600 + 3_600
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("figures_only")
 def test_a_given_backfilling_decides_the_plan_of_the_account(
     assumed: AuditResult, tmp_path: Path
@@ -283,6 +284,7 @@ def stored(outcome: AuditResult, query: str) -> list[tuple[Any, ...]]:
     return stores.rows(outcome.database, query)
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("figures_only")
 def test_a_row_of_waiting_tasks_counts_each_of_them(tmp_path: Path) -> None:
     """Slurm's `3_[0-9]`, and the same state as `sacct --array` prints it."""
@@ -318,6 +320,7 @@ def test_a_cancelled_array_gave_up_with_all_its_tasks(tmp_path: Path) -> None:
     assert stored(outcome, query) == [(6, 600)]
 
 
+@pytest.mark.thorough
 def test_an_id_that_slurm_cut_is_a_lower_bound(tmp_path: Path) -> None:
     rows = (ARRAYS / "slurm.psv").read_text().replace("3_[0-9]", "3_[0,2,4,...]")
     outcome = of_arrays(write(tmp_path / "a.psv", rows), tmp_path / "out")

@@ -50,6 +50,7 @@ def test_a_job_in_words() -> None:
     )
 
 
+@pytest.mark.thorough
 def test_a_shape_gets_an_interval(run: Run, site: Path) -> None:
     of_config = ("--config", "config.toml")
     asked = ("when", site, "--cpus", "4", "--walltime", "2h", *of_config)
@@ -66,6 +67,7 @@ def test_a_shape_gets_an_interval(run: Run, site: Path) -> None:
     assert "more than the pool or one of its limits ever allows" in rows[2]
 
 
+@pytest.mark.thorough
 def test_what_is_wrong_with_a_shape(run: Run, site: Path) -> None:
     for wrong, remedy in (
         (("--walltime", "2h"), "pass --cpus"),

@@ -88,6 +88,7 @@ def test_an_error_in_a_cell_ends_it_and_keeps_the_others(tmp_path: Path) -> None
     assert did == ["a"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_it_between_cells(tmp_path: Path, number: signal.Signals) -> None:
     did: list[str] = []
@@ -254,6 +255,7 @@ def test_a_load_is_a_share_of_the_capacity(text: str) -> None:
         plans.loads(text)
 
 
+@pytest.mark.thorough
 def test_the_command(
     swf: Path,
     whole: Path,

@@ -98,6 +98,7 @@ def test_old_records_are_stated() -> None:
     assert warning == f"the records end at {end}, 28 d ago: 'now' and 'today' are of that time"
 
 
+@pytest.mark.thorough
 def test_what_is_not_pending_has_no_prediction(run: Run, tmp_path: Path, site: Path) -> None:
     of_config = ("--config", "config.toml")
     assert "is not pending" in run("when", "1", site, *of_config, check=2).stderr
@@ -111,6 +112,7 @@ def test_what_is_not_pending_has_no_prediction(run: Run, tmp_path: Path, site: P
     assert run("when", "--user", "7").stdout.startswith("No job of user 7 was pending at 2001-")
 
 
+@pytest.mark.thorough
 def test_each_waiting_task_of_an_array_is_predicted(run: Run, site: Path) -> None:
     """In sacct's one row for them, as in a row for each; and by the id of the row or of a task."""
     *lines, pending, _ = site.read_text().splitlines()

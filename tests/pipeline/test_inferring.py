@@ -6,6 +6,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import polars as pl
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -117,6 +118,7 @@ def test_what_ended_later_was_running_or_waiting() -> None:
     assert as_of(log, 31, 99).is_empty()
 
 
+@pytest.mark.thorough
 def test_all_of_the_log_is_that_of_an_audit() -> None:
     """A period that ends after a short log has its rules, and the account's own plan."""
     described, pool = LIMITED

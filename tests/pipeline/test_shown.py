@@ -88,6 +88,7 @@ def test_a_chain_holds() -> None:
     )
 
 
+@pytest.mark.thorough
 def test_many_chains_are_no_limit() -> None:
     """While most users who wait in a partition or QOS have chains, they run one job at a time."""
     site = made_site(WITHOUT["chains"].shorter(30), 6, *b"chains")
@@ -98,6 +99,7 @@ def test_many_chains_are_no_limit() -> None:
     assert {one.user for one in found.chains} == site.tied
 
 
+@pytest.mark.thorough
 def test_one_job_for_every_user_is_a_limit() -> None:
     """Their jobs start when the user's previous one ends, as those of chains would."""
     site = made_site(replace(SITE, rules=(TrueRule(1),)).shorter(10), 0)

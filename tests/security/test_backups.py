@@ -282,6 +282,7 @@ def test_a_crafted_backup_is_refused_before_anything_is_replaced(place: Path) ->
     assert found(place) == BEFORE
 
 
+@pytest.mark.thorough
 def test_the_command_reports_it_in_one_line(place: Path) -> None:
     (place / "config.toml").write_text('[[clusters]]\nname = "c"\nzone = "UTC"\n')
     (place / "b.tar").write_bytes(claimed(failing=5)(members(place / "b.tar")))

@@ -132,6 +132,7 @@ def test_paper_shows_them(tmp_path: Path) -> None:
         harmless(field, "metadata")
 
 
+@pytest.mark.thorough
 def test_mails_show_them(made: Site) -> None:
     mails = [
         message_from_bytes(path.read_bytes(), policy=policy.default)
@@ -157,14 +158,12 @@ def test_mails_show_them(made: Site) -> None:
         assert SHOWN in str(mail.as_string()) or SHOWN in str(mail.get_body())
 
 
-OFTEN: Final = [
+COMMANDS: Final = [
     ("status",),
     ("doctor", "--config", "config.toml"),
     ("explain", "3", "--config", "config.toml", "--cluster", odd("cluster")),
     ("sql", "SELECT * FROM runs", "--db", "fairaudit.duckdb", "--format", "csv"),
     ("deliver", "--dry-run"),
-]
-SELDOM: Final = [
     ("run",),
     ("status", "--format", "json"),
     ("explain", "3", "--config", "config.toml", "--format", "html"),
@@ -176,11 +175,8 @@ SELDOM: Final = [
 ]
 
 
-@pytest.mark.parametrize(
-    "words",
-    [*OFTEN, *(pytest.param(words, marks=pytest.mark.thorough) for words in SELDOM)],
-    ids=lambda words: " ".join(words[:2]),
-)
+@pytest.mark.thorough
+@pytest.mark.parametrize("words", COMMANDS, ids=lambda words: " ".join(words[:2]))
 def test_commands_show_them(made: Site, words: tuple[str, ...]) -> None:
     said = made.call(*words)
     assert said

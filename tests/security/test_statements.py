@@ -115,6 +115,7 @@ def confined(place: Place) -> Iterator[Reader]:
         yield opened
 
 
+@pytest.mark.thorough
 def test_the_operating_system_alone_keeps_every_file(place: Place, confined: Reader) -> None:
     """Nothing is checked or locked, so that DuckDB would run all of it."""
     if not confined.landlock:
@@ -135,6 +136,7 @@ def test_without_a_layer_files_are_lost(tmp_path: Path, statement: str) -> None:
     assert place.state() != before
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("statement", DESTROYING[:3])
 def test_without_landlock_no_byte_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, statement: str

@@ -71,6 +71,7 @@ def test_init_writes_pools_and_files_and_a_run_uses_them() -> None:
     assert not run(site, 1_800_000_200).computed
 
 
+@pytest.mark.thorough
 def test_an_audit_uses_them_and_keeps_their_values() -> None:
     request = LogRequest(logs=[Path("log.psv")], cluster="lab", files=NodeFiles(Path("nodes.txt")))
     outcome = audit(

@@ -75,6 +75,7 @@ def test_the_true_scheduler_backfills_as_the_pool_does(
         assert known_pool(made(changed, 0)).policy == policy
 
 
+@pytest.mark.thorough
 def test_on_a_site_as_configured_advice_promises_what_happens() -> None:
     found = _advised("strict", 0)
     assert {one.change for one in found.compared} >= {"--backfill easy"}
@@ -82,10 +83,8 @@ def test_on_a_site_as_configured_advice_promises_what_happens() -> None:
     assert found.agreement == 1.0
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [pytest.param(kind, marks=pytest.mark.thorough if n else ()) for n, kind in enumerate(UNKNOWN)],
-)
+@pytest.mark.thorough
+@pytest.mark.parametrize("kind", UNKNOWN)
 def test_on_a_site_that_decides_otherwise_advice_states_no_figure(kind: str) -> None:
     found = _advised(kind, 0)
     assert found.agreement is not None

@@ -28,10 +28,8 @@ Few users reach the level of CPUs × time: it is three times that of the kind af
 MOST_BESIDE: Final = 2
 """Greatest number of sites with rules on which another one is found, or one for too many days."""
 EVERY: Final = {**PLANTED, **WITHOUT}
-OFTEN: Final = {
-    *("jobs of an account in one partition", "window, half of the time", "decoys together"),
-}
-"""A limit, a window, and the kind without rules that resembles one most."""
+OFTEN: Final = {"jobs of an account in one partition", "window, half of the time"}
+"""A limit and a window."""
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,7 @@ def test_causes_agree_with_squeue(name: str, least: float, tmp_path: Path) -> No
     assert reasons.agreement(shown) >= least
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ONE_OFTEN)
 def test_evidence_halves_what_is_unexplained(name: str, tmp_path: Path) -> None:
     """docs/report/evidence.md has all figures; squeue once a minute and the logs."""
@@ -81,12 +82,9 @@ def test_drains_are_dated_to_the_second(tmp_path: Path) -> None:
     assert late == [435, 287]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
-    ("name", "least"),
-    [
-        ("north", (0.57, 0.68, 0.71)),
-        pytest.param("south", (0.59, 0.73, 0.75), marks=pytest.mark.thorough),
-    ],
+    ("name", "least"), [("north", (0.57, 0.68, 0.71)), ("south", (0.59, 0.73, 0.75))]
 )
 def test_evidence_of_drains_and_holds_raises_agreement_by_nodes(
     name: str, least: tuple[float, ...], tmp_path: Path

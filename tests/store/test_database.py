@@ -103,6 +103,7 @@ def test_a_writer_in_another_process_locks_the_file(tmp_path: Path) -> None:
         other.communicate("")
 
 
+@pytest.mark.thorough
 def test_nothing_is_reported_on_stderr_when_a_process_ends() -> None:
     """DuckDB's bindings report leaks at exit where polars holds on to their types."""
     script = """

@@ -47,6 +47,7 @@ def test_a_new_store_begins_as_the_kept_one(
         assert rows(con, "SELECT count(*) FROM records") == [(0,)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("damage", ["cut", "changed"])
 def test_a_damaged_one_is_made_again(damage: str, tmp_path: Path, kept: Path) -> None:
     assert empty.place(tmp_path / "one")

@@ -74,10 +74,8 @@ def made(folder: Path, compute: str, command: Sequence[str], patch: pytest.Monke
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(found)}
 
 
-@pytest.mark.parametrize(
-    "command",
-    [pytest.param(one, marks=() if one == "run" else pytest.mark.thorough) for one in COMMANDS],
-)
+@pytest.mark.thorough
+@pytest.mark.parametrize("command", COMMANDS)
 def test_configured_workers_do_the_work_with_the_same_result(
     command: str,
     tmp_path: Path,

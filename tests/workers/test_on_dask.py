@@ -219,6 +219,7 @@ LOST: list[tuple[Callable[[Any], object], str]] = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("how", "what"), LOST, ids=["workers", "scheduler"])
 def test_if_all_are_lost_it_ends_with_a_plain_error(
     running: Running, how: Callable[[Any], object], what: str, tmp_path: Path
@@ -228,6 +229,7 @@ def test_if_all_are_lost_it_ends_with_a_plain_error(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("how", [how for how, _ in LOST], ids=["workers", "scheduler"])
 def test_or_this_process_goes_on_alone(running: Running, how: Callable[[Any], object]) -> None:
     made, said = lose(running, how, running[1].model_copy(update={"fallback": True}))
@@ -328,6 +330,7 @@ def only_the_first(folder: str, ours: Mapping[str, str]) -> str:
     return "" if distributed.get_worker().name == 0 else remote.difference(ours, {}) or ""
 
 
+@pytest.mark.thorough
 def test_a_late_worker_of_another_version_is_left_out_and_named(
     running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -54,6 +54,7 @@ def test_a_capture_in_both_forms() -> None:
     assert (removed["account"], removed["occupancy_s"], removed["cpus"]) == ("group_chem", 12, 4)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("block_bytes", [100, 1_000])
 @pytest.mark.parametrize("form", get_args(Form))
 def test_blocks_of_any_length_tell_the_same(form: Form, block_bytes: int) -> None:

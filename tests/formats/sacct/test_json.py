@@ -137,6 +137,7 @@ def several(count: int, **form: Any) -> bytes:
 DOCUMENTS = several(7) + several(2, before=True) + several(0) + several(3, before=True)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("block_bytes", [300, 1_000, 3_000, 20_000])
 def test_blocks_of_any_length_tell_the_same(block_bytes: int) -> None:
     found, expected = parse(DOCUMENTS, block_bytes=block_bytes), parse(DOCUMENTS)

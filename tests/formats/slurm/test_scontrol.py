@@ -81,6 +81,7 @@ def test_the_cluster_s_name_where_its_configuration_stands_before() -> None:
     assert read(LAB + before).cluster is None
 
 
+@pytest.mark.thorough
 def test_hostile_text_takes_no_time() -> None:
     begun = process_time()
     for nodes in ("[" * 100_000, "n[1]," * 20_000, "n" + "[1-2]" * 50_000, "n[1-1000000]"):

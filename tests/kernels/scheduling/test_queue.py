@@ -69,6 +69,7 @@ def long_log(count: int, limited: bool) -> Log:
     return Log(tuple(jobs), (12,), most=most)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("limited", [False, True])
 def test_a_long_queue_as_defined(limited: bool) -> None:
     log = long_log(3 * LONG // 2, limited)

@@ -200,6 +200,7 @@ def test_a_period_has_its_own_subjects_and_everyones_context() -> None:
     assert second["re_unfairness"] == 50.0  # B: deserved 50·2 + 50·4, consumed 200; /2
 
 
+@pytest.mark.thorough
 @given(workloads(), st.integers(0, 40), st.integers(1, 40))
 @settings(max_examples=examples(20))
 def test_a_period_needs_no_attempts_but_those_around_it(

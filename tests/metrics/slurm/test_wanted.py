@@ -47,6 +47,7 @@ def test_the_first_tick_at_or_after() -> None:
     assert [next_tick(method, at) for at in (0, 7, 8, 67, 68)] == [7, 7, 67, 67, 127]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("algorithm", JUDGES)
 def test_no_fewer_shares_are_enough(seed: int, algorithm: str) -> None:

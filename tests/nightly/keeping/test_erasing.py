@@ -30,6 +30,8 @@ from tests.formats.contract import PLAIN_JOB
 from tests.security.test_names_with_key import forms
 from tests.shared import once
 
+pytestmark = pytest.mark.thorough
+
 NOW: Final = 2_000_000_000
 BEGIN: Final = 1_767_600_000  # 5 January 2026
 DAY: Final = 86_400
@@ -167,7 +169,6 @@ def states(folder: Path) -> dict[str, tuple[int, bytes]]:
     }
 
 
-@pytest.mark.thorough
 def test_nothing_but_logs_and_mails_contains_the_name(tmp_path: Path) -> None:
     place, of = tmp_path, settings(pdf=True)
     build(place, pdf=True)
@@ -229,7 +230,6 @@ def test_without_a_store(tmp_path: Path) -> None:
         erasing.erase(Site(settings(), tmp_path), "hedwig", NOW)
 
 
-@pytest.mark.thorough
 def test_with_a_key_the_pseudonym_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "logs").mkdir()
     (tmp_path / "logs" / "0.sacct").write_bytes(month(0))

@@ -38,6 +38,7 @@ def test_a_wait_is_explained_equally_from_a_log_and_from_its_audit(
     assert run("explain", "4").stdout == told
 
 
+@pytest.mark.thorough
 def test_a_job_of_a_chain_started_after_an_own_end(run: Run, tmp_path: Path) -> None:
     """Jobs of half a day, each of which waits for the one before and starts 40 s after its end."""
     step, half = 43_240, 43_200
@@ -72,6 +73,7 @@ def test_the_configured_cluster_is_explained_as_it_is_audited(
     assert run("explain", "4", "--db", database, "--format", "json").stdout == told
 
 
+@pytest.mark.thorough
 def test_an_order_by_usage_needs_the_configuration(run: Run, hand: Path, tmp_path: Path) -> None:
     site = '[[clusters]]\nname = "site"\n[[clusters.pools]]\nname = "small"\n'
     write(tmp_path / "c.toml", f'{site}capacity = {{ cpus = 4 }}\nfair_order = "fairshare"\n')

@@ -25,6 +25,7 @@ def figures() -> dict[str, tuple[float, float]]:
     return {row.user: (row.raw_usage / 3600, row.fairshare) for row in only}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("user", sorted(figures()))
 def test_the_last_line_of_the_course_is_that_of_the_table(user: str) -> None:
     asked = FairShareQuestion(user, since=EARLY)

@@ -38,6 +38,7 @@ def with_share(folder: Path, account: str, user: str, share: int) -> Path:
     return path
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("target", [0.2, 0.5])
 def test_the_shares_give_what_sshare_prints_with_them(target: float, tmp_path: Path) -> None:
     tick = int(LATE) - (int(LATE) - int(TICK)) % 60

@@ -267,6 +267,7 @@ def test_a_half_life_where_usage_does_not_decay(
     assert float(today["nuwt_median"]) != float(after["nuwt_median"])
 
 
+@pytest.mark.thorough
 def test_what_usage_was_before_another_half_life(tmp_path: Path) -> None:
     chosen = tmp_path / "config.toml"
     chosen.write_text(CONFIG, encoding="utf-8")
@@ -281,6 +282,7 @@ def test_what_usage_was_before_another_half_life(tmp_path: Path) -> None:
     assert "usage is that of the last 7 windows of 7\u00a0d, each weighing 0.7 times" in page
 
 
+@pytest.mark.thorough
 def test_intervals_are_of_as_many_resamples_as_configured(tmp_path: Path) -> None:
     # ten users, one attempt at a time, of other lengths
     lines, free = [], 0
@@ -324,6 +326,7 @@ def test_whatif_refuses_what_it_cannot_do(
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.thorough
 def test_another_penalty_is_not_taken_for_what_was_computed(log: Path, tmp_path: Path) -> None:
     out, chosen = tmp_path / "out", tmp_path / "config.toml"
     kept = []

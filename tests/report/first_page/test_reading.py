@@ -18,7 +18,6 @@ def rows(page: FirstPage, group: int) -> list[tuple[str, ...]]:
     return [(row.label, *(of.plain for of in row[3:])) for row in page.who[group].rows]
 
 
-@pytest.mark.ci
 def test_kth_sp2_without_windows(real_logs: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     outcome, page = public(tmp_path_factory, real_logs / "swf" / "KTH-SP2-1996-2.1-cln.swf.gz")
     accepted(page)

@@ -98,6 +98,7 @@ def test_a_trend_has_intervals_where_days_are_enough(tmp_path: Path) -> None:
     assert trend.changes[0].difference == Figure("wait_mean", 0, 0, 0, "s")
 
 
+@pytest.mark.thorough
 def test_with_fewer_than_ten_days_nothing_has_an_interval(tmp_path: Path) -> None:
     (part,) = page_of(audited(tmp_path, jobs("annabella", days=9))).parts
     assert part.wait_mean.value == 3 * HOUR
@@ -140,6 +141,7 @@ def test_nobody_else_is_named(ann: Connection) -> None:
     assert "annabella" in html
 
 
+@pytest.mark.thorough
 def test_not_even_the_record_knows_anybody_else(ann: Connection) -> None:
     for who in (ANN, Who("account", "mine")):
         record = repr(page(ann, who))
@@ -259,6 +261,7 @@ def test_fairshare_of_the_own_associations_alone(tmp_path: Path) -> None:
     assert "FairShare in account phys: 0.750" in html
 
 
+@pytest.mark.thorough
 def test_the_same_again_gives_the_same_bytes(ann: Connection) -> None:
     assert render.render_html(page(ann)) == render.render_html(page(ann))
 

@@ -78,7 +78,13 @@ def _violations(browser: chromium.Page | firefox.Page) -> object:
 
 
 @_missing(chromium.PROGRAM)
-@pytest.mark.parametrize("page", [_report, _owner, _index, _study])
+@pytest.mark.parametrize(
+    "page",
+    [
+        *(pytest.param(page, marks=pytest.mark.thorough) for page in (_report, _study)),
+        *(_owner, _index),
+    ],
+)
 def test_no_rule_is_broken_in_either_theme_wide_or_narrow(
     page: Callable[[], str], tmp_path: Path
 ) -> None:

@@ -284,6 +284,7 @@ def test_paper_refuses_whatever_is_outside() -> None:
             fetcher.fetch(address)
 
 
+@pytest.mark.thorough
 def test_the_full_tables_are_attached_to_the_paper(paper: bytes) -> None:
     document = pypdfium2.PdfDocument(paper)
     attached = [document.get_attachment(n) for n in range(document.count_attachments())]
@@ -308,6 +309,7 @@ def test_paper_has_numbered_pages_and_bookmarks(paper: bytes) -> None:
     assert document.is_tagged()
 
 
+@pytest.mark.thorough
 def test_a_report_of_many_rows_stays_short_on_paper() -> None:
     many = pool(users=tuple(f"u{number}" for number in range(2_000)))
     said = replace(contents(many), options=replace(contents().options, rows=5_000))
@@ -424,6 +426,7 @@ def test_templates_are_compiled_once_and_again_where_what_is_kept_is_damaged(
     assert made(compiling=False) == page
 
 
+@pytest.mark.thorough
 def test_no_table_of_the_paper_is_wider_than_the_page() -> None:
     """The table with most columns is that of causes; with intervals, it would be too wide."""
     shares = tuple(figure(cause.share, 0.123, 0.101, 0.154) for cause in CAUSES)

@@ -175,6 +175,7 @@ def test_the_rule_of_made_sites_is_found(real_logs: Path) -> None:
         assert known.agreement >= least
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("name", "least"), [*zip(CLUSTERS, (0.57, 0.59), strict=True)])
 def test_agreement_by_nodes_of_a_modern_cluster(name: str, least: float, tmp_path: Path) -> None:
     log = Capture(CAPTURES / name).site(tmp_path)

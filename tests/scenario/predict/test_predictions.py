@@ -58,7 +58,9 @@ def by_job(of: Scenario, made: pl.DataFrame, until: int) -> list[tuple[Any, ...]
     return named.filter(pl.col("made_at") <= until).sort("made_at", "job").rows()
 
 
-@pytest.mark.parametrize("place", [120, 200, 299])
+@pytest.mark.parametrize(
+    "place", [*(pytest.param(place, marks=pytest.mark.thorough) for place in (120, 200)), 299]
+)
 def test_the_future_changes_no_prediction(place: int) -> None:
     past = records()
     now = past[place]["submit_time"]
@@ -244,7 +246,9 @@ def test_of_a_burst_one_job_is_similar() -> None:
     assert len({*run.hours_of(np.arange(5)).tolist()}) == 5
 
 
-@pytest.mark.parametrize("place", [200, 250, 299])
+@pytest.mark.parametrize(
+    "place", [*(pytest.param(place, marks=pytest.mark.thorough) for place in (200, 250)), 299]
+)
 def test_a_job_is_predicted_before_its_submission_as_at_it(place: int) -> None:
     """Its shape, and one that can never start, are submitted when the log ends just before it."""
     past = records()[: place + 1]

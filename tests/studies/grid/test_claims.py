@@ -106,6 +106,7 @@ def held(found: Decided, words: str) -> set[ClaimHolds]:
     }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("conclusion", "scene", "verdict", "because", "parts"),
     [

@@ -82,6 +82,7 @@ def test_every_combination_has_its_row() -> None:
     assert len(table("figures")) == 33 * 5 * (1 + len(table("widths")))
 
 
+@pytest.mark.thorough
 def test_the_lead_counts_the_verdicts() -> None:
     counts = {"yes": 0, "no": 0, "undecided": 0}
     for row in table("verdicts"):
@@ -92,6 +93,7 @@ def test_the_lead_counts_the_verdicts() -> None:
     assert "40 attempts of a <log> under 27 combinations" in made().lead
 
 
+@pytest.mark.thorough
 def test_each_verdict_is_reported_with_its_figures() -> None:
     text = [
         part for of in made().sections for part in of.parts if not isinstance(part, Table | Chart)

@@ -38,6 +38,7 @@ def unplaced_lines(count: int) -> list[str]:
     ]
 
 
+@pytest.mark.thorough
 def test_usage_is_what_the_log_still_allows(tmp_path: Path) -> None:
     sizeless = line(99, submit=9_000, allocated=-1, user=5, group=-1, **NO_START)
     outcome = audited(tmp_path, [*unplaced_lines(40), sizeless])
@@ -79,6 +80,7 @@ def test_usage_is_what_the_log_still_allows(tmp_path: Path) -> None:
     assert "33.3" in page
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("known", "told"), [(45, False), (35, True)])
 def test_with_most_starts_unknown_the_log_cannot_tell(
     tmp_path: Path, known: int, told: bool
@@ -91,6 +93,7 @@ def test_with_most_starts_unknown_the_log_cannot_tell(
         assert database.rows(con, utilization, {})[0][0] > 0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("known", "told"), [(20, False), (19, True), (0, True)])
 def test_with_most_submissions_unknown_the_log_cannot_tell(
     tmp_path: Path, known: int, told: bool
@@ -111,6 +114,7 @@ def test_with_most_submissions_unknown_the_log_cannot_tell(
         assert dict(outcome.lines)["Waits"] == "machine 50 % busy (40 jobs)"
 
 
+@pytest.mark.thorough
 def test_a_log_without_such_attempts_has_none(tmp_path: Path) -> None:
     placed = [line(k, submit=60 * k, wait=5, run=30, user=k % 3) for k in range(40)]
     outcome = audited(tmp_path, placed)

@@ -68,6 +68,7 @@ def test_who_makes_a_group_is_what_the_log_tells_apart() -> None:
     assert classes.grouping(attempts([1, 1], group=one, account=one, user=two)) == "user"
 
 
+@pytest.mark.thorough
 def test_clusters_that_lie_apart_are_found_and_named_by_use() -> None:
     rng = np.random.Generator(np.random.PCG64(1))
     sizes = [1] * 40 + rng.integers(48, 65, 40).tolist() + [1] * 40
@@ -77,6 +78,7 @@ def test_clusters_that_lie_apart_are_found_and_named_by_use() -> None:
     assert found.to_list() == ["c3"] * 40 + ["c1"] * 40 + ["c2"] * 40
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("clusters", [1, 2, 5])
 def test_as_many_clusters_as_requested(clusters: int) -> None:
     rng = np.random.Generator(np.random.PCG64(1))
