@@ -180,6 +180,8 @@ def compile_modules(
             force=True,
             quiet=True,
         )
+        # The longest first, else one processor ends long after the others.
+        generated.sort(key=lambda extension: -Path(extension.sources[0]).stat().st_size)
         command = build_ext(Distribution({"ext_modules": generated}))
         command.build_lib, command.build_temp = str(folder), str(folder / "c")
         command.parallel = processors

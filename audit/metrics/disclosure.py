@@ -183,14 +183,13 @@ def waits(attempts: pl.DataFrame, published: pl.DataFrame) -> Iterator[pl.DataFr
         who = named.select("week", "entity").unique().sort(pl.all()).with_row_index("code")
         codes = named.join(who, on=("week", "entity"), how="left", maintain_order="left")["code"]
         code = codes.cast(pl.Int64).to_numpy()
+        timed = who.join(weeks, on="week", maintain_order="left")
+        every = []
         for cause in CAUSES:
             sums = grouped_sums(code, _values(attempts[cause.column], named), who.height)
-            timed = who.with_columns(
-                entity_kind=pl.lit(kind),
-                part=pl.lit(cause.key),
-                wait_s=pl.Series(sums, dtype=pl.Float64),
-            ).join(weeks, on="week", maintain_order="left")
-            yield timed.select(pl.col(name).cast(dtype) for name, dtype in WAITS.items())
+            part = (pl.lit(cause.key).alias("part"), pl.Series("wait_s", sums, pl.Float64))
+            every.append(timed.with_columns(pl.lit(kind).alias("entity_kind"), *part))
+        yield pl.concat(every).select(pl.col(name).cast(dtype) for name, dtype in WAITS.items())
 
 
 def rounded(value: float) -> float:

@@ -86,10 +86,12 @@ def months(con: Connection, cluster: str | None = None) -> list[Month]:
         con,
         "SELECT cluster, from_time, to_time, first_arrival, records, results, records_file, "
         "results_file, records_sha256, results_sha256 FROM archived "
-        "WHERE $cluster IS NULL OR cluster = $cluster ORDER BY cluster, to_time",
+        "WHERE $cluster IS NULL OR cluster = $cluster",
         {"cluster": cluster},
     )
-    return [Month._make((*row[:6], row[6:8], row[8:])) for row in found]
+    made = [Month._make((*row[:6], row[6:8], row[8:])) for row in found]
+    # In DuckDB, the order triples the time of this query, which runs before each over the archive.
+    return sorted(made, key=lambda month: (month.cluster, month.to_time))
 
 
 def identity(con: Connection) -> str | None:
