@@ -9,6 +9,7 @@ import sysconfig
 import tarfile
 import tomllib
 import zipfile
+from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,19 @@ def audited(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def audit(site: Path) -> tuple[str | Path, ...]:
     return (site / "bin" / "fairaudit", "audit", "small.swf", *no_pdf())
+
+
+def test_setup_installs_first_what_compiles_the_kernels() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    new, needed = [*project["build-system"]["requires"]], set()
+    while new:
+        asked = Requirement(new.pop())
+        if asked.name not in needed and (asked.marker is None or asked.marker.evaluate()):
+            needed.add(asked.name)
+            new += distribution(asked.name).requires or []
+    found = re.search(r"^compile=\((.*)\)$", (ROOT / ".ci" / "setup").read_text(), re.MULTILINE)
+    assert found
+    assert set(found[1].split()) == needed
 
 
 def names(wheel: Path) -> set[str]:
