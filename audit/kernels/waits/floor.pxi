@@ -75,7 +75,7 @@ cdef class Floor:
     def __cinit__(self, Machines nodes, Py_ssize_t running, Py_ssize_t most, Py_ssize_t depth):
         """Make empty nodes, on which at most ``running`` attempts run at one time."""
         cdef Py_ssize_t count = nodes.capacity.shape[1]
-        cdef Py_ssize_t kept = min(depth, most) + 1
+        cdef Py_ssize_t s, kept = min(depth, most) + 1
         self.on, self.resources = count > 0, nodes.capacity.shape[0]
         self.free_on, self.left_on = np.array(nodes.capacity), np.array(nodes.capacity)
         self.then_on, self.least_on = np.array(nodes.capacity), np.array(nodes.capacity)
