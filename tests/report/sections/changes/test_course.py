@@ -106,5 +106,12 @@ def test_rules_that_begin_or_end_within_the_steps_have_a_mark() -> None:
     assert first.text == "limit of 8 running jobs begins"
     assert first.place == pytest.approx(2 + 15 / 31)
     assert second == ("daytime closure ends", 3.0)  # April has no jobs
+    alike = [
+        in_force(f"daytime closure for jobs over {hours} h", None, date(1970, 5, 1 + hours))
+        for hours in (2, 4)
+    ]
+    assert [mark.text for mark in page_one.marks(alike, spans, shown, UTC)] == [
+        *(f"daytime closure for jobs over {hours} h ends" for hours in (2, 4)),
+    ]
     many = [in_force("closed hours of debug", date(1970, 2, k), None) for k in range(2, 9)]
     assert len(page_one.marks(many, spans, shown, UTC)) == page_one.MOST_MARKS
