@@ -132,6 +132,7 @@ def test_paper_shows_them(tmp_path: Path) -> None:
         harmless(field, "metadata")
 
 
+@pytest.mark.ci
 @pytest.mark.thorough
 def test_mails_show_them(made: Site) -> None:
     mails = [

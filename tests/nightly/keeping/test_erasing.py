@@ -217,6 +217,7 @@ def test_nothing_but_logs_and_mails_contains_the_name(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.ci
 def test_an_unknown_name_changes_nothing(place: Path) -> None:
     before = {path: path.read_bytes() for path in kept(place)}
     for name, message in (("nobody", "no such user"), ("", "not a name"), ("\udcff", "not a name")):
@@ -244,6 +245,7 @@ def test_with_a_key_the_pseudonym_is_replaced(tmp_path: Path) -> None:
     assert naming(tmp_path, pseudonym) == set()
 
 
+@pytest.mark.ci
 def test_the_command_names_what_it_cannot_reach(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
