@@ -184,11 +184,12 @@ def waits(attempts: pl.DataFrame, published: pl.DataFrame) -> Iterator[pl.DataFr
         codes = named.join(who, on=("week", "entity"), how="left", maintain_order="left")["code"]
         code = codes.cast(pl.Int64).to_numpy()
         timed = who.join(weeks, on="week", maintain_order="left")
+        timed = timed.with_columns(entity_kind=pl.lit(kind))
         every = []
         for cause in CAUSES:
             sums = grouped_sums(code, _values(attempts[cause.column], named), who.height)
-            part = (pl.lit(cause.key).alias("part"), pl.Series("wait_s", sums, pl.Float64))
-            every.append(timed.with_columns(pl.lit(kind).alias("entity_kind"), *part))
+            waited = pl.Series(sums, dtype=pl.Float64)
+            every.append(timed.with_columns(part=pl.lit(cause.key), wait_s=waited))
         yield pl.concat(every).select(pl.col(name).cast(dtype) for name, dtype in WAITS.items())
 
 

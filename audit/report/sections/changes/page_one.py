@@ -176,10 +176,10 @@ def marks(
     """
     drawn = {point.label: number for number, point in enumerate(shown)}
     made = []
-    brief = [phrases.brief_rule(name) for name in {rule.name for rule in rules}]
+    brief = {rule.name: phrases.brief_rule(rule.name) for rule in rules}
     for rule in rules:
-        words = phrases.brief_rule(rule.name)
-        if brief.count(words) > 1:
+        words = brief[rule.name]
+        if [*brief.values()].count(words) > 1:
             words = rule.name
         for day, verb in ((rule.valid_from, "begins"), (rule.valid_to, "ends")):
             at = None if day is None else day_start(day, zone)
