@@ -307,6 +307,15 @@ class Pool(NamedTuple):
         return max([self.capacity, *(self.capacity_at(step.since) for step in self.steps)])
 
 
+class Announcement(NamedTuple):
+    """The number of records of logs, where their headers name clearly more."""
+
+    records: int
+    named: int
+    partly: bool = False
+    """Whether ``named`` is of a part of the time of a header."""
+
+
 class FstStatus(StrEnum):
     """How reliable the fair start times of an attempt are (SPEC §5)."""
 

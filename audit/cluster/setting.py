@@ -18,7 +18,17 @@ from audit.errors import UsageError
 from audit.formats.dialects import Header
 from audit.metrics.attempts import population
 from audit.metrics.waits.plan import Passes
-from audit.model import Absence, CapacityStep, Declared, Node, Period, Policy, Pool, Resource
+from audit.model import (
+    Absence,
+    Announcement,
+    CapacityStep,
+    Declared,
+    Node,
+    Period,
+    Policy,
+    Pool,
+    Resource,
+)
 from audit.policies import Backfill, Order
 from audit.rule_text import amount as amount_text
 from audit.scenario.releases.holds import NOT_HOLDING, Holding
@@ -74,8 +84,8 @@ class ClusterSettings:
     part: str = ""
     """Why its logs are a part of the workload, in a clause; empty: they are not (SPEC §14)."""
 
-    announced: tuple[int, int] | None = None
-    """Records, and those that headers announce for their time; None: about the same."""
+    announced: Announcement | None = None
+    """None: headers announce about as many records as there are."""
 
     gaps: bool = False
     """Whether most job numbers have no record."""

@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 from audit.cluster.setting import ClusterSettings
 from audit.formats import swf
 from audit.formats.swf import Announced
+from audit.model import Announcement
 from audit.store import queries
 from audit.store.database import Connection
 from audit.words import Population
@@ -52,8 +53,8 @@ class Completeness(NamedTuple):
 
     part: str = ""  # why they are a part of the workload, in a clause; empty: they are not
     cautions: tuple[str, ...] = ()
-    announced: tuple[int, int] | None = None
-    """Records, and those that headers announce for their time, if clearly more."""
+    announced: Announcement | None = None
+    """None: headers announce about as many records as there are."""
     gaps: bool = False
     """Whether most job numbers have no record, although the logs may hold all jobs."""
 
@@ -107,16 +108,17 @@ def judged(
     if stated and all(population is Population.ALL for population in stated):
         return Completeness()
     records = sum(count for _, count in headers)
-    expected = sum(of.records * _covered(of, numbers) for of, _ in headers)
-    share = records / expected if expected else 1.0
-    announce = "its header announces" if len(headers) == 1 else "its headers announce"
-    few = (
-        f"it has {records:,}, or {_percent(share)}, of the {expected:,.0f} records that {announce} "
-        "for this time"
-    )
     covered = [(of.records, _covered(of, numbers)) for of, _ in headers]
-    named = sum(count * (part if part < _WHOLE else 1) for count, part in covered)
-    announced = (records, round(named)) if share < _WHOLE else None
+    expected = sum(count * part for count, part in covered)
+    share = records / expected if expected else 1.0
+    partly = any(part < _WHOLE for _, part in covered)
+    named = round(sum(count * (part if part < _WHOLE else 1) for count, part in covered))
+    few = (
+        f"it has {records:,}, or {_percent(records / max(named, 1))}, of the {named:,} records that "
+        f"{'its header announces' if len(headers) == 1 else 'its headers announce'}"
+        f"{' for this time' if partly else ''}"
+    )
+    announced = Announcement(records, named, partly) if share < _WHOLE else None
     density = 1.0 if numbers.density is None else numbers.density
     gaps = numbers.jobs >= _ENOUGH and density < _PART
     missing = f"{_percent(1 - density)} of the job numbers of its median month have no record"
@@ -132,7 +134,8 @@ def judged(
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
+    rounded = f"{100 * share:.0f} %"
+    return "over 99 %" if share < 1 and rounded == "100 %" else rounded
 
 
 def _covered(of: Announced, numbers: Numbers) -> float:

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from audit.config import Metrics
 from audit.errors import ReportError
-from audit.model import OBSERVED, Period
+from audit.model import OBSERVED, Announcement, Period
 from audit.report.contents import (
     DEFAULT,
     Assumed,
@@ -172,7 +172,7 @@ class _Noted(NamedTuple):
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
     part: str  # why the log is a part of the workload
-    announced: tuple[int, int] | None  # records, and those that headers announce
+    announced: Announcement | None
     gaps: bool  # whether most job numbers have no record
 
 
@@ -186,6 +186,6 @@ def _noted(text: str) -> _Noted:
         value = {"notes": value}
     notes, warnings = (tuple(map(str, value.get(key, ()))) for key in ("notes", "warnings"))
     announced = value.get("announced")
-    counts = (int(announced[0]), int(announced[1])) if announced else None
+    counts = Announcement(*announced) if announced else None
     part, gaps = str(value.get("part", "")), bool(value.get("gaps"))
     return _Noted(notes, warnings, part, counts, gaps)

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple, TypeVar, overload
 
 from audit.config import Metrics, Uncertainty, VerdictConfig, places
 from audit.metrics.verdict import Decision
+from audit.model import Announcement
 from audit.registry.passed import PassedWhy
 from audit.report.figures import Breakdown, Figure, Figures
 from audit.report.first_page.page import FirstPage
@@ -211,7 +212,7 @@ class Contents:
     silent_since: int | None = None  # epoch s; start of a gap that lasts until the period begins
     unplaced: tuple[Unplaced, ...] = ()  # attempts that ran at an unknown time, by pool
     part: str = ""  # why the log is a part of the workload, in a clause; empty: it is not
-    announced: tuple[int, int] | None = None  # records, and those that headers announce
+    announced: Announcement | None = None  # None: headers announce about as many records
     gaps: bool = False  # whether most job numbers have no record
     verdicts: tuple[PoolVerdict, ...] = ()  # by pool, most waiting first
     rules: tuple[RuleInForce, ...] = ()  # by pool, most waiting first

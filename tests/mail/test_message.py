@@ -173,11 +173,11 @@ def test_of_several_each_has_its_verdict_and_the_first_its_figures() -> None:
     assert "User u4 " in html
     of = (sample.contents(), State.COMPLETE, "{verdict}")
     headline = mail.headline(*of, about(*five), None, records)
-    assert headline == "1 of 5 waited longer than others"
+    assert headline == "1 of 5 waited significantly longer than others"
     two = mail.headline(*of, about(*five[2:4]), None, records[2:4])
-    assert two == "1 of 2 waited longer than others"  # 71 characters with both
+    assert two == "1 of 2 waited significantly longer than others"  # 71 characters with both
     one = mail.headline(*of, about(five[3]), None, records[3:4])
-    assert one == "user u3 waited 1.5 × as long as others"
+    assert one == "user u3 typically waited 3 h, similar jobs 2 h"
 
 
 def test_a_mail_without_jobs_says_so() -> None:
@@ -295,7 +295,7 @@ def test_the_subject_carries_the_verdict() -> None:
     of = [owners.owner(PHYSICS, owners.part(LONGER))]
     wish = about(PHYSICS)
     said = mail.headline(page, State.COMPLETE, "{cluster}: {verdict}", wish, None, of)
-    assert said == "demo: account physics waited 1.5 × as long as others"
+    assert said == "demo: account physics typically waited 3 h, similar jobs 2 h"
     said = mail.headline(page, State.COMPLETE, "{accounts}, {users}", wish, None, of)
     assert said == "physics, none"
     assert mail.headline(page, State.COMPLETE, "{users}", WHOLE, one) == "all users"

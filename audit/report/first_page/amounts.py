@@ -86,7 +86,9 @@ def counted(count: int, word: str) -> str:
 
 
 def hours(seconds: float) -> str:
-    """Return a total in hours, in three digits."""
+    """Return a total in hours, in three digits; one below 90 minutes in a smaller unit."""
+    if seconds < _UNITS[1][0]:
+        return short_time(seconds)
     value = seconds / 3_600
     shown = digits(value, 3)
     return f"{shown} hour{'' if shown == '1' else 's'}"

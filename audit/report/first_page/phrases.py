@@ -79,7 +79,7 @@ PAIRED: Final = {
     "held_unknown": "holds of unknown origin",
     "none": "unknown reasons",
 }
-OTHER_MOST: Final = "{what} cost most"
+OTHER_MOST: Final = "{what} caused the most waiting"
 
 NOT_JUDGED: Final = (
     "{share} of the waiting{base} cannot be judged{interval}; a verdict needs less than {bound}."
@@ -163,7 +163,7 @@ BY_QUEUE: Final = "By queue, one job in ten waited over: {queues}."
 BEHIND_LATER: Final = (
     "Of the waiting of {jobs}, {share} was behind later jobs: {times} times the usual share."
 )
-HARDLY_MET: Final = "{jobs} hardly met the limit; one user has {share} of their waiting."
+HARDLY_MET: Final = "{jobs} hardly met the site’s rules; one user has {share} of their waiting."
 ONE_USER: Final = "One user has {share} of the waiting of {jobs}."
 WHOLE_NODE: Final = "{jobs} often need a whole node: scattered free cores cost them most."
 
@@ -172,9 +172,9 @@ WHOLE_NODE: Final = "{jobs} often need a whole node: scattered free cores cost t
 HALF_OF: Final = "{users} {have} {much} of all waiting, {line} {cpu} of the CPU time."
 IN_LINE: Final = "in line with {whose}"
 SPREAD: Final = "Waiting is spread over many users."
-OVERTAKEN: Final = (
-    "Overtaken more often than others{base}: {n} of {m} {kind}s tested; overtaken jobs, time lost"
-)
+OVERTAKEN: Final = "Overtaken more often than others{base}: {n} of {m} {kind}s tested"
+TIME_LOST: Final = ("Overtaken jobs", "Lost, of all waiting", "Typically lost", "")
+BELOW_SHARE: Final = ("Jobs", "Of all waiting", "Typical wait", "Typical wait of others")
 MOST: Final = "Most waiting"
 LONGER: Final = "Longer waits than similar jobs: {n} of {m} {kind}s compared{above}{shown}"
 ABOVE: Final = ", {n} of them above"
@@ -212,6 +212,7 @@ LOW_PRIORITY: Final = "A low priority, as the site intends"
 RELEASED: Final = "Held, or waiting for a node"
 FREE: Final = "Not known: {much} with enough free"
 LAST_REASON: Final = "Perhaps {reason}, the last reason logged"
+MOSTLY: Final = "{cause}: {much} of its waiting"
 MANY: Final = "Many causes; the largest: {cause}"
 
 # --- what changed --------------------------------------------------------------------------------
@@ -290,7 +291,8 @@ MISSING_TIMES: Final[Mapping[Because, str]] = {
     Because.FEW_STARTS: "Start times are missing.",
     Because.FEW_ARRIVALS: "Submission times are missing.",
 }
-OF_HEADER: Final = "The log has {n} of the {m} records that its header names for this time."
+OF_HEADER: Final = "The log has {n} of the {m} records that its header names{time}."
+FOR_TIME: Final = " for this time"
 SOME_READ: Final = "{n} of {m} records read{empty}."
 EMPTY_DAYS: Final = "; {days} have none"
 NOT_IN_LOG: Final = "Not in this log."

@@ -156,14 +156,15 @@ class _Reading:
         )  # fmt: skip
         step, points, marks = self._steps(jobs)
         own = shown.rules(jobs, named) if some else ()
-        shorter = not contents.span.whole_log and row["from_time"] < contents.span.from_time
+        base_days = _days(row["from_time"], row["to_time"])
+        longer = base_days > _days(contents.span.from_time, contents.span.to_time)
         return PageFacts(
             cluster=contents.cluster,
             pool=pool.name,
             several=len(contents.pools) > 1,
             days=self.days,
             jobs=pool.attempts or pool.undated,
-            base_days=round((row["to_time"] - row["from_time"]) / _DAY_S) if shorter else None,
+            base_days=base_days if longer and not contents.span.whole_log else None,
             base_waited_s=row["waited_s"],
             base_no_reason=_part(row["no_reason_s"], row["waited_s"]),
             base_p90=row["wait_p90"],
@@ -365,6 +366,10 @@ class _Reading:
         of = {"cluster": self.contents.cluster, "period": self.contents.span.name}
         ((value,),) = queries.rows(self.con, "first_page/agreement", **of, pool=self.pool.name)
         return None if value is None else float(value)
+
+
+def _days(from_time: int, to_time: int) -> int:
+    return round((to_time - from_time) / _DAY_S)
 
 
 def _part(seconds: float, waited_s: float) -> float | None:

@@ -87,6 +87,10 @@ def _waited(seconds: float) -> str:
     return f"waited {amounts.short_time(seconds)}"
 
 
+def _brief_wait(seconds: float) -> str:
+    return "at once" if seconds < _AT_ONCE_S else amounts.short_time(seconds)
+
+
 def notes(of: OwnerPart) -> tuple[str, ...]:
     """Return what to know besides the three figures."""
     longest, one_wait = of.longest[0].wait_s if of.longest else 0, ""
@@ -145,23 +149,27 @@ def short(of: OwnerContents, *, trend: bool = True) -> str:
 
 def shortest(of: OwnerContents) -> Iterator[str]:
     """Yield the verdict on a user or account in the fewest words, then with a part of its name."""
-    waited = "waited longer" if any(part.longer for part in of.parts) else "did not wait longer"
+    waited = "had no job that ended"
     if any(part.passed is not None for part in of.parts):
         waited = "was overtaken more often"
+    elif of.parts:
+        waited = _shortly(of.parts[0], compared=False)
     yield f"{owner(of.who)} {waited}"
     yield f"{of.who.kind} {wording.name(of.who.name, _SHORT_NAME)} {waited}"
 
 
-def _shortly(of: OwnerPart) -> str:
+def _shortly(of: OwnerPart, *, compared: bool = True) -> str:
     if not of.attempts:
         return "had no job that started"
     if of.passed is not None:
         return "was overtaken more often than others"
-    if of.ratio.value is None or of.ratio.lower is None:
+    if of.typical is None:
         return f"waited {wording.rough(of.wait_mean)} per job"
-    if of.longer:
-        return f"waited {wording.rough(of.ratio)} × as long as others"
-    return f"waited {'less' if of.shorter else 'no longer'} than others"
+    own, similar, _ = of.typical
+    typically = f"typically {_waited(own)}"
+    if similar is None or not compared:
+        return typically
+    return f"{typically}, similar jobs {_brief_wait(similar)}"
 
 
 def fairshare(of: FairshareCourse, zone: str) -> str:
@@ -200,7 +208,7 @@ def answers(of: OwnerPart) -> tuple[Answer, ...]:
     text = f"per job, mean{_within(of.wait_mean)}"
     if of.everybody is not None:
         mean = wording.rough_duration(of.everybody.wait_mean)
-        text += f"; all jobs in closed weeks waited {mean}"
+        text += f"; all jobs waited {mean}, mean of closed weeks"
     change = changed(of.trend, "wait_mean", "time")
     how_long = Answer("How long?", wording.rough(of.wait_mean), f"{text}.", change)
     return how_long, _beside(of), _waited_for(of)
@@ -240,7 +248,7 @@ def _waited_for(of: OwnerPart) -> Answer:
     most = max(of.parts, key=lambda part: part.share)
     text = (
         f"of their waiting time passed {time_passed(most.cause, part=of.pool.part)}; "
-        f"for all users, {wording.rough_percent(most.of_all)} did."
+        f"for all users, {wording.rough_percent(most.of_all)} did, mean of closed weeks."
     )
     return Answer(title, wording.rough_percent(most.share), text)
 

@@ -174,9 +174,9 @@ def not_named(pool: PoolPart) -> str:
     )
     if not reasons:
         return ""
-    others = f"{wording.count(reasons.total())} more {'is' if reasons.total() == 1 else 'are'}"
+    some = f"{wording.count(reasons.total())} of them {'is' if reasons.total() == 1 else 'are'}"
     return (
-        f"{others} not named, although later jobs started first significantly more often: "
+        f"{some} not named, although later jobs started first significantly more often: "
         f"{_listed(reasons)}."
     )
 

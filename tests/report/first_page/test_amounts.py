@@ -83,8 +83,8 @@ def test_an_interval_does_not_break() -> None:
 
 
 def test_hours_have_three_digits() -> None:
-    assert [amounts.hours(3_600 * h) for h in (1, 12.34, 870, 12_487, 120_984)] == [
-        *("1 hour", "12.3 hours", "870 hours", "12,500 hours", "121,000 hours"),
+    assert [amounts.hours(3_600 * h) for h in (0.1, 1.5, 12.34, 870, 12_487, 120_984)] == [
+        *("6 min", "1.5 hours", "12.3 hours", "870 hours", "12,500 hours", "121,000 hours"),
     ]
 
 

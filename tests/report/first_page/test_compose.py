@@ -179,8 +179,8 @@ def pages(draw: st.DrawFn) -> PageFacts:
         "not_judged": draw(st.sampled_from([(0.47, 0.52), (None, None)])),
         "known": draw(st.sampled_from([sample.known(), ALL_KNOWN])),
         "part": draw(st.booleans()),
-        "strip": draw(st.sampled_from([sample.strip(), sample.strip(slow_queue="debug",
-                                                                    without_queue=60)])),
+        "strip": draw(st.sampled_from([sample.strip(), sample.strip(hiding_queue="debug",
+                                                                    without_queue=9_000)])),
     }  # fmt: skip
     if chosen["changes"]:  # replays agree with the log, and the log is whole
         chosen |= {"agreement": 0.8, "reproduced": True, "part": False}

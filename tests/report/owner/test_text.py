@@ -158,16 +158,18 @@ def test_a_page_says_that_later_jobs_overtook_and_counts_nobody() -> None:
 @pytest.mark.parametrize(
     ("of", "expected"),
     [
-        (part(LONGER), "waited 1.5 × as long as others"),
+        (part(), "typically waited 3 h, similar jobs 2 h"),
         (part(LONGER, PASSED), "was overtaken more often than others"),
-        (part(), "waited no longer than others"),
-        (part(LESS), "waited less than others"),
-        (part(figure("class_ratio", 2.0)), "waited 5 h per job"),
-        (part(figure("class_ratio", None)), "waited 5 h per job"),
+        (replace(part(), typical=Typical(3 * HOUR, 0.0, 100)),
+         "typically waited 3 h, similar jobs at once"),
+        (replace(part(), typical=Typical(0.0, 60.0, 100)),
+         "typically started at once, similar jobs 60 s"),
+        (part(figure("class_ratio", None)), "typically waited 3 h"),
+        (replace(part(), typical=None), "waited 5 h per job"),
         (replace(part(), attempts=0), "had no job that started"),
         (
             replace(part(), trend=BETTER),
-            "waited no longer than others; shorter than 2026-09",
+            "typically waited 3 h, similar jobs 2 h; shorter than 2026-09",
         ),
     ],
 )

@@ -230,8 +230,8 @@ _UNKNOWN: Final = (
     "started is kept and no user is named."
 )
 _MAY_SAY: Final = {
-    MaySay.POOL: f"{_KEPT}Read the two figures of the whole pool as two readings of the log. The "
-    "report names no user.",
+    MaySay.POOL: f"{_KEPT}Read the two figures of the whole pool as two readings of the log: no "
+    "user is named for such delays.",
     MaySay.PROBABLY: f"{_KEPT}Figures of the whole pool are right within about 6 points. Users "
     "whose delay exceeds a quarter of their waiting by both readings are named as probable.",
     MaySay.POOL_AND_USERS: "That is the rule by which fair starts are found.",

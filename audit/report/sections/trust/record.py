@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from audit.model import Announcement
 from audit.report.first_page.sentences import Sentence
 
 
@@ -10,7 +11,7 @@ class Known(NamedTuple):
 
     records: int
     refused: int
-    announced: tuple[int, int] | None  # records of the logs, and those that headers name
+    announced: Announcement | None  # None: headers announce about as many records
     empty_days: int
     reasons: float
     walltimes: float

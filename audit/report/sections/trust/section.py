@@ -83,8 +83,8 @@ def steps(facts: PageFacts) -> tuple[TrustStep, ...]:
 
 def _lacking(known: Known) -> bool:
     """Whether records are missing: of those that the header names, or refused ones."""
-    records, named = known.announced or (1, 1)
-    return known.gaps or records < ALL * named or known.refused > (1 - ALL) * known.records
+    few = known.announced is not None and known.announced.records < ALL * known.announced.named
+    return known.gaps or few or known.refused > (1 - ALL) * known.records
 
 
 def _mark(*shares: float) -> str:
@@ -98,9 +98,11 @@ def _records(facts: PageFacts) -> Sentence:
     if because in phrases.MISSING_TIMES:
         return say(phrases.MISSING_TIMES[because])
     if known.announced is not None:
-        n, m = map(wording.count, known.announced)
-        slots = (Slot(n, "records of the file"), Slot(m, "records of the header"))
-        return say(phrases.OF_HEADER, n=slots[0], m=slots[1])
+        n, m, partly = known.announced
+        of_file = Slot(wording.count(n), "records of the file")
+        of_header = Slot(wording.count(m), "records of the header")
+        time = phrases.FOR_TIME if partly else ""
+        return say(phrases.OF_HEADER, n=of_file, m=of_header, time=time)
     if not known.refused:
         return say(phrases.NUMBERS_MISSING if known.gaps else phrases.COMPLETE)
     empty: Sentence | str = ""

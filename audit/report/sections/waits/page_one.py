@@ -19,8 +19,8 @@ def strip_cells(facts: PageFacts) -> tuple[Cell, ...]:
     if of is None:
         return (busy,)
     run = say(phrases.TYPICAL_RUN, time=Slot(amounts.short_time(of.run_median), "typical run"))
-    if of.slow_queue is not None:
-        queue = wording.name(of.slow_queue, 20)
+    if of.hiding_queue is not None:
+        queue = wording.name(of.hiding_queue, 20)
         wait = Slot(amounts.short_time(of.without_queue), "typical wait without a queue")
         run += say(phrases.WITHOUT_QUEUE, queue=queue, wait=wait)
     median = Cell(figure(amounts.short_time(of.median), "typical wait"), say(phrases.MEDIAN), run)

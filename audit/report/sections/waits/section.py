@@ -197,10 +197,10 @@ def _hour(of_week: int) -> str:
 
 LONG_S: Final = 600
 
-SLOW: Final = 3
-"""A queue is named if the typical wait without it is at most 1 / ``SLOW`` of the whole."""
+HIDDEN: Final = 3
+"""A queue is named if the typical wait without it is at least ``HIDDEN`` times that of all jobs."""
 
-SLOW_JOBS: Final = 0.2
+HIDING_JOBS: Final = 0.2
 
 FEWEST: Final = 30
 """Jobs that a class has at least, unless all have fewer."""
@@ -223,25 +223,25 @@ def quantile(waits: pl.Series, thousandths: int) -> int:
 def strip(jobs: pl.DataFrame) -> Strip:
     """Return the figures of waits; there is at least one job."""
     waits, runs = jobs["wait_s"], jobs["occupancy_s"]
-    queue, without = _slow_queue(jobs)
+    queue, without = _hiding_queue(jobs)
     wait, run = ([quantile(of, q) for q in (MEDIAN, P90, P99)] for of in (waits, runs))
     return Strip(
         *(wait[0], wait[1], wait[2], run[0], run[1], run[2]),
         over={s: int((waits > s).sum()) / jobs.height for s in (60, 3_600, 36_000)},
         long_jobs=int((waits > LONG_S).sum()),
         minute_jobs=int((waits > 60).sum()),
-        slow_queue=queue,
+        hiding_queue=queue,
         without_queue=without,
     )
 
 
-def _slow_queue(jobs: pl.DataFrame) -> tuple[str | None, int | None]:
+def _hiding_queue(jobs: pl.DataFrame) -> tuple[str | None, int | None]:
     median = quantile(jobs["wait_s"], MEDIAN)
     for name, count in by_queue(jobs):
-        if count < SLOW_JOBS * jobs.height or count == jobs.height:
+        if count < HIDING_JOBS * jobs.height or jobs.height - count < FEWEST:
             continue
         rest = quantile(jobs["wait_s"].filter(jobs["partition"].ne_missing(name)), MEDIAN)
-        if median >= SLOW * max(rest, 1):
+        if rest >= HIDDEN * max(median, 1):
             return name, rest
     return None, None
 

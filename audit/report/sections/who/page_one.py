@@ -161,6 +161,9 @@ def _patterns(of: Person, facts: PageFacts) -> Iterator[Sentence]:
     if largest == "none" and none >= LEAST_FREE and not facts.part:
         much = Slot(amounts.short_share(none), f"no reason of {of.kind} {of.name}")
         yield say(phrases.FREE, much="mostly" if none >= HALF else much)
+    if part.get(largest, 0.0) >= HALF:
+        much = Slot(amounts.spoken(part[largest]), f"largest cause of {of.kind} {of.name}")
+        yield upper(say(phrases.MOSTLY, cause=cause(largest, facts), much=much))
     yield say(phrases.MANY, cause=cause(largest, facts))
 
 
@@ -224,7 +227,7 @@ def _groups(people: People, facts: PageFacts) -> Iterator[WhoGroup]:
             m=Slot(wording.count(people.tested_of_kind), "number tested"),
             kind=kind,
         )
-        yield WhoGroup(title, tuple(_overtaken_rows(people, facts)))
+        yield WhoGroup(title, tuple(_overtaken_rows(people, facts)), phrases.TIME_LOST)
     if people.most:
         yield WhoGroup(say(phrases.MOST), tuple(_row(one, facts) for one in people.most))
     if people.users > 1:
@@ -235,7 +238,7 @@ def _groups(people: People, facts: PageFacts) -> Iterator[WhoGroup]:
             n=Slot(str(len(people.used_less)), "accounts below their share"),
             m=Slot(str(people.with_share), "accounts with a share"),
         )
-        yield WhoGroup(title, tuple(_less_rows(people, facts)))
+        yield WhoGroup(title, tuple(_less_rows(people, facts)), phrases.BELOW_SHARE)
 
 
 def _longer(people: People, facts: PageFacts) -> WhoGroup:

@@ -170,3 +170,5 @@ class WhoGroup(NamedTuple):
 
     title: Sentence
     rows: tuple[WhoRow, ...]
+    heads: tuple[str, ...] = ()
+    """Of its four columns of figures; empty: those of the table."""

@@ -39,7 +39,7 @@ def test_a_verdict_says_from_what_it_is_concluded() -> None:
     for said in (some, few):
         assert "No rule reaches 65 %, so the order in which jobs started is kept" in said
     assert "within about 6 points" in some
-    assert "as two readings of the log. The report names no user." in few
+    assert "as two readings of the log: no user is named for such delays." in few
     assert "not known" in belief.verdict(_with(None))
     assert "not known" in belief.verdict(_with(fidelity(None)))
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from audit.metrics.verdict import Because, Word
+from audit.model import Announcement
 from audit.report.first_page.compose import lines
 from audit.report.sections.causes.record import Where
 from audit.report.sections.trust import section as trust_text
@@ -22,19 +23,19 @@ def test_what_a_file_would_show_where_nothing_lacks_a_reason() -> None:
     [
         (None, "full", "Complete. All records were read."),
         (
-            (970, 1_000),
+            Announcement(970, 1_000, partly=True),
             "full",
             "The log has 970 of the 1,000 records that its header names for this time.",
         ),
         (
-            (122_060, 201_387),
+            Announcement(122_060, 201_387),
             "half",
-            "The log has 122,060 of the 201,387 records that its header names for this time.",
+            "The log has 122,060 of the 201,387 records that its header names.",
         ),
     ],
 )
 def test_records_that_a_header_names(
-    announced: tuple[int, int] | None, mark: str, text: str
+    announced: Announcement | None, mark: str, text: str
 ) -> None:
     first = trust_text.steps(facts(known=known(announced=announced)))[0]
     assert (first.mark, first.text.plain) == (mark, text)

@@ -21,14 +21,14 @@ def test_the_strip_has_nearest_ranks() -> None:
 
 
 def test_a_queue_that_hides_the_typical_wait_is_named() -> None:
-    slow = [job(9_000, partition="slow") for _ in range(60)]
-    fast = [job(60, partition="fast") for _ in range(40)]
-    made = section.strip(frame(*slow, *fast))
-    assert (made.slow_queue, made.without_queue) == ("slow", 60)
-    assert section.strip(frame(*fast)).slow_queue is None
-    near = [job(100, partition="fast") for _ in range(40)]
-    same = section.strip(frame(*(job(200, partition="slow") for _ in range(60)), *near))
-    assert same.slow_queue is None  # only twice as long
+    debug = [job(60, partition="debug") for _ in range(60)]
+    batch = [job(180, partition="batch") for _ in range(40)]
+    made = section.strip(frame(*debug, *batch))
+    assert (made.hiding_queue, made.without_queue) == ("debug", 180)
+    assert section.strip(frame(*debug)).hiding_queue is None
+    assert section.strip(frame(*debug, *batch[:29])).hiding_queue is None  # too few others
+    near = [job(179, partition="batch") for _ in range(40)]
+    assert section.strip(frame(*debug, *near)).hiding_queue is None  # not three times as long
 
 
 @pytest.mark.parametrize(
