@@ -28,7 +28,7 @@ from audit.report.sections import predicted
 from audit.scenario.predict import predictions
 from audit.scenario.predict.calibration import Bounds, Withheld
 from audit.scenario.scenario import Scenario
-from audit.words import Resource, plural
+from audit.words import Resource, aligned, plural
 
 MOST: Final = 64
 """Largest number of shapes in one question."""
@@ -235,10 +235,7 @@ def lines(
     for one, shape in zip(answer.shapes, asked, strict=True):
         values = tuple(printable(getattr(shape, name) or "") for name in compared)
         rows.append((*values, *_waits(one, answer.as_of)))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        yield "  ".join(cells).rstrip()
+    yield from aligned(rows)
 
 
 def _waits(one: ShapeForecast, as_of: int) -> tuple[str, str]:
