@@ -7,9 +7,7 @@ zones.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta
-from itertools import pairwise
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -63,12 +61,6 @@ def between(from_day: date, to_day: date, in_zone: ZoneInfo) -> Period:
         raise UsageError(f"period {from_day}..{to_day}: its end must be a later day than its start")
     name = f"{from_day.isoformat()}..{to_day.isoformat()}"
     return Period(name, day_start(from_day, in_zone), day_start(to_day, in_zone))
-
-
-def days(period: Period, in_zone: ZoneInfo) -> Iterator[tuple[date, int, int]]:
-    """Yield each calendar day of ``period`` with the start and end of its part in the period."""
-    for start, end in pairwise(day_edges(period.from_time, period.to_time, in_zone)):
-        yield day_of(start, in_zone), start, end
 
 
 def parse_day(text: str) -> date:

@@ -1,7 +1,7 @@
 """Names shared by config.toml, the command line and the database; imports nothing heavy."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import Final
 
@@ -112,3 +112,10 @@ def first_of(texts: Sequence[str], most: int = 10, line: str = "") -> str:
     """List the first ``most`` texts, and how many more there are; ``line``: what begins a line."""
     more = f"{line or ' '}and {len(texts) - most:,} more" if len(texts) > most else ""
     return (line or ", ").join(texts[:most]) + more
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield the rows of a table as lines, with cells aligned at the left."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        yield "  ".join(map(str.ljust, row, widths)).rstrip()

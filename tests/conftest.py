@@ -3,6 +3,7 @@
 import functools
 import gc
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -107,6 +108,12 @@ def sound_installation(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("audit.analyst.reader.layers", lambda: "all")
     monkeypatch.setattr("audit.report.render.page.try_out", lambda: 1)
     monkeypatch.setattr("audit.setup.doctor._database", lambda: "DuckDB")
+
+
+@pytest.fixture
+def place(made: Path, tmp_path: Path) -> Path:
+    """A copy, for one test, of the site that the fixture ``made`` of its module returns."""
+    return shutil.copytree(made, tmp_path / "site")
 
 
 @pytest.fixture(scope="session")

@@ -43,7 +43,8 @@ def partition_groups(attempts: pl.DataFrame, shapes: Sequence[Node] = ()) -> lis
         shapes: declared nodes.
     """
     named = attempts["partition"].unique().sort().to_list()
-    sets = [{("partition", name) for name in names} for names in _lists_of(shapes)]
+    listed = sorted({node.partitions for node in shapes if node.partitions})
+    sets = [{("partition", name) for name in names} for names in listed]
     sets += _used(attempts)
     if not sets:
         return [named]
@@ -57,10 +58,6 @@ def partition_groups(attempts: pl.DataFrame, shapes: Sequence[Node] = ()) -> lis
         (found[homes[0]] if homes else rest).append(name)
     max(found, key=lambda group: sum(counts[name] for name in group)).extend(rest)
     return sorted(filter(None, found), key=lambda group: str(group[0]))
-
-
-def _lists_of(shapes: Sequence[Node]) -> list[tuple[str, ...]]:
-    return sorted({node.partitions for node in shapes if node.partitions})
 
 
 def _used(attempts: pl.DataFrame) -> list[set[tuple[str, str]]]:
@@ -153,7 +150,8 @@ def hardware(
     attempts = with_gpu_types(attempts, types)
     asked = _requested(attempts, ("cpus", "gpus", *types, "mem_bytes"))
     limits = [name for name, share in asked.items() if share >= ASKED_SHARE]
-    if counts_memory is False or not _all_have(shapes, "mem_bytes"):
+    all_have_memory = shapes and all("mem_bytes" in dict(node.amounts) for node in shapes)
+    if counts_memory is False or not all_have_memory:
         limits = [name for name in limits if name != "mem_bytes"]
     order = [found.value, *(name for name in limits if name != found.value)]
     spans = _spans(attempts)
@@ -176,10 +174,6 @@ def nodes_of(attempts: pl.DataFrame, resources: Sequence[str]) -> tuple[Node, ..
         attempts: columns of ``model.ATTEMPTS``; all of the pool.
     """
     return _nodes(_spans(attempts), resources)
-
-
-def _all_have(shapes: Sequence[Node], name: str) -> bool:
-    return bool(shapes) and all(name in dict(node.amounts) for node in shapes)
 
 
 def _declared(

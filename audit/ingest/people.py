@@ -23,7 +23,7 @@ import polars as pl
 
 from audit import periods
 from audit.config import DIGITS, PREFIXES, Cluster
-from audit.errors import ConfigError
+from audit.errors import ConfigError, refusals
 from audit.features import named
 from audit.files import folders
 from audit.formats.dialects import Header
@@ -288,14 +288,12 @@ def _placed(records: pl.DataFrame, mapping: pl.DataFrame, *, replace: bool) -> p
 
 
 def _key(path: Path) -> bytes:
-    try:
+    with refusals(ConfigError, path, "cannot be read", "people.key_file"):
         folders.require(path)
         with path.open("rb") as file:
             if os.fstat(file.fileno()).st_mode & 0o007:
                 raise ConfigError(f"{path}: others can read the key: chmod o= (people.key_file)")
             key = file.read(_LONGEST_KEY + 1).strip(b"\r\n")
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror} (people.key_file)") from error
     if not _SHORTEST_KEY <= len(key) <= _LONGEST_KEY:
         raise ConfigError(
             f"{path}: must hold {_SHORTEST_KEY} to {_LONGEST_KEY:,} bytes (people.key_file): "

@@ -20,7 +20,7 @@ from audit.json_answers import Instant, JsonAnswer
 from audit.nightly import history, sources, timetable
 from audit.nightly.history import WHOLE, Entry
 from audit.store import queries, snapshots
-from audit.words import RESEND
+from audit.words import RESEND, aligned
 
 
 @dataclass(frozen=True)
@@ -181,10 +181,7 @@ def lines(status: StatusAnswer, most: int) -> Iterator[str]:
     usual = next(iter(zones.values()))
     shown = [_row(entry, zones.get(entry.cluster or "", usual)) for entry in status.runs[:most]]
     if shown:
-        table = [("began", "took", "cluster", "stage", "state", "error"), *shown]
-        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-        for row in table:
-            yield "  ".join(map(str.ljust, row, widths)).rstrip()
+        yield from aligned([("began", "took", "cluster", "stage", "state", "error"), *shown])
         yield ""
     if status.at_work is not None:
         yield f"at work: {status.at_work}"

@@ -1,7 +1,7 @@
 """``fairaudit audit``: makes a report and a database from logs, without a configuration."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,7 +11,7 @@ from pydantic import InstanceOf, PlainSerializer
 from audit.cluster import declared, fairshare, fitted, results
 from audit.cluster.fairshare import FairshareInputs
 from audit.cluster.identity import Identity
-from audit.cluster.inference import NOTHING, Fact
+from audit.cluster.inference import NOTHING
 from audit.cluster.setting import ASSUMED, between_days
 from audit.config import Cluster, Config, UsageConfig
 from audit.errors import EmptyLogError, UsageError
@@ -37,9 +37,6 @@ from audit.report.sections.registry import notices
 from audit.store import archive, database, migrations, publish
 from audit.store.database import Connection
 from audit.words import Resource
-
-Inferred = Callable[[Fact], None]
-"""Callback for each inferred value and its source."""
 
 
 @dataclass(frozen=True, kw_only=True)

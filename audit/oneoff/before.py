@@ -23,11 +23,12 @@ from audit.pipeline.opening import ClusterLog, Session
 from audit.pipeline.published import open_either
 from audit.progress import printable
 from audit.report import wording
+from audit.report.first_page import amounts
 from audit.report.sections import predicted
 from audit.scenario.predict import predictions
 from audit.scenario.predict.calibration import Bounds, Withheld
 from audit.scenario.scenario import Scenario
-from audit.words import Resource, plural
+from audit.words import Resource, aligned, plural
 
 MOST: Final = 64
 """Largest number of shapes in one question."""
@@ -48,21 +49,18 @@ class JobShape(NamedTuple):
     @property
     def words(self) -> str:
         """The job in words, such as ``A job of 64 CPUs and 4 h``."""
-        amounts = [
+        requested = [
             f"{self.cpus} CPU{'' if self.cpus == '1' else 's'}" if self.cpus else "",
             plural(int(self.nodes), "node") if self.nodes and self.nodes.isdigit() else "",
             f"{self.gpus} GPUs" if self.gpus else "",
             f"{self.mem} of memory" if self.mem else "",
             wording.duration(walltime(self.walltime)) if self.walltime else "",
         ]
-        of = " of " + _listed([*filter(None, amounts)])
+        named = [*filter(None, requested)]
+        of = f" of {amounts.listed(named) if named else 'any shape'}"
         where = "" if self.partition is None else f" in partition {wording.name(self.partition)}"
         whose = "" if self.user is None else f" of user {wording.name(self.user)}"
         return f"A job{of}{where}{whose}"
-
-
-def _listed(words: Sequence[str]) -> str:
-    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1]))) if words else "any shape"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,14 +188,14 @@ def _described(asked: Sequence[JobShape], log: ClusterLog) -> pl.DataFrame:
     rows = []
     for place, shape in enumerate(asked):
         own = latest.filter(pl.col("user") == shape.user) if shape.user else latest.clear()
-        amounts = {name: whole_number(name, getattr(shape, name)) for name in ("cpus", "nodes")}
+        counts = {name: whole_number(name, getattr(shape, name)) for name in ("cpus", "nodes")}
         gpus, types = typed_gpus(shape.gpus)
         facts = {
             name: own[name][-1] if own.height else None for name in ("account", "group", "qos")
         }
         rows.append(
             {
-                **(amounts | facts),
+                **(counts | facts),
                 "job_id": f"shape {place}",
                 "job_number": None,
                 "kind": RecordKind.JOB.value,
@@ -237,10 +235,7 @@ def lines(
     for one, shape in zip(answer.shapes, asked, strict=True):
         values = tuple(printable(getattr(shape, name) or "") for name in compared)
         rows.append((*values, *_waits(one, answer.as_of)))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        yield "  ".join(cells).rstrip()
+    yield from aligned(rows)
 
 
 def _waits(one: ShapeForecast, as_of: int) -> tuple[str, str]:

@@ -15,7 +15,7 @@ from audit.cluster import fairshare
 from audit.cluster.inference import Fact
 from audit.cluster.setting import ClusterSettings, latest_instant
 from audit.config import Cluster
-from audit.errors import UsageError
+from audit.errors import UsageError, refusals
 from audit.files import folders, replace
 from audit.formats import swf
 from audit.metrics.attempts import performance, population
@@ -111,11 +111,8 @@ def simulate(session: Session, change: ScenarioChange, out: Path | None = None) 
     if out is not None:
         whole = pl.concat(schedules)
         as_swf = out.suffix.lower() == ".swf"
-        try:
+        with refusals(UsageError, out, "cannot be written", "--out"):
             replace.write(out, to_swf(whole, setting) if as_swf else to_parquet(whole))
-        except OSError as error:
-            why = error.strerror or error
-            raise UsageError(f"{out}: cannot be written: {why} (--out)") from error
     return SimulateResult(out, tuple(comparisons), setting.warnings)
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from audit import __version__
 from audit.config import Config, ReportConfig, places
-from audit.errors import ReportError, UsageError
+from audit.errors import ReportError, UsageError, refusals
 from audit.model import Period
 from audit.report import build
 from audit.report.owner import build as pages
@@ -39,10 +39,8 @@ def verify(report: Path, published: Path | None, config: Config, folder: Path) -
         ReportError: the file does not identify its report, or the PDF cannot be laid out.
         StoreError: the database cannot be read.
     """
-    try:
+    with refusals(UsageError, report, "cannot be read"):
         given = report.read_bytes()
-    except OSError as error:
-        raise UsageError(f"{report}: cannot be read: {error.strerror}") from error
     try:
         claim = identity.read(given)
     except ReportError as error:

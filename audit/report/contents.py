@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, TypeVar, overload
 
 from audit.config import Metrics, Uncertainty, VerdictConfig, places
 from audit.metrics.verdict import Decision
-from audit.model import Announcement
+from audit.model import Announcement, Period
 from audit.registry.passed import PassedWhy
 from audit.report.figures import Breakdown, Figure, Figures
 from audit.report.first_page.page import FirstPage
@@ -95,6 +95,11 @@ class Span:
     def last(self) -> int:
         """An instant of the last day."""
         return self.to_time if self.whole_log else self.to_time - 1
+
+    @property
+    def period(self) -> Period:
+        """The reported period."""
+        return Period(self.name, self.from_time, self.to_time)
 
 
 class Provenance(NamedTuple):

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from audit.report import wording
 from audit.report.contents import Contents, PoolPart
 from audit.report.figures import SMALL_SAMPLE, Breakdown, Figure
+from audit.store.database import quote_text
 
 DELAY: Final = "miss_delivered_share"
 UNEXPLAINED: Final = "cause_unexplained_share"
@@ -65,8 +66,8 @@ class Place:
         """Return the query for a figure by the values of a dimension."""
         return (
             "SELECT dimension_value, value, lower, upper, attempts FROM summary "  # noqa: S608
-            f"WHERE cluster = {quoted(self.cluster)} AND pool = {quoted(self.pool.name)} "
-            f"AND period = {quoted(self.period)} AND schedule = 'observed' "
+            f"WHERE cluster = {quote_text(self.cluster)} AND pool = {quote_text(self.pool.name)} "
+            f"AND period = {quote_text(self.period)} AND schedule = 'observed' "
             f"AND metric = '{metric}' AND dimension = '{dimension}' ORDER BY value DESC"
         )
 
@@ -98,15 +99,7 @@ class Place:
 
     def jobs_of(self, width: Breakdown) -> str:
         """Return the attempts of a width class in words, as ``jobs of 5–8 CPUs``."""
-        plural = "" if width.label == "1" else "s"
-        return (
-            f"jobs of {wording.width(width.label)} {wording.resource(self.pool.resource)}{plural}"
-        )
-
-
-def quoted(text: str) -> str:
-    """Return a text as an SQL literal."""
-    return "'" + text.replace("'", "''") + "'"
+        return f"jobs of {wording.width_units(width.label, self.pool.resource)}"
 
 
 def subject_of(kind: str, name: str | None, *, start: bool = True) -> str:

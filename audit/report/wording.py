@@ -260,6 +260,11 @@ def width(label: str) -> str:
     return label.replace("-", "–").replace(">", "over ")
 
 
+def width_units(label: str, kind: str) -> str:
+    """Return a width class with its unit: ``65–128 CPUs``, ``1 CPU``, ``over 128 CPUs``."""
+    return f"{width(label)} {resource(kind)}{'' if label == '1' else 's'}"
+
+
 def value(figure: Figure, kind: str) -> str:
     """Return the value of a figure with its unit, in the form of its measure."""
     if figure.value is None:
@@ -328,6 +333,12 @@ def rough_interval(figure: Figure) -> str:
     between = " to " if figure.lower < 0 else "–"
     low, high = (two_digits(bound / size) for bound in (figure.lower, figure.upper))
     return f"{low}{unit}" if low == high else f"{low}{between}{high}{unit}"
+
+
+def rough_within(figure: Figure) -> str:
+    """Return that interval in brackets, after a space; empty if it has none."""
+    interval_ = rough_interval(figure)
+    return f" ({interval_})" if interval_ else ""
 
 
 def rough_duration(seconds: float) -> str:

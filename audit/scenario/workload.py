@@ -250,33 +250,13 @@ def limited(work: Workload, described: pl.DataFrame, pool: Pool, now: int) -> Wo
     """
     if not pool.limits and not pool.windows:
         return work
-    return _under(work, described, pool, now, blocked=bool(work.blocked.any()))
-
-
-def without_rules(work: Workload, described: pl.DataFrame, pool: Pool, now: int) -> Workload:
-    """Return the workload of a pool without its limits and windows.
-
-    Args:
-        described: as for ``limited``.
-    """
-    return _under(work, described, pool._replace(limits=(), windows=()), now, blocked=True)
-
-
-def _under(
-    work: Workload, described: pl.DataFrame, pool: Pool, now: int, *, blocked: bool
-) -> Workload:
-    """Return the workload under the limits and windows of ``pool``; see ``limited``.
-
-    Args:
-        blocked: whether any attempt may be.
-    """
     attempts = described.with_columns(
         occupancy=pl.Series(work.occupancy),
         arrival_time=pl.Series(work.arrival),
         end=instants(work.end),
     )
     limits = limits_of(attempts, pool, _last_known(attempts, now))
-    held = held_up(attempts, pool.limits) if blocked else work.blocked
+    held = held_up(attempts, pool.limits) if work.blocked.any() else work.blocked
     return work._replace(blocked=held, limits=limits)
 
 

@@ -23,7 +23,7 @@ from audit.cluster.declared import NodeFiles
 from audit.cluster.inference import OF_RECORDS, Fact
 from audit.config.table import presets
 from audit.config.toml import escaped, value
-from audit.errors import DialectError, UsageError
+from audit.errors import DialectError, UsageError, refusals
 from audit.files import folders
 from audit.files.replace import write as replace_file
 from audit.formats import dialects
@@ -349,10 +349,8 @@ def refuse_existing(path: Path, *, force: bool = False) -> None:
 def save(path: Path, text: str, *, force: bool = False) -> None:
     """Write a configuration, whole or not at all; raises UsageError as ``refuse_existing``."""
     refuse_existing(path, force=force)
-    try:
+    with refusals(UsageError, path, "cannot be written"):
         replace_file(path, text.encode())
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
 def annotated(cluster: config.Cluster, notes: Mapping[str, str] | None = None) -> str:

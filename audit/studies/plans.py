@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from audit.errors import UsageError
+from audit.errors import UsageError, refusals
 from audit.files import replace
 from audit.metrics.attempts.population import TOP_WIDTH
 from audit.metrics.claims import Estimate
@@ -337,9 +337,7 @@ def make_log(
         raise UsageError(f"{model_file.name}: no job arrives in the days of the model; pass --jobs")
     swf = suffix == ".swf"
     content = synthetic.to_swf(log, model, seed, machine) if swf else synthetic.to_sacct(log)
-    try:
+    with refusals(UsageError, out, "cannot be written", "OUT"):
         replace.write(out, content)
-    except OSError as error:
-        raise UsageError(f"{out}: cannot be written: {error.strerror or error} (OUT)") from error
     capacity = synthetic.capacity(model, machine)
     return f"{out}: {log.height:,} jobs on {capacity:,} {model.resource}"

@@ -227,13 +227,6 @@ def test_a_configured_run_keeps_the_history_of_the_tree(
 # --- nights --------------------------------------------------------------------------------------
 
 
-ASSOCIATIONS = """Cluster|Account|User|Partition|Share|ParentName|GrpTRESMins
-c|root|||1||
-c|1|||{}|root|
-c|2|||1|root|
-"""
-
-
 def test_a_wrong_file_fails_its_cluster_alone(tmp_path: Path) -> None:
     settings = site(tmp_path, usage={"associations": "none.psv"})
     write(tmp_path / "logs" / "1.swf", month(0))

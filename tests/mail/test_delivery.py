@@ -1,7 +1,6 @@
 """Each report once to each recipient: refusals, put-offs, lost connections, kills, rivals."""
 
 import random
-import shutil
 import signal
 import subprocess
 import sys
@@ -48,11 +47,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         write(folder / "logs" / f"{number}.swf", month(number, jobs=15))
     run(Site(settings, folder), NOW)
     return folder
-
-
-@pytest.fixture
-def place(made: Path, tmp_path: Path) -> Path:
-    return shutil.copytree(made, tmp_path / "site")
 
 
 def mailing(

@@ -1,7 +1,6 @@
 """Mails about users and accounts, through a server: sent once, whatever happens, to no others."""
 
 import re
-import shutil
 from email.message import EmailMessage
 from pathlib import Path
 
@@ -34,11 +33,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write(folder / "logs" / "1.swf", jobs("annabella", days=24))
     run(Site(settings, folder), NOW)
     return folder
-
-
-@pytest.fixture
-def place(made: Path, tmp_path: Path) -> Path:
-    return shutil.copytree(made, tmp_path / "site")
 
 
 def deliver(place: Path, settings: config.Config) -> Delivered:

@@ -2,7 +2,6 @@
 
 import base64
 import re
-import shutil
 from html import unescape
 from pathlib import Path
 
@@ -45,11 +44,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write(folder / "logs" / "1.swf", jobs("annabella", days=24))
     assert run(Site(settings, folder), NOW).failures == []
     return folder
-
-
-@pytest.fixture
-def place(made: Path, tmp_path: Path) -> Path:
-    return shutil.copytree(made, tmp_path / "site")
 
 
 def reports(place: Path) -> Path:

@@ -7,7 +7,6 @@ import subprocess
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from websockets.sync.client import connect
@@ -42,12 +41,7 @@ class Page:
         self._context = self.call("browsingContext.getTree")["contexts"][0]["context"]
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._open.close()
         self._process.terminate()
         self._process.communicate(timeout=20)

@@ -20,6 +20,7 @@ from audit.store import database
 from tests import stores
 from tests.logs import write
 from tests.places import SLURM
+from tests.setup.test_init import fact
 
 FILES = SlurmFiles(
     partitions=SLURM / "decay" / "partitions.txt",
@@ -51,11 +52,6 @@ def written(draft: Draft) -> config.Cluster:
     assert cluster == draft.cluster
     fairshare.read(cluster.usage, path.parent, cluster.name)
     return cluster
-
-
-def fact(draft: Draft, what: str) -> Fact:
-    (found,) = (one for one in draft.facts if one.what == what)
-    return found
 
 
 @pytest.mark.thorough

@@ -16,13 +16,15 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Any, ClassVar, Final, Self
+
+import pytest
 
 PACKAGES: Final = (
     *("mariadb-server", "munge", "slurm-client", "slurm-wlm-basic-plugins"),
@@ -127,6 +129,17 @@ def missing() -> str | None:
     return None
 
 
+@contextmanager
+def started() -> "Iterator[Lab]":
+    """A lab in a folder of its own; without Slurm, the test is skipped."""
+    if reason := missing():
+        pytest.skip(f"NOT TESTED against a live Slurm: {reason}")
+    with tempfile.TemporaryDirectory(prefix="fairaudit-lab-", dir="/tmp") as name:
+        Path(name).chmod(0o755)  # jobs are other users'
+        with Lab(Path(name)) as lab:
+            yield lab
+
+
 def until(what: str, true: Callable[[], object], within_s: float = 60) -> None:
     """Waits until something is true.
 
@@ -174,12 +187,7 @@ class Lab:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is not None:
             error.add_note(self.logs())
         self.stop()

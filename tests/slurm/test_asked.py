@@ -1,7 +1,6 @@
 """Fairshare asked both ways against a Slurm that runs: needed shares, and what a job costs."""
 
 import re
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -11,9 +10,7 @@ import pytest
 
 from audit import config
 from audit.oneoff.sshare.explain import FairShareQuestion, explain
-from audit.oneoff.sshare.inputs import SshareRequest
-from tests.slurm import lab as slurm
-from tests.slurm.lab import Cluster, Lab, until
+from tests.slurm.lab import Cluster, started, until
 from tests.slurm.test_live import STATES, Sample, described
 
 pytestmark = [pytest.mark.slurm, pytest.mark.slow]
@@ -40,14 +37,10 @@ LASTS: Final = 15
 
 
 def test_answers_are_what_sshare_prints_after_the_change(tmp_path: Path) -> None:
-    if reason := slurm.missing():
-        pytest.skip(f"NOT TESTED against a live Slurm: {reason}")
-    with tempfile.TemporaryDirectory(prefix="fairaudit-lab-", dir="/tmp") as name:
-        Path(name).chmod(0o755)  # jobs are other users'
-        with Lab(Path(name)) as lab:
-            lab.load(*SITE)
-            cluster = lab.cluster("asked", 2, CONF)
-            _compare(cluster, tmp_path)
+    with started() as lab:
+        lab.load(*SITE)
+        cluster = lab.cluster("asked", 2, CONF)
+        _compare(cluster, tmp_path)
 
 
 def _compare(cluster: Cluster, folder: Path) -> None:
@@ -124,15 +117,5 @@ def _asked(cluster: Cluster, folder: Path, **more: object) -> list[str]:
     text = cluster.run("sacct", *words.split(), "--starttime=now-1day", "--endtime=now")
     log = folder / f"sacct-{sample.at}"
     log.write_text(text)
-    request = SshareRequest(
-        sacct=(log,),
-        associations=files["assoc"],
-        qos=files["qos"],
-        partitions=files["partitions"],
-        slurm_conf=files["conf"],
-        zone="UTC",
-        as_of=str(sample.at),
-        phase=str(sample.tick),
-    )
     question = FairShareQuestion(USER, since=str(sample.tick - 600), **more)  # type: ignore[arg-type]
-    return explain(request, question, config.Config())[0]
+    return explain(sample.request(log, files), question, config.Config())[0]

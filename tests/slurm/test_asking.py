@@ -4,7 +4,6 @@ import os
 import shlex
 import subprocess
 import sys
-import tempfile
 import tomllib
 from pathlib import Path
 from typing import Final
@@ -12,8 +11,7 @@ from typing import Final
 import pytest
 
 from tests.places import ROOT
-from tests.slurm import lab as slurm
-from tests.slurm.lab import Cluster, Lab, until
+from tests.slurm.lab import Cluster, started, until
 
 pytestmark = pytest.mark.slurm
 
@@ -41,16 +39,11 @@ SETTINGS: Final = {
 
 
 def test_the_first_hour(tmp_path: Path) -> None:
-    if reason := slurm.missing():
-        pytest.skip(f"NOT TESTED against a live Slurm: {reason}")
-    with tempfile.TemporaryDirectory(prefix="fairaudit-lab-", dir="/tmp") as name:
-        folder = Path(name)
-        folder.chmod(0o755)  # jobs are other users'
-        with Lab(folder) as lab:
-            lab.load(*ASSOCIATIONS.splitlines())
-            cluster = lab.cluster("site", NODES, SETTINGS)
-            _work(cluster)
-            _first_hour(cluster, tmp_path)
+    with started() as lab:
+        lab.load(*ASSOCIATIONS.splitlines())
+        cluster = lab.cluster("site", NODES, SETTINGS)
+        _work(cluster)
+        _first_hour(cluster, tmp_path)
 
 
 def _work(cluster: Cluster) -> None:

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -19,8 +18,7 @@ from audit.oneoff.sshare.inputs import SshareRequest
 from audit.oneoff.sshare.recompute import psv, recompute
 from audit.store import database, snapshots
 from tests import processes
-from tests.slurm import lab as slurm
-from tests.slurm.lab import Cluster, Lab, until
+from tests.slurm.lab import Cluster, Lab, started, until
 
 pytestmark = pytest.mark.slurm
 
@@ -83,14 +81,9 @@ FAR: Final = {
 
 def test_a_live_slurm(subtests: pytest.Subtests, tmp_path: Path) -> None:
     """One test, as the lab takes longer to make jobs than all comparisons."""
-    if reason := slurm.missing():
-        pytest.skip(f"NOT TESTED against a live Slurm: {reason}")
-    with tempfile.TemporaryDirectory(prefix="fairaudit-lab-", dir="/tmp") as name:
-        folder = Path(name)
-        folder.chmod(0o755)  # jobs are other users'
-        with Lab(folder) as lab:
-            near, far = _begin(lab)
-            _follow(lab, near, far, tmp_path, subtests)
+    with started() as lab:
+        near, far = _begin(lab)
+        _follow(lab, near, far, tmp_path, subtests)
 
 
 def _begin(lab: Lab) -> tuple[Cluster, Cluster]:
@@ -503,6 +496,19 @@ class Sample:
             time.sleep(1)
         return sample
 
+    def request(self, log: Path, files: Mapping[str, Path]) -> SshareRequest:
+        """What asks for the same instant; ``files`` are those of ``described``."""
+        return SshareRequest(
+            sacct=(log,),
+            associations=files["assoc"],
+            qos=files["qos"],
+            partitions=files["partitions"],
+            slurm_conf=files["conf"],
+            zone="UTC",
+            as_of=str(self.at),
+            phase=str(self.tick),
+        )
+
     @property
     def off_tick(self) -> bool:
         """Whether usage was neither recalculated just then nor about to be."""
@@ -585,15 +591,6 @@ def compare_shares(
     (folder / "sacct").write_text(text)
     for sample in samples:
         (folder / f"sample-{sample.at}").write_text(sample.text)  # to examine a failure
-        request = SshareRequest(
-            sacct=(folder / "sacct",),
-            associations=files["assoc"],
-            qos=files["qos"],
-            partitions=files["partitions"],
-            slurm_conf=files["conf"],
-            zone="UTC",
-            as_of=str(sample.at),
-            phase=str(sample.tick),
-        )
+        request = sample.request(folder / "sacct", files)
         ours = psv(recompute(request, config.Config()))
         assert ours.splitlines() == sample.text.splitlines()

@@ -16,8 +16,6 @@ HELD: Final = "HELD"
 PENDING: Final = "PENDING"
 """State of a job at an instant at which it waited."""
 STARTED, RELEASED, ENDED, REQUEUED = "RUNNING", "RELEASED", "ENDED", "REQUEUED"
-CHANGES: Final = (HELD, RELEASED, STARTED, ENDED, REQUEUED)
-"""States that last until the next of them. Samples say what was true at their instant alone."""
 
 SAMPLES: Final = (EvidenceKind.SQUEUE, EvidenceKind.SPRIO)
 """Kinds that repeat all jobs. Jobs that do not wait are left out, but for the end of a wait."""

@@ -31,7 +31,7 @@ _RULE: Final = "limit "
 _STRETCH: Final = {"begin": pl.Int64, "end": pl.Int64, "kind": pl.String}
 _HOLDS: Final = pl.Schema({"row": pl.Int64, **_STRETCH})
 _CHANGES: Final = ("HELD", "RELEASED", "RUNNING", "ENDED", "REQUEUED")
-"""States that last until the next of them (``formats.evidence.statements.CHANGES``)."""
+"""States that last until the next of them (``formats.evidence.statements``)."""
 
 
 def recorded(described: pl.DataFrame) -> pl.DataFrame:

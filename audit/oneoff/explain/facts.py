@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from audit.array_types import Ints
+from audit.array_types import Bools, Ints
 from audit.metrics.attempts import account as accounts
 from audit.metrics.attempts.contention import amounts, capacity_steps
 from audit.metrics.attempts.similar import similar_waits
@@ -327,11 +327,9 @@ def _jobs(queue: pl.DataFrame, cause: str, spans: Ints) -> int:
     return int(found.sum())
 
 
-def _overlaps(begin: Ints, end: Ints, spans: Ints) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _overlaps(begin: Ints, end: Ints, spans: Ints) -> Bools:
     """Return whether each [begin, end) overlaps any of the spans."""
     first = np.searchsorted(spans[:, 1], begin, side="right")
     later = spans[np.minimum(first, len(spans) - 1), 0]
-    overlaps: np.ndarray[tuple[int], np.dtype[np.bool_]] = (
-        (first < len(spans)) & (later < end) & (begin < end)
-    )
+    overlaps: Bools = (first < len(spans)) & (later < end) & (begin < end)
     return overlaps

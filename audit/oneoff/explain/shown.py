@@ -17,6 +17,7 @@ from audit.report.charts.marks.lines import Line, Panel, TipRange
 from audit.report.charts.marks.scales import Axis
 from audit.report.charts.style import EARLIER, INK, LATER, OWN, Chart
 from audit.report.render import page as render
+from audit.words import aligned
 
 Rows = list[tuple[str, ...]]
 
@@ -30,7 +31,8 @@ def as_text(story: Story) -> str:
     if drawn := picture(story):
         lines += ["", *drawn]
     for caption, titles, rows in tables(story):
-        lines += ["", caption, *_ruled([titles, *rows])]
+        cells = [[printable(cell) for cell in row] for row in (titles, *rows)]
+        lines += ["", caption, *(f"  {line}" for line in aligned(cells))]
     return "".join(f"{printable(line)}\n" for line in lines)
 
 
@@ -105,16 +107,6 @@ def tables(story: Story) -> list[tuple[str, tuple[str, ...], Rows]]:
         ),
     ]
     return [table for table in every if table[2]]
-
-
-def _ruled(rows: Rows) -> list[str]:
-    cells = [[printable(cell) for cell in row] for row in rows]
-    widths = [max(len(row[place]) for row in cells) for place in range(len(cells[0]))]
-    return [
-        "  "
-        + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in cells
-    ]
 
 
 # --- the use during the wait ---------------------------------------------------------------------

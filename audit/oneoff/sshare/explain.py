@@ -147,9 +147,9 @@ class _ExplainedAssociation:
         )
         yield ""
         yield _row("time", "billing-hours", "FairShare")
-        instants = np.unique(
-            [self.basis.ticks.method.tick(int(at)) for at in self._points()]
-        ).astype(np.int64)
+        points = np.linspace(self.before, self.after, _POINTS + 1)
+        ticks = [self.basis.ticks.method.tick(int(at)) for at in points]
+        instants = np.unique(ticks).astype(np.int64)
         for at, (used, factor) in zip(
             instants.tolist(), explained.course(self.ground, self.node, instants), strict=True
         ):
@@ -184,9 +184,6 @@ class _ExplainedAssociation:
             "assuming that the user runs nothing after it, and that all others go on using what "
             f"they used on average since {self._at(self.before)}."
         )
-
-    def _points(self) -> Floats:
-        return np.linspace(self.before, self.after, _POINTS + 1)
 
     def _effects(self, of: Moved) -> Iterator[str]:
         now = of.fairshare[1]

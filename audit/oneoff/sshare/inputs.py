@@ -16,7 +16,7 @@ from audit.cluster import fairshare
 from audit.cluster.fairshare import FairshareInputs
 from audit.cluster.setting import latest_instant
 from audit.config import Cluster, Config, places
-from audit.errors import UsageError
+from audit.errors import UsageError, refusals
 from audit.formats.dialects import PLAIN, Reading
 from audit.formats.sacct import text as sacct
 from audit.formats.slurm import sacctmgr
@@ -64,10 +64,8 @@ class SshareRequest:
 
 def text_of(path: Path) -> str:
     """Return the text of a file, with bytes escaped that are not UTF-8, or raise UsageError."""
-    try:
+    with refusals(UsageError, path, "cannot be read"):
         return path.read_bytes().decode("utf-8", errors="backslashreplace")
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from audit.report import wording
 from audit.report.figures import Figure
 from audit.scenario.whatif import comparison
 from audit.scenario.whatif.comparison import MOST_MISSED, NEVER_STARTS, NOT_REPRODUCED
+from audit.words import first_of
 
 _NAMED: Final = 3  # largest number of width classes of a kind that are named; of more, the number
 _GROWTH: Final = 0.1
@@ -90,7 +91,7 @@ def _never(row: Row, widths: Sequence[Row]) -> str:
         return ""
     of = count + row["attempts"]
     gone = [wording.width(one["part"]) for one in _of(widths, NEVER_STARTS)]
-    among = f", among them all of width {_listed(gone)}" if gone else ""
+    among = f", among them all of width {first_of(gone, _NAMED)}" if gone else ""
     return (
         f"{wording.count(count)} of {wording.plural(of, 'job')} would never start under this "
         f"change{among}. The waits below leave them out."
@@ -167,7 +168,7 @@ def _widths(rows: Sequence[Row]) -> Iterator[str]:
     unknown = [wording.width(row["part"]) for row in _of(rows, NOT_REPRODUCED)]
     if losing:
         named = [f"{wording.width(row['part'])} ({_from_to(row)})" for row in losing]
-        yield f"Jobs of width {_listed(named)} would wait longer."
+        yield f"Jobs of width {first_of(named, _NAMED)} would wait longer."
     if most is not None:
         ends = wording.rough_interval(_figure(most))
         within = f"; 95 % interval of the change {ends}" if ends else ""
@@ -181,21 +182,16 @@ def _widths(rows: Sequence[Row]) -> Iterator[str]:
         yield f"No width class{known} would wait significantly longer."
     gaining = [wording.width(row["part"]) for row in _of(rows, PartEffect.gains)]
     if gaining:
-        yield f"Jobs of width {_listed(gaining)} would wait less."
+        yield f"Jobs of width {first_of(gaining, _NAMED)} would wait less."
     if unknown:
         yield (
-            f"Jobs of width {_listed(unknown)} have no figure, because the replay misses their "
-            "observed waits."
+            f"Jobs of width {first_of(unknown, _NAMED)} have no figure, because the replay misses "
+            "their observed waits."
         )
 
 
 def _of(rows: Sequence[Row], outcome: str) -> list[Row]:
     return [row for row in rows if row["outcome"] == outcome]
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = len(names) - _NAMED
-    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _from_to(row: Row) -> str:

@@ -59,7 +59,7 @@ _SHOWN: Final = layout.columns(
 )
 """Figures that the page shows of each part, by measure and column of ``COMPARED``."""
 _OF_WAITS: Final = 4  # of them, those of waits: of a user there are no others
-_EVERY_MEASURE: Final[Columns[Any]] = tuple(
+_EVERY_MEASURE: Final[Columns] = tuple(
     TableColumn(
         name.replace("_", " ").capitalize(),
         name,
@@ -204,7 +204,7 @@ def _cell(row: dict[str, Any], column: str) -> Cell:
 
 def _rows(
     compared: PoolChange, dimension: str, title: str
-) -> tuple[Columns[Any], list[dict[str, Cell]]]:
+) -> tuple[Columns, list[dict[str, Cell]]]:
     """Return the parts: accounts and users by the change of their waits, widths from narrow on."""
     columns = _SHOWN[:_OF_WAITS] if dimension == "user" else _SHOWN
     rows: dict[str | None, dict[str, Cell]] = {

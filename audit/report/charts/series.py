@@ -46,8 +46,7 @@ def value(figure: Figure) -> float:
 
 def jobs(label: str, pool: PoolPart) -> str:
     """Return a width class with its unit: ``65–128 CPUs``, ``1 CPU``."""
-    unit = wording.resource(pool.resource)
-    return f"{label} {unit}" if label == "1" else f"{label} {unit}s"
+    return wording.width_units(label, pool.resource)
 
 
 def brief(seconds: float, like: float | None = None) -> str:

@@ -109,18 +109,13 @@ def facts_of(
 ) -> list[PageFacts]:
     """Return the numbers of page one of each pool in which jobs ended, most waiting first."""
     parts = {pool.name: pool for pool in contents.pools}
-    jobs = _jobs(con, contents, _period(contents))
+    jobs = _jobs(con, contents, contents.span.period)
     of_pools = ((one, only(jobs, pl.col("pool") == one.pool)) for one in found)
     return [
         _Reading(con, contents, parts[one.pool], one, days, of_pool).facts()
         for one, of_pool in of_pools
         if one.pool in parts and (parts[one.pool].attempts or parts[one.pool].undated)
     ]
-
-
-def _period(contents: Contents) -> Period:
-    span = contents.span
-    return Period(span.name, span.from_time, span.to_time)
 
 
 def _jobs(con: Connection, contents: Contents, period: Period) -> pl.DataFrame:
@@ -288,7 +283,7 @@ class _Reading:
         )
 
     def _compared(self, jobs: pl.DataFrame) -> Compared | None:
-        period = _period(self.contents)
+        period = self.contents.span.period
         jobs = jobs.select("user", "wait_s", "end_time")
         before = None
         if kind_of(period.name) is not None:

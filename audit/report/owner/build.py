@@ -11,7 +11,7 @@ import polars as pl
 from audit.metrics import disclosure
 from audit.metrics.attempts.population import ordered
 from audit.metrics.course import course
-from audit.model import OBSERVED, Period
+from audit.model import OBSERVED
 from audit.periods import zone
 from audit.registry.requested import MATERIAL
 from audit.report.contents import Contents, PoolPart, Span, Who
@@ -51,7 +51,7 @@ def build(con: Connection, contents: Contents, owners: Sequence[Who]) -> tuple[O
     if not owners:
         return ()
     span = contents.span
-    over = stretches(con, contents.cluster, _period(span), span.zone)
+    over = stretches(con, contents.cluster, span.period, span.zone)
     of_own = {"until": span.to_time, "definition": disclosure.DEFINITION}
     published = queries.run(con, "published_blocks", cluster=contents.cluster, **of_own)
     begun = published.filter(pl.col("to_time") > span.from_time)["from_time"]
@@ -66,7 +66,7 @@ def build(con: Connection, contents: Contents, owners: Sequence[Who]) -> tuple[O
         of = contents
         if span.whole_log:
             of = replace(contents, span=_span_of(own, span))
-            over = stretches(con, of.cluster, _period(of.span), span.zone)
+            over = stretches(con, of.cluster, of.span.period, span.zone)
         waits = queries.run(con, "published_waits", cluster=of.cluster, **of_own, **who._asdict())
         parts = _parts(of, over, who, own, published, waits)
         pending = _starts(con, contents, who)
@@ -113,10 +113,6 @@ def _fairshare(con: Connection, of: Contents, who: Who) -> list[pl.DataFrame]:
     key = {"cluster": of.cluster, "period": of.span.name, "user": who.name}
     rows = queries.run(con, "owner/fairshare", **key).filter(last_as_of=of.span.to_time)
     return [rows] if rows.height else []
-
-
-def _period(span: Span) -> Period:
-    return Period(span.name, span.from_time, span.to_time)
 
 
 def _span_of(own: pl.DataFrame, span: Span) -> Span:
@@ -166,7 +162,7 @@ def _parts(
         row = next((row for row in kind.rows if row.name == who.name), None)
         if row is not None and (row.attempts or row.never_started):
             in_pool = (frame.filter(pl.col("pool") == pool.name) for frame in frames)
-            scene = Scene(who, _period(contents.span), *in_pool)
+            scene = Scene(who, contents.span.period, *in_pool)
             yield _part(contents, pool, row, scene, over)
 
 

@@ -205,7 +205,7 @@ def _why_not(of: OwnerPart) -> str:
 
 def answers(of: OwnerPart) -> tuple[Answer, ...]:
     """Return the three figures at the top."""
-    text = f"per job, mean{_within(of.wait_mean)}"
+    text = f"per job, mean{wording.rough_within(of.wait_mean)}"
     if of.everybody is not None:
         mean = wording.rough_duration(of.everybody.wait_mean)
         text += f"; all jobs waited {mean}, mean of closed weeks"
@@ -221,7 +221,7 @@ def _beside(of: OwnerPart) -> Answer:
         text = f"{_why_not(of)}."
         return Answer(title, wording.UNKNOWN, text)
     jobs = wording.plural(ratio.attempts or 0, "job")
-    text = f"times as long on average{_within(ratio)}, {_more(of.excess)} over {jobs}."
+    text = f"times as long on average{wording.rough_within(ratio)}, {_more(of.excess)} over {jobs}."
     if ratio.lower is None:
         text += " Too few days to be sure."
     elif of.longer:
@@ -234,10 +234,10 @@ def _beside(of: OwnerPart) -> Answer:
 def _more(excess: Figure) -> str:
     """Return the total time waited beyond similar jobs, or how much less."""
     if (excess.value or 0.0) >= 0:
-        return f"{wording.rough(excess)} more in total{_within(excess)},"
+        return f"{wording.rough(excess)} more in total{wording.rough_within(excess)},"
     upper, lower = (None if side is None else -side for side in (excess.lower, excess.upper))
     less = replace(excess, value=-(excess.value or 0.0), lower=lower, upper=upper)
-    return f"{wording.rough(less)} less in total{_within(less)},"
+    return f"{wording.rough(less)} less in total{wording.rough_within(less)},"
 
 
 def _waited_for(of: OwnerPart) -> Answer:
@@ -288,10 +288,9 @@ def beyond(of: OwnerPart) -> str:
 
 def way(of: ShorterClass, part: OwnerPart) -> str:
     """Return a width or walltime with which similar jobs waited less."""
-    unit = wording.resource(part.pool.resource)
 
     def width(label: str) -> str:
-        return f"{wording.width(label)} {unit}{'' if label == '1' else 's'}"
+        return wording.width_units(label, part.pool.resource)
 
     often = f"in {of.shorter} of {wording.plural(of.blocks, 'closed week')}"
     gain = f"waited {wording.rough(of.gain)} less on average than"
@@ -361,8 +360,3 @@ def explained(of: LongWait, who: Who, part: OwnerPart) -> tuple[str, ...]:
     if of.job_id is not None and of.own_end is not None:
         sentences.append(after_own_end(of.job_id, of.own_end, "this user"))
     return tuple(sentences)
-
-
-def _within(figure: Figure) -> str:
-    said = wording.rough_interval(figure)
-    return f" ({said})" if said else ""

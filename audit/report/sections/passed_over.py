@@ -16,7 +16,7 @@ from audit.report.charts.marks.dots import Dot, DotRow
 from audit.report.charts.marks.frame import Series
 from audit.report.charts.style import LATER, MUTED, Chart
 from audit.report.contents import Contents, PoolPart, Who
-from audit.report.figures import Breakdown, Figure, Figures, breakdowns, records
+from audit.report.figures import Figure, Figures, breakdowns, records
 from audit.report.finding import Kind, Place, Subject, subject_of
 from audit.report.source import ReportSection, SectionSource
 
@@ -78,18 +78,22 @@ def read(source: SectionSource) -> dict[str, OrderTest]:
     found = {}
     for pool, rows in source.by_pool("passed_over/peers").items():
         beside = breakdowns(rows)
-        judged = [(kind, part) for kind in PASSED_KINDS for part in beside.get(kind, ())]
+        judged = [
+            PassedOver(kind, part.label, part.figures)
+            for kind in PASSED_KINDS
+            for part in beside.get(kind, ())
+        ]
         found[pool] = OrderTest(
             _passed(judged),
             _used_more(judged),
-            _ahead(judged),
-            Counter(kind for kind, part in judged if part.figure("passed_named").value is not None),
+            tuple(one for one in judged if one.figure("passed_ahead").value is not None),
+            Counter(one.kind for one in judged if one.figure("passed_named").value is not None),
             _stuck(waiting[pool]) if pool in waiting else None,
         )
     return found
 
 
-def _passed(judged: Sequence[tuple[str, Breakdown]]) -> tuple[PassedOver, ...]:
+def _passed(judged: Sequence[PassedOver]) -> tuple[PassedOver, ...]:
     """Return those passed over, longest passed time first.
 
     An account with only one user has the user's figures, and is left out.
@@ -99,34 +103,20 @@ def _passed(judged: Sequence[tuple[str, Breakdown]]) -> tuple[PassedOver, ...]:
         share = one.figure("passed_share")
         return share.value, share.attempts, one.figure("passed_s").value
 
-    named = [
-        PassedOver(kind, part.label, part.figures)
-        for kind, part in judged
-        if part.figure("passed_named").value
-    ]
+    named = [one for one in judged if one.figure("passed_named").value]
     of_users = {lost(one) for one in named if one.kind == "user"}
     kept = (one for one in named if one.kind != "account" or lost(one) not in of_users)
     return tuple(sorted(kept, key=lambda one: -(one.figure("passed_s").value or 0.0)))
 
 
-def _used_more(judged: Sequence[tuple[str, Breakdown]]) -> tuple[PassedOver, ...]:
+def _used_more(judged: Sequence[PassedOver]) -> tuple[PassedOver, ...]:
     """Return those that recent usage keeps from being named, greatest usage first."""
     found = [
-        PassedOver(kind, part.label, part.figures)
-        for kind, part in judged
-        if part.figure("usage_multiple").value is not None
-        and part.figure("passed_named").value == 0
+        one
+        for one in judged
+        if one.figure("usage_multiple").value is not None and one.figure("passed_named").value == 0
     ]
     return tuple(sorted(found, key=lambda one: -(one.figure("usage_multiple").value or 0.0)))
-
-
-def _ahead(judged: Sequence[tuple[str, Breakdown]]) -> tuple[PassedOver, ...]:
-    """Return the partitions and QOS whose later jobs started first."""
-    return tuple(
-        PassedOver(kind, part.label, part.figures)
-        for kind, part in judged
-        if part.figure("passed_ahead").value is not None
-    )
 
 
 def _stuck(rows: pl.DataFrame) -> Stuck | None:
@@ -149,18 +139,20 @@ def passed_notes(pool: PoolPart) -> tuple[str, ...]:
 
 def cannot_test(pool: PoolPart) -> str:
     """Return why too few could be tested, as a clause."""
-    reasons = Counter({why: n for why, n in pool.passed_why.items() if not why.tested})
-    if not reasons:
-        return "the log does not name several users"
-    return _listed(reasons)
+    reasons = _untestable(pool)
+    return _listed(reasons) if reasons else "the log does not name several users"
 
 
 def untested(pool: PoolPart) -> str:
     """Return how many could not be tested, and why; empty: all could."""
-    reasons = Counter({why: n for why, n in pool.passed_why.items() if not why.tested})
+    reasons = _untestable(pool)
     if not reasons:
         return ""
     return f"{wording.count(reasons.total())} could not be tested: {_listed(reasons)}."
+
+
+def _untestable(pool: PoolPart) -> Counter[PassedWhy]:
+    return Counter({why: n for why, n in pool.passed_why.items() if not why.tested})
 
 
 def not_named(pool: PoolPart) -> str:

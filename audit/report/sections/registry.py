@@ -21,7 +21,7 @@ from audit.report.sections.fair_starts import shown as fair_starts
 from audit.report.sections.machine import section as machine
 from audit.report.sections.records import section as records
 from audit.report.sections.rules import section as rules
-from audit.report.sections.rules.section import rule_sentence, within
+from audit.report.sections.rules.section import rule_sentence
 from audit.report.sections.usage import shown as usage
 from audit.report.sections.waits import section as waits
 from audit.report.sections.waits.record import Waits
@@ -124,12 +124,13 @@ def _waited_for(place: Place, assumed: Mapping[str, Assumed]) -> str:
         passed = time_passed(cause, part=bool(pool.part))
         text = (
             f"{wording.first_upper(wording.rough(share))} of all waiting time passed "
-            f"{passed}{within(share)}."
+            f"{passed}{wording.rough_within(share)}."
         )
         if rule:
             text += f" {rule}"
         elif cause.key != "unexplained" and (rest := pool.figure(UNEXPLAINED)).value:
-            text += f" {wording.first_upper(wording.rough(rest))} is unexplained{within(rest)}."
+            unexplained = wording.first_upper(wording.rough(rest))
+            text += f" {unexplained} is unexplained{wording.rough_within(rest)}."
     change = changed(pool[Trend], UNEXPLAINED, "share")
     return f"{text} Unexplained share: {change.text}." if change else text
 

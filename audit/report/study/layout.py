@@ -69,12 +69,12 @@ def section(name: str, key: str, parts: Parts, values: Mapping[str, object]) -> 
     return Section(title.partition(": ")[2].format_map(values), tuple(found))
 
 
-def columns(text: str) -> Columns[Any]:
+def columns(text: str) -> Columns:
     """Return the columns that a text such as ``Operator | Least job <hours_most number>`` names.
 
     The name defaults to the title in lower case with underscores, the kind to ``text``.
     """
-    found: list[TableColumn[Any]] = []
+    found: list[TableColumn] = []
     for item in text.split(" | "):
         title, _, described = item.partition(" <")
         words = described.rstrip(">").split()
@@ -94,7 +94,7 @@ def _table(lines: Sequence[str], parts: Parts) -> Table:
     return Table(key, caption, titles, cells, options.get("note", ""), limit)
 
 
-def _cells(titles: Columns[Any], row: Any) -> tuple[Cell, ...]:
+def _cells(titles: Columns, row: Any) -> tuple[Cell, ...]:
     """Return the cells of a plain tuple in their order, of any other row by their names."""
     if isinstance(row, tuple) and not hasattr(row, "_fields"):
         return tuple(None if cell != cell else cell for cell in row)  # noqa: PLR0124 - NaN

@@ -5,8 +5,8 @@ it is escaped. Each table is also a CSV file (RFC 4180) with all rows in full pr
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
+from dataclasses import dataclass, replace
+from typing import Final, Literal, TypeAlias, TypeVar
 
 from audit import __version__
 from audit.metrics.claims import ClaimVerdict
@@ -17,7 +17,6 @@ from audit.report.render import page as render
 from audit.report.render.export import File
 from audit.spreadsheets import cell
 
-Row = TypeVar("Row")
 Cell: TypeAlias = str | bool | int | float | None
 Kind: TypeAlias = Literal["text", "count", "number", "percent", "duration", "yes_no"]
 
@@ -28,7 +27,7 @@ _TEXT_LIMIT: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class TableColumn(Generic[Row]):
+class TableColumn:
     """A column of a table.
 
     ``duration`` is in seconds and ``percent`` a share of 1; the CSV file keeps both as they are.
@@ -37,18 +36,14 @@ class TableColumn(Generic[Row]):
     title: str  # on the page
     name: str  # in the CSV file
     kind: Kind = "number"
-    value: Callable[[Row], Cell] | None = field(default=None, compare=False)
-    """Returns a row's cell; None takes the row's field or key called ``name``."""
 
-    def cell(self, row: Row) -> Cell:
-        """Return the column's cell of ``row``."""
-        if self.value is not None:
-            return self.value(row)
+    def cell(self, row: object) -> Cell:
+        """Return the field or key of ``row`` called ``name``."""
         cell: Cell = row[self.name] if isinstance(row, Mapping) else getattr(row, self.name)
         return cell
 
 
-Columns: TypeAlias = tuple[TableColumn[Row], ...]
+Columns: TypeAlias = tuple[TableColumn, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,23 +52,10 @@ class Table:
 
     key: str  # unique in the study; part of the CSV file's name
     caption: str
-    columns: Columns[Any]
+    columns: Columns
     rows: tuple[tuple[Cell, ...], ...]
     note: str = ""
     shown: int = ROWS  # number of rows on the page
-
-
-def table(
-    key: str,
-    caption: str,
-    columns: Columns[Row],
-    rows: Iterable[Row],
-    note: str = "",
-    shown: int = ROWS,
-) -> Table:
-    """Return a table whose columns take their cells from ``rows``."""
-    cells = tuple(tuple(column.cell(row) for column in columns) for row in rows)
-    return Table(key, caption, columns, cells, note, shown)
 
 
 def verdict_table(
@@ -83,15 +65,14 @@ def verdict_table(
 
     ``by`` is title and name of a column for the text that precedes each verdict; None hides it.
     """
-    columns: list[TableColumn[tuple[str, ClaimVerdict]]] = [
-        TableColumn("Conclusion", "claim", "text", lambda row: row[1].claim),
-        TableColumn("Holds", "holds", "text", lambda row: row[1].holds.value),
-        TableColumn("Because", "because", "text", lambda row: row[1].because),
-        TableColumn("In", "source", "text", lambda row: row[1].source),
-    ]
-    if by is not None:
-        columns.insert(1, TableColumn(*by, "text", lambda row: row[0]))
-    return table("verdicts", "Does it hold on this log?", tuple(columns), verdicts)
+    titles = [("Conclusion", "claim"), *([] if by is None else [by])]
+    titles += [("Holds", "holds"), ("Because", "because"), ("In", "source")]
+    columns = tuple(TableColumn(*title, "text") for title in titles)
+    rows = tuple(
+        (of.claim, *([] if by is None else [text]), of.holds.value, of.because, of.source)
+        for text, of in verdicts
+    )
+    return Table("verdicts", "Does it hold on this log?", columns, rows)
 
 
 @dataclass(frozen=True, slots=True)

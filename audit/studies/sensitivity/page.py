@@ -1,7 +1,7 @@
 """The page of the study of fairshare's settings (``studies.sensitivity.compute``)."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from audit.metrics.claims import ClaimHolds, ClaimVerdict, tally
 from audit.metrics.draws import Draws
@@ -158,10 +158,10 @@ def _group_rows(results: SensitivityResults) -> list[tuple[object, ...]]:
 
 def _responses(
     results: SensitivityResults, swept: Iterable[SettingSweep]
-) -> tuple[Columns[Any], Sequence[tuple[object, ...]]]:
+) -> tuple[Columns, Sequence[tuple[object, ...]]]:
     answers = results.answers
     named = zip(results.short_labels, results.groups.labels, strict=True)
-    titles: Columns[Any] = (
+    titles: Columns = (
         *layout.columns("Setting | Value <number>"),
         *(TableColumn(title, label, "duration") for title, label in named),
         *layout.columns("Utilization <percent> | Loss of capacity <percent>"),

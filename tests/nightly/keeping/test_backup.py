@@ -37,11 +37,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return once(tmp_path_factory, "backup", make)
 
 
-@pytest.fixture
-def place(made: Path, tmp_path: Path) -> Path:
-    return shutil.copytree(made, tmp_path / "site")
-
-
 @pytest.mark.thorough
 def test_it_all_comes_back_and_nothing_is_left_to_do(place: Path) -> None:
     settings, before = site(place), content(place)

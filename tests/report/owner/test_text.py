@@ -160,10 +160,14 @@ def test_a_page_says_that_later_jobs_overtook_and_counts_nobody() -> None:
     [
         (part(), "typically waited 3 h, similar jobs 2 h"),
         (part(LONGER, PASSED), "was overtaken more often than others"),
-        (replace(part(), typical=Typical(3 * HOUR, 0.0, 100)),
-         "typically waited 3 h, similar jobs at once"),
-        (replace(part(), typical=Typical(0.0, 60.0, 100)),
-         "typically started at once, similar jobs 60 s"),
+        (
+            replace(part(), typical=Typical(3 * HOUR, 0.0, 100)),
+            "typically waited 3 h, similar jobs at once",
+        ),
+        (
+            replace(part(), typical=Typical(0.0, 60.0, 100)),
+            "typically started at once, similar jobs 60 s",
+        ),
         (part(figure("class_ratio", None)), "typically waited 3 h"),
         (replace(part(), typical=None), "waited 5 h per job"),
         (replace(part(), attempts=0), "had no job that started"),

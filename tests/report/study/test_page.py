@@ -2,7 +2,6 @@ import base64
 import csv
 import io
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,7 +13,7 @@ from audit.oneoff import study as studies
 from audit.report.charts.style import Chart
 from audit.report.study import page as study
 from audit.report.study.charts import Layout, Value, heat_map
-from audit.report.study.page import Columns, Section, Study, Table, TableColumn
+from audit.report.study.page import Section, Study, Table, TableColumn
 from audit.spreadsheets import visible
 from tests.report.sample import present
 
@@ -26,7 +25,7 @@ CHART = heat_map(
     [Value(HOSTILE, "a", 1, 1.0, "mean 1")],
     Layout([HOSTILE], ["a"], "X", "Mean"),
 )
-COLUMNS: study.Columns[object] = (
+COLUMNS: study.Columns = (
     TableColumn("Who", "who", "text"),
     TableColumn("Hours", "hours"),
     TableColumn("Part", "part", "percent"),
@@ -110,13 +109,8 @@ class Policy(NamedTuple):
 
 
 def test_columns_say_what_they_show_of_a_row() -> None:
-    columns: Columns[Policy] = (
-        TableColumn("Policy", "name", "text"),
-        TableColumn("From", "paper", "text", lambda policy: policy.source.upper()),
-    )
-    assert study.table("k", "K", columns, [Policy("easy", "k")]).rows == (("easy", "K"),)
-    named: Columns[Mapping[str, study.Cell]] = (TableColumn("A", "a"), TableColumn("B", "b"))
-    assert study.table("k", "K", named, [{"b": 2, "a": 1}]).rows == ((1, 2),)
+    assert TableColumn("Policy", "name", "text").cell(Policy("easy", "k")) == "easy"
+    assert TableColumn("A", "a").cell({"b": 2, "a": 1}) == 1
 
 
 def test_verdicts_stand_in_one_kind_of_table() -> None:

@@ -30,9 +30,9 @@ class Series(NamedTuple):
     hollow: bool = False
 
 
-def keys(canvas: Canvas, series: Iterable[Series], top: float = 0.0) -> float:
+def keys(canvas: Canvas, series: Iterable[Series]) -> float:
     """Draw the keys of all series in as many lines as needed; return the lower end."""
-    x, y = 0.0, top + 11
+    x, y = 0.0, 11.0
     for of in series:
         wide = 18 + width_of(of.name)
         if x and x + wide > WIDTH:

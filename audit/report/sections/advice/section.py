@@ -30,6 +30,7 @@ from audit.report.sections.trust.section import (
 )
 from audit.report.sections.who import page_one
 from audit.report.source import ReportSection, SectionSource
+from audit.store.database import quote_text
 
 _UNTRIED: Final = ("not_tried", "not_agreeing")
 """Outcomes of changes that were not replayed."""
@@ -109,10 +110,8 @@ def _change(row: dict[str, Any], value: str, lower: str, upper: str) -> Figure:
 
 def _evidence(row: dict[str, str]) -> str:
     """Return the query for the effects of a change; names are quoted."""
-    quoted = {
-        column: row[column].replace("'", "''") for column in ("cluster", "pool", "period", "change")
-    }
-    where = " AND ".join(f"{column} = '{value}'" for column, value in quoted.items())
+    columns = ("cluster", "pool", "period", "change")
+    where = " AND ".join(f"{column} = {quote_text(row[column])}" for column in columns)
     return f"SELECT * FROM advice_parts WHERE {where}"  # noqa: S608
 
 
@@ -165,8 +164,8 @@ def sentences(advice: Advice) -> str:
     title = wording.name(advice.title, _TITLE)
     affected = "jobs" if advice.width is None else _jobs(advice, advice.width)
     affected = wording.first_upper(affected)
-    within = wording.rough_interval(advice.gain)
-    effects = [f"{affected} wait {wording.rough(advice.gain)} less{within and f' ({within})'}"]
+    within = wording.rough_within(advice.gain)
+    effects = [f"{affected} wait {wording.rough(advice.gain)} less{within}"]
     for loser in advice.losers[:_NAMED]:
         jobs, requested = "jobs without a known walltime wait", WALLTIMES.get(loser.label)
         if loser.dimension == "width_class":
@@ -220,10 +219,9 @@ WALLTIMES: Final = {
 
 def _jobs(advice: Advice, width: str) -> str:
     """Return the jobs of a width class, such as ``65–128-CPU jobs``."""
-    label = wording.width(width)
-    if label.startswith("over"):
-        return f"jobs of {label} {wording.resources(advice.resource)}"
-    return f"{label}-{wording.resource(advice.resource)} jobs"
+    if width.startswith(">"):
+        return f"jobs of {wording.width_units(width, advice.resource)}"
+    return f"{wording.width(width)}-{wording.resource(advice.resource)} jobs"
 
 
 def to_try(facts: PageFacts, most_changes: int = MOST_CHANGES) -> tuple[Sentence, ...]:
@@ -296,9 +294,8 @@ def _more(advice: Advice) -> Sentence:
 
 
 def _of_width(label: str, advice: Advice) -> str:
-    width = wording.width(label)
-    unit = wording.resource(advice.resource) if label == "1" else wording.resources(advice.resource)
-    return f"jobs {width} {unit}" if width.startswith("over") else f"jobs of {width} {unit}"
+    width = wording.width_units(label, advice.resource)
+    return f"jobs {width}" if width.startswith("over") else f"jobs of {width}"
 
 
 def _questions(facts: PageFacts) -> Iterator[Sentence]:

@@ -131,9 +131,6 @@ RESAMPLES: Final = 1_000
 TAIL: Final = 0.025
 _SEED: Final = 0
 
-Daily = Mapping[str, float]
-"""The busy share of the pool by ISO day."""
-
 
 def steps(period: Period, zone: ZoneInfo) -> tuple[str, list[Period]]:
     """Return the longest kind of step with enough complete ones in a period; empty: none."""

@@ -5,7 +5,7 @@ from typing import Final
 
 from audit.report import wording
 from audit.report.contents import Assumed, Contents
-from audit.report.figures import Figure, records
+from audit.report.figures import records
 from audit.report.finding import Kind, Place, Subject
 from audit.report.sections.machine import section as belief
 from audit.report.sections.rules.record import BoundRule, BoundRules
@@ -39,17 +39,11 @@ def rule_sentence(place: Place, assumed: Mapping[str, Assumed]) -> str:
     if first.free_s / total < _ALONE:
         which, more = "limits or closed hours", f": mostly {which}"
     text = (
-        f"For {wording.rough(free)} of all waiting time{within(free)} enough was free, and only "
-        f"{which} kept the job from starting{more}."
+        f"For {wording.rough(free)} of all waiting time{wording.rough_within(free)} enough was "
+        f"free, and only {which} kept the job from starting{more}."
     )
     busy = belief.busy(pool)
     return f"{text} The pool was {busy}." if busy else text
-
-
-def within(figure: Figure) -> str:
-    """Return the interval of a figure in brackets; empty if it has none."""
-    interval = wording.rough_interval(figure)
-    return f" ({interval})" if interval else ""
 
 
 def bound_rules(contents: Contents, place: Place, measure: str) -> Iterator[Subject]:

@@ -11,7 +11,7 @@ from audit.report.charts.marks.frame import Series
 from audit.report.charts.style import EARLIER, INK, SERIES, SHAPES, Chart
 from audit.report.contents import Contents
 from audit.report.figures import Figure
-from audit.report.finding import Kind, Notice, Place, Subject, quoted, subject_of
+from audit.report.finding import Kind, Notice, Place, Subject, subject_of
 from audit.report.sections.usage.record import (
     Charge,
     DecayedUsage,
@@ -21,6 +21,7 @@ from audit.report.sections.usage.record import (
     UsageOf,
 )
 from audit.report.source import ReportSection
+from audit.store.database import quote_text
 
 _MANY: Final = 0.1
 """Share of days, attempts or usage above which a defect of the data is reported."""
@@ -189,7 +190,7 @@ def off_target(contents: Contents, place: Place, measure: str, *, side: str) -> 
             anchor=f"usage-{number}",
             sql=(
                 "SELECT as_of, entity, usage_fraction, share FROM fairshare_history "  # noqa: S608
-                f"WHERE cluster = {quoted(contents.cluster)} "
+                f"WHERE cluster = {quote_text(contents.cluster)} "
                 f"AND entity_kind = '{kind.kind}' AND method = '{of.method}' ORDER BY as_of, entity"
             ),
         )

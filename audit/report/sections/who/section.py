@@ -241,13 +241,11 @@ class _Who(NamedTuple):
 
     def most(self) -> tuple[Person, ...]:
         """Return the three with most waiting, from the least share on that is listed."""
-        sums = self.jobs.group_by(self.kind).agg(pl.col("wait_s").sum(), self._w())
+        inside = pl.col("wait_s") - pl.col("outside")
+        sums = self.jobs.group_by(self.kind).agg(pl.col("wait_s").sum(), w=inside.sum())
         least = sums.filter(pl.col("w") >= LISTED * self.context.waited_s, pl.col("wait_s") > 0)
         first = least.sort("wait_s", self.kind, descending=[True, False])[self.kind].head(ROWS)
         return tuple(self.person(name) for name in first)
-
-    def _w(self) -> pl.Expr:
-        return (pl.col("wait_s") - pl.col("outside")).sum().alias("w")
 
     def longer(self) -> tuple[int, list[str]]:
         """Return how many are compared, and those who wait longer, by excess.

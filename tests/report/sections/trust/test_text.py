@@ -34,9 +34,7 @@ def test_what_a_file_would_show_where_nothing_lacks_a_reason() -> None:
         ),
     ],
 )
-def test_records_that_a_header_names(
-    announced: Announcement | None, mark: str, text: str
-) -> None:
+def test_records_that_a_header_names(announced: Announcement | None, mark: str, text: str) -> None:
     first = trust_text.steps(facts(known=known(announced=announced)))[0]
     assert (first.mark, first.text.plain) == (mark, text)
 
