@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import polars as pl
 
@@ -52,14 +52,19 @@ class RuleFact(Fact):
     detail = True
 
 
+OF_MAPPING: Final = "the mapping of its columns"
+
+
 def zone(asked: str | None, headers: Sequence[Header]) -> Fact:
     """Return the cluster's time zone: the requested one, else that of the headers, else UTC."""
     what = "time zone"
     if asked is not None:
         return Fact(what, asked, "--zone")
-    named = sorted({header.zone for header in headers if header.zone is not None})
+    naming = [header for header in headers if header.zone is not None]
+    named = sorted({str(header.zone) for header in naming})
     if len(named) == 1:
-        return Fact(what, named[0], "the log's header")
+        mapped = all("table" in header.entries for header in naming)
+        return Fact(what, named[0], OF_MAPPING if mapped else "the log's header")
     if named:
         listed = ", ".join(named)
         warning = (

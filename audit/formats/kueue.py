@@ -15,6 +15,7 @@ Kubernetes (``apimachinery/pkg/api/resource``).
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from fractions import Fraction
 from math import ceil
@@ -51,8 +52,9 @@ _LARGEST: Final = 1 << 28
 _MOST_BYTES: Final = 1 << 62
 EARLIER: Final = (
     "of admissions before the last one, only their total length is known (their events are not in "
-    "the log): they count in usage only"
+    "the same file): they count in usage only"
 )
+ELSEWHERE: Final = "events of workloads that the file does not have: put both into one file"
 
 _TEXTS: Final = ("job_id", "kind", "user", "account", "partition", "qos", "state", "reason")
 _TEXTS_TOO: Final = ("gpu_types", "group", "reservation", "cluster", "remark")
@@ -139,10 +141,13 @@ def parse(block: Block, header: Header) -> Parsed:
         for row in made:
             found.take(at, end, ())
             rows.append(row)
-    return _parsed(found, rows, header)
+    parsed = _parsed(found, rows)
+    known = {_name_of(item.get("metadata")) for _, _, item in workloads}
+    elsewhere = sum(len(of) for name, of in events.items() if name not in known)
+    return replace(parsed, remarks={**parsed.remarks, ELSEWHERE: elsewhere}) if elsewhere else parsed
 
 
-def _parsed(found: BlockElements, rows: Sequence[Mapping[str, Any]], header: Header) -> Parsed:
+def _parsed(found: BlockElements, rows: Sequence[Mapping[str, Any]]) -> Parsed:
     numbers = found.texts(())["number"]
     frame = pl.DataFrame(rows, _SCHEMA).insert_column(0, numbers)
     doubts = pl.concat_list(pl.col("remark")).list.drop_nulls()
@@ -158,8 +163,12 @@ def _note(item: Mapping[str, Any], events: dict[tuple[str, str], list[_Event]]) 
     )
     if of.get("kind") == "Workload" and at is not None:
         note = str(item.get("note") or item.get("message") or "")
-        key = (str(of.get("namespace")), str(of.get("name")))
-        events.setdefault(key, []).append(_Event(_instant(at), str(item.get("reason")), note))
+        events.setdefault(_name_of(of), []).append(_Event(_instant(at), str(item.get("reason")), note))
+
+
+def _name_of(workload: Any) -> tuple[str, str]:
+    named = workload if isinstance(workload, Mapping) else {}
+    return str(named.get("namespace")), str(named.get("name"))
 
 
 def _instant(text: Any) -> int:

@@ -150,7 +150,7 @@ def infer(
 
 
 def _origin(zone: Fact, *, asked: bool) -> str:
-    known = asked or zone.source.endswith(("header", "headers"))
+    known = asked or zone.source.endswith(("header", "headers", "columns"))
     return f"From {zone.source}." if known else "To check: the logs do not name it."
 
 
