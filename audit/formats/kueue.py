@@ -144,7 +144,9 @@ def parse(block: Block, header: Header) -> Parsed:
     parsed = _parsed(found, rows)
     known = {_name_of(item.get("metadata")) for _, _, item in workloads}
     elsewhere = sum(len(of) for name, of in events.items() if name not in known)
-    return replace(parsed, remarks={**parsed.remarks, ELSEWHERE: elsewhere}) if elsewhere else parsed
+    return (
+        replace(parsed, remarks={**parsed.remarks, ELSEWHERE: elsewhere}) if elsewhere else parsed
+    )
 
 
 def _parsed(found: BlockElements, rows: Sequence[Mapping[str, Any]]) -> Parsed:
@@ -163,7 +165,9 @@ def _note(item: Mapping[str, Any], events: dict[tuple[str, str], list[_Event]]) 
     )
     if of.get("kind") == "Workload" and at is not None:
         note = str(item.get("note") or item.get("message") or "")
-        events.setdefault(_name_of(of), []).append(_Event(_instant(at), str(item.get("reason")), note))
+        events.setdefault(_name_of(of), []).append(
+            _Event(_instant(at), str(item.get("reason")), note)
+        )
 
 
 def _name_of(workload: Any) -> tuple[str, str]:

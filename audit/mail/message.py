@@ -249,8 +249,9 @@ def _of_owners(owners: Sequence[OwnerContents]) -> Iterator[str]:
         yield from owner_text.shortest(owners[0])
         return
     longer = sum(any(part.longer for part in of.parts) for of in owners)
-    of_all = f"{wording.count(longer)} of {len(owners)} waited significantly longer"
-    yield from (f"{of_all} than others", of_all)
+    of_all = f"{wording.count(longer)} of {len(owners)} waited"
+    yield f"{of_all} significantly longer than others"
+    yield f"{of_all} longer"
 
 
 def _part(of: OwnerContents) -> MailPart:

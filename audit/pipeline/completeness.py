@@ -114,8 +114,8 @@ def judged(
     partly = any(part < _WHOLE for _, part in covered)
     named = round(sum(count * (part if part < _WHOLE else 1) for count, part in covered))
     few = (
-        f"it has {records:,}, or {_percent(records / max(named, 1))}, of the {named:,} records that "
-        f"{'its header announces' if len(headers) == 1 else 'its headers announce'}"
+        f"it has {records:,}, or {_percent(records / max(named, 1))}, of the {named:,} records "
+        f"that {'its header announces' if len(headers) == 1 else 'its headers announce'}"
         f"{' for this time' if partly else ''}"
     )
     announced = Announcement(records, named, partly) if share < _WHOLE else None

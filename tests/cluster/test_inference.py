@@ -29,6 +29,12 @@ def pool(
     return found.capacity, fact.source, fact.warning
 
 
+def test_the_zone_of_a_mapping_is_not_the_log_s() -> None:
+    mapped = Header("Asia/Shanghai", entries={"table": "{}"})
+    assert inference.zone(None, [mapped]).source == "the mapping of its columns"
+    assert inference.zone(None, [Header("Asia/Shanghai")]).source == "the log's header"
+
+
 def test_the_header_s_capacity_is_used() -> None:
     assert pool(attempts(4, 4), claims(16)) == (16, "the log's header", None)
 

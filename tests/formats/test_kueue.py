@@ -88,6 +88,10 @@ def test_with_events_earlier_admissions_are_exact(log: bytes) -> None:
     assert parse(log).remarks == {}
 
 
+def test_events_in_another_file_than_their_workloads_are_named() -> None:
+    assert parse(EVENTS).remarks == {kueue.ELSEWHERE: EVENTS.count(b'"kind": "Event"')}
+
+
 def test_events_of_one_pull_stay_known_in_the_next() -> None:
     """A cluster keeps events for an hour; workloads tell the sum of what was before."""
     for logs in itertools.permutations([WORKLOADS + EVENTS, WORKLOADS]):

@@ -91,6 +91,16 @@ def test_records_are_those_that_a_header_names_for_their_time(
     assert judged(path).announced == announced
 
 
+def test_records_that_two_logs_have_count_once(tmp_path: Path) -> None:
+    one = swf(tmp_path / "a.swf", 10, 200, MaxRecords=300, **SPAN)
+    two = write(tmp_path / "b.swf", one.read_text() + line(201, submit=10 * DAY_S) + "\n")
+    logs = open_logs([one, two])
+    with migrations.temporary() as con:
+        taken = take_in(con, logs, ClusterFinder(logs, "c", Config()), Config())
+        setting = completeness.with_completeness(LogRequest(logs=[one, two]).setting(taken), con)
+    assert setting.announced == (201, 300, False)
+
+
 def test_a_log_that_was_read_in_parts_counts_as_one(tmp_path: Path) -> None:
     path = swf(tmp_path / "a.swf", 10, 200, MaxRecords=200, **SPAN)
     whole = path.read_text()

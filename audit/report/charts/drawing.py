@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from audit.report.charts.marks.svg import text
-from audit.report.charts.style import FONT, INK, SHADES, SIZE, WIDTH, Chart
+from audit.report.charts.style import FONT, INK, SHADES, SIZE, Chart
 
 _GROUND: Final = SHADES["paper"].light
 _EDGE: Final = 2
@@ -76,7 +76,7 @@ def _light(found: re.Match[str]) -> str:
 
 
 def _svg(chart: Chart, attributes: str) -> str:
-    wide, high = WIDTH + 2 * _EDGE, chart.height + 2 * _EDGE
+    wide, high = chart.width + 2 * _EDGE, chart.height + 2 * _EDGE
     return (
         f'<svg {attributes} viewBox="{-_EDGE} {-_EDGE} {wide} {high}" width="{wide}" '
         f'height="{high}" font-family="{FONT}" font-size="{SIZE}" fill="{INK}">{chart.body}</svg>'

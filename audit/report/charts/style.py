@@ -87,3 +87,4 @@ class Chart:
     body: str  # SVG elements; all text is escaped
     height: int  # px
     note: str = ""  # what is drawn, with its unit
+    width: int = WIDTH  # px

@@ -79,7 +79,7 @@ PAIRED: Final = {
     "held_unknown": "holds of unknown origin",
     "none": "unknown reasons",
 }
-OTHER_MOST: Final = "{what} caused the most waiting"
+OTHER_MOST: Final = "{what} cost most"
 
 NOT_JUDGED: Final = (
     "{share} of the waiting{base} cannot be judged{interval}; a verdict needs less than {bound}."

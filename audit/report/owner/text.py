@@ -155,6 +155,7 @@ def shortest(of: OwnerContents) -> Iterator[str]:
     elif of.parts:
         waited = _shortly(of.parts[0], compared=False)
     yield f"{owner(of.who)} {waited}"
+    waited = waited.removeprefix("typically ")
     yield f"{of.who.kind} {wording.name(of.who.name, _SHORT_NAME)} {waited}"
 
 
@@ -208,7 +209,7 @@ def answers(of: OwnerPart) -> tuple[Answer, ...]:
     text = f"per job, mean{wording.rough_within(of.wait_mean)}"
     if of.everybody is not None:
         mean = wording.rough_duration(of.everybody.wait_mean)
-        text += f"; all jobs waited {mean}, mean of closed weeks"
+        text += f"; all jobs waited {mean} in the average week"
     change = changed(of.trend, "wait_mean", "time")
     how_long = Answer("How long?", wording.rough(of.wait_mean), f"{text}.", change)
     return how_long, _beside(of), _waited_for(of)
@@ -248,7 +249,7 @@ def _waited_for(of: OwnerPart) -> Answer:
     most = max(of.parts, key=lambda part: part.share)
     text = (
         f"of their waiting time passed {time_passed(most.cause, part=of.pool.part)}; "
-        f"for all users, {wording.rough_percent(most.of_all)} did, mean of closed weeks."
+        f"for all users, {wording.rough_percent(most.of_all)} did in the average week."
     )
     return Answer(title, wording.rough_percent(most.share), text)
 

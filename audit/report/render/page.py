@@ -21,7 +21,7 @@ from audit.files import caches
 from audit.model import COUNTED
 from audit.report import finding, labels, wording
 from audit.report.charts import drawing, style
-from audit.report.charts.style import WIDTH, Chart
+from audit.report.charts.style import Chart
 from audit.report.contents import Contents, PoolPart, Span
 from audit.report.figures import SMALL_SAMPLE
 from audit.report.finding import UNEXPLAINED, Place
@@ -113,7 +113,7 @@ def picture(chart: Chart) -> Picture:
         chart.alt,
         trusted(drawing.inline(chart)),
         data_uri("image/svg+xml", drawing.still(chart)),
-        WIDTH,
+        chart.width,
         chart.height,
     )
 

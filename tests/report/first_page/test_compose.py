@@ -19,7 +19,7 @@ from audit.report.sections.changes.record import Half
 from audit.report.sections.waits.record import QueueWait
 from audit.report.sections.who.record import OvertakenRow, UsedLess
 from tests.report.first_page import sample
-from tests.report.first_page.sample import facts, people, person
+from tests.report.first_page.sample import causes, facts, people, person
 
 
 def accepted(page: FirstPage) -> None:
@@ -266,6 +266,16 @@ def test_users_are_named_as_the_reader_knows_them() -> None:
     of_accounts = facts(people=people(kind="account", most=(person("bio", "account"),)))
     (first, *_) = compose(of_accounts, "UTC").who[0].rows
     assert first.label == "Account bio"
+
+
+def test_one_cause_of_half_of_the_waiting_is_not_many_causes() -> None:
+    def reason(**parts: float) -> str:
+        one = person("anna")._replace(causes=causes(**parts))
+        (first, *_) = compose(facts(people=people(most=(one,))), "UTC").who[0].rows
+        return first.reason.plain
+
+    assert reason(down=0.95, earlier=0.05) == "Machine down: nearly all of its waiting"
+    assert reason(down=0.4, earlier=0.3, own=0.3) == "Many causes; the largest: machine down"
 
 
 def test_nobody_is_accused_without_priorities() -> None:

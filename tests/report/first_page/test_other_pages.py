@@ -114,9 +114,9 @@ def test_kth_sp2_in_february_1997(real_logs: Path, tmp_path: Path) -> None:
     assert totals(page) == ["1 %", "53 %", "3 %", "43 %"]
     assert page.size_note.plain == "One user has 87 % of the waiting of jobs over 64 CPUs."
     assert page.who[0].title.plain == (
-        "Overtaken more often than others in the last 91 days: 2 of 31 users tested; overtaken "
-        "jobs, time lost"
+        "Overtaken more often than others in the last 91 days: 2 of 31 users tested"
     )
+    assert page.who[0].heads[1:3] == ("Lost, of all waiting", "Typically lost")
     unknown = "Not known: later jobs, at least as large, started first"
     assert rows(page, 0) == [
         ("User 12", "31 of 90", "1.7 %", "7.3 h", "–", unknown),

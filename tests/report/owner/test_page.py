@@ -43,7 +43,7 @@ def test_a_figure_to_the_letter() -> None:
         '<div class="question">\n'
         "<h2>How long?</h2>\n"
         '<p class="big">5 h</p>\n'
-        '<p class="of">per job, mean (4–6 h); all jobs in closed weeks waited 2 h.</p>\n'
+        '<p class="of">per job, mean (4–6 h); all jobs waited 2 h in the average week.</p>\n'
         "</div>"
     )
 

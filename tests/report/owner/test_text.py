@@ -57,7 +57,7 @@ def test_a_head_without_jobs_or_weeks_says_so() -> None:
 def test_three_figures_with_their_intervals() -> None:
     long, beside, way = text.answers(part())
     assert long.big == "5 h"
-    assert long.text == "per job, mean (4–6 h); all jobs in closed weeks waited 2 h."
+    assert long.text == "per job, mean (4–6 h); all jobs waited 2 h in the average week."
     assert beside.text == (
         "times as long on average (0.8–2), 20 h more in total, over 1,000 jobs. Not significantly "
         "longer."
@@ -65,7 +65,7 @@ def test_three_figures_with_their_intervals() -> None:
     assert (way.big, way.text) == (
         "60 %",
         "of their waiting time passed while enough was free, without a reason in the log; for "
-        "all users, 20 % did.",
+        "all users, 20 % did in the average week.",
     )
     assert "20 h less in total" in text.answers(part(LESS))[1].text
 
@@ -166,7 +166,7 @@ def test_a_page_says_that_later_jobs_overtook_and_counts_nobody() -> None:
         ),
         (
             replace(part(), typical=Typical(0.0, 60.0, 100)),
-            "typically started at once, similar jobs 60 s",
+            "typically started at once, similar jobs 1 min",
         ),
         (part(figure("class_ratio", None)), "typically waited 3 h"),
         (replace(part(), typical=None), "waited 5 h per job"),

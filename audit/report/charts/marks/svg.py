@@ -154,10 +154,18 @@ def width_of(says: str, size: float = SIZE) -> float:
     return sum(map(_width, says)) * size / 100
 
 
-def shortened(says: str, width: float) -> str:
-    """Return a text of at most ``width`` px; a longer one loses its middle."""
+def shortened(says: str, width: float, size: float = SIZE) -> str:
+    """Return a text of at most ``width`` px; a longer one loses words or letters in its middle."""
+    width *= SIZE / size
     if width_of(says) <= width:
         return says
+    words = says.split(" ")
+    sides = (
+        (words[: kept - kept // 2], words[-(kept // 2) :]) for kept in range(len(words) - 1, 2, -1)
+    )
+    by_words = (f"{' '.join(head)} … {' '.join(tail)}" for head, tail in sides)
+    if short := next((short for short in by_words if width_of(short) <= width), None):
+        return short
     cut = ((kept - kept // 3, len(says) - kept // 3) for kept in range(len(says) - 1, 0, -1))
     shorter = (f"{says[:head]}…{says[tail:]}" for head, tail in cut)
     return next((short for short in shorter if width_of(short) <= width), "…")

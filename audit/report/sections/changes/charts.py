@@ -10,7 +10,7 @@ from audit.report.charts.marks import lines, scales
 from audit.report.charts.marks.lines import Line, Panel, TipRange
 from audit.report.charts.marks.svg import Canvas, shortened, width_of
 from audit.report.charts.series import value
-from audit.report.charts.style import EARLIER, INK, LATER, LINE, MUTED, WIDTH, Chart
+from audit.report.charts.style import EARLIER, INK, LATER, LINE, MUTED, Chart
 from audit.report.contents import PoolPart
 from audit.report.figures import Figure
 from audit.report.first_page import amounts
@@ -105,10 +105,12 @@ def _point_tip(point: TrendPoint, delayed: bool) -> str:
     return f"{point.label}: {', '.join(each)}; {wording.plural(point.attempts, 'job')}"
 
 
-_LEFT, _RIGHT = 50.0, 112.0
-_TOP, _MIDDLE, _BOTTOM = 12.0, 134.0, 204.0
-_HEIGHT: Final = 222
-_LOAD: Final = 46.0
+_WIDE: Final = 400
+"""Of the chart of page one, px: its texts have 8.7 pt on paper, in a column of 95 mm."""
+_LEFT, _RIGHT = 52.0, 112.0
+_TOP, _MIDDLE, _BOTTOM = 14.0, 102.0, 138.0
+_HEIGHT: Final = 154
+_LOAD: Final = 24.0
 _LEAST_S: Final = 30
 _TICKS: Final = (
     *((60, "1 min"), (600, "10 min"), (3_600, "1 h"), (36_000, "10 h")),
@@ -116,12 +118,12 @@ _TICKS: Final = (
 )
 _APART: Final = 14.0
 """Least distance of two labels."""
-_LABELS: Final = 12
-_ROW: Final = 13.0
+_LABELS: Final = 8
+_ROW: Final = 15.0
 """Distance of the names of rules."""
 _ASIDE: Final = 5.0
-"""Distance of a name from its line."""
-_SMALL: Final = 11
+"""Distance of a name from a line."""
+_TEXT: Final = 13
 """Size of texts."""
 
 
@@ -138,7 +140,7 @@ def changes(
     highest = _TOP + _ROW * len(marks)
     low = log(_LEAST_S)
     high = log(max(3_600, *(point.p90 for point in points)) * 1.2)
-    wide = (WIDTH - _LEFT - _RIGHT) / len(points)
+    wide = (_WIDE - _LEFT - _RIGHT) / len(points)
 
     def x(place: int) -> float:
         return _LEFT + wide * (place + 0.5)
@@ -146,14 +148,16 @@ def changes(
     def y(seconds: float) -> float:
         return _MIDDLE - (_MIDDLE - highest) * (log(max(seconds, _LEAST_S)) - low) / (high - low)
 
-    end = WIDTH - _RIGHT
+    end = _WIDE - _RIGHT
     for seconds, label in _TICKS:
         if log(seconds) <= high:
             canvas.line((_LEFT, y(seconds)), (end, y(seconds)), LINE)
-            canvas.text((_LEFT - 5, y(seconds) + 4), label, MUTED, anchor="end", size=_SMALL)
+            canvas.text((_LEFT - 5, y(seconds) + 4), label, MUTED, anchor="end", size=_TEXT)
+    if min(point.median for point in points) < _LEAST_S:
+        canvas.text((_LEFT - 5, _MIDDLE + 4), f"≤ {_LEAST_S} s", MUTED, anchor="end", size=_TEXT)
     canvas.line((_LEFT, _BOTTOM - _LOAD), (end, _BOTTOM - _LOAD), LINE)
     for share, height in (("100 %", _BOTTOM - _LOAD + 4), ("0", _BOTTOM)):
-        canvas.text((_LEFT - 5, height), share, MUTED, anchor="end", size=_SMALL)
+        canvas.text((_LEFT - 5, height), share, MUTED, anchor="end", size=_TEXT)
     for place, point in enumerate(points):
         high_px = _LOAD * min(point.load or 0.0, 1.0)
         tip = f"{point.label}: {amounts.short_share(point.load)} busy"
@@ -162,7 +166,7 @@ def changes(
     every = -(-len(points) // _LABELS)
     for place in range(0, len(points), every):
         label = _brief(points[place].label, step)
-        canvas.text((x(place), _BOTTOM + 14), label, MUTED, anchor="middle", size=_SMALL)
+        canvas.text((x(place), _BOTTOM + 14), label, MUTED, anchor="middle", size=_TEXT)
     tenths = [(x(k), y(point.p90)) for k, point in enumerate(points)]
     typical = [(x(k), y(point.median)) for k, point in enumerate(points)]
     canvas.polyline(tenths, MUTED, 1.6)
@@ -176,10 +180,10 @@ def changes(
     upper, lower = tenths[-1][1] + 4, typical[-1][1] + 4
     if lower - upper < _APART:
         upper, lower = ((upper + lower) / 2 + by for by in (-_APART / 2, _APART / 2))
-    canvas.text((end + 7, upper), "one in ten over", MUTED, size=_SMALL)
-    canvas.text((end + 7, lower), "typical wait", INK, size=_SMALL, weight="600")
-    canvas.text((end + 7, _BOTTOM - 14), "busy", MUTED, size=_SMALL)
-    return Chart("changes", "", _said(points, step, marks), canvas.body, _HEIGHT)
+    canvas.text((end + 7, upper), "one in ten over", MUTED, size=_TEXT)
+    canvas.text((end + 7, lower), "typical wait", INK, size=_TEXT, weight="600")
+    canvas.text((end + 7, _BOTTOM - 8), "busy", MUTED, size=_TEXT)
+    return Chart("changes", "", _said(points, step, marks), canvas.body, _HEIGHT, width=_WIDE)
 
 
 def _said(points: tuple[StepPoint, ...], step: str, marks: tuple[RuleMark, ...]) -> str:
@@ -193,27 +197,20 @@ def _said(points: tuple[StepPoint, ...], step: str, marks: tuple[RuleMark, ...])
 
 
 def _draw_marks(canvas: Canvas, marks: tuple[RuleMark, ...], wide: float) -> None:
-    """Draw the begins and ends of rules, each with its name in a row in which its line begins.
+    """Draw the begins and ends of rules, each with its name in a row below which its line begins.
 
-    Names are left of their lines, the last line first, or right of them, the first line first: so
-    no line crosses a name. Only where some do not fit, each is on the side with more space.
+    The last line has the first row. A name ends at its line, or further right where it is long,
+    but before the line of the row above: so no line crosses a name.
     """
     lines = sorted((_LEFT + wide * mark.place, wording.name(mark.text, 40)) for mark in marks)
-    before = [line for line in lines if line[0] > WIDTH / 2]
-    for side in (lines, []):
-        if all(_space(x, left=bool(side)) >= width_of(name, _SMALL) for x, name in lines):
-            before = side
-    after = [line for line in lines if line not in before]
-    for number, (x, name) in enumerate([*reversed(before), *after]):
-        top, left = _TOP + _ROW * number, number < len(before)
-        canvas.line((x, top - _ROW / 2), (x, _BOTTOM), INK, dash="5 4")
-        at = (x - _ASIDE, top) if left else (x + _ASIDE, top)
-        shown = shortened(name, _space(x, left=left))
-        canvas.text(at, shown, INK, anchor="end" if left else "start", size=_SMALL)
-
-
-def _space(x: float, *, left: bool) -> float:
-    return (x if left else WIDTH - x) - _ASIDE
+    most = float(_WIDE)
+    for number, (x, name) in enumerate(reversed(lines)):
+        top = _TOP + _ROW * number
+        canvas.line((x, top + _ASIDE), (x, _BOTTOM), INK, dash="5 4")
+        shown = shortened(name, most, _TEXT)
+        right = min(max(x, width_of(shown, _TEXT)), most)
+        canvas.text((right, top), shown, INK, anchor="end", size=_TEXT)
+        most = x - _ASIDE
 
 
 def _brief(label: str, step: str) -> str:

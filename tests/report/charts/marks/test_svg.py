@@ -19,6 +19,11 @@ def test_a_text_is_shortened_to_its_width(says: str, room: float) -> None:
     assert short == says or "…" in short
 
 
+def test_long_names_lose_whole_words_first() -> None:
+    name = "daytime closure for jobs over 2 h ends"
+    assert shortened(name, width_of(name) - 1) == "daytime closure for jobs … 2 h ends"
+
+
 def test_coordinates_are_short() -> None:
     assert [number(value) for value in (1.0, 0.25, -0.04, 12.345)] == ["1", "0.2", "0", "12.3"]
     for value in (math.nan, math.inf):

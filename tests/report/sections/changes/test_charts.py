@@ -119,5 +119,5 @@ def test_longer_waits_are_higher_and_all_are_below_the_names_of_rules(number: in
     tenths, typical = heights[::2], heights[1::2]
     assert typical == sorted(typical, reverse=True)  # each wait is longer than the one before
     assert all(above < below for above, below in zip(tenths, typical, strict=True))
-    assert 12 + 13 * number <= min(heights)
-    assert max(heights) <= 134
+    assert 14 + 15 * number <= min(heights)
+    assert max(heights) <= 102
