@@ -175,15 +175,15 @@ def capacity(
     first = described.select(pl.coalesce("arrival_time", "start_time").min()).item()
     span = [first, now] if isinstance(first, int) and first < now else [now]
     activity = performance.activity(described, trial.capacity, span, now)
-    peak = max(activity.peak, 1)
+    of_started = pl.col("size").filter(pl.col("start_time").is_not_null())
+    largest = described.select(of_started.max().fill_null(0)).item()
+    peak = activity.peak or max(largest, 1)  # nothing ran for a second of the log
     source, seen = PEAK, f"the observed peak of {peak:,}"
     if on_nodes >= peak:
         peak, source, seen = on_nodes, ON_NODES, f"{ON_NODES}, {on_nodes:,} together,"
     if not in_header:
         why = ": the log's header names none" if headers else ""  # it is about all pools
         return found(peak, f"{source}{why}")
-    of_started = pl.col("size").filter(pl.col("start_time").is_not_null())
-    largest = described.select(of_started.max().fill_null(0)).item()
     over = performance.over_capacity_time(activity) or 0.0
     if largest <= in_header and over <= MOSTLY:
         return found(in_header, "the log's header")

@@ -45,6 +45,10 @@ def test_without_a_header_the_peak_in_use_is() -> None:
     assert "peak in use" in source
 
 
+def test_a_log_in_which_nothing_ran_for_a_second_has_room_for_its_jobs() -> None:
+    assert pool(frame([ended(0, 5, 5, 12)]), [Header()])[0] == 12
+
+
 def test_pool_size_overrides_the_log() -> None:
     assert pool(attempts(4, 4), claims(16), asked=3) == (3, "--pool-size", None)
 

@@ -22,15 +22,15 @@ def test_waiting_taken_apart_to_the_letter() -> None:
         "closed weeks. All their jobs together waited 20 d 20 h.</p>\n"
         '<table aria-labelledby="pool-1-why">\n'
         '<thead><tr><th scope="col">Share</th>'
-        '<th scope="col" class="num">Share, all users</th>'
+        '<th scope="col" class="num">All users, average week</th>'
         '<th scope="col" class="what">Waiting time passed</th></tr></thead>\n'
         "<tbody>\n"
         '<tr><th scope="row" data-label="Share">40.0 %</th>'
-        '<td class="num" data-label="Share, all users">13.3 %</td>'
+        '<td class="num" data-label="All users, average week">13 %</td>'
         '<td class="what" data-label="Waiting time passed">behind running jobs of others that had '
         "arrived earlier</td></tr>\n"
         '<tr><th scope="row" data-label="Share">60.0 %</th>'
-        '<td class="num" data-label="Share, all users">20.0 %</td>'
+        '<td class="num" data-label="All users, average week">20 %</td>'
         '<td class="what" data-label="Waiting time passed">while enough was free, '
         "without a reason in the log</td></tr>\n"
         "</tbody>\n"
