@@ -33,7 +33,9 @@ _AT_ONCE: Final = 1 << 20
 CONFIDENCE: Final = 0.95
 
 Days = tuple[int, int]
-"""Days [from, to) since 1970-01-01."""
+"""Days [from, to) since 1970-01-01; ``SINCE`` and ``UNTIL`` are no bounds."""
+SINCE: Final = -(1 << 31)
+UNTIL: Final = 1 << 31
 
 
 class Units(NamedTuple):
@@ -223,7 +225,7 @@ def _holds_in_quarters(rule: Units, most: float) -> bool:
 def _stretch(rule: Units, most: float) -> Days:
     """Return the days [from, to) with the greatest Σ (most · (broken + withheld) − broken).
 
-    Ties go to the stretch that begins last and ends first.
+    Ties go to the stretch that begins last and ends first. A side without units outside is open.
     """
     changes = np.diff(rule.day, prepend=-1) != 0
     days, place = rule.day[changes], changes.cumsum() - 1
@@ -232,7 +234,9 @@ def _stretch(rule: Units, most: float) -> Days:
     lowest = np.minimum.accumulate(sums[:-1])
     end = int((sums[1:] - lowest).argmax())
     begin = int(np.flatnonzero(sums[: end + 1] == lowest[end])[-1])
-    return int(days[begin]), int(days[end]) + 1
+    since = int(days[begin]) if begin > 0 else SINCE
+    until = int(days[end]) + 1 if end + 1 < len(days) else UNTIL
+    return since, until
 
 
 def upper_bound(breaks: float, trials: int) -> float:

@@ -109,8 +109,16 @@ def test_a_rule_that_is_kept() -> None:
 def test_a_rule_in_force_for_half_of_the_log_is_found_with_its_days() -> None:
     rule = [*kept(range(20)), *broken(range(20, 40))]
     found = judge(rule, broken(range(40)))
-    assert (found.fails, found.days) == ("", (0, 20))
+    assert (found.fails, found.days) == ("", (evidence.SINCE, 20))
     assert (found.breaks, found.withheld) == (0, 240)
+
+
+def test_a_rule_ends_only_where_the_log_contradicts_it() -> None:
+    """A rule without occasions on the last days of the log, a weekend, is still in force."""
+    since = [*broken(range(20)), *kept(range(20, 38))]
+    assert judge(since, broken(range(40))).days == (20, evidence.UNTIL)
+    between = [*since, *broken(range(38, 50))]
+    assert judge(between, broken(range(50))).days == (20, 38)
 
 
 @pytest.mark.parametrize(

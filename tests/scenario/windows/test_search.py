@@ -17,7 +17,7 @@ from audit.scenario.windows import observed as observing
 from audit.scenario.windows.observed import Observed
 from audit.scenario.windows.search import find_windows
 from tests.metrics.attempts.test_real_logs import described
-from tests.scenario.windows.sites import LONG, NIGHT, OFFICE, SITES, Planted, made
+from tests.scenario.windows.sites import LONG, NIGHT, OFFICE, SITES, Planted, half, made
 
 
 def planted(kind: str) -> Scenario:
@@ -55,6 +55,15 @@ def test_the_evidence_of_a_window() -> None:
     assert one.found.bound < 0.1 * one.found.by_chance
     assert 0 < one.seconds < found_waiting(found.pool)
     assert len(found.failed) <= search.MOST_FAILED
+
+
+def test_a_window_that_begins_late_is_still_in_force() -> None:
+    """The log ends on a Sunday, its last occasion is on a Friday."""
+    planted = half(LONG, 21, 56)
+    log, pool = made(Planted(planted, days=55), 0)
+    now = int(log["end_time"].to_numpy().max())
+    [one] = find_windows(Scenario(log, pool, now)).accepted
+    assert one.window == planted.but(valid_to=None)
 
 
 def test_windows_of_the_same_hours_have_their_own_units() -> None:
