@@ -182,8 +182,6 @@ def judge(rule: Units, neighbours: Units) -> TestedRule:
         fails = "bound"
     elif upper_bound(float(late.sum()), len(late)) > KEPT * chance:
         fails = "last part"
-    elif _broken_by_one(rule):
-        fails = "one user"
     withheld = int(rule.counts.sum()) - breaks
     return TestedRule(fails, days, breaks, withheld, count, rule.mean, bound, chance)
 
@@ -198,19 +196,6 @@ def _too_few(rule: Units, neighbours: Units) -> str:
         if np.count_nonzero(np.diff(side.day, prepend=-1)) < LEAST_DAYS:
             return f"days of {name}"
     return "units of neighbours" if len(neighbours.day) < LEAST else ""
-
-
-def _broken_by_one(rule: Units) -> bool:
-    """Return whether a user with enough occasions breaks the rule in over half of its units.
-
-    A unit counts with its broken share: one exempt job in a campaign is no habit.
-    """
-    user = rule.user + 1
-    breaks, counts, share = (
-        np.bincount(user, sums) for sums in (rule.breaks, rule.counts, rule.share)
-    )
-    habit = (breaks > 0) & (counts >= LEAST) & (share > 0.5 * np.bincount(user))
-    return bool(habit.any())
 
 
 def _holds_in_quarters(rule: Units, most: float) -> bool:
