@@ -215,8 +215,10 @@ class PlateauSearch:
         name = None if one.member is None else one.member.name
         if family.of is not None and name is not None:
             scope[family.of] = (name,)
-        if not counts.always:
+        broken = self._broken(one)  # a side of the period without breaks is open
+        if not counts.always and (broken < counts.first_day).any():
             scope["valid_from"] = EPOCH + timedelta(counts.first_day)
+        if not counts.always and (broken > counts.last_day).any():
             scope["valid_to"] = EPOCH + timedelta(counts.last_day + 1)
         limit = Limit(
             most=one.level,
@@ -226,6 +228,15 @@ class PlateauSearch:
             **scope,
         )
         return PlateauRule(limit, family, name, one)
+
+    def _broken(self, one: JudgedLevel) -> Ints:
+        """Return the days of all starts of its entities that exceed a level."""
+        climb = slice(self.climbs.first[one.begin], self.climbs.first[one.end])
+        used = self.climbs.level(one.measure, climb)
+        more = self.jobs.adds[one.measure][self.jobs.group[self.climbs.job[climb]]]
+        exceeds = (more > 0) & (more <= one.level) & (one.level < used)
+        days: Ints = self.climbs.day(climb)[exceeds]
+        return days
 
     def order(self, one: JudgedLevel) -> tuple[int, ...]:
         """Return the key by which candidates are chosen; the least is best."""

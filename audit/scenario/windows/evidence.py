@@ -33,7 +33,9 @@ _AT_ONCE: Final = 1 << 20
 CONFIDENCE: Final = 0.95
 
 Days = tuple[int, int]
-"""Days [from, to) since 1970-01-01."""
+"""Days [from, to) since 1970-01-01; ``SINCE`` and ``UNTIL`` are no bounds."""
+SINCE: Final = -(1 << 31)
+UNTIL: Final = 1 << 31
 
 
 class Units(NamedTuple):
@@ -180,8 +182,6 @@ def judge(rule: Units, neighbours: Units) -> TestedRule:
         fails = "bound"
     elif upper_bound(float(late.sum()), len(late)) > KEPT * chance:
         fails = "last part"
-    elif _broken_by_one(rule):
-        fails = "one user"
     withheld = int(rule.counts.sum()) - breaks
     return TestedRule(fails, days, breaks, withheld, count, rule.mean, bound, chance)
 
@@ -198,19 +198,6 @@ def _too_few(rule: Units, neighbours: Units) -> str:
     return "units of neighbours" if len(neighbours.day) < LEAST else ""
 
 
-def _broken_by_one(rule: Units) -> bool:
-    """Return whether a user with enough occasions breaks the rule in over half of its units.
-
-    A unit counts with its broken share: one exempt job in a campaign is no habit.
-    """
-    user = rule.user + 1
-    breaks, counts, share = (
-        np.bincount(user, sums) for sums in (rule.breaks, rule.counts, rule.share)
-    )
-    habit = (breaks > 0) & (counts >= LEAST) & (share > 0.5 * np.bincount(user))
-    return bool(habit.any())
-
-
 def _holds_in_quarters(rule: Units, most: float) -> bool:
     """Return whether the mean share holds in each quarter of the time, condition (d)."""
     first, last = rule.day[0], rule.day[-1] + 1
@@ -223,7 +210,7 @@ def _holds_in_quarters(rule: Units, most: float) -> bool:
 def _stretch(rule: Units, most: float) -> Days:
     """Return the days [from, to) with the greatest Σ (most · (broken + withheld) − broken).
 
-    Ties go to the stretch that begins last and ends first.
+    Ties go to the stretch that begins last and ends first. A side without units outside is open.
     """
     changes = np.diff(rule.day, prepend=-1) != 0
     days, place = rule.day[changes], changes.cumsum() - 1
@@ -232,7 +219,9 @@ def _stretch(rule: Units, most: float) -> Days:
     lowest = np.minimum.accumulate(sums[:-1])
     end = int((sums[1:] - lowest).argmax())
     begin = int(np.flatnonzero(sums[: end + 1] == lowest[end])[-1])
-    return int(days[begin]), int(days[end]) + 1
+    since = int(days[begin]) if begin > 0 else SINCE
+    until = int(days[end]) + 1 if end + 1 < len(days) else UNTIL
+    return since, until
 
 
 def upper_bound(breaks: float, trials: int) -> float:

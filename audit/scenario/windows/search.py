@@ -27,7 +27,7 @@ from audit.scenario.delivered.candidates import candidates
 from audit.scenario.delivered.comparing import ComparedStarts, compared_starts
 from audit.scenario.scenario import Scenario
 from audit.scenario.windows import evidence, hours, occasions
-from audit.scenario.windows.evidence import TestedRule, Units
+from audit.scenario.windows.evidence import SINCE, UNTIL, Days, TestedRule, Units
 from audit.scenario.windows.hours import WindowCandidate
 from audit.scenario.windows.observed import Observed
 from audit.scenario.windows.occasions import DAY_S, Seen
@@ -252,15 +252,16 @@ class _Choice:
         starts = one.of.inside[seen.opportunities.started]
         if found.days is not None:
             starts &= evidence.on_days(seen.start_local, found.days)
-        window = one.rule.but(**_days(seen, found.days))
+        window = one.rule.but(**_dates(found.days))
         return InferredWindow(window, seen.zone, found, int(starts.sum()), seconds)
 
 
-def _days(seen: Seen, days: tuple[int, int] | None) -> dict[str, date]:
-    """Return the dates of a window; the first and the last day of the log are not bounds."""
-    found: dict[str, date] = {}
-    if days is not None and days[0] > seen.start_local.min() // DAY_S:
-        found["valid_from"] = occasions.EPOCH + timedelta(days[0])
-    if days is not None and days[1] <= seen.start_local.max() // DAY_S:
-        found["valid_to"] = occasions.EPOCH + timedelta(days[1])
-    return found
+def _dates(days: Days | None) -> dict[str, date]:
+    """Return the dates of a window; a side that is open has none."""
+    since, until = days or (SINCE, UNTIL)
+    bounds = {"valid_from": (since, SINCE), "valid_to": (until, UNTIL)}
+    return {
+        name: occasions.EPOCH + timedelta(day)
+        for name, (day, none) in bounds.items()
+        if day != none
+    }

@@ -95,6 +95,15 @@ def test_days_on_which_it_is_in_force() -> None:
     assert (limit.valid_to - limit.valid_from).days > 24
 
 
+def test_a_limit_ends_only_where_a_start_exceeds_it() -> None:
+    (late,) = searched(Planted(half(JOBS, 28, 60)), 1).limits
+    assert late.but(valid_from=None) == JOBS
+    assert late.valid_from is not None
+    (early,) = searched(Planted(half(JOBS, -4, 28)), 1).limits
+    assert early.but(valid_to=None) == JOBS
+    assert early.valid_to is not None
+
+
 def test_a_limit_of_one_user_is_no_rule_of_the_site() -> None:
     rule = Limit(most=4, user=("u03",))
     found = searched(Planted(rule), 1)

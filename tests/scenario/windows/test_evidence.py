@@ -109,8 +109,16 @@ def test_a_rule_that_is_kept() -> None:
 def test_a_rule_in_force_for_half_of_the_log_is_found_with_its_days() -> None:
     rule = [*kept(range(20)), *broken(range(20, 40))]
     found = judge(rule, broken(range(40)))
-    assert (found.fails, found.days) == ("", (0, 20))
+    assert (found.fails, found.days) == ("", (evidence.SINCE, 20))
     assert (found.breaks, found.withheld) == (0, 240)
+
+
+def test_a_rule_ends_only_where_the_log_contradicts_it() -> None:
+    """A rule without occasions on the last days of the log, a weekend, is still in force."""
+    since = [*broken(range(20)), *kept(range(20, 38))]
+    assert judge(since, broken(range(40))).days == (20, evidence.UNTIL)
+    between = [*since, *broken(range(38, 50))]
+    assert judge(between, broken(range(50))).days == (20, 38)
 
 
 @pytest.mark.parametrize(
@@ -132,12 +140,8 @@ def test_rules_without_enough_evidence_are_not_kept(
     assert judge(rule, neighbours).fails.startswith(fails)
 
 
-def test_a_user_who_usually_breaks_the_rule() -> None:
-    """A unit counts with its broken share: one exempt job in a campaign is not enough."""
-
-    def fails(breaks: int, beside: int) -> str:
-        own = [(9, day * DAY_S, day % 10 < breaks) for day in range(100)]
-        own += [(9, day * DAY_S, False) for day in range(100) for _ in range(beside)]
-        return judge(kept(range(100), users=9) + own, broken(range(100))).fails
-
-    assert [fails(6, 0), fails(4, 0), fails(6, 1)] == ["one user", "", ""]
+def test_a_user_who_is_exempt_counts_with_their_units() -> None:
+    exempt = [(9, day * DAY_S, True) for day in range(25)]
+    found = judge(kept(range(100), users=9) + exempt, broken(range(100)))
+    assert (found.fails, found.breaks, found.units) == ("", 25, 925)
+    assert found.bound < 0.1 * found.by_chance
