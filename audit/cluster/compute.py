@@ -121,6 +121,7 @@ class _Work(NamedTuple):
     ranked: ownership.Fairshare
     compared: ownership.Fairshare  # for orders that may be the site's
     shares: Shares
+    lower_priority: Mapping[str, Collection[str]]
     effort: Effort
     progress: OnProgress
 
@@ -160,7 +161,8 @@ def compute(
     """
     ranked = ranking.of(fairshare, setting, (pool.policy for pool in setting.pools))
     compared = ranking.of_candidates(fairshare, setting, ranked)
-    work = _Work(setting, wanted, config, ranked, compared, fairshare.of_all, effort, on_progress)
+    configured = (fairshare.of_all, fairshare.lower_priority)
+    work = _Work(setting, wanted, config, ranked, compared, *configured, effort, on_progress)
     tables = _tables(work, attempts, fairshare)
     del attempts
     cluster = pl.lit(setting.cluster).alias("cluster")
@@ -379,7 +381,7 @@ def _base(
     config, zone = work.config, work.setting.zone
     of = (config.verdict, zone, seed, config.uncertainty.resamples)
     yield "base_result", base.of_base(jobs, judged_by, passed, *of)
-    yield "overtaken_result", base.overtaken(jobs, judged_by, passed)
+    yield "overtaken_result", base.overtaken(jobs, judged_by, passed, work.lower_priority)
 
 
 def _summaries(

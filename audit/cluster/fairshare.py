@@ -5,6 +5,7 @@ run; all faults in them are reported together, by key and line.
 """
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -72,6 +73,13 @@ class FairshareInputs:
             return shares_of_all(self.tree)
         return {"user": self.chosen.users, "account": self.chosen.accounts}
 
+    @cached_property
+    def lower_priority(self) -> Mapping[str, frozenset[str]]:
+        """Names by kind for which a lower priority is configured than for most others."""
+        if (conf := self.conf) and not (conf.multifactor and conf.weights.get("assoc")):
+            return {}
+        return lower_priorities(self.associations)
+
     @property
     def flags(self) -> frozenset[str]:
         """Slurm's PriorityFlags."""
@@ -104,7 +112,11 @@ class FairshareInputs:
         by_file: dict[str, Any] = {}
         if self.chosen.associations is not None:
             by_file["associations"] = [
-                (*row[:4], "parent" if math.isnan(row.share) else row.share)
+                (
+                    *row[:4],
+                    "parent" if math.isnan(row.share) else row.share,
+                    *([] if row.priority is None else [row.priority]),
+                )
                 for row in self.associations
             ]
         if self.chosen.partitions is not None or self.partitions:
@@ -157,6 +169,31 @@ def shares_of_all(tree: Tree) -> dict[str, dict[str, float]]:
         kind: {name: share for name, share in of_kind.items() if not math.isnan(share)}
         for kind, of_kind in found.items()
     }
+
+
+def lower_priorities(associations: Sequence[Association]) -> dict[str, frozenset[str]]:
+    """Return the users and the accounts with a lower priority than more than half of the others.
+
+    Theirs is the greatest of a user's associations, or of those of an account's users. Where an
+    association has none, that of the account above it is in force, or else 0.
+    """
+    above = {row.account: row for row in associations if row.user is None}
+    greatest: dict[str, dict[str, int]] = {"user": {}, "account": {}}
+    for row in associations:
+        if row.user is None:
+            continue
+        priority, account = row.priority, above.get(row.account)
+        while priority is None and account is not None:
+            priority = account.priority
+            account = above.get(account.parent or ROOT) if account.account != ROOT else None
+        for kind, name in (("user", row.user), ("account", row.account)):
+            greatest[kind][name] = max(greatest[kind].get(name, 0), priority or 0)
+    found = {}
+    for kind, of in greatest.items():
+        ascending = sorted(of.values())
+        higher = {name: len(of) - bisect_right(ascending, mine) for name, mine in of.items()}
+        found[kind] = frozenset(name for name, n in higher.items() if 2 * n > len(of) - 1)
+    return found
 
 
 def of_site(site: config.Cluster | None, folder: Path) -> FairshareInputs:

@@ -4,28 +4,34 @@ from audit.array_types import Bools, Ints
 
 @final
 class LimitedAttempts:
-    def __init__(
-        self, amount: Ints, adds: Ints, until: Ints, binding: Bools, queue: Ints, least: Ints,
-        first_queue: Ints
-    ) -> None: ...  # fmt: skip
+    def __init__(self, amount: Ints, length: Ints, until: Ints, group: Ints) -> None: ...
 
 @final
 class LimitEvents:
-    def __init__(
-        self, counter: Ints, time: Ints, kind: Ints, attempt: Ints, looks: Ints
-    ) -> None: ...
+    def __init__(self, time: Ints, kind: Ints, attempt: Ints) -> None: ...
 
 @final
-class LimitInForce:
-    def __init__(self, most: int, remaining: bool, from_time: int, to_time: int) -> None: ...
+class LimitedClasses:
+    def __init__(
+        self, user: Ints, first_entry: Ints, queue: Ints, binding: Bools, least: Ints,
+        first_class: Ints, first_queue: Ints, counter: Ints, looks: Bools
+    ) -> None: ...  # fmt: skip
 
 @final
-class LimitQueues:
+class LimitsInForce:
     def __init__(
-        self, first: Ints, last: Ints, waiting: Ints, count: Ints, allowed: Ints, before: Ints,
-        after: Ints, since: Ints, running: Ints, place: Ints
+        self, limit: Ints, first_user: Ints, users: Ints, most: Ints, resource: Ints,
+        remaining: Bools, from_time: Ints, to_time: Ints
+    ) -> None: ...  # fmt: skip
+
+@final
+class LimitState:
+    def __init__(
+        self, level: Ints, waiting: Ints, ends: Ints, count: Ints, walk: Ints, beside: Ints,
+        since: Ints, active: Ints, waits: Ints, dirty: Ints, is_dirty: Bools
     ) -> None: ...  # fmt: skip
 
 def forbidden_spans(
-    attempts: LimitedAttempts, events: LimitEvents, limit: LimitInForce, queues: LimitQueues
-) -> Ints: ...
+    attempts: LimitedAttempts, events: LimitEvents, classes: LimitedClasses,
+    limits: LimitsInForce, state: LimitState
+) -> Ints: ...  # fmt: skip

@@ -74,6 +74,7 @@ class KnownCause(StrEnum):
     """Why an entity may be overtaken without being treated worse."""
 
     HELD = "held"  # a chain, release, begin time, or starts after own ends
+    PRIORITY = "priority"  # a lower one is configured for it
     USAGE = "usage"  # the order follows usage, and it used more than 1.5 shares
 
 

@@ -3,6 +3,7 @@
 import math
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from audit.cluster.setting import ClusterSettings, configured
 from audit.config.places import Site
 from audit.errors import ConfigError
 from audit.formats.slurm.sacctmgr import Association
+from audit.formats.slurm.slurm_conf import SlurmConf
 from audit.metrics.attempts import population
 from audit.metrics.fairshare.history import tree_history
 from audit.metrics.slurm.usage import SlurmUsage
@@ -61,6 +63,33 @@ def test_a_dump_gives_the_same_tree() -> None:
     assert dumped is not None
     assert listed.names == dumped.names
     np.testing.assert_array_equal(listed.shares, dumped.shares)
+
+
+def test_lower_priorities() -> None:
+    """Those of most others are higher: of two users of four, and of an account of three."""
+
+    def row(account: str, user: str | None, priority: int | None) -> Association:
+        parent = None if user or account == "root" else "root"
+        return Association(account, user, None, parent, 1, "", None, 0, {}, priority)
+
+    rows = [
+        *(row("root", None, None), row("a", None, 5), row("b", None, None), row("c", None, 9)),
+        *(row("a", "ann", 7), row("a", "bob", None), row("b", "cem", None), row("c", "ann", None)),
+        *(row("c", "dot", 1), row("a", "eva", 5)),
+    ]
+    # ann 9, bob 5, cem 0, dot 1, eva 5; a 7, b 0, c 9
+    lower = fairshare.lower_priorities(rows)
+    assert lower == {"user": {"cem", "dot"}, "account": {"b"}}
+    assert fairshare.lower_priorities([row._replace(priority=None) for row in rows]) == {
+        "user": set(),
+        "account": set(),
+    }
+    site = FairshareInputs(usage(), tuple(rows))
+    assert site.lower_priority == lower
+    weighed = SlurmConf(priority_type="priority/multifactor", weights={"assoc": 10})
+    assert replace(site, conf=weighed).lower_priority == lower
+    for conf in (replace(weighed, weights={"age": 10}), replace(weighed, priority_type="basic")):
+        assert replace(site, conf=conf).lower_priority == {}
 
 
 def test_shares_of_everything() -> None:

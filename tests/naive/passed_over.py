@@ -220,35 +220,41 @@ def stretches(days: Sequence[int]) -> list[list[int]]:
     return [stretch for stretch in found if stretch]
 
 
-def forbidden(jobs: Sequence[Record], limit: Mapping[str, Any], instant: int) -> dict[int, bool]:
+def forbidden(
+    jobs: Sequence[Record], limits: Sequence[Mapping[str, Any]], instant: int
+) -> dict[int, bool]:
     """Whether a limit forbids each job that waits, after its user's earlier ones took theirs.
 
     Args:
-        jobs: entity (None: not counted), user, arrival, start (None: never), end, leave, amount and
-            walltime; in the order of the queue.
-        limit: most, and whether it is of remaining time.
+        jobs: user, account, arrival, start (None: never), end, leave, cpus, jobs (1), walltime; in
+            the order of the queue.
+        limits: most, what (cpus or jobs), per (user or account), and whether it is of remaining
+            time.
     """
+    waiting = [k for k, one in enumerate(jobs) if one["arrival"] <= instant < one["leave"]]
+    took: list[int] = []
     found = {}
-    for j, one in enumerate(jobs):
-        if one["entity"] is None or not one["arrival"] <= instant < one["leave"]:
-            continue
-        left = limit["most"]
+
+    def left(one: Record, limit: Mapping[str, Any]) -> int:
+        whole = limit["most"]
         for other in jobs:
-            if (
-                other["entity"] == one["entity"]
-                and other["start"] is not None
-                and other["start"] <= instant < other["end"]
-            ):
+            runs = other["start"] is not None and other["start"] <= instant < other["end"]
+            if runs and other[limit["per"]] == one[limit["per"]]:
                 rest = max(other["start"] + other["walltime"] - instant, 0)
-                left -= other["amount"] * (rest if limit["remaining"] else 1)
-        for k, other in enumerate(jobs[: j + 1]):
-            same = other["entity"] == one["entity"] and other["user"] == one["user"]
-            if same and other["arrival"] <= instant < other["leave"]:
-                adds = other["amount"] * (other["walltime"] if limit["remaining"] else 1)
-                allowed = adds <= left
-                left -= adds if allowed else 0
-                if k == j:
-                    found[j] = not allowed
+                whole -= other[limit["what"]] * (rest if limit["remaining"] else 1)
+        for k in took:
+            if (jobs[k]["user"], jobs[k][limit["per"]]) == (one["user"], one[limit["per"]]):
+                whole -= adds(jobs[k], limit)
+        return int(whole)
+
+    def adds(one: Record, limit: Mapping[str, Any]) -> int:
+        return int(one[limit["what"]] * (one["walltime"] if limit["remaining"] else 1))
+
+    for j in waiting:
+        counting = [of for of in limits if jobs[j][of["per"]] is not None]
+        found[j] = any(adds(jobs[j], of) > left(jobs[j], of) for of in counting)
+        if not found[j]:
+            took.append(j)
     return found
 
 

@@ -8,7 +8,7 @@
 ``show assoc`` may have any columns in any order, with any delimiter. Required are Account, User,
 Share and the parents of accounts: ParentName, or ParentID and ID, or LFT and RGT, or Lineage, or
 the indentation of ``tree``. (The default columns lack them.) A share of ``parent`` is NaN here.
-Limits are read from their columns (``LIMITS``). Faults are reported with their lines. Sources:
+Limits are read from their columns (``LIMITS``), priorities from ``Priority``. Faults are reported with their lines. Sources:
 sacctmgr's manual page, Slurm 17.11 to 25.05.
 """
 
@@ -64,6 +64,7 @@ class Association(NamedTuple):
     cluster: str | None
     line: int
     limits: Mapping[str, str] = {}  # limits that are set, by ``LIMITS``, as text
+    priority: int | None = None  # None: that of the account above
 
 
 class Qos(NamedTuple):
@@ -242,6 +243,7 @@ def _listed(text: str) -> tuple[list[Association], list[Fault]]:
                 cluster=row.get("cluster", "").strip() or None,
                 line=line,
                 limits=_limits(row),
+                priority=_priority(row),
             )
             rows.append(association)
     return rows, faults
@@ -250,6 +252,11 @@ def _listed(text: str) -> tuple[list[Association], list[Fault]]:
 def _limits(cells: _Cells) -> dict[str, str]:
     texts = {name: text.strip() for name, text in cells.items() if name in LIMITS}
     return {LIMITS[name]: text for name, text in texts.items() if text}
+
+
+def _priority(cells: _Cells) -> int | None:
+    text = cells.get("priority", "").strip()
+    return int(text) if re.fullmatch(r"[0-9]{1,10}", text) else None
 
 
 _ParentOf = Callable[[int, _Cells], str | None]
@@ -361,6 +368,7 @@ def _dumped(text: str) -> tuple[list[Association], list[Fault]]:
             cluster=cluster,
             line=number,
             limits=_limits(options),
+            priority=_priority(options),
         )
         rows.append(association)
     return rows, faults

@@ -12,7 +12,7 @@ priority.
 Source: SPEC §14.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
@@ -201,10 +201,16 @@ def _long_class(subjects: pl.DataFrame, of: Thresholds) -> bool:
     )
 
 
-def overtaken(jobs: pl.DataFrame, base: Period, passed: pl.DataFrame) -> pl.DataFrame:
+def overtaken(
+    jobs: pl.DataFrame,
+    base: Period,
+    passed: pl.DataFrame,
+    lower_priority: Mapping[str, Collection[str]],
+) -> pl.DataFrame:
     """Return the users and accounts that have pairs in the base, columns of ``OVERTAKEN_SCHEMA``.
 
     Args: as of ``of_base``.
+        lower_priority: names by kind for which a lower priority is configured.
     """
     subjects = ended(in_period(jobs, base).select("standing", "user", "account"))
     counts = pl.concat(
@@ -214,15 +220,19 @@ def overtaken(jobs: pl.DataFrame, base: Period, passed: pl.DataFrame) -> pl.Data
     rows = passed.filter(pl.col("attempts") > 0).join(
         counts, on=("entity_kind", "entity"), maintain_order="left"
     )
-    causes = pl.Series("cause", list(_causes(rows)), pl.String)
+    causes = pl.Series("cause", list(_causes(rows, lower_priority)), pl.String)
     return rows.with_columns(causes).select(OVERTAKEN_SCHEMA.names())
 
 
-def _causes(rows: pl.DataFrame) -> Iterator[str | None]:
+def _causes(
+    rows: pl.DataFrame, lower_priority: Mapping[str, Collection[str]]
+) -> Iterator[str | None]:
     for row in rows.iter_rows(named=True):
         least = HELD_USER if row["entity_kind"] == "user" else HELD_ACCOUNT
         if (row["held_share"] or 0.0) >= least:
             yield KnownCause.HELD.value
+        elif row["entity"] in lower_priority.get(row["entity_kind"], ()):
+            yield KnownCause.PRIORITY.value
         elif (row["usage_multiple"] or 0.0) > MANY_SHARES:
             yield KnownCause.USAGE.value
         else:

@@ -35,8 +35,9 @@ not count, and entities that used more than 1.5 shares are not named. Nor are th
 order by usage of another half-life, or of accounts, explains.
 
 Conventions: a walltime that is unknown or unlimited exceeds all others, an unknown amount is 0. An
-attempt without a user, or in a reservation, makes no pair. An account with one user has that user's
-result. Attempts that arrived after the period change nothing, so that its figures stay.
+attempt without a user, or in a reservation, makes no pair. An account with one user, whose
+attempts are all in it, has that user's result. Attempts that arrived after the period change
+nothing, so that its figures stay.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -358,12 +359,15 @@ def _stated(one: JudgedEntity, between: pl.DataFrame) -> JudgedEntity:
 def _like_their_users(
     accounts: Sequence[JudgedEntity], users: Sequence[JudgedEntity], subjects: pl.DataFrame
 ) -> list[JudgedEntity]:
-    """Give accounts with a single user the result of that user."""
+    """Give accounts with a single user, all of whose jobs they have, the result of that user."""
+    one_account = pl.col("account").n_unique().over("user") == 1
     sole = dict(
-        subjects.drop_nulls(["user", "account"])
+        subjects.drop_nulls("user")
+        .select("account", "user", one_account=one_account)
+        .drop_nulls()
         .group_by("account")
-        .agg(pl.col("user").first(), number=pl.col("user").n_unique())
-        .filter(pl.col("number") == 1)
+        .agg(pl.col("user", "one_account").first(), number=pl.col("user").n_unique())
+        .filter("one_account", pl.col("number") == 1)
         .select("account", "user")
         .iter_rows()
     )

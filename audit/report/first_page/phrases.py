@@ -194,6 +194,7 @@ NOT_KNOWN: Final = (
 )
 
 OVERTAKEN_HELD: Final = "A chain, hold or begin time of its jobs"
+OVERTAKEN_PRIORITY: Final = "A lower priority, as the site intends"
 OVERTAKEN_USAGE: Final = "It used {times} times its share"
 OVERTAKEN_RANKED: Final = "Later jobs of lower priority, at least as large, started first"
 OVERTAKEN_UNKNOWN: Final = "Not known: later jobs, at least as large, started first"

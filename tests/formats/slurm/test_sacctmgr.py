@@ -102,6 +102,14 @@ def test_partitions_and_limits() -> None:
     assert [row.line for row in rows] == [2, 3, 4, 5]
 
 
+def test_priorities() -> None:
+    listing = "Account|User|Share|ParentName|Priority\n"
+    rows = associations(listing + "root||1||\na||1|root|0\na|u|1||20\na|v|1||-\n").rows
+    assert [row.priority for row in rows] == [None, 0, 20, None]
+    dump = "Cluster - 'c'\nParent - 'root'\nUser - 'u':Fairshare=1:Priority=7\n"
+    assert [row.priority for row in associations(dump).rows] == [None, 7]
+
+
 def test_clusters() -> None:
     listing = "Cluster|Account|User|Share|ParentName\n" + "".join(
         f"{name}|root||1|\n{name}|a||{share}|root\n" for name, share in (("x", 1), ("y", 2))

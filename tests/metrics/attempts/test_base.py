@@ -116,24 +116,30 @@ def test_known_causes_and_who_was_tested() -> None:
         entity("c", held_share=0.24, usage_multiple=1.6),
         entity("d", named=None, why="few_jobs"),
         entity("e", named=False, why="usual"),
+        entity("f", usage_multiple=1.6),
         entity("p", "account", held_share=0.4),
         entity("q", "account", held_share=0.5),
         entity("none", attempts=0, named=None, why="no_others"),
         entity("long", "partition"),
     ]
     passed = pl.DataFrame(rows, RESULT_SCHEMA)
-    jobs = [job(1, 100, user=name) for name in "abcde"]
+    jobs = [job(1, 100, user=name) for name in "abcdef"]
     jobs += [job(day, 0, user="b", account="p") for day in (1, 99)]
     jobs += [job(1, 0, user="e", account="q"), job(1, 0, user="e", account="q", standing="pending")]
     frame = pl.DataFrame(jobs, schema_overrides=SCHEMA)
-    made = base.overtaken(frame, Period("base", 0, 9 * DAY), passed)
-    of_all = {"a": 1, "b": 2, "c": 1, "d": 1, "e": 2, "p": 1, "q": 1}
+    made = base.overtaken(frame, Period("base", 0, 9 * DAY), passed, {"user": ["b", "f", "p"]})
+    of_all = {"a": 1, "b": 2, "c": 1, "d": 1, "e": 2, "f": 1, "p": 1, "q": 1}
     assert dict(made.select("entity", "jobs").iter_rows()) == of_all
     causes = dict(made.select("entity", "cause").iter_rows())
-    held, usage = KnownCause.HELD.value, KnownCause.USAGE.value
-    assert causes == {"a": None, "b": held, "c": usage, "d": None, "e": None, "p": None, "q": held}
+    held, usage, lower = (
+        one.value for one in (KnownCause.HELD, KnownCause.USAGE, KnownCause.PRIORITY)
+    )
+    none = dict.fromkeys(("a", "d", "e", "p"))
+    assert causes == {**none, "b": held, "c": usage, "f": lower, "q": held}
     found = of(*jobs[:5], passed=passed)
-    assert (found["tested"], found["tested_s"]) == (4, 400.0)
+    assert (found["tested"], found["tested_s"]) == (5, 400.0)
     figures = base.figures(found, made)
     assert figures.waited_s == 500.0
-    assert [one.named for one in figures.overtaken] == [True, True, True, None, False, True, True]
+    assert [one.named for one in figures.overtaken] == [
+        *(True, True, True, None, False, True, True, True)
+    ]

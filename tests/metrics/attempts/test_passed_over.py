@@ -531,6 +531,20 @@ def test_an_account_of_one_user_gets_the_statement_about_that_user() -> None:
         assert told(found["account", f"of-{user}"]) == told(found["user", user])
 
 
+def test_accounts_of_one_user_who_has_several_split_its_jobs() -> None:
+    """Every third job of ann's is in an account of hers alone, and the others in another."""
+    mine = [
+        {**one, "account": "few" if k % 9 == 0 else "many"} if one["user"] == "ann" else one
+        for k, one in enumerate(starved(60))
+    ]
+    found = result([*crowd(60), *mine])
+    few, many = found["account", "few"], found["account", "many"]
+    assert (found[ANN]["attempts"], few["attempts"], many["attempts"]) == (60, 20, 40)
+    assert few["passed_s"] + many["passed_s"] == found[ANN]["passed_s"]
+    fewer = [{**one, "account": None} if one["account"] == "many" else one for one in mine[:-9]]
+    assert result([*crowd(60), *fewer])["account", "few"]["why"] == PassedWhy.FEW_JOBS
+
+
 def test_nobody_at_all() -> None:
     assert of_period(described([]), POOL, ALL, UTC).rows() == []
     found = result([MINE, job(0, 0, "bob")])

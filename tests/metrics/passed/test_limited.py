@@ -80,6 +80,20 @@ def test_remaining_time_shrinks_while_a_job_runs() -> None:
     assert spans(records, limit) == [(1, 10, 69)]
 
 
+def test_a_job_that_one_limit_forbids_takes_nothing_of_the_others() -> None:
+    """Account a is full, so that of two jobs that ann may run, her second waiting one is free."""
+    records = [
+        *(job(0, 0, 500, "bob", cpus=8), job(0, 0, 500, account="b")),
+        *(job(10, 500, 600), job(20, 300, 400, account="b")),
+    ]
+    of_account = Limit(most=8, resource="cpus", account=("a",))
+    per_user = Limit(most=2, per="user")
+    assert spans(records, of_account) == [(2, 10, 499)]
+    assert spans(records, per_user) == [(2, 300, 399), (3, 20, 299)]
+    assert spans(records, per_user, of_account) == [(2, 10, 499)]
+    assert spans(records, of_account, per_user) == [(2, 10, 499)]
+
+
 def test_limits_of_others_are_ignored() -> None:
     others = [Limit(most=1), Limit(most=1, per="partition"), Limit(most=1, per="job")]
     assert of_entities([*others, PER_USER]) == [PER_USER]
@@ -129,23 +143,23 @@ def _record(draw: st.DrawFn) -> Record:
     return record
 
 
+@st.composite
+def _limit(draw: st.DrawFn) -> Limit:
+    resource = draw(sampled([None, "cpus"]))
+    remaining = resource is not None and draw(st.booleans())
+    most = draw(st.integers(1, 6)) * (100 if remaining else 1)
+    per = draw(sampled(["user", "account"]))
+    return Limit(most=most, resource=resource, remaining=remaining, per=per)
+
+
 @given(
     records=st.lists(_record(), min_size=1, max_size=14),
-    per=st.sampled_from(["user", "account"]),
-    resource=st.sampled_from([None, "cpus"]),
-    remaining=st.booleans(),
-    most=st.integers(1, 6),
+    limits=st.lists(_limit(), min_size=1, max_size=3),
 )
 @settings(max_examples=examples(150))
-def test_as_defined(
-    records: list[Record], per: Any, resource: str | None, remaining: bool, most: int
-) -> None:
-    remaining = remaining and resource is not None
-    limit = Limit(
-        most=100 * most if remaining else most, resource=resource, remaining=remaining, per=per
-    )
+def test_as_defined(records: list[Record], limits: list[Limit]) -> None:
     rows = describe(frame([{**one, "job_id": str(k)} for k, one in enumerate(records)]), [POOL])
-    found = spans(records, limit)
+    found = spans(records, *limits)
     jobs = []
     for row in rows.to_dicts():
         start = row["start_time"]
@@ -154,18 +168,22 @@ def test_as_defined(
         jobs.append(
             {
                 "job": int(row["job_id"]),
-                "entity": row[per],
                 "user": row["user"],
+                "account": row["account"],
                 "arrival": row["arrival_time"],
                 "start": start,
                 "end": row["end_time"],
                 "leave": row["end_time"] if start is None else start,
-                "amount": row["cpus"] if resource else 1,
+                "cpus": row["cpus"],
+                "jobs": 1,
                 "walltime": max(walltime, 1),
             }
         )
+    drawn = [
+        {"most": of.most, "what": of.resource or "jobs", "per": of.per, "remaining": of.remaining}
+        for of in limits
+    ]
     for instant in sorted({one["start"] for one in jobs if one["start"] is not None}):
-        twin = naive.forbidden(jobs, {"most": limit.most, "remaining": remaining}, instant)
-        for k, expected in twin.items():
+        for k, expected in naive.forbidden(jobs, drawn, instant).items():
             inside = [one for one in found if one[0] == jobs[k]["job"]]
             assert any(begin <= instant <= end for _, begin, end in inside) == expected

@@ -115,6 +115,8 @@ def overtaken(row: OvertakenRow, facts: PageFacts) -> Sentence:
     """Return why later jobs overtook one."""
     if row.cause == "held":
         return say(phrases.OVERTAKEN_HELD)
+    if row.cause == "priority":
+        return say(phrases.OVERTAKEN_PRIORITY)
     if row.cause == "usage":
         multiple = Slot(amounts.digits(row.usage_multiple or 0.0), f"usage of {row.name}")
         return say(phrases.OVERTAKEN_USAGE, times=multiple)

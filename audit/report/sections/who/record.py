@@ -98,7 +98,8 @@ class Person(NamedTuple):
     large: bool  # whether jobs over a quarter of the machine have half of its waiting
     hold: str | None  # kind of a release, or of starts after own ends
     named_in_rule: bool = False
-    low_priority: bool = False  # whether the order follows usage, and it used much
+    low_priority: bool = False
+    """Whether a lower one is configured for it, or the order follows usage and it used much."""
     last_reason: str | None = None  # a hold or limit, of half of its waiting without a cause
 
 

@@ -221,7 +221,8 @@ class _Who(NamedTuple):
             self.context.holds.get((self.kind, name)),
             bool(own_rules) and own_rules[0].scope == f"jobs of {self.kind} {name}",
             any(
-                (row["entity_kind"], row["entity"], row["cause"]) == (self.kind, name, "usage")
+                (row["entity_kind"], row["entity"]) == (self.kind, name)
+                and row["cause"] in (KnownCause.PRIORITY, KnownCause.USAGE)
                 for row in self.context.overtaken
             ),
             _last_reason(mine),

@@ -156,6 +156,8 @@ def test_the_rows_have_what_their_reasons_need() -> None:
     assert a.hold == "joint release"
     assert a.rules[0].waiting_s == 900.0
     assert made.most[1:] == ()
+    lower = found(job(900, user="a"), overtaken=[overtaken(cause="priority")])
+    assert lower.most[0].low_priority
 
 
 def test_the_last_reason_of_half_of_the_waiting_without_a_cause() -> None:
