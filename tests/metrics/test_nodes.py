@@ -320,6 +320,18 @@ def test_only_the_nodes_that_a_job_requires_count(monkeypatch: pytest.MonkeyPatc
     assert parts(*log) == [{}, {"unexplained": 6}, {"claimed": 6}]
 
 
+@pytest.mark.parametrize("partition", ["batch,gpu", None])
+def test_only_nodes_with_gpus_count_for_a_job_that_requests_some(partition: str | None) -> None:
+    # n1 and n2 are free all the time, but only g1 and g2, whose CPUs bob uses, have GPUs.
+    one = {"partition": partition, "nodes": 1}
+    got = parts(
+        ended(0, 0, 10, 2, "bob", node_list="g1", **one),
+        ended(0, 0, 10, 2, "bob", node_list="g2", **one),
+        ended(4, 10, 20, 1, "ann", node_list="g1", gpus=1, **one),
+    )
+    assert got == [{}, {}, {"earlier": 6}]
+
+
 def test_nodes_of_a_reservation_are_unavailable() -> None:
     reserved = {"reservation": "maint", "partition": "debug", "nodes": 1, "node_list": "n2"}
     got = parts(
