@@ -1,8 +1,8 @@
 """The nodes of a pool, and what attempts use on each of them (SPEC §12).
 
 Conventions: R resources, in their own units; N nodes; n attempts; times in epoch s. An attempt's
-*set* holds the nodes of its partitions that have the features that it requires. An attempt fits if
-each of its parts fits on a node.
+*set* holds the nodes of its partitions that have the features that it requires, and GPUs of each
+type that it requests. An attempt fits if each of its parts fits on a node.
 """
 
 from collections.abc import Mapping, Sequence
@@ -52,7 +52,7 @@ class OnNodes(NamedTuple):
     most: Ints  # [n]
     shape: Ints  # [n]: equal numbers: equal sets and parts
     kind: Ints  # [R]: the resource of which each is a type, or itself
-    wide: Ints  # [n]: the set of each attempt, if it required no features
+    wide: Ints  # [n]: the set of each attempt, if only its partitions counted
     ties: Ints  # [R + 1]: resources, in the order in which a lacking one is named; R: features
     change_time: Ints
     change_node: Ints
@@ -160,12 +160,14 @@ def placed(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Placed:
         *(stated, kinds, np.array([name in IN_ORDER for name in resources], np.uint8)),
         *(amount, guessed),
     )
-    parts = _parts(rows, requests(rows, pool))
+    request = requests(rows, pool)
+    parts = _parts(rows, request)
     seconds = np.diff(first) * (end - start)
     wanted = rows.select("partition", "constraints", "required_nodes")
     if wanted["required_nodes"].n_unique() > MOST_REQUIRED:
         wanted = wanted.with_columns(required_nodes=pl.lit(None, pl.String))
-    sets, set_of, wide = _sets(wanted, pool.nodes)
+    gpus = {name: of > 0 for name, of in zip(resources, request, strict=True) if _is_gpu(name)}
+    sets, set_of, wide = _sets(wanted.hstack(pl.DataFrame(gpus)), pool.nodes)
     by_node = [[s for s, held in enumerate(sets) if k in held] for k in range(len(pool.nodes))]
     nodes = OnNodes(
         capacity,
@@ -237,17 +239,22 @@ def _lists(held: Sequence[Sequence[int]]) -> tuple[Ints, Ints]:
 def _sets(rows: pl.DataFrame, nodes: Sequence[Node]) -> tuple[list[set[int]], Ints, Ints]:
     """Return the different sets of nodes that attempts may use, and the number of each one's.
 
-    The second number is that of its set if it required no features and no nodes.
+    The second number is that of its set if it required no features, GPUs and nodes.
 
     Args:
-        rows: partition, constraints, required_nodes.
+        rows: partition, constraints, required_nodes, and whether each requests GPUs: ``gpus`` and
+            types.
     """
     sets: list[set[int]] = []
-    number: dict[tuple[str | None, ...], int] = {}
-    without = rows.with_columns(pl.lit(None, pl.String).alias(name) for name in rows.columns[1:])
-    for partition, constraints, required in (
-        pl.concat([rows, without]).unique().sort(rows.columns).rows()
-    ):
+    number: dict[tuple[str | bool | None, ...], int] = {}
+    gpus = rows.columns[3:]
+    without = rows.with_columns(
+        pl.lit(None, pl.String).alias("constraints"),
+        pl.lit(None, pl.String).alias("required_nodes"),
+        *(pl.lit(value=False).alias(name) for name in gpus),
+    )
+    for row in pl.concat([rows, without]).unique().sort(rows.columns).rows():
+        partition, constraints, required, *asks = row
         named = set((partition or "").split(","))
         held = {
             k
@@ -256,16 +263,27 @@ def _sets(rows: pl.DataFrame, nodes: Sequence[Node]) -> tuple[list[set[int]], In
         }
         # features change over time: a constraint that no node meets today says nothing
         held = {k for k in held if _has(nodes[k], constraints)} or held
+        types = {name for name, asked in zip(gpus, asks, strict=True) if asked}
+        held = {k for k in held if types <= _gpus(nodes[k])} or held
         names = set(expand(required or "") or ())
         # a job on several nodes gets the others from the rest of its partition
         held = {k for k in held if nodes[k].name in names} or held
         if held not in sets:
             sets.append(held)
-        number[partition, constraints, required] = sets.index(held)
+        number[row] = sets.index(held)
     set_of, wide = (
         np.array([number[row] for row in some.iter_rows()], np.int64) for some in (rows, without)
     )
     return sets, set_of, wide
+
+
+def _is_gpu(resource: str) -> bool:
+    return kind_of(resource) == "gpus"
+
+
+def _gpus(node: Node) -> set[str]:
+    """Return ``gpus`` and the types of which a node has any."""
+    return {name for name, amount in node.amounts if amount > 0 and _is_gpu(name)}
 
 
 def _has(node: Node, constraints: str | None) -> bool:

@@ -320,6 +320,36 @@ def test_only_the_nodes_that_a_job_requires_count(monkeypatch: pytest.MonkeyPatc
     assert parts(*log) == [{}, {"unexplained": 6}, {"claimed": 6}]
 
 
+@pytest.mark.parametrize("partition", ["batch,gpu", None])
+def test_only_nodes_with_gpus_count_for_a_job_that_requests_some(partition: str | None) -> None:
+    # n1 and n2 are free all the time, but only g1 and g2, whose CPUs bob uses, have GPUs.
+    one = {"partition": partition, "nodes": 1}
+    got = parts(
+        ended(0, 0, 10, 2, "bob", node_list="g1", **one),
+        ended(0, 0, 10, 2, "bob", node_list="g2", **one),
+        ended(4, 10, 20, 1, "ann", node_list="g1", gpus=1, **one),
+    )
+    assert got == [{}, {}, {"earlier": 6}]
+
+
+def test_what_runs_on_a_drained_node_holds_nothing_of_the_others() -> None:
+    # ann's job fills n1, which takes no more jobs from 2 to 7, and bob's and cem's fill n2. From 4
+    # to 7, n2 is all that ann's second job could use; then n1 counts too, and she holds half.
+    pool = POOL._replace(absences=(Absence("n1", 2, 7, "drained"),))
+    four = {"partition": "batch", "nodes": 1, "constraints": "amd"}
+    records = [
+        ended(0, 0, 10, 4, "ann", node_list="n1", **four),
+        ended(0, 0, 10, 2, "bob", node_list="n2", **four),
+        ended(0, 0, 10, 2, "cem", node_list="n2", **four),
+        ended(4, 10, 20, 4, "ann", node_list="n1", **four),
+    ]
+    made = account(
+        describe(frame(records), [pool]), pool, 100, durations=Durations(0), log_begin=-1
+    )
+    row = made.attempts.filter(arrival_time=4).row(0, named=True)
+    assert (row["cause_own_s"], row["cause_earlier_s"]) == (1.5, 4.5)
+
+
 def test_nodes_of_a_reservation_are_unavailable() -> None:
     reserved = {"reservation": "maint", "partition": "debug", "nodes": 1, "node_list": "n2"}
     got = parts(

@@ -169,8 +169,14 @@ class Site:
         record = j.record if featured else {**j.record, "constraints": None}
         return [
             name
-            for name in on.eligible(self.machines, record)
+            for name in on.eligible(self.machines, record, self._gpus(j))
             if not any(t in span for span in self.absent.get(name, ()))
+        ]
+
+    def _gpus(self, j: One) -> list[int]:
+        """The resources, of GPUs, that ``j`` requests."""
+        return [
+            x for x, name in enumerate(self.resources) if name.startswith("gpus") and j.request[x]
         ]
 
     def amounts(
@@ -181,12 +187,9 @@ class Site:
             capacity = self.pool.capacity_at(t)
             used = [one.use for one in running]
         else:
-            mine, theirs = self.mine(j, t), on.eligible(self.machines, j.record)
-            count = len(j.request)
+            mine, count = self.mine(j, t), len(j.request)
             capacity = on.total({n: m.amounts for n, m in self.machines.items()}, mine, count)
-            # what runs on a node that takes no more jobs still holds it
-            used, up = ([self._inside(k, names) for k in running] for names in (theirs, mine))
-            return capacity, functools.reduce(minus, up, capacity), used
+            used = [self._inside(k, mine) for k in running]
         return capacity, functools.reduce(minus, used, capacity), used
 
     def _inside(self, one: One, names: Sequence[str]) -> Amounts:

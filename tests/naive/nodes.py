@@ -36,8 +36,10 @@ MET: Mapping[str, Callable[[set[str]], bool]] = {
 Machines = Mapping[str, Machine]
 
 
-def eligible(machines: Machines, record: Mapping[str, Any]) -> list[str]:
-    """The nodes that a record may use, in the order of use."""
+def eligible(
+    machines: Machines, record: Mapping[str, Any], gpus: Collection[int] = ()
+) -> list[str]:
+    """The nodes that a record may use, in the order of use; they have the amounts ``gpus``."""
     named = record["partition"]
     found = [
         name
@@ -45,10 +47,10 @@ def eligible(machines: Machines, record: Mapping[str, Any]) -> list[str]:
         if named is None or set(named.split(",")) & set(one.partitions)
     ]
     test = MET.get(record.get("constraints") or "")
-    if test is None:
-        return found
-    has = {name: machines[name].features for name in found}
-    return [n for n in found if (f := has[n]) is None or test(set(f))] or found
+    if test is not None:
+        has = {name: machines[name].features for name in found}
+        found = [n for n in found if (f := has[n]) is None or test(set(f))] or found
+    return [n for n in found if all(machines[n].amounts[x] > 0 for x in gpus)] or found
 
 
 def parts(request: Amounts, nodes: int | None) -> list[Amounts]:

@@ -170,26 +170,41 @@ cdef Py_ssize_t lacking_on(Machines nodes, Floor floor, int64_t i) noexcept nogi
 
 
 cdef void move_on(Machines nodes, Floor floor, State state, int64_t i, int64_t sign) noexcept nogil:
-    """Take what attempt ``i`` uses from its nodes, or return it; write what that is by kind."""
-    cdef Py_ssize_t place, x, s, kind
-    cdef int64_t node, amount
+    """Take what attempt ``i`` uses from its nodes, or return it.
+
+    Writes what that is by kind, of nodes that are available.
+    """
+    cdef Py_ssize_t place, x, kind
+    cdef int64_t node
     state.moved[:] = 0
     for place in range(nodes.first[i], nodes.first[i + 1]):
         node = nodes.node[place]
         for x in range(floor.resources):
-            amount = sign * nodes.amount[x, place]
-            floor.free_on[x, node] -= amount
-            for s in range(nodes.first_set[node], nodes.first_set[node + 1]):
-                kind = nodes.set[s] * floor.resources + x
-                state.moved[kind] += amount
-                if floor.down[node] == 0:
-                    state.free[kind] -= amount
+            floor.free_on[x, node] -= sign * nodes.amount[x, place]
+        if floor.down[node] == 0:
+            move_at(nodes, floor, state, place, sign)
+    for kind in range(state.free.shape[0]):
+        state.free[kind] -= state.moved[kind]
 
 
-cdef void set_down(
-    Machines nodes, Floor floor, State state, Py_ssize_t node, int64_t change
+cdef inline void move_at(
+    Machines nodes, Floor floor, State state, Py_ssize_t place, int64_t sign
 ) noexcept nogil:
-    """Count one reason more (1) or less (−1) for which a node is unavailable."""
+    """Add what an attempt uses at one of its places to what is moved by kind."""
+    cdef Py_ssize_t x, s
+    for s in range(nodes.first_set[nodes.node[place]], nodes.first_set[nodes.node[place] + 1]):
+        for x in range(floor.resources):
+            state.moved[nodes.set[s] * floor.resources + x] += sign * nodes.amount[x, place]
+
+
+cdef int64_t set_down(
+    Machines nodes, Floor floor, State state, int64_t node, int64_t change
+) noexcept nogil:
+    """Count one reason more (1) or less (−1) for which a node is unavailable.
+
+    Returns:
+        −1: from now on it is; 1: it no longer is; 0: neither.
+    """
     cdef Py_ssize_t x, s, kind
     cdef int64_t sign = 0
     if floor.down[node] == 0:
@@ -202,6 +217,7 @@ cdef void set_down(
             kind = nodes.set[s] * floor.resources + x
             state.capacity[kind] += sign * nodes.capacity[x, node]
             state.free[kind] += sign * floor.free_on[x, node]
+    return sign
 
 
 cdef void note_run(Waits log, Floor floor, int64_t i, int64_t sign) noexcept nogil:

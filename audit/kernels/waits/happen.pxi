@@ -5,9 +5,7 @@ cdef Coming _happen(Sweep s, Coming coming, int64_t now) noexcept nogil:
     """Let everything happen that happens at an instant; return what comes next."""
     cdef Py_ssize_t x, first
     while coming.node < s.nodes.change.shape[0] and s.nodes.change_time[coming.node] == now:
-        set_down(
-            s.nodes, s.floor, s.state, s.nodes.change_node[coming.node], s.nodes.change[coming.node]
-        )
+        _change_node(s, s.nodes.change_node[coming.node], s.nodes.change[coming.node])
         coming.node += 1
     while coming.cut < s.course.cut.shape[0] and s.course.cut[coming.cut] == now:
         coming.cut += 1
@@ -64,24 +62,48 @@ cdef void _pass_plan(Sweep s, int64_t i) noexcept nogil:
 cdef void _occupy(Sweep s, int64_t i, int64_t sign) noexcept nogil:
     """Let attempt ``i``, which does not wait, take its resources (1) or return them (−1)."""
     cdef Py_ssize_t x
-    cdef int64_t user = s.log.user[i]
     s.state.running += sign
     count_running(s.rules, s.counting, i, s.log.start[i], _planned(s, i) < s.log.end[i], sign)
     if s.floor.on:
         move_on(s.nodes, s.floor, s.state, i, sign)
-    for x in range(s.state.free.shape[0]):
-        if not s.floor.on:
+    else:
+        for x in range(s.state.free.shape[0]):
             s.state.moved[x] = sign * s.log.use[x, i]
             s.state.free[x] -= s.state.moved[x]
+    _move(s, i)
+    if s.idle is None:
+        if s.floor.on:
+            note_run(s.log, s.floor, i, sign)
+        else:
+            expect_end(s.plan, s.log.use, i, s.log.due[i], sign)
+
+
+cdef void _move(Sweep s, int64_t i) noexcept nogil:
+    """Change what is used, in all and by users, by ``moved``, which is attempt ``i``'s."""
+    cdef Py_ssize_t x
+    cdef int64_t user = s.log.user[i]
+    for x in range(s.state.free.shape[0]):
         s.state.used[x] += s.state.moved[x]
         if user != UNKNOWN:
             s.state.by_user[x, user] += s.state.moved[x]
     if s.idle is None:
         change_shares(s.log, s.line, s.shares, s.state, i)
-        if s.floor.on:
-            note_run(s.log, s.floor, i, sign)
-        else:
-            expect_end(s.plan, s.log.use, i, s.log.due[i], sign)
+
+
+cdef void _change_node(Sweep s, int64_t node, int64_t change) noexcept nogil:
+    """Count one reason more (1) or less (−1) for which a node is unavailable.
+
+    What runs on it holds nothing of what may be used while it is.
+    """
+    cdef int64_t sign = set_down(s.nodes, s.floor, s.state, node, change), i
+    cdef Py_ssize_t r, place
+    for r in range(s.floor.runs if sign != 0 else 0):
+        i = s.floor.run[r]
+        for place in range(s.nodes.first[i], s.nodes.first[i + 1]):
+            if s.nodes.node[place] == node:
+                s.state.moved[:] = 0
+                move_at(s.nodes, s.floor, s.state, place, sign)
+                _move(s, i)
 
 
 cdef Py_ssize_t _arrive(Sweep s, Py_ssize_t coming, int64_t now) noexcept nogil:

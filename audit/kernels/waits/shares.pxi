@@ -74,7 +74,7 @@ cdef int64_t others_ahead(
     Waits log, Line line, Shares shares, Py_ssize_t x, int64_t c, int64_t i
 ) noexcept nogil:
     """Return what attempts of others that are ahead of ``i`` use of a resource of its class."""
-    cdef int64_t user = log.user[i], total = 0, k, n = log.user.shape[0]
+    cdef int64_t user = log.user[i], total = 0, k, n = log.user.shape[0], node
     cdef Py_ssize_t r, place
     if not shares.floor.on:
         total = sum_to(shares.running, x * n, x * n + log.came[i])
@@ -87,7 +87,8 @@ cdef int64_t others_ahead(
         k = shares.floor.run[r]
         if log.came[k] < log.came[i] and (user == UNKNOWN or log.user[k] != user):
             for place in range(shares.nodes.first[k], shares.nodes.first[k + 1]):
-                if shares.floor.inside[shares.nodes.set_of[i], shares.nodes.node[place]]:
+                node = shares.nodes.node[place]
+                if shares.floor.down[node] == 0 and shares.floor.inside[shares.nodes.set_of[i], node]:
                     total += shares.nodes.amount[x, place]
     return total
 
