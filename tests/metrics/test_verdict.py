@@ -132,6 +132,7 @@ def test_a_bound_that_was_reached_holds_until_the_share_is_a_fifth_lower(
         (0.99 * full, (), False),
         (0.99 * full, (bound,), True),
         (0.81 * full, (bound,), True),
+        (round(0.8 * full, 9), (bound,), True),
         (0.79 * full, (bound,), False),
     ):
         seconds = share * BASE.waited_s

@@ -138,6 +138,5 @@ class _Judge:
         judged_by = base.base_of(period, Period("log", *self.span), UTC)
         passed = self.evidence.passed_over(self.jobs, judged_by, UTC, EQUAL)
         row = base.of_base(self.jobs, judged_by, passed, THRESHOLDS, UTC, 1, 20).row(0, named=True)
-        return decide(
-            base.figures(row, base.overtaken(self.jobs, judged_by, passed)), THRESHOLDS, before
-        )
+        overtaken = base.overtaken(self.jobs, judged_by, passed, {})
+        return decide(base.figures(row, overtaken), THRESHOLDS, before)

@@ -8,8 +8,8 @@
 ``show assoc`` may have any columns in any order, with any delimiter. Required are Account, User,
 Share and the parents of accounts: ParentName, or ParentID and ID, or LFT and RGT, or Lineage, or
 the indentation of ``tree``. (The default columns lack them.) A share of ``parent`` is NaN here.
-Limits are read from their columns (``LIMITS``), priorities from ``Priority``. Faults are reported with their lines. Sources:
-sacctmgr's manual page, Slurm 17.11 to 25.05.
+Limits are read from their columns (``LIMITS``), priorities from ``Priority``. Faults are reported
+with their lines. Sources: sacctmgr's manual page, Slurm 17.11 to 25.05.
 """
 
 import math

@@ -5,9 +5,10 @@ without a known reason, and of attempts that are ever marked unstartable the who
 passed before the log begins, while the machine was down, held, or under a rule. Its interval is
 bootstrapped over the local days of arrival.
 
-Conventions: attempts without an account of their wait have no causes and count in no share. An
-attempt has the *reason of its wait recorded* if the log gives its eligible time, a reason or a
-priority.
+Conventions: jobs are those of which an attempt ended in the base, also where each has several; one
+waited long if one of its attempts did. Attempts without an account of their wait have no causes and
+count in no share. An attempt has the *reason of its wait recorded* if the log gives its eligible
+time, a reason or a priority.
 
 Source: SPEC §14.
 """
@@ -37,7 +38,7 @@ RECORDED: Final = 0.95
 """Share of started attempts whose reasons are recorded, from which on records hold reasons."""
 _KNOWN: Final = ("outside", "unavailable", "held", "rule")
 _OF_ENDED: Final = cs.by_name(
-    *("standing", "user", "arrival_time", "wait_s", "width_class", "gpus", "occupancy_s"),
+    *("job_id", "standing", "user", "arrival_time", "wait_s", "width_class", "gpus", "occupancy_s"),
     *("unstartable_from", *(f"cause_{key}_s" for key in (*_KNOWN, "unexplained"))),
     require_all=False,
 )
@@ -138,16 +139,18 @@ def of_base(
     """
     mine = in_period(jobs, base)
     subjects = ended(mine.select(_OF_ENDED))
-    of_standing = dict(mine.group_by("standing").len().iter_rows())
     with_start = [Standing.ENDED.value, Standing.ARRIVAL_UNKNOWN.value]
-    placed = sum(of_standing.get(name, 0) for name in with_start)
-    ran = placed + of_standing.get(Standing.START_UNKNOWN.value, 0)
+    job_id = pl.col("job_id")
+    ran, placed = (
+        mine.select(job_id.filter(pl.col("standing").is_in(some)).n_unique()).item()
+        for some in ([*with_start, Standing.START_UNKNOWN.value], with_start)
+    )
     waits = _waits(subjects, zone)
     recorded = pl.any_horizontal(pl.col("eligible_time", "reason", "priority").is_not_null())
     started = mine.select(recorded.filter(pl.col("standing").is_in(with_start))).to_series()
     judged = passed.filter(pl.col("entity_kind") == "user").select("entity", "why")
     tested = [name for name, why in judged.iter_rows() if why is None or PassedWhy(why).tested]
-    long = subjects["wait_s"] > thresholds.long_wait_s
+    long = subjects["job_id"].filter(subjects["wait_s"] > thresholds.long_wait_s)
     ascending = subjects["wait_s"].sort()
     row = {
         "from_time": base.from_time,
@@ -155,8 +158,8 @@ def of_base(
         "ended": ran,
         "placed": placed,
         "users": subjects["user"].drop_nulls().n_unique(),
-        "waits": subjects.height,
-        "long_waits": int(long.sum()),
+        "waits": subjects["job_id"].n_unique(),
+        "long_waits": long.n_unique(),
         "long_class": _long_class(subjects, thresholds),
         "wait_p90": ascending[rank(len(ascending), P90) - 1] if len(ascending) else None,
         "waited_s": waits.total,
@@ -190,14 +193,16 @@ def _waits(subjects: pl.DataFrame, zone: ZoneInfo) -> _EndedWaits:
 
 
 def _long_class(subjects: pl.DataFrame, of: Thresholds) -> bool:
-    classes = [subjects.select("wait_s", of="width_class")]
+    classes = [subjects.select("job_id", "wait_s", of="width_class")]
     if "gpus" in subjects.columns:
         some = subjects.filter(pl.col("gpus") > 0)
-        classes.append(some.select("wait_s", of=width_class(pl.col("gpus"))))
+        classes.append(some.select("job_id", "wait_s", of=width_class(pl.col("gpus"))))
     return any(
-        len(waits) >= of.few_jobs and waits.sort()[rank(len(waits), MEDIAN) - 1] > of.long_wait_s
+        waits.sort()[rank(len(waits), MEDIAN) - 1] > of.long_wait_s
         for frame in classes
-        for waits in frame.group_by("of").agg("wait_s")["wait_s"]
+        for waits in frame.group_by("of")
+        .agg("wait_s", jobs=pl.col("job_id").n_unique())
+        .filter(pl.col("jobs") >= of.few_jobs)["wait_s"]
     )
 
 
@@ -212,11 +217,12 @@ def overtaken(
     Args: as of ``of_base``.
         lower_priority: names by kind for which a lower priority is configured.
     """
-    subjects = ended(in_period(jobs, base).select("standing", "user", "account"))
+    subjects = ended(in_period(jobs, base).select("job_id", "standing", "user", "account"))
+    number = pl.col("job_id").n_unique().cast(pl.Int64).alias("jobs")
     counts = pl.concat(
-        subjects.group_by(entity=kind).len("jobs").with_columns(entity_kind=pl.lit(kind))
+        subjects.group_by(entity=kind).agg(number).with_columns(entity_kind=pl.lit(kind))
         for kind in ("user", "account")
-    ).cast({"jobs": pl.Int64})
+    )
     rows = passed.filter(pl.col("attempts") > 0).join(
         counts, on=("entity_kind", "entity"), maintain_order="left"
     )

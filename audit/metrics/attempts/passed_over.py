@@ -179,7 +179,7 @@ class _Among(NamedTuple):
             counted = subjects.group_by(kind).len().drop_nulls().sort(kind)
             counts: dict[str, int] = dict(counted.iter_rows())
             if kind not in self.log.kinds:
-                if kind == "user":
+                if kind not in PLACES:
                     found[kind] = [JudgedEntity(name, why=PassedWhy.NO_OTHERS) for name in counts]
                 continue
             decides = kind == "user" or follows

@@ -158,8 +158,7 @@ def _waits(facts: PageFacts) -> str:
     hour = of.over[3_600]
     over = f"{amounts.short_share(hour)} of jobs over 1 h"
     if facts.decision.word is Word.QUIET:
-        number = round(hour * facts.jobs)
-        over = f"{wording.plural(number, 'job')} over 1 h"
+        over = f"{wording.plural(of.hour_jobs, 'job')} over 1 h"
     return f"typically {amounts.short_time(of.median)}; {over}; {busy} {jobs}"
 
 

@@ -158,7 +158,7 @@ class _Reading:
             pool=pool.name,
             several=len(contents.pools) > 1,
             days=self.days,
-            jobs=pool.attempts or pool.undated,
+            jobs=int(pool.figure("jobs").value or 0) or pool.undated,
             base_days=base_days if longer and not contents.span.whole_log else None,
             base_waited_s=row["waited_s"],
             base_no_reason=_part(row["no_reason_s"], row["waited_s"]),

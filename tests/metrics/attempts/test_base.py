@@ -1,5 +1,6 @@
 """The base of a verdict, from a few attempts made by hand."""
 
+from itertools import count
 from typing import Any
 
 import polars as pl
@@ -14,6 +15,7 @@ from audit.periods import zone
 
 DAY = 86_400
 UTC = zone("UTC")
+NUMBERS = count()
 CAUSES = ("outside", "unavailable", "held", "rule", "unexplained")
 
 
@@ -22,7 +24,7 @@ def job(day: int, wait: int, **more: Any) -> dict[str, Any]:
     parts = {f"cause_{name}_s": float(more.pop(name, 0)) for name in CAUSES}
     arrived = day * DAY
     made = {
-        "standing": "ended", "user": "anna", "account": "z",
+        "job_id": str(next(NUMBERS)), "standing": "ended", "user": "anna", "account": "z",
         "submit_time": arrived, "arrival_time": arrived,
         "start_time": arrived + wait, "end_time": arrived + wait + 100, "wait_s": wait,
         "occupancy_s": 100, "width_class": "1", "gpus": 0, "unstartable_from": None,
@@ -82,6 +84,18 @@ def test_counts() -> None:
     assert (made["waits"], made["long_waits"], made["occupied_s"]) == (3, 2, 300.0)
     assert made["unknown_users_s"] == 900.0
     assert made["wait_p90"] == 900
+
+
+def test_attempts_of_a_job_are_one_job() -> None:
+    """Each of 16 jobs ran twice, and each attempt waited long."""
+    jobs = [job(k, 700, job_id=str(k % 16)) for k in range(32)]
+    made = of(*jobs)
+    assert (made["ended"], made["placed"], made["waits"], made["long_waits"]) == (16, 16, 16, 16)
+    assert made["long_class"] is False
+    assert of(*(job(k, 700, job_id=str(k % 30)) for k in range(60)))["long_class"] is True
+    passed = pl.DataFrame([entity("anna")], RESULT_SCHEMA)
+    frame = pl.DataFrame(jobs, schema_overrides=SCHEMA)
+    assert base.overtaken(frame, Period("all", 0, 10**9), passed, {})["jobs"].to_list() == [16]
 
 
 @pytest.mark.parametrize(("waits", "long"), [((601,) * 30, True), ((600,) * 30, False)])

@@ -275,7 +275,11 @@ def test_too_few_jobs_or_days() -> None:
 
 def test_nobody_to_compare_with() -> None:
     alone = result([job(0, 1_000, "ann"), job(100, 200, "ann")])
-    assert {key: row["why"] for key, row in alone.items()} == {ANN: PassedWhy.NO_OTHERS}
+    nobody = {ANN: PassedWhy.NO_OTHERS, ("account", "of-ann"): PassedWhy.NO_OTHERS}
+    assert {key: row["why"] for key, row in alone.items()} == nobody
+    one = result([{**row, "account": "all"} for row in SITE])
+    assert one["account", "all"]["why"] == PassedWhy.NO_OTHERS
+    assert one[ANN]["named"]
     others = result(starved(24))  # w1 and w2 never wait
     assert (others[ANN]["named"], others[ANN]["why"]) == (None, PassedWhy.NO_OTHERS)
 

@@ -87,7 +87,7 @@ def advice(**changes: Any) -> Advice:
 
 def strip(**changes: Any) -> Strip:
     over = {60: 0.61, 3_600: 0.3, 36_000: 0.1}
-    made = Strip(*(300, 36_000, 90_000, 840, 28_800, 80_000), over, 400, 610, None, None)
+    made = Strip(*(300, 36_000, 90_000, 840, 28_800, 80_000), over, 400, 610, 300, None, None)
     return made._replace(**changes)
 
 

@@ -48,6 +48,7 @@ class Strip(NamedTuple):
     over: Mapping[int, float]  # share of jobs that waited longer, by s
     long_jobs: int  # that waited longer than 10 minutes
     minute_jobs: int  # that waited longer than a minute
+    hour_jobs: int  # than an hour
     hiding_queue: str | None  # one without which the typical wait is three times as long
     without_queue: int | None  # that wait
 

@@ -230,6 +230,7 @@ def strip(jobs: pl.DataFrame) -> Strip:
         over={s: int((waits > s).sum()) / jobs.height for s in (60, 3_600, 36_000)},
         long_jobs=int((waits > LONG_S).sum()),
         minute_jobs=int((waits > 60).sum()),
+        hour_jobs=int((waits > 3_600).sum()),
         hiding_queue=queue,
         without_queue=without,
     )

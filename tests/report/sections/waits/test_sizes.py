@@ -17,7 +17,7 @@ def test_the_strip_has_nearest_ranks() -> None:
     assert (made.median, made.p90, made.p99) == (3_000, 5_400, 5_940)
     assert (made.run_median, made.run_p90, made.run_p99) == (500, 900, 990)
     assert made.over == {60: 0.99, 3_600: 0.4, 36_000: 0.0}
-    assert (made.minute_jobs, made.long_jobs) == (99, 90)
+    assert (made.minute_jobs, made.long_jobs, made.hour_jobs) == (99, 90, 40)
 
 
 def test_a_queue_that_hides_the_typical_wait_is_named() -> None:
