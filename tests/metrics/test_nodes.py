@@ -367,6 +367,16 @@ def test_a_request_that_fits_on_no_empty_node_is_unavailable() -> None:
     assert got == [{"unavailable": 20}]
 
 
+def test_a_request_that_fits_on_no_empty_node_is_unavailable_while_others_run() -> None:
+    # Of 10 CPUs, bob leaves fewer than 5 from 4 to 14: they were never enough on one node.
+    got = parts(
+        {**ended(0, 20, 30, 5, "ann", partition="batch", nodes=1), "node_list": None},
+        ended(4, 4, 14, 4, "bob", partition="batch", nodes=1, node_list="n1"),
+        ended(4, 4, 14, 3, "bob", partition="batch", nodes=1, node_list="n2"),
+    )
+    assert got == [{"unavailable": 20}, {}, {}]
+
+
 def test_equal_parts_go_to_nodes_of_their_own() -> None:
     # 8 CPUs on 2 nodes: n1 is free, n2 has 3 of 4, and g2 has 2.
     got = parts(

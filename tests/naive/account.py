@@ -657,7 +657,7 @@ def _first_step(site: Site, j: One, t: int, running: Sequence[One], plan: Plan) 
     fitting = fits(j.request, free) and site.placed(j, plan.free, t) is not None
     empty = {name: one.amounts for name, one in site.machines.items()}
     never = not fits(j.request, capacity)
-    never = never or (fits(j.request, free) and bool(empty) and site.placed(j, empty, t) is None)
+    never = never or (bool(empty) and not fitting and site.placed(j, empty, t) is None)
     if t < site.begin:
         return Decided({"outside": Fraction(1)})
     if never or any(t in span for span in site.outages):

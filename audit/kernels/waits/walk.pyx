@@ -139,6 +139,8 @@ cdef class Walk:
     cdef int64_t[::1] opened  # the last walk in which it fit in free(t)
     cdef int64_t[::1] tally
     cdef int64_t[::1] lacks  # without which resource a SCATTERED one would fit
+    cdef int64_t[::1] sized  # after which change of nodes ``too_small`` was found
+    cdef uint8_t[::1] too_small  # whether it does not fit on available nodes, were they empty
     cdef int64_t[::1] upcoming  # the next seat to be visited; NOBODY: none
     cdef int64_t[::1] alive  # classes with blocks that may claim or reserve, each once
     cdef int64_t[::1] alive_in  # the last walk of ``Counting`` in which a class was one of them
@@ -172,7 +174,8 @@ cdef class Walk:
         self.short, self.cut, self.cut_before, self.upcoming = np.zeros((4, classes), np.int64)
         self.opened = np.full(classes, -2)
         self.tally, self.alive, self.alive_in, self.lacks = np.zeros((4, classes), np.int64)
-        self.fits = np.zeros(classes, np.uint8)
+        self.fits, self.too_small = np.zeros((2, classes), np.uint8)
+        self.sized = np.full(classes, -1)
         self.step, self.step_before, self.noted, self.barred = np.zeros((4, most + 1), np.int64)
         self.fresh = np.zeros(2 * most + 1, np.int64)
         self.range_group, self.range_from, self.range_to = np.zeros((3, groups + 1), np.int64)
@@ -341,12 +344,21 @@ cdef void _watch(Sweep s, int64_t now) noexcept nogil:
 cdef Py_ssize_t state_of(Sweep s, int64_t c) noexcept nogil:
     """Return the short resource of a class; FITS, EXCEEDS or SCATTERED."""
     cdef Py_ssize_t short = short_of(s.line.request, c, s.line.kind[c], s.state)
-    cdef int64_t i = s.line.sample[c]
-    if short == FITS and s.floor.on and not fits_on(s.nodes, s.floor, s.floor.free_on, i):
-        short = SCATTERED
-        if not fits_on(s.nodes, s.floor, s.nodes.capacity, i):
-            short = EXCEEDS
-    return short
+    if not s.floor.on or short == EXCEEDS:
+        return short
+    if short == FITS and fits_on(s.nodes, s.floor, s.floor.free_on, s.line.sample[c]):
+        return FITS
+    if _is_too_small(s, c):
+        return EXCEEDS
+    return SCATTERED if short == FITS else short
+
+
+cdef bint _is_too_small(Sweep s, int64_t c) noexcept nogil:
+    """Return whether a class would not fit on its available nodes if they were empty."""
+    if s.walk.sized[c] != s.floor.changes:
+        s.walk.sized[c] = s.floor.changes
+        s.walk.too_small[c] = not fits_on(s.nodes, s.floor, s.nodes.capacity, s.line.sample[c])
+    return s.walk.too_small[c]
 
 
 cdef inline bint _is_open(Idle idle) noexcept nogil:
