@@ -244,6 +244,9 @@ class Absence(NamedTuple):
     end: int | None  # None: it is not known to have ended
     why: str  # drained, down or reserved
     reservation: str | None = None
+    before: int | None = None
+    """If set, ``begin`` is that of the node's record, and any start on the node before this instant
+    (epoch s) is earlier than the absence."""
 
 
 class Declared(NamedTuple):

@@ -31,6 +31,7 @@ _EARLIER: Final = (
     "{} may have begun earlier: sacctmgr dates a drain from the end of the last job on the node, "
     "not from the command, which slurmctld.log has (--ctld-log)"
 )
+_NO_EVENT: Final = 1 << 60  # as ``Absence.before``, where a node's record has no event
 _ADAPTER: Final = TypeAdapter(Declared)
 T = TypeVar("T")
 
@@ -151,7 +152,8 @@ def _drained(
     """Return events with the commands that nodes' own records date, and what remains unknown.
 
     The record of a node is about its latest drain only, and precedes its event by up to the length
-    of the jobs that ran then.
+    of the jobs that ran then. Of a failure the event has the time: the record may be of a drain
+    that has ended.
     """
     since = absences.instants_of([drain.since for drain in drains], zone)
     known = {
@@ -167,11 +169,13 @@ def _drained(
     found, dated = list(events), set()
     for node, (drain, begin) in known.items():
         number = latest.get(node, -1)
-        if number >= 0 and events[number].end is None:
-            found[number] = events[number]._replace(begin=min(begin, events[number].begin))
-            dated.add(number)
-        else:
-            found.append(Absence(node, begin, None, drain.why))
+        if number < 0 or events[number].end is not None:
+            found.append(Absence(node, begin, None, drain.why, before=_NO_EVENT))
+            continue
+        event = events[number]
+        dated.add(number)
+        if event.why == "drained" and begin < event.begin:
+            found[number] = event._replace(begin=begin, before=event.begin)
 
     def cautions() -> Iterator[str]:
         early = sum(one.why == "drained" for k, one in enumerate(events) if k not in dated)
@@ -208,7 +212,8 @@ def dated(declared: Declared, said: pl.DataFrame) -> Declared:
             begin = min(_spell(logged.get(one.node, ()), one.why, since, begin), begin)
             ended[one.node] = one.end or begin
         begun += begin < one.begin
-        found.append(one._replace(begin=begin))
+        before = None if begin < one.begin else one.before
+        found.append(one._replace(begin=begin, before=before))
     shapes = {node.name for node in declared.nodes}
     for node in sorted(logged.keys() & shapes - listed):
         found += _spells(node, logged[node])

@@ -293,6 +293,30 @@ def in_partitions(
     )
 
 
+def after_starts(found: Sequence[Absence], attempts: pl.DataFrame) -> list[Absence]:
+    """Return absences, those that nodes' own records date after the last start on the node.
+
+    No job starts on a node after the command, so such a record is about an earlier time.
+
+    Args:
+        attempts: with node_list and start_time (epoch s).
+    """
+    doubted = {one.node for one in found if one.before is not None}
+    if not doubted:
+        return list(found)
+    started = attempts.select("node_list", "start_time").drop_nulls()
+    on_nodes = members(started["node_list"]).filter(pl.col("node").is_in(doubted))
+    starts: dict[str, list[int]] = {}
+    for node, start in on_nodes.join(started, on="node_list").select("node", "start_time").rows():
+        starts.setdefault(node, []).append(start)
+    return [
+        one._replace(begin=max([one.begin, *(t + 1 for t in starts[one.node] if t < one.before)]))
+        if one.before is not None and one.node in starts
+        else one
+        for one in found
+    ]
+
+
 def steps_of(
     amounts: Sequence[tuple[str, int]], shapes: Sequence[Node], absences: Iterable[Absence]
 ) -> tuple[CapacityStep, ...]:

@@ -180,7 +180,8 @@ def one_off(
         of_nodes = declared._replace(nodes=mine)
         pool, found = inference.pool(rows, whole, resource, pool_size, now, name, of_nodes)
         pool = pool._replace(policy=policy, zone=zone.value)
-        pools.append(_with_limits(_absent(pool, declared, mine), declared, group))
+        absent = _absent(pool, declared, mine, rows)
+        pools.append(_with_limits(absent, declared, group))
         facts += found
         idle -= {node.name for node in mine}
     if idle:
@@ -198,13 +199,13 @@ def one_off(
     )
 
 
-def _absent(pool: Pool, declared: Declared, shapes: Sequence[Node]) -> Pool:
-    """Return a pool with the declared absences of its nodes.
+def _absent(pool: Pool, declared: Declared, shapes: Sequence[Node], attempts: pl.DataFrame) -> Pool:
+    """Return a pool with the declared absences of its nodes; its attempts show late begins.
 
     Where sums decide, they are steps of its capacity, unless it has steps of its own.
     """
     names = {node.name for node in pool.nodes or shapes}
-    found: list[Absence] = [one for one in declared.absences if one.node in names]
+    found = hardware.after_starts([one for one in declared.absences if one.node in names], attempts)
     if not pool.nodes and not pool.steps:
         pool = pool._replace(steps=hardware.steps_of(pool.amounts, shapes, found))
     return pool._replace(absences=(*pool.absences, *found))
@@ -283,7 +284,7 @@ def configured(
                 mine = hardware.in_partitions(mine, {*of_pool, *each.partitions}, rows)
             of_nodes = declared._replace(nodes=mine)
             pool, sources = _pool(each, rows, whole, zone, extent.now, of_nodes)
-            absent = _absent(pool, declared, mine)
+            absent = _absent(pool, declared, mine, rows)
             found.append(_with_limits(absent, declared, {*of_pool, *each.partitions}))
             facts += sources
     facts += _facts_about_nodes(declared)

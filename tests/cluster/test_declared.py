@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from audit import config
-from audit.cluster import declared
+from audit.cluster import declared, hardware
 from audit.cluster.declared import NodeFiles
 from audit.cluster.inference import Fact
 from audit.cluster.setting import ClusterSettings, configured, one_off
@@ -44,10 +44,31 @@ def test_a_drain_begins_with_its_command_where_the_node_has_it(tmp_path: Path) -
     found = said(tmp_path)
     assert found.absences == (
         Absence("n1", AT - 10_800, AT - 7_200, "drained"),
-        Absence("n1", AT, None, "drained"),
+        Absence("n1", AT, None, "drained", before=AT + 1_800),
     )
     (caution,) = found.cautions
     assert caution.startswith("1 drain may have begun earlier")
+
+
+def test_the_record_of_a_node_dates_no_failure(tmp_path: Path) -> None:
+    # the record is older: it may be about a drain that has ended
+    found = said(tmp_path, events=EVENTS.replace("Unknown|DRAINED", "Unknown|DOWN*"))
+    assert found.absences[1:] == (Absence("n1", AT + 1_800, None, "down"),)
+
+
+def test_a_record_is_older_than_the_drain_if_jobs_start_after_it(tmp_path: Path) -> None:
+    # commanded at AT, says the record; the last job on n1 starts 600 s later, the drain is dated
+    # from its end at 1,800 s, and what starts at 2,000 s is in a reservation
+    rows = pl.DataFrame(
+        {
+            "node_list": ["n[1-2]", "n1", "n2", "n1", "n1"],
+            "start_time": [AT + 600, AT - 60, AT + 900, AT + 2_000, None],
+        }
+    )
+    (old, drain) = hardware.after_starts(said(tmp_path).absences, rows)
+    assert (old.begin, drain.begin) == (AT - 10_800, AT + 601)
+    (_, drain) = hardware.after_starts(said(tmp_path).absences, rows[1:3])
+    assert drain.begin == AT
 
 
 def test_the_record_of_a_node_dates_no_drain_that_has_ended(tmp_path: Path) -> None:
@@ -55,7 +76,7 @@ def test_the_record_of_a_node_dates_no_drain_that_has_ended(tmp_path: Path) -> N
     found = said(tmp_path, "2026-11-21T06:00:00", ended_event)
     assert found.absences[1:] == (
         Absence("n1", AT + 1_800, AT + 3_600, "drained"),
-        Absence("n1", AT + 7_200, None, "drained"),
+        Absence("n1", AT + 7_200, None, "drained", before=1 << 60),
     )
 
 

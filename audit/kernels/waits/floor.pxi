@@ -15,6 +15,7 @@ cdef class Machines:
     cdef const int64_t[::1] member
     cdef const int64_t[::1] first_set  # N + 1: the sets of each node
     cdef const int64_t[::1] set
+    cdef const int64_t[::1] home  # [sets]: the sum of 2 ** part over the parts that each is in
     cdef const int64_t[::1] set_of  # [attempts]
     cdef const int64_t[::1] first  # attempts + 1: the nodes that each used
     cdef const int64_t[::1] node
@@ -58,6 +59,7 @@ cdef class Floor:
     cdef int64_t[:, ::1] held_on  # STAGES × nodes: how many parts of an attempt each holds,
     cdef int64_t[::1] held  # and all of its set together
     cdef int64_t[::1] down  # [nodes]: the reasons for which it is unavailable
+    cdef int64_t changes  # how often nodes became unavailable or available
     cdef uint8_t[:, ::1] inside  # sets × nodes
     cdef int64_t[::1] run  # what runs, by expected end
     cdef Py_ssize_t runs
@@ -94,7 +96,7 @@ cdef class Floor:
             (3, running + most + 2 * kept + 4), np.int64
         )
         self.taken = Table(self.resources + 1)
-        self.runs = self.edges = 0
+        self.runs = self.edges = self.changes = 0
 
 
 cdef int64_t count_on(
@@ -212,6 +214,7 @@ cdef int64_t set_down(
     elif floor.down[node] + change == 0:
         sign = 1
     floor.down[node] += change
+    floor.changes += sign != 0
     for x in range(floor.resources):
         for s in range(nodes.first_set[node], nodes.first_set[node + 1]):
             kind = nodes.set[s] * floor.resources + x
