@@ -4,9 +4,12 @@ Attempts are in the order (arrival, submit, sequence). At every instant the stat
 anew from the log.
 """
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import NamedTuple
+
+from tests.naive import multifactor
 
 NEVER = 2**63 - 1
 LONG_S = 60
@@ -27,15 +30,29 @@ class Job(NamedTuple):
         return NEVER if self.start == NEVER else self.start + self.runtime
 
 
+class Usage(NamedTuple):
+    """How users are ranked by what they have used, their sizes by time (SPEC §7)."""
+
+    interval: int = 100
+    depth: int = 3
+    decay: Fraction = Fraction(1, 2)
+    half_life: int | None = None  # instead of windows
+    shares: tuple[tuple[int, int], ...] = ()  # user, share; all others are one user without
+    recalculation: int = 50
+    slurm: multifactor.Slurm = multifactor.Slurm()
+    outside: tuple[Job, ...] = ()  # those that use without taking part
+
+
 class Site(NamedTuple):
     jobs: tuple[Job, ...]
     capacity: int
     others: tuple[int, ...] = ()  # capacity of the other resources
     steps: tuple[tuple[int, int], ...] = ()  # (instant, change) of the counted resource
+    usage: Usage = Usage()
 
 
 class Rule(NamedTuple):
-    order: str = "fcfs"  # or sjf, lxf, recorded, kept
+    order: str = "fcfs"  # or sjf, lxf, recorded, kept, fairshare, nuwt, multifactor
     backfill: str = "easy"  # or none, no_guarantee, conservative_replan
     own_peak: bool = False
     cautious: bool = False
@@ -46,7 +63,13 @@ KEPT = Rule("kept", "none", own_peak=True)
 
 
 def in_force(site: Site, t: int) -> int:
-    return site.capacity + sum(change for at, change in site.steps if at <= t)
+    return site.capacity + sum(change for at, change in steps(site) if at <= t)
+
+
+def steps(site: Site) -> list[tuple[int, int]]:
+    outside = site.usage.outside
+    begins = [(job.start, -job.size) for job in outside]
+    return [*site.steps, *begins, *((job.end, job.size) for job in outside)]
 
 
 def running(site: Site, t: int) -> list[int]:
@@ -68,7 +91,7 @@ def whole(site: Site, t: int) -> int:
 def instants(site: Site) -> list[int]:
     """Capacity that changes behind the last one of a job matters to none."""
     found = {time for job in site.jobs for time in (job.arrival, job.start, job.end)} - {NEVER}
-    return sorted(found | {at for at, _ in site.steps if at <= max(found, default=0)})
+    return sorted(found | {at for at, _ in steps(site) if at <= max(found, default=0)})
 
 
 def most_at_once(site: Site, user: int) -> int:
@@ -92,9 +115,12 @@ class State(NamedTuple):
     running: Sequence[tuple[int, int]]  # attempts, and their expected ends
     planned: int  # what planners see of the counted resource
     others: tuple[int, ...]  # what is free of the others
+    started: dict[int, int]  # what has started, also what has ended since, and when
 
 
 def ordered(site: Site, rule: Rule, state: State) -> list[int]:
+    turns = TURNS[rule.order](site, state) if rule.order in TURNS else None
+
     def key(k: int) -> tuple[object, ...]:
         job = site.jobs[k]
         if rule.order == "sjf":
@@ -105,9 +131,98 @@ def ordered(site: Site, rule: Rule, state: State) -> list[int]:
             return (-job.priority, k)
         if rule.order == "kept":
             return (job.start, k)
+        if turns is not None:
+            return (turns(job), k)
         return (k,)
 
     return sorted(state.queue, key=key)
+
+
+# --- what owners have used -----------------------------------------------------------------------
+
+
+def spans(site: Site, state: State) -> list[tuple[Job, int, int]]:
+    """Return what has used by now, with its start and end."""
+    inside = [(site.jobs[k], at) for k, at in state.started.items()]
+    outside = [(job, job.start) for job in site.usage.outside if job.start <= state.t]
+    return [(job, at, at + job.runtime) for job, at in (*inside, *outside)]
+
+
+def by_fairshare(site: Site, state: State) -> Callable[[Job], int]:
+    """The priority of a user as of the last recalculation, by 2^−32, negated."""
+    usage, origin = site.usage, min(job.arrival for job in (*site.jobs, *site.usage.outside))
+    at = origin + (state.t - origin) // usage.recalculation * usage.recalculation
+    shares = dict(usage.shares)
+
+    def owner(job: Job) -> int | None:
+        return job.user if job.user in shares or not shares else None
+
+    used = dict[int | None, Fraction | float]()
+    for job, begin, end in spans(site, state):
+        mine = decayed(usage, begin, min(end, at), at) if begin < at else 0
+        used[owner(job)] = used.get(owner(job), 0) + job.size * mine
+    everyone = sum(used.values())
+
+    def turn(job: Job) -> int:
+        share = Fraction(shares.get(owner(job), 0), sum(shares.values()) or 1)  # type: ignore[arg-type]
+        part = used.get(owner(job), 0) / everyone if everyone else Fraction(0)
+        return -math.floor((share - part) * 2**32 + Fraction(1, 2))
+
+    return turn
+
+
+def decayed(usage: Usage, begin: int, end: int, at: int) -> Fraction | float:
+    """What is left at an instant of the time from ``begin`` to ``end``."""
+    if usage.half_life is not None:
+        ages = [(at - each) / usage.half_life for each in (end, begin)]
+        return usage.half_life / math.log(2) * (2 ** -ages[0] - 2 ** -ages[1])
+    return sum(
+        (
+            usage.decay**i
+            * max(min(end, at - i * usage.interval) - max(begin, at - (i + 1) * usage.interval), 0)
+            for i in range(usage.depth)
+        ),
+        Fraction(0),
+    )
+
+
+def by_nuwt(site: Site, state: State) -> Callable[[Job], Fraction]:
+    """The waits of a user's ended attempts by their use, negated."""
+    ended = [(job, begin) for job, begin, end in spans(site, state) if end <= state.t]
+
+    def turn(job: Job) -> Fraction:
+        mine = [(other, begin) for other, begin in ended if other.user == job.user]
+        used = sum(other.size * other.runtime for other, _ in mine)
+        return -Fraction(sum(begin - other.arrival for other, begin in mine), used or 1)
+
+    return turn
+
+
+def by_priority(site: Site, state: State) -> Callable[[Job], int]:
+    """Slurm's priority, negated; an unknown user has no fairshare."""
+    names = dict(enumerate(multifactor.USERS))
+    slurm = site.usage.slurm
+    ran = [
+        multifactor.Ran(names.get(job.user, ""), begin, end, job.size)  # type: ignore[arg-type]
+        for job, begin, end in spans(site, state)
+    ]
+    factor = multifactor.factors(slurm, ran, state.t)
+
+    def turn(job: Job) -> int:
+        mine = factor.get(names.get(job.user, ""), 0.0)  # type: ignore[arg-type]
+        return -multifactor.priority(slurm, 0.0, job.arrival, mine, state.t)
+
+    return turn
+
+
+TURNS: dict[str, Callable[[Site, State], Callable[[Job], Fraction | int]]] = {
+    "fairshare": by_fairshare,
+    "nuwt": by_nuwt,
+    "multifactor": by_priority,
+}
+
+
+# --- passes --------------------------------------------------------------------------------------
 
 
 def passed_over(site: Site, rule: Rule, state: State, started: Iterable[int], k: int) -> bool:
@@ -238,11 +353,15 @@ def others_free(site: Site, runs: Iterable[int]) -> tuple[int, ...]:
     return tuple(free[1:])
 
 
+def begun(site: Site, t: int) -> dict[int, int]:
+    return {k: job.start for k, job in enumerate(site.jobs) if job.start <= t}
+
+
 def observed(site: Site, t: int) -> State:
     runs = running(site, t)
     expected = [(k, site.jobs[k].start + site.jobs[k].estimate) for k in runs]
     free = whole(site, t) - used(site, t)
-    return State(t, waiting(site, t), expected, free, others_free(site, runs))
+    return State(t, waiting(site, t), expected, free, others_free(site, runs), begun(site, t))
 
 
 def capacity_at(site: Site, rule: Rule, t: int) -> int:
@@ -279,7 +398,8 @@ def agreement(site: Site, rule: Rule, judged: Callable[[int], bool] = lambda t: 
         queue = [k for k, job in enumerate(site.jobs) if job.arrival <= t <= job.start]
         taken = sum(site.jobs[k].size for k in runs)
         expected = [(k, site.jobs[k].start + site.jobs[k].estimate) for k in runs]
-        state = State(t, queue, expected, whole(site, t) - taken, others_free(site, runs))
+        free, others = whole(site, t) - taken, others_free(site, runs)
+        state = State(t, queue, expected, free, others, begun(site, t - 1))
         chosen = one_pass(site, rule, state, most(site, t) - taken)
         waited = {k for k in starters if t - site.jobs[k].arrival > LONG_S}
         common += len(waited & {*chosen})
@@ -312,6 +432,7 @@ def fair_start(
     here = [k for k in range(len(jobs)) if k not in removed]
     runs = {k: jobs[k].start for k in here if jobs[k].start < d < jobs[k].end}
     outside = {k for k in here if jobs[k].start >= d}
+    started_at = begun(site, d - 1)
     if kept:
         outside = {k for k in outside if jobs[k].start <= jobs[j].start}
     at = instants(site)
@@ -321,6 +442,7 @@ def fair_start(
         queue = {k for k in outside if jobs[k].arrival <= t}
         pins = {k for k in queue if jobs[k].start <= (t if pinned_all else min(t, d))}
         runs |= dict.fromkeys(pins, t)
+        started_at |= dict.fromkeys(pins, t)
         outside -= pins
         known = max(each for each in at if each <= t)
         use = sum(jobs[k].size for k in runs)
@@ -330,9 +452,11 @@ def fair_start(
             [(k, since + jobs[k].estimate) for k, since in runs.items()],
             whole(site, known) - use,
             others_free(site, runs),
+            started_at,
         )
         started = one_pass(site, rule, state, capacity_at(site, rule, known) - use)
         runs |= dict.fromkeys(started, t)
+        started_at |= dict.fromkeys(started, t)
         outside -= {*started}
         if j in runs:
             return runs[j]

@@ -3,6 +3,8 @@
 cimport cython
 from libc.stdint cimport INT64_MAX as NEVER, int64_t, uint8_t
 
+from audit.kernels.delivered.usage cimport UsageOrder
+
 
 cdef enum:
     NOBODY = -1
@@ -12,7 +14,7 @@ cpdef enum PassOrder:
     """The keys by which the queue is ordered."""
     RANK  # a number that does not change
     EXPANSION  # (waited + estimate) / estimate
-    PRIORITY  # a tier, then a priority that changes at ticks
+    USAGE  # what the owners have used; see ``UsageOrder``
 
 
 cpdef enum PassBackfill:
@@ -51,19 +53,6 @@ cdef class PassLimits:
 
 
 @cython.final
-cdef class TickedPriorities:
-    cdef const int64_t[::1] tier  # [n]
-    cdef const double[::1] fixed  # [n]
-    cdef const int64_t[::1] owner  # [n]
-    cdef const int64_t[::1] tick  # [ticks] ascending: level k holds from tick k on
-    cdef const double[:, ::1] level  # ticks × owners
-    cdef double weight
-    cdef double longest  # s > 0
-    cdef int64_t phase
-    cdef int64_t period  # s
-
-
-@cython.final
 cdef class PassRule:
     cdef PassOrder order
     cdef PassBackfill backfill
@@ -72,7 +61,7 @@ cdef class PassRule:
     cdef int64_t window  # longest estimate that may start, or be planned, before one that waits, s
     cdef const int64_t[::1] rank  # [n], of RANK; of the others the index
     cdef PassLimits limits
-    cdef TickedPriorities priorities
+    cdef UsageOrder usage  # of USAGE, else None
     cdef const int64_t[::1] held  # [n] or none: from when on each is passed over,
     cdef const int64_t[::1] released  # [n] or none: and until when
 

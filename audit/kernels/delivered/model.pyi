@@ -1,11 +1,12 @@
 from enum import IntEnum
 
-from audit.array_types import Bools, Floats, Ints
+from audit.array_types import Bools, Ints
+from audit.kernels.delivered.usage import UsageOrder
 
 class PassOrder(IntEnum):
     RANK = 0
     EXPANSION = 1
-    PRIORITY = 2
+    USAGE = 2
 
 class PassBackfill(IntEnum):
     NONE = 0
@@ -26,16 +27,10 @@ class PassLimits:
         edge: Ints, window: Ints, change: Ints
     ) -> None: ...  # fmt: skip
 
-class TickedPriorities:
-    def __init__(
-        self, tier: Ints, fixed: Floats, owner: Ints, tick: Ints, level: Floats,
-        weight: float, longest: float, phase: int, period: int
-    ) -> None: ...  # fmt: skip
-
 class PassRule:
     def __init__(
         self, order: int, backfill: int, depth: int, reservations: int, window: int, rank: Ints,
-        limits: PassLimits, priorities: TickedPriorities, held: Ints, released: Ints
+        limits: PassLimits, usage: UsageOrder | None, held: Ints, released: Ints
     ) -> None: ...  # fmt: skip
 
 class DeliveredCapacity:

@@ -20,16 +20,6 @@ cdef class PassLimits:
 
 @cython.final
 @cython.dataclasses.dataclass(eq=False, repr=False)
-cdef class TickedPriorities:
-    """Priority = ⌊fixed + weight · min(age ÷ longest, 1) + level[k, owner]⌋, at least 1.
-
-    k is the last of the ticks; the age is as of the last multiple of ``period`` since ``phase``.
-    Greatest tier first, then greatest priority, then the order.
-    """
-
-
-@cython.final
-@cython.dataclasses.dataclass(eq=False, repr=False)
 cdef class PassRule:
     """An order and a backfilling, and the attempts that are passed over."""
 

@@ -4,7 +4,8 @@ cimport cython
 from libc.stdint cimport int64_t
 
 from audit.kernels.delivered.lines cimport JobLine
-from audit.kernels.delivered.model cimport ObservedPool, PassLimits, PassRule, TickedPriorities
+from audit.kernels.delivered.model cimport ObservedPool, PassLimits, PassRule
+from audit.kernels.delivered.usage cimport UsageOrder
 
 
 @cython.final
@@ -14,8 +15,6 @@ cdef class PassScene:
     cdef int64_t[::1] counters  # of limits
     cdef int64_t edge  # number of edges of windows that have passed
     cdef int64_t now
-    cdef int64_t row  # of the priorities,
-    cdef int64_t rated  # and the instant of their ages
     cdef int64_t free  # of the counted resource: what a pass may start,
     cdef int64_t planned  # and what planners see
     cdef int64_t[::1] left  # [resources], of the others what is free; of the first nothing
@@ -37,7 +36,7 @@ cdef class PassScene:
 
 cdef void close_windows(PassScene scene, PassLimits limits) noexcept nogil
 cdef void make_pass(PassScene scene, ObservedPool log, PassRule rule, bint probing) noexcept nogil
-cdef void rate(PassScene scene, PassRule rule, TickedPriorities by) noexcept nogil
+cdef void rate(PassScene scene, UsageOrder by) noexcept nogil
 
 
 cdef inline void count(

@@ -1,16 +1,15 @@
 """A pool at one instant, and what a pass of a rule would start."""
 
 cimport cython
-from libc.math cimport floor
 from libc.stdint cimport INT64_MAX as NEVER, int64_t
 
 import numpy as np
 
 from audit.kernels.delivered.lines cimport GAP, HUGE, JobLine, loosen, next_able
 from audit.kernels.delivered.model cimport (
-    NOBODY, ObservedPool, PassBackfill, PassLimits, PassOrder, PassRule, TickedPriorities
+    NOBODY, ObservedPool, PassBackfill, PassLimits, PassOrder, PassRule
 )
-from audit.kernels.sweeps cimport first_above
+from audit.kernels.delivered.usage cimport UsageOrder, has_turn_before, rate_all, rate_one
 
 
 @cython.final
@@ -414,37 +413,19 @@ cdef bint comes_first(
 ) noexcept nogil:
     """Return whether attempt ``one`` is served before ``other``; ties by index."""
     cdef int64_t left, right
-    cdef double first, second
     if rule.order == PassOrder.EXPANSION:
         left = (scene.now - log.arrival[one]) * log.estimate[other]
         right = (scene.now - log.arrival[other]) * log.estimate[one]
         return left > right or (left == right and one < other)
-    left, right = rule.priorities.tier[one], rule.priorities.tier[other]
-    if left != right:
-        return left > right
-    first, second = priority(scene, log, rule, one), priority(scene, log, rule, other)
-    return first > second or (first == second and one < other)
+    return has_turn_before(rule.usage, rule.usage.owners.slurm, log.arrival, one, other)
 
 
-cdef inline double priority(
-    PassScene scene, ObservedPool log, PassRule rule, int64_t job
-) noexcept nogil:
-    """Return the priority of an attempt as of the last tick."""
-    return priority_at(rule.priorities, scene, scene.rated - log.arrival[job], job)
-
-
-cdef inline double priority_at(
-    TickedPriorities by, PassScene scene, int64_t age, int64_t job
-) noexcept nogil:
-    """Return the priority of an attempt of an age."""
-    cdef double aged = by.weight * min(max(age, 0) / by.longest, 1.0)
-    return floor(max(aged + by.level[scene.row, by.owner[job]] + by.fixed[job], 1.0))
-
-
-cdef void rate(PassScene scene, PassRule rule, TickedPriorities by) noexcept nogil:
-    """Find the priorities that are in force now."""
-    cdef int64_t past
-    if rule.order == PassOrder.PRIORITY:
-        scene.row = max(first_above(by.tick, 0, by.tick.shape[0], scene.now) - 1, 0)
-        past = (scene.now - by.phase) % by.period
-        scene.rated = scene.now - (past + by.period if past < 0 else past)
+cdef void rate(PassScene scene, UsageOrder by) noexcept nogil:
+    """Find the keys of the owners of what waits, by what has been entered."""
+    cdef int64_t i
+    if scene.queue.live < 2:
+        return
+    rate_all(by, scene.now)
+    for i in range(scene.queue.head, scene.queue.tail):
+        if scene.queue.job[i] != GAP:
+            rate_one(by, scene.queue.job[i], scene.now)

@@ -12,6 +12,7 @@ from audit.kernels.delivered.model cimport (
     NOBODY, DeliveredCapacity, ObservedPool, PassBackfill, PassOrder, PassRule, queues
 )
 from audit.kernels.delivered.passes cimport PassScene, close_windows, count, make_pass, rate, run
+from audit.kernels.delivered.usage cimport enter_end, enter_start, open_usage, pass_outside
 from audit.kernels.sweeps cimport first_above
 
 
@@ -65,6 +66,8 @@ cdef void open_run(
     scene.now, scene.least = now, HUGE
     simulation.i = first_above(log.instants, 0, log.instants.shape[0], now) - 1
     simulation.pin = first_start(log, now)
+    if rule.order == PassOrder.USAGE:
+        open_usage(rule.usage, since)
 
 
 cdef int64_t first_start(ObservedPool log, int64_t now) noexcept nogil:
@@ -129,6 +132,10 @@ cdef void begin(
 ) noexcept nogil:
     """Let an attempt run whose start has been written to ``begun``."""
     simulation.waits[job] = 0
+    if rule.order == PassOrder.USAGE:
+        enter_start(
+            rule.usage, rule.usage.owner[job], rule.usage.charge[job], simulation.begun[job]
+        )
     push(simulation.ends, end, job)
     run(scene, log, rule, job, 1)
     if simulation.plans:
@@ -219,8 +226,15 @@ cdef void end_what_ends(
 ) noexcept nogil:
     """End what ends by now."""
     cdef int64_t job
+    if rule.order == PassOrder.USAGE:
+        pass_outside(rule.usage, scene.now)
     while simulation.ends.number > 0 and simulation.ends.key[0] <= scene.now:
         job = simulation.ends.job[0]
+        if rule.order == PassOrder.USAGE:
+            enter_end(
+                rule.usage, rule.usage.owner[job], rule.usage.charge[job], log.arrival[job],
+                simulation.begun[job], simulation.ends.key[0]
+            )
         pop(simulation.ends)
         run(scene, log, rule, job, -1)
         if simulation.plans:
@@ -253,7 +267,8 @@ cdef void look(
     for x in range(1, log.request.shape[0]):
         scene.left[x] = log.capacity[x, i] - scene.sums_running[x]
     scene.planned = max(log.capacity[0, i], log.used[i]) - scene.sums_running[0]
-    rate(scene, rule, rule.priorities)
+    if rule.order == PassOrder.USAGE:
+        rate(scene, rule.usage)
     make_pass(scene, log, rule, False)
     for k in range(scene.number):
         count(scene, rule.limits, scene.chosen[k], -1)  # the pass has counted it

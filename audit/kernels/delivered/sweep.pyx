@@ -6,8 +6,11 @@ from libc.stdint cimport INT64_MAX as NEVER, int64_t, uint8_t
 import numpy as np
 
 from audit.kernels.delivered.lines cimport HUGE, JobHeap, insert, pop, push, remove
-from audit.kernels.delivered.model cimport NOBODY, ObservedPool, PassBackfill, PassRule
+from audit.kernels.delivered.model cimport (
+    NOBODY, ObservedPool, PassBackfill, PassOrder, PassRule
+)
 from audit.kernels.delivered.passes cimport PassScene, close_windows, count, make_pass, rate, run
+from audit.kernels.delivered.usage cimport UsageOrder, observe_until, open_observed
 from audit.kernels.growing cimport Table, add_row
 
 
@@ -22,6 +25,8 @@ cdef class ObservedSweep:
     def __init__(self, ObservedPool log not None, PassRule rule not None):
         count = len(log.arrival)
         self.scene, self.smallest = PassScene(log, len(rule.limits.most)), JobHeap(count)
+        if rule.order == PassOrder.USAGE:
+            open_observed(rule.usage)
 
 
 cdef void free_and_join(
@@ -73,6 +78,13 @@ cdef void find_least(
     scene.least = smallest.key[0] if smallest.number > 0 else HUGE
 
 
+cdef inline void rate_observed(PassScene scene, PassRule rule, UsageOrder by) noexcept nogil:
+    """Find the keys of the owners of what waits, if the order depends on them."""
+    if rule.order == PassOrder.USAGE:
+        observe_until(by, scene.now)
+        rate(scene, by)
+
+
 def capacities(
     ObservedPool log not None, PassRule rule not None, const uint8_t[::1] wanted, int64_t[::1] out
 ):
@@ -94,7 +106,7 @@ def capacities(
             find_least(scene, sweep.smallest, log, True)
             scene.free = scene.planned = whole - log.used[i]
             if scene.queue.live > 0:
-                rate(scene, rule, rule.priorities)
+                rate_observed(scene, rule, rule.usage)
                 make_pass(scene, log, rule, True)
             out[i] = log.used[i] + scene.free
 
@@ -160,7 +172,7 @@ def agreement(
         for i in range(0 if lost or wanted.shape[1] == 0 else log.instants.shape[0]):
             free_and_join(sweep, scene, log, rule, i)
             if judged[i]:
-                rate(scene, rule, rule.priorities)
+                rate_observed(scene, rule, rule.usage)
                 find_least(scene, sweep.smallest, log, False)
                 running = scene.sums_running[0]
                 for k in range(settings.shape[0]):

@@ -67,6 +67,9 @@ cdef void book(Books books, int64_t node, int64_t tick) noexcept nogil:
     cdef double of_period, kept, ticks, decay
     if tick <= at:
         return
+    if usage.running == 0 and usage.used == 0.0 and usage.ended == 0.0:
+        usage.tick = tick
+        return
     k = first_above(books.resets, 0, books.resets.shape[0], tick)
     if k > 0:
         reset = books.resets[k - 1]

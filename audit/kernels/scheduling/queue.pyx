@@ -7,13 +7,9 @@ from libc.stdint cimport int64_t
 from audit.kernels.rows cimport copy_column, move
 from audit.kernels.scheduling.instants cimport NEVER, floor_divide
 from audit.kernels.scheduling.model cimport WIDTHS, Jobs, Model, Order, Rules
-from audit.kernels.scheduling.multifactor cimport (
-    book_start, open_accounts, priority_of, rate_users, tick_of
-)
+from audit.kernels.scheduling.multifactor cimport book_start, priority_of, rate_users, tick_of
 from audit.kernels.scheduling.nodes cimport Where, choose_nodes
-from audit.kernels.scheduling.owners cimport (
-    AFTER_ALL, Account, Ledger, Owners, charge_owner, compare, open_ledger
-)
+from audit.kernels.scheduling.owners cimport Account, Ledger, charge_owner, compare
 from audit.kernels.scheduling.pool cimport (
     BOOKED, CHARGED, GAP, HUGE, LOOSE, OUT_OF_ORDER, STALE, TIGHT, UNKNOWN, UNPLANNED, Pool, State,
     fits_free, hold, may_start
@@ -369,39 +365,3 @@ cdef void arrange_line(
     for i in range(first, count):
         pool.scratch[i] = line[pool.order[i]]
     move(line, head + first, pool.scratch, first, count - first)
-
-
-# --- the observed order --------------------------------------------------------------------------
-
-
-def observed_levels(
-    Order order, Owners owners not None, Ledger ledger not None, const int64_t[::1] times,
-    const int64_t[::1] who, double[:, :, ::1] out
-):
-    """Write the keys by which owners are compared, greatest first, as of what was observed.
-
-    The only key under MULTIFACTOR is the part of the priority that is fairshare.
-
-    Args:
-        times: ascending, epoch s.
-        who: owners.
-        out: times × levels × owners.
-    """
-    cdef int64_t t, k, level
-    with nogil:
-        open_ledger(ledger, AFTER_ALL)
-        for t in range(times.shape[0]):
-            if order == Order.NUWT:
-                ledger.since = times[t]
-                ledger.serial += 1
-            elif order == Order.MULTIFACTOR:
-                if ledger.books.rated != tick_of(ledger.books, times[t]):
-                    open_accounts(owners.slurm, ledger.books, times[t])
-                rate_users(owners.slurm, ledger.books, times[t])
-            for k in range(who.shape[0]):
-                if order == Order.MULTIFACTOR:
-                    out[t, 0, k] = owners.slurm.fairshare_weight * ledger.books.factor[who[k]]
-                    continue
-                rate_owner(order, owners, ledger, who[k], times[t])
-                for level in range(out.shape[1]):
-                    out[t, level, k] = ledger.keys[level, who[k]]

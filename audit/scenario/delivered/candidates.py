@@ -6,10 +6,11 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from audit.array_types import Floats, Ints
-from audit.kernels.delivered.model import PassBackfill, PassOrder, PassRule, TickedPriorities
+from audit.kernels.delivered.model import PassBackfill, PassOrder, PassRule
+from audit.kernels.delivered.usage import UsageOrder
 from audit.model import BY_USAGE, Backfill, Order, Policy
 from audit.scenario.delivered.observed import ObservedTurns
-from audit.scenario.delivered.priorities import NO_PRIORITIES, observed_priorities
+from audit.scenario.delivered.usage import usage_order
 from audit.scenario.ownership import EQUAL_SHARES
 from audit.scenario.scenario import Scenario
 from audit.scenario.workload import NEVER
@@ -98,31 +99,30 @@ class PassOrdering(NamedTuple):
 
     by: PassOrder
     rank: Ints  # [n]
-    priorities: TickedPriorities
+    usage: UsageOrder | None = None
 
 
 def pass_ordering(
-    scenario: Scenario, turns: ObservedTurns, rule: SiteRule, at: Ints | None = None
+    scenario: Scenario, turns: ObservedTurns, rule: SiteRule, simulated: int = 0
 ) -> PassOrdering:
     """Return the order of a rule as the kernels take it.
 
     Args:
-        at: the instants at which passes are made; None: any of ``turns``. Priorities are known at
-            these.
+        simulated: the most attempts that a simulation by it runs.
     """
     order, index = rule.policy.order, turns.index
     if rule.kept:
-        return PassOrdering(PassOrder.RANK, _ranks(turns.start), NO_PRIORITIES)
+        return PassOrdering(PassOrder.RANK, _ranks(turns.start))
     if order is Order.lxf:
-        return PassOrdering(PassOrder.EXPANSION, index, NO_PRIORITIES)
+        return PassOrdering(PassOrder.EXPANSION, index)
     if order in BY_USAGE:
-        ticked = observed_priorities(scenario, turns, order, at)
-        return PassOrdering(PassOrder.PRIORITY, index, ticked)
+        usage = usage_order(scenario, turns, order, simulated)
+        return PassOrdering(PassOrder.USAGE, index, usage)
     name = order.traits.rank_by
     if name is not None:
         values = getattr(turns.work, name.removeprefix("-"))
         index = _ranks(-values if name[0] == "-" else values)
-    return PassOrdering(PassOrder.RANK, index, NO_PRIORITIES)
+    return PassOrdering(PassOrder.RANK, index)
 
 
 def pass_rule(
@@ -132,18 +132,20 @@ def pass_rule(
     *,
     cautious: bool = False,
     ordering: PassOrdering | None = None,
+    simulated: int = 0,
 ) -> PassRule:
     """Return a rule as the kernels take it.
 
     Args:
         cautious: attempts are also passed over where there is evidence that they were held.
-        ordering: its order; None: that of passes at any instant.
+        ordering: its order; None: it is found.
+        simulated: the most attempts that a simulation by it runs.
     """
-    by, rank, ticked = ordering or pass_ordering(scenario, turns, rule)
+    by, rank, usage = ordering or pass_ordering(scenario, turns, rule, simulated)
     nothing = np.zeros(0, np.int64)
     limits = turns.limits_and_peaks if rule.own_peak else turns.limits
     return PassRule(
-        *(by, *pass_setting(rule.policy), rank, limits, ticked),
+        *(by, *pass_setting(rule.policy), rank, limits, usage),
         turns.held if cautious else nothing,
         nothing if turns.held_until is None else turns.held_until,
     )

@@ -182,8 +182,7 @@ class ComparedStarts:
         counts, again = self._known(group, judged)
         order = first.policy.order
         if order not in self._orderings:
-            at = turns.instants[judged]
-            self._orderings[order] = pass_ordering(self.scenario, turns, first, at)
+            self._orderings[order] = pass_ordering(self.scenario, turns, first)
         places, seen = np.flatnonzero(again.any(0)), self._seen[judged]
         compared = np.zeros(len(turns.instants), np.bool_)
         compared[judged[places]] = True

@@ -157,7 +157,7 @@ def starts_without(
     (place,) = np.flatnonzero(turns.rows == row)
     later = np.arange(len(turns.start)) > place
     before = later & (turns.start < turns.start[place]) & (turns.user >= 0)
-    rule = pass_rule(scenario, turns, known.rule)
+    rule = pass_rule(scenario, turns, known.rule, simulated=len(turns.start))
     delivered = _delivered(turns, known, delivered_capacity(scenario, turns, known.rule))
     names = scenario.attempts["user"].gather(turns.rows)
     rows = []
@@ -213,7 +213,7 @@ def _found(
     work = turns.work
     fair_start.fair_starts(
         turns.in_kernel,
-        pass_rule(scenario, turns, known.rule, cautious=cautious),
+        pass_rule(scenario, turns, known.rule, cautious=cautious, simulated=turns.most_present),
         _delivered(turns, known, most, bounded=cautious),
         subject,
         (_OPEN * work.open + _PREEMPTED * work.preempted).astype(np.uint8),

@@ -55,6 +55,14 @@ class ObservedTurns:
         return waiting
 
     @cached_property
+    def most_present(self) -> int:
+        """The most that ever wait or run at once, those that end at the instant included."""
+        present = np.bincount(self.arrived, minlength=len(self.instants) + 1)
+        gone = np.searchsorted(self.instants, self.end, "right")
+        present -= np.bincount(gone, minlength=len(present))
+        return int(present.cumsum().max(initial=0))
+
+    @cached_property
     def starts(self) -> Ints:
         """How many start at each instant, [m]."""
         return np.bincount(self.began, minlength=len(self.instants) + 1)[:-1]

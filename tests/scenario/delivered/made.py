@@ -35,6 +35,17 @@ def scenario_of(site: slow.Site, policy: Policy = Policy(), **more: Any) -> Scen
         )
         for job in site.jobs
     ]
+    records += [
+        ended(
+            EPOCH + job.arrival,
+            EPOCH + job.start,
+            EPOCH + job.end,
+            job.size,
+            None if job.user is None else f"user{job.user}",
+            reason="JobHeldUser",
+        )
+        for job in site.usage.outside
+    ]
     amounts = (("cpus", site.capacity), ("mem_bytes", sum(site.others))) if site.others else ()
     steps, capacity = list[CapacityStep](), site.capacity
     for at, change in site.steps:
