@@ -165,7 +165,7 @@ def test_a_page_says_that_later_jobs_overtook_and_counts_nobody() -> None:
             "typically waited 3 h, similar jobs at once",
         ),
         (
-            replace(part(), typical=Typical(0.0, 60.0, 100)),
+            replace(part(), typical=Typical(0, 60.0, 100)),
             "typically started at once, similar jobs 1 min",
         ),
         (part(figure("class_ratio", None)), "typically waited 3 h"),

@@ -98,10 +98,9 @@ def _records(facts: PageFacts) -> Sentence:
     if because in phrases.MISSING_TIMES:
         return say(phrases.MISSING_TIMES[because])
     if known.announced is not None:
-        n, m, partly = known.announced
-        of_file = Slot(wording.count(n), "records of the file")
-        of_header = Slot(wording.count(m), "records of the header")
-        time = phrases.FOR_TIME if partly else ""
+        of_file = Slot(wording.count(known.announced.records), "records of the file")
+        of_header = Slot(wording.count(known.announced.named), "records of the header")
+        time = phrases.FOR_TIME if known.announced.partly else ""
         return say(phrases.OF_HEADER, n=of_file, m=of_header, time=time)
     if not known.refused:
         return say(phrases.NUMBERS_MISSING if known.gaps else phrases.COMPLETE)
