@@ -48,7 +48,7 @@ def stretches_of_overlap(
         row: [begins, 168], the least reach in the table from each hour to the begin of a stretch.
         circle: [days, begins], the hours that are closed alike, one of each begin.
         base: [begins, width], what is forbidden before a stretch.
-        hours: [begins, begins − 1, width], what each further hour adds.
+        hours: [begins, hours of a stretch, width], what each further hour adds.
     """
     cdef Py_ssize_t begin, hour, day, k, x, begins = circle.shape[1], width = tail.shape[2]
     with nogil:
@@ -56,7 +56,7 @@ def stretches_of_overlap(
             for hour in range(tail.shape[0]):
                 for x in range(width):
                     base[begin, x] += tail[hour, row[begin, hour], x]
-            for k in range(begins - 1):
+            for k in range(hours.shape[1]):
                 for day in range(circle.shape[0]):
                     hour = circle[day, (begin + k) % begins]
                     for x in range(width):
@@ -88,6 +88,7 @@ def best_stretch(
     cdef Py_ssize_t blocks = base.shape[3], circle = base.shape[0], width = 5 * base.shape[3]
     cdef Py_ssize_t begin, extent, hour, block, x
     cdef bint same = hours.shape[0] == 1
+    cdef Py_ssize_t extents = circle - 1 if same else hours.shape[1]
     cdef double most = np.max(chance), bound, positive
     cdef Best best = Best(0, 0, 0.0, 0.0)
     cdef double[:, ::1] sums = np.zeros((5, blocks + 1))
@@ -99,7 +100,7 @@ def best_stretch(
             if begin == 0 or not same:
                 for hour in range(hours.shape[1]):
                     _divide(hours[begin, hour], which, added[hour])
-            for extent in range(circle - 1):
+            for extent in range(extents):
                 hour = (begin + extent) % circle if same else extent
                 for x in range(width):
                     held[x] += added[hour, x]

@@ -45,6 +45,14 @@ BOUNDS: Final = 32
 """Number of walltimes or widths that may bound a class: the most frequent ones."""
 DAYS: Final = ((0, 1, 2, 3, 4, 5, 6), (0, 1, 2, 3, 4), (5, 6))
 """Sets of days on which the same hours may be closed; 0 is Monday."""
+EVENINGS: Final = ((0, 1, 2, 3, 4), (6, 0, 1, 2, 3))
+"""Sets of days whose evenings may be closed, and the mornings after them."""
+CIRCLES: Final = (
+    *(np.array(days)[:, None] * DAY + np.arange(DAY) for days in DAYS),
+    *((np.array(days)[:, None] * DAY + DAY // 2 + np.arange(DAY)) % WEEK for days in EVENINGS),
+    np.arange(WEEK)[None, :],
+)
+"""Circles of hours that may be closed alike, with a row for each day."""
 BLOCKS: Final = 4
 """Parts of the log in whose runs a window may hold."""
 WIDER: Final = 1.25
@@ -411,13 +419,19 @@ def _proposed(
     enough = (events >= LEAST) & (events[0] - events >= LEAST) & (sums[WITHHELD].sum(1) > 0)
     likely = np.flatnonzero(enough).tolist()  # never the first: nothing is outside it
     chances = {one: KEPT * _shares_of_runs(sums[:, 0] - sums[:, one]) for one in likely}
-    for circle in _circles(overlap=overlap):
+    for circle in CIRCLES:
         base, hours = _added(circle, tail, overlap=overlap)
         for one in likely:
             begin, extent, score, seconds = best_stretch(base, hours, one, chances[one], LEAST, RAW)
-            if score > 0:
+            if score > 0 and _is_span(circle, begin, extent):
                 closed = circle[:, (begin + np.arange(extent + 1)) % circle.shape[1]]
                 yield one - 1, tuple(np.unique(closed).tolist()), seconds
+
+
+def _is_span(circle: Ints, begin: int, extent: int) -> bool:
+    """Return whether a stretch of a circle may be closed; of one from noon, it is over midnight."""
+    from_noon = circle[0, 0] % DAY > 0
+    return not from_noon or begin < DAY // 2 <= begin + extent < DAY
 
 
 def _tail(table: Floats, *, bounded: bool) -> Floats:
@@ -441,17 +455,11 @@ def _shares_of_runs(of_blocks: Floats) -> Floats:
     return np.ascontiguousarray(np.maximum(shares, 0.0))
 
 
-def _circles(*, overlap: bool) -> list[Ints]:
-    """Return the circles of hours that may be closed alike, with a row for each day."""
-    days = [np.array(days)[:, None] * DAY + np.arange(DAY) for days in DAYS]
-    return days if overlap else [*days, np.arange(WEEK)[None, :]]
-
-
 def _added(circle: Ints, tail: Floats, *, overlap: bool) -> tuple[Floats, Floats]:
     """Return the sums of a table that stretches of a circle of hours forbid.
 
     Args:
-        circle: see ``_circles``.
+        circle: one of ``CIRCLES``.
         tail: sums by the hour of the week and the least reach, [hours, reaches, …].
         overlap: whether a stretch forbids starts before it.
 
@@ -464,9 +472,10 @@ def _added(circle: Ints, tail: Floats, *, overlap: bool) -> tuple[Floats, Floats
         return np.zeros((size, *every.shape[1:])), np.ascontiguousarray(every[circle].sum(0)[None])
     rows = np.stack([np.searchsorted(REACHES, _hours_to(of_days)) for of_days in circle.T])
     width = tail[0, 0].size
-    base, hours = np.zeros((size, width)), np.zeros((size, size - 1, width))
+    extents = DAY - 1  # ``wider`` makes them longer
+    base, hours = np.zeros((size, width)), np.zeros((size, extents, width))
     stretches_of_overlap(tail.reshape(WEEK, -1, width), rows, circle, base, hours)
-    return base.reshape(size, *every.shape[1:]), hours.reshape(size, size - 1, *every.shape[1:])
+    return base.reshape(size, *every.shape[1:]), hours.reshape(size, extents, *every.shape[1:])
 
 
 def _hours_to(closings: Ints) -> Ints:

@@ -1,5 +1,6 @@
 """Windows that the logs of simulated sites, and public logs, show; see also ``tests/sites``."""
 
+from collections.abc import Iterable
 from datetime import date
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from audit.metrics.attempts.opportunities import opportunities
 from audit.metrics.waits import opportunities as in_waits
 from audit.model import Pool, Window
+from audit.rules import WEEK
 from audit.scenario.delivered.candidates import candidates
 from audit.scenario.delivered.comparing import compared_starts
 from audit.scenario.scenario import Scenario
@@ -18,6 +20,12 @@ from audit.scenario.windows.observed import Observed
 from audit.scenario.windows.search import find_windows
 from tests.metrics.attempts.test_real_logs import described
 from tests.scenario.windows.sites import LONG, NIGHT, OFFICE, SITES, Planted, half, made
+
+
+def over_midnight(days: Iterable[int], begin: int, end: int) -> tuple[int, ...]:
+    """Return the hours of the week from an evening on these days to the morning after."""
+    hours = ((day * 24 + hour) % WEEK for day in days for hour in range(begin, 24 + end))
+    return tuple(sorted(hours))
 
 
 def planted(kind: str) -> Scenario:
@@ -64,6 +72,21 @@ def test_a_window_that_begins_late_is_still_in_force() -> None:
     now = int(log["end_time"].to_numpy().max())
     [one] = find_windows(Scenario(log, pool, now)).accepted
     assert one.window == planted.but(valid_to=None)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        Window(hours=over_midnight(range(5), 20, 6), walltime_above_s=4 * 3_600),
+        Window(hours=over_midnight((6, 0, 1, 2, 3), 20, 8), walltime_above_s=4 * 3_600),
+        Window(hours=over_midnight((6,), 18, 6), walltime_above_s=2 * 3_600, overlap=True),
+        Window(hours=tuple(range(8, 12)), walltime_above_s=3_600, overlap=True),
+    ],
+)
+def test_windows_over_midnight_and_of_single_days(rule: Window) -> None:
+    log, pool = made(Planted(rule, days=84), 0)
+    found = find_windows(Scenario(log, pool, int(log["end_time"].to_numpy().max())))
+    assert [one.window for one in found.accepted] == [rule]
 
 
 def test_windows_of_the_same_hours_have_their_own_units() -> None:
