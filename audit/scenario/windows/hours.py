@@ -276,13 +276,14 @@ def narrower(one: WindowCandidate, slices: Slices) -> Iterator[WindowCandidate]:
             yield one._replace(rule=one.rule.but(hours=tuple(sorted(left))))
 
 
-def wider(one: WindowCandidate) -> Iterator[WindowCandidate]:
-    """Yield an overlap window with one more hour before, and with one more after, its hours."""
+def wider(seen: Seen, one: WindowCandidate) -> Iterator[WindowCandidate]:
+    """Yield a window with one more hour before, and with one more after, its hours."""
     hours = set(one.rule.hours)
     for step in (-1, 1):
         more = hours | {(hour + step) % WEEK for hour in hours}
-        if one.rule.overlap and len(more) < WEEK:
-            yield one._replace(rule=one.rule.but(hours=tuple(sorted(more))))
+        if hours != more and len(more) < WEEK:
+            wide = one._replace(rule=one.rule.but(hours=tuple(sorted(more))))
+            yield wide._replace(seconds=float(wide.waiting(seen).within(None)))
 
 
 def without_edges(window: Window) -> list[Window]:

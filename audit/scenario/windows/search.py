@@ -189,7 +189,7 @@ class _Choice:
                 self._fail(one, one.window, DISAGREES)
             else:
                 best, self.least = one.window, one.window.seconds
-                self._add(one.seen, hours.wider(one.candidate))
+                self._add(one.seen, hours.wider(one.seen, one.candidate))
         return best
 
     def _add(self, seen: Seen, candidates: Iterable[WindowCandidate]) -> None:

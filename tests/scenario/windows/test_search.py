@@ -89,6 +89,31 @@ def test_windows_over_midnight_and_of_single_days(rule: Window) -> None:
     assert [one.window for one in found.accepted] == [rule]
 
 
+def test_evenings_do_not_add_days_to_hours_of_the_day() -> None:
+    friday = tuple(range(4 * 24 + 8, 4 * 24 + 14))
+    rule = Window(hours=(*OFFICE[:-9], *friday), walltime_above_s=4 * 3_600)
+    log, pool = made(Planted(rule), 1)
+    found = find_windows(Scenario(log, pool, int(log["end_time"].to_numpy().max())))
+    assert found.accepted
+    assert {hour for one in found.accepted for hour in one.window.hours} <= {*rule.hours}
+
+
+def test_hours_that_the_table_leaves_out_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    proposed = hours.candidates
+
+    def shorter(seen: occasions.Seen) -> list[hours.WindowCandidate]:
+        inner = tuple(hour for hour in OFFICE if 10 <= hour % 24 < 15)
+        return [
+            one._replace(rule=one.rule.but(hours=inner))
+            for one in proposed(seen)
+            if one.rule.but(hours=OFFICE) == LONG
+        ][:1]
+
+    monkeypatch.setattr(hours, "candidates", shorter)
+    [one] = find_windows(planted("window by walltime")).accepted
+    assert one.window == LONG
+
+
 def test_windows_of_the_same_hours_have_their_own_units() -> None:
     site = planted("window by walltime")
     found, _ = opportunities(site.attempts, site.pool, site.now)
