@@ -31,7 +31,7 @@ _EARLIER: Final = (
     "{} may have begun earlier: sacctmgr dates a drain from the end of the last job on the node, "
     "not from the command, which slurmctld.log has (--ctld-log)"
 )
-_NO_EVENT: Final = 1 << 60  # of ``Absence.before``: no event says when a node was found out of service
+_NO_EVENT: Final = 1 << 60  # as ``Absence.before``, where a node's record has no event
 _ADAPTER: Final = TypeAdapter(Declared)
 T = TypeVar("T")
 

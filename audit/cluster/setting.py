@@ -199,9 +199,7 @@ def one_off(
     )
 
 
-def _absent(
-    pool: Pool, declared: Declared, shapes: Sequence[Node], attempts: pl.DataFrame
-) -> Pool:
+def _absent(pool: Pool, declared: Declared, shapes: Sequence[Node], attempts: pl.DataFrame) -> Pool:
     """Return a pool with the declared absences of its nodes; its attempts show late begins.
 
     Where sums decide, they are steps of its capacity, unless it has steps of its own.

@@ -32,6 +32,9 @@ MOST_NAMES: Final = 2_000_000
 MOST_REQUIRED: Final = 1_000
 """Most different lists of required nodes; with more, none is considered."""
 
+MOST_PARTS: Final = 62
+"""Most parts of a machine that may be out of service without the others."""
+
 ANY_NUMBER: Final = 1 << 40
 """Parts per node of an attempt that may be placed unevenly."""
 
@@ -44,6 +47,7 @@ class OnNodes(NamedTuple):
     member: Ints
     first_set: Ints  # [N + 1]
     set: Ints
+    home: Ints  # [sets]: the sum of 2 ** part over the parts of the machine that each is in
     first: Ints  # [n + 1]
     node: Ints
     amount: Ints  # [R, …]
@@ -173,6 +177,7 @@ def placed(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Placed:
         capacity,
         *_lists([sorted(held) for held in sets]),
         *_lists(by_node),
+        _homes(sets, pool.nodes),
         *(first, node, amount),
         *parts,
         shapes(set_of, *parts),
@@ -275,6 +280,18 @@ def _sets(rows: pl.DataFrame, nodes: Sequence[Node]) -> tuple[list[set[int]], In
         np.array([number[row] for row in some.iter_rows()], np.int64) for some in (rows, without)
     )
     return sets, set_of, wide
+
+
+def _homes(sets: Sequence[set[int]], nodes: Sequence[Node]) -> Ints:
+    """Return the parts of the machine in which each set has nodes; see ``OnNodes.home``.
+
+    Partitions are its parts if each node is in one, else it has none but itself.
+    """
+    parts = sorted({name for node in nodes for name in node.partitions})
+    if len(parts) > MOST_PARTS or any(len(node.partitions) != 1 for node in nodes):
+        return np.ones(len(sets), np.int64)
+    of = [1 << parts.index(node.partitions[0]) for node in nodes]
+    return np.array([sum({of[k] for k in held}) for held in sets], np.int64)
 
 
 def _is_gpu(resource: str) -> bool:

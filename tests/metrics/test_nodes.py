@@ -134,13 +134,21 @@ absences = st.builds(
 )
 
 
+APART = {**SHAPES, "n2": SHAPES["n2"]._replace(partitions=("debug",))} | {
+    "g2": SHAPES["g2"]._replace(partitions=("gpu",))
+}
+"""Partitions that share no node."""
+
+
 @pytest.mark.parametrize("plan", [Plan(0), Plan(1), Plan(20), STRICT], ids=str)
 @given(data=st.data(), records=crowds(), away=st.lists(absences, max_size=3))
 def test_as_defined(plan: Plan, data: st.DataObject, records: Rows, away: list[Absence]) -> None:
+    shapes = APART if data.draw(st.booleans()) else SHAPES
     for record in records:
         _on_nodes(data, record)
         record["walltime_s"] = data.draw(sampled([None, 2, 7, 30]))
-    pool = POOL._replace(absences=tuple(away))
+    nodes = tuple(one._replace(partitions=shapes[one.name].partitions) for one in POOL.nodes)
+    pool = POOL._replace(nodes=nodes, absences=tuple(away))
     described = describe(frame(records), [pool]).with_row_index("row")
     queue = queued(described, NOW, pl.col("size") > 0)
     lapse = data.draw(sampled([1, 8, 900]))
@@ -158,7 +166,7 @@ def test_as_defined(plan: Plan, data: st.DataObject, records: Rows, away: list[A
         interval=2,
         lapse=lapse,
         outage=4,
-        machines=SHAPES,
+        machines=shapes,
         absent=absent,
     )
     want = naive.account(site, naive.Depth(plan.reservations, plan.strict))
@@ -474,6 +482,25 @@ def test_a_node_is_kept_for_a_bigger_job_but_another_is_not() -> None:
         {"kept": 80, "earlier": 50},
         {"unexplained": 70, "cycle": 60},
     ]
+
+
+def test_a_partition_with_hardware_of_its_own_has_outages_of_its_own() -> None:
+    # ann's job runs on n1, of the other partition; for more than 600 s nothing runs on n2. With a
+    # node in both partitions, their hardware is one, and that ann's job runs is no outage.
+    apart = tuple(
+        one._replace(partitions=(name,)) for one, name in zip(TWO.nodes, "ab", strict=True)
+    )
+    joined = (*apart, Node("n3", (("cpus", 1),), ("a", "b")))
+    records = [
+        of_two((0, 0, 2_000), 4, "ann", "n1", 2_000, partition="a"),
+        of_two((100, 900, 1_000), 2, "bob", "n2", 100, partition="b"),
+    ]
+    for machine, cause in ((apart, "unavailable"), (joined, "unexplained")):
+        pool = TWO._replace(nodes=machine)
+        made = account(describe(frame(records), [pool]), pool, 3_000, log_begin=-1)
+        row = made.attempts.filter(user="bob").row(0, named=True)
+        assert row[f"cause_{cause}_s"] + row["cause_cycle_s"] == 800
+        assert made.outages.rows() == ([(0, 900, 800)] if machine == apart else [])
 
 
 def test_what_the_own_job_ahead_claims_on_a_node_is_own() -> None:

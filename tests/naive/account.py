@@ -109,7 +109,8 @@ class Site:
     interval: int
     lapse: int
     """The age at which an attempt lapses."""
-    outages: Sequence[range]
+    outages: Sequence[tuple[str | None, range]]
+    """Those of the parts of the machine."""
     machines: on.Machines
     absent: Mapping[str, Sequence[range]]
     """When nodes are unavailable."""
@@ -139,7 +140,7 @@ class Site:
             for e in (k.span.start, k.span.stop)
         }
         edges |= {e for limit in self.limits for e in (limit.valid.start, limit.valid.stop)}
-        edges |= {e for span in self.outages for e in (span.start, span.stop)}
+        edges |= {e for _, span in self.outages for e in (span.start, span.stop)}
         first, last = min((one.arrival for one in self.held), default=0), 0
         for one in self.held:
             last = max(last, one.leave if one.waits else 0, _start(one) if one.started else 0)
@@ -172,6 +173,26 @@ class Site:
             for name in on.eligible(self.machines, record, self._gpus(j))
             if not any(t in span for span in self.absent.get(name, ()))
         ]
+
+    @property
+    def parts(self) -> list[str | None]:
+        """The partitions, if each node is in one; else the machine has no parts."""
+        parts = {one.partitions for one in self.machines.values()}
+        if not parts or any(len(of) != 1 for of in parts):
+            return [None]
+        return [name for (name,) in parts]
+
+    def parts_of(self, j: One) -> list[str | None]:
+        """The parts of the machine that ``j`` may use."""
+        if self.parts == [None]:
+            return [None]
+        mine = on.eligible(self.machines, j.record, self._gpus(j))
+        return [name for name in self.parts if any((name,) == self.machines[n][1] for n in mine)]
+
+    def is_out(self, j: One, t: int) -> bool:
+        """Whether t lies in an outage of all that ``j`` may use."""
+        out = {part for part, span in self.outages if t in span}
+        return out.issuperset(self.parts_of(j))
 
     def _gpus(self, j: One) -> list[int]:
         """The resources, of GPUs, that ``j`` requests."""
@@ -478,31 +499,37 @@ def _estimate(record: naive.Record, attempt: naive.Attempt, now: int) -> int:
     return max(record["walltime_s"] or 0, occupancy, 1)
 
 
-def _outages(site: Site, least: int) -> list[range]:
-    """The stretches in which nothing runs and, for as long, something could."""
+def _outages(site: Site, least: int) -> list[tuple[str | None, range]]:
+    """The stretches in which nothing runs in a part and, for as long, something could."""
+    return [(part, span) for part in site.parts for span in _outages_of(site, part, least)]
+
+
+def _outages_of(site: Site, part: str | None, least: int) -> list[range]:
     found = []
     instants = sorted(site.instants)
     stretch: list[range] = []
     for t, until in zip(instants, [*instants[1:], None], strict=False):
-        runs = any(one.runs(t) for one in site.held)
+        runs = any(one.runs(t) and part in site.parts_of(one) for one in site.held)
         if until is not None and not runs and t >= site.begin:
             stretch.append(range(t, until))
         if stretch and (until is None or runs):
-            could = sum(len(span) for span in stretch if _could(site, span.start))
+            could = sum(len(span) for span in stretch if _could(site, part, span.start))
             whole = range(stretch[0].start, stretch[-1].stop)
             found += [whole] if len(whole) >= least and could >= least else []
             stretch = []
     return found
 
 
-def _could(site: Site, s: int) -> bool:
+def _could(site: Site, part: str | None, s: int) -> bool:
     """Whether at ``s``, when nothing runs, an attempt waits that fits and that nothing forbids."""
+    running = [one for one in site.held if one.runs(s)]
     return any(
         one.queued(s)
-        and fits(one.request, site.amounts(one, (), s)[0])
-        and site.placed(one, site.nodes_at(s, ()), s) is not None
+        and part in site.parts_of(one)
+        and fits(one.request, site.amounts(one, running, s)[1])
+        and site.placed(one, site.nodes_at(s, running), s) is not None
         and not any(says != "planned" for says in _recorded(site, one, s))
-        and not site.forbidden(one, s, ())
+        and not site.forbidden(one, s, running)
         for one in site.held
     )
 
@@ -660,7 +687,7 @@ def _first_step(site: Site, j: One, t: int, running: Sequence[One], plan: Plan) 
     never = never or (bool(empty) and not fitting and site.placed(j, empty, t) is None)
     if t < site.begin:
         return Decided({"outside": Fraction(1)})
-    if never or any(t in span for span in site.outages):
+    if never or site.is_out(j, t):
         return Decided({"unavailable": Fraction(1)})
     known = _recorded(site, j, t)
     if "held" in known:

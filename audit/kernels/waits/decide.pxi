@@ -37,7 +37,7 @@ cdef void _begin(Sweep s, int64_t now) noexcept nogil:
 
 cdef void _consider(Sweep s, int64_t c) noexcept nogil:
     """Begin a walk for an active class."""
-    s.walk.short[c] = EXCEEDS if s.state.out else state_of(s, c)
+    s.walk.short[c] = EXCEEDS if is_out(s, c) else state_of(s, c)
     if s.walk.short[c] == SCATTERED:
         s.walk.lacks[c] = lacking_on(s.nodes, s.floor, s.line.sample[c])
     s.walk.cut[c] = NEVER
@@ -160,7 +160,7 @@ cdef bint _keep_rules(Sweep s, int64_t slot, int64_t now) noexcept nogil:
     cdef int64_t i = s.line.front[slot], c = s.line.of[slot], recorded
     cdef Py_ssize_t rule, known = s.line.forbids.shape[1] - s.rules.recorded
     cdef bint barred = False, exceeds
-    exceeds = s.state.out or state_of(s, c) == EXCEEDS
+    exceeds = is_out(s, c) or state_of(s, c) == EXCEEDS
     if not exceeds:
         for rule in range(known):
             s.line.forbids[slot, rule] = forbids(s.rules, s.counting, rule, i, now)
@@ -465,7 +465,7 @@ cdef int64_t _see_ahead(Sweep s, int64_t slot, int64_t i, int64_t now) noexcept 
         while slot != NOBODY and _next_member(s, slot) < i and _reserves(s):
             if _see_members(
                 s, slot, i,
-                not s.line.has_lapsed[slot] and not s.state.out
+                not s.line.has_lapsed[slot] and not is_out(s, s.line.of[slot])
                 and state_of(s, s.line.of[slot]) != EXCEEDS
                 and not (
                     state_of(s, s.line.of[slot]) == FITS and _fits_left(s, s.line.of[slot])

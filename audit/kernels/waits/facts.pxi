@@ -79,7 +79,8 @@ cdef class Course:
     cdef const int64_t[::1] hold_as  # the number of a recorded rule, or one of ``Hold``
     cdef const int64_t[::1] by_hold  # the holds that last, by their begin and by their end
     cdef const int64_t[::1] by_release
-    cdef const int64_t[::1] outage_from  # ascending
+    cdef const int64_t[::1] first_outage  # parts + 1: the outages of each part of the machine
+    cdef const int64_t[::1] outage_from  # ascending in each part
     cdef const int64_t[::1] outage_to
 
 

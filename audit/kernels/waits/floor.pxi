@@ -15,6 +15,7 @@ cdef class Machines:
     cdef const int64_t[::1] member
     cdef const int64_t[::1] first_set  # N + 1: the sets of each node
     cdef const int64_t[::1] set
+    cdef const int64_t[::1] home  # [sets]: the sum of 2 ** part over the parts that each is in
     cdef const int64_t[::1] set_of  # [attempts]
     cdef const int64_t[::1] first  # attempts + 1: the nodes that each used
     cdef const int64_t[::1] node

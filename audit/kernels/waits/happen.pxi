@@ -14,12 +14,7 @@ cdef Coming _happen(Sweep s, Coming coming, int64_t now) noexcept nogil:
             s.state.capacity[x] += s.course.change[coming.step, x]
             s.state.free[x] += s.course.change[coming.step, x]
         coming.step += 1
-    while s.state.outage < s.course.outage_to.shape[0] and s.course.outage_to[s.state.outage] <= now:
-        s.state.outage += 1
-    s.state.out = (
-        s.state.outage < s.course.outage_to.shape[0]
-        and s.course.outage_from[s.state.outage] <= now
-    )
+    _move_outages(s, now)
     move_spans(s.rules, s.counting, now)
     while time_at(s.log.leave, s.log.by_leave, coming.leave) == now:
         _leave(s, s.log.by_leave[coming.leave], now)
@@ -46,6 +41,20 @@ cdef Coming _happen(Sweep s, Coming coming, int64_t now) noexcept nogil:
     return coming
 
 
+cdef void _move_outages(Sweep s, int64_t now) noexcept nogil:
+    """Note which parts of the machine are in an outage."""
+    cdef Py_ssize_t part
+    cdef int64_t place
+    s.state.out = 0
+    for part in range(s.state.outage.shape[0]):
+        place = s.state.outage[part]
+        while place < s.course.first_outage[part + 1] and s.course.outage_to[place] <= now:
+            place += 1
+        s.state.outage[part] = place
+        if place < s.course.first_outage[part + 1] and s.course.outage_from[place] <= now:
+            s.state.out |= <int64_t> 1 << part
+
+
 cdef inline int64_t _planned(Sweep s, int64_t i) noexcept nogil:
     """Return the planned end of attempt ``i``."""
     return s.log.start[i] + s.rules.length[i]
@@ -62,7 +71,8 @@ cdef void _pass_plan(Sweep s, int64_t i) noexcept nogil:
 cdef void _occupy(Sweep s, int64_t i, int64_t sign) noexcept nogil:
     """Let attempt ``i``, which does not wait, take its resources (1) or return them (−1)."""
     cdef Py_ssize_t x
-    s.state.running += sign
+    if s.idle is None or home_of(s, i) >> s.idle.part & 1:
+        s.state.running += sign
     count_running(s.rules, s.counting, i, s.log.start[i], _planned(s, i) < s.log.end[i], sign)
     if s.floor.on:
         move_on(s.nodes, s.floor, s.state, i, sign)

@@ -55,6 +55,7 @@ class Course:
         hold_as: Ints,
         by_hold: Ints,
         by_release: Ints,
+        first_outage: Ints,
         outage_from: Ints,
         outage_to: Ints,
     ) -> None: ...
@@ -90,6 +91,7 @@ class Machines:
         member: Ints,
         first_set: Ints,
         set: Ints,
+        home: Ints,
         set_of: Ints,
         first: Ints,
         node: Ints,
@@ -132,5 +134,11 @@ def book_account(
     made: Bookings,
 ) -> None: ...
 def find_idle(
-    log: Waits, course: Course, rules: Ruled, nodes: Machines, capacity: Ints, most: int
+    log: Waits,
+    course: Course,
+    rules: Ruled,
+    nodes: Machines,
+    capacity: Ints,
+    most: int,
+    part: int,
 ) -> Ints: ...

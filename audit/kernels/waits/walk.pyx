@@ -39,19 +39,21 @@ cdef class State:
     cdef int64_t[::1] moved  # by the attempt that starts or ends
     cdef int64_t[:, ::1] by_user  # kinds × users: use by each
     cdef Py_ssize_t running  # attempts
-    cdef Py_ssize_t outage
-    cdef bint out  # whether an outage lasts
+    cdef int64_t[::1] outage  # [parts of the machine]: the one that lasts, or the next one
+    cdef int64_t out  # the sum of 2 ** part over those in which an outage lasts
     cdef int64_t walk  # number of the last walk
 
-    def __cinit__(self, const int64_t[::1] capacity, Py_ssize_t users):
+    def __cinit__(
+        self, const int64_t[::1] capacity, Py_ssize_t users, const int64_t[::1] first_outage
+    ):
         """Make a pool of this capacity in which nothing runs."""
         cdef Py_ssize_t resources = capacity.shape[0]
         self.capacity, self.free = np.array(capacity), np.array(capacity)
         self.used, self.moved = np.zeros((2, resources), np.int64)
         self.by_user = np.zeros((resources, users), np.int64)
         self.walk = self.now = 0
-        self.running = self.outage = 0
-        self.out = False
+        self.outage = np.array(first_outage[: first_outage.shape[0] - 1])
+        self.running = self.out = 0
 
 
 cdef Py_ssize_t short_of(
@@ -111,8 +113,9 @@ cdef enum:
 @cython.final
 @cython.dataclasses.dataclass(eq=False, repr=False)
 cdef class Idle:
-    """Stretches in which nothing runs."""
+    """Stretches in which nothing runs in a part of the machine."""
 
+    cdef int64_t part
     cdef int64_t[::1] begin
     cdef int64_t[::1] end
     cdef int64_t[::1] waited  # s in which an attempt waits that fits and that nothing forbids
@@ -255,11 +258,15 @@ def book_account(
 
 def find_idle(
     Waits log, Course course, Ruled rules, Machines nodes, const int64_t[::1] capacity,
-    Py_ssize_t most
+    Py_ssize_t most, int64_t part
 ):
-    """Return the stretches in which nothing runs while the log lasts: begin, end, waited."""
+    """Return the stretches in which nothing runs in a part of the machine while the log lasts.
+
+    Returns:
+        begin, end, waited: s in which an attempt waited that the part could hold.
+    """
     found = np.zeros((3, log.by_end.shape[0] + 2), np.int64)
-    cdef Idle idle = Idle(found[0], found[1], found[2], 0)
+    cdef Idle idle = Idle(part, found[0], found[1], found[2], 0)
     cdef Sweep sweep = _sweep_of(
         log, course, rules, nodes, capacity, most, NEVER, 0, False, None, idle
     )
@@ -280,7 +287,7 @@ cdef Sweep _sweep_of(
     cdef Shares shares = Shares(log, nodes, floor, line, users)
     cdef Py_ssize_t sums = 0 if floor.on else capacity.shape[0]
     return Sweep(
-        log, course, rules, nodes, floor, State(capacity, users), Counting(rules), line, shares,
+        log, course, rules, nodes, floor, State(capacity, users, course.first_outage), Counting(rules), line, shares,
         Plan(sums, log.expected.shape[0], most, depth),
         Walk(log, line, users, most, depth, strict, count > 0), made, idle, np.zeros(log.user.shape[0], np.int64)
     )
@@ -332,7 +339,8 @@ cdef void _watch(Sweep s, int64_t now) noexcept nogil:
     s.counting.walk += 1
     while slot != NOBODY:
         if (
-            state_of(s, s.line.of[slot]) == FITS
+            home_of(s, s.line.first[slot]) >> s.idle.part & 1
+            and state_of(s, s.line.of[slot]) == FITS
             and not is_forbidden(s.rules, s.counting, s.line.first[slot], s.state.now)
             and recorded_rule(s.log, s.course, s.line.first[slot], s.state.now) == NOTHING
         ):
@@ -351,6 +359,16 @@ cdef Py_ssize_t state_of(Sweep s, int64_t c) noexcept nogil:
     if _is_too_small(s, c):
         return EXCEEDS
     return SCATTERED if short == FITS else short
+
+
+cdef inline int64_t home_of(Sweep s, int64_t i) noexcept nogil:
+    """Return the sum of 2 ** part over the parts of the machine that attempt ``i`` may use."""
+    return s.nodes.home[s.nodes.set_of[i]] if s.floor.on else 1
+
+
+cdef inline bint is_out(Sweep s, int64_t c) noexcept nogil:
+    """Return whether an outage lasts in all parts of the machine that a class may use."""
+    return home_of(s, s.line.sample[c]) & ~s.state.out == 0
 
 
 cdef bint _is_too_small(Sweep s, int64_t c) noexcept nogil:

@@ -189,6 +189,7 @@ def account(
     again = _SweepState(queue, pool, of.rules, of.known, durations.outage_s, found.plan)
     booked, preemptible = _over_preemptible(found.booked, again)
     outages, outside, guessed = of.scene.outages, of.scene.outside, of.scene.guessed
+    theirs = outages if place is None else outages[:, of.scene.home[place] >> outages[3] & 1 > 0]
     names, chosen = of.rule_names, (guessed, found.plan, found.starts, of.interval_s)
     del of, found, again  # as large as the log
     columns = _columns(booked, queue, pool, names, guessed)
@@ -203,7 +204,7 @@ def account(
         _outages(outages, now),
         _barred(booked.stretches, queue, described),
         _before(queue, outside, place).vstack(
-            _traced(booked, place, names, placed, kinds, outages, absent)
+            _traced(booked, place, names, placed, kinds, theirs, absent)
         ),
         *chosen,
     )
@@ -361,6 +362,7 @@ def _over_preemptible(booked: WaitSweep, again: _SweepState) -> tuple[WaitSweep,
 
 def _outages(found: Ints, now: int) -> pl.DataFrame:
     """Return the outages that ``book`` found, up to ``now``; see ``Account.outages``."""
+    found = found[:3, np.lexsort(found[1::-1])]
     named = pl.DataFrame(found.T, ("from_time", "to_time", "waited_s"), orient="row")
     return named.with_columns(pl.col("to_time").clip(upper_bound=now))
 

@@ -132,7 +132,8 @@ class PoolLog(NamedTuple):
     most: int  # the most attempts that wait, or start, at one time
     outside: NDArray[np.float64]  # [n], s of the wait before the log begins
     lapse_s: int
-    outages: Ints  # [3, k]: begin, end, s in which a job waited that fits
+    outages: Ints  # [4, k]: begin, end, s in which a job waited that fits; part of the machine
+    home: Ints  # [n]: the sum of 2 ** part over those that each attempt may use
     log_resources: int
     rule_count: int
     waiting: pl.DataFrame  # place, leave
@@ -153,6 +154,8 @@ def scene(queue: Queued, pool: Pool, rules: InForce, known: LogFacts, *, outage_
         steps, capacity = NO_STEPS, found.by_set()
     on_nodes = {k: v for k, v in found.nodes._asdict().items() if k != "shape"}
     nodes = kernels.Machines(set_of=found.set_of, **on_nodes)
+    home = found.nodes.home
+    parts = int(home.max(initial=1)).bit_length()
     holds = known.holds
     lasts = np.flatnonzero((holds.begin < holds.end) & np.isin(holds.row, waiting))
 
@@ -168,16 +171,25 @@ def scene(queue: Queued, pool: Pool, rules: InForce, known: LogFacts, *, outage_
             hold_as=holds.recorded_as,
             by_hold=lasts[contention.time_order(holds.begin[lasts])],
             by_release=lasts[contention.time_order(holds.end[lasts])],
+            first_outage=np.searchsorted(outages[3], np.arange(parts + 1)),
             outage_from=outages[0],
             outage_to=outages[1],
         )
 
     ruled = kernels.Ruled(**rules._asdict())
     most = _most(arrival[waiting], leave[waiting], queue.column("start_time")[log_starters(queue)])
-    none = np.zeros((3, 0), np.int64)
-    idle = kernels.find_idle(log, course(none), ruled, nodes, capacity, most)
-    long = (idle[1] - idle[0] >= outage_s) & (idle[2] >= outage_s)
-    outages = np.ascontiguousarray(idle[:, long])
+    none = course(np.zeros((4, 0), np.int64))
+    idle = [
+        np.pad(
+            kernels.find_idle(log, none, ruled, nodes, capacity, most, part),
+            ((0, 1), (0, 0)),
+            constant_values=part,
+        )
+        for part in range(parts)
+    ]
+    outages = np.concatenate(idle, axis=1)
+    long = (outages[1] - outages[0] >= outage_s) & (outages[2] >= outage_s)
+    outages = np.ascontiguousarray(outages[:, long])
     before = np.minimum(leave, known.begin) - queue.column("arrival_time")
     return PoolLog(
         log=log,
@@ -189,6 +201,7 @@ def scene(queue: Queued, pool: Pool, rules: InForce, known: LogFacts, *, outage_
         outside=np.where(waits, np.maximum(before, 0), 0).astype(np.float64),
         lapse_s=known.lapses_at,
         outages=outages,
+        home=home[found.set_of] if pool.nodes else np.ones(len(arrival), np.int64),
         log_resources=len(contention.counted_resources(pool)),
         rule_count=rules.bounded + rules.recorded,
         waiting=pl.DataFrame({"place": waiting, "leave": leave[waiting]}),
