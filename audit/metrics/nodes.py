@@ -24,6 +24,7 @@ from audit.words import kind_of
 
 PLACE: Final = ("node_list", "node_amounts")
 """The columns of ``ATTEMPTS`` that tell where an attempt ran."""
+MEMORY: Final = "mem_bytes"
 IN_ORDER: Final = ("cpus", "nodes")
 """Resources of which an attempt fills its nodes in order, where no field places them."""
 MOST_NAMES: Final = 2_000_000
@@ -165,7 +166,7 @@ def placed(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Placed:
         *(amount, guessed),
     )
     request = requests(rows, pool)
-    parts = _parts(rows, request)
+    parts = _parts(rows, request, resources)
     seconds = np.diff(first) * (end - start)
     wanted = rows.select("partition", "constraints", "required_nodes")
     if wanted["required_nodes"].n_unique() > MOST_REQUIRED:
@@ -307,14 +308,16 @@ def _has(node: Node, constraints: str | None) -> bool:
     return constraints is None or node.features is None or met(constraints, node.features)
 
 
-def _parts(rows: pl.DataFrame, request: Ints) -> tuple[Ints, Ints, Ints]:
+def _parts(rows: pl.DataFrame, request: Ints, resources: Sequence[str]) -> tuple[Ints, Ints, Ints]:
     """Return the parts of attempts: amounts of one, their number, the most of them on a node.
 
-    A request that divides evenly among its nodes has one part for each of them. Any other is
-    placed CPU by CPU, with the other resources in proportion.
+    A request of which all but the memory divides evenly among its nodes has one part for each of
+    them; amounts of parts are rounded up. Any other is placed CPU by CPU, with the other resources
+    in proportion.
     """
     nodes = np.maximum(_ints(rows["nodes"]), 1)
-    even = (request % nodes == 0).all(axis=0)
+    whole = [name != MEMORY for name in resources]
+    even = (request[whole] % nodes == 0).all(axis=0)
     parts = np.where(even, nodes, np.maximum(request[0], 1))
     part = -(-request // parts)
     return part, parts, np.where(even, 1, ANY_NUMBER)

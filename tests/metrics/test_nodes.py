@@ -394,6 +394,27 @@ def test_equal_parts_go_to_nodes_of_their_own() -> None:
     assert got[1] == {"nodes": 8}
 
 
+def test_bytes_of_memory_that_do_not_divide_evenly_leave_the_parts_equal() -> None:
+    # 1 CPU on each of 2 nodes, with 5 bytes together: bob fills n2, so n1 alone is not enough.
+    amounts = (("cpus", 4), ("mem_bytes", 100))
+    pool = Pool(
+        "batch",
+        Resource.cpus,
+        8,
+        amounts=(("cpus", 8), ("mem_bytes", 200)),
+        nodes=tuple(Node(name, amounts, ("batch",)) for name in ("n1", "n2")),
+    )
+    records = [
+        ended(0, 0, 10, 4, "bob", partition="batch", nodes=1, node_list="n2", mem_bytes=10),
+        ended(2, 10, 20, 2, "ann", partition="batch", nodes=2, node_list="n1,n2", mem_bytes=5),
+    ]
+    made = account(
+        describe(frame(records), [pool]), pool, 100, durations=Durations(0), log_begin=-1
+    )
+    row = made.attempts.filter(user="ann").row(0, named=True)
+    assert row["cause_nodes_s"] == row["cause_nodes_cpus_s"] == 8
+
+
 def test_what_the_log_states_of_each_node_is_not_guessed() -> None:
     # 5 CPUs on n1 and n2 fill n1 first; the log says 1 and 4.
     several = ended(0, 0, 10, 5, "bob", partition="batch", nodes=2, node_list="n1,n2")

@@ -222,7 +222,8 @@ class Site:
         """What j would use on which nodes; None: it does not fit."""
         if not self.machines:
             return {"": j.request} if fits(j.request, free[""]) else None
-        return on.placement(j.request, j.record["nodes"], free, self.mine(j, t))
+        memory = [x for x, name in enumerate(self.resources) if name == "mem_bytes"]
+        return on.placement(j.request, j.record["nodes"], free, self.mine(j, t), (), memory)
 
     def forbidden(self, j: One, t: int, counting: Iterable[One]) -> list[int]:
         """The numbers of the rules that forbid ``j``: limits, then windows."""

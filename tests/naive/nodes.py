@@ -53,16 +53,18 @@ def eligible(
     return [n for n in found if all(machines[n].amounts[x] > 0 for x in gpus)] or found
 
 
-def parts(request: Amounts, nodes: int | None) -> list[Amounts]:
+def parts(request: Amounts, nodes: int | None, memory: Collection[int] = ()) -> list[Amounts]:
     """What must be placed, each part on a node of its own, or unit by unit if that is uneven."""
     count = max(nodes or 1, 1)
-    if any(amount % count for amount in request):
+    if not is_even(request, nodes, memory):
         count = max(request[0], 1)
     return [tuple(-(-amount // count) for amount in request)] * count
 
 
-def is_even(request: Amounts, nodes: int | None) -> bool:
-    return not any(amount % max(nodes or 1, 1) for amount in request)
+def is_even(request: Amounts, nodes: int | None, memory: Collection[int] = ()) -> bool:
+    """Whether nodes get equal parts; bytes of memory, the resources ``memory``, may differ."""
+    counted = (amount for x, amount in enumerate(request) if x not in memory)
+    return not any(amount % max(nodes or 1, 1) for amount in counted)
 
 
 def holds(free: Amounts, part: Amounts, count: int) -> bool:
@@ -76,15 +78,16 @@ def placement(
     free: Mapping[str, Amounts],
     allowed: Sequence[str],
     but: Collection[int] = (),
+    memory: Collection[int] = (),
 ) -> dict[str, Amounts] | None:
     """What the request takes of which nodes: the first, or if uneven the freest; None: no place.
 
     Of the resources ``but``, every node has enough.
     """
-    wanted = parts(request, nodes)
+    wanted = parts(request, nodes, memory)
     part, missing, taken = wanted[0], len(wanted), {}
     part = tuple(0 if x in but else amount for x, amount in enumerate(part))
-    most = 1 if is_even(request, nodes) else max(len(wanted), *map(max, free.values()))
+    most = 1 if is_even(request, nodes, memory) else max(len(wanted), *map(max, free.values()))
     can = {
         name: max(k for k in range(most + 1) if k == 0 or holds(free[name], part, k))
         for name in allowed
@@ -113,11 +116,12 @@ def lacking(
     Without GPUs, their types do not matter either; lacking a type is lacking GPUs.
     """
     types = [name for name in resources if name.startswith("gpus:")]
+    memory = [x for x, name in enumerate(resources) if name == "mem_bytes"]
     for name in ("gpus", *types, "mem_bytes", "cpus", "constraints", "nodes"):
-        if name == "constraints" and placement(request, nodes, free, wide) is not None:
+        if name == "constraints" and placement(request, nodes, free, wide, (), memory) is not None:
             return name
         but = [x for x, one in enumerate(resources) if one == name or one.startswith(f"{name}:")]
-        if but and placement(request, nodes, free, allowed, but) is not None:
+        if but and placement(request, nodes, free, allowed, but, memory) is not None:
             return name.partition(":")[0]
     return None
 
