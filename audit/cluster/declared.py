@@ -152,7 +152,7 @@ def _drained(
     """Return events with the commands that nodes' own records date, and what remains unknown.
 
     The record of a node is about its latest drain only, and precedes its event by up to the length
-    of the jobs that ran then. Of a failure the event has the time: the record may be of a drain
+    of the jobs that ran then. The event dates a failure: the record may be of a drain
     that has ended.
     """
     since = absences.instants_of([drain.since for drain in drains], zone)

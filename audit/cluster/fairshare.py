@@ -174,8 +174,8 @@ def shares_of_all(tree: Tree) -> dict[str, dict[str, float]]:
 def lower_priorities(associations: Sequence[Association]) -> dict[str, frozenset[str]]:
     """Return the users and the accounts with a lower priority than more than half of the others.
 
-    Theirs is the greatest of a user's associations, or of those of an account's users. Where an
-    association has none, that of the account above it is in force, or else 0.
+    Theirs is the greatest of a user's associations, or of those of an account's users. An
+    association without one has that of the account above it, or else 0.
     """
     above = {row.account: row for row in associations if row.user is None}
     greatest: dict[str, dict[str, int]] = {"user": {}, "account": {}}

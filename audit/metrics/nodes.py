@@ -286,7 +286,7 @@ def _sets(rows: pl.DataFrame, nodes: Sequence[Node]) -> tuple[list[set[int]], In
 def _homes(sets: Sequence[set[int]], nodes: Sequence[Node]) -> Ints:
     """Return the parts of the machine in which each set has nodes; see ``OnNodes.home``.
 
-    Partitions are its parts if each node is in one, else it has none but itself.
+    Partitions are its parts if each node is in one; else the machine is one part.
     """
     parts = sorted({name for node in nodes for name in node.partitions})
     if len(parts) > MOST_PARTS or any(len(node.partitions) != 1 for node in nodes):

@@ -336,7 +336,7 @@ def rough_interval(figure: Figure) -> str:
 
 
 def rough_within(figure: Figure) -> str:
-    """Return that interval in brackets, after a space; empty if it has none."""
+    """Return that interval in brackets, after a space; empty without one."""
     interval_ = rough_interval(figure)
     return f" ({interval_})" if interval_ else ""
 

@@ -190,7 +190,7 @@ class Site:
         return [name for name in self.parts if any((name,) == self.machines[n][1] for n in mine)]
 
     def is_out(self, j: One, t: int) -> bool:
-        """Whether t lies in an outage of all that ``j`` may use."""
+        """Whether t is in an outage of all that ``j`` may use."""
         out = {part for part, span in self.outages if t in span}
         return out.issuperset(self.parts_of(j))
 

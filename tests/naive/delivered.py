@@ -172,7 +172,7 @@ def by_fairshare(site: Site, state: State) -> Callable[[Job], int]:
 
 
 def decayed(usage: Usage, begin: int, end: int, at: int) -> Fraction | float:
-    """What is left at an instant of the time from ``begin`` to ``end``."""
+    """The use from ``begin`` to ``end`` that still counts at an instant."""
     if usage.half_life is not None:
         ages = [(at - each) / usage.half_life for each in (end, begin)]
         return usage.half_life / math.log(2) * (2 ** -ages[0] - 2 ** -ages[1])

@@ -131,7 +131,7 @@ def missing() -> str | None:
 
 @contextmanager
 def started() -> "Iterator[Lab]":
-    """A lab in a folder of its own; without Slurm, the test is skipped."""
+    """A lab in a new folder; without Slurm, the test is skipped."""
     if reason := missing():
         pytest.skip(f"NOT TESTED against a live Slurm: {reason}")
     with tempfile.TemporaryDirectory(prefix="fairaudit-lab-", dir="/tmp") as name:

@@ -497,7 +497,7 @@ class Sample:
         return sample
 
     def request(self, log: Path, files: Mapping[str, Path]) -> SshareRequest:
-        """What asks for the same instant; ``files`` are those of ``described``."""
+        """A request for the same instant; ``files`` are those of ``described``."""
         return SshareRequest(
             sacct=(log,),
             associations=files["assoc"],

@@ -1,4 +1,4 @@
-"""What owners have used, for the orders that depend on it."""
+"""The usage of owners, for the orders that depend on it."""
 
 cimport cython
 from libc.stdint cimport int64_t, uint8_t

@@ -1,4 +1,4 @@
-"""What owners have used, for the orders that depend on it: observed, and from a snapshot simulated.
+"""The usage of owners, for the orders that depend on it: observed, and from a snapshot simulated.
 
 Attempts *outside* use without taking part in the simulation: they start and end as observed.
 

@@ -359,7 +359,7 @@ def _stated(one: JudgedEntity, between: pl.DataFrame) -> JudgedEntity:
 def _like_their_users(
     accounts: Sequence[JudgedEntity], users: Sequence[JudgedEntity], subjects: pl.DataFrame
 ) -> list[JudgedEntity]:
-    """Give accounts with a single user, all of whose jobs they have, the result of that user."""
+    """Give accounts that have all jobs of their single user the result of that user."""
     one_account = pl.col("account").n_unique().over("user") == 1
     sole = dict(
         subjects.drop_nulls("user")

@@ -257,7 +257,7 @@ class _Choice:
 
 
 def _dates(days: Days | None) -> dict[str, date]:
-    """Return the dates of a window; a side that is open has none."""
+    """Return the dates of a window; an open side has no date."""
     since, until = days or (SINCE, UNTIL)
     bounds = {"valid_from": (since, SINCE), "valid_to": (until, UNTIL)}
     return {
