@@ -275,9 +275,10 @@ cdef void _apply(
                 hold_anew(nodes, floor, free, i, THEN, nodes.node[place])
         return
     sign = -1 if kind == TAKES else 1
-    first, last = floor.kept_item[2 * of], floor.kept_item[2 * of + 1]
     if kind == GIVES_BACK:
         first, last = floor.claim_item[2 * of], floor.claim_item[2 * of + 1]
+    else:
+        first, last = floor.kept_item[2 * of], floor.kept_item[2 * of + 1]
     for place in range(first, last):
         item = floor.taken.held + place * floor.taken.width
         for x in range(floor.resources):
