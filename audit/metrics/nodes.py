@@ -13,14 +13,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from audit.array_types import Ints
+from audit.array_types import Bools, Ints
 from audit.features import met
 from audit.hostlists import amounts_of, count, expand
 from audit.kernels import placement
 from audit.metrics.attempts.contention import counted_resources, requests, time_order
 from audit.model import Absence, Node, Pool
 from audit.registry.causes import FEATURES, LACKS
-from audit.words import kind_of
+from audit.words import Placement, kind_of
 
 PLACE: Final = ("node_list", "node_amounts")
 """The columns of ``ATTEMPTS`` that tell where an attempt ran."""
@@ -58,6 +58,9 @@ class OnNodes(NamedTuple):
     shape: Ints  # [n]: equal numbers: equal sets and parts
     kind: Ints  # [R]: the resource of which each is a type, or itself
     wide: Ints  # [n]: the set of each attempt, if only its partitions counted
+    bound: Bools  # [n]: whether it requests GPUs
+    consecutive: bool  # see ``Placement``
+    least_loaded: bool
     ties: Ints  # [R + 1]: resources, in the order in which a lacking one is named; R: features
     change_time: Ints
     change_node: Ints
@@ -84,10 +87,14 @@ class Placed(NamedTuple):
 def sums_of(rows: pl.DataFrame) -> Placed:
     """Return the attempts of a pool without nodes."""
     edge, empty = np.zeros(1, np.int64), np.zeros((0, 0), np.int64)
+    stated = {"bound", "consecutive", "least_loaded"}
     nodes = OnNodes(
-        **dict.fromkeys(OnNodes._fields, np.zeros(0, np.int64))
+        bound=np.zeros(0, np.bool_),
+        consecutive=False,
+        least_loaded=False,
+        **dict.fromkeys({*OnNodes._fields} - stated, np.zeros(0, np.int64))
         | dict.fromkeys(("first_member", "first_set", "first"), edge)
-        | dict.fromkeys(("capacity", "amount", "part"), empty)
+        | dict.fromkeys(("capacity", "amount", "part"), empty),
     )
     return Placed(nodes, np.zeros(rows.height, np.int64), None)
 
@@ -172,6 +179,7 @@ def placed(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Placed:
     if wanted["required_nodes"].n_unique() > MOST_REQUIRED:
         wanted = wanted.with_columns(required_nodes=pl.lit(None, pl.String))
     gpus = {name: of > 0 for name, of in zip(resources, request, strict=True) if _is_gpu(name)}
+    bound = np.any([np.zeros(rows.height, np.bool_), *gpus.values()], axis=0)
     sets, set_of, wide = _sets(wanted.hstack(pl.DataFrame(gpus)), pool.nodes)
     by_node = [[s for s, held in enumerate(sets) if k in held] for k in range(len(pool.nodes))]
     nodes = OnNodes(
@@ -184,6 +192,9 @@ def placed(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Placed:
         shapes(set_of, *parts),
         kinds,
         wide,
+        bound,
+        pool.placement is Placement.consecutive,
+        pool.placement is Placement.least_loaded,
         _ties(resources),
         *_changes(reserved, pool.absences, number),
     )

@@ -11,10 +11,8 @@ import polars as pl
 
 from audit.array_types import Bools, Ints
 from audit.kernels.scheduling import model as kernels
-from audit.metrics.attempts.contention import counted_resources
 from audit.metrics.nodes import OnNodes, placed, shapes
-from audit.model import Placement, Pool
-from audit.words import kind_of
+from audit.model import Pool
 
 
 class Machines(NamedTuple):
@@ -100,7 +98,6 @@ def machines(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Machines
     whole = pool.exclusive_nodes or _all_whole(nodes)
     if whole:
         nodes = _whole(nodes, set_of, rows["nodes"])
-    gpus = [kind_of(name) == "gpus" for name in counted_resources(pool)]
     count, size = len(nodes.parts), nodes.capacity.shape[1]
     of_set = np.diff(nodes.first_member)[set_of]
     observed = np.diff(nodes.first)
@@ -122,14 +119,14 @@ def machines(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Machines
         part=nodes.part,
         parts=nodes.parts,
         most=nodes.most,
-        bound=np.asarray((nodes.part[gpus] > 0).any(axis=0), np.bool_),
+        bound=nodes.bound,
         shape=nodes.shape,
         first=first.astype(np.int64),
         held=np.concatenate((observed, np.ones(size, np.int64))),
         node=node,
         amount=amount,
-        consecutive=pool.placement is Placement.consecutive,
-        least_loaded=pool.placement is Placement.least_loaded,
+        consecutive=nodes.consecutive,
+        least_loaded=nodes.least_loaded,
         whole=whole,
         change_time=change_time,
         change_node=change_node,

@@ -19,6 +19,7 @@ from audit.metrics.waits.queue import in_force, queued
 from audit.metrics.waits.walk import LogFacts, Plan, book, scene
 from audit.model import Absence, Backfill, Node, Order, Policy, Pool, Resource
 from audit.registry.causes import CAUSES, COLUMNS, LACKS
+from audit.words import Placement
 from tests.metrics.attempts.test_account import crowds
 from tests.metrics.waits.compared import assert_same
 from tests.naive import account as naive
@@ -148,7 +149,8 @@ def test_as_defined(plan: Plan, data: st.DataObject, records: Rows, away: list[A
         _on_nodes(data, record)
         record["walltime_s"] = data.draw(sampled([None, 2, 7, 30]))
     nodes = tuple(one._replace(partitions=shapes[one.name].partitions) for one in POOL.nodes)
-    pool = POOL._replace(nodes=nodes, absences=tuple(away))
+    stated = data.draw(st.sampled_from(Placement))
+    pool = POOL._replace(nodes=nodes, absences=tuple(away), placement=stated)
     described = describe(frame(records), [pool]).with_row_index("row")
     queue = queued(described, NOW, pl.col("size") > 0)
     lapse = data.draw(sampled([1, 8, 900]))
@@ -168,6 +170,7 @@ def test_as_defined(plan: Plan, data: st.DataObject, records: Rows, away: list[A
         outage=4,
         machines=shapes,
         absent=absent,
+        stated=stated,
     )
     want = naive.account(site, naive.Depth(plan.reservations, plan.strict))
     assert_same(got, want, queue, pool)
@@ -522,6 +525,46 @@ def test_a_partition_with_hardware_of_its_own_has_outages_of_its_own() -> None:
         row = made.attempts.filter(user="bob").row(0, named=True)
         assert row[f"cause_{cause}_s"] + row["cause_cycle_s"] == 800
         assert made.outages.rows() == ([(0, 900, 800)] if machine == apart else [])
+
+
+@pytest.mark.parametrize(
+    ("placement", "cause"),
+    [
+        (Placement.packed, "unexplained"),  # n2 keeps less free, so ann's job claims it
+        (Placement.least_loaded, "claimed"),
+        (Placement.consecutive, "unexplained"),
+    ],
+)
+def test_claims_take_nodes_by_the_stated_placement(placement: Placement, cause: str) -> None:
+    # n1 is free, and bob uses 1 of the 4 CPUs of n2: ann's 3 fit on both, cem's 4 on n1 alone.
+    amd = {"partition": "batch", "nodes": 1, "constraints": "amd"}
+    records = [
+        ended(0, 0, 20, 1, "bob", node_list="n2", **amd),
+        ended(2, 10, 20, 3, "ann", node_list="n2", **amd),
+        ended(3, 10, 20, 4, "cem", node_list="n1", **amd),
+    ]
+    pool = POOL._replace(placement=placement)
+    made = account(
+        describe(frame(records), [pool]), pool, 100, durations=Durations(0), log_begin=-1
+    )
+    row = made.attempts.filter(user="cem").row(0, named=True)
+    assert row[f"cause_{cause}_s"] == 7
+
+
+def test_a_start_against_the_plan_takes_what_is_left() -> None:
+    # n2 has 2 of 4 CPUs free until bob's job is expected to end at 10, from when on ann's keeps 4.
+    # Nobody knows where cem's 30 s are: on what is left of n2, so that dan's 5 s do not fit there.
+    debug = {"partition": "debug", "nodes": 1}
+    records = [
+        {**ended(0, 0, 10, 2, "bob", node_list="n2", **debug), "walltime_s": 10},
+        {**ended(1, 10, 20, 4, "ann", node_list="n2", **debug), "walltime_s": 10},
+        {**ended(2, 3, 33, 2, "cem", **debug), "walltime_s": 30, "node_list": None},
+        {**ended(2, 3, 8, 2, "dan", node_list="n2", **debug), "walltime_s": 5},
+    ]
+    queue = queued(describe(frame(records), [POOL]).with_row_index("row"), 100, pl.col("size") > 0)
+    log = scene(queue, POOL, in_force(queue, (), (), "UTC"), LogFacts(0, 1), outage_s=100)
+    starts = book(log, Plan(1)).starts
+    assert (starts.behind, starts.broken) == (2, 2)
 
 
 def test_what_the_own_job_ahead_claims_on_a_node_is_own() -> None:

@@ -117,6 +117,8 @@ class Site:
     used: Mapping[Key, Mapping[str, Amounts]]
     """What each attempt uses on which nodes."""
     resources: list[str]
+    stated: str
+    """On which of the nodes that hold them attempts start."""
 
     def nodes_at(self, t: int, running: Sequence[One]) -> on.Free:
         """What these leave free on each node; of a pool without nodes, in all."""
@@ -218,12 +220,16 @@ class Site:
         used = {n: a for n, a in self.used[one.key].items() if n in names}
         return on.total(used, used, len(one.request))
 
-    def placed(self, j: One, free: on.Free, t: int) -> dict[str, Amounts] | None:
-        """What j would use on which nodes; None: it does not fit."""
+    def placed(
+        self, j: One, free: on.Free, t: int, left: on.Free | None = None, *, now: bool = True
+    ) -> dict[str, Amounts] | None:
+        """What j would use on which nodes, of which ``left`` is left; None: it does not fit."""
         if not self.machines:
             return {"": j.request} if fits(j.request, free[""]) else None
         memory = [x for x, name in enumerate(self.resources) if name == "mem_bytes"]
-        return on.placement(j.request, j.record["nodes"], free, self.mine(j, t), (), memory)
+        gpus = [x for x, name in enumerate(self.resources) if name.split(":")[0] == "gpus"]
+        how = on.Placing(left or free, self.stated, now, gpus)
+        return on.placement(j.request, j.record["nodes"], free, self.mine(j, t), (), memory, how)
 
     def forbidden(self, j: One, t: int, counting: Iterable[One]) -> list[int]:
         """The numbers of the rules that forbid ``j``: limits, then windows."""
@@ -324,6 +330,7 @@ def site_of(
     absent: Mapping[str, Sequence[range]] | None = None,
     yields: Callable[[naive.Record], bool] = lambda record: False,
     priorities: Mapping[Key, float] | None = None,
+    stated: str = "packed",
 ) -> Site:
     """All attempts of a pool; those that yield request and use nothing.
 
@@ -347,7 +354,7 @@ def site_of(
     machines = machines or {}
     site = Site(
         *(held, pool, limits, windows, holds or {}, begin, interval, lapse, (), machines),
-        *(absent or {}, _used(held, machines), list(amounts)),
+        *(absent or {}, _used(held, machines), list(amounts), stated),
     )
     return replace(site, outages=_outages(site, outage))
 
@@ -574,7 +581,7 @@ class Plan:
         instants = [s, *(e for e in self.changes() if s < e < s + j.estimate)]
         plans = [self.at(instant) for instant in instants]
         least = {n: tuple(map(min, zip(*(p[n] for p in plans), strict=True))) for n in self.left}
-        return self.site.placed(j, least, self.t)
+        return self.site.placed(j, least, self.t, self.left, now=s == self.t)
 
     def take(self, j: One, used: on.Used) -> None:
         self.left = on.minus(self.left, used)
@@ -724,7 +731,7 @@ def starts_at(site: Site, t: int, ages: Mapping[Key, int], depth: Depth) -> Star
             found["behind"] += behind
             found["waited_behind"] += behind and max(j.arrival, site.begin) < t
             found["broken"] += behind and (depth.strict or plan.room(j, t) is None)
-            used = site.used[j.key] or site.placed(j, plan.left, t) or {}
+            used = site.used[j.key] or plan.room(j, t) or site.placed(j, plan.left, t) or {}
             plan.take(j, used)
         elif j.queued(t):
             if _first_step(site, j, t, running, plan) or ages[j.key] >= site.lapse:

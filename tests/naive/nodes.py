@@ -72,6 +72,15 @@ def holds(free: Amounts, part: Amounts, count: int) -> bool:
     return all(p == 0 or f >= p * count for p, f in zip(part, free, strict=True))
 
 
+class Placing(NamedTuple):
+    """Which nodes are chosen of those where a request fits."""
+
+    left: Mapping[str, Amounts]  # now
+    stated: str = "packed"
+    now: bool = True  # whether it starts now
+    gpus: Collection[int] = ()
+
+
 def placement(
     request: Amounts,
     nodes: int | None,
@@ -79,10 +88,12 @@ def placement(
     allowed: Sequence[str],
     but: Collection[int] = (),
     memory: Collection[int] = (),
+    how: Placing | None = None,
 ) -> dict[str, Amounts] | None:
-    """What the request takes of which nodes: the first, or if uneven the freest; None: no place.
+    """What the request takes of which nodes; None: no place.
 
-    Of the resources ``but``, every node has enough.
+    If uneven, of those that hold most; else of those with least left, or as it is stated. Of the
+    resources ``but``, every node has enough.
     """
     wanted = parts(request, nodes, memory)
     part, missing, taken = wanted[0], len(wanted), {}
@@ -92,13 +103,58 @@ def placement(
         name: max(k for k in range(most + 1) if k == 0 or holds(free[name], part, k))
         for name in allowed
     }
-    order = allowed if most == 1 else sorted(allowed, key=lambda name: -can[name])
+    if how is not None and how.now and how.stated == "consecutive":
+        if sum(can.values()) < missing:
+            return None
+        place = {name: number for number, name in enumerate(free) if can.get(name)}
+        bound = any(request[x] for x in how.gpus)
+        key = {
+            k: min(can[n], missing) * part[0] if bound else max(how.left[n][0], 0)
+            for n, k in place.items()
+        }
+        chosen = by_runs({k: can[n] for n, k in place.items()}, key, missing)
+        names = list(free)
+        return {names[k]: tuple(n * amount for amount in part) for k, n in chosen.items()}
+    order = sorted(allowed, key=lambda name: -can[name]) if most > 1 else list(allowed)
+    if how is not None and most == 1:
+        sign = -1 if how.now and how.stated == "least_loaded" else 1
+        order.sort(key=lambda name: sign * max(how.left[name][0], 0))
     for name in order:
         count = min(can[name], missing)
         if count:
             taken[name] = tuple(count * amount for amount in part)
             missing -= count
     return None if missing else taken
+
+
+def by_runs(can: Mapping[int, int], key: Mapping[int, int], missing: int) -> dict[int, int]:
+    """Slurm's default: the run with the least sum of keys that suffices, one node if possible.
+
+    ``can`` holds how many parts each node takes, ascending, and at least ``missing`` together.
+    """
+    can, taken = dict(can), dict[int, int]()
+    while missing:
+        runs: list[list[int]] = []
+        for node in can:
+            if runs and runs[-1][-1] == node - 1:
+                runs[-1].append(node)
+            else:
+                runs.append([node])
+
+        def total(run: Sequence[int]) -> int:
+            return sum(key[node] for node in run)
+
+        enough = [run for run in runs if sum(can[node] for node in run) >= missing]
+        best = min(enough, key=total) if enough else max(runs, key=total)
+        single = [node for node in best if can[node] >= missing]
+        if single:
+            best = [min(single, key=lambda node: total([node]))]
+        for node in best:
+            count = min(can.pop(node), missing)
+            if count:
+                taken[node] = count
+            missing -= count
+    return taken
 
 
 def lacking(

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
+from tests.naive.nodes import by_runs
 from tests.naive.simulation import Amounts, Log, Pool, Rule, Taken, minus, plus
 
 
@@ -147,35 +148,16 @@ class OnNodes(Pool):
         """Slurm's default: the run with least free that suffices, one node of it if possible."""
         request, free = self.site.requests[k], self.free_on()
         can = {node: n for node in sorted(nodes) if (n := holds(request, free[node]))}
-        missing, taken = request.parts, dict[int, int]()
-        if sum(can.values()) < missing:
+        if sum(can.values()) < request.parts:
             return None
         # with GPUs, what it would use there
         key = {
-            node: min(n, missing) * request.part[0] if request.bound else max(free[node][0], 0)
+            node: min(n, request.parts) * request.part[0]
+            if request.bound
+            else max(free[node][0], 0)
             for node, n in can.items()
         }
-        while missing:
-            runs: list[list[int]] = []
-            for node in can:
-                if runs and runs[-1][-1] == node - 1:
-                    runs[-1].append(node)
-                else:
-                    runs.append([node])
-
-            def left(run: Sequence[int]) -> int:
-                return sum(key[node] for node in run)
-
-            enough = [run for run in runs if sum(can[node] for node in run) >= missing]
-            best = min(enough, key=left) if enough else max(runs, key=left)
-            single = [node for node in best if can[node] >= missing]
-            if single:
-                best = [min(single, key=lambda node: left([node]))]
-            for node in best:
-                count = min(can.pop(node), missing)
-                if count:
-                    taken[node] = count
-                missing -= count
+        taken = by_runs(can, key, request.parts)
         return {node: tuple(n * part for part in request.part) for node, n in taken.items()}
 
     def start_on(self, k: int, taken: Taken) -> None:

@@ -2,6 +2,7 @@
 
 from libc.stdint cimport int64_t, uint64_t
 
+from audit.kernels.choice cimport Choice
 from audit.kernels.rows cimport parts_on
 from audit.kernels.scheduling.model cimport NOBODY, Nodes, Steps
 
@@ -44,11 +45,7 @@ cdef class Places:
     cdef uint64_t[::1] kept  # [words]
     cdef int64_t serial  # number of this choice
     cdef int64_t[::1] full_beside  # [shapes], ``serial`` when it did not fit beside it
-    # Nodes from which some are chosen: those with the least key first.
-    cdef int64_t candidates
-    cdef int64_t[::1] candidate
-    cdef int64_t[::1] count  # parts that fit there
-    cdef int64_t[::1] key
+    cdef Choice choice
     # Plans: when they begin and end, and on which nodes, both ascending in time.
     cdef int64_t plans
     cdef int64_t[::1] begins

@@ -11,6 +11,7 @@ Sets of nodes are bits of words. A node is at the *level* of what is free of the
 import numpy as np
 from libc.stdint cimport int64_t, uint64_t
 
+from audit.kernels.choice cimport Choice, add_candidate, choose_by_key, choose_by_runs
 from audit.kernels.rows cimport move, move_rows
 from audit.kernels.scheduling.instants cimport NEVER
 from audit.kernels.scheduling.model cimport NOBODY, Nodes, Steps
@@ -47,9 +48,8 @@ cdef class Places:
         self.kept, self.level = np.zeros(words, np.uint64), np.zeros((levels, words), np.uint64)
         self.size = np.zeros(levels, np.int64)
         self.members = _bits(np.array(nodes.first_member), np.array(nodes.member), words)
-        self.candidate, self.count, self.key, self.fitting, self.closed = np.zeros(
-            (5, count), np.int64
-        )
+        self.choice = Choice(count)
+        self.fitting, self.closed = np.zeros((2, count), np.int64)
         self.begins, self.begins_on, self.ends, self.ends_on = np.zeros((4, places), np.int64)
         self.slot_shape, self.slot_changes, self.slot_end, self.slot_ended = np.zeros(
             (4, SLOTS + 1), np.int64
@@ -199,10 +199,11 @@ cdef void choose_nodes(Places on, int64_t job, Where where) noexcept nogil:
             where = Where.BESIDE
         take_by_level(on, job, missing, down, where)
         return
-    on.candidates = 0
+    on.choice.candidates = 0
     for place in range(on.nodes.first_member[set], on.nodes.first_member[set + 1]):
         suggest(on, job, on.nodes.member[place], where)
-    pick(on, job)
+    choose_by_key(on.choice, missing)
+    use_chosen(on, job)
 
 
 cdef int64_t take_by_level(
@@ -261,83 +262,32 @@ cdef void suggest(Places on, int64_t job, int64_t node, Where where) noexcept no
         return
     if where == Where.KEPT_FIRST and is_kept(on, node):
         key -= FAR
-    on.candidate[on.candidates] = node
-    on.count[on.candidates] = count
-    on.key[on.candidates] = key
-    on.candidates += 1
+    add_candidate(on.choice, node, count, key)
 
 
-cdef void pick(Places on, int64_t job) noexcept nogil:
-    """Let an attempt use candidates, by their keys, until all its parts have a place."""
-    cdef int64_t missing = on.nodes.parts[job], level = -NEVER, next_level, count, c
-    while missing > 0 and level != NEVER:
-        next_level = NEVER
-        for c in range(on.candidates):
-            if on.key[c] == level and missing > 0:
-                count = min(on.count[c], missing)
-                missing -= count
-                use(on, job, on.candidate[c], count)
-            elif on.key[c] > level:
-                next_level = min(next_level, on.key[c])
-        level = next_level
+cdef void use_chosen(Places on, int64_t job) noexcept nogil:
+    """Let an attempt use what was chosen."""
+    cdef Py_ssize_t k
+    for k in range(on.choice.number):
+        use(on, job, on.choice.node[k], on.choice.parts[k])
 
 
 cdef void take_consecutive(Places on, int64_t job, Where where) noexcept nogil:
     """Let an attempt use nodes as Slurm chooses them by default.
 
-    Of the runs of consecutive nodes that take a part of it, it gets that with least free that
-    suffices; there one node that takes all of it, with least free, else nodes in their order. If no
-    run suffices, it gets all of the largest one, and the rest in the same way. With GPUs, what it
-    would use there counts instead of what is free.
+    With GPUs, what it would use on a node counts instead of what is free.
     """
-    cdef int64_t missing = on.nodes.parts[job], set = on.nodes.set[job], place, c
-    on.candidates = 0
+    cdef int64_t missing = on.nodes.parts[job], set = on.nodes.set[job], place
+    cdef Py_ssize_t c
+    on.choice.candidates = 0
     for place in range(on.nodes.first_member[set], on.nodes.first_member[set + 1]):
         suggest(on, job, on.nodes.member[place], where)
-    for c in range(on.candidates):
-        on.key[c] = max(on.free[0, on.candidate[c]], 0)
+    for c in range(on.choice.candidates):
+        on.choice.key[c] = max(on.free[0, on.choice.candidate[c]], 0)
         if on.nodes.bound[job]:
-            on.key[c] = min(on.count[c], missing) * on.nodes.part[0, job]
-    while missing > 0:
-        missing = take_from_run(on, job, missing)
-
-
-cdef int64_t take_from_run(Places on, int64_t job, int64_t missing) noexcept nogil:
-    """Let an attempt use candidates of the best run; return how many parts still lack a place."""
-    cdef int64_t begin = 0, end, best = NOBODY, behind = 0, parts, free, c
-    cdef int64_t on_best = -1  # free there
-    cdef int64_t chosen = NOBODY
-    cdef bint enough = False, better
-    while begin < on.candidates:
-        end, parts, free = begin, 0, 0
-        while end < on.candidates and (
-            end == begin or on.candidate[end] == on.candidate[end - 1] + 1
-        ):
-            parts += on.count[end]
-            free += on.key[end] if on.count[end] > 0 else 0
-            end += 1
-        if parts >= missing:
-            better = not enough or free < on_best
-        else:
-            better = not enough and free > on_best
-        if parts > 0 and better:
-            best, behind = begin, end
-            enough = parts >= missing
-            on_best = free
-        begin = end
-    for c in range(best, behind):
-        if on.count[c] >= missing and (chosen == NOBODY or on.key[c] < on.key[chosen]):
-            chosen = c
-    if chosen != NOBODY:
-        use(on, job, on.candidate[chosen], missing)
-        return 0
-    for c in range(best, behind):
-        parts = min(on.count[c], missing)
-        if parts > 0:
-            use(on, job, on.candidate[c], parts)
-            missing -= parts
-            on.count[c] = 0
-    return missing
+            on.choice.key[c] = min(on.choice.count[c], missing) * on.nodes.part[0, job]
+    choose_by_runs(on.choice, missing)
+    use_chosen(on, job)
 
 
 cdef void choose_planned(Places on, int64_t job, bint now) noexcept nogil:
@@ -353,12 +303,15 @@ cdef void choose_planned(Places on, int64_t job, bint now) noexcept nogil:
     if on.nodes.most[job] == 1:
         take_by_level(on, job, missing, now and on.nodes.least_loaded, Where.PLANNED)
         return
-    on.candidates = 0
+    on.choice.candidates = 0
     for place in range(on.nodes.first_member[set], on.nodes.first_member[set + 1]):
         suggest(on, job, on.nodes.member[place], Where.PLANNED)
-        if not now and on.candidates > 0:
-            on.key[on.candidates - 1] = max(on.free[0, on.candidate[on.candidates - 1]], 0)
-    pick(on, job)
+        if not now and on.choice.candidates > 0:
+            on.choice.key[on.choice.candidates - 1] = max(
+                on.free[0, on.choice.candidate[on.choice.candidates - 1]], 0
+            )
+    choose_by_key(on.choice, missing)
+    use_chosen(on, job)
 
 
 # --- what is kept from others --------------------------------------------------------------------

@@ -128,10 +128,17 @@ cdef inline bint _fits_left(Sweep s, int64_t c) noexcept nogil:
 cdef void _claim(
     Sweep s, int64_t i, int64_t count, int64_t last, int64_t user, bint used
 ) noexcept nogil:
-    """Let attempts equal to ``i`` claim the nodes that it ``used``, else those of ``_can_start``."""
+    """Let attempts equal to ``i`` claim the nodes that it ``used``, else those of ``_can_start``.
+
+    If nobody knows what it used, and it starts against the plan, it takes what is left.
+    """
     if s.floor.on:
-        if s.plan.reservations == 0 if not used else s.nodes.first[i] == s.nodes.first[i + 1]:
-            room_on(s.nodes, s.floor, i, s.plan.now, s.plan.now + s.log.estimate[i])
+        if used:
+            used = s.nodes.first[i] < s.nodes.first[i + 1]
+            if not used and not _can_start(s, i):
+                s.floor.least_on[:, :] = s.floor.left_on
+        if s.plan.reservations == 0:
+            s.floor.least_on[:, :] = s.floor.left_on
         claim_on(s.log, s.nodes, s.floor, s.plan.claims, i, s.plan.now, used)
     claim(s.plan, s.log.request, i, s.log.estimate[i], count, last, user, s.log.expected)
 

@@ -25,6 +25,9 @@ cdef class Machines:
     cdef const int64_t[::1] most
     cdef const int64_t[::1] kind  # of each resource: that of which it is a type, or itself
     cdef const int64_t[::1] wide  # [attempts]: the set of each, if it required no features
+    cdef const uint8_t[::1] bound  # [attempts]: whether it requests GPUs
+    cdef bint consecutive  # whether nodes are chosen by runs; else:
+    cdef bint least_loaded  # whether nodes with most free come first, not those with least
     # The resources, in the order in which a lacking one is named; their number: features.
     cdef const int64_t[::1] ties
     cdef const int64_t[::1] change_time  # when nodes become unavailable or available, ascending
@@ -61,6 +64,7 @@ cdef class Floor:
     cdef int64_t[::1] down  # [nodes]: the reasons for which it is unavailable
     cdef int64_t changes  # how often nodes became unavailable or available
     cdef uint8_t[:, ::1] inside  # sets × nodes
+    cdef Choice choice
     cdef int64_t[::1] run  # what runs, by expected end
     cdef Py_ssize_t runs
     # What claims and reservations take: node, then amounts of each resource
@@ -84,6 +88,7 @@ cdef class Floor:
         self.later_on = np.array(nodes.capacity)
         self.held_on, self.held = np.zeros((STAGES, count), np.int64), np.zeros(STAGES, np.int64)
         self.down = np.zeros(count, np.int64)
+        self.choice = Choice(count)
         inside = np.zeros((nodes.first_member.shape[0] - 1, count), np.uint8)
         for s in range(len(inside)):
             inside[s, nodes.member[nodes.first_member[s]: nodes.first_member[s + 1]]] = 1
@@ -340,40 +345,46 @@ cdef int64_t room_on(
     return longest_on(nodes, floor, floor.then_on, i, 0, now, until)
 
 
-cdef void _place(Machines nodes, Floor floor, int64_t i) noexcept nogil:
-    """Note what attempt ``i``, which fits, takes of the nodes with enough in ``least_on``.
+cdef void _place(Machines nodes, Floor floor, int64_t i, bint now) noexcept nogil:
+    """Note what attempt ``i`` takes of the nodes with enough in ``least_on``; nothing if it lacks.
 
-    These are the first that hold a part; if parts may share nodes, those that hold most.
+    Now, they are those of the stated placement; later, those with least left now. If parts may
+    share nodes, those that hold most come first.
     """
-    cdef int64_t missing = nodes.parts[i], node, count, best, most
-    cdef Py_ssize_t place, x
+    cdef int64_t s = nodes.set_of[i], missing = nodes.parts[i], node, count, key, sum = 0
+    cdef Py_ssize_t place, k, x
+    cdef bint by_runs = now and nodes.consecutive
     cdef int64_t* item
-    while missing > 0:
-        most, best = 0, NOBODY
-        for place in range(
-            nodes.first_member[nodes.set_of[i]], nodes.first_member[nodes.set_of[i] + 1]
-        ):
-            node = nodes.member[place]
-            if floor.down[node] > 0:
-                continue
-            count = parts_on(nodes.part, i, nodes.most[i], floor.least_on, node, NOBODY)
-            if count > most:
-                most, best = count, node
-                if nodes.most[i] == 1:
-                    break
-        if best == NOBODY:
-            return
-        count = min(most, missing)
-        missing -= count
+    floor.choice.candidates = 0
+    for place in range(nodes.first_member[s], nodes.first_member[s + 1]):
+        node = nodes.member[place]
+        if floor.down[node] > 0:
+            continue
+        count = parts_on(nodes.part, i, nodes.most[i], floor.least_on, node, NOBODY)
+        if count == 0:
+            continue
+        key = max(floor.left_on[0, node], 0)
+        if by_runs and nodes.bound[i]:
+            key = min(count, missing) * nodes.part[0, i]
+        elif not by_runs and nodes.most[i] > 1:
+            key = -count
+        elif now and nodes.least_loaded:
+            key = -key
+        add_candidate(floor.choice, node, count, key)
+        sum += min(count, missing)
+    if sum < missing:
+        return
+    if by_runs:
+        choose_by_runs(floor.choice, missing)
+    else:
+        choose_by_key(floor.choice, missing)
+    for k in range(floor.choice.number):
         item = add_row(floor.taken)
         if item == NULL:
             return
-        item[0] = best
+        item[0] = floor.choice.node[k]
         for x in range(floor.resources):
-            item[1 + x] = count * nodes.part[x, i]
-            floor.least_on[x, best] -= item[1 + x]
-        if nodes.most[i] == 1:  # each part is on a node of its own
-            floor.least_on[0, best] = -1
+            item[1 + x] = floor.choice.parts[k] * nodes.part[x, i]
 
 
 cdef void claim_on(
@@ -383,7 +394,7 @@ cdef void claim_on(
     cdef Py_ssize_t place, x
     cdef int64_t* item
     floor.claim_item[2 * k] = floor.taken.count
-    if used and nodes.first[i] < nodes.first[i + 1]:
+    if used:
         for place in range(nodes.first[i], nodes.first[i + 1]):
             item = add_row(floor.taken)
             if item != NULL:
@@ -391,7 +402,7 @@ cdef void claim_on(
                 for x in range(floor.resources):
                     item[1 + x] = nodes.amount[x, place]
     else:
-        _place(nodes, floor, i)
+        _place(nodes, floor, i, True)
     floor.claim_item[2 * k + 1] = floor.taken.count
     for place in range(floor.claim_item[2 * k], floor.claim_item[2 * k + 1]):
         item = floor.taken.held + place * floor.taken.width
@@ -439,7 +450,7 @@ cdef bint reserve_on(
             _apply(nodes, floor, floor.then_on, edge, i)
             edge += 1
     floor.kept_item[2 * r] = floor.taken.count
-    _place(nodes, floor, i)
+    _place(nodes, floor, i, False)
     floor.kept_item[2 * r + 1] = floor.taken.count
     _add_edge(floor, time, TAKES, r)
     floor.last_taken = max(floor.last_taken, time)

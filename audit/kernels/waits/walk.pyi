@@ -3,7 +3,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.array_types import Floats, Ints, ShortInts
+from audit.array_types import Bools, Floats, Ints, ShortInts
 from audit.kernels.growing import Table
 
 @final
@@ -101,6 +101,9 @@ class Machines:
         most: Ints,
         kind: Ints,
         wide: Ints,
+        bound: Bools,
+        consecutive: bool,
+        least_loaded: bool,
         ties: Ints,
         change_time: Ints,
         change_node: Ints,

@@ -19,6 +19,7 @@ from libc.stdint cimport INT64_MAX as NEVER, int32_t, int64_t, uint8_t
 
 import numpy as np
 
+from audit.kernels.choice cimport Choice, add_candidate, choose_by_key, choose_by_runs
 from audit.kernels.fenwick cimport add_at, sum_to
 from audit.kernels.growing cimport Table, add_row
 from audit.kernels.rows cimport parts_on
