@@ -71,8 +71,8 @@ cdef void _pass_plan(Sweep s, int64_t i) noexcept nogil:
 cdef void _occupy(Sweep s, int64_t i, int64_t sign) noexcept nogil:
     """Let attempt ``i``, which does not wait, take its resources (1) or return them (−1)."""
     cdef Py_ssize_t x
-    if s.idle is None or home_of(s, i) >> s.idle.part & 1:
-        s.state.running += sign
+    for x in range(0 if s.idle is None else s.idle.running.shape[0]):
+        s.idle.running[x] += (home_of(s, i) >> x & 1) * sign
     count_running(s.rules, s.counting, i, s.log.start[i], _planned(s, i) < s.log.end[i], sign)
     if s.floor.on:
         move_on(s.nodes, s.floor, s.state, i, sign)

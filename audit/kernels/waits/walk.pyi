@@ -143,5 +143,5 @@ def find_idle(
     nodes: Machines,
     capacity: Ints,
     most: int,
-    part: int,
+    parts: int,
 ) -> Ints: ...

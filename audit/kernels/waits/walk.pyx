@@ -39,7 +39,6 @@ cdef class State:
     cdef int64_t[::1] used
     cdef int64_t[::1] moved  # by the attempt that starts or ends
     cdef int64_t[:, ::1] by_user  # kinds × users: use by each
-    cdef Py_ssize_t running  # attempts
     cdef int64_t[::1] outage  # [parts of the machine]: the one that lasts, or the next one
     cdef int64_t out  # the sum of 2 ** part over those in which an outage lasts
     cdef int64_t walk  # number of the last walk
@@ -54,7 +53,7 @@ cdef class State:
         self.by_user = np.zeros((resources, users), np.int64)
         self.walk = self.now = 0
         self.outage = np.array(first_outage[: first_outage.shape[0] - 1])
-        self.running = self.out = 0
+        self.out = 0
 
 
 cdef Py_ssize_t short_of(
@@ -116,11 +115,11 @@ cdef enum:
 cdef class Idle:
     """Stretches in which nothing runs in a part of the machine."""
 
-    cdef int64_t part
-    cdef int64_t[::1] begin
-    cdef int64_t[::1] end
+    cdef int64_t open  # the sum of 2 ** part over those in which nothing runs
+    cdef int64_t[::1] running  # [parts], attempts
+    cdef int64_t[::1] begin  # [parts]: of the stretch that lasts
     cdef int64_t[::1] waited  # s in which an attempt waits that fits and that nothing forbids
-    cdef Py_ssize_t count
+    cdef Table found  # part, begin, end, waited
 
 
 @cython.final
@@ -259,21 +258,24 @@ def book_account(
 
 def find_idle(
     Waits log, Course course, Ruled rules, Machines nodes, const int64_t[::1] capacity,
-    Py_ssize_t most, int64_t part
+    Py_ssize_t most, Py_ssize_t parts
 ):
     """Return the stretches in which nothing runs in a part of the machine while the log lasts.
 
     Returns:
-        begin, end, waited: s in which an attempt waited that the part could hold.
+        part, begin, end, waited: s in which an attempt waited that the part could hold; [k, 4].
+
+    Raises:
+        MemoryError: there is no memory for them.
     """
-    found = np.zeros((3, log.by_end.shape[0] + 2), np.int64)
-    cdef Idle idle = Idle(part, found[0], found[1], found[2], 0)
+    running, begin, waited = np.zeros((3, parts), np.int64)
+    cdef Idle idle = Idle(0, running, begin, waited, Table(4))
     cdef Sweep sweep = _sweep_of(
         log, course, rules, nodes, capacity, most, NEVER, 0, False, None, idle
     )
     with nogil:
         _run(sweep)
-    return found[:, :idle.count]
+    return idle.found.taken()
 
 
 cdef Sweep _sweep_of(
@@ -299,23 +301,25 @@ cdef void _run(Sweep s) noexcept nogil:
     cdef int64_t now, lapse_at = NEVER
     while coming.leave < s.log.by_leave.shape[0] or (
         coming.starter < s.log.starters.shape[0] if s.idle is None
-        else _is_open(s.idle) and coming.start < s.log.by_start.shape[0]
+        else s.idle.open != 0 and coming.start < s.log.by_start.shape[0]
     ):
         now = min(_next_time(s, coming), lapse_at)
         if s.idle is None:
             coming.cycle = _mark_cycles(s, coming.cycle, now)
             _pass(s, now)
-        elif s.state.running == 0 and _is_open(s.idle):
+        else:
             _watch(s, now)
         s.state.now = now
         if s.idle is None:
             _lapse_all(s)
         coming = _happen(s, coming, now)
         if s.idle is not None:
-            _note_idle(s.idle, s.state.running, now, s.course.begin)
+            _note_idle(s.idle, now, s.course.begin)
             continue
         _walk(s, now, _next_time(s, coming))
         lapse_at = _next_lapse(s, now)
+    if s.idle is not None:
+        _end_idle(s.idle, s.idle.open, NEVER)
 
 
 cdef int64_t _next_time(Sweep s, Coming coming) noexcept nogil:
@@ -336,17 +340,20 @@ cdef int64_t _next_time(Sweep s, Coming coming) noexcept nogil:
 
 cdef void _watch(Sweep s, int64_t now) noexcept nogil:
     """Add the time in which an attempt waits that fits the capacity and that nothing forbids."""
-    cdef int64_t slot = s.line.front_slot
+    cdef int64_t slot = s.line.front_slot, open = s.idle.open, home
+    cdef Py_ssize_t part
     s.counting.walk += 1
-    while slot != NOBODY:
+    while slot != NOBODY and open:
+        home = home_of(s, s.line.first[slot]) & open
         if (
-            home_of(s, s.line.first[slot]) >> s.idle.part & 1
+            home
             and state_of(s, s.line.of[slot]) == FITS
             and not is_forbidden(s.rules, s.counting, s.line.first[slot], s.state.now)
             and recorded_rule(s.log, s.course, s.line.first[slot], s.state.now) == NOTHING
         ):
-            s.idle.waited[s.idle.count - 1] += now - s.state.now
-            return
+            for part in range(s.idle.waited.shape[0]):
+                s.idle.waited[part] += (home >> part & 1) * (now - s.state.now)
+            open &= ~home
         slot = s.line.behind[slot]
 
 
@@ -380,20 +387,28 @@ cdef bint _is_too_small(Sweep s, int64_t c) noexcept nogil:
     return s.walk.too_small[c]
 
 
-cdef inline bint _is_open(Idle idle) noexcept nogil:
-    """Return whether the last stretch in which nothing runs lasts."""
-    return idle.count > 0 and idle.end[idle.count - 1] == NEVER
+cdef void _note_idle(Idle idle, int64_t now, int64_t begin) noexcept nogil:
+    """Begin or end stretches in which nothing runs; before the log begins the use is unknown."""
+    cdef Py_ssize_t part
+    cdef int64_t bit
+    for part in range(idle.running.shape[0]):
+        bit = <int64_t> 1 << part
+        if idle.running[part] > 0:
+            _end_idle(idle, idle.open & bit, now)
+        elif now >= begin and not idle.open & bit:
+            idle.open |= bit
+            idle.begin[part], idle.waited[part] = now, 0
 
 
-cdef void _note_idle(Idle idle, Py_ssize_t running, int64_t now, int64_t begin) noexcept nogil:
-    """Begin or end a stretch in which nothing runs; before the log begins the use is unknown."""
-    cdef bint open = _is_open(idle)
-    if running == 0 and now >= begin and not open:
-        idle.begin[idle.count] = now
-        idle.end[idle.count] = NEVER
-        idle.count += 1
-    elif running > 0 and open:
-        idle.end[idle.count - 1] = now
+cdef void _end_idle(Idle idle, int64_t ended, int64_t now) noexcept nogil:
+    """End the stretches of the parts ``ended``, the sum of 2 ** part."""
+    cdef Py_ssize_t part
+    cdef int64_t* row
+    idle.open &= ~ended
+    for part in range(idle.running.shape[0] if ended else 0):
+        row = add_row(idle.found) if ended >> part & 1 else NULL
+        if row != NULL:
+            row[0], row[1], row[2], row[3] = part, idle.begin[part], now, idle.waited[part]
 
 
 include "happen.pxi"

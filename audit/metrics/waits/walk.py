@@ -4,7 +4,6 @@
 order, which is (arrival, submit, sequence) or that of known priorities; times in epoch s.
 """
 
-from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -180,9 +179,10 @@ def scene(queue: Queued, pool: Pool, rules: InForce, known: LogFacts, *, outage_
     ruled = kernels.Ruled(**rules._asdict())
     most = _most(arrival[waiting], leave[waiting], queue.column("start_time")[log_starters(queue)])
     given = (log, course(np.zeros((4, 0), np.int64)), ruled, nodes, capacity, most)
-    idle = _idle_parts(kernels.find_idle(*given, part) for part in range(parts))
-    long = (idle[1] - idle[0] >= outage_s) & (idle[2] >= outage_s)
-    outages = np.ascontiguousarray(idle[:, long])
+    part, begin, end, waited = kernels.find_idle(*given, parts).T
+    long = np.flatnonzero((end - begin >= outage_s) & (waited >= outage_s))
+    long = long[np.lexsort((begin[long], part[long]))]
+    outages = np.stack([begin[long], end[long], waited[long], part[long]])
     before = np.minimum(leave, known.begin) - queue.column("arrival_time")
     return PoolLog(
         log=log,
@@ -200,12 +200,6 @@ def scene(queue: Queued, pool: Pool, rules: InForce, known: LogFacts, *, outage_
         waiting=pl.DataFrame({"place": waiting, "leave": leave[waiting]}),
         guessed=found.guessed,
     )
-
-
-def _idle_parts(found: Iterable[Ints]) -> Ints:
-    """Return the stretches of all parts of the machine in which nothing runs, and their part."""
-    each = [np.vstack([idle, np.full(idle.shape[1], part)]) for part, idle in enumerate(found)]
-    return np.concatenate(each, axis=1)
 
 
 def log_starters(queue: Queued) -> NDArray[np.bool_]:
