@@ -16,6 +16,7 @@ from typer.main import get_command
 from audit import errors
 from audit.cli.app import INTERRUPTED, app, main
 from audit.config import Config
+from audit.metrics.nodes import GUESSED
 from audit.registry.causes import LACKS
 from audit.registry.requested import MEASURES
 from audit.store import database, snapshots
@@ -161,7 +162,7 @@ def test_every_figure_of_a_summary_is_documented(
         names = re.findall(r"`([^`]+)`", row)
         stem = names[0].rsplit("_", 1)[0]
         documented |= {name.replace("…", stem) for name in names}
-    nodes = {*(lack.share for lack in LACKS), "nodes_guessed_share"}
+    nodes = {*(lack.share for lack in LACKS), *GUESSED}
     interrupted = {
         *("preempted", "lost_work", "lost_share", "freed_share", "suspended_time"),
         *("array_concurrency", "preemptible_share"),

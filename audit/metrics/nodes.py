@@ -67,13 +67,26 @@ class OnNodes(NamedTuple):
     change: Ints
 
 
+GUESSED: Final = ("nodes_guessed_share", "nodes_uneven_share")
+"""The measures of ``Guesses``."""
+
+
+class Guesses(NamedTuple):
+    """How much of what happens on nodes is estimated; shares."""
+
+    amounts: float
+    """Of the node-seconds: those of which the split over nodes is a guess."""
+    fits: float
+    """Of the attempts: those whose requests do not divide evenly among their nodes."""
+
+
 class Placed(NamedTuple):
     """Where the attempts of a pool may run, and ran."""
 
     nodes: OnNodes
     set_of: Ints  # [n]
-    guessed: float | None
-    """Share of the node-seconds of which the split over nodes is a guess; None: no nodes."""
+    guessed: Guesses | None
+    """None: no nodes."""
 
     def by_set(self) -> Ints:
         """Return the capacity of each set, [sets · R]."""
@@ -200,7 +213,8 @@ def placed(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Placed:
     )
     total = int(seconds[at_work].sum())
     share = float(seconds[guessed == 1].sum() / total) if total else 0.0
-    return Placed(nodes, set_of, share)
+    uneven = nodes.most > 1
+    return Placed(nodes, set_of, Guesses(share, float(uneven.mean()) if len(uneven) else 0.0))
 
 
 def _located(

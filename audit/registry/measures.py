@@ -191,6 +191,10 @@ _ANATOMY: Final = (
             "give the amounts on each node: the audit assumes that an attempt filled its nodes in "
             "the order of its node list, or in proportion to their resources", when=_ON_NODES,
             record_label="Share of node time for which amounts on each node were estimated"),
+    Measure("nodes_uneven_share", "Jobs whose requests do not divide evenly among their nodes", ONE,
+            SHARE, _ALL, "share of all attempts whose requests do not divide evenly among their "
+            "nodes: whether they fit is decided CPU by CPU, on the nodes that hold most first",
+            when=_ON_NODES),
     Measure("idle_usable", "Idle capacity that waiting jobs could have used", AREA, RESOURCE_TIME,
             _PLACES, "∫ min(free capacity, Σ size of the jobs that wait with the cause `cycle` or "
             "`unexplained`) dt, divided among jobs in proportion to their sizes", _SPEC_CAUSES,

@@ -294,7 +294,7 @@ def test_the_share_of_node_time_that_was_guessed() -> None:
     made = account(
         describe(frame(records), [POOL]), POOL, 100, durations=Durations(0), log_begin=-1
     )
-    assert made.guessed == 0.5
+    assert made.guessed == (0.5, 0.5)  # 3 CPUs do not divide evenly among two nodes
 
 
 def test_only_nodes_of_its_partition_count() -> None:

@@ -16,6 +16,7 @@ from audit.metrics.attempts.performance import overtakes
 from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.resource_equality import resource_equality
 from audit.metrics.attempts.summary import SummaryOptions, summarise
+from audit.metrics.nodes import GUESSED
 from audit.metrics.pairs import KINDS, PLACES
 from audit.metrics.waits.walk import Plan, Starts
 from audit.model import Period, Pool, Resource
@@ -117,8 +118,8 @@ def passed() -> pl.DataFrame:
 
 def test_each_figure_of_a_summary_has_an_entry_with_unit_and_dimensions() -> None:
     rows = summary(judged(SEVERAL), SEVERAL)
-    guessed = row("nodes_guessed_share", "all", None, 0.1, 1)
-    decided = pl.DataFrame([*passed_over.rows(passed()), guessed], rows.schema, orient="row")
+    guessed = [row(name, "all", None, 0.1, 1) for name in GUESSED]
+    decided = pl.DataFrame([*passed_over.rows(passed()), *guessed], rows.schema, orient="row")
     rows = pl.concat([rows, decided])
     dimensions = {str(metric): set(of["dimension"]) for (metric,), of in rows.group_by("metric")}
     assert dimensions == {key: set(one.dimensions) for key, one in measures.SUMMARY.items()}

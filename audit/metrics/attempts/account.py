@@ -55,6 +55,7 @@ from audit.metrics.attempts.contention import counted_resources
 from audit.metrics.attempts.population import compact, numbered
 from audit.metrics.attempts.reasons import hold_kind, throttled
 from audit.metrics.attempts.recorded import recorded, site_order
+from audit.metrics.nodes import Guesses
 from audit.metrics.preemption import sides
 from audit.metrics.waits import plan as plans
 from audit.metrics.waits.held import longest_hold, placed_holds, recorded_rules
@@ -96,8 +97,7 @@ class Account(NamedTuple):
     """All stretches of the traced attempt's wait, ascending: begin, end (epoch s), cause (key; of
     divided seconds the greatest part) and ``by``: the rule, the kind of hold, ``outage``, why nodes
     were out of service, or ``LAPSE`` of an unexplained stretch after the attempt lapsed."""
-    guessed: float | None
-    """Share of the node-seconds of which the split over nodes is a guess; None: no nodes."""
+    guessed: Guesses | None
     plan: Plan
     starts: Starts | None
     """The evidence for the plan; None: it is configured."""
@@ -261,7 +261,7 @@ def posed(
 
 
 def _columns(
-    booked: WaitSweep, queue: Queued, pool: Pool, names: Sequence[str], guessed: float | None
+    booked: WaitSweep, queue: Queued, pool: Pool, names: Sequence[str], guessed: Guesses | None
 ) -> Iterator[pl.Series]:
     """Yield the columns that the bookings tell, of each attempt in the queue's order."""
     for one in CAUSES:
@@ -367,7 +367,7 @@ def _outages(found: Ints, now: int) -> pl.DataFrame:
     return named.with_columns(pl.col("to_time").clip(upper_bound=now))
 
 
-def _lacks(booked: WaitSweep, pool: Pool, guessed: float | None) -> Iterator[pl.Series]:
+def _lacks(booked: WaitSweep, pool: Pool, guessed: Guesses | None) -> Iterator[pl.Series]:
     """Yield the parts of the seconds booked to ``nodes``, by the resource that was lacking."""
     *each, features, several = booked.lacking.astype(np.float64)
     of = dict.fromkeys((lack.resource for lack in LACKS), np.zeros_like(several))

@@ -25,6 +25,7 @@ from audit.metrics.attempts.performance import Activity
 from audit.metrics.attempts.population import gave_up_total, in_period, occupied, unplannable
 from audit.metrics.attempts.resource_equality import conservation
 from audit.metrics.attempts.similar import of_similar
+from audit.metrics.nodes import GUESSED, Guesses
 from audit.metrics.quantiles import LOWER_QUARTILE, MEDIAN, UPPER_QUARTILE
 from audit.metrics.uncertainty import NONE, Interval, Resamples
 from audit.model import Period, Pool, Standing
@@ -71,7 +72,7 @@ class EarlierResults(NamedTuple):
     entities: Mapping[users.Kind, pl.DataFrame]  # of ``users.by_entities``, for the period
     conserved: SummaryRow  # of ``conservation_of``, for all attempts of the pool
     passed: pl.DataFrame  # of ``passed_over.of_period``
-    guessed: float | None = None  # of ``account.Account``
+    guessed: Guesses | None = None  # of ``account.Account``
 
 
 def summarise(
@@ -110,7 +111,10 @@ def summarise(
     rows.append(known.conserved if known else conservation_of(described, now, options))
     rows += of_similar(described, period, zone, seed, options.resamples)
     if known and known.guessed is not None:
-        rows.append(row("nodes_guessed_share", "all", None, known.guessed, described.height))
+        rows += [
+            row(name, "all", None, value, described.height)
+            for name, value in zip(GUESSED, known.guessed, strict=True)
+        ]
     passed = known.passed if known else passed_over.of_period(described, pool, period, zone)
     rows += passed_over.rows(passed)
     for kind in KINDS:

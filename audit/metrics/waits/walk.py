@@ -15,7 +15,7 @@ from audit.kernels.growing import Table
 from audit.kernels.waits import walk as kernels
 from audit.kernels.waits.walk import Course, Machines, Ruled, Waits
 from audit.metrics.attempts import contention
-from audit.metrics.nodes import Placed, placed, sums_of
+from audit.metrics.nodes import Guesses, Placed, placed, sums_of
 from audit.metrics.waits.queue import (
     NEVER,
     NO_HOLDS,
@@ -137,8 +137,7 @@ class PoolLog(NamedTuple):
     log_resources: int
     rule_count: int
     waiting: pl.DataFrame  # place, leave
-    guessed: float | None
-    """As ``nodes.Placed.guessed``."""
+    guessed: Guesses | None
 
 
 def scene(queue: Queued, pool: Pool, rules: InForce, known: LogFacts, *, outage_s: int) -> PoolLog:

@@ -78,7 +78,8 @@ def test_the_finding_is_about_the_resource_with_most_waiting() -> None:
 def test_the_page_says_how_node_shares_are_known() -> None:
     unexplained = figure("cause_unexplained_share", 0.3)
     for value, text in ((0.03, "For 3.0\u00a0% of the node time"), (0.0, "are known from the log")):
-        known = figure("nodes_guessed_share", value)
-        page = render_html(contents(replace(PART, figures=(*PART.figures, unexplained, known))))
+        known = figure("nodes_guessed_share", value), figure("nodes_uneven_share", value)
+        page = render_html(contents(replace(PART, figures=(*PART.figures, unexplained, *known))))
         assert text in page
+        assert ("requests of 3.0\u00a0% of the jobs do not divide" in page) == bool(value)
         assert "4 GPUs on one node (80.0\u00a0%)" in page
