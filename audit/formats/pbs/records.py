@@ -124,10 +124,10 @@ def typed(texts: pl.DataFrame, *, has_starts: bool = True) -> pl.DataFrame:
     """Convert records; return columns of ``REFUSED`` and ``RECORDS``, and ``remarks``.
 
     Args:
-        texts: ``KEYS``, ``number`` and ``id`` of each record, ``kind`` (``QUEUED`` or
-            ``SIGHTING``), ``ends`` (whether it is the end of a run), ``rerun`` (whether the job
-            then waits again), and ``instant`` (epoch seconds of the head, if needed, or ``why``
-            they are unknown).
+        texts: ``KEYS``, ``number`` and ``id`` of each record, ``kind`` (``QUEUED``, ``SIGHTING``,
+            or ``LEFT`` for the end of an array as a whole), ``ends`` (whether it is the end of a
+            run or of an array), ``rerun`` (whether the job then waits again), and ``instant``
+            (epoch seconds of the head, if needed, or ``why`` they are unknown).
         has_starts: whether the log has records of starts.
     """
     times, counts, sizes = (of_kind(kind) for kind in (KeyKind.TIME, KeyKind.COUNT, KeyKind.SIZE))
@@ -143,6 +143,7 @@ def typed(texts: pl.DataFrame, *, has_starts: bool = True) -> pl.DataFrame:
     frame = texts.drop(*times, *counts, *sizes).hstack(numbers)
     frame = frame.with_columns(**_amounts(texts, frame), **given.faults())
     queued, ends = pl.col("kind") == RecordKind.QUEUED, pl.col("ends")
+    run = pl.col("kind") == RecordKind.SIGHTING
     start, end = pl.col("start"), pl.col("end")
     submit = pl.coalesce("ctime", "qtime", "etime", pl.when(queued).then("instant"))
     early, order, why = shaping.ends_early("fields start, end", "start", "end")
@@ -164,13 +165,16 @@ def typed(texts: pl.DataFrame, *, has_starts: bool = True) -> pl.DataFrame:
         qos="Resource_List.qos",
         reservation=pl.coalesce("resvname", "resvID", "Resource_List.advres"),
         state=shaping.case(
-            (queued, JobState.PENDING), (~ends, JobState.RUNNING), otherwise=_state()
+            (queued, JobState.PENDING),
+            (~run, JobState.CANCELLED),
+            (~ends, JobState.RUNNING),
+            otherwise=_state(),
         ),
         submit_time=submit,
         eligible_time="etime",
-        start_time=pl.when(~queued).then("start"),
+        start_time=pl.when(run).then("start"),
         end_time=pl.when(ends).then(end),
-        occupancy_s=pl.when(ends).then(end - start),
+        occupancy_s=pl.when(run & ends).then(end - start),
         remarks=shaping.remarks(
             (frame["slotless"], SLOTLESS),
             (frame["miscounted"], MISCOUNTED),

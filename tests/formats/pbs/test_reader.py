@@ -222,8 +222,16 @@ def test_an_array_stands_for_its_tasks(
 ) -> None:
     found = one("Q", f"user=ana queue=batch ctime=100 etime=110 {indices}", job)
     assert (found["tasks"], found["array_tasks"]) == (tasks, array_tasks)
-    started = one("S", f"{BASE}{indices}", job)
-    assert (started["tasks"], started["array_tasks"]) == (1, None)
+
+
+@pytest.mark.parametrize("kind", ["S", "s"])
+def test_an_array_as_a_whole_does_not_start(kind: str) -> None:
+    line = f"{HEAD.format(kind, '7[].srv')}{BASE}array_indices=1-100\n".encode()
+    parsed = reader.parse(Block(line, 0, 1), Header(zone="UTC"))
+    assert (parsed.records.height, parsed.refusals.height, parsed.steps) == (0, 0, 1)
+    ended = one("E", f"{BASE}end=300 Exit_status=0", "7[].srv")
+    assert (ended["kind"], ended["state"]) == ("left", "CANCELLED")
+    assert (ended["start_time"], ended["end_time"], ended["occupancy_s"]) == (None, 300, None)
 
 
 @pytest.mark.parametrize(
