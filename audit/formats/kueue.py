@@ -121,11 +121,12 @@ def parse(block: Block, header: Header) -> Parsed:
     events: dict[tuple[str, str], list[_Event]] = {}
     for at, end in zip(starts, [*starts[1:], len(data)], strict=True):
         try:
-            item, _ = decode(data[at:end].decode("utf-8", errors="surrogateescape"))
-            if item.get("kind") == "Workload":
-                workloads.append((at, end, item))
-            elif item.get("kind") == "Event":
-                _note(item, events)
+            document, _ = decode(data[at:end].decode("utf-8", errors="surrogateescape"))
+            for item in _items(document):
+                if item.get("kind") == "Workload":
+                    workloads.append((at, end, item))
+                elif item.get("kind") == "Event":
+                    _note(item, events)
         except (ValueError, RecursionError) as error:
             cut = end == len(data)
             code = RefusalCode.CUT if cut else RefusalCode.SHAPE
@@ -147,6 +148,14 @@ def parse(block: Block, header: Header) -> Parsed:
     return (
         replace(parsed, remarks={**parsed.remarks, ELSEWHERE: elsewhere}) if elsewhere else parsed
     )
+
+
+def _items(document: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield the items of a list that one line holds; the document itself where it is none."""
+    items = document.get("items")
+    for item in items if isinstance(items, list) else [document]:
+        if isinstance(item, Mapping):
+            yield item
 
 
 def _parsed(found: BlockElements, rows: Sequence[Mapping[str, Any]]) -> Parsed:
@@ -171,8 +180,9 @@ def _note(item: Mapping[str, Any], events: dict[tuple[str, str], list[_Event]]) 
 
 
 def _name_of(workload: Any) -> tuple[str, str]:
+    """Return the namespace and the name of a workload; empty where it has none."""
     named = workload if isinstance(workload, Mapping) else {}
-    return str(named.get("namespace")), str(named.get("name"))
+    return str(named.get("namespace") or ""), str(named.get("name") or "")
 
 
 def _instant(text: Any) -> int:
@@ -209,9 +219,10 @@ class _Workload:
         self.mapping = mapping
         self.submit = _instant(self.meta["creationTimestamp"])
         self.conditions = {of["type"]: of for of in self.status.get("conditions") or ()}
-        key = (str(self.meta["namespace"]), str(self.meta["name"]))
-        self.id = holdable("/".join(key))
-        self.events = sorted(events.get(key, ()))
+        self.name = _name_of(self.meta)
+        if not all(self.name):
+            raise ValueError("metadata gives no namespace or no name")
+        self.events = sorted(events.get(self.name, ()))
 
     def when(self, kind: str) -> int | None:
         """Return since when a condition holds; None: it does not."""
@@ -286,13 +297,13 @@ class _Workload:
         priority, of_class = self.spec.get("priority"), self.spec.get("priorityClassRef") or {}
         queue = (self.status.get("admission") or {}).get("clusterQueue")
         texts = {
-            "account": self.meta["namespace"],
+            "account": self.name[0],
             "partition": queue,
             "qos": of_class.get("name") or self.spec.get("priorityClassName"),
             **named,
         }
         return {
-            "job_id": self.id,
+            "job_id": holdable("/".join(self.name)),
             "submit_time": self.submit,
             "walltime_s": None if limit is None else int(limit),
             "priority": None if priority is None else float(priority),

@@ -69,6 +69,16 @@ def agrees(found: pl.DataFrame, wanted: list[dict[str, Any]]) -> None:
         left.remove(mine[0])
 
 
+def test_a_document_on_one_line_gives_the_same() -> None:
+    compact = f"{json.dumps(json.loads(WORKLOADS))}\n".encode()
+    told, whole = parse(compact).records, parse(WORKLOADS).records
+    places = ("line", "byte_offset")
+    assert told.drop(places).equals(whole.drop(places))
+    for items in (None, ["a"]):
+        odd = json.dumps({"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "List", "items": items})
+        assert parse(f"{odd}\n".encode()).records.is_empty()
+
+
 def test_one_snapshot_is_what_is_expected() -> None:
     found = attempts(WORKLOADS)
     agrees(found, EXPECTED["one_snapshot"])
