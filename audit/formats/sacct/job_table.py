@@ -33,7 +33,7 @@ STATES: Final = (
     *("NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "DEADLINE", "OUT_OF_MEMORY"),
 )
 """States by number (enum job_states)."""
-_FLAGS: Final = {1 << 10: "REQUEUED", 1 << 13: "RESIZING"}
+_FLAGS: Final = {1 << 10: "REQUEUED", 1 << 13: "RESIZING", 1 << 19: "REVOKED"}
 _TRES: Final = {1: "cpu", 2: "mem", 3: "energy", 4: "node", 5: "billing", 6: "fs/disk"}
 _TRES_OF_SITE: Final = r"(?:^|,)[0-9]{4,}=[1-9]"
 

@@ -140,7 +140,10 @@ def test_a_row_of_waiting_tasks(listed: str, pending: int, tasks: int, array_tas
 
 @pytest.mark.parametrize(
     ("number", "state"),
-    [*enumerate(STATES), (1 << 10, "REQUEUED"), ((1 << 13) + 1, "RESIZING"), (77, "77")],
+    [
+        *enumerate(STATES),
+        *((1 << 10, "REQUEUED"), ((1 << 13) + 1, "RESIZING"), (1 << 19, "REVOKED"), (77, "77")),
+    ],
 )
 def test_states(number: int, state: str) -> None:
     parsed = read(table({"state": number}))
