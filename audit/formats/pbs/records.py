@@ -239,7 +239,9 @@ def _unread(texts: pl.DataFrame, numbers: pl.DataFrame) -> shaping.Texts:
         text, value = texts[name], numbers["walltime_s" if name == _WALLTIME else name]
         bad = pl.repeat(value=False, n=len(text), eager=True)
         if value.null_count() > text.null_count():
-            known = text.str.contains("^0+$") | text.str.to_lowercase().is_in(list(_NO_LIMIT))
+            known = text.str.contains("^0+(?::0+)*$") | text.str.to_lowercase().is_in(
+                list(_NO_LIMIT)
+            )
             if name == _NODECT:
                 known |= text.str.contains(":")  # read as `nodes`
             bad = text.is_not_null() & value.is_null() & ~known
@@ -362,7 +364,7 @@ def _where(read: Callable[[str], PbsAllocation]) -> Callable[[pl.Series], pl.Dat
 
 def _spans(texts: pl.Series) -> pl.DataFrame:
     read = texts.to_frame("text").select(walltime_s=shaping.clock(pl.col("text"), _SPAN))
-    return read.select(pl.when(pl.col("walltime_s") <= LATEST).then("walltime_s"))
+    return read.select(pl.when(pl.col("walltime_s").is_between(1, LATEST)).then("walltime_s"))
 
 
 def _sizes(texts: pl.Series) -> pl.DataFrame:

@@ -50,6 +50,7 @@ def typed(texts: pl.DataFrame, zone: str) -> pl.DataFrame:
     id_name = "JobID" if "JobID" in given else "JobIDRaw"
     ids = given.text(id_name)
     numbers = ids.str.extract("^([0-9]{1,18})").cast(pl.Int64)
+    limit = _first(given.value("TimelimitRaw") * 60, given.value("Timelimit"))
     columns = {
         **fields.waiting_tasks(ids, given.text(PENDING_TASKS)).to_dict(),
         "elapsed": elapsed,
@@ -57,7 +58,7 @@ def typed(texts: pl.DataFrame, zone: str) -> pl.DataFrame:
         **_with_absent(settled(times, elapsed, suspended, numbers), times, elapsed, suspended),
         **(amounts := _amounts(given)),
         "node_amounts": _on_two_nodes(given.text(BATCH), amounts),
-        "walltime_s": _first(given.value("TimelimitRaw") * 60, given.value("Timelimit")),
+        "walltime_s": limit.set(limit == 0, None),  # no limit
         "priority": given.value("Priority"),
     }
     given.check(id_name, ids.is_null() | fields.unreadable(ids, FieldKind.ID), "is not a job id")
