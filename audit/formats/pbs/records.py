@@ -164,12 +164,7 @@ def typed(texts: pl.DataFrame, *, has_starts: bool = True) -> pl.DataFrame:
         partition="queue",
         qos="Resource_List.qos",
         reservation=pl.coalesce("resvname", "resvID", "Resource_List.advres"),
-        state=shaping.case(
-            (queued, JobState.PENDING),
-            (~run, JobState.CANCELLED),
-            (~ends, JobState.RUNNING),
-            otherwise=_state(),
-        ),
+        state=_state(),
         submit_time=submit,
         eligible_time="etime",
         start_time=pl.when(run).then("start"),
@@ -202,10 +197,13 @@ def shown(name: str, what: str | pl.Expr) -> pl.Expr:
 
 
 def _state() -> pl.Expr:
-    status = pl.col("status")
+    status, kind = pl.col("status"), pl.col("kind")
     torque = pl.col("run_count").is_null()
     over = (pl.col("end") - pl.col("start") >= pl.col("walltime_s")).fill_null(value=False)
     return shaping.case(
+        (kind == RecordKind.QUEUED, JobState.PENDING),
+        (kind == RecordKind.LEFT, JobState.CANCELLED),
+        (~pl.col("ends"), JobState.RUNNING),
         (pl.col("rerun"), REQUEUED),
         (status == 0, JobState.COMPLETED),
         ((status == _OVER_WALLTIME) | (over & (status >= SIGNAL)), "TIMEOUT"),
