@@ -27,6 +27,7 @@ from audit.config.table import Mapped, TableMapping, of_json
 from audit.errors import DialectError
 from audit.formats.dialects import PLAIN, Dialect, Header, Parsed, Reading
 from audit.formats.elements import BlockElements, decode, holdable, starts_of
+from audit.formats.instants import LATEST
 from audit.formats.lines import Block
 from audit.formats.shaping import ends_early, faulted
 from audit.model import RecordKind, RefusalCode
@@ -121,20 +122,26 @@ def parse(block: Block, header: Header) -> Parsed:
     events: dict[tuple[str, str], list[_Event]] = {}
     for at, end in zip(starts, [*starts[1:], len(data)], strict=True):
         try:
-            item, _ = decode(data[at:end].decode("utf-8", errors="surrogateescape"))
-            if item.get("kind") == "Workload":
-                workloads.append((at, end, item))
-            elif item.get("kind") == "Event":
-                _note(item, events)
+            document, _ = decode(data[at:end].decode("utf-8", errors="surrogateescape"))
         except (ValueError, RecursionError) as error:
             cut = end == len(data)
             code = RefusalCode.CUT if cut else RefusalCode.SHAPE
             found.refuse(at, end, f"is not JSON: {error}", code)
+            continue
+        for item in _items(document):
+            if item.get("kind") == "Workload":
+                workloads.append((at, end, item))
+            elif item.get("kind") == "Event":
+                try:
+                    _note(item, events)
+                except (ValueError, OverflowError) as error:
+                    why = f"is not an event of a workload: {error}"
+                    found.refuse(at, end, why[:200], RefusalCode.VALUE)
     rows: list[dict[str, Any]] = []
     for at, end, item in workloads:
         try:
             made = [*_Workload(item, mapping, events).records()]
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             why = f"is not a workload: {type(error).__name__} {error}"
             found.refuse(at, end, why[:200], RefusalCode.VALUE)
             continue
@@ -149,6 +156,14 @@ def parse(block: Block, header: Header) -> Parsed:
     )
 
 
+def _items(document: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield the items of a list that one line holds; the document itself where it is none."""
+    items = document.get("items")
+    for item in items if isinstance(items, list) else [document]:
+        if isinstance(item, Mapping):
+            yield item
+
+
 def _parsed(found: BlockElements, rows: Sequence[Mapping[str, Any]]) -> Parsed:
     numbers = found.texts(())["number"]
     frame = pl.DataFrame(rows, _SCHEMA).insert_column(0, numbers)
@@ -159,11 +174,11 @@ def _parsed(found: BlockElements, rows: Sequence[Mapping[str, Any]]) -> Parsed:
 
 def _note(item: Mapping[str, Any], events: dict[tuple[str, str], list[_Event]]) -> None:
     """Add an event of a workload; events.k8s.io and core events have other keys."""
-    of = item.get("regarding") or item.get("involvedObject") or {}
+    of = item.get("regarding") or item.get("involvedObject")
     at = next(
         filter(None, map(item.get, ("eventTime", "deprecatedLastTimestamp", "lastTimestamp"))), None
     )
-    if of.get("kind") == "Workload" and at is not None:
+    if isinstance(of, Mapping) and of.get("kind") == "Workload" and at is not None:
         note = str(item.get("note") or item.get("message") or "")
         events.setdefault(_name_of(of), []).append(
             _Event(_instant(at), str(item.get("reason")), note)
@@ -171,8 +186,9 @@ def _note(item: Mapping[str, Any], events: dict[tuple[str, str], list[_Event]]) 
 
 
 def _name_of(workload: Any) -> tuple[str, str]:
+    """Return the namespace and the name of a workload; empty where it has none."""
     named = workload if isinstance(workload, Mapping) else {}
-    return str(named.get("namespace")), str(named.get("name"))
+    return str(named.get("namespace") or ""), str(named.get("name") or "")
 
 
 def _instant(text: Any) -> int:
@@ -180,6 +196,14 @@ def _instant(text: Any) -> int:
     if moment.tzinfo is None:
         raise ValueError(f"{text!r} names no zone")
     return int(moment.timestamp())
+
+
+def _whole(value: Any) -> int:
+    """Return a whole number, such as a length in s; ValueError if it is too large for one."""
+    number = int(value)
+    if abs(number) > LATEST:
+        raise ValueError(f"{str(value)[:40]} is too large")
+    return number
 
 
 def quantity(text: Any) -> Fraction:
@@ -209,9 +233,10 @@ class _Workload:
         self.mapping = mapping
         self.submit = _instant(self.meta["creationTimestamp"])
         self.conditions = {of["type"]: of for of in self.status.get("conditions") or ()}
-        key = (str(self.meta["namespace"]), str(self.meta["name"]))
-        self.id = holdable("/".join(key))
-        self.events = sorted(events.get(key, ()))
+        self.name = _name_of(self.meta)
+        if not all(self.name):
+            raise ValueError("metadata gives no namespace or no name")
+        self.events = sorted(events.get(self.name, ()))
 
     def when(self, kind: str) -> int | None:
         """Return since when a condition holds; None: it does not."""
@@ -222,7 +247,7 @@ class _Workload:
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield a record of each admission that is known, and of the waiting now."""
-        past = int(self.status.get("accumulatedPastExecutionTimeSeconds") or 0)
+        past = _whole(self.status.get("accumulatedPastExecutionTimeSeconds") or 0)
         common = {**self._common(), **self._amounts()}
         told = [*self._told()]
         yield from ({**common, **run} for run in told)
@@ -286,16 +311,16 @@ class _Workload:
         priority, of_class = self.spec.get("priority"), self.spec.get("priorityClassRef") or {}
         queue = (self.status.get("admission") or {}).get("clusterQueue")
         texts = {
-            "account": self.meta["namespace"],
+            "account": self.name[0],
             "partition": queue,
             "qos": of_class.get("name") or self.spec.get("priorityClassName"),
             **named,
         }
         return {
-            "job_id": self.id,
+            "job_id": holdable("/".join(self.name)),
             "submit_time": self.submit,
-            "walltime_s": None if limit is None else int(limit),
-            "priority": None if priority is None else float(priority),
+            "walltime_s": None if limit is None else _whole(limit),
+            "priority": None if priority is None else float(_whole(priority)),
             **{name: None if text is None else holdable(str(text)) for name, text in texts.items()},
         }
 

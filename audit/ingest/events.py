@@ -12,7 +12,8 @@ A job's *life* begins with a submission: servers reuse ids after a new start. Wi
 - A job that left (``LEFT``) ended its open run, and replaces it, with its columns. Without an open
   run it never started, or not again, unless another record ended the life.
 - An open run is superseded if another one started later: it ended at an unknown time. A waiting
-  record is superseded once a run has started, until this is requeued.
+  record is superseded once a run has started, until this is requeued. Of the records of a job that
+  a routing queue passed on, the most complete counts: the next queue adds its defaults.
 - An attempt that follows another arrives when that one ended.
 - A run's suspended time is from PAUSED to RESUMED, or to its end.
 
@@ -157,10 +158,12 @@ def _in_lives(events: pl.DataFrame) -> pl.DataFrame:
 def _in_order(events: pl.DataFrame) -> pl.DataFrame:
     """Sort as ``kernels.events`` requires, whatever the order of inputs."""
     known = pl.sum_horizontal(pl.col(name).is_not_null() for name in _CONTENT if name in events)
+    known = known.cast(pl.Int64)
     return (
         events.with_columns(
             order=pl.when(_run).then(0).when(_queued).then(1).otherwise(2),
-            unknown=known.cast(pl.Int64) * -1,
+            # the first of a run counts, and the last of a queue
+            unknown=pl.when(_queued).then(known).otherwise(known * -1),
             ended=pl.col("end_time") * -1,
             again=pl.col("state") == REQUEUED,
         )

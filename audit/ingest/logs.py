@@ -202,7 +202,13 @@ def is_same(stored: str | None, own: str) -> bool:
 
 
 def _check_known(head: bytes, where: str, reading: Reading) -> None:
-    """Check that a dialect recognises a log, or report that it is binary."""
+    """Check that a dialect recognises a log, or report that it is binary.
+
+    Dialects recognise an archive of their logs, as they skip lines that they cannot read.
+    """
+    place, magic = _TAR
+    if head[place : place + len(magic)] == magic and b"\0" in head[:place]:
+        raise LogError(f"{where}: a tar archive: unpack it, and name the logs in it")
     try:
         dialects.detect(head, where, reading)
     except DialectError as error:
@@ -358,9 +364,6 @@ def binary(head: bytes) -> str | None:
 
     Not for logs that a dialect recognises: in these a NUL is a damaged byte.
     """
-    place, magic = _TAR
-    if head[place : place + len(magic)] == magic:
-        return "a tar archive: unpack it, and name the logs in it"
     if b"\0" in head:
         return f"binary: byte {head.index(0)} is NUL; a log is text"
     if len(head) - len(head.translate(None, _CONTROL)) > _MOSTLY * len(head):

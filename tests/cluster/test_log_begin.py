@@ -23,6 +23,11 @@ PBS = (  # the first line was written at 9,000, about a job that was submitted t
     started(EPOCH + 10_000, submit=EPOCH + 50).replace(";7.", ";8."),
 )
 
+ROUTED = (
+    queued(EPOCH + 8_500, ctime=EPOCH, etime=EPOCH + 8_500).replace(";7.", ";6."),
+    started(EPOCH + 8_500, submit=EPOCH, etime=EPOCH + 8_500).replace(";7.", ";6."),
+)
+
 
 def swf(*jobs: tuple[int, int, int]) -> str:
     """A log of jobs: submit, wait and run time, −1 unknown."""
@@ -71,6 +76,9 @@ def test_pbs_alone_has_all_records_of_its_time() -> None:
         # a cancelled job has an end, but no start
         ([swf((0, 10, -1), (500, 0, 700))], (1_200, END)),
         (["\n".join([*PBS, ""])], (9_000, "the first record")),
+        # a routing queue passed a job on that was submitted before
+        (["\n".join([*ROUTED, *PBS, ""])], (8_500, "the first record")),
+        (["\n".join([ROUTED[0], *PBS, ""])], (8_500, "the first record")),
         # the order of lines does not matter
         (["\n".join([*PBS[::-1], ""])], (9_000, "the first record")),
         (["\n".join([*PBS, ""]), swf((8_000, 0, 500))], (8_500, END)),

@@ -69,6 +69,53 @@ def agrees(found: pl.DataFrame, wanted: list[dict[str, Any]]) -> None:
         left.remove(mine[0])
 
 
+def test_a_document_on_one_line_gives_the_same() -> None:
+    compact = f"{json.dumps(json.loads(WORKLOADS))}\n".encode()
+    told, whole = parse(compact).records, parse(WORKLOADS).records
+    places = ("line", "byte_offset")
+    assert told.drop(places).equals(whole.drop(places))
+    for items in (None, ["a"]):
+        odd = json.dumps({"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "List", "items": items})
+        assert parse(f"{odd}\n".encode()).records.is_empty()
+
+
+MADE: Final = {"name": "a", "namespace": "b", "creationTimestamp": "2026-03-02T00:00:00Z"}
+
+
+@pytest.mark.parametrize(
+    ("item", "refused"),
+    [
+        ({"kind": "Event", "involvedObject": "x", "lastTimestamp": "2026-03-02T00:00:00Z"}, 0),
+        ({"kind": "Event", "regarding": [1], "eventTime": "x"}, 0),
+        ({"kind": "Event", "regarding": {"kind": "Workload"}, "eventTime": 5}, 1),
+        ({"kind": "Workload", "metadata": {**MADE, "name": None}}, 1),
+        ({"kind": "Workload", "metadata": MADE, "spec": {"priority": float("inf")}}, 1),
+        ({"kind": "Workload", "metadata": MADE, "spec": {"priority": 10**400}}, 1),
+        (
+            {
+                "kind": "Workload",
+                "metadata": MADE,
+                "spec": {"maximumExecutionTimeSeconds": 10**30},
+            },
+            1,
+        ),
+        (
+            {
+                "kind": "Workload",
+                "metadata": MADE,
+                "status": {"accumulatedPastExecutionTimeSeconds": 10**25},
+            },
+            1,
+        ),
+    ],
+)
+def test_an_odd_item_costs_no_other(item: dict[str, Any], refused: int) -> None:
+    good = {"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "Workload", "metadata": MADE}
+    data = json.dumps({"kind": "List", "items": [item, good]}, indent=4)
+    parsed = parse(f"{data}\n".encode())
+    assert (parsed.records.height, parsed.refusals.height) == (1, refused)
+
+
 def test_one_snapshot_is_what_is_expected() -> None:
     found = attempts(WORKLOADS)
     agrees(found, EXPECTED["one_snapshot"])

@@ -184,6 +184,15 @@ def test_what_an_exclusive_node_keeps_counts() -> None:
     assert found.filter(~pl.col("superseded"))["cpus"].item() == 48
 
 
+def test_a_routing_queue_passes_a_job_on_with_the_defaults_of_the_next() -> None:
+    default = {"queue": "workq", "ctime": 100, "Resource_List.walltime": "24:00:00"}
+    routed, queue = queued(100, queue="route", ctime=100), queued(100, **default)
+    for lines in ([routed, queue], [queue, routed]):
+        for left in ([], [event("D", 140)]):
+            found = attempts_of(day(*lines, *left))
+            assert found.select("partition", "walltime_s").rows() == [("workq", 86_400)]
+
+
 def test_an_array_is_its_tasks() -> None:
     def of(job: str, *lines: str) -> list[str]:
         return [line.replace(";7.srv;", f";{job};") for line in lines]

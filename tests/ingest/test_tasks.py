@@ -8,7 +8,7 @@ from audit.ingest.attempts import attempts_of
 from audit.ingest.tasks import left_of
 from audit.model import RECORDS
 from tests.ingest.test_attempts import dump, execution
-from tests.ingest.test_events import day, queued, started
+from tests.ingest.test_events import day, ended, queued, started
 
 
 def left(*rows: tuple[str, str | None, str], seen: str = "") -> list[tuple[str, str | None, int]]:
@@ -108,6 +108,26 @@ def test_a_deleted_array_of_pbs_never_started_its_other_tasks() -> None:
     assert shown == [
         ("7[3].srv", 1, None, "RUNNING"),
         ("7[].srv", 8, "1-2,4-9", "CANCELLED"),
+    ]
+
+
+def test_a_begun_array_of_pbs_has_tasks_that_wait() -> None:
+    """OpenPBS writes S for the array as a whole when its first task starts, and E at its end."""
+
+    def of(task: str, line: str) -> str:
+        return line.replace(";7.srv;", f";7[{task}].srv;")
+
+    begun = [of("", queued(100, array_indices="1-9")), of("", started(150)), of("3", started(150))]
+    whole = day(*begun)
+    done = day(of("3", ended(150, 190)), of("", ended(150, 200)), input_id="b")
+    shown = ("job_id", "tasks", "array_tasks", "state", "end_time")
+    assert attempts_of(whole).sort("job_id").select(shown).rows() == [
+        ("7[3].srv", 1, None, "RUNNING", None),
+        ("7[].srv", 8, "1-2,4-9", "PENDING", None),
+    ]
+    assert attempts_of(pl.concat([whole, done])).sort("job_id").select(shown).rows() == [
+        ("7[3].srv", 1, None, "COMPLETED", 190),
+        ("7[].srv", 8, "1-2,4-9", "CANCELLED", 200),
     ]
 
 

@@ -9,7 +9,8 @@ keys; the local time at the beginning only where there are none. Types:
 - `D` deleted, `A` aborted by the server, `M` moved to another server, and `R` without keys
   (TORQUE): the job left its run, or the queue. `z`, `r`: its run was suspended, resumed.
 - Others (checkpoints, provisioning, phases of a job that releases nodes, licences, reservations)
-  are counted and skipped.
+  are counted and skipped, and so is the start of an array as a whole (`123[].server`), which its
+  tasks state. Its end is that of the tasks without a record: they were deleted while they waited.
 
 ``ingest.events`` combines all records of a job, from any number of days, into attempts:
 
@@ -43,7 +44,7 @@ from audit.formats.dialects import PLAIN, Dialect, Header, Parsed, Reading, Sele
 from audit.formats.instants import instants
 from audit.formats.lines import Block, Lines, as_text, cut
 from audit.formats.pbs.records import KEYS, REQUEUED, identified, shown, typed
-from audit.formats.shaping import REFUSED, faulted, keyed, shaped
+from audit.formats.shaping import REFUSED, case, faulted, keyed, shaped
 from audit.model import JobState, RecordKind, RefusalCode
 
 KINDS: Final = {
@@ -145,6 +146,7 @@ def parse(block: Block, header: Header) -> Parsed:
         (kind.is_null() | pl.col("id").is_null(), shape, headless),
         (pl.col("kind").is_null() & ~pl.col("passed"), shape, shown("type", "is unknown in PBS")),
     )
+    passed = kind.is_in(list(PASSED_OVER)) | (kind.is_in(["S", "s"]) & _of_array())
     names = ("time", "type", "id", "message")
     bare = line.str.replace(_PREFIX, "$1") if _has_prefix(block.data, spans) else line
     parts = bare.str.splitn(";", 4).struct.rename_fields(names)
@@ -163,7 +165,7 @@ def parse(block: Block, header: Header) -> Parsed:
         .with_columns(pl.when(headed & (pl.col(name) != "")).then(name) for name in names[:3])
         .with_columns(
             kind=kind.replace_strict(KINDS, default=None, return_dtype=pl.String),
-            passed=kind.is_in(list(PASSED_OVER)).fill_null(value=False) & pl.col("whole"),
+            passed=(passed & pl.col("whole")).fill_null(value=False),
         )
         .with_columns(**faulted(faults))
     )
@@ -191,15 +193,24 @@ def _records(good: pl.DataFrame, header: Header) -> list[pl.DataFrame]:
     runs = runs.filter(~bare)
     undated = (runs["type"] == "Q") & runs["ctime"].is_null()
     rerun = pl.col("type") == "R"
-    sighting = pl.when(rerun).then(pl.lit(RecordKind.SIGHTING))
+    kinds = case(
+        (rerun, RecordKind.SIGHTING),
+        ((pl.col("type") == "E") & _of_array(), RecordKind.LEFT),
+        otherwise=pl.col("kind"),
+    )
     named = runs.with_columns(
-        kind=sighting.otherwise("kind"),
+        kind=kinds,
         ends=pl.col("type").is_in(["E", "R"]),
         rerun=rerun,
         **_stamps(runs["time"].set(~undated, None), zone),
     )
     has_starts = not _NO_STARTS.items() <= header.entries.items()
     return [typed(named, has_starts=has_starts), _events(events, zone)]
+
+
+def _of_array() -> pl.Expr:
+    """Return which records are of an array as a whole."""
+    return pl.col("id").str.contains("[]", literal=True)
 
 
 def values(messages: pl.Series) -> pl.DataFrame:

@@ -124,10 +124,10 @@ def typed(texts: pl.DataFrame, *, has_starts: bool = True) -> pl.DataFrame:
     """Convert records; return columns of ``REFUSED`` and ``RECORDS``, and ``remarks``.
 
     Args:
-        texts: ``KEYS``, ``number`` and ``id`` of each record, ``kind`` (``QUEUED`` or
-            ``SIGHTING``), ``ends`` (whether it is the end of a run), ``rerun`` (whether the job
-            then waits again), and ``instant`` (epoch seconds of the head, if needed, or ``why``
-            they are unknown).
+        texts: ``KEYS``, ``number`` and ``id`` of each record, ``kind`` (``QUEUED``, ``SIGHTING``,
+            or ``LEFT`` for the end of an array as a whole), ``ends`` (whether it is the end of a
+            run or of an array), ``rerun`` (whether the job then waits again), and ``instant``
+            (epoch seconds of the head, if needed, or ``why`` they are unknown).
         has_starts: whether the log has records of starts.
     """
     times, counts, sizes = (of_kind(kind) for kind in (KeyKind.TIME, KeyKind.COUNT, KeyKind.SIZE))
@@ -143,6 +143,7 @@ def typed(texts: pl.DataFrame, *, has_starts: bool = True) -> pl.DataFrame:
     frame = texts.drop(*times, *counts, *sizes).hstack(numbers)
     frame = frame.with_columns(**_amounts(texts, frame), **given.faults())
     queued, ends = pl.col("kind") == RecordKind.QUEUED, pl.col("ends")
+    run = pl.col("kind") == RecordKind.SIGHTING
     start, end = pl.col("start"), pl.col("end")
     submit = pl.coalesce("ctime", "qtime", "etime", pl.when(queued).then("instant"))
     early, order, why = shaping.ends_early("fields start, end", "start", "end")
@@ -163,14 +164,12 @@ def typed(texts: pl.DataFrame, *, has_starts: bool = True) -> pl.DataFrame:
         partition="queue",
         qos="Resource_List.qos",
         reservation=pl.coalesce("resvname", "resvID", "Resource_List.advres"),
-        state=shaping.case(
-            (queued, JobState.PENDING), (~ends, JobState.RUNNING), otherwise=_state()
-        ),
+        state=_state(),
         submit_time=submit,
         eligible_time="etime",
-        start_time=pl.when(~queued).then("start"),
+        start_time=pl.when(run).then("start"),
         end_time=pl.when(ends).then(end),
-        occupancy_s=pl.when(ends).then(end - start),
+        occupancy_s=pl.when(run & ends).then(end - start),
         remarks=shaping.remarks(
             (frame["slotless"], SLOTLESS),
             (frame["miscounted"], MISCOUNTED),
@@ -198,10 +197,13 @@ def shown(name: str, what: str | pl.Expr) -> pl.Expr:
 
 
 def _state() -> pl.Expr:
-    status = pl.col("status")
+    status, kind = pl.col("status"), pl.col("kind")
     torque = pl.col("run_count").is_null()
     over = (pl.col("end") - pl.col("start") >= pl.col("walltime_s")).fill_null(value=False)
     return shaping.case(
+        (kind == RecordKind.QUEUED, JobState.PENDING),
+        (kind == RecordKind.LEFT, JobState.CANCELLED),
+        (~pl.col("ends"), JobState.RUNNING),
         (pl.col("rerun"), REQUEUED),
         (status == 0, JobState.COMPLETED),
         ((status == _OVER_WALLTIME) | (over & (status >= SIGNAL)), "TIMEOUT"),
@@ -235,7 +237,9 @@ def _unread(texts: pl.DataFrame, numbers: pl.DataFrame) -> shaping.Texts:
         text, value = texts[name], numbers["walltime_s" if name == _WALLTIME else name]
         bad = pl.repeat(value=False, n=len(text), eager=True)
         if value.null_count() > text.null_count():
-            known = text.str.contains("^0+$") | text.str.to_lowercase().is_in(list(_NO_LIMIT))
+            known = text.str.contains("^0+(?::0+)*$") | text.str.to_lowercase().is_in(
+                list(_NO_LIMIT)
+            )
             if name == _NODECT:
                 known |= text.str.contains(":")  # read as `nodes`
             bad = text.is_not_null() & value.is_null() & ~known
@@ -358,7 +362,7 @@ def _where(read: Callable[[str], PbsAllocation]) -> Callable[[pl.Series], pl.Dat
 
 def _spans(texts: pl.Series) -> pl.DataFrame:
     read = texts.to_frame("text").select(walltime_s=shaping.clock(pl.col("text"), _SPAN))
-    return read.select(pl.when(pl.col("walltime_s") <= LATEST).then("walltime_s"))
+    return read.select(pl.when(pl.col("walltime_s").is_between(1, LATEST)).then("walltime_s"))
 
 
 def _sizes(texts: pl.Series) -> pl.DataFrame:

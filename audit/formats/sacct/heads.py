@@ -1,7 +1,7 @@
 """The head of an sacct log: its header row, the lines before it, and what is wrong with it."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Iterator, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
@@ -96,6 +96,19 @@ def misnamed(lines: Sequence[TextLine]) -> str | None:
                     f"which is needed; add it to --format, or use: {COMMAND}"
                 )
     return None
+
+
+def absent(names: Container[str]) -> Iterator[str]:
+    """Yield what is not known for lack of columns, in words for the user."""
+    spent = "Elapsed" in names or "ElapsedRaw" in names
+    if "Submit" not in names:
+        yield "no column Submit: when jobs arrived, and so how long they waited, is unknown"
+    for name, other, what in (("Start", "End", "started"), ("End", "Start", "ended")):
+        if name not in names and not (spent and other in names):
+            yield (
+                f"no column {name}, nor {other} with Elapsed: when jobs {what} is unknown, so "
+                f"nothing can be measured; write the log again with: {COMMAND}"
+            )
 
 
 def _known(names: Sequence[str]) -> int:

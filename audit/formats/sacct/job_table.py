@@ -33,7 +33,7 @@ STATES: Final = (
     *("NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "DEADLINE", "OUT_OF_MEMORY"),
 )
 """States by number (enum job_states)."""
-_FLAGS: Final = {1 << 10: "REQUEUED", 1 << 13: "RESIZING"}
+_FLAGS: Final = {1 << 10: "REQUEUED", 1 << 13: "RESIZING", 1 << 19: "REVOKED"}
 _TRES: Final = {1: "cpu", 2: "mem", 3: "energy", 4: "node", 5: "billing", 6: "fs/disk"}
 _TRES_OF_SITE: Final = r"(?:^|,)[0-9]{4,}=[1-9]"
 
@@ -124,7 +124,8 @@ def _records(rows: pl.DataFrame) -> pl.DataFrame:
 
 _LISTED: Final = {"AllocTRES": "tres_alloc", "ReqTRES": "tres_req"}
 READ: Final = (
-    *("id_job", "id_array_job", "id_array_task", "array_task_str", PENDING_TASKS),
+    *("id_job", "id_array_job", "id_array_task", "array_task_str", "array_max_tasks"),
+    PENDING_TASKS,
     *("het_job_id", "het_job_offset"),
     *("pack_job_id", "pack_job_offset", "user", "id_user", "account", "id_group", "partition"),
     *("id_qos", "state", "priority", "id_resv", "time_submit", "time_eligible", "time_start"),
@@ -163,6 +164,8 @@ def _job_id() -> pl.Expr:
         pl.coalesce(_known("het_job_offset"), _known("pack_job_offset")),
     )
     tasks = pl.col("array_task_str").map_elements(lambda text: tasks_of(text, {}), pl.String)
+    most = pl.when(~tasks.str.contains("%", literal=True)).then(_positive("array_max_tasks"))
+    tasks = pl.coalesce(pl.format("{}%{}", tasks, most), tasks)
     return case(
         (array.is_not_null() & task.is_not_null(), pl.format("{}_{}", array, task)),
         (array.is_not_null() & tasks.is_not_null(), pl.format("{}_[{}]", array, tasks)),

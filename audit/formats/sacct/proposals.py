@@ -11,7 +11,7 @@ that, if every line proves them.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import pairwise, permutations
 from typing import Final, NamedTuple
@@ -75,6 +75,7 @@ class Sniffed(NamedTuple):
     separator: str
     rows: list[list[str]]  # of the sample, those with the usual number of fields
     trailing: bool
+    longer: tuple[list[str], ...] = ()  # rows with more fields
 
 
 def sniff(lines: Sequence[str], separator: str | None = None) -> Sniffed | None:
@@ -99,11 +100,11 @@ def sniff(lines: Sequence[str], separator: str | None = None) -> Sniffed | None:
             best = rank, Sniffed(candidate, rows, trailing)
     if best is None:
         return None
-    separator, rows, trailing = best[1]
+    separator, rows, trailing, _ = best[1]
     all_rows = [line.split(separator) for line in lines]
     width = len(rows[0]) + trailing
     usual = [row[: len(rows[0])] for row in all_rows if len(row) == width]
-    return Sniffed(separator, usual, trailing)
+    return Sniffed(separator, usual, trailing, tuple(row for row in all_rows if len(row) > width))
 
 
 def separator_for(
@@ -133,9 +134,19 @@ def propose(sniffed: Sniffed) -> Proposal:
     for known in KNOWN:
         layout = SacctLayout(tuple(known.split()), sniffed.separator)
         if (rows := _of_width(sniffed, layout)) and _fitting(rows, layout) * 10 >= len(rows) * 9:
+            layout = next(_longer(known, sniffed), layout)
             return Proposal(tuple(column.name for column in layout.columns))
     guess = _Guess(sniffed.rows)
     return Proposal(tuple(guess.names), tuple(guess.questions))
+
+
+def _longer(known: str, sniffed: Sniffed) -> Iterator[SacctLayout]:
+    """Yield known columns that begin with ``known``, and that all longer lines have."""
+    for names in KNOWN:
+        layout = SacctLayout(tuple(names.split()), sniffed.separator)
+        rows = [row for row in sniffed.longer if len(row) == len(layout.names)]
+        if names.startswith(f"{known} ") and rows and _fitting(rows, layout) == len(rows):
+            yield layout
 
 
 def xdmod(lines: Sequence[str]) -> SacctLayout | None:

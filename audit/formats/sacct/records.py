@@ -1,11 +1,11 @@
 """Columns of sacct's text → typed records. Conventions: see ``text``."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import polars as pl
 
-from audit.formats.instants import LATEST, UNKNOWN, instants
+from audit.formats.instants import LATEST, UNKNOWN, Instants, instants
 from audit.formats.sacct.columns import BY_NAME
 from audit.formats.sacct.repeated import TIMES, UNDECIDED, settled
 from audit.formats.shaping import LARGEST, Fault, Texts, by_distinct, ends_early, faulted, remarks
@@ -50,14 +50,15 @@ def typed(texts: pl.DataFrame, zone: str) -> pl.DataFrame:
     id_name = "JobID" if "JobID" in given else "JobIDRaw"
     ids = given.text(id_name)
     numbers = ids.str.extract("^([0-9]{1,18})").cast(pl.Int64)
+    limit = _first(given.value("TimelimitRaw") * 60, given.value("Timelimit"))
     columns = {
         **fields.waiting_tasks(ids, given.text(PENDING_TASKS)).to_dict(),
         "elapsed": elapsed,
         "suspended_s": suspended,
-        **settled(times, elapsed, suspended, numbers),
+        **_with_absent(settled(times, elapsed, suspended, numbers), times, elapsed, suspended),
         **(amounts := _amounts(given)),
         "node_amounts": _on_two_nodes(given.text(BATCH), amounts),
-        "walltime_s": _first(given.value("TimelimitRaw") * 60, given.value("Timelimit")),
+        "walltime_s": limit.set(limit == 0, None),  # no limit
         "priority": given.value("Priority"),
     }
     given.check(id_name, ids.is_null() | fields.unreadable(ids, FieldKind.ID), "is not a job id")
@@ -152,6 +153,21 @@ _LISTED: Final = {
     FieldKind.MEMORY: _reader(FieldKind.MEMORY, lambda text: {"memory": fields.memory(text)}),
     FieldKind.STATE: _reader(FieldKind.STATE, lambda text: {}),
 }
+
+
+def _with_absent(
+    found: dict[str, pl.Series],
+    times: Mapping[str, Instants],
+    elapsed: pl.Series,
+    suspended: pl.Series,
+) -> dict[str, pl.Series]:
+    """Return times with the start or end that Elapsed gives if the log has no such column."""
+    spent = elapsed + suspended.fill_null(0)
+    if "End" not in times:
+        return {**found, "end_time": found["start_time"] + spent}
+    if "Start" not in times:
+        return {**found, "start_time": found["end_time"] - spent}
+    return found
 
 
 def _first(one: pl.Series, other: pl.Series) -> pl.Series:

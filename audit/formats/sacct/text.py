@@ -12,7 +12,8 @@
   window).
 - Amounts are those of AllocTRES, else AllocGRES, AllocCPUS, NCPUS, AllocNodes and NNodes where
   above 0, else the requested ones. The same holds for types of GPUs.
-- Suspended is its column, else End − Start − Elapsed.
+- Suspended is its column, else End − Start − Elapsed. Without a column Start or End, Elapsed and
+  Suspended give it from the other.
 - A time in the hour that a clock change repeats is read so that the record's own times agree: End −
   Start = Elapsed + Suspended, and nothing is before Submit. Jobs with higher numbers are not
   submitted earlier (``repeated``). If both instances remain possible, the first is used, and
@@ -103,10 +104,7 @@ def header(head: bytes, reading: Reading) -> Header:
     layout, entries, problems = _laid_out(lines, found, reading)
     if problem := layout.problem():
         raise DialectError(f"sacct's columns {', '.join(layout.names)}: {problem}")
-    if "Submit" not in layout.position:
-        problems.append(
-            "no column Submit: when jobs arrived, and so how long they waited, is unknown"
-        )
+    problems += heads.absent(layout.position)
     begin = 0 if found is None else lines.index(found.row) + 1
     if entries["quoted"]:
         lines = [

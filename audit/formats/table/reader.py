@@ -22,6 +22,7 @@ from audit.formats.table.proposals import propose
 from audit.formats.table.values import LAST, records
 
 MOST_COLUMNS: Final = 4096
+_SHOWN_NAMES: Final = 400  # characters of the names of columns in a message
 _LOCAL_TIME: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?$"
 _JSON: Final = re.compile(rb"\s*[\[{]")
 
@@ -85,7 +86,10 @@ def _columns(head: bytes, mapping: TableMapping, reading: Reading) -> dict[str, 
         raise DialectError(f"{len(names):,} columns: a table may have {MOST_COLUMNS:,}")
     if missing := [name for name in wanted if name not in names]:
         listed = ", ".join(map(repr, missing))
-        raise DialectError(f"no column {listed} in line {before or 1}, which names the columns")
+        given = ", ".join(names)
+        shown = given if len(given) <= _SHOWN_NAMES else f"{given[:_SHOWN_NAMES]}…"
+        where = f"in line {before}, which names" if before else "in --columns:"
+        raise DialectError(f"no column {listed} {where} {shown}")
     if twice := [name for name in wanted if names.count(name) > 1]:
         raise DialectError(f"two columns are called {twice[0]!r}: rename one")
     return {"names": json.dumps(names), "separator": separator, "before": str(before)}

@@ -148,8 +148,9 @@ class _RowReader:
         text = self.raw(of)
         value = text.cast(pl.Float64, strict=False)
         value = value.set(~value.is_finite().fill_null(value=True), None)
+        value = value.cast(pl.Int64, strict=False) if name == "nice" else value
         self.unread(of, text, value)
-        return value.cast(pl.Int64) if name == "nice" else value
+        return value
 
     def amount(self, name: str, most: int) -> pl.Series:
         """Return a field that is a whole number ≥ 0 and ≤ ``most``; parts of a byte are dropped."""

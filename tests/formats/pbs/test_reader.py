@@ -105,6 +105,7 @@ def test_what_is_no_attempt_is_counted(kind: str) -> None:
         ("Exit_status=267", "FAILED"),
         ("Exit_status=271 Resource_List.walltime=100", "TIMEOUT"),
         ("Exit_status=271 Resource_List.walltime=101", "CANCELLED"),
+        ("Exit_status=271 Resource_List.walltime=0", "CANCELLED"),
         ("Exit_status=-29 run_count=1", "TIMEOUT"),
         ("Exit_status=-27 run_count=1", "OUT_OF_MEMORY"),
         ("Exit_status=-11", "TIMEOUT"),
@@ -172,6 +173,7 @@ def test_states(message: str, state: str | None) -> None:
             {"cpus": 128, "nodes": 2, "node_list": "n1,n2"},
         ),
         ("Resource_List.walltime=unlimited", {"walltime_s": None}),
+        ("Resource_List.walltime=00:00:00", {"walltime_s": None}),
         ("Resource_List.walltime=144:00:00", {"walltime_s": 518_400}),
         ("Resource_List.walltime=02:43", {"walltime_s": 163}),
         ("Resource_List.walltime=163", {"walltime_s": 163}),
@@ -222,8 +224,16 @@ def test_an_array_stands_for_its_tasks(
 ) -> None:
     found = one("Q", f"user=ana queue=batch ctime=100 etime=110 {indices}", job)
     assert (found["tasks"], found["array_tasks"]) == (tasks, array_tasks)
-    started = one("S", f"{BASE}{indices}", job)
-    assert (started["tasks"], started["array_tasks"]) == (1, None)
+
+
+@pytest.mark.parametrize("kind", ["S", "s"])
+def test_an_array_as_a_whole_does_not_start(kind: str) -> None:
+    line = f"{HEAD.format(kind, '7[].srv')}{BASE}array_indices=1-100\n".encode()
+    parsed = reader.parse(Block(line, 0, 1), Header(zone="UTC"))
+    assert (parsed.records.height, parsed.refusals.height, parsed.steps) == (0, 0, 1)
+    ended = one("E", f"{BASE}end=300 Exit_status=0", "7[].srv")
+    assert (ended["kind"], ended["state"]) == ("left", "CANCELLED")
+    assert (ended["start_time"], ended["end_time"], ended["occupancy_s"]) == (None, 300, None)
 
 
 @pytest.mark.parametrize(

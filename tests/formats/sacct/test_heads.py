@@ -149,3 +149,40 @@ def test_a_log_that_ends_within_a_line_says_so() -> None:
         assert parsed.refusals.select("code", "reason").rows() == [
             ("cut", "the log ends within this record")
         ]
+
+
+TIMED = ["JobID", "State", "Submit", "Start", "End", "Elapsed", "Suspended"]
+SPENT = [
+    ["1", "COMPLETED", "00:00", "01:00", "02:00", "00:50:00", "00:10:00"],
+    ["2", "CANCELLED by 7", "00:00", "01:00", "01:00", "00:00:00", "00:00:00"],
+    ["3", "RUNNING", "00:00", "01:00", "Unknown", "00:30:00", "00:00:00"],
+    ["4", "PENDING", "00:00", "Unknown", "Unknown", "00:00:00", "00:00:00"],
+]
+
+
+def timed(without: str) -> tuple[list[tuple[object, ...]], tuple[str, ...]]:
+    """Start, end and suspended time of each job, of a log that lacks some columns."""
+    kept = [at for at, name in enumerate(TIMED) if name not in without.split()]
+    rows = [[f"{DAY}{text}:00" if len(text) == 5 else text for text in row] for row in SPENT]
+    parsed, problems = read(
+        log([TIMED[at] for at in kept], [[row[at] for at in kept] for row in rows])
+    )
+    assert parsed.refusals.is_empty()
+    shown = parsed.records.select("start_time", "end_time", "suspended_s")
+    return shown.rows(), problems
+
+
+def test_elapsed_gives_a_start_or_an_end_that_the_log_lacks() -> None:
+    whole, no_problem = timed("")
+    assert timed("End") == (whole, no_problem)
+    running = (None, None, None)
+    assert timed("Start") == ([*whole[:2], running, whole[3]], no_problem)
+
+
+@pytest.mark.parametrize("lacking", ["End Elapsed", "Start Elapsed", "Start End"])
+def test_times_that_nothing_gives_are_named(lacking: str) -> None:
+    problems = timed(lacking)[1]
+    named = [name for name in ("Start", "End") if name in lacking.split()]
+    assert len(problems) == len(named)
+    for name, problem in zip(named, problems, strict=True):
+        assert problem.startswith(f"no column {name}, nor ")

@@ -22,6 +22,7 @@ ROW: Mapping[str, object] = {
     "account": "phys",
     "array_task_str": "NULL",
     "array_task_pending": 0,
+    "array_max_tasks": 0,
     "constraints": "",
     "cpus_req": 4,
     "exit_code": 0,
@@ -115,6 +116,10 @@ def test_an_ordinary_job(quoted: bool) -> None:
         ({"id_array_job": 90, "id_array_task": 3}, "90_3"),
         ({"id_array_job": 90, "array_task_str": "0-3%2"}, "90_[0-3%2]"),
         ({"id_array_job": 90, "array_task_str": "0xc"}, "90_[2-3]"),
+        ({"id_array_job": 90, "array_task_str": "0xc", "array_max_tasks": 1}, "90_[2-3%1]"),
+        ({"id_array_job": 90, "array_task_str": "0xc", "array_max_tasks": 0}, "90_[2-3]"),
+        ({"id_array_job": 90, "array_task_str": "0-3%2", "array_max_tasks": 1}, "90_[0-3%2]"),
+        ({"id_array_job": 90, "id_array_task": 3, "array_max_tasks": 2}, "90_3"),
         ({"het_job_id": 100, "het_job_offset": 1}, "100+1"),
         ({"het_job_id": 101, "het_job_offset": 0}, "101+0"),
     ],
@@ -140,7 +145,10 @@ def test_a_row_of_waiting_tasks(listed: str, pending: int, tasks: int, array_tas
 
 @pytest.mark.parametrize(
     ("number", "state"),
-    [*enumerate(STATES), (1 << 10, "REQUEUED"), ((1 << 13) + 1, "RESIZING"), (77, "77")],
+    [
+        *enumerate(STATES),
+        *((1 << 10, "REQUEUED"), ((1 << 13) + 1, "RESIZING"), (1 << 19, "REVOKED"), (77, "77")),
+    ],
 )
 def test_states(number: int, state: str) -> None:
     parsed = read(table({"state": number}))

@@ -69,6 +69,16 @@ def test_memory_is_no_id() -> None:
     assert found["JobID"] == "JobID"
 
 
+def test_a_column_that_later_lines_have_is_proposed() -> None:
+    begins = "COMPLETED|{job}|1|1G|1||{day}00:{job}:00|{day}00:{job}:00|{day}01:{job}:00|00:05:00"
+    rest = "|00:00:00|{day}01:{job}:00|0:0|0:0|1|1||||||00:05:00|01:07.402|01:03.182|02:10.584"
+    short = [f"{begins}{rest}".format(job=job, day=DAY) for job in range(10, 40)]
+    for longer, last in (("p", "Partition"), ("p|q", "TotalCPU"), (None, "TotalCPU")):
+        sniffed = proposals.sniff([*short, f"{short[0]}|{longer}"] if longer else short)
+        assert sniffed is not None
+        assert proposals.propose(sniffed).names[-1] == last
+
+
 def test_a_log_of_jobs_alone() -> None:
     found = proposed([*USAGE, *JOB], steps=False)
     assert {name: found[name] for name in JOB} == {name: name for name in JOB}

@@ -156,3 +156,13 @@ def test_an_allocation_that_repeats_the_request() -> None:
     assert parsed.remarks == {OUTVOTED: 1}
     found = parsed.records.row(0, named=True)
     assert (found["cpus"], found["nodes"], found["node_list"]) == (108, 9, "n[1-9]")
+
+
+def test_a_limit_of_zero_is_none() -> None:
+    """slurmctld requests no limit by it; job_table and JSON contain it."""
+    rows = ("7|00:00:00|0", "8|00:05:00|5", "9|UNLIMITED|")
+    body = "".join(f"{row}|2026-01-01T00:00:00\n" for row in rows)
+    for names in ("JobID|Timelimit|_|Submit", "JobID|_|TimelimitRaw|Submit"):
+        found = parse(f"{names}\n{body}")
+        assert found.records["walltime_s"].to_list() == [None, 300, None]
+        assert not found.remarks

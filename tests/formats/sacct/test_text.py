@@ -476,9 +476,8 @@ def test_rows_of_an_older_format_lack_the_last_columns() -> None:
     reading = Reading(columns=("JobID", "Submit", "Partition"))
     parsed = parse(text, reading)
     assert parsed.records["partition"].to_list() == [None, None, None, "p", "p"]
-    assert sacct.header(text.encode(), reading).problems == (
-        "lines of 2 fields are read as lacking Partition",
-    )
+    first, *_ = sacct.header(text.encode(), reading).problems
+    assert first == "lines of 2 fields are read as lacking Partition"
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def test_without_names_the_columns_are_declared() -> None:
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"id,who\n7,ann\n", "no column 'at' in line 1, which names the columns"),
+        (b"id,who\n7,ann\n", "no column 'at' in line 1, which names id, who"),
         (b"id,who,at,who\n", "two columns are called 'who': rename one"),
         (b"id,who,at," + b"c," * 5000, "5,004 columns: a table may have 4,096"),
         (b"id,who,at," + b"c" * HEAD_BYTES, "the row of names is longer than 256 kB"),

@@ -39,6 +39,13 @@ def one(mapping: TableMapping, **cells: str | None) -> dict[str, Any]:
     return convert([{**GOOD, **cells}], mapping).row(0, named=True)
 
 
+def test_a_number_that_no_column_holds_is_unknown() -> None:
+    mapping = mapped(nice="n", priority="p")
+    found = one(mapping, n="1e25", p="1e25")
+    assert (found["nice"], found["priority"]) == (None, 1e25)
+    assert found["remarks"] == [unreadable("column n")]
+
+
 def test_what_is_refused() -> None:
     mapping = mapped(cpus="c")
     for cells, code, why in (
