@@ -244,7 +244,7 @@ def rows(pool: str, model: Model, likeness: Likeness) -> pl.DataFrame:
                 ("mean_occupancy_s", one.mean_occupancy_s, "s"),
                 ("gap_short", law.short_s, "s"),
                 ("gap_long", law.long_s, "s"),
-                ("gap_share_short", law.share, "1"),
+                ("gap_share_short", law.p, "1"),
                 ("gap_distance", fit.distance, "1"),
                 ("gap_distance_exponential", fit.exponential_distance, "1"),
                 ("gap_p_value", fit.p_value, "1"),

@@ -174,7 +174,8 @@ def test_a_broken_file_is_refused_with_its_place(old: str, new: str, said: str) 
 
 
 def law(share: float, short: float, long: float) -> FittedDistribution:
-    return FittedDistribution(HyperExponential(share, short, long), 0.0, None, 0.0, 0.0)
+    law = HyperExponential(share, short, long)
+    return FittedDistribution(**law._asdict(), distance=0.0, exponential_distance=0.0, gain=0.0)
 
 
 def simple(**changes: object) -> Model:
