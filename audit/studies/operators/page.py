@@ -1,6 +1,6 @@
 """The page of the study of priority operators (``rules``, ``resolution``), and its charts."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from typing import Any, Final
 
@@ -19,7 +19,7 @@ from audit.report.study.charts import Layout, Value, heat_map
 from audit.report.study.page import Study
 from audit.studies.operators import resolution, rules
 from audit.studies.operators.resolution import AREAS, TARGETS, Profile, ResolutionSetting
-from audit.studies.operators.rules import RULES, JudgedOperator, OperatorPoint, OperatorWitness
+from audit.studies.operators.rules import RULES, OperatorPoint, OperatorVerdict, OperatorWitness
 
 BITS: Final = 3
 """Resolution of the charts of densities, as in [R]."""
@@ -250,11 +250,11 @@ def study(setting: ResolutionSetting, on_progress: OnProgress = silent) -> Study
     return layout.study("operators", parts, values)
 
 
-def _lead(judged: Iterable[JudgedOperator]) -> dict[str, object]:
+def _lead(judged: Mapping[str, Sequence[OperatorVerdict]]) -> dict[str, object]:
     # Operators that keep (4) break (13), so (13) does not count.
     keeping = [
         name
-        for name, verdicts in judged
+        for name, verdicts in judged.items()
         if all(verdict.kept for verdict in verdicts if verdict.rule != "edges")
     ]
     return {
@@ -304,8 +304,8 @@ def _differences(beside: pl.DataFrame) -> dict[str, object]:
 # --- rules ---------------------------------------------------------------------------------------
 
 
-def _rule_parts(judged: Iterable[JudgedOperator]) -> dict[str, Any]:
-    verdicts = {(name, one.rule): one.witness for name, found in judged for one in found}
+def _rule_parts(judged: Mapping[str, Sequence[OperatorVerdict]]) -> dict[str, Any]:
+    verdicts = {(name, one.rule): one.witness for name, found in judged.items() for one in found}
     alike = rules.equivalence()
     alike = {**alike, **{(other, one): witness for (one, other), witness in alike.items()}}
     return {
