@@ -375,12 +375,7 @@ def largest_snapshot(work: Workload, present: Bools) -> int:
     return int((sum_before(amounts) - gone(work, amounts)).max(initial=0)) + 1
 
 
-def distinct(values: Ints) -> Ints:
-    """Return the distinct values, ascending; of many values sooner than ``np.unique``."""
-    return distinct_of_ordered(np.sort(values))
-
-
 def distinct_of_ordered(values: Ints) -> Ints:
-    """Return the distinct values of ascending ones."""
+    """Return the distinct values of ascending ones; of many sooner than ``np.unique``."""
     first: Ints = values[np.append(True, values[1:] != values[:-1])[: len(values)]]
     return first

@@ -16,9 +16,9 @@ from typing import Any, Final, NamedTuple
 import polars as pl
 
 from audit.array_types import Ints
-from audit.metrics.attempts.account import NO_HOLDS
 from audit.metrics.attempts.miss import TOLERANCE_S
 from audit.metrics.attempts.opportunities import opportunities
+from audit.metrics.attempts.reasons import NO_HOLDS
 from audit.metrics.waits.opportunities import Opportunities
 from audit.metrics.waits.plan import Passes
 from audit.model import Pool, Window
@@ -80,7 +80,7 @@ def find_windows(
 
     Args:
         held_until: by row of the scenario, epoch s: attempts that a rule holds until then.
-        holds: when attempts were held, columns of ``account.NO_HOLDS``.
+        holds: when attempts were held, columns of ``reasons.NO_HOLDS``.
         log_begin: epoch s; None: with the first end of a started attempt.
     """
     pool, observed = scenario.pool, Observed(scenario.attempts)
