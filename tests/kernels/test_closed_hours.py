@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from audit.kernels import closed_hours as kernels
 from audit.kernels.growing import Table
 from audit.scenario.windows.hours import hours_to_next
-from audit.scenario.windows.occasions import hour_of_week
+from audit.scenario.windows.observed import hour_of_week
 
 HOUR, WEEK = 3_600, 168
 DAYS = 4

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.array_types import Bools, Ints
-from audit.scenario.windows.occasions import DAY_S
+from audit.metrics.closed_hours import DAY_S
 
 LEAST: Final = 20
 """Least number of occasions of either side, and of units of neighbours."""

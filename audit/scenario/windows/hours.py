@@ -21,7 +21,7 @@ from audit.kernels import closed_hours as kernels
 from audit.kernels.closed_hours import Side
 from audit.kernels.growing import Table
 from audit.kernels.hours_table import add_tails, best_stretch, stretches_of_overlap
-from audit.metrics.closed_hours import HOUR_S
+from audit.metrics.closed_hours import DAY_S, HOUR_S
 from audit.model import Window
 from audit.rules import DAY, WEEK
 from audit.scenario.windows.evidence import (
@@ -35,8 +35,7 @@ from audit.scenario.windows.evidence import (
     counted,
     on_days,
 )
-from audit.scenario.windows.observed import Observed
-from audit.scenario.windows.occasions import DAY_S, Seen, hour_of_week
+from audit.scenario.windows.observed import Observed, Seen, hour_of_week
 from audit.scenario.workload import distinct_of_ordered
 
 LEAST_DAYS: Final = 21

@@ -19,6 +19,7 @@ from audit.array_types import Ints
 from audit.metrics.attempts.miss import TOLERANCE_S
 from audit.metrics.attempts.opportunities import opportunities
 from audit.metrics.attempts.reasons import NO_HOLDS
+from audit.metrics.closed_hours import DAY_S
 from audit.metrics.waits.opportunities import Opportunities
 from audit.metrics.waits.plan import Passes
 from audit.model import Pool, Window
@@ -26,11 +27,10 @@ from audit.scenario.delivered.agreement import as_table
 from audit.scenario.delivered.candidates import candidates
 from audit.scenario.delivered.comparing import ComparedStarts, compared_starts
 from audit.scenario.scenario import Scenario
-from audit.scenario.windows import evidence, hours, occasions
+from audit.scenario.windows import evidence, hours
 from audit.scenario.windows.evidence import SINCE, UNTIL, Days, TestedRule, Units
 from audit.scenario.windows.hours import WindowCandidate
-from audit.scenario.windows.observed import Observed
-from audit.scenario.windows.occasions import DAY_S, Seen
+from audit.scenario.windows.observed import EPOCH, Observed, Seen
 
 DISAGREES: Final = "agreement"
 BOOKS: Final = 0.01
@@ -260,8 +260,4 @@ def _dates(days: Days | None) -> dict[str, date]:
     """Return the dates of a window; an open side has no date."""
     since, until = days or (SINCE, UNTIL)
     bounds = {"valid_from": (since, SINCE), "valid_to": (until, UNTIL)}
-    return {
-        name: occasions.EPOCH + timedelta(day)
-        for name, (day, none) in bounds.items()
-        if day != none
-    }
+    return {name: EPOCH + timedelta(day) for name, (day, none) in bounds.items() if day != none}
