@@ -105,8 +105,7 @@ class Task:
     """The setting that describes the cluster; None: ``setting``."""
     pages: bool = True
     """Whether pages of users or accounts may be made, which compare them with all others."""
-    predict: bool = True
-    """Whether to predict starts also in pools without pending jobs."""
+    predict: bool = True  # whether to predict starts also in pools without pending jobs
 
     def of(self, period: Period) -> ClusterSettings:
         """Return the setting of a period."""
@@ -117,8 +116,7 @@ class TableRows(NamedTuple):
     """Rows of a result table, without ``run_id``."""
 
     table: str
-    period: Period | None
-    """None: rows of no single period."""
+    period: Period | None  # None: rows of no single period
     rows: pl.DataFrame
 
 

@@ -26,16 +26,13 @@ class Fitted(NamedTuple):
     """A pool with its inferred policy and rules."""
 
     pool: Pool
-    facts: tuple[Fact, ...]
-    """The assumptions, rule by rule, with their evidence."""
+    facts: tuple[Fact, ...]  # the assumptions, rule by rule, with their evidence
     details: Mapping[str, Any]
     """The same for programs: ``says`` in words, ``evidence`` as rows of the view ``rules``, and
     ``holds`` of the table ``hold_result``."""
     holding: Holding = NOT_HOLDING
-    passes: Passes | None = None
-    """None: the attempts of which the account is made show them."""
-    compared: tuple[ComparedRule, ...] = ()
-    """The agreement of policies, with the rules in force."""
+    passes: Passes | None = None  # None: the attempts of which the account is made show them
+    compared: tuple[ComparedRule, ...] = ()  # the agreement of policies, with the rules in force
 
     @property
     def inference(self) -> PoolInference:
@@ -69,8 +66,7 @@ class Rules(NamedTuple):
 
     limits: tuple[Limit, ...] = ()
     windows: tuple[Window, ...] = ()
-    policy: Policy | None = None
-    """None, also of the others: as configured."""
+    policy: Policy | None = None  # None, also of the others: as configured
     zone: str | None = None
     capacity: int | None = None
     holding: Holding = NOT_HOLDING

@@ -99,8 +99,7 @@ class Account(NamedTuple):
     guessed: float | None
     """Share of the node-seconds of which the split over nodes is a guess; None: no nodes."""
     plan: Plan
-    starts: Starts | None
-    """The evidence for the plan; None: it is configured."""
+    starts: Starts | None  # the evidence for the plan; None: it is configured
     interval_s: int | None
     """The interval of the scheduler's passes, configured or inferred; None: not known."""
 

@@ -81,8 +81,7 @@ class PassedEvidence(NamedTuple):
     triggered: pl.Series | None = None
     """Of each row of ``described``, whether it started after an own end or at a begin time."""
     own_ends: Collection[str] = ()  # users most of whose jobs start after an own end
-    chained: pl.Series | None = None
-    """Of each row of ``described``, whether a chain held it."""
+    chained: pl.Series | None = None  # of each row of ``described``, whether a chain held it
 
 
 NO_EVIDENCE: Final = PassedEvidence()
@@ -162,10 +161,8 @@ class _Among(NamedTuple):
     """The attempts among which entities are judged."""
 
     log: Log
-    described: pl.DataFrame
-    """wait_s and day of each row."""
-    period: pl.DataFrame
-    """``_OF_PERIOD`` of the attempts of the period, with their rows."""
+    described: pl.DataFrame  # wait_s and day of each row
+    period: pl.DataFrame  # ``_OF_PERIOD`` of the attempts of the period, with their rows
     shares: Shares
     evidence: PassedEvidence
 

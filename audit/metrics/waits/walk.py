@@ -51,10 +51,8 @@ STRETCHES: Final = 20_000_000
 class Plan(NamedTuple):
     """Reasons that keep a job from starting although enough is free."""
 
-    reservations: int
-    """The most of them in a walk."""
-    strict: bool = False
-    """Nobody starts behind a job that cannot."""
+    reservations: int  # the most of them in a walk
+    strict: bool = False  # nobody starts behind a job that cannot
 
 
 class Starts(NamedTuple):
@@ -138,8 +136,7 @@ class PoolLog(NamedTuple):
     log_resources: int
     rule_count: int
     waiting: pl.DataFrame  # place, leave
-    guessed: float | None
-    """As ``nodes.Placed.guessed``."""
+    guessed: float | None  # as ``nodes.Placed.guessed``
 
 
 def scene(queue: Queued, pool: Pool, rules: InForce, known: LogFacts, *, outage_s: int) -> PoolLog:

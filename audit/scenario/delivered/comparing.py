@@ -76,10 +76,8 @@ class ComparedStarts:
     rules: Sequence[SiteRule]
     _orderings: dict[Order, PassOrdering] = field(default_factory=dict)
     """The same under all windows."""
-    _before: "ComparedStarts | None" = None
-    """The starts under fewer windows;"""
-    _closed: "ClosedStarts | None" = None
-    """and what the others forbid; None: all may differ."""
+    _before: "ComparedStarts | None" = None  # the starts under fewer windows;
+    _closed: "ClosedStarts | None" = None  # and what the others forbid; None: all may differ
     _counts: dict[SiteRule, Ints] = field(default_factory=dict)
     _served: dict[SiteRule, Ints] = field(default_factory=dict)
     """Of the first rule of each group: rule, place of the judged instant, and attempt that matters

@@ -32,12 +32,9 @@ BEYOND: Final = 0.05
 class Family(NamedTuple):
     """Entities of one kind."""
 
-    of: Column | None
-    """The column that tells them apart; None: all jobs together."""
-    within: Literal["partition", "qos"] | None = None
-    """The column of whose values each is a part."""
-    without: str | None = None
-    """The partition whose jobs are left out."""
+    of: Column | None  # the column that tells them apart; None: all jobs together
+    within: Literal["partition", "qos"] | None = None  # the column of whose values each is a part
+    without: str | None = None  # the partition whose jobs are left out
 
     @property
     def pooled(self) -> bool:
@@ -79,8 +76,7 @@ class Plateaued:
 
     queue: Queued
     resources: tuple[str, ...]
-    rows: pl.DataFrame
-    """The first job of each group: what ``scenario.limits.limits_of`` reads."""
+    rows: pl.DataFrame  # the first job of each group: what ``scenario.limits.limits_of`` reads
     group: Ints  # [n]
     walltime: Ints  # [n], s; where it is unknown, the occupancy
     request: Ints  # [R, G]

@@ -27,18 +27,12 @@ from audit.scenario.releases.triggered import triggered_jobs
 class Holding(NamedTuple):
     """The evidence of a log that some users' jobs were held."""
 
-    own: tuple[Limit, ...] = ()
-    """Limits of single users, which are no rules of the site."""
-    chained: tuple[str, ...] = ()
-    """Users whose jobs start when their previous one ends."""
-    released: tuple[str, ...] = ()
-    """Users with a joint release."""
-    triggered: tuple[str, ...] = ()
-    """Users with own-triggered starts."""
-    by_own_ends: tuple[str, ...] = ()
-    """Users with most starts after own ends."""
-    begin_times: tuple[tuple[str, int], ...] = ()
-    """Users with a begin time, s since local midnight."""
+    own: tuple[Limit, ...] = ()  # limits of single users, which are no rules of the site
+    chained: tuple[str, ...] = ()  # users whose jobs start when their previous one ends
+    released: tuple[str, ...] = ()  # users with a joint release
+    triggered: tuple[str, ...] = ()  # users with own-triggered starts
+    by_own_ends: tuple[str, ...] = ()  # users with most starts after own ends
+    begin_times: tuple[tuple[str, int], ...] = ()  # users with a begin time, s since local midnight
 
 
 NOT_HOLDING = Holding()

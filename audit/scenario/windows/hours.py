@@ -95,8 +95,7 @@ class WindowCandidate(NamedTuple):
 
     rule: Window
     of: "WindowClass"
-    seconds: float
-    """An estimate of the upper bound of the waiting booked to it."""
+    seconds: float  # an estimate of the upper bound of the waiting booked to it
 
     def closed(self, side: NDArray[np.uint8] | None = None) -> kernels.ClosedHours:
         """Return its hours and attempts, for the kernel; ``side``: in place of its own."""

@@ -29,8 +29,7 @@ _MARGIN: Final = 60
 class Observed:
     """The attempts of a pool, [n], by row."""
 
-    attempts: pl.DataFrame
-    """Columns of ``model.DESCRIBED``."""
+    attempts: pl.DataFrame  # columns of ``model.DESCRIBED``
     _numbers: dict[str, Ints] = field(default_factory=dict, init=False, compare=False)
 
     def column(self, name: str) -> Ints:
@@ -113,10 +112,8 @@ class Seen:
     """What a log shows under the rules in force, on a clock."""
 
     observed: Observed
-    opportunities: Opportunities
-    """With the rows of ``observed``."""
-    zone: str
-    """The clock of hours, days and windows."""
+    opportunities: Opportunities  # with the rows of ``observed``
+    zone: str  # the clock of hours, days and windows
 
     @cached_property
     def start_local(self) -> Ints:

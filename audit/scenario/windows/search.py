@@ -45,10 +45,8 @@ class InferredWindow(NamedTuple):
     window: Window
     zone: str  # the clock of its hours
     found: TestedRule
-    starts: int
-    """All starts of the attempts to which it applies, on the days on which it holds."""
-    seconds: int
-    """Waiting with free capacity during which only it forbids the start."""
+    starts: int  # all starts of the attempts to which it applies, on the days on which it holds
+    seconds: int  # waiting with free capacity during which only it forbids the start
 
     def on(self, pool: Pool) -> Pool:
         """Return a pool with this window in force."""
@@ -58,13 +56,11 @@ class InferredWindow(NamedTuple):
 class FoundWindows(NamedTuple):
     """The result of a search."""
 
-    pool: Pool
-    """With the windows."""
+    pool: Pool  # with the windows
     accepted: tuple[InferredWindow, ...] = ()
     failed: tuple[InferredWindow, ...] = ()
     """Those that could have booked most of the others, at most ``MOST_FAILED``."""
-    skipped: str = ""
-    """Why the log was not searched; empty: it was."""
+    skipped: str = ""  # why the log was not searched; empty: it was
     compared: pl.DataFrame | None = None
     """The agreement of the candidates with the windows in force; None: not searched."""
 
@@ -133,10 +129,8 @@ class _Standing(NamedTuple):
     seen: Seen
     candidate: WindowCandidate
     key: str
-    window: InferredWindow | None = None
-    """With its evidence; None: it was not judged yet."""
-    sliced: bool = False
-    """It passes all conditions but perhaps that of the agreement."""
+    window: InferredWindow | None = None  # with its evidence; None: it was not judged yet
+    sliced: bool = False  # it passes all conditions but perhaps that of the agreement
 
 
 def _shared(one: _Standing) -> tuple[Any, ...]:

@@ -142,12 +142,10 @@ def extremes(densities: pl.DataFrame) -> tuple[dict[str, Any], dict[str, Any]]:
 class Profile(NamedTuple):
     """Priorities over the state at one target."""
 
-    curves: pl.DataFrame
-    """operator, state (in hundredths from 0 to 1), priority."""
+    curves: pl.DataFrame  # operator, state (in hundredths from 0 to 1), priority
     bars: pl.DataFrame
     """operator, density, priority and next (digit's priority), of each digit that a state has."""
-    at_balance: pl.DataFrame
-    """operator, density: of the digit that holds priority 0."""
+    at_balance: pl.DataFrame  # operator, density: of the digit that holds priority 0
 
 
 def profile(bits: int, target: float) -> Profile:
