@@ -61,7 +61,7 @@ def nothing(setting: ClusterSettings) -> list[Fitted]:
     return [Fitted(pool, (), {}, passes=UNKNOWN) for pool in setting.pools]
 
 
-class Rules(NamedTuple):
+class InferredRules(NamedTuple):
     """The inference about a pool beyond its configuration, as stored with a run."""
 
     limits: tuple[Limit, ...] = ()
@@ -74,7 +74,7 @@ class Rules(NamedTuple):
     compared: tuple[ComparedRule, ...] = ()
 
     @classmethod
-    def of(cls, found: "Fitted", pool: Pool) -> "Rules":
+    def of(cls, found: "Fitted", pool: Pool) -> "InferredRules":
         """Return what was inferred of a pool that is configured as ``pool``."""
         seen = found.pool
         changed = {
@@ -104,7 +104,7 @@ class Rules(NamedTuple):
         )
 
 
-_RULES: TypeAdapter[Rules] = TypeAdapter(Rules)
+_RULES: TypeAdapter[InferredRules] = TypeAdapter(InferredRules)
 _FACTS: TypeAdapter[tuple[Fact, ...]] = TypeAdapter(tuple[Fact, ...])
 
 
@@ -154,7 +154,7 @@ def in_force(setting: ClusterSettings, found: Sequence[Fitted]) -> dict[str, Any
     pools = {pool.name: pool for pool in setting.pools}
     return {
         one.pool.name: {
-            "rules": _RULES.dump_python(Rules.of(one, pools[one.pool.name]), mode="json"),
+            "rules": _RULES.dump_python(InferredRules.of(one, pools[one.pool.name]), mode="json"),
             "facts": _FACTS.dump_python(one.facts, mode="json"),
             **one.details,
         }

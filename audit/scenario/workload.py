@@ -23,7 +23,7 @@ from audit.metrics.attempts.reasons import held_up
 from audit.metrics.nodes import PLACE
 from audit.metrics.preemption import sides
 from audit.model import SEQUENCE, Pool, PreemptionRule, Standing
-from audit.scenario.limits import UNLIMITED, Limits, limits_of
+from audit.scenario.limits import UNLIMITED, AttemptLimits, limits_of
 from audit.scenario.machines import Machines, machines
 from audit.scenario.ownership import EQUAL_SHARES, Fairshare, Ownership, owners_of, unowned
 from audit.words import OF_TYPE
@@ -80,7 +80,7 @@ class Workload(NamedTuple):
     step_change: Ints  # [S] or [S, R]: what is added to what is free
     step_planned: Bools  # [S], known to planners
     owners: Ownership  # of the n attempts
-    limits: Limits = UNLIMITED  # of the n attempts
+    limits: AttemptLimits = UNLIMITED  # of the n attempts
     machines: Machines | None = None  # of the n attempts, and perhaps later ones; None: sums decide
     preemptible: Preemptible | None = None  # of the n attempts; None: none gives way
 

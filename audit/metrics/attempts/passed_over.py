@@ -52,8 +52,8 @@ from audit.metrics.attempts.population import day_number, ended, in_period, occu
 from audit.metrics.pairs import KINDS, NOTHING_UNSTARTED, PLACES, Kind, Log, Unstarted, paired
 from audit.metrics.passed.tested import JudgedEntity, PairsOfKind
 from audit.metrics.passed.usage import (
+    OrderByUsage,
     Shares,
-    UsageOrder,
     explained,
     follows_usage,
     orders,
@@ -259,7 +259,7 @@ class _Among(NamedTuple):
         if not named:
             return set()
 
-        def under(order: UsageOrder) -> pl.DataFrame:
+        def under(order: OrderByUsage) -> pl.DataFrame:
             usage = order.usage(self.log, self.shares)
             attempts = paired(self.log, kind, usage, self.evidence.unstarted).attempts
             return self._without_triggered(

@@ -55,7 +55,7 @@ class Shares(NamedTuple):
     fairshare: Floats  # 0 to 1; in Fair Tree NaN of accounts
 
 
-class Places(NamedTuple):
+class ChargedNodes(NamedTuple):
     """The node to which each attempt is charged; counts are of attempts that started."""
 
     nodes: Ints  # −1: none, since its account is unknown
@@ -90,7 +90,7 @@ def printed(tree: Tree) -> list[int]:
     return order
 
 
-def places(tree: Tree, attempts: pl.DataFrame) -> Places:
+def places(tree: Tree, attempts: pl.DataFrame) -> ChargedNodes:
     """Return the association of each attempt, by its user, account and partition."""
     nodes = leaf_of(tree, attempts["user"], attempts["account"], attempts["partition"])
     has_account = attempts["account"].is_not_null()
@@ -103,7 +103,7 @@ def places(tree: Tree, attempts: pl.DataFrame) -> Places:
         names = attempts["account"].filter(started & has_account & pl.Series(strange))
         return dict(sorted(names.value_counts().iter_rows()))
 
-    return Places(
+    return ChargedNodes(
         nodes,
         by_account(~unknown & is_account[nodes]),
         by_account(unknown),

@@ -27,7 +27,7 @@ from audit.scenario.delivered.candidates import (
     pass_setting,
 )
 from audit.scenario.delivered.observed import ObservedTurns, observed_turns
-from audit.scenario.limits import SHUT, Limits
+from audit.scenario.limits import SHUT, AttemptLimits
 from audit.scenario.scenario import Scenario
 from audit.scenario.workload import limited, of_limits
 
@@ -261,7 +261,9 @@ class ClosedStarts(NamedTuple):
     instants: Bools  # [m], any of these that waits
 
 
-def _closed_starts(turns: ObservedTurns, before: Limits, after: Limits) -> ClosedStarts | None:
+def _closed_starts(
+    turns: ObservedTurns, before: AttemptLimits, after: AttemptLimits
+) -> ClosedStarts | None:
     """Return what only the added counters may forbid.
 
     Returns:

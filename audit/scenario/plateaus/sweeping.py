@@ -21,7 +21,7 @@ from audit.metrics.attempts.contention import amounts, capacity_steps, time_orde
 from audit.metrics.closed_hours import DAY_S, offsets
 from audit.metrics.waits.queue import NO_STEPS, numbered
 from audit.model import Limit, Pool
-from audit.scenario.limits import UNLIMITED, Limits, limits_of
+from audit.scenario.limits import UNLIMITED, AttemptLimits, limits_of
 from audit.scenario.plateaus.entities import Plateaued, combined
 
 Which = slice | Ints
@@ -181,7 +181,7 @@ def _known_to(jobs: Plateaued, since: int) -> int:
 
 
 def _barriers(jobs: Plateaued, pool: Pool, known_to: int) -> Barriers:
-    limits: Limits = limits_of(jobs.rows, pool, known_to)
+    limits: AttemptLimits = limits_of(jobs.rows, pool, known_to)
     if not limits.some:
         limits = UNLIMITED._replace(first=np.zeros(len(jobs.rows) + 1, np.int64))
     return Barriers(

@@ -35,7 +35,7 @@ from audit.scenario.windows.evidence import (
     counted,
     on_days,
 )
-from audit.scenario.windows.observed import Observed, Seen, hour_of_week
+from audit.scenario.windows.observed import ObservedJobs, Seen, hour_of_week
 from audit.scenario.workload import distinct_of_ordered
 
 LEAST_DAYS: Final = 21
@@ -317,7 +317,7 @@ class _ClassProperty(NamedTuple):
 class WindowClass(NamedTuple):
     """The attempts to which a window applies, and its neighbours; columns are made when needed."""
 
-    observed: Observed
+    observed: ObservedJobs
     by: _ClassProperty
     number: int
 

@@ -26,7 +26,7 @@ _MARGIN: Final = 60
 
 
 @dataclass(frozen=True)
-class Observed:
+class ObservedJobs:
     """The attempts of a pool, [n], by row."""
 
     attempts: pl.DataFrame  # columns of ``model.DESCRIBED``
@@ -111,7 +111,7 @@ class Observed:
 class Seen:
     """What a log shows under the rules in force, on a clock."""
 
-    observed: Observed
+    observed: ObservedJobs
     opportunities: Opportunities  # with the rows of ``observed``
     zone: str  # the clock of hours, days and windows
 

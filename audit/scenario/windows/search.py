@@ -30,7 +30,7 @@ from audit.scenario.scenario import Scenario
 from audit.scenario.windows import evidence, hours
 from audit.scenario.windows.evidence import SINCE, UNTIL, Days, TestedRule, Units
 from audit.scenario.windows.hours import WindowCandidate
-from audit.scenario.windows.observed import EPOCH, Observed, Seen
+from audit.scenario.windows.observed import EPOCH, ObservedJobs, Seen
 
 DISAGREES: Final = "agreement"
 BOOKS: Final = 0.01
@@ -79,7 +79,7 @@ def find_windows(
         holds: when attempts were held, columns of ``reasons.NO_HOLDS``.
         log_begin: epoch s; None: with the first end of a started attempt.
     """
-    pool, observed = scenario.pool, Observed(scenario.attempts)
+    pool, observed = scenario.pool, ObservedJobs(scenario.attempts)
     if observed.last_arrival - observed.first < hours.LEAST_DAYS * DAY_S:
         return FoundWindows(pool, skipped=f"the log has less than {hours.LEAST_DAYS} days")
     if int((observed.waits > TOLERANCE_S).sum()) < LEAST_WAITED:
@@ -143,7 +143,7 @@ class _Choice:
 
     def __init__(
         self,
-        observed: Observed,
+        observed: ObservedJobs,
         found: Opportunities,
         compared: ComparedStarts,
         failed: dict[str, tuple[float, InferredWindow]],

@@ -18,7 +18,7 @@ from audit.report.study import layout
 from audit.report.study.charts import Layout, Value, heat_map
 from audit.report.study.page import Study
 from audit.studies.operators import resolution, rules
-from audit.studies.operators.resolution import AREAS, TARGETS, Profile, ResolutionSetting
+from audit.studies.operators.resolution import AREAS, TARGETS, BitProfile, ResolutionSetting
 from audit.studies.operators.rules import RULES, OperatorPoint, OperatorVerdict, OperatorWitness
 
 BITS: Final = 3
@@ -162,7 +162,7 @@ def _profile(target: float) -> Chart:
     )
 
 
-def _panel(canvas: Canvas, profile: Profile, operator: str, target: float, box: Box) -> None:
+def _panel(canvas: Canvas, profile: BitProfile, operator: str, target: float, box: Box) -> None:
     frame.upwards(canvas, _PRIORITY, box)
     x, y = _PART.between(box.left, box.right), _PRIORITY.between(box.bottom, box.top)
     bars = profile.bars.filter(operator=operator).select("density", "priority", "next")

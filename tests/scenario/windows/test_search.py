@@ -15,7 +15,7 @@ from audit.scenario.delivered.candidates import candidates
 from audit.scenario.delivered.comparing import compared_starts
 from audit.scenario.scenario import Scenario
 from audit.scenario.windows import hours, observed, search
-from audit.scenario.windows.observed import Observed
+from audit.scenario.windows.observed import ObservedJobs
 from audit.scenario.windows.search import find_windows
 from tests.metrics.attempts.test_real_logs import described
 from tests.scenario.windows.sites import LONG, NIGHT, OFFICE, SITES, Planted, half, made
@@ -117,7 +117,7 @@ def test_windows_of_the_same_hours_have_their_own_units() -> None:
     site = planted("window by walltime")
     found, _ = opportunities(site.attempts, site.pool, site.now)
     assert found is not None
-    seen = observed.Seen(Observed(site.attempts), found, site.pool.zone)
+    seen = observed.Seen(ObservedJobs(site.attempts), found, site.pool.zone)
     rules = {one.rule.but(hours=OFFICE, overlap=False): one for one in hours.candidates(seen)}
     alike = [one._replace(rule=rule) for rule, one in rules.items()]
     assert len(alike) > 3

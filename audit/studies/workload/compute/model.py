@@ -106,7 +106,7 @@ class Class:
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class LogModel:
     """The workload of a pool; fields in the order of its file."""
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
@@ -211,7 +211,7 @@ def place(
     )
 
 
-def model_of(placed: ClassifiedAttempts, pool: Pool, cluster: str, seed: int) -> Model:
+def model_of(placed: ClassifiedAttempts, pool: Pool, cluster: str, seed: int) -> LogModel:
     """Return the model of a pool's attempts; ``seed`` is that of the bootstraps (PCG64)."""
     attempts = placed.attempts
     work = float((attempts["size"] * attempts["occupancy_s"]).sum())
@@ -222,7 +222,7 @@ def model_of(placed: ClassifiedAttempts, pool: Pool, cluster: str, seed: int) ->
         if members.height:
             lasted = placed.clock.seconds(part)
             classes.append(_class(members, (label, part), lasted, work, seed + 2 * number))
-    return Model(
+    return LogModel(
         cluster=cluster,
         by=placed.by,
         resource=pool.resource.value,

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from audit.errors import UsageError
 from audit.studies.workload.compute.hyper_exponential import FittedDistribution
-from audit.studies.workload.compute.model import Model
+from audit.studies.workload.compute.model import LogModel
 
 VERSION: Final = 1
 
@@ -30,10 +30,10 @@ _HEAD: Final = """\
 """
 
 
-_MODEL: Final = TypeAdapter(Model)
+_MODEL: Final = TypeAdapter(LogModel)
 
 
-def to_toml(model: Model) -> str:
+def to_toml(model: LogModel) -> str:
     """Return a model as the text of its file."""
     *head, _ = fields(model)
     lines = [_HEAD, f"version = {VERSION}"]
@@ -45,7 +45,7 @@ def to_toml(model: Model) -> str:
     return "\n".join(lines) + "\n"
 
 
-def from_toml(text: str, where: str) -> Model:
+def from_toml(text: str, where: str) -> LogModel:
     """Return the model of the text of the file that errors call ``where``.
 
     Raises UsageError if it is not a model; the message says where and why.
