@@ -123,7 +123,8 @@ def _reference(
     del rows, judged  # before more is made
     classes = (_codes(held[name]) for name in ("partition", "qos", "width_class"))
     strata = _combined(*classes, walltime_class(held["walltime_s"]))
-    jobs = _Jobs(strata, ints(held["arrival_time"]), _codes(held["entity"]), _waits(held))
+    waits = ints(held["wait_s"].fill_null(0))
+    jobs = _Jobs(strata, ints(held["arrival_time"]), _codes(held["entity"]), waits)
     made = _Reference(*(np.full(with_causes.height, -1, np.int64) for _ in _Reference._fields))
     row, over = held["row"].to_numpy(), _ends(held)
     for cut, of_period in _by_period(held, periods):
@@ -132,10 +133,6 @@ def _reference(
         for whole, part in zip(made, found, strict=True):
             whole[row[mine]] = part
     return made
-
-
-def _waits(held: pl.DataFrame) -> Ints:
-    return ints(held["wait_s"].fill_null(0))
 
 
 def _ends(held: pl.DataFrame) -> Ints:

@@ -66,7 +66,7 @@ def forbidden(
     place = counted.place
     if not len(place):
         return FORBIDDEN.to_frame()
-    resources = _resources(limits)
+    resources = [*dict.fromkeys(limit.resource for limit in limits)]
     occupancy = queue.rows["end"] - queue.rows["start_time"]
     length = queue.rows["walltime_s"].fill_null(occupancy).fill_null(1).to_numpy()[place]
     length = np.maximum(length, 1)
@@ -153,10 +153,6 @@ class _Counted(NamedTuple):
         rank = np.argsort(order)
         entries = [made[found[one]][1] for one in order]
         return cls(place, rank[group], users[order], entries)
-
-
-def _resources(limits: Iterable[Limit]) -> list[str | None]:
-    return [*dict.fromkeys(limit.resource for limit in limits)]
 
 
 def _looks(queue: Queued, limits: Sequence[Limit], zone: str) -> Ints:

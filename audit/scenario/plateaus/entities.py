@@ -291,7 +291,8 @@ def plateaued(described: pl.DataFrame, pool: Pool, now: int) -> Plateaued:
         rows = rows.with_columns(shape=places.nodes.shape)
     requests = (f"request {name}" for name in resources)
     shape = ("shape",) if pool.nodes else ()
-    equal = (*COLUMNS, *requests, "walltime_s", *shape, *_throttled(rows))
+    array = ("job_number",) if names_throttles(rows) else ()  # throttled ones stay apart
+    equal = (*COLUMNS, *requests, "walltime_s", *shape, *array)
     place = rows.select(pl.col("place").first().over(equal)).to_series().to_numpy()
     begins, group = np.unique(place, return_inverse=True)
     first = rows[begins]
@@ -310,11 +311,6 @@ def plateaued(described: pl.DataFrame, pool: Pool, now: int) -> Plateaued:
         first=edges,
         members=members,
     )
-
-
-def _throttled(rows: pl.DataFrame) -> tuple[str, ...]:
-    """Return the column that keeps the tasks of throttled arrays in groups of their own."""
-    return ("job_number",) if names_throttles(rows) else ()
 
 
 def _families(first: pl.DataFrame, rows: pl.DataFrame) -> tuple[Family, ...]:
