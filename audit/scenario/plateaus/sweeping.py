@@ -10,7 +10,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from audit import periods
 from audit.array_types import Ints
 from audit.kernels.plateaus.judge import Traces
 from audit.kernels.plateaus.model import Barriers, Supply
@@ -18,7 +17,7 @@ from audit.kernels.plateaus.stops import StopTables
 from audit.kernels.plateaus.sweep import sweep
 from audit.kernels.plateaus.unstartable import Marks
 from audit.metrics.attempts.contention import amounts, capacity_steps, time_order
-from audit.metrics.closed_hours import DAY_S, offsets
+from audit.metrics.closed_hours import DAY_S, LocalClock
 from audit.metrics.waits.queue import NO_STEPS, numbered
 from audit.model import Limit, Pool
 from audit.scenario.limits import UNLIMITED, AttemptLimits, limits_of
@@ -91,21 +90,6 @@ class Stops:
         )
 
 
-def clock(pool: Pool, known_from: int, known_to: int) -> tuple[Ints, Ints]:
-    """Return when each UTC offset of a pool's zone begins, and that offset, s."""
-    found = list(offsets(periods.zone(pool.zone), known_from, max(known_to, known_from + 1)))
-    begins, _, ahead = np.array(found, np.int64).T
-    return begins, ahead
-
-
-def local_days(of: tuple[Ints, Ints], at: Ints) -> Ints:
-    """Return the local days of instants, counted from the epoch's."""
-    begins, ahead = of
-    place = np.maximum(np.searchsorted(begins, at, side="right") - 1, 0)
-    days: Ints = (at + ahead[place]) // DAY_S
-    return days
-
-
 def swept(
     jobs: Plateaued, pool: Pool, limits: Sequence[Limit], since: int, *, climbing: bool
 ) -> tuple[Stops, Climbs | None]:
@@ -123,13 +107,13 @@ def swept(
     level, job = np.zeros((measures, first[-1]), np.int64), np.zeros(first[-1], np.int64)
     made = StopTables(measures, level, job, first[:-1].copy() if climbing else first[:0])
     _sweep(jobs, pool, limits, since, made, _unmarked(len(jobs.resources)))
-    days = clock(pool, known_from, _known_to(jobs, since))
+    clock = LocalClock.of(pool.zone, known_from, _known_to(jobs, since))
     climbs = None
     if climbing:
-        begun = local_days(days, queue.column("start_time"))
+        begun = clock.seconds(queue.column("start_time")) // DAY_S
         climbs = Climbs(first, job.astype(np.int32), list(level), begun)
     del job
-    return _stops(jobs, made, days), climbs
+    return _stops(jobs, made, clock), climbs
 
 
 def marked(jobs: Plateaued, pool: Pool, limits: Sequence[Limit], since: int) -> Ints:
@@ -197,7 +181,7 @@ def _barriers(jobs: Plateaued, pool: Pool, known_to: int) -> Barriers:
     )
 
 
-def _stops(jobs: Plateaued, made: StopTables, days: tuple[Ints, Ints]) -> Stops:
+def _stops(jobs: Plateaued, made: StopTables, clock: LocalClock) -> Stops:
     intervals = made.intervals.taken()
     interval, cell = _halves(made.stops.taken())
     at, user = _halves(made.users.taken())
@@ -213,7 +197,7 @@ def _stops(jobs: Plateaued, made: StopTables, days: tuple[Ints, Ints]) -> Stops:
     interval = interval[order]
     del order, cell
     begin, end = intervals[:, 1], intervals[:, 2]
-    day = local_days(days, begin + (end - begin) // 2).astype(np.int32)
+    day = (clock.seconds(begin + (end - begin) // 2) // DAY_S).astype(np.int32)
     levels = [_narrow(of_measure) for of_measure in intervals[:, 3:].T]
     return Stops(first, group, interval, levels, day, user_stop, user)
 

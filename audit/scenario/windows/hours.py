@@ -21,7 +21,7 @@ from audit.kernels import closed_hours as kernels
 from audit.kernels.closed_hours import Side
 from audit.kernels.growing import Table
 from audit.kernels.hours_table import add_tails, best_stretch, stretches_of_overlap
-from audit.metrics.closed_hours import DAY_S, HOUR_S
+from audit.metrics.closed_hours import DAY_S, HOUR_S, hour_of_week
 from audit.model import Window
 from audit.rules import DAY, WEEK
 from audit.scenario.windows.evidence import (
@@ -35,7 +35,7 @@ from audit.scenario.windows.evidence import (
     counted,
     on_days,
 )
-from audit.scenario.windows.observed import ObservedJobs, Seen, hour_of_week
+from audit.scenario.windows.observed import ObservedJobs, Seen
 from audit.scenario.workload import distinct_of_ordered
 
 LEAST_DAYS: Final = 21

@@ -8,12 +8,10 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from audit import periods
 from audit.array_types import Ints
 from audit.kernels import closed_hours
-from audit.metrics.closed_hours import DAY_S, EPOCH_HOUR, HOUR_S, offsets
+from audit.metrics.closed_hours import DAY_S, LocalClock
 from audit.metrics.waits.opportunities import Opportunities
-from audit.rules import WEEK
 from audit.scenario.limits import WEEK_S
 
 EPOCH: Final = date(1970, 1, 1)
@@ -116,33 +114,20 @@ class Seen:
     zone: str  # the clock of hours, days and windows
 
     @cached_property
+    def clock(self) -> LocalClock:
+        """The clock of the zone over the log."""
+        return LocalClock.of(self.zone, self.observed.first, self.observed.last + 1)
+
+    @cached_property
     def start_local(self) -> Ints:
         """The starts, s on the clock."""
-        return local(self.observed.start[self.opportunities.started], self.zone)
+        return self.clock.seconds(self.observed.start[self.opportunities.started])
 
     @cached_property
     def possible_starts(self) -> closed_hours.PossibleStarts:
         """What the kernel takes."""
         observed, found = self.observed, self.opportunities
-        clock = list(offsets(periods.zone(self.zone), observed.first, observed.last + 1))
-        since, _, ahead = np.array(clock, np.int64).T
         return closed_hours.PossibleStarts(
             *(found.possible, found.free, found.started, self.start_local, observed.reach),
-            *map(np.ascontiguousarray, (since, ahead)),
+            *self.clock,
         )
-
-
-def local(times: Ints, zone: str) -> Ints:
-    """Return instants as seconds since 1970-01-01 00:00 on the clock of a zone."""
-    if len(times) == 0:
-        return times
-    clock = list(offsets(periods.zone(zone), int(times.min()), int(times.max()) + 1))
-    begins, _, ahead = np.array(clock).T
-    seconds: Ints = times + ahead[np.searchsorted(begins, times, "right") - 1]
-    return seconds
-
-
-def hour_of_week(begin: Ints) -> Ints:
-    """Return the hour of the week of instants, s on a clock; 0 begins on Monday at 00:00."""
-    hours: Ints = (begin // HOUR_S + EPOCH_HOUR) % WEEK
-    return hours
