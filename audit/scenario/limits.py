@@ -18,6 +18,7 @@ import polars as pl
 
 from audit import periods
 from audit.array_types import Bools, Ints
+from audit.metrics.attempts.contention import ints
 from audit.metrics.attempts.reasons import any_of, in_scope, names_throttles, throttle
 from audit.metrics.closed_hours import HOUR_S, offsets, spans_of_hours
 from audit.model import Limit, Pool, Window
@@ -263,7 +264,7 @@ def _towards(queue: pl.DataFrame, limit: Limit, counters: int) -> tuple[_Touch, 
 
 def _asked(queue: pl.DataFrame) -> Ints:
     """Return the walltime of each attempt, else its occupancy, s; at least 1."""
-    return np.maximum(_ints(pl.Series(queue["walltime_s"].fill_null(queue["occupancy"]))), 1)
+    return np.maximum(ints(pl.Series(queue["walltime_s"].fill_null(queue["occupancy"]))), 1)
 
 
 def _in_arrays(queue: pl.DataFrame, counters: int) -> tuple[_Touch, list[int]]:
@@ -272,12 +273,8 @@ def _in_arrays(queue: pl.DataFrame, counters: int) -> tuple[_Touch, list[int]]:
     arrays = tasks.group_by("job_number").agg(pl.col("most").first()).sort("job_number")
     number = tasks["job_number"].rank("dense").cast(pl.Int64).to_numpy() - 1
     ones = np.ones(tasks.height, np.int64)
-    touch = _Touch(_ints(tasks["attempt"]), counters + number, ones, ones > 0)
+    touch = _Touch(ints(tasks["attempt"]), counters + number, ones, ones > 0)
     return touch, arrays["most"].to_list()
-
-
-def _ints(column: pl.Series) -> Ints:
-    return column.fill_null(0).to_numpy().astype(np.int64)
 
 
 def _by_attempt(count: int, touches: Sequence[_Touch]) -> tuple[Ints, Ints, Ints, Bools]:

@@ -16,6 +16,7 @@ from audit.metrics.attempts.contention import (
     amounts,
     capacity_steps,
     counted_resources,
+    ints,
     reserved_rows,
 )
 from audit.metrics.attempts.population import only, ordered, unplannable
@@ -193,14 +194,14 @@ def workload_of_rows(
     steps = capacity_steps(pool, in_reservations)
     attempts = only(attempts, ~reserved)
     request = [attempts[name].fill_null(0).to_numpy().astype(np.int64) for name in resources]
-    occupancy = _ints(attempts["occupancy"])
+    occupancy = ints(attempts["occupancy"])
     one = len(resources) == 1
     work = Workload(
-        arrival=_ints(attempts["arrival_time"]),
-        start=_ints(attempts["start_time"].fill_null(NEVER)),
-        end=_ints(attempts["end"].fill_null(NEVER)),
+        arrival=ints(attempts["arrival_time"]),
+        start=ints(attempts["start_time"].fill_null(NEVER)),
+        end=ints(attempts["end"].fill_null(NEVER)),
         occupancy=occupancy,
-        estimate=np.maximum(np.maximum(_ints(attempts["walltime_s"].fill_null(0)), occupancy), 1),
+        estimate=np.maximum(np.maximum(ints(attempts["walltime_s"]), occupancy), 1),
         request=request[0] if one else np.stack(request, 1),
         priority=_priorities(attempts["priority"]),
         blocked=held_up(attempts, pool.limits),
@@ -217,7 +218,7 @@ def workload_of_rows(
         preemptible=_preemptible(attempts, pool.preemption) if "runs" in attempts.columns else None,
     )
     nodes = machines(attempts, in_reservations, pool)
-    return Indexed(work if nodes is None else on_nodes(work, nodes), _ints(attempts["row"]))
+    return Indexed(work if nodes is None else on_nodes(work, nodes), ints(attempts["row"]))
 
 
 def on_nodes(work: Workload, nodes: Machines) -> Workload:
@@ -321,10 +322,6 @@ def _priorities(column: pl.Series) -> Floats:
     if column.null_count() == len(column):
         return np.broadcast_to(np.nan, len(column))
     return column.fill_null(float("nan")).to_numpy().astype(np.float64)
-
-
-def _ints(column: pl.Series) -> Ints:
-    return np.ascontiguousarray(column.to_numpy(), np.int64)
 
 
 def instants(times: Ints) -> pl.Series:

@@ -27,7 +27,7 @@ from audit.kernels.limited import (
 )
 from audit.metrics.attempts.population import only
 from audit.metrics.attempts.reasons import in_scope
-from audit.metrics.waits.queue import NEVER, Queued, in_force, numbered, queued, validity
+from audit.metrics.waits.queue import NEVER, Queued, coded, in_force, queued, validity
 from audit.model import Pool
 from audit.rules import Limit
 
@@ -132,7 +132,7 @@ class _Counted(NamedTuple):
     @classmethod
     def of(cls, queue: Queued, limits: Sequence[Limit], zone: str) -> Self:
         """Of a queue; classes are made by one limit after the other."""
-        group = numbered(queue.rows["user"])
+        group = coded(queue.rows["user"])
         made = [(user, ()) for user in range(int(group.max(initial=0)) + 1)]
         for k, limit in enumerate(limits):
             rules = in_force(queue, [limit], (), zone)

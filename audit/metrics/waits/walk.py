@@ -25,8 +25,8 @@ from audit.metrics.waits.queue import (
     Holds,
     InForce,
     Queued,
+    coded,
     cuts,
-    numbered,
     ranges,
 )
 from audit.model import Pool
@@ -235,7 +235,7 @@ def _log(
     estimate = np.maximum(queue.column("walltime_s"), np.where(started, end - start, 1).clip(1))
     cycle = np.where(started, start - known.interval_s, NEVER)
     request, flags = contention.requests(held, pool), _flags(n, known)
-    user = numbered(held["user"]).astype(np.int32)
+    user = coded(held["user"]).astype(np.int32)
     shape = [found.set_of, *((found.nodes.shape, found.nodes.wide) if pool.nodes else ())]
     alike = _alike(n, waiting, [*request, *shape])
     expected, places = _expected_ends(n, ran, start + estimate)

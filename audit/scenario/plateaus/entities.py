@@ -13,11 +13,11 @@ import polars.selectors as cs
 
 from audit.array_types import Bools, Ints
 from audit.kernels.plateaus.model import EqualJobs, NodeSets, QueuedJobs
-from audit.metrics.attempts.contention import counted_resources, requested, time_order
+from audit.metrics.attempts.contention import counted_resources, ints, requested, time_order
 from audit.metrics.attempts.population import only
 from audit.metrics.attempts.reasons import hold_kind, names_throttles
 from audit.metrics.nodes import Placed, placed, sums_of
-from audit.metrics.waits.queue import Queued, ints, numbered, queued
+from audit.metrics.waits.queue import Queued, coded, queued
 from audit.model import Pool
 
 NOBODY: Final = -1
@@ -189,7 +189,7 @@ class Plateaued:
     def alike(self) -> EqualJobs:
         """The groups as the kernel takes them."""
         sizes, rank = np.unique(self.request[0], return_inverse=True)
-        user = numbered(self.rows["user"])
+        user = coded(self.rows["user"])
         cells, cell = self.cells
         several = np.array([one.single and one.of != "user" for one in self.families], bool)
         parts, part = combined(
@@ -346,11 +346,11 @@ def _numbered(
             inside = (first["partition"] != family.without).fill_null(value=True).to_numpy()
         if family.of is not None:
             names = first[family.of].unique().drop_nulls().sort()
-            key = numbered(first[family.of]) - 1
+            key = coded(first[family.of]) - 1
             inside &= key >= 0
         if family.within is not None:
             places = first[family.within].unique().drop_nulls().sort()
-            place = numbered(first[family.within]) - 1
+            place = coded(first[family.within]) - 1
             inside &= place >= 0
             key += place * len(names)
         if "qos" in (family.of, family.within):

@@ -17,7 +17,7 @@ import polars as pl
 
 from audit.array_types import Bools, Ints
 from audit.metrics.attempts.contention import largest_amounts
-from audit.metrics.waits.queue import numbered
+from audit.metrics.waits.queue import coded
 from audit.model import Limit, Pool
 from audit.scenario.plateaus.capacity import CapacityBelow, capacity_below
 from audit.scenario.plateaus.entities import FAMILIES, Family, LimitedQuantity, Plateaued, plateaued
@@ -103,7 +103,7 @@ class PlateauSearch:
 
     def __post_init__(self) -> None:
         """Number the users."""
-        self.user = numbered(self.jobs.queue.rows["user"])
+        self.user = coded(self.jobs.queue.rows["user"])
         self.holds = largest_amounts(self.pool)
 
     def stops(self, limits: Iterable[Limit]) -> Stops:

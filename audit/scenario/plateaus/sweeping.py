@@ -18,7 +18,7 @@ from audit.kernels.plateaus.sweep import sweep
 from audit.kernels.plateaus.unstartable import Marks
 from audit.metrics.attempts.contention import amounts, capacity_steps, time_order
 from audit.metrics.closed_hours import DAY_S, LocalClock
-from audit.metrics.waits.queue import NO_STEPS, numbered
+from audit.metrics.waits.queue import NO_STEPS, coded
 from audit.model import Limit, Pool
 from audit.scenario.limits import UNLIMITED, AttemptLimits, limits_of
 from audit.scenario.plateaus.entities import Plateaued, combined
@@ -124,7 +124,7 @@ def marked(jobs: Plateaued, pool: Pool, limits: Sequence[Limit], since: int) -> 
     alone = jobs.without_entities
     none = np.zeros(0, np.int64)
     made = StopTables(len(jobs.measures), none.reshape(len(jobs.measures), 0), none, none)
-    user = numbered(jobs.rows["user"])
+    user = coded(jobs.rows["user"])
     pairs, pair = combined(user[:, None], jobs.set_of[:, None])
     first = np.searchsorted(pairs[:, 0], np.arange(int(user.max(initial=0)) + 2))
     sets = np.ascontiguousarray(pairs[:, 1])

@@ -16,7 +16,7 @@ import polars.selectors as cs
 from audit.array_types import Bools, Ints, ShortInts
 from audit.metrics.attempts.population import is_in_order, only
 from audit.metrics.closed_hours import DAY_S, HOUR_S, LocalClock
-from audit.metrics.waits.queue import READ, Queued, numbered, queued
+from audit.metrics.waits.queue import READ, Queued, coded, queued
 from audit.model import SEQUENCE, Pool
 from audit.scenario.releases.room import Room
 from audit.scenario.releases.under_limits import UnderLimits
@@ -74,7 +74,7 @@ def user_jobs(described: pl.DataFrame, pool: Pool, now: int) -> UserJobs:
     del read
     queue = queued(own, now, pl.col("size") > 0)
     del own
-    user = numbered(queue.rows["user"]).astype(np.int32)
+    user = coded(queue.rows["user"]).astype(np.int32)
     room, limits = Room(queue, pool), UnderLimits(queue, pool)
     arrival, end = queue.column("arrival_time"), queue.column("end")
     first = min(arrival.min(initial=0), end.min(initial=0))

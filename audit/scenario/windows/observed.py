@@ -10,6 +10,7 @@ import polars as pl
 
 from audit.array_types import Ints
 from audit.kernels import closed_hours
+from audit.metrics.attempts.contention import ints
 from audit.metrics.closed_hours import DAY_S, LocalClock
 from audit.metrics.waits.opportunities import Opportunities
 from audit.scenario.limits import WEEK_S
@@ -32,8 +33,7 @@ class ObservedJobs:
 
     def column(self, name: str) -> Ints:
         """Return a column of whole numbers, [n]; 0 where it is not known."""
-        values = self.attempts[name].fill_null(0).cast(pl.Int64)
-        return np.ascontiguousarray(values.to_numpy())
+        return ints(self.attempts[name])
 
     def numbered(self, name: str) -> Ints:
         """Return the number of each attempt's user, partition or QOS, [n]; else ``UNKNOWN``."""
