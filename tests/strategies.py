@@ -19,7 +19,7 @@ from audit.metrics.slurm.usage import SlurmUsage
 from audit.model import ATTEMPTS, Backfill, Order, Policy, Pool, Resource
 from audit.model import CapacityStep as Declared
 from audit.policies import takers
-from audit.scenario.limits import NO_EDGES, ROOM, SHUT, UNLIMITED, Edges, Limits
+from audit.scenario.limits import NO_EDGES, ROOM, SHUT, UNLIMITED, AttemptLimits, WindowEdges
 from audit.scenario.multifactor import Multifactor, Priorities
 from audit.scenario.ownership import Fairshare, Ownership
 from audit.scenario.workload import NEVER, Preemptible, Workload
@@ -452,7 +452,7 @@ def _preemptible(log: Log) -> Preemptible | None:
     )
 
 
-def limits_of(log: Log) -> Limits:
+def limits_of(log: Log) -> AttemptLimits:
     """The limits and windows of a log's attempts."""
     if not log.most and not log.windows:
         return UNLIMITED
@@ -464,7 +464,7 @@ def limits_of(log: Log) -> Limits:
     ]
     flat = [touch for each in touches for touch in each]
     counter, amount, binding = zip(*flat, strict=True) if flat else ((), (), ())
-    return Limits(
+    return AttemptLimits(
         np.cumsum([0, *map(len, touches)]),
         np.array(counter, np.int64),
         np.array(amount, np.int64),
@@ -477,7 +477,7 @@ def limits_of(log: Log) -> Limits:
     )
 
 
-def _edges(log: Log) -> Edges:
+def _edges(log: Log) -> WindowEdges:
     """Known one by one until some time after the first attempt, then by their period."""
     if not log.windows:
         return NO_EDGES
@@ -492,7 +492,7 @@ def _edges(log: Log) -> Edges:
             if window.closed(t) != before:
                 edges.append((t, k, SHUT if window.closed(t) else -SHUT))
     time, counter, change = np.array(edges, np.int64).reshape(-1, 3).T.copy()
-    return Edges(time, counter, change, int((time > until).sum()), period)
+    return WindowEdges(time, counter, change, int((time > until).sum()), period)
 
 
 def ownership_of(log: Log, ranking: Ranking) -> Ownership:

@@ -211,7 +211,7 @@ def test_the_page_of_operators_says_what_the_checker_finds() -> None:
     page = document("docs/operators.md")
     keeping = [
         name
-        for name, verdicts in rules.conformance()
+        for name, verdicts in rules.conformance().items()
         if all(verdict.kept for verdict in verdicts if verdict.rule != "edges")
     ]
     assert len(keeping) == 5

@@ -43,7 +43,6 @@ TESTED_IN: Final = {
     "pipeline/computing": "oneoff/test_audit",
     "report/owner/card": "test_json_answers",
     "metrics/waits/held": "metrics/attempts/test_account",
-    "metrics/closed_hours": "scenario/test_limits",
     "report/charts/series": "report/sections/waits/test_charts",
     "report/render/identity": "oneoff/test_verify",
     "store/streams": "store/test_database",

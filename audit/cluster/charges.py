@@ -66,8 +66,7 @@ class PenaltyComparison(NamedTuple):
 
     penalties: pl.DataFrame
     """Columns of ``PENALTIES``; empty if amounts of only one resource are known."""
-    charges: pl.DataFrame
-    """Columns of ``CHARGES``."""
+    charges: pl.DataFrame  # columns of ``CHARGES``
 
 
 def charged(

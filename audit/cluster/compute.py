@@ -1,6 +1,7 @@
 """Computes the rows of the result tables from the attempts of a cluster."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -11,6 +12,7 @@ import polars.selectors as cs
 from audit.cluster import charges, ranking
 from audit.cluster.delivered import Agreed, delivered
 from audit.cluster.fairshare import FairshareInputs, histories
+from audit.cluster.identity import Identity
 from audit.cluster.passed import OfLog
 from audit.cluster.predicted import predicted
 from audit.cluster.rules import recorded_rules, rules_of, waiting_by_rule, with_waiting
@@ -40,7 +42,6 @@ from audit.metrics.attempts.summary import (
     summarise,
 )
 from audit.metrics.fairshare.requested import beyond_request
-from audit.metrics.passed.usage import Shares
 from audit.metrics.preemption import interrupted
 from audit.model import OBSERVED, Period, Pool, Standing
 from audit.on_disk import on_disk, release
@@ -85,43 +86,49 @@ HOLDS: Final = pl.Schema(
 )
 
 
-class Wanted(NamedTuple):
-    """The periods and attempts for which rows are made."""
+@dataclass(frozen=True)
+class Task:
+    """The input of a computation of a cluster's figures."""
 
-    seeds: Mapping[Period, int]
-    """The periods to report, and the seeds of their bootstraps."""
-    kept: Collection[Period] = ()
-    """The other current periods, whose figures stay."""
-    window: ComputedWindow = WHOLE
+    attempts: pl.DataFrame  # those that the window needs, or all; columns of ``model.ATTEMPTS``
+    setting: ClusterSettings
+    fairshare: FairshareInputs
+    due: Sequence[Identity]  # the runs, one for each period
+    kept: Mapping[Period, str] = field(default_factory=dict)
+    """Other current periods and their runs, whose figures stay; all others are removed."""
+    window: ComputedWindow = WHOLE  # the attempts and days of the due periods; those of others stay
     history_s: int | None = None
     """Seconds before the end of a period that are its log; None: all attempts are."""
-    settings: Mapping[Period, ClusterSettings] = {}
-    """Those of reported periods, which differ in evidence alone; others: that of the cluster."""
-    predict: bool = True
-    """Whether to predict starts also in pools without pending jobs."""
-    folder: Path | None = None
-    """For temporary files of long tables; None: they stay in memory."""
+    settings: Mapping[Period, ClusterSettings] = field(default_factory=dict)
+    """Those of due periods, which differ in evidence alone; others: ``setting``."""
+    newest: ClusterSettings | None = None
+    """The setting that describes the cluster; None: ``setting``."""
+    pages: bool = True
+    """Whether pages of users or accounts may be made, which compare them with all others."""
+    predict: bool = True  # whether to predict starts also in pools without pending jobs
+
+    def of(self, period: Period) -> ClusterSettings:
+        """Return the setting of a period."""
+        return self.settings.get(period, self.setting)
 
 
 class TableRows(NamedTuple):
     """Rows of a result table, without ``run_id``."""
 
     table: str
-    period: Period | None
-    """None: rows of no single period."""
+    period: Period | None  # None: rows of no single period
     rows: pl.DataFrame
 
 
 class _Work(NamedTuple):
     """Data that figures of all pools and periods use."""
 
-    setting: ClusterSettings
-    wanted: Wanted
+    task: Task
+    seeds: Mapping[Period, int]
     config: Config
     ranked: ownership.Fairshare
     compared: ownership.Fairshare  # for orders that may be the site's
-    shares: Shares
-    lower_priority: Mapping[str, Collection[str]]
+    folder: Path | None
     effort: Effort
     progress: OnProgress
 
@@ -132,26 +139,22 @@ class _Work(NamedTuple):
 
     def kept(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Return a table that is needed for long, in little memory."""
-        return on_disk(population.compact(frame), self.wanted.folder)
-
-    def of(self, period: Period) -> ClusterSettings:
-        """Return the setting of a period."""
-        return self.wanted.settings.get(period, self.setting)
+        return on_disk(population.compact(frame), self.folder)
 
 
 def compute(
-    attempts: pl.DataFrame,
-    setting: ClusterSettings,
-    wanted: Wanted,
+    task: Task,
+    seeds: Mapping[Period, int],
     config: Config,
-    fairshare: FairshareInputs,
+    folder: Path | None = None,
     effort: Effort = ALL,
     on_progress: OnProgress = silent,
 ) -> Iterator[TableRows]:
     """Yield all results of a cluster as they are made, which keeps memory low.
 
     Args:
-        attempts: columns of ``model.ATTEMPTS``: all of the cluster, or those the window needs.
+        seeds: those of the bootstraps, by due period.
+        folder: for temporary files of long tables; None: they stay in memory.
         effort: executor of fair start times.
         on_progress: called with the current stage, its progress and its total.
 
@@ -159,30 +162,29 @@ def compute(
         Rows that include ``cluster`` and ``period``. Rows about jobs have no period: their run is
         that of the period in which the job ended.
     """
+    setting, fairshare = task.setting, task.fairshare
     ranked = ranking.of(fairshare, setting, (pool.policy for pool in setting.pools))
     compared = ranking.of_candidates(fairshare, setting, ranked)
-    configured = (fairshare.of_all, fairshare.lower_priority)
-    work = _Work(setting, wanted, config, ranked, compared, *configured, effort, on_progress)
-    tables = _tables(work, attempts, fairshare)
-    del attempts
+    work = _Work(task, seeds, config, ranked, compared, folder, effort, on_progress)
     cluster = pl.lit(setting.cluster).alias("cluster")
-    for table, period, rows in tables:
+    for table, period, rows in _tables(work):
         named = [] if period is None else [pl.lit(period.name).alias("period")]
         yield TableRows(table, period, rows.with_columns(cluster, *named))
         del rows  # before more is made
 
 
-def _tables(work: _Work, attempts: pl.DataFrame, fairshare: FairshareInputs) -> Iterator[TableRows]:
+def _tables(work: _Work) -> Iterator[TableRows]:
     """Yield as ``compute``, without the names of cluster and period."""
-    setting, metrics = work.setting, work.config.metrics
-    seeds, kept, window = work.wanted[:3]
-    described = work.kept(
-        population.describe(attempts, setting.pools, setting.partition_pool, tau_s=metrics.tau_s)
+    task, seeds, metrics = work.task, work.seeds, work.config.metrics
+    setting, fairshare, window = task.setting, task.fairshare, task.window
+    described = population.describe(
+        task.attempts, setting.pools, setting.partition_pool, tau_s=metrics.tau_s
     )
+    described = work.kept(described)
     yield TableRows("coverage_result", None, of_days(described, setting.zone, window))
     charged = charges.charged(described, setting, fairshare)
     charged = work.kept(charges.beyond_requests(charged, setting, fairshare))
-    del attempts, described
+    del described
     for period in seeds:
         parts = histories(charged, setting, period, fairshare)
         yield from (TableRows(HISTORY, period, part) for part in parts)
@@ -202,15 +204,15 @@ def _tables(work: _Work, attempts: pl.DataFrame, fairshare: FairshareInputs) -> 
         jobs, agreed = _with_delivered(work, jobs, log)
         del log
         yield from _fidelities(work, scenario.but(attempts=jobs), booked, agreed)
-        if work.wanted.predict or (scenario.attempts["standing"] == Standing.PENDING).any():
+        if task.predict or (scenario.attempts["standing"] == Standing.PENDING).any():
             work.begin(_STARTS)
-            nightly = work.wanted.history_s is not None
+            nightly = task.history_s is not None
             starts = predicted(scenario, setting.zone, window, nightly=nightly)
             yield TableRows("prediction_result", None, starts.with_columns(pool=pl.lit(pool.name)))
             work.progress(_STARTS, 1, 1)
         del scenario, of_pool
         work.begin(_FIGURES, len(seeds))
-        jobs = work.kept(similar.similar_waits(jobs, [*seeds, *kept]))
+        jobs = work.kept(similar.similar_waits(jobs, [*seeds, *task.kept]))
         stuck = similar.stuck(jobs, pool, setting.now, metrics.tolerance_s)
         own = population.only(window.own(jobs), pl.col("tasks") > 0)
         stuck = stuck.join(own, on=["job_id", "attempt"], how="semi", maintain_order="left")
@@ -228,8 +230,8 @@ def _completed(work: _Work, scenario: Scenario, budget_s: float) -> tuple[pl.Dat
     Args:
         budget_s: estimated CPU seconds for the fair start times of the papers.
     """
-    metrics, pool, setting = work.config.metrics, scenario.pool, work.setting
-    window, effort = work.wanted.window, work.effort
+    metrics, pool, setting = work.config.metrics, scenario.pool, work.task.setting
+    window, effort = work.task.window, work.effort
     work.begin(_WAITS)
     shares = resource_equality(
         beyond_request(interrupted(scenario.attempts), pool),
@@ -272,18 +274,18 @@ def _with_delivered(
     work: _Work, jobs: pl.DataFrame, log: Scenario
 ) -> tuple[pl.DataFrame, Mapping[Period, Agreed]]:
     """Add the delays of attempts by later arrivals; return also which rules agree with the log."""
-    seeds, kept, window, history_s = work.wanted[:4]
+    task, window = work.task, work.task.window
     if work.compared != work.ranked:
         log = log.but(fairshare=work.compared)
     work.begin(_DELIVERED)
     found, agreed = delivered(
         log,
-        work.setting.shown_of(log.pool.name).holding,
-        [*seeds, *(period for period in kept if window.overlaps(period))],
-        history_s,
+        task.setting.shown_of(log.pool.name).holding,
+        [*work.seeds, *(period for period in task.kept if window.overlaps(period))],
+        task.history_s,
         None if window.whole else window.holds(),
         work.config.metrics.tau_s,
-        {period: work.of(period).shown_of(log.pool.name).compared for period in seeds},
+        {period: task.of(period).shown_of(log.pool.name).compared for period in work.seeds},
         work.kept,
     )
     work.progress(_DELIVERED, 1, 1)
@@ -297,15 +299,15 @@ def _fidelities(
     """Yield how well rules agree with the starts of each period, how well the policy of a pool
     reproduces it, and what the account assumes.
     """
-    pool, setting = scenario.pool, work.setting
+    pool, setting = scenario.pool, work.task.setting
     model = {
         "pool": pl.lit(pool.name),
         "order": pl.lit(pool.policy.order.value),
         "backfill": pl.lit(pool.policy.backfill.value),
         "fair_order": pl.lit(pool.fair_order.value),
     }
-    for period in work.wanted.seeds:
-        passes = work.of(period).shown_of(pool.name).passes
+    for period in work.seeds:
+        passes = work.task.of(period).shown_of(pool.name).passes
         starts = booked.starts if passes is None or passes.plan is None else passes.starts
         assumed = of_account(booked.plan, starts, booked.interval_s)
         of_model = model_fidelity(scenario, period)
@@ -323,7 +325,7 @@ def _of_periods(
     work: _Work, jobs: pl.DataFrame, booked: Account, pool: Pool, agreed: Mapping[Period, Agreed]
 ) -> Iterator[TableRows]:
     """Yield a pool's figures in each period; what periods share is computed once."""
-    setting, metrics = work.setting, work.config.metrics
+    setting, metrics, shares = work.task.setting, work.config.metrics, work.task.fairshare.of_all
     options = SummaryOptions(
         keep_single=metrics.keep_single_job_users,
         count_never_started=metrics.count_never_started,
@@ -339,19 +341,19 @@ def _of_periods(
     recorded = recorded_rules(pool, jobs)
     evidence = OfLog.of(jobs, pool, setting.now, holding, booked.barred.filter("held"))
     release()
-    for number, (period, seed) in enumerate(work.wanted.seeds.items()):
-        work.progress(_FIGURES, number, len(work.wanted.seeds))
-        own = work.of(period).shown_of(pool.name)
+    for number, (period, seed) in enumerate(work.seeds.items()):
+        work.progress(_FIGURES, number, len(work.seeds))
+        own = work.task.of(period).shown_of(pool.name)
         rules = rules_of(pool, own.evidence, of_files)
         rules = pl.concat([rules, recorded])
         holds = pl.DataFrame(own.holds, HOLDS)
         around = population.around(jobs, period)
         of_period = options._replace(covered=covered(period, setting.log))
-        passed = evidence.passed_over(jobs, period, setting.zone, work.shares)
+        passed = evidence.passed_over(jobs, period, setting.zone, shares)
         judged_by = base.base_of(period, setting.log, setting.zone)
         of_base = passed
         if judged_by != period:
-            of_base = evidence.passed_over(jobs, judged_by, setting.zone, work.shares)
+            of_base = evidence.passed_over(jobs, judged_by, setting.zone, shares)
         for table, rows in _base(work, jobs, judged_by, of_base, seed):
             yield TableRows(table, period, rows.with_columns(of_pool))
         whole = (conserved, passed, booked)
@@ -371,17 +373,18 @@ def _of_periods(
             ("advice_part", advised.parts),
         ):
             yield TableRows(table, period, rows.with_columns(of_pool))
-    work.progress(_FIGURES, len(work.wanted.seeds), len(work.wanted.seeds))
+    work.progress(_FIGURES, len(work.seeds), len(work.seeds))
 
 
 def _base(
     work: _Work, jobs: pl.DataFrame, judged_by: Period, passed: pl.DataFrame, seed: int
 ) -> Iterator[tuple[str, pl.DataFrame]]:
     """Yield what the verdict on a period is decided by."""
-    config, zone = work.config, work.setting.zone
-    of = (config.verdict, zone, seed, config.uncertainty.resamples)
+    config, task = work.config, work.task
+    of = (config.verdict, task.setting.zone, seed, config.uncertainty.resamples)
     yield "base_result", base.of_base(jobs, judged_by, passed, *of)
-    yield "overtaken_result", base.overtaken(jobs, judged_by, passed, work.lower_priority)
+    lower = task.fairshare.lower_priority
+    yield "overtaken_result", base.overtaken(jobs, judged_by, passed, lower)
 
 
 def _summaries(
@@ -398,7 +401,8 @@ def _summaries(
         whole: the conservation of resource equality, the tests for being passed over, and the
             account of all waits.
     """
-    setting, seed, (conserved, passed, booked) = work.setting, work.wanted.seeds[period], whole
+    setting, shares = work.task.setting, work.task.fairshare.of_all
+    seed, (conserved, passed, booked) = work.seeds[period], whole
     observed = {"pool": pl.lit(pool.name), "schedule": pl.lit(OBSERVED)}
     ended = performance.array_spans(population.in_period(around, period))
     entities = users.by_entities(ended, KINDS, options.tolerance_s)
@@ -406,7 +410,7 @@ def _summaries(
     span = options.covered or (period.from_time, period.to_time)
     held = booked.barred.filter("held")
     for kind in KINDS:
-        place = (kind, around, pool, span, setting.now, work.shares.get(kind), held)
+        place = (kind, around, pool, span, setting.now, shares.get(kind), held)
         entities[kind], curves = dominant_share.beside(entities[kind], *place)
         if kind == "account":
             rows = curves.rename({"entity": "account"}).with_columns(pool=observed["pool"])

@@ -40,14 +40,11 @@ T = TypeVar("T")
 class NodeFiles:
     """Files that describe nodes."""
 
-    nodes: Path | None = None
-    """``scontrol show node``, ``sinfo`` or ``pbsnodes``."""
-    events: Path | None = None
-    """``sacctmgr show event``."""
+    nodes: Path | None = None  # ``scontrol show node``, ``sinfo`` or ``pbsnodes``
+    events: Path | None = None  # ``sacctmgr show event``
     reservations: Path | None = None
     """``sacctmgr show reservation`` or ``scontrol show reservation``."""
-    qmgr: Path | None = None
-    """``qmgr -c 'print server'``."""
+    qmgr: Path | None = None  # ``qmgr -c 'print server'``
 
     @property
     def given(self) -> dict[str, Path]:

@@ -104,7 +104,7 @@ def held_until(attempts: pl.DataFrame, pool: Pool, holds: pl.DataFrame) -> Ints 
 
     Args:
         attempts: columns of ``model.DESCRIBED``; all of one pool.
-        holds: inferred ones, columns of ``account.NO_HOLDS``.
+        holds: inferred ones, columns of ``reasons.NO_HOLDS``.
 
     Returns:
         [rows], epoch s; the arrival where it was not held.

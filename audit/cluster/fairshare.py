@@ -50,16 +50,13 @@ class FairshareInputs:
     """Settings and files that usage and fairshare of a cluster are computed from."""
 
     chosen: config.UsageConfig
-    associations: tuple[Association, ...] = ()
-    """Those of the share tree; empty: no tree."""
+    associations: tuple[Association, ...] = ()  # those of the share tree; empty: no tree
     partitions: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """TRESBillingWeights by partition."""
-    factors: Mapping[str, float] = field(default_factory=dict)
-    """UsageFactor by QOS."""
+    factors: Mapping[str, float] = field(default_factory=dict)  # UsageFactor by QOS
     conf: SlurmConf | None = None
     hardware: tuple[Partition, ...] = ()
-    qos: Mapping[str, int] = field(default_factory=dict)
-    """Priority by QOS."""
+    qos: Mapping[str, int] = field(default_factory=dict)  # priority by QOS
 
     @cached_property
     def tree(self) -> Tree | None:

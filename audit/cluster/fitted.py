@@ -26,16 +26,13 @@ class Fitted(NamedTuple):
     """A pool with its inferred policy and rules."""
 
     pool: Pool
-    facts: tuple[Fact, ...]
-    """The assumptions, rule by rule, with their evidence."""
+    facts: tuple[Fact, ...]  # the assumptions, rule by rule, with their evidence
     details: Mapping[str, Any]
     """The same for programs: ``says`` in words, ``evidence`` as rows of the view ``rules``, and
     ``holds`` of the table ``hold_result``."""
     holding: Holding = NOT_HOLDING
-    passes: Passes | None = None
-    """None: the attempts of which the account is made show them."""
-    compared: tuple[ComparedRule, ...] = ()
-    """The agreement of policies, with the rules in force."""
+    passes: Passes | None = None  # None: the attempts of which the account is made show them
+    compared: tuple[ComparedRule, ...] = ()  # the agreement of policies, with the rules in force
 
     @property
     def inference(self) -> PoolInference:
@@ -64,13 +61,12 @@ def nothing(setting: ClusterSettings) -> list[Fitted]:
     return [Fitted(pool, (), {}, passes=UNKNOWN) for pool in setting.pools]
 
 
-class Rules(NamedTuple):
+class InferredRules(NamedTuple):
     """The inference about a pool beyond its configuration, as stored with a run."""
 
     limits: tuple[Limit, ...] = ()
     windows: tuple[Window, ...] = ()
-    policy: Policy | None = None
-    """None, also of the others: as configured."""
+    policy: Policy | None = None  # None, also of the others: as configured
     zone: str | None = None
     capacity: int | None = None
     holding: Holding = NOT_HOLDING
@@ -78,7 +74,7 @@ class Rules(NamedTuple):
     compared: tuple[ComparedRule, ...] = ()
 
     @classmethod
-    def of(cls, found: "Fitted", pool: Pool) -> "Rules":
+    def of(cls, found: "Fitted", pool: Pool) -> "InferredRules":
         """Return what was inferred of a pool that is configured as ``pool``."""
         seen = found.pool
         changed = {
@@ -108,7 +104,7 @@ class Rules(NamedTuple):
         )
 
 
-_RULES: TypeAdapter[Rules] = TypeAdapter(Rules)
+_RULES: TypeAdapter[InferredRules] = TypeAdapter(InferredRules)
 _FACTS: TypeAdapter[tuple[Fact, ...]] = TypeAdapter(tuple[Fact, ...])
 
 
@@ -158,7 +154,7 @@ def in_force(setting: ClusterSettings, found: Sequence[Fitted]) -> dict[str, Any
     pools = {pool.name: pool for pool in setting.pools}
     return {
         one.pool.name: {
-            "rules": _RULES.dump_python(Rules.of(one, pools[one.pool.name]), mode="json"),
+            "rules": _RULES.dump_python(InferredRules.of(one, pools[one.pool.name]), mode="json"),
             "facts": _FACTS.dump_python(one.facts, mode="json"),
             **one.details,
         }

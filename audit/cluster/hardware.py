@@ -123,8 +123,7 @@ class PoolHardware(NamedTuple):
     """None if the nodes of more than a hundredth of the node-seconds are not known."""
     absences: tuple[Absence, ...] = ()
     """Those of nodes that only what ran shows, before the first and after the last job on them."""
-    cautions: tuple[str, ...] = ()
-    """Contradictions between what is declared and what ran."""
+    cautions: tuple[str, ...] = ()  # contradictions between what is declared and what ran
 
 
 def hardware(

@@ -26,8 +26,7 @@ class Identity:
     run_id: str
     cluster: str
     period: Period
-    config: str
-    """The configuration in force, as JSON."""
+    config: str  # the configuration in force, as JSON
     inputs: tuple[str, ...]
     """Inputs, with the number of their records that were set aside or replayed."""
 
@@ -150,8 +149,7 @@ class Before(NamedTuple):
     """A cluster's figures before they are replaced."""
 
     figures: pl.DataFrame
-    made_of: Mapping[str, _MadeOf]
-    """By name of the period."""
+    made_of: Mapping[str, _MadeOf]  # by name of the period
 
 
 def before(con: Connection, cluster: str) -> Before:

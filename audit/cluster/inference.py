@@ -42,8 +42,7 @@ class Fact:
     value: str
     source: str
     warning: str | None = None
-    detail: ClassVar[bool] = False
-    """Whether only ``--verbose`` prints it."""
+    detail: ClassVar[bool] = False  # whether only ``--verbose`` prints it
 
 
 class RuleFact(Fact):

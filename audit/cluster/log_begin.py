@@ -15,12 +15,9 @@ from audit.store.database import Connection
 class LogBegin(NamedTuple):
     """The begin of a log, and how it was found."""
 
-    instant: int
-    """Epoch s."""
-    source: str
-    """In words, as the source of a ``Fact``."""
-    by_end: bool = False
-    """Whether the log is selected by the end of jobs."""
+    instant: int  # epoch s
+    source: str  # in words, as the source of a ``Fact``
+    by_end: bool = False  # whether the log is selected by the end of jobs
 
 
 def log_begin(

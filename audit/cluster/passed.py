@@ -20,14 +20,10 @@ class OfLog(NamedTuple):
 
     pool: Pool
     holding: Holding
-    limited_users: frozenset[str]
-    """Users with a limit of users or accounts."""
-    forbidden: pl.DataFrame
-    """Columns of ``limited.FORBIDDEN``."""
-    held: pl.DataFrame
-    """The same columns."""
-    silent: pl.Series
-    """Whether each attempt starts after an own end, or at a begin time."""
+    limited_users: frozenset[str]  # users with a limit of users or accounts
+    forbidden: pl.DataFrame  # columns of ``limited.FORBIDDEN``
+    held: pl.DataFrame  # the same columns
+    silent: pl.Series  # whether each attempt starts after an own end, or at a begin time
 
     @classmethod
     def of(

@@ -1,18 +1,18 @@
 """Ranking of a cluster's attempts by usage, as configured, for orders that need it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
-from audit.cluster.fairshare import DAY_S, FairshareInputs, decay_method
+from audit.cluster.fairshare import FairshareInputs, decay_method
 from audit.cluster.setting import ClusterSettings
 from audit.errors import ConfigError
 from audit.formats.slurm import scontrol
 from audit.metrics.fairshare import trees
 from audit.metrics.fairshare.usage import HalfLife, Kind, Windows
 from audit.metrics.slurm.multifactor import Scale
-from audit.metrics.slurm.usage import SlurmUsage
+from audit.metrics.slurm.usage import RESET_S, SlurmUsage
 from audit.model import BY_OWNER, Order, Policy
 from audit.scenario import ownership
 from audit.scenario.multifactor import Multifactor
@@ -20,15 +20,6 @@ from audit.words import Algorithm
 
 _SAME_ORDER: Final = {"fair_tree": "slurm"}
 """Operators with the same order within a tree: 2^(1 − s/t) − 1 grows with LevelFS = t/s."""
-
-RESET_DAYS: Final[Mapping[str, int]] = {
-    "daily": 1,
-    "weekly": 7,
-    "monthly": 30,
-    "quarterly": 91,
-    "yearly": 365,
-}
-"""Days between two resets of usage; of months and longer, about."""
 
 
 def of(
@@ -154,7 +145,7 @@ def _decay(
         if method.half_life_s > 0:
             return HalfLife(half_life_s=method.half_life_s)
         if nearest:
-            return Windows(interval_s=RESET_DAYS[method.reset] * DAY_S, depth=1, decay=1.0)
+            return Windows(interval_s=RESET_S[method.reset], depth=1, decay=1.0)
         raise ConfigError(f"{where}: usage without decay cannot order a queue; set a half-life")
     if isinstance(method, Windows) and method.alignment != "trailing":
         if nearest:

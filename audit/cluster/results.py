@@ -2,16 +2,16 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import polars as pl
 
 from audit.cluster import predicted
-from audit.cluster.compute import HISTORY, TableRows
-from audit.cluster.identity import FIGURE, Identity, before, restated
+from audit.cluster.compute import HISTORY, TableRows, Task
+from audit.cluster.identity import FIGURE, before, restated
 from audit.cluster.setting import ClusterSettings
-from audit.cluster.windows import WHOLE, ComputedWindow, edges_of
+from audit.cluster.windows import ComputedWindow, edges_of
 from audit.errors import StoreError
 from audit.metrics import disclosure
 from audit.metrics.attempts.population import belongs_at
@@ -35,72 +35,41 @@ BY_PERIOD: Final = (
 DESCRIBING: Final = ("clusters", "pools", "node")
 
 
-class Described(NamedTuple):
-    """How a cluster and its periods are described."""
-
-    setting: ClusterSettings
-    settings: Mapping[Period, ClusterSettings] = {}
-    """Those of periods with evidence of their own; others: ``setting``."""
-    newest: ClusterSettings | None = None
-    """That of the newest period; None: ``setting``."""
-
-    def notes(self, period: Period | None = None) -> str:
-        """Return the notes of a period, else of the cluster, as JSON."""
-        whole = self.newest or self.setting
-        setting = whole if period is None else self.settings.get(period, self.setting)
-        notes = [f"{fact.what}: {fact.value} ({fact.source})" for fact in setting.facts]
-        more = {"part": setting.part, "announced": setting.announced, "gaps": setting.gaps}
-        known = {key: value for key, value in more.items() if value}
-        return json.dumps({"notes": notes, "warnings": setting.warnings, **known})
-
-
 def replace(
-    con: Connection,
-    described: Described,
-    results: Iterable[TableRows],
-    computed: Sequence[Identity],
-    kept: Mapping[Period, str],
-    now: int | None = None,
-    window: ComputedWindow = WHOLE,
-    *,
-    pages: bool = True,
+    con: Connection, task: Task, results: Iterable[TableRows], now: int | None = None
 ) -> None:
     """Replace the results of a cluster in one transaction, in which they are also computed.
 
     Args:
-        results: those of the attempts and of the periods of ``computed``; stored as they arrive.
-        kept: the other current periods and their runs, whose figures stay. Those of any other
-            period are deleted.
+        results: those of the attempts and of the due periods; stored as they arrive.
         now: the time to record, epoch s, if any.
-        window: the attempts and days of the results; those of others stay.
-        pages: whether to publish figures about all users, for pages of users and accounts.
 
     Raises StoreError if the results cannot be stored.
     """
-    setting = described.setting
+    setting, due = task.setting, task.due
     cluster = setting.cluster
-    runs = {**kept, **{identity.period: identity.run_id for identity in computed}}
+    runs = {**task.kept, **{identity.period: identity.run_id for identity in due}}
     with database.transaction(con):
         old = before(con, cluster)
         for table in DESCRIBING:
             database.delete(con, table, cluster=cluster)
-        _clear(con, setting, window)
-        keep = [period.name for period in kept]
+        _clear(con, setting, task.window)
+        keep = [period.name for period in task.kept]
         for table in BY_PERIOD:
             database.delete(con, table, cluster=cluster, keep=keep)
         appending.delete_histories(con, cluster=cluster, keep=keep)
-        _describe(con, described, computed)
+        _describe(con, task)
         after = _insert(con, results, runs)
         database.insert(
             con, "coverage_result", queries.run(con, "refused_coverage", cluster=cluster)
         )
-        attempts.keep_course(con, cluster, [identity.period for identity in computed])
-        if pages:
+        attempts.keep_course(con, cluster, [identity.period for identity in due])
+        if task.pages:
             _publish(con, setting)
-        for identity in computed:
+        for identity in due:
             identity.note(con, "compute", now)
         if after:
-            changed = restated(con, old, pl.concat(after), computed)
+            changed = restated(con, old, pl.concat(after), due)
             database.insert(con, "restatement", changed)
 
 
@@ -221,28 +190,36 @@ _CLEAR_DAYS: Final = """
 """
 
 
-def _describe(con: Connection, described: Described, runs: Sequence[Identity]) -> None:
+def _describe(con: Connection, task: Task) -> None:
     """Store the cluster, its pools, and the notes of the runs."""
-    setting = described.newest or described.setting
+    setting = task.newest or task.setting
     cluster = {"cluster": setting.cluster}
     of_cluster = {**cluster, "zone": setting.zone.key}
     of_runs = [
         {
             **of_cluster,
-            "notes": described.notes(run.period),
+            "notes": _notes(task.of(run.period)),
             "period": run.period.name,
             "run_id": run.run_id,
         }
-        for run in runs
+        for run in task.due
     ]
     pools = [
         {**cluster, "pool": pool.name, "resource": pool.resource.value, "capacity": pool.capacity}
         for pool in setting.pools
     ]
-    clusters = [{**of_cluster, "notes": described.notes()}]
+    clusters = [{**of_cluster, "notes": _notes(setting)}]
     for table, rows in (("clusters", clusters), ("run_note", of_runs), ("pools", pools)):
         database.insert(con, table, pl.DataFrame(rows))
     database.insert(con, "node", _nodes(setting.pools), cluster)
+
+
+def _notes(setting: ClusterSettings) -> str:
+    """Return the notes of a cluster, or of a period, as JSON."""
+    notes = [f"{fact.what}: {fact.value} ({fact.source})" for fact in setting.facts]
+    more = {"part": setting.part, "announced": setting.announced, "gaps": setting.gaps}
+    known = {key: value for key, value in more.items() if value}
+    return json.dumps({"notes": notes, "warnings": setting.warnings, **known})
 
 
 def _nodes(pools: Sequence[Pool]) -> pl.DataFrame:

@@ -53,13 +53,11 @@ class Separate(NamedTuple):
 
     partitions: tuple[str, ...]
     resource: str
-    peak: int
-    """Most in use at one time."""
+    peak: int  # most in use at one time
     reached: int
     days: int
     """Days of arrival of jobs that waited while others had room; on ``reached`` the peak was."""
-    waited_s: int
-    """Waiting during which others had room."""
+    waited_s: int  # waiting during which others had room
 
     @property
     def evidence(self) -> str:
@@ -161,12 +159,9 @@ def _constant(at: Ints, own: Ints) -> bool:
 class _Use(NamedTuple):
     """What runs from each of some instants on."""
 
-    at: Ints
-    """Instants, ascending, [m]."""
-    changes: dict[str, Ints]
-    """Change of what runs at each instant, by partition, [m]."""
-    in_use: Ints
-    """In all partitions."""
+    at: Ints  # instants, ascending, [m]
+    changes: dict[str, Ints]  # change of what runs at each instant, by partition, [m]
+    in_use: Ints  # in all partitions
 
 
 def separate(attempts: pl.DataFrame, resource: str) -> list[Separate]:

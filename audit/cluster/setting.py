@@ -66,15 +66,12 @@ class ClusterSettings:
     zone: ZoneInfo
     pools: tuple[Pool, ...]
     partition_pool: Mapping[str | None, str]
-    now: int
-    """Instant up to which open attempts count, epoch s."""
+    now: int  # instant up to which open attempts count, epoch s
     facts: tuple[Fact, ...]
-    warnings: tuple[str, ...]
-    """Faults of the logs."""
+    warnings: tuple[str, ...]  # faults of the logs
     inferred: Mapping[str, PoolInference] = field(default_factory=dict)
     """What the log shows of pools beyond their rules and policies."""
-    declared: Declared = NOTHING
-    """The nodes by files."""
+    declared: Declared = NOTHING  # the nodes by files
     log_begin: int | None = None
     """Instant from which on the log has what happened, epoch s (SPEC §11: T0); None: ``now``."""
 
@@ -87,8 +84,7 @@ class ClusterSettings:
     announced: Announcement | None = None
     """None: headers announce about as many records as there are."""
 
-    gaps: bool = False
-    """Whether most job numbers have no record."""
+    gaps: bool = False  # whether most job numbers have no record
 
     def shown_of(self, pool: str) -> PoolInference:
         """Return what the log shows of a pool."""
@@ -139,8 +135,7 @@ class Extent(NamedTuple):
     """Properties of all attempts of a cluster that its setting needs."""
 
     partitions: Sequence[str | None]
-    now: int
-    """The last instant in the log, epoch s."""
+    now: int  # the last instant in the log, epoch s
 
 
 def one_off(

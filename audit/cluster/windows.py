@@ -31,10 +31,8 @@ def by_history(pool: Pool) -> bool:
 class ComputedWindow(NamedTuple):
     """The attempts whose rows are computed: those that ended within a span, in epoch s."""
 
-    from_time: int | None = None
-    """None: no bound."""
-    to_time: int | None = None
-    """None: no bound, open attempts included."""
+    from_time: int | None = None  # None: no bound
+    to_time: int | None = None  # None: no bound, open attempts included
 
     @property
     def whole(self) -> bool:

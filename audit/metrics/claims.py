@@ -29,8 +29,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from audit.array_types import Floats, Ints
-from audit.metrics.quantiles import exact_sum, nearest_rank
-from audit.metrics.uncertainty import LOWER, UPPER, Resamples
+from audit.metrics.quantiles import exact_sum
+from audit.metrics.uncertainty import Resamples, interval
 
 
 class ClaimHolds(StrEnum):
@@ -94,14 +94,13 @@ def mean(units: Ints, values: Floats | Ints, resamples: Resamples) -> Estimate:
     present = np.flatnonzero(np.bincount(units))
     sums = np.bincount(units, values)[present].astype(np.float64)
     counts = np.bincount(units)[present].astype(np.float64)
-    interval = resamples.ratio(present, sums, counts)
-    return Estimate(exact_sum(values.astype(np.float64)) / len(values), *interval)
+    ends = resamples.ratio(present, sums, counts)
+    return Estimate(exact_sum(values.astype(np.float64)) / len(values), *ends)
 
 
 def of_resamples(value: float, resampled: Floats) -> Estimate:
     """Return a figure with the interval of its resamples, of which NaN are left out."""
-    ascending = np.sort(resampled[~np.isnan(resampled)])
-    return Estimate(value, nearest_rank(ascending, LOWER), nearest_rank(ascending, UPPER))
+    return Estimate(value, *interval(resampled[~np.isnan(resampled)]))
 
 
 def estimate(

@@ -1,4 +1,4 @@
-"""Closed hours of windows: hours of the week on a local clock, as spans of time.
+"""Local clocks, and closed hours of windows: hours of the week, as spans of time.
 
 Clock changes follow the zone's calendar; each span is half-open, in epoch s.
 """
@@ -6,11 +6,12 @@ Clock changes follow the zone's calendar; each span is half-open, in epoch s.
 from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 from functools import cache
-from typing import Final
+from typing import Final, NamedTuple, Self
 from zoneinfo import ZoneInfo
 
 import numpy as np
 
+from audit import periods
 from audit.array_types import Ints
 from audit.rules import WEEK
 
@@ -22,6 +23,32 @@ EPOCH_HOUR: Final = 72  # hour of the week of the epoch: Thursday at 00:00
 
 Offset = tuple[int, int, int]
 """Begin and end of a time with a constant UTC offset, and that offset, s."""
+
+
+class LocalClock(NamedTuple):
+    """The UTC offsets of a zone, k."""
+
+    begins: Ints  # [k], of each offset, ascending, epoch s
+    ahead: Ints  # [k], s
+
+    @classmethod
+    def of(cls, zone: str, since: int, until: int) -> Self:
+        """Return those between two instants, epoch s; at least that of ``since``."""
+        found = list(offsets(periods.zone(zone), since, max(until, since + 1)))
+        begins, _, ahead = np.array(found, np.int64).T.copy()
+        return cls(begins, ahead)
+
+    def seconds(self, at: Ints) -> Ints:
+        """Return instants as seconds since 1970-01-01 00:00 on the clock."""
+        place = np.maximum(np.searchsorted(self.begins, at, side="right") - 1, 0)
+        seconds: Ints = at + self.ahead[place]
+        return seconds
+
+
+def hour_of_week(local: Ints) -> Ints:
+    """Return the hour of the week of seconds on a clock; 0 begins on Monday at 00:00."""
+    hours: Ints = (local // HOUR_S + EPOCH_HOUR) % WEEK
+    return hours
 
 
 def closed_spans(
@@ -42,7 +69,7 @@ def spans_of_hours(hours: Collection[int], on: Sequence[Offset]) -> tuple[Ints, 
         local = np.arange((begin + offset) // HOUR_S + 1, -(-(end + offset) // HOUR_S))
         at = np.concatenate(([begin], local * HOUR_S - offset))
         times.append(at)
-        states.append(closed[((at + offset) // HOUR_S + EPOCH_HOUR) % WEEK])
+        states.append(closed[hour_of_week(at + offset)])
     time, state = np.concatenate(times).astype(np.int64), np.concatenate(states)
     before = np.concatenate(([False], state[:-1]))
     begins, ends = time[state & ~before], time[~state & before]

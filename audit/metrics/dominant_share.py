@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from audit.array_types import Ints
 from audit.kernels import dominant
 from audit.metrics.attempts.contention import amounts, capacity_steps, counted_resources, time_order
-from audit.metrics.waits.queue import numbered, queued
+from audit.metrics.waits.queue import coded, queued
 from audit.model import Pool
 
 Spans = pl.DataFrame
@@ -126,7 +126,7 @@ def _deficits(
     """Return names, deficits [entities], and curves [3, steps, entities]."""
     queue = queued(around.with_row_index("row"), now, waits=True)
     rows = queue.rows
-    entity, names = numbered(rows[kind]), rows[kind].drop_nulls().unique().sort().to_list()
+    entity, names = coded(rows[kind]), rows[kind].drop_nulls().unique().sort().to_list()
     steps = capacity_steps(pool, queue.reserved)
     request = np.stack([queue.column(name) for name in counted_resources(pool)])
     weight = np.ones(len(names) + 1)  # the first is that of attempts without a name

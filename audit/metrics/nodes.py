@@ -17,7 +17,7 @@ from audit.array_types import Bools, Ints
 from audit.features import met
 from audit.hostlists import amounts_of, count, expand
 from audit.kernels import placement
-from audit.metrics.attempts.contention import counted_resources, requests, time_order
+from audit.metrics.attempts.contention import counted_resources, ints, requests, time_order
 from audit.model import Absence, Node, Pool
 from audit.registry.causes import FEATURES, LACKS
 from audit.words import Placement, kind_of
@@ -170,8 +170,8 @@ def placed(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Placed:
         ],
         np.int64,
     )
-    used = np.stack([_ints(rows[name]) for name in resources])
-    start, end = _ints(rows["start_time"]), _ints(rows["end"])
+    used = np.stack([ints(rows[name]) for name in resources])
+    start, end = ints(rows["start_time"]), ints(rows["end"])
     ran = rows["start_time"].is_not_null().to_numpy() & (end > start)
     known = rows.select(*PLACE, *resources).with_columns(
         pl.when(pl.lit(pl.Series(ran))).then("node_list").alias("node_list")
@@ -340,7 +340,7 @@ def _parts(rows: pl.DataFrame, request: Ints, resources: Sequence[str]) -> tuple
     them; amounts of parts are rounded up. Any other is placed CPU by CPU, with the other resources
     in proportion.
     """
-    nodes = np.maximum(_ints(rows["nodes"]), 1)
+    nodes = np.maximum(ints(rows["nodes"]), 1)
     whole = [name != MEMORY for name in resources]
     even = (request[whole] % nodes == 0).all(axis=0)
     parts = np.where(even, nodes, np.maximum(request[0], 1))
@@ -352,7 +352,7 @@ def shapes(set_of: Ints, part: Ints, parts: Ints, most: Ints) -> Ints:
     """Return numbers that are equal where all of these are."""
     columns = {str(k): column for k, column in enumerate((set_of, parts, most, *part))}
     alike = pl.DataFrame(columns).select(shape=pl.struct(pl.all()).rank("dense") - 1)
-    return _ints(alike["shape"].cast(pl.Int64))
+    return ints(alike["shape"].cast(pl.Int64))
 
 
 def _kinds(resources: Sequence[str]) -> Ints:
@@ -402,7 +402,3 @@ def _undeclared(begun: pl.DataFrame, absences: Sequence[Absence]) -> pl.DataFram
 def _by(times: Ints, chosen: Ints) -> Ints:
     order: Ints = chosen[time_order(times[chosen])]
     return order
-
-
-def _ints(column: pl.Series) -> Ints:
-    return np.ascontiguousarray(column.fill_null(0).to_numpy(), np.int64)

@@ -51,8 +51,7 @@ _FAR: Final = _NEVER // 2
 class Barred(NamedTuple):
     """When attempts could not start; closed intervals, disjoint and ascending within each row."""
 
-    row: Ints
-    """Of the frame that ``Log`` is of; ascending."""
+    row: Ints  # of the frame that ``Log`` is of; ascending
     from_time: Ints
     to_time: Ints
 
@@ -84,8 +83,7 @@ class EntityUsage(NamedTuple):
 
     owners: Kind
     decayed: OwnerUsage
-    much: float = MUCH_MORE
-    """Factor from which an owner had used much more than another."""
+    much: float = MUCH_MORE  # factor from which an owner had used much more than another
 
 
 class PairedLog(NamedTuple):
@@ -98,10 +96,8 @@ class PairedLog(NamedTuple):
 class Log(NamedTuple):
     """The started attempts that may make pairs."""
 
-    frame: pl.DataFrame
-    """In the order of the queue."""
-    need: Ints
-    """Rows × what is compared."""
+    frame: pl.DataFrame  # in the order of the queue
+    need: Ints  # rows × what is compared
     used: pl.DataFrame
     """Attempts that used the pool, those before the period included: owners, start, end, size."""
 

@@ -30,10 +30,8 @@ class TestStatistic(NamedTuple):
     """A statistic, whether it is above 0, and how small it may be."""
 
     value: float
-    p: float
-    """One-sided, of the hypothesis that it is at most 0."""
-    lower: float
-    """One-sided 95 % bound."""
+    p: float  # one-sided, of the hypothesis that it is at most 0
+    lower: float  # one-sided 95 % bound
 
 
 def jackknife(value: float, without: Floats) -> TestStatistic:

@@ -85,8 +85,7 @@ class PassedEntity:
     kind: str  # user | account
     name: str
     passed_s: int
-    named: bool | None
-    """Whether ``passed_over`` names it; None: it was not tested, or cannot be."""
+    named: bool | None  # whether ``passed_over`` names it; None: it was not tested, or cannot be
     cause: KnownCause | None = None
 
 
@@ -94,25 +93,18 @@ class PassedEntity:
 class VerdictBase:
     """The figures that decide a verdict on a pool; times in s."""
 
-    ended: int
-    """Jobs that ran and ended."""
-    placed: int
-    """Of them those with a known start."""
-    users: int
-    """Known users among those whose wait is known."""
+    ended: int  # jobs that ran and ended
+    placed: int  # of them those with a known start
+    users: int  # known users among those whose wait is known
     waited_s: float  # W
     unknown_users_s: float  # of it
     not_judged_s: float  # of it
-    occupied_s: float
-    """Total occupancy of the jobs whose wait is known."""
-    waits: int
-    """Jobs whose wait is known."""
-    long_waits: int
-    """Of them those that waited longer than ``long_wait_s``."""
+    occupied_s: float  # total occupancy of the jobs whose wait is known
+    waits: int  # jobs whose wait is known
+    long_waits: int  # of them those that waited longer than ``long_wait_s``
     long_class: bool
     """Whether a class of sizes or GPUs with enough jobs typically waited longer than that."""
-    holds: bool
-    """Whether records hold the reasons of nearly all jobs."""
+    holds: bool  # whether records hold the reasons of nearly all jobs
     overtaken: tuple[PassedEntity, ...] = ()
 
 
@@ -120,12 +112,9 @@ class VerdictBase:
 class Gaps:
     """Gaps in the records of a period."""
 
-    part: bool = False
-    """Whether the log is a part of the workload."""
-    missing_days: bool = False
-    """Whether many days of the period are known to be missing."""
-    refused: bool = False
-    """Whether many of its records were refused."""
+    part: bool = False  # whether the log is a part of the workload
+    missing_days: bool = False  # whether many days of the period are known to be missing
+    refused: bool = False  # whether many of its records were refused
 
     @property
     def complete(self) -> bool:
@@ -147,8 +136,7 @@ class Decision:
     not_judged: float | None  # share of W; None: nothing waited
     treated_worse: float | None
     not_tested: float | None
-    kind: str
-    """The kind of entity of *treated worse*: user, or account if theirs is more."""
+    kind: str  # the kind of entity of *treated worse*: user, or account if theirs is more
     carried: tuple[PassedEntity, ...]
     """Those that are treated worse, or of *not tested* those who were not, most first."""
 

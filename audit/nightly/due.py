@@ -21,6 +21,7 @@ import polars as pl
 
 from audit import periods
 from audit.cluster import declared, fairshare, fitted, results
+from audit.cluster.compute import Task
 from audit.cluster.fairshare import FairshareInputs
 from audit.cluster.identity import Identity
 from audit.cluster.inference import NOTHING
@@ -40,7 +41,7 @@ from audit.nightly.keeping import archiving
 from audit.nightly.stages import Work, in_force
 from audit.pipeline import drawing, published
 from audit.pipeline.completeness import with_completeness
-from audit.pipeline.computing import Task, compute_and_keep
+from audit.pipeline.computing import compute_and_keep
 from audit.pipeline.drawing import HTML
 from audit.pipeline.inferring import SPAN_S, of_period
 from audit.pipeline.opening import dated, recorded_attempts

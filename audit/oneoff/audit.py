@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from pydantic import InstanceOf, PlainSerializer
 
 from audit.cluster import declared, fairshare, fitted, results
+from audit.cluster.compute import Task
 from audit.cluster.fairshare import FairshareInputs
 from audit.cluster.identity import Identity
 from audit.cluster.inference import NOTHING
@@ -25,7 +26,7 @@ from audit.model import Period, Policy, Pool
 from audit.on_disk import on_disk, release
 from audit.pipeline import drawing
 from audit.pipeline.completeness import with_completeness
-from audit.pipeline.computing import Task, compute_and_keep
+from audit.pipeline.computing import compute_and_keep
 from audit.pipeline.inferring import inferred
 from audit.pipeline.opening import ClusterFinder, Ingested, Session, take_in
 from audit.pipeline.workplace import replacing, workplace

@@ -186,8 +186,7 @@ class Ingested:
     kept_out: Sequence[Unread] = ()  # see ``ingest.ingest.Intake``
     of_nodes: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=EVIDENCE))
     """Statements of the scheduler about nodes; columns of ``model.EVIDENCE``."""
-    doubts: Sequence[str] = ()
-    """Warnings about files of evidence."""
+    doubts: Sequence[str] = ()  # warnings about files of evidence
 
 
 @dataclass(frozen=True)
@@ -198,8 +197,7 @@ class ClusterLog:
     setting: ClusterSettings
     cluster: Cluster | None  # the cluster in the configuration, if it is there
     sha256: tuple[str, ...]  # of the logs' decompressed bytes, sorted
-    planned: pl.DataFrame = field(default_factory=pl.DataFrame)
-    """As of ``planned_starts``."""
+    planned: pl.DataFrame = field(default_factory=pl.DataFrame)  # as of ``planned_starts``
 
 
 def take_in(
@@ -383,15 +381,12 @@ def unheard(fact: Fact) -> None:
 class Session:
     """The data and the configuration of a command, and where it reports to."""
 
-    request: LogRequest
-    """The logs, if any."""
+    request: LogRequest  # the logs, if any
     config: Config = field(default_factory=Config)
-    folder: Path = Path()
-    """The folder of the configuration, to which its paths are relative."""
+    folder: Path = Path()  # the folder of the configuration, to which its paths are relative
     database: Path | None = None
     """A published database, which is read where the request names no logs."""
     on_progress: OnProgress = silent
     on_inferred: Callable[[Fact], None] = unheard
     """Called with each value that is inferred from the logs."""
-    fit: bool = True
-    """Whether what the logs show of rules and policies is in force."""
+    fit: bool = True  # whether what the logs show of rules and policies is in force

@@ -33,8 +33,7 @@ class ShownByLog(NamedTuple):
     plateaus: Plateaus
     chains: tuple[JobChain, ...]
     releases: tuple[JointRelease, ...]
-    triggered: tuple[OwnTriggered, ...]
-    """Of all users with enough jobs, accepted or not."""
+    triggered: tuple[OwnTriggered, ...]  # of all users with enough jobs, accepted or not
     begin_times: tuple[BeginTime, ...]
 
     @property

@@ -20,7 +20,7 @@ from audit.array_types import Bools, Ints
 from audit.errors import SimulationError
 from audit.model import Pool
 from audit.scenario.engine import PLANNED
-from audit.scenario.limits import UNLIMITED, Limits
+from audit.scenario.limits import UNLIMITED, AttemptLimits
 from audit.scenario.workload import KEYS, NEVER, Workload, instants, sum_until, workload
 
 
@@ -99,7 +99,7 @@ def check_schedule(
     capacity: int | Capacity,
     *,
     snapshot_time: int | None = None,
-    limits: Limits = UNLIMITED,
+    limits: AttemptLimits = UNLIMITED,
 ) -> pl.DataFrame:
     """Find everything that makes ``schedule`` impossible for ``attempts`` on ``capacity``.
 
@@ -269,7 +269,7 @@ def _presence(
     listed: pl.DataFrame,
     placed: pl.DataFrame,
     capacity: Capacity,
-    limits: Limits,
+    limits: AttemptLimits,
 ) -> Iterator[pl.DataFrame]:
     """Find lost attempts, strangers, and attempts with more than one row."""
     counts = rows.group_by(KEYS, maintain_order=True).agg(
@@ -307,7 +307,7 @@ def _times(placed: pl.DataFrame) -> Iterator[pl.DataFrame]:
 
 
 def _excesses(
-    placed: pl.DataFrame, capacity: Capacity, limits: Limits, snapshot_time: int | None
+    placed: pl.DataFrame, capacity: Capacity, limits: AttemptLimits, snapshot_time: int | None
 ) -> Iterator[pl.DataFrame]:
     """Find attempts whose start exceeds the capacity, or that limits or windows forbid."""
     rows = placed.filter(pl.col("start_time").is_not_null())
@@ -403,7 +403,7 @@ def _finding(check: Check, faults: pl.DataFrame, at: str, amount: pl.Expr) -> pl
 _LAST: Final = 1 << 40  # longer than any schedule, s
 
 
-def beyond(limits: Limits, attempt: Ints, start: Ints, end: Ints, blocked: Bools) -> Ints:
+def beyond(limits: AttemptLimits, attempt: Ints, start: Ints, end: Ints, blocked: Bools) -> Ints:
     """Return by how much each row's start exceeds what its counters allow, over all limits.
 
     Within an instant blocked attempts come and go first, then come the starts, in unknown order: an
@@ -443,7 +443,7 @@ def beyond(limits: Limits, attempt: Ints, start: Ints, end: Ints, blocked: Bools
     return excess
 
 
-def hindered(limits: Limits, attempt: Ints, runs_on: Ints) -> Bools:
+def hindered(limits: AttemptLimits, attempt: Ints, runs_on: Ints) -> Bools:
     """Return whether the attempts ``runs_on``, which never end, keep each attempt from starting."""
     used = np.zeros(len(limits.most), np.int64)
     for k in runs_on.tolist():
@@ -456,7 +456,7 @@ def hindered(limits: Limits, attempt: Ints, runs_on: Ints) -> Bools:
     return stuck
 
 
-def _closed(limits: Limits, counter: Ints, until: Ints) -> Ints:
+def _closed(limits: AttemptLimits, counter: Ints, until: Ints) -> Ints:
     edges = limits.edges
     if len(edges.time) == 0:
         return np.zeros(len(counter), np.int64)

@@ -19,7 +19,7 @@ from audit.metrics.attempts.population import TAU_S, describe
 from audit.model import ATTEMPTS, Period, Pool
 from audit.policies import BY_OWNER, BY_USAGE, Backfill, Order, Policy, refused
 from audit.scenario.machines import NO_NODES
-from audit.scenario.ownership import EQUAL_SHARES, Fairshare, Ranking, ranking
+from audit.scenario.ownership import EQUAL_SHARES, Fairshare, OwnerRanking, ranking
 from audit.scenario.scenario import Scenario
 from audit.scenario.workload import KEYS, NEVER, Preemptible, Workload, instants, workload
 
@@ -147,7 +147,7 @@ class SimulationSetting(NamedTuple):
     jobs: Jobs
     steps: Steps
     rules: Rules
-    ranking: Ranking
+    ranking: OwnerRanking
     observed: Observed
     capacity: Ints
 
@@ -209,7 +209,7 @@ def setting(
     return SimulationSetting(work, jobs, steps, ruled, ranked, observed, contiguous(work.capacity))
 
 
-def kernel_ranking(work: Workload, order: Order) -> Ranking:
+def kernel_ranking(work: Workload, order: Order) -> OwnerRanking:
     """Return the ranking of owners under an order."""
     counted = work.has_started & (work.end != NEVER)
     return ranking(order, work.owners, work.arrival, work.start, work.end, counted)

@@ -18,6 +18,7 @@ import polars as pl
 
 from audit import periods
 from audit.array_types import Bools, Ints
+from audit.metrics.attempts.contention import ints
 from audit.metrics.attempts.reasons import any_of, in_scope, names_throttles, throttle
 from audit.metrics.closed_hours import HOUR_S, offsets, spans_of_hours
 from audit.model import Limit, Pool, Window
@@ -32,7 +33,7 @@ AHEAD_S: Final = 366 * 86_400
 """Time after the last known instant until which windows follow the calendar."""
 
 
-class Edges(NamedTuple):
+class WindowEdges(NamedTuple):
     """When windows open and close."""
 
     time: Ints  # ascending
@@ -42,7 +43,7 @@ class Edges(NamedTuple):
     period: int  # length of that cycle, s
 
 
-class Limits(NamedTuple):
+class AttemptLimits(NamedTuple):
     """Limits and windows of n attempts, with C counters."""
 
     first: Ints  # [n + 1], of each attempt its first element in the next three
@@ -52,7 +53,7 @@ class Limits(NamedTuple):
     most: Ints  # [C]
     late: Bools  # [C], whether it counts a resource, not attempts
     remaining: Bools  # [C], whether it counts the remaining amount × time
-    edges: Edges
+    edges: WindowEdges
     exceeded: Bools  # [n], whether the attempt alone exceeds a limit
 
     @property
@@ -60,7 +61,7 @@ class Limits(NamedTuple):
         """Whether anything is limited."""
         return len(self.first) > 0
 
-    def of_those(self, chosen: Bools) -> "Limits":
+    def of_those(self, chosen: Bools) -> "AttemptLimits":
         """Return those of the ``chosen`` attempts."""
         if not self.some:
             return self
@@ -77,8 +78,10 @@ class Limits(NamedTuple):
 
 _NONE: Final[Ints] = np.zeros(0, np.int64)
 _NOBODY: Final[Bools] = np.zeros(0, np.bool_)
-NO_EDGES: Final = Edges(_NONE, _NONE, _NONE, 0, 0)
-UNLIMITED: Final = Limits(_NONE, _NONE, _NONE, _NOBODY, _NONE, _NOBODY, _NOBODY, NO_EDGES, _NOBODY)
+NO_EDGES: Final = WindowEdges(_NONE, _NONE, _NONE, 0, 0)
+UNLIMITED: Final = AttemptLimits(
+    _NONE, _NONE, _NONE, _NOBODY, _NONE, _NOBODY, _NOBODY, NO_EDGES, _NOBODY
+)
 """No limits, for any number of attempts."""
 
 
@@ -94,7 +97,7 @@ class _Touch(NamedTuple):
 _NO_TOUCH: Final = _Touch(*(np.empty(0, np.int64),) * 3, np.empty(0, np.bool_))
 
 
-def limits_of(queue: pl.DataFrame, pool: Pool, known_to: int) -> Limits:
+def limits_of(queue: pl.DataFrame, pool: Pool, known_to: int) -> AttemptLimits:
     """Return the limits and windows of ``pool`` for its attempts, and the throttles of arrays.
 
     An attempt counts from its start to its end towards each limit whose scope it is in, and may
@@ -140,7 +143,7 @@ def limits_of(queue: pl.DataFrame, pool: Pool, known_to: int) -> Limits:
         ones = np.ones(len(closing.inside), np.int64)
         touches.append(_Touch(closing.inside, ones * counter, ones, ones > 0))
     exceeded |= _never_open(pool.windows, combined, reach)
-    return Limits(
+    return AttemptLimits(
         *_by_attempt(queue.height, touches),
         np.array(most + [ROOM] * len(closings), np.int64),
         np.array(late + [False] * len(closings), np.bool_),
@@ -224,7 +227,7 @@ def _span(rule: Limit | Window, zone: ZoneInfo, since: int, until: int) -> tuple
     return max(begin, since) if begin <= until else NO_END, end if end <= until else NO_END
 
 
-def _in_order(edges: Edges, more: list[tuple[int, int, int]]) -> Edges:
+def _in_order(edges: WindowEdges, more: list[tuple[int, int, int]]) -> WindowEdges:
     """Return the edges with more of them, all before the part that is repeated."""
     if not more:
         return edges
@@ -261,7 +264,7 @@ def _towards(queue: pl.DataFrame, limit: Limit, counters: int) -> tuple[_Touch, 
 
 def _asked(queue: pl.DataFrame) -> Ints:
     """Return the walltime of each attempt, else its occupancy, s; at least 1."""
-    return np.maximum(_ints(pl.Series(queue["walltime_s"].fill_null(queue["occupancy"]))), 1)
+    return np.maximum(ints(pl.Series(queue["walltime_s"].fill_null(queue["occupancy"]))), 1)
 
 
 def _in_arrays(queue: pl.DataFrame, counters: int) -> tuple[_Touch, list[int]]:
@@ -270,12 +273,8 @@ def _in_arrays(queue: pl.DataFrame, counters: int) -> tuple[_Touch, list[int]]:
     arrays = tasks.group_by("job_number").agg(pl.col("most").first()).sort("job_number")
     number = tasks["job_number"].rank("dense").cast(pl.Int64).to_numpy() - 1
     ones = np.ones(tasks.height, np.int64)
-    touch = _Touch(_ints(tasks["attempt"]), counters + number, ones, ones > 0)
+    touch = _Touch(ints(tasks["attempt"]), counters + number, ones, ones > 0)
     return touch, arrays["most"].to_list()
-
-
-def _ints(column: pl.Series) -> Ints:
-    return column.fill_null(0).to_numpy().astype(np.int64)
 
 
 def _by_attempt(count: int, touches: Sequence[_Touch]) -> tuple[Ints, Ints, Ints, Bools]:
@@ -290,7 +289,7 @@ def _by_attempt(count: int, touches: Sequence[_Touch]) -> tuple[Ints, Ints, Ints
 
 def window_edges(
     closings: Sequence[Closing], zone: ZoneInfo, since: int, until: int, first: int
-) -> Edges:
+) -> WindowEdges:
     """Return when windows open and close: by the calendar up to ``until``, then week by week.
 
     Args:
@@ -324,4 +323,4 @@ def window_edges(
     time, counters, changes = (np.concatenate(each) for each in zip(*found, strict=True))
     order = np.argsort(time, kind="stable")
     cycle = int((time > until).sum())
-    return Edges(time[order], counters[order], changes[order], cycle, WEEK_S)
+    return WindowEdges(time[order], counters[order], changes[order], cycle, WEEK_S)

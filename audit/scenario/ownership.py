@@ -138,7 +138,7 @@ class _History(NamedTuple):
     rate: Floats
 
 
-class Ranking(NamedTuple):
+class OwnerRanking(NamedTuple):
     """Owners and how they are ranked, as the kernels take them."""
 
     owner: Ints  # [n], of each attempt
@@ -158,7 +158,7 @@ class Ranking(NamedTuple):
 
 def ranking(
     order: Order, ownership: Ownership, arrival: Ints, start: Ints, end: Ints, counted: Bools
-) -> Ranking:
+) -> OwnerRanking:
     """Return the ranking of owners under an order; one outside ``model.BY_USAGE`` needs none.
 
     ``counted`` are attempts whose observed start is known.
@@ -205,7 +205,7 @@ def ranking(
         **history._asdict(),
     )
     owner, path, siblings = map(np.ascontiguousarray, (owner, path, siblings))
-    return Ranking(owner, owners, path, siblings, clock, half_life)
+    return OwnerRanking(owner, owners, path, siblings, clock, half_life)
 
 
 def paths(tree: Tree) -> Ints:

@@ -34,8 +34,7 @@ class Scenario:
     pool: Pool  # with the policy in force
     now: int  # when the log was taken, epoch s
     fairshare: Fairshare = EQUAL_SHARES
-    owned: bool = True
-    """Whether attempts have owners, which orders by usage rank."""
+    owned: bool = True  # whether attempts have owners, which orders by usage rank
 
     @cached_property
     def indexed(self) -> Indexed:

@@ -76,13 +76,11 @@ class Searched(NamedTuple):
 def replay(
     work: Workload,
     search: TabuSearch = DEFAULT,
-    on_progress: Callable[[int], None] = lambda now: None,
 ) -> Searched:
     """Simulate a pool under TS, from the first arrival on, beginning with an empty pool.
 
     Args:
         work: see ``engine.replay`` for blocked attempts.
-        on_progress: called with simulated instants, epoch s, now and then.
 
     Sums over the pool decide what fits, even if its nodes are known.
 
@@ -124,7 +122,6 @@ def replay(
     words = np.zeros(0, np.uint64)
     with search.bound(stop) if search.bound else nullcontext(lambda: None) as begin:
         while not pursuit.go_on(words):
-            on_progress(pursuit.now)
             used, needed = space.words_used, space.words_needed
             if used + needed > len(words):
                 words = np.concatenate((words[used:], bits.random_raw(max(needed, _WORDS))))
@@ -139,14 +136,13 @@ def simulate(
     now: int,
     search: TabuSearch = DEFAULT,
     tau_s: int = TAU_S,
-    on_progress: Callable[[int], None] = lambda now: None,
 ) -> pl.DataFrame:
     """Return the schedule that TS would have made, called ``ts``; see ``engine.simulate``.
 
     The column of planned starts is null: no promise is certain. ``replay`` lists the errors.
     """
     work, keys = workload(described, pool, now)
-    searched = replay(work, search, on_progress)
+    searched = replay(work, search)
     promised = np.full(len(searched.start), NEVER)
     return engine.as_schedule(
         described,

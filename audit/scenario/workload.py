@@ -16,6 +16,7 @@ from audit.metrics.attempts.contention import (
     amounts,
     capacity_steps,
     counted_resources,
+    ints,
     reserved_rows,
 )
 from audit.metrics.attempts.population import only, ordered, unplannable
@@ -23,7 +24,7 @@ from audit.metrics.attempts.reasons import held_up
 from audit.metrics.nodes import PLACE
 from audit.metrics.preemption import sides
 from audit.model import SEQUENCE, Pool, PreemptionRule, Standing
-from audit.scenario.limits import UNLIMITED, Limits, limits_of
+from audit.scenario.limits import UNLIMITED, AttemptLimits, limits_of
 from audit.scenario.machines import Machines, machines
 from audit.scenario.ownership import EQUAL_SHARES, Fairshare, Ownership, owners_of, unowned
 from audit.words import OF_TYPE
@@ -80,7 +81,7 @@ class Workload(NamedTuple):
     step_change: Ints  # [S] or [S, R]: what is added to what is free
     step_planned: Bools  # [S], known to planners
     owners: Ownership  # of the n attempts
-    limits: Limits = UNLIMITED  # of the n attempts
+    limits: AttemptLimits = UNLIMITED  # of the n attempts
     machines: Machines | None = None  # of the n attempts, and perhaps later ones; None: sums decide
     preemptible: Preemptible | None = None  # of the n attempts; None: none gives way
 
@@ -193,14 +194,14 @@ def workload_of_rows(
     steps = capacity_steps(pool, in_reservations)
     attempts = only(attempts, ~reserved)
     request = [attempts[name].fill_null(0).to_numpy().astype(np.int64) for name in resources]
-    occupancy = _ints(attempts["occupancy"])
+    occupancy = ints(attempts["occupancy"])
     one = len(resources) == 1
     work = Workload(
-        arrival=_ints(attempts["arrival_time"]),
-        start=_ints(attempts["start_time"].fill_null(NEVER)),
-        end=_ints(attempts["end"].fill_null(NEVER)),
+        arrival=ints(attempts["arrival_time"]),
+        start=ints(attempts["start_time"].fill_null(NEVER)),
+        end=ints(attempts["end"].fill_null(NEVER)),
         occupancy=occupancy,
-        estimate=np.maximum(np.maximum(_ints(attempts["walltime_s"].fill_null(0)), occupancy), 1),
+        estimate=np.maximum(np.maximum(ints(attempts["walltime_s"]), occupancy), 1),
         request=request[0] if one else np.stack(request, 1),
         priority=_priorities(attempts["priority"]),
         blocked=held_up(attempts, pool.limits),
@@ -217,7 +218,7 @@ def workload_of_rows(
         preemptible=_preemptible(attempts, pool.preemption) if "runs" in attempts.columns else None,
     )
     nodes = machines(attempts, in_reservations, pool)
-    return Indexed(work if nodes is None else on_nodes(work, nodes), _ints(attempts["row"]))
+    return Indexed(work if nodes is None else on_nodes(work, nodes), ints(attempts["row"]))
 
 
 def on_nodes(work: Workload, nodes: Machines) -> Workload:
@@ -323,10 +324,6 @@ def _priorities(column: pl.Series) -> Floats:
     return column.fill_null(float("nan")).to_numpy().astype(np.float64)
 
 
-def _ints(column: pl.Series) -> Ints:
-    return np.ascontiguousarray(column.to_numpy(), np.int64)
-
-
 def instants(times: Ints) -> pl.Series:
     """Return times as a column that is null where they are NEVER."""
     return pl.Series(times).replace(NEVER, None)
@@ -375,12 +372,7 @@ def largest_snapshot(work: Workload, present: Bools) -> int:
     return int((sum_before(amounts) - gone(work, amounts)).max(initial=0)) + 1
 
 
-def distinct(values: Ints) -> Ints:
-    """Return the distinct values, ascending; of many values sooner than ``np.unique``."""
-    return distinct_of_ordered(np.sort(values))
-
-
 def distinct_of_ordered(values: Ints) -> Ints:
-    """Return the distinct values of ascending ones."""
+    """Return the distinct values of ascending ones; of many sooner than ``np.unique``."""
     first: Ints = values[np.append(True, values[1:] != values[:-1])[: len(values)]]
     return first

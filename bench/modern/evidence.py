@@ -19,7 +19,8 @@ from audit.cluster import declared, fairshare
 from audit.cluster.delivered import agreed, held_until
 from audit.cluster.fairshare import FairshareInputs
 from audit.formats.evidence.read import read
-from audit.metrics.attempts.account import NO_HOLDS, account
+from audit.metrics.attempts.account import account
+from audit.metrics.attempts.reasons import NO_HOLDS
 from audit.metrics.attempts.recorded import with_evidence
 from audit.model import EVIDENCE
 from audit.pipeline.inferring import compared_with

@@ -257,11 +257,10 @@ def results(
 ) -> dict[str, pl.DataFrame]:
     pool = Pool("all", Resource.cpus, 16, amounts=(("cpus", 16),))
     setting = ClusterSettings("c", ZoneInfo("UTC"), (pool,), {None: "all"}, LAST, (), ())
-    wanted = compute.Wanted({Period("all", EPOCH, LAST): 1}, folder=folder)
+    task = compute.Task(held, setting, FairshareInputs(UsageConfig()), ())
     made: dict[str, list[pl.DataFrame]] = {}
-    for table, _, rows in compute.compute(
-        held, setting, wanted, chosen, FairshareInputs(UsageConfig())
-    ):
+    seeds = {Period("all", EPOCH, LAST): 1}
+    for table, _, rows in compute.compute(task, seeds, chosen, folder):
         made.setdefault(table, []).append(rows)
     return {table: pl.concat(made[table], how="diagonal") for table in TABLES if table in made}
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from audit.array_types import Ints
 from audit.cluster.delivered import agreed, delivered, held_until, replayed_agreement
-from audit.metrics.attempts.account import NO_HOLDS
 from audit.metrics.attempts.population import as_of, describe
+from audit.metrics.attempts.reasons import NO_HOLDS
 from audit.metrics.attempts.recorded import with_evidence
 from audit.model import EVIDENCE, Limit, Period, Pool, Resource
 from audit.scenario.delivered.agreement import agreement, rule_of

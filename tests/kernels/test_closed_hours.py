@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from audit.kernels import closed_hours as kernels
 from audit.kernels.growing import Table
+from audit.metrics.closed_hours import hour_of_week
 from audit.scenario.windows.hours import hours_to_next
-from audit.scenario.windows.occasions import hour_of_week
 
 HOUR, WEEK = 3_600, 168
 DAYS = 4

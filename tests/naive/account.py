@@ -44,8 +44,7 @@ class Limit(NamedTuple):
     resource: str | None = None  # None: attempts
     per: str | None = None
     valid: range = range(1 << 40)
-    remaining: bool = False
-    """Whether it limits Σ amount × remaining walltime."""
+    remaining: bool = False  # whether it limits Σ amount × remaining walltime
 
 
 class Window(NamedTuple):
@@ -104,18 +103,13 @@ class Site:
     limits: Sequence[Limit]
     windows: Sequence[Window]
     holds: Mapping[Key, Sequence[Known]]
-    begin: int
-    """Where the log begins."""
+    begin: int  # where the log begins
     interval: int
-    lapse: int
-    """The age at which an attempt lapses."""
-    outages: Sequence[tuple[str | None, range]]
-    """Those of the parts of the machine."""
+    lapse: int  # the age at which an attempt lapses
+    outages: Sequence[tuple[str | None, range]]  # those of the parts of the machine
     machines: on.Machines
-    absent: Mapping[str, Sequence[range]]
-    """When nodes are unavailable."""
-    used: Mapping[Key, Mapping[str, Amounts]]
-    """What each attempt uses on which nodes."""
+    absent: Mapping[str, Sequence[range]]  # when nodes are unavailable
+    used: Mapping[Key, Mapping[str, Amounts]]  # what each attempt uses on which nodes
     resources: list[str]
     stated: str
     """On which of the nodes that hold them attempts start."""
@@ -285,15 +279,13 @@ def _adds(limit: Limit, one: One, t: int) -> int:
 class Booked(NamedTuple):
     """The account of one attempt."""
 
-    parts: dict[str, Fraction]
-    """Seconds by cause, of *own* by its parts."""
+    parts: dict[str, Fraction]  # seconds by cause, of *own* by its parts
     rule_free: int
     rules: Counter[int]
     lacking: Counter[str | None]
     """Seconds of the cause nodes by the resource that was lacking; None: several."""
     lapsed: bool
-    idle: Fraction
-    """Its part of ``idle_usable``."""
+    idle: Fraction  # its part of ``idle_usable``
 
     @property
     def causes(self) -> dict[str, Fraction]:
@@ -307,8 +299,7 @@ class Account(NamedTuple):
 
     attempts: dict[Key, Booked]
     starts: "Starts"
-    possible: set[tuple[Key, int]]
-    """The attempts and seconds of step 5."""
+    possible: set[tuple[Key, int]]  # the attempts and seconds of step 5
     free: set[tuple[Key, int]]
     """Those in which its request is free, and neither a rule nor a hold forbids its start."""
 

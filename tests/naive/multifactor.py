@@ -76,7 +76,7 @@ def factors(settings: Slurm, ran: Iterable[Ran], t: int) -> dict[str, float]:
     if settings.algorithm == "classic":
         seen = slurm.classic(root, settings.dampening)
     else:
-        seen = slurm.fair_tree(root, merged=False, grid=True)
+        seen = slurm.fair_tree(root, grid=True)
     return {user: seen[user].fairshare or 0.0 for user in USERS if user in seen}
 
 

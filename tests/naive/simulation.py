@@ -44,8 +44,7 @@ class Job(NamedTuple):
     tier: int = 1
     counts: tuple[tuple[str, int, bool], ...] = ()
     """Counter, amount while the attempt runs, and whether the counter limits the attempt."""
-    windows: tuple[int, ...] = ()
-    """Indices of the log's windows that apply to it."""
+    windows: tuple[int, ...] = ()  # indices of the log's windows that apply to it
     gives_way: frozenset[int] = frozenset()
     takes: frozenset[int] = frozenset()
     """Rules under which it gives way, and under which others give way to it."""
@@ -82,8 +81,7 @@ class Log(NamedTuple):
     jobs: tuple[Job, ...]
     capacity: Amounts
     steps: tuple[Step, ...] = ()
-    most: tuple[tuple[str, int], ...] = ()
-    """Limit of each counter."""
+    most: tuple[tuple[str, int], ...] = ()  # limit of each counter
     late: frozenset[str] = frozenset()
     """Counters of resources, which slurmctld examines after it has chosen nodes."""
     remaining: frozenset[str] = frozenset()

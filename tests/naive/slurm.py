@@ -115,7 +115,7 @@ def rivals(account: Node) -> list[Node]:
     return found
 
 
-def fair_tree(root: Node, *, merged: bool, grid: bool = False) -> dict[str, Seen]:
+def fair_tree(root: Node, *, grid: bool = False) -> dict[str, Seen]:
     """What sshare says; ``grid``: logarithms of LevelFS are rounded to multiples of 2^−32."""
     seen: dict[str, Seen] = {}
 
@@ -138,7 +138,7 @@ def fair_tree(root: Node, *, merged: bool, grid: bool = False) -> dict[str, Seen
     level(root, 0.0)
     count = sum(1 for one in everybody(root) if one.is_user)
     groups: list[list[str]] = []
-    rank(rivals(root), seen, groups, tied=False, merged=merged)
+    rank(rivals(root), seen, groups, tied=False)
     ahead = 0
     for group in groups:
         for user in group:
@@ -152,12 +152,7 @@ def everybody(node: Node) -> list[Node]:
 
 
 def rank(
-    siblings: list[Node],
-    seen: dict[str, Seen],
-    groups: list[list[str]],
-    *,
-    tied: bool,
-    merged: bool,
+    siblings: list[Node], seen: dict[str, Seen], groups: list[list[str]], *, tied: bool
 ) -> None:
     """Adds all users below to groups that share a rank, the best first.
 
@@ -173,9 +168,7 @@ def rank(
         return math.inf if one.is_user else 4_294_967_294.0
 
     before: Node | None = None
-    left = sorted(siblings, key=lambda one: (-level_fs(one), not one.is_user))
-    while left:
-        one = left.pop(0)
+    for one in sorted(siblings, key=lambda one: (-level_fs(one), not one.is_user)):
         ties = tied if before is None else level_fs(before) == level_fs(one)
         before = one
         if one.is_user:
@@ -184,11 +177,7 @@ def rank(
             else:
                 groups.append([one.name])
             continue
-        accounts = [one]
-        while merged and left and level_fs(left[0]) == level_fs(one):
-            accounts.append(left.pop(0))
-        members = [m for each in accounts if each.share is not None for m in rivals(each)]
-        rank(members, seen, groups, tied=ties, merged=merged)
+        rank([] if one.share is None else rivals(one), seen, groups, tied=ties)
 
 
 def classic(root: Node, dampening: float = 1.0) -> dict[str, Seen]:

@@ -25,8 +25,7 @@ class Asked(NamedTuple):
     arrival: int
     size: int
     takes: int
-    expected: int | None = None
-    """As long as it takes, where nothing is said."""
+    expected: int | None = None  # as long as it takes, where nothing is said
 
 
 def log(*attempts: Asked) -> pl.DataFrame:

@@ -14,9 +14,9 @@ import pytest
 from audit import config
 from audit.cluster import charges, fairshare
 from audit.cluster.delivered import held_until
-from audit.metrics.attempts.account import NO_HOLDS, Durations
+from audit.metrics.attempts.account import Durations
 from audit.metrics.attempts.account import account as booked_waits
-from audit.metrics.attempts.reasons import hold_kind
+from audit.metrics.attempts.reasons import NO_HOLDS, hold_kind
 from audit.model import EVIDENCE
 from audit.oneoff.sshare.inputs import SshareRequest
 from audit.oneoff.sshare.recompute import SshareResult, recompute

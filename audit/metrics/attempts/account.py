@@ -53,13 +53,13 @@ from numpy.typing import NDArray
 from audit.array_types import Floats, Ints
 from audit.metrics.attempts.contention import counted_resources
 from audit.metrics.attempts.population import compact, numbered
-from audit.metrics.attempts.reasons import hold_kind, throttled
+from audit.metrics.attempts.reasons import NO_HOLDS, hold_kind, throttled
 from audit.metrics.attempts.recorded import recorded, site_order
 from audit.metrics.nodes import Guesses
 from audit.metrics.preemption import sides
 from audit.metrics.waits import plan as plans
 from audit.metrics.waits.held import longest_hold, placed_holds, recorded_rules
-from audit.metrics.waits.plan import Passes
+from audit.metrics.waits.plan import Chosen, Passes
 from audit.metrics.waits.queue import AS_HELD, NEVER, READ, Holds, InForce, Queued, in_force, queued
 from audit.metrics.waits.walk import (
     BOOKED,
@@ -99,17 +99,10 @@ class Account(NamedTuple):
     were out of service, or ``LAPSE`` of an unexplained stretch after the attempt lapsed."""
     guessed: Guesses | None
     plan: Plan
-    starts: Starts | None
-    """The evidence for the plan; None: it is configured."""
+    starts: Starts | None  # the evidence for the plan; None: it is configured
     interval_s: int | None
     """The interval of the scheduler's passes, configured or inferred; None: not known."""
 
-
-NO_HOLDS: Final = pl.DataFrame(
-    schema={"row": pl.Int64, "begin": pl.Int64, "end": pl.Int64, "kind": pl.String}
-)
-"""``row`` counts the rows of ``described``; begin and end are epoch s; kind is one of
-``registry.reasons.HELD_BY`` or ``PLANNED``, else the name of a rule that was recorded."""
 
 KEY: Final = ("job_id", "attempt")
 RULE_FREE: Final = "cause_rule_free_s"
@@ -185,13 +178,12 @@ def account(
     if passes is None or passes.plan is None:
         found = plans.believed(of.scene, pool.policy if pool.states_backfill else None)
     else:
-        found = plans.Chosen(passes.plan, book(of.scene, passes.plan), passes.starts)
-    again = _SweepState(queue, pool, of.rules, of.known, durations.outage_s, found.plan)
-    booked, preemptible = _over_preemptible(found.booked, again)
+        found = Chosen(passes.plan, book(of.scene, passes.plan), passes.starts)
+    booked, preemptible = _over_preemptible(found, of, pool, durations.outage_s)
     outages, outside, guessed = of.scene.outages, of.scene.outside, of.scene.guessed
     theirs = outages if place is None else outages[:, of.scene.home[place] >> outages[3] & 1 > 0]
     names, chosen = of.rule_names, (guessed, found.plan, found.starts, of.interval_s)
-    del of, found, again  # as large as the log
+    del of, found  # as large as the log
     columns = _columns(booked, queue, pool, names, guessed)
     made = pl.concat(map(compact, map(pl.Series.to_frame, columns)), how="horizontal").with_columns(
         preemptible.alias(PREEMPTIBLE),
@@ -322,24 +314,15 @@ def _seconds(booked: WaitSweep, cause: Cause) -> Floats:
     return seconds
 
 
-class _SweepState(NamedTuple):
-    """The state that another sweep needs."""
-
-    queue: Queued
-    pool: Pool
-    rules: InForce
-    known: LogFacts
-    outage_s: int
-    plan: Plan
-
-
-def _over_preemptible(booked: WaitSweep, again: _SweepState) -> tuple[WaitSweep, pl.Series]:
+def _over_preemptible(
+    found: Chosen, of: Posed, pool: Pool, outage_s: int
+) -> tuple[WaitSweep, pl.Series]:
     """Book the waits of attempts to which others give way again, as if these others held nothing.
 
     Returns:
         The bookings; and the seconds in which an attempt fits for this reason alone.
     """
-    queue, pool = again.queue, again.pool
+    booked, queue = found.booked, of.queue
     spared = np.full(queue.rows.height, np.nan)
     held = queue.rows.with_columns(occupancy=pl.col("occupancy_s"))
     gives_way, takes = sides(held, pool.preemption)
@@ -349,9 +332,7 @@ def _over_preemptible(booked: WaitSweep, again: _SweepState) -> tuple[WaitSweep,
         amounts = pl.col(*counted_resources(pool))
         nothing = pl.when(~pl.lit(pl.Series(others))).then(amounts).otherwise(0)
         absent = replace(queue, rows=queue.rows.with_columns(nothing.name.keep()))
-        other = book(
-            scene(absent, pool, again.rules, again.known, outage_s=again.outage_s), again.plan
-        )
+        other = book(scene(absent, pool, of.rules, of.known, outage_s=outage_s), found.plan)
         lacked, still = (
             np.sum([one.of(key) for key in _LACKS_ROOM], axis=0) for one in (booked, other)
         )

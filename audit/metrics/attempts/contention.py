@@ -81,8 +81,8 @@ def counted_resources(pool: Pool) -> list[str]:
 
 def requests(rows: pl.DataFrame, pool: Pool) -> Ints:
     """Return what n attempts wait for of each of ``counted_resources``, [R, n]; 0 for null."""
-    columns = rows.select(requested(name).fill_null(0) for name in counted_resources(pool))
-    return np.stack([np.ascontiguousarray(one.to_numpy(), np.int64) for one in columns])
+    columns = rows.select(requested(name) for name in counted_resources(pool))
+    return np.stack([ints(one) for one in columns])
 
 
 def amounts(pool: Pool) -> Ints:
@@ -135,7 +135,7 @@ def capacity_steps(pool: Pool, reserved: pl.DataFrame) -> CapacitySteps:
 
 def peak_in_use(started: pl.DataFrame, resource: str) -> int:
     """Return the most of a resource in use at one time, of attempts with start_time and ``end``."""
-    amount = np.ascontiguousarray(started[resource].fill_null(0).to_numpy(), np.int64)
+    amount = ints(started[resource])
     at = np.concatenate([started["start_time"].to_numpy(), started["end"].to_numpy()])
     order = time_order(at)
     at = at[order]
@@ -192,8 +192,7 @@ def lifetimes(described: pl.DataFrame, now: int, count_never_started: bool = Fal
             size=pl.col("size").fill_null(0),
         )
     arrival, start, end_, size = (
-        np.ascontiguousarray(lives[name].to_numpy(), np.int64)
-        for name in ("arrival_time", "start_time", "end_time", "size")
+        ints(lives[name]) for name in ("arrival_time", "start_time", "end_time", "size")
     )
     return Lifetimes(
         arrival, start, end_, size, time_order(arrival), time_order(start), time_order(end_)
@@ -205,3 +204,8 @@ def time_order(times: Ints) -> Ints:
     order, spare = np.empty_like(times), np.empty_like(times)
     sweeps.time_order(times, order, spare)
     return order
+
+
+def ints(column: pl.Series) -> Ints:
+    """Return a column as whole numbers; 0 for null."""
+    return np.ascontiguousarray(column.fill_null(0).to_numpy(), np.int64)

@@ -2,7 +2,8 @@
 
 import polars as pl
 
-from audit.metrics.attempts.account import NO_HOLDS, Posed, posed
+from audit.metrics.attempts.account import Posed, posed
+from audit.metrics.attempts.reasons import NO_HOLDS
 from audit.metrics.waits import plan as plans
 from audit.metrics.waits.opportunities import Opportunities, sweep_room
 from audit.metrics.waits.plan import Passes

@@ -85,8 +85,7 @@ class Coded(NamedTuple):
     """Attempts, and by what those that figures describe are cut."""
 
     attempts: pl.DataFrame
-    described: pl.Expr
-    """Which of the attempts figures describe."""
+    described: pl.Expr  # which of the attempts figures describe
     along: pl.DataFrame
     """Of these: ``unit``, the number of the user; ``stretch``, that of the week or day in which the
     attempt arrived; and ``DIMENSIONS``."""

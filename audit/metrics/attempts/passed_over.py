@@ -52,8 +52,8 @@ from audit.metrics.attempts.population import day_number, ended, in_period, occu
 from audit.metrics.pairs import KINDS, NOTHING_UNSTARTED, PLACES, Kind, Log, Unstarted, paired
 from audit.metrics.passed.tested import JudgedEntity, PairsOfKind
 from audit.metrics.passed.usage import (
+    OrderByUsage,
     Shares,
-    UsageOrder,
     explained,
     follows_usage,
     orders,
@@ -81,8 +81,7 @@ class PassedEvidence(NamedTuple):
     triggered: pl.Series | None = None
     """Of each row of ``described``, whether it started after an own end or at a begin time."""
     own_ends: Collection[str] = ()  # users most of whose jobs start after an own end
-    chained: pl.Series | None = None
-    """Of each row of ``described``, whether a chain held it."""
+    chained: pl.Series | None = None  # of each row of ``described``, whether a chain held it
 
 
 NO_EVIDENCE: Final = PassedEvidence()
@@ -162,10 +161,8 @@ class _Among(NamedTuple):
     """The attempts among which entities are judged."""
 
     log: Log
-    described: pl.DataFrame
-    """wait_s and day of each row."""
-    period: pl.DataFrame
-    """``_OF_PERIOD`` of the attempts of the period, with their rows."""
+    described: pl.DataFrame  # wait_s and day of each row
+    period: pl.DataFrame  # ``_OF_PERIOD`` of the attempts of the period, with their rows
     shares: Shares
     evidence: PassedEvidence
 
@@ -262,7 +259,7 @@ class _Among(NamedTuple):
         if not named:
             return set()
 
-        def under(order: UsageOrder) -> pl.DataFrame:
+        def under(order: OrderByUsage) -> pl.DataFrame:
             usage = order.usage(self.log, self.shares)
             attempts = paired(self.log, kind, usage, self.evidence.unstarted).attempts
             return self._without_triggered(

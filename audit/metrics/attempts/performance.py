@@ -15,7 +15,7 @@ import polars as pl
 
 from audit.array_types import Ints
 from audit.kernels import sweeps
-from audit.metrics.attempts.contention import lifetimes, time_order
+from audit.metrics.attempts.contention import ints, lifetimes, time_order
 from audit.model import Standing
 
 
@@ -96,7 +96,7 @@ def overtakes(described: pl.DataFrame) -> pl.DataFrame:
     compared = described["start_time"].is_not_null() & described["arrival_time"].is_not_null()
     lives = described.select("arrival_time", "start_time").filter(compared)
     lives = lives.select("arrival_time", rank=pl.col("start_time").rank("dense").cast(pl.Int64))
-    arrival = np.ascontiguousarray(lives["arrival_time"].to_numpy(), np.int64)
+    arrival = ints(lives["arrival_time"])
     counts = {name: np.zeros(lives.height, np.int64) for name in ("overtaken_by", "overtook")}
     sweeps.overtakes(
         arrival,

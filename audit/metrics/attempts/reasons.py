@@ -20,6 +20,11 @@ from audit.rules import KINDS
 from audit.words import kind_of
 
 NO_END: Final = int(np.iinfo(np.int64).max)
+NO_HOLDS: Final = pl.DataFrame(
+    schema={"row": pl.Int64, "begin": pl.Int64, "end": pl.Int64, "kind": pl.String}
+)
+"""``row`` counts the rows of a frame of attempts; begin and end are epoch s; kind is one of
+``registry.reasons.HELD_BY`` or ``PLANNED``, else the name of a rule that was recorded."""
 REFILLED_S: Final = 60
 """Time within which a place among an array's running tasks is taken again, s."""
 LARGEST_ARRAY: Final = 5_000
@@ -132,11 +137,10 @@ def throttled(described: pl.DataFrame) -> pl.DataFrame:
         described: columns of ``model.DESCRIBED``; *all* attempts of one pool.
 
     Returns:
-        Columns of ``account.NO_HOLDS``; those of an attempt ascend.
+        Columns of ``NO_HOLDS``; those of an attempt ascend.
     """
-    schema = {"row": pl.Int64, "begin": pl.Int64, "end": pl.Int64, "kind": pl.String}
     if not names_throttles(described):
-        return pl.DataFrame(schema=schema)
+        return NO_HOLDS
     tasks = (
         described.with_row_index("row")
         .with_columns(most=throttle())
@@ -163,7 +167,7 @@ def throttled(described: pl.DataFrame) -> pl.DataFrame:
                 last = full[bisect_left(begins, leaves) - 1][1] if end > leaves else end
                 if min(last, leaves) > arrival:
                     rows.append((row, max(begin, arrival), min(last, leaves), "array"))
-    return pl.DataFrame(rows, schema, orient="row")
+    return pl.DataFrame(rows, NO_HOLDS.schema, orient="row")
 
 
 def _full(start: NDArray[np.int64], end: NDArray[np.int64], most: int) -> list[tuple[int, int]]:

@@ -13,12 +13,12 @@ from typing import Final
 
 import polars as pl
 
-from audit.metrics.attempts.reasons import UNNAMED, reason_of
+from audit.metrics.attempts.reasons import NO_HOLDS, UNNAMED, reason_of
 from audit.registry.reasons import PLANNED, without_names
 
 RECORDED: Final = "recorded"
 """Optional column of attempts: a list of the stretches, each with its begin and end (epoch s) and
-its kind as in ``account.NO_HOLDS``. It is there where the store has evidence of this cluster."""
+its kind as in ``reasons.NO_HOLDS``. It is there where the store has evidence of this cluster."""
 SITE_PRIORITY: Final = "site_priority"
 """Optional column of attempts, Float64: the priority at the start, or the last one before. It is
 there where the store has priorities of this cluster's scheduler at instants."""
@@ -28,22 +28,20 @@ REACH_S: Final = 1_800
 
 _RULE: Final = "limit "
 
-_STRETCH: Final = {"begin": pl.Int64, "end": pl.Int64, "kind": pl.String}
-_HOLDS: Final = pl.Schema({"row": pl.Int64, **_STRETCH})
 _CHANGES: Final = ("HELD", "RELEASED", "RUNNING", "ENDED", "REQUEUED")
 """States that last until the next of them (``formats.evidence.statements``)."""
 
 
 def recorded(described: pl.DataFrame) -> pl.DataFrame:
-    """Return the recorded stretches, columns of ``account.NO_HOLDS``.
+    """Return the recorded stretches, columns of ``reasons.NO_HOLDS``.
 
     Args:
         described: columns of ``model.DESCRIBED``.
     """
     if RECORDED not in described.columns:
-        return pl.DataFrame(schema=_HOLDS)
+        return NO_HOLDS
     rows = described.select(RECORDED).with_row_index("row").filter(pl.col(RECORDED).list.len() > 0)
-    return rows.explode(RECORDED).unnest(RECORDED).cast(_HOLDS)
+    return rows.explode(RECORDED).unnest(RECORDED).cast(NO_HOLDS.schema)
 
 
 def with_evidence(attempts: pl.DataFrame, evidence: pl.DataFrame) -> pl.DataFrame:
@@ -76,7 +74,7 @@ def with_evidence(attempts: pl.DataFrame, evidence: pl.DataFrame) -> pl.DataFram
         .sort("row", "begin", "end", "kind")
         .with_columns(_named(pl.col("kind")))
         .group_by("row", maintain_order=True)
-        .agg(pl.struct(*_STRETCH).alias(RECORDED))
+        .agg(pl.struct("begin", "end", "kind").alias(RECORDED))
     )
     priorities = (
         said.filter(pl.col("priority") > 0)
@@ -133,7 +131,7 @@ def _applied(of_jobs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _kind(reason: str) -> str | None:
-    """Return what a recorded reason says, as a kind of ``account.NO_HOLDS``."""
+    """Return what a recorded reason says, as a kind of ``reasons.NO_HOLDS``."""
     if reason == PLANNED:
         return PLANNED
     found = reason_of(reason)

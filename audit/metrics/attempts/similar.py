@@ -38,6 +38,7 @@ from audit.array_types import Ints
 from audit.kernels.ranges import Ranges
 from audit.metrics.attempts.contention import (
     counted_resources,
+    ints,
     largest_amounts,
     requested,
     time_order,
@@ -46,7 +47,7 @@ from audit.metrics.attempts.parts import SummaryRow, row
 from audit.metrics.attempts.population import day_number, ended, in_period, numbered, only, ordered
 from audit.metrics.quantiles import MEDIAN, P95, add_ints, renumbered
 from audit.metrics.uncertainty import NONE, Resamples, interval
-from audit.metrics.waits.queue import ints
+from audit.metrics.waits.queue import coded
 from audit.model import Period, Pool, Standing
 from audit.registry.causes import CAUSES, COLUMNS
 
@@ -121,9 +122,10 @@ def _reference(
     held = only(rows, judged.select(pl.all_horizontal(pl.all())).to_series())
     held = ordered(held, "arrival_time")
     del rows, judged  # before more is made
-    classes = (_codes(held[name]) for name in ("partition", "qos", "width_class"))
+    classes = (coded(held[name]) for name in ("partition", "qos", "width_class"))
     strata = _combined(*classes, walltime_class(held["walltime_s"]))
-    jobs = _Jobs(strata, ints(held["arrival_time"]), _codes(held["entity"]), _waits(held))
+    waits = ints(held["wait_s"])
+    jobs = _Jobs(strata, ints(held["arrival_time"]), coded(held["entity"]), waits)
     made = _Reference(*(np.full(with_causes.height, -1, np.int64) for _ in _Reference._fields))
     row, over = held["row"].to_numpy(), _ends(held)
     for cut, of_period in _by_period(held, periods):
@@ -134,14 +136,10 @@ def _reference(
     return made
 
 
-def _waits(held: pl.DataFrame) -> Ints:
-    return ints(held["wait_s"].fill_null(0))
-
-
 def _ends(held: pl.DataFrame) -> Ints:
     """Return when each attempt ended, or ``_NEVER`` if it cannot be similar to others."""
     is_similar = (held["standing"] == Standing.ENDED.value) & held["wait_s"].is_not_null()
-    return np.where(is_similar.to_numpy(), ints(held["end_time"].fill_null(0)), _NEVER)
+    return np.where(is_similar.to_numpy(), ints(held["end_time"]), _NEVER)
 
 
 class _Jobs(NamedTuple):
@@ -244,15 +242,9 @@ def _by_period(held: pl.DataFrame, periods: Sequence[Period]) -> list[tuple[int,
 
 def walltime_class(walltime: pl.Series) -> Ints:
     """Return the place of each walltime (s) in ``WALLTIMES``."""
-    classes = np.searchsorted(WALLTIMES_S, ints(walltime.fill_null(0)), side="left")
+    classes = np.searchsorted(WALLTIMES_S, ints(walltime), side="left")
     unknown = walltime.is_null().to_numpy()
     return np.where(unknown, len(WALLTIMES_S) + 1, classes).astype(np.int64)
-
-
-def _codes(names: pl.Series) -> Ints:
-    """Return values as numbers from 1 on; 0 for null."""
-    known = pl.Enum(names.unique().drop_nulls())
-    return ints(names.cast(known).to_physical().cast(pl.Int64).fill_null(-1)) + 1
 
 
 def excess(reference: str) -> pl.Expr:

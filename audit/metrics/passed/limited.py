@@ -27,7 +27,7 @@ from audit.kernels.limited import (
 )
 from audit.metrics.attempts.population import only
 from audit.metrics.attempts.reasons import in_scope
-from audit.metrics.waits.queue import NEVER, Queued, in_force, numbered, queued, validity
+from audit.metrics.waits.queue import NEVER, Queued, coded, in_force, queued, validity
 from audit.model import Pool
 from audit.rules import Limit
 
@@ -66,7 +66,7 @@ def forbidden(
     place = counted.place
     if not len(place):
         return FORBIDDEN.to_frame()
-    resources = _resources(limits)
+    resources = [*dict.fromkeys(limit.resource for limit in limits)]
     occupancy = queue.rows["end"] - queue.rows["start_time"]
     length = queue.rows["walltime_s"].fill_null(occupancy).fill_null(1).to_numpy()[place]
     length = np.maximum(length, 1)
@@ -132,7 +132,7 @@ class _Counted(NamedTuple):
     @classmethod
     def of(cls, queue: Queued, limits: Sequence[Limit], zone: str) -> Self:
         """Of a queue; classes are made by one limit after the other."""
-        group = numbered(queue.rows["user"])
+        group = coded(queue.rows["user"])
         made = [(user, ()) for user in range(int(group.max(initial=0)) + 1)]
         for k, limit in enumerate(limits):
             rules = in_force(queue, [limit], (), zone)
@@ -153,10 +153,6 @@ class _Counted(NamedTuple):
         rank = np.argsort(order)
         entries = [made[found[one]][1] for one in order]
         return cls(place, rank[group], users[order], entries)
-
-
-def _resources(limits: Iterable[Limit]) -> list[str | None]:
-    return [*dict.fromkeys(limit.resource for limit in limits)]
 
 
 def _looks(queue: Queued, limits: Sequence[Limit], zone: str) -> Ints:

@@ -59,10 +59,8 @@ class JudgedEntity(NamedTuple):
 class PairsOfKind(NamedTuple):
     """The attempts with pairs of one kind."""
 
-    paired: Mapping[str, int]
-    """The attempts with pairs of each entity."""
-    counts: Mapping[str, int]
-    """The attempts of each entity, also those without pairs."""
+    paired: Mapping[str, int]  # the attempts with pairs of each entity
+    counts: Mapping[str, int]  # the attempts of each entity, also those without pairs
     waiting: float
 
     def judged(self, kept: pl.DataFrame) -> list[JudgedEntity]:

@@ -57,7 +57,7 @@ def without_more(attempts: pl.DataFrame) -> pl.DataFrame:
     ).filter(pl.col("pairs") > ROUNDING)
 
 
-class UsageOrder(NamedTuple):
+class OrderByUsage(NamedTuple):
     """An order by the usage of one kind of owner, with one half-life."""
 
     owners: Kind
@@ -69,10 +69,10 @@ class UsageOrder(NamedTuple):
         return log.usage(of_owners, self.owners, self.half_life_s)._replace(much=1.0)
 
 
-def orders(log: Log) -> list[UsageOrder]:
+def orders(log: Log) -> list[OrderByUsage]:
     """Return the orders by usage that may explain a log."""
     return [
-        UsageOrder(owners, half_life_s)
+        OrderByUsage(owners, half_life_s)
         for owners in OWNERS
         if owners in log.kinds
         for half_life_s in HALF_LIVES

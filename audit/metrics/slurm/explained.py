@@ -28,7 +28,7 @@ from audit.array_types import Bools, Floats, Ints
 from audit.metrics.fairshare.trees import Tree
 from audit.metrics.fairshare.usage import Grouped
 from audit.metrics.slurm.shares import summed
-from audit.metrics.slurm.usage import LONGEST_RESET_S, SlurmUsage
+from audit.metrics.slurm.usage import LONGEST_RESET_S, RESET_S, SlurmUsage
 
 TOP: Final = 5
 """Number of attempts and of siblings whose effect is computed."""
@@ -294,7 +294,7 @@ def misfits(half_life_s: float, reset: str, period_s: int, longest_s: int | None
         longest_s: the longest walltime of jobs; None: unknown.
     """
     found = []
-    length = _RESET_S.get(reset)
+    length = RESET_S.get(reset)
     if longest_s and 0 < half_life_s < longest_s:
         left = 2.0 ** -(longest_s / half_life_s)
         found.append(
@@ -318,16 +318,6 @@ def misfits(half_life_s: float, reset: str, period_s: int, longest_s: int | None
             f"({_length(half_life_s)}): priorities change in steps"
         )
     return found
-
-
-_RESET_S: Final = {
-    "daily": 86_400,
-    "weekly": 7 * 86_400,
-    "monthly": 30 * 86_400,
-    "quarterly": 91 * 86_400,
-    "yearly": 365 * 86_400,
-}
-"""Approximate lengths of reset periods."""
 
 
 def _length(seconds: float) -> str:

@@ -13,9 +13,9 @@ With S the raw shares of an association, and U its raw usage (``usage``) with al
 
 Ranks are depth first, greatest LevelFS first, users before accounts where it is equal. Users that
 tie share the better rank, and a user that ties with an account shares the rank of that account's
-best user. Where accounts tie, Slurm's documentation merges their members before descending
-(``merge_tied``). slurmctld, and so ``sshare``, does not: it takes them in the order of ``sshare``,
-and the next account's best user shares the rank of the last user ranked.
+best user. Where accounts tie, Slurm's documentation merges their members before descending.
+slurmctld, and so ``sshare``, does not: it takes them in the order of ``sshare``, and the next
+account's best user shares the rank of the last user ranked.
 
 An association with fairshare=parent (NaN) is measured against the account above, and counts in no
 ΣS. Such a user ranks first in its account; members of such an account compete with its siblings,
@@ -55,7 +55,7 @@ class Shares(NamedTuple):
     fairshare: Floats  # 0 to 1; in Fair Tree NaN of accounts
 
 
-class Places(NamedTuple):
+class ChargedNodes(NamedTuple):
     """The node to which each attempt is charged; counts are of attempts that started."""
 
     nodes: Ints  # −1: none, since its account is unknown
@@ -90,7 +90,7 @@ def printed(tree: Tree) -> list[int]:
     return order
 
 
-def places(tree: Tree, attempts: pl.DataFrame) -> Places:
+def places(tree: Tree, attempts: pl.DataFrame) -> ChargedNodes:
     """Return the association of each attempt, by its user, account and partition."""
     nodes = leaf_of(tree, attempts["user"], attempts["account"], attempts["partition"])
     has_account = attempts["account"].is_not_null()
@@ -103,7 +103,7 @@ def places(tree: Tree, attempts: pl.DataFrame) -> Places:
         names = attempts["account"].filter(started & has_account & pl.Series(strange))
         return dict(sorted(names.value_counts().iter_rows()))
 
-    return Places(
+    return ChargedNodes(
         nodes,
         by_account(~unknown & is_account[nodes]),
         by_account(unknown),
@@ -128,12 +128,11 @@ def level_shares(tree: Tree) -> Floats:
     return np.concatenate([counted[:1], total[over[1:]]])
 
 
-def fair_tree(tree: Tree, usage: Floats, *, merge_tied: bool = False) -> Shares:
+def fair_tree(tree: Tree, usage: Floats) -> Shares:
     """Return Fair Tree's shares for one instant.
 
     Args:
         usage: of each node with all below it (``summed``), ≥ 0.
-        merge_tied: whether users of accounts that tie are ranked together, as Slurm documents.
     """
     over, level, is_parent = groups(tree), level_shares(tree), np.isnan(tree.shares)
     norm = _ratio(np.nan_to_num(tree.shares, nan=0.0), level)
@@ -153,7 +152,7 @@ def fair_tree(tree: Tree, usage: Floats, *, merge_tied: bool = False) -> Shares:
         _normalised(usage),
         effective,
         level_fs,
-        _ranked(_children(over, printed(tree)), ranked, is_user, merge_tied=merge_tied),
+        _ranked(_children(over, printed(tree)), ranked, is_user),
     )
 
 
@@ -240,30 +239,23 @@ def _children(above: Ints, order: Iterable[int]) -> list[list[int]]:
     return below
 
 
-def _ranked(
-    children: list[list[int]], level_fs: Floats, is_user: Bools, *, merge_tied: bool
-) -> Floats:
+def _ranked(children: list[list[int]], level_fs: Floats, is_user: Bools) -> Floats:
     """Return FairShare of each user: rank / users, depth first; NaN of accounts."""
     users = int(is_user.sum())
     factor = np.full(len(children), math.nan)
     rank = untied = users
-    waiting = [([0], False)]  # a node or merged accounts; whether it ties with the last user
+    waiting = [(0, False)]  # a node; whether it ties with the last user
     while waiting:
-        nodes, tied = waiting.pop()
-        if is_user[nodes[0]]:
+        node, tied = waiting.pop()
+        if is_user[node]:
             rank = rank if tied else untied
-            factor[nodes[0]] = rank / users
+            factor[node] = rank / users
             untied -= 1
             continue
-        members = [member for node in nodes for member in children[node]]
-        level: list[tuple[list[int], bool]] = []
-        for node in sorted(members, key=lambda node: (-level_fs[node], not is_user[node])):
-            last = level[-1][0] if level else []
-            ties = level_fs[node] == level_fs[last[-1]] if last else tied
-            if merge_tied and last and ties and not is_user[last[-1]]:
-                last.append(node)
-            else:
-                level.append(([node], bool(ties)))
+        level: list[tuple[int, bool]] = []
+        for one in sorted(children[node], key=lambda one: (-level_fs[one], not is_user[one])):
+            ties = level_fs[one] == level_fs[level[-1][0]] if level else tied
+            level.append((one, bool(ties)))
         waiting += reversed(level)
     return factor
 

@@ -48,6 +48,14 @@ from audit.words import gpu_type
 RESETS: Final = ("none", "now", "daily", "weekly", "monthly", "quarterly", "yearly")
 """PriorityUsageResetPeriod. ``now`` is once, at an unknown start of slurmctld: none here."""
 
+RESET_S: Final = {
+    "daily": 86_400,
+    "weekly": 7 * 86_400,
+    "monthly": 30 * 86_400,
+    "quarterly": 91 * 86_400,
+    "yearly": 365 * 86_400,
+}
+"""Time between two resets; of months and longer, about."""
 LONGEST_RESET_S: Final = 367 * 86_400
 
 COUNTED: Final = {

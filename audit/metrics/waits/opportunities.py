@@ -25,12 +25,9 @@ class Opportunities(NamedTuple):
     on each other, ascending and disjoint.
     """
 
-    possible: Ints
-    """[k, 3]: it could start (step 5 of the walk), so it had not lapsed."""
-    free: Ints
-    """[m, 3]: its request was free, and neither a rule nor a hold forbade its start."""
-    started: Ints
-    """The attempts that started since the log began, by start."""
+    possible: Ints  # [k, 3]: it could start (step 5 of the walk), so it had not lapsed
+    free: Ints  # [m, 3]: its request was free, and neither a rule nor a hold forbade its start
+    started: Ints  # the attempts that started since the log began, by start
     agree: Starts
 
 

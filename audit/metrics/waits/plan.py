@@ -31,10 +31,8 @@ LEAST_WAIT_S: Final = 60
 class Passes(NamedTuple):
     """How a scheduler goes through its queue, as far as it is known."""
 
-    plan: Plan | None = None
-    """None: the starts of the log decide."""
-    starts: Starts | None = None
-    """The counts by which the plan was chosen; None: it is configured."""
+    plan: Plan | None = None  # None: the starts of the log decide
+    starts: Starts | None = None  # the counts by which the plan was chosen; None: it is configured
     interval_s: int | None = None
 
 
@@ -43,8 +41,7 @@ class Chosen(NamedTuple):
 
     plan: Plan
     booked: WaitSweep
-    starts: Starts | None
-    """The counts under ``TRIED``; None: the plan is configured."""
+    starts: Starts | None  # the counts under ``TRIED``; None: the plan is configured
 
 
 def configured(policy: Policy) -> Plan:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from audit import periods
 from audit.array_types import Ints
-from audit.metrics.attempts.contention import CapacitySteps, reserved_rows
+from audit.metrics.attempts.contention import CapacitySteps, ints, reserved_rows
 from audit.metrics.attempts.population import only, ordered
 from audit.metrics.attempts.reasons import any_of, in_scope
 from audit.metrics.attempts.recorded import SITE_PRIORITY
@@ -69,7 +69,7 @@ class Queued:
 
     def column(self, name: str) -> Ints:
         """Return an integer column, with 0 for null."""
-        return ints(self.rows[name].fill_null(0))
+        return ints(self.rows[name])
 
     def of(self, columns: cs.Selector) -> "Queued":
         """Return the same with these columns: rows that were sorted are copies."""
@@ -153,13 +153,13 @@ def in_force(
         if limit.per == "job":
             whose = np.arange(n)
         elif limit.per is not None:
-            whose = numbered(held[limit.per]) - 1
+            whose = coded(held[limit.per]) - 1
         counted = inside & (whose >= 0)
         counter[k, counted] = counters + whose[counted]
         amount[k], binding[k] = adds, ~any_of(held["qos"], limit.exempt_qos)
         counters += int(whose.max(initial=-1)) + 1
     reach = np.zeros((len(windows), n), np.int64)
-    walltime = ints(held["walltime_s"].fill_null(held["occupancy_s"]).fill_null(0))
+    walltime = ints(held["walltime_s"].fill_null(held["occupancy_s"]))
     length = np.maximum(walltime, 1)
     since = int(queue.column("arrival_time").min()) if n else 0
     until = max(int(queue.column("leave").max(initial=since)), since) + 1
@@ -231,15 +231,10 @@ def cuts(
     return inside
 
 
-def numbered(names: pl.Series) -> Ints:
+def coded(names: pl.Series) -> Ints:
     """Return names as numbers from 1 on; 0 for null."""
     known = names.unique().drop_nulls().sort()
     return ints(names.cast(pl.Enum(known)).to_physical().cast(pl.Int64).fill_null(-1)) + 1
-
-
-def ints(column: pl.Series) -> Ints:
-    """Return a column without nulls as whole numbers."""
-    return np.ascontiguousarray(column.to_numpy(), np.int64)
 
 
 def ranges(low: Ints, number: Ints) -> tuple[Ints, Ints]:

@@ -24,8 +24,8 @@ from audit.metrics.waits.queue import (
     Holds,
     InForce,
     Queued,
+    coded,
     cuts,
-    numbered,
     ranges,
 )
 from audit.model import Pool
@@ -50,10 +50,8 @@ STRETCHES: Final = 20_000_000
 class Plan(NamedTuple):
     """Reasons that keep a job from starting although enough is free."""
 
-    reservations: int
-    """The most of them in a walk."""
-    strict: bool = False
-    """Nobody starts behind a job that cannot."""
+    reservations: int  # the most of them in a walk
+    strict: bool = False  # nobody starts behind a job that cannot
 
 
 class Starts(NamedTuple):
@@ -231,7 +229,7 @@ def _log(
     estimate = np.maximum(queue.column("walltime_s"), np.where(started, end - start, 1).clip(1))
     cycle = np.where(started, start - known.interval_s, NEVER)
     request, flags = contention.requests(held, pool), _flags(n, known)
-    user = numbered(held["user"]).astype(np.int32)
+    user = coded(held["user"]).astype(np.int32)
     shape = [found.set_of, *((found.nodes.shape, found.nodes.wide) if pool.nodes else ())]
     alike = _alike(n, waiting, [*request, *shape])
     expected, places = _expected_ends(n, ran, start + estimate)

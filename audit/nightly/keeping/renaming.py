@@ -44,7 +44,7 @@ _KINDS: Final = ("user", "account", "group")
 _NAMES_AT: Final = frozenset((*_KINDS, "users", "accounts", "entity", "parent"))
 """Keys of JSON under which there are names, or mappings with names as keys."""
 
-_HOLDING: Final = fitted.Rules._fields.index("holding")
+_HOLDING: Final = fitted.InferredRules._fields.index("holding")
 
 
 class Changed(NamedTuple):
@@ -151,7 +151,7 @@ class Renaming:
         changed = {}
         for key, of in value.items():
             inner: Any
-            if key == "rules" and isinstance(of, list):  # fitted.Rules
+            if key == "rules" and isinstance(of, list):  # fitted.InferredRules
                 inner = [
                     self._value(one, said, named=place == _HOLDING) for place, one in enumerate(of)
                 ]

@@ -27,7 +27,7 @@ from audit.ingest.attempts import attempts_of
 from audit.ingest.ingest import called_by
 from audit.ingest.logs import Opened, open_logs, parsed_blocks
 from audit.ingest.quarantine import EXAMPLES, Counted, beyond_limit
-from audit.metrics.slurm.shares import Places
+from audit.metrics.slurm.shares import ChargedNodes
 from audit.metrics.slurm.usage import COUNTED, Charged, stored, uncounted
 from audit.progress import OnProgress, printable
 from audit.store import queries, snapshots
@@ -283,7 +283,7 @@ def _from_database(config: Config, folder: Path, site: SshareSite) -> Jobs:
     return Jobs(attempts, stored(attempts), site.cluster.zone)
 
 
-def assumed(site: SshareSite, jobs: Jobs, charged: Charged, places: Places) -> list[str]:
+def assumed(site: SshareSite, jobs: Jobs, charged: Charged, places: ChargedNodes) -> list[str]:
     """Return the assumptions about jobs as sentences."""
     lines = []
     if unknown := uncounted(site.weights, jobs.amounts):

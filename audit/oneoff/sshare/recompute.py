@@ -30,7 +30,7 @@ from audit.metrics.fairshare.trees import Tree
 from audit.metrics.fairshare.usage import Grouped, by_number
 from audit.metrics.slurm.explained import misfits
 from audit.metrics.slurm.shares import (
-    Places,
+    ChargedNodes,
     Shares,
     places,
     printed,
@@ -159,7 +159,7 @@ class SshareBasis(NamedTuple):
     jobs: Jobs
     tree: Tree
     charged: Charged
-    placed: Places
+    placed: ChargedNodes
     grouped: Grouped
     ticks: Ticks
     algorithm: Algorithm

@@ -94,8 +94,7 @@ class _Result(NamedTuple):
     place: int | None = None
     swayed: tuple[WaitDifference, ...] | None = None
     """Users who gain or lose, of changes that are advised."""
-    users: tuple[str | None, ...] = ()
-    """Names of users, by their number."""
+    users: tuple[str | None, ...] = ()  # names of users, by their number
     never_start: int | None = None
     """Attempts that today's replay starts and the change never does; None: not tried."""
 

@@ -7,10 +7,11 @@ import numpy as np
 
 from audit.array_types import Floats, Ints
 from audit.kernels.delivered.model import PassBackfill, PassOrder, PassRule
-from audit.kernels.delivered.usage import UsageOrder
+from audit.kernels.delivered.usage import OutsideUse, UsageOrder
+from audit.kernels.scheduling import model as kernels
 from audit.model import BY_USAGE, Backfill, Order, Policy
+from audit.scenario import engine
 from audit.scenario.delivered.observed import ObservedTurns
-from audit.scenario.delivered.usage import usage_order
 from audit.scenario.ownership import EQUAL_SHARES
 from audit.scenario.scenario import Scenario
 from audit.scenario.workload import NEVER
@@ -109,6 +110,9 @@ def pass_ordering(
 
     Args:
         simulated: the most attempts that a simulation by it runs.
+
+    Raises:
+        SimulationError: Slurm's configuration is missing.
     """
     order, index = rule.policy.order, turns.index
     if rule.kept:
@@ -116,13 +120,47 @@ def pass_ordering(
     if order is Order.lxf:
         return PassOrdering(PassOrder.EXPANSION, index)
     if order in BY_USAGE:
-        usage = usage_order(scenario, turns, order, simulated)
+        usage = _usage_order(scenario, turns, order, simulated)
         return PassOrdering(PassOrder.USAGE, index, usage)
     name = order.traits.rank_by
     if name is not None:
         values = getattr(turns.work, name.removeprefix("-"))
         index = _ranks(-values if name[0] == "-" else values)
     return PassOrdering(PassOrder.RANK, index)
+
+
+def _usage_order(
+    scenario: Scenario, turns: ObservedTurns, order: Order, simulated: int
+) -> UsageOrder:
+    """Return an order of ``model.BY_USAGE``; see ``pass_ordering``.
+
+    In passes over observed states, what was observed until then counts; in a simulation, what was
+    observed until its snapshot, and then what it has run itself (SPEC §4, *Queue order*). Attempts
+    without occupancy use nothing.
+    """
+    work = scenario.indexed.work
+    ranking = engine.kernel_ranking(work, order)
+    by_waits = order is Order.nuwt
+    charge = work.owners.used if by_waits else np.where(work.occupancy, work.owners.charge, 0.0)
+    place = np.flatnonzero(turns.part)
+    ran = ~turns.part & work.has_started & (work.end != NEVER)
+    end = np.maximum(work.end, work.start + by_waits)  # as the ranking counts it
+    outside = np.flatnonzero(ran & (end > work.start)) if simulated else place[:0]
+    return UsageOrder(
+        kernels.Order[order.traits.kernel],
+        ranking.owners,
+        ranking.ledger(simulated, 2 * len(outside)),
+        place,
+        ranking.owner[place],
+        engine.contiguous(charge[place]),
+        OutsideUse(
+            ranking.owner[outside],
+            engine.contiguous(charge[outside]),
+            work.arrival[outside],
+            work.start[outside],
+            end[outside],
+        ),
+    )
 
 
 def pass_rule(

@@ -27,7 +27,7 @@ from audit.scenario.delivered.candidates import (
     pass_setting,
 )
 from audit.scenario.delivered.observed import ObservedTurns, observed_turns
-from audit.scenario.limits import SHUT, Limits
+from audit.scenario.limits import SHUT, AttemptLimits
 from audit.scenario.scenario import Scenario
 from audit.scenario.workload import limited, of_limits
 
@@ -76,10 +76,8 @@ class ComparedStarts:
     rules: Sequence[SiteRule]
     _orderings: dict[Order, PassOrdering] = field(default_factory=dict)
     """The same under all windows."""
-    _before: "ComparedStarts | None" = None
-    """The starts under fewer windows;"""
-    _closed: "ClosedStarts | None" = None
-    """and what the others forbid; None: all may differ."""
+    _before: "ComparedStarts | None" = None  # the starts under fewer windows;
+    _closed: "ClosedStarts | None" = None  # and what the others forbid; None: all may differ
     _counts: dict[SiteRule, Ints] = field(default_factory=dict)
     _served: dict[SiteRule, Ints] = field(default_factory=dict)
     """Of the first rule of each group: rule, place of the judged instant, and attempt that matters
@@ -263,7 +261,9 @@ class ClosedStarts(NamedTuple):
     instants: Bools  # [m], any of these that waits
 
 
-def _closed_starts(turns: ObservedTurns, before: Limits, after: Limits) -> ClosedStarts | None:
+def _closed_starts(
+    turns: ObservedTurns, before: AttemptLimits, after: AttemptLimits
+) -> ClosedStarts | None:
     """Return what only the added counters may forbid.
 
     Returns:

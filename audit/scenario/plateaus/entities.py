@@ -13,11 +13,11 @@ import polars.selectors as cs
 
 from audit.array_types import Bools, Ints
 from audit.kernels.plateaus.model import EqualJobs, NodeSets, QueuedJobs
-from audit.metrics.attempts.contention import counted_resources, requested, time_order
+from audit.metrics.attempts.contention import counted_resources, ints, requested, time_order
 from audit.metrics.attempts.population import only
 from audit.metrics.attempts.reasons import hold_kind, names_throttles
 from audit.metrics.nodes import Placed, placed, sums_of
-from audit.metrics.waits.queue import Queued, ints, numbered, queued
+from audit.metrics.waits.queue import Queued, coded, queued
 from audit.model import Pool
 
 NOBODY: Final = -1
@@ -32,12 +32,9 @@ BEYOND: Final = 0.05
 class Family(NamedTuple):
     """Entities of one kind."""
 
-    of: Column | None
-    """The column that tells them apart; None: all jobs together."""
-    within: Literal["partition", "qos"] | None = None
-    """The column of whose values each is a part."""
-    without: str | None = None
-    """The partition whose jobs are left out."""
+    of: Column | None  # the column that tells them apart; None: all jobs together
+    within: Literal["partition", "qos"] | None = None  # the column of whose values each is a part
+    without: str | None = None  # the partition whose jobs are left out
 
     @property
     def pooled(self) -> bool:
@@ -79,8 +76,7 @@ class Plateaued:
 
     queue: Queued
     resources: tuple[str, ...]
-    rows: pl.DataFrame
-    """The first job of each group: what ``scenario.limits.limits_of`` reads."""
+    rows: pl.DataFrame  # the first job of each group: what ``scenario.limits.limits_of`` reads
     group: Ints  # [n]
     walltime: Ints  # [n], s; where it is unknown, the occupancy
     request: Ints  # [R, G]
@@ -193,7 +189,7 @@ class Plateaued:
     def alike(self) -> EqualJobs:
         """The groups as the kernel takes them."""
         sizes, rank = np.unique(self.request[0], return_inverse=True)
-        user = numbered(self.rows["user"])
+        user = coded(self.rows["user"])
         cells, cell = self.cells
         several = np.array([one.single and one.of != "user" for one in self.families], bool)
         parts, part = combined(
@@ -295,7 +291,8 @@ def plateaued(described: pl.DataFrame, pool: Pool, now: int) -> Plateaued:
         rows = rows.with_columns(shape=places.nodes.shape)
     requests = (f"request {name}" for name in resources)
     shape = ("shape",) if pool.nodes else ()
-    equal = (*COLUMNS, *requests, "walltime_s", *shape, *_throttled(rows))
+    array = ("job_number",) if names_throttles(rows) else ()  # throttled ones stay apart
+    equal = (*COLUMNS, *requests, "walltime_s", *shape, *array)
     place = rows.select(pl.col("place").first().over(equal)).to_series().to_numpy()
     begins, group = np.unique(place, return_inverse=True)
     first = rows[begins]
@@ -314,11 +311,6 @@ def plateaued(described: pl.DataFrame, pool: Pool, now: int) -> Plateaued:
         first=edges,
         members=members,
     )
-
-
-def _throttled(rows: pl.DataFrame) -> tuple[str, ...]:
-    """Return the column that keeps the tasks of throttled arrays in groups of their own."""
-    return ("job_number",) if names_throttles(rows) else ()
 
 
 def _families(first: pl.DataFrame, rows: pl.DataFrame) -> tuple[Family, ...]:
@@ -354,11 +346,11 @@ def _numbered(
             inside = (first["partition"] != family.without).fill_null(value=True).to_numpy()
         if family.of is not None:
             names = first[family.of].unique().drop_nulls().sort()
-            key = numbered(first[family.of]) - 1
+            key = coded(first[family.of]) - 1
             inside &= key >= 0
         if family.within is not None:
             places = first[family.within].unique().drop_nulls().sort()
-            place = numbered(first[family.within]) - 1
+            place = coded(first[family.within]) - 1
             inside &= place >= 0
             key += place * len(names)
         if "qos" in (family.of, family.within):

@@ -76,18 +76,14 @@ class JudgedLevel(NamedTuple):
     """A level of one entity, or of several judged together, with what the log shows of it."""
 
     family: Family
-    member: Member | None
-    """The entity; None: all of the family, or of ``place``."""
-    place: str | None
-    """The partition or QOS within which the entities are limited."""
+    member: Member | None  # the entity; None: all of the family, or of ``place``
+    place: str | None  # the partition or QOS within which the entities are limited
     measure: int
     level: int
     counts: PlateauCounts
     concentration: float
-    fault: PlateauFault | None
-    """None: it is accepted."""
-    begin: int
-    """Its entities are begin ≤ e < end."""
+    fault: PlateauFault | None  # None: it is accepted
+    begin: int  # its entities are begin ≤ e < end
     end: int
 
     @property

@@ -17,7 +17,7 @@ import polars as pl
 
 from audit.array_types import Bools, Ints
 from audit.metrics.attempts.contention import largest_amounts
-from audit.metrics.waits.queue import numbered
+from audit.metrics.waits.queue import coded
 from audit.model import Limit, Pool
 from audit.scenario.plateaus.capacity import CapacityBelow, capacity_below
 from audit.scenario.plateaus.entities import FAMILIES, Family, LimitedQuantity, Plateaued, plateaued
@@ -52,8 +52,7 @@ class PlateauRule(NamedTuple):
 
     limit: Limit
     family: Family
-    entity: str | None
-    """The one user, account, partition or QOS; None: all of the family."""
+    entity: str | None  # the one user, account, partition or QOS; None: all of the family
     judged: JudgedLevel
 
     @property
@@ -75,12 +74,9 @@ class SharedLevel(NamedTuple):
 class Plateaus:
     """The limits that a log shows."""
 
-    pool: Pool
-    """With the capacity and the rules of the site in force."""
-    rules: tuple[PlateauRule, ...] = ()
-    """Of the site, in the order in which they were found."""
-    own: tuple[PlateauRule, ...] = ()
-    """Of single users."""
+    pool: Pool  # with the capacity and the rules of the site in force
+    rules: tuple[PlateauRule, ...] = ()  # of the site, in the order in which they were found
+    own: tuple[PlateauRule, ...] = ()  # of single users
     shared: tuple[SharedLevel, ...] = ()
     """Limits of single users that at least ``USERS`` users have."""
     capacity: CapacityBelow | None = None
@@ -101,14 +97,13 @@ class PlateauSearch:
     pool: Pool
     since: int
     climbs: Climbs
-    machine: tuple[Limit, ...] = ()
-    """The capacity in force, where single nodes decide what fits."""
+    machine: tuple[Limit, ...] = ()  # the capacity in force, where single nodes decide what fits
     user: Ints = field(init=False)  # [n]
     holds: dict[str, int] = field(init=False)
 
     def __post_init__(self) -> None:
         """Number the users."""
-        self.user = numbered(self.jobs.queue.rows["user"])
+        self.user = coded(self.jobs.queue.rows["user"])
         self.holds = largest_amounts(self.pool)
 
     def stops(self, limits: Iterable[Limit]) -> Stops:

@@ -10,7 +10,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from audit import periods
 from audit.array_types import Ints
 from audit.kernels.plateaus.judge import Traces
 from audit.kernels.plateaus.model import Barriers, Supply
@@ -18,10 +17,10 @@ from audit.kernels.plateaus.stops import StopTables
 from audit.kernels.plateaus.sweep import sweep
 from audit.kernels.plateaus.unstartable import Marks
 from audit.metrics.attempts.contention import amounts, capacity_steps, time_order
-from audit.metrics.closed_hours import DAY_S, offsets
-from audit.metrics.waits.queue import NO_STEPS, numbered
+from audit.metrics.closed_hours import DAY_S, LocalClock
+from audit.metrics.waits.queue import NO_STEPS, coded
 from audit.model import Limit, Pool
-from audit.scenario.limits import UNLIMITED, Limits, limits_of
+from audit.scenario.limits import UNLIMITED, AttemptLimits, limits_of
 from audit.scenario.plateaus.entities import Plateaued, combined
 
 Which = slice | Ints
@@ -91,21 +90,6 @@ class Stops:
         )
 
 
-def clock(pool: Pool, known_from: int, known_to: int) -> tuple[Ints, Ints]:
-    """Return when each UTC offset of a pool's zone begins, and that offset, s."""
-    found = list(offsets(periods.zone(pool.zone), known_from, max(known_to, known_from + 1)))
-    begins, _, ahead = np.array(found, np.int64).T
-    return begins, ahead
-
-
-def local_days(of: tuple[Ints, Ints], at: Ints) -> Ints:
-    """Return the local days of instants, counted from the epoch's."""
-    begins, ahead = of
-    place = np.maximum(np.searchsorted(begins, at, side="right") - 1, 0)
-    days: Ints = (at + ahead[place]) // DAY_S
-    return days
-
-
 def swept(
     jobs: Plateaued, pool: Pool, limits: Sequence[Limit], since: int, *, climbing: bool
 ) -> tuple[Stops, Climbs | None]:
@@ -123,13 +107,13 @@ def swept(
     level, job = np.zeros((measures, first[-1]), np.int64), np.zeros(first[-1], np.int64)
     made = StopTables(measures, level, job, first[:-1].copy() if climbing else first[:0])
     _sweep(jobs, pool, limits, since, made, _unmarked(len(jobs.resources)))
-    days = clock(pool, known_from, _known_to(jobs, since))
+    clock = LocalClock.of(pool.zone, known_from, _known_to(jobs, since))
     climbs = None
     if climbing:
-        begun = local_days(days, queue.column("start_time"))
+        begun = clock.seconds(queue.column("start_time")) // DAY_S
         climbs = Climbs(first, job.astype(np.int32), list(level), begun)
     del job
-    return _stops(jobs, made, days), climbs
+    return _stops(jobs, made, clock), climbs
 
 
 def marked(jobs: Plateaued, pool: Pool, limits: Sequence[Limit], since: int) -> Ints:
@@ -140,7 +124,7 @@ def marked(jobs: Plateaued, pool: Pool, limits: Sequence[Limit], since: int) -> 
     alone = jobs.without_entities
     none = np.zeros(0, np.int64)
     made = StopTables(len(jobs.measures), none.reshape(len(jobs.measures), 0), none, none)
-    user = numbered(jobs.rows["user"])
+    user = coded(jobs.rows["user"])
     pairs, pair = combined(user[:, None], jobs.set_of[:, None])
     first = np.searchsorted(pairs[:, 0], np.arange(int(user.max(initial=0)) + 2))
     sets = np.ascontiguousarray(pairs[:, 1])
@@ -181,7 +165,7 @@ def _known_to(jobs: Plateaued, since: int) -> int:
 
 
 def _barriers(jobs: Plateaued, pool: Pool, known_to: int) -> Barriers:
-    limits: Limits = limits_of(jobs.rows, pool, known_to)
+    limits: AttemptLimits = limits_of(jobs.rows, pool, known_to)
     if not limits.some:
         limits = UNLIMITED._replace(first=np.zeros(len(jobs.rows) + 1, np.int64))
     return Barriers(
@@ -197,7 +181,7 @@ def _barriers(jobs: Plateaued, pool: Pool, known_to: int) -> Barriers:
     )
 
 
-def _stops(jobs: Plateaued, made: StopTables, days: tuple[Ints, Ints]) -> Stops:
+def _stops(jobs: Plateaued, made: StopTables, clock: LocalClock) -> Stops:
     intervals = made.intervals.taken()
     interval, cell = _halves(made.stops.taken())
     at, user = _halves(made.users.taken())
@@ -213,7 +197,7 @@ def _stops(jobs: Plateaued, made: StopTables, days: tuple[Ints, Ints]) -> Stops:
     interval = interval[order]
     del order, cell
     begin, end = intervals[:, 1], intervals[:, 2]
-    day = local_days(days, begin + (end - begin) // 2).astype(np.int32)
+    day = (clock.seconds(begin + (end - begin) // 2) // DAY_S).astype(np.int32)
     levels = [_narrow(of_measure) for of_measure in intervals[:, 3:].T]
     return Stops(first, group, interval, levels, day, user_stop, user)
 

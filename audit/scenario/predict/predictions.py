@@ -25,7 +25,7 @@ from audit.scenario.predict.calibration import (
 )
 from audit.scenario.predict.known import QueuedAttempts, known_of
 from audit.scenario.predict.similar import NeighbourSearch, PredictionTable, WaitCurve
-from audit.scenario.predict.sweep import QueueState, Sweep
+from audit.scenario.predict.sweep import QueueState, QueueSweep
 from audit.scenario.scenario import Scenario
 from audit.scenario.workload import NEVER
 
@@ -91,7 +91,7 @@ class _Run:
         self, known: QueuedAttempts, zone: str, search: NeighbourSearch, together: int = 1
     ) -> None:
         self.known = known
-        self.sweep = Sweep(known, zone, together)
+        self.sweep = QueueSweep(known, zone, together)
         self.search = search
         self.ages = search is PAIRS
         self.table = PredictionTable(FEATURES + self.ages)

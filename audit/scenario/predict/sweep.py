@@ -41,7 +41,7 @@ class QueueState(NamedTuple):
     queue: Ints  # in the order of arrival
 
 
-class Sweep:
+class QueueSweep:
     """A pool, from its first attempt on; ``to`` goes on to a later instant."""
 
     def __init__(self, known: QueuedAttempts, zone: str, together: int = 1) -> None:

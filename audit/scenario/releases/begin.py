@@ -9,7 +9,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from audit.array_types import Ints
-from audit.scenario.releases.queue import DAY_S, UNKNOWN, UserJobs
+from audit.metrics.closed_hours import DAY_S
+from audit.scenario.releases.queue import UNKNOWN, UserJobs
 from audit.scenario.releases.triggered import waiters
 
 SLOT_S: Final = 120

@@ -14,6 +14,7 @@ import polars as pl
 from audit import periods
 from audit.array_types import Ints
 from audit.metrics.attempts.population import only
+from audit.metrics.attempts.reasons import NO_HOLDS
 from audit.metrics.waits.queue import Queued, queued, ranges, validity
 from audit.model import Limit, Pool
 from audit.registry.reasons import DEPENDENCY_INFERRED, OWN_LIMIT_INFERRED
@@ -26,33 +27,26 @@ from audit.scenario.releases.triggered import triggered_jobs
 class Holding(NamedTuple):
     """The evidence of a log that some users' jobs were held."""
 
-    own: tuple[Limit, ...] = ()
-    """Limits of single users, which are no rules of the site."""
-    chained: tuple[str, ...] = ()
-    """Users whose jobs start when their previous one ends."""
-    released: tuple[str, ...] = ()
-    """Users with a joint release."""
-    triggered: tuple[str, ...] = ()
-    """Users with own-triggered starts."""
-    by_own_ends: tuple[str, ...] = ()
-    """Users with most starts after own ends."""
-    begin_times: tuple[tuple[str, int], ...] = ()
-    """Users with a begin time, s since local midnight."""
+    own: tuple[Limit, ...] = ()  # limits of single users, which are no rules of the site
+    chained: tuple[str, ...] = ()  # users whose jobs start when their previous one ends
+    released: tuple[str, ...] = ()  # users with a joint release
+    triggered: tuple[str, ...] = ()  # users with own-triggered starts
+    by_own_ends: tuple[str, ...] = ()  # users with most starts after own ends
+    begin_times: tuple[tuple[str, int], ...] = ()  # users with a begin time, s since local midnight
 
 
 NOT_HOLDING = Holding()
 
 
 def inferred_holds(described: pl.DataFrame, pool: Pool, now: int, holding: Holding) -> pl.DataFrame:
-    """Return when attempts were held, columns of ``account.NO_HOLDS``.
+    """Return when attempts were held, columns of ``reasons.NO_HOLDS``.
 
     The times of an attempt may overlap: those of a chain, and of several limits.
 
     Args:
         described: columns of ``model.DESCRIBED``, of one pool.
     """
-    schema = {"row": pl.Int64, "begin": pl.Int64, "end": pl.Int64, "kind": pl.String}
-    found = [pl.DataFrame(schema=schema)]
+    found = [NO_HOLDS]
     if holding.chained:
         jobs = user_jobs(described, pool, now)
         held, until = chain_holds(jobs, holding.chained)

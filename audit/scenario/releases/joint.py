@@ -10,7 +10,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from audit.array_types import Bools, Ints
-from audit.scenario.releases.queue import DAY_S, NEVER, UNKNOWN, UserJobs
+from audit.metrics.closed_hours import DAY_S
+from audit.scenario.releases.queue import NEVER, UNKNOWN, UserJobs
 
 STEP_S: Final = 120
 """Longest time between the starts of two neighbours."""

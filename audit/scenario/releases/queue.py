@@ -15,17 +15,15 @@ import polars.selectors as cs
 
 from audit.array_types import Bools, Ints, ShortInts
 from audit.metrics.attempts.population import is_in_order, only
-from audit.metrics.waits.queue import READ, Queued, numbered, queued
+from audit.metrics.closed_hours import DAY_S, HOUR_S, LocalClock
+from audit.metrics.waits.queue import READ, Queued, coded, queued
 from audit.model import SEQUENCE, Pool
-from audit.scenario.plateaus.sweeping import clock, local_days
 from audit.scenario.releases.room import Room
 from audit.scenario.releases.under_limits import UnderLimits
 
 NEVER: Final = int(np.iinfo(np.int64).max)
 UNKNOWN: Final = 0
-DAY_S: Final = 86_400
-_HOUR_S: Final = 3_600
-SHIFTS_S: Final = tuple(sign * hours * _HOUR_S for hours in (6, 12, 24) for sign in (-1, 1))
+SHIFTS_S: Final = tuple(sign * hours * HOUR_S for hours in (6, 12, 24) for sign in (-1, 1))
 
 
 @dataclass(frozen=True)
@@ -43,7 +41,7 @@ class UserJobs:
     by_number: ShortInts  # the jobs by user and number
     room: Room
     limits: UnderLimits
-    zone: tuple[Ints, Ints]
+    clock: LocalClock
 
     @property
     def wait(self) -> Ints:
@@ -58,14 +56,11 @@ class UserJobs:
 
     def days(self, at: Ints) -> Ints:
         """Return the local days of instants."""
-        return local_days(self.zone, at)
+        return self.clock.seconds(at) // DAY_S
 
     def seconds_of_day(self, at: Ints) -> Ints:
         """Return the seconds since local midnight of instants."""
-        begins, ahead = self.zone
-        place = np.maximum(np.searchsorted(begins, at, side="right") - 1, 0)
-        seconds: Ints = (at + ahead[place]) % DAY_S
-        return seconds
+        return self.clock.seconds(at) % DAY_S
 
 
 def user_jobs(described: pl.DataFrame, pool: Pool, now: int) -> UserJobs:
@@ -79,7 +74,7 @@ def user_jobs(described: pl.DataFrame, pool: Pool, now: int) -> UserJobs:
     del read
     queue = queued(own, now, pl.col("size") > 0)
     del own
-    user = numbered(queue.rows["user"]).astype(np.int32)
+    user = coded(queue.rows["user"]).astype(np.int32)
     room, limits = Room(queue, pool), UnderLimits(queue, pool)
     arrival, end = queue.column("arrival_time"), queue.column("end")
     first = min(arrival.min(initial=0), end.min(initial=0))
@@ -100,7 +95,7 @@ def user_jobs(described: pl.DataFrame, pool: Pool, now: int) -> UserJobs:
         by_number=_by_number(queue, user),
         room=room,
         limits=limits,
-        zone=clock(pool, int(first), int(last) + 2 * DAY_S),
+        clock=LocalClock.of(pool.zone, int(first), int(last) + 2 * DAY_S),
     )
 
 

@@ -37,17 +37,3 @@ def unstartable(
     return rows.join(first, on="attempt_row", how="left", maintain_order="left")["at"].alias(
         "unstartable_from"
     )
-
-
-def unstartable_share(attempts: pl.DataFrame) -> float | None:
-    """Return the waits of marked started attempts as a share of all waits; None: nobody waited.
-
-    Args:
-        attempts: columns start_time, wait_s, unstartable_from.
-    """
-    started = attempts.filter(pl.col("start_time").is_not_null())
-    marked_s, waited_s = (
-        float(of["wait_s"].drop_nulls().to_numpy().sum())
-        for of in (started.filter(pl.col("unstartable_from").is_not_null()), started)
-    )
-    return marked_s / waited_s if waited_s else None

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.array_types import Bools, Ints
-from audit.scenario.windows.occasions import DAY_S
+from audit.metrics.closed_hours import DAY_S
 
 LEAST: Final = 20
 """Least number of occasions of either side, and of units of neighbours."""
@@ -80,17 +80,14 @@ class RuleWait(NamedTuple):
 class TestedRule(NamedTuple):
     """The result of the test of a rule."""
 
-    fails: str
-    """The condition that does not hold; empty: all hold."""
-    days: Days | None = None
-    """The days on which the rule holds; None: the whole log."""
+    fails: str  # the condition that does not hold; empty: all hold
+    days: Days | None = None  # the days on which the rule holds; None: the whole log
     breaks: int = 0
     withheld: int = 0
     units: int = 0
     share: float = 0.0
     bound: float = 1.0
-    by_chance: float = 0.0
-    """The neighbours' mean share."""
+    by_chance: float = 0.0  # the neighbours' mean share
 
 
 def on_days(at: Ints, days: Days) -> Bools:
@@ -116,8 +113,7 @@ class UnitEvents(NamedTuple):
 
     numbers: Ints
     """Ascending: (2 · key + 1 for a start, else 2 · key), and behind it the bits of the attempt."""
-    users: int
-    """A key is ``users`` · day + user + 1; an unknown user is -1."""
+    users: int  # a key is ``users`` · day + user + 1; an unknown user is -1
     bits: int
 
     def units(self, side: NDArray[np.uint8], which: tuple[int, ...]) -> list[Units]:

@@ -21,7 +21,7 @@ from audit.kernels import closed_hours as kernels
 from audit.kernels.closed_hours import Side
 from audit.kernels.growing import Table
 from audit.kernels.hours_table import add_tails, best_stretch, stretches_of_overlap
-from audit.metrics.closed_hours import HOUR_S
+from audit.metrics.closed_hours import DAY_S, HOUR_S, hour_of_week
 from audit.model import Window
 from audit.rules import DAY, WEEK
 from audit.scenario.windows.evidence import (
@@ -35,8 +35,7 @@ from audit.scenario.windows.evidence import (
     counted,
     on_days,
 )
-from audit.scenario.windows.observed import Observed
-from audit.scenario.windows.occasions import DAY_S, Seen, hour_of_week
+from audit.scenario.windows.observed import ObservedJobs, Seen
 from audit.scenario.workload import distinct_of_ordered
 
 LEAST_DAYS: Final = 21
@@ -96,8 +95,7 @@ class WindowCandidate(NamedTuple):
 
     rule: Window
     of: "WindowClass"
-    seconds: float
-    """An estimate of the upper bound of the waiting booked to it."""
+    seconds: float  # an estimate of the upper bound of the waiting booked to it
 
     def closed(self, side: NDArray[np.uint8] | None = None) -> kernels.ClosedHours:
         """Return its hours and attempts, for the kernel; ``side``: in place of its own."""
@@ -319,7 +317,7 @@ class _ClassProperty(NamedTuple):
 class WindowClass(NamedTuple):
     """The attempts to which a window applies, and its neighbours; columns are made when needed."""
 
-    observed: Observed
+    observed: ObservedJobs
     by: _ClassProperty
     number: int
 

@@ -1,6 +1,7 @@
-"""The observed attempts of a pool, as the search for windows takes them."""
+"""The observed attempts of a pool, as the search for windows takes them, also on a clock."""
 
 from dataclasses import dataclass, field
+from datetime import date
 from functools import cached_property
 from typing import Final
 
@@ -8,8 +9,13 @@ import numpy as np
 import polars as pl
 
 from audit.array_types import Ints
-from audit.metrics.closed_hours import DAY_S
+from audit.kernels import closed_hours
+from audit.metrics.attempts.contention import ints
+from audit.metrics.closed_hours import DAY_S, LocalClock
+from audit.metrics.waits.opportunities import Opportunities
 from audit.scenario.limits import WEEK_S
+
+EPOCH: Final = date(1970, 1, 1)
 
 UNKNOWN: Final = -1
 MOST_BITS: Final = 64
@@ -19,17 +25,15 @@ _MARGIN: Final = 60
 
 
 @dataclass(frozen=True)
-class Observed:
+class ObservedJobs:
     """The attempts of a pool, [n], by row."""
 
-    attempts: pl.DataFrame
-    """Columns of ``model.DESCRIBED``."""
+    attempts: pl.DataFrame  # columns of ``model.DESCRIBED``
     _numbers: dict[str, Ints] = field(default_factory=dict, init=False, compare=False)
 
     def column(self, name: str) -> Ints:
         """Return a column of whole numbers, [n]; 0 where it is not known."""
-        values = self.attempts[name].fill_null(0).cast(pl.Int64)
-        return np.ascontiguousarray(values.to_numpy())
+        return ints(self.attempts[name])
 
     def numbered(self, name: str) -> Ints:
         """Return the number of each attempt's user, partition or QOS, [n]; else ``UNKNOWN``."""
@@ -99,3 +103,31 @@ class Observed:
         asked = self.attempts.select(pl.coalesce("walltime_s", "occupancy_s").fill_null(0))
         reach: Ints = np.clip(asked.to_series().to_numpy().astype(np.int64), 1, WEEK_S)
         return reach
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a log shows under the rules in force, on a clock."""
+
+    observed: ObservedJobs
+    opportunities: Opportunities  # with the rows of ``observed``
+    zone: str  # the clock of hours, days and windows
+
+    @cached_property
+    def clock(self) -> LocalClock:
+        """The clock of the zone over the log."""
+        return LocalClock.of(self.zone, self.observed.first, self.observed.last + 1)
+
+    @cached_property
+    def start_local(self) -> Ints:
+        """The starts, s on the clock."""
+        return self.clock.seconds(self.observed.start[self.opportunities.started])
+
+    @cached_property
+    def possible_starts(self) -> closed_hours.PossibleStarts:
+        """What the kernel takes."""
+        observed, found = self.observed, self.opportunities
+        return closed_hours.PossibleStarts(
+            *(found.possible, found.free, found.started, self.start_local, observed.reach),
+            *self.clock,
+        )

@@ -16,9 +16,10 @@ from typing import Any, Final, NamedTuple
 import polars as pl
 
 from audit.array_types import Ints
-from audit.metrics.attempts.account import NO_HOLDS
 from audit.metrics.attempts.miss import TOLERANCE_S
 from audit.metrics.attempts.opportunities import opportunities
+from audit.metrics.attempts.reasons import NO_HOLDS
+from audit.metrics.closed_hours import DAY_S
 from audit.metrics.waits.opportunities import Opportunities
 from audit.metrics.waits.plan import Passes
 from audit.model import Pool, Window
@@ -26,11 +27,10 @@ from audit.scenario.delivered.agreement import as_table
 from audit.scenario.delivered.candidates import candidates
 from audit.scenario.delivered.comparing import ComparedStarts, compared_starts
 from audit.scenario.scenario import Scenario
-from audit.scenario.windows import evidence, hours, occasions
+from audit.scenario.windows import evidence, hours
 from audit.scenario.windows.evidence import SINCE, UNTIL, Days, TestedRule, Units
 from audit.scenario.windows.hours import WindowCandidate
-from audit.scenario.windows.observed import Observed
-from audit.scenario.windows.occasions import DAY_S, Seen
+from audit.scenario.windows.observed import EPOCH, ObservedJobs, Seen
 
 DISAGREES: Final = "agreement"
 BOOKS: Final = 0.01
@@ -45,10 +45,8 @@ class InferredWindow(NamedTuple):
     window: Window
     zone: str  # the clock of its hours
     found: TestedRule
-    starts: int
-    """All starts of the attempts to which it applies, on the days on which it holds."""
-    seconds: int
-    """Waiting with free capacity during which only it forbids the start."""
+    starts: int  # all starts of the attempts to which it applies, on the days on which it holds
+    seconds: int  # waiting with free capacity during which only it forbids the start
 
     def on(self, pool: Pool) -> Pool:
         """Return a pool with this window in force."""
@@ -58,13 +56,11 @@ class InferredWindow(NamedTuple):
 class FoundWindows(NamedTuple):
     """The result of a search."""
 
-    pool: Pool
-    """With the windows."""
+    pool: Pool  # with the windows
     accepted: tuple[InferredWindow, ...] = ()
     failed: tuple[InferredWindow, ...] = ()
     """Those that could have booked most of the others, at most ``MOST_FAILED``."""
-    skipped: str = ""
-    """Why the log was not searched; empty: it was."""
+    skipped: str = ""  # why the log was not searched; empty: it was
     compared: pl.DataFrame | None = None
     """The agreement of the candidates with the windows in force; None: not searched."""
 
@@ -80,10 +76,10 @@ def find_windows(
 
     Args:
         held_until: by row of the scenario, epoch s: attempts that a rule holds until then.
-        holds: when attempts were held, columns of ``account.NO_HOLDS``.
+        holds: when attempts were held, columns of ``reasons.NO_HOLDS``.
         log_begin: epoch s; None: with the first end of a started attempt.
     """
-    pool, observed = scenario.pool, Observed(scenario.attempts)
+    pool, observed = scenario.pool, ObservedJobs(scenario.attempts)
     if observed.last_arrival - observed.first < hours.LEAST_DAYS * DAY_S:
         return FoundWindows(pool, skipped=f"the log has less than {hours.LEAST_DAYS} days")
     if int((observed.waits > TOLERANCE_S).sum()) < LEAST_WAITED:
@@ -133,10 +129,8 @@ class _Standing(NamedTuple):
     seen: Seen
     candidate: WindowCandidate
     key: str
-    window: InferredWindow | None = None
-    """With its evidence; None: it was not judged yet."""
-    sliced: bool = False
-    """It passes all conditions but perhaps that of the agreement."""
+    window: InferredWindow | None = None  # with its evidence; None: it was not judged yet
+    sliced: bool = False  # it passes all conditions but perhaps that of the agreement
 
 
 def _shared(one: _Standing) -> tuple[Any, ...]:
@@ -149,7 +143,7 @@ class _Choice:
 
     def __init__(
         self,
-        observed: Observed,
+        observed: ObservedJobs,
         found: Opportunities,
         compared: ComparedStarts,
         failed: dict[str, tuple[float, InferredWindow]],
@@ -260,8 +254,4 @@ def _dates(days: Days | None) -> dict[str, date]:
     """Return the dates of a window; an open side has no date."""
     since, until = days or (SINCE, UNTIL)
     bounds = {"valid_from": (since, SINCE), "valid_to": (until, UNTIL)}
-    return {
-        name: occasions.EPOCH + timedelta(day)
-        for name, (day, none) in bounds.items()
-        if day != none
-    }
+    return {name: EPOCH + timedelta(day) for name, (day, none) in bounds.items() if day != none}

@@ -1,6 +1,6 @@
 """The page of the study of priority operators (``rules``, ``resolution``), and its charts."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from typing import Any, Final
 
@@ -18,8 +18,8 @@ from audit.report.study import layout
 from audit.report.study.charts import Layout, Value, heat_map
 from audit.report.study.page import Study
 from audit.studies.operators import resolution, rules
-from audit.studies.operators.resolution import AREAS, TARGETS, Profile, ResolutionSetting
-from audit.studies.operators.rules import RULES, JudgedOperator, OperatorPoint, OperatorWitness
+from audit.studies.operators.resolution import AREAS, TARGETS, BitProfile, ResolutionSetting
+from audit.studies.operators.rules import RULES, OperatorPoint, OperatorVerdict, OperatorWitness
 
 BITS: Final = 3
 """Resolution of the charts of densities, as in [R]."""
@@ -162,7 +162,7 @@ def _profile(target: float) -> Chart:
     )
 
 
-def _panel(canvas: Canvas, profile: Profile, operator: str, target: float, box: Box) -> None:
+def _panel(canvas: Canvas, profile: BitProfile, operator: str, target: float, box: Box) -> None:
     frame.upwards(canvas, _PRIORITY, box)
     x, y = _PART.between(box.left, box.right), _PRIORITY.between(box.bottom, box.top)
     bars = profile.bars.filter(operator=operator).select("density", "priority", "next")
@@ -250,11 +250,11 @@ def study(setting: ResolutionSetting, on_progress: OnProgress = silent) -> Study
     return layout.study("operators", parts, values)
 
 
-def _lead(judged: Iterable[JudgedOperator]) -> dict[str, object]:
+def _lead(judged: Mapping[str, Sequence[OperatorVerdict]]) -> dict[str, object]:
     # Operators that keep (4) break (13), so (13) does not count.
     keeping = [
         name
-        for name, verdicts in judged
+        for name, verdicts in judged.items()
         if all(verdict.kept for verdict in verdicts if verdict.rule != "edges")
     ]
     return {
@@ -304,8 +304,8 @@ def _differences(beside: pl.DataFrame) -> dict[str, object]:
 # --- rules ---------------------------------------------------------------------------------------
 
 
-def _rule_parts(judged: Iterable[JudgedOperator]) -> dict[str, Any]:
-    verdicts = {(name, one.rule): one.witness for name, found in judged for one in found}
+def _rule_parts(judged: Mapping[str, Sequence[OperatorVerdict]]) -> dict[str, Any]:
+    verdicts = {(name, one.rule): one.witness for name, found in judged.items() for one in found}
     alike = rules.equivalence()
     alike = {**alike, **{(other, one): witness for (one, other), witness in alike.items()}}
     return {

@@ -139,18 +139,16 @@ def extremes(densities: pl.DataFrame) -> tuple[dict[str, Any], dict[str, Any]]:
     return most, least
 
 
-class Profile(NamedTuple):
+class BitProfile(NamedTuple):
     """Priorities over the state at one target."""
 
-    curves: pl.DataFrame
-    """operator, state (in hundredths from 0 to 1), priority."""
+    curves: pl.DataFrame  # operator, state (in hundredths from 0 to 1), priority
     bars: pl.DataFrame
     """operator, density, priority and next (digit's priority), of each digit that a state has."""
-    at_balance: pl.DataFrame
-    """operator, density: of the digit that holds priority 0."""
+    at_balance: pl.DataFrame  # operator, density: of the digit that holds priority 0
 
 
-def profile(bits: int, target: float) -> Profile:
+def profile(bits: int, target: float) -> BitProfile:
     """Return priorities over the state, with the local densities of their digits, corrected."""
     states = np.arange(101) / 100
     step = 2 / ((1 << bits) - 1)
@@ -160,7 +158,7 @@ def profile(bits: int, target: float) -> Profile:
         for name in OPERATORS
     )
     bar = ("operator", "density", "priority")
-    return Profile(
+    return BitProfile(
         pl.concat(map(pl.DataFrame, curves)),
         densities.filter(pl.col("density") > 0).select(
             *bar, next=(pl.col("priority") + step).clip(None, 1.0)

@@ -105,13 +105,6 @@ class OperatorVerdict(NamedTuple):
         return self.witness is None
 
 
-class JudgedOperator(NamedTuple):
-    """The verdicts on an operator."""
-
-    operator: str
-    verdicts: tuple[OperatorVerdict, ...]
-
-
 def named(name: str) -> Operator:
     """Return an operator of ``metrics.fairshare.operators``.
 
@@ -121,9 +114,9 @@ def named(name: str) -> Operator:
     return lambda targets, states: operators.priority(name, targets, states)
 
 
-def conformance() -> tuple[JudgedOperator, ...]:
-    """Return the verdicts on all operators."""
-    return tuple(JudgedOperator(name, check(named(name))) for name in OPERATORS)
+def conformance() -> dict[str, tuple[OperatorVerdict, ...]]:
+    """Return the verdicts on all operators, by name."""
+    return {name: check(named(name)) for name in OPERATORS}
 
 
 def check(operator: Operator) -> tuple[OperatorVerdict, ...]:

@@ -83,8 +83,7 @@ class PenaltyVerdict(NamedTuple):
     """Whether a rule is kept."""
 
     rule: int
-    witnesses: tuple[PenaltyWitness, ...]
-    """For rule 5, one for each weighted form."""
+    witnesses: tuple[PenaltyWitness, ...]  # for rule 5, one for each weighted form
 
     @property
     def kept(self) -> bool:

@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from audit.array_types import Ints
 from audit.errors import UsageError
 from audit.metrics.attempts import performance
+from audit.metrics.attempts.parts import number_users
 from audit.metrics.fairshare import trees, usage
 from audit.model import Backfill, Order, Policy, Pool, Standing
 from audit.report.study.cells import StudyCell
@@ -53,24 +54,6 @@ STEP: Final = 0.10
 """Difference of the largest group's targets between two runs."""
 
 
-class Base(NamedTuple):
-    """[B]'s fixed values, around which it varies one at a time."""
-
-    name: str
-    interval_days: int
-    depth: int
-    decay: float
-
-    @property
-    def point(self) -> "SettingPoint":
-        """The setting with these values."""
-        return SettingPoint(self.interval_days, self.depth, self.decay)
-
-
-BASES: Final = (Base("Red Diamond", 7, 7, 0.7), Base("Acxiom", 3, 3, 0.7))
-"""[B] Tables 4, 6 and 8, and Tables 5, 7 and 9. Interval and depth of one are not the other's."""
-
-
 class SettingPoint(NamedTuple):
     """One setting of everything that is varied."""
 
@@ -87,6 +70,20 @@ class SettingPoint(NamedTuple):
             f"interval {self.interval_days} d, depth {self.depth}, decay {self.decay:g}, "
             f"targets of run {self.run}, arrivals at {self.intensity} %"
         )
+
+
+class Base(NamedTuple):
+    """[B]'s fixed values, around which it varies one at a time."""
+
+    name: str
+    point: SettingPoint
+
+
+BASES: Final = (
+    Base("Red Diamond", SettingPoint(7, 7, 0.7)),
+    Base("Acxiom", SettingPoint(3, 3, 0.7)),
+)
+"""[B] Tables 4, 6 and 8, and Tables 5, 7 and 9. Interval and depth of one are not the other's."""
 
 
 class SettingSweep(NamedTuple):
@@ -204,10 +201,8 @@ def grouped(described: pl.DataFrame, by: By | None = None, most: int = GROUPS) -
             f"sensitivity: by {by.replace('_', ' ')} fewer than two groups have any usage; "
             "choose other groups"
         )
-    named_users = described.select("user")
-    numbers = named_users.unique(maintain_order=True).with_row_index("unit")
-    users = named_users.join(numbers, on="user", nulls_equal=True, maintain_order="left")["unit"]
-    return Groups(by, tuple(labels), tuple(areas), attempts, users.cast(pl.Int64).to_numpy())
+    users = number_users(described)["unit"].to_numpy()
+    return Groups(by, tuple(labels), tuple(areas), attempts, users)
 
 
 def targets(areas: Sequence[int], run: int) -> list[float]:
@@ -253,7 +248,7 @@ def cells(
     The pool's own policy is ignored.
     """
     shares = targets(groups.areas, RUNS[-1])
-    work, keys = workload(groups.attempts, pool, now, _fairshare(groups, BASES[0], shares))
+    work, keys = workload(groups.attempts, pool, now, _fairshare(groups, BASES[0].point, shares))
     known = groups.attempts.select(KEYS).with_columns(_user=pl.Series(groups.users))
     user = keys.join(known, on=KEYS, how="left", nulls_equal=True, maintain_order="left")["_user"]
     users = np.ascontiguousarray(user.to_numpy(), np.int64)
@@ -285,7 +280,7 @@ def compressed(work: Workload, intensity: int) -> Workload:
     )
 
 
-def _fairshare(groups: Groups, point: Base | SettingPoint, shares: Sequence[float]) -> Fairshare:
+def _fairshare(groups: Groups, point: SettingPoint, shares: Sequence[float]) -> Fairshare:
     method = usage.Windows(
         interval_s=point.interval_days * DAY_S, depth=point.depth, decay=point.decay
     )

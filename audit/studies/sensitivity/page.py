@@ -72,10 +72,10 @@ def study(
     }
     bases = [
         (
-            f"Fixed values after {base.name}",
-            f"interval {base.interval_days} d, depth {base.depth}, decay {base.decay:g}",
+            f"Fixed values after {name}",
+            f"interval {at.interval_days} d, depth {at.depth}, decay {at.decay:g}",
         )
-        for base in BASES
+        for name, at in BASES
     ]
     units = "resamples of users (of days for figures of the pool)"
     settings = {"bases": bases, "intervals": [draws.intervals(units)]}

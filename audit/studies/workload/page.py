@@ -30,7 +30,7 @@ from audit.studies.workload.compute.likeness import (
     summaries,
     weekly,
 )
-from audit.studies.workload.compute.model import Class, Model, place, population
+from audit.studies.workload.compute.model import Class, LogModel, place, population
 
 NOUNS: Final = {"size": "size", "group": "group", "clusters": "cluster"}
 _PARTS: Final = {
@@ -49,7 +49,7 @@ _DRAWN: Final = 6
 """Number of classes whose gaps are drawn."""
 
 
-def labels_of(model: Model) -> dict[str, str]:
+def labels_of(model: LogModel) -> dict[str, str]:
     """Return the name of each class on the page, in order."""
     labels = list(dict.fromkeys(one.label for one in model.classes))
     shown = (wording.width(label) if model.by == "size" else label for label in labels)
@@ -57,7 +57,7 @@ def labels_of(model: Model) -> dict[str, str]:
     return dict(zip(labels, names, strict=True))
 
 
-def by_class(model: Model) -> Chart:
+def by_class(model: LogModel) -> Chart:
     """Return attempts of each class as a bar, divided by part of the week ([B] figs. 4 and 5)."""
     labels, classes = labels_of(model), summaries(model)
     places = {label: number for number, label in enumerate(labels)}
@@ -88,7 +88,7 @@ def by_class(model: Model) -> Chart:
     )
 
 
-def gaps(described: pl.DataFrame, pool: Pool, model: Model) -> Chart:
+def gaps(described: pl.DataFrame, pool: Pool, model: LogModel) -> Chart:
     """Return distributions of gaps between arrivals, a panel for each of the largest classes."""
     labels = labels_of(model)
 
@@ -129,7 +129,7 @@ def _curves(of: Distributions) -> list[Line]:
     ]
 
 
-def week(attempts: pl.DataFrame, model: Model, seed: int) -> Chart:
+def week(attempts: pl.DataFrame, model: LogModel, seed: int) -> Chart:
     """Return arrivals in each hour of the week, of the log's ``attempts`` and of a drawn log."""
     arrivals = {
         "log": weekly(attempts["arrival_time"], model),
@@ -211,7 +211,7 @@ _FIT: Final = (
 class Modelled(NamedTuple):
     """A pool's model by one technique, its likeness to the log, and the verdicts."""
 
-    model: Model
+    model: LogModel
     likeness: Likeness
     verdicts: tuple[ClaimVerdict, ...]
 
@@ -303,7 +303,7 @@ def _sections(studied: Studied, prefix: str, seed: int) -> list[Section]:
     return [first, *(_technique(studied, one.model, prefix) for one in models), *others]
 
 
-def _technique(studied: Studied, model: Model, prefix: str) -> Section:
+def _technique(studied: Studied, model: LogModel, prefix: str) -> Section:
     column = classes.grouping(studied.described.filter(pl.col("pool") == studied.pool.name))
     how = {
         "size": "Width classes, in powers of two.",
@@ -335,12 +335,12 @@ def _technique(studied: Studied, model: Model, prefix: str) -> Section:
     return layout.section("workload", "technique", parts, values)
 
 
-def file_name(model: Model, prefix: str = "") -> str:
+def file_name(model: LogModel, prefix: str = "") -> str:
     """Return the name of a model's file; ``prefix`` is ``pool_prefix``."""
     return f"workload-{prefix}{model.by}.toml"
 
 
-def _fits(model: Model) -> Iterator[tuple[Any, ...]]:
+def _fits(model: LogModel) -> Iterator[tuple[Any, ...]]:
     labels = labels_of(model)
     for one in model.classes:
         for what, fit in (("gaps", one.gaps), ("runtimes", one.occupancies)):

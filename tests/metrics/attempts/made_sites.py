@@ -45,10 +45,8 @@ class Outcome(NamedTuple):
     """The result on one site."""
 
     hurt: bool
-    found: bool
-    """Whether the victim was named; of a partition or QOS, whether the order was stated."""
-    others: tuple[str, ...]
-    """The others that were named."""
+    found: bool  # whether the victim was named; of a partition or QOS, whether the order was stated
+    others: tuple[str, ...]  # the others that were named
 
 
 @dataclass(frozen=True)
@@ -62,16 +60,11 @@ class Kind:
     priority: Callable[[pl.DataFrame, Random], pl.Series] | None = None
     shares: tuple[float, float] | None = None
     """Least and greatest usage of a user, in shares; None: a few users bring most jobs."""
-    session: float = 3.0
-    """Mean number of jobs that a user submits at once."""
-    order: Fairshare = EQUAL_SHARES
-    """How the policy ranks users, if by usage."""
-    campaigns: bool = False
-    """Whether users work in some weeks only."""
-    flood: bool = False
-    """Whether one user submits hundreds of jobs at once."""
-    reported: int | None = None
-    """The last weeks, about which the report is; None: all of them."""
+    session: float = 3.0  # mean number of jobs that a user submits at once
+    order: Fairshare = EQUAL_SHARES  # how the policy ranks users, if by usage
+    campaigns: bool = False  # whether users work in some weeks only
+    flood: bool = False  # whether one user submits hundreds of jobs at once
+    reported: int | None = None  # the last weeks, about which the report is; None: all of them
 
 
 def _random_priorities(jobs: pl.DataFrame, random: Random) -> pl.Series:
@@ -121,8 +114,7 @@ class Site(NamedTuple):
     kind: Kind
     jobs: pl.DataFrame
     schedule: pl.DataFrame
-    undisturbed: pl.DataFrame
-    """The same without a victim."""
+    undisturbed: pl.DataFrame  # the same without a victim
     victim: str | None
     period: Period
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from audit.metrics.attempts.account import NO_HOLDS, Account, Durations, account
+from audit.metrics.attempts.account import Account, Durations, account
 from audit.metrics.attempts.population import describe
-from audit.metrics.attempts.reasons import reason_of
+from audit.metrics.attempts.reasons import NO_HOLDS, reason_of
 from audit.metrics.attempts.recorded import SITE_PRIORITY
 from audit.model import CapacityStep, Limit, Pool, PreemptionRule, Resource, Window
 from audit.policies import Backfill, Policy

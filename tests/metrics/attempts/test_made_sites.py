@@ -21,7 +21,7 @@ from audit.metrics.passed.limited import forbidden, users_under
 from audit.model import Period
 from audit.registry.passed import PassedWhy
 from audit.scenario.plateaus.search import find_plateaus
-from audit.scenario.releases.unstartable import unstartable, unstartable_share
+from audit.scenario.releases.unstartable import unstartable
 from tests.metrics.attempts.made_sites import KINDS, Outcome, outcome
 from tests.metrics.attempts.test_real_logs import LOGS, described
 from tests.places import ROOT
@@ -148,7 +148,11 @@ def test_users_of_real_logs(real_logs: Path, name: str, monkeypatch: pytest.Monk
     spans = forbidden(attempts, pool, now, limits)
     barred = Barred(*(spans[column].to_numpy() for column in ("row", "begin", "end")))
     marked = unstartable(attempts, found.pool, now, since, [rule.limit for rule in found.own])
-    share = unstartable_share(attempts.with_columns(marked)) or 0.0
+    waits = attempts.select(marked, started=pl.col("start_time").is_not_null(), s="wait_s")
+    of_marked, waited = (
+        waits.filter(of)["s"].sum()
+        for of in (pl.col("started") & pl.col("unstartable_from").is_not_null(), "started")
+    )
     evidence = PassedEvidence(
         Unstarted(forbidden=barred, marked_from=marked), users_under(attempts, limits, pool.zone)
     )
@@ -157,7 +161,7 @@ def test_users_of_real_logs(real_logs: Path, name: str, monkeypatch: pytest.Monk
         return passed_over.of_period(attempts, pool, ALL, zone, evidence=evidence)
 
     assert results().filter("named").is_empty()
-    told = {PassedWhy.UNSTARTABLE.value} if share > 0.5 and expected.tested else set()
+    told = {PassedWhy.UNSTARTABLE.value} if 2 * of_marked > waited and expected.tested else set()
     assert set(results()["why"]) & {PassedWhy.UNSTARTABLE.value} == told
     monkeypatch.setattr(passed_over, "MUCH_UNSTARTABLE", 1.0)
     users = results().filter(entity_kind="user")

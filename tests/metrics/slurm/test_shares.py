@@ -78,11 +78,11 @@ def same(fast: float, slow: float | None) -> bool:
     return fast == pytest.approx(slow, rel=1e-12)
 
 
-@given(root=roots(), merged=st.booleans())
-def test_fair_tree_is_what_its_rules_say(root: Node, merged: bool) -> None:
+@given(root=roots())
+def test_fair_tree_is_what_its_rules_say(root: Node) -> None:
     tree, used = with_usage(root)
-    found = fair_tree(tree, used, merge_tied=merged)
-    slow = slurm.fair_tree(root, merged=merged)
+    found = fair_tree(tree, used)
+    slow = slurm.fair_tree(root)
     for node, name in list(enumerate(tree.names))[1:]:
         seen = slow[name]
         assert same(found.norm_shares[node], seen.norm_shares), name
@@ -189,8 +189,6 @@ def test_accounts_that_tie() -> None:
     users = [1, 4, 5, 6, 7, 8]
     ranks = fair_tree(tree, used).fairshare[users] * 6
     assert ranks.tolist() == pytest.approx([6, 5, 4, 2, 1, 4])  # eve with ben
-    ranks = fair_tree(tree, used, merge_tied=True).fairshare[users] * 6
-    assert ranks.tolist() == pytest.approx([6, 4, 3, 2, 1, 5])
 
 
 def test_an_account_without_members_ranks_nobody() -> None:
@@ -226,8 +224,6 @@ def test_members_of_an_account_with_parent_stand_after_it() -> None:
     used = np.array([2.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0])  # inner and outer tie
     ranks = fair_tree(tree, used).fairshare[[6, 4, 5]] * 3
     assert ranks.tolist() == pytest.approx([3, 3, 1])
-    ranks = fair_tree(tree, used, merge_tied=True).fairshare[[6, 4, 5]] * 3
-    assert ranks.tolist() == pytest.approx([2, 3, 1])
 
 
 def test_classic_by_hand() -> None:

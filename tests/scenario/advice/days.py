@@ -25,8 +25,7 @@ class Job(NamedTuple):
     arrival: int  # s since midnight
     occupancy: int
     size: int
-    number: int
-    """Of its user: users take turns day by day."""
+    number: int  # of its user: users take turns day by day
     walltime: int | None = None  # exact
 
 

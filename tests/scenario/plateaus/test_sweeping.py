@@ -1,29 +1,18 @@
-"""Stops under rules in force, and their local days."""
+"""Stops under rules in force."""
 
 from datetime import date
 
-import numpy as np
 import pytest
 
 from audit.metrics.attempts.population import describe
 from audit.model import Limit, Pool, Resource, Window
 from audit.scenario.plateaus.entities import plateaued
-from audit.scenario.plateaus.sweeping import clock, local_days, swept
+from audit.scenario.plateaus.sweeping import swept
 from tests.scenario.plateaus.test_entities import job
 from tests.strategies import frame
 
 ALL = Pool("all", Resource.cpus, 10, amounts=(("cpus", 10),))
 DAY = 86_400
-
-
-def test_local_days() -> None:
-    begins, ahead = clock(ALL._replace(zone="Europe/Berlin"), 0, 60 * 365 * DAY)
-    summer = 1_719_784_800  # 2024-07-01 00:00 there, 22:00 UTC
-    days = local_days((begins, ahead), np.array([summer - 1, summer, 0]))
-    first = date(1970, 1, 1).toordinal()
-    assert [date.fromordinal(first + day) for day in days.tolist()] == [
-        *(date(2024, 6, 30), date(2024, 7, 1), date(1970, 1, 1)),
-    ]
 
 
 ONE = Limit(most=1, per="user")

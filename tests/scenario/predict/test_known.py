@@ -2,7 +2,7 @@
 
 from audit.model import Order, Policy
 from audit.scenario.predict.known import known_of
-from audit.scenario.predict.sweep import Sweep
+from audit.scenario.predict.sweep import QueueSweep
 from audit.scenario.workload import NEVER
 from tests.scenario.predict.test_sweep import job, scenario
 from tests.strategies import EPOCH
@@ -14,7 +14,7 @@ def test_a_cancelled_job_is_queued_until_it_is_cancelled() -> None:
     known = known_of(scenario(records))
     assert (known.leaves - EPOCH).tolist() == [0, 40, 100]
     assert known.work.start[1] == NEVER
-    sweep = Sweep(known, "UTC")
+    sweep = QueueSweep(known, "UTC")
     assert sweep.to(EPOCH + 20, 3).queue.tolist() == [1, 2]
     assert sweep.to(EPOCH + 41, 3).queue.tolist() == [2]
 

@@ -12,7 +12,7 @@ from audit.metrics.attempts.population import describe
 from audit.model import Backfill, Order, Policy, Pool, Resource
 from audit.scenario.fair_start import fair_starts
 from audit.scenario.predict.known import known_of
-from audit.scenario.predict.sweep import Sweep
+from audit.scenario.predict.sweep import QueueSweep
 from audit.scenario.scenario import Scenario
 from tests.examples import examples
 from tests.strategies import EPOCH, ended, frame
@@ -50,7 +50,7 @@ def test_exact_walltimes_give_fair_start_times(order: Order, backfill: Backfill)
         of = scenario(records, policy)
         known = known_of(of)
         fair = fair_starts(of.indexed.work, policy).strict
-        sweep = Sweep(known, "UTC")
+        sweep = QueueSweep(known, "UTC")
         for k, arrival in enumerate(known.work.arrival.tolist()):
             waits = sweep.model_waits(sweep.to(arrival, k + 1), k)
             assert [int(wait[0]) for wait in waits] == [int(fair[k]) - arrival] * 2
@@ -61,7 +61,7 @@ def test_exact_walltimes_give_fair_start_times(order: Order, backfill: Backfill)
 def last_waits(*records: dict[str, Any]) -> list[int]:
     """The modelled waits of the last arrival, by expected durations and by walltimes."""
     known = known_of(scenario(list(records)))
-    sweep, last = Sweep(known, "UTC"), len(known.work.arrival) - 1
+    sweep, last = QueueSweep(known, "UTC"), len(known.work.arrival) - 1
     found = sweep.model_waits(sweep.to(int(known.work.arrival[last]), last + 1), last)
     return [int(wait[0]) for wait in found]
 
@@ -111,7 +111,7 @@ def test_features_are_of_the_instant() -> None:
     alike = [job(0, k, k + 1, 1, user="cem", walltime_s=9_000) for k in range(5, 10)]
     records = [job(0, 0, 9_000, 3), job(10, 20, 9_000, 1, user="bob"), job(30, 40, 9_000, 1)]
     known = known_of(scenario([*alike, *records]))
-    sweep = Sweep(known, "UTC")
+    sweep = QueueSweep(known, "UTC")
     scene = sweep.to(EPOCH + 30, 8)
     waits = sweep.model_waits(scene, 7)
     measured, labels = sweep.features(scene, np.array([7]), waits, ages=False)
@@ -127,7 +127,7 @@ def test_jobs_ahead_count_if_they_are_no_larger_and_of_the_same_partition() -> N
     ahead = [(2, "a"), (3, "a"), (1, "b"), (1, "a")]
     waits = [job(10, 9_000, 9_010, size, partition=of) for size, of in ahead]
     records = [runs, *waits, job(20, 9_000, 9_010, 2, partition="a")]
-    sweep, last = Sweep(known_of(scenario(records)), "UTC"), len(records) - 1
+    sweep, last = QueueSweep(known_of(scenario(records)), "UTC"), len(records) - 1
     scene = sweep.to(EPOCH + 20, last + 1)
     now = sweep.model_waits(scene, last)
     measured, _ = sweep.features(scene, np.array([last]), now, ages=False)

@@ -35,8 +35,7 @@ class Planted(NamedTuple):
     rule: Limit | Window | None = None
     days: int = 56
     a_day: int = 130
-    overrides: bool = False
-    """Whether some jobs are exempt."""
+    overrides: bool = False  # whether some jobs are exempt
     policy: Policy = Policy()
 
 

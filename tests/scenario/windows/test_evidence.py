@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from audit.metrics.closed_hours import DAY_S
 from audit.scenario.windows import evidence
 from audit.scenario.windows.evidence import Units
-from audit.scenario.windows.occasions import DAY_S
 from tests.naive import rules as naive
 
 EVENTS = st.lists(

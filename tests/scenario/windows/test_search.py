@@ -14,9 +14,8 @@ from audit.rules import WEEK
 from audit.scenario.delivered.candidates import candidates
 from audit.scenario.delivered.comparing import compared_starts
 from audit.scenario.scenario import Scenario
-from audit.scenario.windows import hours, occasions, search
-from audit.scenario.windows import observed as observing
-from audit.scenario.windows.observed import Observed
+from audit.scenario.windows import hours, observed, search
+from audit.scenario.windows.observed import ObservedJobs
 from audit.scenario.windows.search import find_windows
 from tests.metrics.attempts.test_real_logs import described
 from tests.scenario.windows.sites import LONG, NIGHT, OFFICE, SITES, Planted, half, made
@@ -101,7 +100,7 @@ def test_evenings_do_not_add_days_to_hours_of_the_day() -> None:
 def test_hours_that_the_table_leaves_out_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     proposed = hours.candidates
 
-    def shorter(seen: occasions.Seen) -> list[hours.WindowCandidate]:
+    def shorter(seen: observed.Seen) -> list[hours.WindowCandidate]:
         inner = tuple(hour for hour in OFFICE if 10 <= hour % 24 < 15)
         return [
             one._replace(rule=one.rule.but(hours=inner))
@@ -118,7 +117,7 @@ def test_windows_of_the_same_hours_have_their_own_units() -> None:
     site = planted("window by walltime")
     found, _ = opportunities(site.attempts, site.pool, site.now)
     assert found is not None
-    seen = occasions.Seen(Observed(site.attempts), found, site.pool.zone)
+    seen = observed.Seen(ObservedJobs(site.attempts), found, site.pool.zone)
     rules = {one.rule.but(hours=OFFICE, overlap=False): one for one in hours.candidates(seen)}
     alike = [one._replace(rule=rule) for rule, one in rules.items()]
     assert len(alike) > 3
@@ -159,7 +158,7 @@ def test_a_log_whose_starts_have_no_numbers_is_not_searched(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     site = planted("window by walltime")
-    monkeypatch.setattr(observing, "MOST_BITS", 20)
+    monkeypatch.setattr(observed, "MOST_BITS", 20)
     found = find_windows(site)
     assert found.skipped == "it has too many jobs, users and days to number starts"
 

@@ -16,7 +16,7 @@ OF_RATIO = {"relative", "relative_n", "sigmoid", "sigmoid_n", "slurm"}
 
 
 def test_conformance_is_what_the_paper_claims_and_the_errata_correct() -> None:
-    for name, verdicts in rules.conformance():
+    for name, verdicts in rules.conformance().items():
         broken = {verdict.rule for verdict in verdicts if not verdict.kept}
         if name in OF_RATIO:
             assert broken == {"edges"}  # (13) fails at s = 0

@@ -165,7 +165,7 @@ def test_a_longer_memory_makes_the_dominant_group_slower_where_only_long_memory_
 ):
     groups: Groups = sensitivity.grouped(memory(1))
     assert groups.labels == ("wide", "narrow", OTHERS)
-    base = Base("one day", 1, 1, 0.7)
+    base = Base("one day", SettingPoint(1, 1, 0.7))
     sweep = sensitivity.sweeps(base)[0]
     cells = sensitivity.cells(groups, POOL, EPOCH + 10**9, Backfill.easy, sweep.points)
     found = claims.answers(

@@ -66,7 +66,7 @@ def test_arrivals_are_compressed(attempts: pl.DataFrame, intensity: int) -> None
 
 def test_each_setting_is_varied_alone() -> None:
     for base in BASES:
-        fixed = SettingPoint(*base[1:])
+        fixed = base.point
         swept = {sweep.key: sweep for sweep in sensitivity.sweeps(base)}
         assert list(swept) == ["interval", "depth", "decay", "targets", "arrivals"]
         for key, column in (("interval", 0), ("depth", 1), ("decay", 2), ("targets", 3)):

@@ -20,9 +20,11 @@ EM Algorithm (1977); W. Whitt, Approximating a Point Process by a Renewal Proces
 balanced means; W. Stute et al., Bootstrap based goodness-of-fit tests (1993); [B] §3.3.
 """
 
-from typing import Final, NamedTuple
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Final, NamedTuple, Self
 
 import numpy as np
+from pydantic import ConfigDict, Field, model_validator
 
 from audit.array_types import Floats, Ints
 from audit.metrics.quantiles import exact_sum
@@ -45,29 +47,29 @@ _TINY: Final = 1e-300
 class HyperExponential(NamedTuple):
     """A distribution of durations; exponential if both means are equal."""
 
-    share: float  # p: of the values from the phase with the smaller mean
+    p: float  # share of the values from the phase with the smaller mean
     short_s: float  # a: the smaller mean, s, > 0
     long_s: float  # b: the greater mean, s, ≥ a
 
     @property
     def mean_s(self) -> float:
         """Mean, s."""
-        return self.share * self.short_s + (1 - self.share) * self.long_s
+        return self.p * self.short_s + (1 - self.p) * self.long_s
 
     @property
     def variation(self) -> float:
         """Coefficient of variation: standard deviation by mean, ≥ 1; 1 if exponential."""
-        square = 2 * (self.share * self.short_s**2 + (1 - self.share) * self.long_s**2)
+        square = 2 * (self.p * self.short_s**2 + (1 - self.p) * self.long_s**2)
         return float(np.sqrt(max(square / self.mean_s**2 - 1, 0.0)))
 
     def cdf(self, seconds: Floats) -> Floats:
         """Return F at each of ``seconds`` ≥ 0."""
-        stays = self.share * np.exp(-seconds / self.short_s)
-        return 1 - stays - (1 - self.share) * np.exp(-seconds / self.long_s)
+        stays = self.p * np.exp(-seconds / self.short_s)
+        return 1 - stays - (1 - self.p) * np.exp(-seconds / self.long_s)
 
     def draw(self, rng: np.random.Generator, count: int) -> Floats:
         """Return ``count`` independent values, s."""
-        short = rng.random(count) < self.share
+        short = rng.random(count) < self.p
         values: Floats = rng.exponential(1.0, count) * np.where(short, self.short_s, self.long_s)
         return values
 
@@ -76,17 +78,39 @@ class HyperExponential(NamedTuple):
 
         P(phase) is in proportion to its share of the time, p·a and (1−p)·b.
         """
-        return self._replace(share=self.share * self.short_s / self.mean_s)
+        return self._replace(p=self.p * self.short_s / self.mean_s)
 
 
-class FittedDistribution(NamedTuple):
+STRICT: Final = ConfigDict(strict=True, allow_inf_nan=False)
+"""Of what is read from the file of a model."""
+Part = Annotated[float, Field(ge=0, le=1)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FittedDistribution:
     """A distribution fitted to a sample, and the goodness of the fit."""
 
-    distribution: HyperExponential
-    distance: float  # Kolmogorov–Smirnov, 0 to 1
-    p_value: float | None  # chance of a greater distance under the fit; None: not fitted
-    exponential_distance: float  # from the exponential distribution of the same mean
-    gain: float  # log-likelihood of the fit − that of the exponential distribution, ≥ 0
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    p: Part  # this and the next two: as of ``HyperExponential``
+    short_s: Annotated[float, Field(ge=LEAST_S)]
+    long_s: float
+    distance: Part  # Kolmogorov–Smirnov
+    p_value: Part | None = None  # chance of a greater distance under the fit; None: not fitted
+    exponential_distance: Part  # from the exponential distribution of the same mean
+    gain: Annotated[float, Field(ge=0)]
+    """Log-likelihood of the fit − that of the exponential distribution."""
+
+    @model_validator(mode="after")
+    def _short_first(self) -> Self:
+        if self.long_s < self.short_s:
+            raise ValueError(f"long_s ({self.long_s:g}) is below short_s ({self.short_s:g})")
+        return self
+
+    @property
+    def distribution(self) -> HyperExponential:
+        """The distribution."""
+        return HyperExponential(self.p, self.short_s, self.long_s)
 
 
 def fit(seconds: Ints, seed: int, resamples: int = RESAMPLES) -> FittedDistribution:
@@ -105,7 +129,9 @@ def fit(seconds: Ints, seed: int, resamples: int = RESAMPLES) -> FittedDistribut
     flat = HyperExponential(1.0, mean, mean)
     apart = _distance(flat, counts, edges)
     if len(seconds) < FEW:
-        return FittedDistribution(flat, apart, None, apart, 0.0)
+        return FittedDistribution(
+            **flat._asdict(), distance=apart, exponential_distance=apart, gain=0.0
+        )
     starts = _starts(seconds, mean)
     climbed, likelihood = _climb(np.repeat(counts[None], len(starts), axis=0), edges, starts)
     flat_likelihood = float(_log_likelihood(counts[None], edges, np.array([flat]))[0])
@@ -117,7 +143,13 @@ def fit(seconds: Ints, seed: int, resamples: int = RESAMPLES) -> FittedDistribut
         gain = float(likelihood[best]) - flat_likelihood
     distance = _distance(chosen, counts, edges)
     p_value = _p_value(chosen, distance, len(seconds), edges, seed, resamples)
-    return FittedDistribution(chosen, distance, p_value, apart, gain)
+    return FittedDistribution(
+        **chosen._asdict(),
+        distance=distance,
+        p_value=p_value,
+        exponential_distance=apart,
+        gain=gain,
+    )
 
 
 def grid(greatest: int) -> Floats:

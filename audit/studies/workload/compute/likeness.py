@@ -35,7 +35,7 @@ from audit.report.study.cells import studied
 from audit.studies.workload.compute import hyper_exponential, synthetic
 from audit.studies.workload.compute.classes import PARTS
 from audit.studies.workload.compute.hyper_exponential import FEW
-from audit.studies.workload.compute.model import Class, ClassifiedAttempts, Model, of_class
+from audit.studies.workload.compute.model import Class, ClassifiedAttempts, LogModel, of_class
 from audit.studies.workload.compute.synthetic import starts
 
 DRAWN_LOGS: Final = 5
@@ -81,14 +81,14 @@ class Likeness(NamedTuple):
         return TraitSpan(_mean(np.array(values, np.float64)), min(values), max(values))
 
 
-def drawn(model: Model, seed: int) -> tuple[Traits, ...]:
+def drawn(model: LogModel, seed: int) -> tuple[Traits, ...]:
     """Return the traits of ``DRAWN_LOGS`` logs drawn from a model, with consecutive seeds."""
     return tuple(
         traits(synthetic.draw(model, seed + number), model) for number in range(DRAWN_LOGS)
     )
 
 
-def traits(attempts: pl.DataFrame, model: Model) -> Traits:
+def traits(attempts: pl.DataFrame, model: LogModel) -> Traits:
     """Return the traits of a workload. Attempts larger than the model's capacity have no wait.
 
     ``attempts`` have ``arrival_time``, ascending, in the days of the model, ``size``,
@@ -127,7 +127,7 @@ def _variance(values: Floats, mean: float) -> float:
     return exact_sum((values - mean) ** 2) / len(values)
 
 
-def weekly(arrivals: pl.Series, model: Model) -> Floats:
+def weekly(arrivals: pl.Series, model: LogModel) -> Floats:
     """Return arrivals (epoch s, in the days of the model) per hour of the week, (168,).
 
     The first hour begins on Monday at 0:00 on the clock of the model's zone.
@@ -140,12 +140,12 @@ def weekly(arrivals: pl.Series, model: Model) -> Floats:
     return per_hour
 
 
-def fitted(model: Model) -> tuple[Class, ...]:
+def fitted(model: LogModel) -> tuple[Class, ...]:
     """Return the classes with enough arrivals to be fitted."""
     return tuple(one for one in model.classes if one.attempts >= FEW)
 
 
-def distance(placed: ClassifiedAttempts, model: Model, draws: Draws) -> claims.Estimate | None:
+def distance(placed: ClassifiedAttempts, model: LogModel, draws: Draws) -> claims.Estimate | None:
     """Return the mean distance of the gaps between arrivals from their fits.
 
     The mean of the classes' Kolmogorov–Smirnov distances, weighted by arrivals, 0 to 1. Resamples
@@ -187,7 +187,7 @@ class Summary(NamedTuple):
     used: float  # share of all size-seconds of the workload
 
 
-def summaries(model: Model) -> tuple[Summary, ...]:
+def summaries(model: LogModel) -> tuple[Summary, ...]:
     """Return the labels of a model, in its order; [B] tables 2 and 3."""
     found = []
     for label in dict.fromkeys(one.label for one in model.classes):
@@ -223,7 +223,7 @@ def gap_distributions(placed: ClassifiedAttempts, of: Class) -> Distributions:
     )
 
 
-def rows(pool: str, model: Model, likeness: Likeness) -> pl.DataFrame:
+def rows(pool: str, model: LogModel, likeness: Likeness) -> pl.DataFrame:
     """Return the traits and the classes with the columns of ``cells.STUDIED``."""
     rows: list[tuple[object, ...]] = []
     key = (pool, f"classes by {model.by}")
@@ -244,7 +244,7 @@ def rows(pool: str, model: Model, likeness: Likeness) -> pl.DataFrame:
                 ("mean_occupancy_s", one.mean_occupancy_s, "s"),
                 ("gap_short", law.short_s, "s"),
                 ("gap_long", law.long_s, "s"),
-                ("gap_share_short", law.share, "1"),
+                ("gap_share_short", law.p, "1"),
                 ("gap_distance", fit.distance, "1"),
                 ("gap_distance_exponential", fit.exponential_distance, "1"),
                 ("gap_p_value", fit.p_value, "1"),
@@ -267,7 +267,7 @@ def nearly_all(share: claims.Estimate | None) -> claims.ClaimHolds:
     return claims.ClaimHolds.yes if share.value >= 0.95 else claims.ClaimHolds.no
 
 
-def decide(model: Model, apart: claims.Estimate | None) -> tuple[claims.ClaimVerdict, ...]:
+def decide(model: LogModel, apart: claims.Estimate | None) -> tuple[claims.ClaimVerdict, ...]:
     """Decide [B]'s conclusion about arrivals; ``apart`` is ``distance``."""
     classes = fitted(model)
     arrivals = sum(one.attempts for one in classes)

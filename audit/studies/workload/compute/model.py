@@ -16,22 +16,48 @@ rank, not by name; a class by group has its group's name.
 from dataclasses import dataclass
 from datetime import date, timedelta
 from itertools import product
-from typing import Final
+from typing import Annotated, ClassVar, Final, Literal, Self
 from zoneinfo import ZoneInfo
 
 import numpy as np
 import polars as pl
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
+from audit import periods
 from audit.array_types import Ints
-from audit.errors import LogError
+from audit.errors import LogError, UsageError
 from audit.metrics.attempts.fidelity import rank_correlation
 from audit.model import Pool, Standing
-from audit.periods import day_of
 from audit.studies.workload.compute import hyper_exponential
-from audit.studies.workload.compute.classes import OTHERS, PARTS, WeeklyClock, labels, weekly_clock
-from audit.studies.workload.compute.hyper_exponential import FittedDistribution
+from audit.studies.workload.compute.classes import (
+    OTHERS,
+    PARTS,
+    TECHNIQUES,
+    WeeklyClock,
+    labels,
+    weekly_clock,
+)
+from audit.studies.workload.compute.hyper_exponential import STRICT, FittedDistribution, Part
+from audit.words import Resource
 
-Shares = tuple[tuple[int, float], ...]
+
+def _summing_to_1(shares: "Shares") -> "Shares":
+    total = sum(share for _, share in shares)
+    if len(dict(shares)) < len(shares) or (shares and abs(total - 1) > 1e-6):
+        raise ValueError("needs pairs of different numbers and their shares, which add up to 1")
+    return tuple(sorted(shares))
+
+
+def _known_zone(name: str) -> str:
+    try:
+        return periods.zone(name).key
+    except UsageError as error:
+        raise ValueError(str(error)) from error
+
+
+_Least0 = Annotated[int, Field(ge=0)]
+_Least1 = Annotated[int, Field(ge=1)]
+Shares = Annotated[tuple[tuple[_Least0, Part], ...], AfterValidator(_summing_to_1)]
 
 LISTED: Final = 12
 """Greatest number of users of a class that are listed."""
@@ -44,22 +70,34 @@ QUANTILES: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Class:
-    """Attempts of one label in one part of the week."""
+    """Attempts of one label in one part of the week; fields in the order of the model's file."""
 
-    label: str
-    part: str  # one of ``weekly_clock.PARTS``
-    attempts: int
-    hours: float  # length of the part in all
-    mean_size: float
-    mean_occupancy_s: float
-    used: float  # share of all size-seconds of the workload
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    label: Annotated[str, Field(alias="class")]
+    part: Literal[PARTS]  # type: ignore[valid-type]
+    attempts: _Least1
+    hours: Annotated[float, Field(gt=0)]  # length of the part in all
+    mean_size: Annotated[float, Field(ge=0)]
+    mean_occupancy_s: Annotated[float, Field(ge=0)]
+    used: Part  # share of all size-seconds of the workload
     gaps: FittedDistribution  # between arrivals, on the clock of the part
     occupancies: FittedDistribution
-    sizes: Shares  # ascending; the shares add up to 1, and the mean is that of all sizes
+    sizes: Annotated[
+        tuple[tuple[_Least1, Part], ...], Field(min_length=1), AfterValidator(_summing_to_1)
+    ]
+    """Ascending; the shares add up to 1, and the mean is that of all sizes."""
     walltimes: Shares  # ascending, s; shares of those that have one, in twentieths
-    with_walltime: float  # share of the attempts
-    foresight: float  # Spearman correlation of walltimes and occupancies; 0 if undefined
-    users: Shares  # ranks; 0 is all other users
+    with_walltime: Part  # share of the attempts
+    foresight: Annotated[float, Field(ge=-1, le=1)]
+    """Spearman correlation of walltimes and occupancies; 0 if undefined."""
+    users: Annotated[Shares, Field(min_length=1)]  # ranks; 0 is all other users
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.with_walltime and not self.walltimes:
+            raise ValueError("walltimes is empty, but with_walltime is above 0")
+        return self
 
     @property
     def rate(self) -> float:
@@ -68,19 +106,32 @@ class Class:
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
-    """The workload of a pool."""
+class LogModel:
+    """The workload of a pool; fields in the order of its file."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
     cluster: str
-    by: str  # one of ``classes.TECHNIQUES``
-    resource: str  # the unit of sizes
-    capacity: int
-    zone: str
+    by: Literal[TECHNIQUES]  # type: ignore[valid-type]
+    resource: Literal[tuple(map(str, Resource))]  # type: ignore[valid-type]
+    """The unit of sizes."""
+    capacity: _Least1
+    zone: Annotated[str, AfterValidator(_known_zone)]
     first_day: date
-    days: int  # whole days, from the first arrival's to the last one's
-    users: int
-    left_out: int  # number of attempts of the log that are not in the model
-    classes: tuple[Class, ...]
+    days: _Least1  # whole days, from the first arrival's to the last one's
+    users: _Least1
+    left_out: _Least0  # number of attempts of the log that are not in the model
+    classes: Annotated[tuple[Class, ...], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        for number, one in enumerate(self.classes, start=1):
+            if one.users[-1][0] > self.users:
+                raise ValueError(f"class {number}, users: ranks go up to {self.users} (users)")
+            if (widest := one.sizes[-1][0]) > self.capacity:
+                over = f"{widest} is more than the capacity, {self.capacity}"
+                raise ValueError(f"class {number}, sizes: {over}")
+        return self
 
     @property
     def attempts(self) -> int:
@@ -137,7 +188,7 @@ def place(
             f"pool {pool.name!r}: no attempt has ended, so there is no workload; use a longer log"
         )
     arrival = ended["arrival_time"].to_numpy()
-    first, last = (day_of(int(instant), zone) for instant in (arrival[0], arrival[-1]))
+    first, last = (periods.day_of(int(instant), zone) for instant in (arrival[0], arrival[-1]))
     days = (last - first) // timedelta(days=1) + 1
     clock = weekly_clock(first, days, zone)
     rank, users = _ranks(ended)
@@ -160,7 +211,7 @@ def place(
     )
 
 
-def model_of(placed: ClassifiedAttempts, pool: Pool, cluster: str, seed: int) -> Model:
+def model_of(placed: ClassifiedAttempts, pool: Pool, cluster: str, seed: int) -> LogModel:
     """Return the model of a pool's attempts; ``seed`` is that of the bootstraps (PCG64)."""
     attempts = placed.attempts
     work = float((attempts["size"] * attempts["occupancy_s"]).sum())
@@ -171,7 +222,7 @@ def model_of(placed: ClassifiedAttempts, pool: Pool, cluster: str, seed: int) ->
         if members.height:
             lasted = placed.clock.seconds(part)
             classes.append(_class(members, (label, part), lasted, work, seed + 2 * number))
-    return Model(
+    return LogModel(
         cluster=cluster,
         by=placed.by,
         resource=pool.resource.value,

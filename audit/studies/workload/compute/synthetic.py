@@ -27,7 +27,7 @@ from audit.scenario.ownership import unowned
 from audit.scenario.workload import NEVER, Workload
 from audit.studies.workload.compute.classes import weekly_clock
 from audit.studies.workload.compute.hyper_exponential import HyperExponential
-from audit.studies.workload.compute.model import Class, Model, Shares
+from audit.studies.workload.compute.model import Class, LogModel, Shares
 
 DRAWN: Final = pl.Schema(
     {
@@ -46,7 +46,9 @@ _MINUTE: Final = 60
 _DAY: Final = 86_400
 
 
-def draw(model: Model, seed: int, days: int | None = None, intensity: float = 1.0) -> pl.DataFrame:
+def draw(
+    model: LogModel, seed: int, days: int | None = None, intensity: float = 1.0
+) -> pl.DataFrame:
     """Return a workload drawn from a model, with the columns of ``DRAWN``.
 
     Args:
@@ -79,7 +81,11 @@ def draw(model: Model, seed: int, days: int | None = None, intensity: float = 1.
 
 
 def log(
-    model: Model, seed: int, jobs: int | None = None, intensity: float = 1.0, machine: float = 1.0
+    model: LogModel,
+    seed: int,
+    jobs: int | None = None,
+    intensity: float = 1.0,
+    machine: float = 1.0,
 ) -> pl.DataFrame:
     """Return an accounting log drawn from a model.
 
@@ -108,7 +114,7 @@ def log(
     return _scheduled(drawn, model, size)
 
 
-def first(model: Model, seed: int, jobs: int, intensity: float = 1.0) -> pl.DataFrame:
+def first(model: LogModel, seed: int, jobs: int, intensity: float = 1.0) -> pl.DataFrame:
     """Return the first ``jobs`` ≥ 1 of an endless workload; otherwise as ``draw``."""
     whole = model.clock()
     lasted = float(whole.edges[-1] - whole.edges[0]) / _DAY
@@ -118,12 +124,12 @@ def first(model: Model, seed: int, jobs: int, intensity: float = 1.0) -> pl.Data
     return drawn.head(jobs)
 
 
-def capacity(model: Model, machine: float = 1.0) -> int:
+def capacity(model: LogModel, machine: float = 1.0) -> int:
     """Return the capacity of a pool ``machine`` times as large, rounded down; ≥ 1."""
     return max(1, int(model.capacity * machine))
 
 
-def to_swf(log: pl.DataFrame, model: Model, seed: int, machine: float = 1.0) -> bytes:
+def to_swf(log: pl.DataFrame, model: LogModel, seed: int, machine: float = 1.0) -> bytes:
     """Return a synthetic log, made by ``log`` with these arguments, as SWF."""
     origin = log["submit_time"].min()
     frame, comments = swf.numbered(log)
@@ -236,7 +242,7 @@ def _places(values: Floats) -> Ints:
     return places
 
 
-def _scheduled(drawn: pl.DataFrame, model: Model, pool: int) -> pl.DataFrame:
+def _scheduled(drawn: pl.DataFrame, model: LogModel, pool: int) -> pl.DataFrame:
     start = starts(drawn, pool)
     empty = pl.DataFrame(schema=ATTEMPTS).clear(drawn.height)
     number = pl.int_range(1, pl.len() + 1)

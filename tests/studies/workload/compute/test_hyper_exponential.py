@@ -48,7 +48,7 @@ def test_draws_have_the_moments() -> None:
 )
 def test_the_law_of_a_large_sample_is_found(law: HyperExponential) -> None:
     found = fit(sample(law, 20_000, 2), seed=1)
-    assert found.distribution.share == pytest.approx(law.share, abs=0.02)
+    assert found.distribution.p == pytest.approx(law.p, abs=0.02)
     assert found.distribution.short_s == pytest.approx(law.short_s, rel=0.1)
     assert found.distribution.long_s == pytest.approx(law.long_s, rel=0.05)
     assert found.distance < 0.02
@@ -120,7 +120,7 @@ def test_fast_is_same_as_slow(values: list[int], data: st.DataObject) -> None:
         share = data.draw(st.floats(-0.05, 0.05))
         short, long = (data.draw(st.floats(0.9, 1.1)) for _ in range(2))
         near = (
-            min(max(law.share + share, 0.0), 1.0),
+            min(max(law.p + share, 0.0), 1.0),
             max(law.short_s * short, LEAST_S),
             max(law.long_s * long, LEAST_S),
         )

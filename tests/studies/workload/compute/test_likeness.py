@@ -14,7 +14,7 @@ from audit.studies.workload.compute.hyper_exponential import HyperExponential
 from audit.studies.workload.compute.likeness import Likeness, decide, distance, traits
 from audit.studies.workload.compute.model import (
     ClassifiedAttempts,
-    Model,
+    LogModel,
     model_of,
     place,
     population,
@@ -142,7 +142,7 @@ def test_gaps_are_drawn_beside_their_fits() -> None:
     assert near < 0.1 < far
 
 
-def verdicts(made: tuple[ClassifiedAttempts, Model]) -> list[ClaimHolds]:
+def verdicts(made: tuple[ClassifiedAttempts, LogModel]) -> list[ClaimHolds]:
     placed, model = made
     return [one.holds for one in decide(model, distance(placed, model, Draws(1)))]
 

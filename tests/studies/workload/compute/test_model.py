@@ -21,13 +21,13 @@ from audit.studies.workload.compute import model as model_module
 from audit.studies.workload.compute import model_files, synthetic
 from audit.studies.workload.compute.classes import weekly_clock
 from audit.studies.workload.compute.hyper_exponential import FittedDistribution, HyperExponential
-from audit.studies.workload.compute.model import SIZES, Class, Model, model_of, of_class, place
+from audit.studies.workload.compute.model import SIZES, Class, LogModel, model_of, of_class, place
 from tests.examples import examples
 from tests.naive import workload as naive
 from tests.studies.workload.attempts import POOL, ZONE, at, described
 
 
-def made(by: str = "size", rows: list[dict[str, object]] | None = None) -> Model:
+def made(by: str = "size", rows: list[dict[str, object]] | None = None) -> LogModel:
     placed = place(described(rows or ROWS), POOL, ZONE, by, 1)
     return model_of(placed, POOL, "test", 1)
 
@@ -174,10 +174,11 @@ def test_a_broken_file_is_refused_with_its_place(old: str, new: str, said: str) 
 
 
 def law(share: float, short: float, long: float) -> FittedDistribution:
-    return FittedDistribution(HyperExponential(share, short, long), 0.0, None, 0.0, 0.0)
+    law = HyperExponential(share, short, long)
+    return FittedDistribution(**law._asdict(), distance=0.0, exponential_distance=0.0, gain=0.0)
 
 
-def simple(**changes: object) -> Model:
+def simple(**changes: object) -> LogModel:
     """A busy machine of 16; all arrive in peak hours."""
     narrow = Class(
         label="1",
@@ -204,7 +205,7 @@ def simple(**changes: object) -> Model:
         gaps=law(1.0, 360.0, 360.0),
         sizes=((3, 0.25), (4, 0.75)),
     )
-    whole = Model(
+    whole = LogModel(
         cluster="test",
         by="size",
         resource="cpus",
