@@ -92,6 +92,8 @@ def compute(work: Work, cluster: Cluster) -> bool:
         for period, run_id in computed.items()
         if period in current or (archived is not None and period.to_time <= archived)
     }
+    kept = {one.name for one in (*current, *stays)}  # others are of another length or zone
+    database.delete(con, "verdict_result", cluster=name, keep=sorted(kept))
     if not due and len(stays) == len(computed):
         stored.put_away(stays, [])
         return True
