@@ -130,7 +130,10 @@ def _leave(
             return None
         lacked = arrived.item(-1, "report_state") != State.COMPLETE.value
         return "" if config.mail.corrections or (lacked and complete(report)) else None
-    return "" if all(state in again for state in rows["state"]) else None
+    states = {*rows["state"]}
+    if "quiet" in states and report.redefined:
+        return None
+    return "" if all(state in again or state == "quiet" for state in states) else None
 
 
 def _recipients(config: Config, cluster: Cluster) -> dict[str, mails.Subscription]:

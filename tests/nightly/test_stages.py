@@ -147,8 +147,21 @@ def test_other_bounds_of_the_verdict_make_the_reports_anew(
     strict = first.model_copy(update={"verdict": config.VerdictConfig(few_jobs=1000)})
     again = run(Site(strict, tmp_path), NOW + 1)
     assert (again.computed, len(again.reports)) == ([], 1)
+    assert again.published
     assert page.read_bytes() != before
     assert run(Site(strict, tmp_path), NOW + 2) == Night()
+
+
+def test_an_empty_log_is_published_as_set_aside(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    settings = after_a_night(tmp_path_factory, tmp_path)
+    empty = write(tmp_path / "logs" / "2.swf", "")
+    aside = "SELECT code FROM set_aside_logs"
+    for left in ([("empty",)], []):
+        assert run(Site(settings, tmp_path), NOW, stages=FIGURES).published
+        assert published(tmp_path, aside) == left
+        empty.unlink(missing_ok=True)
 
 
 def test_verdicts_of_periods_that_are_gone_go(
