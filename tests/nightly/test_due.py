@@ -49,7 +49,7 @@ def test_each_report_is_listed_with_its_verdict_the_newest_first(folder: Path) -
         (title,) = re.findall(r"<h1[^>]*>(.*?)</h1>", report, re.DOTALL)
         shown = unescape(re.sub(r"<[^>]*>", " ", title)).split()
         assert shown == sentence.replace(": ", " ", 1).split()
-        assert f"{sentence.partition(': ')[0]}</td><td class="reason">" in text
+        assert f'{sentence.partition(": ")[0]}</td><td class="reason">' in text
 
 
 @pytest.mark.thorough
