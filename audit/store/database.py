@@ -174,7 +174,7 @@ def _opening_error(path: Path, error: duckdb.Error) -> StoreError:
     text = str(error).splitlines()[0]
     if _FULL.search(str(error)):
         return refusal(error)
-    if "lock" in text.lower() or "already attached" in text.lower():
+    if "set lock on file" in text or "already attached" in text:
         busy = "another run or reader has this database open; try again when it has finished"
         return LockedError(f"{path}: {busy}")
     if isinstance(error, duckdb.IOException) and "not a valid DuckDB" in text:
