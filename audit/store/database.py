@@ -180,6 +180,11 @@ def _opening_error(path: Path, error: duckdb.Error) -> StoreError:
     if isinstance(error, duckdb.IOException) and "not a valid DuckDB" in text:
         return StoreError(f"{path}: not a DuckDB database; name another file or remove this one")
     why = f"{path}: cannot be opened as a database: {text}"
+    if "Corrupt database" in text:
+        return StoreError(
+            f"{why}; if it is the store, restore a backup; if it is the published database, remove "
+            "it, and the next run publishes it again"
+        )
     if any(os.strerror(number) in text for number in UNWRITABLE):
         return UnwritableError(f"{why}; choose another place, or change its permissions")
     return StoreError(why)
