@@ -88,6 +88,7 @@ metrics = 3 => metrics:
 [store] ; memory_limit = "1KB" => store.memory_limit: must be at least "64MB" (it is
 [sql] ; memory_limit = "63MB" => sql.memory_limit: must be at least "64MB"
 [report] ; pdf_memory_limit = "1MiB" => report.pdf_memory_limit: must be at least
+[[thresholds]] ; metric = "uwt" ; above = 2 => thresholds[0]: uwt has no dimension 'all'; it has entity_kind
 [service] ; times = "x 4 * * *" => service.times: minute 'x': must be 0 to 59; also
 [service] ; times = "0 24 * * *" => service.times: hour '24': must be 0 to 23
 [service] ; times = "0 4 * foo *" => service.times: month 'foo': must be 1 to 12, or jan to dec
