@@ -97,6 +97,15 @@ class Threshold(ConfigSection):
         hint = f"; the nearest one is {near[0]!r}" if near else ""
         raise ValueError(f"there is no measure {metric!r}{hint} (docs/metrics.md lists all)")
 
+    @model_validator(mode="after")
+    def _divided(self) -> "Threshold":
+        has = SUMMARY[self.metric].dimensions
+        if self.dimension not in has:
+            raise ValueError(
+                f"{self.metric} has no dimension {self.dimension!r}; it has {', '.join(has)}"
+            )
+        return self
+
 
 _Share = Annotated[float, Field(ge=0, le=1)]
 

@@ -42,8 +42,15 @@ class _Field(NamedTuple):
         found = re.fullmatch(r"(\*|\w+(?:-\w+)?)(?:/(\d+))?", part, re.ASCII)
         if found is None or part == self.extra:
             return part == self.extra
-        values = [self._value(word) for word in found[1].split("-") if word != "*"]
-        return int(found[2] or 1) > 0 and -1 not in values and values == sorted(values)
+        words = [word for word in found[1].split("-") if word != "*"]
+        values = [self._value(word) for word in words]
+        if -1 in values or values != sorted(values):
+            return False
+        if found[2] is None:
+            return True
+        named = any(word in self.names for word in words)  # whose steps the timetable ignores
+        ends = values if len(values) == 2 else [*values, self.values[-1]]
+        return not named and 0 < int(found[2]) <= ends[-1] - (values or self.values)[0]
 
     def _value(self, word: str) -> int:
         """Return the value of a number or name, or -1."""

@@ -50,13 +50,14 @@ class Delivered:
     sent: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)  # no server said whether it accepted them
+    quiet: list[str] = field(default_factory=list)  # left out (``mail.quiet``)
     due: list[str] = field(default_factory=list)  # still to be sent; in a dry run all
     failures: list[AuditError] = field(default_factory=list)  # why mails were not sent
 
     @property
     def changed(self) -> bool:
         """Whether the ledger has changed."""
-        return bool(self.sent or self.refused or self.unknown or self.due)
+        return bool(self.sent or self.refused or self.unknown or self.quiet or self.due)
 
 
 Pause = Callable[[float, str], bool]
@@ -344,6 +345,7 @@ class _SendingRounds:
             try:
                 if self.drafts[mail.report.name].left_out(mail):
                     ledger.move(self.con, mail, "claimed", "quiet", self.now)
+                    self.done.quiet.append(mail.name)
                     continue
                 answer = self._send(post, mail)
             except ledger.TakenError:

@@ -7,6 +7,7 @@ transaction, which has an effect only if the row is still in the expected state.
 import hashlib
 import itertools
 import json
+from bisect import bisect_right
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -82,12 +83,16 @@ def due(
     """
     found = queries.rows(con, "delivery_reports", cluster=cluster.name, now=now)
     reports = [Report(cluster.name, Period(*of[:3]), *of[3:]) for of in found]
-    ends = {report.period.name: report.period.to_time for report in reports}
+    # also of periods whose report could not be made anew
+    computed = queries.rows(con, "computed", cluster=cluster.name)
+    ends = {period: to_time for period, _, to_time, _ in computed}
+    over = sorted(end for end in ends.values() if end <= now)
     ledger = queries.run(con, "delivery_ledger", cluster=cluster.name)
     for recipient, wish in _recipients(config, cluster).items():
         theirs = ledger.filter(pl.col("recipient").str.to_lowercase() == recipient.lower())
-        last = max((ends.get(period, 0) for period in theirs["period"]), default=None)
-        for age, report in reversed(list(enumerate(reports))):
+        last = max((ends[period] for period in theirs["period"] if period in ends), default=None)
+        for report in reversed(reports):
+            age = len(over) - bisect_right(over, report.period.to_time)
             rows = theirs.filter(pl.col("period") == report.period.name)
             begun = last is not None and report.period.to_time > last
             if rows.is_empty() and age >= config.mail.backlog and not begun:
@@ -125,7 +130,10 @@ def _leave(
             return None
         lacked = arrived.item(-1, "report_state") != State.COMPLETE.value
         return "" if config.mail.corrections or (lacked and complete(report)) else None
-    return "" if all(state in again for state in rows["state"]) else None
+    states = {*rows["state"]}
+    if "quiet" in states and report.redefined:
+        return None
+    return "" if all(state in again or state == "quiet" for state in states) else None
 
 
 def _recipients(config: Config, cluster: Cluster) -> dict[str, mails.Subscription]:

@@ -93,6 +93,8 @@ def compute(work: Work, cluster: Cluster) -> bool:
         for period, run_id in computed.items()
         if period in current or (archived is not None and period.to_time <= archived)
     }
+    kept = {one.name for one in (*current, *stays)}  # others are of another length or zone
+    database.delete(con, "verdict_result", cluster=name, keep=sorted(kept))
     if not due and len(stays) == len(computed):
         stored.put_away(stays, [])
         return True
@@ -286,7 +288,7 @@ def _stored(work: Work, cluster: Cluster) -> _Stored | None:
         attempts = recorded_attempts(con, name)
         setting = configured(cluster, attempts, headers, declared=nodes).begun(begin)
         setting = with_completeness(setting, con, cluster.populations)
-        current = _periods(hours, cluster, setting, None)
+        current = _periods(hours, cluster, setting)
         return _Stored(work, cluster, setting, usage, current, attempts)
     extent = published.extent(con, name)
     archiving.check_pools(cluster, extent)
@@ -295,7 +297,9 @@ def _stored(work: Work, cluster: Cluster) -> _Stored | None:
     )
     setting = with_completeness(setting, con, cluster.populations)
     until = months[-1].to_time if months else None
-    return _Stored(work, cluster, setting, usage, _periods(hours, cluster, setting, until))
+    computed = queries.rows(con, "computed", cluster=name)
+    taken = [period for period, _, to_time, _ in computed if until and to_time <= until]
+    return _Stored(work, cluster, setting, usage, _periods(hours, cluster, setting, until, taken))
 
 
 def _inferred_from(inputs: Sequence[Sequence[Any]], period: Period) -> str:
@@ -338,15 +342,30 @@ def _exceeded(work: Work, due: Sequence[Identity]) -> Iterator[str]:
 
 
 def _periods(
-    hours: pl.DataFrame, cluster: Cluster, setting: ClusterSettings, archived: int | None
+    hours: pl.DataFrame,
+    cluster: Cluster,
+    setting: ClusterSettings,
+    archived: int | None = None,
+    taken: Collection[str] = (),
 ) -> dict[Period, int]:
     """Return the periods in which attempts ended or left the queue, and the number of each.
 
     Periods without any are left out, because one wrong date decades away would otherwise make
-    thousands of empty days; so are those that begin before ``archived`` (epoch s).
+    thousands of empty days; so is the time before ``archived`` (epoch s). If the zone or the length
+    of periods changed since, ``archived`` is within a period: the rest of it is one, or belongs to
+    the next one if its name is among ``taken``, those of archived periods.
     """
     known = sorted({*hours["first"].to_list(), *hours["last"].to_list()})
     every = periods.covering(cluster.period, known[0], known[-1], setting.zone)
+    if archived is not None:
+        every = [period for period in every if period.to_time > archived]
+        rest = bool(every) and every[0].from_time < archived
+        every = every[1:] if rest and every[0].name in taken else every
+        hours = hours.filter(pl.col("first") >= archived)
+        if rest and every:
+            every[0] = every[0]._replace(from_time=archived)
+    if not every:
+        return {}
     from_times = [period.from_time for period in every]
     begins = np.searchsorted(known, from_times)
     ends = np.searchsorted(known, [period.to_time for period in every])
@@ -355,7 +374,7 @@ def _periods(
     return {
         period: int(count)
         for period, begin, end, count in zip(every, begins, ends, counts, strict=True)
-        if begin < end and (archived is None or period.from_time >= archived)
+        if begin < end
     }
 
 

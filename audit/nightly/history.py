@@ -327,7 +327,10 @@ def examine(path: Path) -> None:
 
 def check(con: sqlite3.Connection) -> None:
     """Read a whole file; raise StoreError if it is damaged, sqlite3.Error if it is not SQLite's."""
-    ((result,),) = con.execute("PRAGMA integrity_check(1)").fetchall()
+    try:
+        ((result,),) = con.execute("PRAGMA integrity_check(1)").fetchall()
+    except UnicodeDecodeError as error:  # it quotes a damaged name
+        raise StoreError(f"is damaged: {error}") from error
     if result != "ok":
         raise StoreError(f"is damaged: {result}")
 

@@ -26,7 +26,7 @@ from audit.nightly import sources
 from audit.nightly.stages import Work
 from audit.store import database, queries
 from audit.store.database import Connection
-from audit.words import SetAsideCode
+from audit.words import SetAsideCode, plural
 
 if TYPE_CHECKING:
     from audit.config.table import TableMapping
@@ -229,6 +229,13 @@ class _Pull:
             key = {"cluster": cluster.name, "path": readable(path)}
             values = _Seen(look.st_size, look.st_mtime_ns, texts[0], own)._asdict()
             database.put(work.con, "seen", key, values)
+        of = {"cluster": cluster.name, "source": self.origin, "zone": cluster.zone}
+        for logs, other in queries.rows(work.con, "read_in_other_zone", **of):
+            work.night.warnings.append(
+                f"cluster {cluster.name!r}: the local times of {plural(logs, 'log')} of "
+                f"{self.source.files!r} were read in zone {other}, not {cluster.zone}, and stay: "
+                "to read them again, begin a new store (output.state, output.database)"
+            )
         for path in taken:
             before = seen.get(readable(path))
             if before and looks[path].st_size < before.size and before.input_id not in stored:

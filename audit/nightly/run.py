@@ -112,6 +112,11 @@ def _compute(work: Work, cluster: Cluster) -> None:
 
 
 def _report(work: Work, cluster: Cluster) -> None:
+    thresholds = stages.thresholds(work, cluster)
+    if not thresholds.settled:
+        if thresholds.changed:
+            archiving.forget_reports(work.con, work.site, cluster.name)
+        thresholds.settle()
     missing = queries.rows(work.con, "unreported", cluster=cluster.name)
     if missing or work.site.lacks_index or not stages.index(work).settled:
         from audit.nightly import due

@@ -164,6 +164,11 @@ class WorkBasis:
         """Whether no work was left when this basis was last recorded."""
         return self.past.settled(self.what) == self.digest
 
+    @property
+    def changed(self) -> bool:
+        """Whether another basis was recorded before."""
+        return self.past.settled(self.what) not in {None, self.digest}
+
     def settle(self) -> None:
         """Record that no work is left."""
         self.past.settle(self.what, self.digest)
@@ -200,6 +205,12 @@ def in_force(work: Work, cluster: Cluster) -> dict[str, object]:
         "config": config.model_dump(mode="json", include={"metrics", "uncertainty"}),
         **cluster.in_force,
     }
+
+
+def thresholds(work: Work, cluster: Cluster) -> WorkBasis:
+    """Return the thresholds by which the verdicts of a cluster's reports are decided."""
+    decide = work.site.config.verdict.model_dump(mode="json", exclude={"fail"})
+    return _basis(work, f"verdicts of {cluster.name}", decide)
 
 
 def index(work: Work) -> WorkBasis:

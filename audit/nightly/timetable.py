@@ -29,11 +29,16 @@ def next_after(times: str, zone: str, after: int) -> int:
     instance of a repeated time counts.
 
     Args:
-        times: minute, hour, day, month and day of the week.
+        times: minute, hour, day, month and day of the week; as in crontab, one of day and day of
+            the week must match if neither begins with an asterisk.
         after: epoch s.
 
     Raises ConfigError if ``times`` cannot be read, or never occur.
     """
+    minute, hour, day, month, weekday = times.split()
+    if not day.startswith("*") and not weekday.startswith("*"):
+        either = (f"{minute} {hour} {day} {month} *", f"{minute} {hour} * {month} {weekday}")
+        return min(next_after(one, zone, after) for one in either)
     place = periods.zone(zone)
     best: int | None = None
     try:

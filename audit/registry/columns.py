@@ -206,7 +206,8 @@ OF_ATTEMPTS: Final = (
     Column("fair_slowdown", DOUBLE, "bounded slowdown with a fair start time as start: "
            "fst_delivered on the observed schedule, fst_strict on simulated ones; ≥ 1", ONE,
            _NO_FST),
-    Column("width_class", VARCHAR, "class of size: 1, 2, 3-4, 5-8, …, 65-128, >128"),
+    Column("width_class", VARCHAR, "class of size: 1, 2, 3-4, 5-8, …, 65-128, >128",
+           missing=_NO_SIZE),
     Column("overtaken_by", BIGINT, "number of attempts that arrived later and started earlier",
            ATTEMPTS),
     Column("overtook", BIGINT, "number of attempts that arrived earlier and started later",
@@ -233,7 +234,7 @@ OF_ATTEMPTS: Final = (
            SECONDS, _NO_FST),
     _RUN,
 )
-"""Columns of ``job_fairness``; measures are NULL unless the attempt started and ended."""
+"""Columns of ``job_fairness``; its comment says of which attempts measures are known."""
 
 OF_ENTITIES: Final = (
     _CLUSTER, _POOL, _SCHEDULE, _PERIOD,
@@ -264,8 +265,8 @@ OF_ENTITIES: Final = (
            "max(re_unfairness, 0)", AREA, "where no size is known"),
     Column("re_unfairness_net", DOUBLE, "shortfall less surplus against equal shares: sum of "
            "re_unfairness", AREA, "where no size is known"),
-    *(Column(cause.column, DOUBLE, f"total wait that passed {cause.meanwhile}", SECONDS,
-             _NO_ACCOUNT) for cause in CAUSES),
+    *(Column(cause.column, DOUBLE, f"total wait of its attempts that started and ended, "
+             f"as far as it passed {cause.meanwhile}", SECONDS, _NO_ACCOUNT) for cause in CAUSES),
     Column("wait_median", BIGINT, "median wait of its attempts", SECONDS, "where no wait is known"),
     Column("similar_wait_median", BIGINT, "median, over its attempts, of the median wait of "
            "similar jobs; for an account, of similar jobs of other accounts", SECONDS,
@@ -299,7 +300,9 @@ OF_ENTITIES: Final = (
 )
 """Columns of ``user_fairness`` and ``account_fairness``."""
 
-_VALUE: Final = Column("value", DOUBLE, "value of the figure, in unit")
+_VALUE: Final = Column(
+    "value", DOUBLE, "value of the figure, in unit", missing="where it is undefined"
+)
 
 
 def _of_summary() -> tuple[Column, ...]:
@@ -315,7 +318,8 @@ def _of_summary() -> tuple[Column, ...]:
         Column("upper", DOUBLE, "upper end of the 95 % interval of value",
                missing="without an interval"),
         Column("unit", VARCHAR, "unit of value, lower and upper"),
-        Column("attempts", BIGINT, "number of attempts behind the figure"),
+        Column("attempts", BIGINT, "number of attempts behind the figure",
+               missing="where it is not a figure of attempts"),
         _RUN,
     )
 
@@ -354,9 +358,10 @@ def views() -> tuple[View, ...]:
         View(
             "job_fairness",
             "all_results",
-            "One row for each attempt and schedule. Measures are NULL unless the "
-            "attempt started and ended; an attempt without a start never started, is pending, or "
-            "has an unknown start.",
+            "One row for each attempt and schedule. Measures are NULL unless the attempt started "
+            "and ended, except that an attempt that runs has its wait, and that an attempt that "
+            "runs, waits or never started has causes of its wait and waits of similar jobs. An "
+            "attempt without a start never started, is pending, or has an unknown start.",
             OF_ATTEMPTS,
         ),
         _of_kind("user"),

@@ -127,12 +127,18 @@ def days(from_time: int, to_time: int, zone: str) -> str:
 
 
 def brief_days(from_time: int, to_time: int, zone: str) -> str:
-    """Return a span in brief: ``Feb 1997``, ``Sep 1996 to Aug 1997``, ``3 to 9 Nov 2026``."""
+    """Return a span in brief: ``Feb 1997``, ``3 to 9 Nov 2026``, ``28 Sep to 4 Oct 2026``.
+
+    Spans of several months are in months: ``Sep 1996 to Aug 1997``.
+    """
     first, last = (datetime.fromtimestamp(time, ZoneInfo(zone)) for time in (from_time, to_time))
     months = [f"{_MONTHS[of.month - 1][:3]} {of.year}" for of in (first, last)]
     month_over = (last + timedelta(days=1)).day == 1
-    if months[0] != months[1]:
+    if months[0] != months[1] and last - first >= timedelta(days=31):
         return " to ".join(months)
+    if months[0] != months[1]:
+        begin = months[0] if first.year != last.year else months[0][:3]
+        return f"{first.day} {begin} to {last.day} {months[1]}"
     if first.day == 1 and month_over:
         return months[0]
     if first.date() == last.date():

@@ -174,12 +174,17 @@ def _opening_error(path: Path, error: duckdb.Error) -> StoreError:
     text = str(error).splitlines()[0]
     if _FULL.search(str(error)):
         return refusal(error)
-    if "lock" in text.lower() or "already attached" in text.lower():
+    if "set lock on file" in text or "already attached" in text:
         busy = "another run or reader has this database open; try again when it has finished"
         return LockedError(f"{path}: {busy}")
     if isinstance(error, duckdb.IOException) and "not a valid DuckDB" in text:
         return StoreError(f"{path}: not a DuckDB database; name another file or remove this one")
     why = f"{path}: cannot be opened as a database: {text}"
+    if "Corrupt database" in text:
+        return StoreError(
+            f"{why}; if it is the store, restore a backup; if it is the published database, remove "
+            "it, and the next run publishes it again"
+        )
     if any(os.strerror(number) in text for number in UNWRITABLE):
         return UnwritableError(f"{why}; choose another place, or change its permissions")
     return StoreError(why)

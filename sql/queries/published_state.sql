@@ -1,6 +1,7 @@
--- The facts in which two states of a database differ: its runs, inputs, failures, blanked lines,
--- mails, evidence, and the work left to compute.
-SELECT 'run' AS kind, cluster, period AS name, stage || ' ' || run_id AS state FROM run
+-- The facts in which two states of a database differ: its runs, reports, inputs, logs set aside,
+-- failures, blanked lines, mails and evidence.
+SELECT 'run' AS kind, cluster, period AS name, concat_ws(' ', stage, run_id, ended_at) AS state
+FROM run
 UNION ALL
 SELECT 'input', cluster, input_id, records || ' ' || refused || ' ' || duplicates FROM inputs
 UNION ALL
@@ -10,8 +11,7 @@ SELECT 'refused', cluster, input_id, 'blank ' || count(*) FROM refused WHERE tex
 UNION ALL
 SELECT 'mail', cluster, report || ' ' || recipient, state || ' ' || attempts || ' ' || run_id FROM delivery
 UNION ALL
-SELECT 'left', cluster, pool, count(*)::VARCHAR FROM job_result
-WHERE fst_status = 'not_sampled' GROUP BY cluster, pool
+SELECT 'set aside', cluster, path, code || ' ' || reason FROM set_aside
 UNION ALL
 SELECT 'evidence', cluster, kind, count(*)::VARCHAR FROM evidence_record GROUP BY cluster, kind
 UNION ALL

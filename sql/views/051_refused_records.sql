@@ -25,7 +25,7 @@ COMMENT ON COLUMN refused_records.line IS 'number of the line in the log, from 1
 COMMENT ON COLUMN refused_records.byte_offset IS 'offset of the record''s first byte in the decompressed log; bytes';
 COMMENT ON COLUMN refused_records.code IS 'kind of fault: shape, value, order, time, cut, cluster or doubtful';
 COMMENT ON COLUMN refused_records.reason IS 'why the record was refused, in words';
-COMMENT ON COLUMN refused_records.text IS 'text of the record; bytes that are not UTF-8 as \xNN; NULL if its log was no longer available';
+COMMENT ON COLUMN refused_records.text IS 'text of the record; bytes that are not UTF-8 as \xNN; empty if it was removed (retention.refused_days, an erased person) or is withheld (clusters.people); NULL if its log was no longer available';
 COMMENT ON COLUMN refused_records.refused_at IS 'when the record was refused; NULL in a one-off audit';
 COMMENT ON COLUMN refused_records.replayed_at IS 'when a replay accepted the record; NULL: not accepted';
 COMMENT ON COLUMN refused_records.input IS 'identifier of the log''s content in the store';

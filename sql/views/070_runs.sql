@@ -36,7 +36,7 @@ COMMENT ON COLUMN runs.stage IS 'stage: ingest, compute, report, publish or deli
 COMMENT ON COLUMN runs.state IS 'state: done, failed, or abandoned (it was killed or stopped)';
 COMMENT ON COLUMN runs.started_at IS 'when the stage began; NULL in a one-off audit, and for figures and reports';
 COMMENT ON COLUMN runs.ended_at IS 'when the stage ended; NULL in a one-off audit';
-COMMENT ON COLUMN runs.error IS 'error message; NULL unless the stage failed';
+COMMENT ON COLUMN runs.error IS 'error message of a stage that failed or was abandoned; of a stage that is done, workers that failed; else NULL';
 COMMENT ON COLUMN runs.version IS 'version of fairaudit that ran';
 COMMENT ON COLUMN runs.config_hash IS 'SHA-256 of the configuration in force; NULL in the history';
 COMMENT ON COLUMN runs.input_hash IS 'SHA-256 of the inputs; NULL in the history';

@@ -14,6 +14,6 @@ COMMENT ON COLUMN lost_work.cluster IS 'name of the cluster';
 COMMENT ON COLUMN lost_work.pool IS 'set of partitions that share hardware';
 COMMENT ON COLUMN lost_work.day IS 'day on which the attempts ended, in the zone of the cluster';
 COMMENT ON COLUMN lost_work."user" IS 'user; NULL: not in the log';
-COMMENT ON COLUMN lost_work.account IS 'account charged; in SWF the group';
+COMMENT ON COLUMN lost_work.account IS 'account charged; in SWF the group; NULL: not in the log';
 COMMENT ON COLUMN lost_work.attempts IS 'attempts that were preempted or requeued';
 COMMENT ON COLUMN lost_work.lost_work IS 'size × occupancy of these attempts; resource·s';

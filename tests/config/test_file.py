@@ -88,11 +88,16 @@ metrics = 3 => metrics:
 [store] ; memory_limit = "1KB" => store.memory_limit: must be at least "64MB" (it is
 [sql] ; memory_limit = "63MB" => sql.memory_limit: must be at least "64MB"
 [report] ; pdf_memory_limit = "1MiB" => report.pdf_memory_limit: must be at least
+[[thresholds]] ; metric = "uwt" ; above = 2 => thresholds[0]: uwt has no dimension 'all'; it has entity_kind
 [service] ; times = "x 4 * * *" => service.times: minute 'x': must be 0 to 59; also
 [service] ; times = "0 24 * * *" => service.times: hour '24': must be 0 to 23
 [service] ; times = "0 4 * foo *" => service.times: month 'foo': must be 1 to 12, or jan to dec
 [service] ; times = "0 4 * * fri-tue" => service.times: day of the week 'fri-tue': must be mon to sun
 [service] ; times = "*/0 4 * * *" => service.times: minute '*/0'
+[service] ; times = "*/60 4 * * *" => service.times: minute '*/60'
+[service] ; times = "0 23/1 * * *" => service.times: hour '23/1'
+[service] ; times = "0 4-10/7 * * *" => service.times: hour '4-10/7'
+[service] ; times = "0 4 * * mon-fri/2" => service.times: day of the week 'mon-fri/2'
 [service] ; times = "0 4 * *" => service.times: must be minute, hour, day, month and day of the week
 [service] ; by_cluster = { c = "0,,5 4 * * *" } => service.by_cluster.c: minute '0,,5'
 [[clusters]] ; name = "c" ; [[clusters]] ; name = "c" => clusters: two clusters have the same name
@@ -131,8 +136,8 @@ def test_a_byte_order_mark_and_crlf_are_accepted(tmp_path: Path) -> None:
 
 
 @given(
-    minute=st.sampled_from(["0", "59", "*", "*/7", "5-9", "5-9/2", "1,2,30-40"]),
-    hour=st.sampled_from(["0", "23", "*/2", "1-3"]),
+    minute=st.sampled_from(["0", "59", "*", "*/7", "*/59", "5-9", "5-9/4", "1,2,30-40"]),
+    hour=st.sampled_from(["0", "23", "*/23", "22/1", "1-3"]),
     day=st.sampled_from(["*", "1", "31", "last", "1-7"]),
     month=st.sampled_from(["*", "1", "12", "jan", "FEB-nov", "1,mar"]),
     weekday=st.sampled_from(["*", "mon", "mon-fri", "Sat,sun", "*/2"]),

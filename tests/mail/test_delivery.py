@@ -485,6 +485,26 @@ def test_finished_periods_and_no_more_of_them_than_requested(place: Path) -> Non
     assert outbox(place) == []
 
 
+def test_a_report_that_could_not_be_made_anew_mails_no_older_ones(place: Path) -> None:
+    to = {"addresses": ("anna@example.org",), "charts": False}
+    settings = mailing(place, to)
+    assert deliver(place, settings).sent == [f"{LAST} to anna@example.org"]
+    with store(place) as con:  # as when the PDF of a recomputed period fails
+        database.execute(con, "DELETE FROM run WHERE stage = 'report' AND period = '2026-02'")
+    assert deliver(place, settings) == Delivered()
+
+
+def test_periods_of_another_length_mail_only_the_latest(place: Path) -> None:
+    to = {"addresses": ("anna@example.org",), "charts": False}
+    settings = mailing(place, to)
+    assert len(deliver(place, settings).sent) == 1
+    with store(place) as con:  # as after a change of ``period``: none of those mailed exists
+        database.execute(con, "UPDATE run SET period = 'new ' || period")
+        assert delivery.deliver(con, Site(settings, place), NOW, dry_run=True).due == [
+            "c/new 2026-02 to anna@example.org"
+        ]
+
+
 def test_the_night_mails_and_tells_its_operator(place: Path, server: Server, cert: Path) -> None:
     settings = mailing(place, server=server, cert=cert)
     done = run(Site(settings, place), NOW)

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from audit.config.places import Site
-from audit.mail.delivery import Delivered
+from audit.mail.delivery import Delivered, _Draft
 from audit.nightly.run import run
 from tests.logs import line, log, write
-from tests.mail.test_delivery import NOW, deliver, ledger, mailing, outbox
+from tests.mail.test_delivery import NOW, deliver, ledger, mailing, outbox, restate
 from tests.nightly.test_run import DAY, site
 
 FEBRUARY = 31
@@ -53,3 +53,22 @@ def test_a_quiet_period_is_mailed_briefly_or_not_at_all(
             assert "Quiet. No job waited over a minute" in body.get_content()
             assert len(body.get_content().split()) <= 120
     assert deliver(place, settings) == Delivered()  # and never again
+
+
+def test_a_period_that_is_no_longer_quiet_is_mailed(
+    made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = shutil.copytree(made, tmp_path / "site")
+    settings = mailing(place, WHOLE, quiet=False)
+    for run_id in ("first", "late"):
+        restate(place, run_id)
+        done = deliver(place, settings)
+        assert done.quiet == ["c/2026-02 to anna@example.org"]
+        assert done.changed  # the view deliveries shows it at once
+        assert done.sent == []
+    monkeypatch.setattr(_Draft, "left_out", lambda _draft, _mail: False)
+    assert deliver(place, settings) == Delivered()
+    restate(place, "unfair")
+    assert deliver(place, settings).sent == ["c/2026-02 to anna@example.org"]
+    (file,) = outbox(place)
+    assert b"Corrected" not in file.read_bytes()

@@ -7,9 +7,12 @@ from html import unescape
 from pathlib import Path
 from unittest.mock import Mock
 from urllib.parse import unquote
+from zoneinfo import ZoneInfo
 
+import polars as pl
 import pytest
 
+from audit import config
 from audit.config.places import Site
 from audit.nightly import due
 from audit.nightly.run import run
@@ -49,7 +52,7 @@ def test_each_report_is_listed_with_its_verdict_the_newest_first(folder: Path) -
         (title,) = re.findall(r"<h1[^>]*>(.*?)</h1>", report, re.DOTALL)
         shown = unescape(re.sub(r"<[^>]*>", " ", title)).split()
         assert shown == sentence.replace(": ", " ", 1).split()
-        assert f"{sentence.partition(': ')[0]}</td><td>" in text
+        assert f'{sentence.partition(": ")[0]}</td><td class="reason">' in text
 
 
 @pytest.mark.thorough
@@ -157,3 +160,32 @@ def test_a_stated_part_of_the_workload_is_in_the_report_and_recomputes(tmp_path:
         ((sentence,),) = published(tmp_path, "SELECT sentence FROM verdicts")
         assert (sentence == "Cannot tell: The log holds only a part of the jobs.") is told
         assert any("The log is a part of the workload" in text for text in done.warnings) is told
+
+
+APRIL = 1_775_001_600  # 2026-04-01 UTC
+
+
+@pytest.mark.parametrize(
+    ("kind", "zone", "taken", "found"),
+    [
+        ("month", "UTC", (), {"2026-04": (0, 30, 1), "2026-05": (30, 61, 1)}),
+        ("month", "Etc/GMT-2", (), {"2026-04": (0, 30 - 1 / 12, 1), "2026-05": (30, 61, 1)}),
+        ("month", "Etc/GMT+2", ("2026-03",), {"2026-04": (0, 30 + 1 / 12, 1)}),
+        ("week", "UTC", ("2026-03",), {"2026-W14": (0, 5, 1), "2026-W19": (33, 40, 1)}),
+    ],
+)
+def test_the_rest_of_a_period_that_is_archived_in_part_is_not_lost(
+    kind: str, zone: str, taken: tuple[str, ...], found: dict[str, tuple[float, float, int]]
+) -> None:
+    """The zone or the length of periods may change after months of the former are archived."""
+    ends = [APRIL - DAY, APRIL + DAY, APRIL + 36 * DAY]
+    hours = pl.DataFrame({"first": ends, "last": ends, "attempts": [1, 1, 1]})
+    cluster = config.Cluster(name="c", zone=zone, period=kind)
+    made = due._periods(hours, cluster, Mock(zone=ZoneInfo(zone)), APRIL, taken)
+    assert sum(made.values()) == 2
+    for name, (begin, end, attempts) in found.items():
+        period = next(period for period in made if period.name == name)
+        assert made[period] == attempts
+        assert period.from_time >= APRIL
+        if begin == 0:
+            assert (period.from_time, period.to_time) == (APRIL, APRIL + end * DAY)

@@ -1,6 +1,7 @@
 """The history of runs: failures, killed runs, and the copy in the database for analysts."""
 
 import signal
+import sqlite3
 import subprocess
 import sys
 from contextlib import closing
@@ -151,3 +152,13 @@ def test_it_is_written_anew_without_the_old_text(tmp_path: Path) -> None:
 def test_a_history_that_is_missing_is_written_empty(tmp_path: Path) -> None:
     history.rewrite(tmp_path / "none", tmp_path / "new", str)
     history.examine(tmp_path / "new")
+
+
+def test_a_damaged_schema_is_described_whatever_its_bytes(tmp_path: Path) -> None:
+    """SQLite quotes the schema in its message, which need not be UTF-8."""
+    path = tmp_path / "history.sqlite"
+    with closing(sqlite3.connect(path)) as con:
+        con.executescript("CREATE TABLE t (a); CREATE INDEX i ON t (a)")
+    path.write_bytes(path.read_bytes().replace(b"ON t (a)", b"ON \xd5 (a)"))
+    with pytest.raises(StoreError, match="is damaged"):
+        history.examine(path)

@@ -254,3 +254,21 @@ def test_a_changed_mapping_reads_files_again_and_restates(tmp_path: Path) -> Non
     ((because,),) = held(tmp_path, reasons)
     assert str(because).startswith("other columns are read of log.csv (26 of this period)")
     assert read(by_gpus).read == []
+
+
+LOCAL = (
+    "JobIDRaw|User|Account|Partition|State|Submit|Start|End|ElapsedRaw|AllocCPUS\n"
+    "1|ann|x|p|COMPLETED|2026-03-02T10:00:00|2026-03-02T10:01:00|2026-03-02T11:00:00|3540|1\n"
+)
+
+
+def test_local_times_that_were_read_in_another_zone_are_reported(tmp_path: Path) -> None:
+    """The text has not changed, so it is not read again; logs with epoch seconds do not matter."""
+    sources = ({"files": "logs/*.txt"}, {"files": "logs/*.swf"})
+    site(tmp_path)
+    write(tmp_path / "logs" / "1.txt", LOCAL)
+    write(tmp_path / "logs" / "2.swf", HEADER + lines(1, 9))
+    assert night(site(tmp_path, zone="UTC", sources=sources), tmp_path).warnings == []
+    (warning,) = night(site(tmp_path, zone="Asia/Tokyo", sources=sources), tmp_path).warnings
+    assert "times of 1 log of 'logs/*.txt' were read in zone UTC, not Asia/Tokyo" in warning
+    assert night(site(tmp_path, zone="UTC", sources=sources), tmp_path).warnings == []

@@ -16,7 +16,7 @@ from audit.store import database, queries
 from tests.cli.command import HEAVY, loaded
 from tests.logs import write
 from tests.nightly.nights import after_a_night
-from tests.nightly.test_run import FIGURES, NOW, month, site
+from tests.nightly.test_run import FIGURES, NOW, month, published, site
 from tests.shared import once
 
 ASSOCIATIONS = """Cluster|Account|User|Partition|Share|ParentName|GrpTRESMins
@@ -136,6 +136,40 @@ def test_a_changed_setting_is_looked_at(
     changed = first.model_copy(update={"metrics": config.Metrics(tau_s=60)})
     assert run(Site(changed, tmp_path), NOW, stages=FIGURES).computed == ["c 2026-01"]
     assert busy() == ["attempts"]
+
+
+def test_other_bounds_of_the_verdict_make_the_reports_anew(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    first = after_a_night(tmp_path_factory, tmp_path)
+    (page,) = (tmp_path / "fairaudit-reports").glob("*/*/report.html")
+    before = page.read_bytes()
+    strict = first.model_copy(update={"verdict": config.VerdictConfig(few_jobs=1000)})
+    again = run(Site(strict, tmp_path), NOW + 1)
+    assert (again.computed, len(again.reports)) == ([], 1)
+    assert again.published
+    assert page.read_bytes() != before
+    assert run(Site(strict, tmp_path), NOW + 2) == Night()
+
+
+def test_an_empty_log_is_published_as_set_aside(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    settings = after_a_night(tmp_path_factory, tmp_path)
+    empty = write(tmp_path / "logs" / "2.swf", "")
+    aside = "SELECT code FROM set_aside_logs"
+    for left in ([("empty",)], []):
+        assert run(Site(settings, tmp_path), NOW, stages=FIGURES).published
+        assert published(tmp_path, aside) == left
+        empty.unlink(missing_ok=True)
+
+
+def test_verdicts_of_periods_that_are_gone_go(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    after_a_night(tmp_path_factory, tmp_path)
+    run(Site(site(tmp_path, period="week"), tmp_path), NOW, stages=FIGURES)
+    assert published(tmp_path, "SELECT period FROM verdicts WHERE period = '2026-01'") == []
 
 
 @pytest.mark.thorough

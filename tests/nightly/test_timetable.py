@@ -78,6 +78,17 @@ def test_every_instant_asks_for_the_next_and_none_is_passed_over() -> None:
         assert next_after("30 2 * * *", "Europe/Berlin", at) == expected
 
 
+def test_a_day_or_a_day_of_the_week_suffices_as_in_crontab() -> None:
+    """APScheduler alone requires both: the first Monday that is also the first of a month."""
+    times = Times("0 4 1 * mon", "Europe/Berlin")
+    expected = ["26 04:00 CET", "01 04:00 CET", "02 04:00 CET"]
+    assert fired(times, "2026-10-26T00:00:00+01:00", "2026-11-03T00:00:00+01:00") == expected
+    both = Times("0 4 */30 * mon", "Europe/Berlin")  # as in crontab, an asterisk requires both
+    assert fired(both, "2026-05-20T00:00:00+02:00", "2026-06-02T00:00:00+02:00") == [
+        "01 04:00 CEST"
+    ]
+
+
 @pytest.mark.parametrize("times", ["61 4 * * *", "30 4 31 2 *", "30 4 * * foo"])
 def test_times_that_cannot_be_are_named(times: str) -> None:
     with pytest.raises(ConfigError, match=r"service\.times"):

@@ -1,3 +1,5 @@
+from datetime import datetime
+
 import pytest
 
 from audit.report import wording
@@ -54,6 +56,22 @@ def test_days_are_those_of_the_zone() -> None:
     assert wording.day(1790805600, "Europe/Berlin") == "1 October 2026"
     assert wording.day(1790805600, "UTC") == "30 September 2026"
     assert wording.instant(1790805600, "UTC") == "2026-09-30 22:00"
+
+
+@pytest.mark.parametrize(
+    ("first", "days", "text"),
+    [
+        ("2026-09-28", 7, "28 Sep to 4 Oct 2026"),  # one of several weeks in these months
+        ("2026-12-28", 7, "28 Dec 2026 to 3 Jan 2027"),
+        ("2026-11-03", 7, "3 to 9 Nov 2026"),
+        ("2026-11-03", 1, "3 Nov 2026"),
+        ("2027-02-01", 28, "Feb 2027"),
+        ("2026-09-05", 70, "Sep 2026 to Nov 2026"),
+    ],
+)
+def test_days_in_brief(first: str, days: int, text: str) -> None:
+    begin = int(datetime.fromisoformat(f"{first}T00:00:00+00:00").timestamp())
+    assert wording.brief_days(begin, begin + days * 86_400 - 1, "UTC") == text
 
 
 def test_an_interval_says_its_unit_once() -> None:

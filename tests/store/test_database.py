@@ -89,6 +89,18 @@ def test_files_that_are_no_database(tmp_path: Path) -> None:
             opening(text)
 
 
+def test_a_damaged_file_is_not_locked(tmp_path: Path) -> None:
+    """Nothing would ever release it, so runs would wait for ever."""
+    path = tmp_path / "store.duckdb"
+    stores.new(path).close()
+    content = bytearray(path.read_bytes())
+    content[5_000] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(StoreError, match=r"Corrupt .* restore a backup") as caught:
+        database.open_store(path)
+    assert not isinstance(caught.value, LockedError)
+
+
 def test_a_writer_in_another_process_locks_the_file(tmp_path: Path) -> None:
     path = tmp_path / "store.duckdb"
     script = (

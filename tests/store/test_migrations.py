@@ -9,6 +9,8 @@ import pytest
 
 from audit import resources
 from audit.errors import StoreError, UsageError
+from audit.registry.causes import CAUSES
+from audit.registry.reasons import HELD_BY
 from audit.store import catalogue, database, migrations, publish, snapshots
 from audit.store.database import Connection, execute, fetch
 
@@ -39,6 +41,13 @@ def test_comments_can_be_understood_alone(store: Connection) -> None:
     assert comments.filter(pl.col("comment").str.contains(needs_others)).rows() == []
     terse = comments.filter(pl.col("comment").str.count_matches(r"\w+") < 3)
     assert terse.rows() == []
+
+
+def test_comments_name_every_kind_of_hold_and_cause(store: Connection) -> None:
+    said = "SELECT column_name, comment FROM duckdb_columns() WHERE table_name = 'stuck'"
+    comments = dict(fetch(store, said).rows())
+    for column, words in (("held_by", HELD_BY), ("cause", [cause.key for cause in CAUSES])):
+        assert [word for word in words if word not in comments[column]] == []
 
 
 INSTANTS = ("as_of", "fst_strict", "fst_relaxed", "fst_delivered", "unstartable_from")

@@ -161,3 +161,20 @@ def test_a_wrong_declaration_is_found(tmp_path: Path, monkeypatch: pytest.Monkey
     with pytest.raises(StoreError, match=r"bad\.sql:2: a parameter is declared as"):
         saved.every()
     saved.every.cache_clear()
+
+
+def test_comments_say_where_a_value_is_missing(published: Connection) -> None:
+    """Measures of attempts without start or end have this in the comment of their view."""
+    columns = database.rows(
+        published,
+        "SELECT table_name, column_name, comment FROM duckdb_columns() "
+        "WHERE comment IS NOT NULL AND NOT contains(comment, 'NULL') AND table_name IN "
+        "(SELECT view_name FROM duckdb_views() WHERE NOT contains(comment, 'are NULL unless'))",
+    )
+    assert len(columns) > 100
+    silent = [
+        (view, column)
+        for view, column, _ in columns
+        if database.rows(published, f'SELECT 1 FROM {view} WHERE "{column}" IS NULL LIMIT 1')
+    ]
+    assert silent == []

@@ -256,6 +256,18 @@ def forget(
         database.execute(con, update, [now - keep.refused_days * DAY_S])
 
 
+def forget_reports(con: Connection, site: Site, cluster: str) -> None:
+    """Make the reports of a cluster due again that are kept and of periods not archived."""
+    archived = archive.archived_until(con, cluster)
+    again = [
+        period
+        for period, _, to_time, _ in queries.rows(con, "computed", cluster=cluster)
+        if (archived is None or to_time > archived) and report_files(site.report(cluster, period))
+    ]
+    of_reports = "cluster = ? AND stage = 'report' AND period IN (SELECT unnest(?))"
+    database.execute(con, f"DELETE FROM run WHERE {of_reports}", [cluster, again])  # noqa: S608
+
+
 def remove_reports(con: Connection, site: Site, now: int) -> list[Path]:
     """Remove the files of reports that are too old or too many; return their folders.
 
