@@ -5,6 +5,7 @@ import shutil
 from datetime import date
 from html import unescape
 from pathlib import Path
+from typing import Literal
 from unittest.mock import Mock
 from urllib.parse import unquote
 from zoneinfo import ZoneInfo
@@ -175,7 +176,10 @@ APRIL = 1_775_001_600  # 2026-04-01 UTC
     ],
 )
 def test_the_rest_of_a_period_that_is_archived_in_part_is_not_lost(
-    kind: str, zone: str, taken: tuple[str, ...], found: dict[str, tuple[float, float, int]]
+    kind: Literal["week", "month"],
+    zone: str,
+    taken: tuple[str, ...],
+    found: dict[str, tuple[float, float, int]],
 ) -> None:
     """The zone or the length of periods may change after months of the former are archived."""
     ends = [APRIL - DAY, APRIL + DAY, APRIL + 36 * DAY]
