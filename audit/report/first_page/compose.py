@@ -13,7 +13,7 @@ from audit.report.first_page.sentences import Sentence, Slot, figure, say
 from audit.report.sections import verdict as verdicts
 from audit.report.sections.advice import section as advice
 from audit.report.sections.causes import page_one as causes_page_one
-from audit.report.sections.causes.shown import BY_KEY, FULL, NOT_CERTAIN, NOT_KNOWN, together
+from audit.report.sections.causes.shown import BY_KEY, FULL, NOT_CERTAIN, NOT_KNOWN
 from audit.report.sections.changes import page_one as changes_page_one
 from audit.report.sections.trust import section as trust_text
 from audit.report.sections.waits import page_one as waits_text
@@ -21,7 +21,6 @@ from audit.report.sections.waits.record import LongestWait, LongWaitRow
 from audit.report.sections.who import page_one as who_page
 
 THREE: Final = 3
-LISTED: Final = 0.01
 AT_ONCE_S: Final = 1
 MOST_IN_INDEX: Final = 8
 MOST_ON_PAGE: Final = 250
@@ -174,11 +173,8 @@ def _brief(key: str, facts: PageFacts) -> str:
 
 
 def _why(facts: PageFacts) -> str:
-    listed = [key for key, share in together(facts.causes).items() if share >= LISTED]
-    shares = [
-        f"{causes_page_one.shown_share(key, facts)} {_brief(key, facts)}" for key in listed[:THREE]
-    ]
-    return ", ".join(shares)
+    shown = [*causes_page_one.shown_shares(facts).items()][:THREE]
+    return ", ".join(f"{share} {_brief(key, facts)}" for key, share in shown)
 
 
 def _most_of_waiting(facts: PageFacts) -> str:
@@ -284,11 +280,10 @@ def _mail_waits(facts: PageFacts, *, brief: bool) -> str:
 
 
 def _mail_why(facts: PageFacts) -> str:
-    shares = facts.causes
-    if not any(shares.values()):
+    shares = causes_page_one.shown_shares(facts)
+    if not shares:
         return ""
-    key = next(iter(together(shares)))
-    part = causes_page_one.shown_share(key, facts)
+    key, part = next(iter(shares.items()))
     text = wording.first_upper(f"{part} of all waiting: {_brief(key, facts)}.")
     if key == "none":
         return text
@@ -299,10 +294,9 @@ def _mail_why(facts: PageFacts) -> str:
             much = first.waiting_s >= verdicts.ONE_NAME * sum(one.waiting_s for one in facts.rules)
             rules = f"rules, mainly the {first.name}" if much else "rules"
         text = f"{part} of all waiting came from {rules}."
-    if shares.get("none", 0.0) >= LISTED:
-        part = causes_page_one.shown_share("none", facts)
+    if "none" in shares:
         reason = "certain reason" if who_page.has_reason(facts) else "reason"
-        text += f" For {part} the log gives no {reason}."
+        text += f" For {shares['none']} the log gives no {reason}."
     return text
 
 
@@ -313,9 +307,9 @@ def mainly(facts: PageFacts) -> str:
     """Return the main rule or cause for a subject; only for mixed and unfair."""
     if facts.decision.word not in (Word.MIXED, Word.UNFAIR):
         return ""
-    if not any(facts.causes.values()):
+    key = next(iter(causes_page_one.shown_shares(facts)), None)
+    if key is None:
         return ""
-    key = next(iter(together(facts.causes)))
     return facts.rules[0].name if key == "rule" and facts.rules else _brief(key, facts)
 
 
