@@ -147,11 +147,13 @@ def _waits(facts: PageFacts) -> str:
     if users := _users(facts):
         counts.append(wording.plural(users, "user"))
     jobs = f"({', '.join(counts)})"
-    busy = f"machine {amounts.short_share(machine.busy)} busy"
+    whole = _pool(facts) if facts.several else "machine"
+    busy = f"{whole} {amounts.short_share(machine.busy)} busy"
     if machine.gpus_busy is not None:
+        where = f"{whole}: " if facts.several else ""
         unit = wording.resources(machine.resource)
         gpus = amounts.short_share(machine.gpus_busy)
-        busy = f"{unit} {amounts.short_share(machine.busy)}, GPUs {gpus} busy"
+        busy = f"{where}{unit} {amounts.short_share(machine.busy)}, GPUs {gpus} busy"
     if of is None:
         return f"{busy} {jobs}"
     hour = of.over[3_600]
@@ -159,6 +161,10 @@ def _waits(facts: PageFacts) -> str:
     if facts.decision.word is Word.QUIET:
         over = f"{wording.plural(of.hour_jobs, 'job')} over 1 h"
     return f"typically {amounts.short_time(of.median)}; {over}; {busy} {jobs}"
+
+
+def _pool(facts: PageFacts) -> str:
+    return f"pool {wording.name(facts.pool, 30)}"
 
 
 def _brief(key: str, facts: PageFacts) -> str:
@@ -267,7 +273,8 @@ def _paragraphs(facts: PageFacts, *, brief: bool) -> list[tuple[str, str]]:
 
 def _mail_waits(facts: PageFacts, *, brief: bool) -> str:
     of, machine = facts.strip, facts.machine
-    busy = f"The machine was {amounts.short_share(machine.busy)} busy."
+    whole = "pool" if facts.several else "machine"
+    busy = f"The {whole} was {amounts.short_share(machine.busy)} busy."
     if machine.gpus_busy is not None:
         unit = wording.resources(machine.resource)
         gpus = amounts.short_share(machine.gpus_busy)
@@ -275,7 +282,8 @@ def _mail_waits(facts: PageFacts, *, brief: bool) -> str:
     if of is None:
         return busy
     half = "at once" if of.median < AT_ONCE_S else f"within {amounts.short_time(of.median)}"
-    waits = f"Half of the jobs started {half}, one in ten after {amounts.short_time(of.p90)}."
+    jobs = f"jobs in {_pool(facts)}" if facts.several else "jobs"
+    waits = f"Half of the {jobs} started {half}, one in ten after {amounts.short_time(of.p90)}."
     return waits if brief else f"{waits} {busy}"
 
 

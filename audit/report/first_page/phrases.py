@@ -63,7 +63,7 @@ FULL_MOST: Final = "a full machine caused the most waiting"
 OWN_MUCH: Final = "users mostly waited for their own jobs"
 OWN_MOST: Final = "users waited most for their own jobs"
 NO_REASON: Final = "{much} the waiting has no known reason"
-LARGEST_NO_REASON: Final = "the largest part has no known reason"
+LARGEST_NO_REASON: Final = "much of the waiting has no known reason"
 FULL_MACHINE: Final = "a full machine"
 OF_FULL: Final = {"earlier": "full of earlier jobs", "later": "full of later jobs"}
 PAIRED: Final = {
@@ -308,6 +308,7 @@ ORDER_PRIORITY: Final = (
 )
 ORDER_TESTED: Final = "Order: {n} of {m} users could be tested, with {share} of all waiting."
 ORDER_NONE: Final = "Order: no user could be tested."
+JUST_UNDER: Final = "just under {bound}"
 CLOSE: Final = (
     "Close: {share} of the waiting cannot be judged ({interval}); from {bound} on there is no "
     "verdict."

@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 
 from audit.metrics.verdict import Because, Word
 from audit.report.first_page import phrases
-from audit.report.first_page.compose import MOST_ON_PAGE, compose
+from audit.report.first_page.compose import MOST_ON_PAGE, compose, lines, mail
 from audit.report.first_page.page import FirstPage, PageFacts
 from audit.report.first_page.sentences import NOTHING
 from audit.report.sections.causes.record import RuleTime, Where
 from audit.report.sections.causes.shown import CAUSES, FULL, KEYS
 from audit.report.sections.changes.record import Half
+from audit.report.sections.machine.record import Machine
 from audit.report.sections.waits.record import QueueWait
 from audit.report.sections.who.record import OvertakenRow, UsedLess
 from tests.report.first_page import sample
@@ -293,3 +294,14 @@ def test_where_no_user_has_enough_similar_jobs_none_is_compared() -> None:
     of = facts(people=people(compared=0, longer=0, above=0, longer_rows=(), longest=None))
     titles = [group.title.plain for group in compose(of, "UTC").who]
     assert "Longer waits than similar jobs: no user could be compared" in titles
+
+
+def test_lines_and_mails_about_one_of_several_pools_name_it() -> None:
+    of = facts(several=True)
+    assert "; pool batch 70 % busy (" in dict(lines(of))["Waits"]
+    assert dict(mail(of))["Waits:"].startswith(
+        "Half of the jobs in pool batch started within 5 min"
+    )
+    assert "machine" not in dict(mail(of))["Waits:"]
+    with_gpus = facts(several=True, machine=Machine("cpus", 128, None, 0.7, "day", 0.97, 0.5))
+    assert "; pool batch: CPUs 70 %, GPUs 50 % busy (" in dict(lines(with_gpus))["Waits"]

@@ -186,11 +186,15 @@ def _close(facts: PageFacts) -> Sentence:
     bound = float(facts.thresholds["not_judged"])
     if VerdictBound.NOT_JUDGED in decision.bounds or not low <= bound <= high:
         return NOTHING
+    share, least = amounts.short_share(decision.not_judged), amounts.short_share(bound)
+    half = phrases.HALF if bound == 0.5 else least
+    if share == least:
+        share = phrases.JUST_UNDER.format(bound=half)
     return say(
         phrases.CLOSE,
-        share=Slot(amounts.short_share(decision.not_judged), "not judged of the waiting"),
+        share=Slot(share, "not judged of the waiting"),
         interval=Slot(amounts.between(low, high), "interval of not judged"),
-        bound=phrases.HALF if bound == 0.5 else amounts.short_share(bound),
+        bound=half,
     )
 
 

@@ -80,7 +80,7 @@ def test_a_cause_goes_where_the_sentence_would_be_too_long() -> None:
     [
         (0.55, "most of the waiting has no known reason."),
         (0.5, "half of the waiting has no known reason."),
-        (0.45, "the largest part has no known reason."),
+        (0.45, "much of the waiting has no known reason."),
     ],
 )
 def test_how_much_has_no_reason(none: float, words: str) -> None:
