@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from audit.metrics.verdict import Word
+from audit.metrics.verdict import Because, Word
 from audit.report import wording
 from audit.report.first_page import amounts, phrases
 from audit.report.first_page.page import FirstPage, PageFacts
@@ -324,6 +324,9 @@ def mainly(facts: PageFacts) -> str:
 def because(facts: PageFacts) -> str:
     """Return the largest cause, or what was found, in at most eight words."""
     decision = facts.decision
+    if decision.word is Word.CANNOT_TELL and decision.because is not Because.NOT_JUDGED:
+        said = phrases.BRIEFLY.get(decision.because) or verdicts.sentence(facts).plain
+        return said.rstrip(".")
     if decision.word is Word.QUIET:
         return verdicts.sentence(facts).plain.split(", ")[0].removeprefix("Only ")
     if decision.carried and decision.word in (Word.MIXED, Word.UNFAIR):

@@ -45,6 +45,12 @@ CANNOT: Final[Mapping[Because, str]] = {
     Because.NOT_TESTED: "Later jobs started before those of some users, who have too few jobs to "
     "compare.",
 }
+BRIEFLY: Final[Mapping[Because, str]] = {
+    Because.UNKNOWN_USERS: "The users of the jobs are not known",
+    Because.PART: "The log holds a part of the jobs",
+    Because.NOT_TESTED: "Some users could not be tested",
+}
+"""The same in at most eight words, where it is longer."""
 FEW_WAITED: Final = "Few jobs waited long; why those did, {why}."
 ENOUGH_FREE: Final = "Enough was free{total} for most of the waiting, and {why} why jobs waited."
 NOT_SAID: Final = "the log does not say"
@@ -288,6 +294,7 @@ STEPS: Final = (
     "Nodes, limits, priorities",
 )
 COMPLETE: Final = "Complete. All records were read."
+DAYS_MISSING: Final = "All records were read, but some days have none."
 NUMBERS_MISSING: Final = "All records were read, but most job numbers have no record."
 MISSING_TIMES: Final[Mapping[Because, str]] = {
     Because.FEW_STARTS: "Start times are missing.",

@@ -308,3 +308,30 @@ def test_lines_and_mails_about_one_of_several_pools_name_it() -> None:
     assert "machine" not in dict(mail(of))["Waits:"]
     with_gpus = facts(several=True, machine=Machine("cpus", 128, None, 0.7, "day", 0.97, 0.5))
     assert "; pool batch: CPUs 70 %, GPUs 50 % busy (" in dict(lines(with_gpus))["Waits"]
+
+
+@pytest.mark.parametrize(
+    ("reason", "text"),
+    [
+        (Because.MISSING_DAYS, "Records of 3 days are missing"),
+        (Because.FEW_JOBS, "Too few jobs ended to judge"),
+        (Because.NOT_TESTED, "Some users could not be tested"),
+        (Because.NOT_JUDGED, "Most waiting was for a full machine"),
+    ],
+)
+def test_the_index_says_why_nothing_can_be_told(reason: Because, text: str) -> None:
+    """Beside *cannot tell*, the largest cause would read as its reason."""
+    of = facts(
+        decision=sample.decision(Word.CANNOT_TELL, reason),
+        missing_days=3,
+        causes=causes(earlier=0.4, later=0.2, down=0.3),
+    )
+    assert compose(of, "UTC").because == text
+
+
+def test_a_period_without_records_of_some_days_is_not_complete() -> None:
+    step = compose(facts(missing_days=3), "UTC").trust[0]
+    assert (step.mark, step.text.plain) == (
+        "half",
+        "All records were read, but some days have none.",
+    )
