@@ -85,6 +85,8 @@ def _kicker(facts: PageFacts) -> Sentence:
     made = say("{jobs}", jobs=Slot(wording.plural(facts.jobs, "job"), "jobs"))
     if users := _users(facts):
         made += say(" of {users}", users=Slot(wording.plural(users, "user"), "users"))
+    if facts.starts > facts.jobs:
+        made += say(", started {n} times", n=Slot(wording.count(facts.starts), "starts"))
     if facts.several:
         made = say("pool {pool} · ", pool=wording.name(facts.pool, 30)) + made
     if facts.base_days is not None:

@@ -198,6 +198,7 @@ class _Reading:
             missing_days=missing_days(contents),
             thresholds=thresholds.model_dump(exclude={"fail"}),
             long_waits=waits.long_waits(jobs, LONGEST) if some else (),
+            starts=jobs.height,
         )
 
     def _changes(self, waited_s: float, named: Mapping[str, RuleTime]) -> tuple[Advice, ...]:

@@ -335,3 +335,11 @@ def test_a_period_without_records_of_some_days_is_not_complete() -> None:
         "half",
         "All records were read, but some days have none.",
     )
+
+
+def test_requeued_jobs_start_more_often_than_there_are_jobs() -> None:
+    """Classes count each start, so they have more jobs together than the line above."""
+    assert compose(facts(starts=1_030), "UTC").kicker.plain.startswith(
+        "1,000 jobs of 40 users, started 1,030 times"
+    )
+    assert "started" not in compose(facts(starts=999), "UTC").kicker.plain
