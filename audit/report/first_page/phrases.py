@@ -45,7 +45,9 @@ CANNOT: Final[Mapping[Because, str]] = {
     Because.NOT_TESTED: "Later jobs started before those of some users, who have too few jobs to "
     "compare.",
 }
+ONE_USER_OF_POOL: Final = "All jobs in pool {pool} are those of one user."
 BRIEFLY: Final[Mapping[Because, str]] = {
+    Because.ONE_USER: "All jobs are those of one user",
     Because.UNKNOWN_USERS: "The users of the jobs are not known",
     Because.PART: "The log holds a part of the jobs",
     Because.NOT_TESTED: "Some users could not be tested",

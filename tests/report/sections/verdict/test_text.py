@@ -184,6 +184,10 @@ def test_cannot_tell_gives_the_fact_with_its_number_and_its_bound() -> None:
     assert cannot(Because.MISSING_DAYS, missing_days=3).startswith(
         "Records of 3 days are missing. At most 5 % of the days may be missing."
     )
+    assert cannot(Because.ONE_USER).startswith("All jobs are those of one user. At least two")
+    assert cannot(Because.ONE_USER, several=True).startswith(
+        "All jobs in pool batch are those of one user. At least two"
+    )
 
 
 def test_other_words_have_no_such_paragraph() -> None:
