@@ -156,6 +156,8 @@ def _waits(facts: PageFacts) -> str:
         unit = wording.resources(machine.resource)
         gpus = amounts.short_share(machine.gpus_busy)
         busy = f"{where}{unit} {amounts.short_share(machine.busy)}, GPUs {gpus} busy"
+    if machine.busy is None:
+        busy = f"use of the {whole} unknown"
     if of is None:
         return f"{busy} {jobs}"
     hour = of.over[3_600]
@@ -281,6 +283,8 @@ def _mail_waits(facts: PageFacts, *, brief: bool) -> str:
         unit = wording.resources(machine.resource)
         gpus = amounts.short_share(machine.gpus_busy)
         busy = f"The {unit} were {amounts.short_share(machine.busy)} busy, the GPUs {gpus}."
+    if machine.busy is None:
+        busy = f"The use of the {whole} is not known."
     if of is None:
         return busy
     half = "at once" if of.median < AT_ONCE_S else f"within {amounts.short_time(of.median)}"

@@ -310,6 +310,12 @@ def test_lines_and_mails_about_one_of_several_pools_name_it() -> None:
     assert "; pool batch: CPUs 70 %, GPUs 50 % busy (" in dict(lines(with_gpus))["Waits"]
 
 
+def test_an_unknown_use_of_the_machine_is_no_dash() -> None:
+    of = facts(machine=Machine("cpus", 128, None, None, "", None, None))
+    assert "; use of the machine unknown (" in dict(lines(of))["Waits"]
+    assert dict(mail(of))["Waits:"].endswith(" The use of the machine is not known.")
+
+
 @pytest.mark.parametrize(
     ("reason", "text"),
     [

@@ -20,7 +20,7 @@ def test_attempts_of_which_none_counts_are_no_figure() -> None:
     ("statuses", "noticed"),
     [
         ({"final": 90, "blocked": 10}, None),
-        ({"final": 80, "blocked": 20}, "20 of 100 attempts (20.0 %) are in no figure"),
+        ({"final": 80, "blocked": 20}, "start times leave out 20 of 100 attempts (20.0 %): blocked 20."),
         ({"final": 80, "provisional": 20}, "of 20 of 100 attempts (20.0 %) are provisional"),
     ],
 )
