@@ -129,6 +129,19 @@ _TEXT: Final = 13
 """Size of texts."""
 
 
+def _axis(canvas: Canvas, ticks: Sequence[tuple[float, str]], least: float) -> None:
+    """Draw lines at some heights, the lowest first; a label too close to one below is left out."""
+    below = _BOTTOM - _LOAD
+    if least < _LEAST_S:
+        canvas.text((_LEFT - 5, _MIDDLE + 4), f"≤ {_LEAST_S} s", MUTED, anchor="end", size=_TEXT)
+        below = _MIDDLE
+    for height, label in ticks:
+        canvas.line((_LEFT, height), (_WIDE - _RIGHT, height), LINE)
+        if below - height >= _READABLE:
+            canvas.text((_LEFT - 5, height + 4), label, MUTED, anchor="end", size=_TEXT)
+            below = height
+
+
 def changes(
     points: tuple[StepPoint, ...], step: str, marks: tuple[RuleMark, ...] = ()
 ) -> Chart | None:
@@ -150,17 +163,9 @@ def changes(
     def y(seconds: float) -> float:
         return _MIDDLE - (_MIDDLE - highest) * (log(max(seconds, _LEAST_S)) - low) / (high - low)
 
-    end, below = _WIDE - _RIGHT, _BOTTOM - _LOAD
-    if min(point.median for point in points) < _LEAST_S:
-        canvas.text((_LEFT - 5, _MIDDLE + 4), f"≤ {_LEAST_S} s", MUTED, anchor="end", size=_TEXT)
-        below = _MIDDLE
-    for seconds, label in _TICKS:
-        if log(seconds) > high:
-            break
-        canvas.line((_LEFT, y(seconds)), (end, y(seconds)), LINE)
-        if below - y(seconds) >= _READABLE:
-            canvas.text((_LEFT - 5, y(seconds) + 4), label, MUTED, anchor="end", size=_TEXT)
-            below = y(seconds)
+    end = _WIDE - _RIGHT
+    ticks = [(y(seconds), label) for seconds, label in _TICKS if log(seconds) <= high]
+    _axis(canvas, ticks, least=min(point.median for point in points))
     canvas.line((_LEFT, _BOTTOM - _LOAD), (end, _BOTTOM - _LOAD), LINE)
     for share, height in (("100 %", _BOTTOM - _LOAD + 4), ("0", _BOTTOM)):
         canvas.text((_LEFT - 5, height), share, MUTED, anchor="end", size=_TEXT)
