@@ -44,8 +44,8 @@ def _log(folder: Path) -> Path:
 def test_a_part_of_a_log_is_compared_with_the_time_before(
     tmp_path: Path, first: str, after: str, text: str, details: str
 ) -> None:
-    days = {"from_day": first, "to_day": after}
-    outcome, page = audited(LogRequest(logs=[_log(tmp_path)]), tmp_path / "out", **days)
+    request = LogRequest(logs=[_log(tmp_path)])
+    outcome, page = audited(request, tmp_path / "out", from_day=first, to_day=after)
     assert page.changed.plain.startswith(
         "At almost the same load (17, then 17 %), the typical wait rose from 1 min to 60 min "
         f"{text}."
