@@ -162,11 +162,10 @@ def _first_audit(site: Path, logs: list[Path], cluster: str | None) -> None:
         session = Session(request, config, site.parent, on_progress=progress.update)
         outcome = audit(session, options)
     warn(outcome.warnings)
-    verdict = outcome.sentence or "no job has ended yet"
     found = shutil.which(sys.argv[0])
     program = [str(Path(found).absolute())] if found else [sys.executable, "-m", "audit"]
     run = shlex.join([*program, "run", "--config", str(site.absolute())])
-    show(f"Found: {verdict}")
+    show(f"Found: {outcome.sentence}")
     show(f"Look at: {outcome.html} (settings: {site})")
     show(f"Schedule: 'fairaudit service', or each night from cron or a systemd timer: {run}")
 

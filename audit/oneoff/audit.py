@@ -21,7 +21,7 @@ from audit.ingest import evidence
 from audit.ingest.logs import Unread
 from audit.json_answers import JsonAnswer
 from audit.metrics.attempts import population
-from audit.metrics.verdict import Because, Word
+from audit.metrics.verdict import Word
 from audit.model import Period, Policy, Pool
 from audit.on_disk import on_disk, release
 from audit.pipeline import drawing
@@ -33,8 +33,8 @@ from audit.pipeline.workplace import replacing, workplace
 from audit.policies import Backfill, Order
 from audit.report import index
 from audit.report.contents import Contents, Who
-from audit.report.first_page import phrases
 from audit.report.sections.registry import notices
+from audit.report.standing import no_verdict
 from audit.store import archive, database, migrations, publish
 from audit.store.database import Connection
 from audit.words import Resource
@@ -77,8 +77,8 @@ class AuditResult(JsonAnswer):
     """Results of an audit; the answer of ``fairaudit audit --format json``."""
 
     cluster: str
-    verdict: str | None  # fair, mixed, unfair, cannot tell or quiet; null: no figures
-    sentence: str | None
+    verdict: str  # fair, mixed, unfair, cannot tell or quiet
+    sentence: str
     lines: tuple[tuple[str, str], ...] = ()  # page one in a few lines, each with its title
     fails: bool = False  # whether the verdict counts as a failure (verdict.fail)
     warnings: tuple[str, ...]
@@ -91,9 +91,7 @@ class AuditResult(JsonAnswer):
 
     @property
     def summary(self) -> tuple[str, ...]:
-        """The verdict, and page one in a few lines; empty without ended jobs."""
-        if self.sentence is None:
-            return ()
+        """The verdict, and page one in a few lines."""
         others = [path.name for path in (self.pdf, *self.owners) if path is not None]
         database = self.database
         beside = database.parent == self.html.parent
@@ -281,11 +279,8 @@ def _verdict(contents: Contents, config: Config) -> dict[str, Any]:
     if contents.first:
         page = contents.first[0]
         word, sentence, lines = page.word.value, page.verdict, page.lines
-    elif contents.empty and contents.unplaced:
-        word, lines = Word.CANNOT_TELL.value, ()
-        sentence = f"Cannot tell: {phrases.CANNOT[Because.FEW_STARTS]}"
     else:
-        return {"verdict": None, "sentence": None}
+        word, sentence, lines = Word.CANNOT_TELL.value, no_verdict(contents), ()
     fails = word in config.verdict.fail
     return {"verdict": word, "sentence": sentence, "lines": lines, "fails": fails}
 

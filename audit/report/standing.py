@@ -4,8 +4,10 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import Final, NamedTuple
 
+from audit.metrics.verdict import Because, Word
 from audit.report import part, wording
 from audit.report.contents import Contents
+from audit.report.first_page import phrases
 from audit.report.sections.records.section import MISSING_SHOWN, reasons_missing
 from audit.report.sections.registry import notices
 
@@ -62,6 +64,17 @@ def standing(contents: Contents, now: int | None = None) -> ReportStanding:
     if lacking := lacks(contents):
         return ReportStanding(State.PARTIAL, f"The report is incomplete: {'; '.join(lacking)}.")
     return ReportStanding(State.COMPLETE, "Records cover the whole period, and none was refused.")
+
+
+def no_verdict(contents: Contents) -> str:
+    """Return the verdict on a period without figures of waits, and the reason."""
+    why = "No job ended in this period."
+    if contents.brief:
+        days = wording.plural(contents.covered_days, "day")
+        why = f"Only {days} of this period {'is' if contents.covered_days == 1 else 'are'} covered."
+    elif contents.unplaced:
+        why = phrases.CANNOT[Because.FEW_STARTS]
+    return f"{phrases.WORDS[Word.CANNOT_TELL]}: {why}"
 
 
 def unplaced(contents: Contents) -> str:

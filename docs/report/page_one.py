@@ -443,7 +443,7 @@ HEAD: list[tuple[str, Callable[[Head, re.Match], Checked]]] = [
      rf"to {T}(?: {BETWEEN})?\.", lambda h, m: _halves(h, m, loads=True)),
     (rf"{BETWEEN}(?:, as few users decide it)?: ({HALF}) {T}, then {T}; load ([\d.]+), then "
      r"([\d.]+) %\.", lambda h, m: _halves(h, m, loads=False)),
-    (r"No comparison: the log covers (\d+) days, and two weeks are needed\.",
+    (r"No comparison: the records cover (\d+) days, and two weeks are needed\.",
      lambda h, m: [str((max(job.end for job in h.log.jobs) - h.begin) // DAY)]),
     (rf"Without User (\d+): from {T} to {T}\.", _without),
     (r"Without User (\d+): about the same\.", lambda h, m: [h.by_user[0][1]]),

@@ -207,10 +207,10 @@ Expected = list[object]  # of each group: text, the ends of an interval, or None
 CLAIMS: list[tuple[str, Callable[[Facts, re.Match], Expected]]] = [
     (
         rf"^Fairness audit · .* · (?:(\d+ \w+ \d+) to )?(\d+ \w+ \d+) · (?:pool \w+ · )?{N} jobs? "
-        rf"of {N} users?",
+        rf"of {N} users?(?:, started {N} times)?",
         lambda f, m: [
             m[1] and long_date(f.log.day(f.first)), long_date(f.log.day(f.last)),
-            f"{len(f.jobs):,}", f"{len(f.users):,}",
+            f"{len({job.number for job in f.jobs}):,}", f"{len(f.users):,}", f"{len(f.jobs):,}",
         ],
     ),
     (rf"{P} of all waiting time is unexplained{I}", lambda f, m: [

@@ -172,3 +172,6 @@ def check_study(page: Path, charts: int) -> None:
             assert all(asked.startswith(("data:", page.as_uri())) for asked in seen.requests)
             assert seen.evaluate("document.documentElement.scrollWidth") == width
             assert seen.evaluate("document.querySelectorAll('.chart svg').length") == charts
+            captions = "[...document.querySelectorAll('caption')]"
+            right = "caption.getBoundingClientRect().right"
+            assert seen.evaluate(f"{captions}.every(caption => {right} <= innerWidth)")

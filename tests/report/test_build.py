@@ -180,7 +180,7 @@ def test_a_period_that_holds_nothing_is_empty(con: Connection) -> None:
     _fill(con, 0)
     made = build(con, "demo", _PERIOD)
     assert made.empty
-    assert "No data: no job ended in this period." in render.render_html(made)
+    assert "Cannot tell: No job ended in this period." in render.render_html(made)
 
 
 def test_a_period_that_was_never_computed_is_empty(con: Connection) -> None:

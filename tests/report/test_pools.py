@@ -178,7 +178,13 @@ def test_who_is_delayed_most(filled: Connection) -> None:
 
 def test_the_agreement_of_rules_is_read(filled: Connection) -> None:
     keys = ("order", "backfill", "own_peak", "value")
-    tried = [("fcfs", "easy", False, 0.2), ("sjf", "easy", True, 0.4), ("lxf", "easy", True, None)]
+    tried = [
+        ("fcfs", "easy", False, 0.2),
+        ("fcfs", "conservative_replan", False, 0.2),
+        ("fcfs", "none", True, 0.2),
+        ("sjf", "easy", True, 0.4),
+        ("lxf", "easy", True, None),
+    ]
     used = {"order": "kept", "backfill": "none", "own_peak": True}
     rows: list[dict[str, object]] = [
         {**used, "metric": "rule_used", "value": 0.0},
@@ -188,7 +194,8 @@ def test_the_agreement_of_rules_is_read(filled: Connection) -> None:
     add(filled, "fidelity_result", *rows, **_KEY, pool="batch", unit="1")
     found = present(_part(filled)[FairStart].fidelity)
     assert found.rules[0] == ("sjf", "easy", True, 0.4)
-    assert [rule.agreement for rule in found.rules] == [0.4, 0.2, None]
+    assert [rule.agreement for rule in found.rules] == [0.4, 0.2, 0.2, 0.2, None]
+    assert [rule.backfill for rule in found.rules[1:4]] == ["easy", "conservative_replan", "none"]
     assert found.used == ("kept", "none", True, None)
     assert (found.best, found.of_policy) == (0.4, 0.7)
     assert found.may_say is MaySay.PROBABLY

@@ -120,7 +120,7 @@ def _why(part: LineCause) -> str:
         "claimed": f"enough was free, but {wording.plural(part.jobs, 'job')} ahead could use it",
         "held": f"held ({INFERRED_HOLDS.get(part.by, part.by)})" if part.by else "",
         "rule": wording.name(part.by, 120) if part.by else "",
-        "unavailable": "outage: nothing ran in the pool"
+        "unavailable": "outage: nothing ran in its pool or partition"
         if part.by == "outage"
         else f"nodes that it could use were {part.by}"
         if part.by

@@ -32,6 +32,8 @@ def as_text(story: Story) -> str:
         lines += ["", *drawn]
     for caption, titles, rows in tables(story):
         cells = [[printable(cell) for cell in row] for row in (titles, *rows)]
+        if titles is _CAUSES:  # their names may be long
+            cells = [[*others, cause] for cause, *others in cells]
         lines += ["", caption, *(f"  {line}" for line in aligned(cells))]
     return "".join(f"{printable(line)}\n" for line in lines)
 
@@ -76,6 +78,9 @@ def as_html(story: Story) -> str:
     return render.html("report/explain.html", values, ["point.js"] if drawn else [])
 
 
+_CAUSES: Final = ("Cause", "Time", "Share of the wait")
+
+
 def tables(story: Story) -> list[tuple[str, tuple[str, ...], Rows]]:
     """Return caption, titles and rows of each table that has any."""
     subject = story.subject
@@ -89,7 +94,7 @@ def tables(story: Story) -> list[tuple[str, tuple[str, ...], Rows]]:
     ]
     unit = wording.resources(subject.pool.resource)
     every: list[tuple[str, tuple[str, ...], Rows]] = [
-        ("What it waited for", ("Cause", "Time", "Share of the wait"), causes),
+        ("What it waited for", _CAUSES, causes),
         (
             f"Later arrivals that started before it ({story.passed_by:,} in all)",
             ("Job", "User", "Arrived", "Started", unit, "Walltime"),

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from audit.metrics.verdict import Word
+from audit.metrics.verdict import Because, Word
 from audit.report import wording
 from audit.report.first_page import amounts, phrases
 from audit.report.first_page.page import FirstPage, PageFacts
@@ -13,7 +13,7 @@ from audit.report.first_page.sentences import Sentence, Slot, figure, say
 from audit.report.sections import verdict as verdicts
 from audit.report.sections.advice import section as advice
 from audit.report.sections.causes import page_one as causes_page_one
-from audit.report.sections.causes.shown import BY_KEY, FULL, NOT_CERTAIN, NOT_KNOWN, together
+from audit.report.sections.causes.shown import BY_KEY, FULL, NOT_CERTAIN, NOT_KNOWN
 from audit.report.sections.changes import page_one as changes_page_one
 from audit.report.sections.trust import section as trust_text
 from audit.report.sections.waits import page_one as waits_text
@@ -21,7 +21,6 @@ from audit.report.sections.waits.record import LongestWait, LongWaitRow
 from audit.report.sections.who import page_one as who_page
 
 THREE: Final = 3
-LISTED: Final = 0.01
 AT_ONCE_S: Final = 1
 MOST_IN_INDEX: Final = 8
 MOST_ON_PAGE: Final = 250
@@ -86,6 +85,8 @@ def _kicker(facts: PageFacts) -> Sentence:
     made = say("{jobs}", jobs=Slot(wording.plural(facts.jobs, "job"), "jobs"))
     if users := _users(facts):
         made += say(" of {users}", users=Slot(wording.plural(users, "user"), "users"))
+    if facts.starts > facts.jobs:
+        made += say(", started {n} times", n=Slot(wording.count(facts.starts), "starts"))
     if facts.several:
         made = say("pool {pool} · ", pool=wording.name(facts.pool, 30)) + made
     if facts.base_days is not None:
@@ -148,11 +149,15 @@ def _waits(facts: PageFacts) -> str:
     if users := _users(facts):
         counts.append(wording.plural(users, "user"))
     jobs = f"({', '.join(counts)})"
-    busy = f"machine {amounts.short_share(machine.busy)} busy"
+    whole = _pool(facts) if facts.several else "machine"
+    busy = f"{whole} {amounts.short_share(machine.busy)} busy"
     if machine.gpus_busy is not None:
+        where = f"{whole}: " if facts.several else ""
         unit = wording.resources(machine.resource)
         gpus = amounts.short_share(machine.gpus_busy)
-        busy = f"{unit} {amounts.short_share(machine.busy)}, GPUs {gpus} busy"
+        busy = f"{where}{unit} {amounts.short_share(machine.busy)}, GPUs {gpus} busy"
+    if machine.busy is None:
+        busy = f"use of the {whole} unknown"
     if of is None:
         return f"{busy} {jobs}"
     hour = of.over[3_600]
@@ -160,6 +165,10 @@ def _waits(facts: PageFacts) -> str:
     if facts.decision.word is Word.QUIET:
         over = f"{wording.plural(of.hour_jobs, 'job')} over 1 h"
     return f"typically {amounts.short_time(of.median)}; {over}; {busy} {jobs}"
+
+
+def _pool(facts: PageFacts) -> str:
+    return f"pool {wording.name(facts.pool, 30)}"
 
 
 def _brief(key: str, facts: PageFacts) -> str:
@@ -174,11 +183,8 @@ def _brief(key: str, facts: PageFacts) -> str:
 
 
 def _why(facts: PageFacts) -> str:
-    listed = [key for key, share in together(facts.causes).items() if share >= LISTED]
-    shares = [
-        f"{causes_page_one.shown_share(key, facts)} {_brief(key, facts)}" for key in listed[:THREE]
-    ]
-    return ", ".join(shares)
+    shown = [*causes_page_one.shown_shares(facts).items()][:THREE]
+    return ", ".join(f"{share} {_brief(key, facts)}" for key, share in shown)
 
 
 def _most_of_waiting(facts: PageFacts) -> str:
@@ -271,24 +277,27 @@ def _paragraphs(facts: PageFacts, *, brief: bool) -> list[tuple[str, str]]:
 
 def _mail_waits(facts: PageFacts, *, brief: bool) -> str:
     of, machine = facts.strip, facts.machine
-    busy = f"The machine was {amounts.short_share(machine.busy)} busy."
+    whole = "pool" if facts.several else "machine"
+    busy = f"The {whole} was {amounts.short_share(machine.busy)} busy."
     if machine.gpus_busy is not None:
         unit = wording.resources(machine.resource)
         gpus = amounts.short_share(machine.gpus_busy)
         busy = f"The {unit} were {amounts.short_share(machine.busy)} busy, the GPUs {gpus}."
+    if machine.busy is None:
+        busy = f"The use of the {whole} is not known."
     if of is None:
         return busy
     half = "at once" if of.median < AT_ONCE_S else f"within {amounts.short_time(of.median)}"
-    waits = f"Half of the jobs started {half}, one in ten after {amounts.short_time(of.p90)}."
+    jobs = f"jobs in {_pool(facts)}" if facts.several else "jobs"
+    waits = f"Half of the {jobs} started {half}, one in ten after {amounts.short_time(of.p90)}."
     return waits if brief else f"{waits} {busy}"
 
 
 def _mail_why(facts: PageFacts) -> str:
-    shares = facts.causes
-    if not any(shares.values()):
+    shares = causes_page_one.shown_shares(facts)
+    if not shares:
         return ""
-    key = next(iter(together(shares)))
-    part = causes_page_one.shown_share(key, facts)
+    key, part = next(iter(shares.items()))
     text = wording.first_upper(f"{part} of all waiting: {_brief(key, facts)}.")
     if key == "none":
         return text
@@ -299,10 +308,9 @@ def _mail_why(facts: PageFacts) -> str:
             much = first.waiting_s >= verdicts.ONE_NAME * sum(one.waiting_s for one in facts.rules)
             rules = f"rules, mainly the {first.name}" if much else "rules"
         text = f"{part} of all waiting came from {rules}."
-    if shares.get("none", 0.0) >= LISTED:
-        part = causes_page_one.shown_share("none", facts)
+    if "none" in shares:
         reason = "certain reason" if who_page.has_reason(facts) else "reason"
-        text += f" For {part} the log gives no {reason}."
+        text += f" For {shares['none']} the log gives no {reason}."
     return text
 
 
@@ -313,15 +321,18 @@ def mainly(facts: PageFacts) -> str:
     """Return the main rule or cause for a subject; only for mixed and unfair."""
     if facts.decision.word not in (Word.MIXED, Word.UNFAIR):
         return ""
-    if not any(facts.causes.values()):
+    key = next(iter(causes_page_one.shown_shares(facts)), None)
+    if key is None:
         return ""
-    key = next(iter(together(facts.causes)))
     return facts.rules[0].name if key == "rule" and facts.rules else _brief(key, facts)
 
 
 def because(facts: PageFacts) -> str:
     """Return the largest cause, or what was found, in at most eight words."""
     decision = facts.decision
+    if decision.word is Word.CANNOT_TELL and decision.because is not Because.NOT_JUDGED:
+        said = phrases.BRIEFLY.get(decision.because) or verdicts.sentence(facts).plain
+        return said.rstrip(".")
     if decision.word is Word.QUIET:
         return verdicts.sentence(facts).plain.split(", ")[0].removeprefix("Only ")
     if decision.carried and decision.word in (Word.MIXED, Word.UNFAIR):

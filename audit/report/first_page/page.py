@@ -71,6 +71,8 @@ class PageFacts:
     missing_days: int = 0
     thresholds: Mapping[str, float] = field(default_factory=dict)
     long_waits: tuple[LongestWait, ...] = ()
+    starts: int = 0
+    """Of the jobs; more than these where jobs were requeued."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,14 @@ CANNOT: Final[Mapping[Because, str]] = {
     Because.NOT_TESTED: "Later jobs started before those of some users, who have too few jobs to "
     "compare.",
 }
+ONE_USER_OF_POOL: Final = "All jobs in pool {pool} are those of one user."
+BRIEFLY: Final[Mapping[Because, str]] = {
+    Because.ONE_USER: "All jobs are those of one user",
+    Because.UNKNOWN_USERS: "The users of the jobs are not known",
+    Because.PART: "The log holds a part of the jobs",
+    Because.NOT_TESTED: "Some users could not be tested",
+}
+"""The same in at most eight words, where it is longer."""
 FEW_WAITED: Final = "Few jobs waited long; why those did, {why}."
 ENOUGH_FREE: Final = "Enough was free{total} for most of the waiting, and {why} why jobs waited."
 NOT_SAID: Final = "the log does not say"
@@ -63,7 +71,7 @@ FULL_MOST: Final = "a full machine caused the most waiting"
 OWN_MUCH: Final = "users mostly waited for their own jobs"
 OWN_MOST: Final = "users waited most for their own jobs"
 NO_REASON: Final = "{much} the waiting has no known reason"
-LARGEST_NO_REASON: Final = "the largest part has no known reason"
+LARGEST_NO_REASON: Final = "much of the waiting has no known reason"
 FULL_MACHINE: Final = "a full machine"
 OF_FULL: Final = {"earlier": "full of earlier jobs", "later": "full of later jobs"}
 PAIRED: Final = {
@@ -205,6 +213,7 @@ RULES_OF_SITE: Final = "Rules of the site"
 LARGE: Final = "Large jobs: the machine was full{later}"
 FULL: Final = "The machine was full{later}"
 PARTLY_LATER: Final = ", partly of later jobs"
+MOSTLY_LATER: Final = ", mostly of later jobs"
 OWN_JOBS: Final = "Its own earlier jobs"
 OWN_HOLD: Final = "Its own hold or start time"
 SITE_HOLD: Final = "A hold of the site"
@@ -228,7 +237,7 @@ AGAINST_LOAD: Final = "Although the load {way} from {a} to {b} %, {change}{than}
 CHANGE: Final = "{what} {way} from {x} to {y}"
 SAME: Final = "About the same{than}: {what} {x}, then {y}; load {a}, then {b} %."
 NOT_CERTAIN: Final = "No certain change{than}: {what} {x}, then {y}; load {a}, then {b} %."
-NO_COMPARISON: Final = "No comparison: the log covers {days}, and two weeks are needed."
+NO_COMPARISON: Final = "No comparison: the records cover {days}, and two weeks are needed."
 PART_OF_DAY: Final = "less than a day"
 FEW_TO_COMPARE: Final = "No comparison: one of the two spans has fewer than {n} jobs."
 WITHOUT: Final = "Without {user}: {what}."
@@ -287,6 +296,7 @@ STEPS: Final = (
     "Nodes, limits, priorities",
 )
 COMPLETE: Final = "Complete. All records were read."
+DAYS_MISSING: Final = "All records were read, but some days have none."
 NUMBERS_MISSING: Final = "All records were read, but most job numbers have no record."
 MISSING_TIMES: Final[Mapping[Because, str]] = {
     Because.FEW_STARTS: "Start times are missing.",
@@ -308,6 +318,7 @@ ORDER_PRIORITY: Final = (
 )
 ORDER_TESTED: Final = "Order: {n} of {m} users could be tested, with {share} of all waiting."
 ORDER_NONE: Final = "Order: no user could be tested."
+JUST_UNDER: Final = "just under {bound}"
 CLOSE: Final = (
     "Close: {share} of the waiting cannot be judged ({interval}); from {bound} on there is no "
     "verdict."

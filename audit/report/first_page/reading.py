@@ -22,6 +22,7 @@ from audit.report.sections.causes import shown
 from audit.report.sections.causes.record import RuleTime
 from audit.report.sections.changes import page_one
 from audit.report.sections.changes.record import Compared, RuleMark, StepPoint
+from audit.report.sections.changes.section import preceding
 from audit.report.sections.machine.record import Machine
 from audit.report.sections.resources import Resources
 from audit.report.sections.rules.record import RuleInForce
@@ -37,6 +38,9 @@ LONGEST: Final = 3
 """Long waits of a quiet pool that are listed."""
 REFUSED: Final = 0.05
 """Share of refused records, and of missing days, from which a period is incomplete."""
+
+_SAME_LOAD: Final = 0.005
+Loads = tuple[float | None, float | None]
 
 _TIES: Final = ("submit_time", "number", "task", "job_id", "attempt")
 
@@ -194,6 +198,7 @@ class _Reading:
             missing_days=missing_days(contents),
             thresholds=thresholds.model_dump(exclude={"fail"}),
             long_waits=waits.long_waits(jobs, LONGEST) if some else (),
+            starts=jobs.height,
         )
 
     def _changes(self, waited_s: float, named: Mapping[str, RuleTime]) -> tuple[Advice, ...]:
@@ -283,21 +288,25 @@ class _Reading:
         )
 
     def _compared(self, jobs: pl.DataFrame) -> Compared | None:
-        period = self.contents.span.period
+        period, log_begin = self.contents.span.period, self.contents.span.log_begin or 0
         jobs = jobs.select("user", "wait_s", "end_time")
-        before = None
-        if kind_of(period.name) is not None:
+        before, unit = None, kind_of(period.name)
+        if unit is not None:
             known = queries.rows(self.con, "computed", cluster=self.contents.cluster)
             before = next(
                 (
                     Period(name, begin, end)
                     for name, begin, end, _ in known
-                    if end == period.from_time and kind_of(name) == kind_of(period.name)
+                    if end == period.from_time and kind_of(name) == unit
                 ),
                 None,
             )
-        if before is not None and before.from_time >= (self.contents.span.log_begin or 0):
-            return self._since(before, jobs)
+        elif not period.whole_log:
+            before, unit = preceding(period, zone(self.contents.span.zone))
+        if before is not None and unit is not None and before.from_time >= log_begin:
+            loads = self._loads(before)
+            if unit == kind_of(period.name) or None not in loads:
+                return self._since(before, unit, loads, jobs)
         begin = period.to_time - self._covered
         middle = (begin + period.to_time) // 2
         if middle - begin < page_one.LEAST_S:
@@ -309,20 +318,36 @@ class _Reading:
         made = page_one.compared(first, last, loads, "")
         return made and made._replace(whole_log=period.whole_log)
 
-    def _since(self, before: Period, jobs: pl.DataFrame) -> Compared | None:
+    def _since(
+        self, before: Period, unit: str, loads: Loads, jobs: pl.DataFrame
+    ) -> Compared | None:
         if min(before.to_time - before.from_time, self._covered) < page_one.LEAST_S:
             return None
-        rows = queries.run(
-            self.con, "first_page/busy", cluster=self.contents.cluster, period=before.name,
-            pool=self.pool.name,
-        )  # fmt: skip
-        loads = (rows["value"].to_list() or [None])[0], self.pool.figure("utilization").value
-        return page_one.compared(
-            _jobs(self.con, self.contents, before).filter(pool=self.pool.name),
-            jobs,
-            loads,
-            kind_of(before.name) or "",
+        earlier = _jobs(self.con, self.contents, before).filter(pool=self.pool.name)
+        return page_one.compared(earlier, jobs, loads, unit)
+
+    def _loads(self, before: Period) -> Loads:
+        """Return the busy share of the pool before and in the period; None: not known.
+
+        The figures of a period that was not computed are those of its jobs on the whole pool. They
+        count if the same share of the reported period is its utilization: the capacity was whole.
+        """
+        period, of = self.contents.span.period, {"cluster": self.contents.cluster}
+        now = self.pool.figure("utilization").value
+        rows = queries.rows(
+            self.con, "first_page/busy", **of, period=before.name, pool=self.pool.name
         )
+        if rows or kind_of(period.name) is not None:
+            return (rows[0][0] if rows else None), now
+        shares = []
+        for one in (before, period):
+            span = {"from_time": one.from_time, "to_time": one.to_time}
+            ((used,),) = queries.rows(
+                self.con, "first_page/used", **of, **span, pool=self.pool.name
+            )
+            shares.append(used / (self.pool.capacity * (one.to_time - one.from_time)))
+        known = now is not None and abs(shares[1] - now) < _SAME_LOAD
+        return (shares[0] if known else None), now
 
     def _known(self, jobs: pl.DataFrame, named: Mapping[str, RuleTime]) -> Known:
         contents = self.contents

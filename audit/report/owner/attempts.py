@@ -260,6 +260,7 @@ _WORTH_S: Final = 600.0
 _STEPS: Final = 2
 """Only widths from a quarter to four times theirs are compared."""
 _LEVEL: Final = 0.05
+_UNKNOWN: Final = "unknown"
 _LEVERS: Final = {"width": "walltime", "walltime": "width"}
 """The classes that can be chosen, each with the one that then stays the same."""
 
@@ -288,12 +289,16 @@ def ways(scene: Scene) -> tuple[tuple[ShorterClass, ...], int]:
 def _possible(
     lever: str, similar: pl.DataFrame, cell: dict[str, str], same: pl.DataFrame
 ) -> list[ShorterClass]:
-    """Return the other classes of ``lever`` that could have been chosen, with their gains."""
+    """Return the other classes of ``lever`` that could have been chosen, with their gains.
+
+    Nobody can choose a class whose width or walltime is unknown.
+    """
     fixed = _LEVERS[lever]
     latest = similar["block"].unique().sort().tail(_BLOCKS)
     held = similar.filter(pl.col(fixed) == cell[fixed], pl.col("block").is_in(latest.implode()))
     mine = held.filter(pl.col(lever) == cell[lever]).select("block", mine="similar_wait_s")
-    other = held.filter(pl.col(lever) != cell[lever]).join(mine, on="block").sort("block", lever)
+    chosen = pl.col(lever).is_in([cell[lever], _UNKNOWN]).not_() & (cell[lever] != _UNKNOWN)
+    other = held.filter(chosen).join(mine, on="block").sort("block", lever)
     made = []
     for label in other[lever].unique().sort():
         fitting = _fitting(label, same) if lever == "walltime" else None

@@ -101,5 +101,5 @@ def _pool(of: OwnerPart, who: Who) -> PoolCard:
             )
             for part in of.parts
         ),
-        advice=tuple(text.way(way, of) for way in of.ways),
+        advice=tuple(text.way(way, of, text.possessive(who)) for way in of.ways),
     )

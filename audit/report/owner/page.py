@@ -28,7 +28,7 @@ def owner_why(of: OwnerPart, name: str) -> Chart | None:
     if of.everybody is not None and any(map(value, everybody.values())):
         rows.append(DividedWaits("all users", "all users", everybody, of.everybody.wait_mean))
     present = [cause for cause in CAUSES if has(rows, cause)]
-    most = max(of.parts, key=lambda part: part.share)
+    most = text.main_cause(of)
     title = f"Main cause of waiting ({wording.rough_percent(most.share)}): {most.cause.legend}"
     note = "Share of waiting time; mean wait at the right."
     return stacked(title, rows, present, CAUSES, note)
@@ -67,19 +67,21 @@ def _page(contents: OwnerContents, medium: Medium, *, linked: bool = False) -> s
 
 
 def _part(of: OwnerPart, contents: OwnerContents) -> dict[str, object]:
-    who = contents.who
+    who, their = contents.who, text.possessive(contents.who)
     return {
         "of": of,
-        "verdict": text.verdict(of, who),
-        "answers": text.answers(of),
-        "notes": text.notes(of),
+        "verdict": text.typically(of, who),
+        "mostly": text.mostly(of, their),
+        "their": their,
+        "answers": text.answers(of, their),
+        "notes": text.notes(of, their),
         "charts": page.pictures([owner_why(of, who.name), trend(of.trend, delayed=False)]),
         "waits": [
             (part, meanwhile(part.cause, part=of.pool.part)) for part in of.parts if part.share
         ],
-        "used": text.used(of),
-        "beyond": text.beyond(of),
-        "ways": [text.way(way, of) for way in of.ways],
+        "used": text.used(of, their),
+        "beyond": text.beyond(of, their),
+        "ways": [text.way(way, of, their) for way in of.ways],
         "no_way": text.no_way(of),
         "longest": [
             (text.long_title(wait, of, contents.span.zone), text.explained(wait, who, of))

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final, NamedTuple
 
+from audit.registry.causes import CAUSES
 from audit.registry.passed import PassedWhy
 from audit.registry.requested import BEYONDS
 from audit.report import wording
@@ -16,15 +17,19 @@ from audit.report.owner.record import (
     OwnerContents,
     OwnerPart,
     ShorterClass,
+    WaitPart,
 )
 from audit.report.part import time_passed
 from audit.report.sections import predicted as wait_ends
 from audit.report.sections.advice import section as advice
 from audit.report.sections.causes.section import after_own_end
+from audit.report.sections.causes.shown import FULL_OF
 from audit.report.sections.changes.section import Difference, changed
 from audit.report.sections.who.section import FEWEST
 from audit.scenario.predict.calibration import Bounds
 
+THEIR: Final = "their"
+"""Of an entity that is named."""
 _SIMILAR: Final = "jobs of this size and time limit"
 _AT_ONCE_S: Final = 1
 _ABOUT: Final = 0.8
@@ -32,6 +37,29 @@ _ABOUT: Final = 0.8
 _WALLTIMES: Final = {**advice.WALLTIMES, "unknown": "an unknown time"}
 _MUCH: Final = 1 / 3
 """Least share of all waiting for which a single wait is mentioned."""
+_MOSTLY: Final = 0.5
+_LISTED: Final = 0.01
+_NO_REASON: Final = "unexplained"
+_BECAUSE: Final = {
+    "held": "a begin time, dependency, hold, array throttle or licence",
+    "unavailable": "an outage or too small a machine",
+    "rule": "limits or closed hours",
+    "nodes": "too little on single nodes",
+    "own": "{their} own jobs",
+    "claimed": "jobs ahead that were about to start",
+    "kept": "capacity kept for bigger jobs ahead",
+    "earlier": "a machine full of earlier jobs",
+    "later": "a machine full of later jobs",
+    "full": "a full machine",
+    "cycle": "the scheduler’s pauses",
+}
+"""Causes of waiting in the middle of a sentence; the others are not known."""
+_FULL: Final = replace(
+    next(cause for cause in CAUSES if cause.key == "earlier"),
+    key="full",
+    legend="machine full",
+    meanwhile="behind running jobs of others",
+)
 _SHORT_NAME: Final = 8
 _FEW: Final = 5
 """With fewer jobs, no single wait is mentioned."""
@@ -51,14 +79,25 @@ def owner(who: Who) -> str:
     return f"{who.kind} {wording.name(who.name, 40)}"
 
 
+def possessive(who: Who) -> str:
+    """Return whose jobs those on a page are, for its reader."""
+    return "your" if who.kind == "user" else "its"
+
+
 def verdict(of: OwnerPart, who: Who, *, named: bool = False) -> str:
-    """Return how long an entity typically waited, and jobs of the same published classes.
+    """Return the typical wait of an entity, that of similar jobs, and the main cause.
 
     ``named``: whether to use the name, where others than the user may read it.
     """
-    name, their = ("You", "your") if who.kind == "user" else ("The account", "its")
+    their = THEIR if named else possessive(who)
+    return " ".join(filter(None, (typically(of, who, named=named), mostly(of, their))))
+
+
+def typically(of: OwnerPart, who: Who, *, named: bool = False) -> str:
+    """Return how long an entity typically waited, and jobs of the same published classes."""
+    name, their = "You" if who.kind == "user" else "The account", possessive(who)
     if named:
-        name, their = wording.first_upper(owner(who)), "their"
+        name, their = wording.first_upper(owner(who)), THEIR
     if not of.attempts or of.typical is None:
         nothing = "No job started and ended in this period"
         return f"{name}: {wording.first_lower(nothing)}." if named else f"{nothing}."
@@ -80,42 +119,66 @@ def verdict(of: OwnerPart, who: Who, *, named: bool = False) -> str:
     return said
 
 
-def _waited(seconds: float) -> str:
+def _waited(seconds: float, verb: str = "waited ") -> str:
     """Return how long jobs waited; ``started at once`` below a second."""
     if seconds < _AT_ONCE_S:
         return "started at once"
-    return f"waited {amounts.short_time(seconds)}"
+    return f"{verb}{amounts.short_time(seconds)}"
 
 
-def _brief_wait(seconds: float) -> str:
-    return "at once" if seconds < _AT_ONCE_S else amounts.short_time(seconds)
+def mostly(of: OwnerPart, their: str = THEIR) -> str:
+    """Return the main cause of the waiting in sentences; empty if it is not known."""
+    if not of.parts or of.typical is None or of.typical.own < _AT_ONCE_S:
+        return ""
+    most, none = main_cause(of), next(part for part in of.parts if part.cause.key == _NO_REASON)
+    share = wording.rough_percent(most.share)
+    unknown = f" For {wording.rough_percent(none.share)} the log gives no reason."
+    if most.cause.key not in _BECAUSE:
+        return f"For {share} of {their} waiting time, the log gives no reason."
+    because = _BECAUSE[most.cause.key].format(their=their)
+    if most.share < _MOSTLY:
+        said = f"The largest cause was {because}: {share} of {their} waiting time."
+    else:
+        said = f"Mostly because of {because}: {share} of {their} waiting time."
+    return said + (unknown if none.share >= _LISTED else "")
 
 
-def notes(of: OwnerPart) -> tuple[str, ...]:
+def main_cause(of: OwnerPart) -> WaitPart:
+    """Return the largest cause, in which a machine full of earlier and of later jobs is one."""
+    full = [part for part in of.parts if part.cause.key in FULL_OF and part.share]
+    parts = [part for part in of.parts if part not in full or len(full) == 1]
+    if len(full) == len(FULL_OF):
+        share, of_all = (sum(each) for each in zip(*(part[1:] for part in full), strict=True))
+        parts.append(WaitPart(_FULL, round(share, 2), of_all))
+    return max(parts, key=lambda part: part.share)
+
+
+def notes(of: OwnerPart, their: str = THEIR) -> tuple[str, ...]:
     """Return what to know besides the three figures."""
     longest, one_wait = of.longest[0].wait_s if of.longest else 0, ""
     if of.attempts >= _FEW and longest and longest >= _MUCH * of.waited_s:
         share = wording.rough_percent(longest / of.waited_s)
         one_wait = (
-            f"One wait of {wording.rough_duration(longest)} is {share} of all their waiting time: "
-            "look at it first."
+            f"One wait of {wording.rough_duration(longest)} is {share} of all {their} waiting "
+            "time: look at it first."
         )
-    return tuple(filter(None, (one_wait, _both_true(of), _order(of))))
+    return tuple(filter(None, (one_wait, _both_true(of, their), _order(of, their))))
 
 
-def _order(of: OwnerPart) -> str:
+def _order(of: OwnerPart, their: str) -> str:
     """Return whether later jobs overtook them more often than others, or why none is named."""
     if of.passed is not None:
         return (
-            "Later jobs of the same queue, at least as large and long, overtook their jobs "
+            f"Later jobs of the same queue, at least as large and long, overtook {their} jobs "
             "significantly more often than those of others."
         )
     if of.passed_why is None:
         return ""
     why = PassedWhy(of.passed_why)
     if why.tested:
-        return f"They are not listed as overtaken more often than others: {why.phrase}."
-    return f"The log cannot tell whether later jobs overtook them more often: {why.phrase}."
+        whose = wording.first_upper(their)
+        return f"{whose} jobs are not listed as overtaken more often than others: {why.phrase}."
+    return f"The log cannot tell whether later jobs overtook {their} jobs more often: {why.phrase}."
 
 
 def starts(of: OwnerContents) -> list[str]:
@@ -149,28 +212,31 @@ def short(of: OwnerContents, *, trend: bool = True) -> str:
 
 def shortest(of: OwnerContents) -> Iterator[str]:
     """Yield the verdict on a user or account in the fewest words, then with a part of its name."""
-    waited = "had no job that ended"
+    adverb, waited = "", "had no job that ended"
     if any(part.passed is not None for part in of.parts):
         waited = "was overtaken more often"
     elif of.parts:
-        waited = _shortly(of.parts[0], compared=False)
-    yield f"{owner(of.who)} {waited}"
-    waited = waited.removeprefix("typically ")
+        adverb, waited = _alone(of.parts[0])
+    yield f"{owner(of.who)} {adverb}{waited}"
     yield f"{of.who.kind} {wording.name(of.who.name, _SHORT_NAME)} {waited}"
 
 
-def _shortly(of: OwnerPart, *, compared: bool = True) -> str:
-    if not of.attempts:
-        return "had no job that started"
+def _shortly(of: OwnerPart) -> str:
     if of.passed is not None:
         return "was overtaken more often than others"
+    said = "".join(_alone(of))
+    if not of.attempts or of.typical is None or of.typical.similar is None:
+        return said
+    return f"{said}, similar jobs {_waited(of.typical.similar, verb='')}"
+
+
+def _alone(of: OwnerPart) -> tuple[str, str]:
+    """Return an adverb, and how long jobs waited."""
+    if not of.attempts:
+        return "", "had no job that started"
     if of.typical is None:
-        return f"waited {wording.rough(of.wait_mean)} per job"
-    own, similar, _ = of.typical
-    typically = f"typically {_waited(own)}"
-    if similar is None or not compared:
-        return typically
-    return f"{typically}, similar jobs {_brief_wait(similar)}"
+        return "", f"waited {wording.rough(of.wait_mean)} per job"
+    return "typically ", _waited(of.typical.own)
 
 
 def fairshare(of: FairshareCourse, zone: str) -> str:
@@ -204,7 +270,7 @@ def _why_not(of: OwnerPart) -> str:
     return "Too few jobs exist to compare"
 
 
-def answers(of: OwnerPart) -> tuple[Answer, ...]:
+def answers(of: OwnerPart, their: str = THEIR) -> tuple[Answer, ...]:
     """Return the three figures at the top."""
     text = f"per job, mean{wording.rough_within(of.wait_mean)}"
     if of.everybody is not None:
@@ -212,7 +278,7 @@ def answers(of: OwnerPart) -> tuple[Answer, ...]:
         text += f"; all jobs waited {mean} in the average week"
     change = changed(of.trend, "wait_mean", "time")
     how_long = Answer("How long?", wording.rough(of.wait_mean), f"{text}.", change)
-    return how_long, _beside(of), _waited_for(of)
+    return how_long, _beside(of), _waited_for(of, their)
 
 
 def _beside(of: OwnerPart) -> Answer:
@@ -241,20 +307,20 @@ def _more(excess: Figure) -> str:
     return f"{wording.rough(less)} less in total{wording.rough_within(less)},"
 
 
-def _waited_for(of: OwnerPart) -> Answer:
-    title = "What did they wait for?"
+def _waited_for(of: OwnerPart, their: str) -> Answer:
+    title = f"What did {their} jobs wait for?"
     if not of.parts:
         text = "Cannot tell: no job waited in a closed week with enough other users."
         return Answer(title, wording.UNKNOWN, text)
-    most = max(of.parts, key=lambda part: part.share)
+    most = main_cause(of)
     text = (
-        f"of their waiting time passed {time_passed(most.cause, part=of.pool.part)}; "
+        f"of {their} waiting time passed {time_passed(most.cause, part=of.pool.part)}; "
         f"for all users, {wording.rough_percent(most.of_all)} did in the average week."
     )
     return Answer(title, wording.rough_percent(most.share), text)
 
 
-def _both_true(of: OwnerPart) -> str:
+def _both_true(of: OwnerPart, their: str) -> str:
     """Return why two measures that seem to disagree can both be true; empty if they agree."""
     mean = of.wait_mean.lower
     if of.everybody is None or of.ratio.lower is None or of.longer or mean is None:
@@ -262,32 +328,33 @@ def _both_true(of: OwnerPart) -> str:
     if mean <= of.everybody.wait_mean:
         return ""
     return (
-        "Their mean wait is longer than that of all jobs, but not significantly longer than that "
-        f"of {_SIMILAR}. Such jobs wait long here for all users."
+        f"{wording.first_upper(their)} mean wait is longer than that of all jobs, but not "
+        f"significantly longer than that of {_SIMILAR}. Such jobs wait long here for all users."
     )
 
 
-def used(of: OwnerPart) -> str:
-    """Return their part of all usage in a sentence; empty if it is unknown."""
+def used(of: OwnerPart, their: str = THEIR) -> str:
+    """Return the part of all usage in a sentence; empty if it is unknown."""
     if of.used_share is None:
         return ""
     share = wording.rough_percent(of.used_share)
     unit = wording.resource(of.pool.resource)
-    return f"Their jobs used {share} of the {unit}-hours that all jobs used in closed weeks."
+    jobs = f"{wording.first_upper(their)} jobs"
+    return f"{jobs} used {share} of the {unit}-hours that all jobs used in closed weeks."
 
 
-def beyond(of: OwnerPart) -> str:
-    """Return what their jobs were allocated beyond their requests; empty if it is little."""
+def beyond(of: OwnerPart, their: str = THEIR) -> str:
+    """Return what the jobs were allocated beyond their requests; empty if it is little."""
     if of.beyond is None:
         return ""
     reason = next(one for one in BEYONDS if one.key == of.beyond.reason)
     return (
-        f"{wording.rough_percent(of.beyond.share)} of the CPU time of their jobs was allocated "
+        f"{wording.rough_percent(of.beyond.share)} of the CPU time of {their} jobs was allocated "
         f"beyond the CPUs that they requested, mostly {reason.words}. {reason.action}"
     )
 
 
-def way(of: ShorterClass, part: OwnerPart) -> str:
+def way(of: ShorterClass, part: OwnerPart, their: str = THEIR) -> str:
     """Return a width or walltime with which similar jobs waited less."""
 
     def width(label: str) -> str:
@@ -312,8 +379,8 @@ def way(of: ShorterClass, part: OwnerPart) -> str:
     )
     if of.fitting is not None:
         text += (
-            f" {wording.first_upper(wording.one_in(of.fitting))} of their own jobs of this kind "
-            "would have ended in that time."
+            f" {wording.first_upper(wording.one_in(of.fitting))} of {their} own jobs of this "
+            "kind would have ended in that time."
         )
     return text
 

@@ -35,7 +35,7 @@ from audit.report.sections.registry import SECTIONS, findings, notices, of_waiti
 from audit.report.sections.usage import shown as usage_charts
 from audit.report.sections.usage.section import BALANCE
 from audit.report.sections.waits.section import QUEUES
-from audit.report.standing import standing
+from audit.report.standing import no_verdict, standing
 from audit.spreadsheets import visible
 
 if TYPE_CHECKING:
@@ -184,6 +184,7 @@ def _page(contents: Contents, drawn: Drawn, medium: Medium) -> str:
             "passed_before": [passed_before(place) for place in places],
             "notices": notices(contents),
             "standing": standing(contents),
+            "no_verdict": "" if one else no_verdict(contents),
             "charts": drawn.pools,
             "usage_charts": drawn.usages,
             "parts_charts": drawn.parts,

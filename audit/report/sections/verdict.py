@@ -62,6 +62,8 @@ def _quiet(facts: PageFacts) -> Sentence:
 
 def _cannot(facts: PageFacts) -> Sentence:
     decision = facts.decision
+    if decision.because is Because.ONE_USER and facts.several:
+        return say(phrases.ONE_USER_OF_POOL, pool=wording.name(facts.pool, 30))
     if decision.because is not Because.NOT_JUDGED:
         days = wording.plural(facts.missing_days, "day")
         return say(phrases.CANNOT[decision.because], days=Slot(days, "missing days"))

@@ -35,3 +35,10 @@ def test_who_did_not_wait_has_no_picture() -> None:
     assert shown.picture(made) == []
     assert shown.chart(made) is None
     assert shown.chart(replace(made, uses=())) is None
+
+
+def test_long_causes_stand_last_on_a_terminal() -> None:
+    """Names of rules are longer than a line, and pushed the times off the screen."""
+    text = shown.as_text(story("4"))
+    assert "\n  Time  Share of the wait  Cause\n" in re.sub(" {3,}", "  ", text)
+    assert '<th scope="col">Cause</th><th scope="col">Time</th>' in shown.as_html(story("4"))

@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 
 from audit.metrics.verdict import Because, Word
 from audit.report.first_page import phrases
-from audit.report.first_page.compose import MOST_ON_PAGE, compose
+from audit.report.first_page.compose import MOST_ON_PAGE, compose, lines, mail
 from audit.report.first_page.page import FirstPage, PageFacts
 from audit.report.first_page.sentences import NOTHING
 from audit.report.sections.causes.record import RuleTime, Where
 from audit.report.sections.causes.shown import CAUSES, FULL, KEYS
 from audit.report.sections.changes.record import Half
+from audit.report.sections.machine.record import Machine
 from audit.report.sections.waits.record import QueueWait
 from audit.report.sections.who.record import OvertakenRow, UsedLess
 from tests.report.first_page import sample
@@ -276,6 +277,9 @@ def test_one_cause_of_half_of_the_waiting_is_not_many_causes() -> None:
 
     assert reason(down=0.95, earlier=0.05) == "Machine down: nearly all of its waiting"
     assert reason(down=0.4, earlier=0.3, own=0.3) == "Many causes; the largest: machine down"
+    assert reason(later=0.19, earlier=0.81) == "The machine was full"
+    assert reason(later=0.4, earlier=0.6) == "The machine was full, partly of later jobs"
+    assert reason(later=0.8, earlier=0.1, own=0.1) == "The machine was full, mostly of later jobs"
 
 
 def test_nobody_is_accused_without_priorities() -> None:
@@ -293,3 +297,55 @@ def test_where_no_user_has_enough_similar_jobs_none_is_compared() -> None:
     of = facts(people=people(compared=0, longer=0, above=0, longer_rows=(), longest=None))
     titles = [group.title.plain for group in compose(of, "UTC").who]
     assert "Longer waits than similar jobs: no user could be compared" in titles
+
+
+def test_lines_and_mails_about_one_of_several_pools_name_it() -> None:
+    of = facts(several=True)
+    assert "; pool batch 70 % busy (" in dict(lines(of))["Waits"]
+    assert dict(mail(of))["Waits:"].startswith(
+        "Half of the jobs in pool batch started within 5 min"
+    )
+    assert "machine" not in dict(mail(of))["Waits:"]
+    with_gpus = facts(several=True, machine=Machine("cpus", 128, None, 0.7, "day", 0.97, 0.5))
+    assert "; pool batch: CPUs 70 %, GPUs 50 % busy (" in dict(lines(with_gpus))["Waits"]
+
+
+def test_an_unknown_use_of_the_machine_is_no_dash() -> None:
+    of = facts(machine=Machine("cpus", 128, None, None, "", None, None))
+    assert "; use of the machine unknown (" in dict(lines(of))["Waits"]
+    assert dict(mail(of))["Waits:"].endswith(" The use of the machine is not known.")
+
+
+@pytest.mark.parametrize(
+    ("reason", "text"),
+    [
+        (Because.MISSING_DAYS, "Records of 3 days are missing"),
+        (Because.FEW_JOBS, "Too few jobs ended to judge"),
+        (Because.NOT_TESTED, "Some users could not be tested"),
+        (Because.NOT_JUDGED, "Most waiting was for a full machine"),
+    ],
+)
+def test_the_index_says_why_nothing_can_be_told(reason: Because, text: str) -> None:
+    """Beside *cannot tell*, the largest cause would read as its reason."""
+    of = facts(
+        decision=sample.decision(Word.CANNOT_TELL, reason),
+        missing_days=3,
+        causes=causes(earlier=0.4, later=0.2, down=0.3),
+    )
+    assert compose(of, "UTC").because == text
+
+
+def test_a_period_without_records_of_some_days_is_not_complete() -> None:
+    step = compose(facts(missing_days=3), "UTC").trust[0]
+    assert (step.mark, step.text.plain) == (
+        "half",
+        "All records were read, but some days have none.",
+    )
+
+
+def test_requeued_jobs_start_more_often_than_there_are_jobs() -> None:
+    """Classes count each start, so they have more jobs together than the line above."""
+    assert compose(facts(starts=1_030), "UTC").kicker.plain.startswith(
+        "1,000 jobs of 40 users, started 1,030 times"
+    )
+    assert "started" not in compose(facts(starts=999), "UTC").kicker.plain

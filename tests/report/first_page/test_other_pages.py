@@ -140,7 +140,7 @@ def test_a_log_of_one_user_repeats_nothing(
     log = real_logs / "slurm" / "xdmod-phillips.log.gz"
     outcome, page = public(tmp_path_factory, log, fit=True)
     accepted(page)
-    assert page.verdict == "Cannot tell: All jobs are those of one user."
+    assert page.verdict == "Cannot tell: All jobs in pool black are those of one user."
     assert page.sizes == ()  # of one class
     assert [group.title.plain for group in page.who] == ["Most waiting"]
     assert (page.who_sub.plain, page.size_note.plain, page.who_foot.plain) == ("", "", "")

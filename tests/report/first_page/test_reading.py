@@ -89,8 +89,8 @@ def test_kth_sp2_without_windows(real_logs: Path, tmp_path_factory: pytest.TempP
         "Next: limits and closed hours, as limits and windows of [[clusters.pools]]. They would "
         "show what held jobs with time limits over 4 h.",
         "Order: 67 of 214 users could be tested, with 88 % of all waiting.",
-        "Close: 50 % of the waiting cannot be judged (47 to 52 %); from half on there is no "
-        "verdict.",
+        "Close: just under half of the waiting cannot be judged (47 to 52 %); from half on there "
+        "is no verdict.",
     ]
     assert list(outcome.lines) == [
         ("Waits", "typically 5 min; 30 % of jobs over 1 h; machine 70 % busy (28,476 jobs, 214 "

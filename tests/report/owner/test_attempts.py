@@ -1,6 +1,6 @@
 """With which other width or walltime similar jobs waited less, block by block."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from math import isclose
 
 import polars as pl
@@ -14,14 +14,16 @@ from audit.report.owner.record import ShorterClass
 
 HOUR = 3_600
 WEEK = 7 * 24 * HOUR
-WALLTIMES = {"0-1h": HOUR, "4-12h": 10 * HOUR}
+WALLTIMES = ("0-1h", "4-12h")
 
 Wait = Callable[[str, str, int], int]
 """Of a width class, a walltime class and the number of a week: a mean wait in s."""
 
 
-def scene(wait: Wait, ran: int = HOUR // 2, blocks: int = 8) -> Scene:
-    """Own wide jobs of 10 h, and what is published of both walltimes and four widths."""
+def scene(
+    wait: Wait, ran: int = HOUR // 2, blocks: int = 8, walltimes: Iterable[str] = WALLTIMES
+) -> Scene:
+    """Own wide jobs of 10 h, and what is published of some walltimes and four widths."""
     own = pl.DataFrame(
         {
             "standing": "ended",
@@ -38,7 +40,7 @@ def scene(wait: Wait, ran: int = HOUR // 2, blocks: int = 8) -> Scene:
         (width, walltime, "wait_mean", float(wait(width, walltime, week)), week)
         for week in range(blocks)
         for width in ("1", "2", "3-4", "9-16")
-        for walltime in WALLTIMES
+        for walltime in walltimes
     ]
     whole = [(None, None, "wait_mean", 1.0, week) for week in range(blocks)]
     published = pl.DataFrame(
@@ -86,6 +88,11 @@ def test_far_narrower_jobs_are_other_jobs() -> None:
 
 def test_a_gain_of_minutes_is_not_reported() -> None:
     assert found(lambda width, walltime, week: HOUR - (540 if walltime == "0-1h" else 0)) == {}
+
+
+def test_nobody_can_choose_an_unknown_walltime() -> None:
+    unknown: Wait = lambda width, walltime, week: HOUR * (1 if walltime == "unknown" else 6)  # noqa: E731
+    assert ways(scene(unknown, walltimes=(*WALLTIMES, "unknown")))[0] == ()
 
 
 def test_who_runs_longer_cannot_ask_for_less() -> None:

@@ -19,17 +19,17 @@ def test_waiting_taken_apart_to_the_letter() -> None:
     assert piece(render_html(owner()), '<h2 id="pool-1-why">', "table") == (
         '<h2 id="pool-1-why">Causes of waiting</h2>\n'
         '<p class="sub">Every second of every wait has one cause. Shares are of jobs that ended in '
-        "closed weeks. All their jobs together waited 20 d 20 h.</p>\n"
+        "closed weeks. All your jobs together waited 20 d 20 h.</p>\n"
         '<table aria-labelledby="pool-1-why">\n'
         '<thead><tr><th scope="col">Share</th>'
         '<th scope="col" class="num">All users, average week</th>'
         '<th scope="col" class="what">Waiting time passed</th></tr></thead>\n'
         "<tbody>\n"
-        '<tr><th scope="row" data-label="Share">40.0 %</th>'
+        '<tr><th scope="row" data-label="Share">40 %</th>'
         '<td class="num" data-label="All users, average week">13 %</td>'
         '<td class="what" data-label="Waiting time passed">behind running jobs of others that had '
         "arrived earlier</td></tr>\n"
-        '<tr><th scope="row" data-label="Share">60.0 %</th>'
+        '<tr><th scope="row" data-label="Share">60 %</th>'
         '<td class="num" data-label="All users, average week">20 %</td>'
         '<td class="what" data-label="Waiting time passed">while enough was free, '
         "without a reason in the log</td></tr>\n"

@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from audit.registry.causes import CAUSES
 from audit.registry.passed import PassedWhy
 from audit.report.contents import Who
 from audit.report.owner import text
-from audit.report.owner.record import OwnerPart, ShorterClass, Typical
+from audit.report.owner.record import OwnerPart, ShorterClass, Typical, WaitPart
 from audit.scenario.releases.chains import OwnEnd
 from tests.report.owner.sample import ANN, BETTER, HOUR, LONG, PASSED, owner, part
 from tests.report.sample import figure
@@ -39,15 +40,48 @@ LONGER = figure("class_ratio", 1.5, 1.2, 2.0)
 )
 def test_the_head_compares_typical_waits(of: tuple[int, float | None, int], expected: str) -> None:
     made = replace(part(), typical=Typical(*of))
-    assert text.verdict(made, ANN) == expected
-    account = text.verdict(made, Who("account", "bio"))
+    assert text.typically(made, ANN) == expected
+    account = text.typically(made, Who("account", "bio"))
     assert account == expected.replace("You", "The account").replace("your", "its")
-    named = text.verdict(made, ANN, named=True)
+    named = text.typically(made, ANN, named=True)
     assert named == expected.replace("You", "User ann").replace("your", "their")
+
+
+def _caused(**shares: float) -> OwnerPart:
+    parts = tuple(WaitPart(cause, shares.get(cause.key, 0.0), 0.1) for cause in CAUSES)
+    return replace(part(), parts=parts)
+
+
+@pytest.mark.parametrize(
+    ("shares", "expected"),
+    [
+        ({"rule": 1.0}, "Mostly because of limits or closed hours: 100 % of your waiting time."),
+        (
+            {"rule": 0.4, "earlier": 0.3, "later": 0.25, "unexplained": 0.05},
+            "Mostly because of a full machine: 55 % of your waiting time. For 5 % the log gives no "
+            "reason.",
+        ),
+        (
+            {"own": 0.4, "rule": 0.35, "later": 0.25},
+            "The largest cause was your own jobs: 40 % of your waiting time.",
+        ),
+        ({"unexplained": 1.0}, "For 100 % of your waiting time, the log gives no reason."),
+    ],
+)
+def test_a_page_says_what_most_of_the_waiting_was_for(
+    shares: dict[str, float], expected: str
+) -> None:
+    made = _caused(**shares)
+    assert text.verdict(made, ANN).endswith(f"waited 2 h. {expected}")
+    named = text.verdict(made, ANN, named=True)
+    assert named.endswith(f" {expected.replace('your', 'their')}")
+    assert text.answers(made)[2].big in expected  # the third figure is of the same cause
+    assert text.mostly(replace(made, typical=Typical(0, 0.0, 100))) == ""
 
 
 def test_a_head_without_jobs_or_weeks_says_so() -> None:
     none = replace(part(), attempts=0)
+    none = replace(none, typical=None)
     assert text.verdict(none, ANN) == "No job started and ended in this period."
     assert text.verdict(none, ANN, named=True).startswith("User ann: no job started")
     early = replace(part(), typical=Typical(60, None, 0), everybody=None)
@@ -162,7 +196,7 @@ def test_a_page_says_that_later_jobs_overtook_and_counts_nobody() -> None:
         (part(LONGER, PASSED), "was overtaken more often than others"),
         (
             replace(part(), typical=Typical(3 * HOUR, 0.0, 100)),
-            "typically waited 3 h, similar jobs at once",
+            "typically waited 3 h, similar jobs started at once",
         ),
         (
             replace(part(), typical=Typical(0, 60.0, 100)),
@@ -196,13 +230,13 @@ def test_a_period_of_which_there_is_nothing_to_tell() -> None:
         (None, ()),
         (
             PassedWhy.OWN_ORDER,
-            ("They are not listed as overtaken more often than others: own later jobs passed own "
-             "earlier jobs about as often.",),
+            ("Their jobs are not listed as overtaken more often than others: own later jobs "
+             "passed own earlier jobs about as often.",),
         ),
         (
             PassedWhy.FEW_JOBS,
-            ("The log cannot tell whether later jobs overtook them more often: fewer than 20 jobs "
-             "waited while later jobs of others requested as much.",),
+            ("The log cannot tell whether later jobs overtook their jobs more often: fewer than 20 "
+             "jobs waited while later jobs of others requested as much.",),
         ),
     ],
 )  # fmt: skip

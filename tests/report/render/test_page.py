@@ -172,7 +172,7 @@ def test_a_period_without_data_says_so_first(where: str) -> None:
     else:
         document = pypdfium2.PdfDocument(render.render_pdf(empty()))
         text = document[0].get_textpage().get_text_range()
-    assert "No data: no job ended in this period." in text
+    assert "Cannot tell: No job ended in this period." in text
     assert "Possible changes" not in text
 
 

@@ -77,16 +77,18 @@ def _rows(title: str, total: int, shares: Shares, most: str, facts: PageFacts) -
         parts = {key: listed.pop(key) for key in FULL_OF}
         listed = {FULL: sum(parts.values())} | listed
     alone = len(listed) == 1
-    for key, value in _fitted(listed, total).items():
+    for key, fitted in _fitted(listed, total).items():
+        value = total if alone else fitted
         share = NOTHING if alone else figure(amounts.whole(value), f"share of {key}")
         if key != FULL:
             said = BY_KEY[key].said or key
-            yield KeyRow(key, label(BY_KEY[key], facts), share, most=said == most)
+            yield KeyRow(key, label(BY_KEY[key], facts), share, value, most=said == most)
             continue
-        yield KeyRow(FULL, wording.first_upper(phrases.FULL_MACHINE), share, most=key == most)
-        for part, of_full in _fitted(parts, total if alone else value).items():
+        title = wording.first_upper(phrases.FULL_MACHINE)
+        yield KeyRow(FULL, title, share, value, most=key == most)
+        for part, of_full in _fitted(parts, value).items():
             share = figure(amounts.whole(of_full), f"share of {part}")
-            yield KeyRow(part, phrases.OF_FULL[part], share, most=False, part=True)
+            yield KeyRow(part, phrases.OF_FULL[part], share, of_full, most=False, part=True)
 
 
 def _fitted(shares: Shares, total: int) -> dict[str, int]:
@@ -99,13 +101,20 @@ def _fitted(shares: Shares, total: int) -> dict[str, int]:
     return fitted if sum(fitted.values()) == total else rounded
 
 
-def shown_share(key: str, facts: PageFacts) -> str:
-    """Return the share of a cause as the key of the bar has it."""
-    for group in groups(facts):
-        for row in group.rows:
-            if row.cause == key:
-                return (row.share or group.total).plain
-    return amounts.whole(round(100 * together(facts.causes)[key]))
+def shown_shares(facts: PageFacts) -> dict[str, str]:
+    """Return the listed causes as sentences have them, the largest first.
+
+    Shares are those of the key, whose groups add up: rounded, two may change places.
+    """
+    rows = [(row, of) for of in groups(facts) for row in of.rows]
+    known = {row.cause: (row.percent, (row.share or of.total).plain) for row, of in rows}
+    found = {}
+    for key, exact in together(facts.causes).items():
+        if exact >= LISTED:
+            percent = round(100 * exact)
+            found[key] = known.get(key, (percent, amounts.whole(percent)))
+    largest = sorted(found, key=lambda key: -found[key][0])
+    return {key: found[key][1] for key in largest}
 
 
 def notes(facts: PageFacts) -> tuple[Sentence, ...]:

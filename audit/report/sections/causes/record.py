@@ -88,6 +88,7 @@ class KeyRow(NamedTuple):
     cause: str
     label: str
     share: Sentence  # empty: it is the only one of its group
+    percent: int
     most: bool
     part: bool = False  # of the row above
 

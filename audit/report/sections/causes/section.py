@@ -232,8 +232,8 @@ def _cautions(fidelity: Fidelity) -> Iterator[str]:
     use, late = fidelity.figure("begin_use").value, fidelity.figure("end_waiting_share").value
     if use is not None and use < LITTLE_AT_BEGIN:
         yield (
-            f"Just before the log begins, its jobs used {wording.rough_percent(use)} of the mean. "
-            "Jobs that are not in the log may have run, so capacity may only seem free in its "
+            f"Just before the log begins, its jobs used {wording.rough_percent(use)} of their mean "
+            "use. Jobs that are not in the log may have run, so capacity may only seem free in its "
             "first days."
         )
     if late is None:

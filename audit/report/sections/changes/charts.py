@@ -108,7 +108,7 @@ def _point_tip(point: TrendPoint, delayed: bool) -> str:
 _WIDE: Final = 400
 """Of the chart of page one, px: its texts have 8.7 pt on paper, in a column of 95 mm."""
 _LEFT, _RIGHT = 52.0, 112.0
-_TOP, _MIDDLE, _BOTTOM = 14.0, 102.0, 138.0
+_TOP, _MIDDLE, _BOTTOM = 14.0, 100.0, 138.0
 _HEIGHT: Final = 154
 _LOAD: Final = 24.0
 _LEAST_S: Final = 30
@@ -118,6 +118,8 @@ _TICKS: Final = (
 )
 _APART: Final = 14.0
 """Least distance of two labels."""
+_READABLE: Final = 12.0
+"""Least distance of two labels of an axis."""
 _LABELS: Final = 8
 _ROW: Final = 15.0
 """Distance of the names of rules."""
@@ -125,6 +127,19 @@ _ASIDE: Final = 5.0
 """Distance of a name from a line."""
 _TEXT: Final = 13
 """Size of texts."""
+
+
+def _axis(canvas: Canvas, ticks: Sequence[tuple[float, str]], least: float) -> None:
+    """Draw lines at some heights, the lowest first; a label too close to one below is left out."""
+    below = _BOTTOM - _LOAD
+    if least < _LEAST_S:
+        canvas.text((_LEFT - 5, _MIDDLE + 4), f"≤ {_LEAST_S} s", MUTED, anchor="end", size=_TEXT)
+        below = _MIDDLE
+    for height, label in ticks:
+        canvas.line((_LEFT, height), (_WIDE - _RIGHT, height), LINE)
+        if below - height >= _READABLE:
+            canvas.text((_LEFT - 5, height + 4), label, MUTED, anchor="end", size=_TEXT)
+            below = height
 
 
 def changes(
@@ -149,12 +164,8 @@ def changes(
         return _MIDDLE - (_MIDDLE - highest) * (log(max(seconds, _LEAST_S)) - low) / (high - low)
 
     end = _WIDE - _RIGHT
-    for seconds, label in _TICKS:
-        if log(seconds) <= high:
-            canvas.line((_LEFT, y(seconds)), (end, y(seconds)), LINE)
-            canvas.text((_LEFT - 5, y(seconds) + 4), label, MUTED, anchor="end", size=_TEXT)
-    if min(point.median for point in points) < _LEAST_S:
-        canvas.text((_LEFT - 5, _MIDDLE + 4), f"≤ {_LEAST_S} s", MUTED, anchor="end", size=_TEXT)
+    ticks = [(y(seconds), label) for seconds, label in _TICKS if log(seconds) <= high]
+    _axis(canvas, ticks, least=min(point.median for point in points))
     canvas.line((_LEFT, _BOTTOM - _LOAD), (end, _BOTTOM - _LOAD), LINE)
     for share, height in (("100 %", _BOTTOM - _LOAD + 4), ("0", _BOTTOM)):
         canvas.text((_LEFT - 5, height), share, MUTED, anchor="end", size=_TEXT)

@@ -55,7 +55,7 @@ class Trend:
     unit: str = ""  # day | week | month | quarter | year
     points: tuple[TrendPoint, ...] = ()  # the newest last; empty: nothing ended
     changes: tuple[Change, ...] = ()
-    """Against the period before; for a whole log, of its later half against its earlier half."""
+    """Against the period before; if the log lacks it, of the later half against the earlier."""
     before: str = ""  # the period compared with, in words
     settings_changed: bool = False  # whether it was computed under other settings or policies
     passed_before: Mapping[str, frozenset[str]] = field(default_factory=dict)
@@ -82,7 +82,7 @@ class Half(NamedTuple):
 class Compared(NamedTuple):
     """Two spans, the earlier first."""
 
-    before: str  # the name of the period before; empty: the halves of the log
+    before: str  # the unit of the period before, as "month"; empty: the halves of the log
     first: Half
     last: Half
     user: str | None  # with most waiting

@@ -1,6 +1,7 @@
 """How waits changed: the main figures of each pool over time, read and in sentences."""
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -8,7 +9,7 @@ import polars as pl
 
 from audit.metrics.course import Course, Measured, course
 from audit.model import Period
-from audit.periods import covering, kind_of, zone
+from audit.periods import covering, day_of, day_start, kind_of, zone
 from audit.registry.causes import CAUSES, COLUMNS
 from audit.registry.measures import unit_of
 from audit.report import part, wording
@@ -53,7 +54,7 @@ def trends(
     The trend of a reported period, such as a month, has up to 24 such periods, this one last;
     changes are from the one before. The trend of any other period has the days, weeks, months,
     quarters or years inside it, whichever are the shortest of which there are at most 24; changes
-    are from its earlier to its later half.
+    are from the period before, if the log has it, else from its earlier to its later half.
     """
     over = stretches(con, cluster, period, zone_name)
     sums = attempts.course_sums(con, cluster, schedule, over.points)
@@ -95,13 +96,33 @@ def stretches(con: Connection, cluster: str, period: Period, zone_name: str) -> 
         )
         differ = len({run["config_hash"].item(0) for run in runs}) > 1
         return Stretches(unit, over, halves, halves[0].name, differ)
-    unit, over = _inside(period, zone(zone_name))
+    in_zone = zone(zone_name)
+    unit, over = _inside(period, in_zone)
+    if not period.whole_log:
+        before, kind = preceding(period, in_zone)
+        ((log_begin,),) = queries.rows(con, "log_begin_in_force", cluster=cluster)
+        if log_begin is not None and before.from_time >= log_begin:
+            return Stretches(unit, over, [before, period], f"the {kind} before", False)
     middle = (period.from_time + period.to_time + 1) // 2
     halves = [
         Period("earlier half", period.from_time, middle),
         Period("later half", middle, period.to_time + period.whole_log),
     ]
-    return Stretches(unit, over, halves, "the earlier half of the log", False)
+    what = "log" if period.whole_log else "period"
+    return Stretches(unit, over, halves, f"the earlier half of the {what}", False)
+
+
+def preceding(period: Period, in_zone: ZoneInfo) -> tuple[Period, str]:
+    """Return the calendar unit, or as many days, before a period, and its unit in words."""
+    last = period.from_time - 1
+    for kind in _UNITS:
+        first, *others = covering(kind, period.from_time, period.to_time - 1, in_zone)
+        if not others and first[1:] == period[1:]:
+            return covering(kind, last, last, in_zone)[0], kind
+    begin, end = (day_of(at, in_zone) for at in (period.from_time, period.to_time))
+    days = (end - begin).days
+    before = day_start(begin - timedelta(days), in_zone)
+    return Period("before", before, period.from_time), wording.plural(days, "day")
 
 
 def trend_of(over: Stretches, sums: pl.DataFrame, of_halves: pl.DataFrame, resamples: int) -> Trend:

@@ -136,7 +136,10 @@ def fidelity_of(rows: pl.DataFrame) -> Fidelity | None:
     if of_policy.is_empty():
         return None
     order, backfill, fair_order = of_policy.select("order", "backfill", "fair_order").row(0)
-    rules = {rule[:3]: rule for rule in _rules(rows, "agreement")}
+    found = _rules(rows, "agreement")
+    # equal: plain ones first, then the policy of the pool (SPEC §10)
+    found.sort(key=lambda of: (-(of.agreement or 0.0), of.own_peak, of[:2] != (order, backfill)))
+    rules = {rule[:3]: rule for rule in found}
     used = next(iter(_rules(rows, "rule_used")), None)
     return Fidelity(
         *(order, backfill, records(Figure, of_policy), fair_order, tuple(rules.values())),

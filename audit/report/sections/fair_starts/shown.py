@@ -139,7 +139,7 @@ def _of_pool(pool: PoolPart, contents: Contents) -> Iterator[Notice]:
         )
         yield Notice(
             False,
-            f"{of_all(left_out)} are in no figure of strict and relaxed fair start times: "
+            f"Figures of strict and relaxed fair start times leave out {of_all(left_out)}: "
             f"{reasons}.",
         )
     pending = sum(row.attempts for row in fair.statuses if row.status == FstStatus.PROVISIONAL)

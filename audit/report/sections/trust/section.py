@@ -66,7 +66,7 @@ def steps(facts: PageFacts) -> tuple[TrustStep, ...]:
     """Return the three steps of the evidence."""
     known = facts.known
     marks = (
-        "half" if _lacking(known) or facts.decision.because in phrases.MISSING_TIMES else "full",
+        "half" if _lacking(facts) else "full",
         _mark(known.reasons, known.walltimes, max(known.queues, known.qos)),
         _mark(
             max(known.nodes, 1.0 if known.nodes_declared else 0.0),
@@ -81,8 +81,11 @@ def steps(facts: PageFacts) -> tuple[TrustStep, ...]:
     )
 
 
-def _lacking(known: Known) -> bool:
-    """Whether records are missing: of those that the header names, or refused ones."""
+def _lacking(facts: PageFacts) -> bool:
+    """Whether times or records are missing: of those that the header names, refused ones, days."""
+    known = facts.known
+    if facts.missing_days or facts.decision.because in phrases.MISSING_TIMES:
+        return True
     few = known.announced is not None and known.announced.records < ALL * known.announced.named
     return known.gaps or few or known.refused > (1 - ALL) * known.records
 
@@ -102,6 +105,8 @@ def _records(facts: PageFacts) -> Sentence:
         of_header = Slot(wording.count(known.announced.named), "records of the header")
         time = phrases.FOR_TIME if known.announced.partly else ""
         return say(phrases.OF_HEADER, n=of_file, m=of_header, time=time)
+    if not known.refused and facts.missing_days:
+        return say(phrases.DAYS_MISSING)
     if not known.refused:
         return say(phrases.NUMBERS_MISSING if known.gaps else phrases.COMPLETE)
     empty: Sentence | str = ""
@@ -186,11 +191,15 @@ def _close(facts: PageFacts) -> Sentence:
     bound = float(facts.thresholds["not_judged"])
     if VerdictBound.NOT_JUDGED in decision.bounds or not low <= bound <= high:
         return NOTHING
+    share, least = amounts.short_share(decision.not_judged), amounts.short_share(bound)
+    half = phrases.HALF if bound == 0.5 else least
+    if share == least:
+        share = phrases.JUST_UNDER.format(bound=half)
     return say(
         phrases.CLOSE,
-        share=Slot(amounts.short_share(decision.not_judged), "not judged of the waiting"),
+        share=Slot(share, "not judged of the waiting"),
         interval=Slot(amounts.between(low, high), "interval of not judged"),
-        bound=phrases.HALF if bound == 0.5 else amounts.short_share(bound),
+        bound=half,
     )
 
 

@@ -150,6 +150,8 @@ def _patterns(of: Person, facts: PageFacts) -> Iterator[Sentence]:
         yield _rules(of)
     if full >= HALF and full > none:
         later = phrases.PARTLY_LATER if part["later"] >= LEAST_LATER else ""
+        if part["later"] >= HALF:
+            later = phrases.MOSTLY_LATER
         yield say(phrases.LARGE if of.large else phrases.FULL, later=later)
     for key, phrase in _HALVES.items():
         if part[key] >= HALF:

@@ -85,7 +85,7 @@ def test_waiting_while_the_machine_was_full_is_a_range() -> None:
 @pytest.mark.parametrize(
     ("differs", "said"),
     [
-        ({"begin_use": 0.49}, "Just before the log begins, its jobs used 49 % of the mean."),
+        ({"begin_use": 0.49}, "Just before the log begins, its jobs used 49 % of their mean use."),
         ({"begin_use": 0.5}, ""),
         ({"begin_use": None}, ""),
         ({"end_waiting_share": 0.02}, "2 % of all waiting time is at the end of the log."),

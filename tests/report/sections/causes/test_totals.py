@@ -6,8 +6,9 @@ from dataclasses import replace
 import pytest
 
 from audit.registry.reasons import HELD_BY
+from audit.report.first_page.compose import lines
 from audit.report.sections.causes import shown
-from audit.report.sections.causes.page_one import notes
+from audit.report.sections.causes.page_one import notes, shown_shares
 from audit.report.sections.causes.record import RuleTime, Where
 from audit.report.sections.causes.shown import CAUSES, KEYS
 from tests.report.first_page.sample import LIMIT, RULE, causes, facts, ruled
@@ -107,3 +108,10 @@ def test_how_much_of_the_time_under_a_rule_was_free(free_s: float, text: str) ->
         "Limit or rule: mainly the daytime closure for jobs over 4 h (found, unconfirmed), "
         f"{text} enough was free."
     )
+
+
+def test_listed_causes_stand_by_the_shares_that_are_shown() -> None:
+    """A group's only listed cause has the group's total, with what is not listed."""
+    of = facts(causes=causes(down=0.334, earlier=0.331, outside=0.009, none=0.326))
+    assert next(iter(shown_shares(of).items())) == ("none", "34 %")
+    assert dict(lines(of))["Why"].startswith("34 % no reason in the log, ")

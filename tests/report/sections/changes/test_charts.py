@@ -1,5 +1,6 @@
 """Charts of waits over time."""
 
+import itertools
 import re
 from dataclasses import replace
 
@@ -121,3 +122,16 @@ def test_longer_waits_are_higher_and_all_are_below_the_names_of_rules(number: in
     assert all(above < below for above, below in zip(tenths, typical, strict=True))
     assert 14 + 15 * number <= min(heights)
     assert max(heights) <= 102
+
+
+@pytest.mark.parametrize("marks", [0, 3])
+@pytest.mark.parametrize("p90", [3_600, 40 * 86_400])
+def test_labels_of_the_axis_do_not_touch(p90: int, marks: int) -> None:
+    points = tuple(StepPoint(f"2026-{k:02}", 1, p90, 0.5) for k in range(1, 8))
+    of = tuple(RuleMark(f"limit {k} begins", k + 0.5) for k in range(marks))
+    body = present(changes(points, "month", of)).body
+    label = "≤ 30 s|1 min|10 min|1 h|10 h|4 d|40 d"
+    found = re.findall(rf'<text[^>]* y="([\d.]+)"[^>]*text-anchor="end"[^>]*>(?:{label})<', body)
+    places = sorted(map(float, found))
+    assert len(places) > 2
+    assert all(below - above >= 12 for above, below in itertools.pairwise(places))

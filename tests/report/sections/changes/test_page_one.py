@@ -26,7 +26,7 @@ def test_a_change_without_the_largest_user(
 def test_a_log_of_less_than_a_day_compares_nothing() -> None:
     short = facts(compared=None, log_days=0.04)
     assert changes_page_one.changed(short).plain == (
-        "No comparison: the log covers less than a day, and two weeks are needed."
+        "No comparison: the records cover less than a day, and two weeks are needed."
     )
 
 

@@ -4,9 +4,9 @@ import polars as pl
 import pytest
 
 from audit.model import Period
-from audit.periods import covering, zone
+from audit.periods import between, covering, parse_day, zone
 from audit.registry.causes import COLUMNS
-from audit.report.sections.changes.section import POINTS, trends
+from audit.report.sections.changes.section import POINTS, preceding, trends
 from audit.store import database
 from audit.store.database import Connection
 
@@ -170,3 +170,21 @@ def test_a_whole_log_is_cut_into_what_makes_no_more_than_24_points(con: Connecti
         trend = of(con, Period("some..days", FIRST, FIRST + days * DAY))
         assert trend.unit == unit
         assert len(trend.points) <= POINTS
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "before", "unit"),
+    [
+        ("2026-03-01", "2026-04-01", "2026-02-01", "month"),
+        ("2026-01-05", "2026-01-12", "2025-12-29", "week"),
+        ("2026-04-01", "2026-07-01", "2026-01-01", "quarter"),
+        ("2026-03-20", "2026-04-09", "2026-02-28", "20 days"),  # clocks change in between
+    ],
+)
+def test_before_a_period_is_the_unit_or_as_many_days(
+    begin: str, end: str, before: str, unit: str
+) -> None:
+    period = between(parse_day(begin), parse_day(end), BERLIN)
+    found, words = preceding(period, BERLIN)
+    earlier = between(parse_day(before), parse_day(begin), BERLIN)
+    assert (*found[1:], words) == (*earlier[1:], unit)

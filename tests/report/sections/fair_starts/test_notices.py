@@ -10,9 +10,9 @@ from tests.report.sample import contents, fair_starts, having, pool, without_fai
 def test_attempts_of_which_none_counts_are_no_figure() -> None:
     part = without_fair_starts(pool())
     noticed = contents(having(part, fair_starts(over_capacity=30, blocked=2)))
-    (notice,) = (notice for notice in notices(noticed) if "no figure" in notice.text)
+    (notice,) = (notice for notice in notices(noticed) if "leave out" in notice.text)
     assert not notice.grave
-    assert notice.text.endswith("fair start times: over capacity 30, blocked 2.")
+    assert notice.text.endswith("leave out 32 of 32 attempts (100 %): over capacity 30, blocked 2.")
     assert "No job has such a fair start time that counts" in render.render_html(noticed)
 
 
@@ -20,7 +20,7 @@ def test_attempts_of_which_none_counts_are_no_figure() -> None:
     ("statuses", "noticed"),
     [
         ({"final": 90, "blocked": 10}, None),
-        ({"final": 80, "blocked": 20}, "20 of 100 attempts (20.0 %) are in no figure"),
+        ({"final": 80, "blocked": 20}, "leave out 20 of 100 attempts (20.0 %): blocked 20."),
         ({"final": 80, "provisional": 20}, "of 20 of 100 attempts (20.0 %) are provisional"),
     ],
 )

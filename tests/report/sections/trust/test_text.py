@@ -113,3 +113,18 @@ def test_times_that_are_missing_are_not_complete(because: Because, text: str) ->
     first = trust_text.steps(of)[0]
     assert (first.mark, first.text.plain) == ("half", text)
     assert dict(lines(of))["Trust"].startswith("some times, sizes")
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [
+        (
+            0.496,
+            "Close: just under half of the waiting cannot be judged (47 to 52 %); from half on",
+        ),
+        (0.48, "Close: 48 % of the waiting cannot be judged (47 to 52 %); from half on"),
+    ],
+)
+def test_a_share_just_under_a_bound_is_not_written_as_the_bound(share: float, text: str) -> None:
+    of = facts(decision=decision(not_judged=share), not_judged=(0.47, 0.52))
+    assert trust_text.lines(of)[-1].plain == f"{text} there is no verdict."

@@ -80,7 +80,7 @@ def test_a_cause_goes_where_the_sentence_would_be_too_long() -> None:
     [
         (0.55, "most of the waiting has no known reason."),
         (0.5, "half of the waiting has no known reason."),
-        (0.45, "the largest part has no known reason."),
+        (0.45, "much of the waiting has no known reason."),
     ],
 )
 def test_how_much_has_no_reason(none: float, words: str) -> None:
@@ -183,6 +183,10 @@ def test_cannot_tell_gives_the_fact_with_its_number_and_its_bound() -> None:
     )
     assert cannot(Because.MISSING_DAYS, missing_days=3).startswith(
         "Records of 3 days are missing. At most 5 % of the days may be missing."
+    )
+    assert cannot(Because.ONE_USER).startswith("All jobs are those of one user. At least two")
+    assert cannot(Because.ONE_USER, several=True).startswith(
+        "All jobs in pool batch are those of one user. At least two"
     )
 
 
