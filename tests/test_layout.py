@@ -29,6 +29,7 @@ TESTED_IN: Final = {
     "config/runs": "config/test_file",
     "config/sections": "config/test_file",
     "files/privacy": "security/test_modes",
+    "kernels/choice": "scenario/test_machines",
     "kernels/placement": "metrics/test_nodes",
     "kernels/waits/walk": "metrics/waits/test_walk",
     "kernels/similar": "scenario/predict/test_similar",

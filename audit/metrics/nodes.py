@@ -163,13 +163,7 @@ def placed(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Placed:
     """
     resources = counted_resources(pool)
     number = {node.name: k for k, node in enumerate(pool.nodes)}
-    capacity = np.array(
-        [
-            [dict(node.amounts).get(name, int(name == "nodes")) for node in pool.nodes]
-            for name in resources
-        ],
-        np.int64,
-    )
+    capacity = _capacity(pool.nodes, resources)
     used = np.stack([ints(rows[name]) for name in resources])
     start, end = ints(rows["start_time"]), ints(rows["end"])
     ran = rows["start_time"].is_not_null().to_numpy() & (end > start)
@@ -215,6 +209,12 @@ def placed(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Placed:
     share = float(seconds[guessed == 1].sum() / total) if total else 0.0
     uneven = nodes.most > 1
     return Placed(nodes, set_of, Guesses(share, float(uneven.mean()) if len(uneven) else 0.0))
+
+
+def _capacity(nodes: Sequence[Node], resources: Sequence[str]) -> Ints:
+    had = [dict(node.amounts) for node in nodes]
+    amounts = [[of.get(name, int(name == "nodes")) for of in had] for name in resources]
+    return np.array(amounts, np.int64)
 
 
 def _located(
