@@ -36,7 +36,7 @@ class Fitted(NamedTuple):
 
     @property
     def inference(self) -> PoolInference:
-        """What its log shows beyond its rules and policy."""
+        """Facts that its log shows beyond its rules and policy."""
         compared = {(policy, own): row for policy, own, row in self.compared}
         evidence, holds = (self.details.get(name, ()) for name in ("evidence", "holds"))
         return PoolInference(evidence, holds, self.holding, self.passes, compared)

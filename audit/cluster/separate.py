@@ -157,7 +157,7 @@ def _constant(at: Ints, own: Ints) -> bool:
 
 
 class _Use(NamedTuple):
-    """What runs from each of some instants on."""
+    """The amounts that run from each of some instants on."""
 
     at: Ints  # instants, ascending, [m]
     changes: dict[str, Ints]  # change of what runs at each instant, by partition, [m]

@@ -45,7 +45,7 @@ Agreement = tuple[str | bool | int | float | None, ...]
 
 
 class PoolInference(NamedTuple):
-    """What the log shows of a pool beyond its rules and its policy."""
+    """Facts that the log shows of a pool beyond its rules and policy."""
 
     evidence: Sequence[Mapping[str, object]] = ()  # rows of the view ``rules``
     holds: Sequence[Mapping[str, object]] = ()  # rows of the views ``chains`` and ``releases``
@@ -70,7 +70,7 @@ class ClusterSettings:
     facts: tuple[Fact, ...]
     warnings: tuple[str, ...]  # faults of the logs
     inferred: Mapping[str, PoolInference] = field(default_factory=dict)
-    """What the log shows of pools beyond their rules and policies."""
+    """Facts that the log shows of pools beyond their rules and policies."""
     declared: Declared = NOTHING  # the nodes by files
     log_begin: int | None = None
     """Instant from which on the log has what happened, epoch s (SPEC §11: T0); None: ``now``."""

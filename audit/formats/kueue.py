@@ -186,7 +186,7 @@ def _note(item: Mapping[str, Any], events: dict[tuple[str, str], list[_Event]]) 
 
 
 def _name_of(workload: Any) -> tuple[str, str]:
-    """Return the namespace and the name of a workload; empty where it has none."""
+    """Return the namespace and the name of a workload; empty where it lacks them."""
     named = workload if isinstance(workload, Mapping) else {}
     return str(named.get("namespace") or ""), str(named.get("name") or "")
 

@@ -153,7 +153,7 @@ def _ratio(sums: Mapping[str, Floats]) -> Floats:
 
 
 def between(figure: Estimate | None, low: float, high: float) -> ClaimHolds:
-    """Return whether a figure lies in [low, high]."""
+    """Return whether a figure is in [low, high]."""
     if figure is None or figure.lower is None or figure.upper is None:
         return ClaimHolds.undecided
     if low <= figure.lower and figure.upper <= high:

@@ -72,12 +72,12 @@ GUESSED: Final = ("nodes_guessed_share", "nodes_uneven_share")
 
 
 class Guesses(NamedTuple):
-    """How much of what happens on nodes is estimated; shares."""
+    """Estimates about nodes."""
 
     amounts: float
-    """Of the node-seconds: those of which the split over nodes is a guess."""
+    """Share of the node-seconds whose split over nodes is a guess."""
     fits: float
-    """Of the attempts: those whose requests do not divide evenly among their nodes."""
+    """Share of the attempts whose requests do not divide evenly among their nodes."""
 
 
 class Placed(NamedTuple):

@@ -80,7 +80,7 @@ def look(described: pl.DataFrame, pool: Pool, now: int, log_begin: int) -> Shown
 
 
 def shown(described: pl.DataFrame, pool: Pool, now: int, log_begin: int) -> Fitted:
-    """Return a pool with the rules and the capacity that its log shows, and who was held.
+    """Return a pool with the rules and the capacity that its log shows, and the holds.
 
     Args: as of ``look``.
     """

@@ -234,7 +234,7 @@ OF_ATTEMPTS: Final = (
            SECONDS, _NO_FST),
     _RUN,
 )
-"""Columns of ``job_fairness``; its comment says of which attempts measures are known."""
+"""Columns of ``job_fairness``; its comment names the attempts whose measures are known."""
 
 OF_ENTITIES: Final = (
     _CLUSTER, _POOL, _SCHEDULE, _PERIOD,

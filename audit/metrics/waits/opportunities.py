@@ -32,7 +32,7 @@ class Opportunities(NamedTuple):
 
 
 class SweptRoom(NamedTuple):
-    """What a walk tells of opportunities, by class and block."""
+    """The opportunities that a walk finds, by class and block."""
 
     spans: Ints  # of blocks: first and last attempt, cause, begin, end
     room: Ints  # class, begin, end: stretches in which its request was free

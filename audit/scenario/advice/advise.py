@@ -294,7 +294,7 @@ def _row(of: _Result) -> tuple[object, ...]:
 
 
 def _sides(users: Sequence[WaitDifference]) -> tuple[list[WaitDifference], list[WaitDifference]]:
-    """Return who gains and who loses, the largest change first."""
+    """Return the users who gain or lose, the largest change first."""
     gain = [one for one in users if one.value < 0]
     return gain, [one for one in reversed(users) if one.value > 0]
 

@@ -255,7 +255,7 @@ def _best(sums: Ints) -> float:
 
 
 class ClosedStarts(NamedTuple):
-    """What further windows forbid."""
+    """Starts that further windows forbid."""
 
     attempts: Bools  # [n], at some time
     instants: Bools  # [m], any of these that waits

@@ -248,7 +248,7 @@ class _Past:
         self._accuracies.to(self._accounted)
 
     def last_waits(self, users: Ints) -> Ints:
-        """Return the last known wait of each user, s; 0 if there is none."""
+        """Return the last known wait of each user, s; 0 if it is not known."""
         return self._waits.value[users]
 
     def accuracies(self, users: Ints) -> Floats:

@@ -107,7 +107,7 @@ class ObservedJobs:
 
 @dataclass(frozen=True)
 class Seen:
-    """What a log shows under the rules in force, on a clock."""
+    """Facts of a log under the rules in force, on a clock."""
 
     observed: ObservedJobs
     opportunities: Opportunities  # with the rows of ``observed``
@@ -125,7 +125,7 @@ class Seen:
 
     @cached_property
     def possible_starts(self) -> closed_hours.PossibleStarts:
-        """What the kernel takes."""
+        """The input of the kernel."""
         observed, found = self.observed, self.opportunities
         return closed_hours.PossibleStarts(
             *(found.possible, found.free, found.started, self.start_local, observed.reach),

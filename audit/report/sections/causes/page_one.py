@@ -1,4 +1,4 @@
-"""What jobs waited for, in the words of page one."""
+"""Causes of waiting, in the words of page one."""
 
 from collections.abc import Callable, Iterator
 from typing import Final

@@ -1,4 +1,4 @@
-"""What jobs waited for: read, as a chart, in sentences and as findings (SPEC §11)."""
+"""Causes of waiting: read, as a chart, in sentences and as findings (SPEC §11)."""
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import partial
