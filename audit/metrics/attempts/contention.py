@@ -40,7 +40,7 @@ def gpu_types(attempts: pl.DataFrame) -> list[str]:
 
 
 def with_gpu_types(attempts: pl.DataFrame, resources: Iterable[str]) -> pl.DataFrame:
-    """Add a column for each type of GPUs among ``resources``; 0 where an attempt requests no such GPU."""
+    """Add a column for each type of GPUs among ``resources``; 0 where an attempt lacks it."""
     return attempts.with_columns(
         _number_of(name.removeprefix(OF_TYPE)).alias(name)
         for name in sorted(set(resources))

@@ -337,7 +337,7 @@ class WindowClass(NamedTuple):
 
     @property
     def near(self) -> Bools | None:
-        """[n], the attempts that request at most ``WIDER`` times the bound; None: the class has no bound."""
+        """[n], the attempts that request at most ``WIDER`` times the bound; None: no bound."""
         if not self.by.bounded:
             return None
         observed = self.observed

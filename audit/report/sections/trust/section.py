@@ -1,4 +1,4 @@
-"""The contents of a log, the basis of the verdict, and what would help, in the words of page one."""
+"""The contents of a log, the basis of the verdict, and further help, in the words of page one."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
