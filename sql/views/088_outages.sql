@@ -1,4 +1,4 @@
--- Spans of at least 10 minutes in which nothing ran in a pool, or in a partition with nodes of its own, while a job waited that could have run.
+-- Spans of at least 10 minutes in which nothing ran in a pool, or in a partition that shares no nodes, while a job waited that could have run.
 CREATE OR REPLACE VIEW outages AS
 SELECT
     cluster, pool, period, to_timestamp(from_time) AS from_time, to_timestamp(to_time) AS to_time,
@@ -6,7 +6,7 @@ SELECT
 FROM outage_result
 ORDER BY cluster, pool, period, outage_result.from_time;
 
-COMMENT ON VIEW outages IS 'Spans of at least 10 minutes in which nothing ran in a pool, or in a partition with nodes of its own, although a job waited that it could hold and that no rule forbade.';
+COMMENT ON VIEW outages IS 'Spans of at least 10 minutes in which nothing ran in a pool, or in a partition that shares no nodes, although a job waited that it could hold and that no rule forbade.';
 COMMENT ON COLUMN outages.cluster IS 'name of the cluster';
 COMMENT ON COLUMN outages.pool IS 'name of the pool, a set of partitions that share hardware';
 COMMENT ON COLUMN outages.period IS 'name of the period';
