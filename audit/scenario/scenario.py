@@ -253,13 +253,12 @@ def bound_of(rule: Rule) -> str | None:
 
 
 def _rule(pool: Pool, name: str, flag: str) -> Rule:
-    if (rule := rules_of(pool).get(name)) is None:
-        every = "all, limits, windows, or " if flag == "--lift" else ""
-        raise UsageError(
-            f"{flag} {name}: {every}one of the {len(pool.limits)} limits (1, 2, …) and "
-            f"{len(pool.windows)} windows (window1, …) of pool {pool.name!r}"
-        )
-    return rule
+    rules = rules_of(pool)
+    if name not in rules:
+        every = "all, limits, windows or " if flag == "--lift" else ""
+        known = ", ".join(rules) or "it has no limits and no windows"
+        raise UsageError(f"{flag} {name}: must be {every}a rule of pool {pool.name!r}: {known}")
+    return rules[name]
 
 
 def _ruled(pool: Pool, rules: Mapping[str, Rule]) -> Pool:
