@@ -137,7 +137,7 @@ def test_lifting() -> None:
     assert lifted(POOL, ["1", "2"]).limits == ()
     assert lifted(POOL, ["window1"]) == POOL._replace(windows=())
     for wrong in ("3", "0", "x", "window0", "window2"):
-        with pytest.raises(UsageError, match="--lift .* a rule of pool 'p': 1, 2, window1"):
+        with pytest.raises(UsageError, match=r"--lift .* a rule of pool 'p': 1, 2, window1"):
             lifted(POOL, [wrong])
     with pytest.raises(UsageError, match="'p': it has no limits and no windows"):
         lifted(lifted(POOL, ["all"]), ["1"])
