@@ -58,9 +58,9 @@ def test_killed_is_abandoned_and_the_next_run_goes_on(tmp_path: Path) -> None:
     script = (
         "import os, signal, sys\nfrom pathlib import Path\n"
         "from audit.config.places import Site\n"
-        "from audit.cluster import results\nfrom audit.nightly.run import run\n"
+        "from audit.cluster import identity\nfrom audit.nightly.run import run\n"
         "from tests.nightly.test_run import NOW, site\n"
-        "results.Identity.note = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "identity.Identity.note = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
         "folder = Path(sys.argv[1])\nrun(Site(site(folder), folder), NOW)\n"
     )
     killed = subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=False)
