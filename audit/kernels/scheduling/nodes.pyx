@@ -13,7 +13,6 @@ from libc.stdint cimport int64_t, uint64_t
 
 from audit.kernels.choice cimport Choice, add_candidate, choose_by_key, choose_by_runs
 from audit.kernels.rows cimport move, move_rows
-from audit.kernels.scheduling.instants cimport NEVER
 from audit.kernels.scheduling.model cimport NOBODY, Nodes, Steps
 
 
