@@ -59,6 +59,8 @@ cdef class Books:
     cdef int64_t period  # s
     cdef int64_t phase  # an instant of a tick
     cdef double rate  # ln of what is left of usage after a second, ≤ 0
+    cdef double kept  # part of usage that is left after a period
+    cdef double booked  # what a tick books of a use of 1 per second
     cdef const int64_t[::1] resets  # numbers of the ticks that dropped all usage, ascending
 
 

@@ -42,6 +42,7 @@ cdef class Books:
         self.walk = np.zeros(nodes + 1, "i8, i8, i8")
         self.rated = NEVER_RATED
         self.period, self.phase, self.rate, self.resets = period, phase, rate, resets
+        self.kept, self.booked = exp(rate * period), weighed(self, period)
 
 
 # --- usage ---------------------------------------------------------------------------------------
@@ -57,14 +58,14 @@ cdef double kept_at(Books books, int64_t tick) noexcept nogil:
     cdef int64_t k = first_above(books.resets, 0, books.resets.shape[0], tick)
     if k > 0 and books.resets[k - 1] == tick:
         return 0.0
-    return exp(books.rate * books.period)
+    return books.kept
 
 
 cdef void book(Books books, int64_t node, int64_t tick) noexcept nogil:
     """Book what a node used up to a tick, unless that is done."""
     cdef Usage *usage = &books.usage[node]
     cdef int64_t at = usage.tick, reset = NEVER_RATED, further, k
-    cdef double of_period, kept, ticks, decay
+    cdef double kept, ticks, decay
     if tick <= at:
         return
     if usage.running == 0 and usage.used == 0.0 and usage.ended == 0.0:
@@ -79,9 +80,7 @@ cdef void book(Books books, int64_t node, int64_t tick) noexcept nogil:
             usage.fresh = usage.fresh_rate = 0.0
             at = reset - 1
         usage.used = usage.ended = 0.0
-    of_period = weighed(books, books.period)
-    kept = exp(books.rate * books.period)
-    usage.used = (usage.used + usage.ended) * kept + usage.rate * of_period + usage.fresh
+    usage.used = (usage.used + usage.ended) * books.kept + usage.rate * books.booked + usage.fresh
     usage.rate += usage.fresh_rate
     usage.ended = usage.fresh = usage.fresh_rate = 0.0
     further = tick - at - 1
@@ -92,7 +91,7 @@ cdef void book(Books books, int64_t node, int64_t tick) noexcept nogil:
             ticks = expm1(decay * further) / expm1(decay)
             kept = exp(decay * further)
         usage.used *= kept
-        usage.used += usage.rate * of_period * ticks
+        usage.used += usage.rate * books.booked * ticks
     usage.tick = tick
 
 
