@@ -191,13 +191,16 @@ def in_words(
 
 
 def record_of(scenario: Scenario, past: pl.DataFrame) -> dict[bool, str]:
-    """Return how often intervals of the last 30 days were right, by whether they are contested."""
-    start = scenario.attempts["start_time"].gather(past["row"])
+    """Return how often intervals of the last 30 days were right, by whether they are contested.
+
+    The interval of a job that was cancelled within it, or before it, is neither right nor wrong.
+    """
+    became = scenario.attempts.select(start="start_time", end="end_time")[past["row"]]
     low, high = pl.col("p10") - TOLERANCE_S, pl.col("p90") + TOLERANCE_S
-    decided = past.with_columns(start=start).filter(
+    decided = past.hstack(became).filter(
         pl.col("made_at") >= scenario.now - SHOWN_S,
         pl.col("p10").is_not_null(),
-        pl.col("start").is_not_null() | (high < scenario.now),
+        pl.col("start").is_not_null() | (high < pl.col("end").fill_null(scenario.now)),
     )
     right = decided.with_columns(right=pl.col("start").is_between(low, high).fill_null(False))
     said = {}
