@@ -254,5 +254,5 @@ def _waits(one: ShapeForecast, as_of: int) -> tuple[str, str]:
     if one.p10 is None or one.p50 is None or one.p90 is None:
         why = predicted.WHY[Withheld(str(one.withheld_because))]
         return "–", f"no prediction: {why}"
-    low, mid, high = (max(time - as_of, 0) for time in (one.p10, one.p50, one.p90))
+    low, mid, high = (time - as_of - 1 for time in (one.p10, one.p50, one.p90))
     return wording.duration(mid), f"{wording.duration(low)} to {wording.duration(high)}"

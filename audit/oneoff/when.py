@@ -124,10 +124,11 @@ def _wanted(log: ClusterLog, subject: PendingJobs) -> pl.DataFrame:
 def _of_job(described: pl.DataFrame, job: str) -> pl.DataFrame:
     """Return the attempts of a job, or all tasks of a record that stands for several."""
     named = described.filter((pl.col("job_id") == job) | (_shown_id() == job))
-    if not (named["job_id"] == job).any() or (named["tasks"] == 1).all():
+    records = named.filter(pl.col("job_id") == job, pl.col("tasks") > 1)
+    if records.is_empty():
         return named
     record = ("job_number", "attempt", "line", "byte_offset")
-    return described.join(named, on=record, how="semi", nulls_equal=True, maintain_order="left")
+    return described.join(records, on=record, how="semi", nulls_equal=True, maintain_order="left")
 
 
 def _shown_id() -> pl.Expr:

@@ -2,16 +2,18 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from audit.errors import UsageError
-from audit.oneoff.before import JobShape, placed, shapes
+from audit.oneoff.before import BeforeAnswer, JobShape, ShapeForecast, lines, placed, shapes
 from audit.oneoff.requests import walltime
 from tests.cli.command import Run
 from tests.cli.conftest import run as run  # noqa: PLC0414 (a fixture)
 from tests.oneoff.test_when import site as site  # noqa: PLC0414 (a fixture)
 from tests.scenario.predict.test_sweep import job, scenario
+from tests.strategies import EPOCH
 
 
 @pytest.mark.parametrize(
@@ -92,3 +94,12 @@ def test_a_user_whose_jobs_have_no_partition_gets_the_most_used_one() -> None:
     jobs += [job(9, 9, 10, 1, user="ann", partition="debug")]
     jobs += [job(20 + k, 20 + k, 30, 1, user="bob", partition=None) for k in range(9)]
     assert placed(JobShape(user="bob"), scenario(jobs).attempts).partition == "long"
+
+
+def test_a_job_that_starts_at_once_waits_0_seconds() -> None:
+    made = EPOCH + 1  # a second after the newest record
+    facts: dict[str, Any] = dict.fromkeys(ShapeForecast.__dataclass_fields__)
+    one = ShapeForecast(**facts | {"p10": made, "p50": made, "p90": made + 20})
+    answer = BeforeAnswer(cluster="c", zone="UTC", as_of=EPOCH, shapes=(one,))
+    _, row = lines(answer, [JobShape(cpus="1")], ["cpus"])
+    assert row.split() == ["1", "0", "s", "0", "s", "to", "20", "s"]

@@ -55,8 +55,10 @@ def expected(subject: str, bounds: Bounds, now: int, zone: str, record: str = ""
     low, mid, high, today = (_local(time, zone) for time in (*bounds, now))
     unique = mid.date() == low.date() and high - low < timedelta(days=1)
     likely = f"{mid:%H:%M}" if unique else _day(mid, today)
-    between = f"between {_day(low, today)} and {_day(high, today)}"
-    return f"{subject}: {between}, most likely around {likely}{record}."
+    first, last = _day(low, today), _day(high, today)
+    if first == last:
+        return f"{subject}: around {first}{record}."
+    return f"{subject}: between {first} and {last}, most likely around {likely}{record}."
 
 
 def beside_plans(of: PlansJudged) -> str:
