@@ -238,7 +238,7 @@ def when(
     if form is AnswerFormat.json:
         print(json_answers.written(answer), end="")
     elif shape is not None and isinstance(answer, before.BeforeAnswer):
-        compared = [text.partition("=")[0] for text in shape[1]]
+        compared = list(dict.fromkeys(text.partition("=")[0] for text in shape[1]))
         for line in before.lines(answer, asked, compared):
             show(line)
     elif isinstance(answer, predicted.WhenAnswer):

@@ -28,7 +28,7 @@ from audit.report.sections import predicted
 from audit.scenario.predict import predictions
 from audit.scenario.predict.calibration import Bounds, Withheld
 from audit.scenario.scenario import Scenario
-from audit.words import Resource, aligned, plural
+from audit.words import Resource, aligned, kind_of, plural
 
 MOST: Final = 64
 """Largest number of shapes in one question."""
@@ -52,7 +52,7 @@ class JobShape(NamedTuple):
         requested = [
             f"{self.cpus} CPU{'' if self.cpus == '1' else 's'}" if self.cpus else "",
             plural(int(self.nodes), "node") if self.nodes and self.nodes.isdigit() else "",
-            f"{self.gpus} GPUs" if self.gpus else "",
+            f"{self.gpus} GPU{'' if self.gpus == '1' else 's'}" if self.gpus else "",
             f"{self.mem} of memory" if self.mem else "",
             wording.duration(walltime(self.walltime)) if self.walltime else "",
         ]
@@ -106,7 +106,7 @@ def shapes(of: JobShape, compare: Sequence[str]) -> list[JobShape]:
         if not equals or name not in NAMES or not listed:
             known = ", ".join(NAMES)
             raise UsageError(f"--compare {text!r}: write NAME=VALUE,VALUE; NAME is {known}")
-        values[name] = listed
+        values.setdefault(name, []).extend(listed)
     made = [
         of._replace(**dict(zip(values, each, strict=True)))
         for each in itertools.product(*values.values())
@@ -125,7 +125,7 @@ def before(session: Session, asked: Sequence[JobShape]) -> BeforeAnswer:
     """
     log, on_progress = open_either(session), session.on_progress
     of = log.setting
-    asked = [_placed(shape, log) for shape in asked]
+    asked = [placed(shape, log.described) for shape in asked]
     added = _described(asked, log)
     made: dict[int, ShapeForecast] = {}
     used = [pool for pool in of.pools if (added["pool"] == pool.name).any()]
@@ -164,20 +164,24 @@ def _forecast(
     return ShapeForecast(**known, **of, withheld_because=why, sentence=sentence)
 
 
-def _placed(shape: JobShape, log: ClusterLog) -> JobShape:
-    """Return the shape with a partition: the one in which most jobs were submitted lately."""
-    known = log.described["partition"]
+def placed(shape: JobShape, described: pl.DataFrame) -> JobShape:
+    """Return the shape with a partition: the one in which most jobs were submitted lately.
+
+    Raises UsageError if no job was submitted in the partition that it names.
+    """
+    known = described.drop_nulls("partition")
+    names = known["partition"].unique().sort()
     if shape.partition is not None:
-        if not (known == shape.partition).any():
-            listed = ", ".join(map(printable, sorted(known.drop_nulls().unique())[:20]))
+        if shape.partition not in names:
+            listed = ", ".join(map(printable, names[:20])) or "none"
             of = printable(shape.partition)
             raise UsageError(f"--partition {of}: no job was submitted there; there is: {listed}")
         return shape
-    if known.drop_nulls().n_unique() < 2:
+    if len(names) < 2:
         return shape._replace(partition=None)
-    own = log.described.filter(pl.col("user") == shape.user) if shape.user else log.described
-    lately = (own if own.height else log.described).sort("submit_time").tail(1_000)["partition"]
-    return shape._replace(partition=lately.mode().sort().drop_nulls()[0])
+    own = known.filter(pl.col("user") == shape.user) if shape.user else known
+    lately = (own if own.height else known).sort("submit_time").tail(1_000)["partition"]
+    return shape._replace(partition=lately.mode().sort()[0])
 
 
 def _described(asked: Sequence[JobShape], log: ClusterLog) -> pl.DataFrame:
@@ -188,7 +192,10 @@ def _described(asked: Sequence[JobShape], log: ClusterLog) -> pl.DataFrame:
     rows = []
     for place, shape in enumerate(asked):
         own = latest.filter(pl.col("user") == shape.user) if shape.user else latest.clear()
-        counts = {name: whole_number(name, getattr(shape, name)) for name in ("cpus", "nodes")}
+        counts = {
+            "cpus": whole_number("cpus", shape.cpus),
+            "nodes": whole_number("node-count", shape.nodes),
+        }
         gpus, types = typed_gpus(shape.gpus)
         facts = {
             name: own[name][-1] if own.height else None for name in ("account", "group", "qos")
@@ -220,6 +227,11 @@ def _described(asked: Sequence[JobShape], log: ClusterLog) -> pl.DataFrame:
             counted = next(one.resource for one in of.pools if one.name == pool)
             flag = "node-count" if counted is Resource.nodes else counted.value
             raise UsageError(f"when: pass --{flag}: pool {printable(pool)} counts {counted}")
+    equipped = {*log.described.filter(pl.col("gpus") > 0)["pool"].unique()}
+    equipped |= {one.name for one in of.pools if "gpus" in map(kind_of, dict(one.amounts))}
+    for pool in made.filter(pl.col("gpus") > 0)["pool"]:
+        if pool not in equipped:
+            raise UsageError(f"--gpus: pool {printable(pool)} has no GPUs; pass --partition")
     return made
 
 
@@ -242,5 +254,5 @@ def _waits(one: ShapeForecast, as_of: int) -> tuple[str, str]:
     if one.p10 is None or one.p50 is None or one.p90 is None:
         why = predicted.WHY[Withheld(str(one.withheld_because))]
         return "–", f"no prediction: {why}"
-    low, mid, high = (max(time - as_of, 0) for time in (one.p10, one.p50, one.p90))
+    low, mid, high = (time - as_of - 1 for time in (one.p10, one.p50, one.p90))
     return wording.duration(mid), f"{wording.duration(low)} to {wording.duration(high)}"

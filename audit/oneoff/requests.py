@@ -34,7 +34,7 @@ def whole_number(name: str, text: str | None) -> int | None:
     if text is None:
         return None
     if not re.fullmatch(r"[1-9][0-9]{0,8}", text):
-        raise UsageError(f"--{name} {text!r}: write a whole number")
+        raise UsageError(f"--{name} {text!r}: write a whole number, at least 1")
     return int(text)
 
 

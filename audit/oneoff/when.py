@@ -124,10 +124,11 @@ def _wanted(log: ClusterLog, subject: PendingJobs) -> pl.DataFrame:
 def _of_job(described: pl.DataFrame, job: str) -> pl.DataFrame:
     """Return the attempts of a job, or all tasks of a record that stands for several."""
     named = described.filter((pl.col("job_id") == job) | (_shown_id() == job))
-    if not (named["job_id"] == job).any() or (named["tasks"] == 1).all():
+    records = named.filter(pl.col("job_id") == job, pl.col("tasks") > 1)
+    if records.is_empty():
         return named
     record = ("job_number", "attempt", "line", "byte_offset")
-    return described.join(named, on=record, how="semi", nulls_equal=True, maintain_order="left")
+    return described.join(records, on=record, how="semi", nulls_equal=True, maintain_order="left")
 
 
 def _shown_id() -> pl.Expr:
@@ -191,13 +192,16 @@ def in_words(
 
 
 def record_of(scenario: Scenario, past: pl.DataFrame) -> dict[bool, str]:
-    """Return how often intervals of the last 30 days were right, by whether they are contested."""
-    start = scenario.attempts["start_time"].gather(past["row"])
+    """Return how often intervals of the last 30 days were right, by whether they are contested.
+
+    The interval of a job that was cancelled within it, or before it, is neither right nor wrong.
+    """
+    became = scenario.attempts.select(start="start_time", end="end_time")[past["row"]]
     low, high = pl.col("p10") - TOLERANCE_S, pl.col("p90") + TOLERANCE_S
-    decided = past.with_columns(start=start).filter(
+    decided = past.hstack(became).filter(
         pl.col("made_at") >= scenario.now - SHOWN_S,
         pl.col("p10").is_not_null(),
-        pl.col("start").is_not_null() | (high < scenario.now),
+        pl.col("start").is_not_null() | (high < pl.col("end").fill_null(scenario.now)),
     )
     right = decided.with_columns(right=pl.col("start").is_between(low, high).fill_null(False))
     said = {}

@@ -28,10 +28,9 @@ WHY: Final = {
         "its request is unknown, or more than the pool or one of its limits ever allows"
     ),
     Withheld.NEVER_STARTS: "under the modelled policy it would never start",
-    Withheld.FEW_SIMILAR: f"fewer than {FEWEST} similar pending jobs have started",
+    Withheld.FEW_SIMILAR: f"fewer than {FEWEST} similar jobs have started",
     Withheld.FEW_DECIDED: (
-        f"earlier predictions of this kind can be checked for fewer than {FEWEST_GROUPS} "
-        "hours of users"
+        f"fewer than {FEWEST_GROUPS} independent earlier predictions of this kind can be checked"
     ),
     Withheld.MISCALIBRATED: (
         f"fewer than {wording.percent(LEAST_COVERAGE)} of the latest intervals of this kind "
@@ -54,9 +53,12 @@ def withheld(subject: str, why: Withheld) -> str:
 def expected(subject: str, bounds: Bounds, now: int, zone: str, record: str = "") -> str:
     """Return when a job should start, as known at ``now``; ``record`` ends the sentence."""
     low, mid, high, today = (_local(time, zone) for time in (*bounds, now))
-    likely = f"{mid:%H:%M}" if mid.date() == low.date() else _day(mid, today)
-    between = f"between {_day(low, today)} and {_day(high, today)}"
-    return f"{subject}: {between}, most likely around {likely}{record}."
+    unique = mid.date() == low.date() and high - low < timedelta(days=1)
+    likely = f"{mid:%H:%M}" if unique else _day(mid, today)
+    first, last = _day(low, today), _day(high, today)
+    if first == last:
+        return f"{subject}: around {first}{record}."
+    return f"{subject}: between {first} and {last}, most likely around {likely}{record}."
 
 
 def beside_plans(of: PlansJudged) -> str:
@@ -127,7 +129,7 @@ def _place(one: Predicted) -> tuple[object, ...]:
     return one.kind == "pending", not one.contested, dimension, place
 
 
-_KINDS = {"submission": "at submission", "pending": "of pending jobs"}
+_KINDS: Final = {"submission": "at submission", "pending": "of pending jobs"}
 
 
 def judged(pool: PoolPart) -> list[Predicted]:

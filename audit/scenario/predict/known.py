@@ -30,6 +30,7 @@ class QueuedAttempts(NamedTuple):
     walltime: Ints  # [n]; NEVER: unknown
     leaves: Ints  # [n], when it left the queue: by starting, or because it was cancelled
     gone: Ints  # [n], when it left the pool
+    runtime: Ints  # [n], s; NEVER: unknown
     queues: Bools  # [n], whether it waits in the queue of the model
     subject: Bools  # [n], whether its arrival is known, so that its wait can be predicted
     users: int  # their number
@@ -78,6 +79,7 @@ def known_of(scenario: Scenario) -> QueuedAttempts:
         walltime=_instants(facts["walltime_s"]),
         leaves=np.where(started, work.start, end),
         gone=end,
+        runtime=_instants(facts["runtime_s"]),
         queues=work.queued & work.sized,
         subject=facts["arrival_time"].is_not_null().to_numpy() & work.queued & work.sized,
         users=int(user.max(initial=-1)) + 1,

@@ -97,15 +97,14 @@ def neighbours(
     now, low = int(table.made_at[row]), max(0, before - search.window)
     distance = np.empty(before - low)
     kernels.distances(table.measured, table.labels, table.made_at, low, before, row, distance)
-    wanted = MOST * search.per_group
-    near = np.arange(len(distance))
-    if len(near) > wanted:
-        near = np.flatnonzero(distance <= np.partition(distance, wanted - 1)[wanted - 1])
-    near = near[np.argsort(distance[near], kind="stable")]
-    near = near[turns(table.group[low + near]) < search.per_group][:MOST]
-    jobs = table.job[low + near]
-    known = start[jobs] < now
-    count = np.cumsum(known)
+    most = MOST * search.per_group
+    while True:
+        near = _nearest(distance, most, table.group[low:before], search.per_group)
+        known = start[table.job[low + near]] < now
+        if len(near) == MOST or known.sum() >= search.known or most >= len(distance):
+            break
+        most *= 4  # nearly all of the nearest are of few groups
+    jobs, count = table.job[low + near], np.cumsum(known)
     if not len(count) or count[-1] < FEWEST:
         return None
     last = int(count.searchsorted(search.known)) + 1
@@ -113,6 +112,15 @@ def neighbours(
     waited = np.minimum(leaves[jobs], now) - table.made_at[low + near]
     weight = exp(-np.minimum(distance[near] - distance[near[0]], FARTHEST))
     return Neighbours(waited.astype(np.float64), known, table.model[low + near], weight)
+
+
+def _nearest(distance: Floats, most: int, group: Ints, per_group: int) -> Ints:
+    """Return the places of the nearest rows of groups, found among the ``most`` nearest."""
+    near = np.arange(len(distance))
+    if len(near) > most:
+        near = np.flatnonzero(distance <= np.partition(distance, most - 1)[most - 1])
+    near = near[np.argsort(distance[near], kind="stable")]
+    return near[turns(group[near]) < per_group][:MOST]
 
 
 class Curve(NamedTuple):

@@ -78,10 +78,10 @@ class QueueSweep:
         new = np.arange(self._arrived, arrived)
         self._suppose(new)
         active = np.concatenate((self._active, new))
-        self._arrived = max(self._arrived, arrived)
+        self._arrived = arrived
         self._active = active = active[known.gone[active] >= now]
         start = work.start[active]
-        waits = (start >= now) & known.queues[active] & (known.leaves[active] >= now)
+        waits = (start >= now) & known.queues[active]
         running = active[start < now]
         in_use: Ints = self._request[running].sum(0)
         return QueueState(now, running, *self._ends(now, running), in_use, active[waits])
@@ -234,7 +234,7 @@ class _Past:
         self._lengths = _of_users(known, ended, lasted.astype(np.float64))
         limit = known.walltime[ended]
         limited = (limit != NEVER) & (limit > 0)
-        accuracy = np.minimum(lasted[limited] / limit[limited], 1.0)
+        accuracy = np.minimum(known.runtime[ended][limited] / limit[limited], 1.0)
         self._limited, self._accurate = limited.cumsum(), accuracy.cumsum()
         self._accuracies = _of_users(known, ended[limited], accuracy)
         self._ended = self._accounted = 0

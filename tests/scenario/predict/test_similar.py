@@ -100,6 +100,21 @@ def test_one_group_is_taken_three_times() -> None:
     assert len(found.wait) == 20 + 3
 
 
+def test_a_large_group_does_not_hide_the_others() -> None:
+    made, label = PredictionTable(1), np.ones((1, 3), np.int64)
+    for count, group, place in ((20, 1, 5.0), (3_000, 9, 1.0)):
+        jobs, measured = np.arange(count), np.full((count, 1), place)
+        groups = jobs + 10 if group == 1 else np.full(count, group)
+        made.add(0, jobs, groups, jobs, measured, label.repeat(count, 0))
+    (row,) = made.add(100, np.array([50]), np.array([50]), np.array([9]), np.ones((1, 1)), label)
+    start = np.full(3_000, 90)
+    found = similar.neighbours(
+        made, row, row, NeighbourSearch(12_000, known=60, per_group=3), start, start
+    )
+    assert found is not None
+    assert len(found.wait) == 20 + 3
+
+
 def test_what_starts_in_the_same_second_is_not_known() -> None:
     rows = [slow.Row((1.0,), 1, 1, 1, 0)] * 12
     made = table([*rows, slow.Row((1.0,), 1, 1, 1, 60)])

@@ -72,6 +72,12 @@ def test_expected_durations_follow_the_accuracy_of_the_user() -> None:
     assert last_waits(before, runs, job(40, 9_000, 9_010, 4)) == [240, 990]
 
 
+def test_time_in_suspension_is_no_part_of_the_accuracy() -> None:
+    before = job(0, 0, 90, 1, walltime_s=100, suspended_s=65)
+    runs = job(100, 100, 9_000, 4, walltime_s=1_000)
+    assert last_waits(before, runs, job(110, 9_000, 9_010, 4)) == [240, 990]
+
+
 def test_the_accuracy_is_that_of_the_last_twenty() -> None:
     long_ago = [job(k, k, k + 100, 1, walltime_s=100) for k in range(3)]
     lately = [job(200 + k, 200 + k, 300 + k, 1, walltime_s=200) for k in range(20)]
