@@ -301,8 +301,10 @@ def _questions(facts: PageFacts) -> Iterator[Sentence]:
         yield say(phrases.WHY_OVERTAKEN, who=carried)
     if shares.get("rule", 0.0) >= MUCH and facts.rules:
         rule = facts.rules[0]
-        if not any(rule.name in change.title for change in facts.changes[:MOST_CHANGES]):
-            yield _of_rule(rule, ended=rule.name in facts.ended)
+        ended = rule.name in facts.ended
+        changed = any(rule.name in change.title for change in facts.changes[:MOST_CHANGES])
+        if not changed and (ended or _held_while_free(facts) >= MUCH):
+            yield _of_rule(rule, ended=ended)
     if shares.get("nodes", 0.0) >= MUCH:
         yield say(phrases.TO_SPREAD)
     if shares.get("none", 0.0) >= NO_REASON:
@@ -312,6 +314,12 @@ def _questions(facts: PageFacts) -> Iterator[Sentence]:
             yield say(phrases.ASK_REASON, reason=reason, resources=resources)
         else:
             yield say(phrases.TO_ASK, jobs=page_one.held(facts), resources=resources)
+
+
+def _held_while_free(facts: PageFacts) -> float:
+    """Return the share of all waiting in which the first rule held jobs while enough was free."""
+    total = sum(rule.waiting_s for rule in facts.rules)
+    return facts.causes["rule"] * facts.rules[0].free_s / total if total else 0.0
 
 
 def _of_rule(rule: RuleTime, *, ended: bool) -> Sentence:

@@ -107,6 +107,12 @@ def test_a_rule_that_has_ended_is_to_be_confirmed_and_not_decided() -> None:
     )
 
 
+def test_a_rule_that_holds_jobs_only_while_the_machine_is_full_raises_no_question() -> None:
+    full = RULE._replace(free_s=RULE.waiting_s / 9)
+    of = facts(causes=causes(rule=0.4, earlier=0.3), rules=(full,))
+    assert [one.plain for one in to_try(of) if "To decide" in one.plain] == []
+
+
 def test_a_limit_of_the_whole_machine_that_ended_may_be_a_smaller_machine() -> None:
     rule = RULE._replace(name="limit of 1,256 CPUs", whole="1,256 CPUs")
     over = facts(causes=causes(rule=0.4, earlier=0.3), rules=(rule,), ended=frozenset({rule.name}))
