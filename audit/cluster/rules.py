@@ -93,14 +93,14 @@ def _kind(rule: Limit | Hours) -> str:
 
 
 def waiting_by_rule(jobs: pl.DataFrame, pool: Pool) -> dict[str, float]:
-    """Return the share of all waiting in which only this rule kept jobs from starting.
+    """Return the share of all waiting that each rule causes, also while the machine was full.
 
     Keys are numbers of limits (``1``) and windows (``window1``), as for ``whatif --lift``, and
     ``nodes``: enough was free, but on no node.
     """
     waited = float(jobs["wait_s"].sum() or 0)
     held = jobs.filter(pl.col("rule").is_not_null()).group_by("rule")
-    by_name = dict(held.agg(pl.col("cause_rule_free_s").sum()).iter_rows())
+    by_name = dict(held.agg(pl.col("cause_rule_s").sum()).iter_rows())
     numbers = [str(k) for k in range(1, len(pool.limits) + 1)]
     numbers += [f"window{k}" for k in range(1, len(pool.windows) + 1)]
     held_s = [by_name.get(name, 0.0) for name in account.rule_names(pool)]

@@ -35,8 +35,8 @@ def verify(report: Path, published: Path | None, config: Config, folder: Path) -
     ``config`` publishes.
 
     Raises:
-        UsageError: the report or the database does not exist.
-        ReportError: the file does not identify its report, or the PDF cannot be laid out.
+        UsageError: the report or the database does not exist, or the file identifies no report.
+        ReportError: the PDF cannot be laid out.
         StoreError: the database cannot be read.
     """
     with refusals(UsageError, report, "cannot be read"):
@@ -44,7 +44,7 @@ def verify(report: Path, published: Path | None, config: Config, folder: Path) -
     try:
         claim = identity.read(given)
     except ReportError as error:
-        raise ReportError(f"{report}: {error}") from error
+        raise UsageError(f"{report}: {error}") from error
     path = published or report.parent / "audit.duckdb"
     if published is None and not path.exists():
         if not config.clusters:

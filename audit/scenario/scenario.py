@@ -123,11 +123,15 @@ def changed(today: Scenario, change: ScenarioChange) -> Scenario:
 
     Raises:
         UsageError: a user, account or partition is unknown, an amount would fall below 1, or the
-            policy after the change does not use a setting; the message names the option.
+            policy after the change does not use a setting or has no priorities to order jobs by;
+            the message names the option.
     """
     pool = decided(today.pool, change)
     _refuse_unused(pool, change)
     attempts = today.attempts
+    recorded = change.policy.get("order") == Order.recorded
+    if recorded and attempts.height and attempts["priority"].is_null().all():
+        raise UsageError(f"--order recorded: no job of pool {pool.name!r} has a known priority")
     if change.without:
         _refuse_unknown(change.without, attempts["user"], pool, "--without-user", "user")
         attempts = attempts.filter(~pl.col("user").is_in(list(change.without)).fill_null(False))
@@ -135,7 +139,7 @@ def changed(today: Scenario, change: ScenarioChange) -> Scenario:
             raise UsageError("--without-user: no attempt would remain")
     named = [each.name for each in change.limits if each.kind == "partition" and each.name]
     for names, known, flag, kind in (
-        (change.walltimes_of, attempts["user"], "--walltimes", "user"),
+        (change.walltimes_of, attempts["user"], "--walltimes-of", "user"),
         (change.walltime_limits, today.attempts["partition"], "--max-walltime", "partition"),
         (named, today.attempts["partition"], "--limit", "partition"),
     ):
@@ -201,6 +205,13 @@ def _refuse_unknown(
             f"{flag} {unknown}: pool {pool.name!r} has no such {kind}; "
             + (f"it has {listed}" if there else "the log names none")
         )
+
+
+def require_known(limits: Iterable[Bound], attempts: pl.DataFrame) -> None:
+    """Raise UsageError where a limit is for a user, account or QOS that no attempt has."""
+    for each in limits:
+        if each.name and not attempts[each.kind].eq(each.name).any():
+            raise UsageError(f"--limit {each.kind}:{each.name}: the log has no such {each.kind}")
 
 
 def lifted(pool: Pool, names: Sequence[str]) -> Pool:
@@ -390,7 +401,7 @@ def _resized(pool: Pool, flag: str, size: Callable[[str, int], int]) -> Pool:
     )
     least = min((amount for step in after.steps for _, amount in step.amounts), default=0)
     if after.capacity < 1 or least < 0:
-        raise UsageError(f"{flag}: pool {pool.name!r} would have a negative capacity")
+        raise UsageError(f"{flag}: pool {pool.name!r} would have no capacity left")
     return after
 
 

@@ -209,7 +209,7 @@ def test_share_of_waiting_by_rule() -> None:
         {
             "wait_s": [100, 100, 200],
             "rule": [LIMIT, None, LIMIT],
-            "cause_rule_free_s": [80.0, 0.0, 20.0],
+            "cause_rule_s": [80.0, 0.0, 20.0],
             "cause_nodes_s": [0.0, 100.0, 100.0],
         }
     )

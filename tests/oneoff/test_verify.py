@@ -6,7 +6,7 @@ import pytest
 
 from audit import config
 from audit.config.places import Site
-from audit.errors import ReportError, UsageError
+from audit.errors import UsageError
 from audit.nightly.run import run
 from audit.oneoff.audit import AuditOptions, audit
 from audit.oneoff.verify import Reproduction, verify
@@ -53,7 +53,7 @@ def test_a_one_off_report_is_recreated_and_edits_are_found(
 
     texts = {"<html></html>": "contains no identity", "fairaudit-report:e30=": "edited"}
     for text, said in texts.items():
-        with pytest.raises(ReportError, match=said):
+        with pytest.raises(UsageError, match=said):
             _verify(write(tmp_path / "x.html", text), made.database)
     with pytest.raises(UsageError, match="--db"):
         _verify(write(tmp_path / "y.html", page))

@@ -75,7 +75,11 @@ def test_another_number_of_nodes() -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (ScenarioChange(capacity=Amount(-4, True)), "negative capacity"),
+        (
+            ScenarioChange(policy={"order": Order.recorded}),
+            "--order recorded: no job of pool 'all' has a known priority",
+        ),
+        (ScenarioChange(capacity=Amount(-4, True)), "no capacity left"),
         (ScenarioChange(nodes=Amount(1, True)), "does not say how many nodes"),
         (ScenarioChange(nodes=Amount(1, True), capacity=Amount(9, False)), "give one of them"),
         (ScenarioChange(without=("nobody",)), "pool 'all' has no such user"),

@@ -71,7 +71,7 @@ def lead(
 def _untested(agreement: float | None) -> str:
     known = "how far the replayed policy agrees with the observed starts is not known"
     if agreement is not None:
-        share = wording.rough_percent(agreement)
+        share = wording.rough_percent(min(agreement, KNOWN - 0.01))  # not "65 %"
         known = f"the replayed policy agrees with {share} of the observed starts"
     return f"No effect is shown: {known}, and {wording.rough_percent(KNOWN)} are required."
 

@@ -25,7 +25,7 @@ from audit.pipeline.opening import ClusterLog, pools
 from audit.report import wording
 from audit.report.study.cells import StudyCell, studied
 from audit.scenario.ownership import EQUAL_SHARES
-from audit.scenario.scenario import Scenario, ScenarioChange, changed
+from audit.scenario.scenario import Scenario, ScenarioChange, changed, require_known
 from audit.scenario.whatif import comparison, options
 from audit.scenario.whatif.comparison import MOST_MISSED, NOT_AGREEING, NOT_REPRODUCED
 
@@ -98,7 +98,12 @@ def scenario(
     change: ScenarioChange,
     configured: FairshareInputs,
 ) -> Scenario:
-    """Return a pool as it is today, with usage where it or the change needs it."""
+    """Return a pool as it is today, with usage where it or the change needs it.
+
+    Raises:
+        UsageError: a limit of the change is for a user, account, partition or QOS that is unknown.
+    """
+    require_known(change.limits, described)
     orders = {pool.policy.order, change.policy.get("order"), pool.fair_order}
     ranked = EQUAL_SHARES
     if by_usage := sorted({*BY_USAGE} & orders):
@@ -127,8 +132,8 @@ def _compared(
         today.pool.name,
         today.pool.policy.name,
         after.pool.policy.name,
-        comparison.whole(before, today.pool, (first, last)),
-        comparison.whole(then, after.pool, (first, last)),
+        comparison.whole(before, today.pool, (first, last), then),
+        comparison.whole(then, after.pool, (first, last), before),
         parts,
         comparison.replay_error(today.attempts, before),
         agreement,

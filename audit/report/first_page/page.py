@@ -64,8 +64,8 @@ class PageFacts:
     agreement: float | None
     changes: tuple[Advice, ...]  # tested changes that saved much of the waiting
     tried: int
-    reproduced: bool = True
-    """Whether the replay of today's rules has about the observed waits."""
+    untested: str = ""
+    """Outcome that explains why no change could be judged (``Advised.untested``)."""
     part: bool = False
     """Whether the log is a part of the workload, which hides free capacity."""
     missing_days: int = 0

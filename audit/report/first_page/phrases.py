@@ -281,11 +281,16 @@ UNTESTED: Final = (
 UNKNOWN_REPLAY: Final = "No change was tested: it is not known how well a replay matches this log."
 UNTESTED_PART: Final = "No change was tested: the log holds only a part of the jobs."
 NONE_HELPED: Final = "No change clearly saves {share} of the waiting: {n} {were} tested."
-NOT_REPRODUCED: Final = (
-    "No change was tested: a replay of today’s rules misses the observed waits by over a quarter."
-)
-NONE_TESTED: Final = "No change was tested."
-OWN_ALONE: Final = "No change was tested: jobs waited for others of the same user."
+NONE_TESTED: Final = "No change was tested: no advice was computed."
+WHY_UNTESTED: Final = {
+    "few_users": "No change was tested: fewer than 10 users had jobs.",
+    "few_days": "No change was tested: jobs arrived on fewer than 20 days.",
+    "short_waits": "No change was tested: jobs waited under a minute on average.",
+    "not_tried": "No change was tested: the computing time for advice was too short.",
+    "not_reproduced": "No change was tested: a replay of today’s rules misses the observed waits "
+    "by over a quarter.",
+}
+"""By the outcome of all changes (view ``advice``)."""
 HARDLY: Final = "Nothing: hardly any job waits."
 
 # --- how far to trust this -----------------------------------------------------------------------

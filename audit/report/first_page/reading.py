@@ -193,7 +193,7 @@ class _Reading:
             agreement=self._agreement(),
             changes=self._changes(waited - outside, named),
             tried=len(pool[Advised].tried),
-            reproduced=pool[Advised].reproduced,
+            untested=pool[Advised].untested,
             part=bool(contents.part),
             missing_days=missing_days(contents),
             thresholds=thresholds.model_dump(exclude={"fail"}),
@@ -384,8 +384,8 @@ class _Reading:
 
     def _agreement(self) -> float | None:
         of = {"cluster": self.contents.cluster, "period": self.contents.span.name}
-        ((value,),) = queries.rows(self.con, "first_page/agreement", **of, pool=self.pool.name)
-        return None if value is None else float(value)
+        ((best,),) = queries.rows(self.con, "first_page/agreement", **of, pool=self.pool.name)
+        return None if best is None else self.pool[Advised].judged(float(best))
 
 
 def _days(from_time: int, to_time: int) -> int:

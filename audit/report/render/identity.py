@@ -77,7 +77,7 @@ def read(report: bytes) -> ClaimedReport:
     for part in _parts(report):
         if found := _FOUND.search(part):
             return _claim(found[1])
-    raise ReportError("it contains no identity: fairaudit did not make it, or it was edited")
+    raise ReportError("it contains no identity of a report: it is another file, or it was edited")
 
 
 def _claim(word: bytes) -> ClaimedReport:

@@ -120,14 +120,17 @@ def advise(
         agreement: of the pool's policy, 0 to 1; None: not known. Below ``KNOWN``, none is replayed.
 
     Returns:
-        No rows where there are too few users or days, or where hardly any job waited.
+        A row for each change; without a budget, none.
     """
-    if budget_s <= 0 or not _much_waited(scenario.attempts, period):
+    if budget_s <= 0:
         return NOTHING
     today = scenario.but(attempts=_of_interest(scenario, period))
     found = candidates(today, shares)
+    why = _unfit(scenario.attempts, period)
     if agreement is None or agreement < KNOWN:
-        results = [_Result(one, Judgement.not_agreeing) for one in found]
+        why = Judgement.not_agreeing
+    if why is not None:
+        results = [_Result(one, why) for one in found]
     else:
         tried, left_out = affordable(today, found, period, budget_s)
         results = _tried(today, tried, period, seed, executor) if tried else []
@@ -145,14 +148,18 @@ _READ: Final = (
 """The columns of subjects: all others would be copied."""
 
 
-def _much_waited(attempts: pl.DataFrame, period: Period) -> bool:
-    """Return whether enough jobs, of enough users and days, waited in a period."""
+def _unfit(attempts: pl.DataFrame, period: Period) -> Judgement | None:
+    """Return why no change can be judged by the jobs of a period; None: one can be."""
     subjects = population.ended(population.in_period(attempts.select(_READ), period))
-    if subjects.is_empty() or subjects["wait_s"].sum() < judging.WORTH_S * subjects.height:
-        return False
-    _, day = judging.stretches(subjects["arrival_time"].to_numpy())
-    enough = len(np.unique(day)) >= judging.LEAST_STRETCHES
-    return enough and subjects["user"].n_unique() >= judging.LEAST_USERS
+    stretch, _ = judging.stretches(subjects["arrival_time"].to_numpy())
+    why = judging.too_few(_users(subjects), stretch)
+    short = subjects["wait_s"].sum() < judging.WORTH_S * subjects.height
+    return Judgement.short_waits if why is None and short else why
+
+
+def _users(subjects: pl.DataFrame) -> Ints:
+    """Return the number of each attempt's user, ≥ 0."""
+    return subjects["user"].rank("dense").fill_null(0).to_numpy().astype(np.int64)
 
 
 def _of_interest(scenario: Scenario, period: Period) -> pl.DataFrame:
@@ -193,10 +200,10 @@ def _tried(
     """Replay and judge changes."""
     compared, users, after, never = _replayed(today, tried, period, executor)
     verdicts: dict[str, ChangeVerdict] = {}
-    left = Judgement.unsupported
+    left = judging.too_few(compared.user, compared.stretch) or Judgement.unsupported
     if not judging.reproduces(compared):
         left = Judgement.not_reproduced
-    elif after and judging.enough(compared):
+    elif after and left is Judgement.unsupported:
         differences = np.array([wait - compared.wait for wait in after.values()])
         verdicts = dict(zip(after, judging.judge(compared, differences, seed), strict=True))
     results = []
@@ -248,7 +255,7 @@ def _replayed(
     classes = {name: k for k, name in enumerate(population.width_classes())}
     width = subjects["width_class"].replace_strict(classes, default=-1, return_dtype=pl.Int64)
     compared = Comparable(
-        subjects["user"].rank("dense").fill_null(0).to_numpy().astype(np.int64),
+        _users(subjects),
         *(stretch, day, width.to_numpy()),
         similar.walltime_class(subjects["walltime_s"]),
         (begun[rows] - arrival).astype(np.float64),

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from itertools import islice, zip_longest
+from itertools import zip_longest
 from typing import Any, Final, NamedTuple
 
 import polars as pl
@@ -28,7 +28,6 @@ from audit.scenario.whatif.options import title, written
 from audit.words import kind_of
 
 DEPTHS: Final = (2, 4, 8)  # numbers of reservations that are tried
-EACH: Final = 8  # largest number of limits, and of windows, that are tried
 CAUSES: Final = 0.05  # share of all waiting from which on a rule is tried
 OVERASKING: Final = 10  # number of users whose walltimes are shortened
 TWICE: Final = Fraction(2)
@@ -106,7 +105,7 @@ def _ruled(
     if shares is not None:
         rules = {name: rule for name, rule in rules.items() if shares.get(name, 0.0) >= CAUSES}
         rules = dict(sorted(rules.items(), key=lambda one: -shares.get(one[0], 0.0)))
-    for name, rule in islice(rules.items(), EACH):
+    for name, rule in rules.items():
         yield {"lift": (name,)}
         if (bound := bound_of(rule)) is not None:
             yield {"relax": {name: 2 * max(getattr(rule, bound), 1)}}

@@ -57,6 +57,10 @@ class Judgement(StrEnum):
     """Some attempts that start today never would."""
     not_agreeing = "not_agreeing"
     """Too few of the observed starts agree with the replayed policy, so nothing is replayed."""
+    few_users = "few_users"
+    few_days = "few_days"
+    short_waits = "short_waits"
+    """Too few users, too few days with arrivals, or too short waits to judge any change."""
     not_reproduced = "not_reproduced"
     """The replay of today misses the observed mean wait."""
 
@@ -107,12 +111,11 @@ class ChangeVerdict(NamedTuple):
     whose observed wait the replay of today misses."""
 
 
-def enough(compared: Comparable) -> bool:
-    """Return whether there are enough users and stretches of time for intervals."""
-    return (
-        len(np.unique(compared.user)) >= LEAST_USERS
-        and len(np.unique(compared.stretch)) >= LEAST_STRETCHES
-    )
+def too_few(users: Ints, stretch: Ints) -> Judgement | None:
+    """Return whether users or stretches of time are too few for intervals; None: neither."""
+    if len(np.unique(users)) < LEAST_USERS:
+        return Judgement.few_users
+    return Judgement.few_days if len(np.unique(stretch)) < LEAST_STRETCHES else None
 
 
 def believed(compared: Comparable, rows: Bools | slice = slice(None)) -> bool:
@@ -162,7 +165,7 @@ def judge(compared: Comparable, differences: Floats, seed: int) -> tuple[ChangeV
     """Judge each of k changes.
 
     Args:
-        compared: the attempts, ``enough`` of them, and ``believed``.
+        compared: the attempts, not ``too_few``, and ``believed``.
         differences: [k, n], the wait after each change less today's, s.
     """
     worst = worst_off(compared)

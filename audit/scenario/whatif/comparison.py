@@ -289,8 +289,13 @@ class Whole(NamedTuple):
     nuwt_deviation: float | None
 
 
-def whole(played: pl.DataFrame, pool: Pool, span: tuple[int, int]) -> Whole:
-    """Return the figures of one whole schedule; ``span`` is first and last arrival, epoch s."""
+def whole(played: pl.DataFrame, pool: Pool, span: tuple[int, int], other: pl.DataFrame) -> Whole:
+    """Return the figures of one whole schedule.
+
+    Args:
+        span: first and last arrival, epoch s.
+        other: the schedule to compare it with; NUWT is that of attempts that ended in both.
+    """
     first, last = span
     edges = sorted({first, last, *(s.since for s in pool.steps if first < s.since < last)})
     end = played.select(pl.max_horizontal("end_time", "start_time").max()).item()
@@ -298,7 +303,8 @@ def whole(played: pl.DataFrame, pool: Pool, span: tuple[int, int]) -> Whole:
     if len(edges) > 1:
         capacities = [max(pool.capacity_at(edge), 1) for edge in edges[:-1]]
         activity = performance.activity(played, capacities, edges, max(int(end or last), last))
-    spread = users.dispersion(users.by_entity(played, "user"))
+    both = played.join(ended(other).select(KEYS), on=KEYS, how="semi", nulls_equal=True)
+    spread = users.dispersion(users.by_entity(both, "user"))
     return Whole(
         attempts=ended(played).height,
         never_started=played.filter("replayed")["replayed_start_time"].null_count(),

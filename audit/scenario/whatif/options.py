@@ -37,6 +37,8 @@ def change(**given: Any) -> ScenarioChange:
         for name, (field, reader) in _READERS.items()
         if given.get(name) not in (None, [])
     }
+    if "walltimes_of" in read and "walltimes" not in read:
+        raise UsageError("--walltimes-of: pass --walltimes too, such as --walltimes exact")
     policy = {key: given[key] for key in Policy._fields if given.get(key) is not None}
     return ScenarioChange(policy=policy, **read)
 
@@ -130,7 +132,7 @@ def _amount(flag: str) -> Callable[[str], Amount]:
         except ValueError:
             raise UsageError(f"{flag} {text}: not a whole number") from None
         if not least <= value <= _LARGEST:
-            raise UsageError(f"{flag} {text}: a whole number from {least} to {_LARGEST}")
+            raise UsageError(f"{flag} {text}: must be from {least} to {_LARGEST}")
         return Amount(value, relative)
 
     return read

@@ -213,3 +213,10 @@ def test_jobs_that_start_under_the_change_alone_are_counted_first() -> None:
     assert text.startswith(
         "3 jobs would start under this change alone. The waits below leave them out. In a replay"
     )
+
+
+def test_an_agreement_just_below_what_is_required_is_not_rounded_up_to_it() -> None:
+    row = without(CLEAR, NOT_AGREEING)
+    fidelity = pl.DataFrame(schema=FIDELITY_SCHEMA)
+    told = lead(pl.DataFrame([row], schema=COMPARED), fidelity, 0.6496)
+    assert "agrees with 64 % of the observed starts, and 65 % are required." in told

@@ -173,7 +173,7 @@ def pages(draw: st.DrawFn) -> PageFacts:
         "agreement": draw(st.sampled_from([None, 0.23, 0.8])),
         "tried": draw(st.integers(0, 3)),
         "changes": draw(st.sampled_from([(), (sample.advice(),), ADVISED])),
-        "reproduced": draw(st.booleans()),
+        "untested": draw(st.sampled_from(["", "few_users", "not_reproduced"])),
         "cancelled_s": draw(st.sampled_from([0.0, 90_000.0])),
         "lacked": draw(st.sampled_from([None, ("cpus", 0.9), ("gpus", 0.4)])),
         "queues": draw(st.sampled_from([(), QUEUES])),
@@ -184,7 +184,7 @@ def pages(draw: st.DrawFn) -> PageFacts:
                                                                     without_queue=9_000)])),
     }  # fmt: skip
     if chosen["changes"]:  # replays agree with the log, and the log is whole
-        chosen |= {"agreement": 0.8, "reproduced": True, "part": False}
+        chosen |= {"agreement": 0.8, "untested": "", "part": False}
     return facts(**chosen)
 
 

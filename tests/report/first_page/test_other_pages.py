@@ -145,7 +145,7 @@ def test_a_log_of_one_user_repeats_nothing(
     assert [group.title.plain for group in page.who] == ["Most waiting"]
     assert (page.who_sub.plain, page.size_note.plain, page.who_foot.plain) == ("", "", "")
     assert [one.plain for one in page.to_try] == [
-        "No change was tested: jobs waited for others of the same user."
+        "No change was tested: fewer than 10 users had jobs."
     ]
     assert "Who" not in dict(outcome.lines)
 

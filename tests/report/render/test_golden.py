@@ -43,7 +43,7 @@ def contents() -> Contents:
     trend = Trend("month", (), (change,), "2026-09", passed_before={"user": frozenset({"anna"})})
     part = having(
         part,
-        Advised((advice,), (advice.title,), agrees=True),
+        Advised((advice,), (advice.title,)),
         trend,
         Elsewhere(660.0, 640.0, 20, 3_600_000.0, 3_240_000.0),
         widths=(narrow, wide),

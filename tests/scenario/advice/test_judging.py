@@ -142,10 +142,12 @@ def test_a_class_of_few_users_or_attempts_is_not_the_worst_off() -> None:
 
 
 @pytest.mark.parametrize(
-    ("users", "weeks", "expected"), [(10, 20, True), (9, 20, False), (10, 19, False)]
+    ("users", "weeks", "why"),
+    [(10, 20, None), (9, 20, Judgement.few_users), (10, 19, Judgement.few_days)],
 )
-def test_how_many_are_enough(users: int, weeks: int, expected: bool) -> None:
-    assert judging.enough(compared(users, weeks)) is expected
+def test_how_many_are_too_few(users: int, weeks: int, why: Judgement | None) -> None:
+    of = compared(users, weeks)
+    assert judging.too_few(of.user, of.stretch) is why
 
 
 @pytest.mark.parametrize(

@@ -153,13 +153,26 @@ def test_all_users_gain_from_a_pool_of_twice_the_size() -> None:
     back = compared(as_now, before, Draws(1)).filter(pl.col("measure") == "wait_mean")
     assert set(back["outcome"]) == {"loses"}
     span = (0, 17 * 86_400)
-    one = whole(before, today.pool, span)
-    two = whole(then, after.pool, span)
+    one = whole(before, today.pool, span, then)
+    two = whole(then, after.pool, span, before)
     assert one.utilization == pytest.approx(17 * 7_200 / span[1])
     assert two.utilization == pytest.approx(17 * 3_600 / span[1])
     assert (one.attempts, one.never_started, one.span_s) == (36, 0, span[1] + 7_200)
     assert one.uwt == pytest.approx(3 * 3_600 / (6 * 3_600 * 4))
     assert one.loss_of_capacity == pytest.approx(0)
+
+
+def test_nuwt_of_users_is_over_attempts_that_start_in_both_replays() -> None:
+    hour = 3_600
+    narrow = [(0, hour * k, hour * (k + 1), 3, f"u{k}") for k in (0, 1, 0, 1)]
+    wide = [(0, hour * (2 + k), hour * (3 + k), 4, f"u{k % 2}") for k in range(4)]
+    today = scenario(*narrow, *wide)
+    after = changed(today, ScenarioChange(capacity=Amount(3, False)))  # too small for the wide ones
+    before, then = played(today), played(after)
+    one = whole(before, today.pool, (0, hour), then)
+    two = whole(then, after.pool, (0, hour), before)
+    assert (one.attempts, two.attempts, two.never_started) == (8, 4, 4)
+    assert (one.uwt, one.nuwt_deviation) == (two.uwt, two.nuwt_deviation)
 
 
 def test_one_user_s_burst_left_out() -> None:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from audit.metrics.attempts.fidelity import KNOWN
 from audit.report.figures import Figure
 
 
@@ -41,7 +42,10 @@ class Advised:
     tried: tuple[str, ...] = ()  # titles of all replayed changes
     not_tried: tuple[str, ...] = ()  # titles of changes beyond the budget
     agreement: float | None = None  # of the replayed policy with the observed starts
-    agrees: bool = True  # whether it suffices (SPEC §11); else nothing is replayed
-    reproduced: bool = True  # whether the replay of today has the observed mean wait (SPEC §11)
+    untested: str = ""  # outcome that explains why no change could be judged; empty: some could
     never_start: tuple[tuple[str, int], ...] = ()  # titles, and jobs that would never start
     part: bool = False  # whether the log is a part of the workload, so that none was tried
+
+    def judged(self, best: float) -> float:
+        """Return the best agreement of any policy; if it suffices, that of the replayed one."""
+        return best if best < KNOWN or self.agreement is None else self.agreement

@@ -3,7 +3,7 @@
 No change is replayed if the policy does not agree with the log (SPEC §11).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -20,7 +20,6 @@ from audit.report.sections.advice.record import Advice, AdvicePart, Advised
 from audit.report.sections.causes.record import RuleTime
 from audit.report.sections.fair_starts.record import Fidelity, fidelity_of
 from audit.report.sections.trust.section import (
-    ALL,
     LONGEST_TITLE,
     MOST_CHANGES,
     MOST_OF_TITLE,
@@ -32,8 +31,8 @@ from audit.report.sections.who import page_one
 from audit.report.source import ReportSection, SectionSource
 from audit.store.database import quote_text
 
-_UNTRIED: Final = ("not_tried", "not_agreeing")
-"""Outcomes of changes that were not replayed."""
+_UNFIT: Final = ("not_agreeing", "few_users", "few_days", "short_waits")
+"""Outcomes of periods in which no change is replayed."""
 ADVISED: Final = 3
 """Most changes that are advised."""
 GROWTH: Final = 0.1
@@ -60,13 +59,19 @@ def _advised(rows: pl.DataFrame, resource: str, fit: Fidelity | None) -> Advised
     advised = [group for group in changes if group["place"][0] is not None]
     return Advised(
         tuple(_advice(group, resource) for group in advised[:ADVISED]),
-        tuple(one["title"] for one in each if one["outcome"] not in _UNTRIED),
+        tuple(one["title"] for one in each if one["outcome"] not in (*_UNFIT, "not_tried")),
         tuple(one["title"] for one in each if one["outcome"] == "not_tried"),
         None if fit is None else fit.of_policy,
-        agrees=all(one["outcome"] != "not_agreeing" for one in each),
-        reproduced=all(one["outcome"] != "not_reproduced" for one in each),
+        _untested([one["outcome"] for one in each]),
         never_start=tuple((one["title"], one["never_start"]) for one in each if one["never_start"]),
     )
+
+
+def _untested(outcomes: Sequence[str]) -> str:
+    """Return the outcome that explains why no change could be judged; empty if some could."""
+    if {*outcomes} == {"not_tried"}:
+        return "not_tried"
+    return next((one for one in outcomes if one in (*_UNFIT, "not_reproduced")), "")
 
 
 def _advice(rows: pl.DataFrame, resource: str) -> Advice:
@@ -140,20 +145,14 @@ def nothing(advised: Advised) -> str:
         return ""
     if advised.part:
         return part.ADVICE
-    if not advised.agrees:
+    if advised.untested == "not_agreeing":
         known = "how far the replayed policy agrees with the observed starts is not known"
         if advised.agreement is not None:
-            agreement = wording.percent(advised.agreement)
+            agreement = wording.percent(min(advised.agreement, KNOWN - 0.001))  # not "65.0 %"
             known = f"the replayed policy agrees with {agreement} of the observed starts"
-        return f"No change was tried: {known}, and {wording.percent(KNOWN)} are required."
-    if not advised.tried:
-        why = "too few jobs waited, or the audit was run without advice"
-        if advised.not_tried:
-            why = f"the budget was too small for {wording.plural(len(advised.not_tried), 'change')}"
-        return f"No change was tried: {why}."
-    if not advised.reproduced:
-        missed = "a replay of today's rules misses the observed mean wait by more than a quarter"
-        return f"No change is advised: {missed}."
+        return f"No change was tested: {known}, and {wording.percent(KNOWN)} are required."
+    if advised.untested or not advised.tried:
+        return phrases.WHY_UNTESTED.get(advised.untested, phrases.NONE_TESTED)
     tried = wording.plural(len(advised.tried), "change")
     none = f"No change is advised: replays of {tried} on this log show no significant benefit."
     return " ".join(filter(None, (never(advised), none)))
@@ -236,16 +235,14 @@ def to_try(facts: PageFacts, most_changes: int = MOST_CHANGES) -> tuple[Sentence
     elif facts.part:
         last = say(phrases.UNTESTED_PART)
     elif not usable:
-        share = Slot(amounts.short_share(facts.agreement), "agreement of the replay")
+        below = min(facts.agreement, USABLE - 0.01)  # not "65 %"
+        share = Slot(amounts.short_share(below), "agreement of the replay")
         last = say(phrases.UNTESTED, share=share)
-    elif not facts.reproduced:
-        last = say(phrases.NOT_REPRODUCED)
-    elif not facts.changes and facts.tried:
+    elif facts.untested or not (facts.changes or facts.tried):
+        last = say(phrases.WHY_UNTESTED.get(facts.untested, phrases.NONE_TESTED))
+    elif not facts.changes:
         n, were = Slot(str(facts.tried), "changes tested"), "was" if facts.tried == 1 else "were"
         last = say(phrases.NONE_HELPED, share=amounts.short_share(MUCH), n=n, were=were)
-    elif not found:
-        own = facts.causes.get("own", 0.0) >= ALL
-        last = say(phrases.OWN_ALONE if own else phrases.NONE_TESTED)
     return (*found[: 2 if last else 3], *([last] if last else []))
 
 
@@ -304,8 +301,10 @@ def _questions(facts: PageFacts) -> Iterator[Sentence]:
         yield say(phrases.WHY_OVERTAKEN, who=carried)
     if shares.get("rule", 0.0) >= MUCH and facts.rules:
         rule = facts.rules[0]
-        if not any(rule.name in change.title for change in facts.changes[:MOST_CHANGES]):
-            yield _of_rule(rule, ended=rule.name in facts.ended)
+        ended = rule.name in facts.ended
+        changed = any(rule.name in change.title for change in facts.changes[:MOST_CHANGES])
+        if not changed and (ended or _held_while_free(facts) >= MUCH):
+            yield _of_rule(rule, ended=ended)
     if shares.get("nodes", 0.0) >= MUCH:
         yield say(phrases.TO_SPREAD)
     if shares.get("none", 0.0) >= NO_REASON:
@@ -315,6 +314,12 @@ def _questions(facts: PageFacts) -> Iterator[Sentence]:
             yield say(phrases.ASK_REASON, reason=reason, resources=resources)
         else:
             yield say(phrases.TO_ASK, jobs=page_one.held(facts), resources=resources)
+
+
+def _held_while_free(facts: PageFacts) -> float:
+    """Return the share of all waiting in which the first rule held jobs while enough was free."""
+    total = sum(rule.waiting_s for rule in facts.rules)
+    return facts.causes["rule"] * facts.rules[0].free_s / total if total else 0.0
 
 
 def _of_rule(rule: RuleTime, *, ended: bool) -> Sentence:

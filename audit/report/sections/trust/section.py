@@ -160,7 +160,7 @@ def lines(facts: PageFacts) -> tuple[Sentence, ...]:
     made = [next_file(facts)]
     if facts.decision.word is not Word.QUIET:
         usable = facts.agreement is not None and facts.agreement >= USABLE
-        if usable and facts.reproduced and (facts.changes or facts.tried):
+        if usable and not facts.untested and (facts.changes or facts.tried):
             share = Slot(amounts.short_share(facts.agreement), "agreement of the replay")
             made.append(say(phrases.REPLAY, share=share))
         made += [order(facts), _close(facts)]

@@ -84,10 +84,11 @@ def test_who_waits_longer_after_a_change(losers: tuple[AdvicePart, ...], text: s
             ["To ask", "No change clearly saves 5 % of the waiting: 3 were"],
         ),
         (
-            {"agreement": 0.8, "tried": 3, "reproduced": False},
+            {"agreement": 0.8, "tried": 3, "untested": "not_reproduced"},
             ["To ask", "No change was tested: a replay of today’s rules misses"],
         ),
         ({"agreement": 0.23}, ["To ask", "No change was tested: a replay matches 23 %"]),
+        ({"agreement": 0.6496}, ["To ask", "No change was tested: a replay matches 64 %"]),
     ],
 )
 def test_what_to_try_in_order(given: dict[str, Any], texts: list[str]) -> None:
@@ -104,6 +105,12 @@ def test_a_rule_that_has_ended_is_to_be_confirmed_and_not_decided() -> None:
     assert to_try(over)[0].plain == (
         "To ask: did the daytime closure for jobs over 4 h end, as the log shows?"
     )
+
+
+def test_a_rule_that_holds_jobs_only_while_the_machine_is_full_raises_no_question() -> None:
+    full = RULE._replace(free_s=RULE.waiting_s / 9)
+    of = facts(causes=causes(rule=0.4, earlier=0.3), rules=(full,))
+    assert [one.plain for one in to_try(of) if "To decide" in one.plain] == []
 
 
 def test_a_limit_of_the_whole_machine_that_ended_may_be_a_smaller_machine() -> None:
@@ -145,11 +152,18 @@ def test_of_an_order_that_hurts_the_reason_is_asked_first(number: int, who: str)
     assert to_try(of)[0].plain == f"{asked}{who}?"
 
 
-def test_without_any_question_or_replay_no_change_was_tested() -> None:
-    idle = {"agreement": 0.9, "changes": (), "tried": 0}
-    own = facts(causes=causes(own=0.97, earlier=0.03), **idle)
-    assert [one.plain for one in to_try(own)] == [
-        "No change was tested: jobs waited for others of the same user."
-    ]
-    other = facts(causes=causes(own=0.6, earlier=0.4), **idle)
-    assert [one.plain for one in to_try(other)] == ["No change was tested."]
+@pytest.mark.parametrize(
+    ("untested", "why"),
+    [
+        ("few_users", "fewer than 10 users had jobs"),
+        ("few_days", "jobs arrived on fewer than 20 days"),
+        ("short_waits", "jobs waited under a minute on average"),
+        ("not_tried", "the computing time for advice was too short"),
+        ("", "no advice was computed"),
+    ],
+)
+def test_page_one_says_last_why_no_change_was_tested(untested: str, why: str) -> None:
+    of = facts(agreement=0.9, changes=(), tried=0, untested=untested)
+    asked, last = (one.plain for one in to_try(of))
+    assert asked.startswith("To ask: ")
+    assert last == f"No change was tested: {why}."

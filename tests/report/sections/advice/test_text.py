@@ -94,14 +94,14 @@ def _read(con: Connection) -> Advised:
 def test_the_report_states_that_nothing_was_tried(con: Connection) -> None:
     found = _read(con)
     assert found == Advised()
-    assert advice.nothing(found).startswith("No change was tried")
+    assert advice.nothing(found) == "No change was tested: no advice was computed."
     assert advice.never(found) == ""
 
 
 def test_the_report_states_what_no_budget_allowed(con: Connection) -> None:
     _tried(con, place=None, outcome="not_tried")
-    assert (
-        advice.nothing(_read(con)) == "No change was tried: the budget was too small for 1 change."
+    assert advice.nothing(_read(con)) == (
+        "No change was tested: the computing time for advice was too short."
     )
 
 
@@ -141,7 +141,7 @@ def test_what_helps_is_reported_with_who_loses(con: Connection) -> None:
     found = _read(con)
     (one,) = found.changes
     assert [loser.label for loser in one.losers] == ["1", "2"]  # 500 · 240 > 10 · 3600
-    assert found.agrees
+    assert found.untested == ""
     assert advice.never(found) == advice.nothing(found) == ""
     assert advice.sentences(one) == (
         "Reserve for the first four in the queue instead of one. 65–128-CPU jobs wait 9 h less "
@@ -159,11 +159,21 @@ def test_nothing_is_tried_under_a_policy_that_the_log_contradicts(con: Connectio
     _fit(con, 0.36)
     _tried(con, place=None, outcome="not_agreeing", never_start=None)
     found = _read(con)
-    assert (found.agrees, found.tried) == (False, ())
+    assert (found.untested, found.tried) == ("not_agreeing", ())
     assert advice.nothing(found) == (
-        f"No change was tried: the replayed policy agrees with {percent(0.36)} of the observed "
+        f"No change was tested: the replayed policy agrees with {percent(0.36)} of the observed "
         f"starts, and {percent(0.65)} are required."
     )
+
+
+def test_the_agreement_of_the_replayed_policy_counts_where_another_one_would_do(
+    con: Connection,
+) -> None:
+    _fit(con, 0.36)
+    _tried(con, place=None, outcome="not_agreeing", never_start=None)
+    found = _read(con)
+    assert (found.judged(0.99), found.judged(0.64)) == (0.36, 0.64)
+    assert Advised().judged(0.99) == 0.99
 
 
 def test_classes_of_walltimes_lose_too_and_chance_effects_are_stated(con: Connection) -> None:
@@ -243,6 +253,6 @@ def test_changes_under_which_jobs_never_start_are_named_first(con: Connection) -
 def test_nothing_is_advised_where_the_replay_misses_the_observed_wait(con: Connection) -> None:
     _tried(con, place=None, outcome="not_reproduced", never_start=0)
     assert advice.nothing(_read(con)) == (
-        "No change is advised: a replay of today's rules misses the observed mean wait by more "
-        "than a quarter."
+        "No change was tested: a replay of today’s rules misses the observed waits by over a "
+        "quarter."
     )

@@ -97,7 +97,7 @@ def test_the_agreement_of_a_replay_is_stated_where_it_was_used() -> None:
     assert "Replay: it matches 100 % of the decisions." in [
         line.plain for line in trust_text.lines(of)
     ]
-    missed = trust_text.lines(replace(of, reproduced=False))
+    missed = trust_text.lines(replace(of, untested="not_reproduced"))
     assert not any(line.plain.startswith("Replay") for line in missed)
 
 
