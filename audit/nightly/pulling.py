@@ -347,7 +347,7 @@ class _Pull:
                     counts = f"{taken.records:,} records, {taken.refused:,} refused"
                     others = f", {taken.elsewhere:,} of other clusters" if taken.elsewhere else ""
                     work.night.read.append(f"{taken.file}: {counts}{others}")
-                if not taken.records and source.files:
+                if source.files and not (taken.records or taken.known):
                     work.night.warnings.append(f"{taken.file}: contains no records of jobs")
             if intake and intake.kept_out:
                 unread += intake.kept_out

@@ -315,3 +315,13 @@ def test_a_command_that_prints_local_times_of_its_own_is_read_again(tmp_path: Pa
     follows = LOCAL.replace("T1", "T0")
     write(text, follows)
     assert night(site(tmp_path, zone="UTC", sources=(source,)), tmp_path).warnings == []
+
+
+def test_logs_with_one_text_and_no_records_are_reported_once(tmp_path: Path) -> None:
+    """As ``sacct`` prints them on idle days: a header row alone."""
+    sources = ({"files": "logs/*.txt"},)
+    settings = site(tmp_path, zone="UTC", sources=sources)
+    for name in "123":
+        new(write(tmp_path / "logs" / f"{name}.txt", LOCAL.splitlines(keepends=True)[0]), age_s=DAY)
+    assert night(settings, tmp_path).warnings == ["1.txt: contains no records of jobs"]
+    assert night(settings, tmp_path).warnings == []
