@@ -121,6 +121,10 @@ class LockedError(StoreError):
     exit_code = 75
 
 
+class OtherVersionError(StoreError):
+    """Another version of fairaudit made the database, or it was changed."""
+
+
 class UnwritableError(StoreError):
     """The database's place lacks permissions: change them or choose another place."""
 

@@ -76,7 +76,7 @@ def scratch(parent: Path) -> Iterator[Path]:
     """Yield a new folder in ``parent`` that is removed when the block ends.
 
     Folders that killed processes left there are removed first. Raises OSError if nothing can be
-    written in ``parent``.
+    written in ``parent``; one without a file's name, as of a full disk, gets that of ``parent``.
     """
     sweep_scratch(parent)
     with ExitStack() as until:
@@ -88,7 +88,12 @@ def scratch(parent: Path) -> Iterator[Path]:
             except (FileNotFoundError, LockedError):  # another process swept it before it was held
                 continue
         until.callback(shutil.rmtree, place, ignore_errors=True)
-        yield place
+        try:
+            yield place
+        except OSError as error:
+            if error.filename is None:
+                error.filename = str(parent)
+            raise
 
 
 def sweep_scratch(parent: Path) -> None:

@@ -340,7 +340,7 @@ def _take_in_all(
     return taken
 
 
-_AGAIN: Final = "was read before by other columns: its records are replaced"
+_AGAIN: Final = "was read before by other columns, or in another zone: its records are replaced"
 
 
 def _names_held(held: pl.DataFrame, log: Opened) -> Iterable[str]:

@@ -355,5 +355,6 @@ def failed(path: Path, error: sqlite3.Error) -> StoreError:
         remedy = "change the permissions there, or choose another place (output.state)"
         return UnwritableError(f"{text}; {remedy}")
     if kind == sqlite3.SQLITE_FULL:
-        return StoreError(f"{text}; free some space there")
+        store = path.parent / state_folder.STORE
+        return database.full_disk(path, store.stat().st_size if store.exists() else 0)
     return StoreError(f"{text}; if the file is damaged, remove it: the next run makes a new one")

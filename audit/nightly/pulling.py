@@ -136,7 +136,7 @@ def ingest(work: Work, cluster: Cluster) -> None:
     there: set[str] = set()
     for number, source in enumerate(cluster.sources):
         pull = _Pull(work, cluster, source, sources.origin(cluster, number))
-        there |= pull.files() if source.command is None else pull.command()
+        there |= pull.logs()
         pull.check_silence()
     _forget(work.con, cluster.name, there, others=True)
     pull_evidence(work, cluster)
@@ -155,6 +155,31 @@ class _Pull:
     def mapping(self) -> TableMapping | None:
         """The mapping of its columns; ConfigError if its file is wrong."""
         return resolved(self.source.table, self.work.site.folder)
+
+    @property
+    def _shown(self) -> str:
+        """The pattern of its files, or its program: other words may hold a secret."""
+        command = self.source.command
+        return f"{self.source.files!r}" if command is None else f"command {command[0]!r}"
+
+    def logs(self) -> set[str]:
+        """Read what is new, and again what was read in another zone; return the logs' paths."""
+        from audit.ingest.rereading import read_again
+
+        work, source, name = self.work, self.source, self.cluster.name
+        zone = (self.mapping and self.mapping.zone) or self.cluster.zone
+        before = read_again(work.con, name, self.origin, zone)
+        there = self.files() if source.command is None else self.command()
+        left = read_again(work.con, name, self.origin, zone) if before else before
+        # what a command prints in its TZ is right, whatever the zone was
+        if left and (source.command is None or len(left) < len(before)):
+            work.night.warnings.append(
+                f"cluster {name!r}: the local times of {plural(len(left), 'log')} of {self._shown} "
+                f"were read in zone {min(left.values())}, not {zone}, and stay: their texts are "
+                "gone or changed, or their records are in the archive. If the times are wrong, "
+                "begin a new store (output.state, output.database)"
+            )
+        return there
 
     def command(self) -> set[str]:
         """Read the command's output, window by window; return the paths of its logs."""
@@ -229,13 +254,6 @@ class _Pull:
             key = {"cluster": cluster.name, "path": readable(path)}
             values = _Seen(look.st_size, look.st_mtime_ns, texts[0], own)._asdict()
             database.put(work.con, "seen", key, values)
-        of = {"cluster": cluster.name, "source": self.origin, "zone": cluster.zone}
-        for logs, other in queries.rows(work.con, "read_in_other_zone", **of):
-            work.night.warnings.append(
-                f"cluster {cluster.name!r}: the local times of {plural(logs, 'log')} of "
-                f"{self.source.files!r} were read in zone {other}, not {cluster.zone}, and stay: "
-                "to read them again, begin a new store (output.state, output.database)"
-            )
         for path in taken:
             before = seen.get(readable(path))
             if before and looks[path].st_size < before.size and before.input_id not in stored:
@@ -249,9 +267,6 @@ class _Pull:
         source, work, cluster = self.source, self.work, self.cluster
         if source.silent_days is None:
             return
-        shown = f"{source.files!r}"
-        if source.command is not None:
-            shown = f"command {source.command[0]!r}"
         of = {"cluster": cluster.name, "source": self.origin, "now": work.now}
         ((newest,),) = queries.rows(work.con, "newest_of_source", **of)
         if newest is None:
@@ -263,7 +278,7 @@ class _Pull:
             return
         work.night.failures.append(
             errors.SilentError(
-                f"cluster {cluster.name!r}: source {shown} {what} "
+                f"cluster {cluster.name!r}: source {self._shown} {what} "
                 f"(clusters.sources.silent_days = {source.silent_days:g}): check that logs are "
                 "still written there and found"
             )
@@ -332,7 +347,7 @@ class _Pull:
                     counts = f"{taken.records:,} records, {taken.refused:,} refused"
                     others = f", {taken.elsewhere:,} of other clusters" if taken.elsewhere else ""
                     work.night.read.append(f"{taken.file}: {counts}{others}")
-                if not taken.records and source.files:
+                if source.files and not (taken.records or taken.known):
                     work.night.warnings.append(f"{taken.file}: contains no records of jobs")
             if intake and intake.kept_out:
                 unread += intake.kept_out

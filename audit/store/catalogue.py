@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from audit import resources
-from audit.errors import StoreError, UsageError
+from audit.errors import OtherVersionError, StoreError, UsageError
 from audit.registry import columns, gone
 from audit.store import archive, queries
 from audit.store.database import (
@@ -199,11 +199,11 @@ def archived(con: Connection, name: str) -> list[tuple[str, str]]:
 def check(con: Connection, name: str, files: Sequence[tuple[str, str]]) -> None:
     """Check that the database ``name`` has no programs but the views of this version.
 
-    Raises StoreError if it has a macro, or another view.
+    Raises StoreError if it has a macro, and OtherVersionError if it has another view.
     """
     refuse_programs(con, name)
     if strange := strange_views(con, name, files):
-        raise StoreError(
+        raise OtherVersionError(
             f"the view {strange[0][1]!r} is not the one that this version of fairaudit makes: "
             "another version made the database, or it was changed. Audit the logs again, or "
             "let 'fairaudit run' publish it again; 'fairaudit sql' reads it as it is"

@@ -1,6 +1,8 @@
 """Store and history are replaced together, or not at all."""
 
+import errno
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -147,3 +149,10 @@ def test_one_that_is_swept_before_it_is_held_is_recreated(
     monkeypatch.setattr(lock, "held", sweeping)
     with state_folder.scratch(tmp_path) as place:
         assert place == seen[1] != seen[0]
+
+
+def test_an_error_without_a_name_gets_that_of_the_folder(tmp_path: Path) -> None:
+    """As of a write to a full disk; only opening a file has its name."""
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    with pytest.raises(OSError, match=re.escape(str(tmp_path))), state_folder.scratch(tmp_path):
+        raise full

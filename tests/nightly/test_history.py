@@ -162,3 +162,12 @@ def test_a_damaged_schema_is_described_whatever_its_bytes(tmp_path: Path) -> Non
     path.write_bytes(path.read_bytes().replace(b"ON t (a)", b"ON \xd5 (a)"))
     with pytest.raises(StoreError, match="is damaged"):
         history.examine(path)
+
+
+def test_a_full_disk_is_stated_as_for_the_store(tmp_path: Path) -> None:
+    """The place, the space that is needed, and what is safe."""
+    error = sqlite3.OperationalError("database or disk is full")
+    error.sqlite_errorcode = sqlite3.SQLITE_FULL
+    said = str(history.failed(tmp_path / "history.sqlite", error))
+    assert said.startswith(f"{tmp_path}: the disk is full: history.sqlite could not be written.")
+    assert "Free at least 64 MB there" in said

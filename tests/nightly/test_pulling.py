@@ -262,13 +262,66 @@ LOCAL = (
 )
 
 
-def test_local_times_that_were_read_in_another_zone_are_reported(tmp_path: Path) -> None:
-    """The text has not changed, so it is not read again; logs with epoch seconds do not matter."""
+START = "SELECT start_time - 1772445660 FROM records ORDER BY ALL"  # after 10:01 UTC
+NINE_HOURS = 9 * 3600
+
+
+def test_logs_with_local_times_are_read_again_in_a_changed_zone(tmp_path: Path) -> None:
+    """Those that are gone stay as they were, with a warning; epoch seconds have no zone."""
     sources = ({"files": "logs/*.txt"}, {"files": "logs/*.swf"})
-    site(tmp_path)
+    site(tmp_path, sources=sources)
     write(tmp_path / "logs" / "1.txt", LOCAL)
-    write(tmp_path / "logs" / "2.swf", HEADER + lines(1, 9))
+    gone = write(tmp_path / "logs" / "2.txt", LOCAL.replace("1|ann", "2|ben"))
+    write(tmp_path / "logs" / "3.swf", HEADER + lines(1, 2))
+    for path in (tmp_path / "logs").iterdir():
+        new(path, age_s=DAY)
     assert night(site(tmp_path, zone="UTC", sources=sources), tmp_path).warnings == []
-    (warning,) = night(site(tmp_path, zone="Asia/Tokyo", sources=sources), tmp_path).warnings
+    before = held(tmp_path, START)
+    gone.unlink()
+    tokyo = site(tmp_path, zone="Asia/Tokyo", sources=sources)
+    first = night(tokyo, tmp_path)
+    assert first.read == ["1.txt: 1 records, 0 refused"]
+    (warning,) = first.warnings
     assert "times of 1 log of 'logs/*.txt' were read in zone UTC, not Asia/Tokyo" in warning
-    assert night(site(tmp_path, zone="UTC", sources=sources), tmp_path).warnings == []
+    assert sorted(set(held(tmp_path, START)) - set(before)) == [(-NINE_HOURS,)]
+    again = night(tokyo, tmp_path)
+    assert (again.read, again.warnings) == ([], [warning])
+    back = night(site(tmp_path, zone="UTC", sources=sources), tmp_path)
+    assert (back.read, back.warnings) == (first.read, [])
+    assert held(tmp_path, START) == before
+
+
+def test_a_log_that_grew_when_the_zone_changed_is_read_as_a_whole(tmp_path: Path) -> None:
+    sources = ({"files": "logs/*.txt"},)
+    site(tmp_path, sources=sources)
+    path = write(tmp_path / "logs" / "1.txt", LOCAL)
+    new(path, age_s=DAY)
+    night(site(tmp_path, zone="UTC", sources=sources), tmp_path)
+    row = LOCAL.splitlines(keepends=True)[1]
+    write(path, LOCAL + row.replace("1|ann", "2|ben"))
+    new(path, age_s=DAY)
+    assert night(site(tmp_path, zone="Asia/Tokyo", sources=sources), tmp_path).warnings == []
+    assert held(tmp_path, START) == [(-NINE_HOURS,)] * 2
+
+
+def test_a_command_that_prints_local_times_of_its_own_is_read_again(tmp_path: Path) -> None:
+    """As ``ssh login sacct`` does; a command that follows its TZ prints other texts."""
+    text = write(tmp_path / "out.txt", LOCAL)
+    source = {"command": ("cat", str(text))}
+    night(site(tmp_path, zone="UTC", sources=(source,)), tmp_path)
+    assert held(tmp_path, START) == [(0,)]
+    assert night(site(tmp_path, zone="Asia/Tokyo", sources=(source,)), tmp_path).warnings == []
+    assert held(tmp_path, START) == [(-NINE_HOURS,)]
+    follows = LOCAL.replace("T1", "T0")
+    write(text, follows)
+    assert night(site(tmp_path, zone="UTC", sources=(source,)), tmp_path).warnings == []
+
+
+def test_logs_with_one_text_and_no_records_are_reported_once(tmp_path: Path) -> None:
+    """As ``sacct`` prints them on idle days: a header row alone."""
+    sources = ({"files": "logs/*.txt"},)
+    settings = site(tmp_path, zone="UTC", sources=sources)
+    for name in "123":
+        new(write(tmp_path / "logs" / f"{name}.txt", LOCAL.splitlines(keepends=True)[0]), age_s=DAY)
+    assert night(settings, tmp_path).warnings == ["1.txt: contains no records of jobs"]
+    assert night(settings, tmp_path).warnings == []

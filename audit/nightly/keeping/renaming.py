@@ -1,15 +1,17 @@
 """Copies of tables and archived files in which a user has another name.
 
 Columns of names are compared as a whole. Texts of logs, schedulers and mail servers are searched
-for the name as a word; texts of fairaudit only where they mark it as a name (``user 'anna'``), so
-that a user called *idle* does not change them. What identifies something else stays: clusters,
-pools, periods, jobs, files, partitions, QOS and features of nodes (``LEFT``).
+for the name as a word; texts of fairaudit only where they mark it as a name (``user 'anna'``,
+``--walltimes-of anna``), so that a user called *idle* does not change them. What identifies
+something else stays: clusters, pools, periods, jobs, files, partitions, QOS and features of nodes
+(``LEFT``).
 """
 
 import html
 import itertools
 import json
 import re
+import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cached_property, partial
 from typing import Any, Final, NamedTuple
@@ -43,6 +45,17 @@ _KINDS: Final = ("user", "account", "group")
 
 _NAMES_AT: Final = frozenset((*_KINDS, "users", "accounts", "entity", "parent"))
 """Keys of JSON under which there are names, or mappings with names as keys."""
+
+_MARKS: Final = (
+    *(
+        f"{kind}{mark}"
+        for kind in ("user", "User", "account", "Account")
+        for mark in (" ", "=", ":")
+    ),
+    *("group ", "Group ", "group=", "Group=", "uid ", "uid="),
+    *("--walltimes-of ", "--without-user "),
+)
+"""What stands before a name in texts of fairaudit, and in options of ``whatif``."""
 
 _HOLDING: Final = fitted.InferredRules._fields.index("holding")
 
@@ -89,10 +102,17 @@ class Renaming:
 
     @cached_property
     def _marked(self) -> re.Pattern[str]:
-        shown = {form for name in self._all for form in (name, repr(name)[1:-1])}
-        names = "|".join(map(re.escape, sorted(shown, key=len, reverse=True)))
-        after = r"(?<=\b[Uu]ser[ =])|(?<=\b[Aa]ccount[ =])|(?<=\b[Gg]roup[ =])|(?<=\buid[ =])"
-        return re.compile(rf"(?<=(['\"]))(?:{names})(?=\1)|(?:{after})(?:{names})(?![^\W_])")
+        names = "|".join(map(re.escape, sorted(self._forms, key=len, reverse=True)))
+        after = "|".join(rf"(?<={re.escape(mark)})" for mark in _MARKS)
+        quoted = rf"(?<=(['\"]))(?:{names})(?=\1)"
+        listed = rf"(?:(?<=[Aa]sk )|(?<=, ))(?:{names})(?=(?:, [^;]+)? for time limits)"
+        return re.compile(rf"{quoted}|(?:{after})(?:{names})(?![^\W_])|{listed}")
+
+    @cached_property
+    def _forms(self) -> set[str]:
+        """The names as they are, and as Python, JSON and a shell write them."""
+        written = (lambda of: repr(of)[1:-1], lambda of: json.dumps(of)[1:-1], shlex.quote)
+        return {form for name in self._all for form in (name, *(to(name) for to in written))}
 
     @cached_property
     def _numeric(self) -> bool:
@@ -209,9 +229,8 @@ class Renaming:
             rule = self._line
         elif name in _OUTSIDE:
             rule = self.outside
-        forms = {form for of in self._all for form in (of, repr(of)[1:-1], json.dumps(of)[1:-1])}
         text = f"{at}::VARCHAR"
-        holds = " OR ".join(f"contains({text}, {quote_text(form)})" for form in sorted(forms))
+        holds = " OR ".join(f"contains({text}, {quote_text(form)})" for form in sorted(self._forms))
         texts = rows(con, f"SELECT DISTINCT {text} FROM {source} AS of WHERE {holds}")  # noqa: S608
         pairs = [(was, new) for (was,) in texts if (new := rule(was)) != was]
         if pairs:

@@ -42,8 +42,7 @@ CANNOT: Final[Mapping[Because, str]] = {
     Because.PART: "The log holds only a part of the jobs.",
     Because.MISSING_DAYS: "Records of {days} are missing.",
     Because.REFUSED: "Too many records could not be read.",
-    Because.NOT_TESTED: "Later jobs started before those of some users, who have too few jobs to "
-    "compare.",
+    Because.NOT_TESTED: "Later jobs started before those of some users, who could not be tested.",
 }
 ONE_USER_OF_POOL: Final = "All jobs in pool {pool} are those of one user."
 BRIEFLY: Final[Mapping[Because, str]] = {

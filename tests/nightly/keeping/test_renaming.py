@@ -1,6 +1,7 @@
 """Another name in rows and texts: all of it changes, and nothing else."""
 
 import json
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -122,10 +123,21 @@ def test_texts_of_others(text: str, becomes: str) -> None:
         ("chain of user 'idle'", f"chain of user '{TOKEN}'"),
         ("4 CPUs in total for jobs of user idle", f"4 CPUs in total for jobs of user {TOKEN}"),
         ("the machine was idle", "the machine was idle"),
+        ("--walltimes 2 --walltimes-of idle", f"--walltimes 2 --walltimes-of {TOKEN}"),
+        ("--limit user:idle=4cpus", f"--limit user:{TOKEN}=4cpus"),
+        ("Ask ann, idle, bea for time limits", f"Ask ann, {TOKEN}, bea for time limits"),
+        ("Lift a limit; ask idle for time limits", f"Lift a limit; ask {TOKEN} for time limits"),
     ],
 )
 def test_words_of_fairaudit_stay(text: str, becomes: str) -> None:
     assert renaming("idle").own(text) == becomes
+
+
+def test_names_that_a_shell_quotes() -> None:
+    for name in ("an na", "o'neil"):
+        change = shlex.join(["--walltimes-of", name, "--walltimes-of", "ann"])
+        becomes = renaming(name).own(change)
+        assert shlex.split(becomes) == ["--walltimes-of", TOKEN, "--walltimes-of", "ann"]
 
 
 def test_numbers_are_names_only_where_it_is_stated() -> None:

@@ -173,6 +173,7 @@ def test_cannot_tell_gives_the_fact_with_its_number_and_its_bound() -> None:
     assert "a verdict needs less than 40 %, as there was none before." in kept
     assert "of the last 91 days cannot be judged" in kept
     tested = cannot(Because.NOT_TESTED, shares={"not_tested": 0.06})
+    assert "those of some users, who could not be tested. Their" in tested  # for any reason
     assert tested.endswith(
         f"Their waiting after such starts is 6 % of all; a verdict needs less than 5 %. {end}"
     )
