@@ -210,11 +210,12 @@ class PlateauSearch:
         name = None if one.member is None else one.member.name
         if family.of is not None and name is not None:
             scope[family.of] = (name,)
-        broken = self._broken(one)  # a side of the period without breaks is open
-        if not counts.always and (broken < counts.first_day).any():
-            scope["valid_from"] = EPOCH + timedelta(counts.first_day)
-        if not counts.always and (broken > counts.last_day).any():
-            scope["valid_to"] = EPOCH + timedelta(counts.last_day + 1)
+        if not counts.always:  # a side of the period without breaks is open
+            broken = self._broken(one)
+            if (broken < counts.first_day).any():
+                scope["valid_from"] = EPOCH + timedelta(counts.first_day)
+            if (broken > counts.last_day).any():
+                scope["valid_to"] = EPOCH + timedelta(counts.last_day + 1)
         limit = Limit(
             most=one.level,
             resource=measure.resource,

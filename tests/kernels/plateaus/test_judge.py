@@ -21,9 +21,7 @@ _ended_at_once = st.integers(0, 4).map(lambda number: number == 0)
 """Whether a job ended in the second of its start, and adds nothing to the level after it."""
 _climbs = st.lists(
     st.builds(
-        lambda point, at_once: (
-            point if at_once else point._replace(level=point.level + point.adds)
-        ),
+        lambda point, at_once: point if at_once else point._replace(level=point.level + point.adds),
         _point,
         _ended_at_once,
     ),
