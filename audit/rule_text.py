@@ -39,10 +39,7 @@ def short_text(rule: Limit | Window, resource: str) -> str:
     It has no days and no clock, so several rules may have the same name.
     """
     if isinstance(rule, Limit):
-        most = amount(rule.most, rule.resource)
-        if rule.remaining:
-            size, unit = _unit(rule.most)
-            most = f"{amount(rule.most // size, rule.resource)} × {unit} of remaining time"
+        most = _most(rule, "time")
         entity = f" per {rule.per}" if rule.per else ""
         return f"limit of {most}{entity}{_places(rule, resource)}"
     if rule.walltime_above_s is not None:
@@ -91,12 +88,24 @@ def _rough(seconds: int) -> str:
 def level_text(limit: Limit, resource: str) -> str:
     """Return what a limit allows, such as ``32 CPUs in total for jobs in partition debug``."""
     scope = scope_text(limit, resource)
-    most = amount(limit.most, limit.resource)
-    if limit.remaining:
-        size, unit = _unit(limit.most)
-        most = f"{amount(limit.most // size, limit.resource)} × {unit} of remaining walltime"
+    most = _most(limit, "walltime")
     entity = f"per {limit.per}" if limit.per else "in total"
     return f"{most} {entity}" + (f" for {scope}" if scope else "")
+
+
+def _most(limit: Limit, time: str) -> str:
+    """Return the level of a limit, such as ``64 CPUs × h of remaining walltime``.
+
+    The log shows the level that was reached, in seconds. Unless it is a whole number of minutes, it
+    is rounded to at least three digits.
+    """
+    if not limit.remaining:
+        return amount(limit.most, limit.resource)
+    size, unit = _unit(limit.most)
+    if unit == "s":
+        size, unit = next((one for one in _TIMES if limit.most >= 100 * one[0]), _TIMES[-1])
+    most = amount(round(limit.most / size), limit.resource)
+    return f"{most} × {unit} of remaining {time}"
 
 
 def hours_text(window: Window, zone: str) -> str:

@@ -63,6 +63,11 @@ def test_limits_of_remaining_times() -> None:
     one = Limit(most=64 * 3_600, resource="cpus", remaining=True, per="user")
     text = "limit of 64 CPUs × h of remaining walltime per user"
     assert rule_text(one, "cpus", "UTC") == text
+    reached = one.but(most=200 * 3_600 - 140)  # by jobs that run for some seconds
+    assert short_text(reached, "cpus") == "limit of 200 CPUs × h of remaining time per user"
+    few = one.but(most=90_001)
+    assert short_text(few, "cpus") == "limit of 1,500 CPUs × min of remaining time per user"
+    assert short_text(one.but(most=99), "cpus").startswith("limit of 99 CPUs × s of")
     for wrong in ({"resource": None}, {"per": "job"}):
         with pytest.raises(ValueError, match="remaining needs a resource"):
             Limit.model_validate({**one.model_dump(exclude_none=True), **wrong})

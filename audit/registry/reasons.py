@@ -66,7 +66,7 @@ DEPENDENCY_INFERRED: Final = "dependency_inferred"
 OWN_LIMIT_INFERRED: Final = "own_limit_inferred"
 INFERRED_HOLDS: Final = {
     DEPENDENCY_INFERRED: "until its user's previous job ended: a dependency, or a script",
-    OWN_LIMIT_INFERRED: "at a level at which its user's jobs stop: a limit, throttle or dependency",
+    OWN_LIMIT_INFERRED: "its user hardly ever runs more at once: a limit, throttle or dependency",
 }
 """The fact that the log shows, in words."""
 HELD_BY: Final = (

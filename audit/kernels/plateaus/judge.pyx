@@ -101,7 +101,8 @@ cdef void _candidates(
     for i in range(traces.first_climb[begin], climbs):
         if traces.climb_adds[i] > 0:
             space.score[_place(space, values, traces.climb_adds[i])] -= 2
-            space.score[_place(space, values, traces.climb_level[i])] += 2
+            # a job that ended in the second of its start may add more than the level
+            space.score[_place(space, values, max(traces.climb_adds[i], traces.climb_level[i]))] += 2
     for place in range(1, values):
         space.score[place] += space.score[place - 1]
     for x in range(BEST):

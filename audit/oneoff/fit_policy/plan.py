@@ -148,7 +148,7 @@ def _of_limit(rule: PlateauRule, pool: Pool) -> dict[str, Any]:
     judged = rule.judged
     text = wording.first_upper(rule_text(rule.limit, pool.resource.value, pool.zone))
     unclear = judged.accepted and judged.concentration < CERTAIN
-    if unclear and rule.family.of == "user" and rule.entity is not None:
+    if unclear and judged.series.family.of == "user" and rule.entity is not None:
         text = f"A limit of user {wording.name(rule.entity)}"
     return {
         "limit": text,

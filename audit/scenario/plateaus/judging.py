@@ -72,38 +72,35 @@ class PlateauCounts(NamedTuple):
         return self.at - 2 * self.broken
 
 
-class JudgedLevel(NamedTuple):
-    """A level of one entity, or of several judged together, with what the log shows of it."""
-
-    family: Family
-    member: Member | None  # the entity; None: all of the family, or of ``place``
-    place: str | None  # the partition or QOS within which the entities are limited
-    measure: int
-    level: int
-    counts: PlateauCounts
-    concentration: float
-    fault: PlateauFault | None  # None: it is accepted
-    begin: int  # its entities are begin ≤ e < end
-    end: int
-
-    @property
-    def series(self) -> "SeriesOf":
-        """Its entities."""
-        return SeriesOf(self.family, self.begin, self.end, self.member is None)
-
-    @property
-    def accepted(self) -> bool:
-        """Whether it is a limit."""
-        return self.fault is None
-
-
 class SeriesOf(NamedTuple):
     """Entities begin ≤ e < end that are judged together."""
 
     family: Family
     begin: int
     end: int
-    pooled: bool
+    member: Member | None  # the entity; None: all of the family, or of ``place``
+    place: str | None = None  # the partition or QOS within which the entities are limited
+
+    @property
+    def pooled(self) -> bool:
+        """Whether they are several."""
+        return self.member is None
+
+
+class JudgedLevel(NamedTuple):
+    """A level of a series in one measure, with what the log shows of it."""
+
+    series: SeriesOf
+    measure: int
+    level: int
+    counts: PlateauCounts
+    concentration: float
+    fault: PlateauFault | None  # None: it is accepted
+
+    @property
+    def accepted(self) -> bool:
+        """Whether it is a limit."""
+        return self.fault is None
 
 
 def series(jobs: Plateaued, *, pooled: bool) -> list[SeriesOf]:
@@ -113,16 +110,18 @@ def series(jobs: Plateaued, *, pooled: bool) -> list[SeriesOf]:
         begin, end = int(jobs.first[k]), int(jobs.first[k + 1])
         if not pooled:
             if family.single:
-                found += [SeriesOf(family, e, e + 1, False) for e in range(begin, end)]
+                found += [SeriesOf(family, e, e + 1, jobs.members[e]) for e in range(begin, end)]
         elif family.within is not None:
             places = [jobs.members[e].place for e in range(begin, end)]
             edges = [e for e in range(1, len(places)) if places[e] != places[e - 1]]
             cuts = [begin, *(begin + e for e in edges), end]
             found += [
-                SeriesOf(family, low, high, True) for low, high in pairwise(cuts) if low < high
+                SeriesOf(family, low, high, None, jobs.members[low].place)
+                for low, high in pairwise(cuts)
+                if low < high
             ]
         elif family.pooled:
-            found.append(SeriesOf(family, begin, end, True))
+            found.append(SeriesOf(family, begin, end, None))
     return found
 
 
@@ -130,7 +129,6 @@ def series(jobs: Plateaued, *, pooled: bool) -> list[SeriesOf]:
 class Weighed:
     """The counts of levels of series, q."""
 
-    level: Ints  # [q]
     counts: Ints  # [q, len(PlateauCounts)]
     concentration: NDArray[np.float64]  # [q]
 
@@ -148,7 +146,7 @@ def weighed(
     if period is None:
         period = np.tile(np.array([[1], [0]]), len(level))
     judge.weigh(of, begin, end, level, period, counts, concentration)
-    return Weighed(level, counts, concentration)
+    return Weighed(counts, concentration)
 
 
 def judged(
@@ -178,29 +176,12 @@ def judged(
         levels = found[which, place]
     else:
         which = np.arange(len(among))
-    got = weighed(of, begin[which], end[which], levels)
-    return [
-        _judged(jobs, among[which[k]], measure, got, k)
-        for k in np.flatnonzero(got.counts[:, 0] >= least).tolist()
-    ]
-
-
-def _judged(jobs: Plateaued, one: SeriesOf, measure: int, got: Weighed, k: int) -> JudgedLevel:
-    counts, level = got.of(k), int(got.level[k])
-    first = jobs.members[one.begin]
-    fault = fault_of(one, jobs.measures[measure], level, counts, float(got.concentration[k]))
-    return JudgedLevel(
-        family=one.family,
-        member=None if one.pooled else first,
-        place=first.place,
-        measure=measure,
-        level=level,
-        counts=counts,
-        concentration=float(got.concentration[k]),
-        fault=fault,
-        begin=one.begin,
-        end=one.end,
-    )
+    got, found_levels = weighed(of, begin[which], end[which], levels), list[JudgedLevel]()
+    for k in np.flatnonzero(got.counts[:, 0] >= least).tolist():
+        one, level, counts, share = among[which[k]], int(levels[k]), got.of(k), got.concentration[k]
+        fault = fault_of(one, jobs.measures[measure], level, counts, share)
+        found_levels.append(JudgedLevel(one, measure, level, counts, float(share), fault))
+    return found_levels
 
 
 def fault_of(

@@ -20,11 +20,10 @@ from audit.metrics.attempts.contention import largest_amounts
 from audit.metrics.waits.queue import coded
 from audit.model import Limit, Pool
 from audit.scenario.plateaus.capacity import CapacityBelow, capacity_below
-from audit.scenario.plateaus.entities import FAMILIES, Family, LimitedQuantity, Plateaued, plateaued
+from audit.scenario.plateaus.entities import FAMILIES, LimitedQuantity, Plateaued, plateaued
 from audit.scenario.plateaus.judging import (
     WHOLE,
     JudgedLevel,
-    PlateauCounts,
     PlateauFault,
     SeriesOf,
     Weighed,
@@ -51,7 +50,6 @@ class PlateauRule(NamedTuple):
     """A limit that the log shows, with its evidence."""
 
     limit: Limit
-    family: Family
     entity: str | None  # the one user, account, partition or QOS; None: all of the family
     judged: JudgedLevel
 
@@ -149,13 +147,14 @@ class PlateauSearch:
             return one
         resource, remaining = self.jobs.measures[one.measure]
         amount = resource is not None and not remaining
-        if amount and one.level >= WHOLE * self._held(one, resource or ""):
+        if amount and one.level >= WHOLE * self._held(one.series, resource or ""):
             return one._replace(fault=PlateauFault.WHOLE)
-        if one.member is not None and one.family.of != "user" and not self._of_several(one, stops):
+        single = not one.series.pooled and one.series.family.of != "user"
+        if single and not self._of_several(one, stops):
             return one._replace(fault=PlateauFault.FEW_USERS)
         return one
 
-    def _held(self, one: JudgedLevel, resource: str) -> int:
+    def _held(self, one: SeriesOf, resource: str) -> int:
         name = one.place if one.family.within == "partition" else None
         if one.member is not None and one.family.of == "partition":
             name = one.member.name
@@ -166,13 +165,14 @@ class PlateauSearch:
     def _of_several(self, one: JudgedLevel, stops: Stops) -> bool:
         """Return whether several users stop at a level, and start up to it."""
         adds = self.jobs.adds[one.measure]
-        low, high = stops.first[one.begin], stops.first[one.end]
+        begin, end = one.series.begin, one.series.end
+        low, high = stops.first[begin], stops.first[end]
         theirs = (stops.user_stop >= low) & (stops.user_stop < high)
         stop, user = stops.user_stop[theirs], stops.user[theirs]
         used, more = stops.level(one.measure, stop), adds[stops.group[stop]]
         at = (more > 0) & (more <= one.level) & (used <= one.level) & (one.level < used + more)
         at &= _inside(one, stops.day(stop))
-        climb = slice(self.climbs.first[one.begin], self.climbs.first[one.end])
+        climb = slice(self.climbs.first[begin], self.climbs.first[end])
         job = self.climbs.job[climb]
         used, more = self.climbs.level(one.measure, climb), adds[self.jobs.group[job]]
         following = (used <= one.level) & (one.level < used + more)
@@ -191,9 +191,10 @@ class PlateauSearch:
         highest, measure = one.counts.highest, self.jobs.measures[one.measure]
         if measure.resource is None or highest in (0, one.level):
             return one
+        begin, end = one.series.begin, one.series.end
         got = weighed(
-            traces(self.jobs, stops, self.climbs, one.measure, one.begin, one.end),
-            *(np.array([0]), np.array([one.end - one.begin]), np.array([highest])),
+            traces(self.jobs, stops, self.climbs, one.measure, begin, end),
+            *(np.array([0]), np.array([end - begin]), np.array([highest])),
             np.array([[one.counts.first_day], [one.counts.last_day]]),
         )
         counts = got.of(0)._replace(always=one.counts.always)
@@ -203,30 +204,32 @@ class PlateauSearch:
 
     def rule(self, one: JudgedLevel) -> PlateauRule:
         """Return a level as a rule."""
-        measure, family, counts = self.jobs.measures[one.measure], one.family, one.counts
+        measure, counts = self.jobs.measures[one.measure], one.counts
+        family, _, _, member, place = one.series
         scope: dict[str, Any] = {}
-        if family.within is not None and one.place is not None:
-            scope[family.within] = (one.place,)
-        name = None if one.member is None else one.member.name
+        if family.within is not None and place is not None:
+            scope[family.within] = (place,)
+        name = None if member is None else member.name
         if family.of is not None and name is not None:
             scope[family.of] = (name,)
-        broken = self._broken(one)  # a side of the period without breaks is open
-        if not counts.always and (broken < counts.first_day).any():
-            scope["valid_from"] = EPOCH + timedelta(counts.first_day)
-        if not counts.always and (broken > counts.last_day).any():
-            scope["valid_to"] = EPOCH + timedelta(counts.last_day + 1)
+        if not counts.always:  # a side of the period without breaks is open
+            broken = self._broken(one)
+            if (broken < counts.first_day).any():
+                scope["valid_from"] = EPOCH + timedelta(counts.first_day)
+            if (broken > counts.last_day).any():
+                scope["valid_to"] = EPOCH + timedelta(counts.last_day + 1)
         limit = Limit(
             most=one.level,
             resource=measure.resource,
             remaining=measure.remaining,
-            per=family.of if one.member is None else None,
+            per=family.of if member is None else None,
             **scope,
         )
-        return PlateauRule(limit, family, name, one)
+        return PlateauRule(limit, name, one)
 
     def _broken(self, one: JudgedLevel) -> Ints:
         """Return the days of all starts of its entities that exceed a level."""
-        climb = slice(self.climbs.first[one.begin], self.climbs.first[one.end])
+        climb = slice(self.climbs.first[one.series.begin], self.climbs.first[one.series.end])
         used = self.climbs.level(one.measure, climb)
         more = self.jobs.adds[one.measure][self.jobs.group[self.climbs.job[climb]]]
         exceeds = (more > 0) & (more <= one.level) & (one.level < used)
@@ -237,8 +240,8 @@ class PlateauSearch:
         """Return the key by which candidates are chosen; the least is best."""
         measure = self.jobs.measures[one.measure]
         kind = (measure.resource is None, measure.remaining, one.measure)
-        place = FAMILIES.index(one.family)
-        return (-one.counts.score, place, *map(int, kind), one.level, one.begin)
+        place = FAMILIES.index(one.series.family)
+        return (-one.counts.score, place, *map(int, kind), one.level, one.series.begin)
 
 
 def _inside(one: JudgedLevel, day: Ints) -> Bools:
@@ -320,10 +323,10 @@ def _site(
 
 def _best(failed: Sequence[JudgedLevel]) -> list[JudgedLevel]:
     """Return the best candidates, at most one for each series and measure."""
-    best: dict[tuple[int, int, int], JudgedLevel] = {}
+    best: dict[tuple[SeriesOf, int], JudgedLevel] = {}
     for one in failed:
         if one.counts.score > 0:
-            best.setdefault((one.begin, one.end, one.measure), one)
+            best.setdefault((one.series, one.measure), one)
     return list(best.values())[:FAILED]
 
 
@@ -333,8 +336,8 @@ def _own(
     """Return the limits of single users, and which of them others have too."""
     own, under_rules = list[PlateauRule](), stops
     for number in range(OWN_ROUNDS):
-        found = sorted(search.judged(stops, own=True), key=lambda one: one.begin)
-        theirs = groupby(found, key=lambda one: one.begin)
+        found = sorted(search.judged(stops, own=True), key=lambda one: one.series.begin)
+        theirs = groupby(found, key=lambda one: one.series)
         best = [one for _, among in theirs if (one := search.best(among, stops)) is not None]
         if not best:
             break
@@ -363,8 +366,7 @@ def _shared(search: PlateauSearch, stops: Stops, measure: int, level: int) -> Sh
 
 
 def _holds(got: Weighed) -> Bools:
-    _, withheld, _, _, broken, following, *_ = got.counts.T
-    days = got.counts[:, PlateauCounts._fields.index("days")]
+    _, withheld, _, _, broken, following, _, _, days, *_ = got.counts.T
     enough: Bools = (withheld >= LEAST_AT) & (following >= LEAST_AT) & (days >= 2)
     held: Bools = enough & (got.concentration >= 0.6) & (10 * broken <= broken + following)
     return held

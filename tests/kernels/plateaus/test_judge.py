@@ -13,15 +13,19 @@ from tests.examples import examples
 from tests.naive import plateaus as naive
 from tests.naive.plateaus import Point
 
-_points = st.lists(
+_point = st.builds(
+    Point, st.integers(0, 3), st.integers(0, 7), st.integers(0, 3), st.integers(100, 108)
+)
+_points = st.lists(_point, max_size=40)
+_ended_at_once = st.integers(0, 4).map(lambda number: number == 0)
+"""Whether a job ended in the second of its start, and adds nothing to the level after it."""
+_climbs = st.lists(
     st.builds(
-        Point, st.integers(0, 3), st.integers(0, 7), st.integers(0, 3), st.integers(100, 108)
+        lambda point, at_once: point if at_once else point._replace(level=point.level + point.adds),
+        _point,
+        _ended_at_once,
     ),
     max_size=40,
-)
-
-_climbs = _points.map(
-    lambda points: [point._replace(level=point.level + point.adds) for point in points]
 )
 
 

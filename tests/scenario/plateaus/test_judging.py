@@ -2,7 +2,7 @@
 
 import pytest
 
-from audit.scenario.plateaus.entities import Family, LimitedQuantity
+from audit.scenario.plateaus.entities import Family, LimitedQuantity, Member
 from audit.scenario.plateaus.judging import PlateauCounts, PlateauFault, SeriesOf, fault_of
 
 GOOD = PlateauCounts(
@@ -24,9 +24,9 @@ GOOD = PlateauCounts(
     always=0,
     highest=8,
 )
-ONE = SeriesOf(Family("user"), 0, 1, False)
-ALL = SeriesOf(Family("user"), 0, 9, True)
-WITHIN = SeriesOf(Family("user", "partition"), 0, 9, True)
+ONE = SeriesOf(Family("user"), 0, 1, Member(Family("user"), "ann", None))
+ALL = SeriesOf(Family("user"), 0, 9, None)
+WITHIN = SeriesOf(Family("user", "partition"), 0, 9, None, "p")
 JOBS, CPUS = LimitedQuantity(), LimitedQuantity("cpus")
 
 

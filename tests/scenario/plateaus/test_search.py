@@ -112,7 +112,7 @@ def test_a_limit_of_one_user_is_no_rule_of_the_site() -> None:
     assert (own.limit, own.entity) == (rule, "u03")
     assert own.judged.concentration > 0.7  # its number is printed
     few = [one for one in found.failed if one.judged.fault is PlateauFault.FEW_USERS]
-    assert all(one.judged.member is not None for one in few)
+    assert all(not one.judged.series.pooled for one in few)
 
 
 @pytest.mark.parametrize("rule", [None, WIDE])
