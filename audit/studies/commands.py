@@ -142,10 +142,18 @@ def synthetic(
         int | None, Count(help="Number of jobs; default: as long as the model's log.")
     ] = None,
     machine: Annotated[
-        float, typer.Option(help="Factor of the size of the machine and of the rate of arrivals.")
+        float,
+        typer.Option(
+            min=0.001,
+            max=1_000,
+            help="Factor of the size of the machine and of the rate of arrivals.",
+        ),
     ] = 1.0,
     intensity: Annotated[
-        float, typer.Option(help="Factor of the rate of arrivals on the same machine.")
+        float,
+        typer.Option(
+            min=0.001, max=1_000, help="Factor of the rate of arrivals on the same machine."
+        ),
     ] = 1.0,
     seed: Annotated[int, typer.Option(min=0, help="Seed; the same seed gives the same log.")] = 0,
 ) -> None:

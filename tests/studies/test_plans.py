@@ -138,6 +138,15 @@ def test_a_synthetic_log_is_read_as_any_other(
     assert (read["walltime_s"] >= read["occupancy_s"]).all()
 
 
+@pytest.mark.parametrize("option", ["--machine", "--intensity"])
+@pytest.mark.parametrize("factor", ["nan", "inf", "0"])
+def test_a_factor_of_a_synthetic_log_that_is_out_of_range_is_refused(
+    option: str, factor: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("experiment", "synthetic", tmp_path / "m.toml", tmp_path / "o", option, factor) == 2
+    assert f"Invalid value for '{option}'" in capsys.readouterr().err
+
+
 @pytest.mark.thorough
 def test_what_cannot_be_written_or_read_is_stated(files: tuple[Path, ...], tmp_path: Path) -> None:
     model = files[-3]

@@ -20,6 +20,7 @@ from audit.scenario.scenario import PLACEMENTS, Amount, Bound, ScenarioChange, b
 
 DAY_S: Final = 86_400
 _LARGEST: Final = 1 << 53
+_LONGEST_DAYS: Final = 1_000_000
 _LIMIT: Final = re.compile(
     r"(?:(?P<kind>user|account|qos|partition):)?(?P<name>.+)=(?P<most>\d{1,18})"
     r"(?P<unit>jobs|cpus|nodes|gpus(?::(?!narrow$)[^\s:,=A-Z]+)?)?(?P<narrow>:narrow)?"
@@ -138,6 +139,12 @@ def _amount(flag: str) -> Callable[[str], Amount]:
     return read
 
 
+def _half_life(days: float) -> float:
+    if not days <= _LONGEST_DAYS:
+        raise UsageError(f"--half-life {days}: must be at most {_LONGEST_DAYS:,} days")
+    return days * DAY_S
+
+
 def _walltimes(text: str) -> Fraction:
     """Read ``--walltimes exact`` or a factor."""
     try:
@@ -164,7 +171,7 @@ _READERS: Final[dict[str, tuple[str, Callable[[Any], Any]]]] = {
     "relax": ("relax", _by_name("--relax", "RULE=N", _bound)),
     "targets": ("targets", _by_name("--targets", "NAME=SHARE", _number)),
     "weight": ("weights", _weights),
-    "half_life": ("half_life_s", lambda days: days * DAY_S),
+    "half_life": ("half_life_s", _half_life),
     "walltimes": ("walltimes", _walltimes),
     "walltimes_of": ("walltimes_of", tuple),
     "capacity": ("capacity", _amount("--capacity")),

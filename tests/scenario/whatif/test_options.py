@@ -1,5 +1,6 @@
 """Changes: their options and titles."""
 
+import math
 import shlex
 from fractions import Fraction
 from typing import Any
@@ -104,6 +105,8 @@ _LIMITS = [
         ("capacity", "--capacity", ["", "0", "x", "1.5", "+", "9" * 30]),
         ("placement", "--placement", ["", "Packed", "whole"]),
         ("per_node", "--per-node", [["gpus"], ["gpus=0"], ["=2"], ["cpus=1,cpus=2"]]),
+        ("half_life", "--half-life", [math.inf, math.nan]),
+        ("walltimes_of", "--walltimes-of", [["ann"]]),
         ("walltimes", "--walltimes", ["", "0.9", "x", "nan", "-1", "1/0", "1e9"]),
     ],
 )
