@@ -163,7 +163,7 @@ def _rules(found: Plateaus) -> Iterator[Fact]:
 
 def _own(found: Plateaus) -> Iterator[Fact]:
     for rule in found.own[:_NAMED]:
-        level = own_level(rule, found.pool) or "not certain"
+        level = own_level(rule, found.pool).removeprefix("limit of ") or "not certain"
         why = f"the log: {rule.evidence}; {_UNCLEAR}"
         yield RuleFact(f"limit of user {rule.entity!r}", level, why)
     yield from _more("limits of users", len(found.own))
@@ -180,10 +180,10 @@ def own_words(rule: PlateauRule, pool: Pool) -> str:
 
 
 def own_level(rule: PlateauRule, pool: Pool) -> str:
-    """Return a limit of one user; "": its number is not certain."""
+    """Return a limit of one user without the user's name; "": its number is not certain."""
     if rule.judged.concentration < CERTAIN:
         return ""
-    return rule_text(rule.limit, pool.resource.value, pool.zone)
+    return rule_text(rule.limit.but(user=None), pool.resource.value, pool.zone)
 
 
 def _chains(chains: Sequence[JobChain]) -> Iterator[Fact]:

@@ -47,10 +47,11 @@ def test_a_limit_of_one_user_holds_and_is_no_rule() -> None:
     assert found.pool.limits == ()
     assert found.holding.own == (own,)
     [fact] = found.facts
-    assert fact.what == "limit of user 'u03'"
+    assert (fact.what, fact.value) == ("limit of user 'u03'", "4 running jobs in total")
     assert "the log does not say which" in fact.source
     hold, *triggered = found.details["holds"]
     assert (hold["kind"], hold["entity"]) == ("own limit", "u03")
+    assert hold["evidence"].startswith("limit of 4 running jobs in total: ")
     assert {one["kind"] for one in triggered} == {"own-triggered"}
     assert "u03" in {one["entity"] for one in triggered}
     assert found.holding.triggered == tuple(one["entity"] for one in triggered)

@@ -125,10 +125,9 @@ class _Level(NamedTuple):
         places = np.flatnonzero(over > 0)
         begin = self.at[places]
         end = begin + np.minimum(lasts[places], following[places] - begin)
-        apart = np.flatnonzero(begin[1:] > end[:-1]) + 1
-        return begin[np.append(0, apart)[: len(begin)]], end[
-            np.append(apart - 1, len(end) - 1)[: len(end)]
-        ]
+        anew = np.ones(len(begin), np.bool_)  # where the one before has ended
+        anew[1:] = begin[1:] > end[:-1]
+        return begin[anew], end[np.roll(anew, -1)]
 
 
 def _level(limit: Limit, queue: Queued, adds: Ints, walltime: Ints) -> _Level:
