@@ -12,7 +12,7 @@ import polars as pl
 from audit.errors import LogError
 from audit.ingest.logs import Opened, is_same
 from audit.store import queries
-from audit.store.database import Connection, execute, transaction
+from audit.store.database import Connection, execute
 
 
 def identify(cluster: str, log: Opened) -> str:
@@ -48,21 +48,6 @@ def held_as(con: Connection, cluster: str, log: Opened) -> tuple[str | None, lis
             "(clusters.sources: table, columns) for this file, or begin a new store"
         )
     return None, outdated
-
-
-def read_again(con: Connection, cluster: str, source: str, zone: str) -> dict[str, str]:
-    """Have logs read again, if their text is found, whose local times were read in another zone.
-
-    Returns the other zones by input id, also of archived logs, which stay as they are.
-    """
-    of = {"cluster": cluster, "source": source, "zone": zone}
-    found = queries.rows(con, "read_in_other_zone", **of)
-    if new := [name for name, _, marked in found if marked is False]:
-        mark = """header = json_merge_patch(header, '{"reading": "outdated"}')"""
-        with transaction(con):
-            execute(con, f"UPDATE inputs SET {mark} WHERE input_id IN (SELECT unnest(?))", [new])  # noqa: S608
-            execute(con, "DELETE FROM seen WHERE cluster = ?", [cluster])
-    return {name: other for name, other, _ in found}
 
 
 def _of_content(con: Connection, cluster: str, sha256: str) -> dict[str, str | None]:

@@ -164,13 +164,11 @@ class _Pull:
 
     def logs(self) -> set[str]:
         """Read what is new, and again what was read in another zone; return the logs' paths."""
-        from audit.ingest.rereading import read_again
-
         work, source, name = self.work, self.source, self.cluster.name
         zone = (self.mapping and self.mapping.zone) or self.cluster.zone
-        before = read_again(work.con, name, self.origin, zone)
+        before = self._read_again(zone)
         there = self.files() if source.command is None else self.command()
-        left = read_again(work.con, name, self.origin, zone) if before else before
+        left = self._read_again(zone) if before else before
         # what a command prints in its TZ is right, whatever the zone was
         if left and (source.command is None or len(left) < len(before)):
             work.night.warnings.append(
@@ -180,6 +178,22 @@ class _Pull:
                 "begin a new store (output.state, output.database)"
             )
         return there
+
+    def _read_again(self, zone: str) -> dict[str, str]:
+        """Have logs read again, if found, whose local times were read in another zone than this.
+
+        Returns the other zones by input id, also of archived logs, which stay as they are.
+        """
+        con, cluster = self.work.con, self.cluster.name
+        of = {"cluster": cluster, "source": self.origin, "zone": zone}
+        found = queries.rows(con, "read_in_other_zone", **of)
+        if new := [name for name, _, marked in found if marked is False]:
+            mark = """header = json_merge_patch(header, '{"reading": "outdated"}')"""
+            where = "input_id IN (SELECT unnest(?))"
+            with database.transaction(con):
+                database.execute(con, f"UPDATE inputs SET {mark} WHERE {where}", [new])  # noqa: S608
+                database.execute(con, "DELETE FROM seen WHERE cluster = ?", [cluster])
+        return {name: other for name, other, _ in found}
 
     def command(self) -> set[str]:
         """Read the command's output, window by window; return the paths of its logs."""
