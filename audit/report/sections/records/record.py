@@ -59,6 +59,7 @@ class Input:
     refused: int
     duplicates: int
     notes: tuple[str, ...] = ()  # of its header
+    columns: tuple[str, ...] = ()  # of a text with names of columns
 
 
 class Restated(NamedTuple):

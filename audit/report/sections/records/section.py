@@ -36,8 +36,9 @@ def read(source: SectionSource, pools: tuple[PoolPart, ...]) -> dict[str, Any]:
     logs = _logs(source)
     read = source.rows("records/inputs", **logs)
     named = read.rename({"content_sha256": "sha256", "bytes": "size"})
-    notes = pl.col("notes").str.split("\n").fill_null([])
-    inputs = records(Input, named.with_columns(notes=notes))
+    lists = {"notes": "\n", "columns": ","}
+    split = [pl.col(name).str.split(by).fill_null([]) for name, by in lists.items()]
+    inputs = records(Input, named.with_columns(split))
     missing = source.rows("records/missing")["missing"].drop_nulls()
     return {
         "coverage": _coverage(source, inputs),

@@ -25,6 +25,7 @@ class Known(NamedTuple):
     by_priority: float | None  # of the starts before an earlier job: those of higher priority
     evidence: tuple[str, ...] = ()  # kinds of samples and logs of the scheduler
     gaps: bool = False  # whether most job numbers have no record
+    asked: bool = False  # whether sacct's logs have all columns that page one uses
 
 
 class TrustStep(NamedTuple):
