@@ -61,9 +61,13 @@ class Picture:
     note: str
     alt: str
     inline: "Markup"  # SVG with the colours of the page
-    still: str  # data: URI of the SVG in light colours
     width: int
     height: int
+
+    @property
+    def still(self) -> str:
+        """A data: URI of the SVG in light colours: most charts are not on paper."""
+        return data_uri("image/svg+xml", drawing.alone(self.inline))
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +116,6 @@ def picture(chart: Chart) -> Picture:
         chart.note,
         chart.alt,
         trusted(drawing.inline(chart)),
-        data_uri("image/svg+xml", drawing.still(chart)),
         chart.width,
         chart.height,
     )

@@ -149,7 +149,7 @@ _READ: Final = (
 
 
 def _unfit(attempts: pl.DataFrame, period: Period) -> Judgement | None:
-    """Return why no change can be judged by the jobs of a period; None: one can be."""
+    """Return why no change can be judged from the jobs of a period; None: one can be."""
     subjects = population.ended(population.in_period(attempts.select(_READ), period))
     stretch, _ = judging.stretches(subjects["arrival_time"].to_numpy())
     why = judging.too_few(_users(subjects), stretch)

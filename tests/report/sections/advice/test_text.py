@@ -7,12 +7,14 @@ import pytest
 from audit.model import Period
 from audit.report import wording
 from audit.report.figures import Figure
+from audit.report.first_page.phrases import WHY_UNTESTED
 from audit.report.render.page import _environment
 from audit.report.sections.advice import section as advice
 from audit.report.sections.advice.record import Advised
 from audit.report.sections.advice.section import read
 from audit.report.source import SectionSource
 from audit.report.wording import percent
+from audit.scenario.advice import judging
 from audit.store import database
 from audit.store.database import Connection
 from tests.report.rows import add
@@ -20,6 +22,12 @@ from tests.report.rows import add
 PERIOD = Period("2026-10", 1790805600, 1793487600)
 _KEY = {"cluster": "de'mo", "pool": "batch", "period": "2026-10", "run_id": "run-1"}
 RESERVE = '{"reservations": 4}'
+
+
+def test_reasons_are_outcomes_with_their_bounds() -> None:
+    assert {*WHY_UNTESTED} <= {*judging.Judgement}
+    assert f"fewer than {judging.LEAST_USERS} users" in WHY_UNTESTED["few_users"]
+    assert f"fewer than {judging.LEAST_STRETCHES} days" in WHY_UNTESTED["few_days"]
 
 
 @pytest.fixture
