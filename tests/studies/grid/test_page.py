@@ -87,9 +87,11 @@ def test_the_lead_counts_the_verdicts() -> None:
     counts = {"yes": 0, "no": 0, "undecided": 0}
     for row in table("verdicts"):
         counts[row["holds"]] += 1
-    words = {"yes": "hold", "no": "do not hold", "undecided": "cannot be decided"}
+    one = {"yes": "holds", "no": "does not hold", "undecided": "cannot be decided"}
+    more = {"yes": "hold", "no": "do not hold", "undecided": "cannot be decided"}
     for holds, number in counts.items():
-        assert (f"{number} {words[holds]}" in made().lead) == (number > 0)
+        words = f"{number} {(one if number == 1 else more)[holds]}"
+        assert (words in made().lead) == (number > 0)
     assert "40 attempts of a <log> under 27 combinations" in made().lead
 
 
