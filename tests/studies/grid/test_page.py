@@ -1,5 +1,6 @@
 """The page of the policy grid: what it shows is what was computed."""
 
+import html
 import re
 from collections.abc import Iterator
 from fractions import Fraction
@@ -19,6 +20,7 @@ from audit.studies import parts
 from audit.studies.grid import claims, page
 from audit.studies.grid import compute as grid
 from audit.studies.grid.page import GridResults
+from bench.pages.studies import PICTURE
 from tests.report import chromium
 from tests.strategies import EPOCH, POOLS, ended, frame
 
@@ -159,3 +161,9 @@ def test_a_browser_draws_it_without_complaint(tmp_path: Path) -> None:
     page = tmp_path / "grid.html"
     page.write_text(rendered(), encoding="utf-8")
     chromium.check_study(page, len(list(charts())))
+
+
+def test_the_page_of_docs_finds_each_picture() -> None:
+    assert [html.unescape(one) for one in PICTURE.findall(rendered())] == [
+        chart.alt for chart in charts()
+    ]
