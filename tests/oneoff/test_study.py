@@ -280,7 +280,7 @@ def test_the_command(
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 2
-    assert "--widest 100: not a power of two" in capsys.readouterr().err
+    assert "--widest 100: give a power of two" in capsys.readouterr().err
 
 
 @pytest.mark.thorough
