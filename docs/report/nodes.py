@@ -34,7 +34,7 @@ class Request(NamedTuple):
     constraint: str
 
     def parts(self, but: str = "") -> tuple[Vector, int]:
-        """Return the amounts that each node must have, without the resource ``but``, and their number.
+        """Return what each node must have, without the resource ``but``, and the number of nodes.
 
         An uneven request is placed CPU by CPU.
         """
