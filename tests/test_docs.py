@@ -16,6 +16,7 @@ from typer.main import get_command
 from audit import errors
 from audit.cli.app import INTERRUPTED, app, main
 from audit.config import Config
+from audit.json_answers import SHAPE
 from audit.metrics.nodes import GUESSED
 from audit.registry.causes import LACKS
 from audit.registry.requested import MEASURES
@@ -223,3 +224,27 @@ def test_the_page_of_operators_says_what_the_checker_finds() -> None:
 
 def test_the_man_page_is_that_of_the_commands() -> None:
     assert document("docs/fairaudit.1") == man_page.page(), "run `make metrics-page`"
+
+
+def test_the_code_of_pages_imports_what_exists() -> None:
+    lines = [
+        re.sub(r"^ +", "", line)
+        for page in pages()
+        for block in re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.S)
+        for line in block.splitlines()
+        if re.match(r" *(from|import) audit\b", line)
+    ]
+    assert len(lines) > 20
+    for line in lines:
+        exec(line, {})
+
+
+def test_the_page_about_sql_lists_the_saved_queries() -> None:
+    listed = re.findall(r"^\| `([a-z_]+)` \| ", document("docs/sql.md"), re.M)
+    saved = {path.stem for path in (ROOT / "sql" / "saved").glob("*.sql")}
+    assert saved <= set(listed)
+
+
+def test_the_page_for_programs_names_the_present_shape() -> None:
+    [said] = re.findall(r"While `shape` stays the same \(now (\d+)\)", document("docs/machines.md"))
+    assert int(said) == SHAPE

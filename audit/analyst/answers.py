@@ -18,7 +18,7 @@ from audit.progress import printable, printable_lines
 from audit.store import database, selection
 from audit.store.database import SNAPSHOT, Connection, quote_text
 from audit.store.selection import SelectedColumn, SelectStatement
-from audit.words import Format
+from audit.words import Format, plural
 
 CELL_WIDTH: Final = 200
 """Maximum characters of a cell in a table."""
@@ -117,7 +117,8 @@ def _table(rows: _ResultRows, out: BinaryIO) -> tuple[str, ...]:
         out.write("".join(f"{printable_lines(row[1] or '')}\n" for row in found).encode())
         return remarks
     if cut := sum(len(cell or "") > CELL_WIDTH for row in found for cell in row):
-        text = f"{cut:,} cells are cut at {CELL_WIDTH} characters; csv and json are complete"
+        many = f"{plural(cut, 'cell')} {'is' if cut == 1 else 'are'}"
+        text = f"{many} cut at {CELL_WIDTH} characters; csv and json are complete"
         remarks = (*remarks, text)
     titled = [
         column._replace(name=f"{column.name} ({zone})") if _is_instant(column) else column

@@ -71,7 +71,7 @@ def grid(
     from audit.studies import plans
 
     if widest & (widest - 1) or widest < 1:
-        raise UsageError(f"--widest {widest}: not a power of two")
+        raise UsageError(f"--widest {widest}: give a power of two, such as 128")
     given.conduct("grid", plans.grid(given.pool, attempts, plans.loads(loads), widest))
 
 

@@ -26,6 +26,7 @@ from audit.metrics.attempts.contention import reserved_rows
 from audit.metrics.attempts.population import TOP_WIDTH, width_class
 from audit.model import DESCRIBED, SEQUENCE, Pool, Standing
 from audit.scenario.workload import workload
+from audit.words import plural
 
 ATTEMPTS: Final = 5_000
 """Default size of a part, as in [S §4]."""
@@ -173,9 +174,11 @@ def _at(pool: Pool, instant: int) -> Pool:
 def _offered(part: SimulatedPart) -> Fraction:
     area = int(arrays(part, "occupancy_s") @ arrays(part, "size"))
     if part.span_s == 0 or area == 0:
-        what = "arrive at the same time" if area else "occupy nothing"
+        number = part.described.height
+        why = "they all arrive at the same time" if area else "they occupy nothing"
+        why = why if number > 1 else "a load needs at least two arrivals"
         raise UsageError(
-            f"pool {part.pool.name!r}: all {part.described.height} attempts of the part {what}, so "
-            "it has no load; pass a larger --attempts"
+            f"pool {part.pool.name!r}: the part has no load: {plural(number, 'attempt')}, and "
+            f"{why}; pass a larger --attempts, or a longer log"
         )
     return Fraction(area, part.pool.capacity * part.span_s)

@@ -26,6 +26,7 @@ from audit.model import Backfill, Pool
 from audit.oneoff.study import Made, StudyPlan
 from audit.pipeline import opening
 from audit.pipeline.opening import ClusterLog
+from audit.report import wording
 from audit.report.study.cells import StudyCell, studied
 from audit.report.study.page import pool_prefix
 from audit.scenario.tabu import TabuSearch
@@ -42,6 +43,7 @@ from audit.studies.workload import page as workload_page
 from audit.studies.workload.compute import likeness, model_files, synthetic
 from audit.studies.workload.compute.classes import TECHNIQUES
 from audit.studies.workload.compute.model import model_of, place, population
+from audit.words import plural
 
 Planner: TypeAlias = Callable[[ClusterLog, Draws], StudyPlan]
 
@@ -328,7 +330,8 @@ def make_log(
     try:
         text = model_file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{model_file}: cannot be read: {error}") from error
+        why = getattr(error, "strerror", None) or "it is not in UTF-8"
+        raise UsageError(f"{model_file}: cannot be read: {why}") from error
     if out.exists() and out.samefile(model_file):
         raise UsageError(f"{out}: is the model itself; name another file")
     model = model_files.from_toml(text, model_file.name)
@@ -340,4 +343,4 @@ def make_log(
     with refusals(UsageError, out, "cannot be written", "OUT"):
         replace.write(out, content)
     capacity = synthetic.capacity(model, machine)
-    return f"{out}: {log.height:,} jobs on {capacity:,} {model.resource}"
+    return f"{out}: {plural(log.height, 'job')} on {capacity:,} {wording.resources(model.resource)}"

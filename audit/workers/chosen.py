@@ -12,6 +12,7 @@ from audit.config import Compute
 from audit.errors import WorkersError
 from audit.progress import printable
 from audit.words import plural
+from audit.workers import clusters
 from audit.workers.executors import PARTS, Executor, Made, Part, Shared, Stopped, Threads, computed
 from audit.workers.on_dask import OF_EACH, Dask
 
@@ -47,7 +48,7 @@ def executor(
         yield staged
     finally:
         dask.close()
-        if dask.used:
+        if dask.used and staged.done:
             say(f"{plural(len(dask.used), 'worker')} did {staged.shares}: {dask.where}")
         for address, why in dask.left_out.items():
             warned(f"{dask.where}: worker {address} was left out: {why}")
@@ -58,7 +59,8 @@ def executor(
 def tried(options: Compute) -> str:
     """Try the workers that the options select, each with a small task; return what was found.
 
-    Raises WorkersError if no worker can be used, or if a worker would be left out.
+    Raises WorkersError if no worker can be used, if one would be left out, or if others may use the
+    key.
     """
     dask = Dask(options)
     try:
@@ -68,6 +70,8 @@ def tried(options: Compute) -> str:
         faults = [f"worker {address}: {why}" for address, why in dask.left_out.items()]
         if faults:
             raise WorkersError(f"{dask.where}: {'; '.join(faults)}")
+        if exposed := clusters.exposed(options):
+            raise WorkersError(exposed)
         found = f"{plural(len(dask.used), 'worker')} with {plural(threads, 'thread')}"
     finally:
         dask.close()

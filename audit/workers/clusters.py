@@ -11,6 +11,7 @@ cancelled. If this process is killed, the workers end by themselves.
 import logging
 import math
 import shlex
+import ssl
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -267,7 +268,10 @@ def _security(distributed: Any, files: Files | None) -> Any:
 
 
 def _readable(tls: Any) -> Files:
-    """Return the configured files; raise WorkersError, with the key, if one cannot be read."""
+    """Return the configured files.
+
+    Raises WorkersError, with the key, if a file cannot be read, or is not what it should be.
+    """
     files = Files(tls.ca_file, tls.cert, tls.key)
     for key, file in files._asdict().items():
         try:
@@ -275,7 +279,32 @@ def _readable(tls: Any) -> Files:
         except OSError as error:
             why = f"{file} cannot be read ({error.strerror})"
             raise WorkersError(f"compute.tls.{key}: {why}; name a PEM file") from error
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    try:
+        context.load_verify_locations(files.ca_file)
+    except ssl.SSLError as error:
+        raise WorkersError(
+            f"compute.tls.ca_file: {files.ca_file} has no certificate; name a PEM file"
+        ) from error
+    try:
+        context.load_cert_chain(files.cert, files.key, password=str)  # "": nobody is asked for one
+    except ssl.SSLError as error:
+        raise WorkersError(
+            f"compute.tls.key: {files.key} is not the key of {files.cert}, or has a password; name "
+            "PEM files that belong together"
+        ) from error
     return files
+
+
+def exposed(options: Compute) -> str | None:
+    """Return what to do if other users may read or change the key of the site's certificate."""
+    if options.tls is None or not (Path(options.tls.key).stat().st_mode & 0o007):
+        return None
+    key = options.tls.key
+    return (
+        f"compute.tls.key: every user of this machine may use {key}, and with it run code as the "
+        f"user of the workers: chmod o= {key}"
+    )
 
 
 def made(folder: Path) -> Files:

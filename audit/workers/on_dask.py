@@ -47,7 +47,6 @@ TRIES: Final = 3
 """Workers that fail at a part before the work is given up."""
 LOSSES: Final = 20
 """Workers that a part may lose while no part is done: a partition may preempt them all."""
-_LOST: Final = "the workers were lost while they computed"
 
 
 class _DaskSession(NamedTuple):
@@ -176,8 +175,11 @@ class Dask:
         key = f"{task.key}-{next(self._numbers)}"
         return self._session.client.submit(*what, pure=False, key=key, workers=list(workers))
 
-    def _some(self, working: Mapping[Any, _Task]) -> list[Any]:
-        """Return the futures that are done, after at most about a second."""
+    def _some(self, working: Iterable[Any]) -> list[Any]:
+        """Return the futures that are done, after at most about a second.
+
+        Raises WorkersError if the scheduler was lost.
+        """
         _, distributed = self._libraries()
         try:
             with self._session.client.as_current():
@@ -186,7 +188,10 @@ class Dask:
         except TimeoutError:
             return []
         except distributed.CancelledError as error:
-            raise WorkersError(_LOST) from error
+            raise self._lost() from error
+
+    def _lost(self) -> WorkersError:
+        return WorkersError(f"{self.where}: the workers were lost while they computed")
 
     def _result(self, future: Any, task: _Task, done: int) -> bytes | None:
         """Return the result of a part; None if it is to be done again.
@@ -204,7 +209,7 @@ class Dask:
             task.lose(error.allowed_failures + 1, done)
             return None
         except distributed.CancelledError as error:
-            raise WorkersError(_LOST) from error
+            raise self._lost() from error
         except Exception as error:
             if _ends(error):
                 task.lose(1, done)
@@ -266,7 +271,6 @@ class Dask:
 
     def _examined(self, client: Any, new: Sequence[str]) -> set[str]:
         """Return those of the new workers that may get parts; the others are left out."""
-        _, distributed = self._libraries()
         what = (remote.unfit, str(self._session.folder), identity())
         answers = {
             address: client.submit(*what, pure=False, workers=[address], priority=1)
@@ -276,8 +280,7 @@ class Dask:
         until = time.monotonic() + EXAMINED_S
         while answers:
             late = time.monotonic() > until
-            with client.as_current(), suppress(TimeoutError):
-                distributed.wait(list(answers.values()), timeout=1, return_when="FIRST_COMPLETED")
+            self._some(answers.values())
             alive = self._threads().keys()
             for address in [at for at, answer in answers.items() if late or answer.done()]:
                 try:
@@ -297,12 +300,16 @@ class Dask:
     def _answer(self, answer: Any) -> str | None:
         """Return why a worker may get no parts: "" if it may, None if it is about to exit.
 
-        Raises TimeoutError if the answer does not arrive in time.
+        Raises TimeoutError if the answer does not arrive in time; WorkersError if the scheduler was
+        lost.
         """
+        _, distributed = self._libraries()
         try:
             why: str = answer.result(timeout=RESULT_S)
         except TimeoutError:
             raise
+        except distributed.CancelledError as error:
+            raise self._lost() from error
         except Exception as error:
             if _ends(error):
                 return None
@@ -326,7 +333,8 @@ class Dask:
     def _session(self) -> _DaskSession:
         """The connection, made when it is first needed."""
         dask, distributed = self._libraries()
-        for name in ("distributed", "asyncio"):  # errors that matter are raised here
+        # errors that matter are raised here; the client's logger has a level of its own
+        for name in ("distributed", "distributed.client", "asyncio"):
             logging.getLogger(name).setLevel(logging.CRITICAL)
         warnings.filterwarnings("ignore", module="distributed")
         try:
@@ -343,7 +351,7 @@ class Dask:
             workers = self._workers()
         except (OSError, RuntimeError, ValueError) as error:
             self.close()
-            remedy = "is it running, and may this machine connect to it?"
+            remedy = "check that it runs, and that this machine may connect to it"
             why = f"cannot be reached ({_first(error)})"
             raise WorkersError(f"{self.where}: {why}; {remedy}") from error
         except BaseException:

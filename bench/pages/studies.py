@@ -9,7 +9,6 @@ about the paper's conclusions, with the time that it took, kernels compiled.
 Finished studies in FOLDER are reused, so that an interrupted run can continue.
 """
 
-import base64
 import csv
 import html
 import json
@@ -23,6 +22,8 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+from audit.report.charts import drawing
+
 LOGS = {"kth-sp2": "KTH-SP2-1996-2.1-cln", "lanl-cm5": "LANL-CM5-1994-4.1-cln"}
 STUDIES = {
     "grid": "Queue orders and backfilling, after Sabin and Sadayappan",
@@ -30,15 +31,13 @@ STUDIES = {
     "sensitivity": "Settings of fairshare, after Bui et al.",
 }
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "studies"
-PICTURE = re.compile(
-    r'<img class="still" src="data:image/svg\+xml;charset=utf-8;base64,([^"]+)" alt="([^"]*)"'
-)
+PICTURE = re.compile(r'<svg role="img" aria-label="([^"]*)".*?</svg>', re.DOTALL)
 
 
 class Page(NamedTuple):
     """The kept parts of a study's page."""
 
-    pictures: list[tuple[bytes, str]]  # SVG, and what it shows
+    pictures: list[tuple[str, str]]  # SVG, and what it shows
     verdicts: list[list[str]]  # a header, then a row each
     wall_s: float
     cpu_s: float
@@ -54,7 +53,7 @@ def study(name: str, log: Path, folder: Path) -> Page:
         subprocess.run([program, "experiment", name, log, "--out", folder], check=True)
         took.write_text(json.dumps([time.perf_counter() - wall, _cpu_s() - cpu]))
     pictures = [
-        (base64.b64decode(found[1]), html.unescape(found[2]))
+        (drawing.alone(found[0]) + "\n", html.unescape(found[1]))
         for found in PICTURE.finditer(page.read_text(encoding="utf-8"))
     ]
     with (folder / f"{name}-verdicts.csv").open(encoding="utf-8", newline="") as file:
@@ -73,8 +72,7 @@ def markdown(title: str, log: str, pages: dict[str, Page], names: dict[str, list
     lines = [f"# The papers' studies on {log}", "", "Made by `make studies`.", ""]
     for name, page in pages.items():
         command = f"fairaudit experiment {name} {log}.swf.gz"
-        took = f"{page.wall_s:.0f} s on {os.cpu_count()} cores ({page.cpu_s:.0f} s CPU)"
-        lines += [f"## {STUDIES[name]}", "", f"`{command}`: {took}.", ""]
+        lines += [f"## {STUDIES[name]}", "", f"`{command}`: {page.cpu_s:.0f} s of CPU.", ""]
         header, *rows = page.verdicts
         lines += [row_of(header), row_of(["---"] * len(header)), *map(row_of, rows), ""]
         for file, (_, shows) in zip(names[name], page.pictures, strict=True):
@@ -101,7 +99,7 @@ def main() -> None:
         for name, page in pages.items():
             names[name] = [f"{name}-{k}.svg" for k in range(1, len(page.pictures) + 1)]
             for file, (drawn, _) in zip(names[name], page.pictures, strict=True):
-                (DOCS / title / file).write_bytes(drawn)
+                (DOCS / title / file).write_text(drawn, encoding="utf-8")
         text = markdown(title, log, pages, names)
         (DOCS / f"{title}.md").write_text(text, encoding="utf-8")
         print(f"{log}: {sum(page.wall_s for page in pages.values()):.0f} s")

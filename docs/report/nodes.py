@@ -25,7 +25,7 @@ class Node(NamedTuple):
 
 
 class Request(NamedTuple):
-    """What a job needs, and what it used of which nodes."""
+    """The request of a job, and its share of each of its nodes."""
 
     needed: Vector
     used: Vector
@@ -34,7 +34,7 @@ class Request(NamedTuple):
     constraint: str
 
     def parts(self, but: str = "") -> tuple[Vector, int]:
-        """Return what each of so many nodes must have, of all resources ``but`` one.
+        """Return what each node must have, without the resource ``but``, and the number of nodes.
 
         An uneven request is placed CPU by CPU.
         """
@@ -228,7 +228,7 @@ class OnNodes(Replay):
 
 
 class NodePlan:
-    """What a walk leaves free on nodes now, and what it expects to be free later."""
+    """Free amounts of the nodes now, and those that a walk expects later."""
 
     def __init__(self, on: OnNodes, now: float, running: list[int], free) -> None:
         self.on, self.now, self.left = on, now, dict(free)
@@ -239,7 +239,7 @@ class NodePlan:
             self._change(on.jobs[r].start + estimate(on.jobs[r]), None, on.placed[r], 1)
 
     def _at(self, t: float) -> int:
-        """Return the step that begins at an instant, which is made if there is none."""
+        """Return the step that begins at an instant; make one if necessary."""
         at = bisect.bisect_left(self.times, t)
         if at == len(self.times) or self.times[at] != t:
             self.times.insert(at, t)

@@ -158,7 +158,7 @@ def test_left_out_rows_are_reported(con: Reader) -> None:
             assert pl.read_parquet(io.BytesIO(written))["n"].to_list() == [0, 1, 2]
         assert ask(con, "FROM range(3) AS t(n)", form, rows=3)[1] == []
     written, said = ask(con, "SELECT repeat('x', 300) AS x", Format.table)
-    assert "1 cells are cut at 200 characters" in said[0]
+    assert "1 cell is cut at 200 characters" in said[0]
     assert said[0] in written.decode()
     assert "x" * 201 not in written.decode()
 

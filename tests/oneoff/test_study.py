@@ -236,7 +236,7 @@ def test_one_run_at_a_time_in_a_folder(swf: Path, tmp_path: Path) -> None:
     ("plan", "message"),
     [
         (plans.grid("gpu"), "--pool gpu: no such pool; there is: all"),
-        (plans.grid(attempts=1), "has no load; pass a larger"),
+        (plans.grid(attempts=1), "no load: 1 attempt, and a load needs at least two arrivals"),
     ],
 )
 def test_impossible_studies_are_refused_at_once(
@@ -280,7 +280,7 @@ def test_the_command(
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 2
-    assert "--widest 100: not a power of two" in capsys.readouterr().err
+    assert "--widest 100: give a power of two" in capsys.readouterr().err
 
 
 @pytest.mark.thorough

@@ -39,7 +39,7 @@ def test_as_defined(records: Rows, pool: Pool, attempts: int, load: str) -> None
     assert list(zip(made.described["job_id"], made.described["attempt"], strict=True)) == want.keys
     offered = slow.offered(want)
     if offered is None:
-        with pytest.raises(UsageError, match="has no load"):
+        with pytest.raises(UsageError, match="the part has no load"):
             parts.scaled(made, Fraction(load))
         return
     assert made.offered_load == float(offered)

@@ -6,6 +6,7 @@ import pytest
 
 from audit.config import Compute
 from audit.errors import WorkersError
+from audit.workers import clusters
 from audit.workers.chosen import executor
 from tests.workers.test_executors import added
 
@@ -27,6 +28,35 @@ def test_a_file_of_tls_that_is_missing_is_named_by_its_key(tmp_path: Path) -> No
     with executor(options) as one, pytest.raises(WorkersError, match=said):
         list(one.each(added, 1, [1]))
     assert [file.name for file in tmp_path.iterdir()] == ["ca.pem"]
+
+
+def test_files_of_tls_that_do_not_belong_together_are_named_by_their_keys(tmp_path: Path) -> None:
+    """Also a key that others may use is."""
+    made = []
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        made.append(clusters.made(tmp_path / name))
+    own, other = made
+    (tmp_path / "text").write_text("no certificate")
+
+    def options(*files: str) -> Compute:
+        tls = dict(zip(("ca_file", "cert", "key"), files, strict=True))
+        return Compute.model_validate(
+            {"engine": "dask", "scheduler": "tls://127.0.0.1:9", "folder": str(tmp_path)}
+            | {"alone_s": 0, "patience_s": 1, "tls": tls}
+        )
+
+    for files, said in (
+        ((own.cert, own.cert, other.key), r"compute\.tls\.key: .* is not the key of .*cert\.pem"),
+        ((str(tmp_path / "text"), own.cert, own.key), r"compute\.tls\.ca_file: .* no certificate"),
+        ((own.cert, own.cert, own.key), "cannot be reached .*check that it runs"),
+    ):
+        with executor(options(*files)) as one, pytest.raises(WorkersError, match=said):
+            list(one.each(added, 1, [1]))
+    mine = options(own.cert, own.cert, own.key)
+    assert clusters.exposed(mine) is None
+    Path(own.key).chmod(0o644)
+    assert f"chmod o= {own.key}" in str(clusters.exposed(mine))
 
 
 @pytest.mark.thorough

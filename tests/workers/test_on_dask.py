@@ -238,8 +238,28 @@ def test_or_this_process_goes_on_alone(running: Running, how: Callable[[Any], ob
     assert re.match(r"1 worker did \d of 9 parts", said[-1])
 
 
+@pytest.mark.parametrize("name", ["distributed.wait", "distributed.Future.result"])
+def test_a_scheduler_that_is_lost_while_a_worker_is_examined_is_a_plain_error(
+    name: str, running: Running, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def cancelled(*_: object, **__: object) -> None:
+        raise distributed.CancelledError
+
+    monkeypatch.setattr(name, cancelled)
+    said: list[str] = []
+    with (
+        executor(running[1], say=said.append) as one,
+        pytest.raises(WorkersError, match=r"compute\.scheduler\): the workers were lost"),
+    ):
+        list(one.each(tripled, BY, [1]))
+    assert said == []
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_an_unreachable_scheduler_is_named_by_its_key(tmp_path: Path) -> None:
-    said = r"Dask at tcp://127.0.0.1:9 \(compute.scheduler\): cannot be reached .*is it running"
+    said = (
+        r"Dask at tcp://127.0.0.1:9 \(compute.scheduler\): cannot be reached .*check that it runs"
+    )
     with executor(at(AWAY, tmp_path)) as one, pytest.raises(WorkersError, match=said):
         list(one.each(tripled, BY, [1]))
     assert list(tmp_path.iterdir()) == []

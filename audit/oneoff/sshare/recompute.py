@@ -148,7 +148,7 @@ def recompute(
         columns(basis.algorithm, by_partition=request.by_partition),
         rows(tree, site.associations, raw_usage, shares, conf.tres, minutes),
         tuple(facts(request, basis)),
-        tuple(assumptions(basis)),
+        (*assumptions(basis), *without_usage(basis, raw_usage)),
     )
 
 
@@ -199,6 +199,17 @@ def assumptions(basis: SshareBasis) -> list[str]:
     longest = jobs.attempts.select(pl.col("walltime_s").max()).item()
     warnings += misfits(method.half_life_s, method.reset, method.period_s, longest)
     return [*warnings, *assumed(site, jobs, basis.charged, basis.placed)]
+
+
+def without_usage(basis: SshareBasis, raw_usage: Floats) -> Iterator[str]:
+    """Yield a warning if RawUsage is printed as 0 everywhere."""
+    if raw_usage.max(initial=0) < 1:
+        starts, zone = basis.jobs.attempts["start_time"].drop_nulls(), basis.zone
+        yield (
+            f"no usage is on record for {_shown(basis.at, zone)}: the first job starts at "
+            f"{_shown(int(starts.sort()[0]), zone)}, and the records end at "
+            f"{_shown(basis.jobs.known_to, zone)}"
+        )
 
 
 def facts(request: SshareRequest, basis: SshareBasis) -> Iterator[str]:

@@ -40,9 +40,9 @@ MEDIUM_AND_HIGH: Final = (Fraction("0.80"), Fraction("0.95"))
 """The loads that [S] draws."""
 HOUR_S: Final = 3_600
 _HOLDS: Final = {
-    ClaimHolds.yes: "hold",
-    ClaimHolds.no: "do not hold",
-    ClaimHolds.undecided: "cannot be decided",
+    ClaimHolds.yes: ("holds", "hold"),
+    ClaimHolds.no: ("does not hold", "do not hold"),
+    ClaimHolds.undecided: ("cannot be decided", "cannot be decided"),
 }
 
 
@@ -122,7 +122,9 @@ def _values(results: GridResults) -> dict[str, object]:
         "combinations": len(results.grid.loads) * len(ORDERS) * len(BACKFILLS),
         "conclusions": len(results.decided),
         "verdicts": ", ".join(
-            f"{counts[holds]} {word}" for holds, word in _HOLDS.items() if counts[holds]
+            f"{counts[holds]} {words[counts[holds] > 1]}"
+            for holds, words in _HOLDS.items()
+            if counts[holds]
         ),
         "pool": part.pool.name,
         "capacity": wording.count(part.pool.capacity),

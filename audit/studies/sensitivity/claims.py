@@ -6,7 +6,8 @@ the rise of the least-squares line over all values, from the first to the last:
     change_g = (x_last − x_first) · Σ (x − x̄) R_g(x) / Σ (x − x̄)²        in s
 
 The group with the largest area is the dominant one; the others are combined. The setting with
-the larger |change| of the dominant group has the larger effect.
+the larger |change| of the dominant group has the larger effect. Settings that move no start, for
+example because the log is shorter than a window, decide nothing.
 
 Intervals are percentile bootstrap (``metrics.uncertainty``); a resample draws the same users for
 all settings. Figures of the whole pool, such as utilization, are drawn by day.
@@ -156,6 +157,7 @@ class MeanChange(NamedTuple):
     dominant: ResampledFigure
     others: ResampledFigure
     each: tuple[ResampledFigure, ...]  # of every group
+    moves: bool  # whether any response differs between two values
 
 
 def changes(answers: SettingResults, sweep: SettingSweep) -> MeanChange:
@@ -165,7 +167,9 @@ def changes(answers: SettingResults, sweep: SettingSweep) -> MeanChange:
         return change(sweep.values, [response(answers, point, groups) for point in sweep.points])
 
     each = tuple(of((group,)) for group in range(len(answers.labels)))
-    return MeanChange(sweep, each[0], of(answers.others), each)
+    first, *rest = (answers.sums[point].response for point in sweep.points)
+    moves = not all(np.array_equal(first, other) for other in rest)
+    return MeanChange(sweep, each[0], of(answers.others), each, moves)
 
 
 def rows(pool: str, answers: SettingResults) -> pl.DataFrame:
@@ -207,10 +211,13 @@ def decide(base: Base, answers: SettingResults, *, two_at_once: bool) -> list[Cl
 def slower_and_faster(base: Base, labels: Sequence[str], change: MeanChange) -> ClaimVerdict:
     """Decide whether raising a setting slows the dominant group and speeds up the others. [B §6]"""
     sweep = change.sweep
+    sentence = f"as {sweep.key} grows, the dominant group gets slower and the others faster"
+    if not change.moves:
+        return _unmoved(base, sentence, "[B §5.1, §5.2, §6]", [sweep.key])
     dominant = Comparison("dominant", change.dominant.estimate())
     others = Comparison("others", change.others.estimate(), BELOW_0)
     return Claim(
-        f"{base.name}: as {sweep.key} grows, the dominant group gets slower and the others faster",
+        f"{base.name}: {sentence}",
         "[B §5.1, §5.2, §6]",
         [dominant, others],
     ).verdict(
@@ -223,6 +230,9 @@ def moves_more(
     base: Base, sentence: str, one: MeanChange, others: Sequence[MeanChange], source: str
 ) -> ClaimVerdict:
     """Decide whether a setting affects the dominant group more than each of the others."""
+    settings = [(of.sweep.key, of.moves) for of in (one, *others) if of.sweep.key in SETTINGS]
+    if unmoved := [key for key, moves in settings if not moves]:
+        return _unmoved(base, sentence, source, unmoved)
     compared = [
         Comparison(
             f"more than {other.sweep.key}",
@@ -237,6 +247,12 @@ def moves_more(
         f"{one.sweep.key} changes the dominant group's mean response by "
         f"{one.dominant.estimate()} s: {by} (differences of absolute values)"
     )
+
+
+def _unmoved(base: Base, sentence: str, source: str, keys: Sequence[str]) -> ClaimVerdict:
+    """Return the verdict where the log cannot show an effect: it may be shorter than a window."""
+    because = f"every user's mean response is the same under all values of {', '.join(keys)}"
+    return ClaimVerdict(f"{base.name}: {sentence}", ClaimHolds.undecided, because, source)
 
 
 def utilization_follows(

@@ -256,9 +256,10 @@ def _furthest(moved: Sequence[_Moved]) -> str:
     if not moved:
         return "No group has responses to compare"
     most = max(moved, key=lambda one: abs(one.apart))
-    side = "more" if most.apart > 0 else "less"
+    side = "longer" if most.apart > 0 else "shorter"
     by = wording.rough_percent(abs(most.apart))
-    return f"{most.setting} has the largest effect: {most.group} {by} {side} at {most.value:g}"
+    at = f"{most.setting}: {most.value:g}"
+    return f"Largest effect: the mean response of {most.group} is {by} {side} ({at})"
 
 
 def _heat(results: SensitivityResults, plane: Plane) -> Chart:

@@ -319,7 +319,7 @@ def _technique(studied: Studied, model: LogModel, prefix: str) -> Section:
         f"{model.by}-parts": [
             (
                 *(labels[one.label], _PART_NAMES[one.part], one.attempts, one.rate, one.mean_size),
-                *(one.mean_occupancy_s, one.used, one.with_walltime, one.foresight),
+                *(one.mean_occupancy_s, one.used, one.with_walltime, one.known_foresight),
             )
             for one in model.classes
         ],

@@ -133,6 +133,14 @@ def test_the_database_gives_the_same(tmp_path: Path) -> None:
     assert found.warnings == ()
 
 
+@pytest.mark.parametrize(("lab", "at"), [("plain", "2026-11-20"), ("decay", "2027-12-01")])
+def test_an_instant_without_usage_is_stated(lab: str, at: str) -> None:
+    *_, last = recompute(request(lab, as_of=at)).warnings
+    assert last.startswith(f"no usage is on record for {at}T00:00:00 (UTC): the first job starts")
+    latest = recompute(request(lab, as_of=None))
+    assert not any("on record" in text for text in latest.warnings)
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

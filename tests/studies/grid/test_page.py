@@ -1,5 +1,6 @@
 """The page of the policy grid: what it shows is what was computed."""
 
+import html
 import re
 from collections.abc import Iterator
 from fractions import Fraction
@@ -19,6 +20,7 @@ from audit.studies import parts
 from audit.studies.grid import claims, page
 from audit.studies.grid import compute as grid
 from audit.studies.grid.page import GridResults
+from bench.pages.studies import PICTURE
 from tests.report import chromium
 from tests.strategies import EPOCH, POOLS, ended, frame
 
@@ -87,9 +89,11 @@ def test_the_lead_counts_the_verdicts() -> None:
     counts = {"yes": 0, "no": 0, "undecided": 0}
     for row in table("verdicts"):
         counts[row["holds"]] += 1
-    words = {"yes": "hold", "no": "do not hold", "undecided": "cannot be decided"}
+    one = {"yes": "holds", "no": "does not hold", "undecided": "cannot be decided"}
+    more = {"yes": "hold", "no": "do not hold", "undecided": "cannot be decided"}
     for holds, number in counts.items():
-        assert (f"{number} {words[holds]}" in made().lead) == (number > 0)
+        words = f"{number} {(one if number == 1 else more)[holds]}"
+        assert (words in made().lead) == (number > 0)
     assert "40 attempts of a <log> under 27 combinations" in made().lead
 
 
@@ -157,3 +161,9 @@ def test_a_browser_draws_it_without_complaint(tmp_path: Path) -> None:
     page = tmp_path / "grid.html"
     page.write_text(rendered(), encoding="utf-8")
     chromium.check_study(page, len(list(charts())))
+
+
+def test_the_page_of_docs_finds_each_picture() -> None:
+    assert [html.unescape(one) for one in PICTURE.findall(rendered())] == [
+        chart.alt for chart in charts()
+    ]

@@ -104,7 +104,8 @@ def test_cells_without_a_value_are_known_to_be_none() -> None:
 
 def test_the_lead_names_who_keeps_what() -> None:
     assert made().lead.startswith(
-        "Of 7 operators, relative, relative_n, sigmoid, sigmoid_n, slurm keep all"
+        "Of 7 operators, relative, relative_n, sigmoid, sigmoid_n, slurm keep all rules of [R] but "
+        "(13), which (4) excludes, "
     )
     assert "absolute and combined do neither" in made().lead
 

@@ -64,9 +64,9 @@ def as_the_paper(point: SettingPoint, group: int) -> float:
 def contrary(point: SettingPoint, group: int) -> float:
     """Nothing of what [B] concludes."""
     days, depth = point.interval_days, point.depth
-    if days in (depth, round(10 * point.decay)):  # along the diagonals nothing moves
+    if days in (depth, round(10 * point.decay)):  # along the diagonals hardly anything moves
         days, depth = FIXED.interval_days, FIXED.depth
-    effect = 100 * days + 100 * depth
+    effect = 100 * days + 100 * depth + point.depth + 10 * point.decay
     return 50_000 - effect if group == 0 else 5_000 + effect
 
 

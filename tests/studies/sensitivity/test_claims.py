@@ -49,10 +49,15 @@ def test_none_holds_where_the_log_says_the_contrary() -> None:
     assert held(answered(contrary, falling)) == ["no"] * 9
 
 
-def test_no_difference_is_no_support() -> None:
-    # nothing moves: nothing is above 0, and the response does not vary
-    found = held(answered(lambda point, group: 100 + 100 * group))
-    assert found == ["no"] * 7 + ["undecided"] * 2
+def test_settings_that_move_no_start_decide_nothing() -> None:
+    verdicts = claims.decide(
+        RED_DIAMOND, answered(lambda point, group: 100 + 100 * group), two_at_once=True
+    )
+    assert {verdict.holds for verdict in verdicts} == {ClaimHolds.undecided}
+    assert verdicts[4].because.endswith("all values of interval, depth, decay")
+    # the log is shorter than a window: only the targets matter
+    short = answered(lambda point, group: 5_000 + 100 * point.run * (1 - group))
+    assert held(short)[:7] == ["undecided"] * 7
 
 
 def test_only_one_side_of_the_claim() -> None:

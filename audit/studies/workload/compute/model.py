@@ -104,6 +104,12 @@ class Class:
         """Arrivals per hour of its part of the week."""
         return self.attempts / self.hours
 
+    @property
+    def known_foresight(self) -> float | None:
+        """Foresight; None with fewer than three attempts, or if all walltimes are equal."""
+        known = self.attempts > 2 and len(self.walltimes) > 1
+        return self.foresight if known else None
+
 
 @dataclass(frozen=True, slots=True)
 class LogModel:

@@ -63,6 +63,7 @@ def test_a_model_by_hand() -> None:
     # ann and bob have as many attempts; ann came first
     assert narrow.users == ((1, 0.5), (2, 0.5))
     assert narrow.foresight == pytest.approx(-1)
+    assert [of.known_foresight for of in model.classes] == [None] * 3  # of at most two attempts
 
 
 def test_what_has_not_ended_or_has_no_size_is_left_out_and_counted() -> None:
