@@ -209,7 +209,7 @@ def _cluster(cluster: Cluster, folder: Path) -> str:
     for source in (*cluster.sources, *cluster.evidence):
         if source.command is None:
             count = len(sources.files(source, folder))
-            parts.append(f"{count} files match {source.files!r}")
+            parts.append(f"{plural(count, 'file')} matching {source.files!r}")
             continue
         program = shutil.which(source.command[0])
         if program is None:

@@ -19,6 +19,7 @@ period = "year" => period: Input should be 'day', 'week' or 'month'
 {POOL} ; capacity = {{ cpus = 1, "gpus:A100" = 1 }} => pools[0].capacity.gpus:A100: no such key; did you mean clusters[0].pools[0].capacity.gpus?
 {POOL} ; capacity = {{ cpus = 100000000000000000000 }} => pools[0].capacity.cpus: must be at most 4611686018427387904
 {POOL} ; capacity = {{ "gpus:a100" = 0 }} => pools[0].capacity.gpus:a100: Input should be greater than or equal to 1
+{POOL} ; capacity = 16 => pools[0].capacity: must be a table; write capacity = {{ … }} with its keys: cpus, nodes
 {POOL} ; limits = [{{ most = 1, resource = "gpu" }}] => pools[0].limits[0].resource: Input should be 'cpus', 'mem_bytes', 'gpus', 'nodes' or 'gpus:TYPE', the type in lower case
 {POOL} ; partitions = ["x"] ; [[clusters.pools]] ; name = "b" ; partitions = ["x"] => partitions in two pools: x
 {POOL} ; [[clusters.pools]] ; name = "b" => only one pool may have no partitions
