@@ -35,11 +35,10 @@ def in_words(error: dict[str, Any], root: type[BaseModel]) -> str:
         table = ".".join(part for part in path if isinstance(part, str))
         as_list = f"[[{table}]]" if isinstance(error["input"], dict) else "[ ] around its values"
         return f"{key}: must be a list; write {as_list}"
-    if error["type"] == "model_type":
-        return f"{key}: must be a table; write {key.rpartition('.')[2]} = {{ … }} with its keys: " + (
-            ", ".join(_keys(path, root))
-        )
     message = str(error["msg"]).removeprefix("Value error, ")
+    if error["type"] == "model_type":
+        last, known = key.rpartition(".")[2], ", ".join(_keys(path, root))
+        message = f"must be a table; write {last} = {{ … }} with its keys: {known}"
     if not path:  # a fault of several sections, whose message names the keys
         return message
     shown = repr(error["input"])
