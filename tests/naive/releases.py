@@ -201,7 +201,6 @@ def begins(jobs: Sequence[Job], capacity: Capacity, user: str) -> tuple[int, int
         and room(jobs, capacity, job, job.start - 120)
     ]
     own = [job.start or 0 for job in all_of_them if job.user == user]
-    others = [job.start or 0 for job in all_of_them if job.user != user]
     if len(own) < 8:
         return None
 
@@ -213,4 +212,11 @@ def begins(jobs: Sequence[Job], capacity: Capacity, user: str) -> tuple[int, int
     days, of_all = ({s // DAY for s in some} for some in (hits, own))
     if 10 * len(hits) < 3 * len(own) or len(days) < 5 or 10 * len(days) < 3 * len(of_all):
         return None
-    return (slot * 120, len(hits)) if 50 * len(inside(others, slot)) <= len(others) else None
+    others: list[int] = []
+    number = sum(job.user != user for job in all_of_them)
+    for other in {job.user for job in all_of_them} - {user}:
+        theirs = [job.start or 0 for job in all_of_them if job.user == other]
+        if other is None or 10 * len(inside(theirs, slot)) < 3 * len(theirs):
+            others += theirs
+    few = 50 * len(inside(others, slot)) <= len(others)
+    return (slot * 120, len(hits)) if few and 2 * len(others) >= number else None
