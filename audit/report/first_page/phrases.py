@@ -267,7 +267,7 @@ WHY_OVERTAKEN: Final = "To ask: why did later jobs, at least as large, start bef
 HAS_ENDED: Final = "To ask: did the {rule} end, as the log shows?"
 IN_SERVICE: Final = "To ask: were only {amount} in service for a while, as the log shows?"
 TO_SPREAD: Final = (
-    "To decide: are small jobs spread over nodes on purpose? Packed, they free whole nodes."
+    "To ask: does the scheduler pack small jobs onto few nodes? That keeps whole nodes free."
 )
 TO_ASK: Final = "To ask: what held {jobs} while {resources} were free?"
 ASK_REASON: Final = (
