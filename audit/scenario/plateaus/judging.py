@@ -42,6 +42,7 @@ class PlateauFault(StrEnum):
     BELOW = "more stops just below the level than starts there"
     ALONE = "the level is the size of one job"
     WHOLE = "the level is the capacity"
+    FEW_NODES = "the jobs that stop had no more of the nodes on which their users' jobs ran"
     FEW_USERS = "few users stop at the level"
 
 
