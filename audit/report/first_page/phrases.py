@@ -76,7 +76,7 @@ OF_FULL: Final = {"earlier": "full of earlier jobs", "later": "full of later job
 PAIRED: Final = {
     "full": FULL_MACHINE,
     "nodes": "scattered free {what}",
-    "down": "outages",
+    "down": "times when nothing ran",
     "cycle": "the scheduler’s pauses",
     "claimed": "jobs about to start",
     "kept": "capacity kept for bigger jobs",
