@@ -31,8 +31,14 @@ class Machine(NamedTuple):
 Capacity = int | Mapping[str, Machine]
 
 
-def room(jobs: Sequence[Job], capacity: Capacity, job: Job, x: int) -> bool:
-    """Whether at least the job's size is free just before x, on the nodes that it may use."""
+def room(
+    jobs: Sequence[Job], capacity: Capacity, job: Job, x: int, *, single: bool = False
+) -> bool:
+    """Whether at least the job's size is free just before x, on the nodes that it may use.
+
+    Args:
+        single: on one of them.
+    """
     running = [
         other
         for other in jobs
@@ -40,13 +46,13 @@ def room(jobs: Sequence[Job], capacity: Capacity, job: Job, x: int) -> bool:
     ]
     if isinstance(capacity, int):
         return capacity - sum(other.size for other in running) >= job.size
-    free = 0
+    free = [0]
     for name, machine in capacity.items():
         eligible = job.partition is None or job.partition in machine.partitions
         if eligible and not any(begin < x <= end for begin, end in machine.away):
             used = sum(other.size for other in running if other.node == name)
-            free += max(machine.size - used, 0)
-    return free >= job.size
+            free.append(max(machine.size - used, 0))
+    return (max(free) if single else sum(free)) >= job.size
 
 
 def forbidden(jobs: Sequence[Job], most: int | None, job: Job, x: int) -> bool:

@@ -70,6 +70,27 @@ class Room:
             found[mine] = self.free(number).before(at[mine])
         return found
 
+    def fits(self, jobs: Ints, at: Ints) -> Bools:
+        """Return whether single nodes had enough for each of ``jobs`` just before an instant.
+
+        Only the counted resource counts. Without nodes, every job fits.
+        """
+        if self._placed is None:
+            return np.ones(len(jobs), np.bool_)
+        nodes = self._placed.nodes
+        capacity, times, node, change = self._of_nodes
+        part, parts, most = nodes.part[0, jobs], nodes.parts[jobs], nodes.most[jobs]
+        first = np.searchsorted(node, np.arange(len(capacity) + 1))
+        hold: Ints = np.zeros(len(jobs), np.int64)
+        for k, whole in enumerate(capacity.tolist()):
+            sets = nodes.set[nodes.first_set[k] : nodes.first_set[k + 1]]
+            mine = np.flatnonzero(np.isin(self.set_of[jobs], sets))
+            within = slice(first[k], first[k + 1])
+            amount = whole + np.concatenate(([0], np.cumsum(change[within])))
+            left = FreeAmount(times[within], amount).before(at[mine])
+            hold[mine] += np.minimum(left // np.maximum(part[mine], 1), most[mine])
+        return hold >= parts
+
     def _of_set(self, number: int) -> FreeAmount:
         capacity, at, node, change = self._of_nodes
         assert self._placed is not None
