@@ -359,6 +359,20 @@ def test_most_starts_after_own_ends_without_a_limit() -> None:
     assert result(SITE, evidence=PassedEvidence(own_ends=["u0"]))[ANN]["named"]
 
 
+@pytest.mark.parametrize(
+    ("mine", "others", "why"),
+    [(50, 5, PassedWhy.MEMORY), (50, 50, None), (9, 5, None), (None, 5, None)],
+)
+def test_who_requests_much_memory_is_compared_with_those_who_do(
+    mine: int | None, others: int | None, why: PassedWhy | None
+) -> None:
+    """The log has 5 per CPU, but for ann, whose jobs later ones with as much do or do not pass."""
+    records = [one | {"mem_bytes": mine if one["user"] == "ann" else others} for one in SITE]
+    records += [job(k, k, "z", qos="z", cpus=8, mem_bytes=40) for k in range(200)]
+    found = result(records)[ANN]
+    assert (found["named"], found["why"]) == (why is None, why)
+
+
 def own_control(days: int) -> list[Record]:
     """On some days, a later job of ann's starts before an earlier one."""
     return [
