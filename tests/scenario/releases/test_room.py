@@ -124,6 +124,16 @@ def test_a_chain_that_waits_for_a_whole_node_is_none() -> None:
         assert len(chain_holds(jobs, ["ann"])[0]) == 29 * len(users)
 
 
+def test_a_chain_on_the_nodes_of_its_user_is_none_if_they_are_full() -> None:
+    """Jobs that run only on n1 start there, one after the other, though n2 is free."""
+    machines = {name: Machine(1, "a") for name in ("n1", "n2")}
+    for length, users in ((50, []), (49, ["ann"])):
+        chain = [job._replace(partition="a", node="n1") for job in chain_of(length, late=60)]
+        log = attempts(chain).with_columns(nodes=1)
+        jobs = user_jobs(log, pool_of(machines), 100 * DAY)
+        assert [one.user for one in accepted_chains(jobs)] == users
+
+
 def test_jobs_that_start_together_when_their_node_is_back_were_not_held() -> None:
     """n1 is away for the two days that they wait; n2, which they may not use, is free."""
     jobs = [job._replace(partition="a", node="n1") for job in held(5)]
