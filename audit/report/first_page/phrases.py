@@ -63,6 +63,7 @@ HELD_BACK: Final = (
 STILL: Final = "Too much of the waiting still cannot be judged."
 
 COST_MOST: Final = "{a} and {b} cost most"
+SMALLER: Final = "a limit or a smaller machine"
 CAUSED_MUCH: Final = "{rule} caused {much} of the waiting"
 CAUSED_MOST: Final = "{rule} caused the most waiting"
 FULL_MUCH: Final = "most waiting was for a full machine"
