@@ -305,21 +305,15 @@ def _questions(facts: PageFacts) -> Iterator[Sentence]:
         changed = any(rule.name in change.title for change in facts.changes[:MOST_CHANGES])
         if not changed and (ended or _held_while_free(facts) >= MUCH):
             yield _of_rule(rule, ended=ended)
-    nodes, none = (shares.get(key, 0.0) for key in ("nodes", "none"))
-    if none >= max(NO_REASON, nodes):
-        yield _what_held(facts)
-    if nodes >= MUCH:
+    if shares.get("nodes", 0.0) >= MUCH:
         yield say(phrases.TO_SPREAD)
-    if NO_REASON <= none < nodes:
-        yield _what_held(facts)
-
-
-def _what_held(facts: PageFacts) -> Sentence:
-    resources = wording.resources(facts.machine.resource)
-    if facts.where is not None and page_one.has_reason(facts):
-        reason = wording.name(str(facts.where.value), page_one.LONG_NAME)
-        return say(phrases.ASK_REASON, reason=reason, resources=resources)
-    return say(phrases.TO_ASK, jobs=page_one.held(facts), resources=resources)
+    if shares.get("none", 0.0) >= NO_REASON:
+        resources = wording.resources(facts.machine.resource)
+        if facts.where is not None and page_one.has_reason(facts):
+            reason = wording.name(str(facts.where.value), page_one.LONG_NAME)
+            yield say(phrases.ASK_REASON, reason=reason, resources=resources)
+        else:
+            yield say(phrases.TO_ASK, jobs=page_one.held(facts), resources=resources)
 
 
 def _held_while_free(facts: PageFacts) -> float:

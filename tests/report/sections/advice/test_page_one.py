@@ -121,16 +121,6 @@ def test_a_limit_of_the_whole_machine_that_ended_may_be_a_smaller_machine() -> N
     )
 
 
-@pytest.mark.parametrize(
-    ("none", "first"), [(0.3, "To ask: what held"), (0.21, "To ask: does the scheduler pack")]
-)
-def test_the_question_about_more_of_the_waiting_is_first(none: float, first: str) -> None:
-    of = facts(causes=causes(nodes=0.25, none=none, earlier=0.4))
-    asked = [one.plain for one in to_try(of) if one.plain.startswith("To ask")]
-    assert len(asked) == 2
-    assert asked[0].startswith(first)
-
-
 def test_a_reason_that_was_recorded_is_asked_about() -> None:
     last = Where("reason", "JobArrayTaskLimit", 0.96, 0.2)
     of = facts(where=last, causes=causes(earlier=0.3))
