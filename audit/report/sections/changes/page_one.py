@@ -24,8 +24,6 @@ from audit.report.sections.waits.section import quantile
 from audit.report.sections.who import page_one
 
 SAME_LOAD: Final = 0.05
-MOST_RULE: Final = 40
-_PAST: Final = {"begins": "began", "ends": "ended"}
 SAME_PART: Final = 1 / 3
 """Loads of 1 and 4 % are not almost the same, although they differ by 3 points."""
 
@@ -50,7 +48,7 @@ def changed(facts: PageFacts, *, than: bool = True) -> Sentence:
         return _waits(phrases.NOT_CERTAIN, of, few)
     if _only_of_user(of):
         return say(phrases.ONLY_OF, user=page_one.name("user", of.user or ""))
-    made = _clear(of, compared, _rule_mark(facts))
+    made = _clear(of, compared)
     return joined(made, _without(of)) if than else made
 
 
@@ -74,32 +72,17 @@ def _load(half: Half) -> str:
     return amounts.UNKNOWN if half.load is None else amounts.digits(100 * half.load)
 
 
-def _rule_mark(facts: PageFacts) -> str:
-    """Return that the rule with most waiting began or ended; empty unless it has a fifth of all."""
-    if not facts.rules or facts.rules[0].waiting_s < FIFTH * facts.waiting_s:
-        return ""
-    name = facts.rules[0].name
-    texts = {f"{of} {verb}" for of in (name, phrases.brief_rule(name)) for verb in _PAST}
-    found = next((mark.text for mark in facts.marks if mark.text in texts), "")
-    words, _, verb = found.rpartition(" ")
-    return f"{wording.name(words, MOST_RULE)} {_PAST[verb]}" if found else ""
-
-
-def _clear(of: Compared, than: str, rule: str) -> Sentence:
+def _clear(of: Compared, than: str) -> Sentence:
     x, y = _value(of.first, of), _value(of.last, of)
     up = y > x
     waits = [Slot(amounts.short_time(_value(half, of)), key) for half, key in _halves(of)]
     what = phrases.THE_TENTH if by_tenth(of.first, of.last) else phrases.THE_TYPICAL
     way = "rose" if up else "fell"
-    between = {"x": waits[0], "y": waits[1]}
-    change = say(phrases.CHANGE, what=what, way=way, **between)
+    change = say(phrases.CHANGE, what=what, way=way, x=waits[0], y=waits[1])
     loads = [Slot(_load(half), f"load {key}") for half, key in _halves(of)]
     before, now = (half.load or 0.0 for half in (of.first, of.last))
     slots: dict[str, Slot | Sentence | str]
     slots = {"a": loads[0], "b": loads[1], "change": change, "than": than}
-    if rule:
-        slots["change"] = say(phrases.CHANGE, what=wording.first_upper(what), way=way, **between)
-        return say(phrases.WITH_RULE, rule=rule, **slots)
     if abs(now - before) <= min(SAME_LOAD, SAME_PART * max(before, now)):
         return say(phrases.SAME_LOAD, **slots)
     if (now > before) == up:

@@ -2,9 +2,8 @@
 
 import pytest
 
-from audit.report.sections.causes.record import RuleTime
 from audit.report.sections.changes import page_one as changes_page_one
-from audit.report.sections.changes.record import Half, RuleMark
+from audit.report.sections.changes.record import Half
 from tests.report.first_page.sample import compared, facts
 
 
@@ -22,28 +21,6 @@ def test_a_change_without_the_largest_user(
 ) -> None:
     of = compared(first=Half(*first, jobs=99), last=Half(*last, jobs=99))
     assert text in changes_page_one.changed(facts(compared=of)).plain
-
-
-@pytest.mark.parametrize(
-    ("waiting_s", "text"),
-    [
-        (
-            20,
-            "The typical wait rose from 1 min to 10 min; load 50, then 70 %; the limit of 64 CPUs ",
-        ),
-        (19, "With the load up from 50 to 70 %, the typical wait rose from 1 min to 10 min"),
-    ],
-)
-def test_a_rule_that_began_stands_beside_the_load(waiting_s: float, text: str) -> None:
-    first, last = Half(60, 600, 0.5, 60, 99), Half(600, 6_000, 0.7, 600, 99)
-    rule = RuleTime("limit of 64 CPUs per user", "limit", "inferred", waiting_s)
-    made = facts(
-        compared=compared(first=first, last=last),
-        rules=(rule,),
-        waiting_s=100.0,
-        marks=(RuleMark("limit of 64 CPUs begins", 3.5),),
-    )
-    assert changes_page_one.changed(made, than=False).plain.startswith(text)
 
 
 def test_a_log_of_less_than_a_day_compares_nothing() -> None:
