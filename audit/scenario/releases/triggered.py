@@ -52,45 +52,29 @@ class OwnTriggered(NamedTuple):
 
 
 def find_triggered(jobs: UserJobs) -> list[OwnTriggered]:
-    """Return the users with ``LEAST_JOBS`` that had room, on ``LEAST_DAYS`` local days.
-
-    Of those most of whose jobs start after own ends, only jobs count that fitted on single nodes.
-    """
+    """Return the users with ``LEAST_JOBS`` that had room, on ``LEAST_DAYS`` local days."""
     mine = waiters(jobs, WAITED_S)
     mine = mine[jobs.user[mine] != UNKNOWN]
     chance = _expected(jobs, mine)
     found = []
     for one in np.unique(jobs.user[mine]).tolist():
-        theirs = jobs.user[mine] == one
-        made = _of_user(jobs, one, mine[theirs], chance[theirs])
-        if made is not None and (made.accepted or made.most):
-            theirs[theirs] = _fitted(jobs, mine[theirs])
-            made = _of_user(jobs, one, mine[theirs], chance[theirs])
-        if made is not None:
-            found.append(made)
+        own = mine[jobs.user[mine] == one]
+        if len(own) < LEAST_JOBS or len(np.unique(jobs.days(jobs.start[own]))) < LEAST_DAYS:
+            continue
+        ends = _ends(jobs, one)
+        hit = _after_others(jobs, own, ends)
+        shifted = [float(_after_others(jobs, own, ends, by).mean()) for by in SHIFTS_S]
+        found.append(
+            OwnTriggered(
+                jobs.names[one - 1],
+                len(own),
+                float(hit.mean()),
+                sum(shifted) / len(shifted),
+                float(chance[jobs.user[mine] == one].mean()),
+                own[hit],
+            )
+        )
     return found
-
-
-def _of_user(jobs: UserJobs, user: int, own: Ints, chance: Floats) -> OwnTriggered | None:
-    """Return how many of a user's jobs start after own ends; None: too few jobs or days."""
-    if len(own) < LEAST_JOBS or len(np.unique(jobs.days(jobs.start[own]))) < LEAST_DAYS:
-        return None
-    ends = _ends(jobs, user)
-    hit = _after_others(jobs, own, ends)
-    shifted = [float(_after_others(jobs, own, ends, by).mean()) for by in SHIFTS_S]
-    return OwnTriggered(
-        jobs.names[user - 1],
-        len(own),
-        float(hit.mean()),
-        sum(shifted) / len(shifted),
-        float(chance.mean()),
-        own[hit],
-    )
-
-
-def _fitted(jobs: UserJobs, mine: Ints) -> Bools:
-    """Return which jobs single nodes had enough for ``BEFORE_S`` before their start."""
-    return jobs.fits(mine, jobs.start[mine] - BEFORE_S)
 
 
 def triggered_jobs(jobs: UserJobs, users: Collection[str]) -> Ints:
@@ -100,7 +84,6 @@ def triggered_jobs(jobs: UserJobs, users: Collection[str]) -> Ints:
     for number, name in enumerate(jobs.names, 1):
         if name in users:
             own = mine[jobs.user[mine] == number]
-            own = own[_fitted(jobs, own)]
             found.append(own[_after_others(jobs, own, _ends(jobs, number))])
     return np.concatenate(found)
 

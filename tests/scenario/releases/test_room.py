@@ -8,7 +8,6 @@ from audit.model import Absence, Node, Pool
 from audit.scenario.releases.chains import accepted_chains, chain_holds, find_chains
 from audit.scenario.releases.joint import find_releases
 from audit.scenario.releases.queue import user_jobs
-from audit.scenario.releases.triggered import find_triggered, triggered_jobs
 from tests.examples import examples
 from tests.naive import releases as naive
 from tests.naive.releases import DAY, Job, Machine
@@ -123,20 +122,6 @@ def test_a_chain_that_waits_for_a_whole_node_is_none() -> None:
         assert [one.user for one in find_chains(jobs)] == ["ann"]
         assert [one.user for one in accepted_chains(jobs)] == users
         assert len(chain_holds(jobs, ["ann"])[0]) == 29 * len(users)
-
-
-def test_jobs_that_need_a_whole_node_start_after_own_ends_without_being_held() -> None:
-    """Half of n2 and n3 is free: as much as a job of two needs, but on no node."""
-    chain = [
-        job._replace(size=2, partition="a", node="n1") for job in chain_of(30, 60, arrives=4_000)
-    ]
-    others = [Job(90 + k, "bob", 0, 0, 90 * DAY, 1, "a", f"n{2 + k}") for k in range(2)]
-    machines = {name: Machine(2, "a") for name in ("n1", "n2", "n3")}
-    for taken, number in ((others, 0), (others[:1], 29)):
-        log = attempts([*chain, *taken]).with_columns(nodes=1)
-        jobs = user_jobs(log, pool_of(machines), 100 * DAY)
-        assert sum(len(one.triggered) for one in find_triggered(jobs)) == number
-        assert len(triggered_jobs(jobs, ["ann"])) == number
 
 
 def test_a_chain_on_the_nodes_of_its_user_is_none_if_they_are_full() -> None:
