@@ -31,7 +31,7 @@ Kind = Literal["user", "account", "partition", "qos"]
 KINDS: Final[tuple[Kind, ...]] = ("user", "account", "partition", "qos")
 _READ: Final = cs.by_name(
     {*KINDS, *OF_BURSTS, *SEQUENCE}
-    | {"standing", "reservation", "wait_s", "walltime_s", "size", "any_gpu_type"},
+    | {"standing", "reservation", "wait_s", "walltime_s", "size", "any_gpu_type", "mem_bytes"},
     require_all=False,
 )
 PLACES: Final[tuple[Kind, ...]] = ("partition", "qos")
@@ -42,6 +42,8 @@ LEAD_S: Final = 60
 MOST_RIVALS: Final = 2_000
 """Of more rivals of an attempt, every s-th makes a pair."""
 MUCH_MORE: Final = 1.2
+MUCH_MEMORY: Final = 2
+"""An attempt requests much memory from this multiple of the log's memory per size on."""
 HALF_LIFE_S: Final = 7 * 86_400
 _NEVER: Final = int(np.iinfo(np.int64).max)
 _FAR: Final = _NEVER // 2
@@ -98,6 +100,7 @@ class Log(NamedTuple):
 
     frame: pl.DataFrame  # in the order of the queue
     need: Ints  # rows × what is compared
+    memory: Ints  # [rows], what each requests, bytes, if that is much for its size; else 0
     used: pl.DataFrame
     """Attempts that used the pool, those before the period included: owners, start, end, size."""
 
@@ -136,6 +139,7 @@ class Log(NamedTuple):
         frame = taking_part.select(
             *("row", *KINDS),
             "arrival_time",
+            submit=pl.col("submit_time").fill_null(pl.col("arrival_time")),
             start="start_time",
             subject=pl.col("row").is_in(mine.implode()) & (pl.col("wait_s") > LEAD_S),
             burst=bursts(taking_part).cast(pl.UInt32),
@@ -148,7 +152,12 @@ class Log(NamedTuple):
         ).with_columns(same_place=_group(*PLACES))
         needed = frame.select(pl.col("^need_.*$"))
         need = np.ascontiguousarray(needed.to_numpy(), np.int64)
-        return cls(frame.drop(needed.columns), need, used)
+        return cls(frame.drop(needed.columns), need, _much_memory(taking_part), used)
+
+    @property
+    def with_memory(self) -> Self:
+        """The same, in which rivals request as much memory, too, as those that request much."""
+        return self._replace(need=np.column_stack((self.need, self.memory)))
 
     @property
     def kinds(self) -> list[Kind]:
@@ -194,6 +203,17 @@ class Log(NamedTuple):
 
 _TINY: Final = 1e-12
 """Share of a user without one, so that any usage exceeds it."""
+
+
+def _much_memory(rows: pl.DataFrame) -> Ints:
+    """Return the memory of each attempt that requests much for its size, bytes; else 0."""
+    if "mem_bytes" not in rows.columns:
+        return np.zeros(rows.height, np.int64)
+    size, memory = (rows[name].fill_null(0).to_numpy() for name in ("size", "mem_bytes"))
+    both = (size > 0) & (memory > 0)
+    usual = float(memory[both].sum(dtype=np.float64)) / max(float(size[both].sum()), 1.0)
+    much: Ints = np.where(both & (memory >= MUCH_MEMORY * usual * size), memory, 0)
+    return much
 
 
 def _log2(size: pl.Series) -> Ints:
@@ -326,6 +346,7 @@ def _attempts(
         arrival=arrival[begin],
         need=need[begin],
         run=np.repeat(runs + lengths, lengths),
+        submit=frame["submit"].to_numpy(),
         start=frame["start"].to_numpy(),
         subject=frame["subject"].to_numpy(),
         weight=weight,

@@ -58,6 +58,10 @@ class PassedWhy(StrEnum):
         "usage_order",
         "users or accounts that had used less recently started first",
     )
+    MEMORY = (
+        "memory",
+        "the jobs request much memory, and later ones that request as much did not start first",
+    )
     ORDER = ("order", "the order of partitions and of QOS is stated, and not judged")
 
     @property

@@ -31,8 +31,14 @@ class Machine(NamedTuple):
 Capacity = int | Mapping[str, Machine]
 
 
-def room(jobs: Sequence[Job], capacity: Capacity, job: Job, x: int) -> bool:
-    """Whether at least the job's size is free just before x, on the nodes that it may use."""
+def room(
+    jobs: Sequence[Job], capacity: Capacity, job: Job, x: int, *, single: bool = False
+) -> bool:
+    """Whether at least the job's size is free just before x, on the nodes that it may use.
+
+    Args:
+        single: on one of them.
+    """
     running = [
         other
         for other in jobs
@@ -40,13 +46,13 @@ def room(jobs: Sequence[Job], capacity: Capacity, job: Job, x: int) -> bool:
     ]
     if isinstance(capacity, int):
         return capacity - sum(other.size for other in running) >= job.size
-    free = 0
+    free = [0]
     for name, machine in capacity.items():
         eligible = job.partition is None or job.partition in machine.partitions
         if eligible and not any(begin < x <= end for begin, end in machine.away):
             used = sum(other.size for other in running if other.node == name)
-            free += max(machine.size - used, 0)
-    return free >= job.size
+            free.append(max(machine.size - used, 0))
+    return (max(free) if single else sum(free)) >= job.size
 
 
 def forbidden(jobs: Sequence[Job], most: int | None, job: Job, x: int) -> bool:
@@ -201,7 +207,6 @@ def begins(jobs: Sequence[Job], capacity: Capacity, user: str) -> tuple[int, int
         and room(jobs, capacity, job, job.start - 120)
     ]
     own = [job.start or 0 for job in all_of_them if job.user == user]
-    others = [job.start or 0 for job in all_of_them if job.user != user]
     if len(own) < 8:
         return None
 
@@ -213,4 +218,11 @@ def begins(jobs: Sequence[Job], capacity: Capacity, user: str) -> tuple[int, int
     days, of_all = ({s // DAY for s in some} for some in (hits, own))
     if 10 * len(hits) < 3 * len(own) or len(days) < 5 or 10 * len(days) < 3 * len(of_all):
         return None
-    return (slot * 120, len(hits)) if 50 * len(inside(others, slot)) <= len(others) else None
+    others: list[int] = []
+    number = sum(job.user != user for job in all_of_them)
+    for other in {job.user for job in all_of_them} - {user}:
+        theirs = [job.start or 0 for job in all_of_them if job.user == other]
+        if other is None or 10 * len(inside(theirs, slot)) < 3 * len(theirs):
+            others += theirs
+    few = 50 * len(inside(others, slot)) <= len(others)
+    return (slot * 120, len(hits)) if few and 2 * len(others) >= number else None

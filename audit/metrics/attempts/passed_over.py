@@ -11,7 +11,9 @@ started attempt k that
 Of more than 2,000, every s-th counts. j *lost* the pair if k started more than 60 s before j. Its
 *passed time* is from the first such start to its own. A lost pair does not count if, at k's start,
 an accepted limit of users or accounts forbade j (``limited``), or j was held, or marked
-unstartable. Kept pairs of a j that is ever marked do not count either.
+unstartable. Kept pairs of a j that is ever marked do not count either. Nor do pairs in which k was
+submitted before j, and became eligible after it: who is first then depends on whether the site
+orders by submission or by eligibility, which logs do not show.
 
 Pairs weigh 1 / (|A| · |B|): A and B are the started attempts of j's burst and of k's
 (``metrics.bursts``) that are of one class, that is partition, qos, ⌈log2 size⌉ and walltime class;
@@ -32,7 +34,8 @@ Those named are tested again without starts after an own end, and at begin times
 same share with k of the same user, where nothing is left out. *Usage* counts with configured
 shares, or if the order follows it (``passed.usage``): then pairs in which j's user had used more do
 not count, and entities that used more than 1.5 shares are not named. Nor are those left whom an
-order by usage of another half-life, or of accounts, explains.
+order by usage of another half-life, or of accounts, explains; or those who are not named where a k
+must also request as much memory as a j that requests much, that is twice the log's per size.
 
 Conventions: a walltime that is unknown or unlimited exceeds all others, an unknown amount is 0. An
 attempt without a user, or in a reservation, makes no pair. An account with one user, whose
@@ -206,10 +209,14 @@ class _Among(NamedTuple):
             del kept, left
             judged = self._checked(kind, judged, by_own_ends, follows=follows)
             named = [one.entity for one in judged if one.why is None]
+            why = dict.fromkeys(
+                self._by_memory(kind, of_kind, named, silent, follows=follows), PassedWhy.MEMORY
+            )
             by_usage = self._by_usage(kind, of_kind, named, silent)
+            why |= dict.fromkeys(by_usage, PassedWhy.USAGE_ORDER)
             found[kind] = [
                 one._replace(
-                    why=PassedWhy.USAGE_ORDER if one.entity in by_usage else one.why,
+                    why=why.get(one.entity, one.why),
                     held_share=held.get(one.entity),
                 )
                 for one in judged
@@ -251,6 +258,25 @@ class _Among(NamedTuple):
                 why = PassedWhy.UNSTARTABLE
             made.append(one._replace(why=why, own_share=own_share, usage_multiple=multiple))
         return made
+
+    def _by_memory(
+        self,
+        kind: Kind,
+        of_kind: PairsOfKind,
+        named: Sequence[str],
+        silent: Sequence[str],
+        *,
+        follows: bool,
+    ) -> set[str]:
+        """Return those named who are not among rivals that request as much memory, too."""
+        if not named or not self.log.memory.any():
+            return set()
+        usage = self.log.usage(self.shares.get("user", {})) if follows else None
+        attempts = paired(self.log.with_memory, kind, usage, self.evidence.unstarted).attempts
+        del usage
+        attempts = self._with_days(without_more(attempts) if follows else attempts)
+        left = self._without_triggered(self._without_releases(attempts), silent)
+        return set(named) - {one.entity for one in of_kind.judged(left) if one.why is None}
 
     def _by_usage(
         self, kind: Kind, of_kind: PairsOfKind, named: Sequence[str], silent: Sequence[str]

@@ -63,6 +63,7 @@ HELD_BACK: Final = (
 STILL: Final = "Too much of the waiting still cannot be judged."
 
 COST_MOST: Final = "{a} and {b} cost most"
+SMALLER: Final = "a limit or a smaller machine"
 CAUSED_MUCH: Final = "{rule} caused {much} of the waiting"
 CAUSED_MOST: Final = "{rule} caused the most waiting"
 FULL_MUCH: Final = "most waiting was for a full machine"
@@ -76,7 +77,7 @@ OF_FULL: Final = {"earlier": "full of earlier jobs", "later": "full of later job
 PAIRED: Final = {
     "full": FULL_MACHINE,
     "nodes": "scattered free {what}",
-    "down": "outages",
+    "down": "times when nothing ran",
     "cycle": "the scheduler’s pauses",
     "claimed": "jobs about to start",
     "kept": "capacity kept for bigger jobs",
@@ -267,7 +268,7 @@ WHY_OVERTAKEN: Final = "To ask: why did later jobs, at least as large, start bef
 HAS_ENDED: Final = "To ask: did the {rule} end, as the log shows?"
 IN_SERVICE: Final = "To ask: were only {amount} in service for a while, as the log shows?"
 TO_SPREAD: Final = (
-    "To decide: are small jobs spread over nodes on purpose? Packed, they free whole nodes."
+    "To ask: does the scheduler pack small jobs onto few nodes? That keeps whole nodes free."
 )
 TO_ASK: Final = "To ask: what held {jobs} while {resources} were free?"
 ASK_REASON: Final = (

@@ -375,7 +375,7 @@ class _Reading:
             trust.by_priority(jobs) if jobs.height else None,
             tuple(kind for (kind,) in queries.rows(self.con, "evidence_kinds", **of)),
             contents.gaps,
-            trust.asked(contents.inputs),
+            trust.missing(contents.inputs),
         )  # fmt: skip
 
     def _nodes(self) -> tuple[int, int]:

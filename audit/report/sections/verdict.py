@@ -153,13 +153,17 @@ def _scattered(facts: PageFacts) -> str:
 
 
 def rule_of(facts: PageFacts) -> str:
-    """Return the rules in two or three words: ``a daytime closure``, ``limits``."""
+    """Return the rules in few words: ``a daytime closure``, ``limits``.
+
+    A level of the whole machine that the log shows may be that of nodes out of service.
+    """
     total = sum(one.waiting_s for one in facts.rules)
     if not facts.rules or not total:
         return "rules of the site"
     first = facts.rules[0]
     if first.waiting_s >= ONE_NAME * total:
-        return brief(first)
+        smaller = first.whole and first.source == "inferred"
+        return phrases.SMALLER if smaller else brief(first)
     kinds = {one.kind == "limit" for one in facts.rules}
     if len(kinds) == 2:
         return "rules of the site"

@@ -21,7 +21,7 @@ LEVELS: Final = 5
 WHOLE: Final = 0.98
 """Share of what a class can hold from which on an amount is no limit."""
 MOST_BROKEN: Final = 0.3
-"""Greatest share, of the starts that reach a level of several entities, of those that exceed it.
+"""Greatest share, of the starts that reach a level, of those that exceed it; not of single users.
 
 Limits of made sites have at most .02, also where a tenth of the jobs are exempt. Where the machine
 is smaller for a while, or one user submits most jobs, levels reached by chance have .66 or more.
@@ -42,6 +42,7 @@ class PlateauFault(StrEnum):
     BELOW = "more stops just below the level than starts there"
     ALONE = "the level is the size of one job"
     WHOLE = "the level is the capacity"
+    FEW_NODES = "the jobs that stop had no more of the nodes on which their users' jobs ran"
     FEW_USERS = "few users stop at the level"
 
 
@@ -221,7 +222,8 @@ def fault_of(
         failed |= {
             PlateauFault.FEW_DAYS: counts.days < 10,
             PlateauFault.SHORT: not lasts,
-            PlateauFault.BROKEN: broken > 0.15 * (broken + counts.withheld),
+            PlateauFault.BROKEN: broken > 0.15 * (broken + counts.withheld)
+            or (one.family.of != "user" and broken > MOST_BROKEN * (broken + counts.next)),
             PlateauFault.BELOW: not hardly and counts.near > counts.climbs_near,
             PlateauFault.ALONE: measure.resource is not None
             and counts.next_beside < 0.3 * counts.next,

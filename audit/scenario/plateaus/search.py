@@ -9,6 +9,7 @@ Source: SPEC §11, *Plateaus: limits that the log shows*.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
+from functools import cached_property
 from itertools import groupby
 from typing import Any, Final, NamedTuple
 
@@ -43,6 +44,8 @@ LEAST_AT: Final = 20
 USERS: Final = 3
 """Least number of users of a rule of one account, partition, QOS or pool, and of their stops and
 starts at the level."""
+MANY_STARTS: Final = 50
+"""Starts of a user whose nodes show where its jobs can run."""
 EPOCH: Final = date(1970, 1, 1)
 
 
@@ -149,6 +152,8 @@ class PlateauSearch:
         amount = resource is not None and not remaining
         if amount and one.level >= WHOLE * self._held(one.series, resource or ""):
             return one._replace(fault=PlateauFault.WHOLE)
+        if self._fills_nodes(one, stops):
+            return one._replace(fault=PlateauFault.FEW_NODES)
         single = not one.series.pooled and one.series.family.of != "user"
         if single and not self._of_several(one, stops):
             return one._replace(fault=PlateauFault.FEW_USERS)
@@ -161,6 +166,59 @@ class PlateauSearch:
         nodes = [node for node in self.pool.nodes if name and name in node.partitions]
         held = sum(dict(node.amounts).get(resource, 0) for node in nodes)
         return min(held, self.holds[resource]) if held else self.holds[resource]
+
+    def _fills_nodes(self, one: JudgedLevel, stops: Stops) -> bool:
+        """Return whether most stops at a level are of users whose nodes it fills.
+
+        A feature that the log does not have, or a placement, keeps jobs on some nodes. Then a job
+        more than the level would not fit on all nodes on which its user's jobs ever ran.
+        """
+        resource, remaining = self.jobs.measures[one.measure]
+        number = 0 if resource is None else self.jobs.resources.index(resource)
+        low, high = stops.first[one.series.begin], stops.first[one.series.end]
+        if one.series.family.of == "user":
+            stop = np.arange(low, high)
+            entity = np.searchsorted(stops.first, stop, side="right") - 1
+            user = self._user_of_entity[entity]
+        else:
+            theirs = (stops.user_stop >= low) & (stops.user_stop < high)
+            stop, user = stops.user_stop[theirs], stops.user[theirs]
+        group = stops.group[stop]
+        used, more = stops.level(one.measure, stop), self.jobs.adds[one.measure][group]
+        at = (more > 0) & (more <= one.level) & (used <= one.level) & (one.level < used + more)
+        at &= _inside(one, stops.day(stop))
+        request = self.jobs.request[number, group[at]]
+        if remaining:
+            needed = request + stops.level(1 + number, stop[at])
+        else:
+            needed = request + (request if resource is None else 1) * one.level
+        return bool(2 * (needed > self._own_nodes[number, user[at]]).sum() > at.sum())
+
+    @cached_property
+    def _user_of_entity(self) -> Ints:
+        """The user's number of each entity that is one, [E]; 0: another entity."""
+        known, first = np.unique(self.user, return_index=True)
+        names = self.jobs.queue.rows["user"].gather(first)
+        number, members = dict(zip(names, known.tolist(), strict=True)), self.jobs.members
+        return np.array([number.get(m.name, 0) if m.family.of == "user" else 0 for m in members])
+
+    @cached_property
+    def _own_nodes(self) -> Ints:
+        """What the nodes have on which each user's jobs ran, [R, users]; much if few started."""
+        nodes, users = self.jobs.places.nodes, int(self.user.max(initial=0)) + 1
+        found = np.full((len(self.jobs.resources), users), np.iinfo(np.int64).max)
+        if not len(nodes.node):
+            return found
+        number = nodes.capacity.shape[1]
+        owner = np.repeat(self.user, np.diff(nodes.first))
+        owner, node = np.divmod(np.unique(owner * number + nodes.node), number)
+        many = np.bincount(self.user[self.jobs.started], minlength=users) >= MANY_STARTS
+        many &= np.bincount(owner, minlength=users) > 0
+        many[0] = False  # unknown users
+        found[:, many] = 0
+        for amounts, sums in zip(nodes.capacity, found, strict=True):
+            np.add.at(sums, owner[many[owner]], amounts[node[many[owner]]])
+        return found
 
     def _of_several(self, one: JudgedLevel, stops: Stops) -> bool:
         """Return whether several users stop at a level, and start up to it."""

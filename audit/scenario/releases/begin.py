@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from audit.array_types import Ints
+from audit.array_types import Bools, Ints, ShortInts
 from audit.metrics.closed_hours import DAY_S
 from audit.scenario.releases.queue import UNKNOWN, UserJobs
 from audit.scenario.releases.triggered import waiters
@@ -20,6 +20,9 @@ LEAST_JOBS: Final = 8
 LEAST_SHARE: Final = 0.3
 LEAST_DAYS: Final = 5
 MOST_OTHERS: Final = 0.02
+"""Of the jobs of other users without the same begin time."""
+LEAST_OTHERS: Final = 0.5
+"""Share of other users' jobs that these have."""
 
 
 class BeginTime(NamedTuple):
@@ -37,7 +40,6 @@ def find_begin_times(jobs: UserJobs) -> list[BeginTime]:
     slot = jobs.seconds_of_day(jobs.start[mine]) // SLOT_S
     day = jobs.days(jobs.start[mine])
     user = jobs.user[mine]
-    of_all = _in_pairs(slot)
     found = []
     for one in np.unique(user[user != UNKNOWN]).tolist():
         own = user == one
@@ -45,17 +47,33 @@ def find_begin_times(jobs: UserJobs) -> list[BeginTime]:
         if count < LEAST_JOBS:
             continue
         pairs = _in_pairs(slot[own])
-        others = of_all - pairs
         begin = int(pairs.argmax())
-        inside = own & ((slot == begin) | (slot == (begin + 1) % SLOTS))
+        at_begin = (slot == begin) | (slot == (begin + 1) % SLOTS)
+        inside = own & at_begin
         days = len(np.unique(day[inside]))
         if (
             pairs[begin] >= LEAST_SHARE * count
             and days >= max(LEAST_DAYS, LEAST_SHARE * len(np.unique(day[own])))
-            and others[begin] <= MOST_OTHERS * (len(mine) - count)
+            and _is_own_time(one, user, at_begin)
         ):
             found.append(BeginTime(jobs.names[one - 1], count, begin * SLOT_S, mine[inside]))
     return found
+
+
+def _is_own_time(one: int, user: ShortInts, at_begin: Bools) -> bool:
+    """Return whether few others' jobs start at the begin time of a user.
+
+    Args:
+        user: of each job.
+        at_begin: whether each job starts at that time.
+    """
+    jobs = np.bincount(user[user != one])
+    starts = np.bincount(user[at_begin & (user != one)], minlength=len(jobs))
+    without = starts < LEAST_SHARE * jobs
+    without[:1] = True  # unknown users
+    count = int(jobs[without].sum())
+    few = int(starts[without].sum()) <= MOST_OTHERS * count
+    return few and count >= LEAST_OTHERS * int(jobs.sum())
 
 
 def jobs_at(jobs: UserJobs, begin_s: Mapping[str, int]) -> Ints:

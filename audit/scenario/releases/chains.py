@@ -40,15 +40,19 @@ class JobChain(NamedTuple):
         return self.share >= LEAST_SHARE and self.share >= TIMES_SHIFTED * self.shifted
 
 
-def find_chains(jobs: UserJobs) -> list[JobChain]:
+def find_chains(jobs: UserJobs, of: Collection[str] | None = None) -> list[JobChain]:
     """Return the users with ``LEAST_JOBS`` that could have started before the previous one ended.
 
     Of these, some start on ``LEAST_DAYS`` local days when it ends.
+
+    Args:
+        of: the users that are examined, whose jobs must also have fitted on single nodes; None: all
+            users, by sums over nodes.
     """
-    mine, previous = _pairs(jobs)
+    mine, previous, nodes = *_pairs(jobs, of), of is not None
     end = jobs.end[previous]
-    could, hit = _starts_at(jobs, mine, end)
-    shifted = [_starts_at(jobs, mine, end + shift) for shift in SHIFTS_S]
+    could, hit = _starts_at(jobs, mine, end, nodes=nodes)
+    shifted = [_starts_at(jobs, mine, end + shift, nodes=nodes) for shift in SHIFTS_S]
     user = jobs.user[mine]
     found = []
     for one in np.unique(user[could]).tolist():
@@ -73,8 +77,12 @@ def find_chains(jobs: UserJobs) -> list[JobChain]:
 
 
 def accepted_chains(jobs: UserJobs) -> tuple[JobChain, ...]:
-    """Return the chains of all users whose jobs are held."""
-    return tuple(one for one in find_chains(jobs) if one.accepted)
+    """Return the chains of all users whose jobs are held.
+
+    On a machine with scattered free cores, jobs that need a node start when one of their user ends.
+    """
+    users = {one.user for one in find_chains(jobs) if one.accepted}
+    return tuple(one for one in find_chains(jobs, users) if one.accepted)
 
 
 def released(described: pl.DataFrame, jobs: UserJobs, chains: Sequence[JobChain]) -> pl.DataFrame:
@@ -91,11 +99,9 @@ def released(described: pl.DataFrame, jobs: UserJobs, chains: Sequence[JobChain]
 
 def chain_holds(jobs: UserJobs, users: Collection[str]) -> tuple[Ints, Ints]:
     """Return the jobs that a chain of these users holds, and until when, epoch s."""
-    mine, previous = _pairs(jobs)
-    numbers = [k for k, name in enumerate(jobs.names, 1) if name in users]
-    chained = np.isin(jobs.user[mine], numbers)
-    mine, end = mine[chained], jobs.end[previous[chained]]
-    _, hit = _starts_at(jobs, mine, end)
+    mine, previous = _pairs(jobs, users)
+    end = jobs.end[previous]
+    _, hit = _starts_at(jobs, mine, end, nodes=True)
     return mine[hit], end[hit]
 
 
@@ -122,20 +128,33 @@ def own_end(own: pl.DataFrame, job_id: str, start: int) -> OwnEnd | None:
     return None if ended.is_empty() else OwnEnd(*ended.select("job_id", after_s).row(-1))
 
 
-def _pairs(jobs: UserJobs) -> tuple[Ints, Ints]:
-    """Return the started jobs and the previous ones of their users, which started no later."""
+def _pairs(jobs: UserJobs, users: Collection[str] | None) -> tuple[Ints, Ints]:
+    """Return the started jobs and the previous ones of their users, which started no later.
+
+    Args:
+        users: whose jobs; None: all.
+    """
     order = jobs.by_number
     previous, mine = order[:-1], order[1:]
     same = (jobs.user[previous] == jobs.user[mine]) & (jobs.user[mine] != UNKNOWN)
     started = (jobs.start[previous] <= jobs.start[mine]) & (jobs.start[mine] != NEVER)
+    if users is not None:
+        chosen = [k for k, name in enumerate(jobs.names, 1) if name in users]
+        started &= np.isin(jobs.user[mine], chosen)
     return mine[same & started], previous[same & started]
 
 
-def _starts_at(jobs: UserJobs, mine: Ints, end: Ints) -> tuple[Bools, Bools]:
-    """Return the jobs that could have started before an end, and those that start at it."""
+def _starts_at(jobs: UserJobs, mine: Ints, end: Ints, *, nodes: bool) -> tuple[Bools, Bools]:
+    """Return the jobs that could have started before an end, and those that start at it.
+
+    Args:
+        nodes: whether single nodes must have had enough, instead of all together.
+    """
     queued = jobs.arrival[mine] < end - QUEUED_S
     could = queued & (jobs.wait[mine] > QUEUED_S) & jobs.has_room(mine, end)
     could &= ~jobs.limits.forbid(mine, end)
+    if nodes:
+        could[could] = jobs.fits(mine[could], end[could])
     later = jobs.start[mine] - end
     return could, could & (later >= EARLY_S) & (later <= LATE_S)
 

@@ -8,15 +8,18 @@ Source: SPEC §11, *Chains, releases, begin times*.
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from audit.array_types import Bools, Ints
 from audit.metrics.attempts.contention import amounts, capacity_steps
 from audit.metrics.nodes import Placed, placed
-from audit.metrics.waits.queue import Queued
+from audit.metrics.waits.queue import Queued, coded
 from audit.model import Pool
+
+MANY_STARTS: Final = 50
+"""Starts of a user whose nodes show where its jobs can run."""
 
 
 class FreeAmount(NamedTuple):
@@ -49,6 +52,7 @@ class Room:
         if pool.nodes:
             self._placed = placed(queue.rows, queue.reserved, pool)
             self._times = queue.column("start_time"), queue.column("end")
+            self._user = coded(queue.rows["user"])
             self.set_of = self._placed.set_of
         else:
             self._free[0] = _of_pool(queue, pool)
@@ -68,6 +72,44 @@ class Room:
         for number in np.unique(sets).tolist():
             mine = sets == number
             found[mine] = self.free(number).before(at[mine])
+        return found
+
+    def fits(self, jobs: Ints, at: Ints) -> Bools:
+        """Return whether single nodes had enough for each of ``jobs`` just before an instant.
+
+        Of users with many starts, only nodes count on which their jobs ever ran: a feature that the
+        log does not have may keep them from others. Only the counted resource counts. Without
+        nodes, every job fits.
+        """
+        if self._placed is None:
+            return np.ones(len(jobs), np.bool_)
+        nodes = self._placed.nodes
+        capacity, times, node, change = self._of_nodes
+        part, parts, most = nodes.part[0, jobs], nodes.parts[jobs], nodes.most[jobs]
+        first = np.searchsorted(node, np.arange(len(capacity) + 1))
+        users, of = np.unique(self._user[jobs], return_inverse=True)
+        ran = self._nodes_of(users)
+        hold: Ints = np.zeros(len(jobs), np.int64)
+        for k, whole in enumerate(capacity.tolist()):
+            sets = nodes.set[nodes.first_set[k] : nodes.first_set[k + 1]]
+            mine = np.flatnonzero(np.isin(self.set_of[jobs], sets) & ran[of, k])
+            within = slice(first[k], first[k + 1])
+            amount = whole + np.concatenate(([0], np.cumsum(change[within])))
+            left = FreeAmount(times[within], amount).before(at[mine])
+            hold[mine] += np.minimum(left // np.maximum(part[mine], 1), most[mine])
+        return hold >= parts
+
+    def _nodes_of(self, user: Ints) -> Bools:
+        """Return the nodes on which jobs of some users ran, [users, N]; all if few started."""
+        assert self._placed is not None
+        nodes = self._placed.nodes
+        theirs = np.isin(self._user, user)
+        places = np.repeat(theirs, np.diff(nodes.first))
+        owner = np.searchsorted(user, np.repeat(self._user, np.diff(nodes.first))[places])
+        found = np.zeros((len(user), nodes.capacity.shape[1]), np.bool_)
+        found[owner, nodes.node[places]] = True
+        starts = np.searchsorted(user, self._user[theirs & (np.diff(nodes.first) > 0)])
+        found[np.bincount(starts, minlength=len(user)) < MANY_STARTS] = True
         return found
 
     def _of_set(self, number: int) -> FreeAmount:

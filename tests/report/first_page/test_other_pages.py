@@ -165,7 +165,7 @@ def test_a_capture_of_slurm_with_gpus(name: str, tmp_path: Path) -> None:
     assert page.sentence.plain.startswith("Later jobs started before those of some users")
     assert page.size_title == "Requested"
     assert [mark.mark for mark in page.trust] == ["full", "half", "half"]
-    assert page.to_try[0].plain.startswith("To decide: are small jobs spread over nodes")
+    assert page.to_try[0].plain.startswith("To ask: does the scheduler pack small jobs")
     assert dict(outcome.lines)["Waits"].endswith(" users)")
 
 

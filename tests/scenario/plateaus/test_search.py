@@ -18,7 +18,7 @@ from audit.scenario.plateaus.search import Plateaus, SharedLevel, find_plateaus
 from audit.scenario.plateaus.sweeping import swept
 from tests.metrics.attempts.test_real_logs import described
 from tests.scenario.windows.sites import CPUS, DAY, EPOCH, JOBS, WIDE, Planted, half, made, requests
-from tests.strategies import frame
+from tests.strategies import ended, frame
 
 DEBUG = ("debug",)
 GIB = 1 << 30
@@ -220,3 +220,22 @@ def test_a_level_that_was_not_reached_is_none_without_stops() -> None:
     found = find_plateaus(attempts, pool, 41 * 86_400, 36_000)
     assert found.rules == ()
     assert [(rule.limit.most, rule.limit.resource) for rule in found.own] == [(1, None)]
+
+
+@pytest.mark.parametrize("spread", [False, True])
+def test_jobs_that_fill_the_nodes_on_which_their_user_runs_show_no_limit(*, spread: bool) -> None:
+    """At most four jobs of a user run: on the same four nodes, or on any of twelve."""
+    ends, records = [EPOCH] * 4, []
+    for number in range(600):
+        submit, first = EPOCH + number // 20 * DAY + number % 20, min(ends)
+        start, at = max(submit, first), ends.index(first)
+        ends[at] = start + 10_000 + 137 * number % 7_919
+        node = at + 4 * (number % 3) if spread else at
+        one = ended(submit, start, ends[at], 8, "ann", walltime_s=20_000, nodes=1)
+        records.append(one | {"node_list": f"n{node}"})
+    nodes = tuple(Node(f"n{k}", (("cpus", 8),), ()) for k in range(12))
+    pool = Pool("all", Resource.cpus, 96, nodes=nodes)
+    found = find_plateaus(describe(frame(records), [pool]), pool, max(ends), EPOCH)
+    limits = [rule.limit for rule in found.own]
+    assert limits == ([Limit(most=32, resource="cpus", user=("ann",))] if spread else [])
+    assert (found.rules, found.capacity) == ((), None)

@@ -204,3 +204,17 @@ def test_a_begin_time() -> None:
     assert find_begin_times(of(nine[:7])) == []
     others = [job._replace(number=job.number + 50, user="bob") for job in nine]
     assert find_begin_times(of([*nine, *others])) == []
+
+
+def test_several_users_with_the_same_begin_time() -> None:
+    nine = [
+        Job(8 * u + k, user, k * DAY, k * DAY + 32_400, k * DAY + 40_000, 1)
+        for u, user in enumerate(("ann", "bob"))
+        for k in range(8)
+    ]
+    noon = [
+        Job(100 + k, f"u{k}", k * DAY, k * DAY + 43_200 + 300 * k, k * DAY + 50_000, 1)
+        for k in range(16)
+    ]
+    assert {one.user for one in find_begin_times(of([*nine, *noon]))} == {"ann", "bob"}
+    assert find_begin_times(of([*nine, *noon[:7]])) == []

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from audit.model import Absence, Node, Pool
-from audit.scenario.releases.chains import find_chains
+from audit.scenario.releases.chains import accepted_chains, chain_holds, find_chains
 from audit.scenario.releases.joint import find_releases
 from audit.scenario.releases.queue import user_jobs
 from tests.examples import examples
@@ -78,6 +78,18 @@ def test_room_as_defined(log: tuple[list[Job], dict[str, Machine]]) -> None:
 
 @settings(max_examples=examples(60))
 @given(on_nodes(bursts()))
+def test_what_fits_on_a_node_as_defined(log: tuple[list[Job], dict[str, Machine]]) -> None:
+    jobs, machines = log
+    of = user_jobs(attempts(jobs).with_columns(nodes=1), pool_of(machines), 1_000 * DAY)
+    every = np.arange(len(of.row))
+    ordered = sorted(jobs, key=lambda job: (job.arrival, job.number))
+    for at in sorted({t + 1 for job in jobs for t in (job.arrival, job.start or 0)}):
+        exact = [naive.room(jobs, machines, job, at, single=True) for job in ordered]
+        assert of.fits(every, np.full(len(every), at)).tolist() == exact
+
+
+@settings(max_examples=examples(60))
+@given(on_nodes(bursts()))
 def test_joint_releases_as_defined(log: tuple[list[Job], dict[str, Machine]]) -> None:
     jobs, machines = log
     of = user_jobs(attempts(jobs), pool_of(machines), 1_000 * DAY)
@@ -96,6 +108,30 @@ def test_a_chain_in_a_full_partition_is_none() -> None:
     assert find_chains(user_jobs(log, pool_of(MACHINES), 100 * DAY)) == []
     elsewhere = attempts([*(job._replace(partition="a") for job in chain), *full])
     assert len(find_chains(user_jobs(elsewhere, pool_of(MACHINES), 100 * DAY))) == 1
+
+
+def test_a_chain_that_waits_for_a_whole_node_is_none() -> None:
+    """Half of n2 and n3 is free: as much as a job of two needs, but on no node."""
+    chain = [job._replace(size=2, partition="a", node="n1") for job in chain_of(30, late=60)]
+    others = [Job(90 + k, "bob", 0, 0, 90 * DAY, 1, "a", f"n{2 + k}") for k in range(2)]
+    machines = {name: Machine(2, "a") for name in ("n1", "n2", "n3")}
+    for taken, users in ((others, []), (others[:1], ["ann"])):
+        jobs = user_jobs(
+            attempts([*chain, *taken]).with_columns(nodes=1), pool_of(machines), 100 * DAY
+        )
+        assert [one.user for one in find_chains(jobs)] == ["ann"]
+        assert [one.user for one in accepted_chains(jobs)] == users
+        assert len(chain_holds(jobs, ["ann"])[0]) == 29 * len(users)
+
+
+def test_a_chain_on_the_nodes_of_its_user_is_none_if_they_are_full() -> None:
+    """Jobs that run only on n1 start there, one after the other, though n2 is free."""
+    machines = {name: Machine(1, "a") for name in ("n1", "n2")}
+    for length, users in ((50, []), (49, ["ann"])):
+        chain = [job._replace(partition="a", node="n1") for job in chain_of(length, late=60)]
+        log = attempts(chain).with_columns(nodes=1)
+        jobs = user_jobs(log, pool_of(machines), 100 * DAY)
+        assert [one.user for one in accepted_chains(jobs)] == users
 
 
 def test_jobs_that_start_together_when_their_node_is_back_were_not_held() -> None:

@@ -1,9 +1,12 @@
 """The records of the section *trust*."""
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from audit.model import Announcement
 from audit.report.first_page.sentences import Sentence
+
+COLUMNS: Final = ("Reason", "Priority", "QOS", "ReqTRES")
+"""Columns of sacct that page one uses."""
 
 
 class Known(NamedTuple):
@@ -25,7 +28,7 @@ class Known(NamedTuple):
     by_priority: float | None  # of the starts before an earlier job: those of higher priority
     evidence: tuple[str, ...] = ()  # kinds of samples and logs of the scheduler
     gaps: bool = False  # whether most job numbers have no record
-    asked: bool = False  # whether sacct's logs have all columns that page one uses
+    missing: tuple[str, ...] = COLUMNS  # of these columns, those that a log of sacct lacks
 
 
 class TrustStep(NamedTuple):

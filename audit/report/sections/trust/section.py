@@ -11,7 +11,7 @@ from audit.report.first_page import amounts, phrases
 from audit.report.first_page.page import PageFacts
 from audit.report.first_page.sentences import NOTHING, Sentence, Slot, say
 from audit.report.sections.records.record import Input
-from audit.report.sections.trust.record import Known, TrustStep
+from audit.report.sections.trust.record import COLUMNS, Known, TrustStep
 from audit.report.sections.who import page_one
 
 
@@ -213,8 +213,6 @@ class Source(NamedTuple):
 
 
 CONFIGURATION: Final = Source("limits and closed hours", False, "They")
-_COLUMNS: Final = ("Reason", "Priority", "QOS", "ReqTRES")
-_SACCT: Final = Source(f"sacct with {amounts.listed(_COLUMNS)}", True)
 _NODES: Final = Source("scontrol show node -o", True)
 _ASSOC: Final = Source("sacctmgr -P show assoc", True)
 _LOG: Final = Source("slurmctld.log", True)
@@ -241,13 +239,13 @@ def next_source(facts: PageFacts) -> Source:
     return next(iter(missing), CONFIGURATION)
 
 
-def asked(logs: Iterable[Input]) -> bool:
-    """Return whether sacct's logs have all columns that page one uses, also empty ones.
+def missing(logs: Iterable[Input]) -> tuple[str, ...]:
+    """Return the columns that page one uses and a log of sacct lacks; empty ones are there.
 
     JSON and Slurm's own table of jobs always have them.
     """
     texts = [log.columns for log in logs if log.columns and "id_job" not in log.columns]
-    return all({*_COLUMNS} <= {*columns} for columns in texts)
+    return tuple(one for one in COLUMNS if any(one not in columns for columns in texts))
 
 
 def _to_confirm(facts: PageFacts) -> bool:
@@ -261,8 +259,8 @@ def _missing_of_slurm(facts: PageFacts) -> Iterator[Source]:
     known = facts.known
     if _to_confirm(facts) and facts.rules[0].kind == "limit" and not known.limits:
         yield _ASSOC
-    if known.reasons < ANY and known.priorities < ALL and not known.asked:
-        yield _SACCT
+    if known.reasons < ANY and known.priorities < ALL and known.missing:
+        yield Source(f"sacct with {amounts.listed(known.missing)}", True)
     samples, log = "squeue" not in known.evidence, "ctld-log" not in known.evidence
     if samples and page_one.has_reason(facts):
         yield _SQUEUE

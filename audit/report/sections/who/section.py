@@ -234,8 +234,8 @@ class _Who(NamedTuple):
         return sum(why is None or PassedWhy(str(why)).tested for why in whys)
 
     def known_causes(self) -> tuple[bool, ...]:
-        """Return whether there is a known cause, of each that *passed over* names."""
-        return tuple(row["cause"] is not None for row in self._of_kind() if row["named"])
+        """Return whether there is a known cause, of each user and account that is named."""
+        return tuple(row["cause"] is not None for row in self.context.overtaken if row["named"])
 
     def _of_kind(self) -> list[Mapping[str, object]]:
         return [row for row in self.context.overtaken if row["entity_kind"] == self.kind]

@@ -56,8 +56,12 @@ PBS = {"dialects": ("pbs",), "limits": "pbs", "nodes_declared": True}
         (0.3, {**SLURM, "reasons": 0.0, "priorities": 0.0}, "sacct with Reason"),
         (
             0.3,
-            {**SLURM, "reasons": 0.0, "priorities": 0.0, "asked": True},
+            {**SLURM, "reasons": 0.0, "priorities": 0.0, "missing": ()},
             "sacctmgr -P show assoc",
+        ),
+        (
+            *(0.3, {**SLURM, "reasons": 0.0, "priorities": 0.0, "missing": ("Reason", "QOS")}),
+            "sacct with Reason and QOS",
         ),
         (0.3, {**SLURM, "limits": ""}, "sacctmgr -P show assoc"),
         (0.3, {**SLURM, "limits": "slurm"}, "squeue, once a minute"),
@@ -84,8 +88,8 @@ def test_columns_that_a_log_has_are_not_asked_for_again() -> None:
     every = ("JobID", "Priority", "QOS", "Reason", "ReqTRES")
     texts = [Input("a", "sacct", "", 0, 0, 0, 0, columns=of) for of in (every, every[:-1])]
     table, json = (Input("b", "sacct", "", 0, 0, 0, 0, columns=of) for of in (("id_job",), ()))
-    assert trust_text.asked([texts[0], table, json])
-    assert not trust_text.asked(texts)
+    assert trust_text.missing([texts[0], table, json]) == ()
+    assert trust_text.missing(texts) == ("ReqTRES",)
 
 
 def test_a_found_limit_with_most_of_the_waiting_is_to_be_confirmed_first() -> None:

@@ -43,6 +43,22 @@ def test_fair() -> None:
         assert fair.startswith(f"Those overtaken more often {words}")
 
 
+def test_a_level_of_the_whole_machine_may_be_that_of_nodes_out_of_service() -> None:
+    level = RuleTime("limit of 352 CPUs", "limit", "inferred", 72.0, 11.0, whole="352 CPUs")
+    known = level._replace(source="slurm")
+    nobody = "No user was overtaken clearly more often than others"
+    assert verdicts.sentence(ruled(level, 0.72)).plain == f"{nobody}."  # too long
+    assert verdicts.sentence(ruled(known, 0.72)).plain == (
+        f"{nobody}; a limit caused three quarters of the waiting."
+    )
+    little = people(known_causes=(False,))
+    mixed = causes(rule=0.5, earlier=0.4)
+    assert said(rules=(level,), causes=mixed, people=little) == (
+        "Those overtaken more often lost little; a limit or a smaller machine caused half of the "
+        "waiting."
+    )
+
+
 def test_two_causes_of_about_the_same_size_are_named_together() -> None:
     of = facts(
         causes=causes(rule=0.36, earlier=0.27, later=0.08, down=0.03, kept=0.03, none=0.21),

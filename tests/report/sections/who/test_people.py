@@ -115,6 +115,13 @@ def test_those_that_are_named_and_lost_little_are_not_forgotten() -> None:
     assert made.known_causes == (False, True)
 
 
+def test_an_account_that_is_named_and_lost_little_is_not_forgotten_where_no_user_is() -> None:
+    rows = [overtaken(entity_kind="account", entity="bio", passed_s=9)]
+    rows.append(overtaken(named=False, why="usual"))
+    jobs = (job(900, user="a", account="bio"), job(100, user="b", account="x0"))
+    assert found(*jobs, overtaken=rows, base_waited_s=1_000.0).known_causes == (False,)
+
+
 def test_accounts_that_were_tested_are_not_counted_as_users() -> None:
     rows = [overtaken(entity_kind="account", entity="bio")]
     rows += [overtaken(entity_kind="account", entity="x0", named=False, why="usual")]
