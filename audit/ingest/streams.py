@@ -296,6 +296,8 @@ def check_is_file(path: Path) -> os.stat_result:
         if path.is_symlink():
             what = f"a link to {readable(path.readlink())}, where nothing is"
         raise UsageError(f"{readable(path)}: {what}") from error
+    if stat.S_ISDIR(look.st_mode) and path.is_symlink():
+        raise UsageError(f"{readable(path)}: a link to a folder: name the folder that it leads to")
     _check_kind(path, look)
     return look
 

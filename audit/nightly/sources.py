@@ -67,9 +67,50 @@ def files(source: config.OriginConfig, folder: Path) -> list[Path]:
     pattern = str(folder / source.files)
     if Path(pattern).is_dir():
         pattern = str(Path(pattern) / "*")
-    paths = (Path(name) for name in glob.glob(pattern, recursive=True))  # noqa: PTH207 - absolute
+    paths = map(Path, {*_matching(pattern)})
     any_name = Path(pattern).name in {"*", "**"}
-    return sorted(path for path in paths if not (any_name and path.is_dir()))
+    return sorted(p for p in paths if not (any_name and p.is_dir() and not _is_of_others(p)))
+
+
+def _matching(pattern: str) -> Iterator[str]:
+    """Yield what matches, as ``glob`` does; for ``**``, each folder is entered once.
+
+    Links to folders may form circles, in which ``glob`` would never end.
+    """
+    parts = Path(pattern).parts
+    if "**" not in parts:
+        yield from glob.iglob(pattern)  # noqa: PTH207 - absolute
+        return
+    at = parts.index("**")
+    after = parts[at + 1 :] or ("*",)
+    for top in glob.iglob(str(Path(*parts[:at]))):  # noqa: PTH207 - absolute
+        for folder in _folders(Path(top)):
+            yield from _matching(str(Path(glob.escape(str(folder)), *after)))
+
+
+def _folders(top: Path) -> Iterator[Path]:
+    """Yield a folder and those below it, without hidden ones and links of other users."""
+    entered: set[tuple[int, int]] = set()
+    found, links = [top], list[Path]()
+    while found or links:
+        folder = (found or links).pop()
+        try:
+            look = folder.stat()
+            inner = sorted(folder.iterdir())
+        except OSError:  # it was removed, or may not be read
+            continue
+        if (look.st_dev, look.st_ino) in entered:
+            continue
+        entered.add((look.st_dev, look.st_ino))
+        yield folder
+        for path in inner:
+            if path.is_dir() and not path.name.startswith(".") and not _is_of_others(path):
+                (links if path.is_symlink() else found).append(path)
+
+
+def _is_of_others(path: Path) -> bool:
+    """Return whether a path is a link that neither this user nor root made."""
+    return path.is_symlink() and path.lstat().st_uid not in {0, os.geteuid()}
 
 
 def windows(source: config.SourceConfig, zone: str, now: int) -> list[SourceWindow]:
