@@ -17,6 +17,7 @@ import zoneinfo
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import date, datetime, timedelta
+from itertools import dropwhile
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -82,7 +83,7 @@ def _matching(pattern: str) -> Iterator[str]:
         yield from glob.iglob(pattern)  # noqa: PTH207 - absolute
         return
     at = parts.index("**")
-    after = parts[at + 1 :] or ("*",)
+    after = [*dropwhile("**".__eq__, parts[at:])] or ["*"]
     for top in glob.iglob(str(Path(*parts[:at]))):  # noqa: PTH207 - absolute
         for folder in _folders(Path(top)):
             yield from _matching(str(Path(glob.escape(str(folder)), *after)))
