@@ -361,6 +361,8 @@ class _Pull:
                     counts = f"{taken.records:,} records, {taken.refused:,} refused"
                     others = f", {taken.elsewhere:,} of other clusters" if taken.elsewhere else ""
                     work.night.read.append(f"{taken.file}: {counts}{others}")
+                if taken.lost:
+                    work.night.warnings.append(f"{taken.file}: {taken.lost}")
                 if source.files and not (taken.records or taken.known):
                     work.night.warnings.append(f"{taken.file}: contains no records of jobs")
             if intake and intake.kept_out:
