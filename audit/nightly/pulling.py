@@ -239,7 +239,13 @@ class _Pull:
     def files(self) -> set[str]:
         """Read the files that are new or look different; return their paths."""
         work, cluster = self.work, self.cluster
-        paths = sources.files(self.source, work.site.folder)
+        pattern = work.site.folder / str(self.source.files)
+        listed: list[list[Path]] = []
+        with self._unless_unreadable(pattern):
+            listed.append(sources.files(self.source, work.site.folder))
+        if not listed:
+            return {readable(pattern)}
+        (paths,) = listed
         if not paths:
             why = f"cluster {cluster.name!r}: no file matches {self.source.files!r}"
             work.night.warnings.append(why)
@@ -389,7 +395,7 @@ class _Pull:
         hides = work.site.config.hides(self.cluster.name)
         for log in (one.withheld() if hides else one for one in unread):
             why = _UNFINISHED.get(type(log.error)) if source.files is not None else None
-            if why is not None and self._is_recent(log.path.stat()):
+            if why is not None and log.path.exists() and self._is_recent(log.path.stat()):
                 self._leave(log.path, why)
                 continue
             self._note_aside(log)

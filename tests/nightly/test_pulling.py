@@ -330,6 +330,26 @@ def test_in_a_changed_zone_accepted_dates_stay_and_lost_corrections_are_reported
     assert jobs(tmp_path) == [*range(1, 40), 99]
 
 
+def test_a_folder_that_may_not_be_searched_stops_no_other_source(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = site(tmp_path, sources=({"files": "closed/*.swf"}, {"files": "logs/*.swf"}))
+    write(tmp_path / "logs" / "a.swf", HEADER + lines(1, 9))
+    is_dir = Path.is_dir
+
+    def closed(path: Path) -> bool:
+        if "closed" in path.parts:
+            raise PermissionError(13, "Permission denied", str(path))
+        return is_dir(path)
+
+    monkeypatch.setattr(Path, "is_dir", closed)
+    found = night(settings, tmp_path)
+    assert found.read == ["a.swf: 8 records, 0 refused"]
+    (failure,) = found.failures
+    assert str(failure).endswith("closed/*.swf: cannot be read: Permission denied")
+    assert held(tmp_path, "SELECT code FROM set_aside") == [("unreadable",)]
+
+
 def test_a_command_that_prints_local_times_of_its_own_is_read_again(tmp_path: Path) -> None:
     """As ``ssh login sacct`` does; a command that follows its TZ prints other texts."""
     text = write(tmp_path / "out.txt", LOCAL)

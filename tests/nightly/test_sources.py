@@ -79,6 +79,21 @@ def test_a_link_of_another_user_to_a_folder_is_not_entered(tmp_path: Path) -> No
         streams.check_is_file(link)
 
 
+def test_a_folder_that_cannot_be_entered_is_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Records below it would be missing, and nothing would say so."""
+    (tmp_path / "logs" / "closed").mkdir(parents=True)
+    (tmp_path / "logs" / "a.log").touch()
+    monkeypatch.setattr(os, "access", lambda path, _: Path(path).name != "closed")
+    for pattern in ("logs/**", "logs/**/*.log"):
+        origin = config.SourceConfig.model_validate({"files": pattern})
+        found = [path.name for path in sources.files(origin, tmp_path)]
+        assert found == ["a.log", "closed"]
+    with pytest.raises(UsageError, match=r"closed: cannot be read: Permission denied"):
+        streams.check_is_file(tmp_path / "logs" / "closed")
+
+
 # --- windows
 
 
