@@ -133,6 +133,7 @@ class _Seen(NamedTuple):
 
 def ingest(work: Work, cluster: Cluster) -> None:
     """Read new logs; those that cannot be read are set aside."""
+    _warn_if_renamed(work, cluster)
     there: set[str] = set()
     for number, source in enumerate(cluster.sources):
         pull = _Pull(work, cluster, source, sources.origin(cluster, number))
@@ -140,6 +141,18 @@ def ingest(work: Work, cluster: Cluster) -> None:
         pull.check_silence()
     _forget(work.con, cluster.name, there, others=True)
     pull_evidence(work, cluster)
+
+
+def _warn_if_renamed(work: Work, cluster: Cluster) -> None:
+    """Warn that a new cluster may be one of the store under another name."""
+    known = {name for (name,) in database.rows(work.con, "SELECT DISTINCT cluster FROM inputs")}
+    left = known - {one.name for one in work.site.config.clusters}
+    if left and cluster.name not in known:
+        work.night.warnings.append(
+            f"cluster {cluster.name!r} is new, and the store also has {', '.join(sorted(left))}, "
+            "no longer configured: if it was renamed, its jobs now count under both names. Give "
+            "it its old name (clusters.name), or begin a new store (output.state, output.database)"
+        )
 
 
 @dataclass(frozen=True)

@@ -330,6 +330,17 @@ def test_in_a_changed_zone_accepted_dates_stay_and_lost_corrections_are_reported
     assert jobs(tmp_path) == [*range(1, 40), 99]
 
 
+def test_a_cluster_that_was_renamed_is_reported_once(tmp_path: Path) -> None:
+    """Its jobs would count twice, and nothing would say so."""
+    settings = site(tmp_path)
+    write(tmp_path / "logs" / "a.swf", HEADER + lines(1, 9))
+    assert night(settings, tmp_path).warnings == []
+    renamed = site(tmp_path, name="d")
+    (warning,) = night(renamed, tmp_path).warnings
+    assert warning.startswith("cluster 'd' is new, and the store also has c, no longer configured")
+    assert night(renamed, tmp_path).warnings == []
+
+
 def test_a_folder_that_may_not_be_searched_stops_no_other_source(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
