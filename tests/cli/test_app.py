@@ -117,3 +117,11 @@ def test_files_do_not_take_the_place_of_closed_streams(tmp_path: Path) -> None:
     done = subprocess.run(["sh", "-c", closed, sys.executable, script, written], check=False)
     assert done.returncode > 2
     assert written.read_text() == ""
+
+
+def test_a_name_that_is_not_utf8_is_refused(run: Run, tmp_path: Path) -> None:
+    said = run("audit", str(tmp_path), "--cluster", "a\udcff", check=2).stderr
+    assert said == "fairaudit: a\\xff: no such file, and not UTF-8\n"
+    named = tmp_path / "\udcff.swf"
+    named.touch()
+    assert "empty" in run("audit", str(named), check=3).stderr
