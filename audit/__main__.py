@@ -13,6 +13,7 @@ def main() -> NoReturn:
     Garbage collection at exit would take half a second after an audit. Files are closed, threads
     have ended and exit handlers have run by then.
     """
+    _open_missing()
     ended: list[int] = []
 
     @atexit.register
@@ -42,6 +43,20 @@ def main() -> NoReturn:
     except Exception:  # a defect: libraries would add output below its traceback
         ended.append(4)  # 1 would mean that a figure exceeds a threshold
         raise
+
+
+def _open_missing() -> None:
+    """Connect standard streams that are closed to the null device.
+
+    The first files that this process opens would have their numbers, and get their output.
+    """
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is None:
+            null = os.open(os.devnull, os.O_RDWR)
+            if null != number:
+                os.dup2(null, number)
+                os.close(null)
+            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
 
 
 if __name__ == "__main__":

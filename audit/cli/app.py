@@ -5,7 +5,10 @@ Modules that take long to import are imported where they are used.
 
 import gc
 import inspect
+import os
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Any, Final, NoReturn
 
 import typer
@@ -15,6 +18,7 @@ from audit import __version__, memory
 from audit.cli import analyst, help, nightly, oneoff, questions, setup
 from audit.cli.options import say
 from audit.errors import UNWRITABLE, AuditError, UsageError, of_system
+from audit.files import folders
 from audit.progress import ended_by_sigterm
 
 INTERRUPTED: Final = 130
@@ -119,6 +123,7 @@ def _exit_code() -> int:
     """Run the command; return its exit code, and print its error."""
     code: object
     try:
+        _refuse_bytes(sys.argv[1:])
         code = app(standalone_mode=False)
     except AuditError as error:
         say(f"fairaudit: {error}")
@@ -138,6 +143,14 @@ def _exit_code() -> int:
     if code == INTERRUPTED:
         say("fairaudit: interrupted")
     return code if isinstance(code, int) else 0
+
+
+def _refuse_bytes(words: Sequence[str]) -> None:
+    """Raise UsageError if a word is not UTF-8; only names of existing files may be anything."""
+    for word in words:
+        named = map(os.path.exists, (word, word.partition("=")[2]))  # --option=FILE
+        if word != word.encode(errors="replace").decode() and not any(named):
+            raise UsageError(f"{folders.readable(Path(word))}: no such file, and not UTF-8")
 
 
 def _explained(error: Exception) -> int:

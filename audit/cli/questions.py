@@ -1,5 +1,6 @@
 """Commands that answer a question: ``explain``, ``when`` and ``sshare``."""
 
+import os
 import sys
 import tempfile
 import time
@@ -13,7 +14,8 @@ from typer import Argument, Option
 from audit.cli import options as opt
 from audit.cli.analyst import Published
 from audit.cli.options import at_work, say, show, warn
-from audit.errors import UsageError
+from audit.errors import UsageError, no_database
+from audit.progress import printable
 from audit.words import Algorithm, AnswerFormat
 
 if TYPE_CHECKING:
@@ -152,6 +154,8 @@ def explain(
     from audit.oneoff.explain.explain import WaitToExplain
     from audit.oneoff.explain.explain import explain as explain_wait
 
+    if os.path.exists(job) and not logs.logs:  # noqa: PTH110 - False for impossible names
+        raise UsageError(f"explain: {printable(job)!r} is a file: give the id of the job before it")
     with at_work() as progress, tempfile.TemporaryDirectory(prefix="fairaudit-") as folder:
         database = site.database(db)
         if not logs.logs and db is None and not database.is_file() and sacct.is_there():
@@ -220,15 +224,19 @@ def when(
     from audit.oneoff import before
     from audit.oneoff import when as predicted
 
-    if job is not None and (Path(job).is_file() or Path(job).is_dir()):
+    if job is not None and os.path.exists(job):  # noqa: PTH110 - False for impossible names
         logs, job = replace(logs, logs=[Path(job), *logs.logs]), None
     if job is not None and (user is not None or shape is not None):
         raise UsageError("when: give either JOB or --user, or a job's request (--cpus …)")
+    database = site.database(db)
+    if job is not None and not logs.logs and not database.is_file():
+        why = f"when: there is no file {printable(job)!r}"
+        raise UsageError(f"{why}; if it is a job: {no_database(database)}")
     asked: list[JobShape] = []
     if shape is not None:
         asked = before.shapes(shape[0]._replace(user=user), shape[1])
     with at_work() as progress:
-        session = site.session(logs, progress, database=site.database(db), fit=not no_fit)
+        session = site.session(logs, progress, database=database, fit=not no_fit)
         answer: WhenAnswer | BeforeAnswer
         if asked:
             answer = before.before(session, asked)

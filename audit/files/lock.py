@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from audit.errors import LockedError
+from audit.errors import LockedError, UsageError
 from audit.files import folders
 
 _TRIES: Final = 4
@@ -34,7 +34,10 @@ def held(
     Raises:
         LockedError: another process holds it; the message names the process.
         PermissionError: another user can change the folder, or the lock is not this user's file.
+        UsageError: ``database`` is a folder, which may have no name that a lock could have.
     """
+    if database.is_dir():
+        raise UsageError(f"{database}: is a folder: name a file")
     folders.require(database.parent)
     path = _beside(database)
     descriptor = _locked(path, database, busy)

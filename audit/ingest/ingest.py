@@ -15,7 +15,7 @@ from audit.ingest.attempts import settle, settle_new
 from audit.ingest.logs import Opened, Unread, clusters, lines_at, parsed_blocks
 from audit.ingest.people import AS_THEY_ARE, PeopleFilter
 from audit.ingest.quarantine import EXAMPLES, Counted, beyond_limit, weigh_ages, weigh_dates
-from audit.ingest.rereading import forget, held_as, identify, identify_text
+from audit.ingest.rereading import by_hand, forget, held_as, identify, identify_text, keep_decisions
 from audit.model import REFUSALS, RefusalCode
 from audit.progress import OnProgress, silent
 from audit.store import queries
@@ -127,6 +127,7 @@ class Taken(NamedTuple):
     steps: int = 0  # records of parts of jobs, which are not attempts
     elsewhere: int = 0  # records of other clusters, skipped
     problems: tuple[str, ...] = ()  # of its header and its records, in words for the user
+    lost: str = ""  # corrections by hand that reading it again dropped, in words as well
 
 
 def take_in(
@@ -310,6 +311,7 @@ def _take_in_all(
                 known, outdated = held_as(con, names.now().cluster, log)
         except LogError as error:
             raise _KeptOutError([log], error) from error
+        decided = by_hand(con, outdated)
         if known is None:
             lost += forget(con, names.now().cluster, outdated) if outdated else []
             both = zip(logs, taken, strict=False)
@@ -331,8 +333,9 @@ def _take_in_all(
         row = queries.run(con, "input", input_id=input_id).row(0, named=True)
         counts = (row["records"], row["refused"], known is not None, row["steps"])
         problems = tuple(json.loads(row["header"])["problems"])
-        problems += (_AGAIN,) if outdated else ()
-        taken.append(Taken(row["file"], *counts, row["elsewhere"], problems))
+        undone = keep_decisions(con, input_id, decided) if outdated else ""
+        problems += tuple(filter(None, (_AGAIN, undone))) if outdated else ()
+        taken.append(Taken(row["file"], *counts, row["elsewhere"], problems, undone))
     if new:
         settle_new(con, names.now().cluster, new)
         if lost:

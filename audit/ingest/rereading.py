@@ -1,18 +1,20 @@
 """Logs that are read again, because the user has them read by other columns, or in another zone.
 
 The old records are removed in the transaction that inserts the new ones. Jobs that other logs have
-too are resolved again. Archived records cannot be replaced, so such a log is left out.
+too are resolved again. Archived records cannot be replaced, so such a log is left out. Dates that
+were accepted by hand stay accepted; corrections by hand are lost, because their texts are not kept.
 """
 
 import hashlib
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import polars as pl
 
 from audit.errors import LogError
 from audit.ingest.logs import Opened, is_same
 from audit.store import queries
-from audit.store.database import Connection, execute
+from audit.store.database import Connection, execute, rows
 
 
 def identify(cluster: str, log: Opened) -> str:
@@ -64,3 +66,38 @@ def forget(con: Connection, cluster: str, inputs: Sequence[str]) -> list[str]:
     for table in ("records", "refused", "doubtful", "accepted", "inputs"):
         execute(con, f"DELETE FROM {table} WHERE input_id IN (SELECT unnest(?))", [inputs])  # noqa: S608
     return jobs
+
+
+class ByHand(NamedTuple):
+    """Records of inputs about which somebody decided, by byte offset."""
+
+    replayed: list[int]  # they were refused
+    accepted: list[int]  # their dates were doubtful
+
+
+def by_hand(con: Connection, inputs: Sequence[str]) -> ByHand:
+    """Return what was decided by hand about records of inputs, before these are forgotten."""
+    if not inputs:
+        return ByHand([], [])
+    of = {"inputs": list(inputs)}
+    where = "input_id IN (SELECT unnest($inputs::VARCHAR[]))"
+    replayed = f"SELECT byte_offset FROM refused WHERE replayed_at IS NOT NULL AND {where}"  # noqa: S608
+    accepted = f"SELECT byte_offset FROM accepted WHERE {where}"  # noqa: S608
+    return ByHand(*([offset for (offset,) in rows(con, sql, of)] for sql in (replayed, accepted)))
+
+
+def keep_decisions(con: Connection, input_id: str, before: ByHand) -> str:
+    """Accept the same dates in a log that was read again; return which corrections are lost."""
+    accept = "INSERT INTO accepted SELECT DISTINCT $input, unnest($offsets::BIGINT[]) RETURNING 1"
+    rows(con, accept, {"input": input_id, "offsets": before.accepted})
+    count = (
+        "SELECT count(*) FROM refused WHERE input_id = $input AND replayed_at IS NULL "
+        "AND byte_offset IN (SELECT unnest($offsets::BIGINT[]))"
+    )
+    ((lost,),) = rows(con, count, {"input": input_id, "offsets": before.replayed})
+    if not lost:
+        return ""
+    return (
+        f"{lost:,} of its records that were corrected by hand are refused again: correct them "
+        "again ('fairaudit refused')"
+    )

@@ -5,6 +5,7 @@ Compression and encoding are detected from the first bytes of a file, not from i
 
 import bz2
 import codecs
+import errno
 import gzip
 import lzma
 import os
@@ -296,6 +297,10 @@ def check_is_file(path: Path) -> os.stat_result:
         if path.is_symlink():
             what = f"a link to {readable(path.readlink())}, where nothing is"
         raise UsageError(f"{readable(path)}: {what}") from error
+    if stat.S_ISDIR(look.st_mode) and path.is_symlink():
+        raise UsageError(f"{readable(path)}: a link to a folder: name the folder that it leads to")
+    if stat.S_ISDIR(look.st_mode) and not os.access(path, os.R_OK | os.X_OK):
+        raise UsageError(f"{readable(path)}: cannot be read: {os.strerror(errno.EACCES)}")
     _check_kind(path, look)
     return look
 

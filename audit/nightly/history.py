@@ -182,8 +182,9 @@ class RunHistory:
 
     def settled(self, what: str) -> str | None:
         """Return the basis on which no work of ``what`` was left."""
-        rows = self._con.execute("SELECT basis FROM settled WHERE what = ?", [what])
-        return next((basis for (basis,) in rows), None)
+        with _described(self._path):
+            rows = self._con.execute("SELECT basis FROM settled WHERE what = ?", [what])
+            return next((basis for (basis,) in rows), None)
 
     def settle(self, what: str, basis: str) -> None:
         """Record that no work of ``what`` is left on this basis."""
@@ -200,7 +201,8 @@ class RunHistory:
 
     def copy(self, con: Connection) -> None:
         """Update the copy in the store."""
-        entries = _select(self._con, "WHERE state <> 'running' ORDER BY id")
+        with _described(self._path):
+            entries = _select(self._con, "WHERE state <> 'running' ORDER BY id")
         columns = _COLUMNS.split(", ")
         values = [[getattr(entry, column) for entry in entries] for column in columns]
         unnested = ", ".join(["unnest(?)"] * len(columns))
@@ -210,10 +212,8 @@ class RunHistory:
             database.execute(con, insert, [*values, __version__])
 
     def _write(self, statement: str, *values: object) -> int:
-        try:
+        with _described(self._path):
             return self._con.execute(statement, values).lastrowid or 0
-        except sqlite3.Error as error:
-            raise failed(self._path, error) from error
 
 
 def planned(state: Path) -> dict[str, int]:
@@ -224,14 +224,11 @@ def planned(state: Path) -> dict[str, int]:
     path = path_in(state)
     if not path.exists():
         return {}
-    try:
-        with closing(_connect(path)) as con:
-            tables = "SELECT name FROM sqlite_master WHERE name = 'planned'"
-            if not con.execute(tables).fetchall():  # written by an earlier version
-                return {}
-            return dict(con.execute("SELECT cluster, instant FROM planned").fetchall())
-    except sqlite3.Error as error:
-        raise failed(path, error) from error
+    with _described(path), closing(_connect(path)) as con:
+        tables = "SELECT name FROM sqlite_master WHERE name = 'planned'"
+        if not con.execute(tables).fetchall():  # written by an earlier version
+            return {}
+        return dict(con.execute("SELECT cluster, instant FROM planned").fetchall())
 
 
 def plan(state: Path, first: Mapping[str, int]) -> None:
@@ -241,13 +238,10 @@ def plan(state: Path, first: Mapping[str, int]) -> None:
     cannot be written.
     """
     path = path_in(state)
-    try:
-        with closing(_connect(path)) as con:
-            for table in _TABLES:
-                con.execute(table)
-            con.executemany("INSERT OR REPLACE INTO planned VALUES (?, ?)", first.items())
-    except sqlite3.Error as error:
-        raise failed(path, error) from error
+    with _described(path), closing(_connect(path)) as con:
+        for table in _TABLES:
+            con.execute(table)
+        con.executemany("INSERT OR REPLACE INTO planned VALUES (?, ?)", first.items())
 
 
 def rewrite(path: Path, to: Path, change: Callable[[str], str]) -> None:
@@ -256,16 +250,13 @@ def rewrite(path: Path, to: Path, change: Callable[[str], str]) -> None:
 
     No page of the copy contains an older text. Raises StoreError if one cannot be read or written.
     """
-    try:
-        with closing(sqlite3.connect(to, isolation_level=None)) as copy:
-            if path.exists():
-                with closing(_connect(path)) as con:
-                    con.backup(copy)
-                copy.create_function("changed", 1, change, deterministic=True)
-                copy.execute("UPDATE history SET error = changed(error) WHERE error IS NOT NULL")
-            copy.execute("VACUUM")
-    except sqlite3.Error as error:
-        raise failed(path, error) from error
+    with _described(path), closing(sqlite3.connect(to, isolation_level=None)) as copy:
+        if path.exists():
+            with closing(_connect(path)) as con:
+                con.backup(copy)
+            copy.create_function("changed", 1, change, deterministic=True)
+            copy.execute("UPDATE history SET error = changed(error) WHERE error IS NOT NULL")
+        copy.execute("VACUUM")
 
 
 def read(state: Path) -> list[Entry]:
@@ -278,11 +269,8 @@ def read(state: Path) -> list[Entry]:
     if not path.exists():
         return []
     holder = lock.holder(state / state_folder.STORE)
-    with closing(_connect(path)) as con:
-        try:
-            entries = _select(con, "ORDER BY id DESC")
-        except sqlite3.Error as error:
-            raise failed(path, error) from error
+    with _described(path), closing(_connect(path)) as con:
+        entries = _select(con, "ORDER BY id DESC")
     newest = max((entry.run or 0 for entry in entries), default=0)
     return [
         entry
@@ -321,7 +309,7 @@ def examine(path: Path) -> None:
                         if type(cluster) is not str or type(instant) is not int:
                             raise StoreError("contains plans that no service wrote")
                 _select(con, "")
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:
         raise StoreError(f"is damaged: {error}") from error
 
 
@@ -336,10 +324,19 @@ def check(con: sqlite3.Connection) -> None:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    try:
+    with _described(path):
         return sqlite3.connect(path, timeout=10, isolation_level=None)
+
+
+@contextmanager
+def _described(path: Path) -> Iterator[None]:
+    """Raise SQLite's errors in the block as ``failed`` describes them."""
+    try:
+        yield
     except sqlite3.Error as error:
         raise failed(path, error) from error
+    except UnicodeDecodeError as error:  # SQLite's message quotes a damaged name
+        raise failed(path, sqlite3.DatabaseError(f"malformed: {error}")) from error
 
 
 def _select(con: sqlite3.Connection, rest: str, *values: object) -> list[Entry]:

@@ -133,6 +133,7 @@ class _Seen(NamedTuple):
 
 def ingest(work: Work, cluster: Cluster) -> None:
     """Read new logs; those that cannot be read are set aside."""
+    _warn_if_renamed(work, cluster)
     there: set[str] = set()
     for number, source in enumerate(cluster.sources):
         pull = _Pull(work, cluster, source, sources.origin(cluster, number))
@@ -140,6 +141,18 @@ def ingest(work: Work, cluster: Cluster) -> None:
         pull.check_silence()
     _forget(work.con, cluster.name, there, others=True)
     pull_evidence(work, cluster)
+
+
+def _warn_if_renamed(work: Work, cluster: Cluster) -> None:
+    """Warn that a new cluster may be one of the store under another name."""
+    known = {name for (name,) in database.rows(work.con, "SELECT DISTINCT cluster FROM inputs")}
+    left = known - {one.name for one in work.site.config.clusters}
+    if left and cluster.name not in known:
+        work.night.warnings.append(
+            f"cluster {cluster.name!r} is new, and the store also has {', '.join(sorted(left))}, "
+            "no longer configured: if it was renamed, its jobs now count under both names. Give "
+            "it its old name (clusters.name), or begin a new store (output.state, output.database)"
+        )
 
 
 @dataclass(frozen=True)
@@ -239,7 +252,13 @@ class _Pull:
     def files(self) -> set[str]:
         """Read the files that are new or look different; return their paths."""
         work, cluster = self.work, self.cluster
-        paths = sources.files(self.source, work.site.folder)
+        pattern = work.site.folder / str(self.source.files)
+        listed: list[list[Path]] = []
+        with self._unless_unreadable(pattern):
+            listed.append(sources.files(self.source, work.site.folder))
+        if not listed:
+            return {readable(pattern)}
+        (paths,) = listed
         if not paths:
             why = f"cluster {cluster.name!r}: no file matches {self.source.files!r}"
             work.night.warnings.append(why)
@@ -361,6 +380,8 @@ class _Pull:
                     counts = f"{taken.records:,} records, {taken.refused:,} refused"
                     others = f", {taken.elsewhere:,} of other clusters" if taken.elsewhere else ""
                     work.night.read.append(f"{taken.file}: {counts}{others}")
+                if taken.lost:
+                    work.night.warnings.append(f"{taken.file}: {taken.lost}")
                 if source.files and not (taken.records or taken.known):
                     work.night.warnings.append(f"{taken.file}: contains no records of jobs")
             if intake and intake.kept_out:
@@ -387,7 +408,7 @@ class _Pull:
         hides = work.site.config.hides(self.cluster.name)
         for log in (one.withheld() if hides else one for one in unread):
             why = _UNFINISHED.get(type(log.error)) if source.files is not None else None
-            if why is not None and self._is_recent(log.path.stat()):
+            if why is not None and log.path.exists() and self._is_recent(log.path.stat()):
                 self._leave(log.path, why)
                 continue
             self._note_aside(log)

@@ -20,6 +20,9 @@ Say = Callable[[str], None]
 WAIT_S: Final = 60
 """Seconds between two attempts while another run is in progress."""
 
+SET_BACK_S: Final = 60
+"""Seconds by which a clock goes back to count as set back."""
+
 
 def serve(site: Site, clock: Callable[[], float], stop: Event, say: Say) -> None:
     """Follow the timetable until ``stop`` is set; ``clock`` returns the epoch second.
@@ -52,7 +55,10 @@ def serve(site: Site, clock: Callable[[], float], stop: Event, say: Say) -> None
         table.start(coming)
         try:
             while not stop.wait(1.0) and not table.ended.is_set():
-                pass
+                before, now = now, int(clock())
+                if now < before - SET_BACK_S:
+                    say("the clock was set back: the next runs are planned anew")
+                    table.plan(planned(config, state, now))
         finally:
             stop.set()
             table.stop()
@@ -74,7 +80,7 @@ def planned(config: Config, state: Path, now: int) -> dict[str, int]:
     entries, earlier = history.read(state), history.planned(state)
     coming, first = {}, {}
     for cluster in config.clusters:
-        due = status.due(config, cluster, entries, {})
+        due = status.due(config, cluster, entries, {}, now)
         if due is None:
             due = earlier.get(cluster.name, now if old.exists() else None)
             if due is None or due > now:  # the times may have been changed since

@@ -17,6 +17,7 @@ import zoneinfo
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import date, datetime, timedelta
+from itertools import dropwhile
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -61,15 +62,63 @@ def files(source: config.OriginConfig, folder: Path) -> list[Path]:
     """Return the files that match a source's pattern, sorted; if it names a folder, those in it.
 
     FIFOs, sockets and broken links are included, because a log is expected there. So are folders,
-    unless the pattern matches any name.
+    unless the pattern matches any name, and folders below ``**`` that cannot be entered. Raises
+    OSError if the pattern's own folder may not be searched.
     """
     assert source.files is not None  # callers check
     pattern = str(folder / source.files)
     if Path(pattern).is_dir():
         pattern = str(Path(pattern) / "*")
-    paths = (Path(name) for name in glob.glob(pattern, recursive=True))  # noqa: PTH207 - absolute
+    paths = map(Path, {*_matching(pattern)})
     any_name = Path(pattern).name in {"*", "**"}
-    return sorted(path for path in paths if not (any_name and path.is_dir()))
+    return sorted(p for p in paths if not (any_name and p.is_dir() and _can_enter(p)))
+
+
+def _matching(pattern: str) -> Iterator[str]:
+    """Yield what matches, as ``glob`` does; for ``**``, each folder is entered once.
+
+    Links to folders may form circles, in which ``glob`` would never end.
+    """
+    parts = Path(pattern).parts
+    if "**" not in parts:
+        yield from glob.iglob(pattern)  # noqa: PTH207 - absolute
+        return
+    at = parts.index("**")
+    after = [*dropwhile("**".__eq__, parts[at:])] or ["*"]
+    for top in glob.iglob(str(Path(*parts[:at]))):  # noqa: PTH207 - absolute
+        for folder in _folders(Path(top)):
+            if _can_enter(folder):
+                yield from _matching(str(Path(glob.escape(str(folder)), *after)))
+            else:
+                yield str(folder)
+
+
+def _folders(top: Path) -> Iterator[Path]:
+    """Yield a folder and those below it that are not hidden, and what cannot be entered."""
+    entered: set[tuple[int, int]] = set()
+    found, links = [top], list[Path]()
+    while found or links:
+        folder = (found or links).pop()
+        if not _can_enter(folder):
+            yield folder
+            continue
+        try:
+            look, inner = folder.stat(), sorted(folder.iterdir())
+        except OSError:  # it was removed
+            continue
+        if (look.st_dev, look.st_ino) in entered:
+            continue
+        entered.add((look.st_dev, look.st_ino))
+        yield folder
+        for path in inner:
+            if path.is_dir() and not path.name.startswith("."):
+                (links if path.is_symlink() else found).append(path)
+
+
+def _can_enter(folder: Path) -> bool:
+    """Return whether a folder may be listed, and is no link that only another user made."""
+    is_of_others = folder.is_symlink() and folder.lstat().st_uid not in {0, os.geteuid()}
+    return not is_of_others and os.access(folder, os.R_OK | os.X_OK)
 
 
 def windows(source: config.SourceConfig, zone: str, now: int) -> list[SourceWindow]:

@@ -8,7 +8,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 from zoneinfo import ZoneInfo
 
 from audit import periods
@@ -21,6 +21,8 @@ from audit.nightly import history, sources, timetable
 from audit.nightly.history import WHOLE, Entry
 from audit.store import queries, snapshots
 from audit.words import RESEND, aligned
+
+_AHEAD_S: Final = 3_600  # by which a last run lies ahead if the clock was wrong
 
 
 @dataclass(frozen=True)
@@ -66,13 +68,16 @@ def look(site: Site, now: int) -> StatusAnswer:
     hindrance = _hindrance([site.state, site.database.parent, site.reports])
     clusters = []
     for cluster in site.config.clusters:
-        instant = due(site.config, cluster, entries, planned)
+        instant = due(site.config, cluster, entries, planned, now)
         overdue = instant is None or instant + site.config.service.overdue_s < now
         ended = (one for one in entries if _covers(one, cluster) and one.state != "running")
         last = next(ended, None)
         lost = [mail for of, mail in doubtful if of == cluster.name]
         wrong = last and _not_done(last, cluster.name, entries)
         problem = _problem(wrong, hindrance, instant if overdue else 0, cluster.zone, lost)
+        if problem is None and last is not None and last.started_at > now + _AHEAD_S:
+            began = _shown(last.started_at, periods.zone(cluster.zone))
+            problem = f"the last run began on {began}, which is still to come: check the clock"
         clusters.append(
             ClusterAnswer(
                 name=cluster.name,
@@ -160,18 +165,22 @@ def _doubtful(site: Site) -> list[tuple[str, str]]:
 
 
 def due(
-    config: Config, cluster: Cluster, entries: Sequence[Entry], planned: Mapping[str, int]
+    config: Config,
+    cluster: Cluster,
+    entries: Sequence[Entry],
+    planned: Mapping[str, int],
+    now: int,
 ) -> int | None:
     """Return when the run after the last is due, epoch s; None if none ever ran or was planned.
 
     A run that failed counts, because the next one retries the rest. A run that was killed or
     stopped does not: the rest is due at once. ``planned`` has the first runs of clusters that
-    never ran.
+    never ran. A last run in the future, of a clock that was ahead, counts as one at ``now``.
     """
     for entry in entries:
         if _covers(entry, cluster) and entry.state in {"done", "failed"}:
             times = timetable.times_of(config, cluster)
-            return timetable.next_after(times, cluster.zone, entry.started_at)
+            return timetable.next_after(times, cluster.zone, min(entry.started_at, now))
     return planned.get(cluster.name)
 
 

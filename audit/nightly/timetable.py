@@ -117,6 +117,12 @@ class Timetable:
         self._thread.start()
         self._begun.wait()  # a scheduler cannot be stopped before
 
+    def plan(self, coming: Mapping[str, int]) -> None:
+        """Set the instants of the next runs anew."""
+        for cluster, instant in coming.items():
+            at = datetime.fromtimestamp(instant, UTC)
+            self._scheduler.modify_job(cluster, next_run_time=at)
+
     def stop(self) -> None:
         """Begin no more runs, and wait for the current one."""
         if self._thread.is_alive() and not self.ended.is_set():

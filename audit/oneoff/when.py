@@ -110,7 +110,8 @@ def _wanted(log: ClusterLog, subject: PendingJobs) -> pl.DataFrame:
         of_job = _of_job(log.described, subject.job)
         shown = printable(subject.job)
         if of_job.is_empty():
-            raise unknown_job(log.described, subject.job, "when")
+            unknown = unknown_job(log.described, subject.job, "when")
+            raise UsageError(f"{unknown}, and there is no file of this name")
         found = of_job.filter(pending)
         if found.is_empty():
             raise UsageError(f"when: job {shown!r} is not pending; see 'fairaudit explain'")

@@ -209,7 +209,7 @@ def full_disk(file: Path, size: int) -> FullDiskError:
     """
     least = max(_SPARE_BYTES, 2 * size)
     return FullDiskError(
-        f"{file.parent}: the disk is full: {file.name} could not be written. Free at least "
+        f"{file.absolute().parent}: the disk is full: {file.name} could not be written. Free at least "
         f"{math.ceil(least / 1e6):,} MB there and run the command again. What earlier runs stored "
         "and published is unchanged; only the current step is lost"
     )

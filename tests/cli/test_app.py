@@ -102,3 +102,26 @@ def test_the_process_ends_after_threads_and_exit_handlers(end: str, code: int) -
     assert done.stdout.split() == ["said", "ended", "tidied"]
     assert done.returncode == code
     assert ("ValueError: why" in done.stderr) == (code == 4)
+
+
+def test_files_do_not_take_the_place_of_closed_streams(tmp_path: Path) -> None:
+    """The first file that is opened would be stdin, and a later one get what is printed."""
+    script = (
+        "import os, sys\nfrom audit import __main__\nfrom audit.cli import app\n"
+        "def command():\n    file = open(sys.argv[1], 'w')\n    print('lost', flush=True)\n"
+        "    os.write(2, b'lost')\n    sys.stdin.read()\n    sys.exit(file.fileno())\n"
+        "app.main = command\n__main__.main()\n"
+    )
+    closed = 'exec "$0" -c "$1" "$2" <&- >&- 2>&-'
+    written = tmp_path / "written"
+    done = subprocess.run(["sh", "-c", closed, sys.executable, script, written], check=False)
+    assert done.returncode > 2
+    assert written.read_text() == ""
+
+
+def test_a_name_that_is_not_utf8_is_refused(run: Run, tmp_path: Path) -> None:
+    said = run("audit", str(tmp_path), "--cluster", "a\udcff", check=2).stderr
+    assert said == "fairaudit: a\\xff: no such file, and not UTF-8\n"
+    named = tmp_path / "\udcff.swf"
+    named.touch()
+    assert "empty" in run("audit", str(named), check=3).stderr

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from audit.errors import LockedError
+from audit.errors import LockedError, UsageError
 from audit.files import lock
 from tests import processes
 
@@ -75,3 +75,13 @@ def test_a_folder_that_others_can_change_gets_no_lock(tmp_path: Path) -> None:
     with pytest.raises(PermissionError, match="chmod go-w"), lock.held(tmp_path / "audit.duckdb"):
         pass
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["", "/", "folder"])
+def test_a_folder_is_no_database(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    (tmp_path / "folder").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match="is a folder: name a file"), lock.held(Path(name)):
+        pass

@@ -95,7 +95,7 @@ def spend(folder: Path, nights: int, faults: Faults) -> None:
         disturb(folder, settings, now, fault, path)
         again = now + 5 * 3600
         runs = status.look(Site(settings, folder), again).runs
-        due = status.due(settings, cluster, runs, {"c": now})
+        due = status.due(settings, cluster, runs, {"c": now}, now)
         assert due is not None
         if due <= again:  # the service's catch-up
             assert run(Site(settings, folder), again).failures == []

@@ -164,6 +164,29 @@ def test_a_damaged_schema_is_described_whatever_its_bytes(tmp_path: Path) -> Non
         history.examine(path)
 
 
+def test_a_history_in_use_with_a_damaged_name_is_described(tmp_path: Path) -> None:
+    path = history.path_in(tmp_path)
+    history.RunHistory(tmp_path, int).close()
+    whole = path.read_bytes()
+    damaged = whole.replace(b"settledsettled", b"\xffettled\xffettled")
+    path.write_bytes(damaged.replace(b"CREATE TABLE settled", b"CREATE TXXLE \xffettled"))
+    for use in (
+        lambda: history.RunHistory(tmp_path, int),
+        lambda: history.read(tmp_path),
+        lambda: history.planned(tmp_path),
+        lambda: history.plan(tmp_path, {"c": 1}),
+        lambda: history.rewrite(path, tmp_path / "new", str),
+    ):
+        with pytest.raises(StoreError, match=r"malformed: .*if the file is damaged, remove it"):
+            use()
+    path.write_bytes(whole)
+    with closing(sqlite3.connect(path, isolation_level=None)) as con:
+        con.execute("INSERT INTO settled VALUES ('a', CAST(x'ff' AS TEXT))")
+    runs = history.RunHistory(tmp_path, int)
+    with closing(runs), pytest.raises(StoreError, match="the history of runs cannot be read"):
+        runs.settled("a")
+
+
 def test_a_full_disk_is_stated_as_for_the_store(tmp_path: Path) -> None:
     """The place, the space that is needed, and what is safe."""
     error = sqlite3.OperationalError("database or disk is full")

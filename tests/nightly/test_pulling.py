@@ -4,6 +4,7 @@ import bz2
 import gzip
 import os
 import shutil
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from audit.config import Config
 from audit.config.places import Site
 from audit.config.table import TableMapping, presets
 from audit.errors import SilentError
+from audit.ingest import replay
 from audit.nightly.run import run
 from audit.nightly.stages import Night
 from audit.store import database, queries
@@ -302,6 +304,61 @@ def test_a_log_that_grew_when_the_zone_changed_is_read_as_a_whole(tmp_path: Path
     new(path, age_s=DAY)
     assert night(site(tmp_path, zone="Asia/Tokyo", sources=sources), tmp_path).warnings == []
     assert held(tmp_path, START) == [(-NINE_HOURS,)] * 2
+
+
+def test_in_a_changed_zone_accepted_dates_stay_and_lost_corrections_are_reported(
+    tmp_path: Path,
+) -> None:
+    sources = ({"files": "logs/*.txt"},)
+    site(tmp_path, sources=sources)
+    row = LOCAL.splitlines(keepends=True)[1]
+    rows = [row.replace("1|ann", f"{job}|ann") for job in range(1, 40)]
+    odd = rows[-1].replace("39|ann", "99|ann").replace("2026", "2059")
+    write(tmp_path / "logs" / "1.txt", "".join([LOCAL, "no record\n", *rows[1:], odd]))
+    new(tmp_path / "logs" / "1.txt", age_s=DAY)
+    night(site(tmp_path, zone="UTC", sources=sources), tmp_path)
+    store = tmp_path / "fairaudit-state" / "store.duckdb"
+    with closing(database.open_store(store)) as con:
+        assert replay.accept(con, "c", NOW) == 1
+        find = "SELECT input_id, byte_offset FROM refused"
+        (place,) = database.rows(con, find)
+        corrected = {place: row.replace("1|ann", "77|ann").rstrip()}
+        assert replay.replay(con, "c", NOW, mended=corrected).taken == 1
+    assert jobs(tmp_path) == [*range(1, 40), 77, 99]
+    (lost,) = night(site(tmp_path, zone="Asia/Tokyo", sources=sources), tmp_path).warnings
+    assert lost.startswith("1.txt: 1 of its records that were corrected by hand are refused again")
+    assert jobs(tmp_path) == [*range(1, 40), 99]
+
+
+def test_a_cluster_that_was_renamed_is_reported_once(tmp_path: Path) -> None:
+    """Its jobs would count twice, and nothing would say so."""
+    settings = site(tmp_path)
+    write(tmp_path / "logs" / "a.swf", HEADER + lines(1, 9))
+    assert night(settings, tmp_path).warnings == []
+    renamed = site(tmp_path, name="d")
+    (warning,) = night(renamed, tmp_path).warnings
+    assert warning.startswith("cluster 'd' is new, and the store also has c, no longer configured")
+    assert night(renamed, tmp_path).warnings == []
+
+
+def test_a_folder_that_may_not_be_searched_stops_no_other_source(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = site(tmp_path, sources=({"files": "closed/*.swf"}, {"files": "logs/*.swf"}))
+    write(tmp_path / "logs" / "a.swf", HEADER + lines(1, 9))
+    is_dir = Path.is_dir
+
+    def closed(path: Path) -> bool:
+        if "closed" in path.parts:
+            raise PermissionError(13, "Permission denied", str(path))
+        return is_dir(path)
+
+    monkeypatch.setattr(Path, "is_dir", closed)
+    found = night(settings, tmp_path)
+    assert found.read == ["a.swf: 8 records, 0 refused"]
+    (failure,) = found.failures
+    assert str(failure).endswith("closed/*.swf: cannot be read: Permission denied")
+    assert held(tmp_path, "SELECT code FROM set_aside") == [("unreadable",)]
 
 
 def test_a_command_that_prints_local_times_of_its_own_is_read_again(tmp_path: Path) -> None:

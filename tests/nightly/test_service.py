@@ -155,6 +155,37 @@ def test_it_catches_up_at_its_start_and_waits_while_another_run_is_at_work(
     assert standing.problem is None
 
 
+def test_runs_are_planned_anew_when_the_clock_is_set_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """APScheduler would wait for the instant that it planned by the wrong clock."""
+    now = int(time.time())
+    stop = Event()
+    instants = iter([now + 9 * 86_400, *[now] * 20])
+
+    def clock() -> float:
+        if (at := next(instants, None)) is None:
+            stop.set()
+        return float(at or now)
+
+    runs: list[str] = []
+
+    def attend(_: object, cluster: str, *__: object) -> None:
+        runs.append(cluster)
+        stop.set()
+
+    def planned(_: object, __: object, at: int) -> dict[str, int]:
+        return {"c": at}
+
+    monkeypatch.setattr(service, "attend", attend)
+    monkeypatch.setattr(service, "planned", planned)
+    said: list[str] = []
+    of = Site(site(tmp_path), tmp_path)
+    service.serve(of, clock, stop, said.append)
+    assert runs == ["c"]
+    assert said[1:] == ["the clock was set back: the next runs are planned anew", "stopped"]
+
+
 def test_a_defect_is_reported_and_the_service_lives_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 
 from audit import config, resources
 from audit.config import places
-from audit.errors import ConfigError, SourceError
+from audit.errors import ConfigError, SourceError, UsageError
+from audit.ingest import streams
 from audit.nightly import sources
 from audit.nightly.run import run
 from audit.nightly.sources import SourceWindow
@@ -36,6 +37,61 @@ def source(*words: str, **more: object) -> config.SourceConfig:
     asked = any(name in word for word in given_words for name in config.PLACEHOLDERS)
     known = {"since": date(2026, 3, 1)} if asked else {}
     return config.SourceConfig.model_validate({"command": given_words, **known, **more})
+
+
+# --- files
+
+
+def test_links_to_folders_are_followed_once(tmp_path: Path) -> None:
+    """With two links in a circle, ``glob`` would list 2 to the power of 40 folders."""
+    year = tmp_path / "logs" / "2026"
+    year.mkdir(parents=True)
+    (tmp_path / "archive").mkdir()
+    (tmp_path / "archive" / "old.log").touch()
+    (year / "a.log").touch()
+    (year / ".hidden").mkdir()
+    (year / ".hidden" / "b.log").touch()
+    for name in ("one", "two"):
+        (year / name).symlink_to("..")
+    (tmp_path / "logs" / "older").symlink_to(tmp_path / "archive")
+
+    def found(pattern: str) -> list[str]:
+        origin = config.SourceConfig.model_validate({"files": pattern})
+        return [str(path.relative_to(tmp_path)) for path in sources.files(origin, tmp_path)]
+
+    every = ["logs/2026/a.log", "logs/older/old.log"]
+    for pattern in ("logs/**", "logs/**/*.log", "logs/**/**/*.log"):
+        assert found(pattern) == every
+    assert found("**/*.log") == ["archive/old.log", every[0]]
+    assert found("logs/**/2026/*.log") == every[:1]
+    assert found("logs/2026/*.log") == every[:1]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make links of another user")
+def test_a_link_of_another_user_to_a_folder_is_not_entered(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    link = tmp_path / "logs" / "link"
+    link.symlink_to("/")
+    os.chown(link, 65534, 65534, follow_symlinks=False)
+    origin = config.SourceConfig.model_validate({"files": "logs/**"})
+    assert sources.files(origin, tmp_path) == [link]
+    with pytest.raises(UsageError, match="link: a link to a folder: name the folder"):
+        streams.check_is_file(link)
+
+
+def test_a_folder_that_cannot_be_entered_is_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Records below it would be missing, and nothing would say so."""
+    (tmp_path / "logs" / "closed").mkdir(parents=True)
+    (tmp_path / "logs" / "a.log").touch()
+    monkeypatch.setattr(os, "access", lambda path, _: Path(path).name != "closed")
+    for pattern in ("logs/**", "logs/**/*.log"):
+        origin = config.SourceConfig.model_validate({"files": pattern})
+        found = [path.name for path in sources.files(origin, tmp_path)]
+        assert found == ["a.log", "closed"]
+    with pytest.raises(UsageError, match=r"closed: cannot be read: Permission denied"):
+        streams.check_is_file(tmp_path / "logs" / "closed")
 
 
 # --- windows

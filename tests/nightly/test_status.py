@@ -13,7 +13,7 @@ import pytest
 from audit import config, json_answers
 from audit.cli.app import main
 from audit.config.places import Site
-from audit.nightly import status
+from audit.nightly import history, service, status
 from audit.nightly.run import run
 from audit.nightly.stages import StoppedError
 from tests.logs import write
@@ -56,8 +56,22 @@ def test_overdue_failed_and_in_order(
 def test_a_planned_first_run_is_not_overdue_before_its_time(tmp_path: Path) -> None:
     settings = site(tmp_path)
     (cluster,) = settings.clusters
-    assert status.due(settings, cluster, [], {"c": NIGHT}) == NIGHT
-    assert status.due(settings, cluster, [], {}) is None
+    assert status.due(settings, cluster, [], {"c": NIGHT}, NIGHT) == NIGHT
+    assert status.due(settings, cluster, [], {}, NIGHT) is None
+
+
+def test_a_run_of_a_clock_that_was_ahead_is_a_problem_and_delays_no_other(tmp_path: Path) -> None:
+    """One run in 2100 would have been the last for 74 years, and all in order until then."""
+    settings = site(tmp_path)
+    state = tmp_path / "fairaudit-state"
+    state.mkdir()
+    runs = history.RunHistory(state, lambda: epoch("2100-01-01T06:00+01:00"))
+    runs.end(runs.begin("run"), "done")
+    runs.close()
+    (standing,) = status.look(Site(settings, tmp_path), NIGHT + 60).clusters
+    assert standing.problem is not None
+    assert "began on 2100-01-01 06:00 CET, which is still to come: check" in standing.problem
+    assert service.planned(settings, state, NIGHT + 60) == {"c": NIGHT + DAY}
 
 
 @pytest.mark.thorough

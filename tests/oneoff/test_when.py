@@ -124,7 +124,9 @@ def test_old_records_are_stated() -> None:
 def test_what_is_not_pending_has_no_prediction(run: Run, tmp_path: Path, site: Path) -> None:
     of_config = ("--config", "config.toml")
     assert "is not pending" in run("when", "1", site, *of_config, check=2).stderr
-    assert "there is no job '9999'" in run("when", "9999", site, *of_config, check=2).stderr
+    said = run("when", "9999", site, *of_config, check=2).stderr
+    assert "there is no job '9999' among" in said
+    assert "and there is no file of this name" in said
     both = run("when", str(JOBS - 1), "--user", "ann", site, *of_config, check=2)
     assert "either JOB or --user" in both.stderr
     write(tmp_path / "mine.swf", busy(60))

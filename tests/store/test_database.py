@@ -152,3 +152,8 @@ def test_a_store_looks_into_another_database(tmp_path: Path) -> None:
         pass
     assert database.rows(con, "SELECT x FROM t") == [(1,)]
     con.close()
+
+
+def test_a_full_disk_is_named_by_its_folder_also_where_that_is_the_current_one() -> None:
+    said = str(database.full_disk(Path("x.duckdb"), 0))
+    assert said.startswith(f"{Path.cwd()}: the disk is full: x.duckdb could not be written.")

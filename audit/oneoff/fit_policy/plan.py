@@ -215,7 +215,8 @@ def plan(
                 stated = None if pool in silent else pool.policy
                 found.append(PoolFit(pool, stated, policy, frame, shown, windows, interval_s))
             if write is not None:
-                _put(write, config_toml(log.setting.cluster, str(log.setting.zone), found))
+                of, zone = log.setting.cluster, str(log.setting.zone)
+                _put(write, config_toml(of, zone, found, _partitions(log)))
             rows = [row for one in found for row in _rows(one)]
             return Made(study(log.setting.cluster, found), studied(rows))
 
@@ -239,6 +240,16 @@ def _put(file: Path, text: str) -> None:
         replace.write(file, text.encode(), alone=True)
     except OSError as error:
         raise UsageError(f"--write {file}: cannot be written ({error.strerror})") from error
+
+
+def _partitions(log: ClusterLog) -> dict[str, list[str]]:
+    """Return the partitions of each of several pools: as configured, else those in the log."""
+    if len(pools(log)) == 1:
+        return {}
+    known = log.described.select("pool", "partition").drop_nulls().unique().sort("partition")
+    listed = dict(known.group_by("pool").agg("partition").iter_rows())
+    stated = () if log.cluster is None else log.cluster.pools
+    return listed | {pool.name: list(pool.partitions) for pool in stated if pool.partitions}
 
 
 def _interval(described: pl.DataFrame, pool: Pool) -> int | None:
@@ -265,8 +276,10 @@ HEAD: Final = """\
 _LISTS: Final = ("steps", "limits", "windows")  # keys whose entries have a line each
 
 
-def config_toml(cluster: str, zone: str, found: Sequence[PoolFit]) -> str:
-    """Return a config.toml with one cluster.
+def config_toml(
+    cluster: str, zone: str, found: Sequence[PoolFit], partitions: Mapping[str, Sequence[str]]
+) -> str:
+    """Return a config.toml with one cluster; ``partitions``: by pool, if it has several.
 
     Its zone is that of the first pool with windows, else ``zone``. It has an order and a
     backfilling only where they are configured or the log shows a known rule.
@@ -282,7 +295,8 @@ def config_toml(cluster: str, zone: str, found: Sequence[PoolFit]) -> str:
     ]
     for one in found:
         policy = one.stated or one.policy
-        lines += [*_pool(one.windows.pool, policy, alone=len(found) == 1), ""]
+        of = partitions.get(one.pool.name, ())
+        lines += [*_pool(one.windows.pool, policy, of), ""]
     lines += _holds(found)
     return "\n".join(lines).rstrip() + "\n"
 
@@ -299,12 +313,11 @@ def _holds(found: Sequence[PoolFit]) -> Iterator[str]:
         yield from (f"# {value(limit)}" for limit in own)
 
 
-def _pool(pool: Pool, policy: Policy | None, *, alone: bool) -> Iterator[str]:
+def _pool(pool: Pool, policy: Policy | None, partitions: Sequence[str]) -> Iterator[str]:
     yield "[[clusters.pools]]"
     yield f"name = {value(pool.name)}"
-    if not alone:
-        yield "# partitions = [ … ]: those of this pool, as you have configured it"
     keys: dict[str, Any] = {
+        "partitions": list(partitions) or None,
         "resource": pool.resource.value,
         "capacity": dict(pool.amounts) | {pool.resource.value: pool.capacity},
         "exclusive_nodes": pool.exclusive_nodes or None,

@@ -122,6 +122,24 @@ def test_a_configured_policy_is_written_whatever_the_log_shows(tmp_path: Path) -
     assert 'order = "sjf"' in (tmp_path / "found.toml").read_text()
 
 
+def test_what_is_written_of_several_pools_names_their_partitions(tmp_path: Path) -> None:
+    """Without them, the file could not be loaded."""
+    jobs = [line(k, submit=k, wait=k, run=100, queue=1 + k % 2) for k in range(1, 9)]
+    source = write(tmp_path / "few.swf", log(jobs, MaxProcs=4))
+    file = tmp_path / "config.toml"
+    file.write_text(
+        '[[clusters]]\nname = "mine"\n[[clusters.pools]]\nname = "one"\npartitions = ["1"]\n'
+        '[[clusters.pools]]\nname = "rest"\n'
+    )
+    for only, listed in ((None, {"one": ("1",), "rest": ("2",)}), ("one", {"one": ("1",)})):
+        found = tmp_path / f"{only}.toml"
+        target = studies.StudyTarget(out=tmp_path / "out", threads=1)
+        session = Session(LogRequest(logs=[source]), config.load(file))
+        studies.conduct(session, KEY, target, fit.plan(only, write=found))
+        (cluster,) = config.load(found).clusters
+        assert {pool.name: pool.partitions for pool in cluster.pools} == listed
+
+
 def test_a_configuration_is_never_overwritten(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text("")
     with pytest.raises(UsageError, match="already exists"):
