@@ -12,8 +12,8 @@ class OwnerUsage:
 class PairedAttempts:
     def __init__(
         self, begin: Ints, stratum: Ints, user: ShortInts, entity: ShortInts, owner: ShortInts,
-        arrival: Ints, need: Ints, run: Ints, submit: Ints, start: Ints, subject: Bools,
-        weight: Floats, midnight: Ints, used: Floats, marked_from: Ints
+        arrival: Ints, need: Ints, run: Ints, start: Ints, subject: Bools, weight: Floats,
+        midnight: Ints, used: Floats, marked_from: Ints
     ) -> None: ...  # fmt: skip
 
 @final

@@ -74,7 +74,6 @@ cdef class PairedAttempts:
     cdef const int64_t[::1] arrival
     cdef const int64_t[:, ::1] need  # [m, resources]
     cdef const int64_t[::1] run  # [m]: the first block behind those of equal owner and need
-    cdef const int64_t[::1] submit  # [n]
     cdef const int64_t[::1] start  # [n]
     cdef const uint8_t[::1] subject  # [n]: whether its pairs are counted
     cdef const double[::1] weight  # [n]
@@ -244,8 +243,6 @@ cdef inline void _pair(
     cdef bint lost = then < attempts.start[i] - choice.lead
     cdef Py_ssize_t more = 0
     cdef double theirs = attempts.used[k], weight = attempts.weight[k]
-    if attempts.submit[k] < attempts.submit[i]:
-        return
     if lost:
         if (
             then >= attempts.marked_from[i]

@@ -139,7 +139,6 @@ class Log(NamedTuple):
         frame = taking_part.select(
             *("row", *KINDS),
             "arrival_time",
-            submit=pl.col("submit_time").fill_null(pl.col("arrival_time")),
             start="start_time",
             subject=pl.col("row").is_in(mine.implode()) & (pl.col("wait_s") > LEAD_S),
             burst=bursts(taking_part).cast(pl.UInt32),
@@ -346,7 +345,6 @@ def _attempts(
         arrival=arrival[begin],
         need=need[begin],
         run=np.repeat(runs + lengths, lengths),
-        submit=frame["submit"].to_numpy(),
         start=frame["start"].to_numpy(),
         subject=frame["subject"].to_numpy(),
         weight=weight,

@@ -145,9 +145,9 @@ def _part(con: Connection, cluster: str) -> str:
 def _named(path: Path, names: list[str], name: str | None) -> str:
     if name in names:
         return str(name)
-    listed = ", ".join(names) or "none"
+    listed = ", ".join(map(printable, names)) or "none"
     if name is not None:
-        raise UsageError(f"{path}: no cluster {name!r}; it has: {listed}")
+        raise UsageError(f"{path}: no cluster {printable(name)!r}; it has: {listed}")
     if len(names) != 1:
         raise UsageError(f"{path}: choose a cluster (--cluster): {listed}")
     return names[0]

@@ -10,8 +10,8 @@ from tests.naive.attempts import Record
 from tests.naive.similar import walltime_class
 
 Attempts = Sequence[Record]
-"""Started ones, each with user, account, partition, qos, submit, arrival, start, end_time (None: it
-runs), size, walltime_s, needs, day, midnight (the local one before its arrival), ``subject`` and
+"""Started ones, each with user, account, partition, qos, arrival, start, end_time (None: it runs),
+size, walltime_s, needs, day, midnight (the local one before its arrival), ``subject`` and
 ``marked_from`` (None: never); in the order (arrival, submit, sequence)."""
 Barred = Mapping[int, Sequence[tuple[int, int]]]
 WEEK = 7 * 86_400
@@ -108,7 +108,6 @@ def paired(
             if is_rival(one, other, kind, own) and asks_as_much(other, one)
         ]
         rivals = rivals[:: -(-len(rivals) // most) or 1]
-        rivals = [k for k in rivals if attempts[k]["submit"] >= one["submit"]]
         lost = [k for k in rivals if attempts[k]["start"] < one["start"] - 60]
         kept = [k for k in rivals if k not in lost and one["marked_from"] is None]
         lost = [k for k in lost if could_start(j, one, attempts[k]["start"], barred)]

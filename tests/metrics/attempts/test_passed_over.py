@@ -115,12 +115,6 @@ def test_what_makes_none(other: Record) -> None:
     assert pairs(MINE, job(0, 0, "cem"), other) == []
 
 
-def test_a_job_that_was_submitted_first_and_became_eligible_later_makes_no_pair() -> None:
-    mine, rival = job(50, 1_000, "ann"), job(100, 300, "bob", eligible_time=100)
-    assert pairs(mine, {**rival, "submit_time": 49}, job(0, 0, "cem")) == []
-    assert only(mine, {**rival, "submit_time": 50}) == (1, 1, 700)
-
-
 def test_a_wait_of_a_minute_makes_no_pair() -> None:
     assert pairs(job(0, 60, "ann"), job(10, 500, "bob")) == []
     assert only(job(0, 61, "ann"), job(10, 500, "bob")) == (1, 0, 0)
@@ -605,8 +599,6 @@ def _record(draw: st.DrawFn) -> Record:
         "partition": draw(sampled(["short", "short", "long", None])),
         "qos": draw(sampled([None, None, None, "high"])),
     }
-    if draw(st.integers(0, 3)) == 0:
-        record |= {"submit_time": arrival - draw(sampled([30, DAY])), "eligible_time": arrival}
     if draw(st.integers(0, 9)) == 0:
         record |= {"start_time": None, "state": draw(sampled(["CANCELLED", "PENDING"]))}
         if record["state"] == "PENDING":
@@ -626,7 +618,6 @@ def _twin(frame_: pl.DataFrame, marks: Mapping[int, int]) -> list[Record]:
         {
             **row,
             "arrival": row["arrival_time"],
-            "submit": row["arrival_time"] if row["submit_time"] is None else row["submit_time"],
             "start": row["start_time"],
             "left": row["start_time"],
             "needs": (row["cpus"] or 0, row["gpus"] or 0),
