@@ -284,8 +284,10 @@ def remarked(message: str) -> dict[str, int]:
 def test_an_amount_or_limit_that_cannot_be_read_is_unknown(key: str, text: str) -> None:
     name = f"Resource_List.{key}"
     column = {"walltime": "walltime_s", "mem": "mem_bytes", "ncpus": "cpus"}[key]
-    assert one("E", f"{BASE}end=300 {name}={text}")[column] is None
-    assert remarked(f"{name}={text}") == {f"field {name} cannot be read, and counts as unknown": 1}
+    data = f"{HEAD.format('E', '7.srv')}{BASE}end=300 {name}={text}\n".encode()
+    parsed = reader.parse(Block(data, 0, 1), Header(zone="UTC"))
+    assert contract.only(parsed)[column] is None
+    assert parsed.remarks == {f"field {name} cannot be read, and counts as unknown": 1}
 
 
 def test_what_may_be_written_is_no_doubt() -> None:
