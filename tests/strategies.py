@@ -65,6 +65,7 @@ _standings = st.sampled_from(
     ["ended"] * 6 + ["running", "pending", "never_started", "never_started", "start_unknown"]
 )
 _names = st.sampled_from([None, "ann", "bob", "cem", "dot"])
+_NO_ATTEMPTS = pl.DataFrame(schema=ATTEMPTS)
 
 
 def frame(records: list[dict[str, Any]]) -> pl.DataFrame:
@@ -73,9 +74,11 @@ def frame(records: list[dict[str, Any]]) -> pl.DataFrame:
         {"cluster": "c", "job_id": str(k), "job_number": k, "attempt": 1, "line": k, **record}
         for k, record in enumerate(records, 1)
     ]
-    return pl.DataFrame(
-        [{name: record.get(name) for name in ATTEMPTS} for record in numbered], schema=ATTEMPTS
-    )
+    if not numbered:
+        return _NO_ATTEMPTS
+    given = {name: of for name, of in ATTEMPTS.items() if any(name in one for one in numbered)}
+    parts = [_NO_ATTEMPTS, pl.from_dicts(numbered, schema=given)]
+    return pl.concat(parts, how="diagonal", rechunk=True)
 
 
 def ended(

@@ -14,16 +14,17 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from audit import errors
-from audit.cli.app import INTERRUPTED, app, main
+from audit.cli.app import INTERRUPTED, app
 from audit.config import Config
 from audit.json_answers import SHAPE
 from audit.metrics.nodes import GUESSED
 from audit.registry.causes import LACKS
 from audit.registry.requested import MEASURES
-from audit.store import database, snapshots
+from audit.store import database
 from audit.studies.operators import rules
 from bench.pages import man_page
 from tests import stores
+from tests.cli.conftest import audited as audited  # noqa: PLC0414 (a fixture)
 from tests.logs import busy, write
 from tests.places import ROOT
 from tests.store.test_migrations import SHOWN
@@ -147,17 +148,8 @@ def exists(place: Path, names: Sequence[str]) -> bool:
     return any(not rest or re.search(rf"\b{rest[-1]}\b", path.read_text()) for path in files)
 
 
-def test_every_figure_of_a_summary_is_documented(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    write(tmp_path / "my.swf", busy(60))
-    monkeypatch.setattr("sys.argv", ["fairaudit", "audit", "my.swf", "--no-pdf"])
-    with pytest.raises(SystemExit):
-        main()
-    con = snapshots.open_snapshot(tmp_path / "fairaudit-out" / "audit.duckdb")
-    metrics = database.fetch(con, "SELECT DISTINCT metric FROM summary")["metric"].to_list()
-    con.close()
+def test_every_figure_of_a_summary_is_documented(audited: Path) -> None:
+    metrics = stores.fetch(audited, "SELECT DISTINCT metric FROM summary")["metric"].to_list()
     documented: set[str] = set()
     for row in re.findall(r"^\| (`[^|]*) \|", document("docs/metrics.md"), re.M):
         names = re.findall(r"`([^`]+)`", row)

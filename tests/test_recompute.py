@@ -19,6 +19,7 @@ from bench.logs.sites.site import made as true_site
 from tests.audited import public
 from tests.places import DATA, ROOT
 from tests.scenario.windows import sites
+from tests.shared import once
 
 SCRIPT = ROOT / "docs" / "report" / "recompute.py"
 LOGS = ("KTH-SP2-1996-2.1-cln", "LANL-CM5-1994-4.1-cln", "UniLu-Gaia-2014-1")
@@ -48,9 +49,13 @@ def site(path: Path, planted: sites.Planted, seed: int = 1) -> Path:
 @pytest.fixture(scope="module")
 def closed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """The log of a small site with closed hours, and its page."""
-    folder = tmp_path_factory.mktemp("closed")
-    log = site(folder / "closed.swf", sites.Planted(sites.LONG, days=28, a_day=60))
-    return log, audited(log, folder / "out")
+
+    def make(folder: Path) -> None:
+        log = site(folder / "closed.swf", sites.Planted(sites.LONG, days=28, a_day=60))
+        audited(log, folder / "out")
+
+    folder = once(tmp_path_factory, "closed-hours", make)
+    return folder / "closed.swf", folder / "out" / "report.html"
 
 
 def test_every_number_of_a_made_site(closed: tuple[Path, Path]) -> None:

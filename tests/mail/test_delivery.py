@@ -31,6 +31,7 @@ from tests import mailserver
 from tests.logs import write
 from tests.mailserver import PASSWORD, Server
 from tests.nightly.test_run import PowerCutError, month, published, site
+from tests.shared import once
 
 NOW = 1_775_000_000
 """2026-03-31: January and February are over."""
@@ -41,12 +42,14 @@ LAST = "c/2026-02"
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A site after its night: two months reported, nothing mailed."""
-    folder = tmp_path_factory.mktemp("made")
-    settings = site(folder)
-    for number in (0, 1):
-        write(folder / "logs" / f"{number}.swf", month(number, jobs=15))
-    run(Site(settings, folder), NOW)
-    return folder
+
+    def make(folder: Path) -> None:
+        settings = site(folder)
+        for number in (0, 1):
+            write(folder / "logs" / f"{number}.swf", month(number, jobs=15))
+        run(Site(settings, folder), NOW)
+
+    return once(tmp_path_factory, "two-months-to-mail", make)
 
 
 def mailing(

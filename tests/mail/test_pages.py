@@ -18,6 +18,7 @@ from tests.mail.test_delivery import NOW, ledger, mailing, store
 from tests.mailserver import Server
 from tests.nightly.test_run import site
 from tests.report.owner.conftest import OTHERS, jobs
+from tests.shared import once
 
 HEAD: dict[str, object] = {"addresses": ("head@example.org",), "accounts": ("team-erasmus",)}
 ANN: dict[str, object] = {"addresses": ("ann@example.org",), "users": ("annabella",)}
@@ -27,12 +28,14 @@ BOTH: dict[str, object] = {"addresses": ("boss@example.org",), "charts": False}
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A site after its night: annabella waits longer than six others with similar jobs."""
-    folder = tmp_path_factory.mktemp("made")
-    write(folder / "logs.swf", "")
-    settings = site(folder)
-    write(folder / "logs" / "1.swf", jobs("annabella", days=24))
-    run(Site(settings, folder), NOW)
-    return folder
+
+    def make(folder: Path) -> None:
+        write(folder / "logs.swf", "")
+        settings = site(folder)
+        write(folder / "logs" / "1.swf", jobs("annabella", days=24))
+        run(Site(settings, folder), NOW)
+
+    return once(tmp_path_factory, "pages-to-mail", make)
 
 
 def deliver(place: Path, settings: config.Config) -> Delivered:

@@ -12,6 +12,7 @@ from audit.nightly.run import run
 from tests.logs import line, log, write
 from tests.mail.test_delivery import NOW, deliver, ledger, mailing, outbox, restate
 from tests.nightly.test_run import DAY, site
+from tests.shared import once
 
 FEBRUARY = 31
 WHOLE = {"addresses": ("anna@example.org",), "charts": False}
@@ -21,15 +22,17 @@ OWN = {"addresses": ("ben@example.org",), "charts": False, "users": ("1",)}
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A site in whose last month every job started at once."""
-    folder = tmp_path_factory.mktemp("quiet")
-    settings = site(folder)
-    jobs = [
-        line(job, submit=int((FEBRUARY + job / 3) * DAY), wait=0, run=3_600, user=1 + job % 2)
-        for job in range(28 * 3)
-    ]
-    write(folder / "logs" / "1.swf", log(jobs, UnixStartTime=1_767_225_600, MaxProcs=8))
-    run(Site(settings, folder), NOW)
-    return folder
+
+    def make(folder: Path) -> None:
+        settings = site(folder)
+        jobs = [
+            line(job, submit=int((FEBRUARY + job / 3) * DAY), wait=0, run=3_600, user=1 + job % 2)
+            for job in range(28 * 3)
+        ]
+        write(folder / "logs" / "1.swf", log(jobs, UnixStartTime=1_767_225_600, MaxProcs=8))
+        run(Site(settings, folder), NOW)
+
+    return once(tmp_path_factory, "quiet-month-to-mail", make)
 
 
 @pytest.mark.parametrize(("quiet", "state"), [(True, "sent"), (False, "quiet")])

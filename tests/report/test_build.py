@@ -1,5 +1,6 @@
 import json
 from collections.abc import Sequence
+from contextlib import closing
 from functools import cache
 
 import polars as pl
@@ -22,6 +23,7 @@ from audit.report.sections.registry import notices
 from audit.report.sections.resources import Resources
 from audit.store import database
 from audit.store.database import Connection
+from tests import stores
 from tests.report.rows import add, add_run
 from tests.report.sample import present
 
@@ -83,8 +85,8 @@ def _fill(con: Connection, rows: int) -> None:
         database.insert(con, table, found)
 
 
-@pytest.fixture
-def con(bare: Connection) -> Connection:
+def _of_the_log(con: Connection) -> Connection:
+    """Add what the store has of a log besides its attempts."""
     said = json.dumps({"notes": ["pool size: 4 (given)"], "warnings": ["the header lied"]})
     for table, row in (
         ("clusters", {"cluster": "demo", "zone": "Europe/Berlin", "notes": said}),
@@ -119,19 +121,25 @@ def con(bare: Connection) -> Connection:
             },
         ),
     ):
-        add(bare, table, row)
-    add_run(bare, {})
+        add(con, table, row)
+    add_run(con, {})
     lines = [("short", 7), ("long", 9), ("short", 3)]
     refused = [{"line": n, "reason": reason, "text": f"text {n}"} for reason, n in lines]
     of = {"cluster": "demo", "input_id": "i", "file": "demo.swf", "byte_offset": 0}
-    add(bare, "refused", *refused, **of)
-    return bare
+    add(con, "refused", *refused, **of)
+    return con
 
 
 @pytest.fixture
-def said(con: Connection) -> Contents:
-    _fill(con, 100)
-    return build(con, "demo", _PERIOD)
+def con(bare: Connection) -> Connection:
+    return _of_the_log(bare)
+
+
+@pytest.fixture(scope="module")
+def said(tmp_path_factory: pytest.TempPathFactory) -> Contents:
+    with closing(stores.new(tmp_path_factory.mktemp("said") / "audit.duckdb")) as con:
+        _fill(_of_the_log(con), 100)
+        return build(con, "demo", _PERIOD)
 
 
 def test_every_part_of_the_record_is_filled(said: Contents) -> None:
@@ -199,6 +207,7 @@ def test_next_to_nothing_is_still_a_report(con: Connection, rows: int) -> None:
 
 
 def test_the_record_is_the_same_each_time(con: Connection, said: Contents) -> None:
+    _fill(con, 100)
     assert build(con, "demo", _PERIOD) == said
 
 

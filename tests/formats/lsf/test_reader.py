@@ -279,9 +279,8 @@ def test_nothing_at_all_and_a_single_byte() -> None:
     assert cut.refusals["code"].to_list() == [RefusalCode.CUT]
 
 
-@pytest.mark.parametrize(
-    ("status", "exit_info", "started", "state"),
-    [
+def test_states() -> None:
+    cases = [
         (64, 0, True, "COMPLETED"),
         (192, 0, True, "COMPLETED"),  # and its post-execution command was done
         (32, 0, True, "FAILED"),
@@ -292,13 +291,17 @@ def test_nothing_at_all_and_a_single_byte() -> None:
         (32, 16, True, "OUT_OF_MEMORY"),
         (32, 99, True, "FAILED"),
         (32, 0, False, "CANCELLED"),
-    ],
-)
-def test_states(status: int, exit_info: int, *, started: bool, state: str) -> None:
-    times = (T + 60, T, 0, T + 10 if started else 0)
-    found = only(finish(status=status, exit_info=exit_info, times=times))
-    assert found["state"] == state
-    assert (found["start_time"], found["end_time"]) == (T + 10 if started else None, T + 60)
+    ]
+    lines = [
+        finish(status=status, exit_info=of, times=(T + 60, T, 0, T + 10 if started else 0))
+        for status, of, started, _ in cases
+    ]
+    found = parse(*lines)
+    assert found.refusals.is_empty()
+    assert found.records["state"].to_list() == [state for *_, state in cases]
+    starts = [T + 10 if started else None for _, _, started, _ in cases]
+    assert found.records["start_time"].to_list() == starts
+    assert set(found.records["end_time"]) == {T + 60}
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """PBS's accounting logs: what every dialect owes, each type of record, and real spellings."""
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,14 @@ def one(kind: str, message: str, job: str = "7.srv", zone: str = "UTC") -> dict[
     return contract.only(reader.parse(Block(data, 0, 1), Header(zone=zone)))
 
 
+def each(messages: Iterable[str]) -> list[dict[str, Any]]:
+    """The records of a log of ends with these messages, in order."""
+    lines = [f"{HEAD.format('E', f'{k}.srv')}{message}\n" for k, message in enumerate(messages)]
+    parsed = reader.parse(Block("".join(lines).encode(), 0, 1), Header(zone="UTC"))
+    assert parsed.refusals.is_empty()
+    return parsed.records.sort("line").rows(named=True)
+
+
 def why(data: str) -> str:
     """Why the only line of a log is refused."""
     return contract.why(reader.parse(Block(f"{data}\n".encode(), 0, 1), Header(zone="UTC")))
@@ -94,10 +103,8 @@ def test_what_is_no_attempt_is_counted(kind: str) -> None:
     assert contract.accounted(parsed) == parsed.steps == 1
 
 
-@pytest.mark.parametrize(
-    ("message", "state"),
-    [
-        ("Exit_status=0", "COMPLETED"),
+def test_states() -> None:
+    cases = [
         ("Exit_status=1", "FAILED"),
         ("Exit_status=139", "FAILED"),
         ("Exit_status=271", "CANCELLED"),
@@ -113,82 +120,83 @@ def test_what_is_no_attempt_is_counted(kind: str) -> None:
         ("Exit_status=-10", "OUT_OF_MEMORY"),
         ("Exit_status=-3", "FAILED"),
         ("session=1", None),
-    ],
-)
-def test_states(message: str, state: str | None) -> None:
-    assert one("E", f"{BASE}end=300 {message}")["state"] == state
+    ]
+    found = each(f"{BASE}end=300 {message}" for message, _ in cases)
+    assert [
+        (message, row["state"]) for (message, _), row in zip(cases, found, strict=True)
+    ] == cases
 
 
-@pytest.mark.parametrize(
-    ("message", "expected"),
-    [
-        ('account="a b" project=p', {"account": "a b"}),
-        ('account="phys" project=p', {"account": "phys"}),
-        ("project=p", {"account": "p"}),
-        ("project=_pbs_project_default", {"account": None}),
-        ("""jobname='say "start=9 end=9"' group=g""", {"group": "g", "start_time": 200}),
-        ('jobname="user=eve queue=x" group=g', {"group": "g", "user": "ana", "partition": "batch"}),
-        ("Resource_Request_2.0=-L tasks=1:lprocs=4 -L tasks=1 group=g", {"group": "g"}),
-        ("comment=a=b=c Resource_List.mem=1gb", {"mem_bytes": 1 << 30}),
-        ("resvname=night resvID=R1.srv", {"reservation": "night"}),
-        ("resvID=R1.srv", {"reservation": "R1.srv"}),
-        ("Resource_List.qos=high", {"qos": "high"}),
-        ("Resource_List.nodes=1 Resource_List.ncpus=8", {"cpus": 8, "nodes": 1, "gpus": 0}),
-        ("Resource_List.procs=16 Resource_List.nodect=1", {"cpus": 16}),
-        ("Resource_List.pmem=2gb Resource_List.ncpus=4", {"mem_bytes": 8 << 30}),
-        ("exec_host=n1/0-3 Resource_List.ncpus=1", {"cpus": 4}),
-        ("total_execution_slots=9 unique_node_count=3", {"cpus": 9, "nodes": 3}),
-        ("total_execution_slots=9 unique_node_count=3 exec_host=n1/0", {"cpus": 1, "nodes": 1}),
-        (
-            "exec_host=n1+n2 Resource_List.ncpus=8 Resource_List.nodect=2",
-            {"cpus": 8, "nodes": 2, "node_list": "n1,n2", "node_amounts": None},
-        ),
-        (
-            "exec_host=B-1-512 Resource_List.ncpus=512 Resource_List.nodes=512",
-            {"cpus": 512, "nodes": 512, "node_list": None},
-        ),
-        ("exec_host=n1/0-3+n2 Resource_List.ncpus=8", {"cpus": 8, "nodes": 2}),
-        ("resource_assigned.ncpus=48 exec_vnode=(n1:ncpus=4)", {"cpus": 48}),
-        ("resources_assigned.ncpus=48 exec_vnode=(n1:ncpus=4)", {"cpus": 48}),
-        ("exec_host=n1/0*4 exec_gpus=n1-gpu/0+n1-gpu/1", {"gpus": 2, "cpus": 4}),
-        (
-            "exec_host=n1/0+n2/0 exec_gpus=n2-gpu/0+n2-gpu/1",
-            {"gpus": 2, "node_list": "n1,n2", "node_amounts": "cpus=1(x2) gpus=0,2"},
-        ),
-        ("exec_host=n1-gpu/0+n1/0 exec_gpus=n1-gpu/0", {"gpus": 1, "node_list": "n1"}),
-        ("exec_host=n1/0*2 exec_vnode=(m[0]:ncpus=2)", {"node_list": "m", "cpus": 2}),
-        ("Resource_List.nodes=2:ppn=8:gpus=2", {"cpus": 16, "nodes": 2, "gpus": 4}),
-        ("Resource_List.vmem=8gb Resource_List.ncpus=4", {"mem_bytes": 8 << 30}),
-        ("Resource_List.pvmem=2gb Resource_List.ncpus=4", {"mem_bytes": 8 << 30}),
-        ("Resource_List.pvmem=2gb Resource_List.mem=1gb", {"mem_bytes": 1 << 30}),
-        ("Resource_List.pmem=999999tb Resource_List.ncpus=9999999", {"mem_bytes": None}),
-        ("Resource_List.mppwidth=64", {"cpus": 64, "nodes": None, "gpus": 0}),
-        (
-            "exec_host=login1/0 Resource_List.mppwidth=64 Resource_List.mppdepth=2 "
-            "Resource_List.mppnppn=24 Resource_List.mppmem=1gb",
-            {"cpus": 128, "nodes": 3, "mem_bytes": 64 << 30, "node_list": None},
-        ),
-        (
-            "exec_host=n1/0-63+n2/0-63 Resource_List.mppwidth=100 Resource_List.mppnppn=50",
-            {"cpus": 128, "nodes": 2, "node_list": "n1,n2"},
-        ),
-        ("Resource_List.walltime=unlimited", {"walltime_s": None}),
-        ("Resource_List.walltime=00:00:00", {"walltime_s": None}),
-        ("Resource_List.walltime=144:00:00", {"walltime_s": 518_400}),
-        ("Resource_List.walltime=02:43", {"walltime_s": 163}),
-        ("Resource_List.walltime=163", {"walltime_s": 163}),
-        ("Resource_List.walltime=1:02:03:04", {"walltime_s": 93_784}),
-        ("Resource_List.walltime=00:16:40.250", {"walltime_s": 1_000}),
-        ("Resource_List.ncpus=many", {"cpus": None, "gpus": None}),
-        ("user=ben", {"user": "ben"}),
-        ("Resource_Lost.walltime=5 Resource_List.walltime=9", {"walltime_s": 9}),
-        ("Resource_List.walltime=9 Resource_Lost.walltime=5", {"walltime_s": 9}),
-        ("xuser=ben Xctime=5", {"user": "ana", "submit_time": 100}),
-    ],
-)
-def test_keys(message: str, expected: dict[str, object]) -> None:
-    found = one("E", f"{BASE}{message} end=300")
-    assert {name: found[name] for name in expected} == expected
+KEYS: list[tuple[str, dict[str, object]]] = [
+    ('account="a b" project=p', {"account": "a b"}),
+    ('account="phys" project=p', {"account": "phys"}),
+    ("project=p", {"account": "p"}),
+    ("project=_pbs_project_default", {"account": None}),
+    ("""jobname='say "start=9 end=9"' group=g""", {"group": "g", "start_time": 200}),
+    ('jobname="user=eve queue=x" group=g', {"group": "g", "user": "ana", "partition": "batch"}),
+    ("Resource_Request_2.0=-L tasks=1:lprocs=4 -L tasks=1 group=g", {"group": "g"}),
+    ("comment=a=b=c Resource_List.mem=1gb", {"mem_bytes": 1 << 30}),
+    ("resvname=night resvID=R1.srv", {"reservation": "night"}),
+    ("resvID=R1.srv", {"reservation": "R1.srv"}),
+    ("Resource_List.qos=high", {"qos": "high"}),
+    ("Resource_List.nodes=1 Resource_List.ncpus=8", {"cpus": 8, "nodes": 1, "gpus": 0}),
+    ("Resource_List.procs=16 Resource_List.nodect=1", {"cpus": 16}),
+    ("Resource_List.pmem=2gb Resource_List.ncpus=4", {"mem_bytes": 8 << 30}),
+    ("exec_host=n1/0-3 Resource_List.ncpus=1", {"cpus": 4}),
+    ("total_execution_slots=9 unique_node_count=3", {"cpus": 9, "nodes": 3}),
+    ("total_execution_slots=9 unique_node_count=3 exec_host=n1/0", {"cpus": 1, "nodes": 1}),
+    (
+        "exec_host=n1+n2 Resource_List.ncpus=8 Resource_List.nodect=2",
+        {"cpus": 8, "nodes": 2, "node_list": "n1,n2", "node_amounts": None},
+    ),
+    (
+        "exec_host=B-1-512 Resource_List.ncpus=512 Resource_List.nodes=512",
+        {"cpus": 512, "nodes": 512, "node_list": None},
+    ),
+    ("exec_host=n1/0-3+n2 Resource_List.ncpus=8", {"cpus": 8, "nodes": 2}),
+    ("resource_assigned.ncpus=48 exec_vnode=(n1:ncpus=4)", {"cpus": 48}),
+    ("resources_assigned.ncpus=48 exec_vnode=(n1:ncpus=4)", {"cpus": 48}),
+    ("exec_host=n1/0*4 exec_gpus=n1-gpu/0+n1-gpu/1", {"gpus": 2, "cpus": 4}),
+    (
+        "exec_host=n1/0+n2/0 exec_gpus=n2-gpu/0+n2-gpu/1",
+        {"gpus": 2, "node_list": "n1,n2", "node_amounts": "cpus=1(x2) gpus=0,2"},
+    ),
+    ("exec_host=n1-gpu/0+n1/0 exec_gpus=n1-gpu/0", {"gpus": 1, "node_list": "n1"}),
+    ("exec_host=n1/0*2 exec_vnode=(m[0]:ncpus=2)", {"node_list": "m", "cpus": 2}),
+    ("Resource_List.nodes=2:ppn=8:gpus=2", {"cpus": 16, "nodes": 2, "gpus": 4}),
+    ("Resource_List.vmem=8gb Resource_List.ncpus=4", {"mem_bytes": 8 << 30}),
+    ("Resource_List.pvmem=2gb Resource_List.ncpus=4", {"mem_bytes": 8 << 30}),
+    ("Resource_List.pvmem=2gb Resource_List.mem=1gb", {"mem_bytes": 1 << 30}),
+    ("Resource_List.pmem=999999tb Resource_List.ncpus=9999999", {"mem_bytes": None}),
+    ("Resource_List.mppwidth=64", {"cpus": 64, "nodes": None, "gpus": 0}),
+    (
+        "exec_host=login1/0 Resource_List.mppwidth=64 Resource_List.mppdepth=2 "
+        "Resource_List.mppnppn=24 Resource_List.mppmem=1gb",
+        {"cpus": 128, "nodes": 3, "mem_bytes": 64 << 30, "node_list": None},
+    ),
+    (
+        "exec_host=n1/0-63+n2/0-63 Resource_List.mppwidth=100 Resource_List.mppnppn=50",
+        {"cpus": 128, "nodes": 2, "node_list": "n1,n2"},
+    ),
+    ("Resource_List.walltime=unlimited", {"walltime_s": None}),
+    ("Resource_List.walltime=00:00:00", {"walltime_s": None}),
+    ("Resource_List.walltime=144:00:00", {"walltime_s": 518_400}),
+    ("Resource_List.walltime=02:43", {"walltime_s": 163}),
+    ("Resource_List.walltime=163", {"walltime_s": 163}),
+    ("Resource_List.walltime=1:02:03:04", {"walltime_s": 93_784}),
+    ("Resource_List.walltime=00:16:40.250", {"walltime_s": 1_000}),
+    ("Resource_List.ncpus=many", {"cpus": None, "gpus": None}),
+    ("user=ben", {"user": "ben"}),
+    ("Resource_Lost.walltime=5 Resource_List.walltime=9", {"walltime_s": 9}),
+    ("Resource_List.walltime=9 Resource_Lost.walltime=5", {"walltime_s": 9}),
+    ("xuser=ben Xctime=5", {"user": "ana", "submit_time": 100}),
+]
+
+
+def test_keys() -> None:
+    found = each(f"{BASE}{message} end=300" for message, _ in KEYS)
+    for (message, expected), row in zip(KEYS, found, strict=True):
+        assert {name: row[name] for name in expected} == expected, message
 
 
 @pytest.mark.parametrize(
@@ -276,8 +284,10 @@ def remarked(message: str) -> dict[str, int]:
 def test_an_amount_or_limit_that_cannot_be_read_is_unknown(key: str, text: str) -> None:
     name = f"Resource_List.{key}"
     column = {"walltime": "walltime_s", "mem": "mem_bytes", "ncpus": "cpus"}[key]
-    assert one("E", f"{BASE}end=300 {name}={text}")[column] is None
-    assert remarked(f"{name}={text}") == {f"field {name} cannot be read, and counts as unknown": 1}
+    data = f"{HEAD.format('E', '7.srv')}{BASE}end=300 {name}={text}\n".encode()
+    parsed = reader.parse(Block(data, 0, 1), Header(zone="UTC"))
+    assert contract.only(parsed)[column] is None
+    assert parsed.remarks == {f"field {name} cannot be read, and counts as unknown": 1}
 
 
 def test_what_may_be_written_is_no_doubt() -> None:

@@ -110,9 +110,8 @@ def test_an_ordinary_job(quoted: bool) -> None:
     assert header.problems == (NO_NAMES,)
 
 
-@pytest.mark.parametrize(
-    ("row", "job_id"),
-    [
+def test_ids() -> None:
+    cases: list[tuple[dict[str, object], str]] = [
         ({"id_array_job": 90, "id_array_task": 3}, "90_3"),
         ({"id_array_job": 90, "array_task_str": "0-3%2"}, "90_[0-3%2]"),
         ({"id_array_job": 90, "array_task_str": "0xc"}, "90_[2-3]"),
@@ -122,10 +121,9 @@ def test_an_ordinary_job(quoted: bool) -> None:
         ({"id_array_job": 90, "id_array_task": 3, "array_max_tasks": 2}, "90_3"),
         ({"het_job_id": 100, "het_job_offset": 1}, "100+1"),
         ({"het_job_id": 101, "het_job_offset": 0}, "101+0"),
-    ],
-)
-def test_ids(row: dict[str, object], job_id: str) -> None:
-    assert only(**row)["job_id"] == job_id
+    ]
+    found = read(table(*(row for row, _ in cases))).records["job_id"]
+    assert found.to_list() == [job_id for _, job_id in cases]
 
 
 @pytest.mark.parametrize(
@@ -143,16 +141,13 @@ def test_a_row_of_waiting_tasks(listed: str, pending: int, tasks: int, array_tas
     assert (found["tasks"], found["array_tasks"]) == (tasks, array_tasks)
 
 
-@pytest.mark.parametrize(
-    ("number", "state"),
-    [
-        *enumerate(STATES),
-        *((1 << 10, "REQUEUED"), ((1 << 13) + 1, "RESIZING"), (1 << 19, "REVOKED"), (77, "77")),
-    ],
-)
-def test_states(number: int, state: str) -> None:
-    parsed = read(table({"state": number}))
-    assert [*parsed.records["state"], *parsed.refusals["reason"].str.extract("'(.*)'")] == [state]
+def test_states() -> None:
+    others = {1 << 10: "REQUEUED", (1 << 13) + 1: "RESIZING", 1 << 19: "REVOKED", 77: "77"}
+    states = {**dict(enumerate(STATES)), **others}
+    parsed = read(table(*({"state": number} for number in states)))
+    read_as = parsed.records.select("line", "state").rows()
+    refused = parsed.refusals.select("line", pl.col("reason").str.extract("'(.*)'")).rows()
+    assert [state for _, state in sorted([*read_as, *refused])] == [*states.values()]
 
 
 def test_a_job_that_never_started() -> None:

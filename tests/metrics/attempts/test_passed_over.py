@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import cache
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -249,8 +250,13 @@ SITE = [*crowd(24), *starved(24)]
 ANN = ("user", "ann")
 
 
+@cache
+def at_site() -> Mapping[tuple[str, str], Record]:
+    return result(SITE)
+
+
 def test_a_starved_user_is_named_and_nobody_else() -> None:
-    found = result(SITE)
+    found = at_site()
     assert [key for key, row in found.items() if row["named"]] == [ANN, ("account", "of-ann")]
     ann = found[ANN]
     assert (ann["attempts"], ann["days"], ann["passed_share"]) == (24, 24, 1.0)
@@ -261,7 +267,7 @@ def test_a_starved_user_is_named_and_nobody_else() -> None:
 
 def test_evidence_on_users_outside_the_period() -> None:
     nobody = PassedEvidence(limited=("nobody",), released=("nobody",), own_ends=("none", "nobody"))
-    assert result(SITE, evidence=nobody) == result(SITE)
+    assert result(SITE, evidence=nobody) == at_site()
 
 
 def test_too_few_jobs_or_days() -> None:
@@ -314,7 +320,7 @@ def test_a_share_that_hardly_exceeds_the_expected_one() -> None:
     found = result([*crowd(24), *lost])[ANN]
     assert found["lower"] == pytest.approx(1 / 3 - 1 / 4, abs=0.02)
     assert (found["named"], found["why"]) == (False, PassedWhy.LITTLE_MORE)
-    assert result(SITE)["user", "u0"]["why"] == PassedWhy.USUAL
+    assert at_site()["user", "u0"]["why"] == PassedWhy.USUAL
 
 
 def test_waits_of_days_before_a_joint_release_are_left_out() -> None:
@@ -406,7 +412,7 @@ def test_usage_counts_with_configured_shares() -> None:
     found = result(SITE, shares=little)[ANN]
     assert found["attempts"] == 1  # later, she had used more than all that passed her
     assert found["usage_multiple"] == pytest.approx(0.778 * 6.1 / 0.7, abs=0.01)
-    assert result(SITE)[ANN]["usage_multiple"] is None
+    assert at_site()[ANN]["usage_multiple"] is None
 
 
 def test_who_used_much_is_not_named_where_the_order_follows_usage() -> None:

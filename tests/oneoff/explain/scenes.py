@@ -1,5 +1,7 @@
 """A log whose waits can be followed by hand."""
 
+from functools import cache
+
 import polars as pl
 
 from audit.metrics.attempts.population import describe
@@ -33,6 +35,7 @@ NOW = ORIGIN + 1_000
 POOL = Pool("all", Resource.cpus, 4)
 
 
+@cache
 def described() -> pl.DataFrame:
     records = parsed(HAND.encode())
     return describe(records.with_columns(cluster=pl.lit("c"), attempt=pl.lit(1, pl.Int64)), [POOL])
@@ -47,5 +50,6 @@ def scene(job: str) -> facts.PoolScene:
     return facts.scene(described(), POOL, NOW, "UTC", row(job))
 
 
+@cache
 def story(job: str, pool: Pool = POOL) -> Story:
     return explain.story(described(), pool, NOW, "UTC", row(job), known=facts.LogEvidence(ORIGIN))

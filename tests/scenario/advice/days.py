@@ -1,5 +1,6 @@
 """Logs of many days that are all alike, for the tests of this folder."""
 
+from functools import cache
 from typing import NamedTuple
 
 import polars as pl
@@ -70,6 +71,7 @@ def pool(capacity: int, policy: Policy, *limits: Limit) -> Pool:
     )
 
 
+@cache
 def starved() -> Scenario:
     """Narrow jobs always use three of four CPUs, and a wide one waits until the last of them ends.
 
@@ -81,6 +83,7 @@ def starved() -> Scenario:
     return scenario([*narrow, Job(30 * MINUTE, 10 * MINUTE, 4, 5)], greedy)
 
 
+@cache
 def limited() -> Scenario:
     """A limit of one job per user idles half of 24 CPUs; each of twelve users has six jobs."""
     tight = pool(24, Policy(), Limit(most=1, per="user"))

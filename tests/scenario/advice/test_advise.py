@@ -2,6 +2,7 @@
 
 import shlex
 from datetime import date
+from functools import cache
 from typing import Any
 
 import polars as pl
@@ -49,6 +50,11 @@ def advised(
     return advise(today, period, budget_s, seed, **{"agreement": 1.0} | more)
 
 
+@cache
+def of_starved() -> TriedChanges:
+    return advised(starved())
+
+
 def one(of: TriedChanges, change: str) -> dict[str, Any]:
     return of.changes.row(by_predicate=pl.col("change") == change, named=True)
 
@@ -68,7 +74,7 @@ def test_users_who_gain_most_are_listed() -> None:
     after = today.but(pool=today.pool._replace(policy=Policy(Order.fcfs, Backfill.easy)))
     saved = replayed_starts(today, period) - replayed_starts(after, period)
     gains = today.attempts.with_columns(s=pl.Series(saved)).group_by("user").agg(pl.sum("s"))
-    rows = advised(today).parts.filter(pl.col("dimension") == "user")
+    rows = of_starved().parts.filter(pl.col("dimension") == "user")
     assert rows["change"].unique().to_list() == [RESERVE]
     assert rows["outcome"].to_list() == ["gains"] * 3
     most = gains.sort("s", "user", descending=[True, False])["user"].head(3)
@@ -80,7 +86,7 @@ def test_a_reservation_for_a_wide_job_that_starves() -> None:
     # starts at 1:20, when those that run at 0:30 have ended. Of the narrow ones those of 0:40, 1:00
     # and 1:20 start at 1:30, 2:00 and 2:20 at 2:30, 3:20 at 3:30: 50 + 30 + 10 + 30 + 10 + 10
     # minutes for 66 jobs.
-    found = advised(starved())
+    found = of_starved()
     reserve = one(found, RESERVE)
     assert reserve["place"] == 1
     assert reserve["outcome"] == "supported"
@@ -102,7 +108,7 @@ def test_a_reservation_for_a_wide_job_that_starves() -> None:
 
 def test_of_a_family_one_is_advised() -> None:
     # Reservations for the first, and for the first four: only one waits at a time, so both are one.
-    found = advised(starved())
+    found = of_starved()
     both = found.changes.filter(pl.col("title").str.contains("Reserve"))
     assert both["outcome"].to_list() == ["supported", "supported"]
     assert both["gain_s"].n_unique() == 1
@@ -145,7 +151,7 @@ def test_what_costs_others_more_in_sum_is_outweighed() -> None:
 
 def test_the_same_log_gives_the_same_advice_whatever_its_order() -> None:
     today = starved()
-    first = advised(today)
+    first = of_starved()
     shuffled = today.but(attempts=today.attempts.sample(fraction=1.0, shuffle=True, seed=3))
     later = today.attempts.with_columns(
         pl.col("submit_time", "start_time", "end_time", "arrival_time") + 5 * DAY
@@ -159,7 +165,7 @@ def test_the_same_log_gives_the_same_advice_whatever_its_order() -> None:
 @pytest.mark.parametrize("executor", [Threads(3), Scattered()], ids=["threads", "elsewhere"])
 def test_it_does_not_matter_who_replays(executor: Executor) -> None:
     today = starved()
-    here, there = advised(today), advised(today, executor=executor)
+    here, there = of_starved(), advised(today, executor=executor)
     assert here.changes.height > 1
     assert there.changes.equals(here.changes)
     assert there.parts.equals(here.parts)

@@ -63,14 +63,14 @@ def test_a_planted_limit_is_found_and_no_other(name: str) -> None:
 def test_a_limit_of_memory_decides() -> None:
     """Jobs ask for 1 or 4 GiB per CPU, so that CPUs and jobs stop at many levels."""
     rule = Limit(most=96 * GIB, resource="mem_bytes", per="user")
-    records = requests(1, 56, 130)
-    for number, one in enumerate(records):
-        one["mem_bytes"] = one["cpus"] * GIB * (4 if number % 3 == 0 and one["cpus"] < 32 else 1)
+    narrow = (pl.int_range(pl.len()) % 3 == 0) & (pl.col("cpus") < 32)
+    memory = pl.col("cpus") * GIB * pl.when(narrow).then(4).otherwise(1)
+    jobs = requests(1, 56, 130).with_columns(mem_bytes=memory)
     amounts = (("cpus", 160), ("mem_bytes", 160 * 3 * GIB))
     site = Pool("all", Resource.cpus, 160, amounts=amounts)
-    asked = describe(frame(records), [site])
-    ran = simulate(asked, site._replace(limits=(rule,)), EPOCH + 10_000 * DAY, Policy())
-    ran = ran.filter(pl.col("start_time").is_not_null()).select(frame([]).columns)
+    limited = site._replace(limits=(rule,))
+    ran = simulate(describe(jobs, [site]), limited, EPOCH + 10_000 * DAY, Policy())
+    ran = ran.filter(pl.col("start_time").is_not_null()).select(jobs.columns)
     attempts = describe(ran, [site])
     ends = attempts["end_time"].drop_nulls().to_list()
     found = find_plateaus(attempts, site, max(ends), min(ends))

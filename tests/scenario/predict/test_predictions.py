@@ -1,6 +1,7 @@
 """Predicted starts: no look-ahead, what is withheld, and pending jobs."""
 
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,23 @@ def records(count: int = 300, seed: int = 1) -> list[dict[str, Any]]:
         user = ("ann", "bob", "cem")[k % 3]
         made.append(job(arrival, start, free, 4, user=user, walltime_s=2 * 3_600))
     return made
+
+
+@cache
+def usual() -> Scenario:
+    return scenario(records())
+
+
+@cache
+def submissions() -> pl.DataFrame:
+    """The predictions of ``usual`` at submission."""
+    return at_submission(usual(), "UTC")
+
+
+@cache
+def past_hours() -> pl.DataFrame:
+    """Those of its pending jobs at past hours."""
+    return pending(usual(), "UTC", 0)[0]
 
 
 def another_future(made: list[dict[str, Any]], now: int) -> list[dict[str, Any]]:
@@ -76,10 +94,7 @@ def test_the_future_changes_no_prediction(place: int) -> None:
 
 
 def test_intervals_are_in_order_and_not_in_the_past() -> None:
-    for made in (
-        at_submission(scenario(records()), "UTC"),
-        pending(scenario(records()), "UTC", 0)[0],
-    ):
+    for made in (submissions(), past_hours()):
         told = made.filter(pl.col("p10").is_not_null())
         assert told.select(
             (pl.col("made_at") <= pl.col("p10"))
@@ -90,8 +105,7 @@ def test_intervals_are_in_order_and_not_in_the_past() -> None:
 
 
 def test_the_first_have_no_similar_jobs_and_the_next_no_record() -> None:
-    made = at_submission(scenario(records()), "UTC")
-    why = made["withheld_because"].to_list()
+    why = submissions()["withheld_because"].to_list()
     assert set(why[:10]) == {Withheld.FEW_SIMILAR}
     assert Withheld.FEW_DECIDED in why[10:40]
     assert None in why[40:]
@@ -99,15 +113,14 @@ def test_the_first_have_no_similar_jobs_and_the_next_no_record() -> None:
 
 def test_each_prediction_has_simple_ones_beside_it() -> None:
     past = records()
-    one = scenario(past)
-    (last,) = at_submission(one, "UTC")[-1:].iter_rows(named=True)
+    (last,) = submissions()[-1:].iter_rows(named=True)
     made_at = last["made_at"]
     waits = [job["start_time"] - job["submit_time"] for job in past if job["start_time"] < made_at]
     assert last["recent"] == made_at + sorted(waits[-200:])[99]
     own = [wait for job, wait in zip(past, waits, strict=False) if job["user"] == "cem"]
     assert last["alike"] == made_at + sorted(own[-20:])[9]
     assert made_at <= last["modelled"]
-    first = at_submission(one, "UTC")[10].row(0, named=True)
+    first = submissions()[10].row(0, named=True)
     assert first["recent"] is None
 
 
@@ -152,8 +165,7 @@ def test_what_is_pending_is_predicted_or_says_why() -> None:
 
 
 def test_what_a_user_has_pending_on_one_day_is_one_observation() -> None:
-    of = scenario(records())
-    past, _ = pending(of, "UTC", 0)
+    of, past = usual(), past_hours()
     named = past.with_columns(
         user=of.attempts["user"].gather(past["row"]),
         start=of.attempts["start_time"].gather(past["row"]),
@@ -168,7 +180,7 @@ def test_what_a_user_has_pending_on_one_day_is_one_observation() -> None:
 
 
 def test_of_past_hours_every_third_is_searched() -> None:
-    of = scenario(records())
+    of = usual()
     every, third = (pending(of, "UTC", 0, step)[0]["made_at"].unique() for step in (1, 3))
     assert third.sort().to_list() == [at for at in every.sort() if at % (3 * HOUR_S) == 0]
 
@@ -190,8 +202,7 @@ def test_simulations_of_many_jobs_make_steps_longer(monkeypatch: pytest.MonkeyPa
     half = at_submission(of, "UTC")
     assert half["row"].to_list() == list(range(0, 60, 2))
     monkeypatch.undo()
-    of = scenario(records())
-    hours = pending(of, "UTC", 0)[0]["made_at"].unique()
+    of, hours = usual(), past_hours()["made_at"].unique()
     monkeypatch.setattr(predictions, "SIMULATED", 10 * float(depths(known_of(of).work).mean()))
     few = pending(of, "UTC", 0)[0]["made_at"].unique()
     assert 0 < len(few) < len(hours)

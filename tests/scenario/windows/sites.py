@@ -5,7 +5,7 @@ outage and a week with drained nodes. Its log is a schedule simulated under its 
 """
 
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,8 +56,9 @@ SITES: dict[str, Planted] = {
 }
 
 
-def requests(seed: int, days: int, a_day: int) -> list[dict[str, Any]]:
-    """Return the jobs, in the order of submission."""
+@cache
+def requests(seed: int, days: int, a_day: int) -> pl.DataFrame:
+    """Return the jobs as attempts, in the order of submission."""
     draw = np.random.Generator(np.random.PCG64(seed))
     weight = 1 / np.arange(1, USERS + 1) ** 0.7
     weight[-10:] /= 20  # users with few jobs
@@ -92,10 +93,10 @@ def requests(seed: int, days: int, a_day: int) -> list[dict[str, Any]]:
                     "state": "COMPLETED",
                 }
             )
-    return sorted(records, key=lambda record: record["submit_time"])
+    return frame(sorted(records, key=lambda record: record["submit_time"]))
 
 
-@lru_cache
+@cache
 def _walltimes() -> list[float]:
     weights = np.array([3.0, 5, 4, 3, 4, 2, 2, 2, 1, 1.5, 0.5, 0.5])
     shares: list[float] = (weights / weights.sum()).tolist()
@@ -108,10 +109,11 @@ def pool(capacity: int, **rules: Any) -> Pool:
     return Pool("all", Resource.cpus, capacity, amounts=amounts, **rules)
 
 
+@lru_cache(8)
 def made(planted: Planted, seed: int) -> tuple[pl.DataFrame, Pool]:
     """Return the log of a site, and its pool without the rule."""
-    records = requests(seed, planted.days, planted.a_day)
-    work = sum(record["cpus"] * record["occupancy_s"] for record in records)
+    jobs = requests(seed, planted.days, planted.a_day)
+    work = int((jobs["cpus"] * jobs["occupancy_s"]).sum())
     capacity = -(-int(work / (LOAD * planted.days * DAY)) // 8) * 8
     capacity = max(capacity, 64)
     rule = planted.rule
@@ -122,9 +124,8 @@ def made(planted: Planted, seed: int) -> tuple[pl.DataFrame, Pool]:
     if rule is not None:
         kept = {"limits" if isinstance(rule, Limit) else "windows": (rule,)}
     site = pool(capacity, policy=planted.policy, steps=_steps(capacity, planted.days), **kept)
-    asked = describe(frame(records), [site])
-    schedule = simulate(asked, site, EPOCH + 10_000 * DAY, site.policy)
-    ran = schedule.filter(pl.col("start_time").is_not_null()).select(frame([]).columns)
+    schedule = simulate(describe(jobs, [site]), site, EPOCH + 10_000 * DAY, site.policy)
+    ran = schedule.filter(pl.col("start_time").is_not_null()).select(jobs.columns)
     known = pool(capacity, policy=planted.policy)
     return describe(ran.with_columns(qos=pl.lit(None, pl.String)), [known]), known
 

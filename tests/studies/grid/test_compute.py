@@ -1,6 +1,7 @@
 """The policy grid: every combination against the slow twin, and its figures and correlations."""
 
 from fractions import Fraction
+from functools import cache
 from typing import Final
 
 import numpy as np
@@ -65,6 +66,7 @@ def test_the_grid_is_that_of_the_paper() -> None:
     assert "conservative" in cells[0].key
 
 
+@cache
 def small() -> Grid:
     """The grid of a queue that wide and narrow attempts of three users make."""
     records = [

@@ -1,6 +1,7 @@
 """Logs with known groups, and results of settings with given responses."""
 
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 import polars as pl
@@ -30,6 +31,7 @@ Response = Callable[[SettingPoint, int], float]
 """Mean response of a group under a setting."""
 
 
+@cache
 def answered(
     response: Response, used: Callable[[SettingPoint], int] = lambda point: 50
 ) -> SettingResults:
