@@ -37,8 +37,8 @@ def in_words(error: dict[str, Any], root: type[BaseModel]) -> str:
         return f"{key}: must be a list; write {as_list}"
     message = str(error["msg"]).removeprefix("Value error, ")
     if error["type"] == "model_type":
-        last, known = key.rpartition(".")[2], ", ".join(_keys(path, root))
-        message = f"must be a table; write {last} = {{ … }} with its keys: {known}"
+        last, keys = key.rpartition(".")[2], ", ".join(_keys(path, root))
+        message = f"must be a table; write {last} = {{ … }} with its keys: {keys}"
     if not path:  # a fault of several sections, whose message names the keys
         return message
     shown = repr(error["input"])

@@ -209,9 +209,9 @@ def full_disk(file: Path, size: int) -> FullDiskError:
     """
     least = max(_SPARE_BYTES, 2 * size)
     return FullDiskError(
-        f"{file.absolute().parent}: the disk is full: {file.name} could not be written. Free at least "
-        f"{math.ceil(least / 1e6):,} MB there and run the command again. What earlier runs stored "
-        "and published is unchanged; only the current step is lost"
+        f"{file.absolute().parent}: the disk is full: {file.name} could not be written. Free at "
+        f"least {math.ceil(least / 1e6):,} MB there and run the command again. What earlier runs "
+        "stored and published is unchanged; only the current step is lost"
     )
 
 
