@@ -19,7 +19,7 @@ DAY = 86_400
 LABELS = {
     "A limit or rule": "rule",
     "Enough free, but scattered": "nodes",
-    "Machine down or idle": "unavailable",
+    "Machine down": "unavailable",
     "Next look of the scheduler": "cycle",
     "Machine full of earlier jobs": "earlier",
     "Machine full of later jobs": "later",

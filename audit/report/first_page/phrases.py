@@ -77,7 +77,7 @@ OF_FULL: Final = {"earlier": "full of earlier jobs", "later": "full of later job
 PAIRED: Final = {
     "full": FULL_MACHINE,
     "nodes": "scattered free {what}",
-    "down": "times when nothing ran",
+    "down": "outages",
     "cycle": "the scheduler’s pauses",
     "claimed": "jobs about to start",
     "kept": "capacity kept for bigger jobs",

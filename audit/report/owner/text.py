@@ -42,7 +42,7 @@ _LISTED: Final = 0.01
 _NO_REASON: Final = "unexplained"
 _BECAUSE: Final = {
     "held": "a begin time, dependency, hold, array throttle or licence",
-    "unavailable": "a machine that ran nothing or was too small",
+    "unavailable": "an outage or too small a machine",
     "rule": "limits or closed hours",
     "nodes": "too little on single nodes",
     "own": "{their} own jobs",

@@ -275,10 +275,8 @@ def test_one_cause_of_half_of_the_waiting_is_not_many_causes() -> None:
         (first, *_) = compose(facts(people=people(most=(one,))), "UTC").who[0].rows
         return first.reason.plain
 
-    assert reason(down=0.95, earlier=0.05) == "Machine down or idle: nearly all of its waiting"
-    assert (
-        reason(down=0.4, earlier=0.3, own=0.3) == "Many causes; the largest: machine down or idle"
-    )
+    assert reason(down=0.95, earlier=0.05) == "Machine down: nearly all of its waiting"
+    assert reason(down=0.4, earlier=0.3, own=0.3) == "Many causes; the largest: machine down"
     assert reason(later=0.19, earlier=0.81) == "The machine was full"
     assert reason(later=0.4, earlier=0.6) == "The machine was full, partly of later jobs"
     assert reason(later=0.8, earlier=0.1, own=0.1) == "The machine was full, mostly of later jobs"

@@ -95,7 +95,7 @@ def test_kth_sp2_without_windows(real_logs: Path, tmp_path_factory: pytest.TempP
     assert list(outcome.lines) == [
         ("Waits", "typically 5 min; 30 % of jobs over 1 h; machine 70 % busy (28,476 jobs, 214 "
          "users)"),
-        ("Why", "47 % no reason in the log, 44 % a full machine, 3 % machine down or idle"),
+        ("Why", "47 % no reason in the log, 44 % a full machine, 3 % machine down"),
         ("Who", "13 users have half of all waiting; 10 of 119 users compared wait longer than "
          "similar jobs"),
         ("Changed", "At almost the same load (71, then 69 %), the typical wait fell from 9 min to "
