@@ -117,6 +117,8 @@ def _report(work: Work, cluster: Cluster) -> None:
         if thresholds.changed:
             archiving.forget_reports(work.con, work.site, cluster.name)
         thresholds.settle()
+    if work.only is not None:
+        archiving.forget_reports(work.con, work.site, cluster.name, lost=work.only)
     missing = queries.rows(work.con, "unreported", cluster=cluster.name)
     if missing or work.site.lacks_index or not stages.index(work).settled:
         from audit.nightly import due

@@ -110,6 +110,20 @@ def test_what_is_new_is_done_and_nothing_twice(tmp_path: Path) -> None:
     assert published(tmp_path, sql) == [("2026-01", 40.0, 43.0)]
 
 
+def test_a_report_that_is_missing_is_made_again_on_request(tmp_path: Path) -> None:
+    settings = site(tmp_path)
+    for number in (0, 1):
+        write(tmp_path / "logs" / f"{number}.swf", month(number))
+    (lost, *_) = run(Site(settings, tmp_path), NOW).reports
+    before, period = lost.read_bytes(), lost.parent.name
+    lost.unlink()
+    assert run(Site(settings, tmp_path), NOW + 9) == Night()
+    again = run(Site(settings, tmp_path), NOW + 9, period)
+    assert (again.reports, again.computed, again.sent) == ([lost], [], [])
+    assert lost.read_bytes() == before
+    assert run(Site(settings, tmp_path), NOW + 99, period).reports == []
+
+
 @pytest.mark.thorough
 def test_a_change_of_the_configuration_computes_all_anew(tmp_path: Path) -> None:
     write(tmp_path / "logs.swf", "")

@@ -256,13 +256,18 @@ def forget(
         database.execute(con, update, [now - keep.refused_days * DAY_S])
 
 
-def forget_reports(con: Connection, site: Site, cluster: str) -> None:
-    """Make the reports of a cluster due again that are kept and of periods not archived."""
+def forget_reports(con: Connection, site: Site, cluster: str, lost: str | None = None) -> None:
+    """Make the reports of a cluster due again that are kept and of periods not archived.
+
+    With ``lost``, only the report of that period, if it is not there any more.
+    """
     archived = archive.archived_until(con, cluster)
     again = [
         period
         for period, _, to_time, _ in queries.rows(con, "computed", cluster=cluster)
-        if (archived is None or to_time > archived) and report_files(site.report(cluster, period))
+        if (archived is None or to_time > archived)
+        and lost in {None, period}
+        and (lost is None) == (site.report(cluster, period) / _PAGE).exists()
     ]
     of_reports = "cluster = ? AND stage = 'report' AND period IN (SELECT unnest(?))"
     database.execute(con, f"DELETE FROM run WHERE {of_reports}", [cluster, again])  # noqa: S608
@@ -297,8 +302,9 @@ def remove_reports(con: Connection, site: Site, now: int) -> list[Path]:
     return removed
 
 
+_PAGE: Final = "report.html"
 _FILES: Final = (
-    "report.html",
+    _PAGE,
     "report.pdf",
     *places.OWNER_PAGES,
     places.OWNER_CARDS,
