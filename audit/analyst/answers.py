@@ -5,6 +5,7 @@ json of any length are streamed.
 """
 
 import io
+import json
 import re
 import unicodedata
 from collections import Counter
@@ -54,12 +55,10 @@ def write(
         _parquet(rows, out)
     elif form is Format.table:
         return _table(rows, out)
+    elif form is Format.csv:
+        _csv(rows, out, printable_lines if out.isatty() else str, raw=raw)
     else:
-        show = printable_lines if out.isatty() else str
-        if form is Format.csv:
-            _csv(rows, out, show, raw=raw)
-        else:
-            _json(rows, out, show)
+        _json(rows, out, _escaped if out.isatty() else str)
     return rows.remarks()
 
 
@@ -234,6 +233,11 @@ def _json(rows: _ResultRows, out: BinaryIO, show: Callable[[str], str]) -> None:
             out.write((between + show(row[0] or "")).encode())
             between = ",\n"
     out.write(b"[]\n" if between == "[" else b"]\n")
+
+
+def _escaped(text: str) -> str:
+    """Escape characters that a terminal may act on, as JSON does."""
+    return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in text)
 
 
 def _varchar(cell: str) -> str:

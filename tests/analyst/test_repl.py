@@ -1,5 +1,6 @@
 """SQL on a terminal: statements on several lines, commands, completion and history."""
 
+import json
 import os
 import pty
 import select
@@ -176,6 +177,20 @@ def talk(published: Path, state: Path, typed: list[bytes], *options: str) -> byt
         os.close(ours)
         assert running.wait(60) == 0
     return screen
+
+
+def test_json_on_a_terminal_stays_json(published: Path) -> None:
+    ours, theirs = pty.openpty()
+    text = "chr(27) || chr(133) || chr(917505)"
+    query = [f"SELECT {text} AS a", "--db", str(published), "--format", "json"]
+    subprocess.run(
+        [sys.executable, "-m", "audit", "sql", *query], cwd=ROOT, stdout=theirs, check=True
+    )
+    os.close(theirs)
+    shown = os.read(ours, 65536)
+    os.close(ours)
+    assert shown.decode().strip().isprintable()
+    assert json.loads(shown) == [{"a": "\x1b\x85\U000e0001"}]
 
 
 @pytest.mark.thorough
