@@ -36,6 +36,9 @@ MOST_REQUIRED: Final = 1_000
 MOST_PARTS: Final = 62
 """Most parts of a machine that may be out of service without the others."""
 
+MANY_STARTS: Final = 50
+"""Starts of a user whose nodes show where its jobs can run."""
+
 ANY_NUMBER: Final = 1 << 40
 """Parts per node of an attempt that may be placed unevenly."""
 
@@ -65,6 +68,23 @@ class OnNodes(NamedTuple):
     change_time: Ints
     change_node: Ints
     change: Ints
+
+    def ran_on(self, user: Ints, started: Bools) -> Bools:
+        """Return on which nodes each user's jobs ran, [users, N]; none where they do not show it.
+
+        A feature that the log does not have may keep a user from the others. Nodes are those of
+        users with ``MANY_STARTS``.
+
+        Args:
+            user: the number of each attempt's user, [n]; 0: unknown.
+            started: which attempts count as starts, [n].
+        """
+        many = np.bincount(user[started], minlength=int(user.max(initial=0)) + 1) >= MANY_STARTS
+        many[0] = False
+        ran = np.zeros((len(many), self.capacity.shape[1]), np.bool_)
+        ran[np.repeat(user, np.diff(self.first)), self.node] = True
+        ran[~many] = False
+        return ran
 
 
 GUESSED: Final = ("nodes_guessed_share", "nodes_uneven_share")

@@ -44,8 +44,6 @@ LEAST_AT: Final = 20
 USERS: Final = 3
 """Least number of users of a rule of one account, partition, QOS or pool, and of their stops and
 starts at the level."""
-MANY_STARTS: Final = 50
-"""Starts of a user whose nodes show where its jobs can run."""
 EPOCH: Final = date(1970, 1, 1)
 
 
@@ -205,20 +203,11 @@ class PlateauSearch:
     @cached_property
     def _own_nodes(self) -> Ints:
         """What the nodes have on which each user's jobs ran, [R, users]; much if few started."""
-        nodes, users = self.jobs.places.nodes, int(self.user.max(initial=0)) + 1
-        found = np.full((len(self.jobs.resources), users), np.iinfo(np.int64).max)
+        nodes, much = self.jobs.places.nodes, np.iinfo(np.int64).max
         if not len(nodes.node):
-            return found
-        number = nodes.capacity.shape[1]
-        owner = np.repeat(self.user, np.diff(nodes.first))
-        owner, node = np.divmod(np.unique(owner * number + nodes.node), number)
-        many = np.bincount(self.user[self.jobs.started], minlength=users) >= MANY_STARTS
-        many &= np.bincount(owner, minlength=users) > 0
-        many[0] = False  # unknown users
-        found[:, many] = 0
-        for amounts, sums in zip(nodes.capacity, found, strict=True):
-            np.add.at(sums, owner[many[owner]], amounts[node[many[owner]]])
-        return found
+            return np.full((len(self.jobs.resources), int(self.user.max(initial=0)) + 1), much)
+        ran = nodes.ran_on(self.user, self.jobs.started)
+        return np.where(ran.any(1), nodes.capacity @ ran.T, much)
 
     def _of_several(self, one: JudgedLevel, stops: Stops) -> bool:
         """Return whether several users stop at a level, and start up to it."""

@@ -8,7 +8,7 @@ Source: SPEC §11, *Chains, releases, begin times*.
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,9 +17,6 @@ from audit.metrics.attempts.contention import amounts, capacity_steps
 from audit.metrics.nodes import Placed, placed
 from audit.metrics.waits.queue import Queued, coded
 from audit.model import Pool
-
-MANY_STARTS: Final = 50
-"""Starts of a user whose nodes show where its jobs can run."""
 
 
 class FreeAmount(NamedTuple):
@@ -87,30 +84,25 @@ class Room:
         capacity, times, node, change = self._of_nodes
         part, parts, most = nodes.part[0, jobs], nodes.parts[jobs], nodes.most[jobs]
         first = np.searchsorted(node, np.arange(len(capacity) + 1))
-        users, of = np.unique(self._user[jobs], return_inverse=True)
-        ran = self._nodes_of(users)
+        user, ran = self._user[jobs], self._own_nodes
         hold: Ints = np.zeros(len(jobs), np.int64)
         for k, whole in enumerate(capacity.tolist()):
             sets = nodes.set[nodes.first_set[k] : nodes.first_set[k + 1]]
-            mine = np.flatnonzero(np.isin(self.set_of[jobs], sets) & ran[of, k])
+            mine = np.flatnonzero(np.isin(self.set_of[jobs], sets) & ran[user, k])
             within = slice(first[k], first[k + 1])
             amount = whole + np.concatenate(([0], np.cumsum(change[within])))
             left = FreeAmount(times[within], amount).before(at[mine])
             hold[mine] += np.minimum(left // np.maximum(part[mine], 1), most[mine])
         return hold >= parts
 
-    def _nodes_of(self, user: Ints) -> Bools:
-        """Return the nodes on which jobs of some users ran, [users, N]; all if few started."""
+    @cached_property
+    def _own_nodes(self) -> Bools:
+        """The nodes on which each user's jobs ran, [users, N]; all where these are not known."""
         assert self._placed is not None
         nodes = self._placed.nodes
-        theirs = np.isin(self._user, user)
-        places = np.repeat(theirs, np.diff(nodes.first))
-        owner = np.searchsorted(user, np.repeat(self._user, np.diff(nodes.first))[places])
-        found = np.zeros((len(user), nodes.capacity.shape[1]), np.bool_)
-        found[owner, nodes.node[places]] = True
-        starts = np.searchsorted(user, self._user[theirs & (np.diff(nodes.first) > 0)])
-        found[np.bincount(starts, minlength=len(user)) < MANY_STARTS] = True
-        return found
+        ran = nodes.ran_on(self._user, np.diff(nodes.first) > 0)
+        ran[~ran.any(1)] = True
+        return ran
 
     def _of_set(self, number: int) -> FreeAmount:
         capacity, at, node, change = self._of_nodes
