@@ -208,4 +208,5 @@ def time_order(times: Ints) -> Ints:
 
 def ints(column: pl.Series) -> Ints:
     """Return a column as whole numbers; 0 for null."""
-    return np.ascontiguousarray(column.fill_null(0).to_numpy(), np.int64)
+    known = column.fill_null(0) if column.null_count() else column
+    return np.ascontiguousarray(known.to_numpy(), np.int64)
