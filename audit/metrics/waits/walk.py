@@ -4,6 +4,7 @@
 order, which is (arrival, submit, sequence) or that of known priorities; times in epoch s.
 """
 
+from functools import partial
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -156,26 +157,24 @@ def scene(queue: Queued, pool: Pool, rules: InForce, known: LogFacts, *, outage_
     holds = known.holds
     lasts = np.flatnonzero((holds.begin < holds.end) & np.isin(holds.row, waiting))
 
-    def course(outages: Ints) -> Course:
-        return kernels.Course(
-            begin=known.begin,
-            step=steps.time,
-            change=steps.change,
-            cut=cuts(rules, holds, queue, waiting, [known.begin]),
-            held=holds.row,
-            hold_from=holds.begin,
-            hold_to=holds.end,
-            hold_as=holds.recorded_as,
-            by_hold=lasts[contention.time_order(holds.begin[lasts])],
-            by_release=lasts[contention.time_order(holds.end[lasts])],
-            first_outage=np.searchsorted(outages[3], np.arange(parts + 1)),
-            outage_from=outages[0],
-            outage_to=outages[1],
-        )
-
+    course = partial(
+        kernels.Course,
+        begin=known.begin,
+        step=steps.time,
+        change=steps.change,
+        cut=cuts(rules, holds, queue, waiting, [known.begin]),
+        held=holds.row,
+        hold_from=holds.begin,
+        hold_to=holds.end,
+        hold_as=holds.recorded_as,
+        by_hold=lasts[contention.time_order(holds.begin[lasts])],
+        by_release=lasts[contention.time_order(holds.end[lasts])],
+    )
     ruled = kernels.Ruled(**rules._asdict())
     most = _most(arrival[waiting], leave[waiting], queue.column("start_time")[log_starters(queue)])
-    given = (log, course(np.zeros((4, 0), np.int64)), ruled, nodes, capacity, most)
+    every_part, none = np.arange(parts + 1), np.zeros(0, np.int64)
+    before_outages = course(first_outage=0 * every_part, outage_from=none, outage_to=none)
+    given = (log, before_outages, ruled, nodes, capacity, most)
     part, begin, end, waited = kernels.find_idle(*given, parts).T
     long = np.flatnonzero((end - begin >= outage_s) & (waited >= outage_s))
     long = long[np.lexsort((begin[long], part[long]))]
@@ -183,7 +182,11 @@ def scene(queue: Queued, pool: Pool, rules: InForce, known: LogFacts, *, outage_
     before = np.minimum(leave, known.begin) - queue.column("arrival_time")
     return PoolLog(
         log=log,
-        course=course(outages),
+        course=course(
+            first_outage=np.searchsorted(outages[3], every_part),
+            outage_from=outages[0],
+            outage_to=outages[1],
+        ),
         rules=ruled,
         nodes=nodes,
         capacity=capacity,
