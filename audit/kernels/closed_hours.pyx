@@ -76,12 +76,12 @@ cdef packed struct Forbidden:
     int32_t broken  # 1: it was observed
 
 
-cdef struct Clock:
+cdef struct OffsetSpan:
     Py_ssize_t k  # the part of its times that was used last
     int64_t since, until  # of it
 
 
-cdef inline int64_t local(PossibleStarts at, Clock* clock, int64_t instant) noexcept nogil:
+cdef inline int64_t local(PossibleStarts at, OffsetSpan* clock, int64_t instant) noexcept nogil:
     """Return an instant on the clock."""
     if instant < clock.since or instant >= clock.until:
         clock.k = max(first_above(at.since, 0, at.since.shape[0], instant) - 1, 0)
@@ -160,7 +160,7 @@ cdef int add_starts(
     Table outside
 ) except -1:
     cdef int64_t[::1] last = np.full(len(at.reach), NEVER, np.int64)  # hour
-    cdef Clock clock = Clock(0, NEVER, NEVER)
+    cdef OffsetSpan clock = OffsetSpan(0, NEVER, NEVER)
     cdef Py_ssize_t k
     cdef int64_t begin, end, job
     with nogil:
@@ -222,7 +222,7 @@ def forbidden_seconds(
         first: the day of the first element of ``out``, since 1970.
         out: seconds.
     """
-    cdef Clock clock = Clock(0, NEVER, NEVER)
+    cdef OffsetSpan clock = OffsetSpan(0, NEVER, NEVER)
     cdef Py_ssize_t k
     cdef int64_t begin, end, until
     cdef int32_t job
@@ -269,7 +269,7 @@ cdef void add_spans(
     const int64_t[::1] row, int64_t since, int64_t until, int64_t[::1] last,
     double[:, :, :, :, ::1] out
 ) noexcept nogil:
-    cdef Clock clock = Clock(0, NEVER, NEVER)
+    cdef OffsetSpan clock = OffsetSpan(0, NEVER, NEVER)
     cdef Py_ssize_t k
     cdef int64_t begin, end, stop
     cdef int32_t job

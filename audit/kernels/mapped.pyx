@@ -68,20 +68,20 @@ cdef enum:
     ALIGNED = 64  # bytes, as Arrow recommends
 
 
-cdef struct Map:
+cdef struct MappedFile:
     char *begin
     size_t size
-    Map *before
-    Map *after
+    MappedFile *before
+    MappedFile *after
 
 
-cdef Map *maps = NULL  # all live ones; under the lock
+cdef MappedFile *maps = NULL  # all live ones; under the lock
 
 
 cdef void _release_array(ArrowArray *array) noexcept nogil:
     """Unmap the file of an array; any thread may drop it."""
     global maps
-    cdef Map *held = <Map *>array.private_data
+    cdef MappedFile *held = <MappedFile *>array.private_data
     if held != NULL:
         fairaudit_lock()
         if held.before != NULL:
@@ -143,7 +143,7 @@ cdef bint _is_mapped(const ArrowArray *array) noexcept nogil:
     cdef const char *at = <const char *>array.buffers[1]
     cdef bint found = False
     fairaudit_lock()
-    cdef Map *one = maps
+    cdef MappedFile *one = maps
     while one != NULL and not found:
         found = one.begin <= at < one.begin + one.size
         one = one.after
@@ -177,7 +177,7 @@ cdef int _copy(const ArrowArray *array, int bits, int fd, ArrowArray *made) noex
     made.n_buffers = array.n_buffers
     made.release = _release_array
     made.buffers = <const void **>calloc(array.n_buffers, sizeof(void *))
-    cdef Map *held = <Map *>calloc(1, sizeof(Map))
+    cdef MappedFile *held = <MappedFile *>calloc(1, sizeof(MappedFile))
     if made.buffers == NULL or held == NULL:
         free(held)
         return errno
@@ -270,7 +270,7 @@ def mapped(stream, int fd):
 
 def forget():
     """Drop the pages of all mapped columns from memory; what is read again comes from the file."""
-    cdef Map *one
+    cdef MappedFile *one
     with nogil:
         fairaudit_lock()
         one = maps
@@ -284,7 +284,7 @@ def count():
     """Return the number of mapped columns."""
     cdef Py_ssize_t number = 0
     fairaudit_lock()
-    cdef Map *one = maps
+    cdef MappedFile *one = maps
     while one != NULL:
         number += 1
         one = one.after

@@ -16,7 +16,7 @@ from audit.kernels.scheduling.owners cimport AFTER_ALL, open_ledger
 from audit.kernels.scheduling.passes cimport pass_greedy, start_front, start_fronts
 from audit.kernels.scheduling.plans cimport pass_replan
 from audit.kernels.scheduling.pool cimport (
-    GAP, OUT_OF_ORDER, Pool, State, count, let_edges_pass, move_running, release, reset, run_on,
+    GAP, OUT_OF_ORDER, Pool, PoolState, count, let_edges_pass, move_running, release, reset, run_on,
     take_or_return, take_steps
 )
 from audit.kernels.scheduling.queue cimport (
@@ -72,7 +72,7 @@ cdef void compare_starts(
     int64_t[::1] out
 ) noexcept nogil:
     """Go on to the next instant, and count it if it counts."""
-    cdef State *state = &pool.state
+    cdef PoolState *state = &pool.state
     cdef int64_t starting = 0, next_end, waiting, number, job, i
     state.now = next_observed(pool, model, observed, starts)
     take_steps(pool, model)
@@ -137,7 +137,7 @@ cdef void pass_as_observed(
     Where passes from the front of the queue run ``between`` others, on clocks of their own, it is
     one of those if it explains all starts; else the other follows.
     """
-    cdef State *state = &pool.state
+    cdef PoolState *state = &pool.state
     cdef int64_t unexplained = 0, job, i
     if not model.rules.between:
         pass_once(pool, model)
@@ -168,7 +168,7 @@ cdef int64_t next_observed(
     Pool pool, Model model, Observed observed, StartsInOrder starts
 ) noexcept nogil:
     """Return the next instant of the observed schedule, or NEVER."""
-    cdef State *state = &pool.state
+    cdef PoolState *state = &pool.state
     cdef int64_t instant = min(state.next_end, state.due)
     skip_unqueued(pool, model.jobs)
     if state.arriving < state.until:
@@ -193,7 +193,7 @@ cdef void pass_once(Pool pool, Model model) noexcept nogil:
 
     Where passes from the front of the queue run ``between`` others, one of them comes first.
     """
-    cdef State *state = &pool.state
+    cdef PoolState *state = &pool.state
     cdef bint costly = model.rules.order != Order.RANK or model.rules.backfill == Backfill.REPLAN
     if costly and not any_can_start(pool, model.jobs):
         return
@@ -224,7 +224,7 @@ cdef void take_back(
 
     ``number`` is how many it has started, ``next_end`` the next end of the others.
     """
-    cdef State *state = &pool.state
+    cdef PoolState *state = &pool.state
     cdef int64_t i = state.running, job
     while number > 0:
         i -= 1
@@ -252,7 +252,7 @@ cdef void put_back(Pool pool, int64_t job, Model model) noexcept nogil:
 
     It left a gap there, which others that were put back may have moved to.
     """
-    cdef State *state = &pool.state
+    cdef PoolState *state = &pool.state
     cdef int64_t i = state.head, gap, moved
     while i < state.tail and not (
         pool.queue_job[i] != GAP and comes_first(job, pool.queue_job[i], pool, model)
@@ -281,7 +281,7 @@ cdef void start_observed(
     Pool pool, Model model, Observed observed, StartsInOrder starts
 ) noexcept nogil:
     """Let the attempts run that start now."""
-    cdef State *state = &pool.state
+    cdef PoolState *state = &pool.state
     cdef int64_t job
     while is_starting(pool, observed, starts):
         job = starts.job[starts.number]

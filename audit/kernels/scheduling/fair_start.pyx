@@ -20,7 +20,8 @@ from audit.kernels.scheduling.nodes cimport Places, add_nodes_ahead, copy_nodes,
 from audit.kernels.scheduling.owners cimport compare
 from audit.kernels.scheduling.plans cimport foresee, plan_waiting
 from audit.kernels.scheduling.pool cimport (
-    GAP, UNPLANNED, Pool, State, add_ahead, fits_ahead, let_edges_pass, move_running, pass_steps,
+    GAP, UNPLANNED, Pool, PoolState, add_ahead, fits_ahead, let_edges_pass, move_running,
+    pass_steps,
     release, reset, run_on, see_ahead, sum_free
 )
 from audit.kernels.scheduling.profile cimport copy_profile
@@ -88,7 +89,7 @@ cdef int64_t changes_after(int64_t job, Observed observed) noexcept nogil:
 
 cdef void move_on(Trials trials, int64_t now, Model model, Observed observed) noexcept nogil:
     """Bring the snapshot to ``now``."""
-    cdef State *state = &trials.snapshot.state
+    cdef PoolState *state = &trials.snapshot.state
     state.now = now
     state.step = pass_steps(trials.snapshot, model.steps)
     let_edges_pass(trials.snapshot, model.jobs.limits)
@@ -102,7 +103,7 @@ cdef void move_on(Trials trials, int64_t now, Model model, Observed observed) no
 
 cdef void start_queued(Trials trials, Jobs jobs, Observed observed) noexcept nogil:
     """Remove started attempts from the queue, which has no gaps."""
-    cdef State *state = &trials.snapshot.state
+    cdef PoolState *state = &trials.snapshot.state
     cdef int64_t kept = 0, job, i
     for i in range(state.tail):
         job = trials.snapshot.queue_job[i]
@@ -264,7 +265,7 @@ def fair_starts(
         over: [attempts], bool, gets whether the snapshot holds more than the capacity.
     """
     cdef Model with_steps = Model(model.jobs, trials.steps, model.rules, model.owners)
-    cdef State *state = &trials.snapshot.state
+    cdef PoolState *state = &trials.snapshot.state
     cdef int64_t job, taken
     with nogil:
         begin_sweep(trials, model, observed, capacity, low)
@@ -345,7 +346,7 @@ cdef void prepare(Pool snapshot, Pool start, int64_t job, Model model) noexcept 
 
 cdef void remove_those_behind(Pool pool, int64_t job, Model model) noexcept nogil:
     """Remove queued attempts whose turn, in the fair order, comes after that of ``job``."""
-    cdef State *state = &pool.state
+    cdef PoolState *state = &pool.state
     cdef int64_t owner = model.jobs.owner[job], other, i
     rate_owner(model.rules.fair, model.owners, pool.ledger, owner, state.now)
     for i in range(state.head, state.tail):
@@ -385,7 +386,7 @@ cdef int64_t joined_last(Pool pool, int64_t job, Model model, bint at_once) noex
 
     The simulation has come to that instant. NEVER: some of them do not start.
     """
-    cdef State *state = &pool.state
+    cdef PoolState *state = &pool.state
     if state.waiting > 0:
         return NEVER
     if at_once:

@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t
 
 from audit.kernels.scheduling.instants cimport next_multiple
 from audit.kernels.scheduling.model cimport Jobs, Model, Rules
-from audit.kernels.scheduling.pool cimport Pool, State
+from audit.kernels.scheduling.pool cimport Pool, PoolState
 
 
 cdef void open_books(Pool pool, Model model, int64_t since) noexcept nogil
@@ -16,7 +16,7 @@ cdef int64_t next_instant(Pool pool, Model model) noexcept nogil
 cdef void await_pass(Pool pool, Model model) noexcept nogil
 
 
-cdef inline void shift_passes(State *state, Rules rules) noexcept nogil:
+cdef inline void shift_passes(PoolState *state, Rules rules) noexcept nogil:
     """Let passes begin again if nothing waited or happened since the last one was due.
 
     slurmctld makes no pass while nothing changes, and then one at once.
@@ -29,6 +29,6 @@ cdef inline void shift_passes(State *state, Rules rules) noexcept nogil:
 
 cdef inline void skip_unqueued(Pool pool, Jobs jobs) noexcept nogil:
     """Skip the next arrivals that are never queued: they make no instant."""
-    cdef State *state = &pool.state
+    cdef PoolState *state = &pool.state
     while state.arriving < state.until and jobs.rank[state.arriving] < 0:
         state.arriving += 1

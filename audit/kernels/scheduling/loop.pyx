@@ -13,7 +13,8 @@ from audit.kernels.scheduling.owners cimport charge_owner, open_ledger
 from audit.kernels.scheduling.passes cimport pass_greedy, settles, start_front, start_fronts
 from audit.kernels.scheduling.plans cimport pass_conservative, pass_replan, release_early
 from audit.kernels.scheduling.pool cimport (
-    BOOKED, CHARGED, NOTHING_CHARGED, OUT_OF_ORDER, Pool, State, fits_now, let_edges_pass, release,
+    BOOKED, CHARGED, NOTHING_CHARGED, OUT_OF_ORDER, Pool, PoolState, fits_now, let_edges_pass,
+    release,
     take_steps
 )
 from audit.kernels.scheduling.preemption cimport next_return, preempt, rejoin
@@ -34,7 +35,7 @@ cdef void open_books(Pool pool, Model model, int64_t since) noexcept nogil:
     The steps taken so far are those that planners were shown (``foresee``). The starts and ends of
     their blocked attempts are entered too.
     """
-    cdef State *state = &pool.state
+    cdef PoolState *state = &pool.state
     cdef int64_t owner, start, step, i
     cdef double charge
     open_ledger(pool.ledger, since)
@@ -117,7 +118,7 @@ cdef void follow(Pool pool, Model model) noexcept nogil:
     ``pool``; under CONSERVATIVE after ``foresee``, under FAIRSHARE, NUWT and MULTIFACTOR after
     ``open_books``.
     """
-    cdef State *state = &pool.state
+    cdef PoolState *state = &pool.state
     while True:
         if model.rules.between and model.rules.every > 0:
             follow_slurm(pool, model)
@@ -132,7 +133,7 @@ cdef void follow(Pool pool, Model model) noexcept nogil:
 
 cdef void follow_plain(Pool pool, Model model) noexcept nogil:
     """Do what happens now, and make a pass if one is due."""
-    cdef State *state = &pool.state
+    cdef PoolState *state = &pool.state
     state.news |= happen(pool, model)
     arrive(pool, model)
     if model.rules.between:
@@ -150,7 +151,7 @@ cdef void follow_slurm(Pool pool, Model model) noexcept nogil:
     slurmctld learns of ends and arrivals within the second, and so after a pass of backfill. Its
     main scheduler pauses between passes.
     """
-    cdef State *state = &pool.state
+    cdef PoolState *state = &pool.state
     cdef bint alone
     if state.due == state.now:
         state.due = NEVER
@@ -197,7 +198,7 @@ cdef bint happen(Pool pool, Model model) noexcept nogil:
 
 cdef bint step_now(Pool pool, Model model) noexcept nogil:
     """Take the steps of the capacity and pass the edges up to now; return whether any was taken."""
-    cdef State *state = &pool.state
+    cdef PoolState *state = &pool.state
     cdef int64_t first = state.step, step
     take_steps(pool, model)
     let_edges_pass(pool, model.jobs.limits)
@@ -237,7 +238,7 @@ cdef bint end_due(Pool pool, Model model) noexcept nogil:
 
 cdef void arrive(Pool pool, Model model) noexcept nogil:
     """(2) Let attempts that arrive by now join the queue, and preempted ones that are due."""
-    cdef State *state = &pool.state
+    cdef PoolState *state = &pool.state
     if state.returning > 0:
         rejoin(pool, model)
     skip_unqueued(pool, model.jobs)
@@ -253,7 +254,7 @@ cdef void let_wait(Pool pool, Model model) noexcept nogil:
     Where only a new arrival could start (see ``settles``), and it does not fit, nothing else
     happens at its arrival, so it needs no instant.
     """
-    cdef State *state = &pool.state
+    cdef PoolState *state = &pool.state
     cdef bint all_tried = state.head < state.fresh and state.fresh == state.tail
     cdef int64_t before, job
     if not (
@@ -321,7 +322,7 @@ cdef int64_t next_instant(Pool pool, Model model) noexcept nogil:
 
     Edges of windows never end. If nothing else is to come, a few of their periods decide.
     """
-    cdef State *state = &pool.state
+    cdef PoolState *state = &pool.state
     cdef bint some_arrive = state.arriving < state.until
     cdef int64_t instant = state.next_end, edge
     if state.waiting == 0 and state.returning == 0 and not some_arrive:
@@ -346,7 +347,7 @@ cdef int64_t next_instant(Pool pool, Model model) noexcept nogil:
 
 cdef void await_pass(Pool pool, Model model) noexcept nogil:
     """Go on to the next pass, which is still to come, if anything waits for it."""
-    cdef State *state = &pool.state
+    cdef PoolState *state = &pool.state
     state.due = next_multiple(state.now, model.rules.every, model.rules.origin)
     while state.waiting > 0 and state.now < state.due:
         state.now = next_instant(pool, model)

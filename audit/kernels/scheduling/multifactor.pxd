@@ -12,7 +12,7 @@ cdef extern from *:
     const double HIGHEST "4294967295.0"
 
 
-cdef struct Usage:
+cdef struct NodeUsage:
     double used  # booked by the last tick, and decayed to it
     double ended  # booked since at ends: counts from the next tick on
     double rate  # use per second of attempts that have run since before that tick
@@ -45,11 +45,11 @@ cdef class Slurm:
     cdef const int64_t[::1] member  # in the order of ``sshare``
     cdef const int64_t[::1] entry  # [nodes + 1], where the observations of each begin
     cdef const int64_t[::1] time  # [entries], of a start or end; ascending for each node
-    cdef Usage[::1] observed  # [entries], as of then; see ``observe``
+    cdef NodeUsage[::1] observed  # [entries], as of then; see ``observe``
 
 
 cdef class Books:
-    cdef Usage[::1] usage  # [nodes]
+    cdef NodeUsage[::1] usage  # [nodes]
     cdef double[::1] total  # [nodes], usage with all below it, as of ``rated``
     cdef double[::1] level  # [nodes], Fair Tree: the rank among siblings; classic: EffectvUsage
     cdef double[::1] factor  # [nodes], fairshare, 0 to 1; 0 of accounts

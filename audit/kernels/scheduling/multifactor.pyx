@@ -63,7 +63,7 @@ cdef double kept_at(Books books, int64_t tick) noexcept nogil:
 
 cdef void book(Books books, int64_t node, int64_t tick) noexcept nogil:
     """Book what a node used up to a tick, unless that is done."""
-    cdef Usage *usage = &books.usage[node]
+    cdef NodeUsage *usage = &books.usage[node]
     cdef int64_t at = usage.tick, reset = NEVER_RATED, further, k
     cdef double kept, ticks, decay
     if tick <= at:
@@ -97,7 +97,7 @@ cdef void book(Books books, int64_t node, int64_t tick) noexcept nogil:
 
 cdef void book_start(Books books, int64_t node, double charge, int64_t start) noexcept nogil:
     """Let a node use ``charge`` more per second from ``start`` on."""
-    cdef Usage *usage = &books.usage[node]
+    cdef NodeUsage *usage = &books.usage[node]
     cdef int64_t tick = tick_of(books, start)
     book(books, node, tick)
     usage.running += 1
@@ -116,7 +116,7 @@ cdef void book_end(
     ``counts``: book what it used since the last tick. An end at the instant of a tick is booked
     before it, also if the tick has booked the attempt as running.
     """
-    cdef Usage *usage = &books.usage[node]
+    cdef NodeUsage *usage = &books.usage[node]
     cdef int64_t before = tick_of(books, end - 1), tick
     cdef double since
     book(books, node, before)
@@ -165,15 +165,15 @@ def observe(
             slurm.observed[i] = books.usage[node[i]]
 
 
-cdef Usage empty(int64_t tick) noexcept nogil:
+cdef NodeUsage empty(int64_t tick) noexcept nogil:
     """Return the usage of a node that has used nothing."""
-    return Usage(used=0.0, ended=0.0, rate=0.0, fresh=0.0, fresh_rate=0.0, tick=tick, running=0)
+    return NodeUsage(used=0.0, ended=0.0, rate=0.0, fresh=0.0, fresh_rate=0.0, tick=tick, running=0)
 
 
 cdef void open_accounts(Slurm slurm, Books books, int64_t since) noexcept nogil:
     """Begin with what the observed schedule had used by ``since``; nothing runs yet."""
     cdef int64_t tick = tick_of(books, since), node, k
-    cdef Usage *usage
+    cdef NodeUsage *usage
     books.rated = NEVER_RATED
     for node in range(slurm.parent.shape[0]):
         usage = &books.usage[node]

@@ -9,7 +9,7 @@ cdef extern from *:
     const int64_t AFTER_ALL "(INT64_C(1) << 62)"
 
 
-cdef struct Account:
+cdef struct OwnerBalance:
     int64_t oldest  # first and last entry of its chain
     int64_t newest
     int64_t stamp  # the serial for which its usage is known
@@ -27,7 +27,7 @@ cdef struct Account:
     int64_t dealt  # and the place of the next one
 
 
-cdef struct Entry:
+cdef struct RateChange:
     int64_t time  # when the rate of use changed
     int64_t next  # the entry of the same account after it
     double value  # what had been used by then
@@ -51,8 +51,8 @@ cdef class Owners:
 cdef class Ledger:
     cdef const int64_t[:, ::1] path  # nodes × levels, from below the root to the node; −1 beyond it
     cdef const int64_t[::1] siblings  # [nodes], the account of a node and its siblings
-    cdef Account[::1] accounts
-    cdef Entry[::1] entries
+    cdef OwnerBalance[::1] accounts
+    cdef RateChange[::1] entries
     cdef int64_t[:, ::1] simulated  # accounts × bounds, where the last search in ``entries`` ended
     cdef int64_t[:, ::1] observed  # the same in the entries of ``Owners``
     cdef double[:, ::1] keys  # levels × nodes, by which owners are compared

@@ -78,10 +78,10 @@ cdef double grown(double value, double rate, int64_t lasts, double half_life) no
 
 cdef void add_entry(Ledger ledger, int64_t k, double charge, int64_t now) noexcept nogil:
     """Let account ``k`` use ``charge`` more per second from ``now`` on."""
-    cdef Account *account = &ledger.accounts[k]
+    cdef OwnerBalance *account = &ledger.accounts[k]
     cdef int64_t last = account.newest, number = ledger.number, bound
-    cdef Entry *entry
-    cdef Entry *before
+    cdef RateChange *entry
+    cdef RateChange *before
     account.line_until = min(account.line_until, now)
     if last != NO_ENTRY and ledger.entries[last].time == now:
         ledger.entries[last].rate += charge
@@ -184,7 +184,7 @@ cdef (double, double, int64_t) used_by(
     cdef int64_t until = AFTER_ALL, observed = min(instant, ledger.since)
     cdef int64_t k = observed_by(owners, ledger, account, bound, observed)
     cdef int64_t following = owners.first[account] if k == NO_ENTRY else k + 1
-    cdef Entry *entry
+    cdef RateChange *entry
     if k != NO_ENTRY:
         rate = owners.rate[k]
         used = grown(owners.value[k], rate, observed - owners.time[k], ledger.half_life)
@@ -212,7 +212,7 @@ cdef double decayed_usage(Owners owners, Ledger ledger, int64_t k, int64_t insta
 
     Usage in windows grows evenly until one of their bounds reaches a change of rate.
     """
-    cdef Account *account = &ledger.accounts[k]
+    cdef OwnerBalance *account = &ledger.accounts[k]
     cdef double used, rate, before, older, total = 0.0, slope = 0.0
     cdef int64_t until, even_until, age, i
     if account.line_from <= instant <= account.line_until:
@@ -236,7 +236,7 @@ cdef double decayed_usage(Owners owners, Ledger ledger, int64_t k, int64_t insta
 
 cdef double used_at(Owners owners, Ledger ledger, int64_t k, int64_t instant) noexcept nogil:
     """Return the usage of account ``k`` at the current recalculation, computed once for each."""
-    cdef Account *account = &ledger.accounts[k]
+    cdef OwnerBalance *account = &ledger.accounts[k]
     if account.stamp != ledger.serial:
         account.used = decayed_usage(owners, ledger, k, instant)
         account.stamp = ledger.serial
@@ -274,7 +274,7 @@ cdef void rate_usage(Owners owners, Ledger ledger, int64_t owner, int64_t now) n
 
 cdef void rate_waits(Owners owners, Ledger ledger, int64_t owner) noexcept nogil:
     """Write an owner's key under NUWT: its wait per unit of use."""
-    cdef Account *account = &ledger.accounts[owner]
+    cdef OwnerBalance *account = &ledger.accounts[owner]
     cdef double used, waited
     cdef int64_t entry
     if account.stamp != ledger.serial:

@@ -10,7 +10,7 @@ from audit.kernels.scheduling.nodes cimport (
     fits_nodes, keep_home, keep_none, see_nodes_ahead
 )
 from audit.kernels.scheduling.pool cimport (
-    GAP, HUGE, LOOSE, STALE, UNKNOWN, Pool, State, expected_end, fits_free, may_start,
+    GAP, HUGE, LOOSE, STALE, UNKNOWN, Pool, PoolState, expected_end, fits_free, may_start,
     next_expected, next_planned
 )
 from audit.kernels.scheduling.queue cimport begin, bound, next_able
@@ -18,7 +18,7 @@ from audit.kernels.scheduling.queue cimport begin, bound, next_able
 
 cdef bint pass_greedy(Pool pool, Model model) noexcept nogil:
     """Make a pass of NONE, NO_GUARANTEE or EASY; return whether anything started ends at once."""
-    cdef State *state = &pool.state
+    cdef PoolState *state = &pool.state
     cdef int64_t head, looked
     cdef bint again = False
     if state.fresh > state.head and settles(pool, model):  # only later arrivals can start
@@ -48,7 +48,7 @@ cdef (bint, int64_t, int64_t) start_front(Pool pool, Jobs jobs, int64_t depth) n
     Attempts held by a limit are skipped, and do not count. Return whether any ends at once, the
     place of the head, and the number started.
     """
-    cdef State *state = &pool.state
+    cdef PoolState *state = &pool.state
     cdef int64_t head = state.head, looked = 0
     cdef bint again = False
     while head < state.tail and looked < depth:
@@ -88,7 +88,7 @@ cdef bint fill_behind(Pool pool, Model model, int64_t head, int64_t first) noexc
 
     In a long queue, skip blocks of places where nothing can start. Return whether any ends at once.
     """
-    cdef State *state = &pool.state
+    cdef PoolState *state = &pool.state
     cdef int64_t tail = state.tail, left = state.shadow
     cdef bint again
     if left != UNKNOWN and left != NEVER:
@@ -268,7 +268,7 @@ cdef bint start_fronts(Pool pool, Places on, Jobs jobs) noexcept nogil:
     As in slurmctld's main scheduler, an attempt that does not fit closes the nodes of its partition
     to those behind it. Attempts held by a limit are skipped.
     """
-    cdef State *state = &pool.state
+    cdef PoolState *state = &pool.state
     cdef int64_t i, job
     cdef bint again = False
     keep_none(on)

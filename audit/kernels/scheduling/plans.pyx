@@ -15,7 +15,7 @@ from audit.kernels.scheduling.nodes cimport (
     PLANNED, SLOTS, Places, choose_planned, fits_held, lowest_bit, parts_of
 )
 from audit.kernels.scheduling.pool cimport (
-    GAP, LOST, UNPLANNED, Pool, State, expected_end, fits_free, may_start, may_start_but_late,
+    GAP, LOST, UNPLANNED, Pool, PoolState, expected_end, fits_free, may_start, may_start_but_late,
     next_expected, next_planned, take_steps
 )
 from audit.kernels.scheduling.profile cimport add_job, earlier, forget_past
@@ -60,7 +60,7 @@ cdef void foresee(Pool pool, Model model) noexcept nogil:
 
 cdef bint release_early(Pool pool, Jobs jobs) noexcept nogil:
     """Free in the profile what has ended earlier than expected; return whether anything has."""
-    cdef State *state = &pool.state
+    cdef PoolState *state = &pool.state
     cdef bint early = False
     cdef int64_t i
     for i in range(state.running):
@@ -102,7 +102,7 @@ cdef (bint, bint) start_planned(Pool pool, Model model) noexcept nogil:
 
     A plan is lost where limits or windows forbid the start.
     """
-    cdef State *state = &pool.state
+    cdef PoolState *state = &pool.state
     cdef int64_t end, i, k
     cdef bint again = False, lost = False
     for i in range(state.head, state.tail):
@@ -138,7 +138,7 @@ cdef void compress(Pool pool, Model model) noexcept nogil:
     An attempt can move only because of what was freed since it was last examined. So only starts
     before the end of that are tried: ``state.freed`` for all, ``pool.freed`` for one.
     """
-    cdef State *state = &pool.state
+    cdef PoolState *state = &pool.state
     cdef int64_t freed = state.freed, later = 0, until, plan, i
     cdef bint moved = False
     # pool.scratch: the end of the space that each moved attempt has given up
@@ -164,7 +164,7 @@ cdef void compress(Pool pool, Model model) noexcept nogil:
 
 cdef void plan_waiting(Pool pool, Model model) noexcept nogil:
     """Plan queued attempts without a plan, in their order; those that lost it only if allowed."""
-    cdef State *state = &pool.state
+    cdef PoolState *state = &pool.state
     cdef int64_t first = NEVER, start, i
     for i in range(state.head, state.tail):
         start = pool.plan[i]
@@ -250,7 +250,7 @@ cdef bint pass_replan(Pool pool, Model model) noexcept nogil:
     start now but for the limit, it skips them too. Once enough attempts have a place in the plan,
     others start now or not at all.
     """
-    cdef State *state = &pool.state
+    cdef PoolState *state = &pool.state
     cdef int64_t looked = 0, reserved = 0, before, start, job, i
     cdef bint again = False, left_behind = False, reserves, may
     if pool.by_nodes:

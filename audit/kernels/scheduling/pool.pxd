@@ -19,7 +19,7 @@ cdef extern from *:
 
 cdef enum:
     GAP = -1  # in queue_job
-    UNKNOWN = -1  # State.shadow
+    UNKNOWN = -1  # PoolState.shadow
     UNPLANNED = -1  # Pool.plan: not yet planned,
     LOST = -2  # or planned, but a limit forbade the start
 
@@ -38,7 +38,7 @@ cdef enum Bounds:
     TIGHT
 
 
-cdef struct State:
+cdef struct PoolState:
     int64_t now
     int64_t step  # number of steps taken
     int64_t arriving  # index of the next attempt to arrive
@@ -75,7 +75,7 @@ cdef struct State:
 
 
 cdef class Pool:
-    cdef State state
+    cdef PoolState state
     cdef bint by_nodes  # whether nodes decide what fits
     cdef Places places  # then ``free`` is a bound: their sum
     cdef int64_t[::1] free  # [resources], now; may be negative
@@ -240,7 +240,7 @@ cdef inline int64_t pass_steps(Pool pool, Steps steps) noexcept nogil:
 
 cdef inline void take_steps(Pool pool, Model model) noexcept nogil:
     """Take the steps up to now, and count the blocked attempts that begin or end with them."""
-    cdef State *state = &pool.state
+    cdef PoolState *state = &pool.state
     cdef int64_t first = state.step, sign, step
     state.step = pass_steps(pool, model.steps)
     if state.step > first:
@@ -254,7 +254,7 @@ cdef inline void take_steps(Pool pool, Model model) noexcept nogil:
 
 cdef inline void let_edges_pass(Pool pool, Limits limits) noexcept nogil:
     """Open and close windows up to now."""
-    cdef State *state = &pool.state
+    cdef PoolState *state = &pool.state
     while edge_at(limits.edges, state.edge, state.delay) <= state.now:
         pool.used[limits.edges.counter[state.edge]] += limits.edges.change[state.edge]
         state.edge += 1

@@ -61,8 +61,8 @@ cdef int64_t remaining(Pool pool, int64_t counter, Limits limits) noexcept nogil
 
 cdef void reset(Pool pool, const int64_t[::1] capacity) noexcept nogil:
     """Make a pool empty."""
-    cdef State *state = &pool.state
-    memset(state, 0, sizeof(State))
+    cdef PoolState *state = &pool.state
+    memset(state, 0, sizeof(PoolState))
     state.next_end = state.due = state.quiet = state.soonest = NEVER
     state.served, state.serves = -AFTER_ALL, NEVER
     state.target = state.ghost = NOBODY
@@ -85,7 +85,7 @@ cdef void move_running(
 
 cdef void hold(Pool pool, int64_t job, int64_t expected, int64_t end, Jobs jobs) noexcept nogil:
     """Enter a running attempt, and take its request from what is free."""
-    cdef State *state = &pool.state
+    cdef PoolState *state = &pool.state
     cdef int64_t i = state.running
     take_or_return(pool, job, -1, jobs)
     while i > 0 and pool.run_expected[i - 1] > expected:
@@ -107,7 +107,7 @@ cdef void run_on(Pool pool, int64_t job, Jobs jobs, Observed observed) noexcept 
 
 cdef void release(Pool pool, Jobs jobs) noexcept nogil:
     """Free what has ended by now."""
-    cdef State *state = &pool.state
+    cdef PoolState *state = &pool.state
     cdef int64_t running = state.running, now = state.now, kept = 0, next_end = NEVER, i
     cdef int64_t first = 0  # of those that stay, and may not be in their place
     for i in range(running):
@@ -143,7 +143,7 @@ cdef void find_next_end(Pool pool) noexcept nogil:
 
 cdef void sum_free(Pool pool, Steps steps) noexcept nogil:
     """Let ``spare`` be what is free in all once the steps up to now are taken."""
-    cdef State *state = &pool.state
+    cdef PoolState *state = &pool.state
     if pool.by_nodes:
         sum_nodes(pool.places, steps, state.step, state.now, pool.spare)
     else:

@@ -14,7 +14,8 @@ from audit.kernels.scheduling.multifactor cimport book_end
 from audit.kernels.scheduling.nodes cimport BESIDE, add_nodes_ahead, is_kept, keep_home, keep_none
 from audit.kernels.scheduling.owners cimport charge_owner
 from audit.kernels.scheduling.pool cimport (
-    BOOKED, CHARGED, GAP, OUT_OF_ORDER, Pool, State, count, find_next_end, fits_ahead, fits_free,
+    BOOKED, CHARGED, GAP, OUT_OF_ORDER, Pool, PoolState, count, find_next_end, fits_ahead,
+    fits_free,
     may_start, move_running, see_ahead, take_or_return
 )
 from audit.kernels.scheduling.queue cimport begin, enqueue
@@ -34,7 +35,7 @@ cdef int64_t next_return(Pool pool) noexcept nogil:
 
 cdef void rejoin(Pool pool, Model model) noexcept nogil:
     """Let preempted attempts that are due join the queue again."""
-    cdef State *state = &pool.state
+    cdef PoolState *state = &pool.state
     cdef int64_t kept = 0, k
     for k in range(state.returning):
         if pool.return_at[k] <= state.now:
@@ -47,7 +48,7 @@ cdef void rejoin(Pool pool, Model model) noexcept nogil:
 
 cdef bint preempt(Pool pool, Model model) noexcept nogil:
     """Start queued attempts that fit if others give way; return whether there are any."""
-    cdef State *state = &pool.state
+    cdef PoolState *state = &pool.state
     cdef int64_t giving = what_gives_way(pool, model.jobs), i, job
     cdef bint some = False
     if pool.by_nodes and giving != 0:
@@ -153,7 +154,7 @@ cdef inline void count_ahead(Pool pool, int64_t r, int64_t sign, int64_t job) no
 
 cdef void give_way(Pool pool, int64_t job, Model model) noexcept nogil:
     """End a running attempt now; it may run again from its beginning, or never."""
-    cdef State *state = &pool.state
+    cdef PoolState *state = &pool.state
     cdef int64_t owner = model.jobs.owner[job], delay = model.jobs.preemption.delay[job], r = 0
     cdef double charge = model.jobs.charge[job]
     while pool.run_job[r] != job:

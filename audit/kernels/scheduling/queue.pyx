@@ -9,9 +9,10 @@ from audit.kernels.scheduling.instants cimport NEVER, floor_divide
 from audit.kernels.scheduling.model cimport WIDTHS, Jobs, Model, Order, Rules
 from audit.kernels.scheduling.multifactor cimport book_start, priority_of, rate_users, tick_of
 from audit.kernels.scheduling.nodes cimport Where, choose_nodes
-from audit.kernels.scheduling.owners cimport Account, Ledger, charge_owner, compare
+from audit.kernels.scheduling.owners cimport OwnerBalance, Ledger, charge_owner, compare
 from audit.kernels.scheduling.pool cimport (
-    BOOKED, CHARGED, GAP, HUGE, LOOSE, OUT_OF_ORDER, STALE, TIGHT, UNKNOWN, UNPLANNED, Pool, State,
+    BOOKED, CHARGED, GAP, HUGE, LOOSE, OUT_OF_ORDER, STALE, TIGHT, UNKNOWN, UNPLANNED, Pool,
+    PoolState,
     fits_free, hold, may_start
 )
 
@@ -23,7 +24,7 @@ cdef enum:
 
 cdef void enqueue(Pool pool, int64_t job, Jobs jobs, Rules rules) noexcept nogil:
     """Let an attempt join the queue at its rank."""
-    cdef State *state = &pool.state
+    cdef PoolState *state = &pool.state
     cdef int64_t i, moved
     cdef bint longer
     if state.waiting == 0:
@@ -67,7 +68,7 @@ cdef void place(Pool pool, int64_t i, int64_t job, Jobs jobs) noexcept nogil:
 
 cdef void leave(Pool pool, int64_t i) noexcept nogil:
     """Make place ``i`` of the queue a gap."""
-    cdef State *state = &pool.state
+    cdef PoolState *state = &pool.state
     cdef int64_t x, block = i >> pool.block_bits
     pool.queue_job[i] = GAP
     pool.queue_estimate[i] = HUGE
@@ -86,7 +87,7 @@ cdef bint begin(Pool pool, int64_t i, Jobs jobs, Where where) noexcept nogil:
 
     The attempt ``state.ghost`` leaves the queue without occupying anything.
     """
-    cdef State *state = &pool.state
+    cdef PoolState *state = &pool.state
     cdef int64_t job = pool.queue_job[i], end
     pool.begun[job] = state.now
     if pool.first_begun.shape[0] > 0 and pool.first_begun[job] == NEVER:
@@ -107,7 +108,7 @@ cdef bint begin(Pool pool, int64_t i, Jobs jobs, Where where) noexcept nogil:
 
 cdef void close_gaps(Pool pool) noexcept nogil:
     """Move the queued attempts to the front, in their order."""
-    cdef State *state = &pool.state
+    cdef PoolState *state = &pool.state
     cdef int64_t kept = 0, fresh = state.fresh, i
     for i in range(state.head, state.tail):
         if i == fresh:
@@ -175,7 +176,7 @@ cdef void arrange(Pool pool, Model model) noexcept nogil:
     Most of it stays in order from one pass to the next, except the latest arrivals. If these are
     few, they are inserted one by one; else the queue is sorted by owner, or merged.
     """
-    cdef State *state = &pool.state
+    cdef PoolState *state = &pool.state
     cdef Order order = model.rules.order
     cdef int64_t sorted_for, count, head, job, ordered = 1, first = 0, i
     if order == Order.RANK or state.waiting < 2:
@@ -251,7 +252,7 @@ cdef bint deal(Pool pool, int64_t count, Jobs jobs) noexcept nogil:
     An owner's attempts keep their order, which is that of their indices.
     """
     cdef int64_t owner, number = 0, next_place = 0, i, k
-    cdef Account *account
+    cdef OwnerBalance *account
     cdef bint sortable
     for i in range(count):
         owner = jobs.owner[pool.queue_job[pool.order[i]]]

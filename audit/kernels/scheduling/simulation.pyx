@@ -6,7 +6,7 @@ from audit.kernels.scheduling.instants cimport NEVER
 from audit.kernels.scheduling.loop cimport follow, open_books
 from audit.kernels.scheduling.model cimport Backfill, Model, Observed, by_owner
 from audit.kernels.scheduling.plans cimport foresee
-from audit.kernels.scheduling.pool cimport Pool, State, hold, reset, run_on
+from audit.kernels.scheduling.pool cimport Pool, PoolState, hold, reset, run_on
 from audit.kernels.scheduling.queue cimport enqueue
 
 
@@ -24,7 +24,7 @@ def replay(
         goes_on: whether earlier usage of the observed schedule counts.
         pool: with space for all attempts. Its ``begun`` gets the starts, NEVER: none.
     """
-    cdef State *state = &pool.state
+    cdef PoolState *state = &pool.state
     cdef int64_t attempts = pool.begun.shape[0], job
     with nogil:
         reset(pool, capacity)
@@ -67,7 +67,7 @@ def start_queue(
         target: stop when this attempt of the queue has started; NOBODY (−1): when all have.
         pool: with space for both.
     """
-    cdef State *state = &pool.state
+    cdef PoolState *state = &pool.state
     cdef int64_t i
     with nogil:
         reset(pool, capacity)

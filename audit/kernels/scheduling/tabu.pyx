@@ -1,7 +1,7 @@
 """A pool under conservative backfilling whose plan a tabu search optimises ([K] §4; SPEC §8, *TS*).
 
-A *slot* is a queued attempt with a planned start, by place in the queue. ``Slot.start`` is its
-start in the schedule being tried, ``Slot.best`` that in the best one so far. The profile of the
+A *slot* is a queued attempt with a planned start, by place in the queue. ``start`` is its
+start in the schedule being tried, ``best`` that in the best one so far. The profile of the
 pool goes with the former, that of the workspace with the latter.
 """
 
@@ -12,7 +12,7 @@ from audit.kernels.scheduling.instants cimport NEVER
 from audit.kernels.scheduling.loop cimport arrive, happen, next_instant, run_passes
 from audit.kernels.scheduling.model cimport Jobs, Model
 from audit.kernels.scheduling.plans cimport foresee
-from audit.kernels.scheduling.pool cimport GAP, UNPLANNED, Pool, State, reset
+from audit.kernels.scheduling.pool cimport GAP, UNPLANNED, Pool, PoolState, reset
 from audit.kernels.scheduling.profile cimport Profile, add_job, copy_profile, earlier, forget_past
 
 
@@ -20,7 +20,7 @@ cdef extern from *:
     const double MARGIN "1e-9"  # smaller weights are rounding, and decide nothing
 
 
-cdef struct Slot:
+cdef struct PlannedStart:
     int64_t job
     int64_t place  # in the queue
     int64_t start  # in the schedule being tried
@@ -35,7 +35,7 @@ cdef struct Measures:
     double fairness
 
 
-cdef struct Owner:
+cdef struct OwnerWait:
     int64_t seen  # number of its attempts that have ended or run
     int64_t waited  # by those
     double used  # resource·s, by ended attempts, and by estimate of running ones
@@ -46,7 +46,7 @@ cdef struct Owner:
 cdef class Workspace:
     """Working space of a search, and what it knows of owners."""
     cdef int64_t slot_number
-    cdef Slot[::1] slots
+    cdef PlannedStart[::1] slots
     cdef int64_t[::1] order  # of the slots, by their start in the best schedule
     cdef int64_t[::1] tabu  # the slots moved last, a ring as long as the tabu list
     cdef int64_t tabu_number
@@ -54,7 +54,7 @@ cdef class Workspace:
     cdef Profile profile  # of the best schedule
     cdef Measures best
     cdef Measures tried
-    cdef Owner[::1] owners
+    cdef OwnerWait[::1] owners
     cdef int64_t[::1] known  # the owners seen, including those of queued attempts
     cdef int64_t known_number
     cdef double[::1] nuwt  # of each of those
@@ -146,7 +146,7 @@ cdef class Pursuit:
 
 
 cdef bint _go_on(Pursuit self, const uint64_t[::1] words) noexcept nogil:
-    cdef State *state = &self.pool.state
+    cdef PoolState *state = &self.pool.state
     cdef int64_t since_search, first, instant
     cdef bint resumed, news
     while True:
@@ -196,7 +196,7 @@ cdef void account_owners(Pursuit self, Jobs jobs) noexcept nogil:
     """Add the attempts that have started or ended by now to their owners."""
     cdef int64_t now = self.pool.state.now, kept = 0, runs, job, begun, i
     cdef double expected
-    cdef Owner *owner
+    cdef OwnerWait *owner
     for i in range(self.arrived_number):
         job = self.arrived[i]
         runs = self.runs[i]
@@ -256,7 +256,7 @@ cdef void gather(Pool pool, Workspace space, Jobs jobs) noexcept nogil:
         job = pool.queue_job[i]
         if job == GAP or pool.plan[i] == UNPLANNED or pool.plan[i] == NEVER:
             continue
-        space.slots[number] = Slot(
+        space.slots[number] = PlannedStart(
             job=job, place=i, start=pool.plan[i], best=pool.plan[i], tabu=0
         )
         space.order[number] = number
@@ -302,7 +302,7 @@ cdef Measures measure(Workspace space, Jobs jobs) noexcept nogil:
     """
     cdef int64_t waited = 0, ran = 0, job, wait, estimate, i, k
     cdef double slowdown = 0.0, mean = 0.0, spread = 0.0, off
-    cdef Owner *owner
+    cdef OwnerWait *owner
     for k in range(space.known_number):
         owner = &space.owners[space.known[k]]
         owner.waits = owner.waited
@@ -371,7 +371,7 @@ cdef bint tighten(Pool pool, Workspace space, int64_t leaving, Jobs jobs) noexce
     """
     cdef int64_t now = pool.state.now, start, i
     cdef bint moved = False
-    cdef Slot *slot
+    cdef PlannedStart *slot
     for i in range(space.slot_number):
         slot = &space.slots[space.order[i]]
         if space.order[i] == leaving or slot.start <= now:
@@ -390,7 +390,7 @@ cdef bint try_out(Pool pool, Workspace space, int64_t k, Jobs jobs) noexcept nog
 
     Return whether this makes another schedule.
     """
-    cdef Slot *slot = &space.slots[k]
+    cdef PlannedStart *slot = &space.slots[k]
     cdef int64_t planned = slot.start
     cdef bint moved
     add_plan(pool, slot.job, planned, 1, jobs)

@@ -377,7 +377,7 @@ cdef inline bint _adds(Walk walk, int64_t c, int64_t first, int64_t now) noexcep
     )
 
 
-cdef inline int64_t _living_before(Line line, int64_t c, int64_t i) noexcept nogil:
+cdef inline int64_t _living_before(Waitlist line, int64_t c, int64_t i) noexcept nogil:
     """Return how many live attempts of a class are ahead of ``i``."""
     if i == NEVER:
         return line.live[c]

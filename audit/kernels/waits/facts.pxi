@@ -229,9 +229,7 @@ cdef inline void count_planned(
         counting.planned[counter] += <double> amount * (start + rules.length[i])
 
 
-cdef inline void count_claims(
-    Ruled rules, Counting counting, int64_t i, int64_t count
-) noexcept nogil:
+cdef inline void count_claims(Ruled rules, Counting counting, int64_t i, int64_t count) noexcept nogil:
     """Count claims of attempts equal to ``i``."""
     cdef Py_ssize_t rule
     cdef int64_t counter, adds

@@ -176,7 +176,7 @@ cdef Py_ssize_t lacking_on(Machines nodes, Floor floor, int64_t i) noexcept nogi
     return floor.resources + 1
 
 
-cdef void move_on(Machines nodes, Floor floor, State state, int64_t i, int64_t sign) noexcept nogil:
+cdef void move_on(Machines nodes, Floor floor, PoolAt state, int64_t i, int64_t sign) noexcept nogil:
     """Take what attempt ``i`` uses from its nodes, or return it.
 
     Writes what that is by kind, of nodes that are available.
@@ -195,7 +195,7 @@ cdef void move_on(Machines nodes, Floor floor, State state, int64_t i, int64_t s
 
 
 cdef inline void move_at(
-    Machines nodes, Floor floor, State state, Py_ssize_t place, int64_t sign
+    Machines nodes, Floor floor, PoolAt state, Py_ssize_t place, int64_t sign
 ) noexcept nogil:
     """Add what an attempt uses at one of its places to what is moved by kind."""
     cdef Py_ssize_t x, s
@@ -205,7 +205,7 @@ cdef inline void move_at(
 
 
 cdef int64_t set_down(
-    Machines nodes, Floor floor, State state, int64_t node, int64_t change
+    Machines nodes, Floor floor, PoolAt state, int64_t node, int64_t change
 ) noexcept nogil:
     """Count one reason more (1) or less (−1) for which a node is unavailable.
 
@@ -423,7 +423,7 @@ cdef void take_claim(Floor floor, Py_ssize_t k) noexcept nogil:
 
 
 cdef bint reserve_on(
-    Waits log, Machines nodes, Floor floor, Plan plan, int64_t i, int64_t now
+    Waits log, Machines nodes, Floor floor, WalkPlan plan, int64_t i, int64_t now
 ) noexcept nogil:
     """Reserve the earliest start at which attempt ``i`` fits for its estimate; return whether it does."""
     cdef Py_ssize_t k, edge = 0, r = plan.reservations

@@ -28,7 +28,7 @@ cdef enum:
 
 
 @cython.final
-cdef class Line:
+cdef class Waitlist:
     """Everything that waits."""
 
     cdef bint as_came  # whether the order is that of ``came``
@@ -211,7 +211,7 @@ def _by_came(Waits log, members, firsts):
     return places, came[attempt[order]]
 
 
-cdef void _set_least(Line line, int64_t c, int64_t seat, int64_t estimate) noexcept nogil:
+cdef void _set_least(Waitlist line, int64_t c, int64_t seat, int64_t estimate) noexcept nogil:
     """Write the estimate of the live block at a seat; NEVER: there is none."""
     cdef int64_t base = line.first_leaf[c], k = seat - line.first_seat[c] + line.leaves[c], value
     line.least[base + k] = estimate
@@ -224,7 +224,7 @@ cdef void _set_least(Line line, int64_t c, int64_t seat, int64_t estimate) noexc
         k >>= 1
 
 
-cdef int64_t next_live(Line line, int64_t c, int64_t seat, int64_t longest) noexcept nogil:
+cdef int64_t next_live(Waitlist line, int64_t c, int64_t seat, int64_t longest) noexcept nogil:
     """Return the first seat from one on with a live block of at most this estimate; NOBODY: none."""
     cdef int64_t base = line.first_leaf[c], leaves = line.leaves[c]
     cdef int64_t k = seat - line.first_seat[c] + leaves
@@ -243,12 +243,12 @@ cdef int64_t next_live(Line line, int64_t c, int64_t seat, int64_t longest) noex
     return NOBODY
 
 
-cdef inline int64_t seat_from(Line line, int64_t c, int64_t i) noexcept nogil:
+cdef inline int64_t seat_from(Waitlist line, int64_t c, int64_t i) noexcept nogil:
     """Return the first seat of a class that is not before attempt ``i``."""
     return first_above(line.seated, line.first_seat[c], line.first_seat[c + 1], i - 1)
 
 
-cdef void _set_live(Waits log, Line line, int64_t slot, int64_t sign) noexcept nogil:
+cdef void _set_live(Waits log, Waitlist line, int64_t slot, int64_t sign) noexcept nogil:
     """Let a block live (1), or no longer (−1)."""
     cdef int64_t c = line.of[slot], seat = line.seat[line.first[slot]]
     line.live[c] += sign * line.number[slot]
@@ -266,7 +266,7 @@ cdef void _set_live(Waits log, Line line, int64_t slot, int64_t sign) noexcept n
             line.first_live[c] = next_live(line, c, seat, NEVER)
 
 
-cdef void enter(Line line, int64_t slot) noexcept nogil:
+cdef void enter(Waitlist line, int64_t slot) noexcept nogil:
     """Put a block in its place among all that are not held."""
     cdef int64_t back = line.back_slot, front = line.front_slot, next_slot = NOBODY
     while back != NOBODY and line.first[back] > line.first[slot]:
@@ -286,7 +286,7 @@ cdef void enter(Line line, int64_t slot) noexcept nogil:
         line.ahead[next_slot] = slot
 
 
-cdef void quit(Line line, int64_t slot) noexcept nogil:
+cdef void quit(Waitlist line, int64_t slot) noexcept nogil:
     """Take a block out of all that are not held."""
     cdef int64_t ahead = line.ahead[slot], behind = line.behind[slot]
     if ahead == NOBODY:
@@ -299,7 +299,7 @@ cdef void quit(Line line, int64_t slot) noexcept nogil:
         line.ahead[behind] = ahead
 
 
-cdef void _link(Waits log, Line line, int64_t slot) noexcept nogil:
+cdef void _link(Waits log, Waitlist line, int64_t slot) noexcept nogil:
     """Add a block to those of its class and group."""
     cdef int64_t c = line.of[slot], i = line.first[slot], g = line.group[i], user = log.user[i]
     cdef int64_t before = line.tail[c], after = NOBODY, front = line.head[c]
@@ -326,7 +326,7 @@ cdef void _link(Waits log, Line line, int64_t slot) noexcept nogil:
         line.waiting[g] += 1
 
 
-cdef void _unlink(Waits log, Line line, int64_t slot) noexcept nogil:
+cdef void _unlink(Waits log, Waitlist line, int64_t slot) noexcept nogil:
     """Remove a block from those of its class and group."""
     cdef int64_t c = line.of[slot], i = line.first[slot], g = line.group[i], user = log.user[i]
     cdef int64_t before = line.before[slot], after = line.after[slot], moved
@@ -352,7 +352,7 @@ cdef void _unlink(Waits log, Line line, int64_t slot) noexcept nogil:
             line.busy_at[moved] = line.busy_at[g]
 
 
-cdef void _link_lapsed(Line line, int64_t user, int64_t slot) noexcept nogil:
+cdef void _link_lapsed(Waitlist line, int64_t user, int64_t slot) noexcept nogil:
     """Add a block to those of its user that lapsed."""
     cdef int64_t before = line.last_lapsed[user], after = NOBODY
     while before != NOBODY and line.first[before] > line.first[slot]:
@@ -368,7 +368,7 @@ cdef void _link_lapsed(Line line, int64_t user, int64_t slot) noexcept nogil:
         line.lapsed_before[after] = slot
 
 
-cdef void _unlink_lapsed(Line line, int64_t user, int64_t slot) noexcept nogil:
+cdef void _unlink_lapsed(Waitlist line, int64_t user, int64_t slot) noexcept nogil:
     cdef int64_t before = line.lapsed_before[slot], after = line.lapsed_after[slot]
     if before == NOBODY:
         line.first_lapsed[user] = after
@@ -380,7 +380,7 @@ cdef void _unlink_lapsed(Line line, int64_t user, int64_t slot) noexcept nogil:
         line.lapsed_before[after] = before
 
 
-cdef void join(Waits log, Line line, Shares shares, State state, int64_t slot) noexcept nogil:
+cdef void join(Waits log, Waitlist line, Holders shares, PoolAt state, int64_t slot) noexcept nogil:
     """Add a block to its class; from now on its class's sums count for it."""
     cdef int64_t c = line.of[slot], user = log.user[line.first[slot]]
     if line.head[c] == NOBODY:
@@ -402,7 +402,7 @@ cdef void join(Waits log, Line line, Shares shares, State state, int64_t slot) n
     settle(log, line, shares, state, slot, -1, line.sums[slot], line.parts[slot])
 
 
-cdef void part(Waits log, Line line, Shares shares, State state, int64_t slot) noexcept nogil:
+cdef void part(Waits log, Waitlist line, Holders shares, PoolAt state, int64_t slot) noexcept nogil:
     """Remove a block from its class; what its class's sums tell is added to its own."""
     cdef int64_t c = line.of[slot], user = log.user[line.first[slot]]
     settle(log, line, shares, state, slot, 1, line.sums[slot], line.parts[slot])
@@ -419,7 +419,7 @@ cdef void part(Waits log, Line line, Shares shares, State state, int64_t slot) n
 
 
 cdef void settle(
-    Waits log, Line line, Shares shares, State state, int64_t slot, int64_t sign,
+    Waits log, Waitlist line, Holders shares, PoolAt state, int64_t slot, int64_t sign,
     int64_t[::1] sums, double[::1] parts
 ) noexcept nogil:
     """Add the sums of its class to those of a block, or subtract them (−1)."""
@@ -446,7 +446,7 @@ cdef void settle(
     share_of(log, line, shares, state, slot, sign, parts)
 
 
-cdef void lapse(Waits log, Line line, Shares shares, State state, int64_t slot) noexcept nogil:
+cdef void lapse(Waits log, Waitlist line, Holders shares, PoolAt state, int64_t slot) noexcept nogil:
     """Let a block lapse."""
     part(log, line, shares, state, slot)
     line.has_lapsed[slot] = 1
@@ -454,7 +454,7 @@ cdef void lapse(Waits log, Line line, Shares shares, State state, int64_t slot) 
 
 
 cdef int64_t split(
-    Waits log, Line line, Shares shares, State state, int64_t slot, int64_t count
+    Waits log, Waitlist line, Holders shares, PoolAt state, int64_t slot, int64_t count
 ) noexcept nogil:
     """Split the first ``count`` members that wait from a live block; return their slot."""
     cdef int64_t made, k, member = line.front[slot], c = line.of[slot]

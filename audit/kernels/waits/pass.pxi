@@ -64,13 +64,13 @@ cdef void _note_room(Sweep s, int64_t now) noexcept nogil:
             s.line.free_span[c] = s.made.room.count - 1
 
 
-cdef inline void _add_behind(Line line, int64_t c, int64_t i, int64_t time) noexcept nogil:
+cdef inline void _add_behind(Waitlist line, int64_t c, int64_t i, int64_t time) noexcept nogil:
     """Add time in which a class fits, but not in what claims left, from attempt ``i`` on."""
     add_at(line.beyond, line.first_seat[c], line.first_seat[c + 1], seat_from(line, c, i), time)
 
 
 cdef inline void _add_for(
-    Line line, int64_t[::1] tree, int64_t g, int64_t i, int64_t time
+    Waitlist line, int64_t[::1] tree, int64_t g, int64_t i, int64_t time
 ) noexcept nogil:
     """Add time for a group from attempt ``i`` on."""
     cdef int64_t begin = line.first_place[g], end = line.first_place[g + 1]

@@ -10,7 +10,7 @@ cdef extern from *:
 
 
 @cython.final
-cdef class Plan:
+cdef class WalkPlan:
     """The plan of one walk at t. Edges are kept only while there are reservations."""
 
     cdef int64_t now
@@ -51,7 +51,7 @@ cdef class Plan:
         self.found_at = NEVER
 
 
-cdef inline void begin_plan(Plan plan, const int64_t[::1] free, int64_t now) noexcept nogil:
+cdef inline void begin_plan(WalkPlan plan, const int64_t[::1] free, int64_t now) noexcept nogil:
     cdef Py_ssize_t x
     plan.now = now
     plan.edges = plan.claims = plan.reservations = 0
@@ -60,7 +60,7 @@ cdef inline void begin_plan(Plan plan, const int64_t[::1] free, int64_t now) noe
 
 
 cdef inline void expect_end(
-    Plan plan, const int64_t[:, ::1] use, int64_t i, int64_t due, int64_t sign
+    WalkPlan plan, const int64_t[:, ::1] use, int64_t i, int64_t due, int64_t sign
 ) noexcept nogil:
     """Note that attempt ``i`` runs (1), or no longer (−1)."""
     cdef Py_ssize_t x, k
@@ -71,7 +71,7 @@ cdef inline void expect_end(
             k += k & -k
 
 
-cdef inline bint fits_left(const int64_t[:, ::1] request, int64_t i, Plan plan) noexcept nogil:
+cdef inline bint fits_left(const int64_t[:, ::1] request, int64_t i, WalkPlan plan) noexcept nogil:
     """Return whether a request, column ``i``, fits in what is left."""
     cdef Py_ssize_t x
     for x in range(request.shape[0]):
@@ -81,7 +81,7 @@ cdef inline bint fits_left(const int64_t[:, ::1] request, int64_t i, Plan plan) 
 
 
 cdef inline bint _fits_edge(
-    Plan plan, const int64_t[:, ::1] request, int64_t i, Py_ssize_t edge, Py_ssize_t due
+    WalkPlan plan, const int64_t[:, ::1] request, int64_t i, Py_ssize_t edge, Py_ssize_t due
 ) noexcept nogil:
     """Return whether a request fits with the moves of an edge and what is due at another."""
     cdef Py_ssize_t x
@@ -93,7 +93,7 @@ cdef inline bint _fits_edge(
     return True
 
 
-cdef int64_t longest(Plan plan, const int64_t[:, ::1] request, int64_t i) noexcept nogil:
+cdef int64_t longest(WalkPlan plan, const int64_t[:, ::1] request, int64_t i) noexcept nogil:
     """Return the longest estimate with which a request that fits in what is left may start now."""
     cdef Py_ssize_t edge
     for edge in range(plan.edges):
@@ -103,7 +103,7 @@ cdef int64_t longest(Plan plan, const int64_t[:, ::1] request, int64_t i) noexce
 
 
 cdef int64_t claimable(
-    Plan plan, const int64_t[:, ::1] request, int64_t i, int64_t estimate, int64_t count
+    WalkPlan plan, const int64_t[:, ::1] request, int64_t i, int64_t estimate, int64_t count
 ) noexcept nogil:
     """Return how many of ``count`` equal requests, of which one may start, may start now."""
     cdef Py_ssize_t x, edge
@@ -120,7 +120,7 @@ cdef int64_t claimable(
 
 
 cdef void claim(
-    Plan plan, const int64_t[:, ::1] request, int64_t i, int64_t estimate, int64_t count,
+    WalkPlan plan, const int64_t[:, ::1] request, int64_t i, int64_t estimate, int64_t count,
     int64_t last, int64_t user, const int64_t[::1] expected
 ) noexcept nogil:
     """Let equal requests take what they need for [now, now + estimate)."""
@@ -135,7 +135,7 @@ cdef void claim(
 
 
 cdef void _return_claim(
-    Plan plan, const int64_t[:, ::1] request, Py_ssize_t k, const int64_t[::1] expected
+    WalkPlan plan, const int64_t[:, ::1] request, Py_ssize_t k, const int64_t[::1] expected
 ) noexcept nogil:
     """Let claim ``k`` return what it took when it is expected to end."""
     cdef Py_ssize_t x, edge, begin = _edge_at(plan, plan.now + plan.claim_length[k], expected)
@@ -145,7 +145,8 @@ cdef void _return_claim(
 
 
 cdef bint reserve(
-    Plan plan, const int64_t[:, ::1] request, int64_t i, int64_t estimate, const int64_t[::1] expected
+    WalkPlan plan, const int64_t[:, ::1] request, int64_t i, int64_t estimate,
+    const int64_t[::1] expected
 ) noexcept nogil:
     """Reserve the earliest start at which a request fits for its estimate; return whether it ever does."""
     cdef Py_ssize_t x, edge, begin, end, k
@@ -170,7 +171,8 @@ cdef bint reserve(
 
 
 cdef int64_t _earliest(
-    Plan plan, const int64_t[:, ::1] request, int64_t i, int64_t estimate, const int64_t[::1] expected
+    WalkPlan plan, const int64_t[:, ::1] request, int64_t i, int64_t estimate,
+    const int64_t[::1] expected
 ) noexcept nogil:
     """Return the earliest start at which a request fits for its estimate; NEVER: it never does."""
     cdef Py_ssize_t edge = 0, later
@@ -198,7 +200,8 @@ cdef int64_t _earliest(
 
 
 cdef int64_t _first_due(
-    Plan plan, const int64_t[:, ::1] request, int64_t i, Py_ssize_t edge, const int64_t[::1] expected
+    WalkPlan plan, const int64_t[:, ::1] request, int64_t i, Py_ssize_t edge,
+    const int64_t[::1] expected
 ) noexcept nogil:
     """Return the first expected end by which enough is due, with the moves of an edge."""
     cdef Py_ssize_t place = 0, step = plan.top, width = plan.ends.shape[1], x
@@ -226,7 +229,7 @@ cdef int64_t _first_due(
     return plan.found_at
 
 
-cdef Py_ssize_t _edge_at(Plan plan, int64_t time, const int64_t[::1] expected) noexcept nogil:
+cdef Py_ssize_t _edge_at(WalkPlan plan, int64_t time, const int64_t[::1] expected) noexcept nogil:
     """Return the place of the edge at a time, which is added if there is none."""
     cdef Py_ssize_t edge = plan.edges, x, place
     cdef int64_t total

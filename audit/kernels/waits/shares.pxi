@@ -7,7 +7,7 @@
 
 
 @cython.final
-cdef class Shares:
+cdef class Holders:
     """Sums of what runs, by class and group."""
 
     cdef double[:, ::1] weight  # resources × classes: ∫ 1 ÷ use while this is the short resource
@@ -23,7 +23,7 @@ cdef class Shares:
     cdef Machines nodes
     cdef Floor floor  # with nodes, what runs is summed anew
 
-    def __cinit__(self, Waits log, Machines nodes, Floor floor, Line line, Py_ssize_t users):
+    def __cinit__(self, Waits log, Machines nodes, Floor floor, Waitlist line, Py_ssize_t users):
         """Let nothing run."""
         cdef Py_ssize_t n = log.request.shape[1], resources = log.request.shape[0]
         cdef Py_ssize_t groups = line.class_of.shape[0]
@@ -40,7 +40,7 @@ cdef class Shares:
         self.nodes, self.floor = nodes, floor
 
 
-cdef inline void forget(Shares shares, int64_t c) noexcept nogil:
+cdef inline void forget(Holders shares, int64_t c) noexcept nogil:
     """Begin the sums of a class anew: only differences matter, and small sums round least."""
     cdef Py_ssize_t x
     shares.ahead_of_all[c] = 0.0
@@ -49,7 +49,8 @@ cdef inline void forget(Shares shares, int64_t c) noexcept nogil:
 
 
 cdef void share_of(
-    Waits log, Line line, Shares shares, State state, int64_t slot, int64_t sign, double[::1] parts
+    Waits log, Waitlist line, Holders shares, PoolAt state, int64_t slot, int64_t sign,
+    double[::1] parts
 ) noexcept nogil:
     """Add the seconds of a block behind its own user's and behind earlier attempts, or subtract them."""
     cdef int64_t c = line.of[slot], i = line.first[slot], g = line.group[i], user = log.user[i]
@@ -71,7 +72,7 @@ cdef void share_of(
 
 
 cdef int64_t others_ahead(
-    Waits log, Line line, Shares shares, Py_ssize_t x, int64_t c, int64_t i
+    Waits log, Waitlist line, Holders shares, Py_ssize_t x, int64_t c, int64_t i
 ) noexcept nogil:
     """Return what attempts of others that are ahead of ``i`` use of a resource of its class."""
     cdef int64_t user = log.user[i], total = 0, k, n = log.user.shape[0], node
@@ -93,7 +94,9 @@ cdef int64_t others_ahead(
     return total
 
 
-cdef void change_shares(Waits log, Line line, Shares shares, State state, int64_t i) noexcept nogil:
+cdef void change_shares(
+    Waits log, Waitlist line, Holders shares, PoolAt state, int64_t i
+) noexcept nogil:
     """Note that attempt ``i`` starts or ends, by what it moves."""
     cdef Py_ssize_t x, k, n = log.user.shape[0]
     cdef int64_t c, g, user = log.user[i]
@@ -136,9 +139,7 @@ cdef inline void _add_before(
     add_at(tree, begin, end, first_above(came, begin, end, at), change)
 
 
-cdef inline double _weighted(
-    Shares shares, State state, int64_t c, int64_t kind
-) noexcept nogil:
+cdef inline double _weighted(Holders shares, PoolAt state, int64_t c, int64_t kind) noexcept nogil:
     cdef Py_ssize_t x
     cdef double change = 0.0
     for x in range(shares.weight.shape[0]):

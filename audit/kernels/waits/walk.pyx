@@ -30,7 +30,7 @@ include "plan.pxi"
 
 
 @cython.final
-cdef class State:
+cdef class PoolAt:
     """The pool at an instant."""
 
     cdef int64_t now
@@ -57,7 +57,7 @@ cdef class State:
 
 
 cdef Py_ssize_t short_of(
-    const int64_t[:, ::1] request, Py_ssize_t k, int64_t kind, State state
+    const int64_t[:, ::1] request, Py_ssize_t k, int64_t kind, PoolAt state
 ) noexcept nogil:
     """Return the first resource that lacks most of its capacity; FITS; or EXCEEDS.
 
@@ -168,7 +168,8 @@ cdef class Walk:
     cdef int64_t traced  # NOBODY: no attempt
 
     def __cinit__(
-        self, Waits log, Line line, Py_ssize_t users, Py_ssize_t most, int64_t depth, bint strict,
+        self, Waits log, Waitlist line, Py_ssize_t users, Py_ssize_t most, int64_t depth,
+        bint strict,
         bint all
     ):
         """Decide nothing yet."""
@@ -218,11 +219,11 @@ cdef class Sweep:
     cdef Ruled rules
     cdef Machines nodes
     cdef Floor floor
-    cdef State state
+    cdef PoolAt state
     cdef Counting counting
-    cdef Line line
-    cdef Shares shares
-    cdef Plan plan
+    cdef Waitlist line
+    cdef Holders shares
+    cdef WalkPlan plan
     cdef Walk walk
     cdef Bookings made
     cdef Idle idle  # None: waits are booked
@@ -285,13 +286,14 @@ cdef Sweep _sweep_of(
 ):
     cdef Py_ssize_t users = int(np.max(log.user, initial=UNKNOWN)) + 1
     cdef Py_ssize_t count = rules.most.shape[0] + rules.first_span.shape[0] - 1 + rules.recorded
-    cdef Line line = Line(log, nodes, users, most, count, lapse_s)
+    cdef Waitlist line = Waitlist(log, nodes, users, most, count, lapse_s)
     cdef Floor floor = Floor(nodes, log.by_end.shape[0], most, depth)
-    cdef Shares shares = Shares(log, nodes, floor, line, users)
+    cdef Holders shares = Holders(log, nodes, floor, line, users)
     cdef Py_ssize_t sums = 0 if floor.on else capacity.shape[0]
     return Sweep(
-        log, course, rules, nodes, floor, State(capacity, users, course.first_outage), Counting(rules), line, shares,
-        Plan(sums, log.expected.shape[0], most, depth),
+        log, course, rules, nodes, floor, PoolAt(capacity, users, course.first_outage),
+        Counting(rules), line, shares,
+        WalkPlan(sums, log.expected.shape[0], most, depth),
         Walk(log, line, users, most, depth, strict, count > 0), made, idle, np.zeros(log.user.shape[0], np.int64)
     )
 

@@ -156,7 +156,6 @@ def scene(queue: Queued, pool: Pool, rules: InForce, known: LogFacts, *, outage_
     parts = int(home.max(initial=1)).bit_length()
     holds = known.holds
     lasts = np.flatnonzero((holds.begin < holds.end) & np.isin(holds.row, waiting))
-
     course = partial(
         kernels.Course,
         begin=known.begin,
@@ -172,10 +171,10 @@ def scene(queue: Queued, pool: Pool, rules: InForce, known: LogFacts, *, outage_
     )
     ruled = kernels.Ruled(**rules._asdict())
     most = _most(arrival[waiting], leave[waiting], queue.column("start_time")[log_starters(queue)])
-    every_part, none = np.arange(parts + 1), np.zeros(0, np.int64)
-    before_outages = course(first_outage=0 * every_part, outage_from=none, outage_to=none)
-    given = (log, before_outages, ruled, nodes, capacity, most)
-    part, begin, end, waited = kernels.find_idle(*given, parts).T
+    none, every_part = np.zeros(0, np.int64), np.arange(parts + 1)
+    no_outages = course(first_outage=0 * every_part, outage_from=none, outage_to=none)
+    idle = kernels.find_idle(log, no_outages, ruled, nodes, capacity, most, parts)
+    part, begin, end, waited = idle.T
     long = np.flatnonzero((end - begin >= outage_s) & (waited >= outage_s))
     long = long[np.lexsort((begin[long], part[long]))]
     outages = np.stack([begin[long], end[long], waited[long], part[long]])
