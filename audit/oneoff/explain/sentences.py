@@ -45,12 +45,19 @@ def lead(story: Story) -> str:
     text = f"{waited}; for {wording.percent(causes[most.column] / wait)} of that time "
     text += f"{clause(story, most)}."
     if causes["cause_rule_s"]:
-        text += (
-            f" Of the {wording.duration(causes['cause_rule_s'])} under rules, enough was free for "
-            f"{wording.duration(story.account.rule_free_s)}; otherwise it could not have started "
-            "anyway."
-        )
+        text += f" {_under_rules(causes['cause_rule_s'], story.account.rule_free_s)}"
     return text
+
+
+def _under_rules(forbidden_s: float, free_s: float) -> str:
+    """Return for how much of the time under rules enough was free."""
+    under, free = wording.duration(forbidden_s), wording.duration(free_s)
+    never = "it could not have started anyway"
+    if free == under:
+        return f"During the {under} under rules, enough was free."
+    if not free_s:
+        return f"During the {under} under rules, {never}."
+    return f"Of the {under} under rules, enough was free for {free}; otherwise {never}."
 
 
 def sentences(story: Story) -> list[str]:

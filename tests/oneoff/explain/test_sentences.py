@@ -41,7 +41,15 @@ def test_a_rule_leads_with_its_name_and_what_would_have_fitted() -> None:
     limited = POOL._replace(limits=(Limit(most=1, per="user"),))
     lead = sentences.lead(scenes.story("3", limited))
     assert "did not allow it to start (limit of 1 running job per user)." in lead
-    assert "Of the 1 min 30 s under rules, enough was free for 0 s" in lead
+    assert lead.endswith("During the 1 min 30 s under rules, it could not have started anyway.")
+    of = story().account
+    causes = dict.fromkeys(of.causes, 0.0) | {"cause_rule_s": 90.0}
+    for free_s, says in (
+        (30.0, "Of the 1 min 30 s under rules, enough was free for 30 s; otherwise it could not"),
+        (90.0, "During the 1 min 30 s under rules, enough was free."),
+    ):
+        made = story(account=replace(of, causes=causes, rule_free_s=free_s))
+        assert says in sentences.lead(made)
 
 
 def test_lines_say_when_how_long_and_why() -> None:
