@@ -237,18 +237,21 @@ class Given:
     )
 
     def conduct(self, key: str, plan: Callable[[ClusterLog, Draws], StudyPlan]) -> None:
-        """Make a study and print its files."""
+        """Make a study, and print its result and its files."""
         from audit.oneoff.study import StudyTarget, conduct
 
         prepare(self.out)
         with at_work() as progress:
             session = self.site.session(self.request, progress)
             target = StudyTarget(self.out, self.db, self.threads)
+            found: list[str] = []
             files = conduct(
-                session, key, target, plan, lambda text: progress.say(f"warning: {text}")
+                *(session, key, target, plan),
+                warned=lambda text: progress.say(f"warning: {text}"),
+                found=found.append,
             )
-        for file in files:
-            show(file)
+        for line in (*found, *files):
+            show(line)
 
 
 OfStudy: TypeAlias = Annotated[Given, opt.OptionGroup.of(opt.grouped(Given))]

@@ -72,10 +72,13 @@ def conduct(
     target: StudyTarget,
     plan: Callable[[ClusterLog, Draws], StudyPlan],
     warned: Callable[[str], None] = lambda text: None,
+    found: Callable[[str], None] = lambda text: None,
 ) -> tuple[Path, ...]:
     """Make a study of logs; return its files, the page first and the database last.
 
-    ``key`` names the study and its files; the attempts determine the seed of the resamples.
+    Args:
+        key: names the study and its files; the attempts determine the seed of the resamples.
+        warned, found: called with each warning, and with the result in a sentence or two.
 
     Raises:
         AuditError: see ``audit.errors``.
@@ -109,6 +112,7 @@ def conduct(
         on_progress("making the page", 1, 1)
     for file in files:
         privacy.share(file, with_group=config.output.shared_with_group)
+    found(result.page.lead)
     return (*files, database)
 
 

@@ -182,7 +182,11 @@ def test_the_next_step_names_the_database_and_the_configuration(run: Run, tmp_pa
     assert usual.endswith("'fairaudit explain JOB' shows why a job waited\n")
     other = run("audit", "a.swf", *QUICK, "--out", "my report").stderr
     assert "'fairaudit explain JOB --db 'my report/audit.duckdb'' shows" in other
-    assert "next:" not in run("fit-policy", "a.swf").stderr
+    fitted = run("fit-policy", "a.swf")
+    assert "next:" not in fitted.stderr
+    result, page, *_ = fitted.stdout.splitlines()  # a user need not open the page to know it
+    assert result.startswith("The policy is fcfs-easy, which agrees with 100 % of the starts")
+    assert page.endswith("fit-policy.html")
     found = run("fit-policy", "a.swf", "--write", "found.toml").stderr
     assert found.endswith("'fairaudit audit LOG --config found.toml' audits with what was found\n")
 

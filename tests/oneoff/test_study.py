@@ -272,8 +272,9 @@ def test_the_command(
         main()
     assert ended.value.code == 0
     said = capsys.readouterr()
-    assert said.out.splitlines()[0] == str(out / "grid.html")
-    assert said.out.splitlines()[-1] == str(out / "grid.duckdb")
+    result, page, *_, database = said.out.splitlines()
+    assert "Of the 7 conclusions of [S], 2 do not hold" in result
+    assert (page, database) == (str(out / "grid.html"), str(out / "grid.duckdb"))
     assert "capacity of pool 'all'" in said.err
     assert content(out) == content(whole)
     monkeypatch.setattr("sys.argv", ["fairaudit", *given, "--widest", "100"])
