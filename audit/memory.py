@@ -17,7 +17,7 @@ from audit.errors import AuditError
 BASE_BYTES: Final = 400 << 20
 """Memory at the peak of a run of few jobs: Python, the libraries, and charts."""
 BYTES_PER_ATTEMPT: Final = 1_600
-"""Further memory for each attempt that is computed at once (docs/scale.md, "Memory")."""
+"""Further memory for each attempt that is computed at once, in deep queues (docs/scale.md)."""
 
 _LEAST_BYTES: Final = 256 << 20
 _LEAST_ADDRESSES: Final = 1_800_000_000

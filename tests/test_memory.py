@@ -151,7 +151,8 @@ def test_doctor_compares_the_need_of_the_largest_cluster_with_what_there_is(
 
 
 def test_the_estimate_is_no_less_than_what_was_measured() -> None:
-    """The peaks of docs/scale.md, in MiB."""
-    measured = {200_000: 673, 1_000_000: 1_642}
-    for attempts, peak in measured.items():
-        assert peak <= memory.needed(attempts) / MIB <= 1.2 * peak
+    """The peaks of docs/scale.md, in MiB: deep queues need most, and hardly less than estimated."""
+    shallow, deep = {200_000: 477, 1_000_000: 771}, {450_000: 960}
+    for attempts, peak in (shallow | deep).items():
+        assert peak <= memory.needed(attempts) / MIB
+    assert all(memory.needed(attempts) / MIB <= 1.2 * peak for attempts, peak in deep.items())
