@@ -25,7 +25,7 @@ from audit.pipeline.opening import ClusterLog, pools
 from audit.report import wording
 from audit.report.study.cells import StudyCell, studied
 from audit.scenario.ownership import EQUAL_SHARES
-from audit.scenario.scenario import Scenario, ScenarioChange, changed, require_known
+from audit.scenario.scenario import Scenario, ScenarioChange, all_changed, require_known
 from audit.scenario.whatif import comparison, options
 from audit.scenario.whatif.comparison import MOST_MISSED, NOT_AGREEING, NOT_REPRODUCED
 
@@ -52,14 +52,20 @@ def plan(
 
     def of(log: ClusterLog, draws: Draws) -> StudyPlan:
         configured = fairshare.of_site(log.cluster, folder)
-        pairs = []
         stated = log.setting.facts
         log = in_force(log, folder=folder, only=None if only is None else (only,), fit=fit)
-        for pool in pools(log, only):
-            today = scenario(log.described, log.setting, pool, change, configured)
-            holding = log.setting.shown_of(pool.name).holding
-            known = replayed_agreement(today, holding)
-            pairs.append(_Pair(today, changed(today, change), known))
+        todays = [
+            scenario(log.described, log.setting, pool, change, configured)
+            for pool in pools(log, only)
+        ]
+        pairs = [
+            _Pair(
+                today,
+                after,
+                replayed_agreement(today, log.setting.shown_of(today.pool.name).holding),
+            )
+            for today, after in zip(todays, all_changed(todays, change), strict=True)
+        ]
         cells = [
             StudyCell(
                 f"{pair.today.pool.name}: {name}",
@@ -76,7 +82,7 @@ def plan(
                 if change.half_life_s is not None:
                     one = one._replace(decay_today=decay_today(configured, pair.today))
                 compared.append(one)
-            title = options.title(change, pairs[0].today.pool)
+            title = options.title(change, *(today.pool for today in todays))
             asked = options.written(change)
             return Made(
                 page.study(log.setting.cluster, title, asked, compared, draws),
