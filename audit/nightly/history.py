@@ -6,6 +6,9 @@ killed runs as abandoned. The published database holds a copy (view ``runs``). O
 the store's lock writes, except for ``plan``, which the service calls under its own lock.
 """
 
+import errno
+import os
+import re
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -14,7 +17,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from audit import __version__
-from audit.errors import AuditError, StoreError, UnwritableError
+from audit.errors import AuditError, StoreError, UnwritableError, refusals
 from audit.files import lock, state_folder
 from audit.json_answers import Instant
 from audit.store import database
@@ -311,6 +314,38 @@ def examine(path: Path) -> None:
                 _select(con, "")
     except (sqlite3.Error, UnicodeDecodeError) as error:
         raise StoreError(f"is damaged: {error}") from error
+
+
+def inspected(state: Path) -> str:
+    """Examine the history in the folder of the store without changing it, and describe it.
+
+    Raises StoreError if it is missing beside a store, damaged, of a newer version, or cannot be
+    written.
+    """
+    path = path_in(state)
+    if not path.exists():
+        if state_folder.begun(state):
+            raise StoreError(f"{path}: is missing; the next run begins a new history")
+        return "no run has begun yet"
+    entries = read(state)
+    with _described(path), closing(_connect(path)) as con:
+        versions = [text for (text,) in con.execute("SELECT DISTINCT version FROM history")]
+    if newer := [text for text in versions if _release(text) > _release(__version__)]:
+        newest = max(newer, key=_release)
+        why = f"fairaudit {newest} wrote it, and this is {__version__}; use the newer one"
+        raise StoreError(f"{path}: {why}")
+    with refusals(UnwritableError, path, "cannot be written to", "output.state"):
+        if not all(os.access(place, os.W_OK) for place in (path, state)):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    try:
+        examine(path)
+    except StoreError as error:
+        raise StoreError(f"{path}: {error}") from error
+    return f"{len(entries):,} entries"
+
+
+def _release(version: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", version)]
 
 
 def check(con: sqlite3.Connection) -> None:

@@ -194,3 +194,25 @@ def test_a_full_disk_is_stated_as_for_the_store(tmp_path: Path) -> None:
     said = str(history.failed(tmp_path / "history.sqlite", error))
     assert said.startswith(f"{tmp_path}: the disk is full: history.sqlite could not be written.")
     assert "Free at least 64 MB there" in said
+
+
+def test_doctor_examines_the_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    state = tmp_path / STATE
+    assert history.inspected(state) == "no run has begun yet"
+    run(Site(site(tmp_path), tmp_path), NOW, stages=("publish",))
+    path = history.path_in(state)
+    assert history.inspected(state) == "2 entries"
+    with monkeypatch.context() as other:
+        other.setattr("os.access", lambda *_: False)
+        with pytest.raises(StoreError, match="cannot be written to"):
+            history.inspected(state)
+    with closing(sqlite3.connect(path)) as con, con:
+        con.execute("UPDATE history SET version = '99.1.0' WHERE id = 1")
+    with pytest.raises(StoreError, match=r"history.sqlite: fairaudit 99.1.0 wrote it"):
+        history.inspected(state)
+    path.write_bytes(b"no history" * 999)
+    with pytest.raises(StoreError, match="if the file is damaged, remove it"):
+        history.inspected(state)
+    path.unlink()
+    with pytest.raises(StoreError, match="is missing; the next run begins a new history"):
+        history.inspected(state)
