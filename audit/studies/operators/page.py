@@ -392,7 +392,7 @@ def _density_parts(bits: Sequence[int]) -> dict[str, Any]:
 
 def _job_parts(sizes: pl.DataFrame, beside: pl.DataFrame, needed: pl.DataFrame) -> dict[str, Any]:
     def bits(number: int | None) -> str:
-        return f">\u00a0{sizes['bits'].max()}" if number is None else str(number)
+        return f">\u00a0{max(sizes['bits'].to_list())}" if number is None else str(number)
 
     by_target = {
         (name, area, target): bits(number) if attained else None
