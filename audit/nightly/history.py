@@ -247,19 +247,21 @@ def plan(state: Path, first: Mapping[str, int]) -> None:
         con.executemany("INSERT OR REPLACE INTO planned VALUES (?, ?)", first.items())
 
 
-def rewrite(path: Path, to: Path, change: Callable[[str], str]) -> None:
-    """Copy the history at ``path`` to a new file, with its errors changed; make an empty one if
-    it is missing.
+def copy_to(path: Path, to: Path, change: Callable[[str], str] | None = None) -> None:
+    """Copy the history at ``path`` to a new file, with its errors changed, also during a run.
 
-    No page of the copy contains an older text. Raises StoreError if one cannot be read or written.
+    Makes an empty one if it is missing. No page of the copy contains an older text. Raises
+    StoreError if one cannot be read or written, or is damaged.
     """
     with _described(path), closing(sqlite3.connect(to, isolation_level=None)) as copy:
         if path.exists():
             with closing(_connect(path)) as con:
                 con.backup(copy)
-            copy.create_function("changed", 1, change, deterministic=True)
-            copy.execute("UPDATE history SET error = changed(error) WHERE error IS NOT NULL")
+            if change is not None:
+                copy.create_function("changed", 1, change, deterministic=True)
+                copy.execute("UPDATE history SET error = changed(error) WHERE error IS NOT NULL")
         copy.execute("VACUUM")
+        check(copy, f"{path}: ")
 
 
 def read(state: Path) -> list[Entry]:
@@ -348,14 +350,14 @@ def _release(version: str) -> list[int]:
     return [int(number) for number in re.findall(r"\d+", version)]
 
 
-def check(con: sqlite3.Connection) -> None:
+def check(con: sqlite3.Connection, where: str = "") -> None:
     """Read a whole file; raise StoreError if it is damaged, sqlite3.Error if it is not SQLite's."""
     try:
         ((result,),) = con.execute("PRAGMA integrity_check(1)").fetchall()
     except UnicodeDecodeError as error:  # it quotes a damaged name
-        raise StoreError(f"is damaged: {error}") from error
+        raise StoreError(f"{where}is damaged: {error}") from error
     if result != "ok":
-        raise StoreError(f"is damaged: {result}")
+        raise StoreError(f"{where}is damaged: {result}")
 
 
 def _connect(path: Path) -> sqlite3.Connection:

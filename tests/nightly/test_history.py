@@ -139,7 +139,7 @@ def test_it_is_written_anew_without_the_old_text(tmp_path: Path) -> None:
     def change(text: str) -> str:
         return text.replace("hedwig", "erased")
 
-    history.rewrite(history.path_in(tmp_path), history.path_in(new), change)
+    history.copy_to(history.path_in(tmp_path), history.path_in(new), change)
     history.examine(history.path_in(new))
     assert b"hedwig" not in history.path_in(new).read_bytes()
     with closing(history.RunHistory(new, lambda: NOW)) as past:
@@ -150,7 +150,7 @@ def test_it_is_written_anew_without_the_old_text(tmp_path: Path) -> None:
 
 
 def test_a_history_that_is_missing_is_written_empty(tmp_path: Path) -> None:
-    history.rewrite(tmp_path / "none", tmp_path / "new", str)
+    history.copy_to(tmp_path / "none", tmp_path / "new", str)
     history.examine(tmp_path / "new")
 
 
@@ -175,7 +175,7 @@ def test_a_history_in_use_with_a_damaged_name_is_described(tmp_path: Path) -> No
         lambda: history.read(tmp_path),
         lambda: history.planned(tmp_path),
         lambda: history.plan(tmp_path, {"c": 1}),
-        lambda: history.rewrite(path, tmp_path / "new", str),
+        lambda: history.copy_to(path, tmp_path / "new", str),
     ):
         with pytest.raises(StoreError, match=r"malformed: .*if the file is damaged, remove it"):
             use()

@@ -160,7 +160,7 @@ class _Making:
                 raise StoreError(f"the new store does not pass the checks {', '.join(worse)}")
         if (log := place / f"{STORE}.wal").exists():
             raise StoreError(f"{log}: still exists: the new store is incomplete")
-        history.rewrite(history.path_in(site.state), place / HISTORY, self.renaming.outside)
+        history.copy_to(history.path_in(site.state), place / HISTORY, self.renaming.outside)
         return frozenset(clusters)
 
     def _find(self, con: Connection) -> None:

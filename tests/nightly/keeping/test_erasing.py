@@ -314,7 +314,7 @@ erasing.erase(Site(settings(), Path(sys.argv[1])), "hedwig", NOW)
 @pytest.mark.parametrize(
     ("where", "erased"),
     [
-        ("audit.nightly.history:rewrite:1", False),
+        ("audit.nightly.history:copy_to:1", False),
         ("audit.files.state_folder:replace:1", False),
         ("audit.files.state_folder:_finish:2", True),
         ("audit.nightly.due:report:1", True),
