@@ -20,9 +20,9 @@ def figures() -> dict[str, tuple[float, float]]:
     """Usage in hours and FairShare of each user with one association, at the last sample's tick."""
     tick = int(LATE) - (int(LATE) - int(TICK)) % 60
     found = recompute(request("decay", as_of=str(tick), phase=TICK)).rows
-    users = Counter(row.user for row in found)
-    only = [row for row in found if row.user and users[row.user] == 1]
-    return {row.user: (row.raw_usage / 3600, row.fairshare) for row in only}
+    users = Counter(row["User"] for row in found)
+    only = [row for row in found if row["User"] and users[row["User"]] == 1]
+    return {row["User"]: (row["RawUsage"] / 3600, row["FairShare"]) for row in only}
 
 
 @pytest.mark.thorough

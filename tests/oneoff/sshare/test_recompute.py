@@ -47,7 +47,7 @@ def assoc_mgr() -> dict[str, list[float]]:
 def test_with_decay_it_equals_sshare(at: str, printed: str) -> None:
     found = recompute(request("decay", as_of=at, phase=TICK))
     assert psv(found) == printed
-    usage = np.array([row.raw_usage for row in found.rows])
+    usage = np.array([row["RawUsage"] for row in found.rows])
     assert np.abs(usage - assoc_mgr()[at]).max() < 0.01
 
 
@@ -88,8 +88,8 @@ def test_another_algorithm() -> None:
     found = recompute(request(algorithm=Algorithm.classic))
     assert "LevelFS" not in found.columns
     root, chem = found.rows[0], found.rows[2]
-    assert (root.norm_shares, root.fairshare) == (1.0, 0.5)
-    assert chem.fairshare == pytest.approx(2 ** -(0.361519 / (60 / 101)), rel=1e-5)
+    assert (root["NormShares"], root["FairShare"]) == (1.0, 0.5)
+    assert chem["FairShare"] == pytest.approx(2 ** -(0.361519 / (60 / 101)), rel=1e-5)
 
 
 def test_instants() -> None:
