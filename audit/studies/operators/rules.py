@@ -31,6 +31,7 @@ import itertools
 import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -106,12 +107,8 @@ class OperatorVerdict(NamedTuple):
 
 
 def named(name: str) -> Operator:
-    """Return an operator of ``metrics.fairshare.operators``.
-
-    Raises ValueError if there is no such operator.
-    """
-    operators.code(name)
-    return lambda targets, states: operators.priority(name, targets, states)
+    """Return an operator of ``metrics.fairshare.operators``."""
+    return partial(operators.priority, name)
 
 
 def conformance() -> dict[str, tuple[OperatorVerdict, ...]]:

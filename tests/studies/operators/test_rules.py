@@ -147,5 +147,3 @@ def test_ties_of_one_alone_are_reported() -> None:
 def test_what_is_no_number_is_refused() -> None:
     with pytest.raises(ValueError, match="target 0 and state 0 is nan: not a number"):
         check(lambda t, s: t / np.where(t > 0, t, np.nan))
-    with pytest.raises(ValueError, match="choose one of"):
-        named("none")
