@@ -107,4 +107,3 @@ class Threads:
 
 
 IN_TURN: Final = InTurn()
-ONE_THREAD: Final = Threads(1)
