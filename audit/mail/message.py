@@ -98,9 +98,6 @@ class Enclosed:
     remarks: tuple[str, ...] = ()  # about the mail itself, such as what could not be attached
 
 
-NOTHING: Final = Enclosed()
-
-
 @dataclass(frozen=True, slots=True)
 class Letter:
     """The content of a mail, before any HTML."""
@@ -124,8 +121,8 @@ def compose(
     wish: Subscription,
     owners: Sequence[OwnerContents] = (),
     *,
+    enclosed: Enclosed,
     corrected: bool = False,
-    enclosed: Enclosed = NOTHING,
 ) -> Letter:
     """Return the mail about a report, or about some users and accounts in it.
 
