@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import polars as pl
 
@@ -30,14 +30,6 @@ from audit.scenario.whatif import comparison, options
 from audit.scenario.whatif.comparison import MOST_MISSED, NOT_AGREEING, NOT_REPRODUCED
 
 
-class _Pair(NamedTuple):
-    """A pool that is replayed twice."""
-
-    today: Scenario
-    after: Scenario
-    agreement: float | None  # of today's policy with the observed starts; None: not known
-
-
 def plan(
     change: ScenarioChange, only: str | None, config: Config, folder: Path, *, fit: bool = True
 ) -> Callable[[ClusterLog, Draws], StudyPlan]:
@@ -58,29 +50,28 @@ def plan(
             scenario(log.described, log.setting, pool, change, configured)
             for pool in pools(log, only)
         ]
-        pairs = [
-            _Pair(
-                today,
-                after,
-                replayed_agreement(today, log.setting.shown_of(today.pool.name).holding),
-            )
-            for today, after in zip(todays, all_changed(todays, change), strict=True)
+        afters = all_changed(todays, change)
+        agreements = [
+            replayed_agreement(today, log.setting.shown_of(today.pool.name).holding)
+            for today in todays
         ]
         cells = [
             StudyCell(
-                f"{pair.today.pool.name}: {name}",
+                f"{today.pool.name}: {name}",
                 partial(comparison.played, replayed, config.metrics.tau_s),
             )
-            for pair in pairs
-            for name, replayed in (("today", pair.today), ("after", pair.after))
+            for today, after in zip(todays, afters, strict=True)
+            for name, replayed in (("today", today), ("after", after))
         ]
 
         def finish(frames: Sequence[pl.DataFrame]) -> Made:
             compared = []
-            for pair, before, then in zip(pairs, frames[::2], frames[1::2], strict=True):
-                one = _compared(pair, before, then, draws, config)
+            pairs = zip(frames[::2], frames[1::2], strict=True)
+            each = zip(todays, afters, agreements, pairs, strict=True)
+            for today, after, agreement, played in each:
+                one = _compared(today, after, agreement, played, draws, config)
                 if change.half_life_s is not None:
-                    one = one._replace(decay_today=decay_today(configured, pair.today))
+                    one = one._replace(decay_today=decay_today(configured, today))
                 compared.append(one)
             title = options.title(change, *(today.pool for today in todays))
             asked = options.written(change)
@@ -121,9 +112,15 @@ def scenario(
 
 
 def _compared(
-    pair: _Pair, before: pl.DataFrame, then: pl.DataFrame, draws: Draws, config: Config
+    today: Scenario,
+    after: Scenario,
+    agreement: float | None,
+    played: tuple[pl.DataFrame, pl.DataFrame],
+    draws: Draws,
+    config: Config,
 ) -> PoolChange:
-    today, after, agreement = pair
+    """Return what a change does to a pool; ``played`` are both replays."""
+    before, then = played
     parts = comparison.compared(before, then, draws, config.metrics.tolerance_s)
     missed = comparison.missed_share(parts)
     if agreement is None or agreement < KNOWN:
