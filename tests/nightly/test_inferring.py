@@ -209,7 +209,7 @@ def test_a_job_is_explained_with_what_its_period_inferred(whole: Path, logs: Pat
     newest = open_published(published, settings).setting
     assert newest.shown_of("all").evidence[0]["starts"] == march
     session = Session(LogRequest(logs=()), settings, whole, published)
-    told = explain.explain(session, explain.WaitToExplain(job))
+    told = explain.explain(session, job)
     assert told.account.causes["cause_rule_s"] == pytest.approx(waited)
-    plain = explain.explain(replace(session, fit=False), explain.WaitToExplain(job))
+    plain = explain.explain(replace(session, fit=False), job)
     assert plain.account.causes["cause_rule_s"] == 0

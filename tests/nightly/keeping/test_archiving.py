@@ -389,10 +389,9 @@ def test_a_job_of_an_archived_month_is_explained(nights: Path) -> None:
 
 
 def _explained(folder: Path, settings: config.Config, job: str) -> Story:
-    subject, database = explain.WaitToExplain(job), folder / "fairaudit.duckdb"
-    return explain.explain(
-        Session(LogRequest(logs=()), settings, database=database, folder=folder), subject
-    )
+    database = folder / "fairaudit.duckdb"
+    session = Session(LogRequest(logs=()), settings, database=database, folder=folder)
+    return explain.explain(session, job)
 
 
 @pytest.mark.thorough
