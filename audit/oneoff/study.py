@@ -31,7 +31,7 @@ from audit.report.study.cells import STUDIED, StudyCell
 from audit.report.study.page import Study
 from audit.store import database, migrations, publish
 from audit.workers import chosen as workers
-from audit.workers.executors import IN_TURN, Executor, computed
+from audit.workers.executors import ONE_THREAD, Executor, computed
 from audit.workers.remote import program
 
 STOPPING: Final = "finishing the current parts; another signal stops at once"
@@ -116,7 +116,7 @@ def run_cells(
     cells: Sequence[StudyCell],
     folder: Path,
     identity: str,
-    executor: Executor = IN_TURN,
+    executor: Executor = ONE_THREAD,
     on_progress: OnProgress = silent,
 ) -> list[pl.DataFrame]:
     """Compute cells, reuse those that an earlier run finished, and return frames in their order.

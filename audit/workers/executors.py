@@ -107,3 +107,4 @@ class Threads:
 
 
 IN_TURN: Final = InTurn()
+ONE_THREAD: Final = Threads(1)
