@@ -19,7 +19,7 @@ from audit.report.study.charts import Layout, Value, heat_map
 from audit.report.study.page import Study
 from audit.studies.operators import resolution, rules
 from audit.studies.operators.resolution import AREAS, JOB_HOURS, TARGETS, USED_HOURS, BitProfile
-from audit.studies.operators.rules import RULES, OperatorPoint, OperatorVerdict, OperatorWitness
+from audit.studies.operators.rules import RULES, OperatorPoint, OperatorVerdicts, OperatorWitness
 
 BITS: Final = 3
 """Resolution of the charts of densities, as in [R]."""
@@ -250,12 +250,12 @@ def study(bits: Sequence[int], on_progress: OnProgress = silent) -> Study:
     return layout.study("operators", parts, values)
 
 
-def _lead(judged: Mapping[str, Sequence[OperatorVerdict]]) -> dict[str, object]:
+def _lead(judged: Mapping[str, OperatorVerdicts]) -> dict[str, object]:
     # Operators that keep (4) break (13), so (13) does not count.
     keeping = [
         name
         for name, verdicts in judged.items()
-        if all(verdict.kept for verdict in verdicts if verdict.rule != "edges")
+        if not any(witness for rule, witness in verdicts.items() if rule != "edges")
     ]
     return {
         "number": len(OPERATORS),
@@ -304,8 +304,8 @@ def _differences(beside: pl.DataFrame) -> dict[str, object]:
 # --- rules ---------------------------------------------------------------------------------------
 
 
-def _rule_parts(judged: Mapping[str, Sequence[OperatorVerdict]]) -> dict[str, Any]:
-    verdicts = {(name, one.rule): one.witness for name, found in judged.items() for one in found}
+def _rule_parts(judged: Mapping[str, OperatorVerdicts]) -> dict[str, Any]:
+    verdicts = {(name, rule): of[rule] for name, of in judged.items() for rule in RULES}
     alike = rules.equivalence()
     alike = {**alike, **{(other, one): witness for (one, other), witness in alike.items()}}
     return {

@@ -42,10 +42,10 @@ def study() -> Study:
                 f"({row.formula})" if row.formula else "",
                 _listed(row.weights),
                 *(verdict.kept for verdict in verdicts),
-                line.linear,
+                linear,
                 row.in_table_1,
             )
-            for row, verdicts, line in judged
+            for row, verdicts, linear in judged
         ],
         "witnesses": [
             (row.label, str(verdict.rule), witness.says, *_where(witness))
