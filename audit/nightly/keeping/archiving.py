@@ -243,7 +243,8 @@ def doubtful_clock(con: Connection, past: RunHistory, now: int) -> str | None:
     To a clock that is far ahead, all data would be old enough to be removed.
     """
     ((newest,),) = database.rows(con, "SELECT max(end_time) FROM records")
-    known = max(newest or 0, int(past.settled("retention") or now))
+    last = int(past.settled("retention") or now)
+    known = max(newest or 0, last)
     if now - known > _AHEAD_DAYS * DAY_S:
         today, before = (datetime.fromtimestamp(at, UTC).date() for at in (now, known))
         return (
@@ -251,7 +252,7 @@ def doubtful_clock(con: Connection, past: RunHistory, now: int) -> str | None:
             f"or run is of {before}; check the clock. If it is right, data is removed again when "
             "newer records are read"
         )
-    past.settle("retention", str(now))
+    past.settle("retention", str(max(now, last)))
     return None
 
 
