@@ -140,12 +140,14 @@ def due(
     """Return the windows that were never pulled, or last pulled when records could still arrive.
 
     ``pulled`` has the epoch second at which each window, by its edges, was last pulled completely.
+    One after ``now`` is of a clock that was ahead, and does not count.
     """
     late = source.overlap_days * _DAY_S
+    known = {edges: at for edges, at in pulled.items() if at <= now}
     return [
         window
         for window in windows(source, zone, now)
-        if pulled.get((window.from_time, window.to_time), 0) < window.to_time + late
+        if known.get((window.from_time, window.to_time), 0) < window.to_time + late
     ]
 
 

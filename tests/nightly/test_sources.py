@@ -169,6 +169,16 @@ def test_what_is_settled_is_not_requested_again() -> None:
 # --- words
 
 
+def test_what_a_clock_that_was_ahead_pulled_is_requested_again() -> None:
+    asked = source(overlap_days=2, window_days=1)
+    now, ahead = MIDNIGHT + 3 * DAY, MIDNIGHT + 60 * DAY
+    pulled = {
+        (window.from_time, window.to_time): ahead for window in sources.due(asked, "UTC", ahead, {})
+    }
+    assert [window.day.day for window in sources.due(asked, "UTC", now + 1, pulled)] == [1, 2, 3, 4]
+    assert sources.due(asked, "UTC", ahead, pulled) != sources.due(asked, "UTC", ahead, {})
+
+
 def test_edges_are_written_in_the_clusters_zone_and_never_lie_ahead() -> None:
     asked = source("c", "{from}|{to}", "-S{from_epoch}", "{to_epoch}")
     window = SourceWindow(date(2026, 3, 29), 1_774_738_800, 1_774_821_600)  # of 23 hours in Berlin
