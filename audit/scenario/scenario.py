@@ -126,7 +126,7 @@ def changed(today: Scenario, change: ScenarioChange) -> Scenario:
 def all_changed(todays: Sequence[Scenario], change: ScenarioChange) -> list[Scenario]:
     """Return the scenario of each pool after a change.
 
-    A pool without a named user, partition, limit or window stays as it is in this respect.
+    A pool without a named user, account, partition, limit or window stays as it is in this respect.
 
     Raises:
         UsageError: no pool has a user, account, partition, limit or window, an amount would fall
@@ -142,10 +142,11 @@ def all_changed(todays: Sequence[Scenario], change: ScenarioChange) -> list[Scen
         (named, "--limit", "partition"),
     ):
         _refuse_unknown(names, todays, flag, kind)
-    return [_changed(today, change) for today in todays]
+    everybody = pl.concat([today.attempts.select("user", "account") for today in todays])
+    return [_changed(today, change, everybody) for today in todays]
 
 
-def _changed(today: Scenario, change: ScenarioChange) -> Scenario:
+def _changed(today: Scenario, change: ScenarioChange, everybody: pl.DataFrame) -> Scenario:
     pool = decided(today.pool, change)
     _refuse_unused(pool, change)
     attempts = today.attempts
@@ -164,7 +165,7 @@ def _changed(today: Scenario, change: ScenarioChange) -> Scenario:
         attempts = spread(attempts, change.per_node, pool)
     fairshare = today.fairshare
     if change.targets:
-        fairshare = retargeted(fairshare, today.attempts, change.targets)
+        fairshare = retargeted(fairshare, today.attempts, change.targets, everybody)
     if change.half_life_s is not None:
         fairshare = fairshare._replace(method=HalfLife(half_life_s=change.half_life_s))
     if change.weights:
@@ -463,12 +464,19 @@ def reweighted(fairshare: Fairshare, weights: Mapping[str, float]) -> Fairshare:
 
 
 def retargeted(
-    fairshare: Fairshare, attempts: pl.DataFrame, targets: Mapping[str, float]
+    fairshare: Fairshare,
+    attempts: pl.DataFrame,
+    targets: Mapping[str, float],
+    everybody: pl.DataFrame,
 ) -> Fairshare:
     """Return owners ranked by other shares.
 
     Where there are shares, those of the named users and accounts are replaced. Where there are
     none, all users (or all accounts, if the names are accounts) get 1, except those named.
+
+    Args:
+        attempts: of the pool.
+        everybody: of all pools; of its users and accounts the names must be.
 
     Raises:
         UsageError: a name is unknown, or all shares are 0.
@@ -480,14 +488,15 @@ def retargeted(
         shares = [targets.get(name, share) if place else share for place, (name, share) in placed]
         return fairshare._replace(tree=tree._replace(shares=np.array(shares, np.float64)))
     kinds: tuple[Kind, ...] = ("account", "user")
-    named = {kind: attempts[kind].drop_nulls().unique().sort().to_list() for kind in kinds}
-    kind = next((kind for kind in kinds if set(targets) <= set(named[kind])), None)
+    named = {kind: set(everybody[kind]) for kind in kinds}
+    kind = next((kind for kind in kinds if set(targets) <= named[kind]), None)
     if kind is None:
-        _refuse_untargeted(targets, [*named["account"], *named["user"]], "the log")
+        _refuse_untargeted(targets, named["account"] | named["user"], "the log")
         raise UsageError("--targets: name either users or accounts, not both")
-    shares_of = dict.fromkeys(named[kind], 1.0) | dict(targets)
+    own = attempts[kind].drop_nulls().unique().sort().to_list()
+    shares_of = {name: targets.get(name, 1.0) for name in own}
     try:
-        return fairshare._replace(kind=kind, tree=trees.flat(named[kind], shares_of, kind=kind))
+        return fairshare._replace(kind=kind, tree=trees.flat(own, shares_of, kind=kind))
     except ValueError as error:
         raise UsageError(f"--targets: {error}") from error
 
