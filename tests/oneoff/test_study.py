@@ -18,6 +18,7 @@ from audit.metrics.uncertainty import Resamples
 from audit.oneoff import study as studies
 from audit.oneoff.study import StudyPlan, StudyTarget
 from audit.pipeline.opening import ClusterLog, LogRequest, Session
+from audit.progress import OnProgress, silent
 from audit.report.study.cells import StudyCell
 from audit.store import database
 from audit.studies import plans
@@ -145,14 +146,10 @@ PLAN = plans.grid(loads=plans.loads("0.9"))
 CHOSEN = Config(uncertainty=Uncertainty(resamples=100))
 
 
-def nothing(what: str, done: int, of: int) -> None:
-    pass
-
-
 def conduct(
     swf: Path,
     out: Path,
-    on_progress: Callable[[str, int, int], None] = nothing,
+    on_progress: OnProgress = silent,
     database: Path | None = None,
 ) -> None:
     target = StudyTarget(out, database, threads=1)

@@ -127,10 +127,8 @@ def check(
         weighted: its weighted forms, one of which must keep rule 5.
         resources: number of resources, 2 to 4.
 
-    Raises ValueError if the number of resources is out of range, or a penalty is not a number.
+    Raises ValueError if a penalty is not a number.
     """
-    if not 2 <= resources <= len(RESOURCES):
-        raise ValueError(f"resources = {resources}: from 2 to {len(RESOURCES)}")
     verdicts = check_at(plain, np.ones(resources))
     kept = [verdict.rule for verdict in verdicts if verdict.kept]
     faults = [_weights_at_fault(form, kept, resources) for form in weighted or [plain]]
