@@ -141,7 +141,8 @@ def all_changed(todays: Sequence[Scenario], change: ScenarioChange) -> list[Scen
         (change.walltime_limits, "--max-walltime", "partition"),
         (named, "--limit", "partition"),
     ):
-        _refuse_unknown(names, todays, flag, kind)
+        if names:
+            _refuse_unknown(names, todays, flag, kind)
     everybody = pl.concat([today.attempts.select("user", "account") for today in todays])
     return [_changed(today, change, everybody) for today in todays]
 
@@ -208,34 +209,32 @@ def _refuse_unused(pool: Pool, change: ScenarioChange) -> None:
             )
 
 
-def _refuse_unknown(
-    names: Collection[str], todays: Sequence[Scenario], flag: str, kind: str
-) -> None:
-    if not names:
-        return
-    known = pl.concat([today.attempts[kind] for today in todays])
+def _refuse_unknown(names: Iterable[str], of: Sequence[Scenario], flag: str, kind: str) -> None:
+    known = pl.concat([today.attempts[kind] for today in of])
     there = known.drop_nulls().unique().sort().to_list()
     if unknown := next((name for name in names if name not in there), None):
         listed = ", ".join(there[:10]) + (", …" if len(there) > 10 else "")
-        single = len(todays) == 1
-        has = f"pool {todays[0].pool.name!r} has" if single else "the pools have"
-        they_have = "it has" if single else "they have"
-        raise UsageError(
-            f"{flag} {unknown}: {has} no such {kind}; "
-            + (f"{they_have} {listed}" if there else "the log names none")
-        )
+        pools, they, have = _named(of)
+        others = f"{they} {have} {listed}" if there else "the log names none"
+        raise UsageError(f"{flag} {unknown}: {pools} {have} no such {kind}; {others}")
+
+
+def _named(todays: Sequence[Scenario]) -> tuple[str, str, str]:
+    """Return the pool or pools as a noun, a pronoun and its verb."""
+    single = len(todays) == 1
+    return (
+        (f"pool {todays[0].pool.name!r}", "it", "has") if single else ("the pools", "they", "have")
+    )
 
 
 def _refuse_unknown_rules(todays: Sequence[Scenario], change: ScenarioChange) -> None:
     rules = dict.fromkeys(name for today in todays for name in rules_of(today.pool))
     for flag, names, kinds in (("--relax", change.relax, ()), ("--lift", change.lift, _KINDS)):
         if unknown := next((name for name in names if name not in {*rules, *kinds}), None):
-            single = len(todays) == 1
-            whose = f"pool {todays[0].pool.name!r}" if single else "the pools"
-            none = f"{'it has' if single else 'they have'} no limits and no windows"
-            known = ", ".join(rules) or none
+            pools, they, have = _named(todays)
+            known = ", ".join(rules) or f"{they} {have} no limits and no windows"
             must = ", ".join(kinds) + " or " if kinds else ""
-            raise UsageError(f"{flag} {unknown}: must be {must}a rule of {whose}: {known}")
+            raise UsageError(f"{flag} {unknown}: must be {must}a rule of {pools}: {known}")
 
 
 def require_known(limits: Iterable[Bound], attempts: pl.DataFrame) -> None:
@@ -254,13 +253,10 @@ def lifted(pool: Pool, names: Sequence[str]) -> Pool:
 
     ``names`` are ``all``, ``limits``, ``windows``, or those of ``rules_of``; others are ignored.
     """
-    rules = rules_of(pool)
-    for name in names:
-        kinds = _KINDS.get(name, ())
-        rules = {
-            key: rule for key, rule in rules.items() if key != name and not isinstance(rule, kinds)
-        }
-    return _ruled(pool, rules)
+    gone = tuple(kind for name in names for kind in _KINDS.get(name, ()))
+    rules = rules_of(pool).items()
+    left = {key: rule for key, rule in rules if key not in names and not isinstance(rule, gone)}
+    return _ruled(pool, left)
 
 
 def relaxed(pool: Pool, bounds: Mapping[str, int]) -> Pool:
@@ -473,10 +469,7 @@ def retargeted(
 
     Where there are shares, those of the named users and accounts are replaced. Where there are
     none, all users (or all accounts, if the names are accounts) get 1, except those named.
-
-    Args:
-        attempts: of the pool.
-        everybody: of all pools; of its users and accounts the names must be.
+    ``attempts`` are those of the pool; ``everybody`` has the users and accounts of all pools.
 
     Raises:
         UsageError: a name is unknown, or all shares are 0.
