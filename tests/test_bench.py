@@ -13,6 +13,7 @@ from audit.formats import swf
 from audit.formats.dialects import detect
 from audit.formats.lines import Block
 from audit.studies.workload.compute import model_files
+from bench.logs.big_swf import big_swf
 from bench.logs.demo_jobs import start_of_log
 from bench.logs.demo_schedule import demo_log
 from tests.places import ROOT
@@ -82,11 +83,8 @@ def test_wrong_use_ends_with_2_and_leaves_nothing(run: Run, tmp_path: Path) -> N
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_big_log_is_swf_from_end_to_end(run: Run, tmp_path: Path) -> None:
-    out = tmp_path / "scale.swf"
-    code, said = run("big_swf.py", out, "--records", "5000")
-    assert code == 0, said
-    rows = records(out.read_bytes())
+def test_the_big_log_is_swf_from_end_to_end() -> None:
+    rows = records(big_swf(5_000))
     assert rows.height == 5000
     model = model_files.from_toml((LOGS / "workload.toml").read_text(), "workload.toml")
     wide = sum(of.attempts * of.mean_size for of in model.classes) / model.attempts

@@ -115,9 +115,9 @@ def _rows(opened: Reader, text: str) -> list[dict[str, Any]]:
     return found
 
 
-def history_file(environment: Mapping[str, str] = os.environ) -> Path:
+def history_file() -> Path:
     """Return the file of the history, in the user's state folder."""
-    state = environment.get("XDG_STATE_HOME") or "~/.local/state"
+    state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
     return Path(state).expanduser() / "fairaudit" / "sql_history"
 
 

@@ -151,7 +151,6 @@ def explain(
     Without logs and without a database, sacct is asked.
     """
     from audit.oneoff.explain import sacct, shown
-    from audit.oneoff.explain.explain import WaitToExplain
     from audit.oneoff.explain.explain import explain as explain_wait
 
     if os.path.exists(job) and not logs.logs:  # noqa: PTH110 - False for impossible names
@@ -163,7 +162,7 @@ def explain(
             found = sacct.fetched(job, Path(folder, "sacct.txt"))
             logs = replace(logs, logs=[found], zone="UTC")
         session = site.session(logs, progress, database=database, fit=not no_fit)
-        story = explain_wait(session, WaitToExplain(job, attempt))
+        story = explain_wait(session, job, attempt)
     write = {"text": shown.as_text, "html": shown.as_html, "json": shown.as_json}[form]
     sys.stdout.write(write(story))
 
@@ -237,11 +236,9 @@ def when(
         asked = before.shapes(shape[0]._replace(user=user), shape[1])
     with at_work() as progress:
         session = site.session(logs, progress, database=database, fit=not no_fit)
-        answer: WhenAnswer | BeforeAnswer
-        if asked:
-            answer = before.before(session, asked)
-        else:
-            answer = predicted.when(session, predicted.PendingJobs(job, user))
+        answer: WhenAnswer | BeforeAnswer = (
+            before.before(session, asked) if asked else predicted.when(session, job, user)
+        )
     warn(predicted.stale(answer.as_of, answer.zone, int(time.time())))
     if form is AnswerFormat.json:
         print(json_answers.written(answer), end="")

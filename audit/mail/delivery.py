@@ -178,13 +178,11 @@ def try_out(site: Site, address: str, now: int) -> Reply:
 
 
 def tell_operator(site: Site, subject: str, text: str) -> str | None:
-    """Write to ``mail.operators`` that something failed.
+    """Write to ``mail.operators``, by a configured ``mail.via``, that something failed.
 
     Return None, or which of them could not be reached and why. No error is raised, because it would
     hide the failure that was to be reported.
     """
-    if site.config.mail.via == "none":
-        return None
     lost = []
     for address in site.config.mail.operators:
         try:

@@ -98,9 +98,6 @@ class Enclosed:
     remarks: tuple[str, ...] = ()  # about the mail itself, such as what could not be attached
 
 
-NOTHING: Final = Enclosed()
-
-
 @dataclass(frozen=True, slots=True)
 class Letter:
     """The content of a mail, before any HTML."""
@@ -124,8 +121,8 @@ def compose(
     wish: Subscription,
     owners: Sequence[OwnerContents] = (),
     *,
+    enclosed: Enclosed,
     corrected: bool = False,
-    enclosed: Enclosed = NOTHING,
 ) -> Letter:
     """Return the mail about a report, or about some users and accounts in it.
 
@@ -136,7 +133,7 @@ def compose(
         corrected: whether it replaces a mail that was sent before.
     """
     # only recipients of the whole report see what names other users
-    one = _first(contents) if wish.whole else None
+    one = contents.first[0] if wish.whole and contents.first else None
     first, last = _days(contents)
     cluster = wording.name(contents.cluster)
     about = "Fairness of" if wish.whole else "Waits on"
@@ -153,19 +150,9 @@ def compose(
     )
 
 
-def _first(contents: Contents) -> FirstPage | None:
-    """Return page one; None if there are no figures."""
-    return contents.first[0] if contents.first else None
-
-
 def _days(contents: Contents) -> tuple[str, str]:
     span = contents.span
     return wording.day(span.from_time, span.zone), wording.day(span.to_time - 1, span.zone)
-
-
-def _ends(contents: Contents) -> tuple[int, int, str]:
-    span = contents.span
-    return span.from_time, span.last, span.zone
 
 
 def too_large(files: Sequence[Attachment], limit_mb: float) -> str | None:
@@ -189,7 +176,7 @@ def headline(
 ) -> str:
     """Return the subject: one printable line, which always shows that a report is not complete."""
     spoken = () if wish.whole else wish.owners
-    first, last = _days(contents)
+    span, (first, last) = contents.span, _days(contents)
     if spoken:
         verdicts = [*_of_owners(owners)]
     elif one is not None:
@@ -200,7 +187,7 @@ def headline(
         verdicts = [f"only {wording.plural(days, 'day')} covered so far" if days else "no data"]
     names = {
         "cluster": wording.name(contents.cluster),
-        "period": wording.brief_days(*_ends(contents)),
+        "period": wording.brief_days(span.from_time, span.last, span.zone),
         "from": first,
         "to": last,
         "state": state.value if state is State.COMPLETE else f"[{state.value.upper()}]",
@@ -274,9 +261,9 @@ def _part(of: OwnerContents) -> MailPart:
 
 def pictures(contents: Contents) -> tuple[InlineImage, ...]:
     """Return a few charts of the pool that page one is about; none without a page one."""
-    one = _first(contents)
-    if one is None or one.quiet:
+    if not contents.first or contents.first[0].quiet:
         return ()
+    one = contents.first[0]
     pool = next(of for of in contents.pools if of.name == one.pool)
     drawn = render.charts_of(pool)
     shown = [drawn[key] for key in _SHOWN if key in drawn][:_PICTURES]

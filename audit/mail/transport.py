@@ -19,7 +19,7 @@ from email.errors import MessageError
 from email.message import EmailMessage, Message
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
 from audit.config import Mail
 from audit.errors import WITHHELD, DeliveryError
@@ -54,19 +54,7 @@ _ALTERED: Final = Reply(
 )
 
 
-class Post(Protocol):
-    """Something that takes mails."""
-
-    def hand_over(
-        self, message: EmailMessage, recipient: str, sending: Callable[[], None]
-    ) -> Reply:
-        """Hand over one mail; call ``sending`` before the first byte that may get it accepted."""
-
-    def reach(self) -> Reply | None:
-        """Connect until a mail could be handed over; return None, or the reason of the failure."""
-
-
-def post(mail: Mail, folder: Path, *, hides: bool = False) -> Post:
+def post(mail: Mail, folder: Path, *, hides: bool = False) -> "Post":
     """Return the transport that config.toml selects; ``via`` is not none.
 
     ``hides`` withholds what a server says, which may hold names of people. Raises DeliveryError if
@@ -87,7 +75,7 @@ class Outbox:
     def hand_over(
         self, message: EmailMessage, recipient: str, sending: Callable[[], None]
     ) -> Reply:
-        """See :class:`Post`. The file is named after the mail's id, and appears complete."""
+        """Write one mail, and call ``sending`` before; the file is named after the mail's id."""
         name = re.sub(r"[^A-Za-z0-9.-]", "", str(message["Message-ID"]).split("@")[0])
         if (content := _written(message)) is None:
             return _ALTERED
@@ -104,7 +92,7 @@ class Outbox:
         return Reply(DeliveryOutcome.SENT)
 
     def reach(self) -> Reply | None:
-        """See :class:`Post`."""
+        """Return None if a mail could be written, or the reason of the failure."""
         try:
             folders.make(self.folder)
         except OSError as error:
@@ -130,7 +118,7 @@ class Smtp:
     def hand_over(
         self, message: EmailMessage, recipient: str, sending: Callable[[], None]
     ) -> Reply:
-        """See :class:`Post`."""
+        """Send one mail; call ``sending`` before the first byte that may get it accepted."""
         if (content := _written(message)) is None:
             return _ALTERED
         server = self._reached()
@@ -143,7 +131,7 @@ class Smtp:
                 server.close()
 
     def reach(self) -> Reply | None:
-        """See :class:`Post`."""
+        """Connect until a mail could be handed over; return None, or the reason of the failure."""
         server = self._reached()
         if isinstance(server, Reply):
             return server
@@ -227,6 +215,9 @@ class Smtp:
         for secret in _forms(self.mail.user, self.password):
             reply = reply.replace(secret, "(password)")
         return Reply(outcome, f"{self.mail.host}: {reply}"[:500])
+
+
+Post = Outbox | Smtp
 
 
 def breaks_headers() -> bool:

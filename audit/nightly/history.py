@@ -6,6 +6,9 @@ killed runs as abandoned. The published database holds a copy (view ``runs``). O
 the store's lock writes, except for ``plan``, which the service calls under its own lock.
 """
 
+import errno
+import os
+import re
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -14,7 +17,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from audit import __version__
-from audit.errors import AuditError, StoreError, UnwritableError
+from audit.errors import AuditError, StoreError, UnwritableError, refusals
 from audit.files import lock, state_folder
 from audit.json_answers import Instant
 from audit.store import database
@@ -244,19 +247,21 @@ def plan(state: Path, first: Mapping[str, int]) -> None:
         con.executemany("INSERT OR REPLACE INTO planned VALUES (?, ?)", first.items())
 
 
-def rewrite(path: Path, to: Path, change: Callable[[str], str]) -> None:
-    """Copy the history at ``path`` to a new file, with its errors changed; make an empty one if
-    it is missing.
+def copy_to(path: Path, to: Path, change: Callable[[str], str] | None = None) -> None:
+    """Copy the history at ``path`` to a new file, with its errors changed, also during a run.
 
-    No page of the copy contains an older text. Raises StoreError if one cannot be read or written.
+    Makes an empty one if it is missing. No page of the copy contains an older text. Raises
+    StoreError if one cannot be read or written, or is damaged.
     """
     with _described(path), closing(sqlite3.connect(to, isolation_level=None)) as copy:
         if path.exists():
             with closing(_connect(path)) as con:
                 con.backup(copy)
-            copy.create_function("changed", 1, change, deterministic=True)
-            copy.execute("UPDATE history SET error = changed(error) WHERE error IS NOT NULL")
+            if change is not None:
+                copy.create_function("changed", 1, change, deterministic=True)
+                copy.execute("UPDATE history SET error = changed(error) WHERE error IS NOT NULL")
         copy.execute("VACUUM")
+        check(copy, f"{path}: ")
 
 
 def read(state: Path) -> list[Entry]:
@@ -313,14 +318,46 @@ def examine(path: Path) -> None:
         raise StoreError(f"is damaged: {error}") from error
 
 
-def check(con: sqlite3.Connection) -> None:
+def inspected(state: Path) -> str:
+    """Examine the history in the folder of the store without changing it, and describe it.
+
+    Raises StoreError if it is missing beside a store, damaged, of a newer version, or cannot be
+    written.
+    """
+    path = path_in(state)
+    if not path.exists():
+        if state_folder.begun(state):
+            raise StoreError(f"{path}: is missing; the next run begins a new history")
+        return "no run has begun yet"
+    entries = read(state)
+    with _described(path), closing(_connect(path)) as con:
+        versions = [text for (text,) in con.execute("SELECT DISTINCT version FROM history")]
+    if newer := [text for text in versions if _release(text) > _release(__version__)]:
+        newest = max(newer, key=_release)
+        why = f"fairaudit {newest} wrote it, and this is {__version__}; use the newer one"
+        raise StoreError(f"{path}: {why}")
+    with refusals(UnwritableError, path, "cannot be written to", "output.state"):
+        if not all(os.access(place, os.W_OK) for place in (path, state)):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    try:
+        examine(path)
+    except StoreError as error:
+        raise StoreError(f"{path}: {error}") from error
+    return f"{len(entries):,} entries"
+
+
+def _release(version: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", version)]
+
+
+def check(con: sqlite3.Connection, where: str = "") -> None:
     """Read a whole file; raise StoreError if it is damaged, sqlite3.Error if it is not SQLite's."""
     try:
         ((result,),) = con.execute("PRAGMA integrity_check(1)").fetchall()
     except UnicodeDecodeError as error:  # it quotes a damaged name
-        raise StoreError(f"is damaged: {error}") from error
+        raise StoreError(f"{where}is damaged: {error}") from error
     if result != "ok":
-        raise StoreError(f"is damaged: {result}")
+        raise StoreError(f"{where}is damaged: {result}")
 
 
 def _connect(path: Path) -> sqlite3.Connection:

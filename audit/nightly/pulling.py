@@ -331,18 +331,12 @@ class _Pull:
     def _unless_unreadable(self, path: Path) -> Iterator[None]:
         """Set a path aside if it is not a file, or may not be examined."""
         try:
-            yield
+            with errors.refusals(errors.UsageError, readable(path), "cannot be read"):
+                yield
         except errors.UsageError as error:
-            self._refuse(path, error)
-        except OSError as error:
-            self._refuse(
-                path, errors.UsageError(f"{readable(path)}: cannot be read: {error.strerror}")
-            )
+            from audit.ingest.logs import Unread  # an idle run loads no frames
 
-    def _refuse(self, path: Path, error: errors.UsageError) -> None:
-        from audit.ingest.logs import Unread  # an idle run loads no frames
-
-        self._set_aside([Unread(path, error)])
+            self._set_aside([Unread(path, error)])
 
     def _take(self, paths: Sequence[Path]) -> dict[Path, list[str]]:
         """Read new logs into the store.
@@ -412,9 +406,7 @@ class _Pull:
                 self._leave(log.path, why)
                 continue
             self._note_aside(log)
-            if isinstance(
-                log.error, errors.EmptyLogError
-            ):  # as logrotate leaves them: no data is missing
+            if isinstance(log.error, errors.EmptyLogError):  # as logrotate leaves them
                 work.night.warnings.append(str(log.error))
                 continue
             error = self._of_command(log) if source.command else log.error

@@ -91,12 +91,17 @@ def _do(work: Work, clusters: Sequence[Cluster]) -> None:
         for stage, do in (("ingest", pulling.ingest), ("compute", _compute), ("report", _report)):
             if not work.stage(stage, cluster.name, partial(do, work, cluster)):
                 break
-    archiving.forget(work.con, work.past, work.site.config.retention, clusters, work.now)
+    doubt = archiving.doubtful_clock(work.con, work.past, work.now)
+    if doubt is None:
+        archiving.forget(work.con, work.past, work.site.config.retention, clusters, work.now)
+    else:
+        work.night.warnings.append(doubt)
     work.stage("publish", None, lambda: _publish(work))
     if work.site.config.mail.via != "none":
         work.stage("deliver", None, lambda: _deliver(work))
     try:
-        archiving.remove_reports(work.con, work.site, work.now)
+        if doubt is None:
+            archiving.remove_reports(work.con, work.site, work.now)
     except AuditError as error:
         work.night.failures.append(error)
 

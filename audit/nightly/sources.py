@@ -86,21 +86,21 @@ def _matching(pattern: str) -> Iterator[str]:
     at = parts.index("**")
     after = [*dropwhile("**".__eq__, parts[at:])] or ["*"]
     for top in glob.iglob(str(Path(*parts[:at]))):  # noqa: PTH207 - absolute
-        for folder in _folders(Path(top)):
-            if _can_enter(folder):
+        for folder, can_enter in _folders(Path(top)):
+            if can_enter:
                 yield from _matching(str(Path(glob.escape(str(folder)), *after)))
             else:
                 yield str(folder)
 
 
-def _folders(top: Path) -> Iterator[Path]:
-    """Yield a folder and those below it that are not hidden, and what cannot be entered."""
+def _folders(top: Path) -> Iterator[tuple[Path, bool]]:
+    """Yield a folder and those below it that are not hidden, and whether each can be entered."""
     entered: set[tuple[int, int]] = set()
     found, links = [top], list[Path]()
     while found or links:
         folder = (found or links).pop()
         if not _can_enter(folder):
-            yield folder
+            yield folder, False
             continue
         try:
             look, inner = folder.stat(), sorted(folder.iterdir())
@@ -109,7 +109,7 @@ def _folders(top: Path) -> Iterator[Path]:
         if (look.st_dev, look.st_ino) in entered:
             continue
         entered.add((look.st_dev, look.st_ino))
-        yield folder
+        yield folder, True
         for path in inner:
             if path.is_dir() and not path.name.startswith("."):
                 (links if path.is_symlink() else found).append(path)
@@ -140,12 +140,14 @@ def due(
     """Return the windows that were never pulled, or last pulled when records could still arrive.
 
     ``pulled`` has the epoch second at which each window, by its edges, was last pulled completely.
+    One after ``now`` is of a clock that was ahead, and does not count.
     """
     late = source.overlap_days * _DAY_S
+    known = {edges: at for edges, at in pulled.items() if at <= now}
     return [
         window
         for window in windows(source, zone, now)
-        if pulled.get((window.from_time, window.to_time), 0) < window.to_time + late
+        if known.get((window.from_time, window.to_time), 0) < window.to_time + late
     ]
 
 

@@ -32,7 +32,7 @@ from audit.pipeline.opening import ClusterFinder, Ingested, Session, take_in
 from audit.pipeline.workplace import replacing, workplace
 from audit.policies import Backfill, Order
 from audit.report import index
-from audit.report.contents import Contents, Who
+from audit.report.contents import Who
 from audit.report.sections.registry import notices
 from audit.report.standing import no_verdict
 from audit.store import archive, database, migrations, publish
@@ -68,10 +68,6 @@ class AuditOptions:
         return self.database or self.out / "audit.duckdb"
 
 
-def _reason(unread: Unread) -> str:
-    return str(unread.error)
-
-
 @dataclass(frozen=True, kw_only=True)
 class AuditResult(JsonAnswer):
     """Results of an audit; the answer of ``fairaudit audit --format json``."""
@@ -86,7 +82,10 @@ class AuditResult(JsonAnswer):
     pdf: Path | None
     database: Path
     owners: tuple[Path, ...]  # pages of users and accounts
-    missing: tuple[Annotated[InstanceOf[Unread], PlainSerializer(_reason)], ...]
+    missing: tuple[
+        Annotated[InstanceOf[Unread], PlainSerializer(lambda one: str(one.error), return_type=str)],
+        ...,
+    ]
     """Logs that could not be read, and are left out."""
 
     @property
@@ -263,31 +262,26 @@ def _fitted(plan: _Audit, session: Session, folder: Path) -> _Audit:
 def _outcome(
     report: drawing.WrittenReport, database: Path, missing: tuple[Unread, ...], config: Config
 ) -> AuditResult:
+    contents = report.contents
+    if contents.first:
+        page = contents.first[0]
+        word, sentence, lines = page.word.value, page.verdict, page.lines
+    else:
+        word, sentence, lines = Word.CANNOT_TELL.value, no_verdict(contents), ()
+    warnings = [notice.text for notice in notices(contents)]
+    if contents.empty and not contents.unplaced:
+        empty = f"no attempt ended in the period {contents.span.name}: there is nothing to measure"
+        warnings = [empty, *warnings]
     return AuditResult(
-        cluster=report.contents.cluster,
-        **_verdict(report.contents, config),
-        warnings=_warnings(report.contents),
+        cluster=contents.cluster,
+        verdict=word,
+        sentence=sentence,
+        lines=lines,
+        fails=word in config.verdict.fail,
+        warnings=tuple(warnings),
         html=report.html,
         pdf=report.pdf,
         database=database,
         owners=report.pages,
         missing=missing,
     )
-
-
-def _verdict(contents: Contents, config: Config) -> dict[str, Any]:
-    if contents.first:
-        page = contents.first[0]
-        word, sentence, lines = page.word.value, page.verdict, page.lines
-    else:
-        word, sentence, lines = Word.CANNOT_TELL.value, no_verdict(contents), ()
-    fails = word in config.verdict.fail
-    return {"verdict": word, "sentence": sentence, "lines": lines, "fails": fails}
-
-
-def _warnings(contents: Contents) -> tuple[str, ...]:
-    warnings = tuple(notice.text for notice in notices(contents))
-    if not contents.empty or contents.unplaced:
-        return warnings
-    period = contents.span.name
-    return (f"no attempt ended in the period {period}: there is nothing to measure", *warnings)

@@ -192,17 +192,15 @@ def _described(asked: Sequence[JobShape], log: ClusterLog) -> pl.DataFrame:
     rows = []
     for place, shape in enumerate(asked):
         own = latest.filter(pl.col("user") == shape.user) if shape.user else latest.clear()
-        counts = {
-            "cpus": whole_number("cpus", shape.cpus),
-            "nodes": whole_number("node-count", shape.nodes),
-        }
         gpus, types = typed_gpus(shape.gpus)
         facts = {
             name: own[name][-1] if own.height else None for name in ("account", "group", "qos")
         }
         rows.append(
             {
-                **(counts | facts),
+                **facts,
+                "cpus": whole_number("cpus", shape.cpus),
+                "nodes": whole_number("node-count", shape.nodes),
                 "job_id": f"shape {place}",
                 "job_number": None,
                 "kind": RecordKind.JOB.value,

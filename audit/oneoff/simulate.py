@@ -28,7 +28,7 @@ from audit.policies import SETTINGS
 from audit.report import wording
 from audit.scenario import engine
 from audit.scenario.check import check_simulated, require_sound
-from audit.scenario.scenario import Scenario, ScenarioChange, changed
+from audit.scenario.scenario import Scenario, ScenarioChange, all_changed
 from audit.scenario.workload import KEYS
 
 SUFFIXES: Final = (".swf", ".parquet")
@@ -89,10 +89,11 @@ def simulate(session: Session, change: ScenarioChange, out: Path | None = None) 
     log = in_force(log, on_progress, folder, fit=session.fit)
     setting, cluster = log.setting, log.cluster
     configured = fairshare.of_site(cluster, folder)
-    pairs = []
-    for pool in setting.pools:
-        today = whatif.scenario(log.described, setting, pool, change, configured)
-        pairs.append((today, changed(today, change).of_whole_jobs()))
+    todays = [
+        whatif.scenario(log.described, setting, pool, change, configured) for pool in setting.pools
+    ]
+    changed = [after.of_whole_jobs() for after in all_changed(todays, change)]
+    pairs = list(zip(todays, changed, strict=True))
     source = _policy_source(change, cluster)
     names = [(after.pool.name, after.pool.policy.name) for _, after in pairs]
     facts = [Fact(f"policy of pool {pool!r}", policy, source) for pool, policy in names]

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import polars as pl
 
@@ -26,13 +26,6 @@ DAY_S: Final = 86_400
 SHOWN_S: Final = 30 * DAY_S  # past whose intervals are counted
 STALE_S: Final = 3_600
 """Age of the newest record from which on it is stated."""
-
-
-class PendingJobs(NamedTuple):
-    """The pending jobs to predict; neither: all."""
-
-    job: str | None = None
-    user: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,15 +55,15 @@ class WhenAnswer(JsonAnswer):
     scheduler: PlansJudged | None  # of the pool with most pairs; null: no samples of its plans
 
 
-def when(session: Session, subject: PendingJobs) -> WhenAnswer:
-    """Return the prediction for each pending job.
+def when(session: Session, job: str | None = None, user: str | None = None) -> WhenAnswer:
+    """Return the prediction for a pending job, for those of a user, or for all.
 
     Raises:
         UsageError: the job is unknown or not pending.
         AuditError: logs or the database cannot be read, see ``audit.errors``.
     """
     log, on_progress = open_either(session), session.on_progress
-    wanted = _wanted(log, subject)
+    wanted = _wanted(log, job, user)
     used = [pool for pool in log.setting.pools if (wanted["pool"] == pool.name).any()]
     made: list[Forecast] = []
     plans: list[PlansJudged] = []
@@ -103,22 +96,22 @@ def lines(answer: WhenAnswer, user: str | None) -> Iterator[str]:
         yield predicted.beside_plans(answer.scheduler)
 
 
-def _wanted(log: ClusterLog, subject: PendingJobs) -> pl.DataFrame:
+def _wanted(log: ClusterLog, job: str | None, user: str | None) -> pl.DataFrame:
     """Return the pool, job and attempt of each pending job to predict."""
     pending = pl.col("standing") == Standing.PENDING
-    if subject.job is not None:
-        of_job = _of_job(log.described, subject.job)
-        shown = printable(subject.job)
+    if job is not None:
+        of_job = _of_job(log.described, job)
+        shown = printable(job)
         if of_job.is_empty():
-            unknown = unknown_job(log.described, subject.job, "when")
+            unknown = unknown_job(log.described, job, "when")
             raise UsageError(f"{unknown}, and there is no file of this name")
         found = of_job.filter(pending)
         if found.is_empty():
             raise UsageError(f"when: job {shown!r} is not pending; see 'fairaudit explain'")
     else:
         found = log.described.filter(pending)
-        if subject.user is not None:
-            found = found.filter(pl.col("user") == subject.user)
+        if user is not None:
+            found = found.filter(pl.col("user") == user)
     return found.select("pool", "job_id", "attempt")
 
 

@@ -119,13 +119,35 @@ class ScenarioChange(NamedTuple):
 
 
 def changed(today: Scenario, change: ScenarioChange) -> Scenario:
-    """Return the scenario after a change.
+    """Return the scenario after a change; errors as ``all_changed``."""
+    return all_changed([today], change)[0]
+
+
+def all_changed(todays: Sequence[Scenario], change: ScenarioChange) -> list[Scenario]:
+    """Return the scenario of each pool after a change.
+
+    A pool without a named user, account, partition, limit or window stays as it is in this respect.
 
     Raises:
-        UsageError: a user, account or partition is unknown, an amount would fall below 1, or the
-            policy after the change does not use a setting or has no priorities to order jobs by;
-            the message names the option.
+        UsageError: no pool has a user, account, partition, limit or window, an amount would fall
+            below 1, or the policy after the change does not use a setting or has no priorities to
+            order jobs by; the message names the option.
     """
+    _refuse_unknown_rules(todays, change)
+    named = [each.name for each in change.limits if each.kind == "partition" and each.name]
+    for names, flag, kind in (
+        (change.without, "--without-user", "user"),
+        (change.walltimes_of, "--walltimes-of", "user"),
+        (change.walltime_limits, "--max-walltime", "partition"),
+        (named, "--limit", "partition"),
+    ):
+        if names:
+            _refuse_unknown(names, todays, flag, kind)
+    everybody = pl.concat([today.attempts.select("user", "account") for today in todays])
+    return [_changed(today, change, everybody) for today in todays]
+
+
+def _changed(today: Scenario, change: ScenarioChange, everybody: pl.DataFrame) -> Scenario:
     pool = decided(today.pool, change)
     _refuse_unused(pool, change)
     attempts = today.attempts
@@ -133,17 +155,9 @@ def changed(today: Scenario, change: ScenarioChange) -> Scenario:
     if recorded and attempts.height and attempts["priority"].is_null().all():
         raise UsageError(f"--order recorded: no job of pool {pool.name!r} has a known priority")
     if change.without:
-        _refuse_unknown(change.without, attempts["user"], pool, "--without-user", "user")
         attempts = attempts.filter(~pl.col("user").is_in(list(change.without)).fill_null(False))
         if attempts.is_empty():
             raise UsageError("--without-user: no attempt would remain")
-    named = [each.name for each in change.limits if each.kind == "partition" and each.name]
-    for names, known, flag, kind in (
-        (change.walltimes_of, attempts["user"], "--walltimes-of", "user"),
-        (change.walltime_limits, today.attempts["partition"], "--max-walltime", "partition"),
-        (named, today.attempts["partition"], "--limit", "partition"),
-    ):
-        _refuse_unknown(names, known, pool, flag, kind)
     if change.walltimes is not None:
         attempts = asking_for(attempts, change.walltimes, change.walltimes_of or None)
     if change.walltime_limits:
@@ -152,7 +166,7 @@ def changed(today: Scenario, change: ScenarioChange) -> Scenario:
         attempts = spread(attempts, change.per_node, pool)
     fairshare = today.fairshare
     if change.targets:
-        fairshare = retargeted(fairshare, today.attempts, change.targets)
+        fairshare = retargeted(fairshare, today.attempts, change.targets, everybody)
     if change.half_life_s is not None:
         fairshare = fairshare._replace(method=HalfLife(half_life_s=change.half_life_s))
     if change.weights:
@@ -165,9 +179,9 @@ def decided(pool: Pool, change: ScenarioChange) -> Pool:
     """Return the pool with the policy and rules of a change.
 
     Raises:
-        UsageError: the policy after the change does not take a setting, the pool does not have a
-            limit or window that is to be lifted, or its nodes are unknown and jobs are to be placed
-            on others, or on more of them.
+        UsageError: the policy after the change does not take a setting, a window without a bound
+            is to be relaxed, or the pool's nodes are unknown and jobs are to be placed on others,
+            or on more of them.
     """
     ruled = lifted(relaxed(pool, change.relax), change.lift)
     for flag, value in (("--placement", change.placement), ("--per-node", change.per_node)):
@@ -195,16 +209,32 @@ def _refuse_unused(pool: Pool, change: ScenarioChange) -> None:
             )
 
 
-def _refuse_unknown(
-    names: Iterable[str], known: pl.Series, pool: Pool, flag: str, kind: str
-) -> None:
+def _refuse_unknown(names: Iterable[str], of: Sequence[Scenario], flag: str, kind: str) -> None:
+    known = pl.concat([today.attempts[kind] for today in of])
     there = known.drop_nulls().unique().sort().to_list()
     if unknown := next((name for name in names if name not in there), None):
         listed = ", ".join(there[:10]) + (", …" if len(there) > 10 else "")
-        raise UsageError(
-            f"{flag} {unknown}: pool {pool.name!r} has no such {kind}; "
-            + (f"it has {listed}" if there else "the log names none")
-        )
+        pools, they, have = _named(of)
+        others = f"{they} {have} {listed}" if there else "the log names none"
+        raise UsageError(f"{flag} {unknown}: {pools} {have} no such {kind}; {others}")
+
+
+def _named(todays: Sequence[Scenario]) -> tuple[str, str, str]:
+    """Return the pool or pools as a noun, a pronoun and its verb."""
+    single = len(todays) == 1
+    return (
+        (f"pool {todays[0].pool.name!r}", "it", "has") if single else ("the pools", "they", "have")
+    )
+
+
+def _refuse_unknown_rules(todays: Sequence[Scenario], change: ScenarioChange) -> None:
+    rules = dict.fromkeys(name for today in todays for name in rules_of(today.pool))
+    for flag, names, kinds in (("--relax", change.relax, ()), ("--lift", change.lift, _KINDS)):
+        if unknown := next((name for name in names if name not in {*rules, *kinds}), None):
+            pools, they, have = _named(todays)
+            known = ", ".join(rules) or f"{they} {have} no limits and no windows"
+            must = ", ".join(kinds) + " or " if kinds else ""
+            raise UsageError(f"{flag} {unknown}: must be {must}a rule of {pools}: {known}")
 
 
 def require_known(limits: Iterable[Bound], attempts: pl.DataFrame) -> None:
@@ -214,35 +244,34 @@ def require_known(limits: Iterable[Bound], attempts: pl.DataFrame) -> None:
             raise UsageError(f"--limit {each.kind}:{each.name}: the log has no such {each.kind}")
 
 
-def lifted(pool: Pool, names: Sequence[str]) -> Pool:
-    """Return a pool without some of its limits and windows, or raise UsageError.
+_KINDS: Final = {"all": (Limit, Window), "limits": (Limit,), "windows": (Window,)}
+"""Kinds of rules, by the name with which all of them are lifted."""
 
-    ``names`` are ``all``, ``limits``, ``windows``, or those of ``rules_of``.
+
+def lifted(pool: Pool, names: Sequence[str]) -> Pool:
+    """Return a pool without some of its limits and windows.
+
+    ``names`` are ``all``, ``limits``, ``windows``, or those of ``rules_of``; others are ignored.
     """
-    rules = rules_of(pool)
-    kinds = {"all": (Limit, Window), "limits": (Limit,), "windows": (Window,)}
-    for name in names:
-        if name in kinds:
-            rules = {key: rule for key, rule in rules.items() if not isinstance(rule, kinds[name])}
-        else:
-            _rule(pool, name, "--lift")
-            rules.pop(name, None)
-    return _ruled(pool, rules)
+    gone = tuple(kind for name in names for kind in _KINDS.get(name, ()))
+    rules = rules_of(pool).items()
+    left = {key: rule for key, rule in rules if key not in names and not isinstance(rule, gone)}
+    return _ruled(pool, left)
 
 
 def relaxed(pool: Pool, bounds: Mapping[str, int]) -> Pool:
-    """Return a pool with other bounds of some limits and windows, or raise UsageError.
+    """Return a pool with other bounds of some limits and windows.
 
-    ``bounds`` are by name (``rules_of``): the amount of a limit; the walltime (s) above which a
-    window applies, or else the size.
+    ``bounds`` are by name (``rules_of``; others are ignored): the amount of a limit; the walltime
+    (s) above which a window applies, or else the size. Raises UsageError for a window without one.
     """
     rules = rules_of(pool)
-    for name, bound in bounds.items():
-        rule = _rule(pool, name, "--relax")
-        key = bound_of(rule)
-        if key is None:
-            raise UsageError(f"--relax {name}: the window has no bound of walltime or size")
-        rules[name] = rule.but(**{key: bound})
+    for name, rule in rules_of(pool).items():
+        if name in bounds:
+            key = bound_of(rule)
+            if key is None:
+                raise UsageError(f"--relax {name}: the window has no bound of walltime or size")
+            rules[name] = rule.but(**{key: bounds[name]})
     return _ruled(pool, rules)
 
 
@@ -261,15 +290,6 @@ def bound_of(rule: Rule) -> str | None:
         return "most"
     bounds = ("walltime_above_s", "size_above")
     return next((name for name in bounds if getattr(rule, name) is not None), None)
-
-
-def _rule(pool: Pool, name: str, flag: str) -> Rule:
-    rules = rules_of(pool)
-    if name not in rules:
-        every = "all, limits, windows or " if flag == "--lift" else ""
-        known = ", ".join(rules) or "it has no limits and no windows"
-        raise UsageError(f"{flag} {name}: must be {every}a rule of pool {pool.name!r}: {known}")
-    return rules[name]
 
 
 def _ruled(pool: Pool, rules: Mapping[str, Rule]) -> Pool:
@@ -440,12 +460,16 @@ def reweighted(fairshare: Fairshare, weights: Mapping[str, float]) -> Fairshare:
 
 
 def retargeted(
-    fairshare: Fairshare, attempts: pl.DataFrame, targets: Mapping[str, float]
+    fairshare: Fairshare,
+    attempts: pl.DataFrame,
+    targets: Mapping[str, float],
+    everybody: pl.DataFrame,
 ) -> Fairshare:
     """Return owners ranked by other shares.
 
     Where there are shares, those of the named users and accounts are replaced. Where there are
     none, all users (or all accounts, if the names are accounts) get 1, except those named.
+    ``attempts`` are those of the pool; ``everybody`` has the users and accounts of all pools.
 
     Raises:
         UsageError: a name is unknown, or all shares are 0.
@@ -457,14 +481,15 @@ def retargeted(
         shares = [targets.get(name, share) if place else share for place, (name, share) in placed]
         return fairshare._replace(tree=tree._replace(shares=np.array(shares, np.float64)))
     kinds: tuple[Kind, ...] = ("account", "user")
-    named = {kind: attempts[kind].drop_nulls().unique().sort().to_list() for kind in kinds}
-    kind = next((kind for kind in kinds if set(targets) <= set(named[kind])), None)
+    named = {kind: set(everybody[kind]) for kind in kinds}
+    kind = next((kind for kind in kinds if set(targets) <= named[kind]), None)
     if kind is None:
-        _refuse_untargeted(targets, [*named["account"], *named["user"]], "the log")
+        _refuse_untargeted(targets, named["account"] | named["user"], "the log")
         raise UsageError("--targets: name either users or accounts, not both")
-    shares_of = dict.fromkeys(named[kind], 1.0) | dict(targets)
+    own = attempts[kind].drop_nulls().unique().sort().to_list()
+    shares_of = {name: targets.get(name, 1.0) for name in own}
     try:
-        return fairshare._replace(kind=kind, tree=trees.flat(named[kind], shares_of, kind=kind))
+        return fairshare._replace(kind=kind, tree=trees.flat(own, shares_of, kind=kind))
     except ValueError as error:
         raise UsageError(f"--targets: {error}") from error
 

@@ -25,7 +25,7 @@ from audit.mail import transport
 from audit.metrics.attempts.reasons import any_of, in_scope
 from audit.metrics.slurm.explained import misfits
 from audit.model import DESCRIBED, Limit, Pool
-from audit.nightly import due, sources, stages
+from audit.nightly import due, history, sources, stages
 from audit.nightly.keeping import archiving
 from audit.pipeline.drawing import names as names_of
 from audit.pipeline.published import open_published
@@ -189,6 +189,11 @@ def _configured(path: Path, published: Path | None) -> Iterator[Check]:
         yield "workers", try_out, "correct [compute], or the workers; see docs/service.md"
     examine_archive = partial(archiving.examine_owner, site)
     yield "archive", examine_archive, "choose another folder (output.archive)"
+    yield (
+        "history of runs",
+        partial(history.inspected, site.state),
+        "restore the state folder from a backup, or do what the message says",
+    )
 
 
 def _own(require: Callable[..., object], *arguments: object) -> str:

@@ -44,11 +44,10 @@ def operators(
     """Check which rules each priority operator keeps, and how finely it distinguishes users."""
     from audit.oneoff.study import write
     from audit.studies.operators.page import study
-    from audit.studies.operators.resolution import ResolutionSetting
 
     prepare(out)
     with at_work() as progress:
-        page = study(ResolutionSetting(bits=range(3, bits + 1)), progress.update)
+        page = study(range(3, bits + 1), progress.update)
     for file in write(page, out):
         show(file)
 

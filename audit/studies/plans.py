@@ -318,7 +318,7 @@ def make_log(
     """Write a synthetic log (``synthetic.log``), whole or not at all; return a summary.
 
     Raises:
-        UsageError: the model cannot be read, the log not written, or an argument is out of range.
+        UsageError: the model cannot be read or the log not written, or the pool is too small.
     """
     suffix = out.suffix.lower()
     if suffix not in SUFFIXES:

@@ -1,13 +1,9 @@
-"""A big PBS accounting log, fast: `python -m bench.logs.big_pbs OUT [--jobs N] [--seed N]`.
+"""A big PBS accounting log, fast.
 
 For measuring how fast logs are read, not for auditing: what arrives is drawn from a workload model
 (workload.toml), and so are the waits, which are not simulated. Each job has a `Q`, an `S` and an
 `E`, with what PBS Professional writes; 100,000 jobs are 0.15 GB.
 """
-
-import argparse
-import sys
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -91,19 +87,3 @@ def _first(pieces: list[pl.Expr]) -> pl.Expr:
         .then(joined[1])
         .otherwise(joined[2])
     )
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description="writes a big PBS log for benchmarks")
-    parser.add_argument("out", type=Path, help="the file to write")
-    parser.add_argument("--jobs", type=int, default=JOBS)
-    parser.add_argument("--seed", type=int, default=0)
-    arguments = parser.parse_args()
-    content = big_pbs(arguments.jobs, arguments.seed)
-    arguments.out.write_bytes(content)
-    print(f"{arguments.out}: {arguments.jobs:,} jobs, {len(content):,} bytes", file=sys.stderr)
-    return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -1,14 +1,11 @@
-"""A big sacct log, fast: `python -m bench.logs.big_sacct OUT.psv [--records N] [--seed N]`.
+"""A big sacct log, fast.
 
 For measuring how fast logs are read, not for auditing: what arrives is drawn from a workload model
 (workload.toml), and so are the waits, which are not simulated. The columns are those that a site
 would ask for, SubmitLine included; 1 M records are 0.3 GB.
 """
 
-import argparse
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -130,20 +127,3 @@ def parts(records: int, seed: int = 0) -> Iterator[bytes]:
     """The text of such a log in parts of at most ``RECORDS``: more at once would fill memory."""
     for first in range(0, records, RECORDS):
         yield big_sacct(min(RECORDS, records - first), seed + first // RECORDS, first)
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description="writes a big sacct log for benchmarks")
-    parser.add_argument("out", type=Path, help="the file to write")
-    parser.add_argument("--records", type=int, default=RECORDS)
-    parser.add_argument("--seed", type=int, default=0)
-    arguments = parser.parse_args()
-    with arguments.out.open("wb") as out:
-        out.writelines(parts(arguments.records, arguments.seed))
-    size = arguments.out.stat().st_size
-    print(f"{arguments.out}: {arguments.records:,} records, {size:,} bytes", file=sys.stderr)
-    return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

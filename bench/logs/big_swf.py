@@ -1,13 +1,9 @@
-"""A big SWF log, fast: `python -m bench.logs.big_swf OUT.swf [--records N] [--seed N]`.
+"""A big SWF log, fast.
 
 For measuring how fast logs are read, not for auditing: what arrives is drawn from a workload model
 (workload.toml), but the waits are drawn too, not simulated, so the pool may be over-full. 1 M
 records take about two seconds.
 """
-
-import argparse
-import sys
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -62,21 +58,3 @@ def big_swf(records: int = RECORDS, seed: int = 0) -> bytes:
     )
     lines = pl.DataFrame(columns).write_csv(separator=" ", include_header=False)
     return header.encode() + lines.encode()
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description="writes a big SWF log for benchmarks")
-    parser.add_argument("out", type=Path, help="the file to write")
-    parser.add_argument("--records", type=int, default=RECORDS)
-    parser.add_argument("--seed", type=int, default=0)
-    arguments = parser.parse_args()
-    content = big_swf(arguments.records, arguments.seed)
-    arguments.out.write_bytes(content)
-    print(
-        f"{arguments.out}: {arguments.records:,} records, {len(content):,} bytes", file=sys.stderr
-    )
-    return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -1,8 +1,9 @@
 """With which power of the number of attempts a cost grows."""
 
-import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
+
+import numpy as np
 
 from bench.measure.figures import Figure
 
@@ -14,13 +15,9 @@ def exponent(points: Sequence[tuple[float, float]]) -> float | None:
     """
     if any(size <= 0 or cost <= 0 for size, cost in points):
         return None
-    logs = [(math.log(size), math.log(cost)) for size, cost in points]
-    if len({x for x, _ in logs}) < 2:
+    if len({size for size, _ in points}) < 2:
         return None
-    mean_x = sum(x for x, _ in logs) / len(logs)
-    mean_y = sum(y for _, y in logs) / len(logs)
-    square = sum((x - mean_x) ** 2 for x, _ in logs)
-    return sum((x - mean_x) * (y - mean_y) for x, y in logs) / square
+    return float(np.polyfit(*np.log(points).T, 1)[0])
 
 
 class Growth(NamedTuple):

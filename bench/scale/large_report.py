@@ -21,6 +21,7 @@ from audit.files import caches
 from audit.model import Period
 from bench.logs.real import real_log
 from bench.logs.repeated_log import RECORDS, log_side_by_side
+from bench.measure.machine import peak_mib
 from bench.measure.pairs import fairaudit
 
 USERS = 5_000
@@ -68,8 +69,7 @@ def report(path: Path) -> None:
     begin = _cpu()
     contents = drawing.contents_of(con, config.Config(), cluster, Period(name, first, last))
     html = page.render_html(contents, page.draw(contents))
-    status = Path("/proc/self/status").read_text().split("VmHWM:")[1]
-    print(counted.cpu_s, _cpu() - begin, int(status.split()[0]) / 1024, len(html.encode()) / 1024)
+    print(counted.cpu_s, _cpu() - begin, peak_mib(), len(html.encode()) / 1024)
 
 
 def main() -> int:

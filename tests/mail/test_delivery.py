@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 from audit import config
-from audit.cli.app import main
 from audit.config.places import Site
 from audit.errors import LockedError, UsageError
 from audit.files import lock
@@ -32,11 +31,13 @@ from tests.logs import write
 from tests.mailserver import PASSWORD, Server
 from tests.nightly.test_run import PowerCutError, month, published, site
 from tests.shared import once
+from tests.studies import commands
 
 NOW = 1_775_000_000
 """2026-03-31: January and February are over."""
 FIVE = tuple(f"{name}@example.org" for name in ("anna", "ben", "cleo", "dora", "emil"))
 LAST = "c/2026-02"
+ANNA: dict[str, object] = {"addresses": ("anna@example.org",), "charts": False}
 
 
 @pytest.fixture(scope="module")
@@ -439,8 +440,7 @@ def restate(place: Path, run_id: str) -> None:
 def test_a_report_is_mailed_again_only_when_it_is_complete_or_if_configured(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    to = {"addresses": ("anna@example.org",), "charts": False}
-    settings = mailing(place, to)
+    settings = mailing(place, ANNA)
     assert len(deliver(place, settings).sent) == 1  # stale
     assert deliver(place, settings) == Delivered()
     restate(place, "grown")  # and stale still, or partial: it was mailed as that
@@ -454,13 +454,12 @@ def test_a_report_is_mailed_again_only_when_it_is_complete_or_if_configured(
     assert {mail["Subject"] for mail in mails} == {f"[STALE] {said}", f"Corrected: {said}"}
     restate(place, "third")
     assert deliver(place, settings) == Delivered()
-    assert len(deliver(place, mailing(place, to, corrections=True)).sent) == 1
+    assert len(deliver(place, mailing(place, ANNA, corrections=True)).sent) == 1
 
 
 @pytest.mark.thorough
 def test_new_definitions_mail_nothing(place: Path) -> None:
-    to = {"addresses": ("anna@example.org",), "charts": False}
-    settings = mailing(place, to, corrections=True)
+    settings = mailing(place, ANNA, corrections=True)
     assert len(deliver(place, settings).sent) == 1
     restate(place, "new")
     version = "version 0.1.0 became 0.2.0"
@@ -475,22 +474,20 @@ def test_new_definitions_mail_nothing(place: Path) -> None:
 
 def test_finished_periods_and_no_more_of_them_than_requested(place: Path) -> None:
     early = 1_770_500_000  # in February
-    to = {"addresses": ("anna@example.org",), "charts": False}
     with store(place) as con:
-        settings = mailing(place, to, backlog=9)
+        settings = mailing(place, ANNA, backlog=9)
         before = delivery.deliver(con, Site(settings, place), early, dry_run=True)
         assert before.due == ["c/2026-01 to anna@example.org"]
         both = delivery.deliver(con, Site(settings, place), NOW, dry_run=True)
         assert both.due == ["c/2026-01 to anna@example.org", f"{LAST} to anna@example.org"]
-        newest = delivery.deliver(con, Site(mailing(place, to), place), NOW, dry_run=True)
+        newest = delivery.deliver(con, Site(mailing(place, ANNA), place), NOW, dry_run=True)
         assert newest.due == [f"{LAST} to anna@example.org"]
     assert ledger(place) == {}
     assert outbox(place) == []
 
 
 def test_a_report_that_could_not_be_made_anew_mails_no_older_ones(place: Path) -> None:
-    to = {"addresses": ("anna@example.org",), "charts": False}
-    settings = mailing(place, to)
+    settings = mailing(place, ANNA)
     assert deliver(place, settings).sent == [f"{LAST} to anna@example.org"]
     with store(place) as con:  # as when the PDF of a recomputed period fails
         database.execute(con, "DELETE FROM run WHERE stage = 'report' AND period = '2026-02'")
@@ -498,8 +495,7 @@ def test_a_report_that_could_not_be_made_anew_mails_no_older_ones(place: Path) -
 
 
 def test_periods_of_another_length_mail_only_the_latest(place: Path) -> None:
-    to = {"addresses": ("anna@example.org",), "charts": False}
-    settings = mailing(place, to)
+    settings = mailing(place, ANNA)
     assert len(deliver(place, settings).sent) == 1
     with store(place) as con:  # as after a change of ``period``: none of those mailed exists
         database.execute(con, "UPDATE run SET period = 'new ' || period")
@@ -523,22 +519,15 @@ def test_the_night_mails_and_tells_its_operator(place: Path, server: Server, cer
     assert "ops@example.org: localhost: " in str(lost)
 
 
-def test_the_command(
-    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     sources = '[[clusters]]\nname = "c"\nzone = "Europe/Berlin"\n'
     mail = '[mail]\nvia = "outbox"\nsender = "a@example.org"\nbacklog = 1\n'
     limit = 'domains = ["example.org"]\n[[recipients]]\naddresses = ["anna@example.org"]\n'
     write(place / "config.toml", sources + mail + limit)
 
-    def command(*words: str) -> tuple[int | str | None, str]:
-        monkeypatch.setattr(
-            "sys.argv", ["fairaudit", "deliver", "--config", str(place / "config.toml"), *words]
-        )
-        with pytest.raises(SystemExit) as ended:
-            main()
-        said = capsys.readouterr()
-        return ended.value.code, said.out + said.err
+    def command(*words: str) -> tuple[int, str]:
+        code = commands.run("deliver", "--config", place / "config.toml", *words)
+        return code, "".join(capsys.readouterr())
 
     assert command("--dry-run") == (0, f"would send {LAST} to anna@example.org\n")
     assert outbox(place) == []

@@ -14,7 +14,7 @@ from audit.nightly.run import run
 from audit.oneoff.verify import verify
 from audit.setup.doctor import CheckResult, examine
 from tests.logs import write
-from tests.mail.test_delivery import NOW, ledger, mailing, store
+from tests.mail.test_delivery import NOW, mailing, store
 from tests.mailserver import Server
 from tests.nightly.test_run import site
 from tests.report.owner.conftest import OTHERS, jobs
@@ -100,16 +100,6 @@ def test_an_attached_page_can_be_verified(place: Path, server: Server, cert: Pat
     file.write_bytes(content)
     verdict = verify(file, None, settings, place)
     assert verdict.same, verdict.text
-
-
-def test_put_off_then_taken_and_nothing_twice(place: Path, server: Server, cert: Path) -> None:
-    settings = mailing(place, HEAD, ANN, server=server, cert=cert)
-    server.answers["ann@example.org"] = ["451 later"]
-    server.content_answers["head@example.org"] = ["452 full"]
-    assert len(deliver(place, settings).sent) == 2
-    assert deliver(place, settings) == Delivered()
-    assert sorted(server.recipients) == ["ann@example.org", "head@example.org"]
-    assert ledger(place) == {"ann": ("sent", 2), "head": ("sent", 2)}
 
 
 def test_the_head_of_a_group_who_gets_the_report_too_gets_one_mail(

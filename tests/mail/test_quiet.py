@@ -10,12 +10,11 @@ from audit.config.places import Site
 from audit.mail.delivery import Delivered, _Draft
 from audit.nightly.run import run
 from tests.logs import line, log, write
-from tests.mail.test_delivery import NOW, deliver, ledger, mailing, outbox, restate
+from tests.mail.test_delivery import ANNA, NOW, deliver, ledger, mailing, outbox, restate
 from tests.nightly.test_run import DAY, site
 from tests.shared import once
 
 FEBRUARY = 31
-WHOLE = {"addresses": ("anna@example.org",), "charts": False}
 OWN = {"addresses": ("ben@example.org",), "charts": False, "users": ("1",)}
 
 
@@ -40,7 +39,7 @@ def test_a_quiet_period_is_mailed_briefly_or_not_at_all(
     made: Path, tmp_path: Path, quiet: bool, state: str
 ) -> None:
     place = shutil.copytree(made, tmp_path / "site")
-    settings = mailing(place, WHOLE, OWN, quiet=quiet)
+    settings = mailing(place, ANNA, OWN, quiet=quiet)
     deliver(place, settings)
     assert {to: states for to, (states,) in ledger(place, "state").items()} == {
         "anna": state,
@@ -62,7 +61,7 @@ def test_a_period_that_is_no_longer_quiet_is_mailed(
     made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = shutil.copytree(made, tmp_path / "site")
-    settings = mailing(place, WHOLE, quiet=False)
+    settings = mailing(place, ANNA, quiet=False)
     for run_id in ("first", "late"):
         restate(place, run_id)
         done = deliver(place, settings)

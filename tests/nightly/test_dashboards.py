@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-import socket
 import subprocess
 import time
 import urllib.error
@@ -23,6 +22,7 @@ from audit.nightly.metrics_file import EDGES_S
 from audit.nightly.run import run
 from audit.store import database
 from tests import stores
+from tests.mailserver import free_port
 from tests.places import ROOT
 from tests.shared import once
 
@@ -182,13 +182,6 @@ def prometheus(night: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
             process.terminate()
         for process in started:
             process.wait(30)
-
-
-def free_port() -> int:
-    with socket.socket() as made:
-        made.bind(("127.0.0.1", 0))
-        port: int = made.getsockname()[1]
-        return port
 
 
 def asked(server: str, path: str, **values: str) -> Any:

@@ -139,7 +139,7 @@ def test_it_is_written_anew_without_the_old_text(tmp_path: Path) -> None:
     def change(text: str) -> str:
         return text.replace("hedwig", "erased")
 
-    history.rewrite(history.path_in(tmp_path), history.path_in(new), change)
+    history.copy_to(history.path_in(tmp_path), history.path_in(new), change)
     history.examine(history.path_in(new))
     assert b"hedwig" not in history.path_in(new).read_bytes()
     with closing(history.RunHistory(new, lambda: NOW)) as past:
@@ -150,7 +150,7 @@ def test_it_is_written_anew_without_the_old_text(tmp_path: Path) -> None:
 
 
 def test_a_history_that_is_missing_is_written_empty(tmp_path: Path) -> None:
-    history.rewrite(tmp_path / "none", tmp_path / "new", str)
+    history.copy_to(tmp_path / "none", tmp_path / "new", str)
     history.examine(tmp_path / "new")
 
 
@@ -175,7 +175,7 @@ def test_a_history_in_use_with_a_damaged_name_is_described(tmp_path: Path) -> No
         lambda: history.read(tmp_path),
         lambda: history.planned(tmp_path),
         lambda: history.plan(tmp_path, {"c": 1}),
-        lambda: history.rewrite(path, tmp_path / "new", str),
+        lambda: history.copy_to(path, tmp_path / "new", str),
     ):
         with pytest.raises(StoreError, match=r"malformed: .*if the file is damaged, remove it"):
             use()
@@ -194,3 +194,25 @@ def test_a_full_disk_is_stated_as_for_the_store(tmp_path: Path) -> None:
     said = str(history.failed(tmp_path / "history.sqlite", error))
     assert said.startswith(f"{tmp_path}: the disk is full: history.sqlite could not be written.")
     assert "Free at least 64 MB there" in said
+
+
+def test_doctor_examines_the_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    state = tmp_path / STATE
+    assert history.inspected(state) == "no run has begun yet"
+    run(Site(site(tmp_path), tmp_path), NOW, stages=("publish",))
+    path = history.path_in(state)
+    assert history.inspected(state) == "2 entries"
+    with monkeypatch.context() as other:
+        other.setattr("os.access", lambda *_: False)
+        with pytest.raises(StoreError, match="cannot be written to"):
+            history.inspected(state)
+    with closing(sqlite3.connect(path)) as con, con:
+        con.execute("UPDATE history SET version = '99.1.0' WHERE id = 1")
+    with pytest.raises(StoreError, match=r"history.sqlite: fairaudit 99.1.0 wrote it"):
+        history.inspected(state)
+    path.write_bytes(b"no history" * 999)
+    with pytest.raises(StoreError, match="if the file is damaged, remove it"):
+        history.inspected(state)
+    path.unlink()
+    with pytest.raises(StoreError, match="is missing; the next run begins a new history"):
+        history.inspected(state)

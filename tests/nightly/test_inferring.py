@@ -23,6 +23,7 @@ from audit.pipeline.published import open_published
 from audit.store import archive
 from tests import stores
 from tests.logs import line, log, write
+from tests.nightly import test_run
 from tests.nightly.test_run import FIGURES, NOW, PowerCutError
 from tests.scenario.windows.sites import CPUS, DAY, EPOCH, Planted, made
 from tests.shared import once
@@ -35,21 +36,13 @@ VIEWS = ("rules", "chains", "releases", "fidelity", "summary", "job_fairness")
 
 
 def site(folder: Path, capacity: int, months: int = 0, **pool: object) -> config.Config:
-    (folder / "logs").mkdir(parents=True, exist_ok=True)
-    cluster = {
-        "name": "c",
-        "zone": "UTC",
-        "sources": ({"files": "logs/*.swf"},),
-        "pools": ({"name": "all", "capacity": {"cpus": capacity}, **pool},),
-    }
-    content = {
-        "uncertainty": {"resamples": 100},
-        "report": {"pdf": False},
+    pools = ({"name": "all", "capacity": {"cpus": capacity}, **pool},)
+    more = {
         "simulation": {"advice_budget_s": 0, "budget_s": 1},
         "retention": {"archive_months": months},
-        "clusters": (cluster,),
     }
-    return config.Config.model_validate(content)
+    plain = test_run.site(folder, zone="UTC", pools=pools).model_dump()
+    return config.Config.model_validate({**plain, **more})
 
 
 def write_logs(folder: Path) -> None:
@@ -209,7 +202,7 @@ def test_a_job_is_explained_with_what_its_period_inferred(whole: Path, logs: Pat
     newest = open_published(published, settings).setting
     assert newest.shown_of("all").evidence[0]["starts"] == march
     session = Session(LogRequest(logs=()), settings, whole, published)
-    told = explain.explain(session, explain.WaitToExplain(job))
+    told = explain.explain(session, job)
     assert told.account.causes["cause_rule_s"] == pytest.approx(waited)
-    plain = explain.explain(replace(session, fit=False), explain.WaitToExplain(job))
+    plain = explain.explain(replace(session, fit=False), job)
     assert plain.account.causes["cause_rule_s"] == 0

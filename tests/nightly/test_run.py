@@ -34,7 +34,7 @@ def site(folder: Path, **changes: object) -> config.Config:
         "zone": "Europe/Berlin",
         "sources": ({"files": "logs/*.swf"},),
     }
-    (folder / "logs").mkdir(exist_ok=True)
+    (folder / "logs").mkdir(parents=True, exist_ok=True)
     content: dict[str, object] = {
         "uncertainty": {"resamples": 100},
         "report": {"pdf": False},

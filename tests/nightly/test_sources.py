@@ -94,6 +94,15 @@ def test_a_folder_that_cannot_be_entered_is_listed(
         streams.check_is_file(tmp_path / "logs" / "closed")
 
 
+def test_each_folder_is_examined_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "logs" / "2026" / "03").mkdir(parents=True)
+    examined: list[str] = []
+    monkeypatch.setattr(os, "access", lambda path, _: examined.append(Path(path).name) or True)
+    origin = config.SourceConfig.model_validate({"files": "logs/**/*.log"})
+    assert sources.files(origin, tmp_path) == []
+    assert examined == ["logs", "2026", "03"]
+
+
 # --- windows
 
 
@@ -158,6 +167,16 @@ def test_what_is_settled_is_not_requested_again() -> None:
 
 
 # --- words
+
+
+def test_what_a_clock_that_was_ahead_pulled_is_requested_again() -> None:
+    asked = source(overlap_days=2, window_days=1)
+    now, ahead = MIDNIGHT + 3 * DAY, MIDNIGHT + 60 * DAY
+    pulled = {
+        (window.from_time, window.to_time): ahead for window in sources.due(asked, "UTC", ahead, {})
+    }
+    assert [window.day.day for window in sources.due(asked, "UTC", now + 1, pulled)] == [1, 2, 3, 4]
+    assert sources.due(asked, "UTC", ahead, pulled) != sources.due(asked, "UTC", ahead, {})
 
 
 def test_edges_are_written_in_the_clusters_zone_and_never_lie_ahead() -> None:

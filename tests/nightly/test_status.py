@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,6 @@ from typing import Any
 import pytest
 
 from audit import config, json_answers
-from audit.cli.app import main
 from audit.config.places import Site
 from audit.nightly import history, service, status
 from audit.nightly.run import run
@@ -21,6 +19,7 @@ from tests.nightly.nights import after_a_night
 from tests.nightly.test_run import DAY, month, site
 from tests.nightly.test_timetable import epoch
 from tests.places import ROOT
+from tests.studies import commands
 
 NIGHT = epoch("2026-03-10T04:30+01:00")
 
@@ -126,11 +125,7 @@ def test_the_commands(
     monkeypatch.chdir(tmp_path)
 
     def call(*words: str) -> tuple[int, str]:
-        monkeypatch.setattr(sys, "argv", ["fairaudit", *words])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        assert isinstance(ended.value.code, int)
-        return ended.value.code, capsys.readouterr().out
+        return commands.run(*words), capsys.readouterr().out
 
     assert call("ingest") == (0, "1.swf: 40 records, 0 refused\n".replace("40", "9"))
     assert not (tmp_path / "fairaudit.duckdb").exists()
@@ -156,10 +151,7 @@ def test_a_log_that_was_mostly_refused_is_a_problem_that_a_monitor_sees(tmp_path
 
 
 def test_for_programs_it_is_json_of_a_shape_that_stays(
-    tmp_path: Path,
-    tmp_path_factory: pytest.TempPathFactory,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
 ) -> None:
     after_a_night(tmp_path_factory, tmp_path, 9, NIGHT)
     command = ("sacct", "--password=hunter2")
@@ -198,11 +190,7 @@ def test_for_programs_it_is_json_of_a_shape_that_stays(
     assert not {key for key in keys if f"`{key}`" not in page}
 
     write(tmp_path / "config.toml", '[[clusters]]\nname = "c"\n')
-    words = ["fairaudit", "status", "--format", "json", "--check"]
-    words += ["--config", str(tmp_path / "config.toml")]
-    monkeypatch.setattr(sys, "argv", words)
-    with pytest.raises(SystemExit) as ended:
-        main()
+    words = ("status", "--format", "json", "--check", "--config", tmp_path / "config.toml")
+    assert commands.run(*words) == 1
     said = json.loads(capsys.readouterr().out)
-    assert ended.value.code == 1
     assert said["clusters"][0]["overdue"] is True

@@ -177,7 +177,7 @@ def figures(outcome: AuditResult, *metrics: str) -> list[float]:
 
 
 def plainly(log: Path, out: Path, **options: Any) -> AuditResult:
-    request = LogRequest(logs=[log], zone="UTC")
+    request = LogRequest(logs=[log], cluster="c", zone="UTC")
     return audit(Session(request, Config(), fit=False), AuditOptions(out=out, pdf=False, **options))
 
 
@@ -193,7 +193,7 @@ def test_a_begin_time_in_the_future_is_no_instant_of_the_log(tmp_path: Path) -> 
     with stores.published(outcome.database) as con:
         assert database.rows(con, "SELECT day::VARCHAR FROM coverage") == [("2026-03-02",)]
         assert database.rows(con, held) == [(0, None)]  # it has not arrived yet
-    assert "Fairness of sacct, 2 March 2026<" in outcome.html.read_text()
+    assert "Fairness of c, 2 March 2026<" in outcome.html.read_text()
 
 
 def early(folder: Path) -> Path:
@@ -275,37 +275,28 @@ def test_a_begin_after_the_log_is_refused(tmp_path: Path) -> None:
 ARRAYS = DATA / "arrays"
 
 
-def of_arrays(log: Path, out: Path) -> AuditResult:
-    request = LogRequest(logs=[log], cluster="c", zone="UTC")
-    return audit(Session(request, Config(), fit=False), AuditOptions(out=out, pdf=False))
-
-
-def stored(outcome: AuditResult, query: str) -> list[tuple[Any, ...]]:
-    return stores.rows(outcome.database, query)
-
-
 @pytest.mark.thorough
 @pytest.mark.usefixtures("figures_only")
 def test_a_row_of_waiting_tasks_counts_each_of_them(tmp_path: Path) -> None:
     """Slurm's `3_[0-9]`, and the same state as `sacct --array` prints it."""
     one, each = (
-        of_arrays(ARRAYS / f"{name}.psv", tmp_path / name) for name in ("slurm", "slurm_by_task")
+        plainly(ARRAYS / f"{name}.psv", tmp_path / name) for name in ("slurm", "slurm_by_task")
     )
     for view in ("summary", "user_fairness", "account_fairness", "fidelity", "advice"):
         query = f"SELECT * EXCLUDE (run_id) FROM {view} ORDER BY ALL"
-        assert stored(one, query) == stored(each, query), view
+        assert stores.rows(one.database, query) == stores.rows(each.database, query), view
     figures = "SELECT metric, value FROM summary WHERE dimension = 'all'"
-    known = dict(stored(one, figures))
+    known = dict(stores.rows(one.database, figures))
     assert (known["pending"], known["queued_mean"]) == (10, 10)
     assert known["preference_strict_mean"] == 24_000
     jobs = "SELECT job_id, tasks, re_deserved, re_unfairness FROM job_fairness ORDER BY job_id"
-    assert stored(one, jobs) == [
+    assert stores.rows(one.database, jobs) == [
         ("1", 1, 1_200.0, -6_000.0),
         ("2", 1, 1_200.0, -6_000.0),
         ("3_[0-9]", 10, None, None),
         ("4", 1, 1_200.0, -6_000.0),
     ]
-    assert stored(each, "SELECT sum(tasks) FROM job_fairness") == [(13,)]
+    assert stores.rows(each.database, "SELECT sum(tasks) FROM job_fairness") == [(13,)]
 
 
 @pytest.mark.usefixtures("figures_only")
@@ -315,18 +306,18 @@ def test_a_cancelled_array_gave_up_with_all_its_tasks(tmp_path: Path) -> None:
         f"1|ann|x|p|COMPLETED|{clock(0)}|{clock(0)}|{clock(600)}|cpu=2,node=1|n1",
         f"2_[0-4,7]|eve|y|p|CANCELLED by 7|{clock(0)}|None|{clock(100)}|cpu=1|None assigned",
     ]
-    outcome = of_arrays(write(tmp_path / "a.psv", "\n".join([*rows, ""])), tmp_path / "out")
+    outcome = plainly(write(tmp_path / "a.psv", "\n".join([*rows, ""])), tmp_path / "out")
     query = "SELECT never_started, gave_up_wait_s FROM user_fairness WHERE \"user\" = 'eve'"
-    assert stored(outcome, query) == [(6, 600)]
+    assert stores.rows(outcome.database, query) == [(6, 600)]
 
 
 @pytest.mark.thorough
 def test_an_id_that_slurm_cut_is_a_lower_bound(tmp_path: Path) -> None:
     rows = (ARRAYS / "slurm.psv").read_text().replace("3_[0-9]", "3_[0,2,4,...]")
-    outcome = of_arrays(write(tmp_path / "a.psv", rows), tmp_path / "out")
+    outcome = plainly(write(tmp_path / "a.psv", rows), tmp_path / "out")
     assert any("the number of waiting tasks is a lower bound" in one for one in outcome.warnings)
     query = "SELECT value FROM summary WHERE dimension = 'all' AND metric = 'pending'"
-    assert stored(outcome, query) == [(3,)]
+    assert stores.rows(outcome.database, query) == [(3,)]
 
 
 @pytest.mark.usefixtures("figures_only")

@@ -1,7 +1,6 @@
 """Simulated schedules follow the policy and read back the same."""
 
 import math
-import sys
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -11,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 
 from audit import config
-from audit.cli.app import main
 from audit.cluster.inference import Fact
 from audit.cluster.setting import ClusterSettings
 from audit.errors import UsageError
@@ -26,6 +24,7 @@ from audit.scenario.whatif.options import change
 from tests.examples import examples
 from tests.logs import busy, line, log, write
 from tests.strategies import EPOCH, policies, workloads
+from tests.studies import commands
 
 ORIGIN = 1_000_000_000
 # A pool of 4 under first come, first served with EASY. 1 (2 of 4) runs until 40; 2 (3) waits for
@@ -297,28 +296,19 @@ def test_a_log_of_which_nothing_started(tmp_path: Path) -> None:
     assert read(out).height == 2
 
 
-def command(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: object
-) -> tuple[int, str, str]:
-    monkeypatch.setattr(sys, "argv", ["fairaudit", "simulate", *map(str, arguments)])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert isinstance(ended.value.code, int)
-    printed = capsys.readouterr()
-    return ended.value.code, printed.out, printed.err
+def command(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    return commands.run("simulate", *arguments), *capsys.readouterr()
 
 
-def test_the_command(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write(tmp_path / "busy.swf", busy())
-    code, out, err = command(monkeypatch, capsys, path, "--order", "sjf", "--backfill", "none")
+    code, out, err = command(capsys, path, "--order", "sjf", "--backfill", "none")
     assert code == 0
     assert out.splitlines()[0].split() == ["pool", "all", "observed", "sjf-none"]
     assert "policy of pool 'all': sjf-none (from --order, --backfill)" in err
     assert "capacity of pool 'all': 4 CPUs (from the log's header)" in err
     target = tmp_path / "s.parquet"
-    code, out, _ = command(monkeypatch, capsys, path, "--out", target)
+    code, out, _ = command(capsys, path, "--out", target)
     assert (code, out) == (0, f"{target}\n")
     assert pl.read_parquet(target).height == 40
 
@@ -366,7 +356,7 @@ def test_it_takes_the_changes_that_advice_names(
     ]
     write(tmp_path / "three.swf", log(lines, MaxProcs=4, UnixStartTime=0))
     write(tmp_path / "windows.toml", WINDOWED)
-    code, _, err = command(monkeypatch, capsys, "three.swf", *options, "--out", "s.parquet")
+    code, _, err = command(capsys, "three.swf", *options, "--out", "s.parquet")
     assert code == 0, err
     made = pl.read_parquet("s.parquet").sort("job_number")
     assert made["start_time"].to_list() == starts
@@ -403,7 +393,7 @@ def test_wrong_use_is_named_and_leaves_nothing(
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "busy.swf", busy())
     (tmp_path / "folder.swf").mkdir()
-    code, out, err = command(monkeypatch, capsys, "busy.swf", *arguments)
+    code, out, err = command(capsys, "busy.swf", *arguments)
     assert (code, out) == (2, "")
     assert said in err
     assert "Traceback" not in err

@@ -10,7 +10,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from audit.cli.app import main
 from audit.config import Config, Uncertainty
 from audit.errors import LockedError, UsageError
 from audit.files import lock
@@ -19,12 +18,14 @@ from audit.metrics.uncertainty import Resamples
 from audit.oneoff import study as studies
 from audit.oneoff.study import StudyPlan, StudyTarget
 from audit.pipeline.opening import ClusterLog, LogRequest, Session
+from audit.progress import OnProgress, silent
 from audit.report.study.cells import StudyCell
 from audit.store import database
 from audit.studies import plans
 from audit.workers.executors import Threads
 from tests import stores
 from tests.logs import line, log, write
+from tests.studies import commands
 
 
 def cell(key: str, did: list[str] | None = None) -> StudyCell:
@@ -145,14 +146,10 @@ PLAN = plans.grid(loads=plans.loads("0.9"))
 CHOSEN = Config(uncertainty=Uncertainty(resamples=100))
 
 
-def nothing(what: str, done: int, of: int) -> None:
-    pass
-
-
 def conduct(
     swf: Path,
     out: Path,
-    on_progress: Callable[[str, int, int], None] = nothing,
+    on_progress: OnProgress = silent,
     database: Path | None = None,
 ) -> None:
     target = StudyTarget(out, database, threads=1)
@@ -257,30 +254,20 @@ def test_a_load_is_a_share_of_the_capacity(text: str) -> None:
 
 @pytest.mark.thorough
 def test_the_command(
-    swf: Path,
-    whole: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    swf: Path, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config = tmp_path / "config.toml"
     config.write_text("[uncertainty]\nresamples = 100\n")
     out = tmp_path / "out"
     given = ["experiment", "grid", str(swf), "--loads", "0.9", "--out", str(out)]
-    monkeypatch.setattr("sys.argv", ["fairaudit", *given, "--config", str(config)])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == 0
+    assert commands.run(*given, "--config", config) == 0
     said = capsys.readouterr()
     result, page, *_, database = said.out.splitlines()
     assert "Of the 7 conclusions of [S], 2 do not hold" in result
     assert (page, database) == (str(out / "grid.html"), str(out / "grid.duckdb"))
     assert "capacity of pool 'all'" in said.err
     assert content(out) == content(whole)
-    monkeypatch.setattr("sys.argv", ["fairaudit", *given, "--widest", "100"])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == 2
+    assert commands.run(*given, "--widest", "100") == 2
     assert "--widest 100: give a power of two" in capsys.readouterr().err
 
 
@@ -308,10 +295,6 @@ def test_every_study_draws_the_configured_number_of_resamples(
     config = tmp_path / "config.toml"
     config.write_text("[uncertainty]\nresamples = 100\n")
     more = {"grid": ["--loads", "0.9"], "whatif": ["--order", "sjf"]}.get(command[-1], [])
-    given = [*command, str(swf), *more, "--out", str(tmp_path), "--config", str(config)]
-    monkeypatch.setattr("sys.argv", ["fairaudit", *given])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == 0
+    assert commands.run(*command, swf, *more, "--out", tmp_path, "--config", config) == 0
     assert text in (tmp_path / f"{command[-1]}.html").read_text("utf-8")
     assert set(drawn) == {100}

@@ -111,21 +111,21 @@ def test_what_cannot_be_changed_is_refused(change: ScenarioChange, said: str) ->
 
 def test_other_targets() -> None:
     attempts = scenario((0, 0, 9, 1, "ann"), (0, 0, 9, 1, "bob")).attempts
-    users = whatif.retargeted(Fairshare(), attempts, {"bob": 3.0})
+    users = whatif.retargeted(Fairshare(), attempts, {"bob": 3.0}, attempts)
     assert users.kind == "user"
     assert users.tree is not None
     assert dict(zip(users.tree.names[1:], users.tree.shares[1:], strict=True)) == {
         "ann": 1.0,
         "bob": 3.0,
     }
-    accounts = whatif.retargeted(Fairshare(), attempts, {"of ann": 3.0})
+    accounts = whatif.retargeted(Fairshare(), attempts, {"of ann": 3.0}, attempts)
     assert accounts.kind == "account"
     given = Fairshare(operator="relative", tree=trees.flat(["ann", "bob"], {"ann": 30, "bob": 70}))
-    other = whatif.retargeted(given, attempts, {"ann": 60.0})
+    other = whatif.retargeted(given, attempts, {"ann": 60.0}, attempts)
     assert other.tree is not None
     assert (other.operator, other.tree.shares.tolist()[1:]) == ("relative", [60.0, 70.0])
     with pytest.raises(UsageError, match="cem: not in the configured shares"):
-        whatif.retargeted(given, attempts, {"cem": 1.0})
+        whatif.retargeted(given, attempts, {"cem": 1.0}, attempts)
 
 
 def test_other_weights_of_slurm_s_priority() -> None:

@@ -14,7 +14,7 @@ import pytest
 from audit.analyst.sql import Reader, SqlLimits, SqlStatement, answer
 from audit.config import Config
 from audit.errors import AuditError
-from audit.oneoff.explain.explain import WaitToExplain, explain
+from audit.oneoff.explain.explain import explain
 from audit.pipeline.opening import LogRequest, Session
 from audit.pipeline.workplace import replacing
 from audit.setup import doctor
@@ -117,7 +117,7 @@ def sql(path: Path) -> None:
 
 
 def explained(path: Path) -> None:
-    explain(Session(LogRequest(logs=()), Config(), database=path), WaitToExplain("old 0"))
+    explain(Session(LogRequest(logs=()), Config(), database=path), "old 0")
 
 
 def examined(path: Path) -> None:

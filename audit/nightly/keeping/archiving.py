@@ -12,7 +12,7 @@ import platform
 import re
 from collections.abc import Iterable, Sequence
 from contextlib import closing, suppress
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from zoneinfo import ZoneInfo
@@ -234,6 +234,26 @@ def _owner(root: Path) -> Owner | None:
 
 
 DAY_S: Final = 86_400
+_AHEAD_DAYS: Final = 180  # after the newest record and the last run, at which a clock is doubted
+
+
+def doubtful_clock(con: Connection, past: RunHistory, now: int) -> str | None:
+    """Return why nothing may be removed at ``now``; None, and note the instant, if it is credible.
+
+    To a clock that is far ahead, all data would be old enough to be removed.
+    """
+    ((newest,),) = database.rows(con, "SELECT max(end_time) FROM records")
+    last = int(past.settled("retention") or now)
+    known = max(newest or 0, last)
+    if now - known > _AHEAD_DAYS * DAY_S:
+        today, before = (datetime.fromtimestamp(at, UTC).date() for at in (now, known))
+        return (
+            f"nothing was removed ([retention]): the clock shows {today}, but the newest record "
+            f"or run is of {before}; check the clock. If it is right, data is removed again when "
+            "newer records are read"
+        )
+    past.settle("retention", str(max(now, last)))
+    return None
 
 
 def forget(

@@ -15,7 +15,6 @@ import io
 import os
 import re
 import shutil
-import sqlite3
 import tarfile
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -225,7 +224,7 @@ def save(site: Site, where: str | Path, now: int) -> tuple[Path, Backup]:
     with state_folder.scratch(target.parent) as place:
         store, past = place / STORE, place / HISTORY
         shutil.copyfile(published, store)  # the open file stays, even if it is replaced meanwhile
-        _copy_history(history.path_in(site.state), past)
+        history.copy_to(history.path_in(site.state), past)
         migration, rows, failing = _examined(store, checks=True)
         archived = _archived(store)
         of = Backup(
@@ -318,20 +317,6 @@ def _put_back_archive(site: Site, of: Backup, place: Path) -> None:
             replace.sync(draft)
             privacy.seal(draft, with_group=site.shared)
         replace.sync(target.parent)
-
-
-def _copy_history(path: Path, to: Path) -> None:
-    """Copy the history in one step, even during a run; make an empty one if it is missing."""
-    try:
-        with _naming(path), closing(sqlite3.connect(to)) as copy:
-            if path.exists():
-                with closing(sqlite3.connect(path, timeout=10)) as con:
-                    con.backup(copy)
-            else:
-                copy.execute("VACUUM")  # makes an empty database, not an empty file
-            history.check(copy)
-    except sqlite3.Error as error:
-        raise history.failed(path, error) from error
 
 
 def _unpacked(file: Path, named: Path, place: Path) -> Backup:

@@ -11,7 +11,7 @@ import base64
 import re
 import secrets
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -150,7 +150,9 @@ class _Making:
                     "--user: the store has no such user. If an erasure was interrupted, 'fairaudit "
                     "run' finishes it"
                 )
-            self._count(changes)
+            rows = {table: change.rows for table, change in changes.items()}
+            done.records += rows.get("records", 0)
+            done.lines = rows.get("refused", 0) + rows.get("doubtful", 0)
             self._forget_reports(con, clusters)
             # the views name files of the archive
             database.execute(con, f"DELETE FROM {_NEW}.main.migrations WHERE number = 0")  # noqa: S608
@@ -160,7 +162,7 @@ class _Making:
                 raise StoreError(f"the new store does not pass the checks {', '.join(worse)}")
         if (log := place / f"{STORE}.wal").exists():
             raise StoreError(f"{log}: still exists: the new store is incomplete")
-        history.rewrite(history.path_in(site.state), place / HISTORY, self.renaming.outside)
+        history.copy_to(history.path_in(site.state), place / HISTORY, self.renaming.outside)
         return frozenset(clusters)
 
     def _find(self, con: Connection) -> None:
@@ -200,11 +202,6 @@ class _Making:
         update = f"UPDATE {_NEW}.main.archived SET {named} WHERE cluster = ? AND to_time = ?"  # noqa: S608
         values = [*month.files, *month.sha256, month.cluster, month.to_time]
         database.execute(con, update, values)
-
-    def _count(self, changes: Mapping[str, Changed]) -> None:
-        rows = {table: change.rows for table, change in changes.items()}
-        self.done.records += rows.get("records", 0)
-        self.done.lines = rows.get("refused", 0) + rows.get("doubtful", 0)
 
     def _forget_reports(self, con: Connection, clusters: set[str]) -> None:
         """Make reports of these clusters due that are still kept."""

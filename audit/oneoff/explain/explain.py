@@ -5,7 +5,7 @@ A ``Story`` has the facts of the log, and the delay by later arrivals (SPEC §10
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import polars as pl
@@ -29,22 +29,18 @@ from audit.scenario.releases.holds import Holding, inferred_holds
 from audit.scenario.scenario import Scenario
 
 
-class WaitToExplain(NamedTuple):
-    """The wait to explain."""
-
-    job: str
-    attempt: int | None = None  # None: the only one, else the one that waited longest
-
-
-def explain(session: Session, subject: WaitToExplain) -> Story:
+def explain(session: Session, job: str, attempt: int | None = None) -> Story:
     """Return the story of one wait.
+
+    Args:
+        attempt: None: the only one of the job, else the one that waited longest.
 
     Raises:
         UsageError: there is no such job, or its arrival is unknown.
         AuditError: logs or the database cannot be read, see ``audit.errors``.
     """
-    log = open_either(session, subject.job)
-    found = _found(log.described, subject)
+    log = open_either(session, job)
+    found = _found(log.described, job, attempt)
     pool = next(pool for pool in log.setting.pools if pool.name == found["pool"][0])
     shown = log.setting.shown_of(pool.name)
     described, ranked = charged(log, pool, session.folder, candidates=True)
@@ -64,17 +60,17 @@ _NAMED: Final = 3
 """Largest number of similar ids in a message."""
 
 
-def _found(described: pl.DataFrame, subject: WaitToExplain) -> pl.DataFrame:
-    of_job = described.filter(pl.col("job_id") == subject.job)
-    shown = printable(subject.job)
+def _found(described: pl.DataFrame, job: str, attempt: int | None) -> pl.DataFrame:
+    of_job = described.filter(pl.col("job_id") == job)
+    shown = printable(job)
     if of_job.is_empty():
-        raise unknown_job(described, subject.job, "explain")
+        raise unknown_job(described, job, "explain")
     attempts = of_job["attempt"].to_list()
-    if subject.attempt is not None:
-        of_job = of_job.filter(pl.col("attempt") == subject.attempt)
+    if attempt is not None:
+        of_job = of_job.filter(pl.col("attempt") == attempt)
         if of_job.is_empty():
             known = ", ".join(map(str, attempts))
-            raise UsageError(f"explain: job {shown!r} has no attempt {subject.attempt}: {known}")
+            raise UsageError(f"explain: job {shown!r} has no attempt {attempt}: {known}")
     arrived = of_job.filter(pl.col("arrival_time").is_not_null())
     if arrived.is_empty():
         raise UsageError(f"explain: the log does not say when job {shown!r} arrived")

@@ -34,6 +34,10 @@ from audit.scenario.releases.chains import OwnEnd
 from audit.scenario.releases.holds import NOT_HOLDING, Holding, inferred_holds
 
 PASSERS: Final = 10  # largest number of listed attempts that arrived later and started earlier
+_AS_DESCRIBED: Final = (
+    *("cluster", "job_id", "attempt", "user", "account", "partition", "qos", "state", "reason"),
+    *("standing", "size", "walltime_s"),
+)
 
 
 class PoolScene(NamedTuple):
@@ -51,20 +55,9 @@ def scene(described: pl.DataFrame, pool: Pool, now: int, zone: str, row: int) ->
     one = described.row(row, named=True)
     instants = (one["start_time"], one["end_time"], now)
     subject = ExplainedAttempt(
-        cluster=one["cluster"],
+        **{name: one[name] for name in _AS_DESCRIBED},
         zone=zone,
         pool=pool,
-        job_id=one["job_id"],
-        attempt=one["attempt"],
-        user=one["user"],
-        account=one["account"],
-        partition=one["partition"],
-        qos=one["qos"],
-        state=one["state"],
-        reason=one["reason"],
-        standing=one["standing"],
-        size=one["size"],
-        walltime_s=one["walltime_s"],
         arrival=one["arrival_time"],
         start=one["start_time"],
         end=one["end_time"],

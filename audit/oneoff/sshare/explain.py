@@ -20,16 +20,8 @@ from audit.metrics.slurm import explained
 from audit.metrics.slurm.explained import Back, ChargedAttempts, Effect, Moved
 from audit.metrics.slurm.shares import classic, fair_tree, summed
 from audit.metrics.slurm.wanted import TreeJudge, cost, shares_for
+from audit.oneoff.sshare import recompute
 from audit.oneoff.sshare.inputs import SshareRequest
-from audit.oneoff.sshare.recompute import (
-    OPEN_END,
-    SharedJob,
-    SshareBasis,
-    assumptions,
-    facts,
-    job_of,
-    prepare,
-)
 from audit.periods import instant
 from audit.progress import OnProgress, printable, silent
 from audit.words import Algorithm
@@ -64,7 +56,7 @@ def explain(
         UsageError: as ``recompute``; or the user has no association, or ``since`` is not before the
             instant.
     """
-    basis = prepare(request, config, folder, on_progress)
+    basis = recompute.prepare(request, config, folder, on_progress)
     names, is_user = np.array(basis.tree.names), basis.tree.is_user
     nodes = np.flatnonzero(is_user & (names == question.user)).tolist()
     if not nodes:
@@ -77,12 +69,12 @@ def explain(
         basis.tree,
         basis.placed.nodes[started],
         attempts["start_time"].to_numpy(),
-        attempts["end_time"].fill_null(OPEN_END).to_numpy(),
+        attempts["end_time"].fill_null(recompute.OPEN_END).to_numpy(),
         attempts["penalty"].to_numpy(),
         basis.ticks.method,
         partial(judge, basis.tree),
     )
-    job = None if question.job is None else job_of(question.job, basis)
+    job = None if question.job is None else recompute.job_of(question.job, basis)
     lines: list[str] = []
     for node in nodes:
         shown = _ExplainedAssociation(
@@ -93,10 +85,10 @@ def explain(
             lines += ["", *shown.wanted(judge, question.want)]
         if job is not None:
             lines += ["", *shown.cost(job)]
-    return lines, list(facts(request, basis)), assumptions(basis)
+    return lines, list(recompute.facts(request, basis)), recompute.assumptions(basis)
 
 
-def _ticks(basis: SshareBasis, question: FairShareQuestion) -> tuple[int, int]:
+def _ticks(basis: recompute.SshareBasis, question: FairShareQuestion) -> tuple[int, int]:
     method = basis.ticks.method
     since = basis.at - round(method.half_life_s or _DEFAULT_S)
     if question.since is not None:
@@ -109,7 +101,7 @@ def _ticks(basis: SshareBasis, question: FairShareQuestion) -> tuple[int, int]:
     return before, after
 
 
-def _judge(basis: SshareBasis) -> TreeJudge:
+def _judge(basis: recompute.SshareBasis) -> TreeJudge:
     conf = basis.site.conf
 
     def judge(tree: Tree, usage: Floats) -> Floats:
@@ -125,7 +117,7 @@ def _judge(basis: SshareBasis) -> TreeJudge:
 class _ExplainedAssociation:
     """The explanation of one association."""
 
-    basis: SshareBasis
+    basis: recompute.SshareBasis
     ground: ChargedAttempts
     jobs: pl.Series  # id of each attempt
     node: int
@@ -171,7 +163,7 @@ class _ExplainedAssociation:
             yield f"  {self._name(node)}: {enough} (now {now})"
             node = int(tree.parents[node])
 
-    def cost(self, job: SharedJob) -> Iterator[str]:
+    def cost(self, job: recompute.SharedJob) -> Iterator[str]:
         """Yield what a job that would start now does to FairShare, and until when."""
         of = cost(self.ground, self.node, self.before, self.basis.at, job.lasts_s, job.penalty)
         yield f"{job.words}, started now: {_hours(of.usage)} billing-hours"

@@ -8,11 +8,11 @@ cost is asked: ``sshare --explain USER --job cpus=64,walltime=4h``.
 import csv
 import io
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -60,22 +60,8 @@ _COLUMNS: Final = (
     *("EffectvUsage", "FairShare", "LevelFS", "GrpTRESMins", "TRESRunMins"),
 )
 
-
-class SshareRow(NamedTuple):
-    """One row of ``sshare``, with the fields of ``_COLUMNS``."""
-
-    account: str  # indented by its depth
-    user: str
-    partition: str
-    raw_shares: str
-    norm_shares: float
-    raw_usage: float
-    norm_usage: float
-    effective_usage: float
-    fairshare: float
-    level_fs: float
-    grp_tres_mins: str
-    tres_run_mins: str
+SshareRow = Mapping[str, Any]
+"""A row of ``sshare``, by column: texts and numbers; the account is indented by its depth."""
 
 
 @dataclass(frozen=True)
@@ -89,10 +75,9 @@ class SshareResult:
 
     def cells(self) -> list[list[str]]:
         """Return the header and the rows as texts."""
-        rows = (dict(zip(_COLUMNS, row, strict=True)) for row in self.rows)
         return [
             [*self.columns],
-            *([_cell(name, row[name]) for name in self.columns] for row in rows),
+            *([_cell(name, row[name]) for name in self.columns] for row in self.rows),
         ]
 
 
@@ -342,22 +327,19 @@ def rows(
         is_user = tree.kinds[node] == "user"
         account, user = (tree.names[parent], name) if is_user else (name, None)
         minutes = zip(resources, run_minutes[:, node], strict=True)
-        lines.append(
-            SshareRow(
-                account=" " * depth[node] + account,
-                user=user or "",
-                partition=tree.partitions[node] or "",
-                raw_shares="" if parent < 0 else "parent" if math.isnan(share) else f"{share:g}",
-                norm_shares=float(shares.norm_shares[node]),
-                raw_usage=float(raw_usage[node]),
-                norm_usage=float(shares.norm_usage[node]),
-                effective_usage=float(shares.effective_usage[node]),
-                fairshare=float(shares.fairshare[node]),
-                level_fs=float(shares.level_fs[node]),
-                grp_tres_mins=limits.get((account, user, tree.partitions[node]), ""),
-                tres_run_mins=",".join(f"{resource}={int(amount)}" for resource, amount in minutes),
-            )
+        values = (
+            *(" " * depth[node] + account, user or "", tree.partitions[node] or ""),
+            "" if parent < 0 else "parent" if math.isnan(share) else f"{share:g}",
+            float(shares.norm_shares[node]),
+            float(raw_usage[node]),
+            float(shares.norm_usage[node]),
+            float(shares.effective_usage[node]),
+            float(shares.fairshare[node]),
+            float(shares.level_fs[node]),
+            limits.get((account, user, tree.partitions[node]), ""),
+            ",".join(f"{resource}={int(amount)}" for resource, amount in minutes),
         )
+        lines.append(dict(zip(_COLUMNS, values, strict=True)))
     return tuple(lines)
 
 

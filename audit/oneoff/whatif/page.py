@@ -21,24 +21,15 @@ from audit.report.charts.style import LATER, MUTED, OWN, Chart
 from audit.report.study import layout
 from audit.report.study.page import Cell, Columns, Section, Study, TableColumn, by_pool
 from audit.scenario.whatif import comparison
-from audit.scenario.whatif.comparison import (
-    COMPARED,
-    ENTITIES,
-    NEVER_STARTS,
-    NOT_AGREEING,
-    NOT_REPRODUCED,
-    RemovedWork,
-    Whole,
-)
 
 KEY: Final = "whatif"
 _DRAWN: Final = 16
 
 _LABELS: Final = {
     **{one.value: one.value for one in PartEffect},
-    NOT_REPRODUCED: "no figure",
-    NOT_AGREEING: "untested",
-    NEVER_STARTS: "never starts",
+    comparison.NOT_REPRODUCED: "no figure",
+    comparison.NOT_AGREEING: "untested",
+    comparison.NEVER_STARTS: "never starts",
 }
 """Labels of outcomes on the page; files have their keys."""
 
@@ -65,7 +56,7 @@ _EVERY_MEASURE: Final[Columns] = tuple(
         name,
         "text" if dtype == pl.String else "count" if dtype == pl.Int64 else "number",
     )
-    for name, dtype in COMPARED.items()
+    for name, dtype in comparison.COMPARED.items()
 )
 _MEANS: Final = (
     "Means of attempts that start in both replays; RE: shortfall in resource equality, in "
@@ -96,20 +87,20 @@ class PoolChange(NamedTuple):
     pool: str
     today_policy: str
     changed_policy: str
-    today: Whole
-    after: Whole
+    today: comparison.Whole
+    after: comparison.Whole
     parts: pl.DataFrame  # columns of ``comparison.COMPARED``
     fidelity: pl.DataFrame  # columns of ``metrics.attempts.fidelity.FIDELITY_SCHEMA``
     agreement: float | None  # of today's policy with the observed starts; None: not known
     missed_share: float  # of the observed waiting, in width classes that today's replay misses
     only_after: int = 0  # attempts that start under the change alone
-    cut: RemovedWork = RemovedWork(0, 0.0)
+    cut: comparison.RemovedWork = comparison.RemovedWork(0, 0.0)
     decay_today: str = ""  # how usage decays before a change of the half-life, in words
 
     @property
     def told(self) -> bool:
         """Whether figures of the whole pool after the change may be stated (SPEC §11)."""
-        untold = pl.col("outcome").is_in([NOT_AGREEING, NOT_REPRODUCED])
+        untold = pl.col("outcome").is_in([comparison.NOT_AGREEING, comparison.NOT_REPRODUCED])
         return self.parts.filter(pl.col("dimension") == "all", untold).is_empty()
 
 
@@ -250,7 +241,7 @@ _MARKS: Final = {
 def _chart(compared: PoolChange, dimension: str, shows: str) -> tuple[Chart, ...]:
     """Return a chart of the changes of the mean wait; none where no change has an interval."""
     parts = comparison.waits(compared.parts, dimension).drop_nulls(["part", "lower"])
-    if dimension in ENTITIES:
+    if dimension in comparison.ENTITIES:
         parts = parts.head(_DRAWN)
     if parts.is_empty():
         return ()

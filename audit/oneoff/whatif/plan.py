@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import polars as pl
 
@@ -25,17 +25,9 @@ from audit.pipeline.opening import ClusterLog, pools
 from audit.report import wording
 from audit.report.study.cells import StudyCell, studied
 from audit.scenario.ownership import EQUAL_SHARES
-from audit.scenario.scenario import Scenario, ScenarioChange, changed, require_known
+from audit.scenario.scenario import Scenario, ScenarioChange, all_changed, require_known
 from audit.scenario.whatif import comparison, options
 from audit.scenario.whatif.comparison import MOST_MISSED, NOT_AGREEING, NOT_REPRODUCED
-
-
-class _Pair(NamedTuple):
-    """A pool that is replayed twice."""
-
-    today: Scenario
-    after: Scenario
-    agreement: float | None  # of today's policy with the observed starts; None: not known
 
 
 def plan(
@@ -52,31 +44,36 @@ def plan(
 
     def of(log: ClusterLog, draws: Draws) -> StudyPlan:
         configured = fairshare.of_site(log.cluster, folder)
-        pairs = []
         stated = log.setting.facts
         log = in_force(log, folder=folder, only=None if only is None else (only,), fit=fit)
-        for pool in pools(log, only):
-            today = scenario(log.described, log.setting, pool, change, configured)
-            holding = log.setting.shown_of(pool.name).holding
-            known = replayed_agreement(today, holding)
-            pairs.append(_Pair(today, changed(today, change), known))
+        todays = [
+            scenario(log.described, log.setting, pool, change, configured)
+            for pool in pools(log, only)
+        ]
+        afters = all_changed(todays, change)
+        agreements = [
+            replayed_agreement(today, log.setting.shown_of(today.pool.name).holding)
+            for today in todays
+        ]
         cells = [
             StudyCell(
-                f"{pair.today.pool.name}: {name}",
+                f"{today.pool.name}: {name}",
                 partial(comparison.played, replayed, config.metrics.tau_s),
             )
-            for pair in pairs
-            for name, replayed in (("today", pair.today), ("after", pair.after))
+            for today, after in zip(todays, afters, strict=True)
+            for name, replayed in (("today", today), ("after", after))
         ]
 
         def finish(frames: Sequence[pl.DataFrame]) -> Made:
             compared = []
-            for pair, before, then in zip(pairs, frames[::2], frames[1::2], strict=True):
-                one = _compared(pair, before, then, draws, config)
+            pairs = zip(frames[::2], frames[1::2], strict=True)
+            each = zip(todays, afters, agreements, pairs, strict=True)
+            for today, after, agreement, played in each:
+                one = _compared(today, after, agreement, played, draws, config)
                 if change.half_life_s is not None:
-                    one = one._replace(decay_today=decay_today(configured, pair.today))
+                    one = one._replace(decay_today=decay_today(configured, today))
                 compared.append(one)
-            title = options.title(change, pairs[0].today.pool)
+            title = options.title(change, *(today.pool for today in todays))
             asked = options.written(change)
             return Made(
                 page.study(log.setting.cluster, title, asked, compared, draws),
@@ -115,9 +112,15 @@ def scenario(
 
 
 def _compared(
-    pair: _Pair, before: pl.DataFrame, then: pl.DataFrame, draws: Draws, config: Config
+    today: Scenario,
+    after: Scenario,
+    agreement: float | None,
+    played: tuple[pl.DataFrame, pl.DataFrame],
+    draws: Draws,
+    config: Config,
 ) -> PoolChange:
-    today, after, agreement = pair
+    """Return what a change does to a pool; ``played`` are both replays."""
+    before, then = played
     parts = comparison.compared(before, then, draws, config.metrics.tolerance_s)
     missed = comparison.missed_share(parts)
     if agreement is None or agreement < KNOWN:

@@ -246,15 +246,15 @@ _WORDED: Final = ("depth", "window_s", "interval_s", "reservations")
 _NAMED: Final = 3  # largest number of users that are named; of more, the number
 
 
-def title(change: ScenarioChange, pool: Pool) -> str:
-    """Return the title of a change of ``pool`` as it is today."""
-    first, *others = _parts(change, pool)
-    return "; ".join((first, *(part[:1].lower() + part[1:] for part in others)))
+def title(change: ScenarioChange, pool: Pool, *others: Pool) -> str:
+    """Return the title of a change of pools as they are today; each rule is the first one's."""
+    first, *more = _parts(change, (pool, *others))
+    return "; ".join((first, *(part[:1].lower() + part[1:] for part in more)))
 
 
-def _parts(change: ScenarioChange, pool: Pool) -> Iterator[str]:
-    counted = pool.resource.value
-    yield from _policy(change, pool.policy)
+def _parts(change: ScenarioChange, pools: Sequence[Pool]) -> Iterator[str]:
+    counted = pools[0].resource.value
+    yield from _policy(change, pools[0].policy)
     if change.targets:
         yield f"Set the targets {_listed(change.targets)}"
     if change.weights:
@@ -279,10 +279,9 @@ def _parts(change: ScenarioChange, pool: Pool) -> Iterator[str]:
         yield f"Let jobs use at most {amount(most, name)} per node, on more nodes"
     for name in change.lift:
         every = {"all": "limits and windows", "limits": "limits", "windows": "windows"}
-        all_of = f"all {every[name]}" if name in every else None
-        yield f"Lift {all_of or f'the {rule_text(rules_of(pool)[name], counted, pool.zone)}'}"
+        yield f"Lift {f'all {every[name]}' if name in every else f'the {_rule(name, pools)}'}"
     for name, most in change.relax.items():
-        yield _relaxed(name, most, pool)
+        yield _relaxed(name, most, _with_rule(name, pools))
     for further in change.limits:
         yield _limited(further, counted)
     for partition, seconds in change.walltime_limits.items():
@@ -317,6 +316,15 @@ def _policy(change: ScenarioChange, today: Policy) -> Iterator[str]:
     for key, setting in SETTINGS.items():
         if key in policy and key not in _WORDED:
             yield f"Set {setting.flag.lstrip('-')} to {policy[key]}"
+
+
+def _with_rule(name: str, pools: Sequence[Pool]) -> Pool:
+    return next(pool for pool in pools if name in rules_of(pool))
+
+
+def _rule(name: str, pools: Sequence[Pool]) -> str:
+    pool = _with_rule(name, pools)
+    return rule_text(rules_of(pool)[name], pool.resource.value, pool.zone)
 
 
 def _relaxed(name: str, most: int, pool: Pool) -> str:

@@ -18,8 +18,8 @@ from audit.report.study import layout
 from audit.report.study.charts import Layout, Value, heat_map
 from audit.report.study.page import Study
 from audit.studies.operators import resolution, rules
-from audit.studies.operators.resolution import AREAS, TARGETS, BitProfile, ResolutionSetting
-from audit.studies.operators.rules import RULES, OperatorPoint, OperatorVerdict, OperatorWitness
+from audit.studies.operators.resolution import AREAS, JOB_HOURS, TARGETS, USED_HOURS, BitProfile
+from audit.studies.operators.rules import RULES, OperatorPoint, OperatorVerdicts, OperatorWitness
 
 BITS: Final = 3
 """Resolution of the charts of densities, as in [R]."""
@@ -223,39 +223,39 @@ _FORMULAS: Final[Mapping[str, tuple[str, str]]] = {
 }
 
 
-def study(setting: ResolutionSetting, on_progress: OnProgress = silent) -> Study:
-    """Return the study of all operators; it needs no log. ``setting`` is that of the job sizes."""
+def study(bits: Sequence[int], on_progress: OnProgress = silent) -> Study:
+    """Return the study of all operators, with job sizes for these numbers of bits."""
     judged = rules.conformance()
-    sizes = resolution.job_sizes(setting, on_progress)
-    needed = resolution.bits_needed(sizes, setting.job_hours)
+    sizes = resolution.job_sizes(bits, on_progress)
+    needed = resolution.bits_needed(sizes)
     beside = resolution.beside_printed(needed)
     areas = [
         (f"Priorities {AREA_NAMES[area]}", f"{_signed(low)} to {_signed(high)}")
-        for area, (low, high) in setting.areas.items()
+        for area, (low, high) in AREAS.items()
     ]
     parts = {
         "areas": areas,
         **_rule_parts(judged),
-        **_density_parts(setting),
-        **_job_parts(sizes, beside, needed, setting),
+        **_density_parts(bits),
+        **_job_parts(sizes, beside, needed),
     }
     values = {
         **_lead(judged),
-        **_numbers(setting),
+        **_numbers(bits),
         **_differences(beside),
         "operators": " | ".join(f"{name} <yes_no>" for name in OPERATORS),
         "digits": " | ".join(f"{k} <number_{k} number>" for k in range(1 << BITS)),
-        "target_columns": " | ".join(f"{of:g} <target_{of:g}>" for of in setting.targets),
+        "target_columns": " | ".join(f"{of:g} <target_{of:g}>" for of in TARGETS),
     }
     return layout.study("operators", parts, values)
 
 
-def _lead(judged: Mapping[str, Sequence[OperatorVerdict]]) -> dict[str, object]:
+def _lead(judged: Mapping[str, OperatorVerdicts]) -> dict[str, object]:
     # Operators that keep (4) break (13), so (13) does not count.
     keeping = [
         name
         for name, verdicts in judged.items()
-        if all(verdict.kept for verdict in verdicts if verdict.rule != "edges")
+        if not any(witness for rule, witness in verdicts.items() if rule != "edges")
     ]
     return {
         "number": len(OPERATORS),
@@ -264,16 +264,16 @@ def _lead(judged: Mapping[str, Sequence[OperatorVerdict]]) -> dict[str, object]:
     }
 
 
-def _numbers(setting: ResolutionSetting) -> dict[str, object]:
-    k = setting.job_hours / setting.used_hours
-    at_1, at_0 = (wording.count(digits) for digits in resolution.digits_of_absolute(setting))
+def _numbers(bits: Sequence[int]) -> dict[str, object]:
+    k = JOB_HOURS / USED_HOURS
+    at_1, at_0 = (wording.count(digits) for digits in resolution.digits_of_absolute(k))
     return {
         "bits": BITS,
-        "least_bits": min(setting.bits),
-        "most_bits": max(setting.bits),
-        "targets": ", ".join(f"{target:g}" for target in setting.targets),
-        "used_hours": wording.count(setting.used_hours),
-        "job_hours": wording.count(setting.job_hours),
+        "least_bits": min(bits),
+        "most_bits": max(bits),
+        "targets": ", ".join(f"{target:g}" for target in TARGETS),
+        "used_hours": wording.count(USED_HOURS),
+        "job_hours": wording.count(JOB_HOURS),
         "coloured_hours": wording.count(COLOURED_HOURS),
         "k": wording.number(k),
         "absolute_at_1": at_1,
@@ -304,8 +304,8 @@ def _differences(beside: pl.DataFrame) -> dict[str, object]:
 # --- rules ---------------------------------------------------------------------------------------
 
 
-def _rule_parts(judged: Mapping[str, Sequence[OperatorVerdict]]) -> dict[str, Any]:
-    verdicts = {(name, one.rule): one.witness for name, found in judged.items() for one in found}
+def _rule_parts(judged: Mapping[str, OperatorVerdicts]) -> dict[str, Any]:
+    verdicts = {(name, rule): of[rule] for name, of in judged.items() for rule in RULES}
     alike = rules.equivalence()
     alike = {**alike, **{(other, one): witness for (one, other), witness in alike.items()}}
     return {
@@ -362,15 +362,15 @@ def _ordered(one: OperatorPoint, other: OperatorPoint) -> str:
 # --- stored priorities ---------------------------------------------------------------------------
 
 
-def _density_parts(setting: ResolutionSetting) -> dict[str, Any]:
+def _density_parts(bits: Sequence[int]) -> dict[str, Any]:
     densities = resolution.input_densities(BITS).rows_by_key(
         ["operator", "as_published"], include_key=False, named=True
     )
     corrected, as_published = (
         resolution.edges(BITS, as_published=published)[:-1].tolist() for published in (False, True)
     )
-    cases = ((target, version) for version in VERSIONS for target in setting.targets)
-    areas = versioned(resolution.greatest_input_density(setting))
+    cases = ((target, version) for version in VERSIONS for target in TARGETS)
+    areas = versioned(resolution.greatest_input_density(bits))
     return {
         "effective": list(zip(range(1 << BITS), corrected, as_published, strict=True)),
         "serialised": rules.fallen_together(),
@@ -390,11 +390,9 @@ def _density_parts(setting: ResolutionSetting) -> dict[str, Any]:
     }
 
 
-def _job_parts(
-    sizes: pl.DataFrame, beside: pl.DataFrame, needed: pl.DataFrame, setting: ResolutionSetting
-) -> dict[str, Any]:
+def _job_parts(sizes: pl.DataFrame, beside: pl.DataFrame, needed: pl.DataFrame) -> dict[str, Any]:
     def bits(number: int | None) -> str:
-        return f">\u00a0{max(setting.bits)}" if number is None else str(number)
+        return f">\u00a0{max(sizes['bits'].to_list())}" if number is None else str(number)
 
     by_target = {
         (name, area, target): bits(number) if attained else None
@@ -410,7 +408,7 @@ def _job_parts(
             for name, area, *numbers, difference in beside.iter_rows()
         ],
         "bits-by-target": [
-            (name, AREA_NAMES[area], *(by_target[name, area, of] for of in setting.targets))
+            (name, AREA_NAMES[area], *(by_target[name, area, of] for of in TARGETS))
             for name, area in product(OPERATORS, AREAS)
         ],
         "orders": [

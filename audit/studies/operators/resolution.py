@@ -20,7 +20,6 @@ Source: [R] G. Rodrigo, P.-O. Östberg, E. Elmroth, Priority Operators for Fairs
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -42,17 +41,6 @@ AREAS: Final[Mapping[str, tuple[float, float]]] = {
 USED_HOURS: Final = 5_256_000
 """U: node-hours of 600 nodes in a year."""
 JOB_HOURS: Final = 2_000
-
-
-@dataclass(frozen=True)
-class ResolutionSetting:
-    """Settings of the study of job sizes; [R]'s own by default."""
-
-    bits: Sequence[int] = BITS
-    targets: Sequence[float] = TARGETS
-    areas: Mapping[str, tuple[float, float]] = field(default_factory=lambda: AREAS)
-    used_hours: float = USED_HOURS
-    job_hours: float = JOB_HOURS
 
 
 def edges(bits: int, *, as_published: bool) -> Floats:
@@ -80,15 +68,15 @@ def input_densities(bits: int) -> pl.DataFrame:
     return pl.concat(parts)
 
 
-def greatest_input_density(setting: ResolutionSetting) -> pl.DataFrame:
-    """Return the greatest input density among the digits of each area, for all numbers of bits.
+def greatest_input_density(bits: Sequence[int]) -> pl.DataFrame:
+    """Return the greatest input density among the digits of each area, for these numbers of bits.
 
     Columns: as_published, operator, area, bits, density.
     """
     rows = [
-        (as_published, name, area, bits, float(-np.diff(operators.area(name, bounds)).min()))
-        for as_published, bits in itertools.product((True, False), setting.bits)
-        for area, bounds in areas(setting, bits, as_published=as_published)
+        (as_published, name, area, number, float(-np.diff(operators.area(name, bounds)).min()))
+        for as_published, number in itertools.product((True, False), bits)
+        for area, bounds in areas(number, as_published=as_published)
         for name in OPERATORS
         if len(bounds) > 1
     ]
@@ -96,12 +84,10 @@ def greatest_input_density(setting: ResolutionSetting) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=columns, orient="row")
 
 
-def areas(
-    setting: ResolutionSetting, bits: int, *, as_published: bool
-) -> Iterator[tuple[str, Floats]]:
+def areas(bits: int, *, as_published: bool) -> Iterator[tuple[str, Floats]]:
     """Yield the bounds of the digits whose effective priorities are in each area."""
     bounds = edges(bits, as_published=as_published)
-    for area, (least, most) in setting.areas.items():
+    for area, (least, most) in AREAS.items():
         first, last = np.searchsorted(bounds[:-1], (least - 1e-12, most + 1e-12))
         yield area, bounds[first : last + 1]
 
@@ -209,8 +195,8 @@ _NEARLY_1: Final = 1e-12
 """A state that differs from 1 by less than this equals 1, up to rounding."""
 
 
-def job_sizes(setting: ResolutionSetting, on_progress: OnProgress = silent) -> pl.DataFrame:
-    """Return the smallest jobs that change a digit, by operator, area, bits and target.
+def job_sizes(bits: Sequence[int], on_progress: OnProgress = silent) -> pl.DataFrame:
+    """Return the smallest jobs that change a digit, by operator, area, number of bits and target.
 
     Columns are ``SIZES``: the number of digits of the area that a job can change at that target and
     of those that none can (``left_out``); over the former, the greatest local density, and the
@@ -220,18 +206,17 @@ def job_sizes(setting: ResolutionSetting, on_progress: OnProgress = silent) -> p
     rows: list[tuple[object, ...]] = []
     for done, name in enumerate(OPERATORS):
         on_progress("job sizes", done, len(OPERATORS))
-        for as_published, bits in itertools.product((True, False), setting.bits):
-            for area, bounds in areas(setting, bits, as_published=as_published):
+        for as_published, number in itertools.product((True, False), bits):
+            for area, bounds in areas(number, as_published=as_published):
                 alone = [
                     _least_jobs(name, bounds, target, as_published=as_published)
-                    for target in setting.targets
+                    for target in TARGETS
                 ]
                 density, part, left_out = zip(*alone, strict=True)
                 together = np.concatenate(density), np.concatenate(part), sum(left_out)
-                targets = (*setting.targets, None)
                 rows += [
-                    (as_published, name, area, bits, target, *_figures(*jobs, setting.used_hours))
-                    for target, jobs in zip(targets, (*alone, together), strict=True)
+                    (as_published, name, area, number, target, *_figures(*jobs))
+                    for target, jobs in zip((*TARGETS, None), (*alone, together), strict=True)
                 ]
     on_progress("job sizes", len(OPERATORS), len(OPERATORS))
     return pl.DataFrame(rows, schema=SIZES, orient="row")
@@ -256,14 +241,14 @@ def _least_jobs(
     return density, density / left[movable], int((attained & ~movable).sum())
 
 
-def _figures(density: Floats, part: Floats, left_out: int, used_hours: float) -> tuple[object, ...]:
+def _figures(density: Floats, part: Floats, left_out: int) -> tuple[object, ...]:
     """Return the last five columns of ``SIZES``."""
     count = len(part)
     if not count:
         return 0, left_out, None, None, None
     rank = (count + 1) // 2 - 1
     hours = (float(np.partition(part, rank)[rank]), float(part.max()))
-    return count, left_out, float(density.max()), *(used_hours * k for k in hours)
+    return count, left_out, float(density.max()), *(USED_HOURS * k for k in hours)
 
 
 def bits_needed(sizes: pl.DataFrame, job_hours: float = JOB_HOURS) -> pl.DataFrame:
@@ -332,9 +317,8 @@ def bits_by_target(needed: pl.DataFrame, sizes: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def digits_of_absolute(setting: ResolutionSetting) -> tuple[float, float]:
+def digits_of_absolute(k: float) -> tuple[float, float]:
     """Return r ≥ 2/(k² + (1 + s) k) by (25) for the operator absolute, at s = 1 and s = 0."""
-    k = setting.job_hours / setting.used_hours
     at_1, at_0 = (2 / (k * k + (1 + s) * k) for s in (1.0, 0.0))
     return at_1, at_0
 

@@ -31,6 +31,7 @@ import itertools
 import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -93,40 +94,28 @@ class OperatorWitness(NamedTuple):
     samples: tuple[OperatorPoint, ...]
 
 
-class OperatorVerdict(NamedTuple):
-    """A rule, a key of ``RULES``, and the clearest counterexample; None where it is kept."""
-
-    rule: str
-    witness: OperatorWitness | None
-
-    @property
-    def kept(self) -> bool:
-        """Whether no witness was found."""
-        return self.witness is None
+OperatorVerdicts = Mapping[str, OperatorWitness | None]
+"""By rule, a key of ``RULES``: the clearest counterexample; None where it is kept."""
 
 
 def named(name: str) -> Operator:
-    """Return an operator of ``metrics.fairshare.operators``.
-
-    Raises ValueError if there is no such operator.
-    """
-    operators.code(name)
-    return lambda targets, states: operators.priority(name, targets, states)
+    """Return an operator of ``metrics.fairshare.operators``."""
+    return partial(operators.priority, name)
 
 
-def conformance() -> dict[str, tuple[OperatorVerdict, ...]]:
+def conformance() -> dict[str, OperatorVerdicts]:
     """Return the verdicts on all operators, by name."""
     return {name: check(named(name)) for name in OPERATORS}
 
 
-def check(operator: Operator) -> tuple[OperatorVerdict, ...]:
+def check(operator: Operator) -> OperatorVerdicts:
     """Return the verdicts on an operator, in the order of ``RULES``.
 
     Raises ValueError if a priority is not a number.
     """
     at = _OperatorAt(operator)
     inside, zeros = _LEVELS[1:], np.zeros(_STEPS)
-    witnesses = {
+    return {
         "range": at.worst("beyond −1 or 1", *_SPREAD, np.abs(at(*_SPREAD)) - 1.0),
         "sign": _wrong_sign(at),
         "target": _not_monotone(at, inside, grows=True),
@@ -138,7 +127,6 @@ def check(operator: Operator) -> tuple[OperatorVerdict, ...]:
         "redistribution": _reordered(at),
         "ratio": _off_ratio(at),
     }
-    return tuple(OperatorVerdict(rule, witnesses[rule]) for rule in RULES)
 
 
 def equivalence() -> Mapping[tuple[str, str], OperatorWitness | None]:
@@ -311,20 +299,14 @@ FIRST, SECOND = (0.505, -0.8), (0.5, 0.8)
 """The vectors of priorities of [R] fig. 5; the first is the greater one."""
 
 
-class Serialised(NamedTuple):
-    """The vectors of [R] fig. 5 as texts."""
+def fallen_together() -> tuple[tuple[int, str, str, bool], ...]:
+    """Return [R] fig. 5: if the resolution is too small, the second component decides.
 
-    resolution: int
-    first: str
-    second: str
-    right: bool  # whether the texts have the order of the vectors
-
-
-def fallen_together() -> tuple[Serialised, ...]:
-    """Return [R] fig. 5: if the resolution is too small, the second component decides."""
+    For each resolution, the vectors as texts, and whether these have the order of the vectors.
+    """
     both = np.array([FIRST, SECOND], np.float64)
     texts = {size: trees.serialise(both, size).tolist() for size in (100, 1_000, 10_000)}
     return tuple(
-        Serialised(size, one, other, (one > other) == (FIRST > SECOND))
+        (size, one, other, (one > other) == (FIRST > SECOND))
         for size, (one, other) in texts.items()
     )

@@ -24,11 +24,10 @@ from audit.metrics.fairshare.penalty import (
 from audit.metrics.fairshare.usage import Windows
 from audit.studies.penalties.rules import (
     PenaltyVerdict,
-    SymmetricLine,
     check_at,
+    linear_on_symmetric_line,
     named,
     rules,
-    symmetric_line,
 )
 
 EVEN: Final = (1.0, 1.0)
@@ -74,7 +73,7 @@ class JudgedPenalty(NamedTuple):
 
     row: RuledPenalty
     verdicts: tuple[PenaltyVerdict, ...]
-    line: SymmetricLine
+    linear: bool  # on the symmetric line
 
 
 def judged() -> tuple[JudgedPenalty, ...]:
@@ -84,8 +83,8 @@ def judged() -> tuple[JudgedPenalty, ...]:
         resources = len(row.weights)
         form, weights = named(row.penalty, resources, row.exempt), np.array(row.weights)
         fifth = rules(row.penalty, resources, row.exempt)[4]
-        line = symmetric_line(form, weights)
-        found.append(JudgedPenalty(row, (*check_at(form, weights), fifth), line))
+        linear = linear_on_symmetric_line(form, weights)
+        found.append(JudgedPenalty(row, (*check_at(form, weights), fifth), linear))
     return tuple(found)
 
 

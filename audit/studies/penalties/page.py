@@ -42,10 +42,10 @@ def study() -> Study:
                 f"({row.formula})" if row.formula else "",
                 _listed(row.weights),
                 *(verdict.kept for verdict in verdicts),
-                line.linear,
+                linear,
                 row.in_table_1,
             )
-            for row, verdicts, line in judged
+            for row, verdicts, linear in judged
         ],
         "witnesses": [
             (row.label, str(verdict.rule), witness.says, *_where(witness))
@@ -131,22 +131,17 @@ def _chart(figure: Surfaces) -> Chart:
 def surfaces(
     key: str, title: str, panels: Mapping[str, pl.DataFrame], *, marked: bool = False
 ) -> Chart:
-    """Draw surfaces (``compute.surface``), by label, side by side.
+    """Draw one or two surfaces (``compute.surface``), by label, side by side.
 
     ``marked`` adds the lines where a penalty must be 0 and 1, and the symmetric line.
     """
     alt = f"Surfaces over the fractions of processors and memory. {title}. " + " ".join(
         _in_words(*panel) for panel in panels.items()
     )
-    canvas = Canvas()
-    top = end = 2.0
+    canvas, end = Canvas(), 0.0
     places = frame.panels(len(panels), 2, 0)
-    for number, ((label, surface), (start, stop)) in enumerate(
-        zip(panels.items(), places, strict=True)
-    ):
-        if number and number % 2 == 0:
-            top = end + 10
-        begin = frame.panel_title(canvas, label, start, stop, top)
+    for (label, surface), (start, stop) in zip(panels.items(), places, strict=True):
+        begin = frame.panel_title(canvas, label, start, stop, 2.0)
         end = begin + _HEIGHT
         _draw(canvas, surface, _Eye(start, stop, begin, end), marked)
     return Chart(key, title, alt, canvas.body, round(end), "Stronger colours are higher values.")

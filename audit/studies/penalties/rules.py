@@ -91,14 +91,6 @@ class PenaltyVerdict(NamedTuple):
         return not self.witnesses
 
 
-class SymmetricLine(NamedTuple):
-    """A penalty where an attempt holds the same fraction of every resource."""
-
-    linear: bool
-    deviation: float  # greatest |P(t, …, t) − t|
-    furthest: PenaltyPoint  # where that is
-
-
 def named(name: str, resources: int = 2, exempt: Collection[str] = ()) -> Form:
     """Return a penalty of ``metrics.fairshare.penalty`` of the first ``resources`` resources.
 
@@ -135,10 +127,8 @@ def check(
         weighted: its weighted forms, one of which must keep rule 5.
         resources: number of resources, 2 to 4.
 
-    Raises ValueError if the number of resources is out of range, or a penalty is not a number.
+    Raises ValueError if a penalty is not a number.
     """
-    if not 2 <= resources <= len(RESOURCES):
-        raise ValueError(f"resources = {resources}: from 2 to {len(RESOURCES)}")
     verdicts = check_at(plain, np.ones(resources))
     kept = [verdict.rule for verdict in verdicts if verdict.kept]
     faults = [_weights_at_fault(form, kept, resources) for form in weighted or [plain]]
@@ -159,15 +149,11 @@ def check_at(form: Form, weights: Floats) -> tuple[PenaltyVerdict, ...]:
     )
 
 
-def symmetric_line(form: Form, weights: Floats) -> SymmetricLine:
-    """Return how far P(t, …, t) is from t, for t from 0 to 1."""
+def linear_on_symmetric_line(form: Form, weights: Floats) -> bool:
+    """Return whether P(t, …, t) = t, for t from 0 to 1."""
     t = np.arange(1_001) / 1_000
-    at = _PenaltyAt(form, weights)
     points = np.repeat(t[:, np.newaxis], len(weights), axis=1)
-    off = np.abs(at.penalties(points) - t)
-    furthest = int(off.argmax())
-    deviation = float(off[furthest])
-    return SymmetricLine(deviation <= TOLERANCE, deviation, at.sample(points[furthest]))
+    return bool((np.abs(form(points, weights) - t) <= TOLERANCE).all())
 
 
 def weightings(resources: int) -> Iterator[Floats]:

@@ -36,6 +36,7 @@ from audit.report.sections.changes.record import Trend
 from audit.store import archive, database, queries, snapshots
 from audit.store.database import Connection
 from tests import stores
+from tests.nightly import test_run
 from tests.nightly.months import CAPACITY, write_months
 from tests.nightly.test_run import FIGURES
 from tests.shared import once
@@ -49,21 +50,14 @@ VIEWS = (
 
 
 def site(folder: Path, months: int = 1, **pool: object) -> config.Config:
-    (folder / "logs").mkdir(parents=True, exist_ok=True)
-    cluster = {
-        "name": "c",
-        "zone": "Europe/Berlin",
-        "sources": ({"files": "logs/*.swf"},),
-        "pools": ({"name": "all", "capacity": {"cpus": CAPACITY}, **pool},),
-    }
-    content = {
-        "uncertainty": {"resamples": 100},
+    pools = ({"name": "all", "capacity": {"cpus": CAPACITY}, **pool},)
+    more = {
         "report": {"pdf": False, "owner_pages": "asked"},
         "simulation": {"advice_budget_s": 0},
         "retention": {"archive_months": months},
-        "clusters": (cluster,),
     }
-    return config.Config.model_validate(content)
+    plain = test_run.site(folder, pools=pools).model_dump()
+    return config.Config.model_validate({**plain, **more})
 
 
 def night(
@@ -389,10 +383,9 @@ def test_a_job_of_an_archived_month_is_explained(nights: Path) -> None:
 
 
 def _explained(folder: Path, settings: config.Config, job: str) -> Story:
-    subject, database = explain.WaitToExplain(job), folder / "fairaudit.duckdb"
-    return explain.explain(
-        Session(LogRequest(logs=()), settings, database=database, folder=folder), subject
-    )
+    database = folder / "fairaudit.duckdb"
+    session = Session(LogRequest(logs=()), settings, database=database, folder=folder)
+    return explain.explain(session, job)
 
 
 @pytest.mark.thorough

@@ -6,6 +6,7 @@ import pytest
 
 from audit import config
 from audit.config.places import Site
+from audit.nightly import history
 from audit.nightly.run import run
 from audit.nightly.stages import Night
 from audit.store import database, migrations, publish
@@ -50,6 +51,23 @@ def test_the_text_of_refused_lines_goes_their_number_stays(tmp_path: Path) -> No
     for later, text in ((29, "secret"), (31, "")):
         run(Site(settings, tmp_path), NOW + later * DAY, stages=FIGURES)
         assert published(tmp_path, "SELECT text FROM refused_records") == [(text,)]
+
+
+def test_a_clock_that_is_far_ahead_removes_nothing(tmp_path: Path) -> None:
+    settings = keeping(tmp_path, reports_days=4_000, refused_days=30)
+    write(tmp_path / "logs" / "1.swf", month(0) + "secret\n")
+    stages = (*FIGURES, "report")
+    run(Site(settings, tmp_path), NOW, stages=stages)
+    for ahead in (20 * 365, 20 * 365 + 1):  # also the next night, until the clock is corrected
+        done = run(Site(settings, tmp_path), NOW + ahead * DAY, stages=FIGURES)
+        said = "nothing was removed ([retention]): the clock shows 2053-"
+        assert said in "\n".join(done.warnings)
+    for right in (1_000, NOW + 2 * DAY):  # a clock that is behind removes nothing either
+        done = run(Site(settings, tmp_path), right, stages=FIGURES)
+        assert "nothing was removed" not in "\n".join(done.warnings)
+    assert reports(tmp_path) == ["2026-01"]
+    assert published(tmp_path, "SELECT text FROM refused_records") == [("secret",)]
+    assert len(history.read(tmp_path / "fairaudit-state")) > 12
 
 
 def test_drafts_of_publishers_that_were_killed_go(tmp_path: Path) -> None:

@@ -39,4 +39,4 @@ def samples(lab: str = "decay") -> list[tuple[str, str]]:
 
 
 def raw(outcome: SshareResult) -> dict[tuple[str, str], float]:
-    return {(row.account.strip(), row.user): row.raw_usage for row in outcome.rows}
+    return {(row["Account"].strip(), row["User"]): row["RawUsage"] for row in outcome.rows}

@@ -6,11 +6,11 @@ from collections import Counter
 import pytest
 
 from audit import config
-from audit.cli.app import main
 from audit.errors import UsageError
 from audit.oneoff.sshare.explain import FairShareQuestion, explain
 from tests.oneoff.sshare.lab import TICK, recompute, request, samples
 from tests.places import SLURM
+from tests.studies import commands
 
 LATE = samples()[-1][0]
 EARLY = samples()[0][0]
@@ -20,9 +20,9 @@ def figures() -> dict[str, tuple[float, float]]:
     """Usage in hours and FairShare of each user with one association, at the last sample's tick."""
     tick = int(LATE) - (int(LATE) - int(TICK)) % 60
     found = recompute(request("decay", as_of=str(tick), phase=TICK)).rows
-    users = Counter(row.user for row in found)
-    only = [row for row in found if row.user and users[row.user] == 1]
-    return {row.user: (row.raw_usage / 3600, row.fairshare) for row in only}
+    users = Counter(row["User"] for row in found)
+    only = [row for row in found if row["User"] and users[row["User"]] == 1]
+    return {row["User"]: (row["RawUsage"] / 3600, row["FairShare"]) for row in only}
 
 
 @pytest.mark.thorough
@@ -50,16 +50,14 @@ def test_wrong_questions() -> None:
         explain(asked, FairShareQuestion(min(figures()), since=LATE), config.Config())
 
 
-def test_the_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     lab = SLURM / "decay"
     files = {"sacct": "sacct.txt", "assoc": "assoc.psv", "slurm-conf": "config.txt"}
     words = [word for name, file in files.items() for word in (f"--{name}", str(lab / file))]
 
     def command(*more: str) -> tuple[object, str, str]:
-        monkeypatch.setattr("sys.argv", ["fairaudit", "sshare", *words, "--as-of", LATE, *more])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return ended.value.code, *capsys.readouterr()
+        code = commands.run("sshare", *words, "--as-of", LATE, *more)
+        return code, *capsys.readouterr()
 
     code, said, facts = command("--explain", min(figures()), "--since", EARLY, "--back-at", "1")
     assert code == 0

@@ -24,8 +24,8 @@ def lines(asked: SshareRequest, **more: object) -> list[str]:
 
 
 def fairshare(asked: SshareRequest) -> float:
-    (row,) = (row for row in recompute(asked).rows if row.user == USER)
-    return row.fairshare
+    (row,) = (row for row in recompute(asked).rows if row["User"] == USER)
+    return float(row["FairShare"])
 
 
 def with_share(folder: Path, account: str, user: str, share: int) -> Path:

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from audit import config
-from audit.cli.app import main
 from audit.config.places import Site
 from audit.errors import AuditError, LogError
 from audit.formats.dialects import Reading
@@ -21,6 +20,7 @@ from audit.oneoff.sshare.recompute import recompute as recompute_with
 from audit.words import Algorithm
 from tests.oneoff.sshare.lab import TAKEN, TICK, raw, recompute, request, samples
 from tests.places import SLURM
+from tests.studies import commands
 
 PLAIN = SLURM / "plain"
 
@@ -47,7 +47,7 @@ def assoc_mgr() -> dict[str, list[float]]:
 def test_with_decay_it_equals_sshare(at: str, printed: str) -> None:
     found = recompute(request("decay", as_of=at, phase=TICK))
     assert psv(found) == printed
-    usage = np.array([row.raw_usage for row in found.rows])
+    usage = np.array([row["RawUsage"] for row in found.rows])
     assert np.abs(usage - assoc_mgr()[at]).max() < 0.01
 
 
@@ -88,8 +88,8 @@ def test_another_algorithm() -> None:
     found = recompute(request(algorithm=Algorithm.classic))
     assert "LevelFS" not in found.columns
     root, chem = found.rows[0], found.rows[2]
-    assert (root.norm_shares, root.fairshare) == (1.0, 0.5)
-    assert chem.fairshare == pytest.approx(2 ** -(0.361519 / (60 / 101)), rel=1e-5)
+    assert (root["NormShares"], root["FairShare"]) == (1.0, 0.5)
+    assert chem["FairShare"] == pytest.approx(2 ** -(0.361519 / (60 / 101)), rel=1e-5)
 
 
 def test_instants() -> None:
@@ -165,15 +165,12 @@ def test_refusals(changes: dict[str, Any], message: str) -> None:
         recompute(request(**changes))
 
 
-def test_the_command(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_command(capfd: pytest.CaptureFixture[str]) -> None:
     files = "sacct=sacct.txt assoc=assoc.psv qos=qos.psv partitions=partitions.txt"
     pairs = (item.split("=") for item in f"{files} slurm-conf=config.txt".split())
     flags = [text for flag, name in pairs for text in (f"--{flag}", str(PLAIN / name))]
-    monkeypatch.setattr("sys.argv", ["fairaudit", "sshare", *flags, "--as-of", TAKEN])
-    with pytest.raises(SystemExit) as done:
-        main()
+    assert commands.run("sshare", *flags, "--as-of", TAKEN) == 0
     printed = capfd.readouterr()
-    assert done.value.code == 0
     assert printed.out == (PLAIN / "sshare.psv").read_text()
     assert "Fair Tree, no decay" in printed.err
 

@@ -326,6 +326,56 @@ def test_whatif_refuses_what_it_cannot_do(
     assert said in capsys.readouterr().err
 
 
+TWO_POOLS = """
+[[clusters]]
+name = "site"
+zone = "UTC"
+
+[[clusters.pools]]
+name = "wide"
+capacity = { cpus = 4 }
+partitions = ["1"]
+
+[[clusters.pools]]
+name = "narrow"
+capacity = { cpus = 4 }
+partitions = ["2"]
+limits = [{ per = "user", most = 2 }]
+"""
+
+
+def test_a_name_that_one_of_several_pools_has_is_known(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [
+        line(job, submit=50 * job, run=60, walltime=60, user=1 + job % 2, queue=1 + job % 2)
+        for job in range(1, 41)
+    ]
+    log = write(tmp_path / "two.swf", text([*lines, line(41, user=3, queue=2)], MaxProcs=4))
+    settings = write(tmp_path / "config.toml", TWO_POOLS)
+
+    def whatif(*change: str) -> int:
+        out = tmp_path / "out"
+        return run("whatif", log, "--cluster", "site", "--config", settings, "--out", out, *change)
+
+    for change, title in (
+        (("--lift", "1"), "lift the limit of 2 running jobs per user"),
+        (("--without-user", "3"), "leave out the jobs of 3"),
+        (("--limit", "2=3"), ""),
+        (("--order", "fairshare", "--targets", "3=5"), "serve the queue by order fairshare; set"),
+    ):
+        assert whatif(*change) == 0, capsys.readouterr().err
+        page = (tmp_path / "out" / "whatif.html").read_text(encoding="utf-8")
+        assert f"What if: {title}" in page.replace("\u00a0", " ")
+    capsys.readouterr()
+    for wrong, said in (
+        (("--lift", "2"), "must be all, limits, windows or a rule of the pools: 1"),
+        (("--without-user", "4"), "the pools have no such user; they have 1, 2, 3"),
+    ):
+        assert whatif(*wrong) == 2
+        assert said in capsys.readouterr().err.replace("\n", " ")
+
+
 @pytest.mark.thorough
 def test_another_penalty_is_not_taken_for_what_was_computed(log: Path, tmp_path: Path) -> None:
     out, chosen = tmp_path / "out", tmp_path / "config.toml"

@@ -11,8 +11,9 @@ from audit.errors import UsageError
 from audit.model import Limit, Order, Policy, Pool, Resource
 from audit.policies import Backfill
 from audit.rules import Window
-from audit.scenario.scenario import Amount, ScenarioChange, lifted, relaxed
+from audit.scenario.scenario import Amount, ScenarioChange, changed, lifted, relaxed
 from audit.scenario.whatif import options
+from tests.scenario.whatif.scenarios import scenario
 
 POOL = Pool(
     *("p", Resource.cpus, 4),
@@ -139,11 +140,13 @@ def test_lifting() -> None:
     assert lifted(POOL, ["windows", "1"]) == POOL._replace(limits=POOL.limits[1:], windows=())
     assert lifted(POOL, ["1", "2"]).limits == ()
     assert lifted(POOL, ["window1"]) == POOL._replace(windows=())
+    today = scenario((0, 0, 9, 1, "ann")).but(pool=POOL)
     for wrong in ("3", "0", "x", "window0", "window2"):
         with pytest.raises(UsageError, match=r"--lift .* a rule of pool 'p': 1, 2, window1"):
-            lifted(POOL, [wrong])
+            changed(today, ScenarioChange(lift=(wrong,)))
+    bare = today.but(pool=lifted(POOL, ["all"]))
     with pytest.raises(UsageError, match="'p': it has no limits and no windows"):
-        lifted(lifted(POOL, ["all"]), ["1"])
+        changed(bare, ScenarioChange(lift=("1",)))
 
 
 def test_relaxing() -> None:
@@ -152,9 +155,10 @@ def test_relaxing() -> None:
     found = relaxed(pool, {"1": 3, "window2": 8})
     assert found.limits == (Limit(most=3), Limit(most=2, per="user"))
     assert found.windows == (*POOL.windows, by_size.but(size_above=8))
+    today = scenario((0, 0, 9, 1, "ann")).but(pool=pool)
     for wrong in ("3", "window1", "window3"):
         with pytest.raises(UsageError, match=f"--relax {wrong}"):
-            relaxed(pool, {wrong: 2})
+            changed(today, ScenarioChange(relax={wrong: 2}))
 
 
 # --- titles --------------------------------------------------------------------------------------

@@ -12,15 +12,12 @@ from audit.report.study import page as study
 from audit.report.study.page import Study, Table
 from audit.studies.operators import page as operator_study
 from audit.studies.operators import resolution
-from audit.studies.operators.resolution import ResolutionSetting
 from tests.report import chromium
-
-SMALL = ResolutionSetting(bits=range(3, 7))
 
 
 @cache
 def made() -> Study:
-    return operator_study.study(SMALL)
+    return operator_study.study(range(3, 7))
 
 
 @cache
@@ -53,7 +50,7 @@ def test_bits_stand_beside_the_printed_ones_with_their_difference() -> None:
     rows = {(row[0], row[1]): row[2:] for row in table("bits").rows}
     assert rows["absolute", "over target"][0] == "14"
     assert rows["absolute", "over target"][1:] == (">\u00a06", ">\u00a06", "more than were studied")
-    full = resolution.bits_needed(resolution.job_sizes(ResolutionSetting(bits=range(3, 14))))
+    full = resolution.bits_needed(resolution.job_sizes(range(3, 14)))
     beside = resolution.beside_printed(full).filter(operator="slurm", area="over")
     assert beside["difference"].to_list() == [0]
     said = [part for of in made().sections for part in of.parts if isinstance(part, str)]
@@ -112,8 +109,7 @@ def test_the_lead_names_who_keeps_what() -> None:
 
 def test_progress_is_reported_for_every_operator() -> None:
     told: list[tuple[str, int, int]] = []
-    setting = ResolutionSetting(bits=[3], targets=[0.5])
-    sizes = resolution.job_sizes(setting, lambda *step: told.append(step))
+    sizes = resolution.job_sizes([3], lambda *step: told.append(step))
     assert told == [("job sizes", done, 7) for done in range(8)]
     assert sizes.filter(pl.col("target").is_null()).height == 2 * 7 * 3
 

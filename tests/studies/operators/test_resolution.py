@@ -95,16 +95,13 @@ def test_extremes_pass_over_what_no_state_has() -> None:
 
 @cache
 def some_sizes() -> pl.DataFrame:
-    return resolution.job_sizes(resolution.ResolutionSetting(bits=range(3, 15)))
+    return resolution.job_sizes(range(3, 15))
 
 
 def test_a_job_of_that_size_just_changes_the_digit() -> None:
     """From each digit's lowest state, k · U more usage moves to its highest, by counting hours."""
-    bits, used = 5, 1_000.0
-    setting = resolution.ResolutionSetting(bits=[bits], targets=[0.3], used_hours=used)
-    sizes = resolution.job_sizes(setting).filter(
-        ~pl.col("as_published"), pl.col("target").is_not_null()
-    )
+    bits, used = 5, resolution.USED_HOURS
+    sizes = resolution.job_sizes([bits]).filter(~pl.col("as_published"), target=0.3)
     for name, area in sizes.select("operator", "area").iter_rows():
         table = resolution.local_densities(bits, [(0.3, False)])
         least, most = resolution.AREAS[area]
@@ -128,20 +125,17 @@ def test_a_job_of_that_size_just_changes_the_digit() -> None:
 
 def test_as_published_solves_equation_24() -> None:
     bits = 6
-    setting = resolution.ResolutionSetting(bits=[bits], targets=[0.5], used_hours=1.0)
-    sizes = resolution.job_sizes(setting).filter(
-        "as_published", operator="absolute", area="balance"
-    )
+    sizes = resolution.job_sizes([bits]).filter("as_published", target=0.5, area="balance")
     density = 2 / 2**bits
     states = [0.5 + 0.25 - k * density for k in range(17)]
     roots = [
         max(np.roots([1, 1 + s, -density]).real) for s in states
     ]  # k² + (1 + s) k − D = 0, at the higher state of each digit
-    [row] = sizes.filter(pl.col("target") == 0.5).iter_rows(named=True)
+    [row] = sizes.filter(operator="absolute").iter_rows(named=True)
     assert row["digits"] == 17
     assert row["density_most"] == pytest.approx(density)
-    assert row["hours_most"] == pytest.approx(max(roots))
-    assert row["hours_median"] == pytest.approx(sorted(roots)[8])
+    assert row["hours_most"] == pytest.approx(resolution.USED_HOURS * max(roots))
+    assert row["hours_median"] == pytest.approx(resolution.USED_HOURS * sorted(roots)[8])
 
 
 def test_all_targets_together_are_the_worst_of_them() -> None:
@@ -223,5 +217,4 @@ def test_a_target_without_states_in_an_area_needs_no_bits() -> None:
 
 
 def test_digits_of_absolute_are_those_of_equation_25() -> None:
-    setting = resolution.ResolutionSetting(used_hours=1_000, job_hours=1_000)
-    assert resolution.digits_of_absolute(setting) == (2 / 3, 1.0)
+    assert resolution.digits_of_absolute(1.0) == (2 / 3, 1.0)

@@ -55,14 +55,7 @@ def draw(
         seed: of PCG64, ≥ 0; the same arguments give the same frame.
         days: number of days from the model's first one, ≥ 1; None: as many as the model's.
         intensity: factor of the rate of arrivals, > 0.
-
-    Raises UsageError if an argument is out of range.
     """
-    if seed < 0 or intensity <= 0 or (days is not None and days < 1):
-        raise UsageError(
-            f"synthetic log: seed {seed}, days {days}, intensity {intensity}: they must be ≥ 0, "
-            "≥ 1 and > 0"
-        )
     clock = weekly_clock(model.first_day, days or model.days, zone(model.zone))
     frames = []
     children = np.random.SeedSequence(seed).spawn(len(model.classes))
@@ -98,10 +91,8 @@ def log(
     Returns columns of ``model.ATTEMPTS``, all ended, by arrival. Users have their rank as name;
     with classes by group, the account is the class.
 
-    Raises UsageError if an argument is out of range, or the pool is smaller than an attempt.
+    Raises UsageError if the pool is smaller than an attempt.
     """
-    if machine <= 0 or (jobs is not None and jobs < 1):
-        raise UsageError(f"synthetic log: jobs {jobs}, machine {machine}: must be ≥ 1 and > 0")
     size = capacity(model, machine)
     widest = max(one.sizes[-1][0] for one in model.classes)
     if widest > size:
