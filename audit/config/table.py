@@ -13,15 +13,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Final, Literal, Self
 
-from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
-from audit.config.faults import in_words, tuples
+from audit.config.faults import tuples, validated
 from audit.config.sections import BYTES, ConfigFault, ConfigSection, refusal
 from audit.errors import ConfigError, UsageError
 from audit.periods import zone as zone_named
-from audit.words import Population, plural
+from audit.words import Population
 
 TEXTS: Final = (
     *("cluster", "job_id", "user", "account", "group", "partition", "qos", "state", "reason"),
@@ -61,12 +61,14 @@ NULLS: Final = (
 """Texts that mean unknown in any table."""
 
 
-class Mapped(ConfigSection):
-    """How the value of one field follows from a column."""
+class _Aliased(
+    ConfigSection, validate_by_name=True, validate_by_alias=True, serialize_by_alias=True
+):
+    """A section with keys that Python reserves, such as ``else``."""
 
-    model_config = ConfigDict(
-        validate_by_name=True, validate_by_alias=True, serialize_by_alias=True
-    )
+
+class Mapped(_Aliased):
+    """How the value of one field follows from a column."""
 
     column: str | None = Field(default=None, min_length=1)
     constant: str | int | float | None = None
@@ -127,7 +129,7 @@ def _short(given: object) -> object:
 _Field = Annotated[Mapped | None, BeforeValidator(_short)]
 
 
-class StateRule(ConfigSection):
+class StateRule(_Aliased):
     """A state that columns show; the first rule that holds decides."""
 
     state: str = Field(min_length=1)
@@ -139,10 +141,6 @@ class StateRule(ConfigSection):
     """A column without a value."""
     last: bool | None = None
     """Whether it is the last record of its object (``records``)."""
-
-    model_config = ConfigDict(
-        validate_by_name=True, validate_by_alias=True, serialize_by_alias=True
-    )
 
     @model_validator(mode="after")
     def _tests(self) -> Self:
@@ -309,7 +307,7 @@ def read(path: Path) -> TableMapping:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"{path}: not valid TOML: {error}") from error
-    return _checked(content, str(path))
+    return validated(TableMapping, content, str(path))
 
 
 def _is_file(name: str) -> bool:
@@ -357,7 +355,7 @@ def of_options(table: str | None, maps: Sequence[str]) -> TableMapping | None:
         name, colon, unit = column.rpartition(":")
         known = colon and unit in (*FACTORS, CLOCK)
         base[field] = {"column": name, "unit": unit} if known else {"column": column}
-    return _checked(base, "--map" if table is None else f"--table {table}")
+    return validated(TableMapping, base, "--map" if table is None else f"--table {table}")
 
 
 def fingerprint(
@@ -375,11 +373,3 @@ def fingerprint(
 def of_json(text: str) -> TableMapping:
     """Return the mapping that ``as_json`` wrote."""
     return TableMapping.model_validate(tuples(json.loads(text)))
-
-
-def _checked(content: Mapping[str, Any], where: str) -> TableMapping:
-    try:
-        return TableMapping.model_validate(tuples(content))
-    except ValidationError as error:
-        lines = [f"  {in_words(dict(item), TableMapping)}" for item in error.errors()]
-        raise ConfigError(f"{where}: {plural(len(lines), 'fault')}:\n" + "\n".join(lines)) from None
