@@ -20,9 +20,8 @@ from audit.formats.nodes.machine import (
     gpus,
     listing,
     names,
-    short,
 )
-from audit.formats.shaping import MIB
+from audit.formats.shaping import MIB, short
 from audit.hostlists import expand
 
 SOURCE: Final = "sinfo"

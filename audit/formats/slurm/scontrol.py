@@ -20,7 +20,7 @@ from typing import Final
 
 import polars as pl
 
-from audit.formats.shaping import LARGEST, MIB
+from audit.formats.shaping import LARGEST, MIB, short
 from audit.formats.slurm.fields import amounts, tres, tres_weights
 from audit.hostlists import expand
 
@@ -165,10 +165,9 @@ def _nodes(
         nodes = expand(listed, left)
         if nodes is None:
             # the list itself is the node: partitions with the same list still share it
-            shown = listed if len(listed) <= 60 else f"{listed[:60]}…"
             problems.append(
-                f"partition {name!r}: its nodes {shown!r} are not a list of names and ranges, or "
-                "too many: it shares them with the partitions of the same list alone"
+                f"partition {name!r}: its nodes {short(listed)} are not a list of names and "
+                "ranges, or too many: it shares them with the partitions of the same list alone"
             )
             nodes = [listed]
         left -= len(nodes)
