@@ -157,8 +157,7 @@ def audit(
     if form is AnswerFormat.json:
         print(json_answers.written(outcome), end="")
     else:
-        for line in outcome.summary:
-            show(line)
+        show(*outcome.summary)
     if outcome.missing:
         raise Exit(max(error.exit_code for _, error in outcome.missing))
     if outcome.fails:
@@ -247,8 +246,7 @@ class Given:
             files = conduct(
                 session, key, target, plan, lambda text: progress.say(f"warning: {text}")
             )
-        for file in files:
-            show(file)
+        show(*files)
 
 
 OfStudy: TypeAlias = Annotated[Given, opt.OptionGroup.of(opt.grouped(Given))]

@@ -129,9 +129,9 @@ def gone(flag: str) -> Any:
     return Option(flag, hidden=True, callback=refuse)
 
 
-def file(text: str) -> Any:
-    """Return the annotation of an option that names a file."""
-    return optional(Path, text, metavar="FILE")
+def file(text: str, kind: Any = Path) -> Any:
+    """Return the annotation of an option that names a file; ``list[Path]``: several."""
+    return optional(kind, text, metavar="FILE")
 
 
 class SiteOptions(NamedTuple):
@@ -188,17 +188,11 @@ NODE_FILES = options(
     qmgr=file("Output of qmgr -c 'print server': limits of PBS."),
 )
 EVIDENCE_FILES = options(
-    squeue=optional(
-        list[Path], "Samples of squeue, each below a line with its time.", metavar="FILE"
-    ),
-    sprio=optional(
-        list[Path], "Samples of 'sprio -l', each below a line with its time.", metavar="FILE"
-    ),
-    ctld_log=optional(list[Path], "Log of slurmctld (slurmctld.log).", metavar="FILE"),
-    pbs_log=optional(list[Path], "A file of PBS's sched_logs or server_logs.", metavar="FILE"),
-    ge_schedule=optional(
-        list[Path], "Grid Engine's file schedule (params MONITOR=1).", metavar="FILE"
-    ),
+    squeue=file("Samples of squeue, each below a line with its time.", list[Path]),
+    sprio=file("Samples of 'sprio -l', each below a line with its time.", list[Path]),
+    ctld_log=file("Log of slurmctld (slurmctld.log).", list[Path]),
+    pbs_log=file("A file of PBS's sched_logs or server_logs.", list[Path]),
+    ge_schedule=file("Grid Engine's file schedule (params MONITOR=1).", list[Path]),
 )
 """Output of schedulers about jobs and nodes at instants; each option may be repeated."""
 
@@ -353,21 +347,22 @@ at_work = Progress
 """Shows the progress of long work in a ``with`` block."""
 
 
-def show(result: object) -> None:
-    """Print one line of the result."""
-    print(printable_lines(str(result)))
+def show(*lines: object) -> None:
+    """Print lines of the result."""
+    for line in lines:
+        print(printable_lines(str(line)))
 
 
-def say(text: str) -> None:
-    """Print a line on stderr."""
-    with suppress(OSError):  # the exit code matters more than a full disk here
-        print(printable_lines(text), file=sys.stderr)
+def say(*lines: str) -> None:
+    """Print lines on stderr."""
+    for line in lines:
+        with suppress(OSError):  # the exit code matters more than a full disk here
+            print(printable_lines(line), file=sys.stderr)
 
 
 def warn(warnings: Iterable[str]) -> None:
     """Print warnings on stderr."""
-    for warning in warnings:
-        say(f"warning: {warning}")
+    say(*(f"warning: {warning}" for warning in warnings))
 
 
 def passed(flag: str, file: Path, default: Path | None = None) -> str:
