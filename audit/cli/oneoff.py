@@ -25,7 +25,6 @@ ADVICE_S = 10
 
 Seconds = partial(opt.Count, metavar="SECONDS")
 
-
 CHANGES = opt.RULES | opt.options(
     targets=opt.optional(str, "New target shares of users or accounts.", metavar="NAME=SHARE,…"),
     weight=opt.optional(list[str], "New weight in Slurm's priority.", metavar="FACTOR=N"),

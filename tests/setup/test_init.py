@@ -355,7 +355,6 @@ _sources = st.one_of(
     st.builds(config.SourceConfig, command=_commands),
 )
 
-
 _several = st.none() | st.lists(_names, min_size=1, max_size=3).map(tuple)
 _scopes = {"user": _several, "partition": _several, "size_above": _counts}
 _limits = st.builds(

@@ -58,7 +58,6 @@ _ID: Final = (
 )
 _NODE: Final = r"[Nn]odes? (?P<node>[^\s\x00-\x1f]{1,4000})"
 
-
 # fmt: off
 LINES: Final = (
     LineKind(rf"_slurm_rpc_submit_batch_job: {_ID} InitPrio=(?P<priority>[0-9]+)", RELEASED),
@@ -147,7 +146,6 @@ _PBS_LINE: Final = re.compile(
     r"([0-9]{2})/([0-9]{2})/([0-9]{4}) ([0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.[0-9]+)?"
     r";[0-9a-fA-F]{4,8};[^;]{0,200};(Job|Node|node);([^;\s]{1,250});(.{1,2000})"
 )
-
 
 # fmt: off
 JOBS: Final = (

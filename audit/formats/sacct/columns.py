@@ -221,10 +221,8 @@ def _known(layout: SacctLayout) -> int:
 
 MOST_PIECES: Final = 10_000  # maximum number of pieces of a record
 
-
 MOST_BEHIND: Final = 50
 """Number of lines after a record of several lines that are checked for belonging to it."""
-
 
 MOST_TEXT_LINES: Final = 1_000  # of the free text in the last column of a record
 

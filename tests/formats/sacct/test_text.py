@@ -21,7 +21,6 @@ from tests.logs import busy
 
 SMALL = "JobID|User|State|Submit|Start|End|AllocCPUS|JobName"
 
-
 parse = partial(contract.parsed, sacct.DIALECT)
 
 
