@@ -34,11 +34,6 @@ PartitionName=cloud Nodes=(null) TotalCPUs=0 TotalNodes=0
 """
 
 
-@pytest.fixture(autouse=True)
-def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-
-
 def job(number: int, partition: str = "batch", cluster: str = "lab", separator: str = "|") -> str:
     """A row of sacct with ``COLUMNS``."""
     times = (f"2026-03-01T0{hour}:00:00" for hour in range(3))
