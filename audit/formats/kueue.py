@@ -29,7 +29,7 @@ from audit.formats.dialects import PLAIN, Dialect, Header, Parsed, Reading
 from audit.formats.elements import BlockElements, decode, holdable, starts_of
 from audit.formats.instants import LATEST
 from audit.formats.lines import Block
-from audit.formats.shaping import ends_early, faulted
+from audit.formats.shaping import LARGEST, ends_early, faulted
 from audit.model import RecordKind, RefusalCode
 
 _API: Final = re.compile(rb'"apiVersion"\s*:\s*"kueue\.x-k8s\.io/')
@@ -49,7 +49,6 @@ _SUFFIXES: Final = {
 }
 _WAITED: Final = re.compile(r"wait time since queued was ([0-9]+)s")
 _EVICTED: Final = "EvictedDueTo"
-_LARGEST: Final = 1 << 28
 _MOST_BYTES: Final = 1 << 62
 EARLIER: Final = (
     "of admissions before the last one, only their total length is known (their events are not in "
@@ -335,14 +334,13 @@ class _Workload:
                     kind = re.sub(r"[\s:,=]", "_", holdable(str(flavors[name])).lower())
                     kinds[kind] = kinds.get(kind, Fraction()) + amount
         gpus = sum((of for name, of in total.items() if name.endswith("/gpu")), Fraction())
-        whole = {"cpus": total.get("cpu"), "gpus": gpus, "mem_bytes": total.get("memory")}
         typed = ",".join(f"{kind}:{ceil(of)}" for kind, of in sorted(kinds.items()) if of > 0)
         return {
-            name: ceil(of) if of is not None and of <= most else None
-            for (name, of), most in zip(
-                whole.items(), (_LARGEST, _LARGEST, _MOST_BYTES), strict=True
-            )
-        } | {"gpu_types": typed or None}
+            "cpus": _within(total.get("cpu"), LARGEST),
+            "gpus": _within(gpus, LARGEST),
+            "mem_bytes": _within(total.get("memory"), _MOST_BYTES),
+            "gpu_types": typed or None,
+        }
 
     def _resources(self) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
         admission = self.status.get("admission") or {}
@@ -352,6 +350,10 @@ class _Workload:
         else:
             for of in self.status.get("resourceRequests") or ():
                 yield of.get("resources") or {}, {}
+
+
+def _within(amount: Fraction | None, most: int) -> int | None:
+    return None if amount is None or amount > most else ceil(amount)
 
 
 def _state_of(reasons: Sequence[tuple[str, int]]) -> str:

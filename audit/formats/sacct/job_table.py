@@ -155,14 +155,9 @@ def _duration(name: str) -> pl.Expr:
 
 
 def _job_id() -> pl.Expr:
-    array, het = (
-        _positive("id_array_job"),
-        pl.coalesce(_positive("het_job_id"), _positive("pack_job_id")),
-    )
-    task, offset = (
-        _known("id_array_task"),
-        pl.coalesce(_known("het_job_offset"), _known("pack_job_offset")),
-    )
+    array, task = _positive("id_array_job"), _known("id_array_task")
+    het = pl.coalesce(_positive("het_job_id"), _positive("pack_job_id"))
+    offset = pl.coalesce(_known("het_job_offset"), _known("pack_job_offset"))
     tasks = pl.col("array_task_str").map_elements(lambda text: tasks_of(text, {}), pl.String)
     most = pl.when(~tasks.str.contains("%", literal=True)).then(_positive("array_max_tasks"))
     tasks = pl.coalesce(pl.format("{}%{}", tasks, most), tasks)

@@ -56,10 +56,8 @@ _TESTS: Final = (
     (FieldKind.TIME, re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S*|Unknown|None")),
     (FieldKind.DURATION, re.compile(rf"(?:{FIT[FieldKind.DURATION]})")),
     (FieldKind.COUNT, re.compile(r"\d+")),
-    (
-        FieldKind.MEMORY,
-        re.compile(r"\d+(?:\.\d+)?[KMGTPE][cn]?|0[cn]?"),
-    ),  # 0.04M is no step of job 0
+    # before ID: 0.04M is no step of job 0
+    (FieldKind.MEMORY, re.compile(r"\d+(?:\.\d+)?[KMGTPE][cn]?|0[cn]?")),
     (FieldKind.ID, re.compile(FIT[FieldKind.ID])),
     (FieldKind.EXIT, re.compile(r"\d+:\d+")),
     (FieldKind.TRES, re.compile(r"(?=.*(?:cpu|mem|node|billing)=)(?!.*\bcpu=\d+:).*")),
