@@ -29,90 +29,75 @@ class SacctField(NamedTuple):
 
     name: str
     kind: FieldKind
-    remark: str = ""
     read: bool = False  # whether records use it
     must_be_clear: bool = True  # whether lines are refused where it is ambiguous
 
 
-def _many(kind: FieldKind, names: str) -> list[SacctField]:
-    return [SacctField(name, kind) for name in names.split()]
-
-
+_READ: Final = (
+    # kind, columns of records, remark
+    (FieldKind.ID, "JobID", "3_0 array task, 23+1 part of a het job, .batch step"),
+    (FieldKind.ID, "JobIDRaw", "used where there is no JobID"),
+    (FieldKind.NAME, "Cluster User Account Group", ""),
+    (FieldKind.LIST, "Partition", "several where it may still start in any of them"),
+    (FieldKind.NAME, "QOS", ""),
+    (FieldKind.STATE, "State", "CANCELLED by UID: the UID is dropped"),
+    (FieldKind.NAME, "Reason", "why it was last seen waiting"),
+    (FieldKind.NUMBER, "Priority", ""),
+    (FieldKind.NAME, "Reservation", ""),
+    (FieldKind.TIME, "Submit", "of a requeued job: when it was requeued"),
+    (FieldKind.TIME, "Eligible", ""),
+    (FieldKind.TIME, "Start", "None, Unknown: never started, or not yet"),
+    (FieldKind.TIME, "End", "Unknown: still there"),
+    (FieldKind.DURATION, "Elapsed", "suspension is left out"),
+    (FieldKind.SECONDS, "ElapsedRaw", "the same in s"),
+    (FieldKind.DURATION, "Suspended", ""),
+    (FieldKind.DURATION, "Timelimit", "UNLIMITED, Partition_Limit: unknown"),
+    (FieldKind.MINUTES, "TimelimitRaw", "the same in minutes"),
+    (FieldKind.TRES, "AllocTRES", "empty where nothing was allocated"),
+    (FieldKind.TRES, "ReqTRES", ""),
+    (FieldKind.GRES, "AllocGRES ReqGRES", "until 20.11; over all nodes"),
+    (FieldKind.COUNT, "AllocCPUS NCPUS", "of one never started: what it asked for"),
+    (FieldKind.COUNT, "ReqCPUS", ""),
+    (FieldKind.COUNT, "AllocNodes", "0 where nothing was allocated"),
+    (FieldKind.COUNT, "NNodes", "of one never started: what it asked for"),
+    (FieldKind.LIST, "NodeList", "None assigned: never had one"),
+    (FieldKind.COUNT, "ReqNodes", ""),
+    (FieldKind.MEMORY, "ReqMem", "per node (n) or CPU (c) before 21.08"),
+    (FieldKind.FREE, "Constraints", "a|b needs another --delimiter"),
+    (FieldKind.FREE, "SubmitLine", "--array=…%N, --nice, --nodelist"),
+)
+_MAY_BE_UNCLEAR: Final = ("NodeList", "Constraints", "SubmitLine")
+_UNREAD: Final = (
+    # kind, columns that only determine where others begin
+    (FieldKind.FREE, "JobName Comment AdminComment SystemComment WorkDir Container"),
+    (FieldKind.FREE, "Extra FailedNode Licenses StdOut StdErr StdIn WCKey McsLabel"),
+    (FieldKind.EXIT, "ExitCode DerivedExitCode"),
+    (FieldKind.NUMBER, "UID GID AssocID DBIndex QOSRAW CPUTimeRAW PlannedCPURAW ResvCPURAW"),
+    (FieldKind.NUMBER, "NTasks Restarts ReservationId WCKeyID"),
+    (FieldKind.DURATION, "CPUTime Planned PlannedCPU Reserved ResvCPU TotalCPU UserCPU SystemCPU"),
+    (FieldKind.DURATION, "MinCPU AveCPU"),
+    (FieldKind.MEMORY, "MaxRSS AveRSS MaxVMSize AveVMSize"),
+    (FieldKind.NUMBER, "MaxPages AvePages MaxDiskRead AveDiskRead MaxDiskWrite AveDiskWrite"),
+    (FieldKind.NUMBER, "ConsumedEnergy ConsumedEnergyRaw"),
+    (FieldKind.NUMBER, "MaxRSSTask MaxVMSizeTask MaxPagesTask MaxDiskReadTask MaxDiskWriteTask"),
+    (FieldKind.NUMBER, "MinCPUTask"),
+    (FieldKind.LIST, "MaxRSSNode MaxVMSizeNode MaxPagesNode MaxDiskReadNode MaxDiskWriteNode"),
+    (FieldKind.LIST, "MinCPUNode Flags"),
+    (FieldKind.TRES, "TRESUsageInAve TRESUsageInMax TRESUsageInMin TRESUsageInTot"),
+    (FieldKind.TRES, "TRESUsageOutAve TRESUsageOutMax TRESUsageOutMin TRESUsageOutTot"),
+    (FieldKind.LIST, "TRESUsageInMaxNode TRESUsageInMinNode TRESUsageInMaxTask"),
+    (FieldKind.LIST, "TRESUsageInMinTask TRESUsageOutMaxNode TRESUsageOutMinNode"),
+    (FieldKind.LIST, "TRESUsageOutMaxTask TRESUsageOutMinTask"),
+    (FieldKind.NAME, "AveCPUFreq BlockID Layout ReqCPUFreq ReqCPUFreqGov ReqCPUFreqMax"),
+    (FieldKind.NAME, "ReqCPUFreqMin SLUID SegmentSize TimeLimit QOSREQ"),
+)
 COLUMNS: Final = (
-    # columns of records
-    SacctField(
-        "JobID", FieldKind.ID, "3_0 array task, 23+1 part of a het job, .batch step", read=True
+    *(
+        SacctField(name, kind, True, name not in _MAY_BE_UNCLEAR)
+        for kind, names, _ in _READ
+        for name in names.split()
     ),
-    SacctField("JobIDRaw", FieldKind.ID, "used where there is no JobID", read=True),
-    SacctField("Cluster", FieldKind.NAME, read=True),
-    SacctField("User", FieldKind.NAME, read=True),
-    SacctField("Account", FieldKind.NAME, read=True),
-    SacctField("Group", FieldKind.NAME, read=True),
-    SacctField(
-        "Partition", FieldKind.LIST, "several where it may still start in any of them", read=True
-    ),
-    SacctField("QOS", FieldKind.NAME, read=True),
-    SacctField("State", FieldKind.STATE, "CANCELLED by UID: the UID is dropped", read=True),
-    SacctField("Reason", FieldKind.NAME, "why it was last seen waiting", read=True),
-    SacctField("Priority", FieldKind.NUMBER, read=True),
-    SacctField("Reservation", FieldKind.NAME, read=True),
-    SacctField("Submit", FieldKind.TIME, "of a requeued job: when it was requeued", read=True),
-    SacctField("Eligible", FieldKind.TIME, read=True),
-    SacctField("Start", FieldKind.TIME, "None, Unknown: never started, or not yet", read=True),
-    SacctField("End", FieldKind.TIME, "Unknown: still there", read=True),
-    SacctField("Elapsed", FieldKind.DURATION, "suspension is left out", read=True),
-    SacctField("ElapsedRaw", FieldKind.SECONDS, "the same in s", read=True),
-    SacctField("Suspended", FieldKind.DURATION, read=True),
-    SacctField("Timelimit", FieldKind.DURATION, "UNLIMITED, Partition_Limit: unknown", read=True),
-    SacctField("TimelimitRaw", FieldKind.MINUTES, "the same in minutes", read=True),
-    SacctField("AllocTRES", FieldKind.TRES, "empty where nothing was allocated", read=True),
-    SacctField("ReqTRES", FieldKind.TRES, read=True),
-    SacctField("AllocGRES", FieldKind.GRES, "until 20.11; over all nodes", read=True),
-    SacctField("ReqGRES", FieldKind.GRES, "until 20.11; over all nodes", read=True),
-    SacctField("AllocCPUS", FieldKind.COUNT, "of one never started: what it asked for", read=True),
-    SacctField("NCPUS", FieldKind.COUNT, "the same", read=True),
-    SacctField("ReqCPUS", FieldKind.COUNT, read=True),
-    SacctField("AllocNodes", FieldKind.COUNT, "0 where nothing was allocated", read=True),
-    SacctField("NNodes", FieldKind.COUNT, "of one never started: what it asked for", read=True),
-    SacctField(
-        "NodeList", FieldKind.LIST, "None assigned: never had one", read=True, must_be_clear=False
-    ),
-    SacctField("ReqNodes", FieldKind.COUNT, read=True),
-    SacctField("ReqMem", FieldKind.MEMORY, "per node (n) or CPU (c) before 21.08", read=True),
-    SacctField(
-        "Constraints", FieldKind.FREE, "a|b needs another --delimiter", True, must_be_clear=False
-    ),
-    SacctField(
-        "SubmitLine", FieldKind.FREE, "--array=…%N, --nice, --nodelist", True, must_be_clear=False
-    ),
-    # columns that only determine where others begin
-    *_many(FieldKind.FREE, "JobName Comment AdminComment SystemComment WorkDir Container"),
-    *_many(FieldKind.FREE, "Extra FailedNode Licenses StdOut StdErr StdIn WCKey McsLabel"),
-    *_many(FieldKind.EXIT, "ExitCode DerivedExitCode"),
-    *_many(FieldKind.NUMBER, "UID GID AssocID DBIndex QOSRAW CPUTimeRAW PlannedCPURAW ResvCPURAW"),
-    *_many(FieldKind.NUMBER, "NTasks Restarts ReservationId WCKeyID"),
-    *_many(
-        FieldKind.DURATION, "CPUTime Planned PlannedCPU Reserved ResvCPU TotalCPU UserCPU SystemCPU"
-    ),
-    *_many(FieldKind.DURATION, "MinCPU AveCPU"),
-    *_many(FieldKind.MEMORY, "MaxRSS AveRSS MaxVMSize AveVMSize"),
-    *_many(FieldKind.NUMBER, "MaxPages AvePages MaxDiskRead AveDiskRead MaxDiskWrite AveDiskWrite"),
-    *_many(FieldKind.NUMBER, "ConsumedEnergy ConsumedEnergyRaw"),
-    *_many(
-        FieldKind.NUMBER, "MaxRSSTask MaxVMSizeTask MaxPagesTask MaxDiskReadTask MaxDiskWriteTask"
-    ),
-    *_many(FieldKind.NUMBER, "MinCPUTask"),
-    *_many(
-        FieldKind.LIST, "MaxRSSNode MaxVMSizeNode MaxPagesNode MaxDiskReadNode MaxDiskWriteNode"
-    ),
-    *_many(FieldKind.LIST, "MinCPUNode Flags"),
-    *_many(FieldKind.TRES, "TRESUsageInAve TRESUsageInMax TRESUsageInMin TRESUsageInTot"),
-    *_many(FieldKind.TRES, "TRESUsageOutAve TRESUsageOutMax TRESUsageOutMin TRESUsageOutTot"),
-    *_many(FieldKind.LIST, "TRESUsageInMaxNode TRESUsageInMinNode TRESUsageInMaxTask"),
-    *_many(FieldKind.LIST, "TRESUsageInMinTask TRESUsageOutMaxNode TRESUsageOutMinNode"),
-    *_many(FieldKind.LIST, "TRESUsageOutMaxTask TRESUsageOutMinTask"),
-    *_many(FieldKind.NAME, "AveCPUFreq BlockID Layout ReqCPUFreq ReqCPUFreqGov ReqCPUFreqMax"),
-    *_many(FieldKind.NAME, "ReqCPUFreqMin SLUID SegmentSize TimeLimit QOSREQ"),
+    *(SacctField(name, kind) for kind, names in _UNREAD for name in names.split()),
 )
 """Fields of sacct 17.11 to 25.05 (manual page, "Job Accounting Fields"); case does not matter."""
 
@@ -121,7 +106,7 @@ SKIPPED: Final = "_"  # name of a declared column that is skipped
 
 _IDS: Final = ("jobid", "jobidraw")
 _TIMES: Final = ("submit", "start", "end")
-_OTHER: Final = SacctField(SKIPPED, FieldKind.FREE, "a column that is not known, or not to be read")
+_OTHER: Final = SacctField(SKIPPED, FieldKind.FREE)  # not known, or not to be read
 _TRAILING: Final = SacctField("", FieldKind.NOTHING)
 
 
