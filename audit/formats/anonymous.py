@@ -14,6 +14,7 @@ So a log that no dialect recognises loses its names too. Equal words get equal r
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import zip_longest
 from typing import Final
 
 from audit.errors import DialectError
@@ -175,12 +176,13 @@ def _lines(text: str) -> list[str]:
     return re.findall(r"[^\n]*\n|[^\n]+", text)
 
 
-def _of_keys(text: str, names: Pseudonyms) -> Iterator[str]:
+def _of_keys(text: str, names: Pseudonyms, values: re.Pattern[str] = _KEYED) -> Iterator[str]:
+    """Replace names; in each ``value`` that a pattern finds, numbers are names too."""
     at = 0
-    for found in _KEYED.finditer(text):
+    for found in values.finditer(text):
         yield names.replaced(text[at : found.start("value")])
         yield names.replaced(found["value"], numbers=True)
-        at = found.end()
+        at = found.end("value")
     yield names.replaced(text[at:])
 
 
@@ -199,9 +201,7 @@ def _of_sacct(text: str, names: Pseudonyms) -> Iterator[str]:
             continue
         fields = line.split(separator)
         whole = len(fields) in (len(named), len(named) + row.layout.trailing)
-        flags = named if whole else [False] * len(fields)
-        flags = [*flags, *[False] * (len(fields) - len(flags))]
-        pairs = zip(fields, flags, strict=True)
+        pairs = zip_longest(fields, named if whole else [], fillvalue=False)
         yield separator.join(names.replaced(field, numbers=flag) for field, flag in pairs)
 
 
@@ -217,12 +217,7 @@ def _of_grid_engine(text: str, names: Pseudonyms) -> Iterator[str]:
 
 def _of_lsf(text: str, names: Pseudonyms) -> Iterator[str]:
     """Replace names; a number in quotes is a name, unless it is the version."""
-    at = 0
-    for found in re.finditer(r'(?<=[0-9" ] )"[0-9]+"', text):
-        yield names.replaced(text[at : found.start()])
-        yield f'"{names.replaced(found[0][1:-1], numbers=True)}"'
-        at = found.end()
-    yield names.replaced(text[at:])
+    return _of_keys(text, names, re.compile(r'(?<=[0-9" ] )"(?P<value>[0-9]+)"'))
 
 
 _LINES: Final[dict[str, Callable[[str, Pseudonyms], Iterator[str]]]] = {
