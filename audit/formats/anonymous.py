@@ -14,7 +14,7 @@ So a log that no dialect recognises loses its names too. Equal words get equal r
 
 import re
 from collections.abc import Callable, Iterator
-from itertools import zip_longest
+from itertools import chain, repeat
 from typing import Final
 
 from audit.errors import DialectError
@@ -201,7 +201,7 @@ def _of_sacct(text: str, names: Pseudonyms) -> Iterator[str]:
             continue
         fields = line.split(separator)
         whole = len(fields) in (len(named), len(named) + row.layout.trailing)
-        pairs = zip_longest(fields, named if whole else [], fillvalue=False)
+        pairs = zip(fields, chain(named if whole else [], repeat(False)), strict=False)
         yield separator.join(names.replaced(field, numbers=flag) for field, flag in pairs)
 
 
