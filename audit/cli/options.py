@@ -222,14 +222,6 @@ def taken(given: dict[str, Any], options: Iterable[str]) -> dict[str, Any]:
     return {name: given.pop(name) for name in options}
 
 
-def request(*, logs: list[Path] | None, zone: str | None, **given: Any) -> Any:
-    """Return the logs and how to read them (``pipeline.opening.LogRequest``)."""
-    from audit.pipeline.opening import LogRequest
-
-    how = reading(zone=zone, **taken(given, READING.keys() - {"zone"}))
-    return LogRequest(logs=logs or (), reading=how, zone=zone, **given)
-
-
 def node_files(**files: Path | None) -> Any:
     """Return the files about nodes and limits (``cluster.declared.NodeFiles``)."""
     from audit.cluster.declared import NodeFiles
@@ -237,12 +229,16 @@ def node_files(**files: Path | None) -> Any:
     return NodeFiles(**files)
 
 
-def _request_with_nodes(**given: Any) -> Any:
+def _request(*, logs: list[Path] | None, zone: str | None, **given: Any) -> Any:
+    """Return the logs and how to read them (``pipeline.opening.LogRequest``)."""
     from audit.ingest import evidence
+    from audit.pipeline.opening import LogRequest
 
-    files = node_files(**taken(given, NODE_FILES))
-    samples = evidence.given(**taken(given, EVIDENCE_FILES))
-    return request(files=files, evidence=samples, **given)
+    how = reading(zone=zone, **taken(given, READING.keys() - {"zone"}))
+    if given.keys() >= _ABOUT_NODES.keys():
+        given["files"] = node_files(**taken(given, NODE_FILES))
+        given["evidence"] = evidence.given(**taken(given, EVIDENCE_FILES))
+    return LogRequest(logs=logs or (), reading=how, zone=zone, **given)
 
 
 _OF_LOGS = {
@@ -259,21 +255,21 @@ _OF_LOGS = {
 }
 
 
-def _of_logs(text: str, *, with_nodes: bool = False, **default: Any) -> OptionGroup:
+_ABOUT_NODES = {**NODE_FILES, **EVIDENCE_FILES}
+
+
+def _of_logs(text: str, files: Mapping[str, Any], **default: Any) -> OptionGroup:
     annotation = Annotated[list[Path] | None, Argument(metavar="LOG...", help=text)]
     logs = inspect.Parameter("logs", _KIND, annotation=annotation, **default)
-    if with_nodes:
-        files = {**NODE_FILES, **EVIDENCE_FILES}
-        return OptionGroup(_request_with_nodes, {"logs": logs, **_OF_LOGS, **files})
-    return OptionGroup(request, {"logs": logs, **_OF_LOGS})
+    return OptionGroup(_request, {"logs": logs, **_OF_LOGS, **files})
 
 
 _LOGS = "Accounting logs, or folders of them; they may be compressed."
 _SOME_LOGS = "Accounting logs, or folders of them; default: the database."
-OfLogs: TypeAlias = Annotated["LogRequest", _of_logs(_LOGS)]
-OfLogsAndNodes: TypeAlias = Annotated["LogRequest", _of_logs(_LOGS, with_nodes=True)]
+OfLogs: TypeAlias = Annotated["LogRequest", _of_logs(_LOGS, {})]
+OfLogsAndNodes: TypeAlias = Annotated["LogRequest", _of_logs(_LOGS, _ABOUT_NODES)]
 OfSomeLogsAndNodes: TypeAlias = Annotated[
-    "LogRequest", _of_logs(_SOME_LOGS, with_nodes=True, default=None)
+    "LogRequest", _of_logs(_SOME_LOGS, _ABOUT_NODES, default=None)
 ]
 
 
