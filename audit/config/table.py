@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Annotated, Final, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Final, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, create_model, model_validator
 
 from audit.config.faults import tuples, validated
 from audit.config.sections import BYTES, ConfigFault, ConfigSection, refusal
@@ -151,8 +151,8 @@ class StateRule(_Aliased):
         return self
 
 
-class TableMapping(ConfigSection):
-    """Which columns of a table are the fields of a record, and what a row is."""
+class _Mapping(ConfigSection):
+    """A mapping without its fields; see ``TableMapping``."""
 
     title: str = ""
     source: str = ""
@@ -167,39 +167,6 @@ class TableMapping(ConfigSection):
     records: str | None = None
     """Path of the list of records within each object, for JSON."""
     state_when: tuple[StateRule, ...] = ()
-
-    cluster: _Field = None
-    job_id: _Field = None
-    user: _Field = None
-    account: _Field = None
-    group: _Field = None
-    partition: _Field = None
-    qos: _Field = None
-    state: _Field = None
-    reason: _Field = None
-    reservation: _Field = None
-    constraints: _Field = None
-    required_nodes: _Field = None
-    node_list: _Field = None
-    gpu_types: _Field = None
-    submit_time: _Field = None
-    eligible_time: _Field = None
-    start_time: _Field = None
-    end_time: _Field = None
-    walltime: _Field = None
-    elapsed: _Field = None
-    wait: _Field = None
-    suspended: _Field = None
-    cpus: _Field = None
-    nodes: _Field = None
-    gpus: _Field = None
-    req_cpus: _Field = None
-    tasks: _Field = None
-    array_throttle: _Field = None
-    mem_bytes: _Field = None
-    req_mem_bytes: _Field = None
-    priority: _Field = None
-    nice: _Field = None
 
     @property
     def as_json(self) -> str:
@@ -224,7 +191,7 @@ class TableMapping(ConfigSection):
     @property
     def adds(self) -> bool:
         """Whether it adds fields to those that the log's own dialect reads."""
-        return self.job_id is None
+        return "job_id" not in self.fields
 
     @property
     def origin_s(self) -> int:
@@ -261,8 +228,21 @@ class TableMapping(ConfigSection):
         known = {*self.fields}
         if self.adds and (not known or known & {*TIMES, "elapsed", "wait"}):
             yield ConfigFault(("job_id",), "is missing: it names the column of the job's id", None)
-        if not self.adds and self.submit_time is self.start_time is self.end_time is None:
+        if not self.adds and not known & {*TIMES} - {"eligible_time"}:
             yield ConfigFault(("submit_time",), "is missing: no time is mapped", None)
+
+
+if TYPE_CHECKING:
+
+    class TableMapping(_Mapping):
+        """Which columns of a table are the fields of a record, and what a row is."""
+else:
+    TableMapping = create_model(
+        "TableMapping",
+        __base__=_Mapping,
+        __module__=__name__,
+        **dict.fromkeys(FIELDS, (_Field, None)),
+    )
 
 
 def _given(value: object) -> object:
