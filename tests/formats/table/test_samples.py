@@ -75,7 +75,7 @@ def told(attempt: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("sample", TABLES, ids=lambda sample: sample.name)
-def test_each_line_is_what_is_expected(sample: Sample) -> None:
+def test_each_line_and_the_sums_are_what_is_expected(sample: Sample) -> None:
     expected = json.loads((SAMPLES / sample.name / "expected.json").read_text(encoding="utf-8"))
     found, refusals = read(sample, presets()[sample.name])
     wanted = expected["attempts"]
@@ -95,13 +95,10 @@ def test_each_line_is_what_is_expected(sample: Sample) -> None:
                 assert attempt[key] == should.get(key), (one, key)
     reasons = [(one["line"], one["reason"]) for one in expected.get("refused", [])]
     assert refusals.select("line", "reason").rows() == reasons
+    sums_are(expected["totals"], found)
 
 
-@pytest.mark.parametrize("sample", TABLES, ids=lambda sample: sample.name)
-def test_the_sums_are_what_is_expected(sample: Sample) -> None:
-    expected = json.loads((SAMPLES / sample.name / "expected.json").read_text(encoding="utf-8"))
-    found, _ = read(sample, presets()[sample.name])
-    totals = expected["totals"]
+def sums_are(totals: dict[str, int], found: pl.DataFrame) -> None:
     assert found.height == totals["attempts"]
     if "ended" not in totals:
         return
