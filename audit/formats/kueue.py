@@ -30,7 +30,7 @@ from audit.formats.elements import BlockElements, decode, holdable, starts_of
 from audit.formats.instants import LATEST
 from audit.formats.lines import Block
 from audit.formats.shaping import LARGEST, ends_early, faulted
-from audit.model import RecordKind, RefusalCode
+from audit.model import RECORDS, RecordKind, RefusalCode
 
 _API: Final = re.compile(rb'"apiVersion"\s*:\s*"kueue\.x-k8s\.io/')
 _KIND: Final = re.compile(rb'"kind"\s*:\s*"Workload"')
@@ -56,19 +56,12 @@ EARLIER: Final = (
 )
 ELSEWHERE: Final = "events of workloads that the file does not have: put both into one file"
 
-_TEXTS: Final = ("job_id", "kind", "user", "account", "partition", "qos", "state", "reason")
-_TEXTS_TOO: Final = ("gpu_types", "group", "reservation", "cluster", "remark")
-_WHOLE: Final = (
-    *("submit_time", "eligible_time", "start_time", "end_time", "occupancy_s", "walltime_s"),
-    *("cpus", "gpus", "mem_bytes"),
+_COLUMNS: Final = (
+    *("job_id", "kind", "user", "account", "partition", "qos", "state", "reason", "gpu_types"),
+    *("group", "reservation", "cluster", "submit_time", "eligible_time", "start_time", "end_time"),
+    *("occupancy_s", "walltime_s", "cpus", "gpus", "mem_bytes", "priority"),
 )
-_SCHEMA: Final = pl.Schema(
-    {
-        **dict.fromkeys((*_TEXTS, *_TEXTS_TOO), pl.String()),
-        **dict.fromkeys(_WHOLE, pl.Int64()),
-        "priority": pl.Float64(),
-    }
-)
+_SCHEMA: Final = {name: RECORDS[name] for name in _COLUMNS} | {"remark": pl.String}
 _LABELLED: Final = ("user", "account", "group", "partition", "qos", "reservation", "cluster")
 
 
@@ -147,7 +140,10 @@ def parse(block: Block, header: Header) -> Parsed:
         for row in made:
             found.take(at, end, ())
             rows.append(row)
-    parsed = _parsed(found, rows)
+    frame = pl.DataFrame(rows, _SCHEMA).insert_column(0, found.texts(())["number"])
+    doubts = pl.concat_list(pl.col("remark")).list.drop_nulls()
+    order = faulted([ends_early("Admitted, Finished")])
+    parsed = found.parsed(frame.with_columns(remarks=doubts, **order), 0)
     known = {_name_of(item.get("metadata")) for _, _, item in workloads}
     elsewhere = sum(len(of) for name, of in events.items() if name not in known)
     return (
@@ -161,14 +157,6 @@ def _items(document: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     for item in items if isinstance(items, list) else [document]:
         if isinstance(item, Mapping):
             yield item
-
-
-def _parsed(found: BlockElements, rows: Sequence[Mapping[str, Any]]) -> Parsed:
-    numbers = found.texts(())["number"]
-    frame = pl.DataFrame(rows, _SCHEMA).insert_column(0, numbers)
-    doubts = pl.concat_list(pl.col("remark")).list.drop_nulls()
-    order = ends_early("Admitted, Finished")
-    return found.parsed(frame.with_columns(remarks=doubts, **faulted([order])), 0)
 
 
 def _note(item: Mapping[str, Any], events: dict[tuple[str, str], list[_Event]]) -> None:
