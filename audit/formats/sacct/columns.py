@@ -165,7 +165,7 @@ def header_row(line: str, separator: str | None = None) -> SacctLayout | None:
     line = line.removeprefix("\ufeff").rstrip("\r")
     separators = _separators(line) if separator is None else [separator]
     layouts = [layout for text in separators if (layout := _named(line, text))]
-    return max(layouts, key=_known, default=None)
+    return max(layouts, key=lambda layout: known(layout.names), default=None)
 
 
 def _separators(line: str) -> list[str]:
@@ -188,7 +188,7 @@ def _named(line: str, separator: str) -> SacctLayout | None:
     layout = SacctLayout(names, separator, trailing)
     ids = {name.lower() for name in names}.intersection(_IDS)
     odd = names.count(SKIPPED)
-    whole = odd * 4 <= len(names) and _known(layout) * 2 >= len(said)
+    whole = odd * 4 <= len(names) and known(names) * 2 >= len(said)
     return layout if whole and ids and len(said) > 1 else None
 
 
@@ -200,8 +200,9 @@ def _name(text: str) -> str:
     return bare if bare.lower() in BY_NAME else SKIPPED
 
 
-def _known(layout: SacctLayout) -> int:
-    return sum(name.lower() in BY_NAME for name in layout.names)
+def known(names: Sequence[str]) -> int:
+    """Return how many names are those of columns."""
+    return sum(name.lower() in BY_NAME for name in names)
 
 
 MOST_PIECES: Final = 10_000  # maximum number of pieces of a record
@@ -442,13 +443,8 @@ def _wrong_count(pieces: int, layout: SacctLayout) -> str:
 def _unclear(layout: SacctLayout, clear: bool) -> str:
     if not clear:
         return "broken lines that can be put together in several ways"
-    texts = [column for column in layout.columns if column.kind is FieldKind.FREE]
+    texts = sorted({column.name for column in layout.columns if column.kind is FieldKind.FREE})
     return (
-        f"separators within {_listed(texts)} can be read in several ways: "
+        f"separators within {' or '.join(texts) or 'a column'} can be read in several ways: "
         "put free text last, or use another --delimiter"
     )
-
-
-def _listed(columns: Sequence[SacctField]) -> str:
-    names = sorted({column.name for column in columns})
-    return " or ".join(names) if names else "a column"
