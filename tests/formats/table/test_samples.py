@@ -9,11 +9,10 @@ import pytest
 
 from audit.config.table import TableMapping, presets
 from audit.formats.dialects import Reading
-from audit.ingest.attempts import attempts_of
 from audit.ingest.logs import open_log, parsed_blocks
-from audit.metrics.attempts.population import describe
-from audit.model import Pool, Standing
+from audit.model import Standing
 from audit.words import Resource
+from tests.formats.without_store import described
 from tests.places import DATA
 
 SAMPLES: Final = DATA / "tables"
@@ -60,13 +59,9 @@ def read(sample: Sample, mapping: TableMapping) -> tuple[pl.DataFrame, pl.DataFr
         SAMPLES / sample.name / sample.file, None, Reading(zone=sample.zone, table=mapping)
     )
     parsed = [found for _, found in parsed_blocks(log)]
-    records = pl.concat(found.records for found in parsed).with_columns(
-        cluster=pl.lit("c"), input_id=pl.lit("i"), attempt=pl.lit(1, pl.Int64)
-    )
-    attempts = attempts_of(records.with_columns(superseded=pl.lit(value=False)))
-    pool = Pool("all", Resource.nodes, 10**6)
-    described = describe(attempts, [pool])
-    return described.sort("line", "start_time"), pl.concat(found.refusals for found in parsed)
+    records = pl.concat(found.records for found in parsed)
+    attempts = described(records, resource=Resource.nodes).sort("line", "start_time")
+    return attempts, pl.concat(found.refusals for found in parsed)
 
 
 def told(attempt: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
